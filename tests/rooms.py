@@ -38,7 +38,7 @@ ROOMS = (  # from the ground up; files of the top, and folders
         "moved",
     ),
     "verify",  # the checker of proofs, which imports nothing of the others
-    *("inputs", "terms", "form", "oracles", "network", "certificate", "compiling", "running", "methods"),
+    *("inputs", "terms", "form", "oracles", "kernels", "network", "certificate", "compiling", "running", "methods"),
     *("engines", "theory", "inference", "testing", "judging", "problem", "loading", "auditing", "compare"),
     *("datasets", "tuning", "neural", "plots", "reporting"),
     "catalogue",

@@ -15,10 +15,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..form import Form
+from ..kernels import EdgeOrder, Rounds, orders_of
 from ..oracles import AbstractNodeProx, Memory, NewtonSystem, NodeGradients, node_proxes
 from ..terms import Array, alike, shared
 from ..terms.losses import AbstractSmoothLoss
 from .arcs import Arcs, arcs_of, ends_of
+from .in_process import InProcess
 from .streams import Streams
 from .tree import ClusterTree, tree_of
 
@@ -255,6 +257,18 @@ class LocalView:
             v += each
             out.append(edge.penalty.dual_prox(v, np.full(len(c), sigma), c))
         return tuple(out)
+
+    @shared
+    def orders(self) -> tuple[EdgeOrder, ...]:
+        return orders_of(self.form)
+
+    @cached_property
+    def rounds(self) -> Rounds | None:
+        """Compiled rounds with steps s/deg and 1/(2 s), where they pay (see `graphreg.kernels.pays`); None on a part of
+        the graph, and where exchanges or proxes are not those of this library."""
+        if self.whole_graph is not None or type(self.engine) is not InProcess or type(self) is not LocalView:
+            return None
+        return Rounds.of(self.form, self.proxes, 1.0 / self.steps(1.0), self.orders)
 
     def memory(self) -> Memories:
         return (None,) * len(self.proxes)

@@ -28,6 +28,16 @@ MOST_STEPS, MOST_HALVINGS = 50, 40
 LEAST_BEND = 1e-12  # of the largest eigenvalue, where a Hessian has no inverse in floats
 
 
+@dataclass(frozen=True)
+class Factors:
+    """f_i = 1/2 w'V diag(values) V'w - <V pull, w> at each node, V with orthonormal columns; None: I, values all the
+    same."""
+
+    V: Array | None  # (g, d, k)
+    values: Array  # (g, k); (g, 1) where V is I
+    pull: Array  # (g, k)
+
+
 class AbstractNodeProx(ABC):
     """The prox of the losses of some nodes, ``nodes`` (g,)."""
 
@@ -49,6 +59,10 @@ class AbstractNodeProx(ABC):
     def curvature(self) -> Array:
         """The mean curvature of each node's loss, trace(Hessian) / d, (g,)."""
 
+    def factors(self) -> Factors | None:
+        """The losses, where they are quadratic: what a compiled round needs of them."""
+        return None
+
 
 @dataclass(frozen=True)
 class MeanProx(AbstractNodeProx):
@@ -64,6 +78,9 @@ class MeanProx(AbstractNodeProx):
 
     def curvature(self) -> Array:
         return self.mass
+
+    def factors(self) -> Factors:
+        return Factors(None, self.mass[:, None], self.pull)
 
 
 @dataclass(frozen=True)
@@ -85,6 +102,9 @@ class QuadraticProx(AbstractNodeProx):
 
     def curvature(self) -> Array:
         return self.values.sum(axis=1) / self.V.shape[1]
+
+    def factors(self) -> Factors:
+        return Factors(self.V, self.values, self.pull)
 
 
 @dataclass(frozen=True)
@@ -271,7 +291,7 @@ def _quadratic(block: SampleBlock, stacks: tuple[Batch, ...]) -> list[AbstractNo
             pull = sigma * np.matmul(y[:, None, :], U)[:, 0, :]
             thin.append(QuadraticProx(batch.nodes, np.ascontiguousarray(Vt.transpose(0, 2, 1)), sigma**2, pull))
     if parts:
-        nodes, H, h = (np.concatenate(stack) for stack in zip(*parts, strict=True))
+        nodes, H, h = parts[0] if len(parts) == 1 else map(np.concatenate, zip(*parts, strict=True))
         values, V = np.linalg.eigh(H)
         values = np.where(values > 1e-15 * values[:, -1:], values, 0.0)
         pull = np.where(values > 0, np.matmul(h[:, None, :], V)[:, 0, :], 0.0)

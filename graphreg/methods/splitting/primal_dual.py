@@ -9,11 +9,13 @@ from functools import cached_property
 from ...checks import checked, inside, per, positive
 from ...errors import MethodError
 from ...form import Form
+from ...kernels import pays
 from ...messages import unmatched
 from ...network import Memories
 from ...oracles import INEXACT, Accuracy, Inexact, gradient_steps, without_prox, without_steps
 from ...terms import Array
-from ._halpern import Flows
+from ._fused import fused
+from ._halpern import Flows, Halpern
 from ._lossy import LossyEdges
 from ._step_sizes import ROUNDING, StepSizes
 from .fixed_point import Acceleration, State
@@ -118,6 +120,14 @@ class PrimalDual(LossyEdges):
     @cached_property
     def acceleration(self) -> Acceleration:
         return Acceleration(self.relaxation, self.restarts, 1.0 if self.apart and not self.balance else self.balance)
+
+    def step(self, state: State) -> State:
+        """In a compiled round where that pays, and where no anchor pulls."""
+        ours = type(self).image is PrimalDual.image and type(self).nodes is PrimalDual.nodes
+        plain = self.inexact is not None or self.apart or isinstance(state.due, Halpern) or not ours
+        if plain or not pays(state.view.form, state.round) or state.view.rounds is None:
+            return super().step(state)
+        return self.adapted(fused(state.view.rounds, state, self.acceleration.relaxation))
 
     def image(self, state: State) -> tuple[Array, Flows, Memories]:
         """A round of Algorithm 1: (w+, u+)."""

@@ -46,6 +46,9 @@ class L1(AbstractNorm):
         r = column(radius)
         return np.clip(u, -r, r)
 
+    def kernel(self) -> str:
+        return "box"
+
     def restricted(self, columns: Array) -> L1:
         return self
 

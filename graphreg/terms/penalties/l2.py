@@ -41,6 +41,9 @@ class L2(AbstractNorm):
     def project_dual(self, u: Array, radius: Any) -> Array:
         return onto_ball(u, radius)
 
+    def kernel(self) -> str:
+        return "ball"
+
     def cvxpy(self, Z: Any) -> Any:
         return cp.norm(Z, 2, axis=1)
 

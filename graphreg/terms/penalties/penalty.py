@@ -158,6 +158,11 @@ class AbstractPenalty(ABC):
         """prox of ``step * (weight phi)*`` at each row of v, by Moreau's identity; both are of shape (m,)."""
         return v - column(step) * self.prox(v / column(step), weight / step)
 
+    def kernel(self) -> str:
+        """What a compiled `dual_prox` is (see `graphreg.kernels`): "box" or "ball" of the radius ``weight``, "square"
+        for v / (1 + step / weight); empty where there is none."""
+        return ""
+
     def conductance(self, u: Array) -> Array:
         """How readily the flow u (at weight 1) gives way in the repair: non-negative, one number per coordinate
         (m, k), or per row (m, 1)."""

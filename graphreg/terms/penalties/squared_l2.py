@@ -46,6 +46,9 @@ class SquaredL2(AbstractSupercoercive, AbstractSmoothPenalty):
     def dual_prox(self, v: Array, step: Array, weight: Array) -> Array:
         return v / (1.0 + column(step / weight))
 
+    def kernel(self) -> str:
+        return "square"
+
     def conjugate_bound(self, u: Array, spread: Array) -> Array:
         return half_square(np.abs(u) + spread)
 

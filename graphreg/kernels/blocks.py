@@ -1,0 +1,146 @@
+"""The edge blocks of a form as a round takes them: each by a compiled kernel, or as the block itself says."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+
+from ..terms import Array, EdgeBlock
+from .compiled import specialised, width_of
+from .edges import KINDS, edge_pull, edge_round, edge_way
+from .order import EdgeOrder, Runs
+from .runs import run_pull, run_round
+
+NOTHING = np.zeros(0)
+NO_NODES = (NOTHING,) * 6
+
+
+class AbstractRoundBlock(ABC):
+    """A block of edges between two rounds; its flows are one flat array, in an order of its own."""
+
+    size: int  # of the flat array
+
+    @abstractmethod
+    def entered(self, rows: Array) -> Array:
+        """Flows (m, k) in the order of the block as a flat array."""
+
+    @abstractmethod
+    def left(self, flat: Array) -> Array:
+        """The way back, (m, k)."""
+
+    @abstractmethod
+    def round(self, s: float, rho: float, ahead: Array, u: Array, new: Array, pull: Array) -> None:
+        """The prox of sigma g* at u + sigma (K ahead - center), sigma = 1/(2 s), relaxed by rho (not for rho = 0), is
+        written to ``new``, and K' of it added to ``pull``."""
+
+    @abstractmethod
+    def pull(self, u: Array, pull: Array) -> None:
+        """K'u is added to ``pull``, with the bits that `round` leaves."""
+
+    @abstractmethod
+    def way(self, u: Array, other: Array, way: Array) -> None:
+        """2 ||u_e - other_e||^2, on edges to the ground once that, is added to ``way`` at the tail of each edge."""
+
+
+@dataclass(frozen=True)
+class CompiledBlock(AbstractRoundBlock):
+    """Edges on all coordinates, with a penalty that has a kernel."""
+
+    edge: EdgeBlock
+    order: EdgeOrder
+    kind: int
+    c: Array
+    center: Array
+    d: int
+
+    @staticmethod
+    def of(edge: EdgeBlock, order: EdgeOrder, d: int) -> CompiledBlock | None:
+        """None where the block needs its own prox; a penalty of the user's always does."""
+        name = "" if edge.penalty.is_users() else edge.penalty.kernel()
+        if not name or edge.features is not None:
+            return None
+        kind = KINDS["box" if name == "ball" and d == 1 else name]
+        center = NOTHING if edge.center is None else order.of(edge.center)
+        return CompiledBlock(edge, order, kind, order.of(edge.weight), center, d)
+
+    @property
+    def size(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return len(self.c) * self.d
+
+    def entered(self, rows: Array) -> Array:
+        return self.order.of(rows)
+
+    def left(self, flat: Array) -> Array:
+        return self.order.back(flat, self.d)
+
+    def round(self, s: float, rho: float, ahead: Array, u: Array, new: Array, pull: Array) -> None:
+        if self.order.runs is not None:
+            self.sweep(s, rho, (ahead, u, new, pull), NO_NODES)
+            return
+        o, sigma, relaxes = self.order, (1.0 if self.edge.ground else 0.5) / s, int(rho != 0.0)
+        constants = width_of(self.d), self.kind, int(self.edge.ground), int(self.center.size > 0), relaxes
+        kernel = specialised(edge_round, *constants)
+        kernel(o.tail, o.head, self.c, self.center, sigma, rho, ahead, u, new, pull, self.d)
+
+    def sweep(self, s: float, rho: float, edges: tuple[Array, ...], nodes: tuple[Array, ...]) -> None:
+        """A round of edges in runs, and of the nodes where there are any: with (ahead, u, new, pull) and with (degree,
+        mass, h, force, w, moved) of `run_round`."""
+        degree, *rest = nodes
+        runs, moves = cast(Runs, self.order.runs), int(degree.size > 0)
+        kernel = specialised(run_round, self.kind, int(self.center.size > 0), int(rho != 0.0), moves)
+        of_runs = runs.group, runs.reach, runs.first, runs.tail, runs.head
+        kernel(*of_runs, self.c, self.center, 0.5 / s, rho, *edges, degree, s, *rest)
+
+    def pull(self, u: Array, pull: Array) -> None:
+        o = self.order
+        if o.runs is not None:
+            specialised(run_pull)(o.runs.first, o.runs.tail, o.runs.head, u, pull)
+        else:
+            specialised(edge_pull, width_of(self.d), int(self.edge.ground))(o.tail, o.head, u, pull, self.d)
+
+    def way(self, u: Array, other: Array, way: Array) -> None:
+        factor = 1.0 if self.edge.ground else 2.0
+        specialised(edge_way, width_of(self.d))(self.order.tail, factor, u, other, way, self.d)
+
+
+@dataclass(frozen=True)
+class PlainBlock(AbstractRoundBlock):
+    """Edges whose penalty takes whole arrays, in the order of the block."""
+
+    edge: EdgeBlock
+    c: Array
+    width: int
+    shape: tuple[int, int]  # of the parameters
+
+    @property
+    def size(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return len(self.c) * self.width
+
+    def entered(self, rows: Array) -> Array:
+        return np.ascontiguousarray(rows, dtype=float).reshape(-1)
+
+    def left(self, flat: Array) -> Array:
+        return flat.reshape(-1, self.width)
+
+    def round(self, s: float, rho: float, ahead: Array, u: Array, new: Array, pull: Array) -> None:
+        sigma = (1.0 if self.edge.ground else 0.5) / s
+        v = self.edge.difference(ahead.reshape(self.shape))
+        v *= sigma
+        v += self.left(u)
+        out = self.left(new)
+        out[...] = self.edge.penalty.dual_prox(v, np.full(len(self.c), sigma), self.c)
+        if rho != 0.0:
+            out -= self.left(u)
+            out *= rho
+            out += self.left(u)
+        self.pull(new, pull)
+
+    def pull(self, u: Array, pull: Array) -> None:
+        self.edge.add_adjoint(self.left(u), pull.reshape(self.shape))
+
+    def way(self, u: Array, other: Array, way: Array) -> None:
+        size = ((self.left(u) - self.left(other)) ** 2).sum(axis=1)
+        way += (1.0 if self.edge.ground else 2.0) * np.bincount(self.edge.tail, size, minlength=len(way))

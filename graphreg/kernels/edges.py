@@ -1,0 +1,94 @@
+"""The edges' half of a round: the prox of sigma g* at u + sigma (K(2 w+ - w) - center), relaxed, and K'u of it.
+
+All arrays are flat: coordinate k of row i stands at i d + k. One pass reads and writes everything once; its loops over
+the coordinates are short and many, because each of them becomes a few vector instructions.
+"""
+
+from __future__ import annotations
+
+import math
+
+from ..terms import Array
+from .compiled import Kernel
+
+BOX, BALL, SQUARE = 0, 1, 2
+KINDS = {"box": BOX, "ball": BALL, "square": SQUARE}
+TINY = 1e-300  # a square: no capacity is divided by less than its root
+
+
+def edge_round(width: int, kind: int, ground: int, centred: int, relaxes: int) -> Kernel:
+    """For edges of ``width`` coordinates (0: any number of them) in a list; not relaxed, but as the prox leaves them,
+    where not ``relaxes``."""
+
+    def kernel(  # noqa: PLR0913, PLR0917 - all that it reads and writes
+        tail: Array,
+        head: Array,
+        c: Array,
+        center: Array,
+        sigma: float,
+        rho: float,
+        ahead: Array,
+        u: Array,
+        new: Array,
+        pull: Array,
+        d: int,
+    ) -> None:
+        """The flows are written to ``new``, and K' of them is added to ``pull``."""
+        end = width if width else d
+        for e in range(tail.size):
+            i, at = tail[e] * end, e * end
+            j = 0 if ground else head[e] * end
+            size = 0.0
+            for k in range(end):
+                z = ahead[i + k] if ground else ahead[i + k] - ahead[j + k]
+                if centred:
+                    z -= center[at + k]
+                v = u[at + k] + sigma * z
+                size += v * v
+                new[at + k] = v
+            factor = 1.0
+            if kind == SQUARE:
+                factor = 1.0 / (1.0 + sigma / c[e])
+            elif kind == BALL:  # without a branch: nobody can foresee which edges are saturated
+                factor = c[e] / math.sqrt(max(size, c[e] * c[e], TINY))
+            for k in range(end):
+                v = min(max(new[at + k], -c[e]), c[e]) if kind == BOX else factor * new[at + k]
+                new[at + k] = u[at + k] + rho * (v - u[at + k]) if relaxes else v
+            for k in range(end):
+                pull[i + k] += new[at + k]
+            if not ground:
+                for k in range(end):
+                    pull[j + k] -= new[at + k]
+
+    return kernel
+
+
+def edge_pull(width: int, ground: int) -> Kernel:
+    """K'u is added to ``pull``, in the order of `edge_round`."""
+
+    def kernel(tail: Array, head: Array, u: Array, pull: Array, d: int) -> None:
+        end = width if width else d
+        for e in range(tail.size):
+            i, at = tail[e] * end, e * end
+            for k in range(end):
+                pull[i + k] += u[at + k]
+            if not ground:
+                j = head[e] * end
+                for k in range(end):
+                    pull[j + k] -= u[at + k]
+
+    return kernel
+
+
+def edge_way(width: int) -> Kernel:
+    """``factor ||u_e - other_e||^2`` is added to ``way`` at the tail of each edge."""
+
+    def kernel(tail: Array, factor: float, u: Array, other: Array, way: Array, d: int) -> None:
+        end = width if width else d
+        for e in range(tail.size):
+            at, size = e * end, 0.0
+            for k in range(end):
+                size += (u[at + k] - other[at + k]) ** 2
+            way[tail[e]] += factor * size
+
+    return kernel

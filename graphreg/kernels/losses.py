@@ -1,0 +1,131 @@
+"""The proxes of the nodes' losses as a round takes them: quadratic ones compiled, the others as they are."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..oracles import AbstractNodeProx, Memory
+from ..terms import Array
+from .compiled import compiled, specialised, width_of
+from .nodes import mean_round, quadratic_round, relaxed
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where all nodes stand before a round, flat: tau_i = s / degree_i, K'u, w, and where a prox may begin (n, d)."""
+
+    degree: Array
+    s: float
+    pull: Array
+    w: Array
+    warm: Array | None
+
+
+@dataclass(frozen=True)
+class Moved:
+    """Where a round writes what it finds of the nodes, flat: w+, 2 w+ - w, and w relaxed by ``rho`` towards w+."""
+
+    hat: Array
+    ahead: Array
+    new: Array
+    rho: float
+
+
+class AbstractRoundLoss(ABC):
+    """The nodes of one prox; it ``begins`` where it is told."""
+
+    begins = False
+
+    @abstractmethod
+    def round(self, at: Standing, memory: Memory, out: Moved) -> Memory:
+        """Write w+, the prox at w - tau K'u, of these nodes, and say what the prox remembers."""
+
+
+@dataclass(frozen=True)
+class MeanRound(AbstractRoundLoss):
+    """All nodes, f_i = 1/2 mass_i ||w||^2 - <h_i, w>; mass and h are 0 where there is no loss."""
+
+    nodes: Array
+    mass: Array
+    h: Array
+    d: int
+
+    def round(self, at: Standing, memory: Memory, out: Moved) -> Memory:
+        whole = len(self.nodes) == len(at.degree)
+        values = self.nodes, self.mass, self.h, at.degree, at.s, at.pull, at.w, out.rho
+        specialised(mean_round, width_of(self.d), int(whole))(*values, out.hat, out.ahead, out.new, self.d)
+        return memory
+
+
+@dataclass(frozen=True)
+class QuadraticRound(AbstractRoundLoss):
+    """f_i = 1/2 w'V diag(values) V'w - <V target, w>."""
+
+    nodes: Array
+    V: Array
+    values: Array
+    target: Array
+    work: Array
+    d: int
+
+    def round(self, at: Standing, memory: Memory, out: Moved) -> Memory:
+        rank = len(self.work)
+        values = self.nodes, self.V, self.values, self.target, at.degree, at.s, at.pull, at.w, out.rho, self.work
+        kernel = specialised(quadratic_round, width_of(self.d), width_of(rank) if width_of(self.d) else 0)
+        kernel(*values, out.hat, out.ahead, out.new, self.d)
+        return memory
+
+
+@dataclass(frozen=True)
+class PlainRound(AbstractRoundLoss):
+    """Any other prox."""
+
+    begins = True
+
+    prox: AbstractNodeProx
+    whole: bool
+    d: int
+
+    def round(self, at: Standing, memory: Memory, out: Moved) -> Memory:
+        i = slice(None) if self.whole else self.prox.nodes
+        tau = at.s / at.degree[i]
+        w, pull, hat, ahead, new = (a.reshape(-1, self.d) for a in (at.w, at.pull, out.hat, out.ahead, out.new))
+        v = w[i] - tau[:, None] * pull[i]
+        begin = v if at.warm is None else at.warm[i]
+        x, memory = self.prox(v, tau, begin, memory)
+        if self.whole:
+            out.hat[:] = x.reshape(-1)
+            compiled(relaxed)(out.rho, at.w, out.hat, out.ahead, out.new)
+        else:
+            hat[i] = x
+            ahead[i] = 2.0 * x - w[i]
+            new[i] = w[i] + out.rho * (x - w[i])
+        return memory
+
+
+def round_losses(proxes: tuple[AbstractNodeProx, ...], n: int, d: int) -> tuple[AbstractRoundLoss, ...]:
+    """One for each prox, and one for the nodes that have none, where there are any."""
+    out: list[AbstractRoundLoss] = []
+    left = np.full(n, True)
+    for prox in proxes:
+        left[prox.nodes] = False
+        nodes, whole = np.asarray(prox.nodes, dtype=np.int32), np.array_equal(prox.nodes, np.arange(n))
+        found = prox.factors()
+        if found is None:
+            out.append(PlainRound(prox, whole, d))
+        elif found.V is None:
+            out.append(MeanRound(nodes, found.values[:, 0], _flat(found.pull), d))
+        else:
+            V, values, target = _flat(found.V), _flat(found.values), _flat(found.pull)
+            out.append(QuadraticRound(nodes, V, values, target, np.empty(found.V.shape[2]), d))
+    if left.any():
+        nodes = np.flatnonzero(left).astype(np.int32)
+        out.append(MeanRound(nodes, np.zeros(len(nodes)), np.zeros(len(nodes) * d), d))
+    return tuple(out)
+
+
+def _flat(values: Array) -> Array:
+    return np.ascontiguousarray(values, dtype=float).reshape(-1)

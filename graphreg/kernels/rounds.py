@@ -1,0 +1,180 @@
+"""Rounds of the primal-dual method on flat arrays: two passes over nodes and edges, and nothing allocated.
+
+    w+ = prox of tau f at w - tau K'u,     u+ = prox of sigma g* at u + sigma (K(2 w+ - w) - center),     both relaxed,
+
+with tau_i = s/deg_i and sigma = 1/(2 s), on edges to the ground 1/s. K'u is carried from round to round; u+ itself,
+which only checks look at, is found when they do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from ..form import Form
+from ..oracles import AbstractNodeProx, Memory
+from ..terms import Array
+from .blocks import AbstractRoundBlock, CompiledBlock, PlainBlock
+from .buffers import Buffers
+from .compiled import compiles, specialised, width_of
+from .losses import AbstractRoundLoss, MeanRound, Moved, Standing, round_losses
+from .nodes import node_way
+from .order import EdgeOrder, edge_order
+
+# entries of the flows times rounds, which take numpy .1 s: less is not worth the time in which numba is loaded
+WORTH = 12_000_000
+EXPECTED = 100  # rounds, at least, that are still to come
+
+Memories = tuple[Memory, ...]
+Round = tuple["Held", "Image", Memories]
+
+
+@dataclass(frozen=True)
+class Held:
+    """Parameters and flows in the order of the rounds, and K'u."""
+
+    rounds: Rounds
+    flat_w: Array
+    flat_u: tuple[Array, ...]
+    pull: Array
+
+    @cached_property
+    def w(self) -> Array:
+        """(n, d)."""
+        return self.flat_w.reshape(self.rounds.form.shape)
+
+    @cached_property
+    def u(self) -> tuple[Array, ...]:
+        """(m, k) per block, in the order of the form."""
+        return tuple(block.left(u) for block, u in zip(self.rounds.blocks, self.flat_u, strict=True))
+
+
+@dataclass(frozen=True)
+class Image:
+    """T x = (w+, u+) at ``before`` = x: what of it the round has not left is found when somebody asks."""
+
+    before: Held
+    s: float
+    left: Moved | None  # of the nodes
+
+    @cached_property
+    def moved(self) -> Moved:
+        return self.before.rounds.nodes(self.before, None, self.s, 1.0, ())[0] if self.left is None else self.left
+
+    @cached_property
+    def w(self) -> Array:
+        """(n, d)."""
+        return self.moved.hat.reshape(self.before.rounds.form.shape)
+
+    @cached_property
+    def u(self) -> tuple[Array, ...]:
+        """(m, k) per block, in the order of the form."""
+        new, _ = self.before.rounds.edges(self.before, self.moved.ahead, self.s, 0.0)
+        return tuple(block.left(u) for block, u in zip(self.before.rounds.blocks, new, strict=True))
+
+
+@dataclass(frozen=True, eq=False)
+class Rounds:
+    """What rounds need of a form."""
+
+    form: Form
+    blocks: tuple[AbstractRoundBlock, ...]
+    losses: tuple[AbstractRoundLoss, ...]
+    degree: Array  # (n,)
+    stepped: Array  # the same, but positive at nodes without edges: deg_i of the steps
+    buffers: Buffers = field(default_factory=Buffers)
+
+    @staticmethod
+    def of(form: Form, proxes: tuple[AbstractNodeProx, ...], stepped: Array, orders: tuple[EdgeOrder, ...]) -> Rounds:
+        """With the proxes of the form's losses, and `orders_of` its edges."""
+        blocks: list[AbstractRoundBlock] = []
+        for edge, order in zip(form.edges, orders, strict=True):
+            found = CompiledBlock.of(edge, order, form.d)
+            blocks.append(PlainBlock(edge, edge.weight, form.width(edge), form.shape) if found is None else found)
+        return Rounds(form, tuple(blocks), round_losses(proxes, *form.shape), form.degree(), stepped)
+
+    def entered(self, w: Array, u: tuple[Array, ...]) -> Held:
+        """A point (n, d) with flows (m, k), as rounds hold it."""
+        shapes = [self.form.shape, *((len(edge.tail), self.form.width(edge)) for edge in self.form.edges)]
+        if [w.shape, *(each.shape for each in u)] != shapes:  # kernels look at no bounds
+            raise ValueError(f"parameters and flows must have the shapes {shapes}")
+        flat = tuple(block.entered(each) for block, each in zip(self.blocks, u, strict=True))
+        pull = self._no_pull()
+        for block, each in zip(self.blocks, flat, strict=True):
+            block.pull(each, pull)
+        return Held(self, np.ascontiguousarray(w, dtype=float).reshape(-1), flat, pull)
+
+    def round(self, x: Held, warm: Array | None, s: float, rho: float, memory: Memories) -> Round:
+        """x after a round, T x, and what the proxes remember; ``warm`` (n, d) is where they begin."""
+        if self.swept is not None:
+            new, image = self._swept(x, s, rho, *self.swept)
+            return new, image, memory
+        moved, memory = self.nodes(x, warm, s, rho, memory)
+        u, pull = self.edges(x, moved.ahead, s, rho)
+        return Held(self, moved.new, u, pull), Image(x, s, moved), memory
+
+    @cached_property
+    def swept(self) -> tuple[CompiledBlock, MeanRound] | None:
+        """The one block of edges in runs and the means of all nodes, where there is nothing else: one pass has both."""
+        if len(self.blocks) != 1 or len(self.losses) != 1:
+            return None
+        edges, nodes = self.blocks[0], self.losses[0]
+        if isinstance(edges, CompiledBlock) and isinstance(nodes, MeanRound) and edges.order.runs is not None:
+            return edges, nodes
+        return None
+
+    @property
+    def begins(self) -> bool:
+        """Whether proxes ask where to begin."""
+        return any(loss.begins for loss in self.losses)
+
+    def _swept(self, x: Held, s: float, rho: float, edges: CompiledBlock, nodes: MeanRound) -> tuple[Held, Image]:
+        take, n = self.buffers.take, len(x.flat_w)
+        w, u, pull = take(n), take(edges.size), take(n)
+        of_nodes = self.stepped, nodes.mass, nodes.h, x.pull, x.flat_w, w
+        edges.sweep(s, rho, (take(n), x.flat_u[0], u, pull), of_nodes)
+        return Held(self, w, (u,), pull), Image(x, s, None)
+
+    def nodes(self, x: Held, warm: Array | None, s: float, rho: float, memory: Memories) -> tuple[Moved, Memories]:
+        """The nodes after their half of a round."""
+        at = Standing(self.stepped, s, x.pull, x.flat_w, warm)
+        hat, ahead, new = (self.buffers.take(len(x.flat_w)) for _ in range(3))
+        out = Moved(hat, ahead, new, rho)
+        known = (*memory, *[None] * (len(self.losses) - len(memory)))
+        kept = [loss.round(at, each, out) for loss, each in zip(self.losses, known, strict=True)]
+        return out, tuple(kept[: len(memory)])
+
+    def edges(self, x: Held, ahead: Array, s: float, rho: float) -> tuple[tuple[Array, ...], Array]:
+        """The flows, relaxed by rho (as the prox leaves them for rho = 0), and K' of them."""
+        pull, new = self._no_pull(), tuple(self.buffers.take(block.size) for block in self.blocks)
+        for block, u, after in zip(self.blocks, x.flat_u, new, strict=True):
+            block.round(s, rho, ahead, u, after, pull)
+        return new, pull
+
+    def way(self, a: Held, b: Held) -> Array:
+        """deg_i ||dw_i||^2 at each node, and sum_e (2, to the ground 1) ||du_e||^2 over the edges whose tail it is,
+        (n, 2)."""
+        way, d = np.zeros((2, self.form.n)), self.form.d
+        specialised(node_way, width_of(d))(self.degree, a.flat_w, b.flat_w, way[0], d)
+        for block, here, there in zip(self.blocks, a.flat_u, b.flat_u, strict=True):
+            block.way(here, there, way[1])
+        return way.T
+
+    def _no_pull(self) -> Array:
+        pull = self.buffers.take(self.form.n * self.form.d)
+        pull[:] = 0.0
+        return pull
+
+
+def pays(form: Form, done: int) -> bool:
+    """Whether rounds on a form are compiled after so many: from the first one on large forms, later on others. So the
+    bits of an iterate depend on the problem alone, and on whether numba is there."""
+    entries = sum(len(edge.tail) * form.width(edge) for edge in form.edges)
+    return entries * (done + EXPECTED) >= WORTH and compiles()
+
+
+def orders_of(form: Form) -> tuple[EdgeOrder, ...]:
+    """In which order rounds go through each block of edges."""
+    return tuple(edge_order(edge.tail, edge.head, form.n, form.d == 1 and not edge.ground) for edge in form.edges)

@@ -1,0 +1,20 @@
+"""A round of the primal-dual method in compiled passes over nodes and edges."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ...kernels import Held, Rounds
+from ._halpern import Iterate
+from .fixed_point import State
+
+
+def fused(rounds: Rounds, state: State, relaxation: float) -> State:
+    """The state after the round that `PrimalDual.image` describes, relaxed; with the same messages."""
+    view, x = state.view, state.x.known
+    if not isinstance(x, Held) or x.rounds is not rounds:
+        x = rounds.entered(state.x.w, state.x.u)
+    warm = state.hat.w if rounds.begins else None
+    new, image, memory = rounds.round(x, warm, state.s, relaxation, state.memory or view.memory())
+    view.engine.exchange(new.w)  # which records the messages, whatever they hold
+    return replace(state, round=state.round + 1, x=Iterate.of(new), hat=Iterate.of(image), memory=memory)

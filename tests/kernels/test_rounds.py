@@ -1,0 +1,238 @@
+"""Compiled rounds take the steps that arrays take: with numba, and as the plain Python that is compiled."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from importlib.util import find_spec
+
+import networkx as nx
+import numpy as np
+import pytest
+from core_cases import view_of
+
+import graphreg as gr
+from graphreg.engines import Actors
+from graphreg.kernels import compiled, order, rounds
+from graphreg.methods.splitting._halpern import Iterate
+from graphreg.running.checkpoints.packing import Packed
+
+ROUNDS = 50
+WITH_NUMBA = pytest.mark.skipif(find_spec("numba") is None, reason="numba is not installed")
+
+
+@pytest.fixture(params=["python", pytest.param("numba", marks=WITH_NUMBA)])
+def forced(request, monkeypatch):
+    """Rounds of kernels on graphs of any size; compiled, or as they are written."""
+    monkeypatch.setattr(rounds, "WORTH", 0)
+    monkeypatch.setattr(rounds, "compiles", lambda: True)
+    monkeypatch.setattr(order, "BLOCK", 128)  # so that a small grid has several groups
+    if request.param == "python":
+        monkeypatch.setattr(compiled, "compiles", lambda: False)
+    compiled.compiled.cache_clear()
+    compiled.specialised.cache_clear()
+    yield request.param
+    compiled.compiled.cache_clear()
+    compiled.specialised.cache_clear()
+
+
+# ---- problems --------------------------------------------------------------------------------------------------------
+def graph(n=14, m=40, seed=0):
+    """A random graph with weights over two decades, and a node without edges."""
+    rng = np.random.default_rng(seed)
+    pairs = np.array([(i, j) for i in range(n - 1) for j in range(i)])
+    edges = pairs[rng.permutation(len(pairs))[:m]]
+    return gr.Graph(tuple(range(n)), edges[:, 0], edges[:, 1], 10.0 ** rng.uniform(-1, 1, m))
+
+
+def regression(d, samples, kind=gr.SquaredLoss, n=14, seed=1):
+    """Data at all nodes but the first."""
+    rng = np.random.default_rng(seed)
+    node = np.repeat(np.arange(1, n), samples)
+    X = rng.standard_normal((len(node), d))
+    y = X @ rng.standard_normal(d) + rng.standard_normal(len(node))
+    return kind(gr.NodeData.from_arrays(X, y if kind is gr.SquaredLoss else np.sign(y), node))
+
+
+def means(d, n=14, seed=2, nodes=None):
+    rng = np.random.default_rng(seed)
+    nodes = np.arange(n) if nodes is None else nodes
+    return gr.MeanLoss(gr.NodeData.from_arrays(None, rng.standard_normal((len(nodes), d)), nodes))
+
+
+def tied(*penalties):
+    return sum((0.2 * gr.TotalVariation(graph(seed=k), each) for k, each in enumerate(penalties)), start=0)
+
+
+def grid(rows, columns, penalty, seed=None):
+    """Means on a grid; its edges in any order where there is a seed."""
+    whole = gr.Graph.grid(rows, columns)
+    places = np.arange(whole.n_edges) if seed is None else np.random.default_rng(seed).permutation(whole.n_edges)
+    mixed = gr.Graph(tuple(range(rows * columns)), whole.tail[places], whole.head[places], whole.weight[places])
+    return gr.Problem(means(1, rows * columns) + 0.3 * gr.TotalVariation(mixed, penalty))
+
+
+RIDGE = 0.1 * gr.NodePenalty(gr.SquaredL2())
+PROBLEMS = {
+    "means, l1": lambda: gr.Problem(means(1) + tied(gr.L1())),
+    "means, l2, d = 3": lambda: gr.Problem(means(3) + tied(gr.L2())),
+    "means at some nodes": lambda: gr.Problem(means(2, nodes=np.array([1, 4, 5, 9])) + tied(gr.L2(), gr.SquaredL2())),
+    "regression, l1": lambda: gr.Problem(regression(4, 6) + tied(gr.L1())),
+    "regression, l2": lambda: gr.Problem(regression(4, 6) + tied(gr.L2())),
+    "regression, squared": lambda: gr.Problem(regression(4, 6) + tied(gr.SquaredL2())),
+    "few samples": lambda: gr.Problem(regression(40, 3) + tied(gr.L2())),
+    "wide": lambda: gr.Problem(regression(40, 50) + tied(gr.L1())),
+    "mixed": lambda: gr.Problem(regression(3, 6) + tied(gr.L1(), gr.L2(), gr.HuberNorm(0.3)) + RIDGE),
+    "centred": lambda: gr.Problem(means(2) + tied(gr.L2()) + 0.1 * gr.NodePenalty(gr.L1(), center=[0.5, -0.5])),
+    "logistic": lambda: gr.Problem(regression(3, 20, gr.LogisticLoss) + tied(gr.L2()) + RIDGE),
+    "a grid": lambda: grid(20, 30, gr.L1()),
+    "a grid in disorder": lambda: grid(20, 30, gr.L2(), seed=0),
+    "a grid, squared": lambda: grid(20, 30, gr.SquaredL2()),
+    "a grid with l1 at the nodes": lambda: gr.Problem(grid(9, 40, gr.L1()).model + 0.1 * gr.NodePenalty(gr.L1())),
+}
+
+
+def walk(problem, method, compiles, start=None, count=ROUNDS):
+    """The states of some rounds."""
+    view = view_of(problem.form)
+    if not compiles:
+        vars(view)["rounds"] = None  # as where numba is not there
+    states = [method.init(view, start)]
+    for _ in range(count):
+        states.append(method.step(states[-1]))
+    assert compiles == (states[-1].x.known is not None)
+    return states
+
+
+def numbers(state):
+    return [state.x.w, *state.x.u, state.hat.w, *state.hat.u]
+
+
+def close(one, two, digits=1e-12):
+    """To so many digits of the largest of the numbers, which are added up."""
+    largest = max(np.abs(each).max(initial=0.0) for each in numbers(two))
+    for a, b in zip(numbers(one), numbers(two), strict=True):
+        np.testing.assert_allclose(a, b, rtol=0, atol=digits * largest)
+
+
+# ---- the same iterates -----------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_iterates_are_those_of_arrays(name, forced):
+    method = gr.PrimalDual()
+    pairs = zip(*(walk(PROBLEMS[name](), method, compiles) for compiles in (True, False)), strict=True)
+    for one, two in list(pairs)[1:]:
+        assert one.s == pytest.approx(two.s, rel=1e-10)
+        close(one, two)
+    assert one.view.engine.ledger == two.view.engine.ledger
+
+
+@pytest.mark.parametrize("method", [gr.PrimalDual(balance=1.0, relaxation=1.0), gr.PrimalDual(relaxation=0.7)])
+def test_iterates_with_other_options(method, forced):
+    for name in ("mixed", "a grid"):
+        close(*(walk(PROBLEMS[name](), method, compiles)[-1] for compiles in (True, False)))
+
+
+def test_the_image_is_not_relaxed(forced):
+    """Its flows are inside their capacities to the last bit, where over-relaxed ones are not."""
+    for name in ("a grid", "regression, l1"):
+        state = walk(PROBLEMS[name](), gr.PrimalDual(), True, count=20)[-1]
+        (edge,), (u,), (relaxed,) = state.view.form.edges, state.hat.u, state.x.u
+        assert (np.abs(u) <= edge.weight[:, None]).all()
+        assert (np.abs(u) == edge.weight[:, None]).any()
+        assert (np.abs(relaxed) > edge.weight[:, None]).any()
+
+
+def test_a_start_with_flows(forced):
+    problem = PROBLEMS["a grid in disorder"]()
+    rng = np.random.default_rng(0)
+    start = rng.standard_normal(problem.form.shape), tuple(rng.standard_normal(u.shape) for u in nothing(problem))
+    close(*(walk(problem, gr.PrimalDual(), compiles, start, 5)[-1] for compiles in (True, False)))
+
+
+def nothing(problem):
+    return problem.form.nothing().flows
+
+
+def test_flows_of_another_shape_are_refused(forced):
+    problem = PROBLEMS["a grid"]()
+    view = view_of(problem.form)
+    with pytest.raises(ValueError, match="must have the shapes"):
+        view.rounds.entered(np.zeros(problem.form.shape), (nothing(problem)[0][1:],))
+
+
+# ---- states ----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("name", ["regression, l2", "mixed", "a grid", "logistic"])
+def test_states_stay_what_they_are(name, forced):
+    """Arrays are used again only when nobody holds them."""
+    method = gr.PrimalDual()
+    states = walk(PROBLEMS[name](), method, True, count=8)
+    kept = [[each.copy() for each in numbers(state)] for state in states]
+    state = states[-1]
+    for _ in range(8):
+        state = method.step(state)
+    again = method.step(states[4])
+    for state, before in zip([*states, again], [*kept, kept[5]], strict=True):
+        for a, b in zip(numbers(state), before, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("name", ["regression, l2", "mixed", "a grid in disorder", "logistic"])
+def test_what_was_kept_goes_on_bit_for_bit(name, forced):
+    method, problem = gr.PrimalDual(), PROBLEMS[name]()
+    states = walk(problem, method, True, count=30)
+    view = view_of(problem.form)
+    state = Packed.of(states[13], "state").value(view)
+    assert state.x.known is None
+    for _ in range(17):
+        state = method.step(state)
+    for a, b in zip(numbers(state), numbers(states[-1]), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
+def test_what_is_seen_late_is_seen_once(forced):
+    state = walk(PROBLEMS["a grid"](), gr.PrimalDual(), True, count=3)[-1]
+    assert state.hat.u is state.hat.u
+    moved = replace(state.x, w=state.x.w + 1.0)
+    assert moved.known is None
+    np.testing.assert_array_equal(moved.w, state.x.w + 1.0)
+    with pytest.raises(AttributeError, match="no attribute 'v'"):
+        _ = state.x.v
+    with pytest.raises(AttributeError):
+        _ = object.__new__(Iterate).w
+
+
+# ---- where they are used ---------------------------------------------------------------------------------------------
+def test_they_begin_when_it_pays(forced, monkeypatch):
+    """Later on smaller graphs, by the number of the round: a run that is gone on with changes over where it would."""
+    problem = PROBLEMS["regression, l2"]()
+    entries = nothing(problem)[0].size
+    monkeypatch.setattr(rounds, "WORTH", (rounds.EXPECTED + 20) * entries)
+    late = walk(problem, gr.PrimalDual(), True, count=40)
+    assert [state.x.known is not None for state in late] == [False] * 21 + [True] * 20
+    close(late[-1], walk(problem, gr.PrimalDual(), False, count=40)[-1])
+    monkeypatch.setattr(rounds, "compiles", lambda: False)
+    assert walk(problem, gr.PrimalDual(), False, count=3)[-1].x.known is None
+
+
+def test_small_runs_do_not_load_numba(monkeypatch):
+    asked = []
+    monkeypatch.setattr(rounds, "compiles", lambda: asked.append(True))
+    PROBLEMS["regression, l2"]().solve(gr.PrimalDual(), gap=0, rounds=200)
+    assert not asked
+
+
+def test_answers_agree(forced, monkeypatch):
+    for name in ("regression, l2", "a grid", "mixed"):
+        fast = PROBLEMS[name]().solve(gr.PrimalDual(), gap=1e-9)
+        with monkeypatch.context() as patch:
+            patch.setattr(rounds, "compiles", lambda: False)
+            plain = PROBLEMS[name]().solve(gr.PrimalDual(), gap=1e-9)
+        assert fast.status == plain.status == "certified"
+        assert fast.rounds == plain.rounds
+        np.testing.assert_allclose(fast.coef, plain.coef, atol=1e-6)
+
+
+def test_actors_never_see_them(forced):
+    problem = gr.Problem(means(2, 6) + 0.3 * gr.TotalVariation(nx.path_graph(6), gr.L2()))
+    one, two = (problem.solve(gr.PrimalDual(), gap=0, rounds=20, engine=engine) for engine in (None, Actors()))
+    np.testing.assert_allclose(one.coef, two.coef, atol=1e-12)
+    assert one.ledger == two.ledger
