@@ -79,8 +79,8 @@ class Forest:
         return out
 
     def balanced(self, t: Array, low: Array, high: Array, capacity: Array) -> tuple[Array, Array]:
-        """The flow on every edge, and the share of the way from ``low`` to ``high`` that the derivative of every node
-        takes, so that flows and derivatives are conserved."""
+        """The flow on every edge, and the derivative of every node in [low, high] that balances them (up to what
+        rounding makes of the flows)."""
         from . import _messages
 
         order, up, inner = self.order, self.up, self.up >= 0
@@ -88,12 +88,12 @@ class Forest:
         far = NEAR * (np.abs(here) + np.abs(there)) + TINY
         c = np.where(inner, capacity[up] if len(capacity) else 0.0, 0.0)
         least, most = -c * np.sign(here - there + far), -c * np.sign(here - there - far)
-        share, flow = np.zeros(len(t)), np.zeros(len(t))
-        called(_messages.balanced, low[order], high[order], least, most, self.parent, share, flow)
-        flows, shares = np.zeros(len(capacity)), np.empty(len(t))
+        share, flow, own, rest = (np.zeros(len(t)) for _ in range(4))
+        called(_messages.balanced, low[order], high[order], least, most, self.parent, share, flow, own, rest)
+        flows, derivative = np.zeros(len(capacity)), np.empty(len(t))
         flows[up[inner]] = -(self.sign * flow)[inner]
-        shares[order] = share
-        return flows, shares
+        derivative[order] = own
+        return flows, derivative
 
 
 def called(function: Callable[..., Any], *arrays: Array) -> Any:

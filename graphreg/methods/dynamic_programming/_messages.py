@@ -292,9 +292,9 @@ def along_trees(slope: Numbers, height: Numbers, first: Numbers, capacity: Numbe
 
 @compiled
 def balanced(low: Numbers, high: Numbers, least: Numbers, most: Numbers, parent: Numbers, share: Numbers,
-             flow: Numbers) -> None:  # fmt: skip
+             flow: Numbers, own: Numbers, rest: Numbers) -> None:  # fmt: skip
     """Flows to the parents that are conserved, given that the derivative at node i may be anything in [low, high] and
-    the flow from it to its parent anything in [least, most].
+    the flow from it to its parent anything in [least, most]; and the derivative that balances them, ``own``.
 
     Upwards, what each flow may be: the sum of what may be below, within the bounds of its edge. Downwards, each node
     and each of its children take the same ``share`` of the way from least to most.
@@ -314,3 +314,8 @@ def balanced(low: Numbers, high: Numbers, least: Numbers, most: Numbers, parent:
         flow[i] = 0.0 if p < 0 else least[i] + share[p] * (most[i] - least[i])
         width = high[i] - low[i]
         share[i] = min(max((flow[i] - low[i]) / width, 0.0), 1.0) if width > 0.0 else 0.5
+    for i in range(n):
+        own[i], rest[i] = plus(own[i], rest[i], flow[i], 0.0)
+        p = parent[i]
+        if p >= 0:
+            own[p], rest[p] = plus(own[p], rest[p], -flow[i], 0.0)

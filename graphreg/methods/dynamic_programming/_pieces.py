@@ -49,6 +49,13 @@ class Numbers:
     def scale(self) -> Array:
         return self.block.scale[self.row]
 
+    def prices(self, values: Array, w: Array) -> Array:
+        """The prices of the block, given those of these numbers; the gradients at w where a predictor is none of
+        them, as the features of its sample are 0."""
+        out = np.empty(self.block.offset.shape) if len(values) == self.block.offset.size else self.block.prices(w)
+        out[(self.row, self.column) if out.ndim == 2 else self.row] = values
+        return out
+
 
 @dataclass(frozen=True)
 class Ground:
@@ -64,6 +71,10 @@ class Ground:
         Q = edge.penalty.quadratic(k)
         diagonal = np.ones(k) if Q is None else np.diag(Q)
         return cls(number, edge, Q is not None, edge.weight[:, None] * diagonal)
+
+    def flow(self, z: Array) -> Array:
+        """The derivative at the difference z from the center, inside the domain of flows."""
+        return self.weight * z if self.smooth else self.edge.clip(self.weight * np.sign(z))
 
     def center(self, shift: Array) -> Array:
         """The center less the shift, (m, k)."""
@@ -158,60 +169,69 @@ class Pieces:
                 self._line(node, column, np.zeros(len(c)), -c)
                 yield at, np.zeros(len(c)), 2.0 * c, node, column
 
-    # ---- what every derivative may be, whatever rounding did to t ----------------------------------------------------
-    def prices(self, t: Array) -> list[tuple[Array, Array]]:
-        """The least and the largest price of every number."""
-        out: list[tuple[Array, Array]] = []
+    def derivatives(self, t: Array) -> Derivatives:
+        """What they may be at t, whatever rounding did to it."""
+        parts: list[Part] = []
         for each, target in zip(self.numbers, self.targets, strict=True):
-            x = each.x * t[each.node, each.column]
-            far = NEAR * (np.abs(x) + np.abs(target)) + TINY
-            out.append(tuple(each.scale * self._gradient(each, x + side - target) for side in (-far, far)))
-        return out
-
-    def _gradient(self, each: Numbers, r: Array) -> Array:
-        """l' at the difference r from the target."""
-        loss = each.block.loss
-        if isinstance(loss, AbstractQuadraticLoss):
-            return r
-        if isinstance(loss, HuberLoss):
-            return np.clip(r, -loss.delta, loss.delta)
-        low, high = (each.each(end) for end in loss.domain(each.block.y))
-        return np.where(r > 0.0, high, low)
-
-    def ground_flows(self, t: Array) -> list[tuple[Array, Array]]:
-        """The least and the largest flow of every edge to the ground."""
-        out: list[tuple[Array, Array]] = []
+            p = each.x * t[each.node, each.column]
+            far = NEAR * (np.abs(p) + np.abs(target)) + TINY
+            one, two = (each.x * each.scale * self._gradient(each, p + side - target) for side in (-far, far))
+            parts.append(Part(each.node * self.form.d + each.column, np.minimum(one, two), np.maximum(one, two)))
         for each in self.ground:
             at, center = t[each.edge.tail][:, each.edge.coordinates], each.center(self.shift)
             far = NEAR * (np.abs(at) + np.abs(center)) + TINY
-            z = at - center
-            shape = (lambda r: r) if each.smooth else np.sign
-            out.append((each.weight * shape(z - far), each.weight * shape(z + far)))
-        return out
+            place = each.edge.tail[:, None] * self.form.d + each.edge.columns(self.form.d)
+            one, two = (each.flow(z) for z in (at - center - far, at - center + far))
+            parts.append(Part(place.ravel(), one.ravel(), two.ravel()))
+        return Derivatives(self, t, parts)
 
-    def derivatives(self, prices: list[tuple[Array, Array]], flows: list[tuple[Array, Array]]) -> tuple[Array, Array]:
-        """The least and the largest derivative at every node and coordinate, (n, d)."""
-        d, size = self.form.d, self.form.n * self.form.d
-        low, high = np.zeros(size), np.zeros(size)
-        for each, (one, two) in zip(self.numbers, prices, strict=True):
-            at = each.node * d + each.column
-            low += np.bincount(at, np.minimum(each.x * one, each.x * two), size)
-            high += np.bincount(at, np.maximum(each.x * one, each.x * two), size)
-        for each, (one, two) in zip(self.ground, flows, strict=True):
-            at = (each.edge.tail[:, None] * d + each.edge.columns(d)).ravel()
-            low += np.bincount(at, one.ravel(), size)
-            high += np.bincount(at, two.ravel(), size)
-        return low.reshape(-1, d), high.reshape(-1, d)
+    def _gradient(self, each: Numbers, r: Array) -> Array:
+        """l' at the difference r from the target, inside the domain of prices."""
+        loss, y = each.block.loss, each.each(each.block.y)
+        if isinstance(loss, AbstractQuadraticLoss):
+            return r
+        low, high = loss.domain(y)
+        return loss.clip(np.clip(r, low, high) if isinstance(loss, HuberLoss) else np.where(r > 0.0, high, low), y)
 
-    def prices_at(self, share: Array, prices: list[tuple[Array, Array]], t: Array) -> tuple[Array, ...]:
-        """The price of every predictor, with the share of the way that its node and coordinate take."""
-        out: list[Array] = []
-        for each, (low, high) in zip(self.numbers, prices, strict=True):
-            way = share[each.node, each.column]
-            a = low + np.where(each.x > 0.0, way, 1.0 - way) * (high - low)
-            whole = each.block.prices(self.shift + t) if len(a) < each.block.offset.size else np.empty(0)
-            if not len(whole):
-                whole = np.empty(each.block.offset.shape)
-            whole[(each.row, each.column) if whole.ndim == 2 else each.row] = a
-            out.append(whole)
-        return tuple(out)
+
+@dataclass(frozen=True)
+class Part:
+    """What one block adds to the derivatives at nodes and coordinates ``at`` (numbered i d + j): in [low, high]."""
+
+    at: Array
+    low: Array
+    high: Array
+
+
+@dataclass(frozen=True)
+class Derivatives:
+    """What the derivatives of all losses and node penalties may be."""
+
+    pieces: Pieces
+    t: Array
+    parts: list[Part]  # of the numbers of the losses, and then of the node penalties
+
+    @property
+    def sums(self) -> tuple[Array, Array]:
+        """The least and the largest sum at every node and coordinate, (n, d)."""
+        return self._sum([each.low for each in self.parts]), self._sum([each.high for each in self.parts])
+
+    def _sum(self, values: list[Array]) -> Array:
+        total = np.zeros(self.t.size)
+        for each, value in zip(self.parts, values, strict=True):
+            total += np.bincount(each.at, value, self.t.size)
+        return total.reshape(self.t.shape)
+
+    def adding_up_to(self, own: Array) -> tuple[tuple[Array, ...], dict[int, Array]]:
+        """Prices and flows to the ground whose sums are ``own`` (n, d): each goes the same share of its way."""
+        values = [each.low for each in self.parts]
+        width = self._sum([each.high - each.low for each in self.parts])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            for _ in range(2):  # the second time for what rounding left
+                share = np.where(width > 0.0, (own - self._sum(values)) / width, 0.0).ravel()
+                values = [v + share[p.at] * (p.high - p.low) for v, p in zip(values, self.parts, strict=True)]
+        prices: list[Array] = []
+        for each, value in zip(self.pieces.numbers, values, strict=False):
+            prices.append(each.prices(value / each.x, self.pieces.shift + self.t))
+        ground = zip(self.pieces.ground, values[len(prices) :], strict=True)
+        return tuple(prices), {each.number: value.reshape(each.weight.shape) for each, value in ground}

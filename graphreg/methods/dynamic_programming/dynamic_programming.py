@@ -98,6 +98,7 @@ class _Tie:
     tail: Array
     head: Array
     weight: Array
+    most: Array  # the flow that may be on each, inside the domain
     n: int
 
     @property
@@ -113,7 +114,9 @@ def _ties(form: Form) -> Iterator[_Tie]:
         none = np.zeros(0, np.intp)
         tail, head = (np.concatenate([none, *(getattr(form.edges[k], end) for k in blocks)]) for end in ("tail", "head"))
         weight = np.concatenate([np.zeros(0), *(form.edges[k].weight for k in blocks)])
-        yield _Tie(blocks, columns, tail, head, weight, form.n)
+        full = [edge.clip(np.tile(edge.weight[:, None], form.width(edge))) for edge in (form.edges[k] for k in blocks)]
+        most = np.concatenate([np.zeros(0), *(each[:, 0] for each in full)])
+        yield _Tie(blocks, columns, tail, head, weight, most, form.n)
 
 
 def _circle(form: Form, tie: _Tie) -> str:
@@ -137,20 +140,19 @@ def solved(form: Form) -> tuple[Array, tuple[Array, ...], tuple[Array, ...]]:
         for column in tie.columns:
             look()
             t[:, column] = forest.minimiser(pieces, column, tie.weight)
-    prices, ground = pieces.prices(t), pieces.ground_flows(t)
-    low, high = pieces.derivatives(prices, ground)
-    share = np.empty(form.shape)
+    may_be = pieces.derivatives(t)
+    own = np.empty(form.shape)
     flows = list(form.nothing().flows)
     for tie, forest in ties:
         for column in tie.columns:
-            found, share[:, column] = forest.balanced(t[:, column], low[:, column], high[:, column], tie.weight)
+            found, own[:, column] = forest.balanced(t[:, column], *(each[:, column] for each in may_be.sums), tie.most)
             for k, part in zip(tie.blocks, _parts(form, tie, found), strict=True):
                 place = int(np.flatnonzero(form.edges[k].columns(form.d) == column)[0])
                 flows[k][:, place] = part
-    for each, (least, most) in zip(pieces.ground, ground, strict=True):
-        way = share[each.edge.tail][:, each.edge.coordinates]
-        flows[each.number] = least + way * (most - least)
-    return pieces.shift + t, tuple(flows), pieces.prices_at(share, prices, t)
+    prices, ground = may_be.adding_up_to(own)
+    for number, flow in ground.items():
+        flows[number] = flow
+    return pieces.shift + t, tuple(flows), prices
 
 
 def _parts(form: Form, tie: _Tie, values: Array) -> list[Array]:
