@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import sys
 from fractions import Fraction
+from functools import partial
 from itertools import product
 from unittest import mock
 
@@ -19,7 +20,7 @@ import graphreg as gr
 from graphreg.certificate import common
 from graphreg.errors import MethodError
 from graphreg.form.form import DualPoint
-from graphreg.methods.dynamic_programming import _forest, _messages
+from graphreg.methods.dynamic_programming import _compiled
 from graphreg.methods.dynamic_programming.dynamic_programming import solved
 
 METHOD = gr.DynamicProgramming()
@@ -27,16 +28,37 @@ SEEDS = range(80)
 
 
 def plainly():
-    """The recursions as they are where numba is not installed."""
+    """The recursions as they are where numba is not installed, by name."""
+    names = [f"{ROOM}.{part}" for part in ("_compiled", "_chains", "_trees", "_sweeps")]
     with mock.patch.dict(sys.modules, {"numba": None}):
-        spec = importlib.util.spec_from_file_location("plain_messages", _messages.__file__)
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-    assert not module.fast
-    return module
+        for name in names:
+            sys.modules.pop(name, None)
+        compiled, *parts = [importlib.import_module(name) for name in names]
+    assert not compiled.fast
+    return {name: value for part in parts for name, value in vars(part).items() if callable(value)}
 
 
+ROOM = "graphreg.methods.dynamic_programming"
 PLAIN = plainly()
+
+
+def called(function, *groups, exact=False):
+    """Calls a recursion without numba, on floats, or on fractions of which it keeps nothing but the last floats."""
+    exact = exact and function.__name__ in ("along_chains", "along_trees")
+    lists = [
+        tuple([Fraction(v) if exact and isinstance(v, float) else v for v in x.tolist()] for x in g) for g in groups
+    ]
+    found = PLAIN[function.__name__](*lists)
+    for group, changed in zip(groups, lists, strict=True):
+        for array, numbers in zip(group, changed, strict=True):
+            array[:] = [float(v) for v in numbers] if exact and array.dtype == float else numbers
+    return found
+
+
+def in_python(form, *, exact):
+    """What is solved without numba."""
+    with mock.patch.object(_compiled, "called", partial(called, exact=exact)):
+        return solved(form)
 
 
 # ---- optima ----------------------------------------------------------------------------------------------------------
@@ -139,27 +161,12 @@ def test_hierarchies_of_l1_are_trees_too():
 
 
 # ---- the recursions --------------------------------------------------------------------------------------------------
-def exactly(module):
-    """Calls the recursions in fractions, and keeps nothing of the floats that they were given."""
-
-    def called(function, *arrays):
-        exact = function.__name__ in ("along_chains", "along_trees")
-        lists = [[Fraction(v) if exact and isinstance(v, float) else v for v in each.tolist()] for each in arrays]
-        found = getattr(module, function.__name__)(*lists)
-        for array, numbers in zip(arrays, lists, strict=True):
-            array[:] = [float(v) for v in numbers] if exact and array.dtype == float else numbers
-        return found
-
-    return called
-
-
 @pytest.mark.parametrize("seed", thinned(SEEDS, every=4))
 def test_the_messages_are_those_of_exact_arithmetic(seed):
     for decades in (2.0, 10.0):
         form = drawn(seed, decades=decades).problem().form
         w = solved(form)[0]
-        with mock.patch.object(_forest, "called", exactly(PLAIN)):
-            exact = solved(form)[0]
+        exact = in_python(form, exact=True)[0]
         np.testing.assert_allclose(w[~form.free], exact[~form.free], rtol=1e-14, atol=1e-14 * np.abs(exact).max())
 
 
@@ -186,19 +193,9 @@ def test_small_whole_numbers_against_all_that_there_are(loss, shape):
 @pytest.mark.parametrize("seed", range(4))
 def test_compiled_or_not_the_numbers_are_the_same(seed):
     pytest.importorskip("numba")
-    assert _messages.fast
+    assert _compiled.fast
     form = drawn(seed).problem().form
-    compiled = solved(form)
-
-    def called(function, *arrays):
-        lists = [each.tolist() for each in arrays]
-        found = getattr(PLAIN, function.__name__)(*lists)
-        for array, numbers in zip(arrays, lists, strict=True):
-            array[:] = numbers
-        return found
-
-    with mock.patch.object(_forest, "called", called):
-        plain = solved(form)
+    compiled, plain = solved(form), in_python(form, exact=False)
     np.testing.assert_array_equal(compiled[0], plain[0])
     for one, other in zip((*compiled[1], *compiled[2]), (*plain[1], *plain[2]), strict=True):
         np.testing.assert_array_equal(one, other)

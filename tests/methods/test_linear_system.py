@@ -58,7 +58,7 @@ def test_every_sum_of_squares(penalty):
 
 def test_some_features_alone_and_node_penalties_with_centers():
     data = noise(9, 2)
-    ties = gr.TotalVariation(nx.cycle_graph(9), gr.SquaredL2(), features=[0, 2])
+    ties = gr.TotalVariation(nx.cycle_graph(9), gr.SquaredL2(), features=["x0", "x2"])
     model = gr.SquaredLoss(data) + 0.7 * ties + 0.2 * gr.NodePenalty(gr.SquaredL2(), center=[1.0, -2.0, 0.5])
     assert gr.Problem(model).solve(METHOD, gap=1e-12).status == "certified"
 
