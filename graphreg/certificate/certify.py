@@ -46,6 +46,7 @@ class Certifier:
         self.best_dual: Dual | None = None
         self._attained: tuple[bool | None, Dual | None] | None = None  # and the bound with which it was decided
         self._slack: bool | None = None
+        self._enclosed: DualPoint | None = None  # the last point next to which a bound was proved
         self.gap = 0.0  # the last that was asked for
         self.screened = float("nan")  # P at the last screen
 
@@ -263,7 +264,7 @@ class Certifier:
 
         Only what rounding leaves is mended there: a point that is further out of balance is worth no attempt.
         """
-        if not all(np.isfinite(x).all() for x in (*point.flows, *point.prices)):
+        if point is self._enclosed or not all(np.isfinite(x).all() for x in (*point.flows, *point.prices)):
             return
         value = self.form.dual(point)
         if self._promising(value) and (at is not None or self._balanced(point)):
@@ -278,6 +279,7 @@ class Certifier:
 
     def _enclose(self, point: DualPoint, value: float, at: Array | None = None) -> None:
         enough = self._enough(value)
+        self._enclosed = point
         least = value - enough if enough > 0.0 else np.inf
         if self.best_primal is not None and self.gap > NOTHING:  # or what meets the gap asked for
             primal = self.best_primal.bound

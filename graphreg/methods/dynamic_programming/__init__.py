@@ -1,0 +1,3 @@
+"""Dynamic programming on forests."""
+
+from .dynamic_programming import DynamicProgramming as DynamicProgramming

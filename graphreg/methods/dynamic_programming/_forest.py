@@ -1,0 +1,107 @@
+"""The trees along which the coordinates of a problem are tied, and the recursions over them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...terms import Array
+from ._pieces import Pieces
+
+
+@dataclass(frozen=True)
+class Forest:
+    """The forest of some coordinates, its nodes in an order in which parents come first.
+
+    ``order`` are the nodes, ``parent`` their parents in this order, ``up`` the edge to the parent (-1 at a root),
+    ``sign`` is 1 where that edge runs from the node to the parent, -1 where it runs back, and 0 at a root.
+    """
+
+    order: Array
+    parent: Array
+    up: Array
+    sign: Array
+    lines: bool  # whether all trees are chains
+    sorted: bool  # whether the order is that of the nodes
+
+    @classmethod
+    def of(cls, tail: Array, head: Array, n: int) -> Forest:
+        from ._compiled import called
+        from ._sweeps import breadth_first
+
+        ends = tail.astype(np.int32), head.astype(np.int32)
+        scratch = np.zeros(n + 2, np.int32), *(np.zeros(2 * len(tail), np.int32) for _ in range(2))
+        order, place, parent, up = (np.full(n, -1, np.int32) for _ in range(4))
+        lines = bool(called(breadth_first, ends, scratch, (order, place, parent, up)))
+        inner, sign = np.flatnonzero(up >= 0), np.zeros(n)
+        sign[inner] = np.where(tail[up[inner]] == order[inner], 1.0, -1.0)
+        return cls(order, parent, up, sign, lines, bool((order[1:] > order[:-1]).all()))
+
+    @property
+    def tree(self) -> Array:
+        """Which tree each node belongs to, (n,)."""
+        number = np.empty(len(self.order), np.intp)
+        number[self.order] = np.cumsum(self.parent < 0) - 1  # a tree's nodes stand together
+        return number
+
+    def _upwards(self, capacity: Array) -> Array:
+        """The capacity of the edge to the parent of each node in the order, 0 where there is none."""
+        return np.append(capacity, 0.0)[self.up]  # -1 is the last
+
+    def minimiser(self, pieces: Pieces, column: int, capacity: Array) -> Array:
+        """The minimiser t of one coordinate; ``capacity`` is that of every edge of the forest."""
+        from ._chains import along_chains
+        from ._compiled import called
+        from ._trees import along_trees
+
+        n = len(self.order)
+        c = self._upwards(capacity)
+        slope, height = (self._ordered(each[:, column]) for each in (pieces.slope, pieces.height))
+        t, low, high = (np.zeros(n) for _ in range(3))
+        x, s, q, node, at = pieces.knots
+        own = np.flatnonzero(at == column)
+        if self.lines and not len(own):
+            scratch = (np.zeros(2 * n) for _ in range(5))
+            called(along_chains, (slope, height, c, self.parent), (t, low, high), tuple(scratch))
+        else:
+            place = np.empty(n, np.intp)
+            place[self.order] = np.arange(n)
+            own = own[np.argsort(place[node[own]], kind="stable")]
+            first = np.zeros(n + 1, np.int32)
+            first[1:] = np.cumsum(np.bincount(place[node[own]], minlength=n))
+            size = len(own) + 2 * n
+            sums = tuple(np.zeros(n) for _ in range(4))
+            knots = tuple(np.zeros(size) for _ in range(6))
+            for all_knots, given in zip((knots[0], knots[1], knots[3]), (x, s, q), strict=True):
+                all_knots[: len(own)] = given[own]
+            tops, links = ([np.full(m, -1, np.int32) for _ in range(k)] for m, k in ((n, 2), (size, 4)))
+            heaps = (*tops, np.zeros(size, bool), *links)
+            called(along_trees, (slope, height, c, self.parent, first), (t, low, high), sums, knots, heaps)
+        return self._in_place(t)
+
+    def balanced(self, t: Array, low: Array, high: Array, capacity: Array) -> tuple[Array, Array]:
+        """The flow on every edge, and the derivative of every node in [low, high] that balances them (up to what
+        rounding makes of the flows)."""
+        from ._compiled import called
+        from ._sweeps import balanced
+
+        inner = self.up >= 0
+        least, most, share, flow, own, rest = (np.zeros(len(t)) for _ in range(6))
+        nodes = (self.parent, self._ordered(t), self._upwards(capacity))
+        called(balanced, nodes, (self._ordered(low), self._ordered(high)), (least, most, share, flow, own, rest))
+        flows = np.zeros(len(capacity))
+        flows[self.up[inner]] = -(self.sign * flow)[inner]
+        return flows, self._in_place(own)
+
+    def _ordered(self, values: Array) -> Array:
+        """A copy of what each node has, in the order of the forest."""
+        return values.copy() if self.sorted else values[self.order]
+
+    def _in_place(self, values: Array) -> Array:
+        """The other way round."""
+        if self.sorted:
+            return values
+        out = np.empty_like(values)
+        out[self.order] = values
+        return out

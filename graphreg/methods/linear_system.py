@@ -1,0 +1,134 @@
+"""The linear system: squared losses and squared penalties alone, solved by one sparse factorisation."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.linalg import splu
+
+from ..certificate import Certifier, center, centred
+from ..clock import carry_out
+from ..form import DualPoint, Form
+from ..running import Outcome, Task
+from ..terms import Array
+from ..terms.losses import AbstractQuadraticLoss
+from .base import AbstractMethod
+
+RIDGE = 1e-15  # relative to each diagonal, of the size of its rounding
+REFINEMENTS = 5
+
+
+@dataclass(frozen=True)
+class LinearSystem(AbstractMethod):
+    """The minimiser of a sum of squares: what makes the gradient vanish, with one sparse factorisation.
+
+        (sum_r s_r x_r x_r'  +  K' C Q K) w  =  sum_r s_r x_r (y_r - o_r)  +  K' C Q center
+
+    with a Gram matrix per node, and a Laplacian of the graph for each penalty ``1/2 z'Qz`` (`SquaredL2`, `Quadratic`).
+    It is solved around the best common model, and refined with the same factors while that makes the residual smaller.
+    Flows and prices are the gradients there, balanced by one more solve, so that they are conserved and need no repair.
+
+    References
+    ----------
+    Zhu, Ghahramani and Lafferty, Semi-supervised learning using Gaussian fields and harmonic functions, ICML 2003.
+    """
+
+    needs = "squared losses or MeanLoss; penalties SquaredL2 or Quadratic alone; factors of a sparse matrix in memory"
+    sends = "nothing: all data are in one place"
+
+    def missing(self, form: Form) -> tuple[str, ...]:
+        out = [
+            f"{block.loss.called()} is no squared loss"
+            for block in form.samples
+            if not isinstance(block.loss, AbstractQuadraticLoss)
+        ]
+        out += [
+            f"{edge.name} has the penalty {edge.penalty.called()}, which is no sum of squares"
+            for edge in form.edges
+            if edge.penalty.quadratic(form.width(edge)) is None
+        ]
+        return tuple(dict.fromkeys(out))
+
+    def refuses(self) -> dict[str, str]:
+        return {
+            "engine": "LinearSystem has no actors: a factorisation needs all data in one place",
+            "checkpoint": "LinearSystem takes no checkpoint: a factorisation cannot be resumed",
+            "rounds": "LinearSystem has no rounds that could be counted: give seconds=",
+            "callback": "LinearSystem has no rounds after which to call",
+            "observe": "LinearSystem has no rounds that could be observed",
+        }
+
+    def run(self, task: Task) -> Outcome:
+        began, form, certifier, gap = time.perf_counter(), task.form, task.certifier, task.budget.gap
+        v = center(form)[0]
+        there = centred(form, v) if v.any() else form
+        w, point = solved(there)
+        certifier.certify(np.where(form.free[:, None], 0.0, w + v), point.flows, point.prices, gap)
+        if v.any() and not certifier.best().holds(gap):  # large targets have cost the bound its last digits
+            near = Certifier(there, certifier)
+            near.certify(w, point.flows, point.prices, gap)
+            certifier.beside(near)
+        return Outcome(certifier.best(), certifier, "limit", seconds=time.perf_counter() - began)
+
+
+def solved(form: Form) -> tuple[Array, DualPoint]:
+    """The minimiser, and the gradients there, balanced."""
+    H = matrix(form)
+    solve = _factorised(H)
+    w = np.zeros(form.shape)
+    point = _gradients(form, w)
+    left = form.conservation(point)
+    for _ in range(REFINEMENTS):
+        new = w - solve(left.ravel()).reshape(form.shape)
+        there = _gradients(form, new)
+        rest = form.conservation(there)
+        if not np.linalg.norm(rest) < np.linalg.norm(left):
+            break
+        w, point, left = new, there, rest
+    move = _gradients(form, -solve(left.ravel()).reshape(form.shape), move=True)
+    flows = tuple(u + by for u, by in zip(point.flows, move.flows, strict=True))
+    return w, DualPoint(flows, tuple(a + by for a, by in zip(point.prices, move.prices, strict=True)))
+
+
+def matrix(form: Form) -> sp.csc_array:
+    """The Hessian of the problem, (n d, n d)."""
+    n, d = form.shape
+    gram = np.zeros((n, d, d))
+    for block in form.samples:
+        gram += block.sums(block.scale)
+    H = sp.csr_array(sp.bsr_array((gram, np.arange(n), np.arange(n + 1)), shape=(n * d, n * d)))
+    for edge in form.edges:
+        columns = edge.columns(d)
+        Q = np.zeros((d, d))
+        Q[np.ix_(columns, columns)] = edge.penalty.quadratic(len(columns))
+        L = edge.transposed @ sp.diags_array(edge.weight) @ edge.K
+        H = H + sp.kron(L, sp.csr_array(Q), format="csr")
+    whole = sp.csc_array(H)
+    whole.eliminate_zeros()
+    return whole
+
+
+def _factorised(H: sp.csc_array) -> Callable[[Array], Array]:
+    """How to solve with a symmetric matrix; `ArithmeticError` where it is singular."""
+    diagonal = H.diagonal()
+    lift = np.where(diagonal > 0.0, RIDGE * diagonal, 1.0)  # 1 where nothing is said of a coordinate
+    H = sp.csc_array(H + sp.diags_array(lift))
+    options = {"SymmetricMode": True}
+    try:
+        found = carry_out(lambda: splu(H, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options))
+    except RuntimeError as error:
+        raise ArithmeticError(f"the linear system is singular ({error})") from error
+    return found.solve
+
+
+def _gradients(form: Form, w: Array, *, move: bool = False) -> DualPoint:
+    """The gradients of all samples and edges at w; with ``move`` what they change by, from 0 to w."""
+    if not move:
+        return DualPoint(tuple(edge.gradients(w) for edge in form.edges), form.gradient_prices(w))
+    prices = tuple(block.column(block.scale) * block.apply(w) for block in form.samples)
+    slopes = (edge.weight[:, None] * edge.penalty.gradient(edge.apply(w)) for edge in form.edges)  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
+    return DualPoint(tuple(slopes), prices)
