@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -9,7 +10,7 @@ from dataclasses import dataclass, replace
 from ...clock import left
 from ...errors import InternalError
 from ...form import Form
-from ...running import Outcome, Task
+from ...running import Outcome, Task, WarmStart
 from ..base import AbstractIteration, AbstractMethod
 from ..exact import Exact
 from ..interior_point.interior_point import InteriorPoint
@@ -18,6 +19,7 @@ from .predicting import Costs
 
 SHARE = 0.3  # of the time predicted for what follows that rounds are tried for before
 FEWEST = 20  # rounds that are worth a try: those before the first check
+MARGIN = 1.3  # times the rounds that the gap promises
 STEPS = 30  # of `InteriorPoint`: most runs take less than 15
 
 
@@ -55,46 +57,80 @@ class Auto(AbstractMethod):
         if task.budget.gap == 0.0:  # as near as can be
             return Exact().run(task)
         began, tried, found = time.perf_counter(), list[str](), None
-        for method, rounds in plan(task.form):
-            found = _run(method, task, rounds, found)
-            tried.append(_said(method, found))
+        for stage in plan(Costs(task.form)):
+            found = _carried_out(stage, task, found)
+            tried.append(_said(stage.method, found))
             if _over(found, task.budget.gap):
                 break
         if found is None:
             raise InternalError("a method was chosen for a problem to which none applies")
         note = f"Auto took {', then '.join(tried)}."
-        note, by = f"{note} {found.note}".strip(), f"Auto({found.by or method.name})"
+        note, by = f"{note} {found.note}".strip(), f"Auto({found.by or stage.method.name})"
         return replace(found, seconds=time.perf_counter() - began, by=by, note=note)
 
 
-def plan(form: Form) -> Iterator[tuple[AbstractMethod, int | None]]:
-    """The methods, one after the other, and for how many rounds each is tried; None: until it gives up."""
-    costs, rounds = Costs(form), not PrimalDual().missing(form)
-    newton, exact = not InteriorPoint().missing(form), not Exact().missing(form)
-    if rounds:
-        few = SHARE * (costs.interior if newton else costs.exact if exact else float("inf")) / costs.round
-        if few >= FEWEST:
-            yield PrimalDual(), int(min(few, PrimalDual.most_rounds))
+@dataclass(frozen=True)
+class Stage:
+    """A method and for how many rounds it is tried; None: until it gives up. As many rounds again, and up to ``most``,
+    may follow where they promise to reach the gap."""
+
+    method: AbstractMethod
+    rounds: int | None = None
+    most: int = 0
+
+
+def plan(costs: Costs) -> Iterator[Stage]:
+    """What is tried, one after the other."""
+    form = costs.form
+    rounds, newton, exact = (not method.missing(form) for method in (PrimalDual(), InteriorPoint(), Exact()))
+    follows = costs.interior if newton else costs.exact if exact else float("inf")
+    if rounds and follows < float("inf"):
+        share = int(SHARE * follows / costs.round)
+        if share >= FEWEST:
+            yield Stage(PrimalDual(), share, int(follows / costs.round))
     if newton and costs.interior < float("inf"):
-        yield InteriorPoint(), STEPS
+        yield Stage(InteriorPoint(), STEPS)
     elif exact and costs.exact < float("inf"):
-        yield Exact(), None
+        yield Stage(Exact())
         exact = False
     if rounds:
-        yield PrimalDual(), None
+        yield Stage(PrimalDual())
     if exact:
-        yield Exact(), None
+        yield Stage(Exact())
 
 
-def _run(method: AbstractMethod, task: Task, rounds: int | None, before: Outcome | None) -> Outcome:
-    """What a method makes of it, in the time that is left; the primal-dual method goes on from the best point so far,
-    for the others the user's start is the better one."""
-    budget = replace(task.budget, rounds=rounds, warm_start=None, seconds=left())
-    if before is not None:
+def _carried_out(stage: Stage, task: Task, before: Outcome | None) -> Outcome:
+    """What a stage makes of it, in the time that is left."""
+    warm = WarmStart() if stage.most else None
+    found = _run(stage.method, task, stage.rounds, before, warm)
+    more = 0 if _over(found, task.budget.gap) else _promised(found, task.budget.gap)
+    if 0 < more <= stage.most:
+        again = _run(stage.method, task, more, found, warm)
+        found = replace(again, rounds=found.rounds + again.rounds)
+    return found
+
+
+def _promised(found: Outcome, gap: float) -> int:
+    """After how many more rounds the gap would be met, if it went on to fall as over the second half of them; 0 where it
+    does not fall."""
+    records = found.trace.records
+    half = [record for record in records if record.round >= found.rounds / 2 and record.relative_gap > 0.0]
+    if len(half) < 2 or not half[-1].relative_gap < half[0].relative_gap < math.inf:
+        return 0
+    rate = math.log(half[0].relative_gap / half[-1].relative_gap) / (half[-1].round - half[0].round)
+    return math.ceil(MARGIN * math.log(half[-1].relative_gap / gap) / rate)
+
+
+def _run(
+    method: AbstractMethod, task: Task, rounds: int | None, before: Outcome | None, warm: WarmStart | None
+) -> Outcome:
+    """So many rounds of a method. `PrimalDual` goes on from the best point so far; for the others the user's start is
+    the better one."""
+    budget = replace(task.budget, rounds=rounds, warm_start=warm, seconds=left())
+    if before is not None and before.certificate.valid:
         best = before.certificate
-        budget = replace(budget, known=best if best.valid else budget.known)
-        if isinstance(method, PrimalDual) and best.valid:
-            budget = replace(budget, start=(best.w, best.dual_point.flows))
+        start = (best.w, best.dual_point.flows) if isinstance(method, PrimalDual) else budget.start
+        budget = replace(budget, known=best, start=start)
     if isinstance(method, AbstractIteration):
         found = task.iterate(method, budget)
     else:
