@@ -7,6 +7,8 @@ certified by the same duality gap.
 
 from __future__ import annotations
 
+from . import interrupting as interrupting  # isort: split
+
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 

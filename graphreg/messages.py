@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
+from inspect import currentframe
 from itertools import islice
+from pathlib import Path
+from types import FrameType
 from typing import Any
 
+CONTEXTS = str(contextlib.__file__)  # stands between a ``with`` and the generator that it enters
+HERE = str(Path(__file__).parent)
 MANY = 10_000  # names among which one that was meant is looked for
 SHOWN = 12  # names that a message lists
 LONGEST = 300  # characters of a value
+
+
+def users_line() -> int:
+    """For ``stacklevel=`` of a warning that whoever calls this gives: the nearest line that is not of this library."""
+    here = currentframe()
+    frame: FrameType | None = None if here is None else here.f_back
+    level = 1
+    while frame is not None and (frame.f_code.co_filename.startswith(HERE) or frame.f_code.co_filename == CONTEXTS):
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def either(words: Iterable[str]) -> str:

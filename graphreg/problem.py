@@ -27,7 +27,7 @@ from .errors import (
     UnboundedError,
 )
 from .form import Form, build, notation
-from .judging import Compiled, Judgement, given_arrays, given_point, given_start, judge
+from .judging import Compiled, Judgement, beyond_capacity, given_arrays, given_point, given_start, judge
 from .methods import METHOD, AbstractMethod, Auto, listed
 from .oracles import Oracles
 from .running import KEPT, Budget, Checkpoint, Record, Solution, observer_of, solve
@@ -279,7 +279,7 @@ class Problem(ShownFormula):
             changed.
         flows : sequence of (m, k) arrays, optional
             Of every penalty on edges or nodes, in the order of the terms; one array where there is one. They need not
-            be conserved or within capacity: they are repaired.
+            be conserved or within capacity: they are repaired, and ``beyond`` says which lay beyond.
         prices : sequence of (samples,) arrays, optional
             Of every loss; those of the gradients at w by default.
         gap : float
@@ -306,10 +306,11 @@ class Problem(ShownFormula):
         (checks.seconds | None)(seconds, "seconds")
         form = self.form.frozen()
         point, none = given_point(w, "w", form), form.nothing()
-        flows = point.flows if flows is None else given_arrays(flows, "flows", none.flows)
+        own = None if flows is None else given_arrays(flows, "flows", none.flows)
         prices = point.prices if prices is None else given_arrays(prices, "prices", none.prices)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            return judge(form, point.w, flows, prices, gap, seconds)
+            judged = judge(form, point.w, point.flows if own is None else own, prices, gap, seconds)
+            return judged if own is None else replace(judged, beyond=beyond_capacity(form, own))
 
     # ---- the exact route ---------------------------------------------------------------------------------------
     @cached_property

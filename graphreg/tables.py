@@ -117,11 +117,16 @@ class Table(LabelledTable):
     has none."""
 
     @staticmethod
-    def of(frame: pd.DataFrame, title: str, assumed: Sequence[str]) -> Table:
-        """The frame under a title, with what it rests on."""
+    def of(frame: pd.DataFrame, title: str, assumed: Sequence[str], verdict: str = "") -> Table:
+        """The frame under a title, with what it says in a sentence, and with what it rests on."""
         table = Table(frame)
-        table.attrs["title"], table.attrs["assumed"] = title, tuple(assumed)
+        table.attrs["title"], table.attrs["assumed"], table.attrs["verdict"] = title, tuple(assumed), verdict
         return table
+
+    @property
+    def verdict(self) -> str:
+        """What the table says, in a sentence; empty where it has none."""
+        return str(self.attrs.get("verdict", ""))
 
     @property
     def assumed(self) -> tuple[str, ...]:
@@ -129,7 +134,8 @@ class Table(LabelledTable):
 
     def __str__(self) -> str:
         shown = str(Printed.of(self, show_dimensions="truncate")) if len(self) else "(no rows)"
-        return page("\n".join([str(self.attrs.get("title", "")), shown, *assumed_lines(self.assumed)]).lstrip("\n"))
+        head = [str(self.attrs.get("title", "")), *textwrap.wrap(self.verdict, WIDTH)]
+        return page("\n".join([*head, shown, *assumed_lines(self.assumed)]).lstrip("\n"))
 
     __repr__ = __str__
 
@@ -140,4 +146,5 @@ class Table(LabelledTable):
 def whole_html(table: Table) -> Html:
     """A table with its title and its assumptions, for a notebook."""
     shown = as_html(table) if len(table) else sentence("(no rows)")
-    return Html("".join((title(table.attrs.get("title", "")), shown, assumed_html(table.assumed))))
+    said = sentence(table.verdict) if table.verdict else ""
+    return Html("".join((title(table.attrs.get("title", "")), said, shown, assumed_html(table.assumed))))

@@ -9,7 +9,8 @@ A proof states a problem, minimise over w (one row per node)
 a point w, a dual point (flows u on the edges, prices a on the samples), and claims. Checked, in exact arithmetic, is
 that they balance, sum_r x_r a_r + sum_e +-u_e = 0 at every node, and lie inside the domains of the conjugates. Then
 Q(u, a) = - sum_r s_r l_r*(a_r / s_r) + <a, o> - sum_e c_e phi_e*(u_e / c_e) - <u, center> <= inf P <= P(w), rounded to
-the safe side, and the claims are compared with these numbers. Exit status: 0 proved, 1 not proved, 2 usage.
+the safe side, and the claims are compared with these numbers. Exit status: 0 proved, 1 not proved, 2 a mistake on the
+command line or a file that is no proof at all.
 """
 
 # fmt: off
@@ -20,7 +21,7 @@ import re
 import sys
 import time
 from fractions import Fraction
-from math import isqrt, ldexp
+from math import inf, isqrt, ldexp, nextafter
 from typing import Any
 
 try:
@@ -54,7 +55,6 @@ def need(ok: Any, *what: Any) -> None:
 # ---- exact numbers ---------------------------------------------------------------------------------------------------
 def rational(p: Any, q: Any = 1) -> Any:
     return flint.fmpq(p, q) if State.flint else Fraction(p, q)
-
 def exact(x: Any) -> Any:
     return rational(*(x if isinstance(x, float) else double(x)).as_integer_ratio())
 
@@ -71,14 +71,20 @@ def add(numbers: Any) -> Any:
     for x in numbers:
         total = charge(total + x)
     return total
-
 def dot(a: Any, b: Any) -> Any:
     return add(p * q for p, q in zip(a, b, strict=True))
 
-def shown(x: Any) -> str:
-    p, q = int(x.numerator), int(x.denominator)
-    size = p.bit_length() - q.bit_length()
-    return repr(p / q) if abs(size) < 1000 else f"{'-' * (p < 0)}2^{size}"
+def shown(x: Any, side: int = 0) -> str:
+    """A short number that is at most x (side -1), at least x (side 1), or near x: rounding must not make it false."""
+    x = Fraction(int(x.numerator), int(x.denominator))
+    size = x.numerator.bit_length() - x.denominator.bit_length()
+    if abs(size) < 1000:
+        y = x.numerator / x.denominator
+        while side * (Fraction(repr(y)) - x) < 0:
+            y = nextafter(y, side * inf)
+        return repr(y)
+    size -= abs(x) < Fraction(2) ** size
+    return f"{'-' * (x < 0)}2^{size + (side * x > 0 and abs(x) > Fraction(2) ** size)}"
 
 # ---- reading ---------------------------------------------------------------------------------------------------------
 NUMBER = re.compile(r"(-?)(0|[1-9a-f][0-9a-f]{0,16383})(?:p(-?[1-9][0-9]{0,3}))?(?:/([1-9a-f][0-9a-f]{0,16383}))?")
@@ -113,11 +119,9 @@ def fields(data: Any, what: str) -> list[Any]:
     names = FIELDS[what].split()
     need(isinstance(data, dict) and set(data) == set(names), what, "has the fields", *names, "only:", repr(data)[:60])
     return [data[name] for name in names]
-
 def pairs(items: Any) -> Any:
     need(len(dict(items)) == len(items), "a key stands twice:", [key[:20] for key, _ in items[:8]])
     return dict(items)
-
 def integer(s: str) -> int:
     need(re.fullmatch("-?[0-9]{1,9}", s), "numbers that are no small integers are written as strings:", s[:30])
     return int(s)
@@ -161,7 +165,6 @@ def exp(x: Any) -> Any:
     for _ in range(24):
         t = -(-t * t >> WIDE)
     return rational(t, ONE)
-
 def entropy(q: Any) -> Any:
     return need(q >= 0) or (q * log(q) if q > 0 else rational(0))
 
@@ -171,21 +174,18 @@ def huber(square: Any, z: Any, delta: Any) -> Any:
 
 # ---- losses: upper bounds of l(x; y), and of l*(b; y) where it is finite ---------------------------------------------
 LOSSES: Any = {
-    "squared": lambda p, x, y: (x - y) * (x - y) / 2,
+    "squared": lambda p, x, y: (x - y) * (x - y) / 2, "hinge": lambda p, x, y: max(1 - y * x, 0),
     "mean": lambda p, x, y: add((v - t) * (v - t) for v, t in zip(x, y, strict=True)) / 2,
-    "logistic": lambda p, x, y: max(-y * x, 0) + log(1 + exp(-abs(x))),
-    "poisson": lambda p, x, y: exp(x) - y * x,
+    "logistic": lambda p, x, y: max(-y * x, 0) + log(1 + exp(-abs(x))), "poisson": lambda p, x, y: exp(x) - y * x,
     "huber": lambda p, x, y: huber((x - y) * (x - y), abs(x - y), p[0]),
     "quantile": lambda p, x, y: max(-p[0] * (x - y), p[1] * (x - y)),
     "multinomial": lambda p, x, y: max(x) - x[y] + log(add(exp(v - max(x)) for v in x)),
-    "hinge": lambda p, x, y: max(1 - y * x, 0),
     "squared_hinge": lambda p, x, y: max(1 - y * x, rational(0)) * max(1 - y * x, 0) / 2,
 }
 PRICES: Any = {
-    "squared": lambda p, b, y: b * (b / 2 + y),
+    "squared": lambda p, b, y: b * (b / 2 + y), "poisson": lambda p, b, y: entropy(b + y) - (b + y),
     "mean": lambda p, b, y: dot(b, [v / 2 + t for v, t in zip(b, y, strict=True)]),
     "logistic": lambda p, b, y: entropy(-y * b) + entropy(1 + y * b),
-    "poisson": lambda p, b, y: entropy(b + y) - (b + y),
     "huber": lambda p, b, y: need(abs(b) <= p[0]) or b * (b / 2 + y),
     "quantile": lambda p, b, y: need(-p[0] <= b <= p[1]) or b * y,
     "multinomial": lambda p, b, y: need(add(b) == 0) or add(entropy(v + (k == y)) for k, v in enumerate(b)),
@@ -233,15 +233,12 @@ class Samples:
 
     def one(self, x: Any) -> Any:
         return x if self.kind in ("mean", "multinomial") else x[0]
-
     def argument(self, r: int, w: Any, shifted: bool = True) -> Any:
         row = w[self.node[r]]
         x = row if self.x is None else [dot(self.x[r], row[c :: self.k]) for c in range(self.k)]
         return [p + o for p, o in zip(x, self.o[r], strict=True)] if shifted else x
-
     def value(self, r: int, x: Any) -> Any:
         return self.s[r] * LOSSES[self.kind](self.par, self.one(x), self.y[r])
-
     def price(self, r: int, a: Any, _: bool = True) -> Any:
         """The summand of -Q, the price, and what it puts at (node, column)."""
         value = self.s[r] * PRICES[self.kind](self.par, self.one([p / self.s[r] for p in a]), self.y[r])
@@ -257,9 +254,7 @@ class Samples:
 
 # ---- penalties: upper bounds of phi(z), and of c phi*(t / c) where it is finite --------------------------------------
 def inside(z: Any, box: Any) -> bool:
-    sides = zip(z, box, strict=True)
-    return all((low is None or low <= v) and (high is None or v <= high) for v, (low, high) in sides)
-
+    return all((low is None or low <= v) and (high is None or v <= high) for v, (low, high) in zip(z, box, strict=True))
 def push(t: Any, box: Any) -> Any:
     ends = [side[v > 0] if v != 0 else 0 for v, side in zip(t, box, strict=True)]
     return need(None not in ends) or dot(t, ends)
@@ -273,13 +268,12 @@ PENALTIES: Any = {
     "NonNegative": lambda p, z: need(inside(z, p)) or 0, "Box": lambda p, z: need(inside(z, p)) or 0,
 }
 FLOWS: Any = {
-    "L1": lambda p, c, t: need(max(map(abs, t)) <= c) or 0,
-    "L2": lambda p, c, t: need(dot(t, t) <= c * c) or 0,
+    "L1": lambda p, c, t: need(max(map(abs, t)) <= c) or 0, "L2": lambda p, c, t: need(dot(t, t) <= c * c) or 0,
     "LInf": lambda p, c, t: need(add(map(abs, t)) <= c) or 0,
     "SquaredL2": lambda p, c, t: dot(t, t) / (2 * c), "Quadratic": lambda p, c, t: dot(t, t) * c / 2,
     "HuberNorm": lambda p, c, t: need(dot(t, t) <= c * p * c * p) or dot(t, t) / (2 * c),
-    "Zero": lambda p, c, t: 0, "Ball": lambda p, c, t: p * root(dot(t, t)),
-    "NonNegative": lambda p, c, t: push(t, p), "Box": lambda p, c, t: push(t, p),
+    "Zero": lambda p, c, t: 0, "NonNegative": lambda p, c, t: push(t, p), "Box": lambda p, c, t: push(t, p),
+    "Ball": lambda p, c, t: p * root(dot(t, t)),
 }
 
 class Edges:
@@ -316,10 +310,8 @@ class Edges:
         tail, j = w[self.tail[e]], self.head[e]
         z = [tail[f] - (0 if j < 0 else w[j][f]) for f in self.columns]
         return [p - q for p, q in zip(z, self.center[e], strict=True)] if shifted and self.center else z
-
     def value(self, e: int, z: Any) -> Any:
         return self.c[e] * PENALTIES[self.kind](self.par, z)
-
     def price(self, e: int, t: Any, bound: bool = True) -> Any:
         """As for samples. A Quadratic with the root R states its flow by t: u = c R't, c phi*(u/c) <= c t't / 2."""
         c, i, j = self.c[e], self.tail[e], self.head[e]
@@ -425,8 +417,8 @@ class Proof:
 
     def bounds(self, low: Any, high: Any) -> str:
         ends = [rational(bound, 1 << UNIT) for bound in (self.lower, self.upper)]
-        need(number(low) <= ends[0] and ends[1] <= number(high), "what is proved is", *map(shown, ends))
-        return f"{shown(number(low))} <= infimum <= {shown(number(high))}"
+        need(number(low) <= ends[0] and ends[1] <= number(high), "what is proved is", *map(shown, ends, (-1, 1)))
+        return f"{shown(number(low), -1)} <= infimum <= {shown(number(high), 1)}"
 
     def near(self, block: Any, edge: Any, distance: Any = None) -> str:
         """phi(z) <= r at every optimum, as (c - dual norm of u) phi(z) <= residual of e <= gap; z = 0 if that is 0."""
@@ -434,25 +426,24 @@ class Proof:
         if distance is None:
             need(self.gap == 0, "the gap is not exactly 0")
             FLOWS[kind](None, c * (1 - rational(1, 1 << 64)), t)
-            return f"{ends} are equal on the columns of the edge at every optimum"
+            return f"{ends} are equal at every optimum"
         r = number(distance)
         need(r > 0 and self.gap < c * r, "the gap is too large for this distance")
         FLOWS[kind](None, c - self.gap / r, t)
-        return f"{kind} of the difference {ends} is at most {shown(r)} at every optimum"
-
+        return f"{kind} of the difference {ends} is at most {shown(r, 1)} at every optimum"
     fused = near
 
     def split(self, block: Any, edge: Any, dual: Any) -> str:
         """No optimum has z = 0: even the lower bound of what that costs lies above P(w)."""
         _, _, place, ends = self.edge(block, edge)
         need(self.model.dual(self.model.point(dual), self.within, place) > self.upper, "equality is not excluded")
-        return f"{ends} differ on the columns of the edge at every optimum"
+        return f"{ends} differ at every optimum"
 
     def unattained(self, direction: Any) -> str:
         v = array(direction, number, self.model.n, self.model.d)
         states = [block.recedes(i, block.argument(i, v, False)) for _, i, block in self.model.terms()]
         need(min(states) > 0 and max(states) > 1, "a term grows along the direction, or none falls for ever")
-        return "no minimum is attained"
+        return "no minimum is attained" + ("" if self.within is None else " among all w of any size")
 
     def edge(self, block: Any, edge: Any) -> Any:
         """Of the edge that a claim is about: its capacity, penalty and flow, place, and ends."""
@@ -460,11 +451,13 @@ class Proof:
         e, i = self.model.blocks[b], whole(0, self.model.blocks[b].size)(edge)
         need(e.kind in ("L1", "L2", "LInf") and e.center is None, "only norms without a centre fuse and split")
         ends = " - ".join(repr(self.model.labels[j]) for j in (e.tail[i], e.head[i]) if j >= 0)
+        if len(e.columns) < self.model.d:
+            ends += f" in {', '.join(repr(self.model.columns[f]) for f in e.columns)}"
         return e.c[i], (e.kind, self.point[b][i]), (b, i), ends
 
     def __str__(self) -> str:
         sizes = ", ".join(f"{b.size} {b.kind} of strength {b.strength!r}" for b in self.model.blocks)
-        box = [] if self.within is None else [f"among all w with entries up to {shown(self.within)}:"]
+        box = [] if self.within is None else [f"among all w with entries up to {shown(self.within, -1)}:"]
         said = [f"{self.model.n} nodes, {self.model.d} columns; {sizes}", *box, *self.said]
         return "\n  ".join([f"PROVED for the model {self.hash}:", *said])
 
@@ -474,7 +467,8 @@ def check(text: bytes, with_flint: bool = True, seconds: float = 3600.0) -> Proo
     try:
         return Proof(load(text))
     except (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError) as error:
-        raise NotProvedError(f"{State.where}{type(error).__name__}: {error}"[:300]) from None
+        what = "broken JSON" if isinstance(error, json.JSONDecodeError) else type(error).__name__
+        raise NotProvedError(f"{State.where}{what}: {error}"[:300]) from None
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Check a proof of graphreg, in exact arithmetic.")
@@ -485,14 +479,20 @@ def main(arguments: list[str] | None = None) -> int:
     asked = parser.parse_args(arguments)
     try:
         with open(asked.proof, "rb") as file:
-            proof = check(file.read(FILE + 1), not asked.no_flint, asked.seconds)
+            text = file.read(FILE + 1)
+        if f'"{FORMAT}"'.encode() not in text:
+            raise OSError(0, f'this is no proof of graphreg: nothing in it says "{FORMAT}"')
+        proof = check(text, not asked.no_flint, asked.seconds)
         need(asked.model in (None, proof.hash), "the proof is of another model,", proof.hash)
     except OSError as error:
-        parser.error(str(error))
+        print(f"Error: {asked.proof!a}: {error.strerror}", file=sys.stderr)
+        return 2
     except NotProvedError as error:
         print(f"NOT PROVED: {error}")
         return 1
     print(proof)
+    if asked.model is None:
+        print("This holds of the problem that the file states. Whether that is yours, its hash says: see --model.")
     return 0
 
 if __name__ == "__main__":

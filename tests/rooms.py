@@ -32,6 +32,7 @@ ROOMS = (  # from the ground up; files of the top, and folders
         "checks",
         "clock",
         "breakdown",
+        "interrupting",
         "lazy",
         "tables",
         "moved",

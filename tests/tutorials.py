@@ -19,6 +19,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from posixpath import normpath
 from types import ModuleType
 
 PAGES = next(folder for folder in Path(__file__).resolve().parents if (folder / "docs").exists()) / "docs" / "tutorials"
@@ -26,6 +27,11 @@ NOTEBOOKS = ("duality",)
 BLOCK = re.compile(r"^```(?P<language>python|text)[ \t]*\n(?P<body>.*?)^```[ \t]*\n", re.M | re.S)
 PICTURE = re.compile(r"^!\[[^\]]*\]\((?P<file>[^/)]+)\)[ \t]*\n", re.M)
 EMPTY = re.compile(r"<details[^>]*>\s*<summary>[^<]*</summary>\s*</details>")  # what was folded is a cell of its own
+LINK = re.compile(r"\[(?P<text>[^\]]+)\]\((?![a-z]+:)(?P<page>[^)#\s]+)(?:#[^)\s]*)?\)")  # to a page beside this one
+WHERE = (
+    "Pages that are named in brackets, as (`docs/glossary.md`), are part of graphreg's documentation: in a clone they "
+    "lie where the name says.\n"
+)
 NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w])")
 LEFT_OUT = "..."
 TINY = 1e-5  # gaps and what rounding leaves: below this only the size is compared to it
@@ -110,7 +116,8 @@ def written(page: Path, blocks: list[Block]) -> str:
 
 # ---- notebooks -------------------------------------------------------------------------------------------------------
 def notebook(source: str) -> str:
-    """A page as a notebook without outputs: its Python as cells, without what it prints and the pictures it saves."""
+    """A page as a notebook without outputs: its Python as cells, without what it prints and the pictures it saves.
+    Links to other pages become their names, since a notebook is handed out alone."""
     cells: list[dict[str, object]] = []
     folded = False  # inside <details>, an answer: its Python is a cell that is shut
     for kind, text in _pieces(PICTURE.sub("", source)):
@@ -126,10 +133,17 @@ def notebook(source: str) -> str:
             said += "\n\n</details>"  # the cell ends here, and the answer goes on in the next one
         for part in re.split(r"^(?=## )", EMPTY.sub("", said), flags=re.M):
             if part.strip():
-                cells.append(_cell("markdown", part, len(cells), {}))
+                cells.append(_cell("markdown", _alone(part, first=not cells), len(cells), {}))
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     book = {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
     return json.dumps(book, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+
+
+def _alone(text: str, first: bool) -> str:
+    """Markdown with the names of pages in the place of links to them; in the first cell with where they are."""
+    folder = "docs/tutorials"
+    named = LINK.sub(lambda found: f"{found['text']} (`{normpath('/'.join((folder, found['page'])))}`)", text)
+    return f"{named.rstrip()}\n\n{WHERE}" if first else named
 
 
 def _pieces(source: str) -> Iterator[tuple[str, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import textwrap
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,8 @@ MARKS = {
     "not tried": "skip",
 }
 WIDTH = 11
+LONGEST = 120  # characters of a line
+WRAPPED: Any = {"subsequent_indent": " " * 20, "break_long_words": False, "break_on_hyphens": False}
 LEFT = '<td style="text-align:left">'
 
 
@@ -190,7 +193,7 @@ class Audit:
         return f"{self.sent[0]} messages, {self.sent[1]} bytes"
 
     def __str__(self) -> str:
-        return page("\n".join(self._lines()))
+        return page("\n".join(textwrap.fill(line, LONGEST, **WRAPPED) for line in self._lines()))
 
     def to_html(self) -> str:
         """The report as a fragment of HTML: a heading, a table and the figures below it. Names are escaped.
@@ -204,7 +207,7 @@ class Audit:
         >>> gr.audit(problem, [problem.solve().coef]).to_html().startswith("<h3>")
         True
         """
-        first, *rest = [html.escape(line) for line in str(self).splitlines()]
+        first, *rest = [html.escape(line) for line in page("\n".join(self._lines())).splitlines()]
         below = rest[sum(len(str(each).splitlines()) for each in self.findings) :]
         rows = "".join(
             f"<tr>{LEFT}{html.escape(visible(each.evidence))}</td>{LEFT}{html.escape(each.outcome)}</td>"

@@ -212,7 +212,7 @@ class Certificate(Shown):
         if not self.valid:
             return f"no certificate: {self.note}"
         lines = [
-            f"certificate ({self.scope}): {self.dual:.10g} <= optimum <= {self.primal:.10g}",
+            f"certificate: {self.dual:.10g} <= optimum <= {self.primal:.10g}",
             f"  gap {self.gap:.3g} (relative {self.relative_gap:.3g}), of which rounding charge {self.charge:.2g}",
         ]
         if self.note:

@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import io
+import signal
 import sys
 import warnings
 from collections.abc import Collection, Generator, Mapping
 from contextlib import contextmanager
+from threading import current_thread, main_thread
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from .. import interrupting
 from ..errors import DataError, GraphError, GraphregError, SolveError
 from ..escaping import json_text, page
 
 if TYPE_CHECKING:
     from ..auditing import Audit
 
-CERTIFIED, NOT_PROVED, USAGE, DATA, NOT_CERTIFIED, NO_ANSWER, LAW_BROKEN, UNDRAWN, INTERRUPTED = *range(8), 130
+CERTIFIED, NOT_PROVED, USAGE, DATA, NOT_CERTIFIED, NO_ANSWER, LAW_BROKEN, UNDRAWN, INTERRUPTED = (
+    *range(8),
+    interrupting.INTERRUPTED,
+)
 EXITS = {
     CERTIFIED: "certified (and wherever nothing is to be certified: done)",
-    NOT_PROVED: "verify: the file is no proof",
+    NOT_PROVED: "verify: what the file says is not proved",
     USAGE: "a mistake on the command line, in the model file, or in a file that cannot be read or written",
     DATA: "data that cannot be used",
     NOT_CERTIFIED: "an answer, but not certified to the gap asked for (budget, no_certificate); audit: undecided",
@@ -57,6 +64,29 @@ def of_error(error: GraphregError) -> int:
     if isinstance(error, (DataError, GraphError)):
         return DATA
     return NO_ANSWER if isinstance(error, SolveError) else USAGE
+
+
+@contextmanager
+def finishing() -> Generator[None]:
+    """A context in which Ctrl-C is held back once: what was found is still shown and written. Pressed again it ends."""
+    if current_thread() is not main_thread():  # no signals there
+        yield
+        return
+    pressed = list[bool]()
+    before = signal.getsignal(signal.SIGINT)
+
+    def hold_back(number: int, frame: FrameType | None) -> None:
+        del number, frame
+        if pressed:
+            raise KeyboardInterrupt
+        pressed.append(True)
+        click.echo("Interrupted: what is done is being written; press Ctrl-C again to stop that.", err=True)
+
+    signal.signal(signal.SIGINT, hold_back)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def say(text: object, err: bool = False) -> None:

@@ -67,7 +67,7 @@ def edges(
     undrawn = to.deliver(
         found,
         found.tests,
-        {"edges": rows, "removed": len(found.removed)},
+        {"edges": rows, "removed": len(found.removed), "verdict": found.tests.verdict},
         lambda figure: plot_selection(found, ax=figure.subplots()),
     )
     ctx.exit(exits.of_status("certified", undrawn))
@@ -113,6 +113,7 @@ def recover(ctx: click.Context, read: Any, to: Outputs, clusters: Path | None, *
     table = found.table.reset_index()
     document = {
         "guaranteed": found.guaranteed,
+        "verdict": found.verdict,
         "strength": found.strength,
         "interval": found.interval,
         "clusters": table.to_dict("records"),

@@ -74,10 +74,12 @@ class Outputs:
         document: Mapping[str, Any],
         draw: Callable[[Any], Any] | None = None,
         text: str = "",
+        warning: str = "",
     ) -> dict[str, str]:
         """Say what was found and write the files; why a picture could not be drawn, by its name.
 
-        ``draw`` is given a matplotlib Figure; ``text`` is said in place of what ``found`` says.
+        ``draw`` is given a matplotlib Figure; ``text`` is said in place of what ``found`` says; ``warning`` stands at
+        the head of the page.
         """
         import pandas as pd
 
@@ -92,7 +94,7 @@ class Outputs:
         if self.html is not None:
             title = f"graphreg {click.get_current_context().info_name}"
             with pd.option_context("display.max_rows", MOST, "display.max_columns", None):
-                body = found._repr_html_()
+                body = (f"<p><strong>{escape(warning)}</strong></p>\n" if warning else "") + found._repr_html_()
             folder.write_all(self.html.parent, {self.html.name: to_page(title, body)})
         undrawn: dict[str, str] = {}
         if self.picture is not None and draw is not None:

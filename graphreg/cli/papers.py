@@ -14,6 +14,7 @@ from . import exits
 FOLDER = click.Path(file_okay=False, path_type=Path)
 FILE = click.Path(dir_okay=False, path_type=Path)
 OUT = Path("papers-out")
+FOUND = "docs/papers-results.md"
 WORTH_SAYING, BETWEEN = 60.0, 60.0  # seconds left, and seconds between two times that they are said
 WIDTH = 100  # columns
 
@@ -57,6 +58,8 @@ def list_(names: tuple[str, ...], claims: tuple[str, ...], out: Path, data: Path
         head, *rest = papers.line(each).split("\n")
         exits.say(_folded("\n".join([head, f"    {each.source}: {each.statement}", *rest])))
     exits.say(papers.summary(found))
+    if any(each.verdict is None for each in found):
+        exits.say(f"`graphreg papers run` computes what is not run; what a run found is in {FOUND}")
 
 
 @papers.command()

@@ -42,15 +42,18 @@ def predict(
     """Solve the problem in a model file, and predict the rows of the table ROWS, each from the parameters of its node.
 
     ROWS has the columns of the data; the target is not needed. Derived columns are computed and features standardised
-    as those of the data were.
+    as those of the data were. The column prediction_status says whether the parameters are certified.
     """
     frame = read.rows_like(rows, name)
     options = {} if gap is None else {"gap": gap}
     solution = read.solve(chosen_method(method, read), progress=to.progress, on_failure="return", **options)
+    warning = ""
     if solution.status != "certified":
-        exits.say(f"the coefficients are not certified to the gap asked for: {solution.status}", err=True)
+        warning = f"the coefficients are not certified to the gap asked for: {solution.status}"
+        exits.say(warning, err=True)
     predicted = solution.predict(frame, kind)
     table = frame.assign(prediction=predicted) if predicted.ndim == 1 else frame.join(predicted.add_prefix("P "))
-    shown = printed(table, max_rows=20)
-    to.deliver(table, table, {"status": solution.status, "rows": table.to_dict("records")}, text=shown)
+    document = {"status": solution.status, "rows": table.to_dict("records")}
+    table = table.assign(prediction_status=solution.status)  # in every row: a table is read without what was printed
+    to.deliver(table, table, document, text=printed(table, max_rows=20), warning=warning)
     ctx.exit(exits.of_status(solution.status))

@@ -12,7 +12,7 @@ from .program import FILE, SECONDS, force_option, gap_option, main, quiet_option
 
 
 @main.command(short_help="Check a proof, in exact arithmetic.")
-@click.argument("proof", type=FILE)
+@click.argument("proof", type=click.Path(path_type=Path))
 @click.option("--model", metavar="HASH", help="The model that it must be a proof of; see `graphreg hash`.")
 @click.option("--no-flint", is_flag=True, help="Compute with the standard library alone.")
 @click.option("--seconds", type=SECONDS, default=3600.0, show_default=True, help="The most it may take.")

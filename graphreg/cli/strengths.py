@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from .. import escaping
+from ..errors import ModelFileError
 from . import exits
 from .commands import chosen_method
 from .outputs import Outputs, with_outputs
@@ -47,6 +48,17 @@ class NamedValues(Values):
         return (name.strip() if equals else None), super().convert(values, param, ctx)
 
 
+def check_varies(read: Any) -> None:
+    """Refuse a model file in which no strength has a name."""
+    if any(strength.parameter is not None for strength, _ in read.problem.model.terms):
+        return
+    tables = [name for name in ("total_variation", "hierarchy", "node_penalty", "loss") if name in read.content]
+    raise ModelFileError(
+        f"{read.path.name}: no strength in it can vary; in the table of the term whose strength is to, [{tables[0]}] "
+        'for instance, write parameter = "lam" beside strength = 0.3'
+    )
+
+
 def code_of(complete: bool, certified: bool, ended: str, undrawn: dict[str, str]) -> int:
     """The exit code of several solves."""
     if ended == "interrupted":
@@ -84,16 +96,18 @@ def path(
 
     if events is not None:
         folder.check_new(events, to.force, "--events")
+    check_varies(read)
     asked["gap"] = read.options.get("gap", 1e-6) if gap is None else gap
     how = chosen_method(method, read)
     found = gr.path(read.problem, method=how, progress=to.progress, on_failure="return", **asked)
-    rows = {f"{strength:.10g}": solution.table().to_dict("index") for strength, solution in found.solutions.items()}
-    document = {"parameter": found.parameter.name, "path": found.table().to_dict("records"), "coefficients": rows}
-    if events is not None:
-        folder.write_all(events.parent, {events.name: escaping.table(found.events())})
-    undrawn = to.deliver(
-        found, found.table(), {**document, "ended": found.ended}, lambda figure: found.plot(ax=figure.subplots())
-    )
+    with exits.finishing():
+        rows = {f"{strength:.10g}": solution.table().to_dict("index") for strength, solution in found.solutions.items()}
+        document = {"parameter": found.parameter.name, "path": found.table().to_dict("records"), "coefficients": rows}
+        if events is not None:
+            folder.write_all(events.parent, {events.name: escaping.table(found.events())})
+        undrawn = to.deliver(
+            found, found.table(), {**document, "ended": found.ended}, lambda figure: found.plot(ax=figure.subplots())
+        )
     certified = all(solution.status == "certified" for solution in found)
     ctx.exit(code_of(found.complete, certified, found.ended, undrawn))
 
@@ -150,20 +164,22 @@ def cv(
     """
     import graphreg as gr
 
+    check_varies(read)
     asked["gap"] = read.options.get("gap", 1e-6) if gap is None else gap
     how = chosen_method(method, read)
     found = gr.cross_validate(read.problem, _grid(given), method=how, progress=to.progress, **asked)
-    table = found.table().reset_index()
-    chosen = found.chosen if found.complete and found.usable.any() else None
-    refit = found.solution
-    document = {
-        "points": table.to_dict("records"),
-        "chosen": chosen,
-        "rule": found.rule,
-        "ended": found.ended,
-        "coefficients": None if refit is None else refit.table().to_dict("index"),
-    }
-    undrawn = to.deliver(found, table, document, lambda figure: found.plot(ax=figure.subplots()))
+    with exits.finishing():
+        table = found.table().reset_index()
+        chosen = found.chosen if found.complete and found.usable.any() else None
+        refit = found.solution
+        document = {
+            "points": table.to_dict("records"),
+            "chosen": chosen,
+            "rule": found.rule,
+            "ended": found.ended,
+            "coefficients": None if refit is None else refit.table().to_dict("index"),
+        }
+        undrawn = to.deliver(found, table, document, lambda figure: found.plot(ax=figure.subplots()))
     certified = chosen is not None and (refit is None or refit.status == "certified")
     ctx.exit(code_of(found.complete, certified, found.ended, undrawn))
 

@@ -51,6 +51,8 @@ class Comparison(Shown):
     sent : dict
         Of algorithms that are none of the library's, by name: the messages and bytes that they sent, None where nobody
         counts them.
+    left_out : tuple of str
+        Methods that apply, but would use up all of their budget: they run where they are named.
     """
 
     entries: dict[str, Solution | NoRun]
@@ -59,6 +61,7 @@ class Comparison(Shown):
     seed: int = 0
     not_run: tuple[str, ...] = field(default=())
     sent: dict[str, Sent] = field(default_factory=dict)
+    left_out: tuple[str, ...] = field(default=())
 
     @property
     def solutions(self) -> dict[str, Solution]:
@@ -165,6 +168,11 @@ class Comparison(Shown):
             lines.append(f"nobody counts the messages of {', '.join(uncounted)}")
         if self.not_run:
             lines.append(f"interrupted before these began: {', '.join(map(visible, self.not_run))}")
+        if self.left_out:
+            lines.append(
+                f"left out, as it is seldom certified and uses up its seconds: {', '.join(self.left_out)}; name it "
+                "among the methods to run it"
+            )
         return [*lines, f"reference: {self.reference}"]
 
     def __str__(self) -> str:
@@ -203,8 +211,9 @@ def compare(
     ----------
     problem : Problem
     methods : sequence of methods and algorithms, or mapping from names to them, optional
-        All methods that apply by default. In a sequence each is called by its name and the options that are not the
-        default ones: ``PrimalDual(balance=1.0)``. An algorithm is what `audit` takes: a function
+        By default all methods that apply, but those that are seldom certified and would use up their budget
+        (`SubgradientDescent`): the comparison says which. In a sequence each is called by its name and the options that
+        are not the default ones: ``PrimalDual(balance=1.0)``. An algorithm is what `audit` takes: a function
         ``algorithm(problem, start=None, seed=None)`` that yields the parameters after each round, a function
         ``step(state, node, messages)``, or an iterable of parameters. It ends where its objective is within ``gap`` of
         the optimum, if that is known, and its last point is judged by `Problem.certify`.
@@ -239,7 +248,9 @@ def compare(
     checks.nonnegative(gap, "gap")
     (checks.count | None)(rounds, "rounds")
     checks.seconds(seconds, "seconds")
-    chosen = _named([m for m in listed() if not m.missing(problem.form)] if methods is None else methods)
+    apply = [m for m in listed() if not m.missing(problem.form)]
+    left_out = tuple(m.label for m in apply if m.seldom_certified) if methods is None else ()
+    chosen = _named([m for m in apply if not m.seldom_certified] if methods is None else methods)
     lacks = {name: m.missing(problem.form) for name, m in chosen.items() if isinstance(m, AbstractMethod)}
     if len(lacks) == len(chosen) and all(lacks.values()):
         said = "; ".join(f"{name}: {', '.join(missing)}" for name, missing in lacks.items())
@@ -262,9 +273,8 @@ def compare(
                 break
     entries = {name: found[name] for name in chosen if name in found}
     reference, bound = _reference(exact, found, reached)
-    return Comparison(
-        entries, reference, bound, allowed.seed, tuple(name for name in chosen if name not in found), sent
-    )
+    not_run = tuple(name for name in chosen if name not in found)
+    return Comparison(entries, reference, bound, allowed.seed, not_run, sent, left_out)
 
 
 def _named(methods: Any) -> dict[str, AbstractMethod | AbstractAlgorithm]:

@@ -88,6 +88,11 @@ class NodeData(display.Shown):
     ) -> NodeData:
         """Data from the columns of a frame, one sample per row.
 
+        Features are taken as they are. Penalties treat all alike, so that features in very different units want to be
+        standardised before: ``frame.assign(rain=(frame["rain"] - m) / s)`` with mean m and standard deviation s. In the
+        units of the column the coefficient w is then w / s, and the intercept b is b - m w / s. A model file of the
+        command line does it by ``standardise = true``.
+
         Parameters
         ----------
         frame : DataFrame of pandas or polars, or Table of pyarrow

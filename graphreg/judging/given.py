@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import checks
 from ..errors import ModelError
+from ..escaping import visible
 from ..form import Form, parameters_of, placed
 from ..messages import missing_entries
 from ..running import Solution
@@ -16,6 +17,7 @@ from ..terms import Array
 from .carried import Carried, carried, spread
 
 Arrays = tuple[Array, ...]
+ROUNDING = 1e-9  # relative: a flow at its capacity may lie so far outside
 
 
 class Given(NamedTuple):
@@ -71,6 +73,27 @@ def _check_all_known(known: Carried, what: str) -> None:
         given = [name for name, is_known in zip(here, mask, strict=False) if is_known]
         for said in missing_entries(what, given, here, of):
             raise ModelError(said)
+
+
+def beyond_capacity(form: Form, flows: Arrays) -> str:
+    """Which flows lie outside the domains of their edges, as a sentence; empty where none does."""
+    count, worst, where = 0, 1.0 + ROUNDING, ""
+    for edge, u in zip(form.edges, flows, strict=True):
+        load = edge.penalty.gauge(u / edge.weight[:, None])
+        count += int((load > 1.0 + ROUNDING).sum())
+        if len(load) and load.max() > worst:
+            e = int(load.argmax())
+            worst = float(load[e])
+            ends = (edge.tail[e],) if edge.ground else (edge.tail[e], edge.head[e])
+            where = f"{visible(' - '.join(repr(form.labels[i]) for i in ends))} of {edge.name}"
+    if not count:
+        return ""
+    size = f"{worst:.3g} times its capacity" if np.isfinite(worst) else "a sign that no multiple of it may have"
+    total = sum(map(len, flows))
+    return (
+        f"{count} of the {total} flows given lie beyond the capacities of their edges and were brought within; the "
+        f"farthest, at {where}, has {size}"
+    )
 
 
 def given_arrays(given: Any, what: str, here: Arrays) -> Arrays:

@@ -53,6 +53,9 @@ class Judgement(Certificate):
         The farthest that an entry had to be moved for all constraints to hold; 0 where they held.
     better : Certificate or None
         Of a point that was met on the way and is proved to lie lower.
+    beyond : str
+        Of flows that were given: how many lay beyond their capacities and were brought within, and which most. The
+        bound is that of the flows as they were changed. Empty where none did.
     steps : tuple of Step
         The lower bounds that were tried, in order; the last is not always the best.
     """
@@ -60,6 +63,7 @@ class Judgement(Certificate):
     moved: float = 0.0
     better: Certificate | None = None
     steps: tuple[Step, ...] = ()
+    beyond: str = ""
 
     def prove(self, path: str | Path) -> Proved:
         """Write a proof of both bounds, which anybody can check without graphreg; see `Solution.prove`.
@@ -92,6 +96,8 @@ class Judgement(Certificate):
         yield from super()._html()
         if self.moved:
             yield sentence(f"moved by at most {self.moved:.2g} to where every constraint holds")
+        if self.beyond:
+            yield sentence(self.beyond)
         if self.better is not None:
             yield sentence(f"a better point was met, of objective {self.better.primal:.10g}: .better.w")
         rows = [
@@ -103,6 +109,8 @@ class Judgement(Certificate):
         lines = [super().__str__()]
         if self.moved:
             lines.append(f"  moved by at most {self.moved:.2g} to where every constraint holds")
+        if self.beyond:
+            lines.append(f"  {self.beyond}")
         if self.better is not None:
             lines.append(f"  a better point was met, of objective {self.better.primal:.10g}: .better.w")
         lines += [

@@ -20,7 +20,7 @@ from ..checks import Check, check_fields, instance, is_number
 from ..declaring import declared
 from ..errors import ArgumentError, MethodError, MethodWarning
 from ..form import Form
-from ..messages import closest, near
+from ..messages import closest, near, users_line
 from ..network import LocalView
 from ..terms import Array
 
@@ -51,7 +51,7 @@ def several(given: Any) -> tuple[Any, ...]:
 
 
 def warn(message: str) -> None:
-    warnings.warn(message, MethodWarning, stacklevel=3)
+    warnings.warn(message, MethodWarning, stacklevel=users_line())
 
 
 def options_of(method: type[AbstractMethod]) -> list[Parameter]:
@@ -80,6 +80,7 @@ class AbstractMethod(ABC):
 
     needs: ClassVar[str] = ""
     sends: ClassVar[str] = ""
+    seldom_certified: ClassVar[bool] = False  # and so uses up its budget: `compare` runs it only where it is named
 
     def __new__(cls, *args: Any, **options: Any) -> Self:
         """Refuses an option that the method does not have (see `check_options`)."""
@@ -163,6 +164,16 @@ class AbstractIteration(AbstractMethod):
     central: ClassVar[bool] = False  # whether a step takes all data in one place, so that no actors can carry it out
     every: ClassVar[int] = 10  # rounds between two screens, at least
     most_rounds: ClassVar[int] = 100_000  # where the caller sets no budget
+
+    @property
+    def bias(self) -> str:
+        """Which options lead off the optimum of what is minimised, so that no budget reaches it; "" where none do."""
+        return ""
+
+    @property
+    def drawn(self) -> bool:
+        """Whether its rounds are drawn at random, so that the point keeps moving around its limit."""
+        return False
 
     def run(self, task: Task) -> Outcome:
         return task.iterate(self, task.budget)

@@ -14,7 +14,7 @@ from ..checks import checked, one_of, text
 from ..clock import OutOfTimeError, progress_bar
 from ..compiling import excluded, overflow, solvers
 from ..form import Form
-from ..running import Budget, Outcome, Task
+from ..running import Budget, Outcome, Task, floor_of
 from .base import AbstractMethod
 from .splitting.primal_dual import PrimalDual
 
@@ -165,7 +165,9 @@ class _Attempts:
             return 0
         start = (certificate.w, certificate.dual_point.flows)
         budget = Budget(gap, REFINEMENT, self.left(), start, progress=self.task.budget.progress)
-        outcome = self.task.iterate(method, budget)
+        rough = floor_of(certificate)  # the rounds go on all the same, as some do get there; they may take minutes
+        with progress_bar(budget.progress if rough else False, desc=rough, bar_format="{desc}"):
+            outcome = self.task.iterate(method, budget)
         if outcome.ended == "interrupted":
             raise KeyboardInterrupt
         return outcome.rounds

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,8 @@ from .canvas import COSTS, LEAST_GAP, axes_for, labelled, legend_below, log_scal
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+MOST = 5  # ticks of the objective, where they are written beside the lower bound
+ALIKE = 1e-4  # of the objective: ticks that are nearer to each other have many digits in common
 FAR = 1000.0  # a first bound so many times further from the optimum than the next one is cut off
 
 
@@ -25,6 +28,9 @@ def plot_bounds(solutions: Solution | Sequence[Solution], x: str = "rounds", ax:
 
     Large markers are certificates: the optimum of the problem lies between the two lines, the best bounds so far. The
     small grey dots behind are screens, which certify nothing: the objective at the iterate, below the estimated gap.
+
+    Where the ticks of the objective would differ in their last digits only, they are what lies above the best lower
+    bound, which the title says, in the unit that the label names.
 
     Parameters
     ----------
@@ -50,8 +56,8 @@ def plot_bounds(solutions: Solution | Sequence[Solution], x: str = "rounds", ax:
     Examples
     --------
     >>> run = problem.solve(gr.PrimalDual())
-    >>> gr.plots.plot_bounds(run, "bytes").get_ylabel()
-    'objective'
+    >>> gr.plots.plot_bounds(run, "bytes").get_ylabel()[:11]
+    'above bound'
     """
     checks.one_of(*COSTS)(x, "x")
     runs = [solutions] if isinstance(solutions, Solution) else list(solutions)
@@ -64,7 +70,7 @@ def plot_bounds(solutions: Solution | Sequence[Solution], x: str = "rounds", ax:
     if x in ("messages", "bytes"):  # of a few thousand to millions
         log_scale(axes.xaxis)
     axes.tick_params(labelbottom=False)
-    labelled(axes, y="objective")
+    labelled(axes, y=_ticks(axes, max(record.dual for record in certified)))
     labelled(below, label, "relative gap")
     for each in (axes, below):
         each.grid(True, which="major", color="0.92")
@@ -111,6 +117,18 @@ def _proved(lower: float, upper: float) -> str:
         for bound, way in ((lower, ROUND_FLOOR), (upper, ROUND_CEILING))
     )
     return f"{low} <= optimum <= {high}"
+
+
+def _ticks(axes: Axes, bound: float) -> str:
+    """The label of the y axis, whose ticks are set where they would have many digits in common."""
+    low, high = axes.get_ylim()
+    if not 0.0 < high - low < ALIKE * max(abs(low), abs(high)):
+        return "objective"
+    unit = 10.0 ** math.floor(math.log10(high - low))
+    step = next(step for step in (0.2, 0.5, 1.0, 2.0, 5.0) if (high - low) / (step * unit) <= MOST)
+    numbers = step * np.arange(math.ceil((low - bound) / (step * unit)), math.floor((high - bound) / (step * unit)) + 1)
+    axes.set_yticks(bound + unit * numbers, [f"{number:.3g}" for number in numbers])
+    return f"above bound, {unit:.0e}"
 
 
 def _of(records: list[Record], field: str) -> Array:

@@ -32,5 +32,6 @@ from .solving import solve as solve
 from .solving import solved as solved
 from .statuses import STATUSES as STATUSES
 from .statuses import contradicted as contradicted
+from .statuses import floor_of as floor_of
 from .trace import Record as Record
 from .trace import Trace as Trace

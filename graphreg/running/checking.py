@@ -16,6 +16,7 @@ from .budget import Budget
 from .polish import applies, guess, merged, polish
 from .schedule import MAYBE, Schedule
 from .snapshot import Checked, Snapshot
+from .stalling import stalled
 from .trace import Record, Trace
 
 if TYPE_CHECKING:
@@ -83,12 +84,19 @@ class Checks:
         screen = self.screen(self.method.point(state), k)
         self.schedule.saw(k, screen)
         if not self.schedule.repairs(k, screen):
-            return ""
+            return self._stalled(k)
         certificate = self.certify(state, k)
         self.schedule.repaired(k, screen, certificate.relative_gap)
         if certificate.holds(self.budget.gap) or certificate.contradiction:
             return "failed" if certificate.contradiction else "gap"
-        return "recession" if self.certifier.recedes() else ""  # the iterates would run to infinity
+        return "recession" if self.certifier.recedes() else self._stalled(k)  # the iterates would run to infinity
+
+    def _stalled(self, k: int) -> str:
+        """Of methods with a bias alone: all others still converge, be it ever so slowly."""
+        asked = self.budget.rounds is not None or self.budget.gap == 0.0
+        if asked or not self.method.bias:
+            return ""
+        return "stalled" if stalled(self.trace.records, k, self.method.drawn) else ""
 
     def last(self, state: Any, k: int, ended: str) -> Certificate:
         """The certificate that the run ends with."""

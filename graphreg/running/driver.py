@@ -105,7 +105,7 @@ class _Run:
             budget.warm_start.take(view, state, self.checks.schedule)
             budget.warm_start.interrupted |= ended == "interrupted"
             budget.warm_start.cut |= ended == "budget" and k != budget.rounds
-        if ended in ("limit", "budget") and certificate.holds(budget.gap):
+        if ended in ("limit", "budget", "stalled") and certificate.holds(budget.gap):
             ended = "gap"
         gathered = {} if state is None else self.method.gathered(state)
         observed = None if self.recorder is None else self.recorder.observed()

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from ..certificate.kkt import KKT
     from ..certificate.proof import Proved
     from ..compare import Comparison
+    from ..tables import Table
     from .summary import Summary
 
 
@@ -347,6 +348,36 @@ class Solution(Shown):
         (24,)
         """
         return predicted(self.form, self.coef, frame, kind)
+
+    def score(self, frame: Any, by: str = "node") -> Table:
+        """How well the answer predicts other rows, of each node or of all together: held-out scores.
+
+        Parameters
+        ----------
+        frame : DataFrame of pandas or polars, or Table of pyarrow
+            With the columns that the data had, the target included.
+        by : {"node", "all"}
+
+        Returns
+        -------
+        Table
+            samples; loss, the weighted mean of the model's own loss, without its scale; and what the loss has:
+            accuracy of classes, deviance of counts, mse, and r2 = 1 - mse / variance of the node's own rows (nan where
+            these are all alike). The title says whether the answer is certified; the scores themselves are not.
+
+        Raises
+        ------
+        DataError
+            For a problem with several losses, and as for `predict`.
+
+        Examples
+        --------
+        >>> solution.score(frame).columns.tolist()
+        ['samples', 'loss', 'mse', 'r2']
+        """
+        from ..tuning import node_scores
+
+        return node_scores(self, frame, by)
 
     def __str__(self) -> str:
         n, d = self.coef.shape

@@ -82,6 +82,7 @@ def _of_another_problem(outcome: Outcome, own: Outcome, gap: float) -> tuple[str
         known = (
             f"{outcome.bias} may lead off that optimum, however many rounds there are (rounds= says how many); after "
             f"{outcome.rounds} its relative gap there is {own.certificate.relative_gap:.2g}"
+            + (", and it no longer falls" if own.ended == "stalled" else "")
         )
         return own.status, f"{head}; {known}; of this problem its point is {reached}."
     return own.status, f"{head}: {own.message} Of this problem its point is {reached}."

@@ -24,8 +24,9 @@ from ..problem import RAISES, Problem
 from ..running import Solution
 from ..terms import Array
 from ..tuning import usual_method
+from .refining import refined
 from .rows import Rows, rows_of
-from .writing import ALL, loss_of, pooled, problem_of
+from .writing import ALL, brief, loss_of, pooled, problem_of
 
 UNUSABLE = ("failed", "unbounded")  # there is no point that could be given with a warning
 UNSEEN = ("error", "pooled")
@@ -70,6 +71,14 @@ class AbstractGraphEstimator(BaseEstimator, ABC):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        """As scikit-learn prints estimators, a graph of many edges in brief."""
+        kind = type(type(self).__name__, (type(self),), {"__repr__": BaseEstimator.__repr__})
+        shown = {
+            name: brief(value) if name == "graph" else value for name, value in self.get_params(deep=False).items()
+        }
+        return BaseEstimator.__repr__(kind(**shown), N_CHAR_MAX)
 
     # ---- what the kinds say ----------------------------------------------------------------------------------------
     @abstractmethod
@@ -177,6 +186,7 @@ class AbstractGraphEstimator(BaseEstimator, ABC):
             progress=False,
             on_failure="return",
         )
+        solution = refined(problem, solution, self.gap, self.seconds)
         if solution.status in UNUSABLE:
             raise RAISES[solution.status](solution.message, solution)
         if solution.status != "certified":

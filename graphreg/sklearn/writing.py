@@ -18,6 +18,7 @@ from ..terms import Model, NodePenalty, Parameter, TotalVariation
 from ..terms.losses import AbstractLoss
 from ..terms.penalties import SquaredL2
 
+SHOWN = 4  # edges, or rows of a table of weights, that an estimator is printed with
 ALL = "all"  # the node of every row where nothing is said of nodes
 
 
@@ -43,6 +44,23 @@ def graph_of(graph: Any) -> Graph:
         return Graph.from_sparse(graph.to_numpy(), labels=list(graph.index))
     known = isinstance(graph, (Graph, np.ndarray, str)) or is_networkx(graph) or sp.issparse(graph)
     return Graph.of(graph) if known or not isinstance(graph, Iterable) else Graph.from_edges(graph)
+
+
+class _Printed(str):
+    """Text that is printed as it is."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def brief(graph: Any) -> Any:
+    """A graph as an estimator is printed with: of many edges the first two, of a table of weights its shape."""
+    given: Any = graph
+    if isinstance(graph, (list, tuple)) and len(given) > SHOWN:
+        return _Printed(f"[{given[0]!r}, {given[1]!r}, ... {len(given):,} edges]")
+    if (isinstance(graph, np.ndarray) or is_frame(graph)) and len(given) > SHOWN:
+        return _Printed(f"<{type(given).__name__} of {' x '.join(map(str, given.shape))}>")
+    return graph
 
 
 def loss_of(loss: Any, data: NodeData) -> AbstractLoss:

@@ -47,9 +47,31 @@ class Varying:
         return Network(blocks, weights, self.form.shape)
 
     @property
+    def held(self) -> tuple[int, ...]:
+        """The edge blocks of a consensus on coordinates that nothing which varies acts on. There the nodes agree at
+        every strength: fused, they are a smaller problem of the same form."""
+        varying = np.concatenate([np.zeros(0, dtype=np.intp), *self.network.columns])
+        return tuple(
+            k
+            for k, e in enumerate(self.form.edges)
+            if k not in self.places
+            and not e.ground
+            and e.penalty.is_equality(self.form.width(e))
+            and not np.isin(e.columns(self.form.d), varying).any()
+        )
+
+    @property
+    def tied(self) -> Network:
+        """The edges whose ends are equal at a consensus: those that vary, and those that are ``held``."""
+        network, blocks = self.network, tuple(self.form.edges[k] for k in self.held)
+        ones = tuple(np.ones(len(b.tail)) for b in blocks)
+        return Network((*network.blocks, *blocks), (*network.weights, *ones), network.shape)
+
+    @property
     def rest(self) -> Form:
-        """The form without what varies."""
-        return replace(self.form, edges=tuple(e for k, e in enumerate(self.form.edges) if k not in self.places))
+        """The form without what varies, and what is ``held``."""
+        gone = {*self.places, *self.held}
+        return replace(self.form, edges=tuple(e for k, e in enumerate(self.form.edges) if k not in gone))
 
     def at(self, strength: float) -> Form:
         """The form at another strength."""
@@ -195,10 +217,10 @@ def _without(form: Form, places: list[int] | None = None) -> str:
 
 def check_smooth(vary: Varying, what: str) -> None:
     """Raise `MethodError` where what does not vary has no gradients, or a norm that varies is 0 along a direction."""
-    form = vary.form
+    form, gone = vary.form, {*vary.places, *vary.held}
     kinked = [b.loss.called() for b in form.samples if not isinstance(b.loss, AbstractSmoothLoss)]
     wrong = [f"{name} has no gradient where it has kinks" for name in kinked]
-    wrong += [f"{e.name} {_rough(e)}" for k, e in enumerate(form.edges) if k not in vary.places and _rough(e)]
+    wrong += [f"{e.name} {_rough(e)}" for k, e in enumerate(form.edges) if k not in gone and _rough(e)]
     if wrong:
         raise MethodError(
             f"{what} needs gradients of all that does not vary: {'; '.join(wrong)}; leave it out, or take a smooth one "
@@ -215,5 +237,6 @@ def _rough(edge: EdgeBlock) -> str:
     if isinstance(edge.penalty, AbstractSmoothPenalty):
         return ""
     if isinstance(edge.penalty, AbstractConstraint):
-        return f"is a constraint ({edge.penalty.called()})"
+        between = "" if edge.ground else ", which may only be an equality on coordinates that the norm does not act on"
+        return f"is a constraint ({edge.penalty.called()}){between}"
     return f"has kinks ({edge.penalty.called()})"

@@ -2,6 +2,7 @@
 
 from .chosen import CrossValidation as CrossValidation
 from .cross_validation import cross_validate as cross_validate
+from .node_scores import node_scores as node_scores
 from .noise import NoiseStrength as NoiseStrength
 from .noise import noise_strength as noise_strength
 from .path import Path as Path

@@ -153,6 +153,22 @@ class CrossValidation(Shown):
         within = np.flatnonzero(cost <= cost[best] + self.standard_error[best])
         return int(within[np.lexsort((cost[within], -strength[within]))[0]])
 
+    @property
+    def indifferent(self) -> str:
+        """Why the 1-SE rule says nothing here, as a sentence: where even the strongest of the grid is within one
+        standard error of the best, it is taken whatever the data say. Empty where it does say something."""
+        if not (self.complete and self.usable.sum() > 1 and len(self.runs) > 1):
+            return ""
+        best, k = self.index("min"), self.index("1se")
+        strength = np.array(self.grid.regularisation(self.problem.form))
+        if k == best or strength[k] < strength[self.usable].max():
+            return ""
+        return (
+            "'1se' takes the strongest regularisation of the grid, whose score is within one standard error "
+            f"({self.standard_error[best]:.2g}) of the best: the folds are too noisy to tell it from weaker ones (as "
+            "with one sample or count per node), or the grid ends too early; take 'min', or more data, or a longer grid"
+        )
+
     # ---- what is chosen ------------------------------------------------------------------------------------------
     @property
     def best(self) -> dict[str, float]:
@@ -280,6 +296,7 @@ class CrossValidation(Shown):
             self.scorer.assumed,
             "the standard error takes the folds' scores for independent, though their training data overlap",
             f"'1se' is the strongest regularisation within one standard error of the best score{others}",
+            *([self.indifferent] if self.rule == "1se" and self.indifferent else []),
             f"every solve certified to a relative gap of {self.gap:g}; points where one was not have no score",
         ]
         if not self.complete:

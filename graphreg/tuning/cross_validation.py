@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from contextlib import closing
 from dataclasses import replace
 from typing import Any
@@ -10,7 +11,8 @@ import numpy as np
 
 from .. import checks
 from ..clock import OutOfTimeError, nothing_yet, progress_bar, within
-from ..errors import WorkerError
+from ..errors import MethodWarning, WorkerError
+from ..messages import users_line
 from ..methods import METHOD, AbstractMethod
 from ..problem import Problem, problem_of
 from .chosen import RULES, CrossValidation, scores_of
@@ -77,7 +79,9 @@ def cross_validate(  # noqa: PLR0913
         Of a function of your own.
     rule : {"min", "1se"}
         "min" chooses the point with the best score; "1se" the strongest regularisation whose score is within one
-        standard error of the best. Of several Parameters the one with the largest geometric mean is the strongest.
+        standard error of the best. Where folds are noisy (one sample or count per node) that is the strongest of the
+        grid, whatever the data say, and a MethodWarning says so: use "min" there. Of several Parameters the one with
+        the largest geometric mean is the strongest.
     method : AbstractMethod, optional
         By default that of `path`. An iterative method begins each solve where the one before it ended,
         `InteriorPoint` between the iterates at two strengths that are solved.
@@ -136,6 +140,8 @@ def cross_validate(  # noqa: PLR0913
             found = _carried_out(found, task, stored, jobs, progress)
         if found.ended == "out of time" and not found.runs:
             raise nothing_yet("cross_validate")
+        if rule == "1se" and found.indifferent:
+            warnings.warn(found.indifferent, MethodWarning, stacklevel=users_line())
         if not (refit and found.complete and found.usable.any()):
             return found
         return found.refitted(task.method, task.seed, task.usual)

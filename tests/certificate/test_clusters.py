@@ -14,7 +14,7 @@ from own_terms import Elastic, OwnL1
 
 import graphreg as gr
 from graphreg.certificate import cluster_count
-from graphreg.certificate.edges.clusters import _joined, _together
+from graphreg.certificate.edges.clusters import _together
 
 
 # ---- exact optima ----------------------------------------------------------------------------------------------------
@@ -254,7 +254,7 @@ def test_clusters_are_components_of_what_is_tied_on_all_coordinates(seed):
                 split.add(tuple(pair))
     joined = nx.Graph([pair for pair, columns in ties.items() if len(columns) == 2 and pair not in split])
     joined.add_nodes_from(range(12))
-    number = _joined(form, ends, _together)
+    number = joined(form, ends, _together)
     groups = {frozenset(np.flatnonzero(number == k).tolist()) for k in set(number.tolist())}
     assert groups == {frozenset(map(int, group)) for group in nx.connected_components(joined)}
 
@@ -278,3 +278,18 @@ def test_the_count_alone_is_that_of_the_clusters():
     for strength, count in ((1e-3, 6), (0.3, 3), (30.0, 1)):
         solution = gr.Problem(loss + strength * gr.TotalVariation(nx.path_graph(6), gr.L1())).solve(gap=1e-9)
         assert cluster_count(solution.certificate) == solution.clusters().count == count
+
+
+def test_an_edge_with_two_terms_is_counted_once():
+    """A consensus on the slopes and an L1 on the intercepts of the same four edges."""
+    rng = np.random.default_rng(0)
+    node = np.repeat(np.arange(5), 6)
+    X = np.column_stack([np.ones(30), rng.standard_normal(30)])
+    y = X @ [0.0, 1.0] + np.where(node < 3, -4.0, 4.0) + 0.1 * rng.standard_normal(30)
+    data = gr.NodeData.from_arrays(X, y, node, features=["level", "slope"])
+    graph = nx.path_graph(5)
+    model = gr.SquaredLoss(data) + 0.3 * gr.TotalVariation(graph, gr.L1(), features=["level"])
+    found = gr.Problem(model + gr.Consensus(graph, features=["slope"])).solve(gap=1e-9).clusters()
+    assert len(found.edges) == 8
+    assert "edges: 0 fused, 3 near, 1 split, 0 undecided" in str(found)
+    assert found.count == 2

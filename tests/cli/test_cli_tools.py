@@ -147,6 +147,7 @@ def test_edges(model, tmp_path, pyplot):
     assert table["tail"].tolist()[0] == "01"
     assert "Edge selection" in files[1].read_text()
     document = json.loads(run("edges", model, "--all-pairs", "--feature", "dose", "--json").stdout)
+    assert document["verdict"].startswith("At ")
     assert len(document["edges"]) == 15
 
 
@@ -205,6 +206,23 @@ def test_predictions_of_rows_with_derived_and_standardised_columns(model, tmp_pa
     found = pd.read_csv(tmp_path / "out.csv", dtype={"site": str})
     assert found["prediction"].tolist() == pytest.approx(expected.tolist(), rel=1e-9)
     assert found["site"].tolist() == ["01", "03"]
+
+
+@pytest.mark.parametrize("rounds", [1, None])
+def test_a_table_of_predictions_says_whether_they_are_certified(model, tmp_path, rounds):
+    """In every row of the table, and at the head of the page, before the first row."""
+    solve = {"method": "PrimalDual"} if rounds is None else {"method": "PrimalDual", "rounds": rounds}
+    model = write(model.parent, BASE | {"solve": solve})
+    rows = tmp_path / "rows.csv"
+    rows.write_text("site,dose,age\n01,1,2\n03,2,2\n")
+    files = ("--csv", tmp_path / "out.csv", "--html", tmp_path / "out.html")
+    done = run("predict", model, rows, *files)
+    status = "certified" if rounds is None else "budget"
+    assert done.exit_code == exits.of_status(status)
+    assert pd.read_csv(tmp_path / "out.csv")["prediction_status"].tolist() == [status] * 2
+    page = (tmp_path / "out.html").read_text(encoding="utf-8")
+    assert ("the coefficients are not certified" in page.split("<table")[0]) == (status != "certified")
+    assert status in page
 
 
 def test_mistakes_in_rows(model, tmp_path):

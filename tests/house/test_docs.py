@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import re
 
 import pytest
@@ -51,6 +52,18 @@ def test_notebooks_are_written_from_their_pages(name):
     source = (tutorials.PAGES / f"{name}.md").read_text(encoding="utf-8")
     written = (tutorials.PAGES / f"{name}.ipynb").read_text(encoding="utf-8")
     assert written == tutorials.notebook(source), f"{name}.ipynb is stale; run make tutorials"
+
+
+@pytest.mark.parametrize("name", tutorials.NOTEBOOKS)
+def test_a_notebook_alone_has_no_link_that_leads_nowhere(name):
+    book = json.loads((tutorials.PAGES / f"{name}.ipynb").read_text(encoding="utf-8"))
+    cells = ["".join(cell["source"]) for cell in book["cells"] if cell["cell_type"] == "markdown"]
+    assert "part of graphreg's documentation: in a clone" in cells[0]
+    links = [link for cell in cells for link in re.findall(r"\]\(([^)\s]+)\)", cell)]
+    assert not [link for link in links if not link.startswith(("http://", "https://", "#"))]
+    named = [page for cell in cells for page in re.findall(r"\(`(docs/[^`]+)`\)", cell)]
+    assert len(named) > 3
+    assert all((DOCS.parent / page).exists() for page in named)
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,7 @@ EXCEPTIONS = {
     ("compare", "plots"): Leave("Comparison.plot and Comparison.figure are shortcuts to functions of plots"),
     ("tuning", "plots"): Leave("Path.plot and CrossValidation.plot are shortcuts to functions of plots"),
     ("terms", "form"): Leave("a model is shown as the formula that its form writes"),
+    ("running", "tuning"): Leave("Solution.score is a shortcut to the scores of tuning"),
     ("running", "reporting"): Leave("Solution.report is a shortcut to a function of reporting"),
     ("tuning", "reporting"): Leave("Path.report is a shortcut to a function of reporting"),
     ("theory", "plots"): Leave("Recovery.plot is a shortcut to a function of plots"),

@@ -94,6 +94,27 @@ def test_adjacency_matrices_and_all_pairs():
     assert repr(pairwise) == "<EdgeSelection: 4 of 10 edges kept>"
 
 
+def test_what_the_tests_say_stands_above_the_table():
+    all_pairs = select_edges(two_groups())
+    said = "At 6 of the 10 tested edges the two nodes differ, at the level 5% after Bonferroni's correction. "
+    said += "The samples do not tell the ends of the other 4 apart."
+    assert said in str(all_pairs)
+    assert said in " ".join(str(all_pairs.tests).split())
+    assert said.replace("'", "&#x27;") in all_pairs._repr_html_()
+    assert said.replace("'", "&#x27;") in all_pairs.tests._repr_html_()
+    alone = gr.Graph.from_edges([("a1", "a2")], nodes=["a1", "a2", "a3", "b1", "b2"])
+    none = edge_tests(two_groups(), alone, alpha=0.001, correction="none")
+    assert none.verdict.startswith(
+        "At the one tested edge the two nodes do not differ, at the level 0.1% without a corr"
+    )
+    pair = gr.Graph.from_edges([("a1", "a2"), ("a2", "a3")], nodes=alone.labels)
+    several = edge_tests(two_groups(), pair, correction="bh")
+    assert several.verdict.startswith(
+        "At none of the 2 tested edges do the two nodes differ, at the level 5% after the"
+    )
+    assert several.verdict.endswith("That does not prove them equal.")
+
+
 def test_the_picture_shows_what_was_kept():
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")

@@ -407,3 +407,28 @@ def test_a_judged_point_is_proved_to_others(problem, tmp_path):
     assert found.hash == proved.hash
     assert float(proved.upper) == pytest.approx(judged.primal, rel=1e-9)
     assert float(proved.lower) == pytest.approx(judged.dual, rel=1e-9)
+
+
+# ---- flows that were given -------------------------------------------------------------------------------------------
+def test_flows_beyond_their_capacity_are_named(problem):
+    solution = problem.solve(gap=1e-9)
+    (flows,) = solution.certificate.dual_point.flows
+    assert not problem.certify(solution.coef, flows=[flows]).beyond
+    assert "beyond" not in str(problem.certify(solution.coef, flows=[flows]))
+    wild = np.zeros_like(flows)
+    wild[1], wild[3] = [0.4, 0.0], [0.0, 1.0]  # of capacity 0.2
+    found = problem.certify(solution.coef, flows=[wild])
+    assert found.valid
+    assert found.beyond == (
+        "2 of the 5 flows given lie beyond the capacities of their edges and were brought within; the farthest, at "
+        "'d' - 'e' of TotalVariation(L2), has 5 times its capacity"
+    )
+    assert found.beyond in str(found)
+    assert "times its capacity" in found._repr_html_()
+
+
+def test_flows_at_a_node_are_named():
+    problem = small(term=0.2 * gr.NodePenalty(gr.L2()))
+    found = problem.certify(np.zeros((6, 2)), flows=[np.eye(6)[:, :2]])
+    assert "2 of the 6 flows given" in found.beyond
+    assert "at 'a' of NodePenalty(L2)" in found.beyond

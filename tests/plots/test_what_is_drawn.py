@@ -292,3 +292,18 @@ def test_screens_are_behind(pyplot, problem):
     assert screens
     assert all(one.get_zorder() < two.get_zorder() for one in screens for two in certified)
     assert all(one.get_markersize() < two.get_markersize() for one in screens for two in certified)
+
+
+def test_bounds_that_nearly_agree_have_short_ticks(pyplot, runs):
+    near = of_records(runs[0], [(1, 0.3846841776, 0.3846841769), (2, 0.38468417703, 0.38468417691)])
+    axes = pyplot.figure(figsize=(3, 3)).subplots()
+    plot_bounds(near, ax=axes)
+    axes.figure.canvas.draw()
+    assert axes.get_ylabel().replace("\n", " ") == "above bound, 1e-10"
+    labels = [label.get_text() for label in axes.get_yticklabels()]
+    assert labels == ["0", "2", "4", "6"]
+    np.testing.assert_allclose(axes.get_yticks(), 0.38468417691 + 1e-10 * np.array([0, 2, 4, 6]), atol=1e-15)
+    left = min(label.get_window_extent().x0 for label in axes.get_yticklabels())
+    assert left >= 0.0
+    apart = plot_bounds(of_records(runs[0], [(1, 3.0, 1.0), (2, 2.2, 1.5)]))
+    assert apart.get_ylabel() == "objective"

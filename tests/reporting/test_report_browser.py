@@ -201,3 +201,22 @@ def test_five_thousand_nodes(opened, tmp_path):
     took = page.evaluate("""() => { const s = document.getElementById('slider'), begun = performance.now();
         s.value = 0; s.dispatchEvent(new Event('input')); return performance.now() - begun; }""")
     assert took < 1000.0
+
+
+def test_names_stand_beside_edges_and_not_on_them(opened):
+    """A chain from the top to the bottom: names above, beside and below."""
+    data = gr.NodeData.from_arrays(None, [0.0, 1.0, 2.0], ["top", "amid", "low"])
+    graph = gr.Graph.from_edges([("top", "amid"), ("amid", "low")])
+    solution = gr.Problem(gr.MeanLoss(data) + 0.1 * gr.TotalVariation(graph, gr.L2())).solve()
+    page = opened(solution, positions={"top": (0, 2), "amid": (0, 1), "low": (0, 0)})
+    page.wait_for_selector("#graph text.name")
+    boxes = {
+        each.text_content(): (each.get_attribute("class"), each.bounding_box())
+        for each in page.locator("#graph text.name").all()
+    }
+    middle = page.locator("#edges path").first.bounding_box()
+    line = middle["x"] + middle["width"] / 2
+    assert "right" in boxes["amid"][0] or "left" in boxes["amid"][0]
+    box = boxes["amid"][1]
+    assert box["x"] > line or box["x"] + box["width"] < line
+    assert boxes["top"][1]["y"] < boxes["amid"][1]["y"] < boxes["low"][1]["y"]

@@ -173,7 +173,7 @@ def test_status_unbounded():
 def test_the_certificate_prints_its_bounds(problem):
     certificate = problem.solve().certificate
     first, second = str(certificate).splitlines()
-    assert first == f"certificate (global): {certificate.dual:.10g} <= optimum <= {certificate.primal:.10g}"
+    assert first == f"certificate: {certificate.dual:.10g} <= optimum <= {certificate.primal:.10g}"
     assert second.startswith(f"  gap {certificate.gap:.3g} (relative {certificate.relative_gap:.3g})")
 
 

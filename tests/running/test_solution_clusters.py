@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 from factories import named, thinned
 from solution_cases import CHAIN, METHODS, NODES, means
@@ -117,10 +118,40 @@ def test_a_consensus_fuses_by_definition():
     assert (found.edges["bound"] == 0).all()
 
 
+def test_a_split_names_its_coordinates_where_the_penalty_acts_on_each():
+    y = np.array([[1.0, -1.0], [1.0, -1.0], [1.0, 2.0]])
+    frame = pd.DataFrame(y, columns=["rain", "wind"]).assign(node=NODES)
+    loss = gr.MeanLoss(gr.NodeData.from_frame(frame, node="node", target=["rain", "wind"]))
+    triangle = nx.complete_graph(3)
+
+    def found(penalty, **more):
+        model = loss + 0.1 * gr.TotalVariation(nx.relabel_nodes(triangle, dict(enumerate(NODES))), penalty, **more)
+        return gr.Problem(model).solve(gap=1e-10).clusters()
+
+    one = found(gr.L1())
+    assert one.edges["split_in"].tolist() == ["", "wind", "wind"]
+    assert "split in wind (2)" in str(one)
+    together = found(gr.L2())
+    assert together.edges["state"].tolist()[1:] == ["split", "split"]
+    assert together.edges["split_in"].tolist() == ["", "", ""]
+    assert "split in" not in str(together)
+    assert set(found(gr.L2(), features=["wind"]).edges["split_in"]) == {"", "wind"}
+
+
 def test_clusters_without_edges():
     found = gr.Problem(gr.MeanLoss(means(0.0, 1.0))).solve().clusters()
     assert found.count == 2
-    assert list(found.edges.columns) == ["term", "tail", "head", "state", "slack", "difference", "bound", "certain"]
+    assert list(found.edges.columns) == [
+        "term",
+        "tail",
+        "head",
+        "state",
+        "slack",
+        "difference",
+        "bound",
+        "certain",
+        "split_in",
+    ]
     assert str(found).startswith("2 clusters, a node each; edges: 0 fused, 0 split, 0 undecided")
 
 

@@ -13,11 +13,6 @@ from graphreg.sklearn import GraphClassifier, GraphPoissonRegressor, GraphQuanti
 
 METHODS = (None, gr.Exact(), gr.InteriorPoint(), gr.PrimalDual(), gr.ADMM())
 ALWAYS = ("check_estimators_overwrite_params",)  # methods are objects that remember what they compute
-SMOOTH = (GraphClassifier, GraphPoissonRegressor)
-ROUGH = pytest.mark.xfail(
-    reason="predictions of two fits are to agree to 1e-7, and a conic solver finds exponentials and logarithms to the "
-    "gap, which leaves 1e-5 of a prediction open"
-)
 
 
 def estimators():
@@ -25,9 +20,7 @@ def estimators():
         for each in (GraphRegressor, GraphClassifier, GraphPoissonRegressor, GraphQuantileRegressor):
             if each is GraphQuantileRegressor and isinstance(method, gr.InteriorPoint):
                 continue  # needs smooth losses
-            # Rounds of a loss with kinks end anywhere within the gap, so that a small one is asked for.
-            rounds = each is GraphQuantileRegressor and isinstance(method, (gr.PrimalDual, gr.ADMM))
-            yield each(method=method, gap=1e-11) if rounds else each(method=method)
+            yield each(method=method)
     yield GraphRegressor(loss="HuberLoss")
     yield GraphClassifier(loss="SquaredHingeLoss")
     yield GraphClassifier(loss="MultinomialLoss", penalty="SquaredL2", fit_intercept=False)
@@ -39,9 +32,6 @@ def cases():
         for _, check in estimator_checks_generator(estimator):
             called = getattr(check, "func", check).__name__
             marks = [] if usual or called in ALWAYS else [pytest.mark.whole]
-            rough = isinstance(estimator.method, gr.Exact) and isinstance(estimator, SMOOTH)
-            if rough and "sample_weight_equivalence" in called:
-                marks.append(ROUGH)
             yield pytest.param(estimator, check, id=f"{' '.join(repr(estimator).split())}-{called}", marks=marks)
 
 

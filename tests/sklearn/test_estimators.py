@@ -232,3 +232,39 @@ def test_what_is_not_certified_warns():
 def test_errors_name_what_is_wrong(error, match, call):
     with pytest.raises(error, match=match):
         call()
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_coefficients_of_two_methods_agree_to_seven_digits(estimator):
+    rounds = gr.PrimalDual() if estimator is GraphQuantileRegressor else gr.InteriorPoint()
+    one, two = (fitted(estimator, method=method) for method in (gr.Exact(), rounds))
+    assert one.certified_
+    assert two.certified_
+    np.testing.assert_allclose(one.coef_, two.coef_, atol=1e-7)
+    np.testing.assert_allclose(one.intercept_, two.intercept_, atol=1e-7)
+
+
+def test_a_larger_gap_is_met_and_no_more():
+    rough, fine = (fitted(gap=gap, method=gr.InteriorPoint()) for gap in (1e-4, 1e-6))
+    assert 1e-9 < rough.gap_ <= 1e-4
+    assert "Refined" not in rough.solution_.message
+    assert fine.gap_ <= 1e-11
+    assert "Refined by" in fine.solution_.message
+
+
+def test_an_answer_that_is_not_certified_is_not_refined():
+    with pytest.warns(ConvergenceWarning, match="is not certified"):
+        model = fitted(gap=1e-15, method=gr.ADMM(), seconds=0.02)
+    assert "Refined" not in model.solution_.message
+
+
+def test_a_graph_of_many_edges_is_printed_in_brief():
+    edges = [(f"station-{i}", f"station-{i + 1}") for i in range(300)]
+    model = GraphRegressor(edges, strength=0.3)
+    assert repr(model).startswith(
+        "GraphRegressor(graph=[('station-0', 'station-1'), ('station-1', 'station-2'), ... 300"
+    )
+    assert repr(model).endswith("300 edges],\n               strength=0.3)")
+    assert "<ndarray of 50 x 50>" in repr(GraphRegressor(np.ones((50, 50))))
+    assert repr(GraphRegressor([("a", "b")])) == "GraphRegressor(graph=[('a', 'b')])"
+    assert clone(model).graph == edges

@@ -24,6 +24,7 @@ def test_guaranteed_clusters_are_recovered(whole):
     ratios = []
     for drawn, found in guaranteed(11, 40 if whole else 20):
         assert found.guaranteed
+        assert f"every optimum is constant on each, at most {found.sharp.max():.3g} away from the opt" in str(found)
         seen = judge(drawn, found)
         assert seen.fused
         assert seen.spread < 1e-5
@@ -207,6 +208,7 @@ def test_nothing_is_said_where_nothing_is_known():
     assert found.guaranteed
     assert found.tests["x"].source == "a"
     assert np.isinf(found.sharp["x"])
+    assert "every optimum is constant on each, at no proved distance from" in str(found)
 
 
 def test_loose_nodes_are_named_and_drawn():
@@ -218,6 +220,7 @@ def test_loose_nodes_are_named_and_drawn():
     assert list(found.violating) == [0]
     assert set(found.violating[0]) in ({2}, {0, 1})
     assert "are too loosely connected" in str(found)
+    assert "Whether 1 of the 2 clusters would be recovered is open: the condition suffices" in str(found)
     assert "assumed:" in str(found)
     axes = found.plot()
     assert "are too loosely connected" in " ".join(axes.get_legend_handles_labels()[1])

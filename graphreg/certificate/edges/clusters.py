@@ -11,8 +11,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,23 +21,23 @@ import numpy as np
 from ...display import Html, Shown, details, more, sentence, table, title
 from ...form import EdgeBlock, Form
 from ...form.notation import some
-from ...inputs import components_of
 from ...terms import Array
 from ...terms.penalties import row_norm
 from ..convexity import node_convexity
 from ..record import Certificate
 from .cluster_radius import cluster_radius
 from .fusion import fused
+from .joining import joined
 from .near import nearness, radius, spread_of, upper_gap
+from .scales import scales
 
 if TYPE_CHECKING:
     import pandas as pd
 
-ROUNDING = 1e-9  # of the coefficients themselves: closer is equal but for rounding
 NEGLIGIBLE = 1e-3  # of the scale of each coordinate: edges whose ends are provably closer are near
 STATES = ("fused", "near", "split", "undecided")
 SHOWN = 10  # clusters in a notebook
-COLUMNS = ("term", "tail", "head", "state", "slack", "difference", "bound", "certain")
+COLUMNS = ("term", "tail", "head", "state", "slack", "difference", "bound", "certain", "split_in")
 Splitter = Callable[[Certificate, list[Array], Array], Iterator[tuple[int, list[int]]]]  # block and rows of split edges
 
 
@@ -51,7 +52,9 @@ class Clusters(Shown):
         "split" or "undecided"), slack (capacity left by the flow, at the least; 0 where it is used up or the penalty
         has no kink at 0), difference (||w_tail - w_head|| in this answer, on the term's coordinates), bound (what that
         is at most, at every optimum; inf where nothing is proved), certain (fused or split: proved, with nothing left
-        open; of a near edge its bound is proved, and not whether the ends are equal).
+        open; of a near edge its bound is proved, and not whether the ends are equal), split_in (where a penalty acts on
+        each coordinate by itself, as L1 does, and there are several: the coordinates in which the ends are proved to
+        differ at every optimum; in the others they may be equal. Else empty).
     labels : dict
         A cluster number per node label: the components of the graph of near and fused edges. They rest on proofs up to
         the bounds of the near edges, which are negligible beside the scale of every coordinate.
@@ -62,6 +65,9 @@ class Clusters(Shown):
         near and undecided edges are fused, the most if none is.
     interrupted : bool
         Whether Ctrl-C ended the search for proofs: what had been found holds.
+    split_in : dict
+        On how many edges each coordinate is split, by name, from the column of that name; empty where every split edge
+        is split in all of them, or none is named.
     """
 
     edges: pd.DataFrame
@@ -69,6 +75,7 @@ class Clusters(Shown):
     certain: bool
     count_range: tuple[int, int]
     interrupted: bool = False
+    split_in: dict[str, int] = field(default_factory=dict[str, int])
 
     @property
     def count(self) -> int:
@@ -83,8 +90,7 @@ class Clusters(Shown):
         return sorted(groups.values(), key=len, reverse=True)
 
     def __str__(self) -> str:
-        found = self.edges["state"].value_counts() if len(self.edges) else {}
-        count = {state: int(found.get(state, 0) or 0) for state in STATES}
+        count = self._counted()
         states = ", ".join(f"{number} {state}" for state, number in count.items() if number or state != "near")
         sizes = ", ".join(str(len(group)) for group in self.members()[:8]) + (", ..." if self.count > 8 else "")
         groups = f"{self.count} clusters of sizes {sizes}"
@@ -111,15 +117,31 @@ class Clusters(Shown):
         yield more(len(groups), SHOWN)
         yield details("the edges", as_html(self.edges))
 
+    def _counted(self) -> dict[str, int]:
+        """How many pairs of nodes are in each state; a pair on which several terms act is in that of the least sure of
+        them, split where one of them is."""
+        sure = {state: k for k, state in enumerate(("fused", "near", "undecided", "split"))}
+        worst: dict[frozenset[Hashable], str] = {}
+        ends = (self.edges[column].tolist() for column in ("tail", "head", "state"))
+        for tail, head, state in zip(*ends, strict=True):
+            pair = frozenset((tail, head))
+            worst[pair] = max(worst.get(pair, state), state, key=sure.__getitem__)
+        found = Counter(worst.values())
+        return {state: found[state] for state in STATES}
+
     def _proved(self, count: dict[str, int]) -> str:
         """What is proved, in a few words."""
+        named = ", ".join(f"{name} ({number})" for name, number in self.split_in.items())
+        coordinates = f"split in {named}" if named else ""
         if self.certain:
-            return "every edge is decided by a proof"
+            return f"every edge is decided by a proof{f'; {coordinates}' if coordinates else ''}"
         said: list[str] = []
         if count["near"]:
             near = self.edges["state"] == "near"
             bound = float(self.edges["bound"][near].max())  # pyright: ignore[reportArgumentType]
             said.append(f"near: proved to be at most {bound:.2g} apart at every optimum")
+        if coordinates:
+            said.append(coordinates)
         low, high = self.count_range
         said.append(f"proved: {low} clusters" if low == high else f"proved: between {low} and {high} clusters")
         return "; ".join(said)
@@ -140,19 +162,28 @@ def clusters(certificate: Certificate, prove: bool = False, splitter: Splitter |
             interrupted = True
     tables = [claim.table(form) for claim in claims]
     table, ends = _table(tables), [(c.edge, c.state) for c in claims]
-    number = _joined(form, ends, _together)
-    least = _joined(form, ends, lambda state: state != "split")
-    most = _joined(form, ends, lambda state: state == "fused")
+    number = joined(form, ends, _together)
+    least = joined(form, ends, lambda state: state != "split")
+    most = joined(form, ends, lambda state: state == "fused")
     first = {old: new for new, old in enumerate(dict.fromkeys(number.tolist()))}
     by_label = {label: first[int(k)] for label, k in zip(form.labels, number, strict=False)}
     between = len(np.unique(least)), len(np.unique(most))
-    return Clusters(table, by_label, certificate.valid and bool(table["certain"].all()), between, interrupted)
+    certain = certificate.valid and bool(table["certain"].all())
+    return Clusters(table, by_label, certain, between, interrupted, _counted(form, claims))
+
+
+def _counted(form: Form, claims: list[_Claim]) -> dict[str, int]:
+    """On how many edges each coordinate is split; empty where that tells no coordinate from another."""
+    split = np.concatenate([np.zeros((0, form.d), dtype=bool), *(claim.split_in(form) for claim in claims)])
+    named = split[split.any(axis=1)]
+    counts = zip(map(str, form.space.coordinates), named.sum(axis=0).tolist(), strict=True)
+    return {} if named.all() else {name: number for name, number in counts if number}
 
 
 def cluster_count(certificate: Certificate) -> int:
     """``clusters(certificate).count``, without the tables."""
     ends = [(claim.edge, claim.state) for claim in _claims(certificate)]
-    return len(np.unique(_joined(certificate.form, ends, _together)))
+    return len(np.unique(joined(certificate.form, ends, _together)))
 
 
 def _together(state: Array) -> Array:
@@ -170,6 +201,7 @@ class _Claim:
     slack: Array
     difference: Array
     bound: Array
+    apart: Array  # (m, k): coordinates in which the ends are proved to differ
 
     def table(self, form: Form) -> pd.DataFrame:
         import pandas as pd
@@ -177,7 +209,17 @@ class _Claim:
         labels, edge = form.labels, self.edge
         ends = {"tail": [labels[t] for t in edge.tail], "head": [labels[h] for h in edge.head]}
         values = {"state": self.state, "slack": self.slack, "difference": self.difference, "bound": self.bound}
-        return pd.DataFrame({"term": edge.name, **ends, **values, "certain": np.isin(self.state, ("fused", "split"))})
+        names = list(map(str, form.space.coordinates))
+        split_in = [", ".join(names[j] for j in np.flatnonzero(row)) for row in self.split_in(form)]
+        values |= {"certain": np.isin(self.state, ("fused", "split")), "split_in": split_in}
+        return pd.DataFrame({"term": edge.name, **ends, **values})
+
+    def split_in(self, form: Form) -> Array:
+        """The coordinates (m, d) in which the ends are proved to differ, where the penalty acts on each by itself."""
+        out = np.zeros((len(self.state), form.d), dtype=bool)
+        if form.d > 1 and self.edge.penalty.pieces(form.width(self.edge)) == 1:
+            out[:, self.edge.coordinates] = self.apart & (self.state == "split")[:, None]
+        return out
 
 
 def _claims(certificate: Certificate) -> list[_Claim]:
@@ -194,7 +236,15 @@ def _of_block(certificate: Certificate, k: int, edge: EdgeBlock, gap: float, rea
     difference = row_norm(z)
     if edge.penalty.is_equality(z.shape[1]):
         m = len(difference)
-        return _Claim(k, edge, np.full(m, "fused", dtype=object), np.full(m, np.inf), difference, np.zeros(m))
+        return _Claim(
+            k,
+            edge,
+            np.full(m, "fused", dtype=object),
+            np.full(m, np.inf),
+            difference,
+            np.zeros(m),
+            np.zeros(z.shape, dtype=bool),
+        )
     found = nearness(edge, certificate.dual_point.flows[k], spread_of(certificate, k), gap)
     kink = edge.penalty.has_kink(certificate.form.width(edge))
     columns = edge.coordinates
@@ -205,33 +255,12 @@ def _of_block(certificate: Certificate, k: int, edge: EdgeBlock, gap: float, rea
     state = np.where(equal, "fused", np.where(apart, "split", np.where(near, "near", "undecided"))).astype(object)
     slack = np.where(kink & np.isfinite(found.load), np.maximum(edge.weight * (1.0 - found.load), 0.0), 0.0)
     bound = np.minimum(found.length, difference * (1 + 1e-12) + reach) if kink else difference + reach
-    return _Claim(k, edge, state, slack, difference, bound)
+    return _Claim(k, edge, state, slack, difference, bound, _beyond(z, reach))
 
 
-# ---- beside which a difference is negligible or not -----------------------------------------------------------------
-def scales(form: Form, w: Array) -> Array:
-    """The scale of differences in each coordinate, (d,): how far nodes differ in this answer, or how far a step along
-    the gradients of their own losses would take them from their mean, whichever is larger.
-
-    Neither depends on the units of the other columns, nor on a shift that all nodes share.
-    """
-    mean = np.broadcast_to(w.mean(axis=0), w.shape)
-    gradient, curvature = np.zeros(form.shape), np.zeros(form.shape)
-    with np.errstate(all="ignore"):
-        for block in form.samples:
-            x = block.predict(mean)
-            gradient += block.adjoint(block.prices(mean), form.shape)
-            bend = block.scale * block.loss.typical_curvature(x, block.y)
-            each = np.repeat(bend, block.width)
-            curvature += (block.A.power(2).T @ each).reshape(form.shape)
-        step = _size(gradient) / _size(curvature)
-    step = np.where(np.isfinite(step), step, 0.0)
-    return np.maximum(np.maximum(_size(w - mean), step), ROUNDING * _size(w))
-
-
-def _size(a: Array) -> Array:
-    """Root mean square of each column."""
-    return np.sqrt(np.mean(a * a, axis=0)) if len(a) else np.zeros(a.shape[1])
+def _beyond(z: Array, reach: Array) -> Array:
+    """The coordinates of differences that are further from 0 than any optimum is from this answer."""
+    return np.abs(z) * (1 - 1e-12) > reach[:, None]
 
 
 # ---- what is proved on demand ----------------------------------------------------------------------------------------
@@ -242,11 +271,12 @@ def _prove(certificate: Certificate, claims: list[_Claim], splitter: Splitter | 
     for claim in claims:
         mask = masks[claim.place] & (claim.state != "split")
         claim.state[mask], claim.bound[mask] = "fused", 0.0
-    member = _joined(form, [(c.edge, c.state) for c in claims], lambda state: state == "fused", observed=False)
+    member = joined(form, [(c.edge, c.state) for c in claims], lambda state: state == "fused", observed=False)
     for claim, reach in zip(claims, cluster_radius(certificate, member, [c.edge for c in claims]), strict=True):
         open_ = ~np.isin(claim.state, ("fused", "split"))
         apart = open_ & (claim.difference * (1 - 1e-12) > reach)
         claim.state[apart] = "split"
+        claim.apart |= _beyond(claim.edge.difference(certificate.w), reach)
         claim.bound = np.where(open_, np.minimum(claim.bound, claim.difference * (1 + 1e-12) + reach), claim.bound)
     if splitter is None:
         return
@@ -261,34 +291,6 @@ def _masks(form: Form, claims: list[_Claim], state: str) -> list[Array]:
     for claim in claims:
         masks[claim.place] = claim.state == state
     return masks
-
-
-def _joined(
-    form: Form, ends: list[tuple[EdgeBlock, Array]], chosen: Callable[[Array], Array], observed: bool = True
-) -> Array:
-    """The component of each node in the graph of the pairs that chosen edges join: on all coordinates, by all terms
-    together, and none of the terms of the pair being split. What an equality shares holds for all that it connects."""
-    covered: dict[int, set[int]] = {}
-    whole, apart = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
-    for edge, state in ends:
-        pairs = edge.tail.astype(np.int64) * form.n + edge.head
-        apart.append(pairs[state == "split"])
-        mask = chosen(state)
-        if edge.features is None:
-            whole.append(pairs[mask])
-        else:  # on some coordinates: a cluster only where the terms together cover all of them
-            for pair in pairs[mask].tolist():
-                covered.setdefault(pair, set()).update(map(int, edge.features))
-    for edge, _ in ends:
-        if edge.features is not None and edge.penalty.is_equality(len(edge.features)):
-            part = components_of(edge.tail, edge.head, form.n)[1]
-            for pair in (pair for pair in covered if part[pair // form.n] == part[pair % form.n]):
-                covered[pair].update(map(int, edge.features))
-    whole.append(np.array([pair for pair, columns in covered.items() if len(columns) == form.d], dtype=np.int64))
-    joined = np.concatenate(whole)
-    links = np.stack(np.divmod(joined[~np.isin(joined, np.concatenate(apart))], form.n), axis=1)
-    number = components_of(links[:, 0], links[:, 1], form.n)[1]
-    return number[: form.space.n_observed] if observed else number
 
 
 def _table(tables: list[pd.DataFrame]) -> pd.DataFrame:

@@ -18,7 +18,7 @@ from ...escaping import visible
 from ...form import DualPoint, EdgeBlock, Form
 from ...terms import Array
 from ...terms.penalties import AbstractConstraint
-from ...verify import UNIT, Model, NotProvedError, rational
+from ...verify import UNIT, Model, NotProvedError, rational, shown
 from ..record import Certificate
 from .attempts import Lower, lower_bound
 from .claims import CertifyTied, Claim, Found, claims_of, kinds
@@ -44,14 +44,17 @@ class Proved(Shown):
     within: bool
 
     def __str__(self) -> str:
-        bounds = f"{float(self.lower)!r} <= infimum <= {float(self.upper)!r}"
-        return f"{bounds}, proved in {visible(self.path, None)} of {self.hash}"
+        return f"{self._bounds()}, proved in {visible(self.path, None)} of {self.hash}"
 
     def __repr__(self) -> str:
-        return f"<Proved: {float(self.lower):.6g} <= infimum <= {float(self.upper):.6g}, {visible(self.path)}>"
+        return f"<Proved: {self._bounds()}, {visible(self.path)}>"
+
+    def _bounds(self) -> str:
+        """Rounded outwards, as the nearest numbers could say more than is proved."""
+        return f"{shown(self.lower, -1)} <= infimum <= {shown(self.upper, 1)}"
 
     def _html(self) -> Iterable[Html]:
-        yield title(f"Proved in exact numbers: {float(self.lower)!r} <= infimum <= {float(self.upper)!r}")
+        yield title(f"Proved in exact numbers: {self._bounds()}")
         yield facts({"of the problem": self.hash, "in the file": self.path, "checked by": CHECK})
         yield sentences("what is proved:", self.claims[:SHOWN])
         yield more(len(self.claims), SHOWN)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ...checks import Check, check_fields, checked, inside, instance, is_whole
 from ...errors import MethodError, MethodWarning
 from ...form import Form
-from ...messages import unknown_labels
+from ...messages import unknown_labels, users_line
 from ...methods import AbstractIteration, ToleratesLostMessages
 from ...network import Arcs
 from .coordinator import Coordinator
@@ -95,7 +95,7 @@ class Actors:
             "missing, and the run may end at a biased point; take Faults(resend=True), or a method that tolerates "
             "loss, such as PrimalDual",
             MethodWarning,
-            stacklevel=2,
+            stacklevel=users_line(),
         )
         return method
 

@@ -15,7 +15,7 @@ import numpy as np
 from ...clock import OutOfTimeError, left
 from ...errors import ActorError, GraphregError, MethodError
 from ...form import Form
-from ...messages import SHOWN
+from ...messages import SHOWN, users_line
 from ...methods import AbstractIteration, Point, Start
 from ...network import PURPOSES, Ledger, LocalView
 from ...terms import Array
@@ -202,7 +202,7 @@ class Coordinator(AbstractIteration):
             if isinstance(item, RootSum):
                 self._add(item)
             elif isinstance(item, Warned):
-                warnings.warn(item.text, item.category, stacklevel=2)
+                warnings.warn(item.text, item.category, stacklevel=users_line())
             elif isinstance(item, Reply) and item.error is not None:
                 self._fail([item], out)
             elif isinstance(item, Reply) and item.number == self.number and not item.stopped:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from hashlib import blake2b
-from typing import NamedTuple
+from typing import Any, NamedTuple, Self
 
 from ...checks import Check, check_fields, checked, inside, is_whole, per, whole
-from ...errors import MethodError
+from ...errors import ArgumentError, MethodError
+from ...messages import near
 
 Tag = tuple[int, int]  # the sequence number of a message: the round, and which exchange of that round
 
@@ -73,6 +74,15 @@ class Faults:
     crashes: Mapping[Hashable, tuple[int, ...]] = checked(CRASHES, default_factory=dict[Hashable, tuple[int, ...]])
     down: int = checked(whole(1, "a whole number of rounds"), 3)
     resend: bool = False
+
+    def __new__(cls, *args: Any, **given: Any) -> Self:
+        """Refuses an argument that there is not."""
+        del args
+        known = [each.name for each in fields(cls)]
+        for name in given:
+            if name not in known:
+                raise ArgumentError(f"Faults has no argument {name!r}; {near(name, known, 'it has')}")
+        return super().__new__(cls)
 
     def __post_init__(self) -> None:
         check_fields(self, MethodError)

@@ -14,6 +14,7 @@ from typing import Any
 import cloudpickle
 
 from ...errors import MethodError, MethodWarning
+from ...messages import users_line
 from .parts import NodePart
 from .threads import RunSettings
 
@@ -82,5 +83,5 @@ def _warn(code: dict[str, None], data: dict[str, None]) -> None:
             f"other processes cannot import {', '.join(names)}: the code itself is sent to them{also}; define it at "
             "the top level of a module, so that its name alone is sent",
             MethodWarning,
-            stacklevel=2,
+            stacklevel=users_line(),
         )

@@ -1,4 +1,4 @@
-"""What edge tests rest on, in sentences."""
+"""What edge tests say and what they rest on, in sentences."""
 
 from __future__ import annotations
 
@@ -28,6 +28,13 @@ CORRECTED = {
 }
 
 
+NAMES = {
+    "bonferroni": "after Bonferroni's correction",
+    "bh": "after the correction of Benjamini and Hochberg",
+    "none": "without a correction for many tests",
+}
+
+
 @dataclass(frozen=True)
 class TestOptions:
     """The correction, the level, and whether the graph was given."""
@@ -35,6 +42,19 @@ class TestOptions:
     correction: str
     alpha: float
     given: bool
+
+
+def verdict(differ: int, tested: int, asked: TestOptions) -> str:
+    """What the tests say, in plain words."""
+    level = f"at the level {100 * asked.alpha:g}% {NAMES[asked.correction]}"
+    if not differ and tested == 1:
+        return f"At the one tested edge the two nodes do not differ, {level}. That does not prove them equal."
+    if not differ:
+        return f"At none of the {tested} tested edges do the two nodes differ, {level}. That does not prove them equal."
+    head = f"At {differ} of the {tested} tested edges the two nodes differ, {level}."
+    rest = tested - differ
+    other = "other one" if rest == 1 else f"other {rest}"
+    return head if not rest else f"{head} The samples do not tell the ends of the {other} apart."
 
 
 def assumed(fits: LocalFits, used: Array, reference: Reference, untested: int, asked: TestOptions) -> tuple[str, ...]:

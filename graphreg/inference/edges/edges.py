@@ -23,7 +23,7 @@ from ...terms.losses import AbstractLoss
 from ...terms.penalties import SquaredL2
 from ..local import COVARIANCES, LocalFits, local_fits
 from ..wald import Ends, Reference, degrees, wald
-from .assumptions import TestOptions, assumed
+from .assumptions import TestOptions, assumed, verdict
 from .homoskedastic import Noise, check_noise, noise_of
 
 KINDS = ("auto", "robust", "chow", *COVARIANCES)
@@ -283,7 +283,8 @@ def _table(fits: LocalFits, ends: Ends, usable: Array, found: Found, asked: Test
     what = "all coefficients" if len(used) == fits.form.d else f"those of {names}"
     kept = int((~(adjusted < asked.alpha)).sum()) + int((~usable).sum())
     title = f"Edge tests of equal parameters ({what}): {kept} of {m} edges kept, {m - kept} removed"
-    return Table.of(frame, title, assumed(fits, found.used, found.reference, int((~usable).sum()), asked))
+    rests_on = assumed(fits, found.used, found.reference, int((~usable).sum()), asked)
+    return Table.of(frame, title, rests_on, verdict(m - kept, len(p), asked))
 
 
 def _level(adjusted: Array, asked: TestOptions) -> float:

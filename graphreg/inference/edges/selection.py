@@ -59,6 +59,7 @@ class EdgeSelection(Stated):
         gone = len(self.removed)
         return [
             f"Edge selection: {m - gone} of {m} edges kept, {gone} removed",
+            self.tests.verdict,
             f"{n} nodes in {len(sizes)} component{'s' if len(sizes) > 1 else ''} of sizes {shown}",
             Printed.of(self.tests),
         ]

@@ -29,8 +29,9 @@ class Auto(AbstractMethod):
 
     Rounds of `PrimalDual` are tried first, for 0.3 of the time that is predicted for what follows them, if these are at
     least 20. What follows is `InteriorPoint` where all losses are smooth and its factors are not too large, else
-    `Exact`. Where this falls short too, `PrimalDual` goes on from the best point, and at last `Exact`. So an answer
-    takes little longer than by whichever of them is the fastest, without knowing beforehand which it is.
+    `Exact`, which is also the last resort; of problems too large for it, rounds of `PrimalDual` are, from the best
+    point so far. So an answer takes little longer than by whichever of them is the fastest, without knowing beforehand
+    which it is.
     The predictions count parameters, samples, edges and the entries of a sparse factor; no clock plays a part, so that
     the same problem is solved in the same way again.
 
@@ -54,7 +55,7 @@ class Auto(AbstractMethod):
         }
 
     def run(self, task: Task) -> Outcome:
-        if task.budget.gap == 0.0:  # as near as can be
+        if task.budget.gap == 0.0 and not Exact().missing(task.form):  # as near as can be
             return Exact().run(task)
         began, tried, found = time.perf_counter(), list[str](), None
         for stage in plan(Costs(task.form)):
@@ -90,13 +91,10 @@ def plan(costs: Costs) -> Iterator[Stage]:
             yield Stage(PrimalDual(), share, int(follows / costs.round))
     if newton and costs.interior < float("inf"):
         yield Stage(InteriorPoint(), STEPS)
-    elif exact and costs.exact < float("inf"):
+    if exact and (costs.exact < float("inf") or not rounds):  # which ends in rounds of its own
         yield Stage(Exact())
-        exact = False
-    if rounds:
+    elif rounds:
         yield Stage(PrimalDual())
-    if exact:
-        yield Stage(Exact())
 
 
 def _carried_out(stage: Stage, task: Task, before: Outcome | None) -> Outcome:
@@ -111,8 +109,8 @@ def _carried_out(stage: Stage, task: Task, before: Outcome | None) -> Outcome:
 
 
 def _promised(found: Outcome, gap: float) -> int:
-    """After how many more rounds the gap would be met, if it went on to fall as over the second half of them; 0 where it
-    does not fall."""
+    """After how many more rounds the gap would be met, if it went on to fall as over the second half of them; 0 where
+    it does not fall."""
     records = found.trace.records
     half = [record for record in records if record.round >= found.rounds / 2 and record.relative_gap > 0.0]
     if len(half) < 2 or not half[-1].relative_gap < half[0].relative_gap < math.inf:

@@ -48,14 +48,20 @@ class AbstractAveraging(AbstractBaseline):
 
     @property
     def bias(self) -> str:
-        part = self.participation
-        few = min(part.values(), default=1.0) if isinstance(part, Mapping) else part
         options = {
             "local_steps": self.local_steps > 1,
             "batch": self.batch is not None,
-            "participation": few < 1.0,
+            "participation": self._fewest() < 1.0,
         }
         return " and ".join(name for name, given in options.items() if given)
+
+    @property
+    def drawn(self) -> bool:
+        return self.batch is not None or self._fewest() < 1.0
+
+    def _fewest(self) -> float:
+        part = self.participation
+        return min(part.values(), default=1.0) if isinstance(part, Mapping) else part
 
 
 class Averaging(AbstractRounds[AbstractAveraging]):

@@ -31,6 +31,11 @@ class AbstractBaseline(AbstractMethod):
         """Which options lead off the optimum of what is minimised, so that no budget reaches it; "" where none do."""
         return ""
 
+    @property
+    def drawn(self) -> bool:
+        """Whether its rounds are drawn at random, so that the point keeps moving around its limit."""
+        return False
+
     def run(self, task: Task) -> Outcome:
         """The outcome of the other problem, as one of the user's."""
         target = self.target(task.form)
@@ -62,6 +67,14 @@ class AbstractRounds(AbstractIteration, Generic[B]):
     @property
     def name(self) -> str:
         return self.options.name
+
+    @property
+    def bias(self) -> str:
+        return self.options.bias
+
+    @property
+    def drawn(self) -> bool:
+        return self.options.drawn
 
     def missing(self, form: Form) -> tuple[str, ...]:
         return ()

@@ -56,6 +56,7 @@ class SubgradientDescent(AbstractIteration):
         Sridharan, ICML 2012).
     """
 
+    seldom_certified = True
     needs = "penalties that are finite everywhere, so no constraints; any loss, any graph"
     sends = "the parameters, both ways across every edge: the coordinates that it couples"
 

@@ -51,7 +51,7 @@ function drawGraph() {
     outer.push(map);
     if (n <= FEW) {
       letters.push(el("text", { x: D.x[i], y: D.y[i], class: "letter" }, points));
-      if (!map) el("text", { x: D.x[i], y: D.y[i] - R - 16, class: "name" }, points, short(D.nodes[i]));
+      if (!map) nameOf(i, points);
     }
   }
   const find = (event) => {
@@ -67,6 +67,18 @@ function drawGraph() {
     event.preventDefault();
     pick({ node: ((picked.node === undefined ? -(step > 0) : picked.node) + step + n) % n });
   });
+}
+// A name stands above its node, or on the side that is freest of edges where that is clearly freer and has room.
+const SIDES = [[0, -1], [0, 1], [1, 0], [-1, 0]], FREER = 0.3, LETTER = 16;
+function nameOf(i, points) {
+  const name = short(D.nodes[i]), x = D.x[i], y = D.y[i], far = R + 16;
+  const taken = incident[i].map((e) => D.edges.tail[e] + D.edges.head[e] - i).map((j) => Math.atan2(D.y[j] - y, D.x[j] - x));
+  const apart = (a, b) => Math.abs(Math.atan2(Math.sin(a - b), Math.cos(a - b)));
+  const free = ([dx, dy]) => taken.reduce((least, turn) => Math.min(least, apart(turn, Math.atan2(dy, dx))), Math.PI);
+  const room = ([dx, dy]) => dx ? Math.abs(x + dx * (far + LETTER * name.length) - D.width / 2) < D.width / 2 : dy < 0 || y + far + 30 < D.height;
+  const [dx, dy] = SIDES.filter(room).reduce((best, side) => (free(side) > free(best) + FREER ? side : best));
+  const side = ["name left", "name", "name right"][dx + 1], down = dx ? 10 : dy > 0 ? 24 : 0;
+  el("text", { x: x + dx * far, y: y + dy * far + down, class: side }, points, name);
 }
 const short = (name) => (name.length > 14 ? name.slice(0, 13) + "…" : name);
 

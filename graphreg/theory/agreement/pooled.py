@@ -52,8 +52,8 @@ class SmoothObjective:
         return sp.csr_array(H)
 
 
-def pooled(vary: Varying, network: Network, smooth: SmoothObjective) -> Solution:
-    """The pooled optimum with its certificate.
+def pooled(vary: Varying, tied: Network, smooth: SmoothObjective) -> Solution:
+    """The pooled optimum with its certificate; ``tied`` are the edges whose ends are equal there.
 
     Raises
     ------
@@ -63,16 +63,16 @@ def pooled(vary: Varying, network: Network, smooth: SmoothObjective) -> Solution
         Where no optimum is certified to 1e-8.
     """
     form = vary.under(Zero())
-    w = newton(smooth, network.ties, np.zeros(form.shape))
-    certificate, attained = _certified(vary, smooth, network, form, w)
+    w = newton(smooth, tied.ties, np.zeros(form.shape))
+    certificate, attained = _certified(vary, smooth, tied, form, w)
     if attained is False:
         _refuse(form, w)
     if not (certificate.holds(GAP) and attained):
         solution = solved(form, Exact(), 1e-9)
         if solution.status == "unattained":
             _refuse(form, solution.certificate.w)
-        w = newton(smooth, network.ties, solution.certificate.w)
-        certificate, _ = _certified(vary, smooth, network, form, w)
+        w = newton(smooth, tied.ties, solution.certificate.w)
+        certificate, _ = _certified(vary, smooth, tied, form, w)
         if not certificate.holds(GAP):
             raise FailedError(f"the pooled problem was not solved to {GAP:g}: {solution.message}", solution)
     return as_solution(form, certificate)
@@ -95,20 +95,20 @@ def as_solution(form: Form, certificate: Certificate) -> Solution:
 
 
 def _certified(
-    vary: Varying, smooth: SmoothObjective, network: Network, form: Form, w: Array
+    vary: Varying, smooth: SmoothObjective, tied: Network, form: Form, w: Array
 ) -> tuple[Certificate, bool | None]:
     """The certificate of a point of the pooled problem, and whether its infimum is attained, where that is known."""
     certifier = Certifier(form)
     if np.isfinite(w).all():
         point = smooth.dual_point_at(w)
-        flows = network.along_forest(network.balanced(smooth.form.conservation(point)))
+        flows = tied.along_forest(tied.balanced(smooth.form.conservation(point)))
         certifier.admit(w, whole(vary, point, flows))
     return certifier.best(), certifier.attained()
 
 
 def whole(vary: Varying, point: DualPoint, flows: tuple[Array, ...]) -> DualPoint:
-    """A dual point of the form from that of the rest and the flows of what varies."""
-    rest, own = iter(point.flows), dict(zip(vary.places, flows, strict=True))
+    """A dual point of the form from that of the rest and the flows of what varies and of what is held."""
+    rest, own = iter(point.flows), dict(zip((*vary.places, *vary.held), flows, strict=True))
     return DualPoint(tuple(own[k] if k in own else next(rest) for k in range(len(vary.form.edges))), point.prices)
 
 

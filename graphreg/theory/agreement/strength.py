@@ -9,6 +9,11 @@ flows within the capacities carry r away, and so the smallest such strength is
 (GTV minimisation: the dual (24), for norms (27) with the conditions (28), at a consensus). On trees the flow is unique:
 what flows through an edge is the sum of r over the subtree that it cuts off. Otherwise a conic programme is solved.
 Either way the value is bounded from both sides by what is shown: flows and a direction.
+
+Beside the norms there may be equalities on other coordinates. They hold at every strength, so that P is to be
+minimised over the w that obey them: the same problem with these coordinates fused. Its gradients at the pooled optimum
+are r on the coordinates of the norms, and sums over each fused component, which are 0, on the others: there flows
+without a capacity carry r away, and w is 0 along every direction above.
 """
 
 from __future__ import annotations
@@ -173,7 +178,8 @@ def strength_max(
     ----------
     problem : Problem
         Differentiable losses, norms along edges that vary together (any penalty with a kink at 0 in every
-        direction, an elastic net or your own included), and beside them smooth terms only.
+        direction, an elastic net or your own included), and beside them smooth terms, and a Consensus on coordinates
+        that these norms do not act on (common slopes, for instance, beside intercepts that vary over a map).
     parameter : Parameter or its name, optional
         The strength that varies. By default the only Parameter among the norms between nodes; without one the number in
         front of the only such term, whatever it is now.
@@ -193,7 +199,7 @@ def strength_max(
         Where it is not clear which strength is meant, or it scales no norm between nodes (a squared penalty has no such
         strength).
     MethodError
-        Where something else in the model has kinks or constraints; named.
+        Where something else in the model has kinks or other constraints; named.
     UnattainedError
         Where there is no best consensus (separable classes without a ridge).
     BudgetError
@@ -214,7 +220,7 @@ def strength_max(
             vary = varying(problem, parameter, NAME)
             check_smooth(vary, NAME)
             network, smooth = vary.network, SmoothObjective(vary.rest)
-            solution = pooled(vary, network, smooth)
+            solution = pooled(vary, vary.tied, smooth)
             c = solution.certificate.w
             r = network.balanced(smooth.gradient(c))
         routes = route(network, r)
@@ -225,7 +231,9 @@ def strength_max(
 def _record(vary: Varying, smooth: SmoothObjective, solution: Solution, routes: Routes) -> StrengthMax:
     network, c = vary.network, solution.certificate.w
     certifier = Certifier(solution.form)
-    certifier.admit(c, whole(vary, smooth.dual_point_at(c), routes.flows))
+    tied, point = vary.tied, smooth.dual_point_at(c)
+    held = tied.along_forest(tied.balanced(smooth.form.conservation(point)))[len(vary.places) :]
+    certifier.admit(c, whole(vary, point, (*routes.flows, *held)))
     upper = float(routes.upper.max())
     lower = min(float(routes.lower.max()), upper)
     binding = int(np.argmax(routes.lower))

@@ -95,6 +95,23 @@ class Recovery(Stated):
         """|dC| lambda / alpha of each cluster, which the optimum keeps to as well; nan unless ``guaranteed``."""
         return self.table.loc[:, "sharp"]
 
+    @property
+    def verdict(self) -> str:
+        """What follows for the answer, in plain words."""
+        if self.guaranteed:
+            largest = float(self.sharp.max())
+            away = f"at most {largest:.3g} away from" if math.isfinite(largest) else "at no proved distance from"
+            return (
+                f"The clusters are recovered: every optimum is constant on each, {away} the optimum of the cluster "
+                "alone (the column sharp). Two clusters may agree."
+            )
+        loose, total = len(self.violating), len(self.tests)
+        which = "the cluster" if total == 1 else f"{loose} of the {total} clusters"
+        return (
+            f"Whether {which} would be recovered is open: the condition suffices, and without it an optimum may be "
+            "constant there all the same. Solve, and look at solution.clusters()."
+        )
+
     def plot(self, ax: Axes | None = None, **options: Any) -> Axes:
         """The graph with the sets that break (35); see `graphreg.plots.plot_recovery`."""
         from ...plots import plot_recovery
@@ -114,6 +131,7 @@ class Recovery(Stated):
             lines.append("no strength was found at which all of them are guaranteed")
         else:
             lines.append("guaranteed for strengths between {:.4g} and {:.4g}".format(*self.interval))
+        lines.append(self.verdict)
         lines.append(Printed.of(self.table, float_format="{:.4g}".format))
         lines += [f"cluster {cluster!r}: {why}" for cluster, why in list(self.reasons.items())[:10]]
         return lines
