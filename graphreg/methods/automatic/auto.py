@@ -40,7 +40,7 @@ class Auto(AbstractMethod):
     """
 
     needs = "what PrimalDual, InteriorPoint or Exact needs"
-    sends = "nothing: all data are in one place"
+    sends = "as PrimalDual in its rounds; nothing where all data are in one place"
 
     def missing(self, form: Form) -> tuple[str, ...]:
         every = [method.missing(form) for method in (PrimalDual(), InteriorPoint(), Exact())]
