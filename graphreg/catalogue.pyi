@@ -3,6 +3,7 @@
 
 from typing import Any
 
+from .methods.automatic.auto import Auto as Auto
 from .methods.baselines.clustered_fed_avg import ClusteredFedAvg as ClusteredFedAvg
 from .methods.baselines.fed_avg import FedAvg as FedAvg
 from .methods.baselines.ifca import IFCA as IFCA
@@ -47,6 +48,7 @@ __all__ = [
     "ADMM",
     "AsyncAL2SGD",
     "AsyncL2GD",
+    "Auto",
     "Ball",
     "Box",
     "ClusteredFedAvg",

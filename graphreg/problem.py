@@ -28,7 +28,7 @@ from .errors import (
 )
 from .form import Form, build, notation
 from .judging import Compiled, Judgement, beyond_capacity, given_arrays, given_point, given_start, judge
-from .methods import METHOD, AbstractMethod, Exact, listed
+from .methods import METHOD, AbstractMethod, Auto, listed
 from .oracles import Oracles
 from .running import KEPT, Budget, Checkpoint, Record, Solution, observer_of, solve
 from .terms import Model, updated
@@ -125,7 +125,8 @@ class Problem(ShownFormula):
         Parameters
         ----------
         method : AbstractMethod, optional
-            ``Exact()`` by default.
+            ``Auto()`` by default: whatever is predicted to be the fastest of `PrimalDual`, `InteriorPoint` and
+            `Exact`.
         gap : float
             The relative gap asked for, (P - Q) / max(|P|, |Q|, 1e-3 P_common), P_common the objective of the best
             common model (one parameter vector for all nodes).
@@ -180,7 +181,7 @@ class Problem(ShownFormula):
         >>> problem.solve(gr.PrimalDual(), gap=1e-4).status
         'certified'
         """
-        method = Exact() if method is None else method
+        method = Auto() if method is None else method
         self._check_call(method, gap, rounds, seconds, callback, on_failure, progress)
         (checks.seed | None)(seed, "seed")
         (checks.instance(Actors, "gr.Actors(...)") | None)(engine, "engine")

@@ -16,7 +16,7 @@ from ..clock import progress_bar
 from ..display import Html, Shown, sentence, title
 from ..errors import MethodError
 from ..escaping import page, printed, visible
-from ..methods import METHOD, AbstractMethod, Exact, listed
+from ..methods import METHOD, AbstractMethod, Auto, Exact, listed
 from ..problem import Problem, problem_of
 from ..running import Solution
 from .runs import Allowed, NoRun, Sent, of_algorithm, of_method
@@ -248,7 +248,7 @@ def compare(
     checks.nonnegative(gap, "gap")
     (checks.count | None)(rounds, "rounds")
     checks.seconds(seconds, "seconds")
-    apply = [m for m in listed() if not m.missing(problem.form)]
+    apply = [m for m in listed() if not (isinstance(m, Auto) or m.missing(problem.form))]  # which is one of the others
     left_out = tuple(m.label for m in apply if m.seldom_certified) if methods is None else ()
     chosen = _named([m for m in apply if not m.seldom_certified] if methods is None else methods)
     lacks = {name: m.missing(problem.form) for name, m in chosen.items() if isinstance(m, AbstractMethod)}

@@ -7,6 +7,7 @@ from ..network import Availability as Availability
 from ..network import LocalView
 from ..oracles import NodeGradients, without_gradient
 from ..running import Checkpoint as Checkpoint
+from .automatic.auto import Auto as Auto
 from .base import METHOD as METHOD
 from .base import AbstractIteration, AbstractMethod
 from .base import Point as Point

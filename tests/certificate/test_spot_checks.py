@@ -36,7 +36,7 @@ def model(lie: Lie, strength=0.1, **given):
 
 @cache
 def honest(of: str):
-    return gr.Problem(model(Lie("the truth", of=of))).solve(gap=1e-8).certificate
+    return gr.Problem(model(Lie("the truth", of=of))).solve(gr.Exact(), gap=1e-8).certificate
 
 
 def certified(lie: Lie):

@@ -317,7 +317,7 @@ def test_bad_options_are_refused(options, words):
 
 def test_what_actors_cannot_do_is_refused(tmp_path):
     with pytest.raises(MethodError, match="Exact has no actors"):
-        row().solve(engine=gr.Actors())
+        row().solve(gr.Exact(), engine=gr.Actors())
     with pytest.raises(CheckpointError, match="a run of actors is not kept"):
         row().solve(gr.PrimalDual(), checkpoint=tmp_path / "run", engine=gr.Actors())
     for engine in ("actors", gr.Actors):

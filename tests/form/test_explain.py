@@ -369,7 +369,7 @@ def test_a_partial_consensus_is_not_drawn_as_fused(pyplot):
 
 def test_the_trace_has_certified_gaps_and_screens(pyplot):
     problem = two_groups()
-    runs = [problem.solve(gr.PrimalDual(), gap=1e-8, progress=False), problem.solve()]
+    runs = [problem.solve(gr.PrimalDual(), gap=1e-8, progress=False), problem.solve(gr.Exact())]
     axes = plot_trace(runs)
     assert axes.get_xscale() == axes.get_yscale() == "log"
     labels = legend_of(axes)

@@ -201,9 +201,9 @@ def test_runs_without_moments():
     for method, said in (
         (gr.LocalSGD(batch=None), "full gradients, which have no noise"),
         (gr.ExactDiffusion(), "ExactDiffusion has no moments.*give the method a batch"),
-        (None, "Exact.* has no moments.*estimate"),
+        (gr.Exact(), "Exact.* has no moments.*estimate"),
     ):
-        run = case.solve(method, gap=0, rounds=20) if method else case.solve()
+        run = case.solve(method) if isinstance(method, gr.Exact) else case.solve(method, gap=0, rounds=20)
         with pytest.raises(MethodError, match=said):
             confidence_region(run)
     with pytest.raises(MethodError, match="'one-step' or 'average', got 'mean'"):

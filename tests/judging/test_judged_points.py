@@ -187,7 +187,7 @@ def test_tables_are_taken_by_label_whatever_their_labels_are(tmp_path):
 
 
 def test_flows_that_are_given_need_no_other_step(problem):
-    found = problem.solve(gap=1e-10)
+    found = problem.solve(gr.Exact(), gap=1e-10)
     (flows,), (prices,) = found.certificate.dual_point.flows, found.certificate.dual_point.prices
     for given in ({"flows": flows}, {"flows": [flows], "prices": [prices]}, {"flows": 1.01 * flows}):
         assert [step.name for step in problem.certify(found.coef, gap=1e-1, **given).steps] == ["given flows"]

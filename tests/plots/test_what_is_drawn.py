@@ -129,7 +129,7 @@ def test_bounds_are_rounded_outwards(low, high, said):
 
 def test_bounds_that_are_none_are_refused(pyplot, problem, runs):
     with pytest.raises(ModelError, match="no run has a certificate in its trace"):
-        plot_bounds(problem.solve())
+        plot_bounds(problem.solve(gr.Exact()))
     with pytest.raises(ModelError, match="x must be one of 'rounds'"):
         plot_bounds(runs, "time")
     with pytest.raises(ModelError, match="another problem"):
@@ -188,7 +188,7 @@ def test_bars_are_what_was_sent(pyplot, what):
 
 def test_a_ledger_without_messages_is_refused(pyplot, problem):
     with pytest.raises(ModelError, match="the ledger has no messages"):
-        plot_ledger(problem.solve())
+        plot_ledger(problem.solve(gr.Exact()))
     with pytest.raises(ModelError, match="what must be 'messages' or 'bytes'"):
         plot_ledger(problem.solve(gr.PrimalDual()), "letters")
 

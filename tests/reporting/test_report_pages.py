@@ -110,7 +110,7 @@ def test_iterates_without_flows_have_no_bounds(tmp_path):
 
 
 def test_an_exact_answer_has_no_sliders(tmp_path):
-    exact = chain().solve()
+    exact = chain().solve(gr.Exact())
     data = written(exact, tmp_path / "a.html").data
     assert data["kind"] == "one"
     assert len(data["frames"]) == 1

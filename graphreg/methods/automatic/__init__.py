@@ -1,0 +1,1 @@
+"""The method that is taken where none is named."""

@@ -1,0 +1,151 @@
+"""The choice of a method: whatever is predicted to reach the gap first, and what takes over where it does not."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from ...clock import left
+from ...errors import InternalError
+from ...form import Form
+from ...running import Outcome, Task, WarmStart
+from ..base import AbstractIteration, AbstractMethod
+from ..exact import Exact
+from ..interior_point.interior_point import InteriorPoint
+from ..splitting.primal_dual import PrimalDual
+from .predicting import Costs
+
+SHARE = 0.3  # of the time predicted for what follows that rounds are tried for before
+FEWEST = 20  # rounds that are worth a try: those before the first check
+MARGIN = 1.3  # times the rounds that the gap promises
+STEPS = 30  # of `InteriorPoint`: most runs take less than 15
+
+
+@dataclass(frozen=True)
+class Auto(AbstractMethod):
+    """The method that is predicted to reach the gap first; others take over where it does not.
+
+    Rounds of `PrimalDual` are tried first, for 0.3 of the time that is predicted for what follows them, if these are at
+    least 20. What follows is `InteriorPoint` where all losses are smooth and its factors are not too large, else
+    `Exact`, which is also the last resort; of problems too large for it, rounds of `PrimalDual` are, from the best
+    point so far. So an answer takes little longer than by whichever of them is the fastest, without knowing beforehand
+    which it is.
+    The predictions count parameters, samples, edges and the entries of a sparse factor; no clock plays a part, so that
+    the same problem is solved in the same way again.
+
+    It is the method of ``problem.solve()``. ``solution.method`` tells which method reached the gap, and
+    ``solution.message`` what was tried before.
+    """
+
+    needs = "what PrimalDual, InteriorPoint or Exact needs"
+    sends = "as PrimalDual in its rounds; nothing where all data are in one place"
+
+    def missing(self, form: Form) -> tuple[str, ...]:
+        every = [method.missing(form) for method in (PrimalDual(), InteriorPoint(), Exact())]
+        return () if () in every else every[-1]
+
+    def refuses(self) -> Mapping[str, str]:
+        return {
+            "engine": "Auto may go on with a method that needs all data in one place, which actors do not have",
+            "checkpoint": "Auto takes no checkpoint: it may go through several methods",
+            "rounds": "Auto may go through several methods, whose rounds differ: give seconds=",
+            "observe": "Auto may go through several methods, whose iterates differ",
+        }
+
+    def run(self, task: Task) -> Outcome:
+        if task.budget.gap == 0.0 and not Exact().missing(task.form):  # as near as can be
+            return Exact().run(task)
+        began, tried, found = time.perf_counter(), list[str](), None
+        for stage in plan(Costs(task.form)):
+            found = _carried_out(stage, task, found)
+            tried.append(_said(stage.method, found))
+            if _over(found, task.budget.gap):
+                break
+        if found is None:
+            raise InternalError("a method was chosen for a problem to which none applies")
+        note = f"Auto took {', then '.join(tried)}."
+        note, by = f"{note} {found.note}".strip(), f"Auto({found.by or stage.method.name})"
+        return replace(found, seconds=time.perf_counter() - began, by=by, note=note)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A method and for how many rounds it is tried; None: until it gives up. As many rounds again, and up to ``most``,
+    may follow where they promise to reach the gap."""
+
+    method: AbstractMethod
+    rounds: int | None = None
+    most: int = 0
+
+
+def plan(costs: Costs) -> Iterator[Stage]:
+    """What is tried, one after the other."""
+    form = costs.form
+    rounds, newton, exact = (not method.missing(form) for method in (PrimalDual(), InteriorPoint(), Exact()))
+    follows = costs.interior if newton else costs.exact if exact else float("inf")
+    if rounds and follows < float("inf"):
+        share = int(SHARE * follows / costs.round)
+        if share >= FEWEST:
+            yield Stage(PrimalDual(), share, int(follows / costs.round))
+    if newton and costs.interior < float("inf"):
+        yield Stage(InteriorPoint(), STEPS)
+    if exact and (costs.exact < float("inf") or not rounds):  # which ends in rounds of its own
+        yield Stage(Exact())
+    elif rounds:
+        yield Stage(PrimalDual())
+
+
+def _carried_out(stage: Stage, task: Task, before: Outcome | None) -> Outcome:
+    """What a stage makes of it, in the time that is left."""
+    warm = WarmStart() if stage.most else None
+    found = _run(stage.method, task, stage.rounds, before, warm)
+    more = 0 if _over(found, task.budget.gap) else _promised(found, task.budget.gap)
+    if 0 < more <= stage.most:
+        again = _run(stage.method, task, more, found, warm)
+        found = replace(again, rounds=found.rounds + again.rounds)
+    return found
+
+
+def _promised(found: Outcome, gap: float) -> int:
+    """After how many more rounds the gap would be met, if it went on to fall as over the second half of them; 0 where
+    it does not fall."""
+    records = found.trace.records
+    half = [record for record in records if record.round >= found.rounds / 2 and record.relative_gap > 0.0]
+    if len(half) < 2 or not half[-1].relative_gap < half[0].relative_gap < math.inf:
+        return 0
+    rate = math.log(half[0].relative_gap / half[-1].relative_gap) / (half[-1].round - half[0].round)
+    return math.ceil(MARGIN * math.log(half[-1].relative_gap / gap) / rate)
+
+
+def _run(
+    method: AbstractMethod, task: Task, rounds: int | None, before: Outcome | None, warm: WarmStart | None
+) -> Outcome:
+    """So many rounds of a method. `PrimalDual` goes on from the best point so far; for the others the user's start is
+    the better one."""
+    budget = replace(task.budget, rounds=rounds, warm_start=warm, seconds=left())
+    if before is not None and before.certificate.valid:
+        best = before.certificate
+        start = (best.w, best.dual_point.flows) if isinstance(method, PrimalDual) else budget.start
+        budget = replace(budget, known=best, start=start)
+    if isinstance(method, AbstractIteration):
+        found = task.iterate(method, budget)
+    else:
+        found = method.run(replace(task, budget=budget))
+    if found.ended == "budget" and found.rounds == rounds:
+        found = replace(found, ended="limit")  # of what was tried, not of what the caller allows
+    if task.budget.warm_start is not None:
+        task.budget.warm_start.interrupted |= found.ended == "interrupted"
+    return found
+
+
+def _over(found: Outcome, gap: float) -> bool:
+    """Whether nothing that follows could say more."""
+    certain = found.certificate.holds(gap) or bool(found.certificate.contradiction)
+    return certain or found.ended in ("budget", "interrupted", "recession", "infeasible")
+
+
+def _said(method: AbstractMethod, found: Outcome) -> str:
+    took = f"{found.rounds:,} rounds of {method.name}" if found.rounds else found.by or method.name
+    return f"{took} ({found.cause})" if found.cause else took
