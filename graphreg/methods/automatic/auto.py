@@ -12,8 +12,10 @@ from ...errors import InternalError
 from ...form import Form
 from ...running import Outcome, Task, WarmStart
 from ..base import AbstractIteration, AbstractMethod
+from ..dynamic_programming.dynamic_programming import DynamicProgramming
 from ..exact import Exact
 from ..interior_point.interior_point import InteriorPoint
+from ..linear_system import LinearSystem
 from ..splitting.primal_dual import PrimalDual
 from .predicting import Costs
 
@@ -27,8 +29,9 @@ STEPS = 30  # of `InteriorPoint`: most runs take less than 15
 class Auto(AbstractMethod):
     """The method that is predicted to reach the gap first; others take over where it does not.
 
-    Rounds of `PrimalDual` are tried first, for 0.3 of the time that is predicted for what follows them, if these are at
-    least 20. What follows is `InteriorPoint` where all losses are smooth and its factors are not too large, else
+    `DynamicProgramming` and `LinearSystem` need no rounds, and are taken where they apply. Else rounds of `PrimalDual`
+    are tried first, for 0.3 of the time that is predicted for what follows them, if these are at least 20. What follows
+    is `InteriorPoint` where all losses are smooth and its factors are not too large, else
     `Exact`, which is also the last resort; of problems too large for it, rounds of `PrimalDual` are, from the best
     point so far. So an answer takes little longer than by whichever of them is the fastest, without knowing beforehand
     which it is.
@@ -83,6 +86,9 @@ class Stage:
 def plan(costs: Costs) -> Iterator[Stage]:
     """What is tried, one after the other."""
     form = costs.form
+    for direct in (DynamicProgramming(), LinearSystem()):
+        if not direct.missing(form) and (isinstance(direct, DynamicProgramming) or costs.interior < float("inf")):
+            yield Stage(direct)
     rounds, newton, exact = (not method.missing(form) for method in (PrimalDual(), InteriorPoint(), Exact()))
     follows = costs.interior if newton else costs.exact if exact else float("inf")
     if rounds and follows < float("inf"):
