@@ -13,11 +13,13 @@ from .methods.baselines.subgradient import SubgradientDescent as SubgradientDesc
 from .methods.consensus.exact_diffusion import ExactDiffusion as ExactDiffusion
 from .methods.consensus.gradient_tracking import GradientTracking as GradientTracking
 from .methods.consensus.local_sgd import LocalSGD as LocalSGD
+from .methods.dynamic_programming.dynamic_programming import DynamicProgramming as DynamicProgramming
 from .methods.exact import Exact as Exact
 from .methods.fed_admm.fed_admm import FedADMM as FedADMM
 from .methods.interior_point.interior_point import InteriorPoint as InteriorPoint
 from .methods.known_clusters.async_al2sgd import AsyncAL2SGD as AsyncAL2SGD
 from .methods.known_clusters.async_l2gd import AsyncL2GD as AsyncL2GD
+from .methods.linear_system import LinearSystem as LinearSystem
 from .methods.splitting.admm import ADMM as ADMM
 from .methods.splitting.primal_dual import PrimalDual as PrimalDual
 from .terms.losses.hinge import HingeLoss as HingeLoss
@@ -48,6 +50,7 @@ __all__ = [
     "Ball",
     "Box",
     "ClusteredFedAvg",
+    "DynamicProgramming",
     "Exact",
     "ExactDiffusion",
     "FedADMM",
@@ -61,6 +64,7 @@ __all__ = [
     "L1",
     "L2",
     "LInf",
+    "LinearSystem",
     "LocalOnly",
     "LocalSGD",
     "LogisticLoss",

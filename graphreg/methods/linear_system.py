@@ -15,7 +15,7 @@ from ..clock import carry_out
 from ..form import DualPoint, Form
 from ..running import Outcome, Task
 from ..terms import Array
-from ..terms.losses.base import AbstractQuadraticLoss
+from ..terms.losses import AbstractQuadraticLoss
 from .base import AbstractMethod
 
 RIDGE = 1e-15  # relative to each diagonal, of the size of its rounding

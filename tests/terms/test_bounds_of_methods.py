@@ -10,9 +10,9 @@ from factories import thinned
 
 import graphreg as gr
 from graphreg.datasets import random_problem
-from graphreg.methods import METHODS
+from graphreg.methods import METHODS, AbstractIteration
 
-ITERATIVE = [method for method in METHODS if not isinstance(method, gr.Exact)]
+ITERATIVE = [method for method in METHODS if isinstance(method, AbstractIteration)]
 
 
 def consensus(loss, ridge=0.0, seed=0):

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from ...clock import carry_out
-from ...form import Form
 from ...terms import Array
 from ._pieces import NEAR, TINY, Pieces
 
@@ -30,12 +26,13 @@ class Forest:
 
     @classmethod
     def of(cls, tail: Array, head: Array, n: int) -> Forest:
-        from . import _messages
+        from ._compiled import called
+        from ._sweeps import breadth_first
 
         ends = tail.astype(np.int32), head.astype(np.int32)
         scratch = np.zeros(n + 2, np.int32), *(np.zeros(2 * len(tail), np.int32) for _ in range(2))
         order, place, parent, up = (np.full(n, -1, np.int32) for _ in range(4))
-        lines = bool(called(_messages.breadth_first, *ends, *scratch, order, place, parent, up))
+        lines = bool(called(breadth_first, ends, scratch, (order, place, parent, up)))
         sign = np.where(up < 0, 0.0, 1.0)
         sign[(up >= 0) & (tail[up] != order)] = -1.0 if len(tail) else 0.0
         return cls(order, parent, up, sign, lines)
@@ -49,7 +46,9 @@ class Forest:
 
     def minimiser(self, pieces: Pieces, column: int, capacity: Array) -> Array:
         """The minimiser t of one coordinate; ``capacity`` is that of every edge of the forest."""
-        from . import _messages
+        from ._chains import along_chains
+        from ._compiled import called
+        from ._trees import along_trees
 
         n, order = len(self.order), self.order
         c = np.where(self.up < 0, 0.0, capacity[self.up] if len(capacity) else 0.0)
@@ -58,8 +57,8 @@ class Forest:
         x, s, q, node, at = pieces.knots
         own = np.flatnonzero(at == column)
         if self.lines and not len(own):
-            scratch = [np.zeros(2 * n) for _ in range(5)]
-            called(_messages.along_chains, slope, height, c, self.parent, t, low, high, *scratch)
+            scratch = (np.zeros(2 * n) for _ in range(5))
+            called(along_chains, (slope, height, c, self.parent), (t, low, high), tuple(scratch))
         else:
             place = np.empty(n, np.intp)
             place[order] = np.arange(n)
@@ -67,13 +66,13 @@ class Forest:
             first = np.zeros(n + 1, np.int32)
             first[1:] = np.cumsum(np.bincount(place[node[own]], minlength=n))
             size = len(own) + 2 * n
-            sums, heaps = [np.zeros(n) for _ in range(4)], [np.full(n, -1, np.int32) for _ in range(2)]
-            kx, ks, dks, kq, dkq, key = (np.zeros(size) for _ in range(6))
-            kx[: len(own)], ks[: len(own)], kq[: len(own)] = x[own], s[own], q[own]
-            links = [np.full(size, -1, np.int32) for _ in range(4)]
-            knots = (kx, ks, dks, kq, dkq, key, np.zeros(size, bool))
-            given = (slope, height, first, c, self.parent, t, low, high)
-            called(_messages.along_trees, *given, *sums, *heaps, *knots, *links)
+            sums = tuple(np.zeros(n) for _ in range(4))
+            knots = tuple(np.zeros(size) for _ in range(6))
+            for all_knots, given in zip((knots[0], knots[1], knots[3]), (x, s, q), strict=True):
+                all_knots[: len(own)] = given[own]
+            tops, links = ([np.full(m, -1, np.int32) for _ in range(k)] for m, k in ((n, 2), (size, 4)))
+            heaps = (*tops, np.zeros(size, bool), *links)
+            called(along_trees, (slope, height, c, self.parent, first), (t, low, high), sums, knots, heaps)
         out = np.empty(n)
         out[order] = t
         return out
@@ -81,7 +80,8 @@ class Forest:
     def balanced(self, t: Array, low: Array, high: Array, capacity: Array) -> tuple[Array, Array]:
         """The flow on every edge, and the derivative of every node in [low, high] that balances them (up to what
         rounding makes of the flows)."""
-        from . import _messages
+        from ._compiled import called
+        from ._sweeps import balanced
 
         order, up, inner = self.order, self.up, self.up >= 0
         here, there = t[order], t[order][self.parent]
@@ -89,21 +89,8 @@ class Forest:
         c = np.where(inner, capacity[up] if len(capacity) else 0.0, 0.0)
         least, most = -c * np.sign(here - there + far), -c * np.sign(here - there - far)
         share, flow, own, rest = (np.zeros(len(t)) for _ in range(4))
-        called(_messages.balanced, low[order], high[order], least, most, self.parent, share, flow, own, rest)
+        called(balanced, (self.parent,), (low[order], high[order], least, most), (share, flow, own, rest))
         flows, derivative = np.zeros(len(capacity)), np.empty(len(t))
         flows[up[inner]] = -(self.sign * flow)[inner]
         derivative[order] = own
         return flows, derivative
-
-
-def called(function: Callable[..., Any], *arrays: Array) -> Any:
-    """What a recursion returns, and leaves in its arrays: compiled, or else on lists, which Python reads faster."""
-    from ._messages import fast
-
-    if fast:
-        return carry_out(lambda: function(*arrays))
-    lists = [each.tolist() for each in arrays]
-    found = function(*lists)
-    for array, numbers in zip(arrays, lists, strict=True):
-        array[:] = numbers
-    return found

@@ -13,10 +13,7 @@ import numpy as np
 
 from ...form import Form
 from ...terms import Array, EdgeBlock, SampleBlock
-from ...terms.losses import AbstractLoss
-from ...terms.losses._piecewise import AbstractPiecewiseLinearLoss
-from ...terms.losses.base import AbstractQuadraticLoss
-from ...terms.losses.huber import HuberLoss
+from ...terms.losses import AbstractLoss, AbstractPiecewiseLinearLoss, AbstractQuadraticLoss, HuberLoss
 from ...terms.penalties import AbstractSmoothPenalty
 
 NEAR = 1e-15  # relative: numbers whose difference rounding may have made

@@ -112,7 +112,9 @@ def _ties(form: Form) -> Iterator[_Tie]:
     for holding, columns in held_together([form.edges[k].columns(form.d) for k in between], form.d):
         blocks = tuple(between[k] for k in holding)
         none = np.zeros(0, np.intp)
-        tail, head = (np.concatenate([none, *(getattr(form.edges[k], end) for k in blocks)]) for end in ("tail", "head"))
+        tail, head = (
+            np.concatenate([none, *(getattr(form.edges[k], end) for k in blocks)]) for end in ("tail", "head")
+        )
         weight = np.concatenate([np.zeros(0), *(form.edges[k].weight for k in blocks)])
         full = [edge.clip(np.tile(edge.weight[:, None], form.width(edge))) for edge in (form.edges[k] for k in blocks)]
         most = np.concatenate([np.zeros(0), *(each[:, 0] for each in full)])

@@ -1,0 +1,82 @@
+"""Sweeps over forests: their order, and flows that are conserved."""
+
+from __future__ import annotations
+
+from ._chains import plus
+from ._compiled import Numbers, compiled
+
+
+@compiled
+def breadth_first(edges: Numbers, near: Numbers, found: Numbers) -> bool:
+    """Number the nodes of a forest, tree by tree, from its leaf with the smallest number on; whether no node has more
+    than two edges.
+
+    ``edges`` are tails and heads. ``found`` are the nodes in their new order, their places in it, their parents (in new
+    numbers, -1 where there is none) and the edges to these. ``near`` is scratch: n + 2 zeros, and two places per edge
+    for the neighbours and for the edges.
+    """
+    tail, head = edges
+    first, other, via = near
+    order, place, parent, up = found
+    n, m = len(order), len(tail)
+    for e in range(m):
+        first[tail[e] + 2] += 1
+        first[head[e] + 2] += 1
+    lines = True
+    for i in range(n):
+        lines = lines and first[i + 2] <= 2
+        first[i + 2] += first[i + 1]
+    for e in range(m):
+        i, j = tail[e], head[e]
+        other[first[i + 1]], via[first[i + 1]] = j, e
+        other[first[j + 1]], via[first[j + 1]] = i, e
+        first[i + 1] += 1
+        first[j + 1] += 1
+    done = known = 0
+    for root in range(n):
+        if place[root] >= 0 or first[root + 1] - first[root] > 1:
+            continue  # every tree has a leaf
+        place[root], order[known], parent[known], up[known] = known, root, -1, -1
+        known += 1
+        while done < known:
+            i = order[done]
+            for k in range(first[i], first[i + 1]):
+                j = other[k]
+                if place[j] < 0:
+                    place[j], order[known], parent[known], up[known] = known, j, done, via[k]
+                    known += 1
+            done += 1
+    return lines
+
+
+@compiled
+def balanced(parents: Numbers, may_be: Numbers, found: Numbers) -> None:
+    """Flows to the parents that are conserved, given that the derivative at node i may be anything in [low, high] and
+    the flow from it to its parent anything in [least, most]; and the derivative that balances them, ``own + rest``.
+
+    Upwards, what each flow may be: the sum of what may be below, within the bounds of its edge. Downwards, each node
+    and each of its children take the same ``share`` of the way from least to most.
+    """
+    (parent,) = parents
+    low, high, least, most = may_be
+    share, flow, own, rest = found
+    unit = 2.3e-16
+    n = len(parent)
+    for i in range(n - 1, -1, -1):
+        low[i] -= unit * abs(low[i])
+        high[i] += unit * abs(high[i])
+        p = parent[i]
+        if p >= 0:
+            least[i], most[i] = min(max(low[i], least[i]), most[i]), max(min(high[i], most[i]), least[i])
+            low[p] += least[i]
+            high[p] += most[i]
+    for i in range(n):
+        p = parent[i]
+        flow[i] = 0.0 if p < 0 else least[i] + share[p] * (most[i] - least[i])
+        width = high[i] - low[i]
+        share[i] = min(max((flow[i] - low[i]) / width, 0.0), 1.0) if width > 0.0 else 0.5
+    for i in range(n):
+        own[i], rest[i] = plus(own[i], rest[i], flow[i], 0.0)
+        p = parent[i]
+        if p >= 0:
+            own[p], rest[p] = plus(own[p], rest[p], -flow[i], 0.0)

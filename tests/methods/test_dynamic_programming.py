@@ -1,0 +1,255 @@
+"""Dynamic programming: optima of forests, in whatever order they are written, exact messages, ties, refusals."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from fractions import Fraction
+from functools import partial
+from itertools import product
+from unittest import mock
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+from factories import thinned
+from forest_cases import LOSSES, drawn
+
+import graphreg as gr
+from graphreg.certificate import common
+from graphreg.errors import MethodError
+from graphreg.form.form import DualPoint
+from graphreg.methods.dynamic_programming import _compiled
+from graphreg.methods.dynamic_programming.dynamic_programming import solved
+
+METHOD = gr.DynamicProgramming()
+SEEDS = range(80)
+
+
+def plainly():
+    """The recursions as they are where numba is not installed, by name."""
+    names = [f"{ROOM}.{part}" for part in ("_compiled", "_chains", "_trees", "_sweeps")]
+    with mock.patch.dict(sys.modules, {"numba": None}):
+        for name in names:
+            sys.modules.pop(name, None)
+        compiled, *parts = [importlib.import_module(name) for name in names]
+    assert not compiled.fast
+    return {name: value for part in parts for name, value in vars(part).items() if callable(value)}
+
+
+ROOM = "graphreg.methods.dynamic_programming"
+PLAIN = plainly()
+
+
+def called(function, *groups, exact=False):
+    """Calls a recursion without numba, on floats, or on fractions of which it keeps nothing but the last floats."""
+    exact = exact and function.__name__ in ("along_chains", "along_trees")
+    lists = [
+        tuple([Fraction(v) if exact and isinstance(v, float) else v for v in x.tolist()] for x in g) for g in groups
+    ]
+    found = PLAIN[function.__name__](*lists)
+    for group, changed in zip(groups, lists, strict=True):
+        for array, numbers in zip(group, changed, strict=True):
+            array[:] = [float(v) for v in numbers] if exact and array.dtype == float else numbers
+    return found
+
+
+def in_python(form, *, exact):
+    """What is solved without numba."""
+    with mock.patch.object(_compiled, "called", partial(called, exact=exact)):
+        return solved(form)
+
+
+# ---- optima ----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("seed", thinned(SEEDS, every=2))
+def test_the_optimum_to_the_last_digits(seed):
+    found = drawn(seed).problem().solve(METHOD, gap=1e-12)
+    assert found.status == "certified"
+    assert found.certificate.relative_gap <= 1e-12
+    assert found.rounds == 0
+
+
+@pytest.mark.parametrize("seed", thinned(range(16), every=4))
+def test_the_optimum_of_a_conic_solver(seed):
+    problem = drawn(seed, n=12).problem()
+    found, exact = problem.solve(METHOD, gap=1e-12), problem.solve(gr.Exact(), gap=1e-7, on_failure="return")
+    size = max(abs(found.objective), common(problem.form).floor)
+    assert exact.certificate.dual - 1e-12 * size <= found.objective <= exact.certificate.primal + 1e-12 * size
+
+
+@pytest.mark.parametrize(("loss", "decades", "offset"), [*product(LOSSES, (3.0, 10.0), (0.0, 1e9))])
+def test_wild_weights_and_large_targets_cost_no_digits(loss, decades, offset):
+    for seed in range(6):
+        wild = drawn(seed, loss, decades=decades, offset=offset, d=1)
+        one = np.unique(wild.node, return_index=True)[1]  # a sample a node: what several leave is the data's own
+        single = {name: getattr(wild, name)[one] for name in ("node", "y", "scale")}
+        X = None if wild.X is None else np.ones((len(one), 1))
+        problem = type(wild)(**{**vars(wild), **single, "X": X, "extra": ""}).problem()
+        found = problem.solve(METHOD, gap=1e-11, on_failure="return")
+        assert found.certificate.relative_gap <= 1e-11, seed
+
+
+@pytest.mark.parametrize("seed", thinned(range(24), every=4))
+def test_neither_the_order_of_the_nodes_nor_the_directions_of_edges_matter(seed):
+    rng, case = np.random.default_rng(seed), drawn(seed, LOSSES[seed % 2])
+    order, turned = rng.permutation(case.n), rng.random(len(case.tail)) < 0.5
+    here, there = case.problem(), case.problem(order, turned)
+    w, again = solved(here.form)[0], solved(there.form)[0]
+    tied = ~here.form.free
+    size = np.abs(w).max()
+    np.testing.assert_allclose(again[order][tied], w[tied], rtol=1e-9, atol=1e-11 * size)
+    assert here.form.primal(w) == pytest.approx(there.form.primal(again), rel=1e-13)
+
+
+@pytest.mark.parametrize("seed", SEEDS[:12])
+def test_flows_and_prices_are_conserved_and_optimal(seed):
+    form = drawn(seed).problem().form
+    w, flows, prices = solved(form)
+    point = DualPoint(flows, prices)
+    through = max(float(np.abs(u).max(initial=0.0)) for u in (*flows, *prices))
+    assert np.abs(form.conservation(point)).max() <= 1e-13 * through
+    assert form.primal(w) - form.dual(point) <= 1e-12 * abs(form.primal(w))
+
+
+def test_plateaus_and_ties_are_exact():
+    data = gr.NodeData.from_arrays(None, np.array([[0.0], [0.0], [4.0], [4.0]]), np.arange(4))
+    for c, w in ((1.0, [0.5, 0.5, 3.5, 3.5]), (4.0, [2.0] * 4), (5.0, [2.0] * 4)):  # at 4 the two have just met
+        problem = gr.Problem(gr.MeanLoss(data) + c * gr.TotalVariation(nx.path_graph(4), gr.L1()))
+        assert solved(problem.form)[0].ravel().tolist() == w
+
+
+def test_a_median_on_a_tree():
+    """Prices anywhere between the ends of their domain: all nodes agree on the weighted median."""
+    y = np.array([3.0, -1.0, 2.0, 7.0, 5.0])
+    graph = nx.star_graph(4)
+    data = gr.NodeData.from_arrays(np.ones((5, 1)), y, np.arange(5), weights=[1.0, 1.0, 3.0, 1.0, 1.0])
+    problem = gr.Problem(gr.QuantileLoss(data, scale="sum") + 100.0 * gr.TotalVariation(graph, gr.L1()))
+    found = problem.solve(METHOD, gap=1e-12)
+    assert found.coef.ravel().tolist() == [2.0] * 5
+
+
+def test_nodes_that_nothing_ties_get_0():
+    graph = gr.Graph(tuple(range(6)), np.array([0, 3, 4]), np.array([1, 4, 5]), np.ones(3))
+    data = gr.NodeData.from_arrays(None, np.array([[1.0], [3.0]]), np.array([0, 2]))
+    found = gr.Problem(gr.MeanLoss(data) + gr.TotalVariation(graph, gr.L1())).solve(METHOD, gap=1e-12)
+    assert found.coef.ravel().tolist() == [1.0, 1.0, 3.0, 0.0, 0.0, 0.0]
+
+
+def test_coordinates_may_have_trees_of_their_own():
+    rng = np.random.default_rng(0)
+    node, y = np.arange(8), rng.standard_normal((8, 3))
+    path, star = nx.path_graph(8), nx.star_graph(7)
+    data = gr.NodeData.from_frame(pd.DataFrame(y, columns=list("abc")).assign(node=node), "node", ["a", "b", "c"])
+    ties = 0.3 * gr.TotalVariation(path, gr.L1(), features=["a"]) + 0.2 * gr.TotalVariation(
+        star, gr.L1(), features=["c"]
+    )
+    problem = gr.Problem(gr.MeanLoss(data) + ties)
+    found = problem.solve(METHOD, gap=1e-12)
+    np.testing.assert_array_equal(found.coef[:, 1], y[:, 1])
+    for column, graph, strength in ((0, path, 0.3), (2, star, 0.2)):
+        one = gr.NodeData.from_arrays(None, y[:, [column]], node)
+        alone = gr.Problem(gr.MeanLoss(one) + strength * gr.TotalVariation(graph, gr.L1())).solve(METHOD, gap=1e-12)
+        np.testing.assert_allclose(found.coef[:, column], alone.coef[:, 0], rtol=1e-13)
+
+
+def test_hierarchies_of_l1_are_trees_too():
+    y = np.random.default_rng(1).standard_normal((9, 1))
+    data = gr.NodeData.from_arrays(None, y, np.arange(9))
+    tree = gr.Hierarchy({k: "abc"[k // 3] for k in range(9)}, weights=(0.4, 0.7), penalty=gr.L1())
+    assert gr.Problem(gr.MeanLoss(data) + tree).solve(METHOD, gap=1e-12).status == "certified"
+
+
+# ---- the recursions --------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("seed", thinned(SEEDS, every=4))
+def test_the_messages_are_those_of_exact_arithmetic(seed):
+    for decades in (2.0, 10.0):
+        form = drawn(seed, decades=decades).problem().form
+        w = solved(form)[0]
+        exact = in_python(form, exact=True)[0]
+        np.testing.assert_allclose(w[~form.free], exact[~form.free], rtol=1e-14, atol=1e-14 * np.abs(exact).max())
+
+
+@pytest.mark.parametrize("loss", [gr.MeanLoss, gr.QuantileLoss])
+@pytest.mark.parametrize("shape", ["chain", "star"])
+def test_small_whole_numbers_against_all_that_there_are(loss, shape):
+    """Some optimum of whole targets and capacities beside absolute losses is among the targets; that of squares is a
+    fraction, which exact arithmetic gives."""
+    rng = np.random.default_rng(4)
+    graph = nx.path_graph(4) if shape == "chain" else nx.star_graph(3)
+    for _ in range(10):
+        y = rng.integers(0, 4, 4).astype(float)
+        data = gr.NodeData.from_arrays(np.ones((4, 1)) if loss is gr.QuantileLoss else None,
+                                       y if loss is gr.QuantileLoss else y[:, None], np.arange(4))  # fmt: skip
+        form = gr.Problem(loss(data) + float(rng.integers(1, 3)) / 4 * gr.TotalVariation(graph, gr.L1())).form
+        values = range(4) if loss is gr.QuantileLoss else np.arange(0.0, 3.01, 0.25)
+        best = min(form.primal(np.array(w, dtype=float)[:, None]) for w in product(values, repeat=4))
+        found = form.primal(solved(form)[0])
+        assert found <= best + 1e-15
+        if loss is gr.QuantileLoss:
+            assert found == pytest.approx(best, abs=1e-15)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_compiled_or_not_the_numbers_are_the_same(seed):
+    pytest.importorskip("numba")
+    assert _compiled.fast
+    form = drawn(seed).problem().form
+    compiled, plain = solved(form), in_python(form, exact=False)
+    np.testing.assert_array_equal(compiled[0], plain[0])
+    for one, other in zip((*compiled[1], *compiled[2]), (*plain[1], *plain[2]), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+# ---- in use ----------------------------------------------------------------------------------------------------------
+def simple(graph=None, loss=None, penalty=None, d=1):
+    data = gr.NodeData.from_arrays(None, np.random.default_rng(0).standard_normal((6, d)), np.arange(6))
+    edges = gr.TotalVariation(nx.path_graph(6) if graph is None else graph, penalty or gr.L1())
+    return gr.Problem((gr.MeanLoss(data) if loss is None else loss) + 0.5 * edges)
+
+
+def squares(X):
+    return gr.SquaredLoss(gr.NodeData.from_arrays(X, np.ones(6), np.arange(6)))
+
+
+@pytest.mark.parametrize(
+    ("problem", "said"),
+    [
+        (simple(nx.cycle_graph(6)), r"circles \(1 edges more than a forest\)"),
+        (simple(penalty=gr.L2(), d=2), "the method takes L1 between nodes"),
+        (simple(penalty=gr.SquaredL2()), "the method takes L1 between nodes"),
+        (simple(loss=squares(np.ones((6, 2)))), "several features"),
+        (
+            simple(loss=gr.LogisticLoss(gr.NodeData.from_arrays(np.ones((6, 1)), [0, 1] * 3, np.arange(6)))),
+            "LogisticLoss is no piecewise quadratic",
+        ),
+    ],
+)
+def test_what_it_lacks_is_said(problem, said):
+    assert not problem.methods().loc["DynamicProgramming", "applies"]
+    with pytest.raises(MethodError, match=said):
+        problem.solve(METHOD)
+
+
+def test_what_it_takes():
+    for problem in (simple(), simple(penalty=gr.L2()), simple(loss=squares(np.ones((6, 1))))):
+        assert problem.methods().loc["DynamicProgramming", "applies"]
+
+
+@pytest.mark.parametrize(
+    ("budget", "said"), [({"rounds": 3}, "has no rounds"), ({"callback": print}, "has no rounds after which")]
+)
+def test_budgets_that_it_cannot_keep(budget, said):
+    with pytest.raises(MethodError, match=said):
+        simple().solve(METHOD, **budget)
+
+
+def test_a_path_of_strengths():
+    strength = gr.Parameter(0.5, name="c")
+    data = gr.NodeData.from_arrays(None, np.arange(6.0)[:, None], np.arange(6))
+    problem = gr.Problem(gr.MeanLoss(data) + strength * gr.TotalVariation(nx.path_graph(6), gr.L1()))
+    path = gr.path(problem, strengths=[1.0, 0.3, 0.1], method=METHOD, gap=1e-10)
+    assert (path.table()["status"] == "certified").all()
+    first = problem.solve(METHOD).objective
+    strength.value = 0.1
+    assert problem.solve(METHOD, gap=1e-12).objective < first

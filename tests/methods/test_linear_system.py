@@ -1,0 +1,109 @@
+"""The linear system of squared losses and penalties: optima, conserved points, large targets, refusals."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+import pytest
+from factories import noise
+
+import graphreg as gr
+from graphreg.certificate import common
+from graphreg.datasets import random_problem
+from graphreg.errors import MethodError
+from graphreg.form.form import DualPoint
+from graphreg.methods.linear_system import matrix, solved
+
+METHOD = gr.LinearSystem()
+SEEDS = [seed for seed in range(200) if not METHOD.missing(random_problem(seed).problem.form)]
+MATRIX = np.array([[2.0, 0.5, 0.0], [0.5, 1.0, 0.0], [0.0, 0.0, 0.0]])
+
+
+def tied(penalty=None, shift=0.0, graph=None, **more):
+    data = noise(9, 2, shift=shift)  # two samples for three features: the ties alone make it definite
+    graph = nx.cycle_graph(9) if graph is None else graph
+    return gr.Problem(gr.SquaredLoss(data) + 0.7 * gr.TotalVariation(graph, penalty or gr.SquaredL2(), **more))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_the_optimum_of_a_random_problem(seed):
+    problem = random_problem(seed).problem
+    found, exact = problem.solve(METHOD, gap=1e-9), problem.solve(gr.Exact(), gap=1e-6, on_failure="return")
+    size = max(abs(exact.objective), common(problem.form).floor)
+    assert exact.certificate.dual - 1e-12 * size <= found.objective <= exact.certificate.primal + 1e-9 * size
+
+
+def test_the_system_is_that_of_the_normal_equations():
+    problem = tied()
+    form = problem.form
+    H = matrix(form).toarray()
+    w = np.random.default_rng(0).standard_normal(form.shape)
+    dense = np.linalg.solve(H, -form.conservation(DualPoint(*gradients(form, 0.0 * w))).ravel())
+    np.testing.assert_allclose(solved(form)[0].ravel(), dense, rtol=1e-9, atol=1e-12)
+    slope = form.conservation(DualPoint(*gradients(form, w)))
+    start = form.conservation(DualPoint(*gradients(form, 0.0 * w)))
+    np.testing.assert_allclose(H @ w.ravel(), (slope - start).ravel(), atol=1e-12)
+
+
+def gradients(form, w):
+    return tuple(edge.gradients(w) for edge in form.edges), form.gradient_prices(w)
+
+
+@pytest.mark.parametrize("penalty", [gr.SquaredL2(), gr.Quadratic(np.diag([1.0, 3.0, 0.5])), gr.Quadratic(MATRIX)])
+def test_every_sum_of_squares(penalty):
+    found = tied(penalty).solve(METHOD, gap=1e-11)
+    assert found.certificate.relative_gap <= 1e-11
+    assert found.rounds == 0
+
+
+def test_some_features_alone_and_node_penalties_with_centers():
+    data = noise(9, 2)
+    ties = gr.TotalVariation(nx.cycle_graph(9), gr.SquaredL2(), features=["x0", "x2"])
+    model = gr.SquaredLoss(data) + 0.7 * ties + 0.2 * gr.NodePenalty(gr.SquaredL2(), center=[1.0, -2.0, 0.5])
+    assert gr.Problem(model).solve(METHOD, gap=1e-12).status == "certified"
+
+
+def test_hierarchies_and_nodes_without_data():
+    data = gr.NodeData.from_arrays(None, np.random.default_rng(0).standard_normal((6, 2)), np.arange(6))
+    tree = gr.Hierarchy({k: "ab"[k // 4] for k in range(8)}, weights=(0.4, 0.7))
+    found = gr.Problem(gr.MeanLoss(data) + tree).solve(METHOD, gap=1e-12)
+    assert found.status == "certified"
+    assert not found.table().isna().any().any()
+
+
+def test_large_targets_cost_no_digits():
+    rng = np.random.default_rng(0)
+    y = 1e9 + rng.standard_normal((40, 1))
+    graph = nx.random_regular_graph(4, 40, seed=1)
+    loss = gr.MeanLoss(gr.NodeData.from_arrays(None, y, np.arange(40)))
+    problem = gr.Problem(loss + gr.TotalVariation(graph, gr.SquaredL2()))
+    assert problem.solve(METHOD, gap=1e-12).certificate.relative_gap <= 1e-12
+
+
+def test_conserved_to_rounding():
+    form = tied().form
+    w, point = solved(form)
+    assert np.abs(form.conservation(point)).max() <= 1e-14 * np.abs(point.prices[0]).max()
+    assert form.primal(w) - form.dual(point) <= 1e-13 * form.primal(w)
+
+
+@pytest.mark.parametrize(
+    ("problem", "said"),
+    [
+        (tied(gr.L2()), "which is no sum of squares"),
+        (tied(gr.HuberNorm(1.0)), "which is no sum of squares"),
+        (
+            gr.Problem(gr.HuberLoss(noise(9, 2)) + gr.TotalVariation(nx.cycle_graph(9), gr.SquaredL2())),
+            "HuberLoss is no squared loss",
+        ),
+    ],
+)
+def test_what_it_lacks_is_said(problem, said):
+    assert not problem.methods().loc["LinearSystem", "applies"]
+    with pytest.raises(MethodError, match=said):
+        problem.solve(METHOD)
+
+
+def test_it_has_no_rounds():
+    with pytest.raises(MethodError, match="has no rounds"):
+        tied().solve(METHOD, rounds=3)
