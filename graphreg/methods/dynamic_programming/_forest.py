@@ -15,7 +15,7 @@ class Forest:
     """The forest of some coordinates, its nodes in an order in which parents come first.
 
     ``order`` are the nodes, ``parent`` their parents in this order, ``up`` the edge to the parent (-1 at a root),
-    ``sign`` is 1 where that edge runs from the node to the parent and -1 where it runs back.
+    ``sign`` is 1 where that edge runs from the node to the parent, -1 where it runs back, and 0 at a root.
     """
 
     order: Array
@@ -33,8 +33,8 @@ class Forest:
         scratch = np.zeros(n + 2, np.int32), *(np.zeros(2 * len(tail), np.int32) for _ in range(2))
         order, place, parent, up = (np.full(n, -1, np.int32) for _ in range(4))
         lines = bool(called(breadth_first, ends, scratch, (order, place, parent, up)))
-        sign = np.where(up < 0, 0.0, 1.0)
-        sign[(up >= 0) & (tail[up] != order)] = -1.0 if len(tail) else 0.0
+        inner, sign = np.flatnonzero(up >= 0), np.zeros(n)
+        sign[inner] = np.where(tail[up[inner]] == order[inner], 1.0, -1.0)
         return cls(order, parent, up, sign, lines)
 
     @property
@@ -44,6 +44,10 @@ class Forest:
         number[self.order] = np.cumsum(self.parent < 0) - 1  # a tree's nodes stand together
         return number
 
+    def _upwards(self, capacity: Array) -> Array:
+        """The capacity of the edge to the parent of each node in the order, 0 where there is none."""
+        return np.append(capacity, 0.0)[self.up]  # -1 is the last
+
     def minimiser(self, pieces: Pieces, column: int, capacity: Array) -> Array:
         """The minimiser t of one coordinate; ``capacity`` is that of every edge of the forest."""
         from ._chains import along_chains
@@ -51,7 +55,7 @@ class Forest:
         from ._trees import along_trees
 
         n, order = len(self.order), self.order
-        c = np.where(self.up < 0, 0.0, capacity[self.up] if len(capacity) else 0.0)
+        c = self._upwards(capacity)
         slope, height = pieces.slope[order, column], pieces.height[order, column]
         t, low, high = (np.zeros(n) for _ in range(3))
         x, s, q, node, at = pieces.knots
@@ -86,7 +90,7 @@ class Forest:
         order, up, inner = self.order, self.up, self.up >= 0
         here, there = t[order], t[order][self.parent]
         far = NEAR * (np.abs(here) + np.abs(there)) + TINY
-        c = np.where(inner, capacity[up] if len(capacity) else 0.0, 0.0)
+        c = self._upwards(capacity)
         least, most = -c * np.sign(here - there + far), -c * np.sign(here - there - far)
         share, flow, own, rest = (np.zeros(len(t)) for _ in range(4))
         called(balanced, (self.parent,), (low[order], high[order], least, most), (share, flow, own, rest))

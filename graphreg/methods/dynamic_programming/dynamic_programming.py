@@ -107,9 +107,11 @@ class _Tie:
 
 
 def _ties(form: Form) -> Iterator[_Tie]:
-    """The coordinates that the same blocks of edges tie, and these."""
+    """The coordinates that the same blocks of edges tie, and these; also those that none does."""
     between = [k for k, edge in enumerate(form.edges) if not edge.ground]
-    for holding, columns in held_together([form.edges[k].columns(form.d) for k in between], form.d):
+    groups = held_together([form.edges[k].columns(form.d) for k in between], form.d)
+    rest = np.setdiff1d(np.arange(form.d), np.concatenate([np.zeros(0, np.intp), *(each for _, each in groups)]))
+    for holding, columns in [*groups, *([((), rest)] if len(rest) else [])]:
         blocks = tuple(between[k] for k in holding)
         none = np.zeros(0, np.intp)
         tail, head = (
