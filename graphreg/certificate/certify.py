@@ -42,6 +42,7 @@ class Certifier:
         self.best_dual: Dual | None = None
         self._attained: tuple[bool | None, Dual | None] | None = None  # and the bound with which it was decided
         self._slack: bool | None = None
+        self._enclosed: DualPoint | None = None  # the last point next to which a bound was proved
         self.gap = 0.0  # the last that was asked for
         self.screened = float("nan")  # P at the last screen
 
@@ -227,7 +228,7 @@ class Certifier:
 
         Only what rounding leaves is mended there: a point that is further out of balance is worth no attempt.
         """
-        if not all(np.isfinite(x).all() for x in (*point.flows, *point.prices)):
+        if point is self._enclosed or not all(np.isfinite(x).all() for x in (*point.flows, *point.prices)):
             return
         value = self.form.dual(point)
         if self._promising(value) and self._balanced(point):
@@ -242,6 +243,7 @@ class Certifier:
 
     def _enclose(self, point: DualPoint, value: float) -> None:
         enough = self._enough(value)
+        self._enclosed = point
         self._keep(self._proved(Source(point, value - enough if enough > 0.0 else np.inf)))
 
     def _enough(self, value: float) -> float:

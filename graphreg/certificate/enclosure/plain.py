@@ -161,6 +161,8 @@ def _placed(
 
 def _by_edge(arc: Array, need: Array, shape: tuple[int, int]) -> tuple[Array, Array]:
     """The edges that have some of the arcs, and what these need, with 0 at their other arcs."""
+    if shape[1] == 1:  # an arc is an edge
+        return arc, need[:, None]
     edges, row = np.unique(arc // shape[1], return_inverse=True)
     out = np.zeros((len(edges), shape[1]))
     out[row, arc % shape[1]] = need

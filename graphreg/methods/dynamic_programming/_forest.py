@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...terms import Array
-from ._pieces import NEAR, TINY, Pieces
+from ._pieces import Pieces
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,7 @@ class Forest:
     up: Array
     sign: Array
     lines: bool  # whether all trees are chains
+    sorted: bool  # whether the order is that of the nodes
 
     @classmethod
     def of(cls, tail: Array, head: Array, n: int) -> Forest:
@@ -35,7 +36,7 @@ class Forest:
         lines = bool(called(breadth_first, ends, scratch, (order, place, parent, up)))
         inner, sign = np.flatnonzero(up >= 0), np.zeros(n)
         sign[inner] = np.where(tail[up[inner]] == order[inner], 1.0, -1.0)
-        return cls(order, parent, up, sign, lines)
+        return cls(order, parent, up, sign, lines, bool((order[1:] > order[:-1]).all()))
 
     @property
     def tree(self) -> Array:
@@ -54,9 +55,9 @@ class Forest:
         from ._compiled import called
         from ._trees import along_trees
 
-        n, order = len(self.order), self.order
+        n = len(self.order)
         c = self._upwards(capacity)
-        slope, height = pieces.slope[order, column], pieces.height[order, column]
+        slope, height = (self._ordered(each[:, column]) for each in (pieces.slope, pieces.height))
         t, low, high = (np.zeros(n) for _ in range(3))
         x, s, q, node, at = pieces.knots
         own = np.flatnonzero(at == column)
@@ -65,7 +66,7 @@ class Forest:
             called(along_chains, (slope, height, c, self.parent), (t, low, high), tuple(scratch))
         else:
             place = np.empty(n, np.intp)
-            place[order] = np.arange(n)
+            place[self.order] = np.arange(n)
             own = own[np.argsort(place[node[own]], kind="stable")]
             first = np.zeros(n + 1, np.int32)
             first[1:] = np.cumsum(np.bincount(place[node[own]], minlength=n))
@@ -77,9 +78,7 @@ class Forest:
             tops, links = ([np.full(m, -1, np.int32) for _ in range(k)] for m, k in ((n, 2), (size, 4)))
             heaps = (*tops, np.zeros(size, bool), *links)
             called(along_trees, (slope, height, c, self.parent, first), (t, low, high), sums, knots, heaps)
-        out = np.empty(n)
-        out[order] = t
-        return out
+        return self._in_place(t)
 
     def balanced(self, t: Array, low: Array, high: Array, capacity: Array) -> tuple[Array, Array]:
         """The flow on every edge, and the derivative of every node in [low, high] that balances them (up to what
@@ -87,14 +86,22 @@ class Forest:
         from ._compiled import called
         from ._sweeps import balanced
 
-        order, up, inner = self.order, self.up, self.up >= 0
-        here, there = t[order], t[order][self.parent]
-        far = NEAR * (np.abs(here) + np.abs(there)) + TINY
-        c = self._upwards(capacity)
-        least, most = -c * np.sign(here - there + far), -c * np.sign(here - there - far)
-        share, flow, own, rest = (np.zeros(len(t)) for _ in range(4))
-        called(balanced, (self.parent,), (low[order], high[order], least, most), (share, flow, own, rest))
-        flows, derivative = np.zeros(len(capacity)), np.empty(len(t))
-        flows[up[inner]] = -(self.sign * flow)[inner]
-        derivative[order] = own
-        return flows, derivative
+        inner = self.up >= 0
+        least, most, share, flow, own, rest = (np.zeros(len(t)) for _ in range(6))
+        nodes = (self.parent, self._ordered(t), self._upwards(capacity))
+        called(balanced, nodes, (self._ordered(low), self._ordered(high)), (least, most, share, flow, own, rest))
+        flows = np.zeros(len(capacity))
+        flows[self.up[inner]] = -(self.sign * flow)[inner]
+        return flows, self._in_place(own)
+
+    def _ordered(self, values: Array) -> Array:
+        """A copy of what each node has, in the order of the forest."""
+        return values.copy() if self.sorted else values[self.order]
+
+    def _in_place(self, values: Array) -> Array:
+        """The other way round."""
+        if self.sorted:
+            return values
+        out = np.empty_like(values)
+        out[self.order] = values
+        return out

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -35,16 +36,18 @@ class Numbers:
         if block.X is None:
             row, column = (each.ravel() for each in np.indices(block.y.shape))
             return cls(block, row, block.node[row], column, np.ones(len(row)))
-        row, column = np.nonzero(block.X)
+        row, column = np.nonzero(block.X)  # in the order of the rows
         return cls(block, row, block.node[row], column, block.X[row, column])
 
     def each(self, values: Array) -> Array:
         """One per number, of what has one per predictor."""
+        if len(self.row) == values.size:
+            return values.ravel()
         return values[self.row] if values.ndim == 1 else values[self.row, self.column]
 
-    @property
+    @cached_property
     def scale(self) -> Array:
-        return self.block.scale[self.row]
+        return self.block.scale if len(self.row) == len(self.block.node) else self.block.scale[self.row]
 
     def prices(self, values: Array, w: Array) -> Array:
         """The prices of the block, given those of these numbers; the gradients at w where a predictor is none of
@@ -213,20 +216,33 @@ class Derivatives:
         """The least and the largest sum at every node and coordinate, (n, d)."""
         return self._sum([each.low for each in self.parts]), self._sum([each.high for each in self.parts])
 
+    @cached_property
+    def _single(self) -> bool:
+        """Whether no two speak of the same node and coordinate."""
+        return len(self.parts) == 1 and int(np.bincount(self.parts[0].at, minlength=1).max()) <= 1
+
     def _sum(self, values: list[Array]) -> Array:
         total = np.zeros(self.t.size)
+        if self._single:
+            total[self.parts[0].at] = values[0]
+            return total.reshape(self.t.shape)
         for each, value in zip(self.parts, values, strict=True):
             total += np.bincount(each.at, value, self.t.size)
         return total.reshape(self.t.shape)
 
     def adding_up_to(self, own: Array) -> tuple[tuple[Array, ...], dict[int, Array]]:
         """Prices and flows to the ground whose sums are ``own`` (n, d): each goes the same share of its way."""
+        if self._single:
+            return self._prices([own.ravel()[self.parts[0].at]])
         values = [each.low for each in self.parts]
         width = self._sum([each.high - each.low for each in self.parts])
         with np.errstate(divide="ignore", invalid="ignore"):
             for _ in range(2):  # the second time for what rounding left
                 share = np.where(width > 0.0, (own - self._sum(values)) / width, 0.0).ravel()
                 values = [v + share[p.at] * (p.high - p.low) for v, p in zip(values, self.parts, strict=True)]
+        return self._prices(values)
+
+    def _prices(self, values: list[Array]) -> tuple[tuple[Array, ...], dict[int, Array]]:
         prices: list[Array] = []
         for each, value in zip(self.pieces.numbers, values, strict=False):
             prices.append(each.prices(value / each.x, self.pieces.shift + self.t))

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from ._chains import plus
 from ._compiled import Numbers, compiled
+from ._pieces import NEAR
+
+UNIT = 2.3e-16  # more than what a sum is rounded by, relative
 
 
 @compiled
@@ -50,24 +53,27 @@ def breadth_first(edges: Numbers, near: Numbers, found: Numbers) -> bool:
 
 
 @compiled
-def balanced(parents: Numbers, may_be: Numbers, found: Numbers) -> None:
-    """Flows to the parents that are conserved, given that the derivative at node i may be anything in [low, high] and
-    the flow from it to its parent anything in [least, most]; and the derivative that balances them, ``own + rest``.
+def balanced(nodes: Numbers, may_be: Numbers, found: Numbers) -> None:
+    """Flows to the parents that are conserved, given that the derivative at node i may be anything in [low, high]; and
+    the derivative that balances them, ``own + rest``.
 
-    Upwards, what each flow may be: the sum of what may be below, within the bounds of its edge. Downwards, each node
-    and each of its children take the same ``share`` of the way from least to most.
+    ``nodes`` are parents, minimisers and the capacities of the edges to the parents. A flow may be [least, most]: where
+    the ends of an edge differ by more than rounding the capacity, with a sign. Upwards, what each flow may be: the sum
+    of what may be below, within that. Downwards, each node and each of its children take the same ``share`` of the way
+    from least to most.
     """
-    (parent,) = parents
-    low, high, least, most = may_be
-    share, flow, own, rest = found
-    unit = 2.3e-16
+    parent, t, capacity = nodes
+    low, high = may_be
+    least, most, share, flow, own, rest = found
     n = len(parent)
     for i in range(n - 1, -1, -1):
-        low[i] -= unit * abs(low[i])
-        high[i] += unit * abs(high[i])
+        low[i] -= UNIT * abs(low[i])
+        high[i] += UNIT * abs(high[i])
         p = parent[i]
         if p >= 0:
-            least[i], most[i] = min(max(low[i], least[i]), most[i]), max(min(high[i], most[i]), least[i])
+            far, c = NEAR * (abs(t[i]) + abs(t[p])), capacity[i]
+            from_, to = (c if t[i] - t[p] > far else -c), (-c if t[i] - t[p] < -far else c)
+            least[i], most[i] = min(max(low[i], -to), -from_), max(min(high[i], -from_), -to)
             low[p] += least[i]
             high[p] += most[i]
     for i in range(n):
@@ -75,8 +81,6 @@ def balanced(parents: Numbers, may_be: Numbers, found: Numbers) -> None:
         flow[i] = 0.0 if p < 0 else least[i] + share[p] * (most[i] - least[i])
         width = high[i] - low[i]
         share[i] = min(max((flow[i] - low[i]) / width, 0.0), 1.0) if width > 0.0 else 0.5
-    for i in range(n):
         own[i], rest[i] = plus(own[i], rest[i], flow[i], 0.0)
-        p = parent[i]
         if p >= 0:
             own[p], rest[p] = plus(own[p], rest[p], -flow[i], 0.0)

@@ -65,7 +65,10 @@ class DynamicProgramming(AbstractMethod):
             elif not edge.ground and not absolute(edge, k):
                 out.append(f"{name}, and the method takes L1 between nodes")
         if not out:
-            out = [_circle(form, each) for each in _ties(form) if not each.is_forest]
+            for tie in _ties(form):
+                if more := tie.circles(form):
+                    names = " and ".join(form.edges[k].name for k in tie.blocks)
+                    out.append(f"{names} has circles ({more} edges more than a forest), and the method takes forests")
         return tuple(dict.fromkeys(out))
 
     def refuses(self) -> dict[str, str]:
@@ -99,11 +102,12 @@ class _Tie:
     head: Array
     weight: Array
     most: Array  # the flow that may be on each, inside the domain
-    n: int
 
-    @property
-    def is_forest(self) -> bool:
-        return len(self.tail) == self.n - components_of(self.tail, self.head, self.n)[0]
+    def circles(self, form: Form) -> int:
+        """How many edges there are more than in a forest."""
+        alone = len(self.blocks) == sum(not edge.ground for edge in form.edges)  # the parts of the form are its trees
+        parts = form.n_components if alone else components_of(self.tail, self.head, form.n)[0]
+        return len(self.tail) - form.n + parts
 
 
 def _ties(form: Form) -> Iterator[_Tie]:
@@ -120,13 +124,7 @@ def _ties(form: Form) -> Iterator[_Tie]:
         weight = np.concatenate([np.zeros(0), *(form.edges[k].weight for k in blocks)])
         full = [edge.clip(np.tile(edge.weight[:, None], form.width(edge))) for edge in (form.edges[k] for k in blocks)]
         most = np.concatenate([np.zeros(0), *(each[:, 0] for each in full)])
-        yield _Tie(blocks, columns, tail, head, weight, most, form.n)
-
-
-def _circle(form: Form, tie: _Tie) -> str:
-    names = " and ".join(form.edges[k].name for k in tie.blocks)
-    more = len(tie.tail) - form.n + components_of(tie.tail, tie.head, form.n)[0]
-    return f"{names} has circles ({more} edges more than a forest), and the method takes chains and trees"
+        yield _Tie(blocks, columns, tail, head, weight, most)
 
 
 def solved(form: Form) -> tuple[Array, tuple[Array, ...], tuple[Array, ...]]:
