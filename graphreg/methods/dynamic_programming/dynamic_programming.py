@@ -129,7 +129,9 @@ def _ties(form: Form) -> Iterator[_Tie]:
 
 def solved(form: Form) -> tuple[Array, tuple[Array, ...], tuple[Array, ...]]:
     """The minimiser, and flows and prices that are conserved with it."""
-    ties = [(tie, Forest.of(tie.tail, tie.head, form.n)) for tie in _ties(form)]
+    each = list(_ties(form))
+    forests = form.once("forests", None, lambda: [Forest.of(tie.tail, tie.head, form.n) for tie in each])
+    ties = list(zip(each, forests, strict=True))
     tree, trees = np.empty(form.shape, np.intp), 0
     for tie, forest in ties:
         number = forest.tree
