@@ -46,8 +46,8 @@ class DynamicProgramming(AbstractMethod):
     """
 
     needs = (
-        "L1 on edges that are a forest, coordinate by coordinate; MeanLoss, or squared, Huber or quantile losses whose "
-        "samples have one feature other than 0 each; node penalties L1 or sums of squares"
+        "L1 on edges that are a forest, coordinate by coordinate; MeanLoss, or squared, Huber, quantile or hinge losses "
+        "whose samples have one feature other than 0 each; node penalties L1 or sums of squares"
     )
     sends = "nothing: all data are in one place"
 
@@ -145,11 +145,12 @@ def solved(form: Form) -> tuple[Array, tuple[Array, ...], tuple[Array, ...]]:
             look()
             t[:, column] = forest.minimiser(pieces, column, tie.weight)
     may_be = pieces.derivatives(t)
+    low, high = may_be.sums
     own = np.empty(form.shape)
     flows = list(form.nothing().flows)
     for tie, forest in ties:
         for column in tie.columns:
-            found, own[:, column] = forest.balanced(t[:, column], *(each[:, column] for each in may_be.sums), tie.most)
+            found, own[:, column] = forest.balanced(t[:, column], low[:, column], high[:, column], tie.most)
             for k, part in zip(tie.blocks, _parts(form, tie, found), strict=True):
                 place = int(np.flatnonzero(form.edges[k].columns(form.d) == column)[0])
                 flows[k][:, place] = part
