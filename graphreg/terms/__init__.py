@@ -25,6 +25,7 @@ from .records import GROUND as GROUND
 from .records import IN_GRAPH as IN_GRAPH
 from .records import TO_SERVER as TO_SERVER
 from .records import Array as Array
+from .records import Bends as Bends
 from .records import Notation as Notation
 from .records import RecessionCone as RecessionCone
 from .records import Space as Space

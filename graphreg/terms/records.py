@@ -161,6 +161,37 @@ class Space(Brief):
 
 
 @dataclass(frozen=True)
+class Bends:
+    """A piecewise linear derivative of a number r, one per sample: ``slope r + height`` far to the left.
+
+    Attributes
+    ----------
+    slope, height : (M,) arrays
+    knots : tuple of triples of (M,) arrays
+        In their order: its place, by how much the slope changes there, and by how much the derivative jumps.
+    """
+
+    slope: Array
+    height: Array
+    knots: tuple[tuple[Array, Array, Array], ...]
+
+    def at(self, r: Array) -> Array:
+        """The derivative; on a jump the end at its left."""
+        out = self.slope * r + self.height
+        for place, change, jump in self.knots:
+            out = out + np.where(r > place, change * (r - place) + jump, 0.0)
+        return out
+
+    def mirrored(self) -> Bends:
+        """That of r -> f(-r)."""
+        slope, height = self.slope, self.height
+        for place, change, jump in self.knots:
+            slope, height = slope + change, height - change * place + jump
+        turned = tuple((-place, -change, jump) for place, change, jump in reversed(self.knots))
+        return Bends(slope, -height, turned)
+
+
+@dataclass(frozen=True)
 class Role:
     """What the edges of a block are in the model. Names are for printing; what has to decide asks the role.
 

@@ -160,6 +160,20 @@ def test_hierarchies_of_l1_are_trees_too():
     assert gr.Problem(gr.MeanLoss(data) + tree).solve(METHOD, gap=1e-12).status == "certified"
 
 
+@pytest.mark.parametrize("loss", [*LOSSES, gr.HingeLoss])
+def test_bends_are_those_of_the_gradient(loss):
+    rng = np.random.default_rng(0)
+    x, y = 3.0 * rng.standard_normal(40), rng.choice([-1.0, 1.0], 40)
+    data = gr.NodeData.from_arrays(np.ones((40, 1)), (y > 0).astype(int) if loss is gr.HingeLoss else y, np.arange(40))
+    if loss is gr.MeanLoss:
+        data = gr.NodeData.from_arrays(None, y[:, None], np.arange(40))
+    one = loss(data)
+    bends, r = one.bends(y), x - one.anchor(y)
+    np.testing.assert_allclose(bends.at(r), one.gradient(x, y), rtol=1e-15, atol=1e-15)
+    np.testing.assert_allclose(-bends.mirrored().at(-r), one.gradient(x, y), rtol=1e-14, atol=1e-15)
+    assert gr.LogisticLoss.bends(one, y) is None
+
+
 # ---- the recursions --------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("seed", thinned(SEEDS, every=4))
 def test_the_messages_are_those_of_exact_arithmetic(seed):

@@ -13,8 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from ...form import Form
-from ...terms import Array, EdgeBlock, SampleBlock
-from ...terms.losses import AbstractLoss, AbstractPiecewiseLinearLoss, AbstractQuadraticLoss, HuberLoss
+from ...terms import Array, Bends, EdgeBlock, SampleBlock
 from ...terms.penalties import AbstractSmoothPenalty
 
 NEAR = 1e-15  # relative: numbers whose difference rounding may have made
@@ -44,6 +43,23 @@ class Numbers:
         if len(self.row) == values.size:
             return values.ravel()
         return values[self.row] if values.ndim == 1 else values[self.row, self.column]
+
+    @cached_property
+    def target(self) -> Array:
+        """The predictor at which the loss is centred."""
+        return self.each(self.block.loss.anchor(self.block.y))
+
+    @cached_property
+    def bends(self) -> Bends:
+        """The derivative of the loss in the direction in which the coordinate grows."""
+        found = self.block.loss.bends(self.each(self.block.y))
+        assert found is not None
+        return found if (self.x > 0.0).all() else _either(self.x < 0.0, found.mirrored(), found)
+
+    def price(self, r: Array) -> Array:
+        """The price at the difference r, in that direction, from the target; inside the domain."""
+        b = np.where(self.x < 0.0, -1.0, 1.0) * self.bends.at(r)
+        return self.scale * self.block.loss.clip(b, self.each(self.block.y))
 
     @cached_property
     def scale(self) -> Array:
@@ -82,9 +98,11 @@ class Ground:
         return moved if self.edge.center is None else self.edge.center + moved
 
 
-def of_one_number(loss: AbstractLoss) -> bool:
-    """Whether the derivative of a loss is known to be piecewise linear."""
-    return isinstance(loss, (AbstractQuadraticLoss, AbstractPiecewiseLinearLoss, HuberLoss))
+def _either(take: Array, one: Bends, other: Bends) -> Bends:
+    """One or the other, number by number."""
+    pairs = zip(one.knots, other.knots, strict=True)
+    knots = tuple(tuple(np.where(take, a, b) for a, b in zip(*each, strict=True)) for each in pairs)
+    return Bends(np.where(take, one.slope, other.slope), np.where(take, one.height, other.height), knots)
 
 
 def absolute(edge: EdgeBlock, k: int) -> bool:
@@ -126,14 +144,14 @@ class Pieces:
         for each in self.numbers:
             block = each.block
             at = tree[each.node, each.column]
-            total += np.bincount(at, (each.each(block.y) - each.each(block.offset)) / each.x, len(total))
+            total += np.bincount(at, (each.target - each.each(block.offset)) / each.x, len(total))
             count += np.bincount(at, minlength=len(total))
         return (total / np.maximum(count, 1.0))[tree]
 
     def _targets(self, each: Numbers) -> Array:
         """y - o - x shift, so that the loss is that of x t - target."""
         block = each.block
-        return (each.each(block.y) - each.each(block.offset)) - each.x * self.shift[each.node, each.column]
+        return (each.target - each.each(block.offset)) - each.x * self.shift[each.node, each.column]
 
     def _line(self, node: Array, column: Array, slope: Array, height: Array) -> None:
         d = self.form.d
@@ -143,20 +161,16 @@ class Pieces:
 
     def _of_losses(self) -> Iterator[tuple[Array, ...]]:
         for each, target in zip(self.numbers, self.targets, strict=True):
-            loss, s, x = each.block.loss, each.scale, each.x
-            if isinstance(loss, AbstractQuadraticLoss):
-                self._line(each.node, each.column, s * x * x, -s * x * target)
-            elif isinstance(loss, HuberLoss):
-                size, bend = s * np.abs(x), s * x * x
-                self._line(each.node, each.column, np.zeros(len(x)), -size * loss.delta)
-                for sign in (-1.0, 1.0):
-                    at = target / x + sign * loss.delta / np.abs(x)
-                    yield at, -sign * bend, sign * bend * at, each.node, each.column
-            else:
-                low, high = (each.each(end) for end in loss.domain(each.block.y))
-                jump = s * np.abs(x) * (high - low)
-                self._line(each.node, each.column, np.zeros(len(x)), s * np.minimum(x * low, x * high))
-                yield target / x, np.zeros(len(x)), jump, each.node, each.column
+            # of |x| t - target or, where x < 0, of minus that
+            size, weight = np.abs(each.x), each.scale * np.abs(each.x)
+            place = np.where(each.x < 0.0, -target, target)
+            bends = each.bends
+            self._line(
+                each.node, each.column, weight * size * bends.slope, weight * (bends.height - bends.slope * place)
+            )
+            for at, change, jump in bends.knots:
+                t, bend = (place + at) / size, weight * size * change
+                yield t, bend, weight * jump - bend * t, each.node, each.column
 
     def _of_ground(self) -> Iterator[tuple[Array, ...]]:
         for each in self.ground:
@@ -173,9 +187,9 @@ class Pieces:
         """What they may be at t, whatever rounding did to it."""
         parts: list[Part] = []
         for each, target in zip(self.numbers, self.targets, strict=True):
-            p = each.x * t[each.node, each.column]
-            far = NEAR * (np.abs(p) + np.abs(target)) + TINY
-            one, two = (each.x * each.scale * self._gradient(each, p + side - target) for side in (-far, far))
+            p, place = np.abs(each.x) * t[each.node, each.column], np.where(each.x < 0.0, -target, target)
+            far = NEAR * (np.abs(p) + np.abs(place)) + TINY
+            one, two = (each.x * each.price(p + side - place) for side in (-far, far))
             parts.append(Part(each.node * self.form.d + each.column, np.minimum(one, two), np.maximum(one, two)))
         for each in self.ground:
             at, center = t[each.edge.tail][:, each.edge.coordinates], each.center(self.shift)
@@ -184,14 +198,6 @@ class Pieces:
             one, two = (each.flow(z) for z in (at - center - far, at - center + far))
             parts.append(Part(place.ravel(), one.ravel(), two.ravel()))
         return Derivatives(self, t, parts)
-
-    def _gradient(self, each: Numbers, r: Array) -> Array:
-        """l' at the difference r from the target, inside the domain of prices."""
-        loss, y = each.block.loss, each.each(each.block.y)
-        if isinstance(loss, AbstractQuadraticLoss):
-            return r
-        low, high = loss.domain(y)
-        return loss.clip(np.clip(r, low, high) if isinstance(loss, HuberLoss) else np.where(r > 0.0, high, low), y)
 
 
 @dataclass(frozen=True)

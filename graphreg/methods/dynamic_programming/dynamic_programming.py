@@ -16,7 +16,7 @@ from ...running import Outcome, Task
 from ...terms import Array
 from ..base import AbstractMethod
 from ._forest import Forest
-from ._pieces import Pieces, absolute, diagonal, of_one_number
+from ._pieces import Pieces, absolute, diagonal
 
 
 @dataclass(frozen=True)
@@ -46,15 +46,15 @@ class DynamicProgramming(AbstractMethod):
     """
 
     needs = (
-        "L1 on edges that are a forest, coordinate by coordinate; MeanLoss, or squared, Huber, quantile or hinge losses "
-        "whose samples have one feature other than 0 each; node penalties L1 or sums of squares"
+        "L1 on edges that are a forest, coordinate by coordinate; MeanLoss, or squared, Huber, quantile or hinge "
+        "losses whose samples have one feature other than 0 each; node penalties L1 or sums of squares"
     )
     sends = "nothing: all data are in one place"
 
     def missing(self, form: Form) -> tuple[str, ...]:
         out: list[str] = []
         for block in form.samples:
-            if not of_one_number(block.loss):
+            if block.loss.bends(block.y[:1]) is None:
                 out.append(f"{block.loss.called()} is no piecewise quadratic function of one number")
             elif block.X is not None and (np.count_nonzero(block.X, axis=1) > 1).any():
                 out.append(f"{block.loss.called()} has samples with several features, which tie the coordinates")
@@ -65,9 +65,9 @@ class DynamicProgramming(AbstractMethod):
             elif not edge.ground and not absolute(edge, k):
                 out.append(f"{name}, and the method takes L1 between nodes")
         if not out:
-            for tie in _ties(form):
-                if more := tie.circles(form):
-                    names = " and ".join(form.edges[k].name for k in tie.blocks)
+            for group in _groups(form):
+                if more := group.circles(form):
+                    names = " and ".join(form.edges[k].name for k in group.blocks)
                     out.append(f"{names} has circles ({more} edges more than a forest), and the method takes forests")
         return tuple(dict.fromkeys(out))
 
@@ -93,7 +93,7 @@ class DynamicProgramming(AbstractMethod):
 
 
 @dataclass(frozen=True)
-class _Tie:
+class _Group:
     """The edges that tie some coordinates: the numbers of their blocks, and the edges of all of these in turn."""
 
     blocks: tuple[int, ...]
@@ -110,12 +110,12 @@ class _Tie:
         return len(self.tail) - form.n + parts
 
 
-def _ties(form: Form) -> Iterator[_Tie]:
+def _groups(form: Form) -> Iterator[_Group]:
     """The coordinates that the same blocks of edges tie, and these; also those that none does."""
     between = [k for k, edge in enumerate(form.edges) if not edge.ground]
-    groups = held_together([form.edges[k].columns(form.d) for k in between], form.d)
-    rest = np.setdiff1d(np.arange(form.d), np.concatenate([np.zeros(0, np.intp), *(each for _, each in groups)]))
-    for holding, columns in [*groups, *([((), rest)] if len(rest) else [])]:
+    held = held_together([form.edges[k].columns(form.d) for k in between], form.d)
+    rest = np.setdiff1d(np.arange(form.d), np.concatenate([np.zeros(0, np.intp), *(each for _, each in held)]))
+    for holding, columns in [*held, *([((), rest)] if len(rest) else [])]:
         blocks = tuple(between[k] for k in holding)
         none = np.zeros(0, np.intp)
         tail, head = (
@@ -124,34 +124,34 @@ def _ties(form: Form) -> Iterator[_Tie]:
         weight = np.concatenate([np.zeros(0), *(form.edges[k].weight for k in blocks)])
         full = [edge.clip(np.tile(edge.weight[:, None], form.width(edge))) for edge in (form.edges[k] for k in blocks)]
         most = np.concatenate([np.zeros(0), *(each[:, 0] for each in full)])
-        yield _Tie(blocks, columns, tail, head, weight, most)
+        yield _Group(blocks, columns, tail, head, weight, most)
 
 
 def solved(form: Form) -> tuple[Array, tuple[Array, ...], tuple[Array, ...]]:
     """The minimiser, and flows and prices that are conserved with it."""
-    each = list(_ties(form))
-    forests = form.once("forests", None, lambda: [Forest.of(tie.tail, tie.head, form.n) for tie in each])
-    ties = list(zip(each, forests, strict=True))
+    each = list(_groups(form))
+    forests = form.once("forests", None, lambda: [Forest.of(group.tail, group.head, form.n) for group in each])
+    groups = list(zip(each, forests, strict=True))
     tree, trees = np.empty(form.shape, np.intp), 0
-    for tie, forest in ties:
+    for group, forest in groups:
         number = forest.tree
-        for column in tie.columns:
+        for column in group.columns:
             tree[:, column] = number + trees
             trees += int(number.max()) + 1
     pieces = Pieces(form, tree)
     t = np.zeros(form.shape)
-    for tie, forest in ties:
-        for column in tie.columns:
+    for group, forest in groups:
+        for column in group.columns:
             look()
-            t[:, column] = forest.minimiser(pieces, column, tie.weight)
+            t[:, column] = forest.minimiser(pieces, column, group.weight)
     may_be = pieces.derivatives(t)
     low, high = may_be.sums
     own = np.empty(form.shape)
     flows = list(form.nothing().flows)
-    for tie, forest in ties:
-        for column in tie.columns:
-            found, own[:, column] = forest.balanced(t[:, column], low[:, column], high[:, column], tie.most)
-            for k, part in zip(tie.blocks, _parts(form, tie, found), strict=True):
+    for group, forest in groups:
+        for column in group.columns:
+            found, own[:, column] = forest.balanced(t[:, column], low[:, column], high[:, column], group.most)
+            for k, part in zip(group.blocks, _parts(form, group, found), strict=True):
                 place = int(np.flatnonzero(form.edges[k].columns(form.d) == column)[0])
                 flows[k][:, place] = part
     prices, ground = may_be.adding_up_to(own)
@@ -160,7 +160,7 @@ def solved(form: Form) -> tuple[Array, tuple[Array, ...], tuple[Array, ...]]:
     return pieces.shift + t, tuple(flows), prices
 
 
-def _parts(form: Form, tie: _Tie, values: Array) -> list[Array]:
-    """Values of all edges of a tie, block by block."""
-    ends = np.cumsum([len(form.edges[k].tail) for k in tie.blocks])
+def _parts(form: Form, group: _Group, values: Array) -> list[Array]:
+    """Values of all edges of a group, block by block."""
+    ends = np.cumsum([len(form.edges[k].tail) for k in group.blocks])
     return np.split(values, ends[:-1]) if len(ends) else []

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...lazy import cp
 from ..bounds import ULP, ends, shown
-from ..records import Array
+from ..records import Array, Bends
 from .loss import INSIDE, AbstractLoss
 
 
@@ -50,6 +50,11 @@ class AbstractPiecewiseLinearLoss(AbstractLoss):
 
     def anchor(self, y: Array) -> Array:
         return y
+
+    def bends(self, y: Array) -> Bends:
+        low, high = self.domain(y)
+        zero = np.zeros(y.shape)
+        return Bends(zero, low, ((zero, zero, high - low),))
 
     def value_bound(self, r: Array, spread: Array, y: Array) -> Array:
         low, high = self.domain(y)

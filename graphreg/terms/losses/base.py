@@ -11,7 +11,7 @@ import numpy as np
 from ...errors import TermError
 from ...lazy import cp
 from ..bounds import half_square
-from ..records import Array, Notation
+from ..records import Array, Bends, Notation
 from ..roots import increasing_root, slopes_far_out
 from .loss import AbstractLoss, dots
 
@@ -132,6 +132,9 @@ class AbstractQuadraticLoss(AbstractDifferenceLoss, AbstractSmoothLoss):
 
     def domain(self, y: Array) -> tuple[Array, Array]:
         return AbstractLoss.domain(self, y)  # slopes have no limits
+
+    def bends(self, y: Array) -> Bends:
+        return Bends(np.ones(y.shape), np.zeros(y.shape), ())
 
     def conductance(self, b: Array, y: Array) -> Array:
         return np.ones_like(b)

@@ -10,7 +10,7 @@ import numpy as np
 from ...checks import checked, positive
 from ...lazy import cp
 from ..bounds import ULP, half_square
-from ..records import Array, Notation, Stated
+from ..records import Array, Bends, Notation, Stated
 from .base import AbstractDifferenceLoss, AbstractPeakedLoss
 
 
@@ -54,6 +54,10 @@ class HuberLoss(AbstractDifferenceLoss, AbstractPeakedLoss):
 
     def conductance(self, b: Array, y: Array) -> Array:
         return np.maximum(1.0 - np.abs(b) / self.delta, 1e-3)
+
+    def bends(self, y: Array) -> Bends:
+        one, delta = np.ones(y.shape), np.full(y.shape, float(self.delta))
+        return Bends(0.0 * one, -delta, ((-delta, one, 0.0 * one), (delta, -one, 0.0 * one)))
 
     def value_bound(self, r: Array, spread: Array, y: Array) -> Array:
         r = np.abs(r) + spread

@@ -24,7 +24,7 @@ from ...errors import DataError, TermError
 from ..blocks import Lowered, SampleBlock
 from ..bounds import largest_around
 from ..calculus import Strength
-from ..records import Array, Descent, Notation, Space, Stated, names_of
+from ..records import Array, Bends, Descent, Notation, Space, Stated, names_of
 from ._samples import AbstractSamples
 
 INSIDE = 1.0 - 1e-14
@@ -124,6 +124,11 @@ class AbstractLoss(AbstractSamples):
     def largest_offset(self) -> float:
         """The largest predictor at which l is far from overflowing."""
         return np.inf
+
+    def bends(self, y: Array) -> Bends | None:
+        """The derivative of h (see `anchor`) where it is piecewise linear, for targets (M,) of one predictor each, or
+        of one of several predictors that are not coupled; None elsewhere."""
+        return None
 
     def least_curvature(self) -> float:
         """The largest m with l''(x; y) >= m everywhere."""
