@@ -107,8 +107,9 @@ def matrix(form: Form) -> sp.csc_array:
         Q[np.ix_(columns, columns)] = edge.penalty.quadratic(len(columns))
         L = edge.transposed @ sp.diags_array(edge.weight) @ edge.K
         H = H + sp.kron(L, sp.csr_array(Q), format="csr")
-    H.eliminate_zeros()
-    return sp.csc_array(H)
+    whole = sp.csc_array(H)
+    whole.eliminate_zeros()
+    return whole
 
 
 def _factorised(H: sp.csc_array) -> Callable[[Array], Array]:

@@ -100,8 +100,10 @@ class Ground:
 
 def _either(take: Array, one: Bends, other: Bends) -> Bends:
     """One or the other, number by number."""
-    pairs = zip(one.knots, other.knots, strict=True)
-    knots = tuple(tuple(np.where(take, a, b) for a, b in zip(*each, strict=True)) for each in pairs)
+    knots = tuple(
+        (np.where(take, a, x), np.where(take, b, y), np.where(take, c, z))
+        for (a, b, c), (x, y, z) in zip(one.knots, other.knots, strict=True)
+    )
     return Bends(np.where(take, one.slope, other.slope), np.where(take, one.height, other.height), knots)
 
 
