@@ -80,14 +80,17 @@ def test_the_optimum_of_a_conic_solver(seed):
 
 @pytest.mark.parametrize(("loss", "decades", "offset"), [*product(LOSSES, (3.0, 10.0), (0.0, 1e9))])
 def test_wild_weights_and_large_targets_cost_no_digits(loss, decades, offset):
-    for seed in range(6):
+    gaps = []
+    for seed in range(10):
         wild = drawn(seed, loss, decades=decades, offset=offset, d=1)
         one = np.unique(wild.node, return_index=True)[1]  # a sample a node: what several leave is the data's own
         single = {name: getattr(wild, name)[one] for name in ("node", "y", "scale")}
         X = None if wild.X is None else np.ones((len(one), 1))
         problem = type(wild)(**{**vars(wild), **single, "X": X, "extra": ""}).problem()
         found = problem.solve(METHOD, gap=1e-11, on_failure="return")
-        assert found.certificate.relative_gap <= 1e-11, seed
+        gaps.append(found.certificate.relative_gap)
+    assert max(gaps) <= 1e-11
+    assert np.median(gaps) <= 6e-13
 
 
 @pytest.mark.parametrize("seed", thinned(range(24), every=4))
@@ -110,6 +113,8 @@ def test_flows_and_prices_are_conserved_and_optimal(seed):
     through = max(float(np.abs(u).max(initial=0.0)) for u in (*flows, *prices))
     assert np.abs(form.conservation(point)).max() <= 1e-13 * through
     assert form.primal(w) - form.dual(point) <= 1e-12 * abs(form.primal(w))
+    norms = [(edge, u) for edge, u in zip(form.edges, flows, strict=True) if edge.penalty.pieces(form.width(edge))]
+    assert all((np.abs(u) < edge.weight[:, None]).all() for edge, u in norms)  # so that no clip unbalances them
 
 
 def test_plateaus_and_ties_are_exact():

@@ -79,7 +79,7 @@ def along_chains(nodes: Numbers, ends: Numbers, knots: Numbers) -> None:  # noqa
                         high[i] = max(min(last, cross), low[i])
                         break
                 elif left > right or g <= 0:
-                    high[i] = max(last, low[i]) if g <= 0 else low[i]
+                    high[i] = max(last, low[i])
                     break
             last = x[right]
             e, de = plus(e, de, -s[right], -ds[right])

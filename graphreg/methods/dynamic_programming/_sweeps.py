@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ._chains import plus
 from ._compiled import Numbers, compiled
-from ._pieces import NEAR
 
 UNIT = 2.3e-16  # more than what a sum is rounded by, relative
 
@@ -57,10 +56,9 @@ def balanced(nodes: Numbers, may_be: Numbers, found: Numbers) -> None:
     """Flows to the parents that are conserved, given that the derivative at node i may be anything in [low, high]; and
     the derivative that balances them, ``own + rest``.
 
-    ``nodes`` are parents, minimisers and the capacities of the edges to the parents. A flow may be [least, most]: where
-    the ends of an edge differ by more than rounding the capacity, with a sign. Upwards, what each flow may be: the sum
-    of what may be below, within that. Downwards, each node and each of its children take the same ``share`` of the way
-    from least to most.
+    ``nodes`` are parents, minimisers and the capacities of the edges to the parents. A flow may be [least, most],
+    the capacity itself where the ends of an edge differ. Upwards, what each flow may be: the sum of what may be below,
+    within that. Downwards, each node and each of its children take the same ``share`` of the way from least to most.
     """
     parent, t, capacity = nodes
     low, high = may_be
@@ -71,9 +69,9 @@ def balanced(nodes: Numbers, may_be: Numbers, found: Numbers) -> None:
         high[i] += UNIT * abs(high[i])
         p = parent[i]
         if p >= 0:
-            far, c = NEAR * (abs(t[i]) + abs(t[p])), capacity[i]
-            from_, to = (c if t[i] - t[p] > far else -c), (-c if t[i] - t[p] < -far else c)
-            least[i], most[i] = min(max(low[i], -to), -from_), max(min(high[i], -from_), -to)
+            bottom = -capacity[i] if t[i] >= t[p] else capacity[i]
+            top = capacity[i] if t[i] <= t[p] else -capacity[i]
+            least[i], most[i] = min(max(low[i], bottom), top), max(min(high[i], top), bottom)
             low[p] += least[i]
             high[p] += most[i]
     for i in range(n):
