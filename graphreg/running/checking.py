@@ -101,7 +101,7 @@ class Checks:
             return self._stalled(k)
         certificate = self.certify(state, k, look)
         schedule.repaired(k, screen, certificate.relative_gap)
-        return self._ended(certificate)
+        return self._ended(certificate, k)
 
     def _proves(self, point: Point, k: int, look: Look) -> str:
         """Why the run ends with what a look has seen, proved where that meets the gap; empty where it goes on."""
@@ -109,12 +109,12 @@ class Checks:
         self.schedule.looks(k, gap)
         if not self.schedule.proves(k, gap):
             return ""
-        ended = self._ended(self.certified(point, k, look))
+        ended = self._ended(self.certified(point, k, look), k)
         if not ended:
             self.schedule.proved(k)
         return ended
 
-    def _ended(self, certificate: Certificate) -> str:
+    def _ended(self, certificate: Certificate, k: int) -> str:
         """Why the run ends with a certificate; empty where it goes on."""
         if certificate.holds(self.budget.gap) or certificate.contradiction:
             return "failed" if certificate.contradiction else "gap"
@@ -134,6 +134,9 @@ class Checks:
         self.certifier = self.method.judge(state, self.certifier)
         if self.budget.gap == 0.0:  # the iterate after exactly so many rounds is asked for, not the best one
             self.certifier.best_primal = None
+        if self.budget.further is not None and ended == "budget":  # no answer yet, and worth no repair
+            self.certifier.consider(feasible(self.certifier.form, self.method.point(state)[0]))
+            return self.certifier.best()
         return self.certify(state, k)
 
     def so_far(self, state: Any, k: int) -> None:

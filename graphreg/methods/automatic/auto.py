@@ -6,11 +6,12 @@ import math
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 from ...clock import left
 from ...errors import InternalError
 from ...form import Form
-from ...running import Outcome, Task, WarmStart
+from ...running import Outcome, Task, Trace
 from ..base import AbstractIteration, AbstractMethod
 from ..dynamic_programming.dynamic_programming import DynamicProgramming
 from ..exact import Exact
@@ -75,8 +76,8 @@ class Auto(AbstractMethod):
 
 @dataclass(frozen=True)
 class Stage:
-    """A method and for how many rounds it is tried; None: until it gives up. As many rounds again, and up to ``most``,
-    may follow where they promise to reach the gap."""
+    """A method and for how many rounds it is tried; None: until it gives up. Up to ``most`` more may follow where they
+    promise to reach the gap."""
 
     method: AbstractMethod
     rounds: int | None = None
@@ -104,46 +105,36 @@ def plan(costs: Costs) -> Iterator[Stage]:
 
 
 def _carried_out(stage: Stage, task: Task, before: Outcome | None) -> Outcome:
-    """What a stage makes of it, in the time that is left."""
-    warm = WarmStart() if stage.most else None
-    found = _run(stage.method, task, stage.rounds, before, warm)
-    more = 0 if _over(found, task.budget.gap) else _promised(found, task.budget.gap)
-    if 0 < more <= stage.most:
-        again = _run(stage.method, task, more, found, warm)
-        found = replace(again, rounds=found.rounds + again.rounds)
-    return found
-
-
-def _promised(found: Outcome, gap: float) -> int:
-    """After how many more rounds the gap would be met, if it went on to fall as over the second half of them; 0 where
-    it does not fall."""
-    records = found.trace.records
-    half = [record for record in records if record.round >= found.rounds / 2 and record.relative_gap > 0.0]
-    if len(half) < 2 or not half[-1].relative_gap < half[0].relative_gap < math.inf:
-        return 0
-    rate = math.log(half[0].relative_gap / half[-1].relative_gap) / (half[-1].round - half[0].round)
-    return math.ceil(MARGIN * math.log(half[-1].relative_gap / gap) / rate)
-
-
-def _run(
-    method: AbstractMethod, task: Task, rounds: int | None, before: Outcome | None, warm: WarmStart | None
-) -> Outcome:
-    """So many rounds of a method. `PrimalDual` goes on from the best point so far; for the others the user's start is
-    the better one."""
-    budget = replace(task.budget, rounds=rounds, warm_start=warm, seconds=left())
+    """What a stage makes of it, in the time that is left. Rounds that nothing follows go on from the best point so far;
+    for Newton steps and solvers the user's start is the better one."""
+    method, budget = stage.method, replace(task.budget, rounds=stage.rounds, warm_start=None, seconds=left())
     if before is not None and before.certificate.valid:
         best = before.certificate
         start = (best.w, best.dual_point.flows) if isinstance(method, PrimalDual) else budget.start
         budget = replace(budget, known=best, start=start)
-    if isinstance(method, AbstractIteration):
-        found = task.iterate(method, budget)
-    else:
-        found = method.run(replace(task, budget=budget))
-    if found.ended == "budget" and found.rounds == rounds:
+    if stage.most:
+        budget = replace(budget, further=partial(_promised, gap=budget.gap, most=stage.most))
+    found = (
+        task.iterate(method, budget)
+        if isinstance(method, AbstractIteration)
+        else method.run(replace(task, budget=budget))
+    )
+    if found.ended == "budget" and stage.rounds is not None and found.rounds >= stage.rounds:
         found = replace(found, ended="limit")  # of what was tried, not of what the caller allows
     if task.budget.warm_start is not None:
         task.budget.warm_start.interrupted |= found.ended == "interrupted"
     return found
+
+
+def _promised(trace: Trace, rounds: int, gap: float, most: int) -> int:
+    """After how many more rounds the gap would be met, if it went on to fall as over the second half of them; 0 where
+    it does not fall, or these are more than ``most``."""
+    half = [record for record in trace.records if record.round >= rounds / 2 and record.relative_gap > 0.0]
+    if len(half) < 2 or not half[-1].relative_gap < half[0].relative_gap < math.inf:
+        return 0
+    rate = math.log(half[0].relative_gap / half[-1].relative_gap) / (half[-1].round - half[0].round)
+    more = math.ceil(MARGIN * math.log(half[-1].relative_gap / gap) / rate)
+    return more if more <= most else 0
 
 
 def _over(found: Outcome, gap: float) -> bool:
