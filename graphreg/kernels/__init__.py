@@ -3,6 +3,7 @@
 Without it, and on small graphs, numpy does the same: the iterates agree to rounding, and the certificate judges both.
 """
 
+from .compiled import compiles as compiles
 from .order import EdgeOrder as EdgeOrder
 from .rounds import Held as Held
 from .rounds import Image as Image

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
 from fractions import Fraction
-from functools import partial
 from itertools import product
 from unittest import mock
 
@@ -27,28 +24,13 @@ METHOD = gr.DynamicProgramming()
 SEEDS = range(80)
 
 
-def plainly():
-    """The recursions as they are where numba is not installed, by name."""
-    names = [f"{ROOM}.{part}" for part in ("_compiled", "_chains", "_trees", "_sweeps")]
-    with mock.patch.dict(sys.modules, {"numba": None}):
-        for name in names:
-            sys.modules.pop(name, None)
-        compiled, *parts = [importlib.import_module(name) for name in names]
-    assert not compiled.fast
-    return {name: value for part in parts for name, value in vars(part).items() if callable(value)}
-
-
-ROOM = "graphreg.methods.dynamic_programming"
-PLAIN = plainly()
-
-
-def called(function, *groups, exact=False):
-    """Calls a recursion without numba, on floats, or on fractions of which it keeps nothing but the last floats."""
-    exact = exact and function.__name__ in ("along_chains", "along_trees")
+def exactly(recursion, *groups):
+    """Calls a recursion in Python, the messages on fractions of which it keeps nothing but the last floats."""
+    exact = recursion.function.__name__ in ("along_chains", "along_trees")
     lists = [
         tuple([Fraction(v) if exact and isinstance(v, float) else v for v in x.tolist()] for x in g) for g in groups
     ]
-    found = PLAIN[function.__name__](*lists)
+    found = recursion.plain(*lists)
     for group, changed in zip(groups, lists, strict=True):
         for array, numbers in zip(group, changed, strict=True):
             array[:] = [float(v) for v in numbers] if exact and array.dtype == float else numbers
@@ -57,7 +39,10 @@ def called(function, *groups, exact=False):
 
 def in_python(form, *, exact):
     """What is solved without numba."""
-    with mock.patch.object(_compiled, "called", partial(called, exact=exact)):
+    if exact:
+        with mock.patch.object(_compiled.Recursion, "__call__", exactly):
+            return solved(form)
+    with mock.patch.object(_compiled, "compiles", return_value=False):
         return solved(form)
 
 
@@ -212,9 +197,10 @@ def test_small_whole_numbers_against_all_that_there_are(loss, shape):
 @pytest.mark.parametrize("seed", range(4))
 def test_compiled_or_not_the_numbers_are_the_same(seed):
     pytest.importorskip("numba")
-    assert _compiled.fast
     form = drawn(seed).problem().form
-    compiled, plain = solved(form), in_python(form, exact=False)
+    with mock.patch.object(_compiled, "LARGE", 0):
+        compiled = solved(form)
+    plain = in_python(form, exact=False)
     np.testing.assert_array_equal(compiled[0], plain[0])
     for one, other in zip((*compiled[1], *compiled[2]), (*plain[1], *plain[2]), strict=True):
         np.testing.assert_array_equal(one, other)

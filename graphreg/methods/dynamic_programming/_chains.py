@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._compiled import Numbers, compiled
+from ._compiled import Numbers, Recursion
 
 
-@compiled
+@Recursion
 def plus(a: Any, da: Any, b: Any, db: Any) -> tuple[Any, Any]:
     """(a + da) + (b + db), as a number and what rounding left of it (Knuth 1969)."""
     s = a + b
@@ -25,7 +25,7 @@ def plus(a: Any, da: Any, b: Any, db: Any) -> tuple[Any, Any]:
     return total, rest - (total - s)
 
 
-@compiled
+@Recursion
 def along_chains(nodes: Numbers, ends: Numbers, knots: Numbers) -> None:  # noqa: PLR0912, PLR0915 - one loop
     """The minimiser ``w`` on chains, whose nodes stand one behind the other, where the derivative at every node is one
     line ``slope t + height``.

@@ -1,41 +1,55 @@
-"""Recursions over arrays of numbers, compiled where numba is installed. Importing this imports numba."""
+"""Recursions over arrays of numbers, compiled where numba is installed and there is enough to do."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from functools import cached_property
+from importlib import import_module
+from types import FunctionType
+from typing import Any
 
 from ...clock import carry_out
+from ...kernels import compiles
 from ...terms import Array
 
+LARGE = 30_000  # numbers from which on it pays to load numba; fewer take Python a few hundredths of a second
 Numbers = Any  # an array where it is compiled, else a list, which Python reads faster
 
-if TYPE_CHECKING:
-    F = TypeVar("F", bound=Callable[..., Any])
 
-    def compiled(function: F) -> F: ...
+class Recursion:
+    """A function of numbers and arrays that calls no others but recursions, as it is and compiled.
 
-    fast: bool
-else:
-    try:
-        from numba import njit
-    except ImportError:
-        fast = False
+    Sums of two floats rest on the order of their additions, so that it is compiled without any licence to change it.
+    """
 
-        def compiled(function):
-            return function
-    else:
-        fast = True
-        compiled = njit(cache=True, nogil=True, error_model="numpy")
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function: Any = function
 
+    @cached_property
+    def plain(self) -> Callable[..., Any]:
+        """In Python."""
+        return self._calling(lambda other: other.plain)
 
-def called(function: Callable[..., Any], *groups: tuple[Array, ...]) -> Any:
-    """What a recursion returns for some groups of arrays, and leaves in these."""
-    if fast:
-        return carry_out(lambda: function(*groups))
-    lists = [tuple(each.tolist() for each in group) for group in groups]
-    found = function(*lists)
-    for group, changed in zip(groups, lists, strict=True):
-        for array, numbers in zip(group, changed, strict=True):
-            array[:] = numbers
-    return found
+    @cached_property
+    def machine(self) -> Callable[..., Any]:
+        """As machine code, which is kept on disk for the next process."""
+        njit: Any = import_module("numba").njit
+        return njit(cache=True, nogil=True, error_model="numpy")(self._calling(lambda other: other.machine))
+
+    def _calling(self, version: Callable[[Recursion], Callable[..., Any]]) -> Any:
+        """The function with a version of those that it calls in their places."""
+        known: dict[str, Any] = self.function.__globals__
+        called = {name: known[name] for name in self.function.__code__.co_names if name in known}
+        others = {name: version(each) for name, each in called.items() if isinstance(each, Recursion)}
+        return FunctionType(self.function.__code__, {**known, **others}, self.function.__name__)
+
+    def __call__(self, *groups: tuple[Array, ...]) -> Any:
+        """What it returns for some groups of arrays, and leaves in these."""
+        if sum(len(each) for group in groups for each in group) >= LARGE and compiles():
+            return carry_out(lambda: self.machine(*groups))
+        lists = [tuple(each.tolist() for each in group) for group in groups]
+        found = self.plain(*lists)
+        for group, changed in zip(groups, lists, strict=True):
+            for array, numbers in zip(group, changed, strict=True):
+                array[:] = numbers
+        return found

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...terms import Array
+from ._chains import along_chains
 from ._pieces import Pieces
+from ._sweeps import balanced, breadth_first
+from ._trees import along_trees
 
 
 @dataclass(frozen=True)
@@ -27,13 +30,10 @@ class Forest:
 
     @classmethod
     def of(cls, tail: Array, head: Array, n: int) -> Forest:
-        from ._compiled import called
-        from ._sweeps import breadth_first
-
         ends = tail.astype(np.int32), head.astype(np.int32)
         scratch = np.zeros(n + 2, np.int32), *(np.zeros(2 * len(tail), np.int32) for _ in range(2))
         order, place, parent, up = (np.full(n, -1, np.int32) for _ in range(4))
-        lines = bool(called(breadth_first, ends, scratch, (order, place, parent, up)))
+        lines = bool(breadth_first(ends, scratch, (order, place, parent, up)))
         inner, sign = np.flatnonzero(up >= 0), np.zeros(n)
         sign[inner] = np.where(tail[up[inner]] == order[inner], 1.0, -1.0)
         return cls(order, parent, up, sign, lines, bool((order[1:] > order[:-1]).all()))
@@ -51,9 +51,6 @@ class Forest:
 
     def minimiser(self, pieces: Pieces, column: int, capacity: Array) -> Array:
         """The minimiser t of one coordinate; ``capacity`` is that of every edge of the forest."""
-        from ._chains import along_chains
-        from ._compiled import called
-        from ._trees import along_trees
 
         n = len(self.order)
         c = self._upwards(capacity)
@@ -63,7 +60,7 @@ class Forest:
         own = np.flatnonzero(at == column)
         if self.lines and not len(own):
             scratch = (np.zeros(2 * n) for _ in range(5))
-            called(along_chains, (slope, height, c, self.parent), (t, low, high), tuple(scratch))
+            along_chains((slope, height, c, self.parent), (t, low, high), tuple(scratch))
         else:
             place = np.empty(n, np.intp)
             place[self.order] = np.arange(n)
@@ -77,19 +74,17 @@ class Forest:
                 all_knots[: len(own)] = given[own]
             tops, links = ([np.full(m, -1, np.int32) for _ in range(k)] for m, k in ((n, 2), (size, 4)))
             heaps = (*tops, np.zeros(size, bool), *links)
-            called(along_trees, (slope, height, c, self.parent, first), (t, low, high), sums, knots, heaps)
+            along_trees((slope, height, c, self.parent, first), (t, low, high), sums, knots, heaps)
         return self._in_place(t)
 
     def balanced(self, t: Array, low: Array, high: Array, capacity: Array) -> tuple[Array, Array]:
         """The flow on every edge, and the derivative of every node in [low, high] that balances them (up to what
         rounding makes of the flows)."""
-        from ._compiled import called
-        from ._sweeps import balanced
 
         inner = self.up >= 0
         least, most, share, flow, own, rest = (np.zeros(len(t)) for _ in range(6))
         nodes = (self.parent, self._ordered(t), self._upwards(capacity))
-        called(balanced, nodes, (self._ordered(low), self._ordered(high)), (least, most, share, flow, own, rest))
+        balanced(nodes, (self._ordered(low), self._ordered(high)), (least, most, share, flow, own, rest))
         flows = np.zeros(len(capacity))
         flows[self.up[inner]] = -(self.sign * flow)[inner]
         return flows, self._in_place(own)

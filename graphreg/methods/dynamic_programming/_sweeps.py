@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from ._chains import plus
-from ._compiled import Numbers, compiled
+from ._compiled import Numbers, Recursion
 
 UNIT = 2.3e-16  # more than what a sum is rounded by, relative
 
 
-@compiled
+@Recursion
 def breadth_first(edges: Numbers, near: Numbers, found: Numbers) -> bool:
     """Number the nodes of a forest, tree by tree, from its leaf with the smallest number on; whether no node has more
     than two edges.
@@ -51,7 +51,7 @@ def breadth_first(edges: Numbers, near: Numbers, found: Numbers) -> bool:
     return lines
 
 
-@compiled
+@Recursion
 def balanced(nodes: Numbers, may_be: Numbers, found: Numbers) -> None:
     """Flows to the parents that are conserved, given that the derivative at node i may be anything in [low, high]; and
     the derivative that balances them, ``own + rest``.

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ._chains import plus
-from ._compiled import Numbers, compiled
+from ._compiled import Numbers, Recursion
 
 
-@compiled
+@Recursion
 def meld(a: int, b: int, key: Numbers, child: Numbers, sibling: Numbers) -> int:
     """Two pairing heaps as one (Fredman, Sedgewick, Sleator and Tarjan 1986), by their least; -1 is the empty one."""
     if a < 0:
@@ -20,7 +20,7 @@ def meld(a: int, b: int, key: Numbers, child: Numbers, sibling: Numbers) -> int:
     return a
 
 
-@compiled
+@Recursion
 def without_least(heap: int, key: Numbers, child: Numbers, sibling: Numbers) -> int:
     """A pairing heap without its least: its children melded in pairs, and the pairs from the last to the first."""
     one, pairs = child[heap], -1
@@ -42,7 +42,7 @@ def without_least(heap: int, key: Numbers, child: Numbers, sibling: Numbers) -> 
     return whole
 
 
-@compiled
+@Recursion
 def along_trees(  # noqa: PLR0912, PLR0915 - one loop
     nodes: Numbers, ends: Numbers, sums: Numbers, knots: Numbers, heaps: Numbers
 ) -> None:
