@@ -283,7 +283,8 @@ class Certifier:
         least = value - enough if enough > 0.0 else np.inf
         if self.best_primal is not None and self.gap > NOTHING:  # or what meets the gap asked for
             primal = self.best_primal.bound
-            least = min(least, primal - self.gap * max(abs(primal), self.floor))
+            enough_to_meet = primal - self.gap * max(abs(primal), self.floor)
+            least = min(least, max(enough_to_meet, value - SERVES * self.gap * abs(value)))
         self._keep(self._proved(Source(point, least, at)))
 
     def _enough(self, value: float) -> float:

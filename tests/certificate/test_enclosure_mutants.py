@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -106,7 +107,8 @@ def no_fixed_flows(self, vertex, tree, arcs, u):
 def saturated():
     """An l1 edge at its capacity, which keeps its flow, between groups that prices balance."""
     problem = gr.Problem(gr.SquaredLoss(numbers()) + 1e-3 * gr.TotalVariation(LINE, gr.L1()))
-    return problem.form, problem.solve(gap=1e-12, on_failure="return").certificate.dual_point
+    point, (edge,) = problem.solve(gap=1e-12, on_failure="return").certificate.dual_point, problem.form.edges
+    return problem.form, replace(point, flows=(edge.clip((1.0 + 1e-6) * point.flows[0]),))
 
 
 BROKEN = {
