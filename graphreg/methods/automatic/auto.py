@@ -20,7 +20,7 @@ from ..linear_system import LinearSystem
 from ..splitting.primal_dual import PrimalDual
 from .predicting import Costs
 
-SHARE = 0.3  # of the time predicted for what follows that rounds are tried for before
+NEWTON, CONIC = 0.4, 0.3  # of the time predicted for Newton steps and for a solver: what rounds are tried for before
 FEWEST = 20  # rounds that are worth a try: those before the first check
 MARGIN = 1.3  # times the rounds that the gap promises
 STEPS = 30  # of `InteriorPoint`: most runs take less than 15
@@ -31,13 +31,14 @@ class Auto(AbstractMethod):
     """The method that is predicted to reach the gap first; others take over where it does not.
 
     `DynamicProgramming` and `LinearSystem` need no rounds, and are taken where they apply. Else rounds of `PrimalDual`
-    are tried first, for 0.3 of the time that is predicted for what follows them, if these are at least 20. What follows
-    is `InteriorPoint` where all losses are smooth and its factors are not too large, else
-    `Exact`, which is also the last resort; of problems too large for it, rounds of `PrimalDual` are, from the best
-    point so far. So an answer takes little longer than by whichever of them is the fastest, without knowing beforehand
-    which it is.
-    The predictions count parameters, samples, edges and the entries of a sparse factor; no clock plays a part, so that
-    the same problem is solved in the same way again.
+    are tried first, for 0.4 of the time that is predicted for what follows them (0.3 where that is a conic solver), if
+    these are at least 20; and further where their gap falls so fast that they will be there first. What follows is
+    `InteriorPoint` where all losses are smooth and its factors stay small, and at last `Exact`; of problems too large
+    for it, rounds of `PrimalDual` from the best point so far. So an answer takes little longer than by whichever of
+    them is the fastest, without knowing beforehand which it is.
+
+    The predictions count parameters, samples, edges and the entries of a sparse factor (`Costs`). No clock plays a
+    part, so that the same problem is solved in the same way again.
 
     It is the method of ``problem.solve()``. ``solution.method`` tells which method reached the gap, and
     ``solution.message`` what was tried before.
@@ -93,7 +94,7 @@ def plan(costs: Costs) -> Iterator[Stage]:
     rounds, newton, exact = (not method.missing(form) for method in (PrimalDual(), InteriorPoint(), Exact()))
     follows = costs.interior if newton else costs.exact if exact else float("inf")
     if rounds and follows < float("inf"):
-        share = int(SHARE * follows / costs.round)
+        share = int((NEWTON if newton else CONIC) * follows / costs.round)
         if share >= FEWEST:
             yield Stage(PrimalDual(), share, int(follows / costs.round))
     if newton and costs.interior < float("inf"):
