@@ -1,0 +1,175 @@
+"""The method that is taken where none is named: what it tries, in which order, and what it says of that."""
+
+from __future__ import annotations
+
+import time
+from unittest import mock
+
+import networkx as nx
+import numpy as np
+import pytest
+from own_terms import OwnL1
+
+import graphreg as gr
+from graphreg.datasets import random_problem
+from graphreg.errors import CheckpointError, MethodError
+from graphreg.methods.automatic import auto
+from graphreg.methods.automatic.auto import Stage, _promised, plan
+from graphreg.methods.automatic.predicting import Costs
+from graphreg.running import Record, Trace
+
+
+def data(n=12, d=3, samples=5, seed=0):
+    rng = np.random.default_rng(seed)
+    X, node = rng.standard_normal((n * samples, d)), np.repeat(np.arange(n), samples)
+    return gr.NodeData.from_arrays(X, X.sum(axis=1) + 0.3 * rng.standard_normal(n * samples), node)
+
+
+def problem(loss=gr.SquaredLoss, penalty=gr.L2, graph=None, strength=0.3):
+    return gr.Problem(loss(data()) + strength * gr.TotalVariation(graph or nx.cycle_graph(12), penalty()))
+
+
+def stages(one: gr.Problem) -> list[str]:
+    return [stage.method.name for stage in plan(Costs(one.form))]
+
+
+def test_it_is_what_solve_takes():
+    by_default, named = problem().solve(), problem().solve(gr.Auto())
+    assert by_default.method == named.method
+    assert by_default.method.startswith("Auto(")
+    np.testing.assert_array_equal(by_default.coef, named.coef)
+
+
+@pytest.mark.parametrize(
+    ("one", "expected"),
+    [
+        (problem(), ["PrimalDual", "InteriorPoint", "Exact"]),
+        (problem(gr.QuantileLoss), ["PrimalDual", "Exact"]),
+        (problem(penalty=gr.SquaredL2), ["LinearSystem", "PrimalDual", "InteriorPoint", "Exact"]),
+    ],
+    ids=["smooth losses", "losses with kinks", "squares"],
+)
+def test_what_is_tried(one, expected):
+    assert stages(one) == expected
+    assert one.solve().status == "certified"
+
+
+def test_forests_need_no_rounds():
+    chain = gr.Problem(
+        gr.MeanLoss(gr.NodeData.from_arrays(None, np.arange(12.0)[:, None] % 5, np.arange(12)))
+        + 0.3 * gr.TotalVariation(nx.path_graph(12), gr.L1())
+    )
+    assert chain.solve().method == "Auto(DynamicProgramming)"
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_problems_are_solved_as_by_the_exact_route(seed):
+    one = random_problem(seed).problem
+    if gr.Exact().missing(one.form):
+        pytest.skip("no conic form")
+    found, exact = one.solve(on_failure="return"), one.solve(gr.Exact(), on_failure="return")
+    assert found.status == exact.status
+    if exact.status == "certified":
+        assert found.certificate.holds(1e-6)
+        assert found.objective <= exact.objective + 1e-6 * max(abs(exact.objective), found.certificate.primal) + 1e-9
+
+
+def test_what_falls_short_is_followed_by_the_next():
+    def none(self, state):
+        raise ArithmeticError("broken down on purpose")
+
+    one = problem()
+    with mock.patch.object(gr.PrimalDual, "step", none):
+        found = one.solve()
+    assert found.status == "certified"
+    assert found.method == "Auto(InteriorPoint)"
+    assert "then" in found.message
+    with mock.patch.object(gr.PrimalDual, "step", none), mock.patch.object(gr.InteriorPoint, "step", none):
+        found = one.solve()
+    assert found.status == "certified"
+    assert found.method == "Auto(Exact(clarabel))"
+    assert "broken down on purpose" in found.message
+
+
+def test_the_last_of_all_says_that_it_fell_short():
+    one = problem(gr.QuantileLoss)
+    found = one.solve(gap=1e-30)
+    assert found.status == "no_certificate"
+    assert found.certificate.holds(1e-6)  # the best of all that was tried
+
+
+def test_problems_too_large_for_a_solver_end_in_rounds():
+    costs = Costs(problem().form)
+    costs.__dict__["multiplications"] = np.inf
+    assert [(stage.method.name, stage.rounds) for stage in plan(costs)] == [("PrimalDual", None)]
+
+
+def test_own_terms_without_a_conic_form():
+    one = gr.Problem(gr.SquaredLoss(data()) + 0.3 * gr.TotalVariation(nx.cycle_graph(12), OwnL1()))
+    assert one.solve().certificate.holds(1e-6)
+
+
+def test_a_budget_holds_for_all_of_it():
+    one = problem(graph=nx.random_regular_graph(4, 12, seed=0))
+    began = time.perf_counter()
+    found = one.solve(gap=1e-30, seconds=0.5)
+    assert time.perf_counter() - began < 5.0
+    assert found.status in ("budget", "no_certificate")
+    assert found.certificate.valid
+
+
+def test_the_start_is_never_lost():
+    one = problem()
+    start = one.solve(gr.Exact(), gap=1e-9)
+    found = one.solve(start=start)
+    assert found.objective <= start.objective + 1e-12 * abs(start.objective)
+
+
+def test_an_interruption_ends_all_of_it():
+    def strike(record):
+        raise KeyboardInterrupt
+
+    found = problem(strength=1e-3).solve(callback=strike)
+    assert found.status == "interrupted"
+
+
+@pytest.mark.parametrize("argument", [{"rounds": 5}, {"observe": "w"}, {"engine": gr.Actors()}])
+def test_what_several_methods_cannot_do_is_refused(argument):
+    with pytest.raises(MethodError, match=r"Auto.*take another method such as gr.PrimalDual\(\)"):
+        problem().solve(**argument)
+
+
+def test_a_checkpoint_is_refused(tmp_path):
+    with pytest.raises(CheckpointError, match="several methods"):
+        problem().solve(checkpoint=tmp_path / "run")
+
+
+# ---- predictions -----------------------------------------------------------------------------------------------------
+def trace(gaps: dict[int, float]) -> Trace:
+    return Trace([Record(k, 0.0, gap, False) for k, gap in gaps.items()])
+
+
+def test_rounds_go_on_where_they_promise_to_reach_the_gap():
+    falling = trace({10: 1e-1, 50: 1e-2, 100: 1e-4})  # by 100 in 50 rounds
+    more = _promised(falling, 100, gap=1e-6, most=1000)
+    assert more == pytest.approx(50 * auto.MARGIN, abs=1)
+    assert _promised(falling, 100, gap=1e-6, most=more - 1) == 0
+    assert _promised(trace({50: 1e-2, 100: 1e-2}), 100, gap=1e-6, most=1000) == 0
+    assert _promised(trace({100: 1e-2}), 100, gap=1e-6, most=1000) == 0
+    assert _promised(trace({50: np.inf, 100: 1e-2}), 100, gap=1e-6, most=1000) == 0
+
+
+def test_a_try_is_as_long_as_what_follows_allows():
+    (first, second, *_) = plan(costs := Costs(problem(graph=nx.complete_graph(12)).form))
+    assert isinstance(first.method, gr.PrimalDual)
+    assert first.rounds == int(auto.NEWTON * costs.interior / costs.round)
+    assert first.most == int(costs.interior / costs.round)
+    assert second == Stage(gr.InteriorPoint(), auto.STEPS)
+
+
+def test_more_of_anything_costs_more():
+    small, large = Costs(problem().form), Costs(problem(graph=nx.complete_graph(12)).form)
+    assert large.differences > small.differences
+    assert large.multiplications > small.multiplications
+    for what in ("round", "interior", "exact"):
+        assert getattr(large, what) > getattr(small, what)
