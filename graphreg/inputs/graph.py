@@ -16,7 +16,7 @@ from ..display import Html, Shown, details, facts, more, table, title
 from ..errors import GraphError
 from ..escaping import visible
 from . import sources
-from .incidence import GROUND, Array, components_of, difference_matrix, groups_of, means_of, narrow
+from .incidence import GROUND, Array, components_of, difference_matrix, groups_of, means_of
 from .labels import Labels, as_labels
 from .reading import check_simple, checked_positions, checked_size, checked_weights, freeze, label_index
 from .sources import is_networkx
@@ -24,7 +24,7 @@ from .sources import is_networkx
 if TYPE_CHECKING:
     import networkx as nx
 
-__all__ = ["GROUND", "Graph", "components_of", "difference_matrix", "groups_of", "is_networkx", "means_of", "narrow"]
+__all__ = ["GROUND", "Graph", "components_of", "difference_matrix", "groups_of", "is_networkx", "means_of"]
 
 SHOWN = 10  # edges in a notebook
 

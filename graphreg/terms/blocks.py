@@ -10,15 +10,18 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..display import Brief
-from ..inputs import difference_matrix, narrow
+from ..inputs import difference_matrix
 from .calculus import Strength
-from .padding import Batch, batches, gram
+from .padding import Batch, adjoint, batches, gram, predictors
 from .penalties.base import AbstractPenalty, row_norm
 from .records import Array, Role
 from .sharing import alike, shared
 
 if TYPE_CHECKING:
     from .losses.loss import AbstractLoss
+
+
+LARGE = 1 << 20  # entries of X beyond which no sparse matrix of it is made for products
 
 
 @dataclass(frozen=True, repr=False)
@@ -47,9 +50,11 @@ class SampleBlock(Brief):
         """(M k, n d): (Xw)_rj = sum over features f of X_rf w_i[f, j]. With one predictor it has a view of X."""
         X, k = np.ones((len(self.node), 1)) if self.X is None else self.X, self.width
         (M, p), rows = X.shape, X if k == 1 else np.repeat(X, k, axis=0)
-        indices = (self.node[:, None, None] * p * k + np.arange(k)[:, None] + np.arange(p) * k).ravel()
-        entries = rows.ravel(), indices, np.arange(0, M * k * p + 1, p)
-        return narrow(sp.csr_array(entries, shape=(M * k, self.n * p * k)))
+        kind = np.int32 if max(M, self.n) * k * p < np.iinfo(np.int32).max else np.int64  # products are bound by memory
+        first = self.node.astype(kind) * (p * k)
+        indices = (first[:, None, None] + np.arange(k, dtype=kind)[:, None] + np.arange(p, dtype=kind) * k).ravel()
+        entries = rows.ravel(), indices, np.arange(0, M * k * p + 1, p, dtype=kind)
+        return sp.csr_array(entries, shape=(M * k, self.n * p * k))
 
     @shared
     def _adjoint(self) -> Any:
@@ -93,6 +98,8 @@ class SampleBlock(Brief):
 
     def apply(self, w: Array) -> Array:
         """X w, without the offset."""
+        if self._in_stacks:
+            return self._by_node(w)
         return (self.A @ w.ravel()).reshape(self.offset.shape)
 
     def predict(self, w: Array) -> Array:
@@ -100,7 +107,28 @@ class SampleBlock(Brief):
 
     def adjoint(self, a: Array, shape: tuple[int, int]) -> Array:
         """X'a, (n, d)."""
-        return (self._adjoint @ a.ravel()).reshape(shape)
+        if not self._in_stacks:
+            return (self._adjoint @ a.ravel()).reshape(shape)
+        out = np.zeros(shape)
+        with np.errstate(all="ignore"):  # infinite prices, of which a sparse product says nothing either
+            for batch in self.stacks or ():
+                each = batch.pad(a)
+                if batch.run is None:
+                    each = np.where((batch.mask if a.ndim == 1 else batch.mask[:, :, None]) != 0.0, each, 0.0)
+                out[batch.nodes] = adjoint(batch.X.transpose(0, 2, 1), each)
+        return out
+
+    @property
+    def _in_stacks(self) -> bool:
+        """Whether products with X take the stacks: A would need half as much memory again as X, for its indices."""
+        return self.X is not None and self.X.size * self.width >= LARGE
+
+    def _by_node(self, w: Array) -> Array:
+        out = np.empty(self.offset.shape)
+        with np.errstate(all="ignore"):  # as in `adjoint`
+            for batch in self.stacks or ():
+                batch.put(predictors(batch.X, w[batch.nodes]), out)
+        return out
 
     def values(self, w: Array) -> Array:
         """s_r l_r at each sample."""
