@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import graphreg as gr
+from graphreg.datasets.random_problems import random_problem
 from graphreg.terms import blocks
 from graphreg.terms.padding import batches
 
@@ -75,3 +76,31 @@ def test_every_sample_stands_in_the_stacks_once(counts, order):
         batch.put(batch.pad(values), back)
     assert (seen == 1).all()
     np.testing.assert_array_equal(back, values)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_large_blocks_are_read_in_streams_to_the_same_values(seed, monkeypatch):
+    form = gr.Problem(random_problem(seed).model).form.frozen()
+    rng = np.random.default_rng(seed)
+    w = 0.1 * rng.standard_normal(form.shape)
+    flows = [
+        edge.clip(0.1 * rng.standard_normal(u.shape)) for edge, u in zip(form.edges, form.nothing().flows, strict=True)
+    ]
+
+    def all_values():
+        out = [
+            f
+            for edge, u in zip(form.edges, flows, strict=True)
+            for f in (edge.conjugates(u), edge.duals(u), edge.clip(2 * u))
+        ]
+        out += [part.values(w) for part in (*form.samples, *form.edges)]
+        prices = [block.prices(w) for block in form.samples]
+        return out + [
+            f for block, a in zip(form.samples, prices, strict=True) for f in (block.conjugates(a), block.duals(a))
+        ]
+
+    with np.errstate(all="ignore"):
+        whole = all_values()
+        monkeypatch.setattr(blocks, "STREAM", 5)
+        for one, two in zip(whole, all_values(), strict=True):
+            np.testing.assert_allclose(one, two, rtol=1e-12, atol=1e-14)
