@@ -27,6 +27,7 @@ from .errors import (
     UnboundedError,
 )
 from .form import Form, build, notation
+from .inputs import Labels
 from .judging import Compiled, Judgement, beyond_capacity, given_arrays, given_point, given_start, judge
 from .methods import METHOD, AbstractMethod, Auto, listed
 from .oracles import Oracles
@@ -439,8 +440,11 @@ def problem_of(value: Any, taker: str) -> Problem:
 
 def _check_labels(model: Model) -> None:
     """Nodes of two terms that only look the same, 1 and '1', are refused; within one graph they are its own affair."""
-    sets = list(dict.fromkeys(nodes for _, term in model.terms if (nodes := term.nodes())))
-    known = {str(label): label for label in sets[0]} if sets else {}
+    sets: list[Labels] = []
+    for nodes in (term.nodes() for _, term in model.terms):
+        if len(nodes) and not any(nodes is other or nodes == other for other in sets):
+            sets.append(nodes)
+    known = {str(label): label for label in sets[0]} if len(sets) > 1 else {}
     for nodes in sets[1:]:
         for label in nodes:
             other = known.setdefault(str(label), label)

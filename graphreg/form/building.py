@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..errors import DataError, TermError
+from ..inputs import all_of, index_of, places_of
 from ..messages import look_alike
 from ..terms import Model, Space, feature_of
 from ..terms.losses import AbstractLoss
@@ -37,7 +38,8 @@ def lower(model: Model, space: Space) -> Form:
             check_center(edge, space.names)
         samples += [replace(loss, n=n) for loss in part.losses]
         edges += [_placed(edge, space.n_observed, len(latent), n) for edge in part.edges if len(edge.tail)]
-        latent += distinct(part.latent, {*space.index, *latent})
+        if part.latent:
+            latent += distinct(part.latent, {*space.index, *latent})
     _disjoint(samples, space)
     return Form(space, tuple(latent), tuple(samples), tuple(edges))
 
@@ -63,16 +65,16 @@ def _space(model: Model, losses: Sequence[AbstractLoss]) -> Space:
                 f"the losses must have the same features: {losses[0].called()} has {list(coordinates)}, "
                 f"{loss.called()} has {list(loss.coordinates())}"
             )
-    graphs = dict.fromkeys(label for _, term in model.terms for label in term.nodes())
-    own = dict.fromkeys(label for loss in losses for label in loss.data.labels)
-    index = {label: i for i, label in enumerate(graphs or own)}
+    graphs = all_of(nodes for _, term in model.terms if len(nodes := term.nodes()))
+    index = index_of(graphs or all_of(loss.data.labels for loss in losses))
     for loss in losses:
-        for label in loss.data.labels:
-            if label not in index:
-                raise DataError(
-                    f"the data have samples at {label!r}, which is not a node of the model's graphs or "
-                    f"hierarchies{look_alike(label, index)}; add the node, or drop its samples"
-                )
+        unknown = places_of(loss.data.labels, index) < 0
+        if unknown.any():
+            label = loss.data.labels[int(np.argmax(unknown))]
+            raise DataError(
+                f"the data have samples at {label!r}, which is not a node of the model's graphs or "
+                f"hierarchies{look_alike(label, index)}; add the node, or drop its samples"
+            )
     intercept = any(loss.data.intercept for loss in losses)
     penalised = [j for j, name in enumerate(coordinates) if not (intercept and feature_of(name) == "intercept")]
     return Space(index, coordinates, np.array(penalised, dtype=np.intp))
@@ -80,6 +82,8 @@ def _space(model: Model, losses: Sequence[AbstractLoss]) -> Space:
 
 def _placed(edge: EdgeBlock, n_observed: int, shift: int, n: int) -> EdgeBlock:
     """The edges with their latent nodes behind those of the terms before."""
+    if not shift:
+        return replace(edge, n=n)
     tail, head = (np.where(end >= n_observed, end + shift, end) for end in (edge.tail, edge.head))
     return replace(edge, tail=tail, head=head, n=n)
 
@@ -87,10 +91,12 @@ def _placed(edge: EdgeBlock, n_observed: int, shift: int, n: int) -> EdgeBlock:
 def _disjoint(samples: Sequence[SampleBlock], space: Space) -> None:
     owner = np.full(space.n_observed, -1)
     for k, block in enumerate(samples):
-        nodes = np.unique(block.node)
+        present = np.zeros(space.n_observed, dtype=bool)
+        present[block.node] = True
+        nodes = np.flatnonzero(present)
         taken = nodes[owner[nodes] >= 0]
         if len(taken):
-            label = list(space.index)[taken[0]]
+            label = list(space.index)[int(taken[0])]
             first = samples[int(owner[taken[0]])].loss.called()
             raise TermError(
                 f"the node {label!r} has two losses, {first} and {block.loss.called()}; "

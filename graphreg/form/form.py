@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..escaping import visible
-from ..inputs import components_of
+from ..inputs import Labels, as_labels, components_of
 from ..terms import Array, EdgeBlock, SampleBlock, Space, alike, shared
 
 T = TypeVar("T")
@@ -65,8 +65,13 @@ class Form:
         return self.d if edge.features is None else len(edge.features)
 
     @shared
-    def labels(self) -> tuple[Hashable, ...]:
-        return (*self.space.index, *self.latent)
+    def labels(self) -> Labels:
+        return as_labels((*self.space.index, *self.latent)) if self.latent else self.observed
+
+    @shared
+    def observed(self) -> Labels:
+        """The labels of the user's nodes, in order."""
+        return as_labels(self.space.index)
 
     @shared
     def component(self) -> Array:

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from ..errors import DataError, TermError
-from ..terms import Array, EdgeBlock, SampleBlock
+from ..terms import Array, EdgeBlock, SampleBlock, at_a_time
 
 LARGEST, SMALLEST = 1e150, 1e-150  # their squares are about the largest and the smallest float
 ROOM = 1e300  # sums of scaled squares stay below it
+ROWS = 4096  # of X, looked at together
 
 
 def check_samples(loss: SampleBlock) -> None:
@@ -22,7 +23,8 @@ def check_samples(loss: SampleBlock) -> None:
     DataError
     """
     data = loss.loss.data
-    if loss.X is not None:
+    most = np.zeros(0) if loss.X is None else _largest(loss.X)
+    if loss.X is not None and not ((most <= LARGEST) & ((most == 0.0) | (most >= SMALLEST))).all():
         for name, column in zip(data.features, loss.X.T, strict=True):
             _check(loss, column, f"the feature {name!r}")
     targets = loss.y.reshape(len(loss.y), -1)
@@ -33,14 +35,17 @@ def check_samples(loss: SampleBlock) -> None:
     offset = "the offset" if named is None else f"the offset {named!r}"
     _check(loss, loss.offset.reshape(len(loss.y), -1).max(axis=1), offset, vanishing=False)
     _check(loss, loss.offset.reshape(len(loss.y), -1).min(axis=1), offset, vanishing=False)
-    most = loss.loss.largest_offset()
+    top = loss.loss.largest_offset()
     beyond = loss.offset.reshape(len(loss.y), -1).max(axis=1)
-    if (beyond > most).any():
+    if (beyond > top).any():
         kind = loss.loss.called()
-        what = f"{kind} overflows beyond {most:g}; subtract a constant from it, or take the logarithm of an exposure"
-        _refuse(loss, beyond, beyond > most, offset, what)
+        what = f"{kind} overflows beyond {top:g}; subtract a constant from it, or take the logarithm of an exposure"
+        _refuse(loss, beyond, beyond > top, offset, what)
     _check(loss, loss.base_scale, "the scale (scale= times the sample weight)")
-    _check_products(loss)
+    every = (float(np.abs(each).max(initial=0.0)) for each in (most, loss.y))
+    largest, scale = max(every), float(loss.base_scale.max(initial=0.0))
+    if not len(loss.y) * scale * largest * largest < ROOM:  # a sum of as many of the largest is in range
+        _check_products(loss)
 
 
 def check_center(edges: EdgeBlock, names: list[str]) -> None:
@@ -58,6 +63,15 @@ def check_center(edges: EdgeBlock, names: list[str]) -> None:
         f"the center of {edges.name} is {edges.center[e, j]:.3g} at the coordinate {column!r}, "
         "and its square overflows; rescale the column"
     )
+
+
+def _largest(X: Array) -> Array:
+    """max_r |X_rj|, (d,); some rows at a time, which then stay in the cache."""
+    high, low = np.zeros((2, X.shape[1]))
+    for some in at_a_time(ROWS, len(X)):
+        np.maximum(high, X[some].max(axis=0), out=high)
+        np.minimum(low, X[some].min(axis=0), out=low)
+    return np.maximum(high, -low)
 
 
 def _check(loss: SampleBlock, column: Array, what: str, vanishing: bool = True) -> None:

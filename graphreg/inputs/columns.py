@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from .. import checks
 from ..errors import DataError
 from ..messages import near
+from .labels import is_integers
 from .reading import Array, is_missing
 
 if TYPE_CHECKING:
@@ -140,6 +141,15 @@ def listed(values: Any) -> list[Any]:
     return list(values) if column is None else column.to_list()
 
 
+def labels_in(column: nw.Series[Any]) -> list[Any] | Array:
+    """The labels in a column: an array where they are integers and none is missing."""
+    if column.dtype.is_integer() and not column.is_null().any():
+        values = np.asarray(column.to_numpy())
+        if is_integers(values):
+            return values
+    return column.to_list()
+
+
 def aligned(**given: Any) -> None:
     """Refuse columns and frames of pandas whose rows have other labels: they would be joined by position."""
     indexed: dict[str, Any] = {name: value.index for name, value in given.items() if hasattr(value, "iloc")}
@@ -175,13 +185,12 @@ def floats(array: Array, what: str) -> Array:
 
 
 def matrix(values: Any, what: str) -> Array:
-    """Features (M, d) as floats."""
+    """Features (M, d) as floats, an array of their own."""
     if (frame := seen(values, "DataFrame")) is not None:
-        columns = [numbers_of(frame, name, "feature") for name in frame.columns]
-        return np.column_stack(columns) if columns else np.zeros((len(frame), 0))
+        return beside((numbers_of(frame, name, "feature") for name in frame.columns), len(frame), len(frame.columns))
     if sp.issparse(values):
         raise DataError(f"{what} is a sparse matrix; use its .toarray()")
-    array = _array(values, what)
+    array = _array(values, what, copied=False)
     if array.ndim != 2:
         remedy = "; use X.reshape(-1, 1) for a single feature" if array.ndim == 1 else ""
         raise DataError(f"{what} must have the shape (rows, features), got {array.shape}{remedy}")
@@ -189,8 +198,8 @@ def matrix(values: Any, what: str) -> Array:
 
 
 def vector(values: Any, what: str) -> Array:
-    """One number per sample as floats."""
-    array = _array(values, what)
+    """One number per sample as floats, an array of their own."""
+    array = _array(values, what, copied=False)
     if array.ndim != 1:
         raise DataError(f"{what} must hold one number per sample, got the shape {array.shape}")
     return floats(array, what)
@@ -206,16 +215,32 @@ def raw(values: Any, what: str = "y") -> Array:
     return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
 
 
+def beside(columns: Iterable[Array], M: int, d: int) -> Array:
+    """Columns of M floats side by side, one held at a time."""
+    out = np.empty((M, d))
+    for j, column in enumerate(columns):
+        out[:, j] = column
+    return out
+
+
+def features_of(frame: nw.DataFrame[Any], columns: Columns) -> Array | None:
+    """The features of a frame as floats, (M, d), without the intercept; None where there are none."""
+    names = columns.features
+    each = (numbers_of(frame, name, "feature") for name in names)
+    return beside(each, len(frame), len(names)) if names else None
+
+
 def stack(columns: list[Array]) -> Array | None:
     """Columns side by side, None where there are none."""
     return np.column_stack(columns) if columns else None
 
 
-def _array(values: Any, what: str) -> Array:
+def _array(values: Any, what: str, copied: bool = True) -> Array:
+    """The values as an array, by default one of their own."""
     checks.unmasked(values, what, DataError)
     column = seen(values, "Series")
     try:
-        return np.array(values) if column is None else entries(column)
+        return (np.array if copied else np.asarray)(values) if column is None else entries(column)
     except ValueError:
         raise DataError(f"{what} is ragged: its rows have different lengths") from None
 

@@ -18,6 +18,8 @@ from .columns import (
     Columns,
     aligned,
     column_of,
+    features_of,
+    labels_in,
     matrix,
     names_of,
     numbers_of,
@@ -28,6 +30,7 @@ from .columns import (
     table,
     vector,
 )
+from .labels import Labels, as_labels
 from .reading import freeze
 from .samples import Where, assembled, design, label_list, offsets, stacked, width
 
@@ -43,7 +46,7 @@ class NodeData(display.Shown):
 
     Attributes
     ----------
-    labels : tuple of hashables
+    labels : sequence of hashables
         The nodes that have data, in order of first appearance.
     node : array of int, shape (M,)
         The node of each sample, as a position in ``labels``.
@@ -61,7 +64,7 @@ class NodeData(display.Shown):
         Where in a frame the data came from, so that `read` can read others like it.
     """
 
-    labels: tuple[Hashable, ...]
+    labels: Labels
     node: Array
     X: Array | None
     y: Array | None
@@ -122,11 +125,11 @@ class NodeData(display.Shown):
         """
         columns = Columns(node, names_of(target), names_of(features), weights, offset, intercept)
         whole = table(frame)
-        X = stack([numbers_of(whole, name, "feature") for name in columns.features])
+        X = features_of(whole, columns)
         y = stack([raw(column_of(whole, name)) for name in columns.targets])
         fields = assembled(
             columns,
-            column_of(whole, node).to_list(),
+            labels_in(column_of(whole, node)),
             X,
             None if y is None else raw(y),
             None if weights is None else numbers_of(whole, weights, "weights column"),
@@ -282,10 +285,12 @@ class NodeData(display.Shown):
         array([6, 1])
         """
         chosen = self._positions(rows)
-        kept, node = np.unique(self.node[chosen], return_inverse=True)
+        node = self.node[chosen]
+        present = np.bincount(node, minlength=len(self.labels)) > 0
+        kept, node = np.flatnonzero(present), (np.cumsum(present) - 1)[node]
         return replace(
             self,
-            labels=tuple(self.labels[i] for i in kept),
+            labels=as_labels(self.labels[i] for i in kept.tolist()),
             node=node,
             X=None if self.X is None else self.X[chosen],
             y=None if self.y is None else self.y[chosen],
@@ -332,8 +337,8 @@ class NodeData(display.Shown):
         if columns is None:
             raise DataError("these data were not read from a frame, so that no frame can be read alike; use from_frame")
         whole = table(frame)
-        where = Where.of(column_of(whole, columns.node).to_list())
-        X = design(stack([numbers_of(whole, name, "feature") for name in columns.features]), columns, where)
+        where = Where.of(labels_in(column_of(whole, columns.node)))
+        X = design(features_of(whole, columns), columns, where)
         offset = None if columns.offset is None else numbers_of(whole, columns.offset, "offset column")
         return [where.labels[i] for i in where.node.tolist()], X, offsets(offset, columns, where)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -16,14 +16,15 @@ from ..display import Html, Shown, details, facts, more, table, title
 from ..errors import GraphError
 from ..escaping import visible
 from . import sources
-from .incidence import GROUND, Array, components_of, difference_matrix, groups_of, means_of, narrow
-from .reading import check_simple, checked_positions, checked_size, checked_weights, freeze, label_index, plain_label
+from .incidence import GROUND, Array, components_of, difference_matrix, groups_of, means_of
+from .labels import Labels, as_labels
+from .reading import check_simple, checked_positions, checked_size, checked_weights, freeze, label_index
 from .sources import is_networkx
 
 if TYPE_CHECKING:
     import networkx as nx
 
-__all__ = ["GROUND", "Graph", "components_of", "difference_matrix", "groups_of", "is_networkx", "means_of", "narrow"]
+__all__ = ["GROUND", "Graph", "components_of", "difference_matrix", "groups_of", "is_networkx", "means_of"]
 
 SHOWN = 10  # edges in a notebook
 
@@ -50,13 +51,13 @@ class Graph(Shown):
         repeated edge, or a bad weight. The message names the node or edge.
     """
 
-    labels: tuple[Hashable, ...]
+    labels: Labels
     tail: Array
     head: Array
     weight: Array
 
     def __post_init__(self) -> None:
-        labels = tuple(map(plain_label, self.labels))
+        labels = as_labels(self.labels)
         object.__setattr__(self, "labels", labels)
         _ = self.index  # refuses bad labels
         tail = checked_positions(self.tail, "tail", len(labels))
@@ -229,7 +230,7 @@ class Graph(Shown):
         """
         named = isinstance(nodes, Iterable)
         each = checks.sequence(nodes, "nodes", error=GraphError) if named else range(checked_size(nodes, "nodes"))
-        labels = tuple(each)
+        labels = as_labels(each)
         steps = np.arange(max(len(labels) - 1, 0))
         return Graph(labels, steps, steps + 1, np.ones(len(steps)))
 
@@ -268,7 +269,7 @@ class Graph(Shown):
 
     # ---- views -------------------------------------------------------------------------------------------------------
     @cached_property
-    def index(self) -> dict[Hashable, int]:
+    def index(self) -> Mapping[Hashable, int]:
         """The position of each label."""
         return label_index(self.labels)
 

@@ -10,18 +10,12 @@ import numpy as np
 
 from .. import checks
 from ..errors import GraphError, GraphregError
+from .labels import IntegerLabels, Labels, as_labels, by_appearance, index_of, is_integers, plain_label
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 FILL = "fill it in or drop the row"
 DECODE = "read its file with the encoding that it is in"
-
-
-def plain_label(label: Any) -> Any:
-    """A numpy scalar as the Python scalar it stands for (``np.int64(3)`` -> ``3``); anything else as it is."""
-    if isinstance(label, np.generic) and label.dtype.kind not in "mM":  # .item() of a datetime64 may be a bare integer
-        return label.item()
-    return label
 
 
 def is_missing(label: Any) -> bool:
@@ -41,21 +35,31 @@ def is_unwritable(label: Any) -> bool:
     return isinstance(label, str) and not label.isprintable() and any("\ud800" <= c <= "\udfff" for c in label)
 
 
-def numbered(labels: Sequence[Any], what: str, error: type[GraphregError]) -> tuple[tuple[Hashable, ...], Array]:
+def numbered(labels: Sequence[Any] | Array, what: str, error: type[GraphregError]) -> tuple[Labels, Array]:
     """The distinct labels of rows by first appearance, and the position of each row's among them."""
-    index: dict[Any, int] = {}
-    for row, label in enumerate(labels):
-        try:
-            index.setdefault(label, len(index))
-        except TypeError:
-            remedy = "use a number, a string or a tuple"
-            raise error(f"the {what} {label!r} in row {row} is not hashable; {remedy}") from None
+    if len(labels) and is_integers(labels):
+        return by_appearance(labels)
+    try:
+        index: dict[Any, int] = dict.fromkeys(labels, 0)
+    except TypeError:
+        row, label = next((row, label) for row, label in enumerate(labels) if not _has_hash(label))
+        remedy = "use a number, a string or a tuple"
+        raise error(f"the {what} {label!r} in row {row} is not hashable; {remedy}") from None
     for missing in filter(is_missing, index):
         row = next(row for row, label in enumerate(labels) if label is missing)
         raise error(f"the {what} in row {row} is missing ({missing!r}); {FILL}")
     for label in filter(is_unwritable, index):
         raise error(f"the {what} {label!r} is no text that can be written; {DECODE}")
-    return tuple(map(plain_label, index)), np.array([index[label] for label in labels], dtype=np.intp)
+    index.update(zip(index, range(len(index)), strict=True))
+    return as_labels(index), np.fromiter(map(index.__getitem__, labels), dtype=np.intp, count=len(labels))
+
+
+def _has_hash(label: Any) -> bool:
+    try:
+        hash(label)
+    except TypeError:
+        return False
+    return True
 
 
 def freeze(record: Any, *names: str) -> None:
@@ -72,8 +76,14 @@ def edge_name(a: Any, b: Any) -> str:
     return f"the edge {plain_label(a)!r} - {plain_label(b)!r}"
 
 
-def label_index(labels: Iterable[Any], distinct: bool = True) -> dict[Hashable, int]:
+def label_index(labels: Iterable[Any], distinct: bool = True) -> Mapping[Hashable, int]:
     """The position of each label by first appearance; repeated labels are refused where they must be distinct."""
+    if isinstance(labels, IntegerLabels):
+        return index_of(labels)
+    labels = list(labels)
+    usual = _usual_index(labels)
+    if usual and (len(usual) == len(labels) or not distinct):
+        return usual
     index: dict[Hashable, int] = {}
     for label in labels:
         if not is_in(label, index):
@@ -89,6 +99,19 @@ def label_index(labels: Iterable[Any], distinct: bool = True) -> dict[Hashable, 
     if not index:
         raise GraphError("the graph is empty: it has no nodes; give it at least one")
     return index
+
+
+def _usual_index(labels: list[Any]) -> dict[Hashable, int] | None:
+    """The position of each label where all are integers, texts and tuples of which none is to be refused by itself."""
+    kinds = set(map(type, labels))
+    try:
+        distinct = dict.fromkeys(labels, 0) if kinds <= {int, str, tuple} else {}
+    except TypeError:  # of a tuple that holds something without a hash
+        return None
+    if str in kinds and any(map(is_unwritable, distinct)):
+        return None
+    distinct.update(zip(distinct, range(len(distinct)), strict=True))
+    return distinct
 
 
 def is_in(label: Any, index: Mapping[Hashable, int]) -> bool:
@@ -114,10 +137,12 @@ def checked_positions(values: Any, what: str, n: int) -> Array:
     return positions.astype(np.intp)
 
 
-def check_simple(labels: tuple[Hashable, ...], tail: Array, head: Array) -> None:
+def check_simple(labels: Labels, tail: Array, head: Array) -> None:
     loops = np.flatnonzero(tail == head)
     if loops.size:
-        raise GraphError(f"the node {labels[tail[loops[0]]]!r} has an edge to itself (a self loop); remove that edge")
+        raise GraphError(
+            f"the node {labels[int(tail[loops[0]])]!r} has an edge to itself (a self loop); remove that edge"
+        )
     keys = np.minimum(tail, head) * len(labels) + np.maximum(tail, head)
     ordered = np.sort(keys)
     twice = ordered[1:][ordered[1:] == ordered[:-1]]
@@ -126,10 +151,10 @@ def check_simple(labels: tuple[Hashable, ...], tail: Array, head: Array) -> None
         raise GraphError(f"{edge_name(labels[i], labels[j])} appears twice; sum the weights into one edge")
 
 
-def checked_weights(weight: Any, labels: tuple[Hashable, ...], tail: Array, head: Array) -> Array:
+def checked_weights(weight: Any, labels: Labels, tail: Array, head: Array) -> Array:
     def refuse(e: int, why: str) -> GraphError:
         return GraphError(
-            f"{edge_name(labels[tail[e]], labels[head[e]])} has the weight {plain_label(weight[e])!r}; {why}"
+            f"{edge_name(labels[int(tail[e])], labels[int(head[e])])} has the weight {plain_label(weight[e])!r}; {why}"
         )
 
     if len(weight) != len(tail):

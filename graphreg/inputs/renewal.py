@@ -12,6 +12,7 @@ from ..errors import DataError
 from ..messages import shown as plainly
 from .columns import Array, raw, seen, shown
 from .data import NodeData
+from .labels import as_labels
 from .samples import Where, check_targets, stacked, width
 
 WANTED = "NodeData, a frame, targets for all rows or a mapping of labels to (X, y)"
@@ -97,19 +98,22 @@ def _together(one: NodeData, two: NodeData) -> NodeData:
     assert weights is not None
     assert offset is not None
     node = np.concatenate([one.node, two.node + len(one.labels)])
-    return replace(one, labels=one.labels + two.labels, node=node, X=X, y=y, weights=weights, offset=offset)
+    return replace(
+        one, labels=as_labels((*one.labels, *two.labels)), node=node, X=X, y=y, weights=weights, offset=offset
+    )
 
 
 # ---- what is new -----------------------------------------------------------------------------------------------------
 def change(old: NodeData, new: NodeData) -> str:
     """What changed from one to the other, in words."""
     if not _same_rows(old, new):
+        now, before = set(new.labels), set(old.labels)
         said = f"other rows: {_counted(new)}, where there were {_counted(old)}"
         more = [
             f"; {what} {_labels(labels)}"
             for what, labels in (
-                ("data now at", [label for label in new.labels if label not in set(old.labels)]),
-                ("none any more at", [label for label in old.labels if label not in set(new.labels)]),
+                ("data now at", [label for label in new.labels if label not in before]),
+                ("none any more at", [label for label in old.labels if label not in now]),
             )
             if labels
         ]

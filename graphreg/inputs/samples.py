@@ -11,19 +11,22 @@ import numpy as np
 from ..checks import unmasked
 from ..errors import DataError
 from ..messages import shown
-from .columns import Array, Columns, listed, matrix, raw
-from .reading import FILL, is_missing, numbered, plain_label
+from .columns import Array, Columns, labels_in, listed, matrix, raw, seen
+from .labels import Labels, is_integers, plain_label
+from .reading import FILL, is_missing, numbered
+
+ROWS = 4096  # of X, looked at together
 
 
 @dataclass(frozen=True)
 class Where:
     """Says where a sample is: its node and its row."""
 
-    labels: tuple[Hashable, ...]
+    labels: Labels
     node: Array
 
     @staticmethod
-    def of(names: list[Any]) -> Where:
+    def of(names: list[Any] | Array) -> Where:
         """Of the labels of all samples, in their order."""
         return Where(*numbered(names, "node label", DataError))
 
@@ -37,7 +40,12 @@ class Where:
 
 
 def assembled(
-    columns: Columns, names: list[Any], X: Array | None, y: Array | None, weights: Array | None, offset: Array | None
+    columns: Columns,
+    names: list[Any] | Array,
+    X: Array | None,
+    y: Array | None,
+    weights: Array | None,
+    offset: Array | None,
 ) -> tuple[Any, ...]:
     """The fields of `NodeData`, in order and without the last."""
     M = len(names)
@@ -49,9 +57,11 @@ def assembled(
     where = Where.of(names)
     targets = tuple(map(str, columns.targets))
     check_targets(y, targets, where)
-    weights = np.ones(M) if weights is None else weights
-    what = _named("the sample weight", columns.weights)
-    where.refuse(~(np.isfinite(weights) & (weights > 0)), weights, what, "make it positive and finite, or drop the row")
+    if weights is None:
+        weights = np.broadcast_to(1.0, M)  # one number, however many samples there are
+    else:
+        what, remedy = _named("the sample weight", columns.weights), "make it positive and finite, or drop the row"
+        where.refuse(~(np.isfinite(weights) & (weights > 0)), weights, what, remedy)
     X, offset = design(X, columns, where), offsets(offset, columns, where)
     return where.labels, where.node, X, y, weights, offset, columns.feature_names, targets, columns.intercept
 
@@ -65,12 +75,20 @@ def check_targets(y: Array | None, targets: tuple[str, ...], where: Where) -> No
 def design(X: Array | None, columns: Columns, where: Where) -> Array | None:
     """X, checked to be finite, behind a column of ones where there is an intercept."""
     if X is not None:
-        for j in np.flatnonzero(~np.isfinite(X).all(axis=0)):
+        for j in np.flatnonzero(~_all_finite(X)):
             where.refuse(~np.isfinite(X[:, j]), X[:, j], f"the feature {columns.features[j]!r}", FILL)
     if not columns.intercept:
         return X
     ones = np.ones((len(where.node), 1))
     return ones if X is None else np.hstack([ones, X])
+
+
+def _all_finite(X: Array) -> Array:
+    """Which columns are finite, (d,); some rows at a time, which then stay in the cache."""
+    out = np.ones(X.shape[1], dtype=bool)
+    for at in range(0, len(X), ROWS):
+        out &= np.isfinite(X[at : at + ROWS]).all(axis=0)
+    return out
 
 
 def offsets(offset: Array | None, columns: Columns, where: Where) -> Array:
@@ -85,12 +103,15 @@ def _named(what: str, column: Hashable | None) -> str:
     return what if column is None else f"{what} {column!r}"
 
 
-def label_list(node: Any) -> list[Any]:
-    """Labels per sample from a column of a frame, an array or another iterable."""
+def label_list(node: Any) -> list[Any] | Array:
+    """Labels per sample from a column of a frame, an array or another iterable; integers stay an array."""
     if isinstance(node, (str, set, frozenset, Mapping)) or not isinstance(node, Iterable):
         raise DataError(f"node must hold one label per sample, in their order, got {shown(node)}")
     unmasked(node, "node", DataError)
-    return listed(node)
+    if is_integers(node):
+        return node
+    column = seen(node, "Series")
+    return listed(node) if column is None else labels_in(column)
 
 
 def _unusable(column: Array) -> Array:

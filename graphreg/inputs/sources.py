@@ -18,24 +18,33 @@ from .. import checks
 from ..errors import GraphError
 from ..messages import did_you_mean
 from .columns import is_frame
-from .reading import Array, checked_size, edge_name, is_in, label_index, plain_label
+from .labels import Labels, as_labels, by_appearance, is_integers, places_of, plain_label
+from .reading import Array, checked_size, edge_name, is_in, label_index
 
 if TYPE_CHECKING:
     import networkx as nx
 
 Weighting = Callable[[Array], Array]
-Parts = tuple[tuple[Hashable, ...], Array, Array, Any]  # labels, tails and heads as positions, weights
+Parts = tuple[Labels, Array, Array, Any]  # labels, tails and heads as positions, weights
 
 LABELS = "a list of labels"
 SYMMETRY = 1e-10  # relative difference of two mirrored entries that rounding explains
 
 
-def _names_of(labels: Iterable[Hashable] | None, n: int, what: str) -> tuple[Hashable, ...]:
-    given = range(n) if labels is None else checks.sequence(labels, "labels", LABELS, GraphError)
-    names = tuple(map(plain_label, given))
+def _names_of(labels: Iterable[Hashable] | None, n: int, what: str) -> Labels:
+    names = as_labels(range(n) if labels is None else _listed(labels, "labels"))
     if len(names) != n:
         raise GraphError(f"there are {len(names)} labels and {n} {what}; give one label for each")
     return names
+
+
+def _listed(labels: Iterable[Any], what: str) -> Iterable[Any]:
+    """Labels in an order; a range and an array of integers as they are."""
+    return (
+        labels
+        if isinstance(labels, range) or is_integers(labels)
+        else checks.sequence(labels, what, LABELS, GraphError)
+    )
 
 
 # ---- networkx --------------------------------------------------------------------------------------------------------
@@ -71,26 +80,42 @@ def from_networkx(graph: nx.Graph, weight: str | None) -> Parts:
 # ---- lists of edges --------------------------------------------------------------------------------------------------
 def from_edges(edges: Iterable[Any], weights: Iterable[float] | None, nodes: Iterable[Hashable] | None) -> Parts:
     """Edges as they are listed, with the weights that stand beside them or apart."""
-    entries = _entries_of(edges)
+    whole = _is_whole(edges)
+    entries: Any = edges if whole else _entries_of(edges)
     if weights is None:
-        weight: Any = [entry[2] if len(entry) == 3 else 1.0 for entry in entries]
+        weight: Any = _own_weights(entries)
     else:
         given = checks.sequence(weights, "weights", "a list of numbers, one for each edge", GraphError)
         weight = weights if isinstance(weights, np.ndarray) else given
-        triple = next((entry for entry in entries if len(entry) == 3), None)
+        triple = next((entry for entry in (entries[:1] if whole else entries) if len(entry) == 3), None)
         if triple is not None:
             raise GraphError(f"{edge_name(*triple[:2])} has its own weight and weights= is given; give one of the two")
-    ends = [plain_label(label) for entry in entries for label in entry[:2]]
-    if nodes is None:
-        index = label_index(ends, distinct=False)
-    else:
-        index = label_index(map(plain_label, checks.sequence(nodes, "nodes", LABELS, GraphError)))
-    unknown = next((k for k, label in enumerate(ends) if not is_in(label, index)), None)
+    ends: Any = entries[:, :2].ravel() if whole else [plain_label(label) for entry in entries for label in entry[:2]]
+    if nodes is None and whole:
+        labels, positions = by_appearance(ends)
+        return labels, positions[::2], positions[1::2], weight
+    named = None if nodes is None else as_labels(_listed(nodes, "nodes"))
+    index = label_index(ends, distinct=False) if named is None else label_index(named)
+    try:
+        positions = places_of(ends, index)
+        unknown = int(np.argmin(positions)) if (positions < 0).any() else None
+    except TypeError:  # one has no hash, and is refused unless one before it is unknown
+        positions, unknown = np.zeros(0, int), next(k for k, label in enumerate(ends) if not is_in(label, index))
     if unknown is not None:
         edge = edge_name(*entries[unknown // 2][:2])
-        raise GraphError(f"{edge} names the node {ends[unknown]!r}, which is not in nodes=; add it there")
-    positions = np.fromiter((index[label] for label in ends), dtype=np.intp, count=len(ends))
-    return tuple(index), positions[::2], positions[1::2], weight
+        raise GraphError(f"{edge} names the node {plain_label(ends[unknown])!r}, which is not in nodes=; add it there")
+    return tuple(index) if named is None else named, positions[::2], positions[1::2], weight
+
+
+def _is_whole(edges: Any) -> bool:
+    """Whether the edges are the rows of an array of integers."""
+    return is_integers(edges, 2) and len(edges) > 0 and edges.shape[1] in (2, 3)
+
+
+def _own_weights(entries: Any) -> Any:
+    if isinstance(entries, np.ndarray):
+        return entries[:, 2] if entries.shape[1] == 3 else np.ones(len(entries))
+    return [entry[2] if len(entry) == 3 else 1.0 for entry in entries]
 
 
 def _entries_of(edges: Iterable[Any]) -> list[Sequence[Any]]:
@@ -143,7 +168,7 @@ def _square_matrix(adjacency: Any) -> sp.csr_array:
     return sp.csr_array(adjacency, dtype=float)
 
 
-def _check_symmetric(matrix: sp.csr_array, names: tuple[Hashable, ...]) -> None:
+def _check_symmetric(matrix: sp.csr_array, names: Labels) -> None:
     entries: Any = matrix.tocoo()
     infinite = np.flatnonzero(~np.isfinite(entries.data))
     if infinite.size:
@@ -171,7 +196,7 @@ def from_points(points: Any, k: int, labels: Iterable[Hashable] | None, weight: 
     return names, tail, head, _distance_weights(squares, weight)
 
 
-def _places(points: Any, labels: Iterable[Hashable] | None) -> tuple[Array, tuple[Hashable, ...]]:
+def _places(points: Any, labels: Iterable[Hashable] | None) -> tuple[Array, Labels]:
     places = checks.numbers(points, "points", "an array of numbers, (n, q)", GraphError)
     places = places[:, None] if places.ndim == 1 else places
     if places.ndim != 2:

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..errors import ModelError
 from ..form import EdgeBlock, Form
+from ..inputs import index_of, places_of
 from ..messages import did_you_mean
 from ..running import Solution
 from ..terms import GROUND, Array
@@ -66,7 +67,7 @@ def carried(solution: Solution, form: Form, what: str) -> Carried:
     column, same = _places(old.space.coordinates, form.space.coordinates)
     observed = known[: form.space.n_observed]
     for of, mask, there, here in (
-        ("nodes", observed, list(old.space.index), list(form.space.index)),
+        ("nodes", observed, old.observed, form.observed),
         ("coordinates", same, old.space.names, form.space.names),
     ):
         if not mask.any():
@@ -105,8 +106,7 @@ def spread(form: Form, w: Array, known: Array) -> Array:
 
 def _places(old: Sequence[Hashable], new: Sequence[Hashable]) -> tuple[Array, Array]:
     """Where each of the new names was among the old ones, and which were."""
-    index = {name: k for k, name in enumerate(old)}
-    place = np.array([index.get(name, -1) for name in new], dtype=np.intp)
+    place = places_of(new, index_of(old))
     return place, place >= 0
 
 

@@ -22,26 +22,36 @@ class Arcs(Brief):
     ----------
     n : int
         The number of nodes.
-    source, target : (2p,) arrays
+    source, target : (2p,) arrays of 32-bit integers
     coupled : (p, d) bool
         The coordinates that some edge between the pair couples: what a message of parameters holds.
-    level : tuple of str
-        What kind of link each pair is: "graph", "within clusters", "between clusters" or "to the server", (p,).
+    block : (p,) array of small integers
+        The first of the blocks of edges between nodes that joins the pair.
+    links : tuple of str
+        What kind of link each of these blocks is: "graph", "within clusters", "between clusters" or "to the server".
     """
 
     n: int
     source: Array
     target: Array
     coupled: Array
-    level: tuple[str, ...]
+    block: Array
+    links: tuple[str, ...]
 
     @property
     def pairs(self) -> int:
         return len(self.coupled)
 
     @cached_property
+    def level(self) -> tuple[str, ...]:
+        """What kind of link each pair is, (p,)."""
+        return tuple(map(self.links.__getitem__, self.block.tolist()))
+
+    @cached_property
     def numbers(self) -> Array:
         """How many numbers a message of parameters holds, (2p,)."""
+        if self.coupled.strides[0] == 0:  # every pair couples the same
+            return np.broadcast_to(self.coupled[:1].sum(axis=1), 2 * self.pairs)
         return np.tile(self.coupled.sum(axis=1), 2)
 
     @cached_property
@@ -90,19 +100,22 @@ def _arcs_of(form: Form) -> Arcs:
     blocks = [edge for edge in form.edges if not edge.ground]
     sizes, key = [len(edge.tail) for edge in blocks], [edge.tail * np.int64(form.n) + edge.head for edge in blocks]
     every = np.concatenate(key) if key else np.zeros(0, dtype=np.int64)
-    if (every[1:] > every[:-1]).all():  # in order already, as those of most graphs are
-        pairs, first = every, np.arange(len(every))
-        place = first
-    else:
+    owner, place = np.repeat(np.arange(len(blocks), dtype=np.int32), sizes), None
+    pairs = every
+    if not (every[1:] > every[:-1]).all():  # not in order, as those of most graphs are
         pairs, first, place = np.unique(every, return_index=True, return_inverse=True)
-    coupled = np.zeros((len(pairs), form.d), dtype=bool)
-    for edge, rows in zip(blocks, np.split(place, np.cumsum(sizes)), strict=False):  # behind the last there are none
-        coupled[rows if edge.features is None else np.ix_(rows, edge.features)] = True
-    owner = np.repeat(np.arange(len(blocks)), sizes)
-    links = np.array([edge.role.link for edge in blocks], dtype=object)
-    i, j = np.divmod(pairs, form.n)
-    level = tuple(links[owner[first]].tolist())
-    return Arcs(form.n, np.concatenate([i, j]), np.concatenate([j, i]), coupled, level)
+        owner = owner[first]
+    if all(edge.features is None for edge in blocks):
+        coupled = np.broadcast_to(True, (len(pairs), form.d))
+    else:
+        coupled = np.zeros((len(pairs), form.d), dtype=bool)
+        place = np.arange(len(pairs)) if place is None else place
+        for edge, rows in zip(blocks, np.split(place, np.cumsum(sizes)), strict=False):  # behind the last are none
+            coupled[rows if edge.features is None else np.ix_(rows, edge.features)] = True
+    ends = np.empty((2, 2 * len(pairs)), dtype=np.int32)
+    np.divmod(pairs, form.n, out=(ends[0, : len(pairs)], ends[1, : len(pairs)]), casting="unsafe")  # nodes are fewer
+    ends[0, len(pairs) :], ends[1, len(pairs) :] = ends[1, : len(pairs)], ends[0, : len(pairs)]
+    return Arcs(form.n, ends[0], ends[1], coupled, owner, tuple(edge.role.link for edge in blocks))
 
 
 def ends_of(form: Form, arcs: Arcs) -> tuple[Array, ...]:
@@ -110,6 +123,9 @@ def ends_of(form: Form, arcs: Arcs) -> tuple[Array, ...]:
     p, out = arcs.pairs, list[Array]()
     known = arcs.source[:p] * np.int64(form.n) + arcs.target[:p]  # in order, see `arcs_of`
     for edge in form.edges:
+        if not edge.ground and len(edge.tail) == p and (edge.tail * np.int64(form.n) + edge.head == known).all():
+            out.append(np.arange(2 * p))
+            continue
         nodes = slice(0, 0) if edge.ground else slice(None)
         pair = np.searchsorted(known, edge.tail[nodes] * np.int64(form.n) + edge.head[nodes])
         out.append(np.concatenate([pair, pair + p]))

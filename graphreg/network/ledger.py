@@ -129,7 +129,7 @@ class Ledger(Shown):
             messages, size = self._arcs(purpose)
             for k in np.flatnonzero(messages):
                 ends = self.labels[self.arcs.source[k]], self.labels[self.arcs.target[k]]
-                level = self.arcs.level[k % self.arcs.pairs]
+                level = self.arcs.links[self.arcs.block[k % self.arcs.pairs]]
                 rows.append((*ends, level, purpose, int(messages[k]), int(size[k])))
             if self._beyond(purpose)[0]:
                 rows.append((None, None, BEYOND, purpose, *self._beyond(purpose)))

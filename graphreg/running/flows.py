@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from ..certificate import Certificate
 from ..display import Html, Shown, title
 from ..form import Form
-from ..terms import Array, EdgeBlock
+from ..terms import GROUND, Array, EdgeBlock
 from ..terms.penalties import row_norm
 
 if TYPE_CHECKING:
@@ -30,11 +31,44 @@ class Flows(Shown, Mapping[tuple[Hashable, Hashable], Array]):
     def __init__(self, form: Form, certificate: Certificate) -> None:
         self._form, self._blocks = form, certificate.dual_point.flows
         self._full = 1.0 - float(np.clip(np.sqrt(max(certificate.relative_gap, 0.0)), LEAST, MOST))
-        self._flow: dict[tuple[Hashable, Hashable], Array] = {}
-        for edge, u in zip(form.edges, self._blocks, strict=True):
-            columns = edge.coordinates
-            for key, each in zip(_ends(form, edge), u, strict=True):
-                self._flow.setdefault(key, np.zeros(form.d))[columns] += each
+
+    @cached_property
+    def _order(self) -> tuple[Array, Array]:
+        """The pairs of ends of all edges, in order, as numbers tail * (n + 1) + head, and where each edge stands when
+        the edges of all blocks follow one another."""
+        blocks = [_number(e.tail, e.head, self._form.n) for e in self._form.edges]
+        every = np.concatenate([np.zeros(0, dtype=np.int64), *blocks])
+        order = np.argsort(every, kind="stable")  # edges of one pair stay in the order of their terms
+        return every[order], order
+
+    @cached_property
+    def _starts(self) -> Array:
+        """Where the edges of each block begin when they follow one another."""
+        return np.cumsum([0, *(len(edge.tail) for edge in self._form.edges)])
+
+    @cached_property
+    def _latent(self) -> dict[Hashable, int]:
+        return {label: k for k, label in enumerate(self._form.latent, self._form.space.n_observed)}
+
+    def _node(self, label: Hashable) -> int | None:
+        """The number of a node, None where there is none; the ground comes behind all nodes."""
+        index = self._form.space.index
+        if label is None:  # which is no label of a node
+            return self._form.n
+        return index[label] if label in index else self._latent.get(label)
+
+    def _along(self, tail: int, head: int) -> Array | None:
+        """The flow (d,) of the edges from one node to another; None where there are none."""
+        known, order = self._order
+        number = tail * (self._form.n + 1) + head
+        begin, end = np.searchsorted(known, (number, number + 1)).tolist()
+        if begin == end:
+            return None
+        out = np.zeros(self._form.d)
+        for row in order[begin:end].tolist():
+            k = int(np.searchsorted(self._starts, row, side="right")) - 1
+            out[self._form.edges[k].coordinates] += self._blocks[k][row - self._starts[k]]
+        return out
 
     def table(self) -> Table:
         """One row per edge and term: term, tail, head (None: the ground), flow (its Euclidean length, over the term's
@@ -62,11 +96,14 @@ class Flows(Shown, Mapping[tuple[Hashable, Hashable], Array]):
         return Table.of(frame, "flows along the edges", ASSUMED)
 
     def __getitem__(self, edge: tuple[Hashable, Hashable]) -> Array:
-        if edge in self._flow:
-            return self._flow[edge]
-        turned: Any = edge[::-1] if isinstance(edge, tuple) else edge
-        if turned in self._flow:
-            return -self._flow[turned]
+        pair: Any = edge
+        if isinstance(pair, tuple) and len(edge) == 2:
+            tail, head = map(self._node, edge)
+            if tail is not None and head is not None:
+                if (flow := self._along(tail, head)) is not None:
+                    return flow
+                if (back := self._along(head, tail)) is not None:
+                    return -back
         raise KeyError(f"{edge!r} is not an edge of the problem; edges are pairs of node labels (tail, head)")
 
     def __repr__(self) -> str:
@@ -86,16 +123,29 @@ class Flows(Shown, Mapping[tuple[Hashable, Hashable], Array]):
         yield assumed_html(table.assumed)
 
     def __iter__(self) -> Iterator[tuple[Hashable, Hashable]]:
-        return iter(self._flow)
+        known, order = self._order
+        first = np.sort(order[_firsts(known)])  # of each pair, in the order of the terms
+        ends = [pair for edge in self._form.edges for pair in _ends(self._form, edge)]
+        return (ends[row] for row in first.tolist())
 
     def __len__(self) -> int:
-        return len(self._flow)
+        return int(_firsts(self._order[0]).sum())
+
+
+def _firsts(ordered: Array) -> Array:
+    """Which entries are not the one before again."""
+    return np.diff(ordered, prepend=-1) > 0
+
+
+def _number(tail: Array, head: Array, n: int) -> Array:
+    return tail * np.int64(n + 1) + np.where(head == GROUND, n, head)
 
 
 def _ends(form: Form, edge: EdgeBlock) -> list[tuple[Hashable, Hashable]]:
     """The labels of tail and head of each edge; None for the ground."""
-    heads = [None] * len(edge.head) if edge.ground else [form.labels[head] for head in edge.head]
-    return list(zip([form.labels[tail] for tail in edge.tail], heads, strict=True))
+    labels = form.labels
+    heads = [None] * len(edge.head) if edge.ground else [labels[head] for head in edge.head.tolist()]
+    return list(zip([labels[tail] for tail in edge.tail.tolist()], heads, strict=True))
 
 
 def _rows(form: Form, edge: EdgeBlock, u: Array, full: float) -> Any:

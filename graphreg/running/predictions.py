@@ -11,6 +11,7 @@ import numpy as np
 from ..checks import one_of
 from ..errors import DataError
 from ..form import Form, SampleBlock
+from ..inputs import places_of
 from ..messages import did_you_mean
 from ..terms import Array, predictors
 
@@ -64,8 +65,9 @@ def _answers(form: Form, blocks: Sequence[SampleBlock], kind: str, link: Array, 
 
 
 def _nodes_of(form: Form, labels: Sequence[Hashable]) -> Array:
-    index = form.space.index
-    for row, label in enumerate(labels):
-        if label not in index:
-            raise DataError(f"row {row} is at {label!r}, which is not a node{did_you_mean(label, index)}")
-    return np.array([index[label] for label in labels], dtype=np.intp)
+    node = places_of(labels, form.space.index)
+    if (node < 0).any():
+        row = int(np.argmin(node))
+        said = did_you_mean(labels[row], form.space.index)
+        raise DataError(f"row {row} is at {labels[row]!r}, which is not a node{said}")
+    return node

@@ -13,6 +13,7 @@ from ..checks import switch
 from ..display import Html, Shown, details, inside
 from ..escaping import page
 from ..form import Form
+from ..inputs import Labels
 from ..network import Ledger
 from ..terms import Array
 from .flows import Flows
@@ -86,9 +87,9 @@ class Solution(Shown):
         return self.certificate.primal
 
     @property
-    def labels(self) -> tuple[Hashable, ...]:
+    def labels(self) -> Labels:
         """The labels of the user's nodes, in node order."""
-        return tuple(self.form.space.index)
+        return self.form.observed
 
     @cached_property
     def latent(self) -> dict[Hashable, Array]:

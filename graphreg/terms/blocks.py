@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,15 +10,21 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..display import Brief
-from ..inputs import difference_matrix, narrow
+from ..inputs import difference_matrix
 from .calculus import Strength
-from .padding import Batch, batches, gram
+from .padding import Batch, adjoint, at_a_time, batches, gram, predictors
 from .penalties.base import AbstractPenalty, row_norm
 from .records import Array, Role
 from .sharing import alike, shared
 
 if TYPE_CHECKING:
     from .losses.loss import AbstractLoss
+
+
+Rows = Array | slice
+
+STREAM = 1 << 17  # numbers looked at together
+LARGE = 1 << 20  # entries of X beyond which no sparse matrix of it is made for products
 
 
 @dataclass(frozen=True, repr=False)
@@ -47,9 +53,11 @@ class SampleBlock(Brief):
         """(M k, n d): (Xw)_rj = sum over features f of X_rf w_i[f, j]. With one predictor it has a view of X."""
         X, k = np.ones((len(self.node), 1)) if self.X is None else self.X, self.width
         (M, p), rows = X.shape, X if k == 1 else np.repeat(X, k, axis=0)
-        indices = (self.node[:, None, None] * p * k + np.arange(k)[:, None] + np.arange(p) * k).ravel()
-        entries = rows.ravel(), indices, np.arange(0, M * k * p + 1, p)
-        return narrow(sp.csr_array(entries, shape=(M * k, self.n * p * k)))
+        kind = np.int32 if max(M, self.n) * k * p < np.iinfo(np.int32).max else np.int64  # products are bound by memory
+        first = self.node.astype(kind) * (p * k)
+        indices = (first[:, None, None] + np.arange(k, dtype=kind)[:, None] + np.arange(p, dtype=kind) * k).ravel()
+        entries = rows.ravel(), indices, np.arange(0, M * k * p + 1, p, dtype=kind)
+        return sp.csr_array(entries, shape=(M * k, self.n * p * k))
 
     @shared
     def _adjoint(self) -> Any:
@@ -70,7 +78,7 @@ class SampleBlock(Brief):
         """s_r, (M,)."""
         return float(self.strength) * self.base_scale
 
-    def scale_of(self, rows: Array) -> Array:
+    def scale_of(self, rows: Rows) -> Array:
         """s_r of some samples, at no cost for the others."""
         return float(self.strength) * self.base_scale[rows]
 
@@ -93,6 +101,8 @@ class SampleBlock(Brief):
 
     def apply(self, w: Array) -> Array:
         """X w, without the offset."""
+        if self._in_stacks:
+            return self._by_node(w)
         return (self.A @ w.ravel()).reshape(self.offset.shape)
 
     def predict(self, w: Array) -> Array:
@@ -100,11 +110,33 @@ class SampleBlock(Brief):
 
     def adjoint(self, a: Array, shape: tuple[int, int]) -> Array:
         """X'a, (n, d)."""
-        return (self._adjoint @ a.ravel()).reshape(shape)
+        if not self._in_stacks:
+            return (self._adjoint @ a.ravel()).reshape(shape)
+        out = np.zeros(shape)
+        with np.errstate(all="ignore"):  # infinite prices, of which a sparse product says nothing either
+            for batch in self.stacks or ():
+                each = batch.pad(a)
+                if batch.run is None:
+                    each = np.where((batch.mask if a.ndim == 1 else batch.mask[:, :, None]) != 0.0, each, 0.0)
+                out[batch.nodes] = adjoint(batch.X.transpose(0, 2, 1), each)
+        return out
+
+    @property
+    def _in_stacks(self) -> bool:
+        """Whether products with X take the stacks: A would need half as much memory again as X, for its indices."""
+        return self.X is not None and self.X.size * self.width >= LARGE
+
+    def _by_node(self, w: Array) -> Array:
+        out = np.empty(self.offset.shape)
+        with np.errstate(all="ignore"):  # as in `adjoint`
+            for batch in self.stacks or ():
+                batch.put(predictors(batch.X, w[batch.nodes]), out)
+        return out
 
     def values(self, w: Array) -> Array:
         """s_r l_r at each sample."""
-        return self.scale * self.loss.value(self.predict(w), self.y)
+        x = self.predict(w)
+        return _streamed(lambda some: self.scale_of(some) * self.loss.value(x[some], self.y[some]), *x.shape)
 
     def prices(self, w: Array) -> Array:
         """The (sub)gradients s_r l'(predictor), inside dom l*."""
@@ -133,11 +165,15 @@ class SampleBlock(Brief):
 
     def conjugates(self, a: Array) -> Array:
         """s_r l_r*(a_r / s_r)."""
-        return self.scale * self.loss.conjugate(a / self.column(self.scale), self.y)
+        return _streamed(lambda some: self._conjugates(a[some], some), *a.shape)
 
     def duals(self, a: Array) -> Array:
         """The summands of Q: <a_r, o_r> - s_r l_r*(a_r / s_r)."""
-        return _rowwise(a * self.offset) - self.conjugates(a)
+        return _streamed(lambda some: _rowwise(a[some] * self.offset[some]) - self._conjugates(a[some], some), *a.shape)
+
+    def _conjugates(self, a: Array, some: Rows) -> Array:
+        scale = self.scale_of(some)
+        return scale * self.loss.conjugate(a / self.column(scale), self.y[some])
 
     def residuals(self, w: Array, a: Array) -> Array:
         """The Fenchel-Young residuals."""
@@ -176,6 +212,9 @@ class EdgeBlock(Brief):
     def weight(self) -> Array:
         """c_e, (m,); 1 for constraints, which have none."""
         return float(self.strength) * self.base_weight
+
+    def _weight_of(self, some: Rows) -> Array:
+        return float(self.strength) * self.base_weight[some]
 
     @property
     def ground(self) -> bool:
@@ -218,7 +257,8 @@ class EdgeBlock(Brief):
 
     def values(self, w: Array) -> Array:
         """c_e phi_e at each edge."""
-        return self.weight * self.penalty.value(self.difference(w))
+        z = self.difference(w)
+        return _streamed(lambda some: self._weight_of(some) * self.penalty.value(z[some]), *z.shape)
 
     def gradients(self, w: Array) -> Array:
         """c_e grad phi_e of a smooth penalty, (m, k)."""
@@ -231,7 +271,10 @@ class EdgeBlock(Brief):
 
     def conjugates(self, u: Array) -> Array:
         """c_e phi_e*(u_e / c_e)."""
-        c = self.weight
+        return _streamed(lambda some: self._conjugates(u[some], some), *u.shape)
+
+    def _conjugates(self, u: Array, some: Rows) -> Array:
+        c = self._weight_of(some)
         return c * self.penalty.conjugate(u / c[:, None])
 
     def duals(self, u: Array) -> Array:
@@ -243,8 +286,25 @@ class EdgeBlock(Brief):
         return self.values(w) + self.conjugates(u) - np.einsum("ij,ij->i", u, self.difference(w))
 
     def clip(self, u: Array) -> Array:
-        c = self.weight[:, None]
+        return _streamed(lambda some: self._clip(u[some], self._weight_of(some)[:, None]), *u.shape)
+
+    def _clip(self, u: Array, c: Array) -> Array:
         return c * self.penalty.clip(u / c)
+
+
+def _streamed(each: Callable[[Rows], Array], rows: int, width: int = 1) -> Array:
+    """What ``each`` makes of the rows, for as many of them at a time as stay in the cache: of large blocks it leaves no
+    arrays between that are as large."""
+    if rows * width <= STREAM:
+        return each(slice(None))
+    out: Array | None = None
+    for some in at_a_time(STREAM // width, rows):
+        part = each(some)
+        if out is None:
+            out = np.empty((rows, *part.shape[1:]), dtype=part.dtype)
+        out[some] = part
+    assert out is not None  # there are rows
+    return out
 
 
 def _rowwise(products: Array) -> Array:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ from ..escaping import visible
 from ..messages import shown
 
 if TYPE_CHECKING:
-    from ..inputs import Graph
+    from ..inputs import Graph, Labels
     from .blocks import Lowered
     from .records import Space
 
@@ -176,7 +176,7 @@ class AbstractTerm(Brief, _Summand):
     def lower(self, space: Space, strength: Strength) -> Lowered:
         """The term as samples and edges of the canonical form, over the nodes and features of ``space``."""
 
-    def nodes(self) -> tuple[Hashable, ...]:
+    def nodes(self) -> Labels:
         """The labels of the nodes that the term brings into the problem."""
         return ()
 

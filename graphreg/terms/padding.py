@@ -17,17 +17,26 @@ class Batch:
 
     ``nodes`` (g,) are distinct; ``rows`` (g, size) index the samples of the block, 0 where padded; ``mask`` (g, size)
     is 1.0 at samples and 0.0 at padding; ``X`` (g, size, d) is the design with zeros at padding: a view of that of the
-    samples where nothing is padded and they stand in this order.
+    samples where nothing is padded and they stand in this order: then ``run`` says where.
     """
 
     nodes: Array
     rows: Array
     mask: Array
     X: Array
+    run: slice | None = None
 
     def pad(self, values: Array) -> Array:
-        """Per-sample values of the block as (g, size), whatever stands at padding."""
-        return values[self.rows]
+        """Per-sample values of the block as (g, size), whatever stands at padding; a view where that is one."""
+        return values[self.rows] if self.run is None else values[self.run].reshape(*self.rows.shape, *values.shape[1:])
+
+    def put(self, values: Array, out: Array) -> None:
+        """Writes values (g, size) at the samples of the block; what stands at padding is left."""
+        if self.run is not None:
+            out[self.run] = values.reshape(-1, *values.shape[2:])
+        else:
+            there = self.mask != 0.0
+            out[self.rows[there]] = values[there]
 
 
 def block_diagonal(blocks: Array) -> sp.bsr_array:
@@ -79,8 +88,11 @@ def batches(node: Array, X: Array) -> tuple[Batch, ...]:
 
     Sizes are rounded up to a power of two, so that padding at most doubles the work.
     """
-    order = np.argsort(node, kind="stable")
-    nodes, start, count = np.unique(node[order], return_index=True, return_counts=True)
+    ordered = bool((node[1:] >= node[:-1]).all())
+    order = np.arange(len(node)) if ordered else np.argsort(node, kind="stable")
+    at = node if ordered else node[order]
+    start = np.concatenate([[0], np.flatnonzero(at[1:] != at[:-1]) + 1]) if len(at) else np.zeros(0, dtype=np.intp)
+    nodes, count = at[start], np.diff(start, append=len(at))
     size = 1 << np.ceil(np.log2(count)).astype(int)
     if len(nodes) and count.min() == count.max():
         size[:] = count[0]
@@ -92,8 +104,9 @@ def batches(node: Array, X: Array) -> tuple[Batch, ...]:
         mask = lane < count[chosen, None]
         rows = order[np.where(mask, start[chosen, None] + lane, start[chosen, None])]
         if mask.all() and (np.diff(rows.ravel()) == 1).all():
-            own = np.ascontiguousarray(X[rows[0, 0] : rows[-1, -1] + 1]).reshape(*rows.shape, X.shape[1])
-            out.append(Batch(nodes[chosen], rows, np.broadcast_to(1.0, rows.shape), own))
+            run = slice(int(rows[0, 0]), int(rows[-1, -1]) + 1)
+            own = np.ascontiguousarray(X[run]).reshape(*rows.shape, X.shape[1])
+            out.append(Batch(nodes[chosen], rows, np.broadcast_to(1.0, rows.shape), own, run))
         else:
             out.append(Batch(nodes[chosen], rows, mask.astype(float), X[rows] * mask[:, :, None]))
     return tuple(out)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..checks import numbers
 from ..errors import GraphError, TermError
-from ..inputs import Graph, is_series
+from ..inputs import Graph, Labels, in_place, is_series, places_of
 from ..messages import unmatched
 from .blocks import EdgeBlock, Lowered
 from .calculus import AbstractTerm, Strength, positive
@@ -69,7 +69,7 @@ class TotalVariation(AbstractTerm):
         check_between_nodes(self.penalty, "TotalVariation")
         object.__setattr__(self, "graph", Graph.of(self.graph))
 
-    def nodes(self) -> tuple[Hashable, ...]:
+    def nodes(self) -> Labels:
         return self.graph.labels
 
     def lower(self, space: Space, strength: Strength) -> Lowered:
@@ -113,7 +113,7 @@ class Consensus(AbstractTerm):
                 "star), or use TotalVariation(graph, Zero()), one value per component"
             )
 
-    def nodes(self) -> tuple[Hashable, ...]:
+    def nodes(self) -> Labels:
         return self.graph.labels
 
     def lower(self, space: Space, strength: Strength) -> Lowered:
@@ -221,7 +221,9 @@ def graph_edges(
     check_strength(penalty, strength, bool(np.any(graph.weight != 1.0)), name, "pass a graph without weights")
     columns = space.select(features, name)
     penalty = penalty.acting_on(len(space.coordinates) if columns is None else len(columns))
-    place = np.fromiter((space.index[label] for label in graph.labels), dtype=np.intp, count=graph.n_nodes)
-    ends = np.sort(np.stack([place[graph.tail], place[graph.head]]), axis=0)
-    edges = EdgeBlock(penalty, strength, ends[0], ends[1], graph.weight, columns, None, IN_GRAPH, name)
+    tail, head = graph.tail, graph.head
+    if not in_place(graph.labels, space.index):
+        place = places_of(graph.labels, space.index)
+        tail, head = np.sort(np.stack([place[tail], place[head]]), axis=0)
+    edges = EdgeBlock(penalty, strength, tail, head, graph.weight, columns, None, IN_GRAPH, name)
     return Lowered(edges=(edges,))

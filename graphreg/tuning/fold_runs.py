@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Hashable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -17,6 +17,7 @@ from ..clock import OutOfTimeError, alarm, deadline, until
 from ..display import Brief
 from ..errors import FailedError, MethodError, ModelError, WorkerError
 from ..form import Form
+from ..inputs import Labels
 from ..methods import AbstractMethod
 from ..problem import Problem
 from ..terms import AbstractTerm, Array, Lowered, Model, Space, Strength
@@ -51,9 +52,9 @@ class FoldRun(Brief):
 class _Nodes(AbstractTerm):
     """Nothing but the nodes of the whole problem: those whose samples are all held out stay in it, in their places."""
 
-    labels: tuple[Hashable, ...]
+    labels: Labels
 
-    def nodes(self) -> tuple[Hashable, ...]:
+    def nodes(self) -> Labels:
         return self.labels
 
     def lower(self, space: Space, strength: Strength) -> Lowered:
@@ -65,7 +66,7 @@ def training(model: Model, form: Form, rows: Array) -> Problem:
     """The problem on some rows: each loss on its own, with a mean over them; a loss that has none left drops out."""
     kept = np.zeros(sum(len(block.node) for block in form.samples), dtype=bool)
     kept[rows] = True
-    terms: list[tuple[Strength, AbstractTerm]] = [(Strength(), _Nodes(tuple(form.space.index)))]
+    terms: list[tuple[Strength, AbstractTerm]] = [(Strength(), _Nodes(form.observed))]
     begin = 0
     for strength, term in model.terms:
         if not isinstance(term, AbstractLoss):

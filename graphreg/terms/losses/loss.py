@@ -21,6 +21,7 @@ import scipy.sparse as sp
 
 from ...declaring import in_library
 from ...errors import DataError, TermError
+from ...inputs import in_place, places_of
 from ..blocks import Lowered, SampleBlock
 from ..bounds import largest_around
 from ..calculus import Strength
@@ -145,7 +146,9 @@ class AbstractLoss(AbstractSamples):
 
     def lower(self, space: Space, strength: Strength) -> Lowered:
         data = self.data
-        node = np.fromiter((space.index[label] for label in data.labels), dtype=np.intp)[data.node]
+        node = data.node
+        if not in_place(data.labels, space.index):
+            node = places_of(data.labels, space.index)[node]
         X, offset = self.design()
         return Lowered(losses=(SampleBlock(self, strength, node, X, self.targets(), offset, self.scales()),))
 

@@ -1,0 +1,221 @@
+"""Labels of nodes: 0 to n - 1 are kept as their number n alone; others as a tuple, with a dict for their places."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from itertools import repeat
+from typing import Any, TypeGuard, overload
+
+import numpy as np
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Labels = Sequence[Hashable]
+
+SHOWN = 20  # labels that the text of a longer sequence leaves out
+DENSE = 4  # times as many integers as there are entries: a table of them all is cheaper than sorting
+
+
+def plain_label(label: Any) -> Any:
+    """A numpy scalar as the Python scalar it stands for (``np.int64(3)`` -> ``3``); anything else as it is."""
+    if isinstance(label, np.generic) and label.dtype.kind not in "mM":  # .item() of a datetime64 may be a bare integer
+        return label.item()
+    return label
+
+
+class IntegerLabels(Sequence[Hashable]):
+    """The labels 0, 1, ..., n - 1, as the tuple of them: it equals that tuple and has its hash."""
+
+    __slots__ = ("_each",)
+
+    def __init__(self, n: int) -> None:
+        self._each = range(n)
+
+    def __len__(self) -> int:
+        return len(self._each)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._each)
+
+    def __reversed__(self) -> Iterator[int]:
+        return reversed(self._each)
+
+    @overload
+    def __getitem__(self, index: int) -> int: ...
+    @overload
+    def __getitem__(self, index: slice) -> Labels: ...
+    def __getitem__(self, index: int | slice) -> int | Labels:
+        return as_labels(self._each[index]) if isinstance(index, slice) else self._each[index]
+
+    def __contains__(self, label: object) -> bool:
+        try:
+            return _place(label, len(self)) >= 0
+        except TypeError:  # what has no hash is no label
+            return False
+
+    def index(self, value: Any, start: int = 0, stop: int | None = None) -> int:
+        if value in self and (place := _place(value, len(self))) in range(len(self))[start:stop]:
+            return place
+        raise ValueError(f"{value!r} is not among the labels")
+
+    def count(self, value: Any) -> int:
+        return int(value in self)
+
+    def __add__(self, other: Any) -> Labels:
+        return NotImplemented if not isinstance(other, (tuple, IntegerLabels)) else (*self, *other)
+
+    def __radd__(self, other: Any) -> Labels:
+        return NotImplemented if not isinstance(other, tuple) else (*other, *self)
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, IntegerLabels):
+            return len(self) == len(other)
+        if isinstance(other, tuple):
+            return len(self) == len(other) and tuple(self) == other
+        return NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        n = len(self)
+        return repr(tuple(self)) if n <= SHOWN else f"(0, 1, 2, ..., {n - 1})"
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        if copy is False:
+            raise ValueError("labels are no array, so that none can be had without a copy")
+        return np.arange(len(self), dtype=dtype)
+
+
+class IntegerIndex(Mapping[Hashable, int]):
+    """The place of each of the labels 0, 1, ..., n - 1, which is the label itself; as the dict of them."""
+
+    __slots__ = ("_n",)
+
+    def __init__(self, n: int) -> None:
+        self._n = n
+
+    def __len__(self) -> int:
+        return self._n
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(self._n))
+
+    def __getitem__(self, label: Hashable) -> int:
+        place = _place(label, self._n)
+        if place < 0:
+            raise KeyError(label)
+        return place
+
+    def __contains__(self, label: object) -> bool:
+        return _place(label, self._n) >= 0
+
+    def __repr__(self) -> str:
+        return f"<IntegerIndex of the labels {IntegerLabels(self._n)!r}>"
+
+
+def _place(label: Any, n: int) -> int:
+    """The place of a label among 0 ... n - 1, -1 where it is none of them; found as a dict does, by hash and equality
+    (2.0 and True are among them). What has no hash raises TypeError."""
+    place = label if type(label) is int else hash(label)
+    return place if 0 <= place < n and place == label else -1
+
+
+# ---- labels from what users give -------------------------------------------------------------------------------------
+def as_labels(given: Iterable[Any]) -> Labels:
+    """The labels in their order, numpy's scalars as Python's; 0 to n - 1 without an object for each."""
+    if isinstance(given, IntegerLabels):
+        return given
+    if isinstance(given, range) and given and given == range(len(given)):
+        return IntegerLabels(len(given))
+    if is_integers(given):
+        return _of_integers(given)
+    labels = tuple(given)
+    kinds = set(map(type, labels))
+    if any(issubclass(kind, np.generic) for kind in kinds):
+        labels = tuple(map(plain_label, labels))
+        kinds = set(map(type, labels))
+    # 0 is False and 0.0, which are other labels to a reader
+    return IntegerLabels(len(labels)) if kinds == {int} and labels == tuple(range(len(labels))) else labels
+
+
+def is_integers(given: Any, ndim: int = 1) -> TypeGuard[Array]:
+    """Whether it is an array of integers that 64 bits with a sign hold."""
+    return type(given) is np.ndarray and given.ndim == ndim and given.dtype.kind in "iu" and given.dtype != np.uint64
+
+
+def _of_integers(values: Array) -> Labels:
+    n = len(values)
+    plain = n > 0 and values[0] == 0 and values[-1] == n - 1 and bool((values == np.arange(n)).all())
+    return IntegerLabels(n) if plain else tuple(values.tolist())
+
+
+def by_appearance(values: Array) -> tuple[Labels, Array]:
+    """The distinct integers of an array, none of them empty, by first appearance, and the place of each among them."""
+    M = len(values)
+    changes = values[1:] != values[:-1]
+    if (values[1:] >= values[:-1]).all():  # in order, as samples often are
+        first = np.concatenate([[0], np.flatnonzero(changes) + 1])
+        node = np.zeros(M, dtype=np.intp)
+        np.cumsum(changes, out=node[1:])
+        return _of_integers(values[first]), node
+    low, high = int(values.min()), int(values.max())
+    if high - low < DENSE * M:
+        shifted = values.astype(np.intp) - low
+        at = np.full(high - low + 1, M)
+        at[shifted[::-1]] = np.arange(M - 1, -1, -1)  # the last that is written stays: the first row of each
+        first = np.sort(at[at < M])
+        rank = np.empty(len(at), dtype=np.intp)
+        rank[shifted[first]] = np.arange(len(first))
+        return _of_integers(values[first]), rank[shifted]
+    _, start, group = np.unique(values, return_index=True, return_inverse=True)
+    order = np.argsort(start)
+    rank = np.empty(len(order), dtype=np.intp)
+    rank[order] = np.arange(len(order))
+    return _of_integers(values[start[order]]), rank[group]
+
+
+# ---- places ----------------------------------------------------------------------------------------------------------
+def index_of(labels: Labels) -> Mapping[Hashable, int]:
+    """The place of each label, of labels that are distinct."""
+    if isinstance(labels, IntegerLabels):
+        return IntegerIndex(len(labels))
+    return {label: k for k, label in enumerate(labels)}
+
+
+def all_of(each: Iterable[Labels]) -> Labels:
+    """The distinct labels of several sequences by first appearance."""
+    each = list(each)
+    if all(isinstance(labels, IntegerLabels) for labels in each):
+        return IntegerLabels(max(map(len, each), default=0)) if each else ()
+    return as_labels(dict.fromkeys(label for labels in each for label in labels))
+
+
+def places_of(labels: Labels | Array, index: Mapping[Hashable, int]) -> Array:
+    """The place of each label, (n,) int; -1 where the index has none. Labels may be an array of integers."""
+    if isinstance(index, IntegerIndex):
+        values = _integers(labels)
+        if values is not None:
+            return np.where((values >= 0) & (values < len(index)), values, -1)
+    elif is_integers(labels):  # one look for each that is distinct
+        distinct, node = by_appearance(labels) if len(labels) else ((), np.zeros(0, dtype=np.intp))
+        return places_of(distinct, index)[node]
+    return np.fromiter(map(index.get, labels, repeat(-1)), dtype=np.intp, count=len(labels))
+
+
+def _integers(labels: Labels | Array) -> Array | None:
+    """The labels as an array where they are all integers that it holds."""
+    if isinstance(labels, np.ndarray):
+        return labels if is_integers(labels) else None
+    if isinstance(labels, IntegerLabels):
+        return np.arange(len(labels))
+    if set(map(type, labels)) != {int}:
+        return None
+    try:
+        return np.fromiter(labels, dtype=np.int64, count=len(labels))
+    except OverflowError:
+        return None
+
+
+def in_place(labels: Labels, index: Mapping[Hashable, int]) -> bool:
+    """Whether label k is known to have the place k."""
+    return isinstance(labels, IntegerLabels) and isinstance(index, IntegerIndex) and len(labels) <= len(index)
