@@ -9,16 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import reverse_cuthill_mckee
 from scipy.sparse.linalg import splu
 
 from ..clock import carry_out
 from ..form import Form
 from ..terms import Array
+from .fill import adjacency, band, check_size, column_counts, sparse_order
 
 RIDGE = 1e-15  # relative to each diagonal, of the size of its rounding; a larger one hides losses beside huge edges
 
@@ -70,7 +69,8 @@ class NewtonSystem:
 
     def __init__(self, form: Form) -> None:
         n, d = form.shape
-        nodes = _sparse_order(form)
+        check_size(form)
+        nodes = sparse_order(adjacency(form))
         self.order = (nodes[:, None] * d + np.arange(d)).ravel()  # of the entries of w
         self.shape = form.shape
         self.samples = tuple(self._samples(form))
@@ -147,40 +147,11 @@ class NewtonSystem:
 
 
 def work(form: Form) -> float:
-    """About how many multiplications a factorisation takes at most: d^3 sum_i b_i^2, where b_i is how far the first
-    neighbour of node i lies before it in the order of Cuthill and McKee (a band that no fill leaves)."""
-    A = _neighbours(form)
-    place = np.empty(form.n)
-    place[reverse_cuthill_mckee(sp.csr_matrix(A), symmetric_mode=True)] = np.arange(form.n)
-    entries = sp.coo_array(A)
-    far = np.zeros(form.n)
-    np.maximum.at(far, entries.row, place[entries.row] - place[entries.col])
-    return float(form.d**3 * (far**2).sum())
+    """About how many multiplications a factorisation takes at most: d^3 sum_i b_i^2 for the band b (see `band`)."""
+    return float(form.d**3 * (band(adjacency(form)) ** 2).sum())
 
 
 def filled_work(form: Form) -> float:
-    """The same as it is: d^3 sum_i c_i^2, where c_i nodes stand in column i of a factor in the sparse order. To know
-    it the graph is factorised, a d^3-th of that work."""
-    return float(form.d**3 * (np.diff(_sparse_factor(form).L.indptr).astype(float) ** 2).sum())
-
-
-def _neighbours(form: Form) -> sp.csc_array:
-    """A positive definite matrix with an entry for every edge between two nodes, (n, n)."""
-    n = form.n
-    pairs = [(edge.tail, edge.head) for edge in form.edges if not edge.ground]
-    tail = np.concatenate([np.arange(n), *(t for t, _ in pairs), *(h for _, h in pairs)])
-    head = np.concatenate([np.arange(n), *(h for _, h in pairs), *(t for t, _ in pairs)])
-    value = np.concatenate([np.full(n, 2.0 * n * max(len(pairs), 1)), np.full(len(tail) - n, -1.0)])
-    return sp.csc_array(sp.coo_array((value, (tail, head)), shape=(n, n)))
-
-
-def _sparse_order(form: Form) -> Array:
-    """The nodes in an order in which factors stay sparse, (n,)."""
-    return np.argsort(_sparse_factor(form).perm_c)
-
-
-def _sparse_factor(form: Form) -> Any:
-    """A factorisation of the graph in an order in which it stays sparse (minimum degree)."""
-    A = _neighbours(form)
-    options = {"SymmetricMode": True}
-    return carry_out(lambda: splu(A, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options))
+    """The same as it is: d^3 sum_i c_i^2, where c_i nodes stand in column i of a factor in the sparse order."""
+    A = adjacency(form)
+    return float(form.d**3 * (column_counts(A, sparse_order(A)) ** 2).sum())
