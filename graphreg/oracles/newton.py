@@ -12,11 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.linalg import splu
 
-from ..clock import carry_out
 from ..form import Form
 from ..terms import Array
+from .factors import Factors, is_low
 from .fill import adjacency, band, check_size, column_counts, sparse_order
 
 RIDGE = 1e-15  # relative to each diagonal, of the size of its rounding; a larger one hides losses beside huge edges
@@ -70,7 +69,10 @@ class NewtonSystem:
     def __init__(self, form: Form) -> None:
         n, d = form.shape
         check_size(form)
-        nodes = sparse_order(adjacency(form))
+        A = adjacency(form)
+        nodes = sparse_order(A)
+        counts = d * column_counts(A, nodes)
+        self.low = is_low(d * counts.sum(), d * (counts**2).sum())
         self.order = (nodes[:, None] * d + np.arange(d)).ravel()  # of the entries of w
         self.shape = form.shape
         self.samples = tuple(self._samples(form))
@@ -89,7 +91,7 @@ class NewtonSystem:
         return out.reshape(self.shape)
 
     def factorised(self, D: Sequence[Array]) -> Callable[[Array], Array]:
-        """How to solve with the sum of B'DB, D (m, k, k) per block, those of the samples first.
+        """How to solve with the sum of B'DB, D (m, k, k) per block, those of the samples first; until the next call.
 
         Raises
         ------
@@ -101,17 +103,7 @@ class NewtonSystem:
         data[self._diagonal] = np.where(diagonal > 0.0, diagonal * (1.0 + RIDGE), 1.0)
         if not np.isfinite(data).all():
             raise ArithmeticError("a Newton system is not finite")
-        size = len(self.order)
-        H = sp.csc_array((data, self._indices, self._indptr), shape=(size, size))
-        # positive definite: no pivots are needed, and the order is there
-        options = {"SymmetricMode": True, "Equil": False}
-        try:
-            found = carry_out(
-                lambda: splu(H, permc_spec="NATURAL", diag_pivot_thresh=0.0, relax=1, panel_size=8, options=options)
-            )
-        except RuntimeError as error:
-            raise ArithmeticError(f"a Newton system is singular ({error})") from error
-        return found.solve
+        return self._factors(data)
 
     def _samples(self, form: Form) -> Iterator[Rows]:
         for block in form.samples:
@@ -127,22 +119,24 @@ class NewtonSystem:
             yield Rows.of(edge.flat(form.d)[:, self.order], k)
 
     def _pattern(self, size: int) -> None:
-        """Which entries there are, and of which entries of all D they are sums."""
+        """Which entries there are, the upper half alone where the factor is low, and of which entries of all D they are
+        sums."""
         i, j, factor, source = [np.arange(size)], [np.arange(size)], [np.zeros(size)], [np.zeros(size, dtype=np.int64)]
         begin = 0
         for rows in (*self.samples, *self.edges):
             row, column, product, of = rows.entries()
-            i.append(row)
-            j.append(column)
-            factor.append(product)
-            source.append(of + begin)
+            kept = np.flatnonzero(row <= column) if self.low else slice(None)
+            i.append(row[kept])
+            j.append(column[kept])
+            factor.append(product[kept])
+            source.append(of[kept] + begin)
             begin += rows.m * rows.k**2
         place = np.concatenate(j).astype(np.int64) * size + np.concatenate(i)
         known, at = np.unique(place, return_inverse=True)
         content = (np.concatenate(factor), (at.ravel(), np.concatenate(source)))
         self._sum = sp.csr_array(sp.coo_array(content, shape=(len(known), max(begin, 1))))
-        self._indices = (known % size).astype(np.int32)
-        self._indptr = np.searchsorted(known, np.arange(size + 1, dtype=np.int64) * size).astype(np.int32)
+        indptr = np.searchsorted(known, np.arange(size + 1, dtype=np.int64) * size).astype(np.int32)
+        self._factors = Factors((known % size).astype(np.int32), indptr, self.low)
         self._diagonal = np.searchsorted(known, np.arange(size, dtype=np.int64) * (size + 1))
 
 
