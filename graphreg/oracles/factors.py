@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
@@ -59,4 +60,7 @@ class Factors:
             self._solver = Solver(upper, upper=True)
         else:
             self._solver.update(upper, upper=True)
+            pivots = self._solver.factors()[1]  # an update says nothing of a pivot of 0, at which it breaks off
+            if not (np.isfinite(pivots) & (pivots != 0.0)).all():
+                raise ArithmeticError("a Newton system is singular")
         return self._solver.solve
