@@ -1,4 +1,4 @@
-"""CVXPY as ``cp``, imported when something of it is first used, so that importing graphreg is fast."""
+"""CVXPY as ``cp`` and ``scipy.stats``, imported when something of them is first used, so that imports are fast."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["LazyModule", "cp"]
+__all__ = ["LazyModule", "cp", "stats"]
 
 
 class LazyModule(ModuleType):
@@ -18,5 +18,6 @@ class LazyModule(ModuleType):
 
 if TYPE_CHECKING:
     import cvxpy as cp
+    from scipy import stats
 else:
-    cp = LazyModule("cvxpy")
+    cp, stats = LazyModule("cvxpy"), LazyModule("scipy.stats")

@@ -6,9 +6,9 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
 from ..errors import DataError
+from ..lazy import stats
 from ..terms import Array, at_a_time
 from .local import LocalFits
 from .missing_estimates import SINGULAR

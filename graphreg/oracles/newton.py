@@ -9,16 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import reverse_cuthill_mckee
-from scipy.sparse.linalg import splu
 
-from ..clock import carry_out
 from ..form import Form
 from ..terms import Array
+from .factors import Factors, is_low
+from .fill import adjacency, band, check_size, column_counts, sparse_order
 
 RIDGE = 1e-15  # relative to each diagonal, of the size of its rounding; a larger one hides losses beside huge edges
 
@@ -70,7 +68,11 @@ class NewtonSystem:
 
     def __init__(self, form: Form) -> None:
         n, d = form.shape
-        nodes = _sparse_order(form)
+        check_size(form)
+        A = adjacency(form)
+        nodes = sparse_order(A)
+        counts = d * column_counts(A, nodes)
+        self.low = is_low(d * counts.sum(), d * (counts**2).sum())
         self.order = (nodes[:, None] * d + np.arange(d)).ravel()  # of the entries of w
         self.shape = form.shape
         self.samples = tuple(self._samples(form))
@@ -89,7 +91,7 @@ class NewtonSystem:
         return out.reshape(self.shape)
 
     def factorised(self, D: Sequence[Array]) -> Callable[[Array], Array]:
-        """How to solve with the sum of B'DB, D (m, k, k) per block, those of the samples first.
+        """How to solve with the sum of B'DB, D (m, k, k) per block, those of the samples first; until the next call.
 
         Raises
         ------
@@ -101,17 +103,7 @@ class NewtonSystem:
         data[self._diagonal] = np.where(diagonal > 0.0, diagonal * (1.0 + RIDGE), 1.0)
         if not np.isfinite(data).all():
             raise ArithmeticError("a Newton system is not finite")
-        size = len(self.order)
-        H = sp.csc_array((data, self._indices, self._indptr), shape=(size, size))
-        # positive definite: no pivots are needed, and the order is there
-        options = {"SymmetricMode": True, "Equil": False}
-        try:
-            found = carry_out(
-                lambda: splu(H, permc_spec="NATURAL", diag_pivot_thresh=0.0, relax=1, panel_size=8, options=options)
-            )
-        except RuntimeError as error:
-            raise ArithmeticError(f"a Newton system is singular ({error})") from error
-        return found.solve
+        return self._factors(data)
 
     def _samples(self, form: Form) -> Iterator[Rows]:
         for block in form.samples:
@@ -127,60 +119,33 @@ class NewtonSystem:
             yield Rows.of(edge.flat(form.d)[:, self.order], k)
 
     def _pattern(self, size: int) -> None:
-        """Which entries there are, and of which entries of all D they are sums."""
+        """Which entries there are, the upper half alone where the factor is low, and of which entries of all D they are
+        sums."""
         i, j, factor, source = [np.arange(size)], [np.arange(size)], [np.zeros(size)], [np.zeros(size, dtype=np.int64)]
         begin = 0
         for rows in (*self.samples, *self.edges):
             row, column, product, of = rows.entries()
-            i.append(row)
-            j.append(column)
-            factor.append(product)
-            source.append(of + begin)
+            kept = np.flatnonzero(row <= column) if self.low else slice(None)
+            i.append(row[kept])
+            j.append(column[kept])
+            factor.append(product[kept])
+            source.append(of[kept] + begin)
             begin += rows.m * rows.k**2
         place = np.concatenate(j).astype(np.int64) * size + np.concatenate(i)
         known, at = np.unique(place, return_inverse=True)
         content = (np.concatenate(factor), (at.ravel(), np.concatenate(source)))
         self._sum = sp.csr_array(sp.coo_array(content, shape=(len(known), max(begin, 1))))
-        self._indices = (known % size).astype(np.int32)
-        self._indptr = np.searchsorted(known, np.arange(size + 1, dtype=np.int64) * size).astype(np.int32)
+        indptr = np.searchsorted(known, np.arange(size + 1, dtype=np.int64) * size).astype(np.int32)
+        self._factors = Factors((known % size).astype(np.int32), indptr, self.low)
         self._diagonal = np.searchsorted(known, np.arange(size, dtype=np.int64) * (size + 1))
 
 
 def work(form: Form) -> float:
-    """About how many multiplications a factorisation takes at most: d^3 sum_i b_i^2, where b_i is how far the first
-    neighbour of node i lies before it in the order of Cuthill and McKee (a band that no fill leaves)."""
-    A = _neighbours(form)
-    place = np.empty(form.n)
-    place[reverse_cuthill_mckee(sp.csr_matrix(A), symmetric_mode=True)] = np.arange(form.n)
-    entries = sp.coo_array(A)
-    far = np.zeros(form.n)
-    np.maximum.at(far, entries.row, place[entries.row] - place[entries.col])
-    return float(form.d**3 * (far**2).sum())
+    """About how many multiplications a factorisation takes at most: d^3 sum_i b_i^2 for the band b (see `band`)."""
+    return float(form.d**3 * (band(adjacency(form)) ** 2).sum())
 
 
 def filled_work(form: Form) -> float:
-    """The same as it is: d^3 sum_i c_i^2, where c_i nodes stand in column i of a factor in the sparse order. To know
-    it the graph is factorised, a d^3-th of that work."""
-    return float(form.d**3 * (np.diff(_sparse_factor(form).L.indptr).astype(float) ** 2).sum())
-
-
-def _neighbours(form: Form) -> sp.csc_array:
-    """A positive definite matrix with an entry for every edge between two nodes, (n, n)."""
-    n = form.n
-    pairs = [(edge.tail, edge.head) for edge in form.edges if not edge.ground]
-    tail = np.concatenate([np.arange(n), *(t for t, _ in pairs), *(h for _, h in pairs)])
-    head = np.concatenate([np.arange(n), *(h for _, h in pairs), *(t for t, _ in pairs)])
-    value = np.concatenate([np.full(n, 2.0 * n * max(len(pairs), 1)), np.full(len(tail) - n, -1.0)])
-    return sp.csc_array(sp.coo_array((value, (tail, head)), shape=(n, n)))
-
-
-def _sparse_order(form: Form) -> Array:
-    """The nodes in an order in which factors stay sparse, (n,)."""
-    return np.argsort(_sparse_factor(form).perm_c)
-
-
-def _sparse_factor(form: Form) -> Any:
-    """A factorisation of the graph in an order in which it stays sparse (minimum degree)."""
-    A = _neighbours(form)
-    options = {"SymmetricMode": True}
-    return carry_out(lambda: splu(A, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options))
+    """The same as it is: d^3 sum_i c_i^2, where c_i nodes stand in column i of a factor in the sparse order."""
+    A = adjacency(form)
+    return float(form.d**3 * (column_counts(A, sparse_order(A)) ** 2).sum())

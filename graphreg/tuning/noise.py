@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.stats import binom
 
 from .. import checks
 from ..clock import OutOfTimeError, afresh, look, needed, nothing_yet, progress_bar, within
 from ..inference import LocalFits, local_fits
+from ..lazy import stats
 from ..tables import StatedNumber
 from ..terms import Array, Parameter
 from ..theory import Network, Varying, varying
@@ -124,7 +124,7 @@ def _record(
     vary: Varying, fits: LocalFits, values: Array, asked: int, quantile: float, said: tuple[str, str, str]
 ) -> NoiseStrength:
     draws, (covariance, worth, ended) = len(values), said
-    low, high = binom.ppf([0.025, 0.975], draws, quantile).astype(int)
+    low, high = stats.binom.ppf([0.025, 0.975], draws, quantile).astype(int)
     ends = float(values[max(low - 1, 0)]), float(values[min(high, draws - 1)])
     empty = int((~fits.fitted).sum())
     assumed = (

@@ -12,7 +12,7 @@ from ..clock import GRACE, OutOfTimeError, left, look
 from ..form import Form
 from ..methods import AbstractMethod, Exact, Interior, InteriorPoint, PrimalDual, Start
 from ..network import LocalView
-from ..oracles import filled_work, work
+from ..oracles import filled_work, fits, work
 from ..problem import RAISES, Problem
 from ..running import Budget, Solution, WarmStart, around, solve, view_of
 from ..terms import Parameter
@@ -50,7 +50,7 @@ def _falls_short(solution: Solution, most: int | None) -> bool:
 
 
 def _takes_newton_steps(form: Form) -> bool:
-    return not InteriorPoint().missing(form) and form.d > 1 and work(form) <= MOST
+    return not InteriorPoint().missing(form) and form.d > 1 and work(form) <= MOST and fits(form)
 
 
 def _multiplications(form: Form) -> float:

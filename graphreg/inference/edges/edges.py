@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from ... import checks
 from ...clock import in_time
 from ...errors import DataError, GraphError, MethodError, MethodWarning, TermError
 from ...form import Form, build
 from ...inputs import Graph
+from ...lazy import stats
 from ...tables import Table
 from ...terms import Array, Model, NodePenalty, TotalVariation, feature_of
 from ...terms.losses import AbstractLoss

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
 
 from ...errors import DataError
 from ...form import SampleBlock
+from ...lazy import stats
 from ...terms import Array, Batch
 from ...terms.losses import AbstractQuadraticLoss
 from ..local import LocalFits

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import chi2, norm
 
 from ... import checks
 from ...clock import in_time
 from ...display import Html, Shown
 from ...errors import DataError
 from ...form import Form
+from ...lazy import stats
 from ...messages import did_you_mean
 from ...network import Ledger
 from ...tables import Stated, Table, whole_html
@@ -113,7 +113,7 @@ class ConfidenceRegion(Shown):
     def intervals(self, level: float = 0.95) -> Table:
         """Of each coefficient alone: estimate, std_error, low, high; estimate +- z((1 + level)/2) std_error."""
         LEVEL(level, "level", DataError)
-        wide = norm.ppf((1.0 + level) / 2.0) * self.std_error
+        wide = stats.norm.ppf((1.0 + level) / 2.0) * self.std_error
         columns = {"estimate": self.estimate, "std_error": self.std_error}
         frame = pd.DataFrame({**columns, "low": self.estimate - wide, "high": self.estimate + wide})
         return Table.of(frame, f"{self.title}: {100 * level:g}% intervals, each by itself", self.assumed)
@@ -123,7 +123,7 @@ class ConfidenceRegion(Shown):
         by name."""
         LEVEL(level, "level", DataError)
         off = self.estimate.to_numpy() - self._values(theta)
-        return bool(off @ self._solve(np.eye(len(off)), off) <= chi2.ppf(level, len(off)))
+        return bool(off @ self._solve(np.eye(len(off)), off) <= stats.chi2.ppf(level, len(off)))
 
     def test(self, hypothesis: Any, value: Any = None) -> WaldTest:
         """Wald's test of linear hypotheses R theta = r.
@@ -143,7 +143,7 @@ class ConfidenceRegion(Shown):
         R, r, read = linear(hypothesis, value, self.names)
         off = R @ self.estimate.to_numpy() - r
         statistic = float(off @ self._solve(R, off))
-        return WaldTest(statistic, len(r), float(chi2.sf(statistic, len(r))), read, assumed=self.assumed)
+        return WaldTest(statistic, len(r), float(stats.chi2.sf(statistic, len(r))), read, assumed=self.assumed)
 
     def ellipse(self, a: Hashable, b: Hashable, level: float = 0.95) -> pd.DataFrame:
         """The edge of the joint region of two coefficients (chi-square with 2 df), as points in order."""
@@ -154,7 +154,7 @@ class ConfidenceRegion(Shown):
         self._solve(np.eye(len(self.names))[[j, k]], np.zeros(2))
         root = np.linalg.cholesky(self.covariance.to_numpy()[np.ix_([j, k], [j, k])])
         angle = np.linspace(0.0, 2.0 * np.pi, POINTS)
-        round_ = np.sqrt(chi2.ppf(level, 2)) * np.column_stack([np.cos(angle), np.sin(angle)])
+        round_ = np.sqrt(stats.chi2.ppf(level, 2)) * np.column_stack([np.cos(angle), np.sin(angle)])
         points = self.estimate.to_numpy()[[j, k]] + round_ @ root.T
         return pd.DataFrame(points, columns=self.estimate.index[[j, k]])
 

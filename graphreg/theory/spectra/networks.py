@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.stats import linregress
 
 from ... import checks
 from ...errors import GraphError, MethodError
+from ...lazy import stats
 from ...network import METROPOLIS
 from ...tables import Stated, StatedNumber, Table
 from .gossip import mixing as mixing_rate
@@ -76,7 +76,7 @@ def sparseness_exponent(
         raise MethodError("a sparseness exponent needs graphs of at least two different numbers of nodes")
     logs: Any = np.log(frame)
     frame["exponent"] = -logs["gap"].diff() / logs["nodes"].diff()
-    line: Any = linregress(logs["nodes"], logs["gap"])
+    line: Any = stats.linregress(logs["nodes"], logs["gap"])
     name = "Metropolis-Hastings weights" if isinstance(mixing, str) else "matrices as given"
     assumed = (
         f"{name}{', lazy: (C + I) / 2' if lazy else ''}",
