@@ -13,6 +13,7 @@ from scipy.sparse.linalg import splu
 from ..certificate import Certifier, center, centred
 from ..clock import carry_out
 from ..form import DualPoint, Form
+from ..oracles import check_size
 from ..running import Outcome, Task
 from ..terms import Array
 from ..terms.losses import AbstractQuadraticLoss
@@ -64,6 +65,7 @@ class LinearSystem(AbstractMethod):
 
     def run(self, task: Task) -> Outcome:
         began, form, certifier, gap = time.perf_counter(), task.form, task.certifier, task.budget.gap
+        check_size(form)
         v = center(form)[0]
         there = centred(form, v) if v.any() else form
         w, point = solved(there)

@@ -3,6 +3,7 @@
 from .by_hand import Oracles as Oracles
 from .damped import descended as descended
 from .damped import minimisers as minimisers
+from .fill import check_size as check_size
 from .fill import fits as fits
 from .gradients import STEPPING as STEPPING
 from .gradients import NodeGradients as NodeGradients

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
+from ...breakdown import broken, cause
 from ...clock import left
 from ...errors import InternalError
 from ...form import Form
@@ -115,11 +116,13 @@ def _carried_out(stage: Stage, task: Task, before: Outcome | None) -> Outcome:
         budget = replace(budget, known=best, start=start)
     if stage.most:
         budget = replace(budget, further=partial(_promised, gap=budget.gap, most=stage.most))
-    found = (
-        task.iterate(method, budget)
-        if isinstance(method, AbstractIteration)
-        else method.run(replace(task, budget=budget))
-    )
+    try:
+        iterates = isinstance(method, AbstractIteration)
+        found = task.iterate(method, budget) if iterates else method.run(replace(task, budget=budget))
+    except Exception as error:
+        if not broken(error, budget.callback):
+            raise
+        found = Outcome(task.certifier.best(), task.certifier, "failed", cause=cause(error))
     if found.ended == "budget" and stage.rounds is not None and found.rounds >= stage.rounds:
         found = replace(found, ended="limit")  # of what was tried, not of what the caller allows
     if task.budget.warm_start is not None:
