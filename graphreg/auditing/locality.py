@@ -129,7 +129,7 @@ def delays(algorithm: AbstractAlgorithm, problem: Problem, seed: int) -> Delays 
                     moved = run(algorithm, other, ROUNDS, seed=seed).points
                     least[j] = np.minimum(least[j], _delay(base, moved, j, n))
                     tried[j] = least[j, j] < NEVER  # its own point moves: else nobody can know
-    return Delays(form.labels[:n], tried, least, hops(form)[:n, :n]) if tried.any() else None
+    return Delays(tuple(form.labels[:n]), tried, least, hops(form)[:n, :n]) if tried.any() else None
 
 
 def confirmed(algorithm: AbstractAlgorithm, problem: Problem, found: Delays, seed: int) -> Delays:

@@ -11,6 +11,7 @@ from .incidence import components_of as components_of
 from .incidence import difference_matrix as difference_matrix
 from .incidence import groups_of as groups_of
 from .incidence import means_of as means_of
+from .labels import IntegerLabels as IntegerLabels
 from .labels import Labels as Labels
 from .labels import all_of as all_of
 from .labels import as_labels as as_labels

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import repeat
-from typing import Any, TypeGuard, overload
+from typing import Any, SupportsIndex, TypeGuard, overload
 
 import numpy as np
 
 Array = np.ndarray[Any, np.dtype[Any]]
-Labels = Sequence[Hashable]
-
 SHOWN = 20  # labels that the text of a longer sequence leaves out
 DENSE = 4  # times as many integers as there are entries: a table of them all is cheaper than sorting
 
@@ -40,10 +38,10 @@ class IntegerLabels(Sequence[Hashable]):
         return reversed(self._each)
 
     @overload
-    def __getitem__(self, index: int) -> int: ...
+    def __getitem__(self, index: SupportsIndex) -> int: ...
     @overload
     def __getitem__(self, index: slice) -> Labels: ...
-    def __getitem__(self, index: int | slice) -> int | Labels:
+    def __getitem__(self, index: SupportsIndex | slice) -> int | Labels:
         return as_labels(self._each[index]) if isinstance(index, slice) else self._each[index]
 
     def __contains__(self, label: object) -> bool:
@@ -84,6 +82,9 @@ class IntegerLabels(Sequence[Hashable]):
         if copy is False:
             raise ValueError("labels are no array, so that none can be had without a copy")
         return np.arange(len(self), dtype=dtype)
+
+
+Labels = tuple[Hashable, ...] | IntegerLabels
 
 
 class IntegerIndex(Mapping[Hashable, int]):
@@ -175,14 +176,14 @@ def by_appearance(values: Array) -> tuple[Labels, Array]:
 
 
 # ---- places ----------------------------------------------------------------------------------------------------------
-def index_of(labels: Labels) -> Mapping[Hashable, int]:
+def index_of(labels: Sequence[Hashable]) -> Mapping[Hashable, int]:
     """The place of each label, of labels that are distinct."""
     if isinstance(labels, IntegerLabels):
         return IntegerIndex(len(labels))
     return {label: k for k, label in enumerate(labels)}
 
 
-def all_of(each: Iterable[Labels]) -> Labels:
+def all_of(each: Iterable[Sequence[Hashable]]) -> Labels:
     """The distinct labels of several sequences by first appearance."""
     each = list(each)
     if all(isinstance(labels, IntegerLabels) for labels in each):
@@ -190,7 +191,7 @@ def all_of(each: Iterable[Labels]) -> Labels:
     return as_labels(dict.fromkeys(label for labels in each for label in labels))
 
 
-def places_of(labels: Labels | Array, index: Mapping[Hashable, int]) -> Array:
+def places_of(labels: Sequence[Hashable] | Array, index: Mapping[Hashable, int]) -> Array:
     """The place of each label, (n,) int; -1 where the index has none. Labels may be an array of integers."""
     if isinstance(index, IntegerIndex):
         values = _integers(labels)
@@ -202,7 +203,7 @@ def places_of(labels: Labels | Array, index: Mapping[Hashable, int]) -> Array:
     return np.fromiter(map(index.get, labels, repeat(-1)), dtype=np.intp, count=len(labels))
 
 
-def _integers(labels: Labels | Array) -> Array | None:
+def _integers(labels: Sequence[Hashable] | Array) -> Array | None:
     """The labels as an array where they are all integers that it holds."""
     if isinstance(labels, np.ndarray):
         return labels if is_integers(labels) else None
@@ -216,6 +217,6 @@ def _integers(labels: Labels | Array) -> Array | None:
         return None
 
 
-def in_place(labels: Labels, index: Mapping[Hashable, int]) -> bool:
+def in_place(labels: Sequence[Hashable], index: Mapping[Hashable, int]) -> bool:
     """Whether label k is known to have the place k."""
     return isinstance(labels, IntegerLabels) and isinstance(index, IntegerIndex) and len(labels) <= len(index)

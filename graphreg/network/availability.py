@@ -114,7 +114,7 @@ class Availability:
         if self.sampler is None:
             assert p is not None
             return uniform < p
-        labels = view.form.labels[: view.form.space.n_observed]
+        labels = tuple(view.form.labels[: view.form.space.n_observed])
         common = Streams(view.seed, "network coin", [0]).generator(0, t)
         drawn = np.asarray(self.sampler(t, labels, uniform[: len(labels)].copy(), common))
         if drawn.shape != (len(labels),) or drawn.dtype != np.bool_:

@@ -106,7 +106,7 @@ class MixingMatrix:
         nodes = set(form.labels)
         if self.labels is not None and (unknown := [label for label in self.labels if label not in nodes]):
             return (f"the mixing matrix has a row for {unknown[0]!r}, which is not a node",)
-        place, names = self._places(np.arange(form.n), form.labels), form.labels
+        place, names = self._places(np.arange(form.n), tuple(form.labels)), form.labels
         C = self.values[np.ix_(place, place)]
         if not np.isfinite(C).all():
             i, j = np.argwhere(~np.isfinite(C))[0]
@@ -133,7 +133,7 @@ class MixingMatrix:
 
     def between(self, view: LocalView, i: Array, j: Array) -> Array:
         """c_ij of pairs of nodes."""
-        place = self._places(view.ids, view.form.labels)
+        place = self._places(view.ids, tuple(view.form.labels))
         return self.values[place[i], place[j]]
 
     def _places(self, ids: Array, labels: tuple[Hashable, ...]) -> Array:

@@ -193,7 +193,7 @@ def train(
         objectives.append(float(networks.losses(w[: len(networks.data)]).sum()) + form.primal(w))
         if callback is not None:
             callback(k, w[:n])
-    return Trained(networks, form.labels[:n], w[:n], tuple(objectives), chosen.label)
+    return Trained(networks, tuple(form.labels[:n]), w[:n], tuple(objectives), chosen.label)
 
 
 def _form(networks: LocalNetworks, model: Model) -> Form:

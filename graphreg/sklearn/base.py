@@ -163,7 +163,7 @@ class AbstractGraphEstimator(BaseEstimator, ABC):
         self.certified_ = self.solution_.status == "certified"
         self.gap_ = self.solution_.certificate.relative_gap
         self.by_node_ = by_node
-        self.nodes_: tuple[Hashable, ...] = self.solution_.labels
+        self.nodes_: tuple[Hashable, ...] = tuple(self.solution_.labels)
         form = self.solution_.form
         self.reached_ = np.isin(form.component, form.component[form.samples[0].node])
         self.coef_, self.intercept_ = self._read(self.solution_)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..checks import inside, per
 from ..errors import TermError
-from ..inputs import is_missing, plain_label
+from ..inputs import IntegerLabels, is_missing, plain_label
 from ..messages import unmatched
 from .blocks import EdgeBlock, Lowered
 from .calculus import AbstractTerm, Strength, positive
@@ -219,7 +219,7 @@ def _latent_labels(paths: Sequence[tuple[Hashable, ...]], space: Space) -> list[
 
 def _is_group(value: Any) -> bool:
     pandas = hasattr(value, "to_numpy")  # an Index or a Series, as frame.groupby(...).groups has them
-    return pandas or isinstance(value, (Mapping, list, tuple, set, frozenset, range, np.ndarray))
+    return pandas or isinstance(value, (Mapping, list, tuple, IntegerLabels, set, frozenset, range, np.ndarray))
 
 
 def _walk(tree: Mapping[Hashable, Any], path: tuple[Hashable, ...], leaves: dict[Hashable, Any]) -> None:

@@ -11,7 +11,7 @@ from .. import checks
 from ..certificate import Clusters
 from ..errors import GraphError, GraphregError, MethodError, ModelError
 from ..form import Form, parameters_of
-from ..inputs import Graph, edge_name, is_frame, is_in, is_missing, is_series, plain_label
+from ..inputs import Graph, IntegerLabels, edge_name, is_frame, is_in, is_missing, is_series, plain_label
 from ..messages import did_you_mean, missing_entries, unknown_labels, unmatched
 from ..terms import Array
 
@@ -92,7 +92,7 @@ def _by_label(given: Mapping[Hashable, Any], what: str) -> dict[Hashable, Any]:
 
 def _is_group(value: Any) -> bool:
     """Whether a value is a list of labels; an Index or a Series is, as frame.groupby(...).groups has them."""
-    return is_series(value) or isinstance(value, (list, tuple, set, frozenset, range, np.ndarray))
+    return is_series(value) or isinstance(value, (list, tuple, IntegerLabels, set, frozenset, range, np.ndarray))
 
 
 def edge_positions(graph: Graph, edges: Iterable[Any], what: str) -> Array:

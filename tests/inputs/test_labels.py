@@ -10,6 +10,7 @@ import pytest
 import graphreg as gr
 from graphreg.errors import DataError, GraphError
 from graphreg.inputs.labels import IntegerIndex, IntegerLabels, all_of, as_labels, by_appearance, index_of, places_of
+from graphreg.running.checkpoints import fingerprint
 
 N = 25
 TRIED = [
@@ -301,3 +302,14 @@ def test_data_at_an_integer_that_is_no_node_are_refused():
     data = gr.NodeData.from_arrays(None, [1.0, 2.0, 3.0], [0, 1, 2])
     with pytest.raises(DataError, match="the data have samples at 2, which is not a node"):
         gr.Problem(gr.MeanLoss(data) + gr.TotalVariation(gr.Graph.chain(2), gr.L1()))
+
+
+def test_the_labels_of_a_graph_may_be_given_as_the_nodes_of_a_cluster():
+    graph, data = gr.Graph.chain(4), gr.NodeData.from_arrays(None, [1.0, 2.0, 3.0, 4.0], range(4))
+    of_labels, of_list = (
+        gr.Problem(gr.MeanLoss(data) + gr.Hierarchy({"all": nodes}, [1.0, 1.0]))
+        for nodes in (graph.labels, [0, 1, 2, 3])
+    )
+    assert of_labels.form.labels == of_list.form.labels
+    assert of_labels.solve(gr.PrimalDual()).objective == of_list.solve(gr.PrimalDual()).objective
+    assert fingerprint.entry(graph.labels) == fingerprint.entry((0, 1, 2, 3))

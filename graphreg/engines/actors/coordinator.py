@@ -254,7 +254,7 @@ class Coordinator(AbstractIteration):
         if not failed or (isinstance(failed[0].error, WaitError) and silent):
             raise self._silence(sorted(silent or waited_for))
         assert failed[0].error is not None
-        raise _for_user(failed[0].error, failed[0].node, self.form.labels) from failed[0].error
+        raise _for_user(failed[0].error, failed[0].node, tuple(self.form.labels)) from failed[0].error
 
     def _silence(self, nodes: list[int]) -> ActorError:
         names = ", ".join(repr(self.form.labels[i]) for i in nodes[:SHOWN])

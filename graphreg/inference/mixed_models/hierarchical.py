@@ -114,7 +114,7 @@ def fitted(read: Described, found: Components) -> HierarchicalEstimate:
         found,
         w + read.data.centre,
         found.noise * spread,
-        read.form.labels,
+        tuple(read.form.labels),
         tuple(read.form.space.names),
         read.tree,
         read.form.space.n_observed,

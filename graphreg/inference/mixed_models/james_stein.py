@@ -132,7 +132,7 @@ def shrunken(read: Described, found: Components) -> JamesSteinEstimate:
     length = np.einsum("nj,njk,nk->n", whole, others, whole) / found.noise
     C = np.where(q > 2, np.maximum(0.0, 1.0 - (q - 2.0) / np.maximum(length, 1e-300)), 1.0)
     coef = marginal + (C - 1.0)[:, None] * times(T, whole)
-    labels = read.form.labels[:n]
+    labels = tuple(read.form.labels[:n])
     return JamesSteinEstimate(
         coef, marginal, C, found, labels, tuple(read.form.space.names), (*_assumed(found, q), *read.notes)
     )

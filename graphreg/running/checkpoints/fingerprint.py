@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...form import EdgeBlock, Form, SampleBlock
-from ...inputs import NodeData
+from ...inputs import IntegerLabels, NodeData
 from ...terms import Strength
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def _text(value: Any) -> str:  # noqa: PLR0911 - one return per kind
     if isinstance(value, np.ndarray) and not value.dtype.hasobject:
         numbers = np.ascontiguousarray(value).data.cast("B") if value.size else b""
         return f"array {value.dtype.str} {value.shape} {_digest(numbers)}"
-    if isinstance(value, (tuple, list, np.ndarray)):
+    if isinstance(value, (tuple, list, IntegerLabels, np.ndarray)):
         return f"row({','.join(map(_text, value))})"
     if isinstance(value, Mapping):
         return f"map({','.join(sorted(f'{_text(key)}:{_text(each)}' for key, each in value.items()))})"

@@ -160,7 +160,7 @@ def examine(graph: Graph, demand: Array) -> WellConnected:
     finite = np.where(np.arange(graph.n_nodes) == found.sink, 0.0, demand)
     holds = found.t > 1.0 and (math.isinf(found.t) or routing.route(found.sink, finite, strictly=True)[0])
     routed, flow = _certificate(routing, found, finite, holds)
-    labels, inside = graph.labels, found.tight
+    labels, inside = tuple(graph.labels), found.tight
     return WellConnected(
         holds,
         found.t,
@@ -199,7 +199,7 @@ def _disconnected(graph: Graph, demand: Array, parts: tuple[tuple[Hashable, ...]
     flow = dict.fromkeys(graph.edges(), 0.0)
     tight, lost = _labels(graph, away), float(demand[away].sum())
     assumed = _assumed(Routing(graph.n_nodes, graph.tail, graph.head, graph.weight), demand)
-    sides, labels = (away, ~away), graph.labels
+    sides, labels = (away, ~away), tuple(graph.labels)
     return WellConnected(False, 0.0, source, tight, 0.0, lost, flow, 0.0, parts, sides, labels, assumed=assumed)
 
 
