@@ -112,7 +112,7 @@ BOXES = {
 def moved(name, noise):
     """A problem, and its prices moved by a little noise: out of balance by as much."""
     problem = gr.Problem(BOXES[name]())
-    point = problem.solve(gap=1e-6).certificate.dual_point
+    point = problem.solve(gr.Exact(), gap=1e-6).certificate.dual_point
     rng = np.random.default_rng(5)
     prices = tuple(a * (1.0 + noise * rng.standard_normal(a.shape)) for a in point.prices)
     return problem.form, DualPoint(point.flows, prices)

@@ -15,6 +15,7 @@ from own_terms import Elastic, OwnL1
 import graphreg as gr
 from graphreg.certificate import cluster_count
 from graphreg.certificate.edges.clusters import _together
+from graphreg.certificate.edges.joining import joined
 
 
 # ---- exact optima ----------------------------------------------------------------------------------------------------
@@ -252,11 +253,11 @@ def test_clusters_are_components_of_what_is_tied_on_all_coordinates(seed):
                 ties.setdefault(tuple(pair), set()).update((0, 1) if edge.features is None else edge.features)
             if state == "split":
                 split.add(tuple(pair))
-    joined = nx.Graph([pair for pair, columns in ties.items() if len(columns) == 2 and pair not in split])
-    joined.add_nodes_from(range(12))
+    by_hand = nx.Graph([pair for pair, columns in ties.items() if len(columns) == 2 and pair not in split])
+    by_hand.add_nodes_from(range(12))
     number = joined(form, ends, _together)
     groups = {frozenset(np.flatnonzero(number == k).tolist()) for k in set(number.tolist())}
-    assert groups == {frozenset(map(int, group)) for group in nx.connected_components(joined)}
+    assert groups == {frozenset(map(int, group)) for group in nx.connected_components(by_hand)}
 
 
 def test_a_coefficient_shared_along_other_edges_counts_at_all_that_they_connect():

@@ -125,7 +125,7 @@ def test_losses_beyond_the_largest_float_exclude_no_point(constraint):
 def test_a_solver_that_is_wrong_about_the_problem_is_not_believed(monkeypatch, word):
     monkeypatch.setattr(ConicProblem, "solve", lambda *_: Outcome(word))
     boxes = gr.NodePenalty(gr.Box(-1, 1), center={"a": [3.0], "b": [5.0]})
-    solution = gr.Problem(MEANS + gr.TotalVariation(PAIR, gr.L2()) + boxes).solve()
+    solution = gr.Problem(MEANS + gr.TotalVariation(PAIR, gr.L2()) + boxes).solve(gr.Exact())
     assert solution.status == "certified"
     assert np.allclose(solution.coef.ravel(), [2.0, 4.0], atol=1e-4)
     assert word in solution.message
@@ -135,7 +135,7 @@ def test_a_solver_that_is_wrong_about_the_problem_is_not_believed(monkeypatch, w
 def test_a_breakdown_whose_text_has_the_words_of_a_status_is_a_breakdown(monkeypatch):
     monkeypatch.setattr(ConicProblem, "solve", lambda *_: Outcome(cause="unbounded (or infeasible)"))
     boxes = gr.NodePenalty(gr.Box(-1, 1), center={"a": [3.0], "b": [5.0]})
-    solution = gr.Problem(MEANS + gr.TotalVariation(PAIR, gr.L2()) + boxes).solve(on_failure="return")
+    solution = gr.Problem(MEANS + gr.TotalVariation(PAIR, gr.L2()) + boxes).solve(gr.Exact(), on_failure="return")
     assert solution.status == "failed"
     assert "No finite answer was found (unbounded (or infeasible))" in solution.message
     assert "said: failed (unbounded (or infeasible))" in solution.message

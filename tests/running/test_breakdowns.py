@@ -51,12 +51,12 @@ def test_a_solver_that_breaks_down(monkeypatch, error, where):
     if isinstance(error, cp.SolverError) and where == "get_problem_data":
         pytest.skip("then the solver cannot take the problem, which is an error of its own")
     monkeypatch.setattr(cp.Problem, where, raises(error))
-    solution = problem().solve(on_failure="return")
+    solution = problem().solve(gr.Exact(), on_failure="return")
     assert solution.status == "failed"
     assert str(error) in solution.message
     assert not solution.certificate.holds(1e-6)
     with pytest.raises(FailedError):
-        problem().solve()
+        problem().solve(gr.Exact())
 
 
 def test_a_later_attempt_that_breaks_down_costs_nothing(monkeypatch):
@@ -69,7 +69,7 @@ def test_a_later_attempt_that_breaks_down_costs_nothing(monkeypatch):
         return real(self, **options)
 
     monkeypatch.setattr(cp.Problem, "solve", solve)
-    solution = problem().solve(gap=1e-13, on_failure="return")
+    solution = problem().solve(gr.Exact(), gap=1e-13, on_failure="return")
     assert len(calls) > 1
     assert solution.status in ("certified", "no_certificate")
     assert np.isfinite(solution.certificate.primal)
@@ -173,7 +173,7 @@ def test_a_term_that_is_not_convex_is_an_error_of_ours(monkeypatch):
             return -cp.norm(Z, 2, axis=1)
 
     with pytest.raises(gr.errors.GraphregError, match="not convex"):
-        problem(Concave()).solve()
+        problem(Concave()).solve(gr.Exact())
 
 
 # ---- the schedule ----------------------------------------------------------------------------------------------------

@@ -149,12 +149,12 @@ def test_ctrl_c_is_heard_in_a_programme(slow_programme, ctrl_c):
 def test_seconds_hold_while_cvxpy_is_busy(monkeypatch, where):
     problem = gr.Problem(gr.LogisticLoss(SEPARABLE) + 0.1 * gr.NodePenalty(gr.SquaredL2()))
     slow_cvxpy(monkeypatch, where)
-    solution, seconds = took(lambda: problem.solve(seconds=0.5))
+    solution, seconds = took(lambda: problem.solve(gr.Exact(), seconds=0.5))
     assert seconds < SOON
     assert solution.status == "budget"
     assert np.isfinite(solution.certificate.primal)
     monkeypatch.undo()
-    assert problem.solve().status == "certified"  # nothing is left of what was broken off
+    assert problem.solve(gr.Exact()).status == "certified"  # nothing is left of what was broken off
 
 
 @pytest.mark.parametrize("where", ["compile", "solve"])
@@ -162,7 +162,7 @@ def test_ctrl_c_is_heard_while_cvxpy_is_busy(monkeypatch, ctrl_c, where):
     problem = gr.Problem(gr.LogisticLoss(SEPARABLE) + 0.1 * gr.NodePenalty(gr.SquaredL2()))
     slow_cvxpy(monkeypatch, where)
     ctrl_c.start()
-    solution, seconds = took(problem.solve)
+    solution, seconds = took(lambda: problem.solve(gr.Exact()))
     assert seconds < SOON
     assert solution.status == "interrupted"
 
