@@ -110,7 +110,7 @@ def failed(cause: str) -> str:
     """The sentence of a breakdown."""
     remedy = "shorten the steps where they are given, rescale the features, or try another method or solver"
     if cause.startswith(MemoryError.__name__):
-        remedy = "take PrimalDual(), whose rounds need no factors, or a smaller problem"
+        remedy = "take a method whose rounds need no factors, such as PrimalDual(), or a smaller problem"
     return f"No finite answer was found{f' ({cause})' if cause else ''}; {remedy}."
 
 
