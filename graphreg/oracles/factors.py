@@ -60,7 +60,7 @@ class Factors:
 
     def _lower(self, upper: sp.csc_matrix) -> Solve:
         if self._solver is None:
-            from qdldl import Solver  # pyright: ignore[reportMissingTypeStubs, reportUnknownVariableType]
+            from qdldl import Solver
 
             self._solver = Solver(upper, upper=True)
         else:
