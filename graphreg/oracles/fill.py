@@ -85,8 +85,9 @@ def _products(form: Form) -> float:
     """How many products of two entries of B and one of D the matrices B'DB are sums of."""
     out = 0.0
     for block in form.samples:
-        width = block.width if block.A.shape[0] > len(block.y) else 1
-        entries = block.A.nnz / max(block.A.shape[0], 1)
+        A: Any = block.A
+        width = block.width if A.shape[0] > len(block.y) else 1
+        entries = A.nnz / max(A.shape[0], 1)
         out += len(block.y) * width**2 * entries**2
     for edge in form.edges:
         k = edge.penalty.pieces(form.width(edge)) or form.width(edge)
@@ -153,9 +154,9 @@ def column_counts(A: sp.csc_array, order: Array) -> Array:
     entries = sp.coo_array(A)
     i, j = place[entries.row], place[entries.col]
     lower = i > j
-    rows = sp.csr_array((np.ones(int(lower.sum())), (i[lower], j[lower])), shape=(n, n))
+    rows: Any = sp.csr_array((np.ones(int(lower.sum())), (i[lower], j[lower])), shape=(n, n))
     parent = _elimination_tree(rows.indptr.tolist(), rows.indices.tolist())
-    columns = sp.csc_array(rows)
+    columns: Any = sp.csc_array(rows)
     return _counts(columns.indptr.tolist(), columns.indices.tolist(), parent)
 
 

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from ..form import Form
 from ..terms import Array
-from .factors import Factors, is_low
+from .factors import QUICK, Factors, is_low
 from .fill import adjacency, band, check_size, column_counts, sparse_order
 
 RIDGE = 1e-15  # relative to each diagonal, of the size of its rounding; a larger one hides losses beside huge edges
@@ -72,7 +72,8 @@ class NewtonSystem:
         A = adjacency(form)
         nodes = sparse_order(A)
         counts = d * column_counts(A, nodes)
-        self.low = is_low(d * counts.sum(), d * (counts**2).sum())
+        squares = d * float((counts**2).sum())
+        self.low, self.quick = is_low(d * float(counts.sum()), squares), squares <= QUICK
         self.order = (nodes[:, None] * d + np.arange(d)).ravel()  # of the entries of w
         self.shape = form.shape
         self.samples = tuple(self._samples(form))
@@ -136,7 +137,7 @@ class NewtonSystem:
         content = (np.concatenate(factor), (at.ravel(), np.concatenate(source)))
         self._sum = sp.csr_array(sp.coo_array(content, shape=(len(known), max(begin, 1))))
         indptr = np.searchsorted(known, np.arange(size + 1, dtype=np.int64) * size).astype(np.int32)
-        self._factors = Factors((known % size).astype(np.int32), indptr, self.low)
+        self._factors = Factors((known % size).astype(np.int32), indptr, self.low, self.quick)
         self._diagonal = np.searchsorted(known, np.arange(size, dtype=np.int64) * (size + 1))
 
 

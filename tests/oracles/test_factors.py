@@ -26,6 +26,17 @@ def matrix(seed=0, n=30):
     return sp.csc_array(sp.kron(L, np.eye(2) + 0.3) + 0.1 * sp.eye_array(2 * n))
 
 
+def test_quick_factors_are_made_where_they_are_dropped(monkeypatch):
+    """Scipy frees what SuperLU allocates in the thread of its making alone."""
+    made = []
+    monkeypatch.setattr(factors, "carry_out", lambda work: made.append(1) or work())
+    H = matrix()
+    for quick in (True, False):
+        Factors(H.indices, H.indptr, low=False, quick=quick)(H.data)
+        assert len(made) == (not quick)
+    assert NewtonSystem(problem(nx.complete_graph(40), 3).form).quick
+
+
 @pytest.mark.parametrize("low", [True, False])
 def test_solutions_one_matrix_after_another(low):
     H, b = matrix(), RNG.standard_normal(60)
