@@ -10,7 +10,6 @@ from typing import Any
 
 from ...clock import carry_out
 from ...kernels import compiles
-from ...terms import Array
 
 LARGE = 30_000  # numbers from which on it pays to load numba; fewer take Python a few hundredths of a second
 Numbers = Any  # an array where it is compiled, else a list, which Python reads faster
@@ -43,8 +42,8 @@ class Recursion:
         others = {name: version(each) for name, each in called.items() if isinstance(each, Recursion)}
         return FunctionType(self.function.__code__, {**known, **others}, self.function.__name__)
 
-    def __call__(self, *groups: tuple[Array, ...]) -> Any:
-        """What it returns for some groups of arrays, and leaves in these."""
+    def __call__(self, *groups: Any) -> Any:
+        """What it returns for some groups of arrays, tuples of them, and leaves in these."""
         if sum(len(each) for group in groups for each in group) >= LARGE and compiles():
             return carry_out(lambda: self.machine(*groups))
         lists = [tuple(each.tolist() for each in group) for group in groups]
