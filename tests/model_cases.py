@@ -26,7 +26,7 @@ def means(**values):
 
 
 def solve(model, gap=1e-9):
-    solution = gr.Problem(model).solve(gap=gap)
+    solution = gr.Problem(model).solve(gr.Exact(), gap=gap)
     assert solution.status == "certified"
     return solution
 

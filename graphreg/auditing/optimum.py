@@ -10,6 +10,7 @@ import numpy as np
 from ..certificate import Certificate, common, feasible, relative
 from ..errors import GraphregError
 from ..form import placed
+from ..methods import Exact
 from ..problem import Problem
 from ..terms import Array
 from .course import unit_of
@@ -38,7 +39,7 @@ class Optimum:
     @staticmethod
     def of(problem: Problem, seconds: float | None = None) -> Optimum:
         """By the exact route."""
-        solution = problem.solve(gap=GAP, seconds=seconds, progress=False, on_failure="return")
+        solution = problem.solve(Exact(), gap=GAP, seconds=seconds, progress=False, on_failure="return")
         if solution.status == "interrupted":
             raise KeyboardInterrupt
         return Optimum(problem, solution.coef, solution.certificate)

@@ -10,7 +10,7 @@ from ..running import Budget, Solution, solve
 
 # Measured with 200 to 20,000 rows, four losses and five methods: coefficients that a gap of 1e-6 leaves open by up to
 # 2e-3 are within 1e-8 of the optimum afterwards.
-AIM = 1e-12  # relative gap: of the order of what rounding lets one prove
+AIM = 1e-14  # relative gap: of the order of what rounding lets one prove
 ROUNDS = 300  # at most, where that gap cannot be proved
 USUAL = 1e-6  # the default of ``gap``; whoever asks for a larger one wants no more than that
 

@@ -82,7 +82,7 @@ class GraphRegressor(AbstractGraphRegressor):
         By default that of `graphreg.path`: InteriorPoint for smooth losses, else PrimalDual or Exact.
     gap : float
         The relative gap that has to be proved, see `Problem.solve`. At the default or below, a certified answer is then
-        refined: by up to 300 rounds of PrimalDual with Newton steps, towards a gap of 1e-12, within ``seconds``. So
+        refined: by up to 300 rounds of PrimalDual with Newton steps, towards a gap of 1e-14, within ``seconds``. So
         coefficients usually have seven digits or more, and a row of weight 2 is as good as a row given twice. ``gap_``
         says what was proved in the end. A larger gap, 1e-4 say, is met and no more: that is faster.
     seconds : float, optional

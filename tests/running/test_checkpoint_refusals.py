@@ -94,7 +94,7 @@ def test_another_method(stored):
 
 def test_exact_takes_none(tmp_path):
     with pytest.raises(CheckpointError, match="a conic solver cannot be resumed"):
-        chain().solve(checkpoint=tmp_path / "run")
+        chain().solve(gr.Exact(), checkpoint=tmp_path / "run")
     assert not list(tmp_path.iterdir())
 
 

@@ -117,7 +117,7 @@ def test_threads_take_turns_with_what_is_compiled(monkeypatch):
 
     monkeypatch.setattr(ConicProblem, "solve", solve)
     problem = posed()
-    threads = [threading.Thread(target=problem.solve) for _ in range(4)]
+    threads = [threading.Thread(target=problem.solve, args=(gr.Exact(),)) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -161,19 +161,19 @@ def test_a_problem_that_was_solved_can_be_copied_and_sent(duplicate):
 )
 def test_what_the_exact_route_cannot_honour_is_refused(given, error):
     with pytest.raises(error, match=f"Exact .*leave {next(iter(given))} out"):
-        posed().solve(**given)
+        posed().solve(gr.Exact(), **given)
 
 
 def test_the_exact_route_never_ends_at_less_than_its_start(monkeypatch):
     best = posed().solve(gr.PrimalDual(), gap=1e-10)
     monkeypatch.setattr(cp.Problem, "solve", GARBAGE["zeros"])
-    found = posed().solve(start=best)
+    found = posed().solve(gr.Exact(), start=best)
     assert found.status == "certified"
     assert found.certificate.primal <= best.certificate.primal * (1 + 1e-12)
 
 
 def test_the_exact_route_shows_its_progress(capsys):
-    posed().solve(progress=True)
+    posed().solve(gr.Exact(), progress=True)
     assert "Exact" in capsys.readouterr().err
     posed().solve()
     assert capsys.readouterr().err == ""
@@ -185,7 +185,7 @@ def test_the_exact_route_shows_its_progress(capsys):
 )
 def test_arguments_by_the_names_of_other_packages(given, meant):
     with pytest.raises(TypeError, match=f"{next(iter(given))!r}.*{meant}"):
-        posed().solve(**given)
+        posed().solve(gr.Exact(), **given)
 
 
 def test_a_method_that_is_named_instead_of_made():

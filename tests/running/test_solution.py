@@ -135,7 +135,7 @@ def test_status_certified(problem):
     assert f"objective {solution.objective:.10g} (3 nodes x 3 coordinates; {solution.rounds} rounds" in text
     assert "<= optimum <=" in text
     assert repr(solution) == f"<Solution PrimalDual: certified, objective {solution.objective:.6g}>"
-    assert "clarabel said: optimal" in problem.solve().message
+    assert "clarabel said: optimal" in problem.solve(gr.Exact()).message
 
 
 def test_status_budget(problem):
@@ -167,7 +167,7 @@ def test_status_unbounded():
         problem.solve()
     assert caught.value.solution.status == "unbounded"
     assert "no certificate" in str(caught.value.solution)
-    assert "Exact(clarabel): unbounded. No point satisfies all constraints" in str(caught.value.solution)
+    assert "Auto(Exact(clarabel)): unbounded. No point satisfies all constraints" in str(caught.value.solution)
 
 
 def test_the_certificate_prints_its_bounds(problem):
@@ -238,7 +238,7 @@ def test_methods_say_what_is_missing(frame):
     table = rough.methods()
     ours = table.index.isin([method.name for method in gr.methods.METHODS])
     # a subgradient is all that a step along one needs; every other iteration asks for a prox or a gradient
-    assert set(table.index[ours & table["applies"]]) == {"Exact", "SubgradientDescent"}
+    assert set(table.index[ours & table["applies"]]) == {"Auto", "Exact", "SubgradientDescent"}
     missing = "Rough is neither smooth nor piecewise linear: no prox of a node's sum is known"
     for name in ("PrimalDual", "ADMM", "LocalOnly", "Pooled"):
         assert table.loc[name, "missing"] == missing

@@ -83,7 +83,7 @@ def test_what_does_not_grow_is_refused():
 def test_without_a_form_in_cvxpy_the_exact_route_does_not_apply_and_says_why():
     problem = chain(penalty=gr.Penalty.from_prox(gr.L1().value, gr.L1().prox, name="mine"))
     with pytest.raises(MethodError, match=r"mine has no form in CVXPY.*pass cvxpy= to from_prox.*gr.PrimalDual"):
-        problem.solve()
+        problem.solve(gr.Exact())
     listed = problem.methods().loc["Exact"]
     assert not listed["applies"]
     assert "the penalty mine has no form in CVXPY" in listed["missing"]

@@ -85,4 +85,4 @@ class Dented(gr.Penalty):
 def test_a_class_that_is_not_convex_for_cvxpy_is_named_with_its_guilty_part() -> None:
     said = r"cvxpy of Dented in TotalVariation\(Dented\): \S*\(abs\(z\).* is neither"
     with pytest.raises(ConvexityError, match=said):
-        total(Dented()).solve()
+        total(Dented()).solve(gr.Exact())

@@ -112,7 +112,7 @@ def _curves(figure: Any, data: dict[str, Any]) -> None:
 def linear(at: Trial, rounds: int) -> Evidence:
     drawn = Instance.drawn(at.rng(), sizes=(5, 5), m=20)
     problem = replace(drawn, gamma=np.full(10, 100.0), lam=np.full(2, 20.0)).problem()
-    best = problem.solve(gap=1e-12, on_failure="return").objective
+    best = problem.solve(gr.Exact(), gap=1e-12, on_failure="return").objective
     runs = {
         "z by b_2/n": gr.AsyncAL2SGD(as_printed="b2/n"),
         "(4.1) as printed, p_j = 0, rho = .01": gr.AsyncAL2SGD(as_printed="(4.1)", p_cluster=0.0, rho=0.01),

@@ -180,7 +180,7 @@ def iterations(at: Trial, gammas: tuple[float, ...], eps: float) -> Evidence:
 def _until(of: Instance, rho: float, eps: float, most: int) -> float:
     """Rounds of gr.AsyncAL2SGD until F - F* is eps times that of the start; more than the most where it is not."""
     problem, n = of.problem(), len(of.gamma)
-    best = problem.solve(gap=1e-12, on_failure="return").objective
+    best = problem.solve(gr.Exact(), gap=1e-12, on_failure="return").objective
     look = gr.Observer({"excess": lambda at: problem.value(at.w[:n]) - best}, rounds=10)
     run = problem.solve(gr.AsyncAL2SGD(rho=rho), rounds=most, seed=0, gap=0.0, on_failure="return", observe=look)
     assert run.observed is not None

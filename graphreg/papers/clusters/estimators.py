@@ -91,7 +91,7 @@ def _least_squares(design: Array, values: Array, noise: Array) -> Array:
 )
 def best_linear_unbiased(at: Trial) -> Evidence:
     model = LinearModel.drawn(at.rng(), m=6, orthogonal=True, factor=at.given(1.0))
-    found = model.of.problem().solve(gap=1e-12, on_failure="return").coef
+    found = model.of.problem().solve(gr.Exact(), gap=1e-12, on_failure="return").coef
     return Evidence.of(equal("theta_i", found, np.array([model.given_estimates(i) for i in range(len(found))]), 1e-6))
 
 
@@ -145,7 +145,7 @@ def given_all_data(at: Trial) -> Evidence:
     found, same, table = list[float](), list[Any](), []
     for m in (2, 6):
         model = LinearModel.drawn(at.rng(m), m=m, orthogonal=False, factor=at.given(1.0))
-        ours = model.of.problem().solve(gap=1e-12, on_failure="return").coef
+        ours = model.of.problem().solve(gr.Exact(), gap=1e-12, on_failure="return").coef
         theirs = np.array([model.given_raw_data(i) for i in range(len(ours))])
         found.append(float(np.abs(ours - theirs).max() / np.abs(theirs).max()))
         same.append(equal(f"theta_i, {m} samples of 3 parameters", ours, theirs, 1e-6))

@@ -25,7 +25,7 @@ def minimisers(at: Trial) -> Evidence:
     of = Instance.drawn(at.rng())
     alpha = of.lam / (of.lam + at.given(of.total))
     stated = of.minimiser(of.penalty(alpha))
-    both = [of.problem(each).solve(gap=1e-12, on_failure="return").coef for each in (None, of.alpha)]
+    both = [of.problem(each).solve(gr.Exact(), gap=1e-12, on_failure="return").coef for each in (None, of.alpha)]
     return Evidence.of(
         equal("theta of (2.3), by gr.Hierarchy", both[0], stated, 1e-6),
         equal("theta of (2.1), by gr.Hierarchy.from_alpha", both[1], stated, 1e-6),
@@ -45,7 +45,7 @@ def network_means(at: Trial) -> Evidence:
     of = Instance.drawn(at.rng())
     first = np.tile((of.alpha / of.alpha.sum())[of.cluster] * of.gamma / of.total[of.cluster], (len(of.gamma), 1))
     second, alpha = of.network_mean(of.alpha), at.given(of.alpha)
-    theta = of.problem().solve(gap=1e-12, on_failure="return").coef
+    theta = of.problem().solve(gr.Exact(), gap=1e-12, on_failure="return").coef
     other = of.minimiser(of.penalty(of.alpha, first))
     right = of.minimiser(of.penalty(alpha, second))
     return Evidence.of(
@@ -85,8 +85,8 @@ def on_a_tree(at: Trial) -> Evidence:
 def regimes(at: Trial) -> Evidence:
     of = Instance.drawn(at.rng())
     k, n = len(of.lam), len(of.gamma)
-    apart = of.problem(np.zeros(k)).solve(gap=1e-12, on_failure="return").coef
-    tied = of.problem(np.ones(k)).solve(gap=1e-12, on_failure="return").coef
+    apart = of.problem(np.zeros(k)).solve(gr.Exact(), gap=1e-12, on_failure="return").coef
+    tied = of.problem(np.ones(k)).solve(gr.Exact(), gap=1e-12, on_failure="return").coef
     alone = []
     for j in range(k):
         own = of.cluster == j

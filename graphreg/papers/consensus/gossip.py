@@ -264,7 +264,7 @@ def table_1(at: Trial, **sizes: tuple[int, ...]) -> Evidence:
 )
 def nonresponse(at: Trial, rounds: int) -> Evidence:
     problem, p = Design(12, 20, scales=0.3).problem(at.rng()), np.array([0.0, 0.25, 0.5, 0.75])
-    best = problem.solve(gap=1e-12, on_failure="return").coef[0]
+    best = problem.solve(gr.Exact(), gap=1e-12, on_failure="return").coef[0]
     share, off = np.zeros(4), np.zeros((4, 2))
     look, arcs = gr.Observer("state.theta", rounds=[rounds // 10, rounds]), 2 * 24
     for k, each in enumerate(p.tolist()):

@@ -130,8 +130,8 @@ def _scored(of: Election, X: Array, train: Array) -> dict[str, dict[str, float]]
     pooled, _ = fitted(X[train], of.y[train], np.zeros(int(train.sum()), dtype=int))
     graphs = {"FedADMM, D_loc": of.joined(list(zip(i[kept].tolist(), j[kept].tolist(), strict=True)))}
     coef = {
-        "Local": gr.Problem(loss + ridge).solve(gap=1e-4).coef,
-        "Global": np.tile(gr.Problem(pooled + ridge).solve(gap=1e-4).coef, (len(of.states), 1)),
+        "Local": gr.Problem(loss + ridge).solve(gr.Exact(), gap=1e-4).coef,
+        "Global": np.tile(gr.Problem(pooled + ridge).solve(gr.Exact(), gap=1e-4).coef, (len(of.states), 1)),
     }
     for name, graph in {**graphs, "FedADMM, D_his": of.history}.items():
         problem = gr.Problem(loss + ridge + STRENGTH * gr.TotalVariation(graph, gr.L1()))

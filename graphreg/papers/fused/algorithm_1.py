@@ -96,8 +96,8 @@ def proximal(at: Trial) -> Evidence:
 )
 def limit(at: Trial) -> Evidence:
     of, strength = Study.drawn(at.rng(), 10, 30, p=4, K=2), 0.02
-    optimum = of.problem(at.given(strength)).solve(gap=1e-12).coef
-    other = of.problem(strength, whole=True).solve(gap=1e-12).coef
+    optimum = of.problem(at.given(strength)).solve(gr.Exact(), gap=1e-12).coef
+    other = of.problem(strength, whole=True).solve(gr.Exact(), gap=1e-12).coef
     problem = of.problem(strength)
     printed = problem.solve(gr.FedADMM(as_printed="(17)"), rounds=500, gap=0.0, on_failure="return").coef
     found = problem.solve(gr.FedADMM(), rounds=500, gap=0.0, on_failure="return").coef
@@ -131,7 +131,7 @@ def feasible(at: Trial) -> Evidence:
         u = _rounds(of, penalty, 30, 0.3, strength, None)["u"][1:]
         sizes += [float(x) for x in np.linalg.norm(u, dual, axis=2).max(axis=1)]
     run = of.problem(strength).solve(gr.FedADMM(), rounds=200, gap=0.0)
-    best = of.problem(strength).solve(gap=1e-10).objective
+    best = of.problem(strength).solve(gr.Exact(), gap=1e-10).objective
     return Evidence.of(
         at_most("||alpha||_* / lambda after 30 rounds, l1 and l2", np.array(sizes) / strength, 1.0 + 1e-12),
         at_most("the dual value after 200 rounds", run.certificate.dual, best * (1.0 + 1e-9)),
@@ -158,7 +158,7 @@ def condition_2(of: Study) -> float:
 def steps(at: Trial) -> Evidence:
     of, strength, T = Study.drawn(at.rng(), 20, 50), 0.05, 600
     problem, kappa = of.problem(strength, whole=True), condition_2(of)
-    best = problem.solve(gap=1e-12).coef
+    best = problem.solve(gr.Exact(), gap=1e-12).coef
     largest, last = {}, {}
     for name, printed in (("as printed", ("kappa/t",)), ("of (20)", ())):
         method = gr.FedADMM(batch=10, kappa=kappa, rho=1.0, average="last", as_printed=printed)
@@ -185,7 +185,7 @@ def _learning(rng: np.random.Generator, average: str, rounds: int, step: str) ->
     """Squared errors of one run with batches of 10 at some rounds, and what Theorem 4.1 says of the last of them."""
     of, strength = Study.drawn(np.random.default_rng(41), 20, 50), 0.05
     problem, kappa = of.problem(strength, whole=True), condition_2(of)
-    best = problem.solve(gap=1e-11).coef
+    best = problem.solve(gr.Exact(), gap=1e-11).coef
     seen = [t for t in ROUNDS if t <= rounds]
     printed = ("kappa/t",) if step == "printed" else ()
     method = gr.FedADMM(batch=10, kappa=kappa, rho=1.0, average=average, as_printed=printed)

@@ -67,7 +67,7 @@ def unbiased(at: Trial, rounds: int) -> Evidence:
 def limit(at: Trial) -> Evidence:
     of, strength = Study.drawn(at.rng(), 8, 30, p=3, K=2), 0.02
     problem, p = of.problem(strength), _chances(of)
-    best = problem.solve(gap=1e-12).coef
+    best = problem.solve(gr.Exact(), gap=1e-12).coef
     checks, table = [], []
     for name, away in (("known", p), ("estimated", gr.Availability(p, known=False))):
         run = problem.solve(
@@ -112,7 +112,7 @@ def proportion(at: Trial) -> Evidence:
 )
 def freeze(at: Trial) -> Evidence:
     of, strength = Study.drawn(at.rng(), 8, 30, p=3, K=2), 0.02
-    problem, best = of.problem(strength), of.problem(at.given(strength)).solve(gap=1e-13, on_failure="return").coef
+    problem, best = of.problem(strength), of.problem(at.given(strength)).solve(gr.Exact(), gap=1e-13, on_failure="return").coef
     errors: dict[str, list[float]] = {}
     checks = []
     for name, away in (("independent", gr.Availability(0.5)), ("in halves", gr.Availability(sampler=_halves))):
@@ -144,7 +144,7 @@ def _reached(rng: np.random.Generator, p0: float, batch: int, rounds: int) -> di
     """Squared error of the mean of all iterates, from the minimiser on, with the step of (20), beside the bound."""
     of, strength = Study.drawn(np.random.default_rng(42), 8, 50, p=4, K=2), 0.05
     problem, kappa = of.problem(strength, whole=True), condition_2(of)
-    exact = problem.solve(gap=1e-12)
+    exact = problem.solve(gr.Exact(), gap=1e-12)
     best = exact.coef
     method = gr.FedADMM(batch=batch or None, kappa=kappa, rho=1.0, average="printed", availability=p0, dropout="ipw")
     run = problem.solve(

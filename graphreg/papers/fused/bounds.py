@@ -44,11 +44,11 @@ def error_bound(at: Trial) -> Evidence:
         problem, lam, truth = _on_a_path(at.rng(k), V, jump)
         printed = gr.theory.printed.error_bound(problem, truth)
         lam.value = printed.strength
-        errors.append(squared(problem.solve(gap=1e-10).coef, truth))
+        errors.append(squared(problem.solve(gr.Exact(), gap=1e-10).coef, truth))
         bounds.append(printed.bound)
         found = gr.theory.error_bound(problem, truth)
         lam.value = found.required * (1.0 + 1e-9)
-        right.append(squared(problem.solve(gap=1e-10).coef, truth))
+        right.append(squared(problem.solve(gr.Exact(), gap=1e-10).coef, truth))
         limits.append(gr.theory.error_bound(problem, truth).theorem)
         D = gr.Graph.chain(V).difference().toarray()
         psi = at.given(problem.oracles().gradient(truth))  # of f_i = M_i / V
@@ -148,7 +148,7 @@ def _estimated(rng: np.random.Generator, V: int, n: int, false: int) -> dict[str
     lam.value = gr.theory.error_bound(problem, of.truth).required * (1.0 + 1e-9)
     found = gr.theory.error_bound(problem, of.truth)
     K = gr.theory.graph_fidelity(graph, of.cluster.tolist()).parameters
-    return {"error": of.error(problem.solve(gap=1e-6).coef), "bound": found.theorem, "parameters": K}
+    return {"error": of.error(problem.solve(gr.Exact(), gap=1e-6).coef), "bound": found.theorem, "parameters": K}
 
 
 def _draw_rates(figure: Any, data: dict[str, Any]) -> None:

@@ -104,7 +104,7 @@ def bartlett(at: Trial) -> Evidence:
 )
 def without_edges(at: Trial) -> Evidence:
     of = Study.drawn(at.rng(), 8, 30, p=3, K=2)
-    found = gr.Problem(of.loss()).solve(gap=1e-12).coef
+    found = gr.Problem(of.loss()).solve(gr.Exact(), gap=1e-12).coef
     right = np.linalg.solve(of.hessians(), -of.gradients(np.zeros_like(of.truth))[:, :, None])[:, :, 0]
     return Evidence.of(equal("theta", found, at.given(right), 1e-6))
 
@@ -127,7 +127,7 @@ def all_together(at: Trial) -> Evidence:
     strength = gr.theory.strength_max(
         gr.Problem(loss + gr.Parameter(1.0, name="lam") * gr.TotalVariation(graph, gr.L1()))
     )
-    found = gr.Problem(loss + 2.0 * strength.value * gr.TotalVariation(graph, gr.L1())).solve(gap=1e-12).coef
+    found = gr.Problem(loss + 2.0 * strength.value * gr.TotalVariation(graph, gr.L1())).solve(gr.Exact(), gap=1e-12).coef
 
     def fitted(weights: Array) -> Array:
         return np.tile(np.linalg.solve((X.T * weights) @ X, (X.T * weights) @ y), (6, 1))
@@ -156,9 +156,9 @@ def sparse(at: Trial) -> Evidence:
     weights, fused = 0.1 + 0.1 * at.rng(2).random(V), 0.02
     node = gr.NodePenalty(gr.L1(), weights=dict(enumerate((weights / V).tolist())))
     tied = of.loss() + fused * gr.TotalVariation(of.graph, gr.L1())
-    found = gr.Problem(tied + node).solve(gap=1e-10)
+    found = gr.Problem(tied + node).solve(gr.Exact(), gap=1e-10)
     run = gr.Problem(tied + node).solve(gr.FedADMM(), gap=1e-6)
-    alone = gr.Problem(of.loss() + node).solve(gap=1e-8).coef
+    alone = gr.Problem(of.loss() + node).solve(gr.Exact(), gap=1e-8).coef
 
     def written(theta: Array) -> float:
         fit = 0.5 * ((np.einsum("ukj,uj->uk", of.X, theta) - of.y) ** 2).mean(axis=1)

@@ -49,7 +49,7 @@ def estimated(
         ORACLE: _cross_validated(of, of.clusters, points),
         SELECTED: _cross_validated(of, _selected(of, of.graph), points),
         FUSED: _cross_validated(of, of.graph, points),
-        LOCAL: of.error(gr.Problem(of.loss()).solve(gap=1e-9).coef),
+        LOCAL: of.error(gr.Problem(of.loss()).solve(gr.Exact(), gap=1e-9).coef),
         GLOBAL: of.error(np.tile(pooled, (V, 1))),
         THEORY: of.error(of.problem(theory).solve(gr.PrimalDual(), gap=1e-4).coef),
     }

@@ -116,7 +116,7 @@ class Instance:
 
 def solved(problem: gr.Problem) -> gr.Solution:
     """The optimum, as exactly as can be certified."""
-    return problem.solve(gap=1e-11, on_failure="return")
+    return problem.solve(gr.Exact(), gap=1e-11, on_failure="return")
 
 
 def flows(solution: gr.Solution) -> Array:

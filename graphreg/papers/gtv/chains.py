@@ -80,7 +80,7 @@ def threshold(at: Trial, n: int, eps: Any) -> Evidence:
     for each in eps:
         net = LinearModels.drawn(at.rng(), chain(n, each), truth, 5, rho=0.6)
         problem = net.problem("l2", STRENGTH["l2"])
-        spread = np.abs(np.diff(problem.solve(gap=1e-10, on_failure="return").coef, axis=0))
+        spread = np.abs(np.diff(problem.solve(gr.Exact(), gap=1e-10, on_failure="return").coef, axis=0))
         sure = gr.theory.recovery(problem, clusters).interval
         within = float(np.delete(spread, n - 1, axis=0).max())
         table.append({"eps": each, "guaranteed at some lambda": int(sure is not None), "max |Dw| within": within})
