@@ -107,7 +107,8 @@ def no_fixed_flows(self, vertex, tree, arcs, u):
 def saturated():
     """An l1 edge at its capacity, which keeps its flow, between groups that prices balance."""
     problem = gr.Problem(gr.SquaredLoss(numbers()) + 1e-3 * gr.TotalVariation(LINE, gr.L1()))
-    point, (edge,) = problem.solve(gr.Exact(), gap=1e-12, on_failure="return").certificate.dual_point, problem.form.edges
+    found, (edge,) = problem.solve(gr.Exact(), gap=1e-12, on_failure="return"), problem.form.edges
+    point = found.certificate.dual_point
     return problem.form, replace(point, flows=(edge.clip((1.0 + 1e-6) * point.flows[0]),))
 
 

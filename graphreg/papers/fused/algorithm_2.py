@@ -112,7 +112,8 @@ def proportion(at: Trial) -> Evidence:
 )
 def freeze(at: Trial) -> Evidence:
     of, strength = Study.drawn(at.rng(), 8, 30, p=3, K=2), 0.02
-    problem, best = of.problem(strength), of.problem(at.given(strength)).solve(gr.Exact(), gap=1e-13, on_failure="return").coef
+    problem = of.problem(strength)
+    best = of.problem(at.given(strength)).solve(gr.Exact(), gap=1e-13, on_failure="return").coef
     errors: dict[str, list[float]] = {}
     checks = []
     for name, away in (("independent", gr.Availability(0.5)), ("in halves", gr.Availability(sampler=_halves))):

@@ -127,7 +127,8 @@ def all_together(at: Trial) -> Evidence:
     strength = gr.theory.strength_max(
         gr.Problem(loss + gr.Parameter(1.0, name="lam") * gr.TotalVariation(graph, gr.L1()))
     )
-    found = gr.Problem(loss + 2.0 * strength.value * gr.TotalVariation(graph, gr.L1())).solve(gr.Exact(), gap=1e-12).coef
+    twice = gr.Problem(loss + 2.0 * strength.value * gr.TotalVariation(graph, gr.L1()))
+    found = twice.solve(gr.Exact(), gap=1e-12).coef
 
     def fitted(weights: Array) -> Array:
         return np.tile(np.linalg.solve((X.T * weights) @ X, (X.T * weights) @ y), (6, 1))
