@@ -166,7 +166,9 @@ WORKLOADS: dict[str, Callable[[], Objective]] = {
     "squared-1000": partial(small_world, "squared-1000", 1000, "squared"),
     "logistic-1000": partial(small_world, "logistic-1000", 1000, "logistic"),
 }
-STANDARD = tuple(WORKLOADS)[:8]  # what `make bench` measures; the others are larger, or told apart by the table of goals
+STANDARD = tuple(WORKLOADS)[
+    :8
+]  # what `make bench` measures; the others are larger, or told apart by the table of goals
 TITLES = {
     "W1-l2": "regression, d = 100, l2",
     "W1-l1": "regression, d = 100, l1",

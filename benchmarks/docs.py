@@ -94,7 +94,7 @@ def write_docs(runs: Sequence[Run], body: Rows, folder: Path) -> Path:
         "target": TARGET,
         "table": _markdown(SHOWN, [tuple(row[k] for k in COLUMNS) for row in body]),
         "machine": machine(),
-        "packages": _packages(),
+        "packages": packages(),
         "memory": Limits.memory,
         "seconds": Limits.seconds,
         "repeats": _repeats(runs),
@@ -137,7 +137,8 @@ def machine() -> str:
     return f"{name}, {os.cpu_count()} cores, {memory:.0f} GiB of memory, {system}"
 
 
-def _packages() -> str:
+def packages() -> str:
+    """The versions of what takes part."""
     known: list[str] = []
     for name in PACKAGES:
         try:

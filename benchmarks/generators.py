@@ -1,4 +1,4 @@
-"""Workloads of any size: chains, trees, grids, geometric graphs, maps, random graphs; means, regressions, two classes."""
+"""Workloads of any size: chains, trees, grids, geometric graphs, maps, random graphs; with means or samples."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def nearest_edges(points: Array, k: int) -> Array:
     return np.unique(np.sort(pairs, axis=1), axis=0)
 
 
-# ---- total variation of means, d = 1 -------------------------------------------------------------------------------
+# ---- total variation of means, d = 1 ---------------------------------------------------------------------------------
 def _field(points: Array, rng: np.random.Generator) -> Array:
     """A noisy piecewise constant field over the unit square."""
     y = np.zeros(len(points))
@@ -94,7 +94,7 @@ def counties(name: str, n: int, strength: float) -> Objective:
     return _means(name, nearest_edges(points, 5), strength, _field(points, rng))
 
 
-# ---- samples at the nodes ----------------------------------------------------------------------------------------------
+# ---- samples at the nodes --------------------------------------------------------------------------------------------
 def _sampled(name: str, edges: Array, group: Array, strength: float, like: tuple[int, int, str]) -> Objective:
     """``like``: samples per node, d, and the loss. Coefficients are those of a node's group."""
     samples, d, loss = like

@@ -46,7 +46,11 @@ GOALS = (
     Goal("W2", rival="CVXPY + Clarabel", ratio=1 / 50),
     *(Goal("W3-300", gap, rival=CUTS, ratio=1 / 2) for gap in (1e-6, 1e-8)),
     *(Goal("W3-1000", gap, rival=CUTS, ratio=1 / 1.5) for gap in (1e-6, 1e-8)),
-    *(Goal(f"{kind}-{s}", rival=CUTS, ratio=1 / 1.5) for kind in ("geometric", "counties") for s in ("0.03", "0.3", "3")),
+    *(
+        Goal(f"{kind}-{s}", rival=CUTS, ratio=1 / 1.5)
+        for kind in ("geometric", "counties")
+        for s in ("0.03", "0.3", "3")
+    ),
     Goal("chain-1e5", rival="prox_tv", ratio=3.0),
     Goal("chain-1e6", rival="prox_tv", ratio=3.0),
     Goal("tree-1e6", seconds=1.0),
@@ -84,7 +88,7 @@ def _row(goal: Goal, runs: Sequence[Run]) -> tuple[str, ...]:
     names = [name for name in SOLVERS if name != OURS]
     ours = fastest(runs, [OURS], goal.gap)
     own = fastest(runs, [name for name in names if name.startswith(PREFIX)], goal.gap)
-    best = fastest(runs, [name for name in names if not name.startswith(PREFIX)], max(goal.gap, 1e-6))
+    best = fastest(runs, [name for name in names if not name.startswith(PREFIX)], goal.gap)
     rival = _rival(goal, runs)
     ratio = "" if ours is None or best is None else _number(ours.solve / best.solve)
     return (
@@ -111,8 +115,8 @@ def _short(runs: Sequence[Run]) -> tuple[str, str]:
 
 
 def _rival(goal: Goal, runs: Sequence[Run]) -> Rung | None:
-    """The rival by which a goal is judged: its fastest answer that reaches 1e-6, or the goal's gap if that is larger."""
-    return fastest(runs, [goal.rival], max(goal.gap, 1e-6)) if goal.rival else None
+    """The rival by which a goal is judged: its fastest answer within the gap."""
+    return fastest(runs, [goal.rival], goal.gap) if goal.rival else None
 
 
 def _met(goal: Goal, ours: Rung | None, own: Rung | None, rival: Rung | None) -> str:

@@ -28,7 +28,7 @@ GROUPS = 4
 
 @dataclass(frozen=True)
 class Operation:
-    """``prepare`` makes arrays, or a problem, whose time does not count; ``run`` does. Tiny where `prepare` is told so."""
+    """``prepare`` makes arrays, or a problem, whose time does not count; ``run`` does. `prepare(True)` is tiny."""
 
     what: str
     prepare: Callable[[bool], Any]
@@ -36,7 +36,7 @@ class Operation:
     asked: float  # CPU seconds
 
 
-# ---- building -----------------------------------------------------------------------------------------------------------
+# ---- building --------------------------------------------------------------------------------------------------------
 def _big(small: bool) -> tuple[Any, ...]:
     n, samples, d = (50 if small else 100_000), 20, 10
     rng = np.random.default_rng(0)
@@ -68,7 +68,7 @@ def _formed(model: gr.Model) -> gr.Problem:
     return problem
 
 
-# ---- many solves ---------------------------------------------------------------------------------------------------------
+# ---- many solves -----------------------------------------------------------------------------------------------------
 def _map(small: bool) -> tuple[gr.Graph, np.ndarray[Any, Any], np.random.Generator]:
     """A map of 3111 regions, like the counties of the United States: points and five neighbours of each."""
     rng = np.random.default_rng(0)
@@ -110,7 +110,9 @@ def _dense(small: bool) -> gr.Problem:
     X = rng.standard_normal((node.size, p))
     y = np.einsum("ij,ij->i", X, rng.standard_normal((GROUPS, p))[group[node]]) + 0.5 * rng.standard_normal(node.size)
     strength = gr.Parameter(1.0, name="lam")
-    return gr.Problem(gr.SquaredLoss(gr.NodeData.from_arrays(X, y, node)) + strength * gr.TotalVariation(graph, gr.L2()))
+    return gr.Problem(
+        gr.SquaredLoss(gr.NodeData.from_arrays(X, y, node)) + strength * gr.TotalVariation(graph, gr.L2())
+    )
 
 
 def _cross_validate(problem: gr.Problem) -> Any:

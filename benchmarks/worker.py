@@ -64,9 +64,7 @@ def measure(objective: Objective, solver: str, setting: float, limits: Limits, s
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "answer"
         given = (workload, solver, repr(setting), str(out), str(limits.memory), "tiny" if small else "full")
-        code, said = limited(
-            [sys.executable, "-m", "benchmarks.worker", *given], limits.seconds, Path(folder) / "said"
-        )
+        code, said = limited([sys.executable, "-m", "benchmarks.worker", *given], limits.seconds, Path(folder) / "said")
         if code != 0:
             return Run(workload, solver, setting, said if code is None else failure(code, said))
         values: dict[str, Any] = json.loads(out.with_suffix(".json").read_text())

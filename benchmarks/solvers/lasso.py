@@ -1,7 +1,7 @@
 """scikit-learn and skglm on a short chain: there, and only there, the fused lasso is a lasso.
 
-With w_i = b + sum_{k <= i} v_k, the differences of w are v: minimise 1/2 ||y - b - L v||^2 + strength ||v||_1, L the lower
-triangle of ones. It is dense, so that no long chain can be given so. On no other workload is the problem one of
+With w_i = b + sum_{k <= i} v_k, the differences of w are v: minimise 1/2 ||y - b - L v||^2 + strength ||v||_1, L the
+lower triangle of ones. It is dense, so that no long chain can be given so. On no other workload is the problem one of
 theirs: their penalties are separable in the coefficients, or in groups of them that do not overlap.
 """
 
