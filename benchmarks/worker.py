@@ -36,7 +36,6 @@ class Run:
     value: float = np.nan
     build: float = np.nan  # CPU seconds
     solve: float = np.nan
-    first: float = np.nan  # the same of the first call in its process, which may have compiled kernels
     rounds: int = 0
     lower: float = -np.inf
     gap: float = np.inf
@@ -44,6 +43,7 @@ class Run:
     trace: tuple[tuple[float, float, float], ...] = ()
     megabytes: float = np.nan  # peak resident memory of the process
     before: float = np.nan  # the same before the workload was made: imports, and a tiny one of its kind
+    first: float = np.nan  # as `solve`, of the first call in its process, which may have compiled kernels
 
     @property
     def answered(self) -> bool:

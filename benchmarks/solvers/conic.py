@@ -171,7 +171,7 @@ def _osqp(given: Programme, setting: float) -> tuple[Array, int, str]:
     solver = osqp.OSQP()
     options = {"eps_abs": setting, "eps_rel": setting, "max_iter": 20_000, "verbose": False}
     solver.setup(sp.csc_matrix(sp.triu(given.P)), given.q, sp.csc_matrix(given.A), low, given.b, **options)
-    found = solver.solve()
+    found = solver.solve(raise_error=False)
     return found.x, found.info.iter, found.info.status
 
 

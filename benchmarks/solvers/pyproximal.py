@@ -13,9 +13,7 @@ from ..objective import Array, Objective
 from ._base import FEW, AbstractSolver, Answer
 from .modelled import block_diagonal
 
-INNER = (
-    50  # steps of an inner solver; its default, 10, makes ADMM stop short of the optimum where samples have features
-)
+INNER = 50  # steps of an inner solver; with its default, 10, ADMM stops short of the optimum of regressions
 TIGHT = 1e-10
 
 

@@ -35,7 +35,7 @@ KINDS = (
     "counties-3",
     "big-4e5",
 )
-TIGHT = {"CVXPY + Clarabel": 1e-8, "Clarabel": 1e-8, "pyproximal PDHG": 1000, "pyproximal ADMM": 1000}
+TIGHT = {"CVXPY + Clarabel": 1e-8, "Clarabel": 1e-8}
 FAR = {"pycut-pursuit": 1e-3}  # of vectors: its cuts follow few directions
 LIMITS = Limits(6.0, 120.0)
 
@@ -83,7 +83,7 @@ def test_solvers_given_matrices_are_given_the_objective():
             np.testing.assert_allclose(slack[: given.zero], 0.0, atol=1e-12)
             assert (slack[given.zero : given.zero + given.least] >= -1e-12).all()
             values.append(x @ (given.P @ x) / 2 + given.q @ x - objective.value(w))
-        np.testing.assert_allclose(values, values[0], rtol=1e-12)
+        np.testing.assert_allclose(values, values[0], rtol=1e-12, atol=1e-9)
 
 
 def test_who_takes_part_on_chains_trees_and_grids():
@@ -131,7 +131,7 @@ def test_grids_join_neighbours():
 
 
 def test_large_problems_are_not_given_to_solvers_of_small_ones():
-    objective = replace(tiny("W7"), edges=np.zeros((1_500_001, 2), dtype=int))
+    objective = replace(tiny("W7"), edges=np.zeros((1_500_001, 2), dtype=int), weight=np.zeros(1_500_001))
     said = take_turns(objective, [SOLVERS["Clarabel"]], 1, LIMITS, small=True)[-1]
     assert said.status == "not tried: 1,500,001 edge components"
 
@@ -145,11 +145,11 @@ def test_first_calls_are_apart():
 
 # ---- goals and ratios ------------------------------------------------------------------------------------------------
 def made_up(ours=0.5, theirs=1.0, workload="W3-300"):
-    own = Run(workload, OURS, 1e-6, "certified; Auto(PrimalDual)", 10.0, 0.1, ours, 2 * ours, 50, 10.0 - 1e-7, 1e-7)
+    own = Run(workload, OURS, 1e-6, "certified; Auto(PrimalDual)", 10.0, 0.1, ours, 50, 10.0 - 1e-7, 1e-7)
     named = replace(own, solver=f"{PREFIX}PrimalDual", solve=0.9 * ours)
-    rival = Run(workload, "pycut-pursuit", 1e-5, "", 10.0 + 1e-8, 0.0, theirs, theirs)
+    rival = Run(workload, "pycut-pursuit", 1e-5, "", 10.0 + 1e-8, 0.0, theirs)
     rough = replace(rival, solver="SCS", value=10.1, solve=theirs / 10)
-    return [replace(run, megabytes=1024.0) for run in (own, named, rival, rough)]
+    return [replace(run, megabytes=1024.0, first=2 * run.solve) for run in (own, named, rival, rough)]
 
 
 def lines(text):
@@ -189,13 +189,13 @@ def test_ratios_beside_those_that_are_stored(tmp_path):
     assert regressions(ratios(made_up(ours=0.59)), known) == []
     slower = ratios(made_up(ours=0.61))
     assert regressions(slower, known) == ["W3-300"]
-    assert lines(ratio_table(slower, known))[0].endswith("+22%  SLOWER")
+    assert lines(ratio_table(slower, known))[0].endswith("+22%    SLOWER")
     assert regressions({"W3-300": Ratio(9.0, 1.0, "prox_tv")}, known) == []  # of another rival nothing is known
     store({"W4": Ratio(1.0, 2.0, "SCS")}, path)
     assert stored(path)[0].keys() == {"W3-300", "W4"}
 
 
-# ---- other measurements ------------------------------------------------------------------------------------------------
+# ---- other measurements ----------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_operations_run(name):
     operation = OPERATIONS[name]
@@ -215,9 +215,7 @@ def test_operations_have_rows():
 def test_exponents_are_fitted(tmp_path):
     def run(name, size):
         seconds = 1e-7 * size**1.5
-        return Run(
-            name, OURS, 1e-4, "", 1.0, 0.0, seconds, seconds, 100, gap=1e-5, megabytes=90 + size / 1e4, before=90
-        )
+        return Run(name, OURS, 1e-4, "", 1.0, 0.0, seconds, 100, gap=1e-5, megabytes=90 + size / 1e4, before=90)
 
     runs = [run(name, size) for family in names() for name, size in zip(family, SIZES, strict=True)]
     runs.append(replace(runs[0], gap=1.0, solve=1e9))  # what was not certified does not count
