@@ -138,5 +138,5 @@ def swept(name: str, family: str, d: int, components: float) -> Objective:
     group = np.arange(n) * GROUPS // n
     if d == 1:
         y = rng.standard_normal(GROUPS)[group] + 0.5 * rng.standard_normal(n)
-        return _means(name, edges, 0.3, y[:, None])
-    return _sampled(name, edges, group, 0.1, (d + 10, d, "squared"))
+        return _means(name, edges, 1.0, y[:, None])
+    return _sampled(name, edges, group, 0.3, (d + 10, d, "squared"))

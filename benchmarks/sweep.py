@@ -19,7 +19,7 @@ from .worker import Limits, Run, measure
 FAMILIES, WIDTHS = ("deep", "shallow"), (1, 10, 50)
 SIZES = (1e3, 1e4, 1e5, 1e6, 1e7)
 FITTED = 1e4  # components from which on exponents are fitted: below, starting costs more than running
-GAP = 1e-4
+GAP = 1e-6
 WHAT = {"solve": "CPU seconds to solve", "rounds": "rounds", "memory": "MB beyond the imports"}
 HEADER = ("graph", "d", "solver", *(f"exponent of {name}" for name in ("time", "rounds", "memory")), "largest, s", "MB")
 COLOURS, STYLES = {1: "#0b61a4", 10: "#d1495b", 50: "#2e933c"}, {"deep": ("-", "o"), "shallow": ("--", "s")}
@@ -115,9 +115,10 @@ def _panel(axes: Any, runs: Sequence[Run], solver: str, what: str) -> None:
     for kind, (style, marker) in STYLES.items():
         for d, colour in COLOURS.items():
             sizes, values = points(runs, solver, kind, d, what)
-            if sizes.size and (values > 0.0).any():
+            known = values > 0.0  # less memory than a tiny problem, or no rounds, is no point
+            if known.any():
                 label = f"{kind}, d = {d}: {exponent(sizes, values):.2f}"
-                axes.plot(sizes, values, style, marker=marker, color=colour, ms=3.5, lw=1.3, label=label)
+                axes.plot(sizes[known], values[known], style, marker=marker, color=colour, ms=3.5, lw=1.3, label=label)
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_ylabel(WHAT[what])
