@@ -45,7 +45,7 @@ run, which is what a user sees who does not know the optimum.
 
 For each solver the fastest of its settings that gets there; where none does, its most accurate ("ratio > ..."). For
 graphreg the accuracy has to be *certified*, and certificates are in its time; the others are judged by the lower bound
-that graphreg found. "ratio" is to `solve()`, the default method; "checks" is the share of a method's time that went into
+that graphreg found. "ratio" is to `solve()`, the default method; "checks" the share of a method's time that went into
 screens, certificates and polishes. Problems are built outside of these times (CVXPY's compilation is inside: it is part
 of `solve`; so is the set-up of solvers that are given matrices). A solver that takes less than ten seconds is run twice
 in its process, and the second time counts: "first s" is the first, in which kernels may have been compiled.
@@ -89,9 +89,9 @@ A new rival is one file in `benchmarks/solvers/` and one entry in its `SOLVERS`;
 `python -m benchmarks --shares` prints the share of certificates alone, `--profile W4` the functions in which a run
 spends its time, `--quick` takes a few minutes, `--report` prints the table of what is stored once more. Below the table
 stands, for each workload, the time of `solve()` over that of its best rival, beside the ratio in
-`benchmarks/ratios.json`: one that has grown by more than a fifth is shown as a regression, and `--store` stores new ones.
-`python -m benchmarks table` measures larger workloads, paths and building, beside what is asked of them, each also alone
-(`--only chain-1e5`); `python -m benchmarks sweep` draws time, rounds and memory against the size, 10^3 to 10^7 edge
+`benchmarks/ratios.json`: one that has grown by more than a fifth is shown as a regression; `--store` stores new ones.
+`python -m benchmarks table` measures larger workloads, paths and building, beside what is asked of them, each alone
+with `--only chain-1e5`; `python -m benchmarks sweep` draws time, rounds and memory against the size, 10^3 to 10^7 edge
 components.
 """
 
