@@ -64,7 +64,8 @@ def _table(args: argparse.Namespace) -> int:
     """Goals of solves, then those of other operations; each is measured alone with ``--only``."""
     chosen = args.only or (*dict.fromkeys(goal.workload for goal in GOALS), *OPERATIONS)
     runs = _measured(args, [name for name in chosen if name in WORKLOADS], asked=True)
-    print(f"\n{goals_table(runs)}\n")
+    if runs:
+        print(f"\n{goals_table(runs)}\n")
     others = [name for name in chosen if name in OPERATIONS]
     if others and not args.report:
         print(operations_table(others, args.repeats, args.limits))
@@ -136,7 +137,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--shares", action="store_true", help="which share of a run goes into certificates")
     parser.add_argument("--profile", metavar="W4", choices=tuple(WORKLOADS), help="where the time of a run goes")
     parser.add_argument("--largest", type=float, default=SIZES[-1], help="edge components of a sweep, at most")
-    parser.add_argument("--memory", type=float, help="GiB of address space per process; 6, or 16 of table and sweep")
+    parser.add_argument("--memory", type=float, help="GiB of memory per process; 6, or 16 of table and sweep")
     parser.add_argument("--seconds", type=float, help="CPU time per process; 300, or 600 of table and sweep")
     parser.add_argument("--out", type=Path, default=Path("out/bench"))
     args = parser.parse_args()

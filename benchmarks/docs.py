@@ -56,7 +56,7 @@ in its process, and the second time counts: "first s" is the first, in which ker
 
 - {machine}
 - {packages}
-- One thread per process, at most {memory:g} GiB of address space and {seconds:g} CPU seconds; a solver that needed
+- One thread per process, at most {memory:g} GiB of memory and {seconds:g} CPU seconds; a solver that needed
   more than 20 CPU seconds, or gave no answer, was not run again on that workload.
 - {repeats}. Ratios are those of one day's measurements
   on a machine that did other things as well: trust their order of magnitude.

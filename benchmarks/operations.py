@@ -6,6 +6,7 @@ Each runs in a process of its own; the first time, which may compile kernels, is
 from __future__ import annotations
 
 import json
+import resource
 import sys
 import tempfile
 import time
@@ -165,20 +166,14 @@ def _measured(name: str, repeats: int, limits: Limits, small: bool) -> tuple[dic
     print(f"  {name}", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "found.json"
-        given = (name, str(repeats), "tiny" if small else "full", str(limits.memory), str(out))
-        code, said = limited(
-            [sys.executable, "-m", "benchmarks.operations", *given], limits.seconds, Path(folder) / "said"
-        )
+        given = (name, str(repeats), "tiny" if small else "full", str(out))
+        code, said = limited([sys.executable, "-m", "benchmarks.operations", *given], limits, Path(folder) / "said")
         return (json.loads(out.read_text()), "") if code == 0 else (None, said.strip().splitlines()[-1])
 
 
 def main() -> None:
-    """``python -m benchmarks.operations NAME REPEATS tiny|full GIB OUT``."""
-    import resource
-
-    name, repeats, size, memory, out = sys.argv[1:]
-    cap = int(float(memory) * 2**30)
-    resource.setrlimit(resource.RLIMIT_AS, (cap, cap))
+    """``python -m benchmarks.operations NAME REPEATS tiny|full OUT``."""
+    name, repeats, size, out = sys.argv[1:]
     operation = OPERATIONS[name]
     operation.run(operation.prepare(True))  # once, so that imports are not timed
     given = operation.prepare(size == "tiny")

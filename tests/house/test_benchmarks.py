@@ -79,7 +79,7 @@ def test_a_run_in_its_own_process():
 def test_a_solver_without_memory_is_a_row():
     run = measure(tiny("W7"), OURS, 1e-6, Limits(0.05, 60.0), small=True)
     assert not run.answered
-    assert run.status
+    assert run.status == "out of memory"
     (row,) = rows([run])
     assert row[-1] == run.status
     assert row[2] == ""
