@@ -75,8 +75,8 @@ def measure(objective: Objective, solver: str, setting: float, limits: Limits, s
 def limited(command: list[str], limits: Limits, said: Path) -> tuple[int | None, str]:
     """The exit code and stderr of a process; no code, and why, where it was stopped.
 
-    Its CPU time and its memory are watched from here. A limit on time that the kernel keeps (RLIMIT_CPU) makes the clocks
-    inside coarse; one on memory (RLIMIT_AS) counts what is reserved and never used, in SuperLU 15 times what is.
+    Its CPU time and its memory are watched from here. A limit on time that the kernel keeps (RLIMIT_CPU) makes the
+    clocks inside coarse; one on memory (RLIMIT_AS) counts what is reserved and never used, in SuperLU 15 times as much.
     """
     seconds = limits.seconds
     with said.open("w") as log:
