@@ -63,6 +63,14 @@ def test_answers_are_at_the_optimum(solver, name):
     assert answer.solve >= 0.0
 
 
+def test_cut_pursuit_takes_vectors_with_absolute_values_by_coordinates():
+    pytest.importorskip("pycut_pursuit")
+    objective = replace(tiny("W4"), penalty="l1")
+    lower = as_problem(objective).solve(gap=1e-8, progress=False).certificate.dual
+    answer = SOLVERS["pycut-pursuit"].run(objective, 1e-7)
+    assert accuracy(objective.value(answer.w), lower) <= 1e-5
+
+
 def test_solvers_given_matrices_are_given_the_objective():
     """At feasible numbers the programme has the objective's value, but for a constant."""
     rng = np.random.default_rng(0)
