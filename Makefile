@@ -23,7 +23,7 @@ help:
 	@echo "make listings    write the tables of docs and the list of types again, from the classes"
 	@echo "make tutorials   write what the tutorials print, their pictures, and the lecture's notebook again"
 	@echo "make counts      count what the type checker is told to overlook"
-	@echo "make bench       measure speed against other solvers, and show what became slower beside them; ARGS=table, sweep"
+	@echo "make bench       measure speed beside other solvers, and show what became slower; or ARGS=table, ARGS=sweep"
 	@echo "make soundness   search for a certificate that lies"
 	@echo "make proofs      prove and check answers, true and false claims, forged and hostile files"
 	@echo "make resume      kill runs at random, let them go on, compare bits"
