@@ -23,7 +23,7 @@ help:
 	@echo "make listings    write the tables of docs and the list of types again, from the classes"
 	@echo "make tutorials   write what the tutorials print, their pictures, and the lecture's notebook again"
 	@echo "make counts      count what the type checker is told to overlook"
-	@echo "make bench       measure speed against CVXPY and other packages"
+	@echo "make bench       measure speed beside other solvers, and show what became slower; or ARGS=table, ARGS=sweep"
 	@echo "make soundness   search for a certificate that lies"
 	@echo "make proofs      prove and check answers, true and false claims, forged and hostile files"
 	@echo "make resume      kill runs at random, let them go on, compare bits"
@@ -72,15 +72,21 @@ counts: $(VENV)/.installed-dev
 	found = json.load(sys.stdin)['generalDiagnostics']; \
 	print(*(f'{n:6d}  {rule}' for rule, n in collections.Counter(d.get('rule') for d in found).most_common()), sep='\n')"
 
+bench: export OMP_NUM_THREADS := 1
+bench: export OPENBLAS_NUM_THREADS := 1
+bench: export MKL_NUM_THREADS := 1
+bench: export NUMBA_NUM_THREADS := 1
 bench: $(VENV)/.installed-bench $(VENV)/.tried-rivals
 	$(RUN) -m benchmarks $(ARGS)
 
-# Rivals that need a compiler; one that cannot be built is a row of the table that says so.
-RIVALS := prox_tv pycut-pursuit
+# Rivals; one that cannot be installed is a row of the table that says so. The first two are built here, for the numpy
+# that is installed, and need a compiler.
+BUILT := prox_tv pycut-pursuit
+RIVALS := $(BUILT) skglm pyproximal
 $(VENV)/.tried-rivals: $(VENV)/.installed-bench
 	@$(RUN) -m pip install -qq --disable-pip-version-check setuptools
 	@for rival in $(RIVALS); do \
-	  $(RUN) -m pip install -qq --disable-pip-version-check --no-build-isolation --no-binary $$rival $$rival \
+	  $(RUN) -m pip install -qq --disable-pip-version-check --no-build-isolation $(BUILT:%=--no-binary %) $$rival \
 	    > $(VENV)/$$rival.log 2>&1 || echo "$$rival could not be installed, see $(VENV)/$$rival.log; going on without"; \
 	done
 	@touch $@

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from scipy.spatial import KDTree
 
+from .generators import big, chain, counties, geometric, grid_edges, small_world, swept, tree
 from .objective import Array, Objective
 
 
@@ -93,10 +95,7 @@ def w3(side: int = 300) -> Objective:
         else:
             image[(abs(h - x) < r) & (abs(v - y) < r)] = level
     noisy = image + 0.3 * rng.standard_normal(image.shape)
-    number = np.arange(side * side).reshape(side, side)
-    across = np.column_stack([number[:, :-1].ravel(), number[:, 1:].ravel()])
-    down = np.column_stack([number[:-1].ravel(), number[1:].ravel()])
-    edges = np.concatenate([across, down])
+    edges = grid_edges(side)
     y = noisy.reshape(-1, 1)
     return Objective(f"W3-{side}", edges, np.ones(len(edges)), 0.3, "l1", "mean", None, y, 1.0, grid=(side, side))
 
@@ -145,6 +144,7 @@ def w7(n: int = 10_000) -> Objective:
     return Objective("W7", edges, np.ones(n - 1), 5.0, "l1", "mean", None, y[:, None], 1.0, grid=(n,))
 
 
+STRENGTHS = (0.03, 0.3, 3.0)  # over two decades
 WORKLOADS: dict[str, Callable[[], Objective]] = {
     "W1-l2": lambda: w1("l2"),
     "W1-l1": lambda: w1("l1"),
@@ -154,7 +154,21 @@ WORKLOADS: dict[str, Callable[[], Objective]] = {
     "W5": w5,
     "W6": w6,
     "W7": w7,
+    "W3-1000": lambda: w3(1000),
+    "chain-1e3": partial(chain, "chain-1e3", 1_000),
+    "chain-1e5": partial(chain, "chain-1e5", 100_000),
+    "chain-1e6": partial(chain, "chain-1e6", 1_000_000),
+    "tree-1e6": partial(tree, "tree-1e6", 1_000_000),
+    **{f"geometric-{s:g}": partial(geometric, f"geometric-{s:g}", 100_000, s) for s in STRENGTHS},
+    **{f"counties-{s:g}": partial(counties, f"counties-{s:g}", 100_000, s) for s in STRENGTHS},
+    "big-4e5": partial(big, "big-4e5", 400_000, 2_000_000),
+    "big-1e6": partial(big, "big-1e6", 1_000_000, 5_000_000),
+    "squared-1000": partial(small_world, "squared-1000", 1000, "squared"),
+    "logistic-1000": partial(small_world, "logistic-1000", 1000, "logistic"),
 }
+STANDARD = tuple(WORKLOADS)[
+    :8
+]  # what `make bench` measures; the others are larger, or told apart by the table of goals
 TITLES = {
     "W1-l2": "regression, d = 100, l2",
     "W1-l1": "regression, d = 100, l1",
@@ -164,6 +178,17 @@ TITLES = {
     "W5": "regression, 10,000 nodes, l2",
     "W6": "logistic regression, l2",
     "W7": "chain of 10,000, l1",
+    "W3-1000": "image, 1000 x 1000, l1",
+    "chain-1e3": "chain of 1,000, l1",
+    "chain-1e5": "chain of 100,000, l1",
+    "chain-1e6": "chain of 1,000,000, l1",
+    "tree-1e6": "tree of 1,000,000, l1",
+    **{f"geometric-{s:g}": f"geometric graph, strength {s:g}, l1" for s in STRENGTHS},
+    **{f"counties-{s:g}": f"map, strength {s:g}, l1" for s in STRENGTHS},
+    "big-4e5": "regression, 400,000 nodes, l2",
+    "big-1e6": "regression, 1,000,000 nodes, l2",
+    "squared-1000": "regression, small world, l2",
+    "logistic-1000": "two classes, small world, l2",
 }
 # of the same kinds: what tests run, and what a solver runs once before it is timed
 _TINY: dict[str, Callable[[], Objective]] = {
@@ -175,9 +200,31 @@ _TINY: dict[str, Callable[[], Objective]] = {
     "W5": lambda: w5(4),
     "W6": lambda: w6(12),
     "W7": lambda: w7(100),
+    "W3-1000": lambda: w3(8),
+    "chain-1e3": partial(chain, "", 100),
+    "chain-1e5": partial(chain, "", 100),
+    "chain-1e6": partial(chain, "", 100),
+    "tree-1e6": partial(tree, "", 100),
+    **{f"geometric-{s:g}": partial(geometric, "", 100, s) for s in STRENGTHS},
+    **{f"counties-{s:g}": partial(counties, "", 100, s) for s in STRENGTHS},
+    "big-4e5": partial(big, "", 40, 120, 3),
+    "big-1e6": partial(big, "", 40, 120, 3),
+    "squared-1000": partial(small_world, "", 40, "squared"),
+    "logistic-1000": partial(small_world, "", 40, "logistic"),
 }
+
+
+def find(name: str) -> Objective:
+    """The workload of a name; ``deep-10-1e5`` is one of a sweep, with d = 10 and 10^5 edge components."""
+    if name in WORKLOADS:
+        return WORKLOADS[name]()
+    family, d, components = name.split("-")
+    return swept(name, family, int(d), float(components))
 
 
 def tiny(name: str) -> Objective:
     """A tiny workload of the same kind, under the same name."""
-    return replace(_TINY[name](), name=name)
+    if name in _TINY:
+        return replace(_TINY[name](), name=name)
+    family, d, _ = name.split("-")
+    return swept(name, family, int(d), 60.0 * int(d))

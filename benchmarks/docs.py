@@ -13,13 +13,16 @@ from pathlib import Path
 
 from .datasets import WORKLOADS, tiny
 from .figure import draw
-from .report import TARGET, Rows
+from .report import HEADER, TARGET, Rows
 from .solvers import SOLVERS
 from .worker import Limits, Run
 
-PACKAGES = ("numpy", "scipy", "cvxpy", "clarabel", "scs", "osqp", "prox_tv", "pycut-pursuit", "scikit-image")
-SHOWN = ("workload", "solver", "solve s", "ratio", "accuracy", "certified", "checks", "MB", "status")
-COLUMNS = (0, 1, 2, 4, 6, 7, 10, 11, 13)
+PACKAGES = (
+    *("numpy", "scipy", "numba", "cvxpy", "clarabel", "scs", "osqp", "prox_tv", "pycut-pursuit", "scikit-image"),
+    *("scikit-learn", "skglm", "pyproximal"),
+)
+SHOWN = ("workload", "solver", "solve s", "first s", "ratio", "accuracy", "certified", "checks", "MB", "status")
+COLUMNS = tuple(HEADER.index(name) for name in SHOWN)
 
 TEXT = """\
 # Speed
@@ -42,9 +45,10 @@ run, which is what a user sees who does not know the optimum.
 
 For each solver the fastest of its settings that gets there; where none does, its most accurate ("ratio > ..."). For
 graphreg the accuracy has to be *certified*, and certificates are in its time; the others are judged by the lower bound
-that graphreg found. "ratio" is to `PrimalDual`, "checks" the share of a method's time that went into screens,
-certificates and polishes. Problems are built outside of these times (CVXPY's compilation is inside: it is part of
-`solve`).
+that graphreg found. "ratio" is to `solve()`, the default method; "checks" the share of a method's time that went into
+screens, certificates and polishes. Problems are built outside of these times (CVXPY's compilation is inside: it is part
+of `solve`; so is the set-up of solvers that are given matrices). A solver that takes less than ten seconds is run twice
+in its process, and the second time counts: "first s" is the first, in which kernels may have been compiled.
 
 {table}
 
@@ -52,7 +56,7 @@ certificates and polishes. Problems are built outside of these times (CVXPY's co
 
 - {machine}
 - {packages}
-- One thread per process, at most {memory:g} GiB of address space and {seconds:g} CPU seconds; a solver that needed
+- One thread per process, at most {memory:g} GiB of memory and {seconds:g} CPU seconds; a solver that needed
   more than 20 CPU seconds, or gave no answer, was not run again on that workload.
 - {repeats}. Ratios are those of one day's measurements
   on a machine that did other things as well: trust their order of magnitude.
@@ -64,13 +68,18 @@ certificates and polishes. Problems are built outside of these times (CVXPY's co
 
 A solver takes part where it minimises the very objective of the workload.
 
-- CVXPY, by hand, stacked and sparse: Clarabel and SCS everywhere, OSQP where the problem is a quadratic programme.
+- Clarabel and SCS everywhere, OSQP where the problem is a quadratic programme: each through CVXPY, written by hand,
+  stacked and sparse, and each given its matrices directly.
 - prox_tv: chains (directly, by taut strings) and images (anisotropic, by splitting). It needs LAPACKE's headers
   (`liblapacke-dev` on Debian).
-- pycut-pursuit: every total variation denoising. For vectors its cuts follow a few directions that a heuristic
-  proposes, so it need not reach the optimum. The wheel of 0.1.4 is built for NumPy 1; what ran here is 0.1.3, built
-  from source: `pip install --no-binary pycut-pursuit --no-build-isolation pycut-pursuit`. On scalar signals both
-  versions abort here.
+- pycut-pursuit: every total variation denoising, scalars by its function for squared losses and l1, `cp_d1_ql1b`
+  (`cp_prox_tv`, which an earlier version of this page called for them, aborts), vectors with l1 by one such call per
+  coordinate. For vectors with l2 the cuts of `cp_prox_tv` follow a few directions that a heuristic proposes, so it need
+  not reach the optimum. The wheel of 0.1.4 is built for NumPy 1; `make bench` builds 0.1.3 from source:
+  `pip install --no-binary pycut-pursuit --no-build-isolation pycut-pursuit`.
+- pyproximal: means and regressions, by its primal-dual method and its ADMM, with steps that fit the curvatures.
+- scikit-learn and skglm: a chain of at most 2,000 nodes, where the problem is a lasso in the differences. No other
+  workload is one of their problems: their penalties are separable, or by groups that do not overlap.
 - scikit-image: the chain. On images its isotropic method has another objective (it couples both differences of a
   pixel), and `denoise_tv_bregman(isotropic=False)`, run to convergence, stays 1e-2 above the optimum of ours.
 
@@ -78,7 +87,12 @@ A new rival is one file in `benchmarks/solvers/` and one entry in its `SOLVERS`;
 `benchmarks/datasets.py`.
 
 `python -m benchmarks --shares` prints the share of certificates alone, `--profile W4` the functions in which a run
-spends its time, `--quick` takes a few minutes, `--report` prints the table of what is stored once more.
+spends its time, `--quick` takes a few minutes, `--report` prints the table of what is stored once more. Below the table
+stands, for each workload, the time of `solve()` over that of its best rival, beside the ratio in
+`benchmarks/ratios.json`: one that has grown by more than a fifth is shown as a regression; `--store` stores new ones.
+`python -m benchmarks table` measures larger workloads, paths and building, beside what is asked of them, each alone
+with `--only chain-1e5`; `python -m benchmarks sweep` draws time, rounds and memory against the size, 10^3 to 10^7 edge
+components.
 """
 
 
@@ -91,7 +105,7 @@ def write_docs(runs: Sequence[Run], body: Rows, folder: Path) -> Path:
         "target": TARGET,
         "table": _markdown(SHOWN, [tuple(row[k] for k in COLUMNS) for row in body]),
         "machine": machine(),
-        "packages": _packages(),
+        "packages": packages(),
         "memory": Limits.memory,
         "seconds": Limits.seconds,
         "repeats": _repeats(runs),
@@ -134,7 +148,8 @@ def machine() -> str:
     return f"{name}, {os.cpu_count()} cores, {memory:.0f} GiB of memory, {system}"
 
 
-def _packages() -> str:
+def packages() -> str:
+    """The versions of what takes part."""
     known: list[str] = []
     for name in PACKAGES:
         try:

@@ -40,6 +40,11 @@ class Objective:
         """n, d."""
         return (self.y.shape[0], self.y.shape[1]) if self.X is None else (self.X.shape[0], self.X.shape[2])
 
+    @property
+    def components(self) -> int:
+        """m d, the numbers in all differences."""
+        return len(self.edges) * self.shape[1]
+
     def describe(self) -> str:
         (n, d), m = self.shape, len(self.edges)
         samples = "" if self.X is None else f", {self.X.shape[1]} samples per node"

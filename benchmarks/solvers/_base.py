@@ -9,6 +9,8 @@ import numpy as np
 
 from ..objective import Array, Objective
 
+FEW = 1.5e6  # edge components beyond which general solvers take minutes, or more memory than there is
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -35,6 +37,11 @@ class AbstractSolver(ABC):
 
     name: str
     ladder: tuple[float, ...]  # tolerances or budgets, in the order in which they are tried
+
+    @property
+    def most(self) -> float:
+        """The number of edge components, m d, beyond which it is not tried."""
+        return np.inf
 
     @abstractmethod
     def applies(self, objective: Objective) -> bool:

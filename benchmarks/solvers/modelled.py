@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..objective import Array, Objective
-from ._base import AbstractSolver, Answer
+from ._base import FEW, AbstractSolver, Answer
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,10 @@ class Modelled(AbstractSolver):
 
     def applies(self, objective: Objective) -> bool:
         return not self.quadratic or (objective.penalty == "l1" and objective.loss != "logistic")
+
+    @property
+    def most(self) -> float:
+        return FEW
 
     def run(self, objective: Objective, setting: float) -> Answer:
         import cvxpy as cp

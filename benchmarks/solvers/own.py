@@ -1,4 +1,4 @@
-"""graphreg's methods: each that applies, asked for a ladder of certified gaps."""
+"""graphreg's methods: what `solve()` takes by default, and each by name, asked for a ladder of certified gaps."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ import numpy as np
 import graphreg as gr
 from graphreg.methods import METHODS, AbstractMethod
 from graphreg.methods.base import AbstractIteration
-from graphreg.methods.baselines._baseline import AbstractBaseline
 from graphreg.running.trace import Record
 
 from ..objective import Objective
-from ._base import AbstractSolver, Answer
+from ._base import FEW, AbstractSolver, Answer
 
 PREFIX = "graphreg "
-BUDGET = 60.0  # seconds of an iterative method
+BUDGET, LONG = 60.0, 240.0  # seconds of an iterative method: usually, and of more than `LARGE` edge components
+LARGE = 1e7
+DEFAULT = "solve()"
+NAMED = ("PrimalDual", "ADMM", "InteriorPoint", "DynamicProgramming", "LinearSystem", "Exact")
 
 
 def cpu_clock() -> AbstractContextManager[Any]:
@@ -47,17 +49,22 @@ def _loss(objective: Objective) -> Any:
 
 @dataclass(frozen=True)
 class Own(AbstractSolver):
-    """``problem.solve(method, gap=setting)``; factorisations, screens and repairs are in its time."""
+    """``problem.solve(method, gap=setting)``, of the default method without naming it; factorisations, screens and
+    repairs are in its time."""
 
-    method: AbstractMethod
+    method: AbstractMethod | None
     ladder: tuple[float, ...]
 
     @property
     def name(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return PREFIX + self.method.name
+        return PREFIX + (DEFAULT if self.method is None else self.method.name)
+
+    @property
+    def most(self) -> float:
+        return FEW if self.method is not None and self.method.name == "Exact" else np.inf
 
     def applies(self, objective: Objective) -> bool:
-        return not self.method.missing(as_problem(objective).form)
+        return self.method is None or not self.method.missing(as_problem(objective).form)
 
     def run(self, objective: Objective, setting: float) -> Answer:
         import scipy.optimize  # noqa: F401 - graphreg imports it where it has to decide whether minima are attained
@@ -72,13 +79,14 @@ class Own(AbstractSolver):
                 trace.append((time.process_time() - built, record.primal, record.dual))
 
         options: dict[str, Any] = {"gap": setting, "progress": False, "on_failure": "return"}
-        if isinstance(self.method, AbstractIteration):
-            options |= {"seconds": BUDGET, "callback": note}
+        rounds = self.method is None or isinstance(self.method, AbstractIteration)
+        if rounds:
+            options |= {"seconds": BUDGET if objective.components <= LARGE else LONG, "callback": note}
         with cpu_clock():
-            solution = problem.solve(self.method, **options)
+            solution = problem.solve(*([] if self.method is None else [self.method]), **options)
         done = time.process_time()
         found, checks = solution.certificate, np.nan
-        if isinstance(self.method, AbstractIteration):
+        if rounds:
             checks = solution.trace.check_seconds / solution.seconds
         return Answer(
             solution.coef,
@@ -87,7 +95,7 @@ class Own(AbstractSolver):
             solution.rounds,
             found.dual if found.valid else -np.inf,
             found.relative_gap if found.valid else np.inf,
-            solution.status,
+            solution.status if self.method else f"{solution.status}; {solution.method}",
             checks,
             tuple(trace),
         )
@@ -95,7 +103,7 @@ class Own(AbstractSolver):
 
 @dataclass(frozen=True)
 class Reference(AbstractSolver):
-    """A tight lower bound by which all are judged, not timed: PrimalDual for at most a minute."""
+    """A tight lower bound by which all are judged, not timed: the default method, for at most a minute."""
 
     name: str = "reference"
     ladder: tuple[float, ...] = (1e-9,)
@@ -104,12 +112,16 @@ class Reference(AbstractSolver):
         return True
 
     def run(self, objective: Objective, setting: float) -> Answer:
-        return Own(gr.PrimalDual(), self.ladder).run(objective, setting)
+        return Own(None, self.ladder).run(objective, setting)
 
 
-# whatever methods for the problem itself the library has: a new one appears by itself
-OWN = tuple(
-    Own(method, (1e-2, 1e-4, 1e-6, 1e-8) if isinstance(method, AbstractIteration) else (1e-6,))
-    for method in sorted(METHODS, key=lambda each: each.name != "PrimalDual")
-    if not isinstance(method, AbstractBaseline)
+_KNOWN = {method.name: method for method in METHODS}
+ROUNDS = (1e-2, 1e-4, 1e-6, 1e-8)
+OWN = (
+    Own(None, ROUNDS),
+    *(
+        Own(_KNOWN[name], ROUNDS if isinstance(_KNOWN[name], AbstractIteration) else (1e-6,))
+        for name in NAMED
+        if name in _KNOWN
+    ),
 )
