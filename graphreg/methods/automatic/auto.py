@@ -66,13 +66,14 @@ class Auto(AbstractMethod):
         began, tried, found = time.perf_counter(), list[str](), None
         for stage in plan(Costs(task.form)):
             found = _carried_out(stage, task, found)
+            found = found if found.by else replace(found, by=stage.method.name)
             tried.append(_said(stage.method, found))
             if _over(found, task.budget.gap):
                 break
         if found is None:
             raise InternalError("a method was chosen for a problem to which none applies")
         note = f"Auto took {', then '.join(tried)}."
-        note, by = f"{note} {found.note}".strip(), f"Auto({found.by or stage.method.name})"
+        note, by = f"{note} {found.note}".strip(), f"Auto({found.by})"
         return replace(found, seconds=time.perf_counter() - began, by=by, note=note)
 
 
