@@ -21,6 +21,7 @@ from .objective import objective, recedes, rounding, violation
 from .reference import Reference, solve
 
 METHODS: dict[str, tuple[Callable[[], Any], float, dict[str, Any]]] = {
+    "auto": (gr.Auto, 1e-7, {}),
     "exact": (gr.Exact, 1e-7, {}),
     "primal-dual": (gr.PrimalDual, 1e-6, {"rounds": 20_000, "seconds": 100.0}),
     "admm": (gr.ADMM, 1e-6, {"rounds": 20_000, "seconds": 100.0}),

@@ -28,6 +28,7 @@ from .reals import approximately
 from .stored import as_stored
 
 MAKE: dict[str, Callable[[], Any]] = {
+    "auto": gr.Auto,
     "exact": gr.Exact,
     "primal-dual": gr.PrimalDual,
     "admm": gr.ADMM,
@@ -35,7 +36,7 @@ MAKE: dict[str, Callable[[], Any]] = {
     "fed-admm": gr.FedADMM,
     "subgradient": gr.SubgradientDescent,
 }
-METHODS = ("exact", "primal-dual", "admm")
+METHODS = ("auto", "exact", "primal-dual", "admm")
 ROUNDS = 1000  # where none were drawn
 SECONDS = 10.0  # that a method is given
 REFUSALS = ("no_certificate", "budget", "unattained", "refused")  # honest where they are true
@@ -157,7 +158,7 @@ def _examine(drawn: WildProblem, methods: tuple[str, ...], seconds: float, ask: 
 
 def _solved(drawn: WildProblem, problem: ExactProblem, method: str, seconds: float) -> Found:
     options: dict[str, Any] = {"seconds": seconds}
-    if method != "exact":
+    if method not in ("auto", "exact"):
         options["rounds"] = drawn.rounds or ROUNDS
         if drawn.from_zero:
             options["start"] = np.zeros((drawn.problem.form.space.n_observed, problem.d))

@@ -13,7 +13,7 @@ from graphreg.datasets.random_problems import LOSSES_WITH_KINKS
 
 from .examine import METHODS, Answer, Row
 
-THRESHOLDS = {"exact": 0.99, "primal-dual": 0.98, "admm": 0.98}
+THRESHOLDS = {"auto": 0.99, "exact": 0.99, "primal-dual": 0.98, "admm": 0.98}
 KINKED = 0.95  # of losses with kinks, of the methods that take rounds
 CONDITION = 1e4  # up to here the rate of these methods must be met
 
@@ -27,7 +27,7 @@ def answers(rows: Iterable[Row], method: str) -> list[tuple[Row, Answer]]:
 def counted(rows: Sequence[Row], method: str) -> list[tuple[str, float, list[Row]]]:
     """The sets of rows on which a method is judged, each with its threshold: losses with kinks are judged apart where
     it takes rounds, as are data of a large condition number, of which nothing is asked."""
-    if method == "exact":
+    if method in ("auto", "exact"):
         return [("", THRESHOLDS[method], list(rows))]
     fair = [row for row in rows if row.condition <= CONDITION]
     kinks = [row for row in fair if LOSSES_WITH_KINKS in row.traits]
