@@ -15,6 +15,7 @@ from ...oracles import filled_work, work
 from ...terms.losses import AbstractQuadraticLoss, AbstractSmoothLoss
 
 BAND = 1e10  # multiplications of a banded factorisation, a bound: beyond it the fill is not counted
+MULTIPLICATION = 3.4e-11  # seconds
 STEPS = 9.0  # of the interior-point method, what is set up before them included
 
 
@@ -26,8 +27,12 @@ class Costs:
 
     @cached_property
     def multiplications(self) -> float:
-        """Of a sparse factorisation of all parameters; inf where a bound of them is too large to count them."""
-        return filled_work(self.form) if work(self.form) <= BAND else float("inf")
+        """Of a sparse factorisation of all parameters; a bound of them where that is small beside the rest of a step,
+        and inf where it is too large to count them."""
+        bound = work(self.form)
+        if bound * MULTIPLICATION <= self._around_factors:
+            return bound
+        return filled_work(self.form) if bound <= BAND else float("inf")
 
     @cached_property
     def differences(self) -> int:
@@ -55,9 +60,13 @@ class Costs:
     @property
     def interior(self) -> float:
         """Seconds of a run of `InteriorPoint`."""
+        return STEPS * (self._around_factors + MULTIPLICATION * self.multiplications)
+
+    @property
+    def _around_factors(self) -> float:
+        """Seconds of a step but for its factorisation."""
         n, d = self.form.shape
-        step = 3.1e-3 + 8e-7 * n * d + 1.4e-6 * self.differences + 3.4e-8 * self.samples * d**2
-        return STEPS * (step + 3.4e-11 * self.multiplications)
+        return 3.1e-3 + 8e-7 * n * d + 1.4e-6 * self.differences + 3.4e-8 * self.samples * d**2
 
     @property
     def exact(self) -> float:
