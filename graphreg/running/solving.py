@@ -115,6 +115,12 @@ class Task:
             certifier.certify(w, form.nothing().flows, None, budget.gap)
         return certifier
 
+    def within(self, budget: Budget) -> Task:
+        """The same with another budget, and with all that has been proved so far."""
+        task = replace(self, budget=budget)
+        task.__dict__["certifier"] = self.certifier
+        return task
+
     def iterate(self, method: AbstractIteration, budget: Budget) -> Outcome:
         """Rounds of a method."""
         keeper = None if self.store is None or budget.checkpoint is None else self.store.keeper(self.depth)

@@ -16,7 +16,7 @@ from graphreg.errors import CheckpointError, MethodError
 from graphreg.methods.automatic import auto
 from graphreg.methods.automatic.auto import Stage, _promised, plan
 from graphreg.methods.automatic.predicting import Costs
-from graphreg.running import Record, Trace
+from graphreg.running import Outcome, Record, Trace
 
 
 def data(n=12, d=3, samples=5, seed=0):
@@ -91,6 +91,29 @@ def test_what_falls_short_is_followed_by_the_next():
     assert "broken down on purpose" in found.message
 
 
+def test_a_breakdown_outside_of_rounds_is_followed_too():
+    with mock.patch.object(gr.LinearSystem, "run", side_effect=ArithmeticError("singular on purpose")):
+        found = problem(penalty=gr.SquaredL2).solve()
+    assert found.status == "certified"
+    assert "singular on purpose" in found.message
+
+
+@pytest.mark.parametrize("loss", [gr.SquaredLoss, gr.QuantileLoss])
+def test_what_is_known_is_not_lost_where_the_last_method_finds_nothing(loss):
+    def nothing(self, task):
+        return Outcome(task.certifier.best(), task.certifier, "limit")
+
+    with mock.patch.object(gr.Exact, "run", nothing):
+        found = problem(loss).solve(gap=1e-30)
+    assert found.method == "Auto(Exact)"
+    assert np.isfinite(found.objective)
+    assert found.objective <= 1.5 * problem(loss).solve().objective
+
+
+def test_no_gap_at_all_is_left_to_the_exact_route():
+    assert problem().solve(gap=0).method == "Exact(clarabel)"
+
+
 def test_the_last_of_all_says_that_it_fell_short():
     one = problem(gr.QuantileLoss)
     found = one.solve(gap=1e-30)
@@ -157,6 +180,9 @@ def test_rounds_go_on_where_they_promise_to_reach_the_gap():
     assert _promised(trace({50: 1e-2, 100: 1e-2}), 100, gap=1e-6, most=1000) == 0
     assert _promised(trace({100: 1e-2}), 100, gap=1e-6, most=1000) == 0
     assert _promised(trace({50: np.inf, 100: 1e-2}), 100, gap=1e-6, most=1000) == 0
+    assert _promised(trace({50: 1e-4, 100: 1e-7}), 100, gap=1e-6, most=1000) == 0  # which no proof has confirmed
+    both = Trace([Record(90, 0.0, 1e-3, False), Record(90, 0.0, 1e-4, True)])  # a screen and the proof after it
+    assert _promised(both, 100, gap=1e-6, most=1000) == 0
 
 
 def test_a_try_is_as_long_as_what_follows_allows():

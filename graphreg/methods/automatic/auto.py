@@ -111,15 +111,13 @@ def _carried_out(stage: Stage, task: Task, before: Outcome | None) -> Outcome:
     """What a stage makes of it, in the time that is left. Rounds that nothing follows go on from the best point so far;
     for Newton steps and solvers the user's start is the better one."""
     method, budget = stage.method, replace(task.budget, rounds=stage.rounds, warm_start=None, seconds=left())
-    if before is not None and before.certificate.valid:
-        best = before.certificate
-        start = (best.w, best.dual_point.flows) if isinstance(method, PrimalDual) else budget.start
-        budget = replace(budget, known=best, start=start)
+    if isinstance(method, PrimalDual) and before is not None and before.certificate.valid:
+        budget = replace(budget, start=(before.certificate.w, before.certificate.dual_point.flows))
     if stage.most:
         budget = replace(budget, further=partial(_promised, gap=budget.gap, most=stage.most))
     try:
         iterates = isinstance(method, AbstractIteration)
-        found = task.iterate(method, budget) if iterates else method.run(replace(task, budget=budget))
+        found = task.iterate(method, budget) if iterates else method.run(task.within(budget))
     except Exception as error:
         if not broken(error, budget.callback):
             raise
@@ -135,11 +133,11 @@ def _promised(trace: Trace, rounds: int, gap: float, most: int) -> int:
     """After how many more rounds the gap would be met, if it went on to fall as over the second half of them; 0 where
     it does not fall, or these are more than ``most``."""
     half = [record for record in trace.records if record.round >= rounds / 2 and record.relative_gap > 0.0]
-    if len(half) < 2 or not half[-1].relative_gap < half[0].relative_gap < math.inf:
-        return 0
+    if not half or half[-1].round == half[0].round or not half[-1].relative_gap < half[0].relative_gap < math.inf:
+        return 0  # several records may be of one round
     rate = math.log(half[0].relative_gap / half[-1].relative_gap) / (half[-1].round - half[0].round)
     more = math.ceil(MARGIN * math.log(half[-1].relative_gap / gap) / rate)
-    return more if more <= most else 0
+    return max(more, 0) if more <= most else 0
 
 
 def _over(found: Outcome, gap: float) -> bool:
