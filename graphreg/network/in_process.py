@@ -8,6 +8,7 @@ import numpy as np
 
 from ..terms import Array
 from .ledger import Ledger
+from .summing import summed
 
 
 class InProcess:
@@ -30,7 +31,7 @@ class InProcess:
         return tuple(np.roll(each, len(each) // 2, axis=0) for each in values)
 
     def reduce(self, values: Array, purpose: str = "adaptation") -> Array:
-        total = values.sum(axis=0)
+        total = summed(values)
         self.ledger.sum(purpose, prod(total.shape))
         return total
 

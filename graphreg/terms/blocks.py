@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from ..display import Brief
 from ..inputs import difference_matrix
 from .calculus import Strength
-from .padding import Batch, adjoint, at_a_time, batches, gram, predictors
+from .padding import Batch, adjoint, at_a_time, batches, gram, lanes_of, predictors
 from .penalties.base import AbstractPenalty, row_norm
 from .records import Array, Role
 from .sharing import alike, shared
@@ -22,6 +22,16 @@ if TYPE_CHECKING:
 
 
 Rows = Array | slice
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a block of samples is multiplied: in stacks with these lanes (see `padding.batches`), and whether `apply`
+    takes them. Bits depend on it, so a part of a block is multiplied as the whole is."""
+
+    lanes: tuple[int, ...]
+    in_stacks: bool
+
 
 STREAM = 1 << 17  # numbers looked at together
 LARGE = 1 << 20  # entries of X beyond which no sparse matrix of it is made for products
@@ -42,11 +52,19 @@ class SampleBlock(Brief):
     offset: Array
     base_scale: Array  # (M,), without the strength
     n: int = 0
+    given_layout: Layout | None = None  # of the block that this one is a part of
 
     @property
     def width(self) -> int:
         """The number k of predictors of a sample."""
         return 1 if self.offset.ndim == 1 else self.offset.shape[1]
+
+    @shared
+    def layout(self) -> Layout:
+        if self.given_layout is not None:
+            return self.given_layout
+        size = 0 if self.X is None else self.X.size * self.width
+        return Layout(lanes_of(np.bincount(self.node)), size >= LARGE)
 
     @shared
     def A(self) -> sp.csr_array:  # noqa: N802  (a matrix)
@@ -66,7 +84,7 @@ class SampleBlock(Brief):
     @shared
     def stacks(self) -> tuple[Batch, ...] | None:
         """The samples in stacks of nodes; None where the predictor is w_i itself."""
-        return None if self.X is None else batches(self.node, self.X)
+        return None if self.X is None else batches(self.node, self.X, self.layout.lanes)
 
     @shared
     def lengths(self) -> Array:
@@ -124,7 +142,7 @@ class SampleBlock(Brief):
     @property
     def _in_stacks(self) -> bool:
         """Whether products with X take the stacks: A would need half as much memory again as X, for its indices."""
-        return self.X is not None and self.X.size * self.width >= LARGE
+        return self.X is not None and self.layout.in_stacks
 
     def _by_node(self, w: Array) -> Array:
         out = np.empty(self.offset.shape)

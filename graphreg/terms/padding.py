@@ -83,24 +83,30 @@ def times(M: Array, x: Array) -> Array:
     return M * x if M.ndim == x.ndim else np.matmul(M, x[..., None])[..., 0]
 
 
-def batches(node: Array, X: Array) -> tuple[Batch, ...]:
-    """The samples (node (M,), design (M, d)) grouped by node, nodes grouped by their number of samples.
+def lanes_of(counts: Array) -> tuple[int, ...]:
+    """How many samples the stacks have room for, given the numbers of samples of all nodes, in order: one size where
+    all have as many, else the largest number between two powers of two, so that padding at most doubles the work."""
+    counts = counts[counts > 0]
+    if not len(counts) or counts.min() == counts.max():
+        return tuple(counts[:1].tolist())
+    octave = np.ceil(np.log2(counts)).astype(int)
+    return tuple(int(counts[octave == each].max()) for each in np.unique(octave))
 
-    Sizes are rounded up to a power of two, so that padding at most doubles the work.
-    """
+
+def batches(node: Array, X: Array, lanes: tuple[int, ...] | None = None) -> tuple[Batch, ...]:
+    """The samples (node (M,), design (M, d)) grouped by node, nodes grouped by their number of samples: each is in the
+    smallest of the ``lanes`` (by default `lanes_of` these nodes) that has room for it."""
     ordered = bool((node[1:] >= node[:-1]).all())
     order = np.arange(len(node)) if ordered else np.argsort(node, kind="stable")
     at = node if ordered else node[order]
     start = np.concatenate([[0], np.flatnonzero(at[1:] != at[:-1]) + 1]) if len(at) else np.zeros(0, dtype=np.intp)
     nodes, count = at[start], np.diff(start, append=len(at))
-    size = 1 << np.ceil(np.log2(count)).astype(int)
-    if len(nodes) and count.min() == count.max():
-        size[:] = count[0]
+    widths = np.array(lanes_of(count) if lanes is None else lanes, dtype=int)
+    lane_of = np.searchsorted(widths, count)
     out: list[Batch] = []
-    for s in np.unique(size):
-        chosen = np.flatnonzero(size == s)
-        width = int(count[chosen].max())
-        lane = np.arange(width)
+    for k in np.unique(lane_of):
+        chosen = np.flatnonzero(lane_of == k)
+        lane = np.arange(widths[k])
         mask = lane < count[chosen, None]
         rows = order[np.where(mask, start[chosen, None] + lane, start[chosen, None])]
         if mask.all() and (np.diff(rows.ravel()) == 1).all():

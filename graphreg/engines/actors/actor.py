@@ -10,7 +10,7 @@ import numpy as np
 from ...methods import AbstractIteration, Start, ToleratesLostMessages
 from ...network import LocalView
 from ...running import Packed
-from ...terms import Array
+from ..parts import Answer, answer_of
 from .endpoint import Endpoint, Tally
 from .engine import ActorEngine, Hand
 from .mailbox import Order
@@ -18,13 +18,9 @@ from .parts import NodePart
 
 
 @dataclass(frozen=True)
-class Answer:
-    """The rows of one node: what it has of a point, or of what the method has gathered; and what it has sent."""
+class ActorAnswer(Answer):
+    """And what the actor has sent."""
 
-    w: Array | None
-    flows: tuple[Array, ...] | None
-    prices: tuple[Array, ...] | None
-    gathered: dict[str, Any]
     tally: Tally
 
 
@@ -33,7 +29,7 @@ class SavedState:
     """What a crash leaves of an actor: its packed state, and its last answer."""
 
     state: Packed
-    answer: Answer
+    answer: ActorAnswer
 
 
 class Actor:
@@ -69,16 +65,11 @@ class Actor:
         before = self.states[at - 1]
         self.states = {at - 1: before, at: self._stepped(before)}
 
-    def answer(self, at: int) -> Answer:
+    def answer(self, at: int) -> ActorAnswer:
         if self.disk is not None:
             return replace(self.disk.answer, tally=self.endpoint.tally)
-        state, me = self.states[at], self.engine.me
-        w, flows, prices = self.method.point(state)
-        gathered = {
-            name: value[me] if isinstance(value, np.ndarray) and value.ndim else value
-            for name, value in self.method.gathered(state).items()
-        }
-        return Answer(w[me].copy(), flows, prices, gathered, self.endpoint.tally)
+        answer = answer_of(self.method, self.states[at], self.part)
+        return ActorAnswer(*vars(answer).values(), self.endpoint.tally)
 
     # ---- how ---------------------------------------------------------------------------------------------------------
     def _view(self) -> LocalView:

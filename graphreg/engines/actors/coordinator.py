@@ -19,7 +19,8 @@ from ...messages import SHOWN, users_line
 from ...methods import AbstractIteration, Point, Start
 from ...network import PURPOSES, Ledger, LocalView
 from ...terms import Array
-from .actor import Answer
+from ..parts import gathered_of, point_of
+from .actor import ActorAnswer
 from .faults import Tag
 from .mailbox import DOWN, Message, WaitError
 from .parts import COORDINATOR, NodePart
@@ -64,7 +65,7 @@ class Coordinator(AbstractIteration):
         self.number = 0  # of the last order
         self.sums: dict[Tag, dict[int, Array]] = {}  # of components, that wait for those of others
         self.ledger: Ledger | None = None
-        self.known: tuple[int, dict[int, Answer]] | None = None  # the last answers, and of which round
+        self.known: tuple[int, dict[int, ActorAnswer]] | None = None  # the last answers, and of which round
 
     @property
     def name(self) -> str:
@@ -87,10 +88,7 @@ class Coordinator(AbstractIteration):
         return CoordinatorState(state.round + 1)
 
     def point(self, state: CoordinatorState) -> Point:
-        answers = self._answers(state)
-        w = np.array([answers[i].w for i in self._nodes]).reshape(self.form.shape)
-        flows = None if answers[0].flows is None else self._flows(answers)
-        return w, flows, self._prices(answers)
+        return point_of(self.form, self.parts, self._listed(state))
 
     def held(self, state: CoordinatorState) -> dict[str, Any]:
         raise MethodError(
@@ -101,21 +99,20 @@ class Coordinator(AbstractIteration):
     def gathered(self, state: CoordinatorState) -> dict[str, Any]:
         """One row per node; what is no array is the first node's."""
         try:
-            answers = self._answers(state)
+            return gathered_of(self.form, self.parts, self._listed(state))
         except (KeyboardInterrupt, OutOfTimeError):  # the run ends before anything was heard
             return {}
-        out: dict[str, Any] = {}
-        for name, first in answers[0].gathered.items():
-            rows = [answers[i].gathered[name] for i in self._nodes]
-            out[name] = np.array(rows) if isinstance(first, (np.ndarray, np.generic)) else first
-        return out
 
     # ---- putting together ----------------------------------------------------------------------------------------
     @property
     def _nodes(self) -> range:
         return range(len(self.parts))
 
-    def _answers(self, state: CoordinatorState) -> dict[int, Answer]:
+    def _listed(self, state: CoordinatorState) -> list[ActorAnswer]:
+        answers = self._answers(state)
+        return [answers[i] for i in self._nodes]
+
+    def _answers(self, state: CoordinatorState) -> dict[int, ActorAnswer]:
         """Those after this round; the last that are known where the run is to end and actors do not answer at once."""
         if self.known is None or self.known[0] != state.round:
             try:
@@ -126,32 +123,7 @@ class Coordinator(AbstractIteration):
                     raise (KeyboardInterrupt if self.interrupted else OutOfTimeError) from None
         return self.known[1]
 
-    def _flows(self, answers: Mapping[int, Answer]) -> tuple[Array, ...]:
-        """The flow of an edge is that of its tail."""
-        out = self.form.nothing().flows
-        for part in self.parts:
-            flows = answers[part.node].flows or ()
-            for (k, rows), edge, flow in zip(part.edges, part.form.edges, flows, strict=True):
-                mine = part.whole.own[edge.tail]
-                out[k][rows[mine]] = flow[mine]
-        return out
-
-    def _prices(self, answers: Mapping[int, Answer]) -> tuple[Array, ...] | None:
-        """None where every node's prices follow from its point; those of a node that does not say are gradients."""
-        if all(answers[i].prices is None for i in self._nodes):
-            return None
-        out = self.form.nothing().prices
-        for part in self.parts:
-            answer = answers[part.node]
-            prices = answer.prices
-            if prices is None and answer.w is not None:
-                at = np.tile(answer.w, (part.form.n, 1))
-                prices = tuple(block.prices(at) for block in part.form.samples)
-            for (k, rows), price in zip(part.samples, prices or (), strict=True):
-                out[k][rows] = price
-        return out
-
-    def _update_ledger(self, answers: Mapping[int, Answer]) -> None:
+    def _update_ledger(self, answers: Mapping[int, ActorAnswer]) -> None:
         """The ledger of what all actors have sent so far."""
         ledger = self.ledger
         if ledger is None or ledger.arcs is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Collection, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -61,10 +61,10 @@ class AbstractSamples(AbstractTerm):
         each = np.array([positive(scale[label], f"the scale of the node {label!r}") for label in data.labels])
         return each[data.node], data.weights
 
-    def at(self, label: Hashable) -> Self:
-        """The loss of one node alone, which holds the data of no other."""
-        scale = {label: self.scale[label]} if isinstance(self.scale, Mapping) else self.scale
-        return replace(self, data=self.data.at(label), scale=scale, **self.coding())
+    def of(self, labels: Collection[Hashable]) -> Self:
+        """The loss of some nodes alone, which holds the data of no other."""
+        known = np.array([label in labels for label in self.data.labels], dtype=bool)
+        return self.take(known[self.data.node])
 
     def take(self, rows: Any) -> Self:
         """The same loss on some rows of its data, see `NodeData.take`; a mean is over the rows that are left."""

@@ -1,0 +1,9 @@
+"""Parts of a graph, each with nodes, samples and edges of its own, and what they tell one another."""
+
+from .answers import Answer as Answer
+from .answers import answer_of as answer_of
+from .answers import gathered_of as gathered_of
+from .answers import point_of as point_of
+from .config import Parts as Parts
+from .part import Part as Part
+from .part import part_of as part_of

@@ -1,0 +1,90 @@
+"""All parts of a run as one method that the driver can run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from ...errors import MethodError
+from ...form import Form
+from ...methods import AbstractIteration, Point, Start
+from ...network import PURPOSES, Ledger, LocalView
+from .answers import Answer, gathered_of, point_of
+from .part import Part
+from .tally import joint_account
+
+
+class Crew(Protocol):
+    """The workers of all parts."""
+
+    def ask(self, what: str, arguments: Sequence[Any]) -> list[Any]:
+        """The replies of all workers to an order, each with its argument; raises what one of them raised."""
+        ...
+
+
+@dataclass(frozen=True)
+class CoordinatorState:
+    """The state of all parts after a round; they hold it."""
+
+    round: int
+
+
+class Coordinator(AbstractIteration):
+    """A method, carried out on parts of the graph. Points are gathered to be certified."""
+
+    def __init__(self, method: AbstractIteration, form: Form, parts: Sequence[Part], crew: Crew) -> None:
+        self.method, self.form, self.parts, self.crew = method, form, parts, crew
+        self.ledger: Ledger | None = None
+        self.before: Ledger | None = None
+        self.known: tuple[int, list[Answer]] | None = None  # the last answers, and of which round
+
+    @property
+    def name(self) -> str:
+        return self.method.name
+
+    def centres(self) -> bool:
+        return self.method.centres()
+
+    def missing(self, form: Form) -> tuple[str, ...]:
+        return self.method.missing(form)
+
+    # ---- what the driver asks for ------------------------------------------------------------------------------------
+    def init(self, view: LocalView, start: Start | None) -> CoordinatorState:
+        self.ledger, self.before = view.engine.ledger, view.engine.ledger.copy()
+        self.crew.ask("init", [part.start(start) for part in self.parts])
+        return CoordinatorState(0)
+
+    def step(self, state: CoordinatorState) -> CoordinatorState:
+        self._all("step", state.round + 1)
+        return CoordinatorState(state.round + 1)
+
+    def point(self, state: CoordinatorState) -> Point:
+        return point_of(self.form, self.parts, self._answers(state))
+
+    def held(self, state: CoordinatorState) -> dict[str, Any]:
+        raise MethodError(
+            "what parts hold beside their points stays with them; observe 'w', 'flows' or 'prices', or leave engine out"
+        )
+
+    def gathered(self, state: CoordinatorState) -> dict[str, Any]:
+        """One row per node; what is no array is the first part's."""
+        return gathered_of(self.form, self.parts, self._answers(state))
+
+    # ---- how ---------------------------------------------------------------------------------------------------------
+    def _all(self, what: str, argument: Any) -> list[Any]:
+        return self.crew.ask(what, [argument] * len(self.parts))
+
+    def _answers(self, state: CoordinatorState) -> list[Answer]:
+        if self.known is None or self.known[0] != state.round:
+            self.known = state.round, self._all("answer", state.round)
+            self._update_ledger(self._all("sent", state.round))
+        return self.known[1]
+
+    def _update_ledger(self, ledgers: Sequence[Ledger]) -> None:
+        """What the nodes of all parts have sent so far, beside what was sent before."""
+        if self.ledger is not None and self.before is not None and self.ledger.arcs is not None:
+            for purpose in PURPOSES[:2]:
+                accounts = [each.accounts[purpose] for each in ledgers]
+                before = self.before.accounts[purpose]
+                self.ledger.accounts[purpose] = joint_account(self.ledger.arcs, self.parts, accounts, before)

@@ -1,0 +1,44 @@
+"""Which part each node belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import reverse_cuthill_mckee
+
+from ...errors import MethodError
+from ...form import Form
+from ...messages import missing_entries, unknown_labels
+from ...network import Arcs
+from ...terms import Array
+
+
+def dealt(arcs: Arcs, count: int) -> Array:
+    """So many parts of about as many nodes each, (n,): pieces of the order of reverse Cuthill and McKee, in which
+    neighbours are near one another."""
+    entries = np.ones(len(arcs.source), dtype=np.int8), (arcs.source, arcs.target)
+    order = reverse_cuthill_mckee(sp.csr_array(entries, shape=(arcs.n, arcs.n)), symmetric_mode=True)
+    owner = np.empty(arcs.n, dtype=np.int64)
+    for k, some in enumerate(np.array_split(order, min(count, arcs.n))):
+        owner[some] = k
+    return owner
+
+
+def owners(form: Form, arcs: Arcs, count: int, sites: Mapping[Hashable, Hashable] | None) -> Array:
+    """The number of the part of each node, (n,); ``sites`` says which observed nodes belong together. A latent node is
+    where the first of its neighbours is that has a part."""
+    if sites is None:
+        return dealt(arcs, count)
+    observed = form.labels[: form.space.n_observed]
+    for said in (*missing_entries("sites", sites, observed), *unknown_labels("sites", sites, observed)):
+        raise MethodError(said)
+    numbers = {site: k for k, site in enumerate(dict.fromkeys(sites[label] for label in observed))}
+    owner = np.full(form.n, -1)
+    owner[: len(observed)] = [numbers[sites[label]] for label in observed]
+    while (open_ := (owner[arcs.target] < 0) & (owner[arcs.source] >= 0)).any():
+        first, place = np.unique(arcs.target[open_], return_index=True)
+        owner[first] = owner[arcs.source[open_][place]]
+    owner[owner < 0] = 0
+    return owner

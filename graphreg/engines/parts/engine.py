@@ -1,0 +1,85 @@
+"""The two verbs between parts: rows of nodes on the border are sent, and sums do not depend on the parts."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...network import Ledger, arcs_of, joined, largest_of, pieces
+from ...terms import Array
+from .halo import neighbours_of
+from .part import Part
+from .wire import Wire
+
+
+class PartEngine:
+    """The engine of one part; see `graphreg.network.view.Engine`.
+
+    The ledger holds what its nodes would send as isolated nodes, so that all parts together have that of any engine.
+    Where ``exchange`` is along some arcs alone, a part is sent the rows of nodes that send to one of its own.
+    """
+
+    def __init__(self, part: Part, owner: Array, wire: Wire) -> None:
+        self.part, self.wire = part, wire
+        self.ledger = Ledger(arcs_of(part.form), part.form.labels)
+        self.neighbours = neighbours_of(part, owner)
+
+    def exchange(
+        self, values: Array, along: Array | None = None, *, parameters: bool = True, purpose: str = "method"
+    ) -> Array:
+        self.ledger.exchange(purpose, None if parameters else values.shape[1], along)
+        out, sent, expected = np.full(values.shape, np.nan), dict[int, Array](), dict[int, tuple[Array, Array]]()
+        out[self.part.whole.own] = values[self.part.whole.own]
+        arcs, whole = arcs_of(self.part.form), np.ones((1, values.shape[1]), dtype=bool)
+        for other in self.neighbours:
+            coupled, back = (other.coupled, other.coupled_back) if parameters else (None, None)
+            there, here = other.out, other.into
+            rows, mask = there, np.broadcast_to(whole, (len(there), values.shape[1])) if coupled is None else coupled
+            hear, into = here, np.broadcast_to(whole, (len(here), values.shape[1])) if back is None else back
+            if along is not None:
+                sends = np.isin(there, arcs.source[other.arcs[along[other.arcs]]])
+                heard = np.isin(here, arcs.source[other.back[along[other.back]]])
+                rows, mask, hear, into = rows[sends], mask[sends], hear[heard], into[heard]
+            sent[other.number] = values[rows][mask]
+            expected[other.number] = hear, into
+        got = self.wire.swap(sent, {number: int(into.sum()) for number, (_, into) in expected.items()})
+        for number, (hear, into) in expected.items():
+            rows = np.full((len(hear), values.shape[1]), np.nan)
+            rows[into] = got[number]
+            out[hear] = rows
+        return out
+
+    def swap_ends(self, values: tuple[Array, ...], toward: tuple[Array, ...], along: Array) -> tuple[Array, ...]:
+        numbers = np.zeros(len(along), dtype=np.int64)
+        for each, arcs in zip(values, toward, strict=True):
+            np.add.at(numbers, arcs, each.shape[1])
+        self.ledger.exchange("method", numbers, along)
+        out = tuple(np.roll(each, len(each) // 2, axis=0) for each in values)
+        sent, sizes = dict[int, Array](), dict[int, int]()
+        for other in self.neighbours:
+            each = [values[e.block][e.own[along[toward[e.block][e.own]]]].ravel() for e in other.ends]
+            sent[other.number] = np.concatenate(each) if each else np.zeros(0)
+            sizes[other.number] = sum(
+                int(along[toward[e.block][e.other]].sum()) * values[e.block].shape[1] for e in other.ends
+            )
+        got = self.wire.swap(sent, sizes)
+        for other in self.neighbours:
+            at = 0
+            for e in other.ends:
+                came, width = along[toward[e.block][e.other]], values[e.block].shape[1]
+                rows = np.full((len(e.own), width), np.nan)
+                size = int(came.sum()) * width
+                rows[came] = got[other.number][at : at + size].reshape(-1, width)
+                out[e.block][e.own] = rows
+                at += size
+        return out
+
+    def reduce(self, values: Array, purpose: str = "adaptation") -> Array:
+        own = values[self.part.whole.own]
+        self.ledger.sum(purpose, int(np.prod(values.shape[1:])))
+        most = self.wire.largest(largest_of(own))
+        if not np.isfinite(most).all():
+            return self.wire.total(own.sum(axis=0))
+        return joined(self.wire.total(pieces(own, most, self.part.whole.n)), most)
+
+    def away(self, nodes: Array) -> None:
+        self.ledger.away(nodes & self.part.whole.own)
