@@ -20,7 +20,7 @@ import numpy as np
 from ..errors import MethodError
 from ..terms import Array, times
 from ..terms.penalties import row_norm
-from .semismooth import TINY, Boxes, Target, gather, smoothed, taken, widths
+from .semismooth import TINY, Boxes, Target, gathered, smoothed, taken, widths
 
 EXACT = 1e-13  # the error, relative to the terms of each condition, below which a point is accepted
 SMOOTHING = (1e-2, 1e-4, 1e-6, 1e-8, 1e-9, 1e-10, 1e-11, 1e-12, 1e-12)  # relative to `widths`; rarely beyond the second
@@ -111,18 +111,24 @@ def _cold(box: Boxes, v: Array) -> Face:
 
 def _face(box: Boxes, price: Array) -> Face:
     """The face on which the prices inside their boxes are free."""
-    free = box.inside(price)
-    d = box.X.shape[2]
-    rows, mask = gather(free)
-    U, sigma, V = np.linalg.svd(np.take_along_axis(box.X, rows[:, :, None], axis=1) * mask[:, :, None], False)
+    free, (g, _, d) = box.inside(price), box.X.shape
+    N, G, q = np.empty((g, d, d)), np.empty((g, d, d)), np.empty((g, d))
+    for nodes, rows, mask in gathered(free):
+        N[nodes], G[nodes], q[nodes] = _algebra(box.X[nodes[:, None], rows], box.shift[nodes[:, None], rows], mask)
+    return Face(price, box.pull(price), free.astype(float), N, G, q)
+
+
+def _algebra(X: Array, shift: Array, mask: Array) -> tuple[Array, Array, Array]:
+    """N, G and q of the rows that are meant."""
+    d = X.shape[2]
+    U, sigma, V = np.linalg.svd(X * mask[:, :, None], False)
     seen = sigma > RANK * sigma[:, :1]
     V = V * seen[:, :, None]
     over = V / np.where(seen, sigma, 1.0)[:, :, None]
     N = np.eye(d) - np.matmul(V.transpose(0, 2, 1), V)
     N[seen.sum(axis=1) == d] = 0.0  # F determines w: a 0 comes out as 0
-    shift = np.take_along_axis(box.shift, rows, axis=1) * mask
-    q = times(over.transpose(0, 2, 1), times(U.transpose(0, 2, 1), shift))
-    return Face(price, box.pull(price), free.astype(float), N, np.matmul(over.transpose(0, 2, 1), over), q)
+    q = times(over.transpose(0, 2, 1), times(U.transpose(0, 2, 1), shift * mask))
+    return N, np.matmul(over.transpose(0, 2, 1), over), q
 
 
 def _settle(box: Boxes, at: Target, face: Face) -> tuple[Array, Face, Array]:
@@ -157,7 +163,7 @@ def _search(box: Boxes, at: Target, face: Face, w: Array) -> tuple[Array, Face]:
     for smoothing, repairs in zip(SMOOTHING, REPAIRS, strict=True):
         w, price = smoothed(box, at, price, smoothing * width, w)
         for point, its, error in _candidates(box, at, price, w, repairs):
-            better = error < least[left]
+            better = (error < least[left]) & (least[left] > EXACT)  # how far a node goes depends on no other
             nodes = left[better]
             least[nodes], out[nodes] = error[better], point[better]
             found = found.put(nodes, taken(its, better))

@@ -12,6 +12,7 @@ last prices as b and a smaller eps each time, a few such problems lead to the pr
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -84,11 +85,16 @@ def taken(record: T, nodes: Array) -> T:
     return parts._make(taken(each, nodes) if isinstance(each, tuple) else each[nodes] for each in parts)
 
 
-def gather(chosen: Array) -> tuple[Array, Array]:
-    """The places of the True entries of each row (g, k), and which of those places are meant (g, k)."""
-    k = max(int(chosen.sum(axis=1).max(initial=0)), 1)
-    rows = np.argsort(~chosen, axis=1, kind="stable")[:, :k]
-    return rows, np.take_along_axis(chosen, rows, axis=1)
+def gathered(chosen: Array) -> Iterator[tuple[Array, Array, Array]]:
+    """Nodes (k,) that have about as many True entries in their rows of ``chosen`` (g, m), the places of these (k, j),
+    and which of those places are meant (k, j). j is a power of two, or m: how a node is treated depends on no other."""
+    count = chosen.sum(axis=1)
+    size = np.minimum(1 << np.ceil(np.log2(np.maximum(count, 1))).astype(int), chosen.shape[1])
+    order = np.argsort(~chosen, axis=1, kind="stable")
+    for k in np.unique(size).tolist():
+        nodes = np.flatnonzero(size == k)
+        rows = order[nodes, :k]
+        yield nodes, rows, chosen[nodes[:, None], rows]
 
 
 def widths(box: Boxes, at: Target, w: Array) -> Array:
@@ -157,11 +163,18 @@ def _newton(phi: SmoothedProblem, w: Array, x: Array) -> tuple[Array, Array, Arr
 
 def _gram(XT: Array, X: Array, weight: Array) -> Array:
     """X' diag(weight) X, from the samples with a weight alone where they are few."""
-    if (weight > 0.0).sum(axis=1).max(initial=0) > FEW * weight.shape[1]:
+    free = weight > 0.0
+    few = free.sum(axis=1) <= FEW * weight.shape[1]
+    if not few.any():
         return np.matmul(XT * weight[:, None, :], X)
-    rows, _ = gather(weight > 0.0)
-    X = np.take_along_axis(X, rows[:, :, None], axis=1)
-    return np.matmul((X * np.take_along_axis(weight, rows, axis=1)[:, :, None]).transpose(0, 2, 1), X)
+    out, many = np.empty((len(X), X.shape[2], X.shape[2])), np.flatnonzero(~few)
+    out[many] = np.matmul(XT[many] * weight[many, None, :], X[many])
+    some = np.flatnonzero(few)
+    for nodes, rows, _ in gathered(free[some]):
+        each = some[nodes][:, None]
+        part = X[each, rows]
+        out[some[nodes]] = np.matmul((part * weight[each, rows][:, :, None]).transpose(0, 2, 1), part)
+    return out
 
 
 def _noise(phi: SmoothedProblem, w: Array, x: Array) -> Array:
