@@ -17,7 +17,7 @@ from .auditing import Audit, audit
 from .catalogue import *  # noqa: F403 - the losses, penalties and methods, which are not listed
 from .certificate import Certificate
 from .compare import Comparison, compare
-from .engines.actors import Actors, Faults
+from .engines import MPI, Actors, Faults, Parts
 from .inputs import Graph, NodeData
 from .loading import load
 from .methods import AbstractFixedPoint, AbstractIteration, Acceleration, DecreasingStep
@@ -60,12 +60,14 @@ __all__ = [
     "Graph",
     "Hierarchy",
     "Loss",
+    "MPI",
     "Model",
     "ModelFile",
     "NodeData",
     "NodePenalty",
     "Observer",
     "Parameter",
+    "Parts",
     "Penalty",
     "Problem",
     "Solution",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from . import checks
 from .breakdown import Watched
 from .compiling import conic
 from .display import Html, ShownFormula, details, inside, title
-from .engines.actors import Actors
+from .engines import AbstractEngine
 from .errors import (
     CheckpointError,
     FailedError,
@@ -118,7 +118,7 @@ class Problem(ShownFormula):
         observe: Any = None,
         progress: bool | None = None,
         checkpoint: Any = None,
-        engine: Actors | None = None,
+        engine: AbstractEngine | None = None,
         on_failure: str = "raise",
     ) -> Solution:
         """Solve, and certify the answer.
@@ -157,9 +157,10 @@ class Problem(ShownFormula):
             as one that was never broken off. ``rounds`` and ``seconds`` count from the start of the run, whatever
             call they were spent in; with a smaller gap or a larger budget a finished run goes on. ``start`` may be
             left out, or be the one that the run began from.
-        engine : Actors, optional
+        engine : AbstractEngine, optional
             Where an iterative method runs: by default on whole arrays, with the messages recorded that isolated nodes
-            would send; ``gr.Actors()`` makes every node an actor that sends them.
+            would send. ``gr.Actors()`` makes every node an actor that sends them, ``gr.Parts(4)`` deals the nodes out
+            to four parts, and ``gr.MPI()`` to the processes of an MPI job.
         on_failure : {"raise", "return"}
             What to do where the status is unattained, unbounded or failed.
 
@@ -185,7 +186,7 @@ class Problem(ShownFormula):
         method = Auto() if method is None else method
         self._check_call(method, gap, rounds, seconds, callback, on_failure, progress)
         (checks.seed | None)(seed, "seed")
-        (checks.instance(Actors, "gr.Actors(...)") | None)(engine, "engine")
+        (checks.instance(AbstractEngine, "gr.Actors(...), gr.Parts(...) or gr.MPI(...)") | None)(engine, "engine")
         stored, observer = Checkpoint.of(checkpoint), observer_of(observe)
         given = {"engine": engine, "checkpoint": stored, "rounds": rounds, "callback": callback, "observe": observer}
         for what, why in method.refuses().items():
@@ -207,7 +208,8 @@ class Problem(ShownFormula):
         point = None if begun is None else (begun.w, begun.flows)
         budget = Budget(gap, rounds, seconds, point, callback, progress, stored, seed, engine)
         budget = replace(budget, observer=Watched.of(observer))
-        solution = solve(form, method, budget, self._compiler)
+        run = partial(solve, form, method, budget, self._compiler)
+        solution = run() if engine is None else engine.everywhere(run)
         if begun is not None and begun.note:
             solution = replace(solution, message=f"{solution.message} {begun.note}")
         if solution.status in RAISES and on_failure == "raise":

@@ -14,6 +14,7 @@ from ...form import Form
 from ...messages import unknown_labels, users_line
 from ...methods import AbstractIteration, ToleratesLostMessages
 from ...network import Arcs
+from ..base import AbstractEngine, refuse_judges
 from .coordinator import Coordinator
 from .faults import FaultPlan, Faults
 from .parts import split
@@ -29,7 +30,7 @@ PROCESSES = Check(
 
 
 @dataclass(frozen=True)
-class Actors:
+class Actors(AbstractEngine):
     """Run a method with every node as an isolated actor: ``problem.solve(method, engine=gr.Actors())``.
 
     Each actor has the samples of its node, the edges that touch it and a mailbox. It sees of others what they send
@@ -81,11 +82,7 @@ class Actors:
 
     def _under_faults(self, method: AbstractIteration) -> AbstractIteration:
         """The method as it is run under these faults; a warning where nothing is known of it there."""
-        if type(method).judge is not AbstractIteration.judge:
-            raise MethodError(
-                f"{method.name} has no actors: the problem that it solves follows from what all nodes chose; leave "
-                "engine out"
-            )
+        refuse_judges(method)
         if self.faults is None or not self.faults.lossy:
             return method
         if isinstance(method, ToleratesLostMessages):

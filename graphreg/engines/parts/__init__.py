@@ -5,5 +5,9 @@ from .answers import answer_of as answer_of
 from .answers import gathered_of as gathered_of
 from .answers import point_of as point_of
 from .config import Parts as Parts
+from .coordinator import Coordinator as Coordinator
+from .dealing import owners as owners
 from .part import Part as Part
 from .part import part_of as part_of
+from .posts import Posts as Posts
+from .worker import Worker as Worker

@@ -7,13 +7,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from ...checks import Check, check_fields, checked, whole
 from ...errors import MethodError
 from ...form import Form
 from ...methods import AbstractIteration
 from ...network import Arcs
+from ..base import AbstractEngine, refuse_judges
 from .coordinator import Coordinator
 from .dealing import owners
 from .part import part_of
@@ -23,7 +22,7 @@ SITES = Check("a mapping from nodes to sites", lambda given: isinstance(given, M
 
 
 @dataclass(frozen=True)
-class Parts:
+class Parts(AbstractEngine):
     """Run a method on parts of the graph: ``problem.solve(method, engine=gr.Parts(4))``.
 
     Each part has some nodes with their samples and the edges that touch them, and knows of other nodes what these
@@ -46,6 +45,7 @@ class Parts:
     @contextmanager
     def hosting(self, method: AbstractIteration, form: Form, arcs: Arcs, seed: int) -> Generator[Coordinator]:
         """The parts of a run."""
+        refuse_judges(method)
         owner = owners(form, arcs, self.count, self.sites)
         parts = [part_of(form, arcs, owner == k) for k in range(int(owner.max(initial=0)) + 1)]
         crew = ThreadCrew(parts, owner, method, seed)

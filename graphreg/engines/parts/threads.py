@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
-from queue import SimpleQueue
 from typing import Any
 
 from ...methods import AbstractIteration
 from ...terms import Array
 from .part import Part
-from .wire import BrokenOffError, Switchboard, ThreadWire
+from .posts import Posts
+from .wire import Switchboard, ThreadWire
 from .worker import Worker
 
 
@@ -18,44 +17,19 @@ class ThreadCrew:
     """The workers of all parts as threads, which end with `close`."""
 
     def __init__(self, parts: Sequence[Part], owner: Array, method: AbstractIteration, seed: int) -> None:
+        self._parts, self._owner, self._run = parts, owner, (method, seed)
         self._board = Switchboard(len(parts))
-        self._orders = [SimpleQueue[tuple[str, Any] | None]() for _ in parts]
-        self._replies: list[SimpleQueue[tuple[Any, BaseException | None]]] = [SimpleQueue() for _ in parts]
-        self._pending = 0  # orders that a Ctrl-C kept from being heard to the end
-        self._threads = [
-            threading.Thread(target=self._work, args=(k, part, owner, method, seed), name=f"part {k}", daemon=True)
-            for k, part in enumerate(parts)
-        ]
-        for thread in self._threads:
-            thread.start()
+        self._workers: dict[int, Worker] = {}
+        self._posts = Posts(len(parts), self._carry_out, self._board.break_off)
 
     def ask(self, what: str, arguments: Sequence[Any]) -> list[Any]:
-        for orders, argument in zip(self._orders, arguments, strict=True):
-            orders.put((what, argument))
-        return self._heard()
+        return self._posts.ask(what, arguments)
 
     def close(self) -> None:
-        for orders in self._orders:
-            orders.put(None)
-        self._board.break_off()
-        for thread in self._threads:
-            thread.join(1.0)
+        self._posts.close()
 
-    def _heard(self) -> list[Any]:
-        heard = [replies.get() for replies in self._replies]
-        errors = [error for _, error in heard if error is not None]
-        if errors:
-            raise next((each for each in errors if not isinstance(each, BrokenOffError)), errors[0])
-        return [value for value, _ in heard]
-
-    def _work(self, k: int, part: Part, owner: Array, method: AbstractIteration, seed: int) -> None:
-        worker: Worker | None = None
-        while (order := self._orders[k].get()) is not None:
-            try:
-                if worker is None:
-                    worker = Worker(part, owner[part.whole.ids], method, seed, ThreadWire(self._board, k))
-                self._replies[k].put((worker.carry_out(*order), None))
-            except BaseException as error:  # noqa: BLE001 - whatever it is, the coordinator raises it
-                self._board.break_off()
-                self._replies[k].put((None, error))
-                return
+    def _carry_out(self, k: int, what: str, argument: Any) -> Any:
+        if k not in self._workers:
+            part = self._parts[k]
+            self._workers[k] = Worker(part, self._owner[part.whole.ids], *self._run, ThreadWire(self._board, k))
+        return self._workers[k].carry_out(what, argument)

@@ -9,6 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from ...terms import Array
+from .posts import BrokenOffError
 
 
 class Wire(Protocol):
@@ -25,10 +26,6 @@ class Wire(Protocol):
     def total(self, values: Array) -> Array:
         """The sums of each entry over all parts, which must be exact in any order (see `network.summing`)."""
         ...
-
-
-class BrokenOffError(Exception):
-    """Another part has failed."""
 
 
 class Switchboard:

@@ -1,0 +1,39 @@
+"""What an engine is: a place where methods run."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import TypeVar
+
+from ..errors import MethodError
+from ..form import Form
+from ..methods import AbstractIteration
+from ..network import Arcs
+
+T = TypeVar("T")
+
+
+class AbstractEngine(ABC):
+    """Where ``problem.solve(method, engine=...)`` runs a method: the driver, with clock and certificates, stays here,
+    and the engine carries out its rounds."""
+
+    @abstractmethod
+    def hosting(
+        self, method: AbstractIteration, form: Form, arcs: Arcs, seed: int
+    ) -> AbstractContextManager[AbstractIteration]:
+        """The method as it is run there; all that was started for it ends with the context."""
+
+    def everywhere(self, solve: Callable[[], T]) -> T:
+        """What ``solve`` gives, where several processes run the same script: it is called by one of them."""
+        return solve()
+
+
+def refuse_judges(method: AbstractIteration) -> None:
+    """A method that judges its own answer needs all data in one place."""
+    if type(method).judge is not AbstractIteration.judge:
+        raise MethodError(
+            f"{method.name} runs in one place alone: the problem that it solves follows from what all nodes chose; "
+            "leave engine out"
+        )

@@ -1,0 +1,3 @@
+"""Parts of a graph in processes of an MPI job."""
+
+from .config import MPI as MPI

@@ -1,0 +1,71 @@
+"""A method on parts of the graph, each in a process of an MPI job."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Hashable, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from ...checks import check_fields, checked
+from ...errors import MethodError
+from ...form import Form
+from ...methods import AbstractIteration
+from ...network import Arcs
+from ..base import AbstractEngine, refuse_judges
+from ..parts import Coordinator, owners, part_of
+from ..parts.config import SITES
+from .crew import END, Follower, MPICrew
+from .world import world
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class MPI(AbstractEngine):
+    """Run a method on as many parts of the graph as an MPI job has processes: ``mpiexec -n 4 python script.py``, in
+    which every process calls ``problem.solve(method, engine=gr.MPI())`` and gets the answer.
+
+    Iterates are those of `Parts`, bit for bit.
+
+    Parameters
+    ----------
+    sites : mapping, optional
+        To which site each node belongs; sites are dealt out to the processes in turn.
+    """
+
+    sites: Mapping[Hashable, Any] | None = checked(SITES | None, None)
+
+    def __post_init__(self) -> None:
+        check_fields(self, MethodError)
+
+    @contextmanager
+    def hosting(self, method: AbstractIteration, form: Form, arcs: Arcs, seed: int) -> Generator[Coordinator]:
+        refuse_judges(method)
+        comm = world()
+        owner = owners(form, arcs, comm.size, self.sites) % comm.size
+        parts = [part_of(form, arcs, owner == k) for k in range(comm.size)]
+        crew = MPICrew(comm, parts, owner, method, seed)
+        try:
+            yield Coordinator(method, form, parts, crew)
+        finally:
+            crew.close()
+
+    def everywhere(self, solve: Callable[[], T]) -> T:
+        comm = world()
+        if comm.rank:
+            found, error = Follower(comm).serve()
+        else:
+            found, error = _tried(solve)
+            comm.bcast((END, True, (found, error)), root=0)
+        if error is not None:
+            raise error
+        assert found is not None
+        return found
+
+
+def _tried(solve: Callable[[], T]) -> tuple[T | None, Exception | None]:
+    try:
+        return solve(), None
+    except Exception as error:  # noqa: BLE001 - all ranks raise it
+        return None, error
