@@ -34,6 +34,6 @@ def refuse_judges(method: AbstractIteration) -> None:
     """A method that judges its own answer needs all data in one place."""
     if type(method).judge is not AbstractIteration.judge:
         raise MethodError(
-            f"{method.name} runs in one place alone: the problem that it solves follows from what all nodes chose; "
+            f"{method.name} has no actors or parts: the problem that it solves follows from what all nodes chose; "
             "leave engine out"
         )

@@ -23,7 +23,7 @@ from .server_topology import with_servers as with_servers
 from .server_topology import without_edges as without_edges
 from .streams import Streams as Streams
 from .summing import joined as joined
-from .summing import largest as largest_of
+from .summing import magnitude as magnitude
 from .summing import pieces as pieces
 from .summing import summed as summed
 from .tree import ClusterTree as ClusterTree

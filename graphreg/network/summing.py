@@ -49,14 +49,14 @@ def joined(sums: Array, most: Array) -> Array:
     return total * np.ldexp(1.0, _shift(np.frexp(most)[1]))
 
 
-def largest(values: Array) -> Array:
+def magnitude(values: Array) -> Array:
     """max |values| over the rows, (...); 0 where there are none."""
     return np.abs(values).max(axis=0, initial=0.0)
 
 
 def summed(values: Array) -> Array:
     """The sum over the rows, (...)."""
-    most = largest(values)
+    most = magnitude(values)
     if not np.isfinite(most).all():
         return values.sum(axis=0)
     return joined(pieces(values, most, len(values)), most)

@@ -345,5 +345,5 @@ def test_baselines_have_actors_on_the_nodes_of_their_own_problem(method):
 
 
 def test_a_method_that_chooses_its_problem_is_refused():
-    with pytest.raises(MethodError, match="IFCA has no actors"):
+    with pytest.raises(MethodError, match="IFCA has no actors or parts"):
         problem("squared").solve(gr.IFCA(k=2), engine=gr.Actors())

@@ -20,9 +20,7 @@ class MPICrew:
     """What rank 0 has of all workers. Its own is in a thread, as those of `graphreg.engines.parts.threads` are, so that
     a Ctrl-C or a deadline never strikes between two messages."""
 
-    def __init__(
-        self, comm: Any, parts: Sequence[Part], owner: Array, method: AbstractIteration, seed: int
-    ) -> None:
+    def __init__(self, comm: Any, parts: Sequence[Part], owner: Array, method: AbstractIteration, seed: int) -> None:
         self.comm, self.worker = comm, Follower(comm)
         self._posts = Posts(1, self._carry_out, _nothing)
         self._posts.ask(PART, [[(part, owner[part.whole.ids], method, seed) for part in parts]])

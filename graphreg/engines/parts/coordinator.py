@@ -12,6 +12,7 @@ from ...methods import AbstractIteration, Point, Start
 from ...network import PURPOSES, Ledger, LocalView
 from .answers import Answer, gathered_of, point_of
 from .part import Part
+from .posts import BrokenOffError
 from .tally import joint_account
 
 
@@ -68,8 +69,11 @@ class Coordinator(AbstractIteration):
         )
 
     def gathered(self, state: CoordinatorState) -> dict[str, Any]:
-        """One row per node; what is no array is the first part's."""
-        return gathered_of(self.form, self.parts, self._answers(state))
+        """One row per node; what is no array is the first part's. Nothing where a part has failed."""
+        try:
+            return gathered_of(self.form, self.parts, self._answers(state))
+        except BrokenOffError:
+            return {}
 
     # ---- how ---------------------------------------------------------------------------------------------------------
     def _all(self, what: str, argument: Any) -> list[Any]:

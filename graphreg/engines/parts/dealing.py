@@ -34,7 +34,7 @@ def owners(form: Form, arcs: Arcs, count: int, sites: Mapping[Hashable, Hashable
     observed = form.labels[: form.space.n_observed]
     for said in (*missing_entries("sites", sites, observed), *unknown_labels("sites", sites, observed)):
         raise MethodError(said)
-    numbers = {site: k for k, site in enumerate(dict.fromkeys(sites[label] for label in observed))}
+    numbers = {name: k for k, name in enumerate(dict.fromkeys(sites[label] for label in observed))}
     owner = np.full(form.n, -1)
     owner[: len(observed)] = [numbers[sites[label]] for label in observed]
     while (open_ := (owner[arcs.target] < 0) & (owner[arcs.source] >= 0)).any():

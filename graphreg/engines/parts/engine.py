@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...network import Ledger, arcs_of, joined, largest_of, pieces
+from ...network import Ledger, arcs_of, joined, magnitude, pieces
 from ...terms import Array
 from .halo import neighbours_of
 from .part import Part
@@ -37,8 +37,8 @@ class PartEngine:
             hear, into = here, np.broadcast_to(whole, (len(here), values.shape[1])) if back is None else back
             if along is not None:
                 sends = np.isin(there, arcs.source[other.arcs[along[other.arcs]]])
-                heard = np.isin(here, arcs.source[other.back[along[other.back]]])
-                rows, mask, hear, into = rows[sends], mask[sends], hear[heard], into[heard]
+                received = np.isin(here, arcs.source[other.back[along[other.back]]])
+                rows, mask, hear, into = rows[sends], mask[sends], hear[received], into[received]
             sent[other.number] = values[rows][mask]
             expected[other.number] = hear, into
         got = self.wire.swap(sent, {number: int(into.sum()) for number, (_, into) in expected.items()})
@@ -76,7 +76,7 @@ class PartEngine:
     def reduce(self, values: Array, purpose: str = "adaptation") -> Array:
         own = values[self.part.whole.own]
         self.ledger.sum(purpose, int(np.prod(values.shape[1:])))
-        most = self.wire.largest(largest_of(own))
+        most = self.wire.largest(magnitude(own))
         if not np.isfinite(most).all():
             return self.wire.total(own.sum(axis=0))
         return joined(self.wire.total(pieces(own, most, self.part.whole.n)), most)

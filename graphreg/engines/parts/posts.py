@@ -17,6 +17,7 @@ class Posts:
 
     def __init__(self, count: int, work: Callable[[int, str, Any], Any], broken: Callable[[], None]) -> None:
         self._number, self._work, self._broken = 0, work, broken
+        self._failed = False
         self._orders: list[SimpleQueue[Order | None]] = [SimpleQueue() for _ in range(count)]
         self._replies: list[SimpleQueue[tuple[int, Any, BaseException | None]]] = [SimpleQueue() for _ in range(count)]
         self._threads = [
@@ -26,7 +27,10 @@ class Posts:
             thread.start()
 
     def ask(self, what: str, arguments: Sequence[Any]) -> list[Any]:
-        """The replies of all, each to its argument; raises what one of them raised first."""
+        """The replies of all, each to its argument; raises what one of them raised first, and `BrokenOffError` from
+        then on."""
+        if self._failed:
+            raise BrokenOffError
         self._number += 1
         try:
             self._give(what, arguments)
@@ -51,6 +55,7 @@ class Posts:
         while True:
             number, value, error = replies.get()
             if error is not None:
+                self._failed = True
                 raise self._first(error)
             if number == self._number:
                 return value
@@ -80,4 +85,4 @@ class Posts:
 
 
 class BrokenOffError(Exception):
-    """Another part has failed."""
+    """A part has failed."""

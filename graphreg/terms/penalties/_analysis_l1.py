@@ -15,7 +15,7 @@ from ..bounds import ULP
 from ..records import Array, Notation, RecessionCone
 from ._box_programme import BoxProgramme
 from ._formulas import FEW, typeset, vector
-from ._rows import INSIDE, column, row_norm
+from ._rows import INSIDE, by_row, column, row_norm
 from .base import AbstractNorm
 from .l1 import L1
 from .penalty import AbstractPenalty
@@ -65,13 +65,13 @@ class AbstractAnalysisL1(AbstractPenalty):
     def nearest(self, u: Array, radius: Any) -> tuple[Array, Array]:
         """The point of the dual ball of the radius that is nearest to each row, and where no end of it is met."""
         r = np.broadcast_to(np.asarray(radius, dtype=float), (len(u),))[:, None]
-        y = (u @ self._inverse[0]) / r
+        y = by_row(u, self._inverse[0]) / r
         free: Array = np.asarray((np.abs(y) <= 1.0).all(axis=1))
         out = np.flatnonzero(~free)
         if len(out):
             v = u[out] / r[out]
-            y[out] = self._programme.solve(v @ self.scaled.T, np.abs(v) @ np.abs(self.scaled.T))
-        return r * (y @ self.scaled), free
+            y[out] = self._programme.solve(by_row(v, self.scaled.T), by_row(np.abs(v), np.abs(self.scaled.T)))
+        return r * by_row(y, self.scaled), free
 
     def prices(self, u: Array) -> tuple[Array, Array]:
         """Not less than ``|y_i|`` for the y whose R'y is nearest to u, (m, r), and how far from u that is, (m,)."""
@@ -105,7 +105,7 @@ class AbstractAnalysisL1(AbstractPenalty):
         return each.sum(axis=1) * (1.0 + len(R) * ULP)
 
     def subgradient(self, z: Array) -> Array:
-        return np.sign(z @ self.A.T) @ self.scaled
+        return by_row(np.sign(by_row(z, self.A.T)), self.scaled)
 
     def cvxpy(self, Z: Any) -> Any:
         return cp.abs(Z @ self.A.T) @ self.w
@@ -137,7 +137,7 @@ class AnalysisL1(AbstractAnalysisL1):
         return self.scaled, L1()
 
     def span(self, u: Array) -> Array:
-        return (u @ self._inverse[0]) @ self.scaled
+        return by_row(by_row(u, self._inverse[0]), self.scaled)
 
     def conduct(self, conductance: Array, z: Array) -> Array:
         return conductance * self.span(z)  # keeps the flow in the row space

@@ -9,6 +9,7 @@ import numpy as np
 
 from ..bounds import ULP
 from ..records import Array
+from ._rows import by_row
 
 CHANCES = 3  # exchanges of all that is wrong at once that may fail to make less of it wrong
 EXCHANGES = 30  # and per coordinate; what has not ended by then is solved row by row
@@ -67,7 +68,7 @@ class BoxProgramme:
     def _at(self, b: Array, end: Array) -> Array:
         """The least over the coordinates that are free."""
         free = end == 0.0
-        right = np.where(free, b - end @ self.G, 0.0)
+        right = np.where(free, b - by_row(end, self.G), 0.0)
         if self._blocks is None:
             inverse = self._inverse(free)
         else:
@@ -82,7 +83,7 @@ class BoxProgramme:
     def _wrong(self, b: Array, size: Array, y: Array, end: Array) -> Array:
         """Free coordinates that are beyond an end, and those at an end that the gradient pulls inside."""
         beyond = np.abs(y) > 1.0 + self._tolerance
-        pulled = end * (b - y @ self.G) < -self._tolerance * size
+        pulled = end * (b - by_row(y, self.G)) < -self._tolerance * size
         return np.where(end == 0.0, beyond, pulled)
 
     def _one_by_one(self, b: Array) -> Array:

@@ -15,7 +15,7 @@ from ...lazy import cp
 from ..bounds import ULP
 from ..records import Array, Notation
 from ._formulas import FEW, typeset, vector
-from ._rows import column, row_norm, split
+from ._rows import by_row, column, row_norm, split
 from .base import AbstractNorm
 from .penalty import AbstractPenalty
 
@@ -196,19 +196,19 @@ class EllipsoidNorm(AbstractRootedNorm):
             raise TermError(f"this norm is for {len(self.root)} coordinates, and the term has {k}")
 
     def value(self, z: Array) -> Array:
-        return row_norm(z @ self.root.T)
+        return row_norm(by_row(z, self.root.T))
 
     def dual_norm(self, u: Array) -> Array:
-        return row_norm(u @ self._parts[2])
+        return row_norm(by_row(u, self._parts[2]))
 
     def direction(self, v: Array, s: Array) -> tuple[Array, Array, Array]:
         l, V, _ = self._parts
-        y = (v @ V) / (s[:, None] + l)
-        return y @ V.T, (l * y) @ V.T, row_norm(np.sqrt(l) * y)
+        y = by_row(v, V) / (s[:, None] + l)
+        return by_row(y, V.T), by_row(l * y, V.T), row_norm(np.sqrt(l) * y)
 
     def fall(self, y: Array, s: Array) -> Array:
         l, V, _ = self._parts
-        y = y @ V
+        y = by_row(y, V)
         size = np.maximum(row_norm(np.sqrt(l) * y), 1e-300)
         return (l * y * y / (s[:, None] + l)).sum(axis=1) / size
 
@@ -217,7 +217,7 @@ class EllipsoidNorm(AbstractRootedNorm):
 
     def subgradient(self, z: Array) -> Array:
         R = self.root
-        return (z @ R.T) @ R / np.maximum(self.value(z), 1e-300)[:, None]
+        return by_row(by_row(z, R.T), R) / np.maximum(self.value(z), 1e-300)[:, None]
 
     def cvxpy(self, Z: Any) -> Any:
         return cp.norm(Z @ self.root.T, 2, axis=1)

@@ -31,6 +31,11 @@ def row_norm(z: Array) -> Array:
     return np.sqrt(np.einsum("ij,ij->i", z, z))
 
 
+def by_row(x: Array, M: Array) -> Array:
+    """x M, with the bits that each row would have by itself: those of ``x @ M`` depend on how many rows there are."""
+    return np.einsum("ij,jk->ik", x, M)
+
+
 def onto_ball(u: Array, radius: Any) -> Array:
     """Euclidean projection of each row onto the ball of the radius (a number or one per row)."""
     return u * column(radius / np.maximum(row_norm(u), radius))

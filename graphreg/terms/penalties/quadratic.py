@@ -13,7 +13,7 @@ from ...errors import TermError
 from ...lazy import cp
 from ..bounds import ULP, half_square, shown
 from ..records import Array, Notation, RecessionCone, Stated
-from ._rows import column, longest, row_norm
+from ._rows import by_row, column, longest, row_norm
 from .base import AbstractSmoothPenalty
 
 ROUNDING = 1e-12  # relative to the largest eigenvalue: below it an eigenvalue is 0
@@ -55,10 +55,10 @@ class Quadratic(AbstractSmoothPenalty):
         object.__setattr__(self, "_vectors", V[::-1].T.copy())
 
     def value(self, z: Array) -> Array:
-        return 0.5 * ((z @ self.root.T) ** 2).sum(axis=1)
+        return 0.5 * (by_row(z, self.root.T) ** 2).sum(axis=1)
 
     def gradient(self, z: Array) -> Array:
-        return z @ self.Q
+        return by_row(z, self.Q)
 
     def curvature(self, z: Array) -> Array:
         return np.broadcast_to(self.Q, (len(z), *self.Q.shape))
@@ -68,7 +68,7 @@ class Quadratic(AbstractSmoothPenalty):
 
     def prox(self, v: Array, step: Any) -> Array:
         V = self._vectors
-        return ((v @ V) / (1.0 + column(step) * self._values)) @ V.T
+        return by_row(by_row(v, V) / (1.0 + column(step) * self._values), V.T)
 
     def conjugate(self, u: Array) -> Array:
         V, positive = self._vectors, self._values > 0
@@ -93,7 +93,7 @@ class Quadratic(AbstractSmoothPenalty):
 
     def span(self, u: Array) -> Array:
         V = self._vectors[:, self._values > 0]
-        return u if V.shape[0] == V.shape[1] else (u @ V) @ V.T
+        return u if V.shape[0] == V.shape[1] else by_row(by_row(u, V), V.T)
 
     def conductance(self, u: Array) -> Array:
         return np.ones_like(u)
