@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from .tuning import cross_validate, path
 
 __all__ = [
+    "MPI",
     "AbstractConstraint",
     "AbstractFixedPoint",
     "AbstractIteration",
@@ -60,7 +61,6 @@ __all__ = [
     "Graph",
     "Hierarchy",
     "Loss",
-    "MPI",
     "Model",
     "ModelFile",
     "NodeData",

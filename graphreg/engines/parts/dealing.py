@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+from importlib import import_module
+from importlib.util import find_spec
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,14 +18,27 @@ from ...terms import Array
 
 
 def dealt(arcs: Arcs, count: int) -> Array:
-    """So many parts of about as many nodes each, (n,): pieces of the order of reverse Cuthill and McKee, in which
-    neighbours are near one another."""
+    """So many parts of about as many nodes each with few edges between them, (n,): by METIS where pymetis is installed
+    (the extra ``mpi``), else pieces of the order of reverse Cuthill and McKee, in which neighbours are near one
+    another."""
+    if count > 1 and find_spec("pymetis") is not None:
+        return _by_metis(arcs, min(count, arcs.n))
     entries = np.ones(len(arcs.source), dtype=np.int8), (arcs.source, arcs.target)
     order = reverse_cuthill_mckee(sp.csr_array(entries, shape=(arcs.n, arcs.n)), symmetric_mode=True)
     owner = np.empty(arcs.n, dtype=np.int64)
     for k, some in enumerate(np.array_split(order, min(count, arcs.n))):
         owner[some] = k
     return owner
+
+
+def _by_metis(arcs: Arcs, count: int) -> Array:
+    pymetis = import_module("pymetis")
+    order = np.argsort(arcs.source, kind="stable")
+    start = np.concatenate([[0], np.cumsum(np.bincount(arcs.source, minlength=arcs.n))])
+    graph = pymetis.CSRAdjacency(start, arcs.target[order])
+    found = np.array(pymetis.part_graph(count, graph)[1], dtype=np.int64)
+    numbers = np.unique(found, return_inverse=True)[1]  # parts without nodes are none
+    return numbers if len(numbers) else found
 
 
 def owners(form: Form, arcs: Arcs, count: int, sites: Mapping[Hashable, Hashable] | None) -> Array:

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from ...methods import AbstractIteration, Start
-from ...network import LocalView
-from ...network import Ledger
+from ...network import Ledger, LocalView
 from ...terms import Array
 from .answers import Answer, answer_of
 from .engine import PartEngine
