@@ -106,7 +106,7 @@ def batches(node: Array, X: Array, lanes: tuple[int, ...] | None = None) -> tupl
     out: list[Batch] = []
     for k in np.unique(lane_of):
         chosen = np.flatnonzero(lane_of == k)
-        lane = np.arange(widths[k])
+        lane = np.arange(int(widths[k]))
         mask = lane < count[chosen, None]
         rows = order[np.where(mask, start[chosen, None] + lane, start[chosen, None])]
         if mask.all() and (np.diff(rows.ravel()) == 1).all():

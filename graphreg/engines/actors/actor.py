@@ -69,7 +69,7 @@ class Actor:
         if self.disk is not None:
             return replace(self.disk.answer, tally=self.endpoint.tally)
         answer = answer_of(self.method, self.states[at], self.part)
-        return ActorAnswer(*vars(answer).values(), self.endpoint.tally)
+        return ActorAnswer(answer.w, answer.flows, answer.prices, answer.gathered, self.endpoint.tally)
 
     # ---- how ---------------------------------------------------------------------------------------------------------
     def _view(self) -> LocalView:

@@ -62,7 +62,8 @@ class Follower:
     def carry_out(self, what: str, argument: Any) -> Any:
         try:
             if what == PART:
-                self.worker = Worker(*argument, MPIWire(self.comm))
+                part, owner, method, seed = argument
+                self.worker = Worker(part, owner, method, seed, MPIWire(self.comm))
                 return None
             assert self.worker is not None
             return self.worker.carry_out(what, argument)

@@ -36,8 +36,8 @@ def world() -> Any:
     if comm.size == 1 and max(launched, default=1) > 1:
         raise MethodError(
             f"{max(launched)} processes were launched, and each finds itself alone: the launcher is not that of the "
-            f"MPI library {mpi().Get_library_version().split(',')[0]!r}, with which mpi4py was built; take the mpiexec or "
-            "srun that belongs to it"
+            f"MPI library {mpi().Get_library_version().split(',')[0]!r}, with which mpi4py was built; take the "
+            "mpiexec or srun that belongs to it"
         )
     return comm
 
