@@ -1,6 +1,7 @@
 """The terms that a model is a sum of."""
 
 from .blocks import EdgeBlock as EdgeBlock
+from .blocks import Layout as Layout
 from .blocks import Lowered as Lowered
 from .blocks import SampleBlock as SampleBlock
 from .calculus import AbstractTerm as AbstractTerm

@@ -32,6 +32,11 @@ class Layout:
     lanes: tuple[int, ...]
     in_stacks: bool
 
+    @staticmethod
+    def of(counts: Array, size: int) -> Layout:
+        """Of samples whose nodes have these counts, and whose design has so many numbers."""
+        return Layout(lanes_of(counts), size >= LARGE)
+
 
 STREAM = 1 << 17  # numbers looked at together
 LARGE = 1 << 20  # entries of X beyond which no sparse matrix of it is made for products
@@ -64,7 +69,7 @@ class SampleBlock(Brief):
         if self.given_layout is not None:
             return self.given_layout
         size = 0 if self.X is None else self.X.size * self.width
-        return Layout(lanes_of(np.bincount(self.node)), size >= LARGE)
+        return Layout.of(np.bincount(self.node), size)
 
     @shared
     def A(self) -> sp.csr_array:  # noqa: N802  (a matrix)

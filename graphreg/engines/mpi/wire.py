@@ -15,7 +15,7 @@ class MPIWire:
     """See `graphreg.engines.parts.wire.Wire`."""
 
     def __init__(self, comm: Any) -> None:
-        self.comm = comm
+        self.comm, self.me, self.count = comm, int(comm.rank), int(comm.size)
 
     def swap(self, out: Mapping[int, Array], sizes: Mapping[int, int]) -> dict[int, Array]:
         got = {other: np.empty(size) for other, size in sizes.items()}

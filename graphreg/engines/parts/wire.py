@@ -13,7 +13,10 @@ from .posts import BrokenOffError
 
 
 class Wire(Protocol):
-    """One part's end. All parts call the same, in the same order."""
+    """The end of part ``me`` of ``count``. All parts call the same, in the same order."""
+
+    me: int
+    count: int
 
     def swap(self, out: Mapping[int, Array], sizes: Mapping[int, int]) -> dict[int, Array]:
         """Flat arrays to neighbours, by their numbers, and those of given sizes from them."""
@@ -57,7 +60,7 @@ class ThreadWire:
     """The end of a part that is a thread."""
 
     def __init__(self, board: Switchboard, me: int) -> None:
-        self.board, self.me = board, me
+        self.board, self.me, self.count = board, me, board.count
 
     def swap(self, out: Mapping[int, Array], sizes: Mapping[int, int]) -> dict[int, Array]:
         for other, values in out.items():

@@ -1,0 +1,128 @@
+"""A part that nobody has dealt out: the problem of one site, put in the order that all sites share."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable
+from dataclasses import replace
+from hashlib import blake2b
+
+import numpy as np
+
+from ...errors import DataError, MethodError
+from ...form import EdgeBlock, Form, SampleBlock
+from ...network import WholeGraph
+from ...terms import Array, Layout, Space
+from .directory import everyone, numbers_of, owners_of
+from .part import Part
+from .wire import Wire
+
+
+OCTAVES = 64
+
+
+def local_part(form: Form, own: Collection[Hashable], wire: Wire) -> tuple[Part, Array]:
+    """The part that the form of a site is, and the part of each of its nodes.
+
+    The site has the samples of its ``own`` nodes, and every edge that touches one; the other ends of these are nodes of
+    its form, without samples. Nodes are put in the order of their numbers, edges in that of their ends: so sums at a
+    node do not depend on where it is.
+    """
+    _check(form, own)
+    labels = list(form.labels)
+    numbers = numbers_of(labels, wire)
+    mine = np.array([label in own for label in labels], dtype=bool)
+    order = np.argsort(numbers, kind="stable")
+    numbers, mine, labels = numbers[order], mine[order], [labels[i] for i in order.tolist()]
+    same = np.flatnonzero(numbers[1:] == numbers[:-1])
+    if len(same):
+        raise DataError(f"the nodes {labels[int(same[0])]!r} and {labels[int(same[0]) + 1]!r} cannot be told apart")
+    owner = np.full(form.n, wire.me)
+    others = [labels[i] for i in np.flatnonzero(~mine).tolist()]
+    owner[~mine] = owners_of(numbers[mine], numbers[~mine], others, wire)
+    n = int(wire.total(np.array([float(mine.sum())]))[0])
+    place = np.empty(form.n, dtype=np.int64)
+    place[order] = np.arange(form.n)
+    samples = tuple(
+        replace(block, node=place[block.node], given_layout=_layout(block, wire)) for block in form.samples
+    )
+    edges = tuple(_sorted(edge, place) for edge in form.edges)
+    space = Space({label: k for k, label in enumerate(labels)}, form.space.coordinates, form.space.penalised)
+    local = Form(space, (), samples, edges)
+    whole = WholeGraph(n, n, numbers, mine)
+    every = tuple((k, np.arange(len(edge.tail))) for k, edge in enumerate(edges))
+    part = Part(local, whole, tuple((k, np.arange(len(b.node))) for k, b in enumerate(samples)), every)
+    _check_alike(part, owner, wire)
+    return part, owner
+
+
+def _check(form: Form, own: Collection[Hashable]) -> None:
+    if form.latent:
+        raise MethodError("hierarchies and consensus have nodes of their own, which belong to no site")
+    mine = np.array([label in own for label in form.labels], dtype=bool)
+    missing = [label for label in own if label not in form.space.index]
+    if missing:
+        raise DataError(f"the node {missing[0]!r} is the site's own, and no sample and no edge of the site has it")
+    for block in form.samples:
+        far = block.node[~mine[block.node]]
+        if len(far):
+            raise DataError(f"there are samples of the node {form.labels[far[0]]!r}, which is not the site's own")
+    for edge in form.edges:
+        near = mine[edge.tail] if edge.ground else mine[edge.tail] | mine[edge.head]
+        if not near.all() and not edge.ground:
+            e = int(np.flatnonzero(~near)[0])
+            ends = form.labels[edge.tail[e]], form.labels[edge.head[e]]
+            raise DataError(f"the edge between {ends[0]!r} and {ends[1]!r} touches no node of the site's own")
+
+
+def _layout(block: SampleBlock, wire: Wire) -> Layout:
+    """That of the samples of all sites."""
+    counts = np.bincount(block.node)
+    counts = counts[counts > 0]
+    most = np.zeros(OCTAVES)
+    np.maximum.at(most, np.ceil(np.log2(counts)).astype(int), counts)
+    most = wire.largest(most)
+    least = -wire.largest(np.array([-float(counts.min(initial=np.iinfo(np.int64).max))]))[0]
+    every = np.append(most[most > 0.0], least)
+    size = 0 if block.X is None else block.X.size * block.width
+    return Layout.of(every.astype(int), int(wire.total(np.array([float(size)]))[0]))
+
+
+def _sorted(edge: EdgeBlock, place: Array) -> EdgeBlock:
+    """The block with its nodes in their new places, its edges from the first of their ends to the second and in the
+    order of these: penalties of edges between nodes are even."""
+    one, other = place[edge.tail], edge.head if edge.ground else place[edge.head]
+    tail, head = (one, other) if edge.ground else (np.minimum(one, other), np.maximum(one, other))
+    order = np.lexsort((head, tail))
+    part = edge.part(order)
+    turned = None if part.center is None else np.where((one != tail)[order, None], -part.center, part.center)
+    return replace(part, tail=tail[order], head=head[order], center=turned)
+
+
+def _check_alike(part: Part, owner: Array, wire: Wire) -> None:
+    """Every two sites must have the same edges between them, and all must have the same terms."""
+    form, ids = part.form, part.whole.ids
+    said = f"{form.space.coordinates!r} {[b.loss.called() for b in form.samples]} {[e.name for e in form.edges]}"
+    words = int.from_bytes(blake2b(said.encode(), digest_size=7).digest(), "big")
+    between: dict[int, list[int]] = {k: [words] for k in range(wire.count)}
+    for edge in form.edges:
+        if edge.ground:
+            continue
+        far = np.where(part.whole.own[edge.tail], owner[edge.head], owner[edge.tail])
+        for k in range(wire.count):
+            some = np.flatnonzero(far == k) if k != wire.me else np.zeros(0, dtype=int)
+            pair = np.stack([ids[edge.tail[some]], ids[edge.head[some]]]), edge.weight[some]
+            digest = blake2b(pair[0].tobytes() + pair[1].tobytes(), digest_size=7).digest()
+            between[k] += [len(some), int.from_bytes(digest, "big")]
+    got = everyone(wire, {k: np.array(values, dtype=np.int64) for k, values in between.items()})
+    for k, theirs in got.items():
+        mine = between[k]
+        if theirs[0] != words:
+            raise DataError(
+                f"part {wire.me} has the terms and features {said}, and part {k} has others; every site must read the "
+                "same model, with the same features and classes"
+            )
+        if len(theirs) != len(mine) or any(a != b for a, b in zip(mine, theirs.tolist(), strict=False)):
+            raise DataError(
+                f"part {wire.me} and part {k} do not have the same edges between them ({sum(mine[1::2])} and "
+                f"{int(theirs[1::2].sum())}); both sites must have every edge between their nodes, with one weight"
+            )
