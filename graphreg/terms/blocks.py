@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from ..display import Brief
 from ..inputs import difference_matrix
 from .calculus import Strength
+from .packed import Packed, packed_grams
 from .padding import Batch, adjoint, at_a_time, batches, gram, predictors
 from .penalties.base import AbstractPenalty, row_norm
 from .records import Array, Role
@@ -67,6 +68,11 @@ class SampleBlock(Brief):
     def stacks(self) -> tuple[Batch, ...] | None:
         """The samples in stacks of nodes; None where the predictor is w_i itself."""
         return None if self.X is None else batches(self.node, self.X)
+
+    @shared
+    def grams(self) -> tuple[Packed, ...]:
+        """sum_r x_r x_r' over the samples of each node, times their scales without the strength; per stack."""
+        return tuple(packed_grams(batch, self.base_scale) for batch in self.stacks or ())
 
     @shared
     def lengths(self) -> Array:
