@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -114,6 +114,19 @@ class SampleBlock(Brief):
     def predict(self, w: Array) -> Array:
         return self.apply(w) + self.offset
 
+    def apply_some(self, w: Array, some: slice) -> Array:
+        """X w at some samples."""
+        mine = w[self.node[some]]
+        if self.X is None:
+            return mine.reshape(-1, *self.offset.shape[1:])
+        if self.offset.ndim == 1:
+            return np.einsum("rj,rj->r", self.X[some], mine)
+        return np.einsum("rj,rjk->rk", self.X[some], mine.reshape(len(mine), self.X.shape[1], -1))
+
+    def some(self) -> Iterator[slice]:
+        """So many samples at a time that they stay in the cache."""
+        return at_a_time(STREAM // max(self.width, 1 if self.X is None else self.X.shape[1]), len(self.node))
+
     def adjoint(self, a: Array, shape: tuple[int, int]) -> Array:
         """X'a, (n, d)."""
         if not self._in_stacks:
@@ -219,8 +232,13 @@ class EdgeBlock(Brief):
         """c_e, (m,); 1 for constraints, which have none."""
         return float(self.strength) * self.base_weight
 
-    def _weight_of(self, some: Rows) -> Array:
+    def weight_of(self, some: Rows) -> Array:
+        """c_e of some edges, at no cost for the others."""
         return float(self.strength) * self.base_weight[some]
+
+    def some(self, width: int) -> Iterator[slice]:
+        """So many edges at a time, of ``width`` coordinates, that they stay in the cache."""
+        return at_a_time(STREAM // max(width, 1), len(self.tail))
 
     @property
     def ground(self) -> bool:
@@ -264,7 +282,7 @@ class EdgeBlock(Brief):
     def values(self, w: Array) -> Array:
         """c_e phi_e at each edge."""
         z = self.difference(w)
-        return _streamed(lambda some: self._weight_of(some) * self.penalty.value(z[some]), *z.shape)
+        return _streamed(lambda some: self.weight_of(some) * self.penalty.value(z[some]), *z.shape)
 
     def gradients(self, w: Array) -> Array:
         """c_e grad phi_e of a smooth penalty, (m, k)."""
@@ -280,7 +298,7 @@ class EdgeBlock(Brief):
         return _streamed(lambda some: self._conjugates(u[some], some), *u.shape)
 
     def _conjugates(self, u: Array, some: Rows) -> Array:
-        c = self._weight_of(some)
+        c = self.weight_of(some)
         return c * self.penalty.conjugate(u / c[:, None])
 
     def duals(self, u: Array) -> Array:
@@ -292,7 +310,7 @@ class EdgeBlock(Brief):
         return self.values(w) + self.conjugates(u) - np.einsum("ij,ij->i", u, self.difference(w))
 
     def clip(self, u: Array) -> Array:
-        return _streamed(lambda some: self._clip(u[some], self._weight_of(some)[:, None]), *u.shape)
+        return _streamed(lambda some: self._clip(u[some], self.weight_of(some)[:, None]), *u.shape)
 
     def _clip(self, u: Array, c: Array) -> Array:
         return c * self.penalty.clip(u / c)

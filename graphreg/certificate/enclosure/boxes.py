@@ -53,23 +53,26 @@ class _Sums(Bound):
     """The bound from sums that are rounded at every step."""
 
     def samples(self, block: SampleBlock, where: Runs, a: Array, off: Array) -> None:
-        """Add -sum s h*(a/s) - <a, anchor - offset>."""
-        value = self.of_prices(block, a, off)[0]
-        self._add(*_terms(block.scale * value, a, off, block.loss.anchor(block.y) - block.offset), where)
+        """Add -sum s h*(a/s) - <a, anchor - offset>, some samples at a time."""
+        value, error = np.empty((2, len(a)))
+        for some in block.some():
+            each = self.of_prices(block, a[some], off[some], some)[0]
+            t = block.loss.anchor(block.y[some]) - block.offset[some]
+            value[some], error[some] = _terms(block.scale_of(some) * each, a[some], off[some], t)
+        self._add(value, error, where)
 
     def edges(self, edge: EdgeBlock, where: Runs, u: Array, spread: Array) -> None:
         """Add -sum c phi*(u/c) - <u, center>, some edges at a time: what is between then stays in the cache."""
-        m, weight = len(u), edge.weight
-        value, error = np.empty(m), np.empty(m)
-        for some in at_a_time(CELLS // u.shape[1], m):
-            c = weight[some, None]
+        value, error = np.empty((2, len(u)))
+        for some in at_a_time(CELLS // u.shape[1], len(u)):
+            c = edge.weight_of(some)[:, None]
             b, around = u[some] / c, spread[some] / c
             around *= 1.0 + 2 * EPS
             around += EPS * np.abs(b)
             each = edge.penalty.conjugate_bound(b, around)
             each = self.finite(each, edge.tail[some], f"a flow of {edge.name}")[0]
             t = None if edge.center is None else edge.center[some]
-            value[some], error[some] = _terms(weight[some] * each, u[some], spread[some], t)
+            value[some], error[some] = _terms(c[:, 0] * each, u[some], spread[some], t)
         self._add(value, error, where)
 
     def _add(self, value: Array, error: Array, where: Runs) -> None:

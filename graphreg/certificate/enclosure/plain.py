@@ -63,10 +63,12 @@ class Balance:
         self.error[:, place] += error + 0.5 * EPS * np.abs(self.value[:, place])
 
     def add_edges(self, edge: EdgeBlock, u: Array) -> None:
-        """What the flows of an edge block take."""
-        size = abs(edge.transposed) @ np.abs(u)
-        degree = np.diff(edge.transposed.indptr)[:, None]
-        self.add(edge.transposed @ u, degree * (0.5 * EPS * size), edge.features)
+        """What the flows of an edge block take; one coordinate at a time, so that nothing between is as large."""
+        ends, size = abs(edge.transposed), np.empty((len(self.value), u.shape[1]))
+        for j in range(u.shape[1]):
+            size[:, j] = ends @ np.abs(u[:, j])
+        size *= np.diff(ends.indptr)[:, None] * (0.5 * EPS)
+        self.add(edge.transposed @ u, size, edge.features)
 
     def with_lows(self, samples: list[SampleRows], prices: list[Prices]) -> Balance:
         """With what the low parts of the prices pull as they stand: they change where prices move."""

@@ -42,10 +42,12 @@ def proved(form: Form, structure: Structure, nodes: QuadraticNodes, point: DualP
     )
     balance, slope, prices, away = Balance(form), np.zeros(form.shape), list[Array](), list[Array]()
     for block, design in zip(form.samples, structure.designs, strict=True):
-        rows, s = SampleRows(block, design, *form.shape), block.column(block.scale)
-        r, around = plain_residuals(block, w, design)
-        a = s * r
-        off = (s * around + EPS * np.abs(a)) * MORE  # from the gradient at w
+        rows, a, off = SampleRows(block, design, *form.shape), *np.empty((2, *block.offset.shape))
+        for some in block.some():
+            s = block.column(block.scale_of(some))
+            r, around = plain_residuals(block, w, design, some)
+            a[some] = s * r
+            off[some] = (s * around + EPS * np.abs(a[some])) * MORE  # from the gradient at w
         balance.add(*rows.plain_pull(a))
         slope += rows.most(off)
         prices.append(a)
@@ -63,17 +65,17 @@ def proved(form: Form, structure: Structure, nodes: QuadraticNodes, point: DualP
         if follows(edge):
             root = np.sqrt(edge.weight * _bend(edge.penalty))
             spread[k] = (_rounding(edge, w) + (root * reach[edge.tail])[:, None]) * MORE
-    off = tuple(
-        (far + block.column(np.sqrt(block.scale) * reach[block.node])) * MORE
-        for block, far in zip(form.samples, away, strict=True)
-    )
+    for block, far in zip(form.samples, away, strict=True):
+        for some in block.some():
+            far[some] += block.column(np.sqrt(block.scale_of(some)) * reach[block.node[some]])
+            far[some] *= MORE
     nothing = tuple(np.zeros(u.shape) for u in flows), tuple(np.zeros(a.shape) for a in prices)
     found = box_value(form, structure, Box(flows, nothing[0], tuple(prices), nothing[1]))
     lost = Runs(form.component, form.n_components).sums(cost * MORE, plain=True)
     lost = (lost.high + np.abs(lost.low) + lost.error) * MORE
     lower = found.lower - lost
     lower = np.where(np.isfinite(lower), lower - EPS * (np.abs(lower) + lost), -np.inf)
-    return Enclosed(lower, DualPoint(flows, tuple(prices)), tuple(spread), found.why, found.inner, off)
+    return Enclosed(lower, DualPoint(flows, tuple(prices)), tuple(spread), found.why, found.inner, tuple(away))
 
 
 def _rounding(edge: EdgeBlock, w: Array) -> Array:
