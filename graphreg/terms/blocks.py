@@ -82,7 +82,10 @@ class SampleBlock(Brief):
     @property
     def scale(self) -> Array:
         """s_r, (M,)."""
-        return float(self.strength) * self.base_scale
+        base = self.base_scale
+        if len(base) and base.strides == (0,):  # the same number everywhere
+            return np.broadcast_to(float(self.strength) * base[0], base.shape)
+        return float(self.strength) * base
 
     def scale_of(self, rows: Rows) -> Array:
         """s_r of some samples, at no cost for the others."""
