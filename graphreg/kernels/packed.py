@@ -46,11 +46,11 @@ def packed_products(A: Packed, v: Array) -> Array:
     return out
 
 
-# ---- kernels: all arrays are flat, and entry (a, b), b <= a, of a matrix stands at a (a + 1) / 2 + b ------------------
+# ---- kernels: all arrays are flat; entry (a, b), b <= a, of a matrix stands at a (a + 1) / 2 + b -----------------------
 def packed_inverse(width: int) -> Kernel:
     """By Cholesky's factor L, of whose diagonal the reciprocals are kept, and by its inverse above the diagonal."""
 
-    def kernel(H: Array, shift: Array, out: Array, root: Array, d: int) -> float:
+    def kernel(H: Array, shift: Array, out: Array, root: Array, d: int) -> float:  # noqa: PLR0912 - Cholesky
         """The inverses are written to ``out``; the largest product of traces, inf where one is singular."""
         end, worst = width if width else d, 0.0
         size = end * (end + 1) // 2

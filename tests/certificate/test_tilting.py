@@ -119,12 +119,15 @@ def some_flows(form, rng, size=1.0):
     return tuple(edge.clip(size * rng.standard_normal((len(edge.tail), form.width(edge)))) for edge in form.edges)
 
 
-def bound(form, flows, move=None):
-    """What is proved of some flows, from parameters that are off the minimisers by ``move`` of their size."""
+def bound(form, flows, move=None, prices=None):
+    """What is proved of some flows, from parameters that are off the minimisers by ``move`` of their size; with the
+    prices there, or at ``prices`` times those."""
     dual = FlowDual.of(form)
     look = dual.look([np.zeros(form.shape)], flows)
     point, at = dual.point(look)
-    at = at if move is None else at * (1.0 + move)
+    if move is not None:
+        at = at * (1.0 + move)
+        point = point if prices is None else replace(point, prices=form.gradient_prices(prices * at))
     return dual.proved(Structure(form), point, at)
 
 
@@ -141,8 +144,9 @@ def test_no_bound_lies_above_the_exact_dual_value(case, seed):
         assert float(truth - Fraction(near.value)) <= 1e-11 * max(abs(float(truth)), form.primal(np.zeros(form.shape)))
         for far in (1e-12, 1e-6, 1e-2, 10.0):  # parameters that lie
             move = far * rng.standard_normal(form.shape)
-            found = bound(form, flows, move)
-            assert Fraction(found.value) <= exact_dual(form, found.dual_point.flows)
+            for prices in (None, 1.0, 0.9):
+                found = bound(form, flows, move, prices)
+                assert Fraction(found.value) <= exact_dual(form, found.dual_point.flows)
 
 
 def test_a_bound_without_its_rounding_would_lie(monkeypatch):
@@ -156,7 +160,7 @@ def test_a_bound_without_its_rounding_would_lie(monkeypatch):
         "graphreg.certificate.tilting.flow_dual.proved",
         lambda form, structure, _, *more: proved(form, structure, replace(nodes, convexity=np.full(4, 1e300)), *more),
     )
-    found = bound(form, flows, -1.0)
+    found = bound(form, flows, -1.0, 1.0)
     assert Fraction(found.value) > exact_dual(form, found.dual_point.flows)
 
 

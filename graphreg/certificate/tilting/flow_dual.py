@@ -26,6 +26,7 @@ from ..enclosure.structure import Structure
 from .nodes import AbstractTiltedNodes, QuadraticNodes, follows, tilted_nodes
 from .proved import proved
 
+SHRUNK = 1e-13  # by so much flows are shrunk: clipped ones may be rounded out of their domains
 SHARE = 0.1  # of the gap: if nodes hold less of it, a repair could gain no more than that
 
 
@@ -71,6 +72,7 @@ class FlowDual:
         for k in self.free:
             edge = form.edges[k]
             clipped[k] = u = edge.clip(flows[k])
+            u *= 1.0 - SHRUNK
             edge.add_adjoint(u, g)
             if not isinstance(edge.penalty, AbstractNorm):
                 fixed += float(edge.conjugates(u).sum())

@@ -26,31 +26,24 @@ from ..enclosure.sums import DUST, EPS, MORE, Runs
 from ..enclosure.upper import plain_residuals
 from .nodes import QuadraticNodes, follows
 
-SHRUNK = 1e-13  # by so much flows are shrunk: they may be rounded out of their domains as they are
-
 
 def proved(form: Form, structure: Structure, nodes: QuadraticNodes, point: DualPoint, w: Array) -> Enclosed | None:
-    """The bound from the flows of a point, and from the gradients at w; None where flows are stated by roots, or the
-    curvature of a ground edge depends on the direction."""
+    """The bound from the flows and prices of a point, which are nearly the gradients at w; None where flows are stated
+    by roots, or the curvature of a ground edge depends on the direction."""
     ground = [edge for edge in form.edges if follows(edge)]
     known = bool((nodes.convexity > 0.0).all()) and all(map(_isotropic, ground))
     if structure.roots or not known or not np.isfinite(w).all():
         return None
-    flows = tuple(
-        edge.gradients(w) if follows(edge) else (1.0 - SHRUNK) * u
-        for edge, u in zip(form.edges, point.flows, strict=True)
-    )
-    balance, slope, prices, away = Balance(form), np.zeros(form.shape), list[Array](), list[Array]()
-    for block, design in zip(form.samples, structure.designs, strict=True):
-        rows, a, off = SampleRows(block, design, *form.shape), *np.empty((2, *block.offset.shape))
+    flows = tuple(edge.gradients(w) if follows(edge) else u for edge, u in zip(form.edges, point.flows, strict=True))
+    balance, slope, away = Balance(form), np.zeros(form.shape), list[Array]()
+    for block, design, a in zip(form.samples, structure.designs, point.prices, strict=True):
+        rows, off = SampleRows(block, design, *form.shape), np.empty(a.shape)
         for some in block.some():
             s = block.column(block.scale_of(some))
             r, around = plain_residuals(block, w, design, some)
-            a[some] = s * r
-            off[some] = (s * around + EPS * np.abs(a[some])) * MORE  # from the gradient at w
+            off[some] = (s * (around + EPS * np.abs(r)) + np.abs(a[some] - s * r)) * MORE  # from the gradient at w
         balance.add(*rows.plain_pull(a))
         slope += rows.most(off)
-        prices.append(a)
         away.append(off)
     for edge, u in zip(form.edges, flows, strict=True):
         balance.add_edges(edge, u)
@@ -69,13 +62,13 @@ def proved(form: Form, structure: Structure, nodes: QuadraticNodes, point: DualP
         for some in block.some():
             far[some] += block.column(np.sqrt(block.scale_of(some)) * reach[block.node[some]])
             far[some] *= MORE
-    nothing = tuple(np.zeros(u.shape) for u in flows), tuple(np.zeros(a.shape) for a in prices)
-    found = box_value(form, structure, Box(flows, nothing[0], tuple(prices), nothing[1]))
+    nothing = form.nothing()
+    found = box_value(form, structure, Box(flows, nothing.flows, point.prices, nothing.prices))
     lost = Runs(form.component, form.n_components).sums(cost * MORE, plain=True)
     lost = (lost.high + np.abs(lost.low) + lost.error) * MORE
     lower = found.lower - lost
     lower = np.where(np.isfinite(lower), lower - EPS * (np.abs(lower) + lost), -np.inf)
-    return Enclosed(lower, DualPoint(flows, tuple(prices)), tuple(spread), found.why, found.inner, tuple(away))
+    return Enclosed(lower, DualPoint(flows, point.prices), tuple(spread), found.why, found.inner, tuple(away))
 
 
 def _rounding(edge: EdgeBlock, w: Array) -> Array:
