@@ -19,8 +19,9 @@ def upper_bound(form: Form, w: Array, designs: Sequence[Design] | None = None) -
     plain = designs is not None
     values: list[float] = []
     for k, block in enumerate(form.samples):
+        size = None if designs is None else sizes(block, w, designs[k])
         for some in block.some():
-            r, around = residuals(block, w, some) if designs is None else plain_residuals(block, w, designs[k], some)
+            r, around = residuals(block, w, some) if size is None else plain_residuals(block, w, size, some)
             value = block.scale_of(some) * block.loss.value_bound(r, around, block.y[some])
             values.append(_sum_up(value, plain))
     for edge in form.edges:
@@ -54,17 +55,24 @@ def residuals(block: SampleBlock, w: Array, some: slice) -> tuple[Array, Array]:
     return out[0], out[1]
 
 
-def plain_residuals(block: SampleBlock, w: Array, design: Design, some: slice) -> tuple[Array, Array]:
+def sizes(block: SampleBlock, w: Array, design: Design) -> Array:
+    """A bound of sum_j |x_rj w_ij| for the samples of each node, (n,) or (n, k) as predictors are; above 0 where some
+    product is not 0."""
+    top, each = design.top[:, :, None], np.abs(w)
+    each = each[:, None, :] if block.X is None else each.reshape(len(w), top.shape[1], -1)
+    live = ((top > 0.0) & (each > 0.0)).any(axis=1)
+    out = np.einsum("ijk,ijk->ik", np.broadcast_to(top, each.shape), each) * MORE + DUST * live
+    return out if block.offset.ndim == 2 else out[:, 0]
+
+
+def plain_residuals(block: SampleBlock, w: Array, size: Array, some: slice) -> tuple[Array, Array]:
     """The same, rounded at every step: a sum of p products and two more is off by p + 2 units of rounding times the sum
-    of the magnitudes, which max|x_rj| |w_ij| bound at each node."""
-    anchor, offset, node = block.loss.anchor(block.y[some]), block.offset[some], block.node[some]
+    of the magnitudes, of which ``size`` are those of the products (see `sizes`)."""
+    anchor, offset = block.loss.anchor(block.y[some]), block.offset[some]
     predictor, t = block.apply_some(w, some), offset - anchor
-    p, mine = design.top.shape[1], np.abs(w[node])
-    each = mine.reshape(len(node), p, -1) if block.X is not None else mine[:, None, :]
-    reached = np.einsum("rj,rjk->rk", design.top[node], each).reshape(t.shape) * MORE
-    live = np.asarray(mine.any(axis=1)).reshape(-1, *[1] * (t.ndim - 1))
-    size = reached + np.abs(t) + np.abs(offset) + np.abs(anchor)
-    return predictor + t, (p + 3) * (0.5 * EPS * size * MORE + DUST * (live | (size > 0.0)))
+    p = 1 if block.X is None else block.X.shape[1]
+    reached = size[block.node[some]] + np.abs(t) + np.abs(offset) + np.abs(anchor)
+    return predictor + t, (p + 3) * (0.5 * EPS * MORE * reached + DUST * (reached > 0.0))
 
 
 def differences(edge: EdgeBlock, w: Array, some: slice, plain: bool = False) -> tuple[Array, Array]:

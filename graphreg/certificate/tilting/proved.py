@@ -23,7 +23,7 @@ from ..enclosure.plain import Balance
 from ..enclosure.rows import SampleRows
 from ..enclosure.structure import Structure
 from ..enclosure.sums import DUST, EPS, MORE, Runs
-from ..enclosure.upper import plain_residuals
+from ..enclosure.upper import plain_residuals, sizes
 from .nodes import QuadraticNodes, follows
 
 
@@ -37,10 +37,10 @@ def proved(form: Form, structure: Structure, nodes: QuadraticNodes, point: DualP
     flows = tuple(edge.gradients(w) if follows(edge) else u for edge, u in zip(form.edges, point.flows, strict=True))
     balance, slope, away = Balance(form), np.zeros(form.shape), list[Array]()
     for block, design, a in zip(form.samples, structure.designs, point.prices, strict=True):
-        rows, off = SampleRows(block, design, *form.shape), np.empty(a.shape)
+        rows, off, size = SampleRows(block, design, *form.shape), np.empty(a.shape), sizes(block, w, design)
         for some in block.some():
             s = block.column(block.scale_of(some))
-            r, around = plain_residuals(block, w, design, some)
+            r, around = plain_residuals(block, w, size, some)
             off[some] = (s * (around + EPS * np.abs(r)) + np.abs(a[some] - s * r)) * MORE  # from the gradient at w
         balance.add(*rows.plain_pull(a))
         slope += rows.most(off)
