@@ -26,6 +26,7 @@ Rows = Array | slice
 
 STREAM = 1 << 17  # numbers looked at together
 LARGE = 1 << 20  # entries of X beyond which no sparse matrix of it is made for products
+MANY = 1 << 18  # edges beyond which K is not kept beside K'
 
 
 @dataclass(frozen=True, repr=False)
@@ -228,7 +229,7 @@ class EdgeBlock(Brief):
 
     @shared
     def transposed(self) -> sp.csr_array:
-        return sp.csr_array(self.K.T)
+        return sp.csr_array((self.K if len(self.tail) < MANY else difference_matrix(self.tail, self.head, self.n)).T)
 
     @property
     def weight(self) -> Array:
@@ -272,7 +273,15 @@ class EdgeBlock(Brief):
 
     def apply(self, w: Array) -> Array:
         """(Kw)_e on the features of the block, (m, k)."""
-        return self.K @ np.ascontiguousarray(w[:, self.coordinates])
+        part = np.ascontiguousarray(w[:, self.coordinates])
+        return _streamed(lambda some: self._across(part, some), len(self.tail), part.shape[1])
+
+    def _across(self, part: Array, some: Rows) -> Array:
+        """w_tail - w_head of some edges, for the coordinates of the block."""
+        z = part.take(self.tail[some], axis=0)
+        if not self.ground:
+            z -= part.take(self.head[some], axis=0)
+        return z
 
     def difference(self, w: Array) -> Array:
         z = self.apply(w)
@@ -284,8 +293,13 @@ class EdgeBlock(Brief):
 
     def values(self, w: Array) -> Array:
         """c_e phi_e at each edge."""
-        z = self.difference(w)
-        return _streamed(lambda some: self.weight_of(some) * self.penalty.value(z[some]), *z.shape)
+        part, center = np.ascontiguousarray(w[:, self.coordinates]), self.center
+
+        def each(some: Rows) -> Array:
+            z = self._across(part, some)
+            return self.weight_of(some) * self.penalty.value(z if center is None else z - center[some])
+
+        return _streamed(each, len(self.tail), part.shape[1])
 
     def gradients(self, w: Array) -> Array:
         """c_e grad phi_e of a smooth penalty, (m, k)."""

@@ -35,30 +35,13 @@ def proved(form: Form, structure: Structure, nodes: QuadraticNodes, point: DualP
     if structure.roots or not known or not np.isfinite(w).all():
         return None
     flows = tuple(edge.gradients(w) if follows(edge) else u for edge, u in zip(form.edges, point.flows, strict=True))
-    balance, slope, away = Balance(form), np.zeros(form.shape), list[Array]()
-    for block, design, a in zip(form.samples, structure.designs, point.prices, strict=True):
-        rows, off, size = SampleRows(block, design, *form.shape), np.empty(a.shape), sizes(block, w, design)
-        for some in block.some():
-            s = block.column(block.scale_of(some))
-            r, around = plain_residuals(block, w, size, some)
-            off[some] = (s * (around + EPS * np.abs(r)) + np.abs(a[some] - s * r)) * MORE  # from the gradient at w
-        balance.add(*rows.plain_pull(a))
-        slope += rows.most(off)
-        away.append(off)
-    for edge, u in zip(form.edges, flows, strict=True):
-        balance.add_edges(edge, u)
-        if follows(edge):
-            slope[:, edge.coordinates] += abs(edge.transposed) @ _rounding(edge, w)
-    left = (np.abs(balance.value) + balance.error) * MORE
-    square = (((left + slope) * nodes.scale) ** 2).sum(axis=1) / nodes.convexity * MORE  # v'H_i v, v to the minimisers
-    cost = (left * np.abs(w)).sum(axis=1) + 0.5 * square
-    reach = np.sqrt(square) * MORE
+    cost, reach, off = _distances(form, structure, nodes, flows, point.prices, w)
     spread = [np.zeros(u.shape) for u in flows]  # of each summand q of H_i, (q'v)^2 <= v'H_i v
     for k, edge in enumerate(form.edges):
         if follows(edge):
             root = np.sqrt(edge.weight * _bend(edge.penalty))
             spread[k] = (_rounding(edge, w) + (root * reach[edge.tail])[:, None]) * MORE
-    for block, far in zip(form.samples, away, strict=True):
+    for block, far in zip(form.samples, off, strict=True):
         for some in block.some():
             far[some] += block.column(np.sqrt(block.scale_of(some)) * reach[block.node[some]])
             far[some] *= MORE
@@ -68,7 +51,36 @@ def proved(form: Form, structure: Structure, nodes: QuadraticNodes, point: DualP
     lost = (lost.high + np.abs(lost.low) + lost.error) * MORE
     lower = found.lower - lost
     lower = np.where(np.isfinite(lower), lower - EPS * (np.abs(lower) + lost), -np.inf)
-    return Enclosed(lower, DualPoint(flows, point.prices), tuple(spread), found.why, found.inner, tuple(away))
+    return Enclosed(lower, DualPoint(flows, point.prices), tuple(spread), found.why, found.inner, off)
+
+
+def _distances(
+    form: Form,
+    structure: Structure,
+    nodes: QuadraticNodes,
+    flows: tuple[Array, ...],
+    prices: tuple[Array, ...],
+    w: Array,
+) -> tuple[Array, Array, tuple[Array, ...]]:
+    """What it costs each node that (u, a) is not conserved, nor w the minimiser, (n,); (v'H_i v)^1/2 at most for the
+    way v from w to that, (n,); and how far prices are from the gradients at w."""
+    balance, slope, away = Balance(form), np.zeros(form.shape), list[Array]()
+    for block, design, a in zip(form.samples, structure.designs, prices, strict=True):
+        rows, off, size = SampleRows(block, design, *form.shape), np.empty(a.shape), sizes(block, w, design)
+        for some in block.some():
+            s = block.column(block.scale_of(some))
+            r, around = plain_residuals(block, w, size, some)
+            off[some] = (s * (around + EPS * np.abs(r)) + np.abs(a[some] - s * r)) * MORE
+        balance.add(*rows.plain_pull(a))
+        slope += rows.most(off)
+        away.append(off)
+    for edge, u in zip(form.edges, flows, strict=True):
+        balance.add_edges(edge, u)
+        if follows(edge):
+            slope[:, edge.coordinates] += abs(edge.transposed) @ _rounding(edge, w)
+    left = (np.abs(balance.value) + balance.error) * MORE
+    square = (((left + slope) * nodes.scale) ** 2).sum(axis=1) / nodes.convexity * MORE  # v'H_i v
+    return (left * np.abs(w)).sum(axis=1) + 0.5 * square, np.sqrt(square) * MORE, tuple(away)
 
 
 def _rounding(edge: EdgeBlock, w: Array) -> Array:
