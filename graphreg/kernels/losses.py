@@ -15,7 +15,7 @@ from .compiled import compiled, specialised, width_of
 from .nodes import mean_round, quadratic_round, relaxed
 from .packed import packed_inverses, packed_round
 
-EVEN = 1e7  # condition number of H + I/tau up to which an inverse does no harm to a round
+EVEN = 1e6  # condition number of H + I/tau up to which an inverse does no harm to a round
 
 
 @dataclass(frozen=True)

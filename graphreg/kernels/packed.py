@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from ..terms import Array, Packed, packed
+from ..terms import Array, Packed, triangles
 from .compiled import Kernel, compiles, specialised, width_of
 
 LEAST = 1e-12  # of its diagonal: a pivot below it counts as 0
@@ -32,7 +32,7 @@ def packed_inverses(H: Packed, shift: Array) -> tuple[Packed, float] | None:
         if not (bends > 0.0).all():
             return None
         worst = max(worst, float((each[:, j, j].sum(axis=1) * bends.sum(axis=1)).max()))
-        out.rows[some] = packed(inverse)
+        out.rows[some] = triangles(inverse)
     return out, worst
 
 
@@ -46,7 +46,7 @@ def packed_products(A: Packed, v: Array) -> Array:
     return out
 
 
-# ---- kernels: all arrays are flat; entry (a, b), b <= a, of a matrix stands at a (a + 1) / 2 + b -----------------------
+# ---- kernels: all arrays are flat; entry (a, b), b <= a, of a matrix stands at a (a + 1) / 2 + b ---------------------
 def packed_inverse(width: int) -> Kernel:
     """By Cholesky's factor L, of whose diagonal the reciprocals are kept, and by its inverse above the diagonal."""
 

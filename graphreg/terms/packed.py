@@ -55,7 +55,7 @@ class Packed:
         return list(at_a_time(CELLS // self.d**2, len(self)))
 
 
-def packed(dense: Array) -> Array:
+def triangles(dense: Array) -> Array:
     """The lower triangles of a stack (g, d, d), as rows of a `Packed`."""
     return dense[:, *np.tril_indices(dense.shape[1])]
 
@@ -66,7 +66,7 @@ def packed_grams(batch: Batch, weight: Array) -> Packed:
     out = Packed(np.empty(g * d * (d + 1) // 2), d)
     each = batch.pad(weight)
     for some in at_a_time(CELLS // (m * d), g):
-        out.rows[some] = packed(gram(batch.X[some], each[some] * batch.mask[some]))
+        out.rows[some] = triangles(gram(batch.X[some], each[some] * batch.mask[some]))
     return out
 
 

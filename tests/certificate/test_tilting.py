@@ -12,13 +12,16 @@ from factories import chain
 
 import graphreg as gr
 from graphreg.certificate import Certifier, feasible
+from graphreg.certificate.enclosure import boxes
 from graphreg.certificate.enclosure.structure import Structure
 from graphreg.certificate.tilting import FlowDual
+from graphreg.certificate.tilting import nodes as tilted
 from graphreg.certificate.tilting.nodes import QuadraticNodes, SmoothNodes, tilted_nodes
 from graphreg.certificate.tilting.proved import proved
 from graphreg.datasets import random_problem
 from graphreg.form import DualPoint
 from graphreg.running.checking import Checks
+from graphreg.terms import Packed, blocks
 
 
 def squared(rng, n=4, d=2, samples=5, penalty=None, ridge=None, shift=0.0, scales=1.0):
@@ -135,7 +138,24 @@ def bound(form, flows, move=None, prices=None):
 @pytest.mark.parametrize("seed", range(3))
 def test_no_bound_lies_above_the_exact_dual_value(case, seed):
     rng = np.random.default_rng(seed)
+    bounds_hold(CASES[case](rng), rng)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_nor_where_problems_are_large(case, monkeypatch):
+    """With one triangle of each Hessian, and some samples and edges at a time."""
+    monkeypatch.setattr(tilted, "LARGE", 0)
+    monkeypatch.setattr(blocks, "STREAM", 3)
+    monkeypatch.setattr(boxes, "CELLS", 4)
+    monkeypatch.setattr(boxes, "PIECE", 2)
+    rng = np.random.default_rng(7)
     form = CASES[case](rng)
+    bounds_hold(form, rng)
+    curvatures_hold(form)
+    assert isinstance(tilted_nodes(form).H, Packed) == (case not in ("ridge", "means"))
+
+
+def bounds_hold(form, rng):
     for size in (1e-8, 0.3, 1.0, 1e3):
         flows = some_flows(form, rng, size)
         near = bound(form, flows)
@@ -166,9 +186,13 @@ def test_a_bound_without_its_rounding_would_lie(monkeypatch):
 
 @pytest.mark.parametrize("case", CASES)
 def test_curvatures_are_lower_bounds(case):
-    form = CASES[case](np.random.default_rng(5))
+    curvatures_hold(CASES[case](np.random.default_rng(5)))
+
+
+def curvatures_hold(form):
     nodes = tilted_nodes(form)
-    H = nodes.H if nodes.H.ndim == 3 else nodes.H[:, :, None] * np.eye(form.d)
+    H = nodes.H.dense() if isinstance(nodes.H, Packed) else nodes.H
+    H = H if H.ndim == 3 else H[:, :, None] * np.eye(form.d)
     least = np.linalg.eigvalsh(H * nodes.scale[:, :, None] * nodes.scale[:, None, :])[:, 0]
     assert (nodes.convexity > 0.0).all()
     assert (nodes.convexity <= least).all()
