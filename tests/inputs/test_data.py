@@ -261,7 +261,8 @@ def test_arrays_that_nobody_can_write_to_are_not_copied():
     for each in (X, y):
         each.flags.writeable = False
     data = NodeData.from_arrays(X.reshape(4, 2), y, node)
-    assert np.shares_memory(data.X, X) and np.shares_memory(data.y, y)
+    assert np.shares_memory(data.X, X)
+    assert np.shares_memory(data.y, y)
 
 
 def test_arrays_to_which_somebody_may_write_are_copied():
