@@ -116,7 +116,9 @@ class SampleBlock(Brief):
         return (self.A @ w.ravel()).reshape(self.offset.shape)
 
     def predict(self, w: Array) -> Array:
-        return self.apply(w) + self.offset
+        x = self.apply(w)
+        x += self.offset
+        return x
 
     def apply_some(self, w: Array, some: slice) -> Array:
         """X w at some samples."""
@@ -150,10 +152,15 @@ class SampleBlock(Brief):
         return self.X is not None and self.X.size * self.width >= LARGE
 
     def _by_node(self, w: Array) -> Array:
-        out = np.empty(self.offset.shape)
+        stacks, out = self.stacks or (), np.zeros(self.offset.shape)
+        if not w.any():
+            return out
         with np.errstate(all="ignore"):  # as in `adjoint`
-            for batch in self.stacks or ():
-                batch.put(predictors(batch.X, w[batch.nodes]), out)
+            for batch in stacks:
+                found = predictors(batch.X, w[batch.nodes])
+                if len(stacks) == 1 and batch.run is not None:  # of all samples, in their order
+                    return found.reshape(out.shape)
+                batch.put(found, out)
         return out
 
     def values(self, w: Array) -> Array:
