@@ -73,7 +73,7 @@ class AbstractNodeProx(ABC):
         return None
 
     def quadratics(self) -> Quadratics | None:
-        """The same by their Hessians, where these are kept."""
+        """The same by their Hessians, where these are kept, of more than one coordinate."""
         return None
 
 
@@ -142,10 +142,12 @@ class GramProx(AbstractNodeProx):
         return self.each.H.diagonal.mean(axis=1)
 
     def factors(self) -> Factors:
+        if self.each.H.d == 1:
+            return Factors(None, self.each.H.rows, self.each.h)
         return self.factorised.factors()
 
-    def quadratics(self) -> Quadratics:
-        return self.each
+    def quadratics(self) -> Quadratics | None:
+        return None if self.each.H.d == 1 else self.each
 
 
 @dataclass(frozen=True)

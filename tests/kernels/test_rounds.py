@@ -79,6 +79,7 @@ PROBLEMS = {
     "regression, l1": lambda: gr.Problem(regression(4, 6) + tied(gr.L1())),
     "regression, l2": lambda: gr.Problem(regression(4, 6) + tied(gr.L2())),
     "regression, squared": lambda: gr.Problem(regression(4, 6) + tied(gr.SquaredL2())),
+    "regression, d = 1": lambda: gr.Problem(regression(1, 6) + tied(gr.L1())),
     "few samples": lambda: gr.Problem(regression(40, 3) + tied(gr.L2())),
     "wide": lambda: gr.Problem(regression(40, 50) + tied(gr.L1())),
     "mixed": lambda: gr.Problem(regression(3, 6) + tied(gr.L1(), gr.L2(), gr.HuberNorm(0.3)) + RIDGE),
