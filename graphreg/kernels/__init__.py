@@ -7,6 +7,7 @@ from .compiled import compiles as compiles
 from .order import EdgeOrder as EdgeOrder
 from .packed import packed_inverses as packed_inverses
 from .packed import packed_products as packed_products
+from .pulls import edge_pulls as edge_pulls
 from .rounds import Held as Held
 from .rounds import Image as Image
 from .rounds import Rounds as Rounds

@@ -60,8 +60,12 @@ class QuadraticNodes(AbstractTiltedNodes):
     inverse: Array | Packed
     center: Array  # (n, d)
     least: Array  # (n,)
-    scale: Array  # (n, d), of the units in which H_i has a diagonal of about 1
-    convexity: Array  # (n,), mu_i: proved to be at most its least eigenvalue in these; 0 where nothing was
+    convexity: Array  # (n,), mu_i: proved to be at most its least eigenvalue in the units of `scale`; 0: nothing was
+
+    @property
+    def scale(self) -> Array:
+        """The units in which H_i has a diagonal of about 1, (n, d)."""
+        return _units(self.H)
 
     def minimisers(self, g: Array, w: Array) -> Array:
         return self.center - _times(self.inverse, g)
@@ -144,14 +148,13 @@ def _tilted_nodes(gradients: NodeGradients) -> AbstractTiltedNodes | None:
     if not quadratic or not all(_is_quadratic(form, k) for k in range(len(form.edges))):
         return SmoothNodes(gradients)
     samples, tied = gradients.counts, form.degree()
-    scale, j = 1.0 / np.sqrt(_diagonal(H)), np.arange(form.d)
-    convexity = _convexity(H, inverse, scale, samples + tied)
+    convexity, j = _convexity(H, inverse, samples + tied), np.arange(form.d)
     if isinstance(H, np.ndarray) and isinstance(inverse, np.ndarray) and (form.d == 1 or not _off_diagonal(H)):
         H, inverse = H[:, j, j], inverse[:, j, j]
     center = zero
     for _ in range(1 if condition <= EVEN else 2):  # the second time for what rounding left
         center = center - _times(inverse, gradients.full(center))
-    return QuadraticNodes(H, inverse, center, gradients.value(center), scale, convexity)
+    return QuadraticNodes(H, inverse, center, gradients.value(center), convexity)
 
 
 def _packed(gradients: NodeGradients) -> Packed | None:
@@ -178,7 +181,13 @@ def _off_diagonal(H: Array) -> bool:
 
 
 def _diagonal(A: Array | Packed) -> Array:
-    return A.diagonal if isinstance(A, Packed) else np.einsum("ijj->ij", A)
+    if isinstance(A, Packed):
+        return A.diagonal
+    return A if A.ndim == 2 else np.einsum("ijj->ij", A)
+
+
+def _units(H: Array | Packed) -> Array:
+    return 1.0 / np.sqrt(_diagonal(H))
 
 
 def _inverse(H: Array | Packed) -> tuple[Array | Packed, float] | None:
@@ -208,13 +217,14 @@ def _inverse(H: Array | Packed) -> tuple[Array | Packed, float] | None:
     return inverse if both is None else inverse * both, worst
 
 
-def _convexity(H: Array | Packed, inverse: Array | Packed, scale: Array, terms: Array) -> Array:
-    """Lower bounds of the least eigenvalues of S H S, S = diag(scale), for Gram matrices that were computed as
+def _convexity(H: Array | Packed, inverse: Array | Packed, terms: Array) -> Array:
+    """Lower bounds of the least eigenvalues of S H S, S = diag(`_units`), for Gram matrices that were computed as
     H (n, d, d) from so many terms each; 0 where nothing is proved.
 
     With any R near its inverse, ||(S H S)^-1|| <= ||R|| / (1 - ||I - R S H S||), in Frobenius's norm. Rounding is
     within so many units of rounding of the trace as there are terms, since |x_j x_k| add up to at most that.
     """
+    scale = _units(H)
     n, d = scale.shape
     out = np.zeros(n)
     for some in at_a_time(CELLS // (d * d), n):
