@@ -19,11 +19,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...form import DualPoint, Form
-from ...kernels import edge_pulls
 from ...terms import Array
 from ...terms.penalties import AbstractNorm, row_norm
 from ..enclosure.enclosed import Enclosed
 from ..enclosure.structure import Structure
+from .conserving import conservation
 from .nodes import AbstractTiltedNodes, QuadraticNodes, follows, tilted_nodes
 from .proved import proved
 
@@ -112,17 +112,3 @@ class FlowDual:
     def _at(self, look: Look, w: Array) -> DualPoint:
         flows = [edge.gradients(w) if follows(edge) else u for edge, u in zip(self.form.edges, look.flows, strict=True)]
         return DualPoint(tuple(flows), self.form.gradient_prices(w))
-
-
-def conservation(form: Form, point: DualPoint) -> Array:
-    """K'u + X'a, (n, d), where edges are many without a matrix K."""
-    out = np.zeros(form.shape)
-    for block, a in zip(form.samples, point.prices, strict=True):
-        out += block.adjoint(a, form.shape)
-    for edge, u in zip(form.edges, point.flows, strict=True):
-        found = edge_pulls(edge, u)
-        if found is None:
-            edge.add_adjoint(u, out)
-        else:
-            out[:, edge.coordinates] += found[0]
-    return out
