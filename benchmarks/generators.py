@@ -96,7 +96,8 @@ def counties(name: str, n: int, strength: float) -> Objective:
 
 # ---- samples at the nodes --------------------------------------------------------------------------------------------
 def _sampled(name: str, edges: Array, group: Array, strength: float, like: tuple[int, int, str]) -> Objective:
-    """``like``: samples per node, d, and the loss. Coefficients are those of a node's group."""
+    """``like``: samples per node, d, and the loss. Coefficients are those of a node's group. Nobody writes to X and y,
+    and they say so: whoever keeps them need not copy them."""
     samples, d, loss = like
     rng = np.random.default_rng(1)
     truth = rng.standard_normal((int(group.max()) + 1, d))[group]
@@ -104,6 +105,7 @@ def _sampled(name: str, edges: Array, group: Array, strength: float, like: tuple
     y = np.einsum("nsd,nd->ns", X, truth) + 0.5 * rng.standard_normal((len(group), samples))
     if loss == "logistic":
         y = np.where(rng.random(y.shape) < 1.0 / (1.0 + np.exp(-y)), 1.0, -1.0)
+    X.flags.writeable = y.flags.writeable = False
     return Objective(name, edges, np.ones(len(edges)), strength, "l2", loss, X, y, 1.0 / samples)
 
 

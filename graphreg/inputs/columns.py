@@ -167,8 +167,11 @@ def aligned(**given: Any) -> None:
 
 # ---- from arrays -----------------------------------------------------------------------------------------------------
 def floats(array: Array, what: str) -> Array:
-    """The array as floats, NaN where an object is missing; text and other objects are refused."""
+    """The array as floats, NaN where an object is missing; text and other objects are refused. A copy of it, or the
+    array itself where nobody can write to it."""
     if array.dtype.kind in "biuf":
+        if array.dtype == np.float64 and array.flags.c_contiguous and _constant(array):
+            return array
         return array.astype(float, order="C")  # rows side by side: forms hold views of them
     flat = array.ravel().tolist()
     maybe = array.dtype.kind == "O"
@@ -184,8 +187,18 @@ def floats(array: Array, what: str) -> Array:
     return np.array([np.nan if is_missing(value) else value for value in flat], dtype=float).reshape(array.shape)
 
 
+def _constant(array: Array) -> bool:
+    """Whether nobody can write to the array, nor to what it is a view of."""
+    base: Any = array
+    while isinstance(base, np.ndarray):
+        if base.flags.writeable:
+            return False
+        base = base.base
+    return base is None
+
+
 def matrix(values: Any, what: str) -> Array:
-    """Features (M, d) as floats, an array of their own."""
+    """Features (M, d) as floats, an array of their own, or one that nobody can write to."""
     if (frame := seen(values, "DataFrame")) is not None:
         return beside((numbers_of(frame, name, "feature") for name in frame.columns), len(frame), len(frame.columns))
     if sp.issparse(values):
@@ -198,7 +211,7 @@ def matrix(values: Any, what: str) -> Array:
 
 
 def vector(values: Any, what: str) -> Array:
-    """One number per sample as floats, an array of their own."""
+    """One number per sample as floats, an array of their own, or one that nobody can write to."""
     array = _array(values, what, copied=False)
     if array.ndim != 1:
         raise DataError(f"{what} must hold one number per sample, got the shape {array.shape}")
@@ -207,7 +220,7 @@ def vector(values: Any, what: str) -> Array:
 
 def raw(values: Any, what: str = "y") -> Array:
     """Targets as they are, (M,) or (M, k); text as objects."""
-    array = _array(values, what)
+    array = _array(values, what, copied=not (isinstance(values, np.ndarray) and _constant(values)))
     if array.ndim not in (1, 2):
         raise DataError(f"{what} must have the shape (rows,) or (rows, targets), got {array.shape}")
     if array.dtype.kind in "US":  # from the source where it is a list: numpy makes text of a missing value

@@ -182,6 +182,9 @@ class NodeData(display.Shown):
     ) -> NodeData:
         """Data from stacked arrays, one sample per row.
 
+        Arrays are copied, so that what is solved stays what it is; but for those to which nobody can write (whose flag
+        ``writeable`` is off, as is that of what they are views of): these are taken as they are.
+
         Parameters
         ----------
         X : array, shape (M, d), or None

@@ -5,6 +5,9 @@ Without it, and on small graphs, numpy does the same: the iterates agree to roun
 
 from .compiled import compiles as compiles
 from .order import EdgeOrder as EdgeOrder
+from .packed import packed_inverses as packed_inverses
+from .packed import packed_products as packed_products
+from .pulls import edge_pulls as edge_pulls
 from .rounds import Held as Held
 from .rounds import Image as Image
 from .rounds import Rounds as Rounds

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
+from typing import cast
 
 import numpy as np
 
-from ..oracles import AbstractNodeProx, Memory
-from ..terms import Array
+from ..oracles import AbstractNodeProx, Factors, Memory, Quadratics
+from ..terms import Array, Packed
 from .compiled import compiled, specialised, width_of
 from .nodes import mean_round, quadratic_round, relaxed
+from .packed import packed_inverses, packed_round
+
+EVEN = 1e6  # condition number of H + I/tau up to which an inverse does no harm to a round
 
 
 @dataclass(frozen=True)
@@ -79,6 +84,35 @@ class QuadraticRound(AbstractRoundLoss):
         return memory
 
 
+class PackedRound(AbstractRoundLoss):
+    """f_i = 1/2 w'H_i w - <h_i, w>, by the inverses of H_i + I/tau_i at the s of the moment; by the prox' eigenvectors
+    where one of these is nearly singular."""
+
+    def __init__(self, nodes: Array, prox: AbstractNodeProx, each: Quadratics, d: int) -> None:
+        self.nodes, self.prox, self.each, self.d = nodes, prox, each, d
+        self.h, self.work = _flat(each.h), np.empty(d)
+        self._known: tuple[float, Packed | None] = (0.0, None)  # s, and the inverses there
+
+    def round(self, at: Standing, memory: Memory, out: Moved) -> Memory:
+        inverse = self._inverse(at)
+        if inverse is None:
+            return self._factorised.round(at, memory, out)
+        values = self.nodes, inverse.flat, self.h, at.degree, at.s, at.pull, at.w, out.rho, self.work
+        specialised(packed_round, width_of(self.d))(*values, out.hat, out.ahead, out.new, self.d)
+        return memory
+
+    def _inverse(self, at: Standing) -> Packed | None:
+        if self._known[0] != at.s:
+            self._known = (0.0, None)  # before there is another as large
+            found = packed_inverses(self.each.H, at.degree[self.nodes] / at.s)
+            self._known = at.s, None if found is None or found[1] > EVEN else found[0]
+        return self._known[1]
+
+    @cached_property
+    def _factorised(self) -> QuadraticRound:
+        return _by_factors(self.nodes, cast(Factors, self.prox.factors()), self.d)
+
+
 @dataclass(frozen=True)
 class PlainRound(AbstractRoundLoss):
     """Any other prox."""
@@ -113,18 +147,26 @@ def round_losses(proxes: tuple[AbstractNodeProx, ...], n: int, d: int) -> tuple[
     for prox in proxes:
         left[prox.nodes] = False
         nodes, whole = np.asarray(prox.nodes, dtype=np.int32), np.array_equal(prox.nodes, np.arange(n))
+        quadratics = prox.quadratics()
+        if quadratics is not None:
+            out.append(PackedRound(nodes, prox, quadratics, d))
+            continue
         found = prox.factors()
         if found is None:
             out.append(PlainRound(prox, whole, d))
         elif found.V is None:
             out.append(MeanRound(nodes, found.values[:, 0], _flat(found.pull), d))
         else:
-            V, values, target = _flat(found.V), _flat(found.values), _flat(found.pull)
-            out.append(QuadraticRound(nodes, V, values, target, np.empty(found.V.shape[2]), d))
+            out.append(_by_factors(nodes, found, d))
     if left.any():
         nodes = np.flatnonzero(left).astype(np.int32)
         out.append(MeanRound(nodes, np.zeros(len(nodes)), np.zeros(len(nodes) * d), d))
     return tuple(out)
+
+
+def _by_factors(nodes: Array, found: Factors, d: int) -> QuadraticRound:
+    V = cast(Array, found.V)
+    return QuadraticRound(nodes, _flat(V), _flat(found.values), _flat(found.pull), np.empty(V.shape[2]), d)
 
 
 def _flat(values: Array) -> Array:

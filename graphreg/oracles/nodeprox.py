@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy as np
 from ..clock import look
 from ..errors import MethodError
 from ..form import Form, SampleBlock
-from ..terms import Array, Batch, adjoint, gram, predictors
+from ..terms import Array, Batch, Packed, adjoint, gram, predictors
 from ..terms.losses import AbstractPiecewiseLinearLoss, AbstractQuadraticLoss, AbstractSmoothLoss
 from ..terms.penalties import row_norm
 from .boxprox import PiecewiseProx
@@ -36,6 +37,14 @@ class Factors:
     V: Array | None  # (g, d, k)
     values: Array  # (g, k); (g, 1) where V is I
     pull: Array  # (g, k)
+
+
+@dataclass(frozen=True)
+class Quadratics:
+    """f_i = 1/2 w'H_i w - <h_i, w> at each node."""
+
+    H: Packed
+    h: Array  # (g, d)
 
 
 class AbstractNodeProx(ABC):
@@ -61,6 +70,10 @@ class AbstractNodeProx(ABC):
 
     def factors(self) -> Factors | None:
         """The losses, where they are quadratic: what a compiled round needs of them."""
+        return None
+
+    def quadratics(self) -> Quadratics | None:
+        """The same by their Hessians, where these are kept, of more than one coordinate."""
         return None
 
 
@@ -105,6 +118,36 @@ class QuadraticProx(AbstractNodeProx):
 
     def factors(self) -> Factors:
         return Factors(self.V, self.values, self.pull)
+
+
+@dataclass(frozen=True)
+class GramProx(AbstractNodeProx):
+    """f_i = 1/2 w'H_i w - <h_i, w>, factorised when it is first asked for."""
+
+    nodes: Array
+    each: Quadratics
+
+    @cached_property
+    def factorised(self) -> QuadraticProx:
+        """The same by eigenvectors."""
+        values, V = np.linalg.eigh(self.each.H.dense())
+        values = np.where(values > 1e-15 * values[:, -1:], values, 0.0)
+        pull = np.where(values > 0, np.matmul(self.each.h[:, None, :], V)[:, 0, :], 0.0)
+        return QuadraticProx(self.nodes, np.ascontiguousarray(V), values, pull)
+
+    def __call__(self, v: Array, tau: Array, warm: Array, memory: Memory) -> tuple[Array, None]:
+        return self.factorised(v, tau, warm, memory)
+
+    def curvature(self) -> Array:
+        return self.each.H.diagonal.mean(axis=1)
+
+    def factors(self) -> Factors:
+        if self.each.H.d == 1:
+            return Factors(None, self.each.H.rows, self.each.h)
+        return self.factorised.factors()
+
+    def quadratics(self) -> Quadratics | None:
+        return None if self.each.H.d == 1 else self.each
 
 
 @dataclass(frozen=True)
@@ -278,22 +321,19 @@ def _mean(block: SampleBlock, d: int) -> MeanProx:
 def _quadratic(block: SampleBlock, stacks: tuple[Batch, ...]) -> list[AbstractNodeProx]:
     d = stacks[0].X.shape[2]
     target = block.y - block.offset
-    parts: list[tuple[Array, Array, Array]] = []
-    thin: list[AbstractNodeProx] = []
-    for batch in stacks:
+    out: list[AbstractNodeProx] = []
+    thick: list[tuple[Array, Packed]] = []
+    for k, batch in enumerate(stacks):
+        if batch.X.shape[1] >= d or d <= SMALL:
+            thick.append((batch.nodes, block.grams[k]))
+            continue
         root = np.sqrt(batch.pad(block.scale)) * batch.mask
-        X, y = root[:, :, None] * batch.X, root * batch.pad(target)
-        if X.shape[1] >= d or d <= SMALL:
-            H = np.matmul(X.transpose(0, 2, 1), X)
-            parts.append((batch.nodes, H, np.matmul(y[:, None, :], X)[:, 0, :]))
-        else:
-            U, sigma, Vt = np.linalg.svd(X, full_matrices=False)
-            pull = sigma * np.matmul(y[:, None, :], U)[:, 0, :]
-            thin.append(QuadraticProx(batch.nodes, np.ascontiguousarray(Vt.transpose(0, 2, 1)), sigma**2, pull))
-    if parts:
-        nodes, H, h = parts[0] if len(parts) == 1 else map(np.concatenate, zip(*parts, strict=True))
-        values, V = np.linalg.eigh(H)
-        values = np.where(values > 1e-15 * values[:, -1:], values, 0.0)
-        pull = np.where(values > 0, np.matmul(h[:, None, :], V)[:, 0, :], 0.0)
-        thin.append(QuadraticProx(nodes, np.ascontiguousarray(V), values, pull))
-    return thin
+        U, sigma, Vt = np.linalg.svd(root[:, :, None] * batch.X, full_matrices=False)
+        pull = sigma * np.matmul((root * batch.pad(target))[:, None, :], U)[:, 0, :]
+        out.append(QuadraticProx(batch.nodes, np.ascontiguousarray(Vt.transpose(0, 2, 1)), sigma**2, pull))
+    if thick:
+        nodes = thick[0][0] if len(thick) == 1 else np.concatenate([each for each, _ in thick])
+        H = thick[0][1] if len(thick) == 1 else Packed(np.concatenate([each.flat for _, each in thick]), d)
+        h = block.adjoint(block.scale * target, (block.n, d))[nodes]
+        out.append(GramProx(nodes, Quadratics(H.scaled(float(block.strength)), h)))
+    return out

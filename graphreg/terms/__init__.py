@@ -14,6 +14,9 @@ from .hierarchy import Hierarchy as Hierarchy
 from .hierarchy import cluster_name as cluster_name
 from .hierarchy import latent_label as latent_label
 from .hierarchy import tree_levels as tree_levels
+from .packed import Packed as Packed
+from .packed import packed_grams as packed_grams
+from .packed import triangles as triangles
 from .padding import Batch as Batch
 from .padding import adjoint as adjoint
 from .padding import at_a_time as at_a_time

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from ..display import Brief
 from ..inputs import difference_matrix
 from .calculus import Strength
+from .packed import Packed, packed_grams
 from .padding import Batch, adjoint, at_a_time, batches, gram, lanes_of, predictors
 from .penalties.base import AbstractPenalty, row_norm
 from .records import Array, Role
@@ -40,6 +41,7 @@ class Layout:
 
 STREAM = 1 << 17  # numbers looked at together
 LARGE = 1 << 20  # entries of X beyond which no sparse matrix of it is made for products
+MANY = 1 << 18  # edges beyond which K is not kept beside K'
 
 
 @dataclass(frozen=True, repr=False)
@@ -92,6 +94,11 @@ class SampleBlock(Brief):
         return None if self.X is None else batches(self.node, self.X, self.layout.lanes)
 
     @shared
+    def grams(self) -> tuple[Packed, ...]:
+        """sum_r x_r x_r' over the samples of each node, times their scales without the strength; per stack."""
+        return tuple(packed_grams(batch, self.base_scale) for batch in self.stacks or ())
+
+    @shared
     def lengths(self) -> Array:
         """||x_r|| of each row of A."""
         return np.ones(self.offset.size) if self.X is None else np.repeat(row_norm(self.X), self.width)
@@ -99,7 +106,10 @@ class SampleBlock(Brief):
     @property
     def scale(self) -> Array:
         """s_r, (M,)."""
-        return float(self.strength) * self.base_scale
+        base = self.base_scale
+        if len(base) and base.strides == (0,):  # the same number everywhere
+            return np.broadcast_to(float(self.strength) * base[0], base.shape)
+        return float(self.strength) * base
 
     def scale_of(self, rows: Rows) -> Array:
         """s_r of some samples, at no cost for the others."""
@@ -129,7 +139,22 @@ class SampleBlock(Brief):
         return (self.A @ w.ravel()).reshape(self.offset.shape)
 
     def predict(self, w: Array) -> Array:
-        return self.apply(w) + self.offset
+        x = self.apply(w)
+        x += self.offset
+        return x
+
+    def apply_some(self, w: Array, some: slice) -> Array:
+        """X w at some samples."""
+        mine = w[self.node[some]]
+        if self.X is None:
+            return mine.reshape(-1, *self.offset.shape[1:])
+        if self.offset.ndim == 1:
+            return np.einsum("rj,rj->r", self.X[some], mine)
+        return np.einsum("rj,rjk->rk", self.X[some], mine.reshape(len(mine), self.X.shape[1], -1))
+
+    def some(self) -> Iterator[slice]:
+        """So many samples at a time that they stay in the cache."""
+        return at_a_time(STREAM // max(self.width, 1 if self.X is None else self.X.shape[1]), len(self.node))
 
     def adjoint(self, a: Array, shape: tuple[int, int]) -> Array:
         """X'a, (n, d)."""
@@ -150,10 +175,15 @@ class SampleBlock(Brief):
         return self.X is not None and self.layout.in_stacks
 
     def _by_node(self, w: Array) -> Array:
-        out = np.empty(self.offset.shape)
+        stacks, out = self.stacks or (), np.zeros(self.offset.shape)
+        if not w.any():
+            return out
         with np.errstate(all="ignore"):  # as in `adjoint`
-            for batch in self.stacks or ():
-                batch.put(predictors(batch.X, w[batch.nodes]), out)
+            for batch in stacks:
+                found = predictors(batch.X, w[batch.nodes])
+                if len(stacks) == 1 and batch.run is not None:  # of all samples, in their order
+                    return found.reshape(out.shape)
+                batch.put(found, out)
         return out
 
     def values(self, w: Array) -> Array:
@@ -229,15 +259,20 @@ class EdgeBlock(Brief):
 
     @shared
     def transposed(self) -> sp.csr_array:
-        return sp.csr_array(self.K.T)
+        return sp.csr_array((self.K if len(self.tail) < MANY else difference_matrix(self.tail, self.head, self.n)).T)
 
     @property
     def weight(self) -> Array:
         """c_e, (m,); 1 for constraints, which have none."""
         return float(self.strength) * self.base_weight
 
-    def _weight_of(self, some: Rows) -> Array:
+    def weight_of(self, some: Rows) -> Array:
+        """c_e of some edges, at no cost for the others."""
         return float(self.strength) * self.base_weight[some]
+
+    def some(self, width: int) -> Iterator[slice]:
+        """So many edges at a time, of ``width`` coordinates, that they stay in the cache."""
+        return at_a_time(STREAM // max(width, 1), len(self.tail))
 
     @property
     def ground(self) -> bool:
@@ -268,7 +303,15 @@ class EdgeBlock(Brief):
 
     def apply(self, w: Array) -> Array:
         """(Kw)_e on the features of the block, (m, k)."""
-        return self.K @ np.ascontiguousarray(w[:, self.coordinates])
+        part = np.ascontiguousarray(w[:, self.coordinates])
+        return _streamed(lambda some: self._across(part, some), len(self.tail), part.shape[1])
+
+    def _across(self, part: Array, some: Rows) -> Array:
+        """w_tail - w_head of some edges, for the coordinates of the block."""
+        z = part.take(self.tail[some], axis=0)
+        if not self.ground:
+            z -= part.take(self.head[some], axis=0)
+        return z
 
     def difference(self, w: Array) -> Array:
         z = self.apply(w)
@@ -280,8 +323,13 @@ class EdgeBlock(Brief):
 
     def values(self, w: Array) -> Array:
         """c_e phi_e at each edge."""
-        z = self.difference(w)
-        return _streamed(lambda some: self._weight_of(some) * self.penalty.value(z[some]), *z.shape)
+        part, center = np.ascontiguousarray(w[:, self.coordinates]), self.center
+
+        def each(some: Rows) -> Array:
+            z = self._across(part, some)
+            return self.weight_of(some) * self.penalty.value(z if center is None else z - center[some])
+
+        return _streamed(each, len(self.tail), part.shape[1])
 
     def gradients(self, w: Array) -> Array:
         """c_e grad phi_e of a smooth penalty, (m, k)."""
@@ -297,7 +345,7 @@ class EdgeBlock(Brief):
         return _streamed(lambda some: self._conjugates(u[some], some), *u.shape)
 
     def _conjugates(self, u: Array, some: Rows) -> Array:
-        c = self._weight_of(some)
+        c = self.weight_of(some)
         return c * self.penalty.conjugate(u / c[:, None])
 
     def duals(self, u: Array) -> Array:
@@ -309,7 +357,7 @@ class EdgeBlock(Brief):
         return self.values(w) + self.conjugates(u) - np.einsum("ij,ij->i", u, self.difference(w))
 
     def clip(self, u: Array) -> Array:
-        return _streamed(lambda some: self._clip(u[some], self._weight_of(some)[:, None]), *u.shape)
+        return _streamed(lambda some: self._clip(u[some], self.weight_of(some)[:, None]), *u.shape)
 
     def _clip(self, u: Array, c: Array) -> Array:
         return c * self.penalty.clip(u / c)

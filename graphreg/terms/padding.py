@@ -15,20 +15,31 @@ from .records import Array
 class Batch:
     """g nodes, each with up to ``size`` samples.
 
-    ``nodes`` (g,) are distinct; ``rows`` (g, size) index the samples of the block, 0 where padded; ``mask`` (g, size)
-    is 1.0 at samples and 0.0 at padding; ``X`` (g, size, d) is the design with zeros at padding: a view of that of the
-    samples where nothing is padded and they stand in this order: then ``run`` says where.
+    ``nodes`` (g,) are distinct; ``mask`` (g, size) is 1.0 at samples and 0.0 at padding; ``X`` (g, size, d) is the
+    design with zeros at padding: a view of that of the samples where nothing is padded and they stand in this order.
+    ``where`` is the slice where they stand then, else (g, size) the number of each sample, 0 at padding.
     """
 
     nodes: Array
-    rows: Array
     mask: Array
     X: Array
-    run: slice | None = None
+    where: slice | Array
+
+    @property
+    def rows(self) -> Array:
+        """The numbers of the samples among those of the block, (g, size), 0 at padding."""
+        where = self.where
+        return np.arange(where.start, where.stop).reshape(self.mask.shape) if isinstance(where, slice) else where
+
+    @property
+    def run(self) -> slice | None:
+        """Where the samples stand, if they do so side by side."""
+        return self.where if isinstance(self.where, slice) else None
 
     def pad(self, values: Array) -> Array:
         """Per-sample values of the block as (g, size), whatever stands at padding; a view where that is one."""
-        return values[self.rows] if self.run is None else values[self.run].reshape(*self.rows.shape, *values.shape[1:])
+        each = values[self.where]
+        return each.reshape(*self.mask.shape, *values.shape[1:]) if isinstance(self.where, slice) else each
 
     def put(self, values: Array, out: Array) -> None:
         """Writes values (g, size) at the samples of the block; what stands at padding is left."""
@@ -97,22 +108,28 @@ def batches(node: Array, X: Array, lanes: tuple[int, ...] | None = None) -> tupl
     """The samples (node (M,), design (M, d)) grouped by node, nodes grouped by their number of samples: each is in the
     smallest of the ``lanes`` (by default `lanes_of` these nodes) that has room for it."""
     ordered = bool((node[1:] >= node[:-1]).all())
-    order = np.arange(len(node)) if ordered else np.argsort(node, kind="stable")
-    at = node if ordered else node[order]
+    order = None if ordered else np.argsort(node, kind="stable")
+    at = node if order is None else node[order]
     start = np.concatenate([[0], np.flatnonzero(at[1:] != at[:-1]) + 1]) if len(at) else np.zeros(0, dtype=np.intp)
     nodes, count = at[start], np.diff(start, append=len(at))
     widths = np.array(lanes_of(count) if lanes is None else lanes, dtype=int)
     lane_of = np.searchsorted(widths, count)
     out: list[Batch] = []
     for k in np.unique(lane_of):
-        chosen = np.flatnonzero(lane_of == k)
-        lane = np.arange(int(widths[k]))
+        chosen, width = np.flatnonzero(lane_of == k), int(widths[k])
+        first, full = start[chosen], bool((count[chosen] == width).all())
+        if order is None and full and (np.diff(first) == width).all():
+            run = slice(int(first[0]), int(first[-1]) + width)
+            shape = len(chosen), width
+            out.append(Batch(nodes[chosen], np.broadcast_to(1.0, shape), _side_by_side(X[run], shape), run))
+            continue
+        lane = np.arange(width)
         mask = lane < count[chosen, None]
-        rows = order[np.where(mask, start[chosen, None] + lane, start[chosen, None])]
-        if mask.all() and (np.diff(rows.ravel()) == 1).all():
-            run = slice(int(rows[0, 0]), int(rows[-1, -1]) + 1)
-            own = np.ascontiguousarray(X[run]).reshape(*rows.shape, X.shape[1])
-            out.append(Batch(nodes[chosen], rows, np.broadcast_to(1.0, rows.shape), own, run))
-        else:
-            out.append(Batch(nodes[chosen], rows, mask.astype(float), X[rows] * mask[:, :, None]))
+        rows = np.where(mask, first[:, None] + lane, first[:, None])
+        rows = rows if order is None else order[rows]
+        out.append(Batch(nodes[chosen], mask.astype(float), X[rows] * mask[:, :, None], rows))
     return tuple(out)
+
+
+def _side_by_side(X: Array, shape: tuple[int, int]) -> Array:
+    return np.ascontiguousarray(X).reshape(*shape, X.shape[1])

@@ -12,13 +12,17 @@ from factories import chain
 
 import graphreg as gr
 from graphreg.certificate import Certifier, feasible
+from graphreg.certificate.enclosure import boxes
 from graphreg.certificate.enclosure.structure import Structure
 from graphreg.certificate.tilting import FlowDual
+from graphreg.certificate.tilting import nodes as tilted
 from graphreg.certificate.tilting.nodes import QuadraticNodes, SmoothNodes, tilted_nodes
 from graphreg.certificate.tilting.proved import proved
 from graphreg.datasets import random_problem
 from graphreg.form import DualPoint
+from graphreg.kernels import pulls
 from graphreg.running.checking import Checks
+from graphreg.terms import Packed, blocks
 
 
 def squared(rng, n=4, d=2, samples=5, penalty=None, ridge=None, shift=0.0, scales=1.0):
@@ -119,12 +123,15 @@ def some_flows(form, rng, size=1.0):
     return tuple(edge.clip(size * rng.standard_normal((len(edge.tail), form.width(edge)))) for edge in form.edges)
 
 
-def bound(form, flows, move=None):
-    """What is proved of some flows, from parameters that are off the minimisers by ``move`` of their size."""
+def bound(form, flows, move=None, prices=None):
+    """What is proved of some flows, from parameters that are off the minimisers by ``move`` of their size; with the
+    prices there, or at ``prices`` times those."""
     dual = FlowDual.of(form)
     look = dual.look([np.zeros(form.shape)], flows)
     point, at = dual.point(look)
-    at = at if move is None else at * (1.0 + move)
+    if move is not None:
+        at = at * (1.0 + move)
+        point = point if prices is None else replace(point, prices=form.gradient_prices(prices * at))
     return dual.proved(Structure(form), point, at)
 
 
@@ -132,7 +139,25 @@ def bound(form, flows, move=None):
 @pytest.mark.parametrize("seed", range(3))
 def test_no_bound_lies_above_the_exact_dual_value(case, seed):
     rng = np.random.default_rng(seed)
+    bounds_hold(CASES[case](rng), rng)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_nor_where_problems_are_large(case, monkeypatch):
+    """With one triangle of each Hessian, and some samples and edges at a time."""
+    monkeypatch.setattr(tilted, "LARGE", 0)
+    monkeypatch.setattr(blocks, "STREAM", 3)
+    monkeypatch.setattr(boxes, "CELLS", 4)
+    monkeypatch.setattr(boxes, "PIECE", 2)
+    monkeypatch.setattr(pulls, "LARGE", 0)
+    rng = np.random.default_rng(7)
     form = CASES[case](rng)
+    bounds_hold(form, rng)
+    curvatures_hold(form)
+    assert isinstance(tilted_nodes(form).H, Packed) == (case not in ("ridge", "means"))
+
+
+def bounds_hold(form, rng):
     for size in (1e-8, 0.3, 1.0, 1e3):
         flows = some_flows(form, rng, size)
         near = bound(form, flows)
@@ -141,8 +166,9 @@ def test_no_bound_lies_above_the_exact_dual_value(case, seed):
         assert float(truth - Fraction(near.value)) <= 1e-11 * max(abs(float(truth)), form.primal(np.zeros(form.shape)))
         for far in (1e-12, 1e-6, 1e-2, 10.0):  # parameters that lie
             move = far * rng.standard_normal(form.shape)
-            found = bound(form, flows, move)
-            assert Fraction(found.value) <= exact_dual(form, found.dual_point.flows)
+            for prices in (None, 1.0, 0.9):
+                found = bound(form, flows, move, prices)
+                assert Fraction(found.value) <= exact_dual(form, found.dual_point.flows)
 
 
 def test_a_bound_without_its_rounding_would_lie(monkeypatch):
@@ -156,15 +182,19 @@ def test_a_bound_without_its_rounding_would_lie(monkeypatch):
         "graphreg.certificate.tilting.flow_dual.proved",
         lambda form, structure, _, *more: proved(form, structure, replace(nodes, convexity=np.full(4, 1e300)), *more),
     )
-    found = bound(form, flows, -1.0)
+    found = bound(form, flows, -1.0, 1.0)
     assert Fraction(found.value) > exact_dual(form, found.dual_point.flows)
 
 
 @pytest.mark.parametrize("case", CASES)
 def test_curvatures_are_lower_bounds(case):
-    form = CASES[case](np.random.default_rng(5))
+    curvatures_hold(CASES[case](np.random.default_rng(5)))
+
+
+def curvatures_hold(form):
     nodes = tilted_nodes(form)
-    H = nodes.H if nodes.H.ndim == 3 else nodes.H[:, :, None] * np.eye(form.d)
+    H = nodes.H.dense() if isinstance(nodes.H, Packed) else nodes.H
+    H = H if H.ndim == 3 else H[:, :, None] * np.eye(form.d)
     least = np.linalg.eigvalsh(H * nodes.scale[:, :, None] * nodes.scale[:, None, :])[:, 0]
     assert (nodes.convexity > 0.0).all()
     assert (nodes.convexity <= least).all()

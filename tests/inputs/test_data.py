@@ -254,3 +254,23 @@ def test_predictions_for_frames_of_other_libraries(frame, library):
 def test_a_frame_that_is_not_computed_yet_is_refused(frame):
     with pytest.raises(DataError, match="got LazyFrame"):
         NodeData.from_frame(of_polars(frame).lazy(), **READ)
+
+
+def test_arrays_that_nobody_can_write_to_are_not_copied():
+    X, y, node = np.ones((4, 2)), np.zeros(4), [0, 0, 1, 1]
+    for each in (X, y):
+        each.flags.writeable = False
+    data = NodeData.from_arrays(X.reshape(4, 2), y, node)
+    assert np.shares_memory(data.X, X)
+    assert np.shares_memory(data.y, y)
+
+
+def test_arrays_to_which_somebody_may_write_are_copied():
+    X, node = np.ones((4, 2)), [0, 0, 1, 1]
+    view = X.view()
+    view.flags.writeable = False  # X can be written to
+    text = np.ones((4, 2), order="F")
+    text.flags.writeable = False  # the rows are not side by side
+    for given in (X, view, text, np.frombuffer(bytearray(64)).reshape(4, 2)):
+        data = NodeData.from_arrays(given, np.zeros(4), node)
+        assert not np.shares_memory(data.X, given)

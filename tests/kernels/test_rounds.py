@@ -12,7 +12,7 @@ from core_cases import view_of
 
 import graphreg as gr
 from graphreg.engines import Actors
-from graphreg.kernels import compiled, order, rounds
+from graphreg.kernels import compiled, losses, order, rounds
 from graphreg.methods.splitting._halpern import Iterate
 from graphreg.running.checkpoints.packing import Packed
 
@@ -79,6 +79,7 @@ PROBLEMS = {
     "regression, l1": lambda: gr.Problem(regression(4, 6) + tied(gr.L1())),
     "regression, l2": lambda: gr.Problem(regression(4, 6) + tied(gr.L2())),
     "regression, squared": lambda: gr.Problem(regression(4, 6) + tied(gr.SquaredL2())),
+    "regression, d = 1": lambda: gr.Problem(regression(1, 6) + tied(gr.L1())),
     "few samples": lambda: gr.Problem(regression(40, 3) + tied(gr.L2())),
     "wide": lambda: gr.Problem(regression(40, 50) + tied(gr.L1())),
     "mixed": lambda: gr.Problem(regression(3, 6) + tied(gr.L1(), gr.L2(), gr.HuberNorm(0.3)) + RIDGE),
@@ -129,6 +130,16 @@ def test_iterates_are_those_of_arrays(name, forced):
 def test_iterates_with_other_options(method, forced):
     for name in ("mixed", "a grid"):
         close(*(walk(PROBLEMS[name](), method, compiles)[-1] for compiles in (True, False)))
+
+
+def test_nearly_singular_nodes_keep_their_digits(forced, monkeypatch):
+    """Steps so long that the inverses of H + I/tau would lose them; without the other way they do."""
+    problem, method = gr.Problem(regression(4, 2) + tied(gr.L2())), gr.PrimalDual(balance=1e6, relaxation=1.0)
+    arrays = walk(problem, method, False, count=5)[-1]
+    close(walk(problem, method, True, count=5)[-1], arrays)
+    monkeypatch.setattr(losses, "EVEN", np.inf)
+    with pytest.raises(AssertionError):
+        close(walk(problem, method, True, count=5)[-1], arrays)
 
 
 def test_the_image_is_not_relaxed(forced):

@@ -9,7 +9,7 @@ import numpy as np
 from ...form import EdgeBlock, Form
 from ...terms import Array
 from ...terms.penalties import AbstractConstraint
-from .coordinates import largest, slices
+from .coordinates import largest
 from .pooled import ENOUGH, Pool, magnitude, moved, of_difference, predictors
 
 SHARE = 1e-3  # of P_common: what an objective is measured by where it is smaller
@@ -112,9 +112,9 @@ def _differences(form: Form, v: Array) -> float:
     """The losses that are functions of a difference, at v."""
     total = 0.0
     for block in form.samples:
-        if of_difference(block):
-            y, x = block.loss.moved(block.y, predictors(block, v))
-            total += float(block.scale @ np.abs(block.loss.value(x, y)))
+        for some in block.some() if of_difference(block) else ():
+            y, x = block.loss.moved(block.y[some], predictors(block, v, some))
+            total += float(block.scale_of(some) @ np.abs(block.loss.value(x, y)))
     return total
 
 
@@ -153,8 +153,8 @@ def _plain_rounding(pool: Pool) -> float:
 def _rounding(pool: Pool, w: Array) -> tuple[float, float]:
     """The sums of s_r B_r and of s_r |l_r(0; .)|, see `common`."""
     bends, zeros = 0.0, 0.0
-    for block, scale, y, x in moved(pool.form, w):
-        shift = EPS * magnitude(block, w)
+    for block, some, scale, y, x in moved(pool.form, w):
+        shift = EPS * magnitude(block, w, some)
         value = block.loss.value(x, y)
         bend = (block.loss.value(x + shift, y) + block.loss.value(x - shift, y)) / 2.0 - value
         bends += float(scale @ np.maximum(bend, 0.0))
@@ -165,15 +165,12 @@ def _rounding(pool: Pool, w: Array) -> tuple[float, float]:
 def _lengths(form: Form, w: Array, size: float) -> Array:
     """sqrt(2 size / sum_r s_r h_r x_rj^2), h_r the steepness of the losses; of a column without data the longest."""
     bends, tops = np.zeros(len(w)), largest(form)
-    for block, scale, y, x in moved(form, w):
+    for block, some, scale, y, x in moved(form, w):
         h = scale * block.loss.typical_curvature(x, y)
         if block.X is None:
             bends += h.sum()
-            continue
-        squares = np.zeros(len(tops))
-        for rows in slices(block.X):
-            squares += h[rows] @ (block.X[rows] / tops) ** 2
-        bends += np.repeat(squares, len(w) // len(tops))
+        else:
+            bends += np.repeat(h @ (block.X[some] / tops) ** 2, len(w) // len(tops))
     unit = np.repeat(tops, len(w) // len(tops)) if len(tops) else np.ones(len(w))
     known = (bends > 0.0) & np.isfinite(bends)
     lengths = np.sqrt(2.0 * size / np.where(known, bends, 1.0)) / unit

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...form import EdgeBlock, Form, SampleBlock
 from ...terms import Array, gram
-from ...terms.losses import AbstractSmoothLoss
+from ...terms.losses import AbstractQuadraticLoss, AbstractSmoothLoss
 from ...terms.penalties import AbstractConstraint, AbstractSmoothPenalty
 from .coordinates import RANK, coordinates, largest, slices, weighted
 from .node_penalties import centers, derivatives, differences, kinks
@@ -60,15 +60,16 @@ class Pool:
 
     def value(self, v: Array, edges: list[EdgeBlock]) -> float:
         """P_common(v), with the penalties of these edges."""
-        losses = sum(float(scale @ block.loss.value(x, y)) for block, scale, y, x in moved(self.form, v))
+        losses = sum(float(scale @ block.loss.value(x, y)) for block, _, scale, y, x in moved(self.form, v))
         return losses + sum(float(edge.weight @ edge.penalty.value(differences(edge, v))) for edge in edges)
 
     def _unfitted(self) -> float:
         """The sum of s_r |l_r(0)| of the losses that are no functions of a difference."""
         total = 0.0
         for block in self.form.samples:
-            if not of_difference(block):
-                total += float(block.scale @ np.abs(block.loss.value(np.zeros_like(block.offset), block.y)))
+            for some in () if of_difference(block) else block.some():
+                value = block.loss.value(np.zeros_like(block.offset[some]), block.y[some])
+                total += float(block.scale_of(some) @ np.abs(value))
         return total
 
     def _bends(self, ground: list[EdgeBlock]) -> Array:
@@ -84,7 +85,7 @@ class Pool:
     def _spread(self) -> float:
         """The losses at the centers, those of differences around their mean, so that no shift changes it."""
         around, at = 0.0, 0.0
-        for block, scale, y, x in moved(self.form, self.base):
+        for block, _, scale, y, x in moved(self.form, self.base, whole=True):
             at += float(scale @ np.abs(block.loss.value(x, y)))
             mean = scale @ y / scale.sum() if of_difference(block) else 0.0
             around += float(scale @ np.abs(block.loss.value(x, y - mean)))
@@ -96,10 +97,10 @@ class Pool:
         slope, H = np.zeros(self.form.d), np.zeros(())
         for block in self.form.samples:
             if of_difference(block):
-                x = predictors(block, self.base) if self.base.any() else block.offset
-                y = block.loss.moved(block.y, x)[0]
-                slope -= adjoint(block, block.scaled(y))
-                H = H + self._hessian(block, np.ones_like(y))
+                for some in block.some():
+                    y = block.loss.moved(block.y[some], predictors(block, self.base, some))[0]
+                    slope -= adjoint(block, _scaled(block.scale_of(some), y), some)
+                H = H + self._hessian(block, np.broadcast_to(1.0, block.offset.shape))
         if not H.ndim:
             return slope
         g, bend = self._penalties(self.base, self.smooth)
@@ -112,13 +113,17 @@ class Pool:
         self.sums += 1
         classes = d // len(T)
         slope, H = np.zeros(d), np.zeros((T.shape[1] * classes, T.shape[1] * classes))
-        for block, _, y, x in moved(self.form, v):
+        whole = wide and any(map(_bends_less, self.form.samples))
+        bends: dict[int, list[Array]] = {}
+        for block, some, scale, y, x in moved(self.form, v, whole):
             a, h = _derivatives(block, x, y)
-            if wide and of_difference(block):
+            if wide and _bends_less(block):
                 size = np.abs(y)
                 h = np.maximum(h, np.abs(a) / np.maximum(size, LEAST * (float(size.mean()) or 1.0)))
-            slope += adjoint(block, block.scaled(a))
-            H += self._hessian(block, h)
+            slope += adjoint(block, _scaled(scale, a), some)
+            bends.setdefault(id(block), []).append(h)
+        for block in self.form.samples:
+            H += self._hessian(block, np.concatenate(bends[id(block)]))
         g, bend = self._penalties(v, edges)
         return self.pull(slope + g), H + bend
 
@@ -197,16 +202,27 @@ class Pool:
         return v, best
 
 
-def moved(form: Form, v: Array) -> Iterator[tuple[SampleBlock, Array, Array, Array]]:
-    """Per block its scales, and targets and predictors at v, moved to where their numbers are small."""
+def moved(form: Form, v: Array, whole: bool = False) -> Iterator[tuple[SampleBlock, slice, Array, Array, Array]]:
+    """Per block some samples at a time, or all of a ``whole`` one: their scales, and targets and predictors at v, moved
+    to where their numbers are small."""
     for block in form.samples:
-        y, x = block.loss.moved(block.y, predictors(block, v))
-        yield block, block.scale, y, x
+        for some in (slice(0, len(block.y)),) if whole else block.some():
+            y, x = block.loss.moved(block.y[some], predictors(block, v, some))
+            yield block, some, block.scale_of(some), y, x
 
 
 def of_difference(block: SampleBlock) -> bool:
     """Whether the loss is a function of the difference of predictor and target."""
-    return not block.loss.moved(block.y, np.ones_like(block.offset))[1].any()
+    return not block.loss.moved(block.y[:1], np.ones_like(block.offset[:1]))[1].any()
+
+
+def _bends_less(block: SampleBlock) -> bool:
+    """Whether the loss may bend less than a quadratic of the difference that touches it from above."""
+    return of_difference(block) and not isinstance(block.loss, AbstractQuadraticLoss)
+
+
+def _scaled(scale: Array, values: Array) -> Array:
+    return scale.reshape(-1, *[1] * (values.ndim - 1)) * values
 
 
 def _derivatives(block: SampleBlock, x: Array, y: Array) -> tuple[Array, Array]:
@@ -217,30 +233,29 @@ def _derivatives(block: SampleBlock, x: Array, y: Array) -> tuple[Array, Array]:
     return loss.smoothed(x, y)[1:]
 
 
-def predictors(block: SampleBlock, v: Array) -> Array:
-    """x_r'v + o_r for one v at all nodes, shaped like the offsets."""
+def predictors(block: SampleBlock, v: Array, some: slice = slice(None)) -> Array:
+    """x_r'v + o_r of some samples for one v at all nodes, shaped like the offsets."""
+    offset = block.offset[some]
     if block.X is None:
-        return v + block.offset
+        return v + offset
     if not v.any():
-        return block.offset
+        return offset
     W = v.reshape(block.X.shape[1], -1)
-    return (block.X @ W).reshape(block.offset.shape) + block.offset
+    return (block.X[some] @ W).reshape(offset.shape) + offset
 
 
-def adjoint(block: SampleBlock, a: Array) -> Array:
-    """The sum of X_i'a_i over all nodes, (d,)."""
-    return a.sum(axis=0) if block.X is None else (block.X.T @ a).ravel()
+def adjoint(block: SampleBlock, a: Array, some: slice) -> Array:
+    """The sum of X_i'a_i over some samples, (d,)."""
+    return a.sum(axis=0) if block.X is None else (block.X[some].T @ a).ravel()
 
 
-def magnitude(block: SampleBlock, v: Array) -> Array:
+def magnitude(block: SampleBlock, v: Array, some: slice) -> Array:
     """|o_r| + |y_r| + sum_j |x_rj v_j|: what a predictor at v and its target are sums of."""
-    size = np.abs(block.offset) + np.abs(block.y)
+    size = np.abs(block.offset[some]) + np.abs(block.y[some])
     if block.X is None:
         return size + np.abs(v)
     W = np.abs(v).reshape(block.X.shape[1], -1)
-    for rows in slices(block.X):
-        size[rows] += (np.abs(block.X[rows]) @ W).reshape(size[rows].shape)
-    return size
+    return size + (np.abs(block.X[some]) @ W).reshape(size.shape)
 
 
 def _hessian(block: SampleBlock, h: Array, T: Array) -> Array:

@@ -9,7 +9,7 @@ import numpy as np
 from ...form import EdgeBlock, Form, SampleBlock
 from ...terms import Array, at_a_time
 from .structure import Structure
-from .sums import DUST, EPS, MORE, Runs
+from .sums import DUST, EPS, MORE, PIECE, Runs
 from .value import Bound, live, rowwise
 
 CELLS = 1 << 15  # numbers of flows at a time
@@ -42,42 +42,59 @@ class BoxValue:
 def box_value(form: Form, structure: Structure, box: Box) -> BoxValue:
     """The dual value over a box, from below. Sums are rounded at every step, and the bound pays for it."""
     found = _Sums(form)
-    for block, where, a, off in zip(form.samples, structure.wheres, box.prices, box.off, strict=False):
-        found.samples(block, where, a, off)
-    for k, where in zip(structure.blocks, structure.edge_wheres, strict=True):
-        found.edges(form.edges[k], where, box.flows[k], box.spread[k])
+    for block, a, off in zip(form.samples, box.prices, box.off, strict=False):
+        found.samples(block, a, off)
+    for k in structure.blocks:
+        found.edges(form.edges[k], box.flows[k], box.spread[k])
     return BoxValue(found.down(), "; ".join(found.why), found.inner)
 
 
 class _Sums(Bound):
-    """The bound from sums that are rounded at every step."""
+    """The bound from sums that are rounded at every step: within pieces, which are added up without rounding."""
 
-    def samples(self, block: SampleBlock, where: Runs, a: Array, off: Array) -> None:
-        """Add -sum s h*(a/s) - <a, anchor - offset>."""
-        value = self.of_prices(block, a, off)[0]
-        self._add(*_terms(block.scale * value, a, off, block.loss.anchor(block.y) - block.offset), where)
+    def __init__(self, form: Form) -> None:
+        super().__init__(form)
+        self.pieces: list[tuple[Array, Array, Array]] = []  # components, sums, and how far these are off
 
-    def edges(self, edge: EdgeBlock, where: Runs, u: Array, spread: Array) -> None:
-        """Add -sum c phi*(u/c) - <u, center>, some edges at a time: what is between then stays in the cache."""
-        m, weight = len(u), edge.weight
-        value, error = np.empty(m), np.empty(m)
-        for some in at_a_time(CELLS // u.shape[1], m):
-            c = weight[some, None]
+    def samples(self, block: SampleBlock, a: Array, off: Array) -> None:
+        """Add -sum s h*(a/s) - <a, anchor - offset>, some samples at a time: what is between then stays in the
+        cache."""
+        for some in block.some():
+            value = self.of_prices(block, a[some], off[some], some)[0]
+            t = block.loss.anchor(block.y[some]) - block.offset[some]
+            self._add(*_terms(block.scale_of(some) * value, a[some], off[some], t), block.node[some])
+
+    def edges(self, edge: EdgeBlock, u: Array, spread: Array) -> None:
+        """Add -sum c phi*(u/c) - <u, center>, some edges at a time."""
+        for some in at_a_time(CELLS // u.shape[1], len(u)):
+            c = edge.weight_of(some)[:, None]
             b, around = u[some] / c, spread[some] / c
             around *= 1.0 + 2 * EPS
             around += EPS * np.abs(b)
             each = edge.penalty.conjugate_bound(b, around)
             each = self.finite(each, edge.tail[some], f"a flow of {edge.name}")[0]
             t = None if edge.center is None else edge.center[some]
-            value[some], error[some] = _terms(weight[some] * each, u[some], spread[some], t)
-        self._add(value, error, where)
+            self._add(*_terms(c[:, 0] * each, u[some], spread[some], t), edge.tail[some])
 
-    def _add(self, value: Array, error: Array, where: Runs) -> None:
-        """Add values that are off by an error at most."""
-        found = where.sums(value, plain=True)
-        self.parts += [found.high, found.low]
-        self.errors += found.error
-        self.spend(error, where, plain=True)
+    def _add(self, value: Array, error: Array, node: Array) -> None:
+        """Add values at some nodes that are off by an error at most."""
+        component = self.form.component[node]
+        starts = np.arange(0, len(value), PIECE)
+        changes = np.flatnonzero(component[1:] != component[:-1]) + 1
+        starts = np.union1d(starts, changes) if len(changes) else starts
+        size = np.add.reduceat(np.abs(value), starts)
+        off = np.add.reduceat(error, starts) + (PIECE - 1) * (EPS * size + DUST * (size > 0.0))
+        self.pieces.append((component[starts], np.add.reduceat(value, starts), off * MORE))
+
+    def down(self) -> Array:
+        if self.pieces:
+            component, value, off = (np.concatenate(each) for each in zip(*self.pieces, strict=True))
+            where = Runs(component, self.form.n_components)
+            found = where.sums(value)
+            self.parts += [found.high, found.low]
+            self.errors += found.error
+            self.spend(off, where, plain=True)
+        return super().down()
 
 
 def _terms(value: Array, a: Array, off: Array, t: Array | None) -> tuple[Array, Array]:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ...form import DualPoint, EdgeBlock, Form
+from ...kernels import edge_pulls
 from ...terms import Array
 from .boxes import Box
 from .closing import Closing
@@ -64,9 +65,13 @@ class Balance:
 
     def add_edges(self, edge: EdgeBlock, u: Array) -> None:
         """What the flows of an edge block take."""
-        size = abs(edge.transposed) @ np.abs(u)
-        degree = np.diff(edge.transposed.indptr)[:, None]
-        self.add(edge.transposed @ u, degree * (0.5 * EPS * size), edge.features)
+        degree = 0.5 * EPS * (np.bincount(edge.tail, minlength=edge.n) + _heads(edge))
+        found = edge_pulls(edge, u)
+        if found is None:
+            found = edge.transposed @ u, abs(edge.transposed) @ np.abs(u)
+        value, size = found
+        size *= degree[:, None]
+        self.add(value, size, edge.features)
 
     def with_lows(self, samples: list[SampleRows], prices: list[Prices]) -> Balance:
         """With what the low parts of the prices pull as they stand: they change where prices move."""
@@ -76,6 +81,11 @@ class Balance:
             if price.low.any():
                 out.add(*each.plain_pull(price.low))
         return out
+
+
+def _heads(edge: EdgeBlock) -> Array:
+    """How many edges each node is the head of, (n,)."""
+    return np.bincount(edge.head[:0] if edge.ground else edge.head, minlength=edge.n)
 
 
 def _movable(form: Form, k: int) -> Array:

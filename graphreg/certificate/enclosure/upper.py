@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...form import EdgeBlock, Form, SampleBlock
-from ...terms import Array, at_a_time
+from ...terms import Array
 from .rows import Design
-from .sums import CHUNK, DUST, EPS, MORE, Runs, dust, total, two_product, two_sum
+from .sums import DUST, EPS, MORE, Runs, dust, total, two_product, two_sum
 
 
 def upper_bound(form: Form, w: Array, designs: Sequence[Design] | None = None) -> float:
@@ -19,65 +19,74 @@ def upper_bound(form: Form, w: Array, designs: Sequence[Design] | None = None) -
     plain = designs is not None
     values: list[float] = []
     for k, block in enumerate(form.samples):
-        r, around = residuals(block, w) if designs is None else plain_residuals(block, w, designs[k])
-        value = block.scale * block.loss.value_bound(r, around, block.y)
-        values.append(_sum_up(value, plain))
+        size = None if designs is None else sizes(block, w, designs[k])
+        for some in block.some():
+            r, around = residuals(block, w, some) if size is None else plain_residuals(block, w, size, some)
+            value = block.scale_of(some) * block.loss.value_bound(r, around, block.y[some])
+            values.append(_sum_up(value, plain))
     for edge in form.edges:
-        z, around = differences(edge, w, plain)
-        value = edge.weight * edge.penalty.value_bound(z, around)
-        values.append(_sum_up(value, plain))
+        for some in edge.some(form.width(edge)):
+            z, around = differences(edge, w, some, plain)
+            value = edge.weight_of(some) * edge.penalty.value_bound(z, around)
+            values.append(_sum_up(value, plain))
     if not all(np.isfinite(values)):
         return np.inf
     exact = math.fsum(values)
     return float(np.nextafter(exact, np.inf)) if any(values) else 0.0
 
 
-def residuals(block: SampleBlock, w: Array) -> tuple[Array, Array]:
-    """x_r'w_i + o_r - anchor_r, and how far that is off; shaped like the predictors."""
-    t_high, t_low = two_sum(block.offset, -block.loss.anchor(block.y))
+def residuals(block: SampleBlock, w: Array, some: slice) -> tuple[Array, Array]:
+    """x_r'w_i + o_r - anchor_r of some samples, and how far that is off; shaped like the predictors."""
+    offset, k = block.offset[some], block.width
+    t_high, t_low = two_sum(offset, -block.loss.anchor(block.y[some]))
     if block.X is None:
-        found = total([w[block.node], t_high, t_low], [])
+        found = total([w[block.node[some]], t_high, t_low], [])
         return _interval(found.high, found.low, found.error)
-    out = [np.empty(block.offset.shape), np.empty(block.offset.shape)]
-    k = block.width
-    for some in at_a_time(CHUNK // (block.X.shape[1] * k), len(block.X)):
-        mine = w[block.node[some]].reshape(-1, block.X.shape[1], k)
-        for c in range(k):
-            x, factor = block.X[some], np.ascontiguousarray(mine[:, :, c])
-            p, e = two_product(x, factor)
-            missed = dust(p, x, factor)
-            place = (some,) if block.offset.ndim == 1 else (some, c)
-            parts = [*p.T, t_high[place], *e.T, t_low[place]]
-            found = total(parts, [] if missed is None else [missed.sum(axis=1)])
-            out[0][place], out[1][place] = _interval(found.high, found.low, found.error)
+    x, mine = block.X[some], w[block.node[some]].reshape(-1, block.X.shape[1], k)
+    out = [np.empty(offset.shape), np.empty(offset.shape)]
+    for c in range(k):
+        factor = np.ascontiguousarray(mine[:, :, c])
+        p, e = two_product(x, factor)
+        missed = dust(p, x, factor)
+        place = (slice(None),) if offset.ndim == 1 else (slice(None), c)
+        parts = [*p.T, t_high[place], *e.T, t_low[place]]
+        found = total(parts, [] if missed is None else [missed.sum(axis=1)])
+        out[0][place], out[1][place] = _interval(found.high, found.low, found.error)
     return out[0], out[1]
 
 
-def plain_residuals(block: SampleBlock, w: Array, design: Design) -> tuple[Array, Array]:
+def sizes(block: SampleBlock, w: Array, design: Design) -> Array:
+    """A bound of sum_j |x_rj w_ij| for the samples of each node, (n,) or (n, k) as predictors are; above 0 where some
+    product is not 0."""
+    top, each = design.top[:, :, None], np.abs(w)
+    each = each[:, None, :] if block.X is None else each.reshape(len(w), top.shape[1], -1)
+    live = ((top > 0.0) & (each > 0.0)).any(axis=1)
+    out = np.einsum("ijk,ijk->ik", np.broadcast_to(top, each.shape), each) * MORE + DUST * live
+    return out if block.offset.ndim == 2 else out[:, 0]
+
+
+def plain_residuals(block: SampleBlock, w: Array, size: Array, some: slice) -> tuple[Array, Array]:
     """The same, rounded at every step: a sum of p products and two more is off by p + 2 units of rounding times the sum
-    of the magnitudes, which max|x_rj| |w_ij| bound at each node."""
-    anchor = block.loss.anchor(block.y)
-    predictor, t = block.apply(w), block.offset - anchor
-    top = design.top
-    p = top.shape[1]
-    each = np.abs(w).reshape(len(w), p, -1) if block.X is not None else np.abs(w)[:, None, :]
-    reached = (top[:, :, None] * each).sum(axis=1)[block.node].reshape(t.shape)
-    live = np.asarray(w.any(axis=1))[block.node].reshape(-1, *[1] * (t.ndim - 1))
-    size = reached + np.abs(t) + np.abs(block.offset) + np.abs(anchor)
-    return predictor + t, (p + 3) * (0.5 * EPS * size * MORE + DUST * (live | (size > 0.0)))
+    of the magnitudes, of which ``size`` are those of the products (see `sizes`)."""
+    anchor, offset = block.loss.anchor(block.y[some]), block.offset[some]
+    predictor, t = block.apply_some(w, some), offset - anchor
+    p = 1 if block.X is None else block.X.shape[1]
+    reached = size[block.node[some]] + np.abs(t) + np.abs(offset) + np.abs(anchor)
+    return predictor + t, (p + 3) * (0.5 * EPS * MORE * reached + DUST * (reached > 0.0))
 
 
-def differences(edge: EdgeBlock, w: Array, plain: bool = False) -> tuple[Array, Array]:
-    """w_tail - w_head (or w_i - center) on the coordinates of each edge, and how far that is off (0: it is exact)."""
-    part = w[:, edge.coordinates]
-    if plain and not edge.ground and edge.center is None:  # 0 only where it is exactly 0
-        z = part[edge.tail] - part[edge.head]
+def differences(edge: EdgeBlock, w: Array, some: slice, plain: bool = False) -> tuple[Array, Array]:
+    """w_tail - w_head (or w_i - center) on the coordinates of some edges, and how far that is off (0: it is exact)."""
+    tail = w[edge.tail[some]][:, edge.coordinates]
+    head = None if edge.ground else w[edge.head[some]][:, edge.coordinates]
+    if plain and head is not None and edge.center is None:  # 0 only where it is exactly 0
+        z = tail - head
         return z, EPS * np.abs(z)
-    parts = [part[edge.tail]]
-    if not edge.ground:
-        parts.append(-part[edge.head])
+    parts = [tail]
+    if head is not None:
+        parts.append(-head)
     if edge.center is not None:
-        parts.append(-edge.center)
+        parts.append(-edge.center[some])
     found = total(parts, [])
     return _interval(found.high, found.low, found.error)
 

@@ -24,15 +24,18 @@ class Bound:
         self.why: list[str] = []
         self.inner = True
 
-    def of_prices(self, block: SampleBlock, a: Array, off: Array) -> tuple[Array, Array, Array]:
-        """h*(a/s) at most, 0 where it is infinite; how far a/s may be off; and where h* is infinite."""
-        s = block.column(block.scale)
+    def of_prices(
+        self, block: SampleBlock, a: Array, off: Array, some: slice = slice(None)
+    ) -> tuple[Array, Array, Array]:
+        """Of some samples: h*(a/s) at most, 0 where it is infinite; how far a/s may be off; and where h* is
+        infinite."""
+        s, y = block.column(block.scale_of(some)), block.y[some]
         b = a / s
         around = off / s * (1.0 + EPS) + EPS * np.abs(b)
-        value = block.loss.conjugate_bound(b, around, block.y)
-        low, high = block.loss.domain(block.y)
+        value = block.loss.conjugate_bound(b, around, y)
+        low, high = block.loss.domain(y)
         self.inner = self.inner and bool(((b - around > low) & (b + around < high)).all())
-        value, bad = self.finite(value, block.node, f"a price of {block.loss.called()}")
+        value, bad = self.finite(value, block.node[some], f"a price of {block.loss.called()}")
         return value, around, bad
 
     def finite(self, value: Array, node: Array, what: str) -> tuple[Array, Array]:

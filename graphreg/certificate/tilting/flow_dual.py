@@ -23,9 +23,11 @@ from ...terms import Array
 from ...terms.penalties import AbstractNorm, row_norm
 from ..enclosure.enclosed import Enclosed
 from ..enclosure.structure import Structure
+from .conserving import conservation
 from .nodes import AbstractTiltedNodes, QuadraticNodes, follows, tilted_nodes
 from .proved import proved
 
+SHRUNK = 1e-13  # by so much flows are shrunk: clipped ones may be rounded out of their domains
 SHARE = 0.1  # of the gap: if nodes hold less of it, a repair could gain no more than that
 
 
@@ -71,6 +73,7 @@ class FlowDual:
         for k in self.free:
             edge = form.edges[k]
             clipped[k] = u = edge.clip(flows[k])
+            u *= 1.0 - SHRUNK
             edge.add_adjoint(u, g)
             if not isinstance(edge.penalty, AbstractNorm):
                 fixed += float(edge.conjugates(u).sum())
@@ -99,7 +102,7 @@ class FlowDual:
     def point(self, look: Look) -> tuple[DualPoint, Array | None]:
         """Flows and prices, conserved but for rounding; and the parameters whose gradients these are, where the bound
         can be proved by them."""
-        w = self.nodes.corrected(look.at, self.form.conservation(self._at(look, look.at)))
+        w = self.nodes.corrected(look.at, conservation(self.form, self._at(look, look.at)))
         return self._at(look, w), w if isinstance(self.nodes, QuadraticNodes) else None
 
     def proved(self, structure: Structure, point: DualPoint, at: Array) -> Enclosed | None:

@@ -11,8 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...form import EdgeBlock, Form
+from ...kernels import packed_inverses, packed_products
 from ...oracles import NodeGradients, minimisers
-from ...terms import Array, at_a_time
+from ...terms import Array, Packed, at_a_time
 from ...terms.losses import AbstractQuadraticLoss, AbstractSmoothLoss
 from ...terms.penalties import AbstractSmoothPenalty, row_norm
 
@@ -21,6 +22,7 @@ EVEN = 1e6  # up to this one a linear solve needs no correction
 ALIKE = 1e6  # diagonals that differ by less are in the same units
 EPS = 2.0**-52
 CELLS = 1 << 15  # numbers at a time
+LARGE = 1 << 20  # numbers of Hessians from which on one triangle of each is kept
 STEPS = 12  # of Newton's method: from an iterate near the minimisers three or four will do
 FLAT = 1e-6  # of the largest gradient: what is left of one at a minimiser
 SETTLED = 1e-18  # of a value: the gain from which on a step is the last
@@ -54,12 +56,16 @@ class AbstractTiltedNodes(ABC):
 class QuadraticNodes(AbstractTiltedNodes):
     """h_i(w) = least_i + 1/2 (w - center_i)'H_i (w - center_i); of diagonal Hessians the diagonals."""
 
-    H: Array  # (n, d, d) or (n, d)
-    inverse: Array
+    H: Array | Packed  # (n, d, d) or (n, d)
+    inverse: Array | Packed
     center: Array  # (n, d)
     least: Array  # (n,)
-    scale: Array  # (n, d), of the units in which H_i has a diagonal of about 1
-    convexity: Array  # (n,), mu_i: proved to be at most its least eigenvalue in these; 0 where nothing was
+    convexity: Array  # (n,), mu_i: proved to be at most its least eigenvalue in the units of `scale`; 0: nothing was
+
+    @property
+    def scale(self) -> Array:
+        """The units in which H_i has a diagonal of about 1, (n, d)."""
+        return _units(self.H)
 
     def minimisers(self, g: Array, w: Array) -> Array:
         return self.center - _times(self.inverse, g)
@@ -133,7 +139,7 @@ def _tilted_nodes(gradients: NodeGradients) -> AbstractTiltedNodes | None:
     if not known.all() or not all(isinstance(block.loss, AbstractSmoothLoss) for block in form.samples):
         return None
     zero = np.zeros(form.shape)
-    H = gradients.hessians(zero)
+    H = _packed(gradients) or gradients.hessians(zero)
     found = _inverse(H)
     if found is None:
         return None
@@ -142,14 +148,25 @@ def _tilted_nodes(gradients: NodeGradients) -> AbstractTiltedNodes | None:
     if not quadratic or not all(_is_quadratic(form, k) for k in range(len(form.edges))):
         return SmoothNodes(gradients)
     samples, tied = gradients.counts, form.degree()
-    scale, j = 1.0 / np.sqrt(np.einsum("ijj->ij", H)), np.arange(form.d)
-    convexity = _convexity(H, inverse, scale, samples + tied)
-    if form.d == 1 or not _off_diagonal(H):
+    convexity, j = _convexity(H, inverse, samples + tied), np.arange(form.d)
+    if isinstance(H, np.ndarray) and isinstance(inverse, np.ndarray) and (form.d == 1 or not _off_diagonal(H)):
         H, inverse = H[:, j, j], inverse[:, j, j]
     center = zero
     for _ in range(1 if condition <= EVEN else 2):  # the second time for what rounding left
         center = center - _times(inverse, gradients.full(center))
-    return QuadraticNodes(H, inverse, center, gradients.value(center), scale, convexity)
+    return QuadraticNodes(H, inverse, center, gradients.value(center), convexity)
+
+
+def _packed(gradients: NodeGradients) -> Packed | None:
+    """The Hessians of all nodes as their proxes keep them, too, where these are many numbers."""
+    form = gradients.form
+    if gradients.ground or len(form.samples) != 1 or form.n * form.d**2 < LARGE:
+        return None
+    (block,) = form.samples
+    stacks = block.stacks or ()
+    if not isinstance(block.loss, AbstractQuadraticLoss) or [len(each.nodes) for each in stacks] != [form.n]:
+        return None
+    return block.grams[0].scaled(float(block.strength))
 
 
 def _is_quadratic(form: Form, k: int) -> bool:
@@ -163,12 +180,27 @@ def _off_diagonal(H: Array) -> bool:
     return any(bool(H[:, a, b].any()) for a in range(d) for b in range(d) if a != b)
 
 
-def _inverse(H: Array) -> tuple[Array, float] | None:
+def _diagonal(A: Array | Packed) -> Array:
+    if isinstance(A, Packed):
+        return A.diagonal
+    return A if A.ndim == 2 else np.einsum("ijj->ij", A)
+
+
+def _units(H: Array | Packed) -> Array:
+    return 1.0 / np.sqrt(_diagonal(H))
+
+
+def _inverse(H: Array | Packed) -> tuple[Array | Packed, float] | None:
     """The inverses of a stack of positive semidefinite matrices, where need be by way of those with a diagonal of 1,
     and the largest condition number; None where one counts as singular. A trace is not less than an eigenvalue."""
-    diagonal = np.einsum("ijj->ij", H)
+    diagonal = _diagonal(H)
     if not (np.isfinite(diagonal).all() and (diagonal > 0.0).all()):
         return None
+    if isinstance(H, Packed):
+        found = packed_inverses(H, np.zeros(len(H)))
+        if found is not None and diagonal.max() > ALIKE * diagonal.min():
+            found = found[0], H.d * float((diagonal * found[0].diagonal).sum(axis=1).max())
+        return found if found is not None and found[1] <= WORST else None
     both = None
     if diagonal.max() > ALIKE * diagonal.min():
         scale = 1.0 / np.sqrt(diagonal)
@@ -185,18 +217,19 @@ def _inverse(H: Array) -> tuple[Array, float] | None:
     return inverse if both is None else inverse * both, worst
 
 
-def _convexity(H: Array, inverse: Array, scale: Array, terms: Array) -> Array:
-    """Lower bounds of the least eigenvalues of S H S, S = diag(scale), for Gram matrices that were computed as
+def _convexity(H: Array | Packed, inverse: Array | Packed, terms: Array) -> Array:
+    """Lower bounds of the least eigenvalues of S H S, S = diag(`_units`), for Gram matrices that were computed as
     H (n, d, d) from so many terms each; 0 where nothing is proved.
 
     With any R near its inverse, ||(S H S)^-1|| <= ||R|| / (1 - ||I - R S H S||), in Frobenius's norm. Rounding is
     within so many units of rounding of the trace as there are terms, since |x_j x_k| add up to at most that.
     """
-    n, d, _ = H.shape
+    scale = _units(H)
+    n, d = scale.shape
     out = np.zeros(n)
     for some in at_a_time(CELLS // (d * d), n):
         both = scale[some, :, None] * scale[some, None, :]
-        A, R = H[some] * both, inverse[some] / both
+        A, R = _dense(H, some) * both, _dense(inverse, some) / both
         size = [np.sqrt(np.einsum("ijk,ijk->i", each, each)) for each in (A, R)]
         E = np.matmul(R, A)
         E[:, np.arange(d), np.arange(d)] -= 1.0
@@ -226,5 +259,11 @@ def _newton(H: Array, g: Array, some: Array) -> Array:
     return np.where(np.isfinite(step), step, 0.0)
 
 
-def _times(A: Array, v: Array) -> Array:
+def _dense(A: Array | Packed, some: slice) -> Array:
+    return A.dense(some) if isinstance(A, Packed) else A[some]
+
+
+def _times(A: Array | Packed, v: Array) -> Array:
+    if isinstance(A, Packed):
+        return packed_products(A, v)
     return A * v if A.ndim == 2 else np.matmul(A, v[:, :, None])[:, :, 0]

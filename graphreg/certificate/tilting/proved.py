@@ -23,57 +23,64 @@ from ..enclosure.plain import Balance
 from ..enclosure.rows import SampleRows
 from ..enclosure.structure import Structure
 from ..enclosure.sums import DUST, EPS, MORE, Runs
-from ..enclosure.upper import plain_residuals
+from ..enclosure.upper import plain_residuals, sizes
 from .nodes import QuadraticNodes, follows
-
-SHRUNK = 1e-13  # by so much flows are shrunk: they may be rounded out of their domains as they are
 
 
 def proved(form: Form, structure: Structure, nodes: QuadraticNodes, point: DualPoint, w: Array) -> Enclosed | None:
-    """The bound from the flows of a point, and from the gradients at w; None where flows are stated by roots, or the
-    curvature of a ground edge depends on the direction."""
+    """The bound from the flows and prices of a point, which are nearly the gradients at w; None where flows are stated
+    by roots, or the curvature of a ground edge depends on the direction."""
     ground = [edge for edge in form.edges if follows(edge)]
     known = bool((nodes.convexity > 0.0).all()) and all(map(_isotropic, ground))
     if structure.roots or not known or not np.isfinite(w).all():
         return None
-    flows = tuple(
-        edge.gradients(w) if follows(edge) else (1.0 - SHRUNK) * u
-        for edge, u in zip(form.edges, point.flows, strict=True)
-    )
-    balance, slope, prices, away = Balance(form), np.zeros(form.shape), list[Array](), list[Array]()
-    for block, design in zip(form.samples, structure.designs, strict=True):
-        rows, s = SampleRows(block, design, *form.shape), block.column(block.scale)
-        r, around = plain_residuals(block, w, design)
-        a = s * r
-        off = (s * around + EPS * np.abs(a)) * MORE  # from the gradient at w
+    flows = tuple(edge.gradients(w) if follows(edge) else u for edge, u in zip(form.edges, point.flows, strict=True))
+    cost, reach, off = _distances(form, structure, nodes, flows, point.prices, w)
+    spread = [np.zeros(u.shape) for u in flows]  # of each summand q of H_i, (q'v)^2 <= v'H_i v
+    for k, edge in enumerate(form.edges):
+        if follows(edge):
+            root = np.sqrt(edge.weight * _bend(edge.penalty))
+            spread[k] = (_rounding(edge, w) + (root * reach[edge.tail])[:, None]) * MORE
+    for block, far in zip(form.samples, off, strict=True):
+        for some in block.some():
+            far[some] += block.column(np.sqrt(block.scale_of(some)) * reach[block.node[some]])
+            far[some] *= MORE
+    nothing = form.nothing()
+    found = box_value(form, structure, Box(flows, nothing.flows, point.prices, nothing.prices))
+    lost = Runs(form.component, form.n_components).sums(cost * MORE, plain=True)
+    lost = (lost.high + np.abs(lost.low) + lost.error) * MORE
+    lower = found.lower - lost
+    lower = np.where(np.isfinite(lower), lower - EPS * (np.abs(lower) + lost), -np.inf)
+    return Enclosed(lower, DualPoint(flows, point.prices), tuple(spread), found.why, found.inner, off)
+
+
+def _distances(
+    form: Form,
+    structure: Structure,
+    nodes: QuadraticNodes,
+    flows: tuple[Array, ...],
+    prices: tuple[Array, ...],
+    w: Array,
+) -> tuple[Array, Array, tuple[Array, ...]]:
+    """What it costs each node that (u, a) is not conserved, nor w the minimiser, (n,); (v'H_i v)^1/2 at most for the
+    way v from w to that, (n,); and how far prices are from the gradients at w."""
+    balance, slope, away = Balance(form), np.zeros(form.shape), list[Array]()
+    for block, design, a in zip(form.samples, structure.designs, prices, strict=True):
+        rows, off, size = SampleRows(block, design, *form.shape), np.empty(a.shape), sizes(block, w, design)
+        for some in block.some():
+            s = block.column(block.scale_of(some))
+            r, around = plain_residuals(block, w, size, some)
+            off[some] = (s * (around + EPS * np.abs(r)) + np.abs(a[some] - s * r)) * MORE
         balance.add(*rows.plain_pull(a))
         slope += rows.most(off)
-        prices.append(a)
         away.append(off)
     for edge, u in zip(form.edges, flows, strict=True):
         balance.add_edges(edge, u)
         if follows(edge):
             slope[:, edge.coordinates] += abs(edge.transposed) @ _rounding(edge, w)
     left = (np.abs(balance.value) + balance.error) * MORE
-    square = (((left + slope) * nodes.scale) ** 2).sum(axis=1) / nodes.convexity * MORE  # v'H_i v, v to the minimisers
-    cost = (left * np.abs(w)).sum(axis=1) + 0.5 * square
-    reach = np.sqrt(square) * MORE
-    spread = [np.zeros(u.shape) for u in flows]  # of each summand q of H_i, (q'v)^2 <= v'H_i v
-    for k, edge in enumerate(form.edges):
-        if follows(edge):
-            root = np.sqrt(edge.weight * _bend(edge.penalty))
-            spread[k] = (_rounding(edge, w) + (root * reach[edge.tail])[:, None]) * MORE
-    off = tuple(
-        (far + block.column(np.sqrt(block.scale) * reach[block.node])) * MORE
-        for block, far in zip(form.samples, away, strict=True)
-    )
-    nothing = tuple(np.zeros(u.shape) for u in flows), tuple(np.zeros(a.shape) for a in prices)
-    found = box_value(form, structure, Box(flows, nothing[0], tuple(prices), nothing[1]))
-    lost = Runs(form.component, form.n_components).sums(cost * MORE, plain=True)
-    lost = (lost.high + np.abs(lost.low) + lost.error) * MORE
-    lower = found.lower - lost
-    lower = np.where(np.isfinite(lower), lower - EPS * (np.abs(lower) + lost), -np.inf)
-    return Enclosed(lower, DualPoint(flows, tuple(prices)), tuple(spread), found.why, found.inner, off)
+    square = (((left + slope) * nodes.scale) ** 2).sum(axis=1) / nodes.convexity * MORE  # v'H_i v
+    return (left * np.abs(w)).sum(axis=1) + 0.5 * square, np.sqrt(square) * MORE, tuple(away)
 
 
 def _rounding(edge: EdgeBlock, w: Array) -> Array:

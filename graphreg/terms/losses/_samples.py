@@ -54,7 +54,8 @@ class AbstractSamples(AbstractTerm):
                 raise TermError(f"scale must be 'mean', 'sum', a number or a mapping, got {scale!r}")
             return scale, data.weights
         if not isinstance(scale, Mapping):
-            return np.full(len(data.node), positive(scale, f"the scale of {type(self).__name__}")), data.weights
+            number = positive(scale, f"the scale of {type(self).__name__}")
+            return np.broadcast_to(number, len(data.node)), data.weights
         known = data.labels
         for said in (*missing_entries("scale", scale, known), *unknown_labels("scale", scale, known)):
             raise TermError(said)
@@ -118,7 +119,13 @@ class AbstractSamples(AbstractTerm):
         if isinstance(rule, str):
             total = np.bincount(self.data.node, weights, len(self.data.labels))
             return weights / total[self.data.node] if rule == "mean" else weights.copy()
-        return weights * rule
+        return _product(weights, rule)
+
+
+def _product(a: Array, b: Array) -> Array:
+    """a b, one number where both are one number, however often."""
+    alike = len(a) > 0 and a.strides == b.strides == (0,)
+    return np.broadcast_to(a[0] * b[0], a.shape) if alike else a * b
 
 
 @dataclass(frozen=True)

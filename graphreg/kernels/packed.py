@@ -1,0 +1,155 @@
+"""Inverses and products of small symmetric matrices, one for each node, of which the lower triangles are kept."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..terms import Array, Packed, triangles
+from .compiled import Kernel, compiles, specialised, width_of
+
+LEAST = 1e-12  # of its diagonal: a pivot below it counts as 0
+
+
+def packed_inverses(H: Packed, shift: Array) -> tuple[Packed, float] | None:
+    """The inverses of H_i + shift_i I, positive definite, and the largest product of the traces of such a matrix and of
+    its inverse, which is not less than a condition number; None where one is singular in floats."""
+    out = Packed(np.empty(H.flat.shape), H.d)
+    if compiles():
+        kernel = specialised(packed_inverse, width_of(H.d))
+        worst = float(kernel(H.flat, shift, out.flat, np.empty(H.d * H.d), H.d))
+        return (out, worst) if math.isfinite(worst) else None
+    worst, j = 0.0, np.arange(H.d)
+    for some in H.at_a_time():
+        each = H.dense(some)
+        each[:, j, j] += shift[some, None]
+        try:
+            inverse = np.linalg.inv(each)
+        except np.linalg.LinAlgError:
+            return None
+        bends = inverse[:, j, j]
+        if not (bends > 0.0).all():
+            return None
+        worst = max(worst, float((each[:, j, j].sum(axis=1) * bends.sum(axis=1)).max()))
+        out.rows[some] = triangles(inverse)
+    return out, worst
+
+
+def packed_products(A: Packed, v: Array) -> Array:
+    """A_i v_i for v (n, d)."""
+    if not compiles():
+        return A.times(v)
+    out = np.empty(v.shape)
+    kernel = specialised(packed_times, width_of(A.d))
+    kernel(A.flat, np.ascontiguousarray(v).reshape(-1), out.reshape(-1), A.d)
+    return out
+
+
+# ---- kernels: all arrays are flat; entry (a, b), b <= a, of a matrix stands at a (a + 1) / 2 + b ---------------------
+def packed_inverse(width: int) -> Kernel:
+    """By Cholesky's factor L, of whose diagonal the reciprocals are kept, and by its inverse above the diagonal."""
+
+    def kernel(H: Array, shift: Array, out: Array, root: Array, d: int) -> float:  # noqa: PLR0912 - Cholesky
+        """The inverses are written to ``out``; the largest product of traces, inf where one is singular."""
+        end, worst = width if width else d, 0.0
+        size = end * (end + 1) // 2
+        for i in range(shift.size):
+            trace, bends, at = 0.0, 0.0, i * size
+            for a in range(end):
+                row = at + a * (a + 1) // 2
+                for b in range(a):
+                    left = H[row + b]
+                    for q in range(b):
+                        left -= root[a * end + q] * root[b * end + q]
+                    root[a * end + b] = left * root[b * end + b]
+                whole = H[row + a] + shift[i]
+                left = whole
+                for q in range(a):
+                    left -= root[a * end + q] ** 2
+                if not left > LEAST * whole:
+                    return math.inf
+                root[a * end + a] = 1.0 / math.sqrt(left)
+                trace += whole
+            for c in range(end):
+                for a in range(c + 1, end):
+                    left = root[a * end + c] * root[c * end + c]
+                    for q in range(c + 1, a):
+                        left += root[a * end + q] * root[c * end + q]
+                    root[c * end + a] = -left * root[a * end + a]
+            for a in range(end):
+                row = at + a * (a + 1) // 2
+                for b in range(a):
+                    total = root[b * end + a] * root[a * end + a]
+                    for q in range(a + 1, end):
+                        total += root[a * end + q] * root[b * end + q]
+                    out[row + b] = total
+                total = root[a * end + a] ** 2
+                for q in range(a + 1, end):
+                    total += root[a * end + q] ** 2
+                out[row + a] = total
+                bends += total
+            worst = max(worst, trace * bends)
+        return worst
+
+    return kernel
+
+
+def packed_times(width: int) -> Kernel:
+    """The products are written to ``out``."""
+
+    def kernel(A: Array, v: Array, out: Array, d: int) -> None:
+        end = width if width else d
+        size = end * (end + 1) // 2
+        for i in range(v.size // end):
+            of, at = i * size, i * end
+            for a in range(end):
+                row, x = of + a * (a + 1) // 2, v[at + a]
+                total = A[row + a] * x
+                for b in range(a):
+                    total += A[row + b] * v[at + b]
+                for b in range(a):
+                    out[at + b] += A[row + b] * x
+                out[at + a] = total
+
+    return kernel
+
+
+def packed_round(width: int) -> Kernel:
+    """The nodes' half of a round, as in `nodes`: w+ = (H + I/tau)^-1 (h - K'u + w/tau), for these inverses."""
+
+    def kernel(  # noqa: PLR0913, PLR0917 - all that it reads and writes
+        nodes: Array,
+        inverse: Array,
+        h: Array,
+        degree: Array,
+        s: float,
+        pull: Array,
+        w: Array,
+        rho: float,
+        work: Array,
+        hat: Array,
+        ahead: Array,
+        new: Array,
+        d: int,
+    ) -> None:
+        end = width if width else d
+        size = end * (end + 1) // 2
+        for r in range(nodes.size):
+            at, of, mine, weight = nodes[r] * end, r * size, r * end, degree[nodes[r]] / s
+            for a in range(end):
+                work[a] = h[mine + a] - pull[at + a] + weight * w[at + a]
+                hat[at + a] = 0.0
+            for a in range(end):
+                row, x = of + a * (a + 1) // 2, work[a]
+                total = inverse[row + a] * x
+                for b in range(a):
+                    total += inverse[row + b] * work[b]
+                for b in range(a):
+                    hat[at + b] += inverse[row + b] * x
+                hat[at + a] += total
+            for k in range(end):
+                ahead[at + k] = 2.0 * hat[at + k] - w[at + k]
+                new[at + k] = w[at + k] + rho * (hat[at + k] - w[at + k])
+
+    return kernel

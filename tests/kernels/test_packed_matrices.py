@@ -1,0 +1,86 @@
+"""Small symmetric matrices of which one triangle is kept: products, inverses and Gram matrices, compiled and not."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+
+import graphreg as gr
+from graphreg.kernels import compiled, packed, packed_inverses, packed_products
+from graphreg.terms import Packed, triangles
+
+WITH_NUMBA = pytest.mark.skipif(find_spec("numba") is None, reason="numba is not installed")
+
+
+@pytest.fixture(params=["arrays", "python", pytest.param("numba", marks=WITH_NUMBA)])
+def way(request, monkeypatch):
+    """By arrays, by kernels as they are written, or compiled."""
+    monkeypatch.setattr(packed, "compiles", lambda: request.param != "arrays")
+    if request.param != "numba":
+        monkeypatch.setattr(compiled, "compiles", lambda: False)
+    compiled.compiled.cache_clear()
+    compiled.specialised.cache_clear()
+    yield request.param
+    compiled.compiled.cache_clear()
+    compiled.specialised.cache_clear()
+
+
+def stack(n, d, seed=0, samples=None):
+    """Gram matrices (n, d, d), and the same packed."""
+    X = np.random.default_rng(seed).standard_normal((n, 2 * d if samples is None else samples, d))
+    dense = np.einsum("nij,nik->njk", X, X)
+    return dense, Packed(triangles(dense).ravel(), d)
+
+
+@pytest.mark.parametrize("d", [1, 2, 5, 40])
+def test_products(d, way):
+    dense, kept = stack(7, d)
+    v = np.random.default_rng(1).standard_normal((7, d))
+    np.testing.assert_array_equal(kept.dense(), dense)
+    np.testing.assert_array_equal(kept.diagonal, np.einsum("ijj->ij", dense))
+    np.testing.assert_allclose(packed_products(kept, v), np.einsum("njk,nk->nj", dense, v), rtol=1e-12, atol=1e-11)
+
+
+@pytest.mark.parametrize("d", [1, 2, 5, 40])
+def test_inverses(d, way):
+    dense, kept = stack(7, d)
+    shift = np.random.default_rng(2).uniform(0.0, 1.0, 7)
+    shifted = dense + shift[:, None, None] * np.eye(d)
+    found, worst = packed_inverses(kept, shift)
+    np.testing.assert_allclose(found.dense(), np.linalg.inv(shifted), rtol=1e-9, atol=1e-12)
+    traces = np.trace(shifted, axis1=1, axis2=2) * np.trace(np.linalg.inv(shifted), axis1=1, axis2=2)
+    assert worst == pytest.approx(traces.max(), rel=1e-8)
+    assert worst >= np.linalg.cond(shifted).max() * (1 - 1e-8)
+
+
+def test_there_is_none_of_a_singular_matrix(way):
+    _, kept = stack(5, 2)
+    kept.rows[3] = [1.0, 2.0, 4.0]
+    assert packed_inverses(kept, np.zeros(5)) is None
+    kept.rows[3] = [1.0, 2.0, -4.0]
+    assert packed_inverses(kept, np.zeros(5)) is None
+    assert packed_inverses(kept, np.full(5, 10.0)) is not None
+
+
+def test_more_than_fit_at_a_time(monkeypatch):
+    monkeypatch.setattr("graphreg.terms.packed.CELLS", 20)
+    dense, kept = stack(11, 3)
+    v = np.random.default_rng(1).standard_normal((11, 3))
+    np.testing.assert_allclose(kept.times(v), np.einsum("njk,nk->nj", dense, v), rtol=1e-12, atol=1e-12)
+    assert [some.start for some in kept.at_a_time()] == [0, 2, 4, 6, 8, 10]
+
+
+@pytest.mark.parametrize("ragged", [False, True])
+def test_gram_matrices_of_samples(ragged):
+    rng = np.random.default_rng(3)
+    node = np.array([0, 1, 1, 2, 0, 2, 2, 2, 1]) if ragged else np.repeat(np.arange(3), 4)
+    X, weights = rng.standard_normal((len(node), 2)), rng.uniform(0.5, 2.0, len(node))
+    data = gr.NodeData.from_arrays(X, np.ones(len(node)), node, weights)
+    problem = gr.Problem(3.0 * gr.SquaredLoss(data) + gr.TotalVariation(gr.Graph.chain(3), gr.L2()))
+    (block,) = problem.form.samples
+    grams = np.zeros((3, 2, 2))
+    for batch, kept in zip(block.stacks, block.grams, strict=True):
+        grams[batch.nodes] = kept.scaled(3.0).dense()
+    np.testing.assert_allclose(grams, block.sums(block.scale), rtol=1e-14)
