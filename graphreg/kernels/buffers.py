@@ -34,3 +34,8 @@ class Buffers:
                 return known[k]
         known.append(np.empty(size))
         return known[-1]
+
+    def trim(self) -> None:
+        """Give back what nobody holds: between rounds, for what needs memory then."""
+        for known in self._known.values():
+            known[:] = [known[k] for k in range(len(known)) if _holders(known, k) != ALONE]

@@ -12,7 +12,7 @@ from core_cases import view_of
 
 import graphreg as gr
 from graphreg.engines import Actors
-from graphreg.kernels import compiled, losses, order, rounds
+from graphreg.kernels import buffers, compiled, losses, order, rounds
 from graphreg.methods.splitting._halpern import Iterate
 from graphreg.running.checkpoints.packing import Packed
 
@@ -247,3 +247,23 @@ def test_actors_never_see_them(forced):
     one, two = (problem.solve(gr.PrimalDual(), gap=0, rounds=20, engine=engine) for engine in (None, Actors()))
     np.testing.assert_allclose(one.coef, two.coef, atol=1e-12)
     assert one.ledger == two.ledger
+
+
+def test_flows_that_were_looked_at_make_room_for_the_next(forced):
+    state = walk(PROBLEMS["regression, l1"](), gr.PrimalDual(), True, count=5)[-1]
+    seen = [u.copy() for u in state.hat.u]
+    image = state.hat.known
+    gr.PrimalDual().step(state)
+    assert "u" not in vars(image)
+    assert "u" not in vars(state.hat)
+    np.testing.assert_array_equal(state.hat.u[0], seen[0])
+
+
+def test_buffers_give_back_what_nobody_holds():
+    known = buffers.Buffers()
+    held, numbers = known.take(5), known.take(7)
+    numbers[:] = 1.0
+    del numbers
+    known.trim()
+    assert known.take(5) is not held
+    assert {size: len(each) for size, each in known._known.items()} == {5: 2, 7: 0}

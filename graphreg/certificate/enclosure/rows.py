@@ -202,9 +202,8 @@ class SampleRows(AbstractRows):
 
     def most(self, a: Array) -> Array:
         """A bound of |X|'|a|, (n, d): of each node the largest |x_rj| times the sum of |a_r|."""
-        each = np.abs(a).reshape(len(a), -1)
-        sums = [np.bincount(self.block.node, each[:, c], self.n) for c in range(each.shape[1])]
-        top, of_prices = self.design.top[:, :, None], np.stack(sums, axis=1)[:, None, :]
+        sums = self.design.runs.magnitudes(a.reshape(len(a), -1))
+        top, of_prices = self.design.top[:, :, None], sums[:, None, :]
         size = np.maximum(top * of_prices * MORE, DUST * ((top > 0.0) & (of_prices > 0.0)))
         return size.reshape(self.n, self.d)
 

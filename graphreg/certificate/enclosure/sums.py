@@ -135,10 +135,17 @@ class Runs:
 
     def largest(self, values: Array) -> Array:
         """The largest magnitude of each run, for values (L, p): (size, p)."""
+        return self._magnitudes(np.maximum, values)
+
+    def magnitudes(self, values: Array) -> Array:
+        """The sum of the magnitudes of each run, for values (L, p): (size, p), as rounded."""
+        return self._magnitudes(np.add, values)
+
+    def _magnitudes(self, how: np.ufunc, values: Array) -> Array:
         out = np.zeros((self.size, values.shape[1]))
         for runs, rows in self.chunks():
             first = self.starts[runs]
-            out[self.targets[runs]] = np.maximum.reduceat(np.abs(values[rows]), first - first[0], axis=0)
+            out[self.targets[runs]] = how.reduceat(np.abs(values[rows]), first - first[0], axis=0)
         return out
 
     def _store(self, out: Pair, runs: slice, p: Array, e: Array | None, missed: Array | None) -> None:

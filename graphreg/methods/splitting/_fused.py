@@ -11,6 +11,7 @@ from .fixed_point import State
 
 def fused(rounds: Rounds, state: State, relaxation: float) -> State:
     """The state after the round that `PrimalDual.image` describes, relaxed; with the same messages."""
+    state.hat.forget()
     view, x = state.view, state.x.known
     if not isinstance(x, Held) or x.rounds is not rounds:
         x = rounds.entered(state.x.w, state.x.u)

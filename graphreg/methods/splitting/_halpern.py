@@ -55,6 +55,12 @@ class Iterate:
                 raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
             return vars(self).setdefault(name, getattr(vars(self)["held"], name))
 
+    def forget(self) -> None:
+        """Drop flows that compiled rounds can find again: the next of them take their room."""
+        if isinstance(self.known, Image):
+            for each in (self, self.known):
+                vars(each).pop("u", None)
+
     def toward(self, end: Iterate, t: float) -> Iterate:
         """self + t (end - self)."""
         return Iterate(_toward(self.w, end.w, t), tuple(_toward(a, b, t) for a, b in zip(self.u, end.u, strict=True)))
