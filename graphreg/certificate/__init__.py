@@ -17,8 +17,12 @@ from .edges.clusters import Clusters as Clusters
 from .edges.clusters import cluster_count as cluster_count
 from .edges.clusters import clusters as clusters
 from .edges.near import upper_gap as upper_gap
+from .enclosure.boxes import Box as Box
+from .enclosure.boxes import box_value as box_value
 from .enclosure.enclosed import Enclosed as Enclosed
 from .enclosure.lower import Enclosure as Enclosure
+from .enclosure.structure import Structure as Structure
+from .enclosure.upper import upper_bound as upper_bound
 from .levels import levelled as levelled
 from .record import Certificate as Certificate
 from .record import relative as relative
@@ -32,3 +36,7 @@ from .repairing.routing import Routing as Routing
 from .repairing.routing import kinks as kinks
 from .spot_checks import SpotChecks as SpotChecks
 from .tilting import Look as Look
+from .tilting.nodes import QuadraticNodes as QuadraticNodes
+from .tilting.nodes import follows as follows
+from .tilting.nodes import tilted_nodes as tilted_nodes
+from .tilting.proved import proved as proved

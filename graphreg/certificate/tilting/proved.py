@@ -27,15 +27,23 @@ from ..enclosure.upper import plain_residuals, sizes
 from .nodes import QuadraticNodes, follows
 
 
-def proved(form: Form, structure: Structure, nodes: QuadraticNodes, point: DualPoint, w: Array) -> Enclosed | None:
+def proved(
+    form: Form,
+    structure: Structure,
+    nodes: QuadraticNodes,
+    point: DualPoint,
+    w: Array,
+    outside: tuple[Array, Array] | None = None,
+) -> Enclosed | None:
     """The bound from the flows and prices of a point, which are nearly the gradients at w; None where flows are stated
-    by roots, or the curvature of a ground edge depends on the direction."""
+    by roots, or the curvature of a ground edge depends on the direction. What given flows on edges that are none of the
+    form take from its nodes is ``outside`` (n, d), with a bound of its error."""
     ground = [edge for edge in form.edges if follows(edge)]
     known = bool((nodes.convexity > 0.0).all()) and all(map(_isotropic, ground))
     if structure.roots or not known or not np.isfinite(w).all():
         return None
     flows = tuple(edge.gradients(w) if follows(edge) else u for edge, u in zip(form.edges, point.flows, strict=True))
-    cost, reach, off = _distances(form, structure, nodes, flows, point.prices, w)
+    cost, reach, off = _distances(form, structure, nodes, flows, point.prices, w, outside)
     spread = [np.zeros(u.shape) for u in flows]  # of each summand q of H_i, (q'v)^2 <= v'H_i v
     for k, edge in enumerate(form.edges):
         if follows(edge):
@@ -61,10 +69,13 @@ def _distances(
     flows: tuple[Array, ...],
     prices: tuple[Array, ...],
     w: Array,
+    outside: tuple[Array, Array] | None,
 ) -> tuple[Array, Array, tuple[Array, ...]]:
     """What it costs each node that (u, a) is not conserved, nor w the minimiser, (n,); (v'H_i v)^1/2 at most for the
     way v from w to that, (n,); and how far prices are from the gradients at w."""
     balance, slope, away = Balance(form), np.zeros(form.shape), list[Array]()
+    if outside is not None:
+        balance.add(*outside)
     for block, design, a in zip(form.samples, structure.designs, prices, strict=True):
         rows, off, size = SampleRows(block, design, *form.shape), np.empty(a.shape), sizes(block, w, design)
         for some in block.some():
