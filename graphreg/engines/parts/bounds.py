@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 
 import numpy as np
 
@@ -21,6 +22,7 @@ from ...certificate import Box, QuadraticNodes, Structure, box_value, follows, p
 from ...errors import MethodError
 from ...form import DualPoint, EdgeBlock, Form
 from ...terms import Array, Space
+from .directory import everyone
 from .part import Part
 from .wire import Wire
 
@@ -43,8 +45,8 @@ class JointLook:
 class PartBounds:
     """The bounds of one part."""
 
-    def __init__(self, part: Part, wire: Wire) -> None:
-        self.part, self.wire, form = part, wire, part.form
+    def __init__(self, part: Part, owner: Array, wire: Wire) -> None:
+        self.part, self.owner, self.wire, form = part, owner, wire, part.form
         self.own = np.flatnonzero(part.whole.own)
         place = np.full(form.n, -1)
         place[self.own] = np.arange(len(self.own))
@@ -121,11 +123,23 @@ class PartBounds:
     # ---- proofs ------------------------------------------------------------------------------------------------------
     def prove(self, look: JointLook) -> tuple[float, float]:
         """Not more than the optimum, and not less than P(w), of the whole."""
-        each = self._every(np.array([self._lower(look), self._upper(look.w)]))
+        lower = self._lower(look) if self._shared(look.flows) else np.nan
+        each = self._every(np.array([lower, self._upper(look.w)]))
         low, high = (math.fsum(each[:, k]) for k in (0, 1))
         if not (np.isfinite(low) and np.isfinite(high)):
             return (low if np.isfinite(low) else -np.inf), (high if np.isfinite(high) else np.inf)
         return float(np.nextafter(low, -np.inf)), float(np.nextafter(high, np.inf))
+
+    def _shared(self, flows: tuple[Array, ...]) -> bool:
+        """Whether the other parts have the very flows that this one has on the edges between them."""
+        digests = {k: list[int]() for k in range(self.wire.count)}
+        for edge, inner, u in zip(self.part.form.edges, self.inner, flows, strict=True):
+            cut = np.flatnonzero(~inner & ~np.full(len(inner), edge.ground))
+            far = np.where(self.part.whole.own[edge.tail[cut]], edge.head[cut], edge.tail[cut])
+            for k in np.unique(self.owner[far]).tolist():
+                digests[k].append(_digest(u[cut[self.owner[far] == k]]))
+        got = everyone(self.wire, {k: np.array(values, dtype=np.int64) for k, values in digests.items()})
+        return all(got[k].tolist() == values for k, values in digests.items())
 
     def _upper(self, w: Array) -> float:
         inside = upper_bound(self.inside, w[self.own], self.structure.designs)
@@ -159,6 +173,10 @@ class PartBounds:
         bad[self.wire.me] = ~np.isfinite(values)
         out, bad = self.wire.total(out), self.wire.total(bad)
         return np.where(bad > 0.0, np.nan, out)
+
+
+def _digest(values: Array) -> int:
+    return int.from_bytes(blake2b(np.ascontiguousarray(values).tobytes(), digest_size=7).digest(), "big")
 
 
 def _within(edge: EdgeBlock, rows: Array, place: Array, n: int) -> EdgeBlock:

@@ -22,6 +22,7 @@ class PartEngine:
         self.part, self.wire = part, wire
         self.ledger = Ledger(arcs_of(part.form), part.form.labels)
         self.neighbours = neighbours_of(part, owner)
+        self.crossed: dict[int, tuple[int, int]] = {}  # messages and numbers to other parts
 
     def exchange(
         self, values: Array, along: Array | None = None, *, parameters: bool = True, purpose: str = "method"
@@ -41,7 +42,7 @@ class PartEngine:
                 rows, mask, hear, into = rows[sends], mask[sends], hear[received], into[received]
             sent[other.number] = values[rows][mask]
             expected[other.number] = hear, into
-        got = self.wire.swap(sent, {number: int(into.sum()) for number, (_, into) in expected.items()})
+        got = self._swapped(sent, {number: int(into.sum()) for number, (_, into) in expected.items()})
         for number, (hear, into) in expected.items():
             rows = np.full((len(hear), values.shape[1]), np.nan)
             rows[into] = got[number]
@@ -61,7 +62,7 @@ class PartEngine:
             sizes[other.number] = sum(
                 int(along[toward[e.block][e.other]].sum()) * values[e.block].shape[1] for e in other.ends
             )
-        got = self.wire.swap(sent, sizes)
+        got = self._swapped(sent, sizes)
         for other in self.neighbours:
             at = 0
             for e in other.ends:
@@ -80,6 +81,13 @@ class PartEngine:
         if not np.isfinite(most).all():
             return self.wire.total(own.sum(axis=0))
         return joined(self.wire.total(pieces(own, most, self.part.whole.n)), most)
+
+    def _swapped(self, sent: dict[int, Array], sizes: dict[int, int]) -> dict[int, Array]:
+        for number, values in sent.items():
+            if values.size:
+                messages, numbers = self.crossed.get(number, (0, 0))
+                self.crossed[number] = messages + 1, numbers + values.size
+        return self.wire.swap(sent, sizes)
 
     def away(self, nodes: Array) -> None:
         self.ledger.away(nodes & self.part.whole.own)

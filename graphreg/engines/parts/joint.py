@@ -1,0 +1,156 @@
+"""A run in which every part has built the problem of its own nodes, and nobody has the whole.
+
+All parts do the same in the same order: rounds, looks, proofs. What decides (gaps, the clock) is put together from all
+of them, so that all decide alike.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Hashable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ...certificate import relative
+from ...clock import progress_bar
+from ...errors import MethodError
+from ...form import Form
+from ...methods import AbstractIteration
+from ...network import LocalView
+from ...oracles import NodeGradients
+from ...running import Budget, Record, Trace
+from ...running.schedule import Schedule
+from ...terms import Array
+from ...terms.penalties import AbstractSmoothPenalty
+from .bounds import JointLook, PartBounds
+from .engine import PartEngine
+from .local import local_part
+from .local_solution import LocalSolution, Sent
+from .wire import Wire
+
+SHARE = 1e-3  # of P_common: what an objective is measured by where it is smaller
+
+
+@dataclass
+class JointRun:
+    """A run on one part."""
+
+    method: AbstractIteration
+    budget: Budget
+    view: LocalView
+    engine: PartEngine
+    bounds: PartBounds
+    floor: float
+    best: tuple[float, float] = (-np.inf, np.inf)
+    trace: Trace = field(default_factory=Trace)
+    began: float = field(default_factory=lambda: time.perf_counter())  # noqa: PLW0108 - the clock of the moment
+
+    def run(self, v: Array) -> tuple[str, Array, int]:
+        """Why it ended, the parameters (n, d) of the best upper bound, and how many rounds there were."""
+        budget, method, form = self.budget, self.method, self.view.form
+        most = method.most_rounds if budget.rounds is None else budget.rounds
+        schedule = Schedule(budget.gap, polishes=False, every=method.every)
+        start = (np.tile(v, (form.n, 1)), None) if method.centres() else None
+        state, k, ended, w = method.init(self.view, start), 0, "", np.zeros(form.shape)
+        how = {"total": budget.rounds, "desc": method.name, "unit": " rounds", "delay": 1.0}
+        with progress_bar(budget.progress if self.bounds.wire.me == 0 else False, initial=0, **how) as tick:
+            while not ended:
+                last = k >= most
+                if not last:
+                    state, k = method.step(state), k + 1
+                    last = k >= most
+                if last or schedule.screen_now(k):
+                    ended, w = self._checked(state, k, schedule, w, last)
+                    tick(k - (self.trace.records[-2].round if len(self.trace.records) > 1 else 0), self._known())
+        return ended, w, k
+
+    def _checked(self, state: object, k: int, schedule: Schedule, w: Array, last: bool) -> tuple[str, Array]:
+        """Why the run ends after round k, empty where it goes on; and the best parameters."""
+        at, flows, _ = self.method.point(state)
+        if flows is None:
+            raise MethodError(f"{self.method.name} has no flows, from which a certificate by parts is made")
+        look = self.bounds.look(self.engine.exchange(at, purpose="certificate"), flows)
+        gap = relative(look.gap, look.primal, look.primal, self.floor)
+        self._note(Record(k, self._elapsed(), gap, False, look.primal))
+        schedule.looks(k, gap)
+        over = self.budget.seconds is not None and self._latest() > self.budget.seconds
+        if schedule.proves(k, gap) or last or over:
+            w = self._proved(look, k, w)
+            if self._gap() <= self.budget.gap:
+                return "gap", w
+            schedule.proved(k)
+        return ("budget" if last or over else ""), w
+
+    def _proved(self, look: JointLook, k: int, w: Array) -> Array:
+        low, high = self.bounds.prove(look)
+        w = look.w if high < self.best[1] else w
+        self.best = max(low, self.best[0]), min(high, self.best[1])
+        self._note(Record(k, self._elapsed(), self._gap(), True, self.best[1], self.best[0]))
+        return w
+
+    def _gap(self) -> float:
+        low, high = self.best
+        return relative(high - low, high, low, self.floor) if np.isfinite(high - low) else np.inf
+
+    def _note(self, record: Record) -> None:
+        self.trace.records.append(record)
+        if self.budget.callback is not None:
+            self.budget.callback(record)
+
+    def _elapsed(self) -> float:
+        return time.perf_counter() - self.began
+
+    def _latest(self) -> float:
+        """Of the clocks of all parts."""
+        return float(self.bounds.wire.largest(np.array([self._elapsed()]))[0])
+
+    def _known(self) -> str:
+        last = self.trace.records[-1]
+        return f"gap{'' if last.certified else ' about'} {last.relative_gap:.1e}, target {self.budget.gap:.0e}"
+
+
+def solve_jointly(
+    form: Form, own: Collection[Hashable], method: AbstractIteration, budget: Budget, wire: Wire
+) -> LocalSolution:
+    """The answer at the own nodes of a part, with the bounds of the whole problem."""
+    part, owner = local_part(form, own, wire)
+    engine = PartEngine(part, owner, wire)
+    view = LocalView(part.form, engine, budget.seed or 0, part.whole)
+    v, value = common_model(view)
+    run = JointRun(method, budget, view, engine, PartBounds(part, owner, wire), SHARE * abs(value))
+    ended, w, rounds = run.run(v)
+    mine = np.flatnonzero(part.whole.own)
+    labels = tuple(part.form.labels[i] for i in mine.tolist())
+    return LocalSolution(
+        labels,
+        tuple(part.form.space.names),
+        w[mine],
+        "certified" if ended == "gap" else "no_certificate",
+        *run.best,
+        run._gap(),
+        rounds,
+        run._elapsed(),
+        run.trace,
+        Sent.of(engine, wire),
+        wire.me,
+        wire.count,
+        part.whole.n,
+    )
+
+
+def common_model(view: LocalView) -> tuple[Array, float]:
+    """The best common model of smooth losses and smooth node penalties by Newton's method from 0, and its objective
+    with all node penalties."""
+    form, own, gradients, v = view.form, view.own, NodeGradients(view.form), np.zeros(view.form.d)
+    for _ in range(2):  # squares need one step, and rounding another
+        w = np.tile(v, (form.n, 1))
+        slope = view.engine.reduce(gradients.full(w), "adaptation")
+        H = view.engine.reduce(gradients.hessians(w), "adaptation")
+        v = v - np.linalg.lstsq(H, slope)[0]
+    w = np.tile(v, (form.n, 1))
+    each = gradients.value(w)
+    for edge in form.edges:
+        if edge.ground and not isinstance(edge.penalty, AbstractSmoothPenalty):
+            each += np.bincount(edge.tail, edge.values(w), minlength=form.n)
+    return v, float(view.engine.reduce(np.where(own, each, 0.0)[:, None], "adaptation")[0])

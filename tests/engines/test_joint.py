@@ -1,0 +1,114 @@
+"""Runs of sites that nobody has as a whole: their answers and bounds beside those of one machine."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from test_local_parts import Country, together
+
+import graphreg as gr
+from graphreg.engines.parts.joint import solve_jointly
+from graphreg.engines.parts.local_solution import SavedParts
+from graphreg.errors import DataError, MethodError
+from graphreg.running import Budget
+
+
+def owners(count, n=24, seed=0):
+    return [*range(count), *np.random.default_rng(seed).integers(0, count, n - count).tolist()]
+
+
+def jointly(country, owner, method, build=None, **budget):
+    def work(k, wire):
+        own = {i for i, it in enumerate(owner) if it == k}
+        problem = (build or with_penalty)(country, own, k)
+        labels = {country.labels[i] for i in own}
+        return solve_jointly(problem.form.frozen(), labels, method, Budget(seed=1, progress=False, **budget), wire)
+
+    return together(owner, work)
+
+
+def with_penalty(country, own=None, order=None):
+    return gr.Problem(country.problem(own, order).model + 1.0 * gr.NodePenalty(gr.SquaredL2()))
+
+
+def coef_of(country, found):
+    rows = {label: row for each in found for label, row in zip(each.labels, each.coef, strict=True)}
+    return np.array([rows[label] for label in country.labels])
+
+
+@pytest.mark.parametrize("wild", [False, True])
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_the_answer_and_its_bounds_are_those_of_one_machine(count, wild):
+    for seed in range(3):
+        country = Country.random(seed)
+        if wild:
+            country.X, country.y = country.X * [1e-6, 1e3, 1.0], 1e6 + 1e3 * country.y
+        exact = with_penalty(country).solve(gr.PrimalDual(), gap=1e-12, on_failure="return").certificate
+        found = jointly(country, owners(count), gr.PrimalDual(), gap=1e-8)
+        for each in found:
+            assert each.status == "certified", str(each)
+            assert each.relative_gap <= 1e-8
+            assert each.dual <= exact.primal
+            assert each.primal >= exact.dual
+            assert (each.dual, each.primal, each.rounds) == (found[0].dual, found[0].primal, found[0].rounds)
+        form = with_penalty(country).form
+        value = form.primal(coef_of(country, found)[[country.labels.index(label) for label in form.labels]])
+        assert value == pytest.approx(found[0].primal, rel=1e-7)
+
+
+def test_the_bits_do_not_depend_on_the_sites():
+    country = Country.random(3)
+    alone = jointly(country, owners(1), gr.PrimalDual(), gap=1e-9)
+    for count in (2, 3):
+        found = jointly(country, owners(count), gr.PrimalDual(), gap=1e-9)
+        np.testing.assert_array_equal(coef_of(country, found), coef_of(country, alone))
+
+
+def test_flows_that_two_sites_do_not_share_prove_nothing(monkeypatch):
+    """A bound rests on both ends of an edge knowing the same flow."""
+    country = Country.random(4)
+    point = gr.PrimalDual.point
+
+    def apart(self, state):
+        w, flows, prices = point(self, state)
+        return w, tuple(u * (1.0 + 1e-3 * (state.view.ids[0] % 7)) for u in flows), prices
+
+    monkeypatch.setattr(gr.PrimalDual, "point", apart)
+    found = jointly(country, owners(3), gr.PrimalDual(), gap=1e-1, rounds=50)
+    assert all(each.status == "no_certificate" and each.dual == -np.inf for each in found)
+
+
+def test_what_crossed_is_counted():
+    country = Country.random(5)
+    found = jointly(country, owners(3), gr.PrimalDual(balance=1.0), gap=0, rounds=10)
+    messages = found[0].sent.messages
+    assert (np.diag(messages) == 0).all()
+    assert (messages == messages.T).all()  # every part hears from whom it tells
+    assert (messages[~np.eye(3, dtype=bool)] >= 10).all()
+
+
+def test_files(tmp_path):
+    country = Country.random(6, names=True)
+    found = jointly(country, owners(3), gr.PrimalDual(), gap=1e-6)
+    for each in found:
+        each.save(tmp_path)
+    saved = SavedParts.open(tmp_path)
+    assert saved.summary["status"] == "certified"
+    assert saved.summary["n"] == 24
+    for label, row in zip(country.labels, coef_of(country, found), strict=True):
+        np.testing.assert_array_equal(saved[label], row)
+    (tmp_path / "part-00001.npz").unlink()
+    with pytest.raises(DataError, match="part-00001.npz"):
+        SavedParts.open(tmp_path)
+
+
+def test_what_has_no_certificate_by_parts():
+    country = Country.random(7)  # fewer samples than features at some nodes
+    with pytest.raises(MethodError, match="strictly convex"):
+        jointly(country, owners(2), gr.PrimalDual(), build=lambda c, own, k: c.problem(own, k))
+
+
+def test_time_that_is_up():
+    found = jointly(Country.random(8), owners(2), gr.PrimalDual(), gap=1e-15, seconds=0.2, rounds=10**6)
+    assert {each.status for each in found} <= {"no_certificate", "certified"}
+    assert len({each.rounds for each in found}) == 1
