@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +26,7 @@ from .place import Place, listed
 from .place import text_of as text_of
 from .samples import SampleTable, read_samples
 from .schema import Section, read_tables
-from .tables import Folders
+from .tables import SITE, Folders
 from .tables import read_table as read_table
 from .terms import Sources, build_problem, build_terms
 
@@ -152,7 +152,12 @@ class ModelFile:
 
 
 def read_model(
-    path: str | Path, data: str | Path | None = None, *, allow_code: bool = False, allow_outside: bool = False
+    path: str | Path,
+    data: str | Path | None = None,
+    *,
+    sites: Sequence[str] | None = None,
+    allow_code: bool = False,
+    allow_outside: bool = False,
 ) -> ModelFile:
     """Read a model file and the tables that it names.
 
@@ -162,6 +167,8 @@ def read_model(
         A TOML file; docs/command-line.md lists its keys.
     data : path, optional
         The folder in which the tables lie; by default the folder of the model file.
+    sites : sequence of str, optional
+        Of which sites tables are read whose path has ``{site}``; by default of all whose files are there.
     allow_code : bool
         Whether modules that the file names (``module:Class``) are run. Without it such a file is refused.
     allow_outside : bool
@@ -192,7 +199,8 @@ def read_model(
     switch(allow_outside, "allow_outside")
     content = _parse(path)
     whole = Place(path.name)
-    folders = Folders(path.parent, path.parent if data is None else Path(data), allow_outside, allow_code)
+    chosen = None if sites is None else tuple(sites)
+    folders = Folders(path.parent, path.parent if data is None else Path(data), allow_outside, allow_code, chosen)
     if not folders.data.is_dir():
         raise ModelFileError(f"there is no folder {folders.data} for the data")
     tables = read_tables(content, path.name)
@@ -205,6 +213,15 @@ def read_model(
     _check_used(tables, sources)
     problem = build_problem(terms, whole)
     return ModelFile(path, content, problem, method, options, tuple(samples.values()), tuple(graphs.values()), folders)
+
+
+def sites_of(path: Path, data: Path | None) -> list[str]:
+    """The sites that have a table of samples, in order; `ModelFileError` where no path has ``{site}``."""
+    names = [str(table.get("file", "")) for table in listed(_parse(path).get("data", []))]
+    name = next((name for name in names if SITE in name), None)
+    if name is None:
+        raise ModelFileError(f"{path.name}, [data] file: no path has {SITE}, which stands for the name of a site")
+    return Folders(path.parent, path.parent if data is None else data).sites_of(name)
 
 
 def _parse(path: Path) -> dict[str, Any]:

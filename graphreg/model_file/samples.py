@@ -129,6 +129,8 @@ def read_samples(keys: DataKeys, place: Place, folders: Folders, label_columns: 
         check_columns(frame, names, file, place.at(key))
     features = _features(keys, frame, file, place, label_columns)
     standard = None
+    if keys.standardise is not False and folders.sites is not None:
+        place.at("standardise").refuse("means and deviations need the samples of all sites; standardise beforehand")
     if keys.standardise is not False:
         frame, standard = _standardise(keys, frame, features, place)
     return SampleTable(keys.name, file, frame, rows, features, standard, keys, place)

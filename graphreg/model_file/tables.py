@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from .place import Place, text_of
 if TYPE_CHECKING:
     import pandas as pd
 
+SITE = "{site}"
 CSV, PARQUET = (".csv", ".csv.gz"), (".parquet", ".pq")
 MISSING = ["", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "null", "NULL", "None", "<NA>"]  # in columns of numbers
 
@@ -22,12 +24,14 @@ MISSING = ["", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "null", "NULL", "None",
 @dataclass(frozen=True)
 class Folders:
     """What a model file may touch: paths begin at ``data`` for tables, at ``model`` for everything else, and stay below
-    unless ``outside``; modules that it names are run where ``code``."""
+    unless ``outside``; modules that it names are run where ``code``. A table whose path has ``{site}`` is one of each
+    of the ``sites``, by default of all whose files are there."""
 
     model: Path
     data: Path
     outside: bool = False
     code: bool = False
+    sites: tuple[str, ...] | None = None
 
     @property
     def modules(self) -> list[Path] | None:
@@ -62,12 +66,23 @@ class Folders:
             place.refuse(f"{name!r} is no table; its name must end in {', '.join((*CSV, *PARQUET))}")
         return path
 
+    def sites_of(self, name: str) -> list[str]:
+        """The sites that have a file of this name, in order."""
+        before, _, after = name.partition(SITE)
+        if SITE in after:
+            return self.sites_of(before + SITE + after.replace(SITE, "*"))
+        pattern = re.compile(re.escape(before) + r"([^/]+)" + re.escape(after).replace(r"\*", "[^/]+"))
+        paths = (path.relative_to(self.data).as_posix() for path in self.data.glob(f"{before}*{after}"))
+        return sorted({found[1] for found in map(pattern.fullmatch, paths) if found})
+
     def read(self, name: str, place: Place, labels: Iterable[str] = (), leading: int = 0) -> tuple[pd.DataFrame, str]:
-        """A table as a frame, and the name of its file.
+        """A table as a frame, and the name of its file; of all sites one below the other, rows that several have once.
 
         ``labels`` (and the first ``leading`` columns) are columns of labels: they are read as text, so that 01001 keeps
         its zero and a label NA is a label.
         """
+        if SITE in name:
+            return self._of_sites(name, place, tuple(labels), leading), name
         path = self.table(name, place)
         parquet = path.name.endswith(PARQUET)
         with place.named():
@@ -83,6 +98,26 @@ class Folders:
                 if not parquet and not path.stat().st_size:
                     raise DataError(f"{path.name} is empty; its first row names the columns") from None
                 raise DataError(f"{path.name} cannot be read: {text_of(error)}") from None
+
+
+    def _of_sites(self, name: str, place: Place, labels: tuple[str, ...], leading: int) -> pd.DataFrame:
+        import pandas as pd
+
+        sites = self.sites_of(name) if self.sites is None else self.sites
+        if not sites:
+            place.refuse(f"no file in {self.data} is called {name!r} with a site in the place of {SITE}")
+        frames = [self.read(name.replace(SITE, each), place, labels, leading)[0] for each in sites]
+        for site, frame in zip(sites, frames, strict=True):
+            if list(frame.columns) != list(frames[0].columns):
+                place.refuse(
+                    f"the file of {site!r} has the columns {list(frame.columns)}, and that of {sites[0]!r} has "
+                    f"{list(frames[0].columns)}; all sites need the same"
+                )
+        frame = pd.concat(frames, ignore_index=True)
+        if not leading:  # samples, which may be alike
+            return frame
+        count = pd.concat([each.assign(_k=each.groupby(list(each.columns), dropna=False).cumcount()) for each in frames])
+        return frame[~count.reset_index(drop=True).duplicated()].reset_index(drop=True)  # edges between two sites
 
 
 def _csv(path: Path, labels: Iterable[str], leading: int) -> pd.DataFrame:

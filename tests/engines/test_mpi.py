@@ -9,9 +9,11 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import graphreg as gr
+from graphreg.engines.parts.local_solution import SavedParts
 
 LAUNCHER = shutil.which("mpiexec", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
 TESTS = Path(__file__).parents[1]
@@ -22,6 +24,7 @@ ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 HEAD = """
 import numpy as np
 import graphreg as gr
+from graphreg.engines.parts.local_solution import SavedParts
 from actor_cases import Breaking, problem, row
 from mpi4py import MPI
 rank = MPI.COMM_WORLD.rank
@@ -114,3 +117,91 @@ def test_without_mpi4py(monkeypatch):
     with pytest.raises(gr.errors.MethodError, match=r"graphreg\[mpi\]"):
         world.mpi()
     world.mpi.cache_clear()
+
+
+# ---- sites -----------------------------------------------------------------------------------------------------------
+MODEL = """
+[data]
+file = "{site}/samples.csv"
+node = "node"
+target = "y"
+features = ["x"]
+intercept = true
+[graph]
+edges = "{site}/edges.csv"
+[loss]
+family = "SquaredLoss"
+[total_variation]
+penalty = "L2"
+strength = 0.3
+[solve]
+gap = 1e-8
+method = "PrimalDual"
+"""
+
+
+@pytest.fixture
+def country(tmp_path):
+    """Three sites of ten nodes each, with edges within and between them."""
+    rng = np.random.default_rng(0)
+    pairs = {tuple(sorted(pair)) for k in range(30) for pair in ((k, (k + 1) % 30), (k, (7 * k + 3) % 30))}
+    for s in range(3):
+        folder = tmp_path / f"state {s}"
+        folder.mkdir()
+        own = range(10 * s, 10 * s + 10)
+        rows = [f"n{k},{x:.6f},{2 * x + k / 10:.6f}" for k in own for x in rng.standard_normal(5)]
+        (folder / "samples.csv").write_text("node,x,y\n" + "\n".join(rows) + "\n")
+        edges = [f"n{a},n{b}" for a, b in sorted(pairs) if a != b and {a, b} & set(own)]
+        (folder / "edges.csv").write_text("a,b\n" + "\n".join(edges) + "\n")
+    (tmp_path / "model.toml").write_text(MODEL)
+    return tmp_path
+
+
+def on_sites(folder, ranks, *arguments):
+    command = [LAUNCHER, "-n", str(ranks), "--oversubscribe", "--mca", "mpi_yield_when_idle", "1"]
+    return subprocess.run(
+        [*command, sys.executable, "-m", "graphreg.mpi", "model.toml", *arguments],
+        cwd=folder,
+        env={**os.environ, **ROOT, "PYTHONPATH": str(TESTS.parent)},
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+
+
+def test_sites_have_the_answer_of_one_machine(country):
+    alone = gr.read_model(country / "model.toml").solve(gap=1e-10)
+    before = None
+    for ranks in (1, 3):
+        done = on_sites(country, ranks, "--out", f"out {ranks}")
+        assert done.returncode == 0, done.stderr
+        saved = SavedParts.open(country / f"out {ranks}")
+        found = np.array([saved[label] for label in alone.labels])
+        np.testing.assert_allclose(found, alone.coef, atol=1e-3)
+        assert saved.summary["dual"] <= alone.certificate.primal
+        assert saved.summary["primal"] >= alone.certificate.dual
+        assert before is None or np.array_equal(found, before)
+        before = found
+
+
+def test_what_is_wrong_at_a_site_is_said_once(country):
+    for ranks, said in ((4, "files of 3 sites for 4 processes"),):
+        done = on_sites(country, ranks)
+        assert done.returncode == 1
+        assert done.stderr.count(said) == 1
+    (country / "state 1" / "edges.csv").unlink()
+    done = on_sites(country, 3)
+    assert done.returncode == 1
+    assert done.stderr.count("there is no file 'edges.csv'") == 1
+    assert "rank 1 of 3" in done.stderr
+
+
+def test_an_edge_that_one_site_lacks_ends_all(country):
+    path = country / "state 2" / "edges.csv"
+    lines = path.read_text().splitlines()
+    cut = next(line for line in lines[1:] if int(line.split(",")[0][1:]) < 20)
+    path.write_text("\n".join(line for line in lines if line != cut) + "\n")
+    done = on_sites(country, 3)
+    assert done.returncode != 0
+    assert "do not have the same edges between them" in done.stderr

@@ -42,10 +42,10 @@ def world() -> Any:
     return comm
 
 
-def abort(rank: int, error: BaseException) -> NoReturn:
+def abort(rank: int, error: BaseException, traced: bool = True) -> NoReturn:
     """Say what went wrong, once, and end all processes: the others would wait for this one for ever."""
     sys.stdout.flush()
-    text = "".join(traceback.format_exception(error))
+    text = "".join(traceback.format_exception(error)) if traced else ""
     print(f"{text}graphreg: rank {rank} of {world().size} failed: {error}", file=sys.stderr, flush=True)
     mpi().COMM_WORLD.Abort(1)
     raise SystemExit(1)  # not reached
