@@ -21,7 +21,7 @@ from .errors import GraphregError, MethodError, ModelFileError
 from .methods import AbstractIteration, AbstractMethod, PrimalDual
 from .model_file import ModelFile, read_model, sites_of
 from .problem import Problem
-from .running import Budget
+from .running import Budget, Checkpoint
 
 __all__ = ["LocalSolution", "SavedParts", "solve"]
 OPTIONS = ("gap", "rounds", "seconds", "seed")  # of [solve] that such a run knows
@@ -37,6 +37,7 @@ def solve(
     seconds: float | None = None,
     seed: int = 0,
     progress: bool | None = None,
+    checkpoint: Any = None,
 ) -> LocalSolution:
     """Solve a problem of which this process has its own nodes alone; every process of the job calls it.
 
@@ -54,6 +55,10 @@ def solve(
         ``PrimalDual()`` by default; any whose flows are known, and whose losses are strictly convex at every node.
     gap, rounds, seconds, seed, progress
         As for `Problem.solve`. Progress is shown by the first process.
+
+    checkpoint : path or Checkpoint, optional
+        A folder that all processes see, in which each keeps its part of the run, every 60 seconds by default. Where a
+        run is there, it goes on: with the bits that it would have had.
 
     Returns
     -------
@@ -73,7 +78,7 @@ def solve(
     missing = chosen.missing(problem.form)
     if missing:
         raise MethodError(f"{chosen.name} does not apply: " + "; ".join(missing), missing)
-    budget = Budget(gap, rounds, seconds, seed=seed, progress=progress)
+    budget = Budget(gap, rounds, seconds, seed=seed, progress=progress, checkpoint=Checkpoint.of(checkpoint))
     return solve_jointly(problem.form.frozen(), own, chosen, budget, MPIWire(world()))
 
 
@@ -119,6 +124,9 @@ def _solved(file: ModelFile, asked: argparse.Namespace) -> LocalSolution:
     for name in ("gap", "rounds", "seconds"):
         if getattr(asked, name) is not None:
             options[name] = getattr(asked, name)
+    if asked.checkpoint is not None:
+        seconds = 60.0 if asked.every is None else None
+        options["checkpoint"] = Checkpoint(asked.checkpoint, rounds=asked.every, seconds=seconds)
     own = {label for table in file.samples for label in table.labels}
     return solve(file.problem, own, file.method, **options)
 
@@ -146,6 +154,8 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--gap", type=float)
     parser.add_argument("--rounds", type=int)
     parser.add_argument("--seconds", type=float)
+    parser.add_argument("--checkpoint", type=Path, help="a folder in which the run is kept, and from which it goes on")
+    parser.add_argument("--every", type=int, help="rounds after which it is kept; by default every 60 seconds")
     parser.add_argument("--sites", nargs="+", help="the sites of this process")
     parser.add_argument("--here", action="store_true", help="this process has all sites whose files it finds")
     parser.add_argument("--allow-outside", action="store_true", help="paths may leave the folder of the model file")

@@ -99,7 +99,6 @@ class Folders:
                     raise DataError(f"{path.name} is empty; its first row names the columns") from None
                 raise DataError(f"{path.name} cannot be read: {text_of(error)}") from None
 
-
     def _of_sites(self, name: str, place: Place, labels: tuple[str, ...], leading: int) -> pd.DataFrame:
         import pandas as pd
 
@@ -116,7 +115,9 @@ class Folders:
         frame = pd.concat(frames, ignore_index=True)
         if not leading:  # samples, which may be alike
             return frame
-        count = pd.concat([each.assign(_k=each.groupby(list(each.columns), dropna=False).cumcount()) for each in frames])
+        count = pd.concat(
+            [each.assign(_k=each.groupby(list(each.columns), dropna=False).cumcount()) for each in frames]
+        )
         return frame[~count.reset_index(drop=True).duplicated()].reset_index(drop=True)  # edges between two sites
 
 

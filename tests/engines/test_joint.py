@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 from test_local_parts import Country, together
@@ -9,7 +11,7 @@ from test_local_parts import Country, together
 import graphreg as gr
 from graphreg.engines.parts.joint import solve_jointly
 from graphreg.engines.parts.local_solution import SavedParts
-from graphreg.errors import DataError, MethodError
+from graphreg.errors import CheckpointError, DataError, MethodError
 from graphreg.running import Budget
 
 
@@ -112,3 +114,60 @@ def test_time_that_is_up():
     found = jointly(Country.random(8), owners(2), gr.PrimalDual(), gap=1e-15, seconds=0.2, rounds=10**6)
     assert {each.status for each in found} <= {"no_certificate", "certified"}
     assert len({each.rounds for each in found}) == 1
+
+
+# ---- checkpoints -----------------------------------------------------------------------------------------------------
+class Killed(Exception):
+    pass
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_run_that_was_killed_goes_on_with_the_same_bits(count, tmp_path, monkeypatch):
+    country, rng = Country.random(9), np.random.default_rng(count)
+    given = {"gap": 1e-9, "checkpoint": gr.Checkpoint(tmp_path / "run", rounds=7, seconds=None)}
+    alone = jointly(country, owners(count), gr.PrimalDual(), gap=1e-9)
+    step = gr.PrimalDual.step
+    for _ in range(4):  # one part dies at a random moment
+        left = {"rounds": int(rng.integers(5, 40))}
+
+        def dies(self, state, left=left):
+            if state.view.whole_graph.own[0] and state.view.form.n:
+                left["rounds"] -= 1
+                if left["rounds"] < 0:
+                    raise Killed
+            return step(self, state)
+
+        monkeypatch.setattr(gr.PrimalDual, "step", dies)
+        try:
+            found = jointly(country, owners(count), gr.PrimalDual(), **given)
+        except Exception as error:  # noqa: BLE001
+            assert type(error).__name__ in ("Killed", "BrokenOffError")
+        monkeypatch.setattr(gr.PrimalDual, "step", step)
+    steps = []
+    monkeypatch.setattr(gr.PrimalDual, "step", lambda self, state: steps.append(1) or step(self, state))
+    begun = json.loads((tmp_path / "run" / "manifest.json").read_text())["round"]
+    found = jointly(country, owners(count), gr.PrimalDual(), **given)
+    assert begun >= 7
+    assert len(steps) == count * (found[0].rounds - begun)  # what was kept was not done again
+    for mine, theirs in zip(found, alone, strict=True):
+        np.testing.assert_array_equal(mine.coef, theirs.coef)
+        assert (mine.rounds, mine.dual, mine.primal) == (theirs.rounds, theirs.dual, theirs.primal)
+        np.testing.assert_array_equal(mine.sent.messages, theirs.sent.messages)
+    again = jointly(country, owners(count), gr.PrimalDual(), **given)  # it is over
+    np.testing.assert_array_equal(again[0].coef, alone[0].coef)
+
+
+def test_a_checkpoint_of_another_run(tmp_path):
+    country = Country.random(10)
+    given = {"checkpoint": gr.Checkpoint(tmp_path / "run", rounds=5, seconds=None)}
+    jointly(country, owners(2), gr.PrimalDual(), rounds=20, gap=0, **given)
+    with pytest.raises(CheckpointError, match="2 parts, and this one has 3"):
+        jointly(country, owners(3), gr.PrimalDual(), **given)
+    with pytest.raises(CheckpointError, match="another method"):
+        jointly(country, owners(2), gr.ADMM(), **given)
+    with pytest.raises(CheckpointError, match="another problem"):
+        jointly(country, owners(2, seed=5), gr.PrimalDual(), **given)
+    path = next((tmp_path / "run").glob("part-00001*"))
+    path.write_bytes(path.read_bytes()[:-1] + b"x")
+    with pytest.raises(CheckpointError, match="damaged, or of another run"):
+        jointly(country, owners(2), gr.PrimalDual(), **given)

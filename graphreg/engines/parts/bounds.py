@@ -55,9 +55,14 @@ class PartBounds:
         labels = [form.labels[i] for i in self.own.tolist()]
         space = Space({label: k for k, label in enumerate(labels)}, form.space.coordinates, form.space.penalised)
         samples = tuple(replace(block, node=place[block.node], n=len(labels)) for block in form.samples)
-        edges = [_within(e, np.flatnonzero(mask), place, len(labels)) for e, mask in zip(form.edges, self.inner, strict=True)]
+        edges = [
+            _within(e, np.flatnonzero(mask), place, len(labels)) for e, mask in zip(form.edges, self.inner, strict=True)
+        ]
         self.inside = Form(space, (), samples, tuple(edges))
-        cut = [e.part(np.flatnonzero(mask & ~inner)) for e, mask, inner in zip(form.edges, self.counted, self.inner, strict=True)]
+        cut = [
+            e.part(np.flatnonzero(mask & ~inner))
+            for e, mask, inner in zip(form.edges, self.counted, self.inner, strict=True)
+        ]
         self.between = Form(form.space, (), (), tuple(cut))
         self.structure, self.structure_between = Structure(self.inside), Structure(self.between)
         nodes = tilted_nodes(self.inside)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from ...terms import Array
 from ...terms.penalties import AbstractSmoothPenalty
 from .bounds import JointLook, PartBounds
 from .engine import PartEngine
+from .keeping import JointSnapshot, JointStore
 from .local import local_part
 from .local_solution import LocalSolution, Sent
 from .wire import Wire
@@ -42,6 +43,7 @@ class JointRun:
     engine: PartEngine
     bounds: PartBounds
     floor: float
+    store: JointStore | None = None
     best: tuple[float, float] = (-np.inf, np.inf)
     trace: Trace = field(default_factory=Trace)
     began: float = field(default_factory=lambda: time.perf_counter())  # noqa: PLW0108 - the clock of the moment
@@ -51,10 +53,18 @@ class JointRun:
         budget, method, form = self.budget, self.method, self.view.form
         most = method.most_rounds if budget.rounds is None else budget.rounds
         schedule = Schedule(budget.gap, polishes=False, every=method.every)
-        start = (np.tile(v, (form.n, 1)), None) if method.centres() else None
-        state, k, ended, w = method.init(self.view, start), 0, "", np.zeros(form.shape)
+        stored = None if self.store is None else self.store.load(self.view)
+        if stored is None:
+            start = (np.tile(v, (form.n, 1)), None) if method.centres() else None
+            state, k, ended, w = method.init(self.view, start), 0, "", np.zeros(form.shape)
+        else:
+            state, k, w, schedule = stored.state, stored.round, stored.w, replace(stored.schedule, target=budget.gap)
+            self.restore(stored)
+            ended = "gap" if self._gap() <= budget.gap else ""
+        kept = (k, self._elapsed())
         how = {"total": budget.rounds, "desc": method.name, "unit": " rounds", "delay": 1.0}
-        with progress_bar(budget.progress if self.bounds.wire.me == 0 else False, initial=0, **how) as tick:
+        shown = k
+        with progress_bar(budget.progress if self.bounds.wire.me == 0 else False, initial=k, **how) as tick:
             while not ended:
                 last = k >= most
                 if not last:
@@ -62,8 +72,32 @@ class JointRun:
                     last = k >= most
                 if last or schedule.screen_now(k):
                     ended, w = self._checked(state, k, schedule, w, last)
-                    tick(k - (self.trace.records[-2].round if len(self.trace.records) > 1 else 0), self._known())
+                    tick(k - shown, self._known())
+                    shown = k
+                if self.store is not None and self._due(k, kept, bool(ended), shown == k):
+                    self.store.keep(self._snapshot(state, schedule, w, k))
+                    kept = k, self._elapsed()
         return ended, w, k
+
+    def _due(self, k: int, kept: tuple[int, float], ended: bool, looked: bool) -> bool:
+        """Whether to keep round k; clocks are compared after looks alone, where all parts wait for each other."""
+        asked = self.budget.checkpoint
+        assert asked is not None
+        many = asked.rounds is not None and k - kept[0] >= asked.rounds
+        long = looked and asked.seconds is not None and self._latest() - kept[1] >= asked.seconds
+        return ended or many or long
+
+    def _snapshot(self, state: object, schedule: Schedule, w: Array, k: int) -> JointSnapshot:
+        crossed = np.array([(part, *sent) for part, sent in self.engine.crossed.items()], dtype=np.int64).reshape(-1, 3)
+        best, records = np.array(self.best), list(self.trace.records)
+        return JointSnapshot(state, schedule, records, best, w, crossed, k, self._elapsed())
+
+    def restore(self, stored: JointSnapshot) -> None:
+        """Go on from there."""
+        self.best = float(stored.best[0]), float(stored.best[1])
+        self.trace.records[:] = stored.records
+        self.engine.crossed = {part: (messages, numbers) for part, messages, numbers in stored.crossed.tolist()}
+        self.began -= stored.seconds
 
     def _checked(self, state: object, k: int, schedule: Schedule, w: Array, last: bool) -> tuple[str, Array]:
         """Why the run ends after round k, empty where it goes on; and the best parameters."""
@@ -118,7 +152,9 @@ def solve_jointly(
     engine = PartEngine(part, owner, wire)
     view = LocalView(part.form, engine, budget.seed or 0, part.whole)
     v, value = common_model(view)
-    run = JointRun(method, budget, view, engine, PartBounds(part, owner, wire), SHARE * abs(value))
+    asked = budget.checkpoint
+    store = None if asked is None else JointStore(asked.file, part, method, view.seed, wire)
+    run = JointRun(method, budget, view, engine, PartBounds(part, owner, wire), SHARE * abs(value), store)
     ended, w, rounds = run.run(v)
     mine = np.flatnonzero(part.whole.own)
     labels = tuple(part.form.labels[i] for i in mine.tolist())

@@ -16,7 +16,6 @@ from .directory import everyone, numbers_of, owners_of
 from .part import Part
 from .wire import Wire
 
-
 OCTAVES = 64
 
 
@@ -42,9 +41,7 @@ def local_part(form: Form, own: Collection[Hashable], wire: Wire) -> tuple[Part,
     n = int(wire.total(np.array([float(mine.sum())]))[0])
     place = np.empty(form.n, dtype=np.int64)
     place[order] = np.arange(form.n)
-    samples = tuple(
-        replace(block, node=place[block.node], given_layout=_layout(block, wire)) for block in form.samples
-    )
+    samples = tuple(replace(block, node=place[block.node], given_layout=_layout(block, wire)) for block in form.samples)
     edges = tuple(_sorted(edge, place) for edge in form.edges)
     space = Space({label: k for k, label in enumerate(labels)}, form.space.coordinates, form.space.penalised)
     local = Form(space, (), samples, edges)

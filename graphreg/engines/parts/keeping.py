@@ -1,0 +1,118 @@
+"""What parts keep of a run: each a file of its own, and one manifest that says which files belong together.
+
+A file is written beside those before it. The manifest names a round only when the files of all parts are there, and
+what came before is removed only then: whenever a part is killed, the files of some round are whole.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...errors import CheckpointError
+from ...methods import AbstractMethod
+from ...network import LocalView
+from ...running import Packed, Record, archive, of_method, of_problem, write_values
+from ...running.schedule import Schedule
+from ...terms import Array
+from .part import Part
+from .wire import Wire
+
+KIND = "part of a run"
+MANIFEST = "manifest.json"
+
+
+@dataclass(frozen=True)
+class JointSnapshot:
+    """A part between two rounds: the state of the method, and what later checks depend on."""
+
+    state: Any
+    schedule: Schedule
+    records: list[Record]
+    best: Array  # the bounds
+    w: Array  # of the upper one
+    crossed: Array  # (k, 3): to which part, messages, numbers
+    round: int
+    seconds: float
+
+
+class JointStore:
+    """The folder of a run, as one part sees it."""
+
+    def __init__(self, folder: Any, part: Part, method: AbstractMethod, seed: int, wire: Wire) -> None:
+        self.folder, self.wire = Path(folder), wire
+        self.of = {"method": of_method(method), "problem": of_problem(part.form)}
+        self.facts = {"seed": seed, "part": wire.me, "parts": wire.count}
+        if wire.me == 0:
+            self.folder.mkdir(parents=True, exist_ok=True)
+
+    def load(self, view: LocalView) -> JointSnapshot | None:
+        """What the manifest names; None where there is none yet. `CheckpointError` where it is of another run."""
+        manifest = self._manifest()
+        if manifest is None:
+            return None
+        path = self._path(manifest["round"])
+        if manifest["parts"] != self.wire.count:
+            raise CheckpointError(
+                f"the run in {self.folder} has {manifest['parts']} parts, and this one has {self.wire.count}; start as "
+                "many processes, with the same sites, or name another folder"
+            )
+        if not path.exists():
+            raise CheckpointError(f"{path} is missing, which {MANIFEST} names; name another folder to begin anew")
+        if _digest(path) != manifest["digests"][self.wire.me]:
+            raise CheckpointError(f"{path} is not the file that {MANIFEST} names: it is damaged, or of another run")
+        header, arrays = archive.read(path)
+        for what, here in self.of.items():
+            if header["of"][what] != here:
+                raise CheckpointError(f"{path} is of another {what}; name another folder to begin anew")
+        if header["facts"] != self.facts:
+            raise CheckpointError(f"{path} is of another run ({header['facts']}, here {self.facts})")
+        stored = header["values"][0]
+        names = [f"0-{k}" for k in range(stored["arrays"])]
+        packed = Packed(stored["tree"], stored["generators"], [arrays[name] for name in names])
+        value = packed.value(view, KIND)
+        if not isinstance(value, JointSnapshot):
+            raise CheckpointError(f"{path} holds no part of a run")
+        return value
+
+    def keep(self, snapshot: JointSnapshot) -> None:
+        """Write this part's file, and by the first part the manifest when all are there."""
+        path = self._path(snapshot.round)
+        write_values(path, KIND, self.of, self.facts, [Packed.of(snapshot, KIND)], archive.UNLIMITED)
+        digests = np.zeros(self.wire.count)
+        digests[self.wire.me] = _digest(path)
+        digests = self.wire.total(digests)
+        if self.wire.me == 0:
+            manifest = {"round": snapshot.round, "parts": self.wire.count, "digests": [int(x) for x in digests]}
+            beside = self.folder / f"{MANIFEST}.new"
+            beside.write_text(json.dumps(manifest))
+            beside.replace(self.folder / MANIFEST)
+        self.wire.total(np.zeros(1))  # the manifest is there
+        for old in self.folder.glob(f"part-{self.wire.me:05d}-round-*.npz"):
+            if old != path:
+                old.unlink()
+
+    def _manifest(self) -> dict[str, Any] | None:
+        try:
+            return json.loads((self.folder / MANIFEST).read_text())
+        except FileNotFoundError:
+            return None
+        except ValueError as error:
+            raise CheckpointError(f"{self.folder / MANIFEST} is damaged ({error}); name another folder") from None
+
+    def _path(self, k: int) -> Path:
+        return self.folder / f"part-{self.wire.me:05d}-round-{k:09d}.npz"
+
+
+def _digest(path: Path) -> int:
+    """Of a file, in as many bits as a float holds."""
+    found = blake2b(digest_size=8)
+    with path.open("rb") as file:
+        while piece := file.read(1 << 20):
+            found.update(piece)
+    return int.from_bytes(found.digest(), "big") >> 12
