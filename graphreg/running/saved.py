@@ -18,7 +18,7 @@ from ..form import DualPoint, Form
 from ..messages import shown
 from ..terms import Array
 from .checkpoints import archive
-from .checkpoints.checkpoint import FORMAT, Checkpoint, Store, limits, write
+from .checkpoints.checkpoint import FORMAT, Checkpoint, Store, limits, write_values
 from .checkpoints.fingerprint import of_problem
 from .checkpoints.fitting import MisfitError, check_entries
 from .checkpoints.packing import PLAIN, Packed
@@ -57,7 +57,7 @@ def save(solution: Solution, path: Any) -> None:
         raise CheckpointError(f"{str(asked)!r} is there, and no solution of graphreg; name another file, or remove it")
     names = {"labels": list(map(_plain, form.labels)), "coordinates": list(map(_plain, form.space.coordinates))}
     packed = Packed.of(parts_of(solution) | names, KIND)
-    write(place, KIND, {"problem": of_problem(form)}, {}, [packed], limits(form, 1))
+    write_values(place, KIND, {"problem": of_problem(form)}, {}, [packed], limits(form, 1))
 
 
 def look(path: Any) -> Table:

@@ -253,10 +253,10 @@ class Store:
 
     def write(self) -> None:
         """All values to the file; within `trying`."""
-        write(self.path, self.kind, self.of or {}, self.facts, self.values, self._limits)
+        write_values(self.path, self.kind, self.of or {}, self.facts, self.values, self._limits)
 
 
-def write(
+def write_values(
     path: Path,
     kind: str,
     of: Mapping[str, Fingerprint],
