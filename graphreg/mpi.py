@@ -15,8 +15,7 @@ from typing import Any
 from .engines.mpi.wire import MPIWire
 from .engines.mpi.world import abort, world
 from .engines.parts.joint import solve_jointly
-from .engines.parts.local_solution import LocalSolution as LocalSolution
-from .engines.parts.local_solution import SavedParts as SavedParts
+from .engines.parts.local_solution import LocalSolution, SavedParts
 from .errors import GraphregError, MethodError, ModelFileError
 from .methods import AbstractIteration, AbstractMethod, PrimalDual
 from .model_file import ModelFile, read_model, sites_of
@@ -27,7 +26,7 @@ __all__ = ["LocalSolution", "SavedParts", "solve"]
 OPTIONS = ("gap", "rounds", "seconds", "seed")  # of [solve] that such a run knows
 
 
-def solve(
+def solve(  # noqa: PLR0913 - those of Problem.solve
     problem: Problem,
     own: Collection[Hashable],
     method: AbstractMethod | None = None,

@@ -115,10 +115,10 @@ class Folders:
         frame = pd.concat(frames, ignore_index=True)
         if not leading:  # samples, which may be alike
             return frame
-        count = pd.concat(
-            [each.assign(_k=each.groupby(list(each.columns), dropna=False).cumcount()) for each in frames]
-        )
-        return frame[~count.reset_index(drop=True).duplicated()].reset_index(drop=True)  # edges between two sites
+        columns = list(frame.columns)
+        times = pd.concat([each.groupby(columns, dropna=False).cumcount() for each in frames], ignore_index=True)
+        between = frame.assign(**{" times": times}).duplicated()  # edges that several sites have
+        return frame[~between].reset_index(drop=True)
 
 
 def _csv(path: Path, labels: Iterable[str], leading: int) -> pd.DataFrame:

@@ -6,7 +6,7 @@ from .budget import WarmStart as WarmStart
 from .checkpoints import archive as archive
 from .checkpoints.checkpoint import Checkpoint as Checkpoint
 from .checkpoints.checkpoint import Store as Store
-from .checkpoints.checkpoint import write as write_values
+from .checkpoints.checkpoint import write_values as write_values
 from .checkpoints.fingerprint import entry as entry
 from .checkpoints.fingerprint import of_method as of_method
 from .checkpoints.fingerprint import of_problem as of_problem

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 
 import numpy as np
@@ -11,6 +12,7 @@ from test_local_parts import Country, together
 import graphreg as gr
 from graphreg.engines.parts.joint import solve_jointly
 from graphreg.engines.parts.local_solution import SavedParts
+from graphreg.engines.parts.posts import BrokenOffError
 from graphreg.errors import CheckpointError, DataError, MethodError
 from graphreg.running import Budget
 
@@ -100,7 +102,7 @@ def test_files(tmp_path):
     for label, row in zip(country.labels, coef_of(country, found), strict=True):
         np.testing.assert_array_equal(saved[label], row)
     (tmp_path / "part-00001.npz").unlink()
-    with pytest.raises(DataError, match="part-00001.npz"):
+    with pytest.raises(DataError, match=r"part-00001\.npz"):
         SavedParts.open(tmp_path)
 
 
@@ -117,7 +119,7 @@ def test_time_that_is_up():
 
 
 # ---- checkpoints -----------------------------------------------------------------------------------------------------
-class Killed(Exception):
+class KilledError(Exception):
     pass
 
 
@@ -134,14 +136,12 @@ def test_a_run_that_was_killed_goes_on_with_the_same_bits(count, tmp_path, monke
             if state.view.whole_graph.own[0] and state.view.form.n:
                 left["rounds"] -= 1
                 if left["rounds"] < 0:
-                    raise Killed
+                    raise KilledError
             return step(self, state)
 
         monkeypatch.setattr(gr.PrimalDual, "step", dies)
-        try:
-            found = jointly(country, owners(count), gr.PrimalDual(), **given)
-        except Exception as error:  # noqa: BLE001
-            assert type(error).__name__ in ("Killed", "BrokenOffError")
+        with contextlib.suppress(KilledError, BrokenOffError):
+            jointly(country, owners(count), gr.PrimalDual(), **given)
         monkeypatch.setattr(gr.PrimalDual, "step", step)
     steps = []
     monkeypatch.setattr(gr.PrimalDual, "step", lambda self, state: steps.append(1) or step(self, state))

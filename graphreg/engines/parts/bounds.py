@@ -2,12 +2,11 @@
 
 With the flows on the edges between parts as they are, which both ends know alike,
 
-    P(w) = sum over parts of (losses of its own nodes, penalties of edges whose tail is its own),
-    Q(u) = sum over parts of (sum_i min over w of h_i(w) + <(K'u)_i, w>  -  sum of c_e phi_e*(u_e / c_e) + <u_e, center_e>
-                              over the edges whose tail is its own),
+    P(w) = sum_i h_i(w_i)  +  sum_e c_e phi_e((Kw)_e - center_e),
+    Q(u) = sum_i min over w of (h_i(w) + <(K'u)_i, w>)  -  sum_e c_e phi_e*(u_e / c_e) + <u_e, center_e>
 
-and each summand is bounded where its data are (see `graphreg.certificate.tilting`). Sums of these bounds bound the
-whole.
+are sums over parts, of their own nodes i and of the edges e whose tails these are. Each summand is bounded where its
+data are (see `graphreg.certificate.tilting`), and the sums of these bounds bound the whole.
 """
 
 from __future__ import annotations
@@ -55,15 +54,11 @@ class PartBounds:
         labels = [form.labels[i] for i in self.own.tolist()]
         space = Space({label: k for k, label in enumerate(labels)}, form.space.coordinates, form.space.penalised)
         samples = tuple(replace(block, node=place[block.node], n=len(labels)) for block in form.samples)
-        edges = [
-            _within(e, np.flatnonzero(mask), place, len(labels)) for e, mask in zip(form.edges, self.inner, strict=True)
-        ]
-        self.inside = Form(space, (), samples, tuple(edges))
-        cut = [
-            e.part(np.flatnonzero(mask & ~inner))
-            for e, mask, inner in zip(form.edges, self.counted, self.inner, strict=True)
-        ]
-        self.between = Form(form.space, (), (), tuple(cut))
+        masks = list(zip(form.edges, self.inner, self.counted, strict=True))
+        edges = tuple(_within(edge, np.flatnonzero(inner), place, len(labels)) for edge, inner, _ in masks)
+        self.inside = Form(space, (), samples, edges)
+        cut = tuple(edge.part(np.flatnonzero(counted & ~inner)) for edge, inner, counted in masks)
+        self.between = Form(form.space, (), (), cut)
         self.structure, self.structure_between = Structure(self.inside), Structure(self.between)
         nodes = tilted_nodes(self.inside)
         self._refuse(nodes)
@@ -153,14 +148,9 @@ class PartBounds:
     def _lower(self, look: JointLook) -> float:
         inside = tuple(u[mask] for u, mask in zip(look.flows, self.inner, strict=True))
         outside = self._pull(list(look.flows), all_of_them=False)
-        form = self.inside
-        at = look.at
-        for _ in range(2):
-            flows = tuple(e.gradients(at) if follows(e) else u for e, u in zip(form.edges, inside, strict=True))
-            point = DualPoint(flows, form.gradient_prices(at))
-            if _ == 0:
-                at = self.nodes.corrected(at, form.conservation(point) + outside[0])
-        found = proved(form, self.structure, self.nodes, point, at, outside)
+        slope = self.inside.conservation(self._point(inside, look.at)) + outside[0]
+        at = self.nodes.corrected(look.at, slope)
+        found = proved(self.inside, self.structure, self.nodes, self._point(inside, at), at, outside)
         if found is None:
             return -np.inf
         cut = tuple(u[mask & ~inner] for u, mask, inner in zip(look.flows, self.counted, self.inner, strict=True))
@@ -169,6 +159,12 @@ class PartBounds:
         values = [*found.lower.tolist(), *between.lower.tolist()]
         low = math.fsum(values) if np.isfinite(values).all() else -np.inf
         return float(np.nextafter(low, -np.inf))
+
+    def _point(self, flows: tuple[Array, ...], at: Array) -> DualPoint:
+        """Flows, and the prices that are gradients at w."""
+        pairs = zip(self.inside.edges, flows, strict=True)
+        taken = tuple(edge.gradients(at) if follows(edge) else u for edge, u in pairs)
+        return DualPoint(taken, self.inside.gradient_prices(at))
 
     def _every(self, values: Array) -> Array:
         """The numbers of all parts, (count, k)."""
