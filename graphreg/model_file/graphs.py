@@ -13,7 +13,7 @@ from ..inputs import Graph
 from ..messages import either, near
 from .place import Place
 from .schema import GraphKeys
-from .tables import Folders, check_columns, label_list
+from .tables import SITE, Folders, check_columns, label_list
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -105,7 +105,7 @@ def _among(
     """The graph on the nodes with data and, unless ``nodes = "data"``, on all others that the file names."""
     known = set(labels)
     named = [*more, *(label for edge in edges for label in edge)]
-    if known.isdisjoint(named):
+    if known.isdisjoint(named) and not (SITE in file and not named):  # a site may have no edge at all
         at.refuse(
             f"no label of {file} has data: it has {', '.join(map(repr, dict.fromkeys(named[:3])))}, the data "
             f"have {', '.join(map(repr, labels[:3]))}; labels are compared as text, to the letter",

@@ -135,7 +135,13 @@ def test_what_sites_do_not_agree_on():
     refused("not the site's own", change=lambda c, mine, p, labels: (p, labels - {16}))
     refused("is the site's own, and no sample", change=lambda c, mine, p, labels: (p, labels | {"elsewhere"}))
     refused("same edges between them", change=_without_an_edge)
-    refused("have others|has others", change=lambda c, mine, p, labels: (c.problem(mine, penalty=gr.L1()), labels))
+    refused("has others", change=_with_another_feature)
+    refused("one weight and one penalty", change=lambda c, mine, p, labels: (c.problem(mine, penalty=gr.L1()), labels))
+
+
+def _with_another_feature(country, mine, problem, labels):
+    wider = Country(country.labels, country.edges, np.column_stack([country.X, country.y]), country.y, country.node)
+    return wider.problem(mine), labels
 
 
 def _without_an_edge(country, mine, problem, labels):

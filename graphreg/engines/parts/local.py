@@ -96,30 +96,31 @@ def _sorted(edge: EdgeBlock, place: Array) -> EdgeBlock:
 
 
 def _check_alike(part: Part, owner: Array, wire: Wire) -> None:
-    """Every two sites must have the same edges between them, and all must have the same terms."""
+    """Every two sites must have the same edges between them, with the same penalties, and all the same features."""
     form, ids = part.form, part.whole.ids
-    said = f"{form.space.coordinates!r} {[b.loss.called() for b in form.samples]} {[e.name for e in form.edges]}"
-    words = int.from_bytes(blake2b(said.encode(), digest_size=7).digest(), "big")
-    between: dict[int, list[int]] = {k: [words] for k in range(wire.count)}
+    said = _number(repr(form.space.coordinates).encode())
+    counts, digests = [0] * wire.count, [b""] * wire.count
     for edge in form.edges:
-        if edge.ground:
-            continue
         far = np.where(part.whole.own[edge.tail], owner[edge.head], owner[edge.tail])
         for k in range(wire.count):
-            some = np.flatnonzero(far == k) if k != wire.me else np.zeros(0, dtype=int)
-            pair = np.stack([ids[edge.tail[some]], ids[edge.head[some]]]), edge.weight[some]
-            digest = blake2b(pair[0].tobytes() + pair[1].tobytes(), digest_size=7).digest()
-            between[k] += [len(some), int.from_bytes(digest, "big")]
-    got = everyone(wire, {k: np.array(values, dtype=np.int64) for k, values in between.items()})
-    for k, theirs in got.items():
-        mine = between[k]
-        if theirs[0] != words:
+            some = np.flatnonzero(far == k) if k != wire.me and not edge.ground else np.zeros(0, dtype=int)
+            if len(some):
+                ends = np.stack([ids[edge.tail[some]], ids[edge.head[some]]])
+                counts[k] += len(some)
+                digests[k] += edge.name.encode() + ends.tobytes() + edge.weight[some].tobytes()
+    mine = [np.array([said, counts[k], _number(digests[k])]) for k in range(wire.count)]
+    for k, theirs in everyone(wire, dict(enumerate(mine))).items():
+        if theirs[0] != said:
             raise DataError(
-                f"part {wire.me} has the terms and features {said}, and part {k} has others; every site must read the "
+                f"part {wire.me} has the features {form.space.names}, and part {k} has others; every site must read the "
                 "same model, with the same features and classes"
             )
-        if len(theirs) != len(mine) or any(a != b for a, b in zip(mine, theirs.tolist(), strict=False)):
+        if (theirs != mine[k]).any():
             raise DataError(
-                f"part {wire.me} and part {k} do not have the same edges between them ({sum(mine[1::2])} and "
-                f"{int(theirs[1::2].sum())}); both sites must have every edge between their nodes, with one weight"
+                f"part {wire.me} and part {k} do not have the same edges between them ({counts[k]} and {theirs[1]}); "
+                "both sites must have every edge between their nodes, with one weight and one penalty"
             )
+
+
+def _number(content: bytes) -> int:
+    return int.from_bytes(blake2b(content, digest_size=7).digest(), "big")
