@@ -76,6 +76,12 @@ class SampleBlock(Brief):
         return tuple(packed_grams(batch, self.base_scale) for batch in self.stacks or ())
 
     @shared
+    def moments(self) -> Array:
+        """sum_r x_r (y_r - o_r) over the samples of each node, times their scales without the strength, (n, p)."""
+        assert self.X is not None
+        return self.adjoint(self.base_scale * (self.y - self.offset), (self.n, self.X.shape[1]))
+
+    @shared
     def lengths(self) -> Array:
         """||x_r|| of each row of A."""
         return np.ones(self.offset.size) if self.X is None else np.repeat(row_norm(self.X), self.width)
