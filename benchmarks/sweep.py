@@ -18,7 +18,8 @@ from .worker import Limits, Run, measure
 
 FAMILIES, WIDTHS = ("deep", "shallow"), (1, 10, 50)
 SIZES = (1e3, 1e4, 1e5, 1e6, 1e7)
-FITTED = 1e4  # components from which on exponents are fitted: below, starting costs more than running
+# components from which on exponents are fitted: below, starting costs more than running, and buffers more than arrays
+FITTED = {"solve": 1e4, "rounds": 1e4, "memory": 1e5}
 GAP = 1e-6
 WHAT = {"solve": "CPU seconds to solve", "rounds": "rounds", "memory": "MB beyond the imports"}
 HEADER = ("graph", "d", "solver", *(f"exponent of {name}" for name in ("time", "rounds", "memory")), "largest, s", "MB")
@@ -68,12 +69,16 @@ def points(runs: Sequence[Run], solver: str, kind: str, d: int, what: str) -> tu
     return np.array(sizes), np.array([float(np.median(found[size])) for size in sizes])
 
 
-def exponent(sizes: Any, values: Any) -> float:
+def exponent(sizes: Any, values: Any, what: str) -> float:
     """p of values ~ sizes^p, by least squares of logarithms; nan of fewer than two points."""
-    large = (sizes >= FITTED) & (values > 0.0)
+    large = (sizes >= FITTED[what]) & (values > 0.0)
     if large.sum() < 2:
         return np.nan
     return float(np.polyfit(np.log(sizes[large]), np.log(values[large]), 1)[0])
+
+
+def _power(p: float) -> str:
+    return f"{p:.2f}" if np.isfinite(p) else "too few points"
 
 
 def exponents(runs: Sequence[Run]) -> str:
@@ -85,7 +90,7 @@ def exponents(runs: Sequence[Run]) -> str:
                 found = {what: points(runs, solver, kind, d, what) for what in WHAT}
                 sizes, seconds = found["solve"]
                 if sizes.size:
-                    fitted = [f"{exponent(*found[what]):.2f}" for what in WHAT]
+                    fitted = [_power(exponent(*found[what], what)) for what in WHAT]
                     last = f"{sizes[-1]:.0e}: {seconds[-1]:.3g}"
                     body.append((kind, str(d), solver, *fitted, last, f"{found['memory'][1][-1]:.0f}"))
     return table(body, HEADER)
@@ -117,7 +122,7 @@ def _panel(axes: Any, runs: Sequence[Run], solver: str, what: str) -> None:
             sizes, values = points(runs, solver, kind, d, what)
             known = values > 0.0  # less memory than a tiny problem, or no rounds, is no point
             if known.any():
-                label = f"{kind}, d = {d}: {exponent(sizes, values):.2f}"
+                label = f"{kind}, d = {d}: {_power(exponent(sizes, values, what))}"
                 axes.plot(sizes[known], values[known], style, marker=marker, color=colour, ms=3.5, lw=1.3, label=label)
     axes.set_xscale("log")
     axes.set_yscale("log")

@@ -10,6 +10,8 @@ from ..terms import Array, Packed, triangles
 from .compiled import Kernel, compiles, specialised, width_of
 
 LEAST = 1e-12  # of its diagonal: a pivot below it counts as 0
+TINY = 1e-300  # instead of what has no root
+LANES = 8  # matrices side by side
 
 
 def packed_inverses(H: Packed, shift: Array) -> tuple[Packed, float] | None:
@@ -18,7 +20,8 @@ def packed_inverses(H: Packed, shift: Array) -> tuple[Packed, float] | None:
     out = Packed(np.empty(H.flat.shape), H.d)
     if compiles():
         kernel = specialised(packed_inverse, width_of(H.d))
-        worst = float(kernel(H.flat, shift, out.flat, np.empty(H.d * H.d), H.d))
+        work = (np.empty(numbers * LANES) for numbers in (H.rows.shape[1], H.d**2, 3))
+        worst = float(kernel(H.flat, shift, out.flat, *work, H.d))
         return (out, worst) if math.isfinite(worst) else None
     worst, j = 0.0, np.arange(H.d)
     for some in H.at_a_time():
@@ -48,48 +51,69 @@ def packed_products(A: Packed, v: Array) -> Array:
 
 # ---- kernels: all arrays are flat; entry (a, b), b <= a, of a matrix stands at a (a + 1) / 2 + b ---------------------
 def packed_inverse(width: int) -> Kernel:
-    """By Cholesky's factor L, of whose diagonal the reciprocals are kept, and by its inverse above the diagonal."""
+    """By Cholesky's factor L, of whose diagonal the reciprocals are kept, and by its inverse above the diagonal; of
+    `LANES` matrices side by side, so that each step is one of vectors."""
 
-    def kernel(H: Array, shift: Array, out: Array, root: Array, d: int) -> float:  # noqa: PLR0912 - Cholesky
-        """The inverses are written to ``out``; the largest product of traces, inf where one is singular."""
+    def kernel(  # noqa: PLR0912 - three loops of Cholesky, and room for matrices that are not there
+        H: Array, shift: Array, out: Array, A: Array, root: Array, lane: Array, d: int
+    ) -> float:
+        """The inverses are written to ``out``; the largest product of traces, inf where one is singular. There is room
+        for `LANES` matrices in ``A`` and ``root``, and for three numbers of each in ``lane``."""
         end, worst = width if width else d, 0.0
         size = end * (end + 1) // 2
-        for i in range(shift.size):
-            trace, bends, at = 0.0, 0.0, i * size
+        part, trace, bends = lane[:LANES], lane[LANES : 2 * LANES], lane[2 * LANES :]
+        for first in range(0, shift.size, LANES):
+            for m in range(LANES):
+                i = min(first + m, shift.size - 1)
+                for k in range(size):
+                    A[k * LANES + m] = H[i * size + k]
+                trace[m], bends[m] = 0.0, 0.0
+                for a in range(end):
+                    A[a * (a + 3) // 2 * LANES + m] += shift[i]
+            least = 1.0
             for a in range(end):
-                row = at + a * (a + 1) // 2
-                for b in range(a):
-                    left = H[row + b]
+                row = a * (a + 1) // 2
+                for b in range(a + 1):
+                    for m in range(LANES):
+                        part[m] = A[(row + b) * LANES + m]
                     for q in range(b):
-                        left -= root[a * end + q] * root[b * end + q]
-                    root[a * end + b] = left * root[b * end + b]
-                whole = H[row + a] + shift[i]
-                left = whole
-                for q in range(a):
-                    left -= root[a * end + q] ** 2
-                if not left > LEAST * whole:
-                    return math.inf
-                root[a * end + a] = 1.0 / math.sqrt(left)
-                trace += whole
+                        for m in range(LANES):
+                            part[m] -= root[(a * end + q) * LANES + m] * root[(b * end + q) * LANES + m]
+                    if b < a:
+                        for m in range(LANES):
+                            root[(a * end + b) * LANES + m] = part[m] * root[(b * end + b) * LANES + m]
+                for m in range(LANES):
+                    whole = A[(row + a) * LANES + m]
+                    trace[m] += whole
+                    least = min(least, part[m] - LEAST * whole)
+                    root[(a * end + a) * LANES + m] = 1.0 / math.sqrt(max(part[m], TINY))
+            if not least > 0.0:
+                return math.inf
             for c in range(end):
                 for a in range(c + 1, end):
-                    left = root[a * end + c] * root[c * end + c]
+                    for m in range(LANES):
+                        part[m] = root[(a * end + c) * LANES + m] * root[(c * end + c) * LANES + m]
                     for q in range(c + 1, a):
-                        left += root[a * end + q] * root[c * end + q]
-                    root[c * end + a] = -left * root[a * end + a]
+                        for m in range(LANES):
+                            part[m] += root[(a * end + q) * LANES + m] * root[(c * end + q) * LANES + m]
+                    for m in range(LANES):
+                        root[(c * end + a) * LANES + m] = -part[m] * root[(a * end + a) * LANES + m]
             for a in range(end):
-                row = at + a * (a + 1) // 2
-                for b in range(a):
-                    total = root[b * end + a] * root[a * end + a]
+                row = a * (a + 1) // 2
+                for b in range(a + 1):
+                    for m in range(LANES):
+                        part[m] = root[(b * end + a) * LANES + m] * root[(a * end + a) * LANES + m]
                     for q in range(a + 1, end):
-                        total += root[a * end + q] * root[b * end + q]
-                    out[row + b] = total
-                total = root[a * end + a] ** 2
-                for q in range(a + 1, end):
-                    total += root[a * end + q] ** 2
-                out[row + a] = total
-                bends += total
-            worst = max(worst, trace * bends)
+                        for m in range(LANES):
+                            part[m] += root[(a * end + q) * LANES + m] * root[(b * end + q) * LANES + m]
+                    for m in range(LANES):
+                        A[(row + b) * LANES + m] = part[m]
+                for m in range(LANES):
+                    bends[m] += part[m]
+            for m in range(min(LANES, shift.size - first)):
+                for k in range(size):
+                    out[(first + m) * size + k] = A[k * LANES + m]
+                worst = max(worst, trace[m] * bends[m])
         return worst
 
     return kernel

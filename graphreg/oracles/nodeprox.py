@@ -320,7 +320,6 @@ def _mean(block: SampleBlock, d: int) -> MeanProx:
 
 def _quadratic(block: SampleBlock, stacks: tuple[Batch, ...]) -> list[AbstractNodeProx]:
     d = stacks[0].X.shape[2]
-    target = block.y - block.offset
     out: list[AbstractNodeProx] = []
     thick: list[tuple[Array, Packed]] = []
     for k, batch in enumerate(stacks):
@@ -329,11 +328,13 @@ def _quadratic(block: SampleBlock, stacks: tuple[Batch, ...]) -> list[AbstractNo
             continue
         root = np.sqrt(batch.pad(block.scale)) * batch.mask
         U, sigma, Vt = np.linalg.svd(root[:, :, None] * batch.X, full_matrices=False)
-        pull = sigma * np.matmul((root * batch.pad(target))[:, None, :], U)[:, 0, :]
+        target = batch.pad(block.y - block.offset)
+        pull = sigma * np.matmul((root * target)[:, None, :], U)[:, 0, :]
         out.append(QuadraticProx(batch.nodes, np.ascontiguousarray(Vt.transpose(0, 2, 1)), sigma**2, pull))
     if thick:
         nodes = thick[0][0] if len(thick) == 1 else np.concatenate([each for each, _ in thick])
         H = thick[0][1] if len(thick) == 1 else Packed(np.concatenate([each.flat for _, each in thick]), d)
-        h = block.adjoint(block.scale * target, (block.n, d))[nodes]
-        out.append(GramProx(nodes, Quadratics(H.scaled(float(block.strength)), h)))
+        h = block.moments if len(nodes) == block.n and (np.diff(nodes) == 1).all() else block.moments[nodes]
+        strength = float(block.strength)
+        out.append(GramProx(nodes, Quadratics(H.scaled(strength), h if strength == 1.0 else strength * h)))
     return out

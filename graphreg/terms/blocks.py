@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -97,6 +98,13 @@ class SampleBlock(Brief):
     def grams(self) -> tuple[Packed, ...]:
         """sum_r x_r x_r' over the samples of each node, times their scales without the strength; per stack."""
         return tuple(packed_grams(batch, self.base_scale) for batch in self.stacks or ())
+
+    @cached_property
+    def moments(self) -> Array:
+        """sum_r x_r (y_r - o_r) over the samples of each node, times their scales without the strength, (n, p). Not
+        shared: copies may have other targets."""
+        assert self.X is not None
+        return self.adjoint(self.base_scale * (self.y - self.offset), (self.n, self.X.shape[1]))
 
     @shared
     def lengths(self) -> Array:

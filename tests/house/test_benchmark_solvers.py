@@ -227,8 +227,9 @@ def test_exponents_are_fitted(tmp_path):
 
     runs = [run(name, size) for family in names() for name, size in zip(family, SIZES, strict=True)]
     runs.append(replace(runs[0], gap=1.0, solve=1e9))  # what was not certified does not count
-    assert exponent(np.array([1e4, 1e6]), np.array([1.0, 100.0])) == pytest.approx(1.0)
-    assert np.isnan(exponent(np.array([1e3, 1e4]), np.array([1.0, 100.0])))  # small ones are left out
+    assert exponent(np.array([1e4, 1e6]), np.array([1.0, 100.0]), "solve") == pytest.approx(1.0)
+    assert np.isnan(exponent(np.array([1e3, 1e4]), np.array([1.0, 100.0]), "solve"))  # small ones are left out
+    assert np.isnan(exponent(np.array([1e4, 1e6]), np.array([1.0, 100.0]), "memory"))
     body = exponents(runs).splitlines()[2:]
     assert len(body) == 6
     for line in body:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import graphreg as gr
+from graphreg.certificate import centred
 from graphreg.kernels import compiled, packed, packed_inverses, packed_products
 from graphreg.terms import Packed, triangles
 
@@ -84,3 +85,17 @@ def test_gram_matrices_of_samples(ragged):
     for batch, kept in zip(block.stacks, block.grams, strict=True):
         grams[batch.nodes] = kept.scaled(3.0).dense()
     np.testing.assert_allclose(grams, block.sums(block.scale), rtol=1e-14)
+
+
+def test_moments_are_those_of_the_targets_of_the_moment():
+    """A problem around a common model shares its designs with the one that it comes from, but not its targets."""
+    rng = np.random.default_rng(4)
+    X, node = np.column_stack([np.ones(12), rng.standard_normal(12)]), np.repeat(np.arange(3), 4)
+    data = gr.NodeData.from_arrays(X, 100.0 + rng.standard_normal(12), node)
+    form = gr.Problem(gr.SquaredLoss(data) + gr.TotalVariation(gr.Graph.chain(3), gr.L2())).form
+    for each in (form, centred(form, np.array([100.0, 2.0]))):
+        (block,) = each.samples
+        expected = [
+            (block.X * (block.scale * (block.y - block.offset))[:, None])[node == i].sum(axis=0) for i in range(3)
+        ]
+        np.testing.assert_allclose(block.moments, expected, atol=1e-12)

@@ -151,8 +151,11 @@ def _tilted_nodes(gradients: NodeGradients) -> AbstractTiltedNodes | None:
     convexity, j = _convexity(H, inverse, samples + tied), np.arange(form.d)
     if isinstance(H, np.ndarray) and isinstance(inverse, np.ndarray) and (form.d == 1 or not _off_diagonal(H)):
         H, inverse = H[:, j, j], inverse[:, j, j]
-    center = zero
-    for _ in range(1 if condition <= EVEN else 2):  # the second time for what rounding left
+    first = (
+        -float(form.samples[0].strength) * form.samples[0].moments if isinstance(H, Packed) else gradients.full(zero)
+    )
+    center = -_times(inverse, first)
+    if condition > EVEN:  # for what rounding left
         center = center - _times(inverse, gradients.full(center))
     return QuadraticNodes(H, inverse, center, gradients.value(center), convexity)
 
