@@ -309,17 +309,21 @@ class Certifier:
         if one is not None and (self.best_dual is None or one.bound > self.best_dual.bound):
             self.best_dual = one
 
-    def beside(self, other: Certifier) -> None:
-        """Take the lower bound of a problem with other targets, offsets and centers, for what it is worth here."""
+    def beside(self, other: Certifier, v: Array) -> None:
+        """Take the lower bound of the problem around a common model v (d,), for what it is worth here."""
         best = other.best_dual
         self.spot_checks.contradiction = self.spot_checks.contradiction or other.spot_checks.contradiction
         if best is None:
             return
         found = self.enclosure.beside(best.found)
-        if found is None or found.value < best.bound - self._enough(best.value):
-            self.improve(best.found.dual_point)
-        else:
+        if found is not None and found.value >= best.bound - self._enough(best.value):
             self._keep(Dual(self.form.dual(found.dual_point), found))
+            return
+        if best.source is not None and best.source.at is not None and self._flow_dual is not None:
+            self.improve(*self._flow_dual.near(best.found.dual_point.flows, best.source.at + v))
+            if self.best().holds(self.gap):
+                return
+        self.improve(best.found.dual_point)
 
     def _flows(self, w: Array, flows: tuple[Array, ...] | None) -> tuple[Array, ...]:
         """The flows given, or those of the penalties' gradients (of their Moreau envelopes where they have kinks), and

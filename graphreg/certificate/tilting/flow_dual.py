@@ -99,13 +99,17 @@ class FlowDual:
     def point(self, look: Look) -> tuple[DualPoint, Array | None]:
         """Flows and prices, conserved but for rounding; and the parameters whose gradients these are, where the bound
         can be proved by them."""
-        w = self.nodes.corrected(look.at, self.form.conservation(self._at(look, look.at)))
-        return self._at(look, w), w if isinstance(self.nodes, QuadraticNodes) else None
+        return self.near(look.flows, look.at)
+
+    def near(self, flows: Sequence[Array], at: Array) -> tuple[DualPoint, Array | None]:
+        """The same from flows and from parameters near the minimisers that they lead to."""
+        w = self.nodes.corrected(at, self.form.conservation(self._at(flows, at)))
+        return self._at(flows, w), w if isinstance(self.nodes, QuadraticNodes) else None
 
     def proved(self, structure: Structure, point: DualPoint, at: Array) -> Enclosed | None:
         """The bound that follows from such a point; None where it is to be enclosed instead."""
         return proved(self.form, structure, self.nodes, point, at) if isinstance(self.nodes, QuadraticNodes) else None
 
-    def _at(self, look: Look, w: Array) -> DualPoint:
-        flows = [edge.gradients(w) if follows(edge) else u for edge, u in zip(self.form.edges, look.flows, strict=True)]
-        return DualPoint(tuple(flows), self.form.gradient_prices(w))
+    def _at(self, flows: Sequence[Array], w: Array) -> DualPoint:
+        taken = [edge.gradients(w) if follows(edge) else u for edge, u in zip(self.form.edges, flows, strict=True)]
+        return DualPoint(tuple(taken), self.form.gradient_prices(w))
