@@ -156,12 +156,12 @@ class Certifier:
         """Whether every node is strictly convex, so that a look finds something."""
         return self._flow_dual is not None
 
-    def look(self, points: Sequence[Array], flows: tuple[Array, ...] | None) -> Look | None:
+    def look(self, points: Sequence[Array], flows: tuple[Array, ...] | None, fast: bool = False) -> Look | None:
         """The best of some parameters against the best prices for some flows, nothing of it proved; None where some
-        node is not strictly convex, or its prices are not found."""
+        node is not strictly convex, or its prices are not found. By compiled code where that is ``fast``."""
         if flows is None or self._flow_dual is None:
             return None
-        return self._flow_dual.look([feasible(self.form, w) for w in points], flows)
+        return self._flow_dual.look([feasible(self.form, w) for w in points], flows, fast)
 
     def certify(
         self,

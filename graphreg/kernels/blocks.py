@@ -10,7 +10,7 @@ import numpy as np
 
 from ..terms import Array, EdgeBlock
 from .compiled import specialised, width_of
-from .edges import KINDS, edge_pull, edge_round, edge_way
+from .edges import edge_pull, edge_round, edge_way, kind_of
 from .order import EdgeOrder, Runs
 from .runs import run_pull, run_round
 
@@ -59,10 +59,9 @@ class CompiledBlock(AbstractRoundBlock):
     @staticmethod
     def of(edge: EdgeBlock, order: EdgeOrder, d: int) -> CompiledBlock | None:
         """None where the block needs its own prox; a penalty of the user's always does."""
-        name = "" if edge.penalty.is_users() else edge.penalty.kernel()
-        if not name or edge.features is not None:
+        kind = kind_of(edge, d)
+        if kind is None:
             return None
-        kind = KINDS["box" if name == "ball" and d == 1 else name]
         center = NOTHING if edge.center is None else order.of(edge.center)
         return CompiledBlock(edge, order, kind, order.of(edge.weight), center, d)
 

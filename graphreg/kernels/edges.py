@@ -8,12 +8,20 @@ from __future__ import annotations
 
 import math
 
-from ..terms import Array
+from ..terms import Array, EdgeBlock
 from .compiled import Kernel
 
 BOX, BALL, SQUARE = 0, 1, 2
 KINDS = {"box": BOX, "ball": BALL, "square": SQUARE}
 TINY = 1e-300  # a square: no capacity is divided by less than its root
+
+
+def kind_of(edge: EdgeBlock, d: int) -> int | None:
+    """Which kernel the penalty of a block has; None for one of the user's, or on some coordinates only."""
+    name = "" if edge.penalty.is_users() else edge.penalty.kernel()
+    if not name or edge.features is not None:
+        return None
+    return KINDS["box" if name == "ball" and d == 1 else name]
 
 
 def edge_round(width: int, kind: int, ground: int, centred: int, relaxes: int) -> Kernel:

@@ -11,10 +11,12 @@ import numpy as np
 from ..certificate import Certificate, Certifier, Look, feasible, relative
 from ..clock import LAST, afresh, alarm
 from ..form import settles
+from ..kernels import pays
 from ..network import Ledger
 from ..terms import Array
 from .budget import Budget
-from .polish import applies, guess, merged, polish
+from .merging import Groups, groups_of_flows
+from .polish import applies, guess, polish
 from .schedule import MAYBE, Schedule
 from .snapshot import Checked, Snapshot
 from .stalling import stalled
@@ -38,6 +40,7 @@ class Checks:
     trace: Trace = field(default_factory=Trace)
     began: float = field(default_factory=lambda: time.perf_counter())  # noqa: PLW0108 - the clock of the moment
     unknowns: int | None = None  # of the last guess of a polish
+    grouped: tuple[tuple[Array, ...], Groups] | None = None  # the flows of the last merge, and what they hold together
     longest: float = 0.0  # seconds that a certificate took, which the last one will take, too
 
     def elapsed(self) -> float:
@@ -168,18 +171,27 @@ class Checks:
         at = time.perf_counter()
         points = [point[0]]
         if inside is not None and self.certifier.looks:
-            points.append(self._merged(point[0], inside))
-        look = self.certifier.look(points, point[1])
+            points.append(self._merged(point[0], inside, k))
+        look = self.certifier.look(points, point[1], pays(self.certifier.form, k))
         if look is not None:
             self._charge(1, 1)
             self._note(Record(k, self.elapsed(), self._relative(look.gap, look), False, look.primal), at)
         return look
 
-    def _merged(self, w: Array, inside: tuple[Array, ...]) -> Array:
-        w, numbers = merged(self.certifier.form, w, inside)
-        if not self.method.central:
-            self.ledger.sum("certificate", numbers)  # as a polish, no step that neighbours could take alone
-        return w
+    def _merged(self, w: Array, inside: tuple[Array, ...], k: int) -> Array:
+        groups = self._groups(inside, k)
+        if not self.method.central:  # as a polish, no step that neighbours could take alone
+            self.ledger.sum("certificate", groups.numbers(self.certifier.form.d))
+        return groups.merged(w)
+
+    def _groups(self, inside: tuple[Array, ...], k: int) -> Groups:
+        """What flows hold together, found once."""
+        if self.grouped is None or self.grouped[0] is not inside:
+            form = self.certifier.form
+            found = groups_of_flows(form, inside, fast=pays(form, k))
+            assert found is not None  # as many as there are may be left
+            self.grouped = inside, found
+        return self.grouped[1]
 
     def screen(self, point: Point, k: int) -> float:
         at = time.perf_counter()
@@ -196,7 +208,7 @@ class Checks:
         if look is None:
             look = self.look(point, inside, k)
         if look is None and inside is not None:
-            self.certifier.consider(self._merged(point[0], inside))
+            self.certifier.consider(self._merged(point[0], inside, k))
         return self.certified(point, k, look)
 
     def certified(self, point: Point, k: int, look: Look | None = None) -> Certificate:
@@ -216,7 +228,7 @@ class Checks:
         """Whether a polish of the state meets the gap."""
         at = time.perf_counter()
         with alarm():
-            done = self._polish(state)
+            done = self._polish(state, k)
         self.trace.polish_seconds += time.perf_counter() - at
         if done:
             found = self.certifier.best()
@@ -224,10 +236,14 @@ class Checks:
             self._note(record, time.perf_counter())
         return done
 
-    def _polish(self, state: Any) -> bool:
+    def _polish(self, state: Any, k: int) -> bool:
         form, certifier = self.certifier.form, self.certifier
         w, flows, _ = self.method.point(state)
-        found = None if flows is None else guess(form, flows)
+        again = (
+            certifier.looks and flows is not None and flows is self._inside(state)
+        )  # which the next look merges, too
+        groups = self._groups(flows, k) if again and flows is not None else None
+        found = None if flows is None else guess(form, flows, groups)
         unknowns = None if found is None else found.S.shape[1]  # pyright: ignore[reportOptionalSubscript]  (scipy has no types)
         settled, self.unknowns = unknowns == self.unknowns, unknowns
         if found is None or not settled:  # only a guess that was made twice is worth a try

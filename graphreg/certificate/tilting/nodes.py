@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...form import EdgeBlock, Form
+from ...kernels import quadratic_minimisers, quadratic_total
 from ...oracles import NodeGradients, minimisers
 from ...terms import Array, at_a_time
 from ...terms.losses import AbstractQuadraticLoss, AbstractSmoothLoss
@@ -30,8 +31,9 @@ class AbstractTiltedNodes(ABC):
     """All nodes of a form."""
 
     @abstractmethod
-    def minimisers(self, g: Array, w: Array) -> Array | None:
-        """argmin h_i + <g_i, .> for every node, (n, d), from w; None where some were not reached."""
+    def minimisers(self, g: Array, w: Array, fast: bool = False) -> Array | None:
+        """argmin h_i + <g_i, .> for every node, (n, d), from w; None where some were not reached. Compiled where that
+        is ``fast``, as the sums below."""
 
     @abstractmethod
     def corrected(self, w: Array, slope: Array) -> Array:
@@ -42,12 +44,12 @@ class AbstractTiltedNodes(ABC):
         """The gradients of h_i + <g_i, .> at w, (n, d), where ``at`` are the minimisers for g."""
 
     @abstractmethod
-    def value(self, w: Array) -> Array:
-        """h_i(w_i), (n,)."""
+    def value(self, w: Array, fast: bool = False) -> float:
+        """sum_i h_i(w_i)."""
 
     @abstractmethod
-    def divergence(self, w: Array, at: Array, g: Array) -> Array:
-        """h_i(w_i) - h_i(at_i) + <g_i, w_i - at_i>, (n,), where ``at`` are the minimisers for g."""
+    def divergence(self, w: Array, at: Array, g: Array, fast: bool = False) -> float:
+        """sum_i h_i(w_i) - h_i(at_i) + <g_i, w_i - at_i>, where ``at`` are the minimisers for g."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,9 @@ class QuadraticNodes(AbstractTiltedNodes):
     scale: Array  # (n, d), of the units in which H_i has a diagonal of about 1
     convexity: Array  # (n,), mu_i: proved to be at most its least eigenvalue in these; 0 where nothing was
 
-    def minimisers(self, g: Array, w: Array) -> Array:
+    def minimisers(self, g: Array, w: Array, fast: bool = False) -> Array:
+        if fast:
+            return quadratic_minimisers(self.inverse, self.center, g)
         return self.center - _times(self.inverse, g)
 
     def corrected(self, w: Array, slope: Array) -> Array:
@@ -70,14 +74,16 @@ class QuadraticNodes(AbstractTiltedNodes):
     def slope(self, w: Array, at: Array, g: Array) -> Array:
         return _times(self.H, w - at)
 
-    def value(self, w: Array) -> Array:
-        return self.least + self._square(w - self.center)
+    def value(self, w: Array, fast: bool = False) -> float:
+        return float(self.least.sum()) + self._square(w, self.center, fast)
 
-    def divergence(self, w: Array, at: Array, g: Array) -> Array:
-        return self._square(w - at)
+    def divergence(self, w: Array, at: Array, g: Array, fast: bool = False) -> float:
+        return self._square(w, at, fast)
 
-    def _square(self, v: Array) -> Array:
-        return 0.5 * np.einsum("ij,ij->i", v, _times(self.H, v))
+    def _square(self, a: Array, b: Array, fast: bool) -> float:
+        if fast:
+            return 0.5 * quadratic_total(self.H, a, b)
+        return 0.5 * float(np.vdot(a - b, _times(self.H, a - b)))
 
 
 @dataclass(frozen=True)
@@ -86,7 +92,7 @@ class SmoothNodes(AbstractTiltedNodes):
 
     gradients: NodeGradients
 
-    def minimisers(self, g: Array, w: Array) -> Array | None:
+    def minimisers(self, g: Array, w: Array, fast: bool = False) -> Array | None:
         at, reached = minimisers(_Tilted(self.gradients.form, g), w, _newton, SETTLED, STEPS)
         tilted = self.gradients.full(at) + g
         size = row_norm(g) + row_norm(self.gradients.full(w))
@@ -98,11 +104,12 @@ class SmoothNodes(AbstractTiltedNodes):
     def slope(self, w: Array, at: Array, g: Array) -> Array:
         return self.gradients.full(w) + g
 
-    def value(self, w: Array) -> Array:
-        return self.gradients.value(w)
+    def value(self, w: Array, fast: bool = False) -> float:
+        return float(self.gradients.value(w).sum())
 
-    def divergence(self, w: Array, at: Array, g: Array) -> Array:
-        return self.value(w) - self.value(at) + np.einsum("ij,ij->i", g, w - at)
+    def divergence(self, w: Array, at: Array, g: Array, fast: bool = False) -> float:
+        value = self.gradients.value
+        return float((value(w) - value(at) + np.einsum("ij,ij->i", g, w - at)).sum())
 
 
 class _Tilted(NodeGradients):
