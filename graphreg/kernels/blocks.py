@@ -34,7 +34,7 @@ class AbstractRoundBlock(ABC):
     @abstractmethod
     def round(self, s: float, rho: float, ahead: Array, u: Array, new: Array, pull: Array) -> None:
         """The prox of sigma g* at u + sigma (K ahead - center), sigma = 1/(2 s), relaxed by rho (not for rho = 0), is
-        written to ``new``, and K' of it added to ``pull``."""
+        written to ``new``, which may be u, and K' of it added to ``pull``."""
 
     @abstractmethod
     def pull(self, u: Array, pull: Array) -> None:
@@ -54,6 +54,7 @@ class CompiledBlock(AbstractRoundBlock):
     kind: int
     c: Array
     center: Array
+    work: Array
     d: int
 
     @staticmethod
@@ -63,11 +64,13 @@ class CompiledBlock(AbstractRoundBlock):
         if kind is None:
             return None
         center = NOTHING if edge.center is None else order.of(edge.center)
-        return CompiledBlock(edge, order, kind, order.of(edge.weight), center, d)
+        c = order.of(edge.weight)
+        even = order.runs is not None and len(c) > 0 and bool((c == c[0]).all())
+        return CompiledBlock(edge, order, kind, c[:1].copy() if even else c, center, np.empty(d), d)
 
     @property
     def size(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return len(self.c) * self.d
+        return len(self.order.tail) * self.d
 
     def entered(self, rows: Array) -> Array:
         return self.order.of(rows)
@@ -80,18 +83,22 @@ class CompiledBlock(AbstractRoundBlock):
             self.sweep(s, rho, (ahead, u, new, pull), NO_NODES)
             return
         o, sigma, relaxes = self.order, (1.0 if self.edge.ground else 0.5) / s, int(rho != 0.0)
-        constants = width_of(self.d), self.kind, int(self.edge.ground), int(self.center.size > 0), relaxes
+        flags = int(self.edge.ground), int(self.center.size > 0), relaxes, int(new is u)
+        constants = width_of(self.d), self.kind, *flags
         kernel = specialised(edge_round, *constants)
-        kernel(o.tail, o.head, self.c, self.center, sigma, rho, ahead, u, new, pull, self.d)
+        kernel(o.tail, o.head, self.c, self.center, sigma, rho, ahead, u, new, pull, self.work, self.d)
 
-    def sweep(self, s: float, rho: float, edges: tuple[Array, ...], nodes: tuple[Array, ...]) -> None:
+    def sweep(
+        self, s: float, rho: float, edges: tuple[Array, ...], nodes: tuple[Array, ...], rounds: int | None = None
+    ) -> None:
         """A round of edges in runs, and of the nodes where there are any: with (ahead, u, new, pull) and with (degree,
-        mass, h, force, w, moved) of `run_round`."""
+        mass, h, force, w, moved) of `run_round`; or ``rounds`` in place."""
         degree, *rest = nodes
-        runs, moves = cast(Runs, self.order.runs), int(degree.size > 0)
-        kernel = specialised(run_round, self.kind, int(self.center.size > 0), int(rho != 0.0), moves)
-        of_runs = runs.group, runs.reach, runs.first, runs.tail, runs.head
-        kernel(*of_runs, self.c, self.center, 0.5 / s, rho, *edges, degree, s, *rest)
+        runs, moves, stays = cast(Runs, self.order.runs), int(degree.size > 0), int(rounds is not None)
+        even = int(len(self.c) < len(self.order.tail))
+        kernel = specialised(run_round, self.kind, int(self.center.size > 0), int(rho != 0.0), moves, even, stays)
+        of_runs, done = (runs.group, runs.reach, runs.lag, runs.first, runs.tail, runs.head), np.zeros(rounds or 1, int)
+        kernel(*of_runs, self.c, self.center, 0.5 / s, rho, *edges, done, degree, s, *rest)
 
     def pull(self, u: Array, pull: Array) -> None:
         o = self.order
@@ -129,12 +136,12 @@ class PlainBlock(AbstractRoundBlock):
         v = self.edge.difference(ahead.reshape(self.shape))
         v *= sigma
         v += self.left(u)
-        out = self.left(new)
-        out[...] = self.edge.penalty.dual_prox(v, np.full(len(self.c), sigma), self.c)
+        out = self.edge.penalty.dual_prox(v, np.full(len(self.c), sigma), self.c)
         if rho != 0.0:
-            out -= self.left(u)
+            out = out - self.left(u)
             out *= rho
             out += self.left(u)
+        self.left(new)[...] = out
         self.pull(new, pull)
 
     def pull(self, u: Array, pull: Array) -> None:

@@ -24,9 +24,9 @@ def kind_of(edge: EdgeBlock, d: int) -> int | None:
     return KINDS["box" if name == "ball" and d == 1 else name]
 
 
-def edge_round(width: int, kind: int, ground: int, centred: int, relaxes: int) -> Kernel:
+def edge_round(width: int, kind: int, ground: int, centred: int, relaxes: int, stays: int) -> Kernel:  # noqa: PLR0913, PLR0917 - constants
     """For edges of ``width`` coordinates (0: any number of them) in a list; not relaxed, but as the prox leaves them,
-    where not ``relaxes``."""
+    where not ``relaxes``. Where flows ``stay`` in place, ``new`` is what they were before."""
 
     def kernel(  # noqa: PLR0913, PLR0917 - all that it reads and writes
         tail: Array,
@@ -39,10 +39,12 @@ def edge_round(width: int, kind: int, ground: int, centred: int, relaxes: int) -
         u: Array,
         new: Array,
         pull: Array,
+        work: Array,
         d: int,
     ) -> None:
-        """The flows are written to ``new``, and K' of them is added to ``pull``."""
+        """The flows are written to ``new``, and K' of them is added to ``pull``; ``work`` is room for those of an edge."""
         end = width if width else d
+        was = new if stays else u
         for e in range(tail.size):
             i, at = tail[e] * end, e * end
             j = 0 if ground else head[e] * end
@@ -51,22 +53,25 @@ def edge_round(width: int, kind: int, ground: int, centred: int, relaxes: int) -
                 z = ahead[i + k] if ground else ahead[i + k] - ahead[j + k]
                 if centred:
                     z -= center[at + k]
-                v = u[at + k] + sigma * z
+                v = was[at + k] + sigma * z
                 size += v * v
-                new[at + k] = v
+                work[k] = v
             factor = 1.0
             if kind == SQUARE:
                 factor = 1.0 / (1.0 + sigma / c[e])
             elif kind == BALL:  # without a branch: nobody can foresee which edges are saturated
                 factor = c[e] / math.sqrt(max(size, c[e] * c[e], TINY))
             for k in range(end):
-                v = min(max(new[at + k], -c[e]), c[e]) if kind == BOX else factor * new[at + k]
-                new[at + k] = u[at + k] + rho * (v - u[at + k]) if relaxes else v
+                v = min(max(work[k], -c[e]), c[e]) if kind == BOX else factor * work[k]
+                before = was[at + k]
+                work[k] = before + rho * (v - before) if relaxes else v
             for k in range(end):
-                pull[i + k] += new[at + k]
+                new[at + k] = work[k]
+            for k in range(end):
+                pull[i + k] += work[k]
             if not ground:
                 for k in range(end):
-                    pull[j + k] -= new[at + k]
+                    pull[j + k] -= work[k]
 
     return kernel
 

@@ -9,14 +9,15 @@ import numpy as np
 from ..terms import Array
 
 LONG = 16  # edges of a run on average, from which on slices pay
-BLOCK = 2**13  # tails of a group: what a round has of them, and of their edges, fits into a cache
+BLOCK = 2**10  # tails of a group: what some rounds have of them, and of their edges, fits into a cache
 
 
 @dataclass(frozen=True)
 class Runs:
     """Run r has the edges from ``first[r]`` to ``first[r + 1]``; with each edge both ends, at first ``tail[r]`` and
     ``head[r]``, move on by one. Group g has the runs from ``group[g]`` to ``group[g + 1]``, whose ends are among the
-    first ``reach[g]`` nodes; the last one has none, and reaches all nodes.
+    first ``reach[g]`` nodes; the last one has none, and reaches all nodes. No group that comes more than ``lag`` after
+    group g has an end among these.
     """
 
     first: Array
@@ -24,6 +25,7 @@ class Runs:
     head: Array
     group: Array
     reach: Array
+    lag: int
 
 
 @dataclass(frozen=True)
@@ -97,4 +99,7 @@ def _runs(tail: Array, head: Array, n: int) -> Runs:
     t, h, last = tail[begin], head[begin], np.maximum(tail, head)[first[1:] - 1]
     group = np.flatnonzero(np.diff(t // BLOCK, prepend=-1))
     reach = np.append(np.maximum.accumulate(np.maximum.reduceat(last, group)) + 1, n)
-    return Runs(first, t, h, np.append(group, [len(t)] * 2).astype(np.int32), reach.astype(np.int32))
+    least = np.append(np.minimum.reduceat(np.minimum(t, h), group), n)
+    least = np.minimum.accumulate(least[::-1])[::-1]  # of this group and of those that follow
+    lag = int((np.searchsorted(least, reach) - np.arange(len(reach))).max()) - 1
+    return Runs(first, t, h, np.append(group, [len(t)] * 2).astype(np.int32), reach.astype(np.int32), max(lag, 1))

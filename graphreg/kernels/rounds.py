@@ -26,6 +26,7 @@ from .order import EdgeOrder, edge_order
 # entries of the flows times rounds, which take numpy .1 s: less is not worth the time in which numba is loaded
 WORTH = 12_000_000
 EXPECTED = 100  # rounds, at least, that are still to come
+AT_ONCE = 50_000_000  # entries of the flows times rounds between two looks at the clock: about .1 s
 
 Memories = tuple[Memory, ...]
 Round = tuple["Held", "Image", Memories]
@@ -106,14 +107,31 @@ class Rounds:
             block.pull(each, pull)
         return Held(self, np.ascontiguousarray(w, dtype=float).reshape(-1), flat, pull)
 
-    def round(self, x: Held, warm: Array | None, s: float, rho: float, memory: Memories) -> Round:
-        """x after a round, T x, and what the proxes remember; ``warm`` (n, d) is where they begin."""
+    def rounds(self, x: Held, warm: Array | None, s: float, rho: float, memory: Memories, count: int) -> Round:
+        """x after so many rounds, T x of the last of them, and what the proxes remember; ``warm`` (n, d) is where they
+        begin. Nothing of x changes."""
+        if count > 1:
+            x, warm, memory = self._forward(x, warm, s, rho, memory, count - 1)
         if self.swept is not None:
-            new, image = self._swept(x, s, rho, *self.swept)
-            return new, image, memory
-        moved, memory = self.nodes(x, warm, s, rho, memory)
-        u, pull = self.edges(x, moved.ahead, s, rho)
-        return Held(self, moved.new, u, pull), Image(x, s, moved), memory
+            return self._swept(x, s, rho, *self.swept), Image(x, s, None), memory
+        left, memory = self.nodes(x, warm, s, rho, memory)
+        u, pull = self.edges(x, left.ahead, s, rho)
+        return Held(self, left.new, u, pull), Image(x, s, left), memory
+
+    def _forward(
+        self, x: Held, warm: Array | None, s: float, rho: float, memory: Memories, count: int
+    ) -> tuple[Held, Array | None, Memories]:
+        """The same without T x, but where the next round begins: flows move in place from the second round on."""
+        if self.swept is not None:
+            x = self._swept(x, s, rho, *self.swept)
+            if count > 1:
+                self._stays(x, s, rho, count - 1, *self.swept)
+            return x, None, memory
+        for k in range(count):
+            left, memory = self.nodes(x, warm, s, rho, memory)
+            u, pull = self.edges(x, left.ahead, s, rho, x.flat_u if k else None)
+            x, warm = Held(self, left.new, u, pull), left.hat.reshape(self.form.shape) if self.begins else None
+        return x, warm, memory
 
     @cached_property
     def swept(self) -> tuple[CompiledBlock, MeanRound] | None:
@@ -126,16 +144,27 @@ class Rounds:
         return None
 
     @property
+    def at_once(self) -> int:
+        """Rounds that may go by before anybody looks at the clock."""
+        return max(AT_ONCE // max(sum(block.size for block in self.blocks), 1), 1)
+
+    @property
     def begins(self) -> bool:
         """Whether proxes ask where to begin."""
         return any(loss.begins for loss in self.losses)
 
-    def _swept(self, x: Held, s: float, rho: float, edges: CompiledBlock, nodes: MeanRound) -> tuple[Held, Image]:
+    def _swept(self, x: Held, s: float, rho: float, edges: CompiledBlock, nodes: MeanRound) -> Held:
         take, n = self.buffers.take, len(x.flat_w)
         w, u, pull = take(n), take(edges.size), take(n)
         of_nodes = self.stepped, nodes.mass, nodes.h, x.pull, x.flat_w, w
         edges.sweep(s, rho, (take(n), x.flat_u[0], u, pull), of_nodes)
-        return Held(self, w, (u,), pull), Image(x, s, None)
+        return Held(self, w, (u,), pull)
+
+    def _stays(self, x: Held, s: float, rho: float, count: int, edges: CompiledBlock, nodes: MeanRound) -> None:
+        """Rounds that write into x."""
+        (u,), ahead = x.flat_u, self.buffers.take(len(x.flat_w))
+        of_nodes = self.stepped, nodes.mass, nodes.h, x.pull, x.flat_w, x.flat_w
+        edges.sweep(s, rho, (ahead, u, u, x.pull), of_nodes, count)
 
     def nodes(self, x: Held, warm: Array | None, s: float, rho: float, memory: Memories) -> tuple[Moved, Memories]:
         """The nodes after their half of a round."""
@@ -146,9 +175,13 @@ class Rounds:
         kept = [loss.round(at, each, out) for loss, each in zip(self.losses, known, strict=True)]
         return out, tuple(kept[: len(memory)])
 
-    def edges(self, x: Held, ahead: Array, s: float, rho: float) -> tuple[tuple[Array, ...], Array]:
-        """The flows, relaxed by rho (as the prox leaves them for rho = 0), and K' of them."""
-        pull, new = self._no_pull(), tuple(self.buffers.take(block.size) for block in self.blocks)
+    def edges(
+        self, x: Held, ahead: Array, s: float, rho: float, new: tuple[Array, ...] | None = None
+    ) -> tuple[tuple[Array, ...], Array]:
+        """The flows, relaxed by rho (as the prox leaves them for rho = 0), and K' of them; ``new`` is where they are
+        written, which may be where they were."""
+        pull = self._no_pull()
+        new = tuple(self.buffers.take(block.size) for block in self.blocks) if new is None else new
         for block, u, after in zip(self.blocks, x.flat_u, new, strict=True):
             block.round(s, rho, ahead, u, after, pull)
         return new, pull

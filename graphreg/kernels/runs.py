@@ -10,17 +10,21 @@ from .compiled import Kernel
 from .edges import SQUARE
 
 
-def run_round(kind: int, centred: int, relaxes: int, moves: int) -> Kernel:
-    """As `edges.edge_round`, for the runs that begin at the edges ``first``, tails ``tail`` and heads ``head``.
+def run_round(kind: int, centred: int, relaxes: int, moves: int, even: int, stays: int) -> Kernel:  # noqa: PLR0913, PLR0917 - constants
+    """As `edges.edge_round`, for the runs that begin at the edges ``first``, tails ``tail`` and heads ``head``; where
+    all capacities are ``even`` there is one.
 
     Where it ``moves`` nodes, too, as `nodes.mean_round` does, those of a group of runs come right before these, while
     they are in a cache: the first ``reach[g]`` nodes before the runs from ``group[g]`` to ``group[g + 1]``. They write
-    ``ahead`` and empty ``pull``.
+    ``ahead`` and empty ``pull``. Where everything ``stays`` in place, ``new``, ``pull`` and ``moved`` are also what it
+    begins with, and there may be several rounds, ``done`` (rounds,) zeros: each ``lag`` groups behind the one before,
+    so that all of them find a group in the cache.
     """
 
     def kernel(  # noqa: PLR0913, PLR0917 - all that it reads and writes
         group: Array,
         reach: Array,
+        lag: int,
         first: Array,
         tail: Array,
         head: Array,
@@ -32,6 +36,7 @@ def run_round(kind: int, centred: int, relaxes: int, moves: int) -> Kernel:
         u: Array,
         new: Array,
         pull: Array,
+        done: Array,
         degree: Array,
         s: float,
         mass: Array,
@@ -40,38 +45,45 @@ def run_round(kind: int, centred: int, relaxes: int, moves: int) -> Kernel:
         w: Array,
         moved: Array,
     ) -> None:
-        done = 0
-        for g in range(reach.size):
-            if moves:
-                till = max(reach[g], done)
-                part = slice(done, till)  # of slices the compiler knows that no index is negative
-                deg, m, target, old = degree[part], mass[part], h[part], w[part]
-                by, to, out, zero = force[part], ahead[part], moved[part], pull[part]
-                for k in range(till - done):
-                    weight = deg[k] / s
-                    x = (weight * old[k] - by[k] + target[k]) / (weight + m[k])
-                    to[k] = 2.0 * x - old[k]
-                    out[k] = old[k] + rho * (x - old[k])
-                    zero[k] = 0.0
-                done = till
-            for r in range(group[g], group[g + 1]):
-                begin, end = first[r], first[r + 1]
-                i, j, length = tail[r], head[r], end - begin
-                before, after, most = u[begin:end], new[begin:end], c[begin:end]
-                here, there = ahead[i : i + length], ahead[j : j + length]
-                given, taken = pull[i : i + length], pull[j : j + length]
-                shift = center[begin:end] if centred else after
-                for k in range(length):
-                    z = here[k] - there[k]
-                    if centred:
-                        z -= shift[k]
-                    v = before[k] + sigma * z
-                    v = v / (1.0 + sigma / most[k]) if kind == SQUARE else min(max(v, -most[k]), most[k])
-                    after[k] = before[k] + rho * (v - before[k]) if relaxes else v
-                for k in range(length):
-                    given[k] += after[k]
-                for k in range(length):
-                    taken[k] -= after[k]
+        for stage in range(reach.size + (done.size - 1) * lag):
+            for turn in range(done.size):
+                g = stage - turn * lag
+                if g < 0 or g >= reach.size:
+                    continue
+                if moves:
+                    till = max(reach[g], done[turn])
+                    part = slice(done[turn], till)  # of slices the compiler knows that no index is negative
+                    deg, m, target, to, out, zero = degree[part], mass[part], h[part], ahead[part], moved[part], pull[part]
+                    old = out if stays else w[part]
+                    by = zero if stays else force[part]
+                    for k in range(till - done[turn]):
+                        weight = deg[k] / s
+                        before = old[k]
+                        x = (weight * before - by[k] + target[k]) / (weight + m[k])
+                        to[k] = 2.0 * x - before
+                        out[k] = before + rho * (x - before)
+                        zero[k] = 0.0
+                    done[turn] = till
+                for r in range(group[g], group[g + 1]):
+                    begin, end = first[r], first[r + 1]
+                    i, j, length = tail[r], head[r], end - begin
+                    after, most = new[begin:end], c[begin:end]
+                    here, there = ahead[i : i + length], ahead[j : j + length]
+                    given, taken = pull[i : i + length], pull[j : j + length]
+                    last = after if stays else u[begin:end]
+                    shift = center[begin:end] if centred else after
+                    for k in range(length):
+                        z = here[k] - there[k]
+                        if centred:
+                            z -= shift[k]
+                        flow, limit = last[k], c[0] if even else most[k]
+                        v = flow + sigma * z
+                        v = v / (1.0 + sigma / limit) if kind == SQUARE else min(max(v, -limit), limit)
+                        after[k] = flow + rho * (v - flow) if relaxes else v
+                    for k in range(length):
+                        given[k] += after[k]
+                    for k in range(length):
+                        taken[k] -= after[k]
 
     return kernel
 

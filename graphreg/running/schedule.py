@@ -50,10 +50,14 @@ class Schedule:
     def screen_now(self, k: int) -> bool:
         """Whether round k is screened: at least every k/2 rounds, at most every k/10, and between these half way to
         where the decay of the last two screens lets one expect a repair."""
-        if k < max(self.next_screen, self.every):
+        if k < self.next_round():
             return False
         self.next_screen = k + max(self.every, k // 10)
         return True
+
+    def next_round(self) -> int:
+        """The first that is screened."""
+        return max(self.next_screen, self.every)
 
     def saw(self, k: int, screen: float) -> None:
         """Take note of a screen; negative ones are rounding."""
