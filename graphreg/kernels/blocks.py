@@ -10,7 +10,7 @@ import numpy as np
 
 from ..terms import Array, EdgeBlock
 from .compiled import specialised, width_of
-from .edges import edge_pull, edge_round, edge_way, kind_of
+from .edges import edge_pull, edge_round, kind_of
 from .order import EdgeOrder, Runs
 from .runs import run_pull, run_round
 
@@ -39,10 +39,6 @@ class AbstractRoundBlock(ABC):
     @abstractmethod
     def pull(self, u: Array, pull: Array) -> None:
         """K'u is added to ``pull``, with the bits that `round` leaves."""
-
-    @abstractmethod
-    def way(self, u: Array, other: Array, way: Array) -> None:
-        """2 ||u_e - other_e||^2, on edges to the ground once that, is added to ``way`` at the tail of each edge."""
 
 
 @dataclass(frozen=True)
@@ -107,10 +103,6 @@ class CompiledBlock(AbstractRoundBlock):
         else:
             specialised(edge_pull, width_of(self.d), int(self.edge.ground))(o.tail, o.head, u, pull, self.d)
 
-    def way(self, u: Array, other: Array, way: Array) -> None:
-        factor = 1.0 if self.edge.ground else 2.0
-        specialised(edge_way, width_of(self.d))(self.order.tail, factor, u, other, way, self.d)
-
 
 @dataclass(frozen=True)
 class PlainBlock(AbstractRoundBlock):
@@ -146,7 +138,3 @@ class PlainBlock(AbstractRoundBlock):
 
     def pull(self, u: Array, pull: Array) -> None:
         self.edge.add_adjoint(self.left(u), pull.reshape(self.shape))
-
-    def way(self, u: Array, other: Array, way: Array) -> None:
-        size = ((self.left(u) - self.left(other)) ** 2).sum(axis=1)
-        way += (1.0 if self.edge.ground else 2.0) * np.bincount(self.edge.tail, size, minlength=len(way))

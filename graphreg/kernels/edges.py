@@ -93,15 +93,9 @@ def edge_pull(width: int, ground: int) -> Kernel:
     return kernel
 
 
-def edge_way(width: int) -> Kernel:
-    """``factor ||u_e - other_e||^2`` is added to ``way`` at the tail of each edge."""
-
-    def kernel(tail: Array, factor: float, u: Array, other: Array, way: Array, d: int) -> None:
-        end = width if width else d
-        for e in range(tail.size):
-            at, size = e * end, 0.0
-            for k in range(end):
-                size += (u[at + k] - other[at + k]) ** 2
-            way[tail[e]] += factor * size
-
-    return kernel
+def edge_way(u: Array, other: Array) -> float:
+    """sum_e ||u_e - other_e||^2."""
+    total = 0.0
+    for k in range(u.size):
+        total += (u[k] - other[k]) ** 2
+    return total

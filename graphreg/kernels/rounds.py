@@ -18,8 +18,9 @@ from ..oracles import AbstractNodeProx, Memory
 from ..terms import Array
 from .blocks import AbstractRoundBlock, CompiledBlock, PlainBlock
 from .buffers import Buffers
-from .compiled import compiles, specialised, width_of
+from .compiled import compiled, compiles, specialised, width_of
 from .losses import AbstractRoundLoss, MeanRound, Moved, Standing, round_losses
+from .edges import edge_way
 from .nodes import node_way
 from .order import EdgeOrder, edge_order
 
@@ -186,14 +187,12 @@ class Rounds:
             block.round(s, rho, ahead, u, after, pull)
         return new, pull
 
-    def way(self, a: Held, b: Held) -> Array:
-        """deg_i ||dw_i||^2 at each node, and sum_e (2, to the ground 1) ||du_e||^2 over the edges whose tail it is,
-        (n, 2)."""
-        way, d = np.zeros((2, self.form.n)), self.form.d
-        specialised(node_way, width_of(d))(self.degree, a.flat_w, b.flat_w, way[0], d)
-        for block, here, there in zip(self.blocks, a.flat_u, b.flat_u, strict=True):
-            block.way(here, there, way[1])
-        return way.T
+    def way(self, a: Held, b: Held) -> tuple[float, float]:
+        """sum_i deg_i ||dw_i||^2, and sum_e (2, to the ground 1) ||du_e||^2."""
+        d, moved = self.form.d, 0.0
+        for edge, here, there in zip(self.form.edges, a.flat_u, b.flat_u, strict=True):
+            moved += (1.0 if edge.ground else 2.0) * compiled(edge_way)(here, there)
+        return specialised(node_way, width_of(d))(self.degree, a.flat_w, b.flat_w, d), moved
 
     def _no_pull(self) -> Array:
         pull = self.buffers.take(self.form.n * self.form.d)

@@ -16,7 +16,7 @@ from ..network import Ledger
 from ..terms import Array
 from .budget import Budget
 from .merging import Groups, groups_of_flows
-from .polish import applies, guess, polish
+from .polish import applies, guess, most_unknowns, polish
 from .schedule import MAYBE, Schedule
 from .snapshot import Checked, Snapshot
 from .stalling import stalled
@@ -239,18 +239,18 @@ class Checks:
     def _polish(self, state: Any, k: int) -> bool:
         form, certifier = self.certifier.form, self.certifier
         w, flows, _ = self.method.point(state)
-        again = (
-            certifier.looks and flows is not None and flows is self._inside(state)
-        )  # which the next look merges, too
-        groups = self._groups(flows, k) if again and flows is not None else None
-        found = None if flows is None else guess(form, flows, groups)
-        unknowns = None if found is None else found.S.shape[1]  # pyright: ignore[reportOptionalSubscript]  (scipy has no types)
+        if flows is None:
+            return False
+        most = most_unknowns(form)
+        again = certifier.looks and flows is self._inside(state)  # the next look merges the same
+        groups = self._groups(flows, k) if again else groups_of_flows(form, flows, most)
+        unknowns = None if groups is None or groups.numbers(form.d) > most else groups.numbers(form.d)
         settled, self.unknowns = unknowns == self.unknowns, unknowns
-        if found is None or not settled:  # only a guess that was made twice is worth a try
+        if groups is None or unknowns is None or not settled:  # only a guess that was made twice is worth a try
             return False
         before = certifier.repair.exchanges
-        polished = polish(certifier.repair, w, found)
-        numbers = (unknowns or 0) * ((unknowns or 0) + 3) // 2  # a gradient and a symmetric Hessian
+        polished = polish(certifier.repair, w, guess(form, flows, groups))
+        numbers = unknowns * (unknowns + 3) // 2  # a gradient and a symmetric Hessian
         self.ledger.sum("adaptation", numbers, polished.sums)
         self._charge(certifier.repair.exchanges - before, certifier.repair.exchanges - before)
         if polished.dual_point is None:

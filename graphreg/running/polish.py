@@ -26,7 +26,7 @@ from ..oracles import descended
 from ..terms import Array, block_diagonal
 from ..terms.losses import AbstractSmoothLoss
 from ..terms.penalties import AbstractPenalty, AbstractSmoothPenalty
-from .merging import Groups, groups_of_flows, inside
+from .merging import Groups, inside
 
 MOST = 1000  # unknowns, and at most one for FEWER entries of w
 FEWER = 10
@@ -53,12 +53,13 @@ class Guess:
     cluster: Array | None  # of each node (-1: 0), where nodes are tied as a whole
 
 
-def guess(form: Form, flows: tuple[Array, ...], found: Groups | None = None) -> Guess | None:
-    """What the flows say is fused, or what groups they are known to make; None where too much is left."""
-    most = min(MOST, form.n * form.d // FEWER)
-    found = groups_of_flows(form, flows, most) if found is None else found
-    if found is None or found.numbers(form.d) > most:
-        return None
+def most_unknowns(form: Form) -> int:
+    """How many are few enough."""
+    return min(MOST, form.n * form.d // FEWER)
+
+
+def guess(form: Form, flows: tuple[Array, ...], found: Groups) -> Guess:
+    """What the flows say is fused, and what groups that makes."""
     (n, d), number = form.shape, found.number.astype(np.int64)
     if found.whole:
         number = np.where(number[:, None] >= 0, number[:, None] * d + np.arange(d), -1).ravel()

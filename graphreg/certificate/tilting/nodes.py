@@ -177,12 +177,12 @@ def _inverse(H: Array) -> tuple[Array, float] | None:
     if not (np.isfinite(diagonal).all() and (diagonal > 0.0).all()):
         return None
     both = None
-    if diagonal.max() > ALIKE * diagonal.min():
+    if H.shape[1] > 1 and diagonal.max() > ALIKE * diagonal.min():
         scale = 1.0 / np.sqrt(diagonal)
         both = scale[:, :, None] * scale[:, None, :]
         diagonal = np.ones(diagonal.shape)
     try:
-        inverse = np.linalg.inv(H if both is None else H * both)
+        inverse = 1.0 / H if H.shape[1] == 1 else np.linalg.inv(H if both is None else H * both)
     except np.linalg.LinAlgError:
         return None
     bends = np.einsum("ijj->ij", inverse)

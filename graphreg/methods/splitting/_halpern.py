@@ -105,12 +105,12 @@ def distances(view: LocalView, *pairs: tuple[Iterate, Iterate]) -> Array:
     With steps tau = s / deg and sigma = 1/(2 s) the squared length of (dw, du) is the first over s plus s times the
     second.
     """
+    known = [(a.known, b.known) for a, b in pairs]
+    compiled = [(a, b) for a, b in known if isinstance(a, Held) and isinstance(b, Held) and a.rounds is b.rounds]
+    if len(compiled) == len(pairs):  # all nodes are in this process
+        return view.engine.reduce(np.array([[a.rounds.way(a, b) for a, b in compiled]]))
     each = np.zeros((view.form.n, len(pairs), 2))  # recorded at the node, or at the tail of the edge
     for k, (a, b) in enumerate(pairs):
-        here, there = a.known, b.known
-        if isinstance(here, Held) and isinstance(there, Held) and here.rounds is there.rounds:
-            each[:, k] = here.rounds.way(here, there)
-            continue
         each[:, k, 0] = view.degree * ((a.w - b.w) ** 2).sum(axis=1)
         for edge, one, other in zip(view.form.edges, a.u, b.u, strict=True):
             size = (1.0 if edge.ground else 2.0) * ((one - other) ** 2).sum(axis=1)
