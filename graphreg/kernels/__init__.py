@@ -4,7 +4,8 @@ Without it, and on small graphs, numpy does the same: the iterates agree to roun
 """
 
 from .compiled import compiles as compiles
-from .order import EdgeOrder as EdgeOrder
+from .order import Orders as Orders
+from .order import orders_of as orders_of
 from .passes import EdgePasses as EdgePasses
 from .passes import group_means as group_means
 from .passes import group_numbers as group_numbers
@@ -13,5 +14,4 @@ from .passes import quadratic_total as quadratic_total
 from .rounds import Held as Held
 from .rounds import Image as Image
 from .rounds import Rounds as Rounds
-from .rounds import orders_of as orders_of
 from .rounds import pays as pays

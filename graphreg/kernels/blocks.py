@@ -11,11 +11,11 @@ import numpy as np
 from ..terms import Array, EdgeBlock
 from .compiled import specialised, width_of
 from .edges import edge_pull, edge_round, kind_of
-from .order import EdgeOrder, Runs
-from .runs import run_pull, run_round
+from .order import EdgeOrder, Sweep
+from .runs import run_pull, swept_round
 
 NOTHING = np.zeros(0)
-NO_NODES = (NOTHING,) * 6
+NO_NODES, NO_RUNS = (NOTHING,) * 6, np.zeros(0, dtype=np.int32)
 
 
 class AbstractRoundBlock(ABC):
@@ -61,7 +61,7 @@ class CompiledBlock(AbstractRoundBlock):
             return None
         center = NOTHING if edge.center is None else order.of(edge.center)
         c = order.of(edge.weight)
-        even = order.runs is not None and len(c) > 0 and bool((c == c[0]).all())
+        even = order.sweep is not None and len(c) > 0 and bool((c == c[0]).all())
         return CompiledBlock(edge, order, kind, c[:1].copy() if even else c, center, np.empty(d), d)
 
     @property
@@ -75,8 +75,8 @@ class CompiledBlock(AbstractRoundBlock):
         return self.order.back(flat, self.d)
 
     def round(self, s: float, rho: float, ahead: Array, u: Array, new: Array, pull: Array) -> None:
-        if self.order.runs is not None:
-            self.sweep(s, rho, (ahead, u, new, pull), NO_NODES)
+        if self.order.sweep is not None:
+            self.sweep(s, rho, (ahead, u, new, pull), NO_NODES, 1 if new is u else None)
             return
         o, sigma, relaxes = self.order, (1.0 if self.edge.ground else 0.5) / s, int(rho != 0.0)
         flags = int(self.edge.ground), int(self.center.size > 0), relaxes, int(new is u)
@@ -87,14 +87,16 @@ class CompiledBlock(AbstractRoundBlock):
     def sweep(
         self, s: float, rho: float, edges: tuple[Array, ...], nodes: tuple[Array, ...], rounds: int | None = None
     ) -> None:
-        """A round of edges in runs, and of the nodes where there are any: with (ahead, u, new, pull) and with (degree,
-        mass, h, force, w, moved) of `run_round`; or ``rounds`` in place."""
+        """A round of edges that a sweep takes, and of the nodes where there are any: with (ahead, u, new, pull) and
+        with (degree, mass, h, force, w, moved) of `swept_round`; or ``rounds`` in place."""
         degree, *rest = nodes
-        runs, moves, stays = cast(Runs, self.order.runs), int(degree.size > 0), int(rounds is not None)
-        even = int(len(self.c) < len(self.order.tail))
-        kernel = specialised(run_round, self.kind, int(self.center.size > 0), int(rho != 0.0), moves, even, stays)
-        of_runs, done = (runs.group, runs.reach, runs.lag, runs.first, runs.tail, runs.head), np.zeros(rounds or 1, int)
-        kernel(*of_runs, self.c, self.center, 0.5 / s, rho, *edges, done, degree, s, *rest)
+        way, runs, done = cast(Sweep, self.order.sweep), self.order.runs, np.zeros(rounds or 1, dtype=np.int64)
+        first, tail, head = (NO_RUNS, self.order.tail, self.order.head) if runs is None else vars(runs).values()
+        even, flags = int(len(self.c) < len(self.order.tail)), (int(self.center.size > 0), int(rho != 0.0))
+        constants = int(runs is not None), self.kind, *flags, int(degree.size > 0), even, int(rounds is not None)
+        of_groups = way.group, way.reach, way.lag, first, tail, head
+        kernel = specialised(swept_round, *constants)
+        kernel(*of_groups, self.c, self.center, 0.5 / s, rho, *edges, done, degree, s, *rest)
 
     def pull(self, u: Array, pull: Array) -> None:
         o = self.order

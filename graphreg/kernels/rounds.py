@@ -22,7 +22,7 @@ from .compiled import compiled, compiles, specialised, width_of
 from .losses import AbstractRoundLoss, MeanRound, Moved, Standing, round_losses
 from .edges import edge_way
 from .nodes import node_way
-from .order import EdgeOrder, edge_order
+from .order import Orders, orders_of
 
 # entries of the flows times rounds, which take numpy .1 s: less is not worth the time in which numba is loaded
 WORTH = 12_000_000
@@ -45,7 +45,7 @@ class Held:
     @cached_property
     def w(self) -> Array:
         """(n, d)."""
-        return self.flat_w.reshape(self.rounds.form.shape)
+        return self.rounds.left(self.flat_w)
 
     @cached_property
     def u(self) -> tuple[Array, ...]:
@@ -68,7 +68,7 @@ class Image:
     @cached_property
     def w(self) -> Array:
         """(n, d)."""
-        return self.moved.hat.reshape(self.before.rounds.form.shape)
+        return self.before.rounds.left(self.moved.hat)
 
     @cached_property
     def u(self) -> tuple[Array, ...]:
@@ -84,18 +84,23 @@ class Rounds:
     form: Form
     blocks: tuple[AbstractRoundBlock, ...]
     losses: tuple[AbstractRoundLoss, ...]
+    place: Array | None  # where each node stands; None: as in the form
     degree: Array  # (n,)
     stepped: Array  # the same, but positive at nodes without edges: deg_i of the steps
     buffers: Buffers = field(default_factory=Buffers)
 
     @staticmethod
-    def of(form: Form, proxes: tuple[AbstractNodeProx, ...], stepped: Array, orders: tuple[EdgeOrder, ...]) -> Rounds:
-        """With the proxes of the form's losses, and `orders_of` its edges."""
+    def of(form: Form, proxes: tuple[AbstractNodeProx, ...], stepped: Array, orders: Orders) -> Rounds:
+        """With the proxes of the form's losses, and `orders_of` its nodes and edges."""
+        if orders.nodes is not None and any(prox.factors() is None for prox in proxes):
+            orders = orders_of(form, renumbers=False)
         blocks: list[AbstractRoundBlock] = []
-        for edge, order in zip(form.edges, orders, strict=True):
+        for edge, order in zip(form.edges, orders.edges, strict=True):
             found = CompiledBlock.of(edge, order, form.d)
             blocks.append(PlainBlock(edge, edge.weight, form.width(edge), form.shape) if found is None else found)
-        return Rounds(form, tuple(blocks), round_losses(proxes, *form.shape), form.degree(), stepped)
+        place = orders.nodes
+        degrees = [_placed(each, place) for each in (form.degree(), stepped)]
+        return Rounds(form, tuple(blocks), round_losses(proxes, *form.shape, place), place, *degrees)
 
     def entered(self, w: Array, u: tuple[Array, ...]) -> Held:
         """A point (n, d) with flows (m, k), as rounds hold it."""
@@ -106,7 +111,12 @@ class Rounds:
         pull = self._no_pull()
         for block, each in zip(self.blocks, flat, strict=True):
             block.pull(each, pull)
-        return Held(self, np.ascontiguousarray(w, dtype=float).reshape(-1), flat, pull)
+        return Held(self, np.ascontiguousarray(_placed(w, self.place), dtype=float).reshape(-1), flat, pull)
+
+    def left(self, flat_w: Array) -> Array:
+        """The way back of parameters, (n, d)."""
+        w = flat_w.reshape(self.form.shape)
+        return w if self.place is None else w[self.place]
 
     def rounds(self, x: Held, warm: Array | None, s: float, rho: float, memory: Memories, count: int) -> Round:
         """x after so many rounds, T x of the last of them, and what the proxes remember; ``warm`` (n, d) is where they
@@ -136,11 +146,12 @@ class Rounds:
 
     @cached_property
     def swept(self) -> tuple[CompiledBlock, MeanRound] | None:
-        """The one block of edges in runs and the means of all nodes, where there is nothing else: one pass has both."""
+        """The one block of edges that a sweep takes and the means of all nodes, where there is nothing else: one pass
+        has both."""
         if len(self.blocks) != 1 or len(self.losses) != 1:
             return None
         edges, nodes = self.blocks[0], self.losses[0]
-        if isinstance(edges, CompiledBlock) and isinstance(nodes, MeanRound) and edges.order.runs is not None:
+        if isinstance(edges, CompiledBlock) and isinstance(nodes, MeanRound) and edges.order.sweep is not None:
             return edges, nodes
         return None
 
@@ -200,13 +211,16 @@ class Rounds:
         return pull
 
 
+def _placed(rows: Array, place: Array | None) -> Array:
+    if place is None:
+        return rows
+    out = np.empty_like(rows)
+    out[place] = rows
+    return out
+
+
 def pays(form: Form, done: int) -> bool:
     """Whether rounds on a form are compiled after so many: from the first one on large forms, later on others. So the
     bits of an iterate depend on the problem alone, and on whether numba is there."""
     entries = sum(len(edge.tail) * form.width(edge) for edge in form.edges)
     return entries * (done + EXPECTED) >= WORTH and compiles()
-
-
-def orders_of(form: Form) -> tuple[EdgeOrder, ...]:
-    """In which order rounds go through each block of edges."""
-    return tuple(edge_order(edge.tail, edge.head, form.n, form.d == 1 and not edge.ground) for edge in form.edges)

@@ -1,21 +1,27 @@
-"""A round where edges stand in runs: their tails and their heads are both consecutive, and gathers are slices.
+"""A round of one coordinate, where the norms are all the same box, as a sweep: a group of edges comes right after the
+nodes that it needs.
 
-For one coordinate, where the norms are all the same box. A grid, whoever made it, is a few long runs.
+Where edges stand in runs, their tails and their heads are both consecutive, and gathers are slices. A grid, whoever
+made it, is a few long runs.
 """
 
 from __future__ import annotations
+
+import numpy as np
 
 from ..terms import Array
 from .compiled import Kernel
 from .edges import SQUARE
 
 
-def run_round(kind: int, centred: int, relaxes: int, moves: int, even: int, stays: int) -> Kernel:  # noqa: PLR0913, PLR0917 - constants
-    """As `edges.edge_round`, for the runs that begin at the edges ``first``, tails ``tail`` and heads ``head``; where
-    all capacities are ``even`` there is one.
+def swept_round(  # noqa: PLR0913, PLR0917 - constants
+    runs: int, kind: int, centred: int, relaxes: int, moves: int, even: int, stays: int
+) -> Kernel:
+    """As `edges.edge_round`, for the ``runs`` that begin at the edges ``first``, tails ``tail`` and heads ``head``, or
+    for edges in a list; where all capacities are ``even`` there is one.
 
-    Where it ``moves`` nodes, too, as `nodes.mean_round` does, those of a group of runs come right before these, while
-    they are in a cache: the first ``reach[g]`` nodes before the runs from ``group[g]`` to ``group[g + 1]``. They write
+    Where it ``moves`` nodes, too, as `nodes.mean_round` does, those of a group come right before it, while they are in
+    a cache: the first ``reach[g]`` nodes before the runs, or edges, from ``group[g]`` to ``group[g + 1]``. They write
     ``ahead`` and empty ``pull``. Where everything ``stays`` in place, ``new``, ``pull`` and ``moved`` are also what it
     begins with, and there may be several rounds, ``done`` (rounds,) zeros: each ``lag`` groups behind the one before,
     so that all of them find a group in the cache.
@@ -64,7 +70,23 @@ def run_round(kind: int, centred: int, relaxes: int, moves: int, even: int, stay
                         out[k] = before + rho * (x - before)
                         zero[k] = 0.0
                     done[turn] = till
-                for r in range(group[g], group[g + 1]):
+                part = slice(group[g], group[g] if runs else group[g + 1])
+                after, most, tails, heads = new[part], c[part], tail[part], head[part]
+                last = after if stays else u[part]
+                shift = center[part] if centred else after
+                for e in range(after.size):
+                    i, j = np.uint32(tails[e]), np.uint32(heads[e])  # of which the compiler knows that, too
+                    z = ahead[i] - ahead[j]
+                    if centred:
+                        z -= shift[e]
+                    flow, limit = last[e], c[0] if even else most[e]
+                    v = flow + sigma * z
+                    v = v / (1.0 + sigma / limit) if kind == SQUARE else min(max(v, -limit), limit)
+                    x = flow + rho * (v - flow) if relaxes else v
+                    after[e] = x
+                    pull[i] += x
+                    pull[j] -= x
+                for r in range(group[g] if runs else 0, group[g + 1] if runs else 0):
                     begin, end = first[r], first[r + 1]
                     i, j, length = tail[r], head[r], end - begin
                     after, most = new[begin:end], c[begin:end]

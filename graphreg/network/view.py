@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..form import Form
-from ..kernels import EdgeOrder, Rounds, orders_of
+from ..kernels import Orders, Rounds, orders_of
 from ..oracles import AbstractNodeProx, Memory, NewtonSystem, NodeGradients, node_proxes
 from ..terms import Array, alike, shared
 from ..terms.losses import AbstractSmoothLoss
@@ -259,7 +259,7 @@ class LocalView:
         return tuple(out)
 
     @shared
-    def orders(self) -> tuple[EdgeOrder, ...]:
+    def orders(self) -> Orders:
         return orders_of(self.form)
 
     @cached_property

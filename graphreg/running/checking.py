@@ -91,16 +91,17 @@ class Checks:
         if self.method.searches(state):
             return ""
         self.certifier = self.method.judge(state, self.certifier)
-        if self.schedule.polish_now(k) and self.polish(state, k):
-            return "gap"
         point, schedule = self.method.point(state), self.schedule
         look = self.look(point, self._inside(state), k)
         ended = "" if look is None else self._proves(point, k, look)
+        helps = look is None or look.w is not point[0]  # what flows tie together is better tied
+        if not ended and schedule.polish_now(k) and helps and self.polish(state, k):
+            return "gap"
         if ended or not (look is None or (look.repairable and self._left(look) <= self.budget.gap)):
             return ended or self._stalled(k)  # nor would a repair meet the gap
         screen = self.screen(point, k) if look is None else self._relative(look.screen, look)
         schedule.saw(k, screen)
-        if not schedule.repairs(k, screen):
+        if not schedule.repairs(k, screen) or (look is not None and screen > MAYBE * self.budget.gap):
             return self._stalled(k)
         certificate = self.certify(state, k, look)
         schedule.repaired(k, screen, certificate.relative_gap)
