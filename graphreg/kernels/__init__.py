@@ -5,12 +5,14 @@ Without it, and on small graphs, numpy does the same: the iterates agree to roun
 
 from .compiled import compiles as compiles
 from .order import Orders as Orders
+from .order import near_orders as near_orders
 from .order import orders_of as orders_of
 from .passes import EdgePasses as EdgePasses
 from .passes import group_means as group_means
 from .passes import group_numbers as group_numbers
 from .passes import quadratic_minimisers as quadratic_minimisers
 from .passes import quadratic_total as quadratic_total
+from .rounds import SOME as SOME
 from .rounds import Held as Held
 from .rounds import Image as Image
 from .rounds import Rounds as Rounds

@@ -24,7 +24,7 @@ def kind_of(edge: EdgeBlock, d: int) -> int | None:
     return KINDS["box" if name == "ball" and d == 1 else name]
 
 
-def edge_round(width: int, kind: int, ground: int, centred: int, relaxes: int, stays: int) -> Kernel:  # noqa: PLR0913, PLR0917 - constants
+def edge_round(width: int, kind: int, ground: int, centred: int, relaxes: int, stays: int) -> Kernel:
     """For edges of ``width`` coordinates (0: any number of them) in a list; not relaxed, but as the prox leaves them,
     where not ``relaxes``. Where flows ``stay`` in place, ``new`` is what they were before."""
 

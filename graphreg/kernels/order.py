@@ -74,14 +74,19 @@ class Orders:
     edges: tuple[EdgeOrder, ...]
 
 
-def orders_of(form: Form, renumbers: bool = True) -> Orders:
-    """In which order rounds go through a form; nodes keep theirs unless that may change."""
+def orders_of(form: Form) -> Orders:
+    """In which order rounds go through a form whose nodes stand as they are."""
     slices = form.d == 1
-    found = tuple(edge_order(edge.tail, edge.head, form.n, slices and not edge.ground) for edge in form.edges)
-    long = any(each.runs is not None for each in found)
-    place = None if not slices or long or not renumbers else _near(form)
+    return Orders(None, tuple(edge_order(e.tail, e.head, form.n, slices and not e.ground) for e in form.edges))
+
+
+def near_orders(form: Form, orders: Orders) -> Orders:
+    """The same with neighbours near each other, where that helps."""
+    if form.d != 1 or any(each.runs is not None for each in orders.edges):
+        return orders
+    place = _near(form)
     if place is None:
-        return Orders(None, found)
+        return orders
     ends = ((place[edge.tail], edge.head if edge.ground else place[edge.head], edge.ground) for edge in form.edges)
     return Orders(place, tuple(edge_order(tail, head, form.n, not ground) for tail, head, ground in ends))
 

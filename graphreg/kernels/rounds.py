@@ -19,14 +19,15 @@ from ..terms import Array
 from .blocks import AbstractRoundBlock, CompiledBlock, PlainBlock
 from .buffers import Buffers
 from .compiled import compiled, compiles, specialised, width_of
-from .losses import AbstractRoundLoss, MeanRound, Moved, Standing, round_losses
 from .edges import edge_way
+from .losses import AbstractRoundLoss, MeanRound, Moved, Standing, round_losses
 from .nodes import node_way
-from .order import Orders, orders_of
+from .order import Orders
 
-# entries of the flows times rounds, which take numpy .1 s: less is not worth the time in which numba is loaded
-WORTH = 12_000_000
+# entries of the flows times rounds, which take numpy .05 s: less is not worth the time in which numba is loaded
+WORTH = 6_000_000
 EXPECTED = 100  # rounds, at least, that are still to come
+SOME = 250  # rounds after which more are expected: neighbours are brought near each other
 AT_ONCE = 50_000_000  # entries of the flows times rounds between two looks at the clock: about .1 s
 
 Memories = tuple[Memory, ...]
@@ -92,8 +93,6 @@ class Rounds:
     @staticmethod
     def of(form: Form, proxes: tuple[AbstractNodeProx, ...], stepped: Array, orders: Orders) -> Rounds:
         """With the proxes of the form's losses, and `orders_of` its nodes and edges."""
-        if orders.nodes is not None and any(prox.factors() is None for prox in proxes):
-            orders = orders_of(form, renumbers=False)
         blocks: list[AbstractRoundBlock] = []
         for edge, order in zip(form.edges, orders.edges, strict=True):
             found = CompiledBlock.of(edge, order, form.d)

@@ -14,9 +14,7 @@ from .compiled import Kernel
 from .edges import SQUARE
 
 
-def swept_round(  # noqa: PLR0913, PLR0917 - constants
-    runs: int, kind: int, centred: int, relaxes: int, moves: int, even: int, stays: int
-) -> Kernel:
+def swept_round(runs: int, kind: int, centred: int, relaxes: int, moves: int, even: int, stays: int) -> Kernel:
     """As `edges.edge_round`, for the ``runs`` that begin at the edges ``first``, tails ``tail`` and heads ``head``, or
     for edges in a list; where all capacities are ``even`` there is one.
 
@@ -59,7 +57,14 @@ def swept_round(  # noqa: PLR0913, PLR0917 - constants
                 if moves:
                     till = max(reach[g], done[turn])
                     part = slice(done[turn], till)  # of slices the compiler knows that no index is negative
-                    deg, m, target, to, out, zero = degree[part], mass[part], h[part], ahead[part], moved[part], pull[part]
+                    deg, m, target, to, out, zero = (
+                        degree[part],
+                        mass[part],
+                        h[part],
+                        ahead[part],
+                        moved[part],
+                        pull[part],
+                    )
                     old = out if stays else w[part]
                     by = zero if stays else force[part]
                     for k in range(till - done[turn]):

@@ -61,21 +61,24 @@ class Schedule:
 
     def saw(self, k: int, screen: float) -> None:
         """Take note of a screen; negative ones are rounding."""
-        screen = _size(screen)
+        screen, look = _size(screen), self.next_screen
         self.pace, self.screened = _pace(self.screened, k, screen), (k, screen)
         self._look(k, screen, self._promising())
+        if self.looked[0] == k:  # which knows better
+            self.next_screen = min(self.next_screen, look)
 
     def looks(self, k: int, gap: float) -> None:
         """Take note of a look; the next is half way to where the target is expected."""
         gap = _size(gap)
         self.pace, self.looked = _pace(self.looked, k, gap), (k, gap)
-        self._look(k, gap, self.target)
+        self._look(k, gap, self.target, k // 6)
 
-    def _look(self, k: int, screen: float, wanted: float) -> None:
-        """Set the next screen half way to where that wanted is expected."""
+    def _look(self, k: int, screen: float, wanted: float, most: int | None = None) -> None:
+        """Set the next screen half way to where that wanted is expected, or ``most`` rounds later (k/2)."""
         if self.every > 1 and self.pace > 0.0 and 0.0 < wanted < screen:
             left = float(np.log(screen / wanted)) / self.pace
-            self.next_screen = k + int(np.clip(left / 2, max(self.every, k // 10), max(self.every, k // 2)))
+            most = k // 2 if most is None else most
+            self.next_screen = k + int(np.clip(left / 2, max(self.every, k // 10), max(self.every, most)))
 
     def _promising(self) -> float:
         """The screen at which a repair is worth its cost."""
