@@ -12,7 +12,7 @@ from ..terms import Array, EdgeBlock
 from .compiled import specialised, width_of
 from .edges import edge_pull, edge_round, kind_of
 from .order import EdgeOrder, Sweep
-from .runs import run_pull, swept_round
+from .sweeps import run_pull, swept_round
 
 NOTHING = np.zeros(0)
 NO_NODES, NO_RUNS = (NOTHING,) * 6, np.zeros(0, dtype=np.int32)

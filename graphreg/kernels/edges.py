@@ -42,7 +42,7 @@ def edge_round(width: int, kind: int, ground: int, centred: int, relaxes: int, s
         work: Array,
         d: int,
     ) -> None:
-        """The flows are written to ``new``, and K' of them is added to ``pull``; ``work`` is room for those of an edge."""
+        """The flows are written to ``new``, and K' of them is added to ``pull``; ``work`` is room for an edge's."""
         end = width if width else d
         was = new if stays else u
         for e in range(tail.size):

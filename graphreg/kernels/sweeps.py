@@ -14,7 +14,9 @@ from .compiled import Kernel
 from .edges import SQUARE
 
 
-def swept_round(runs: int, kind: int, centred: int, relaxes: int, moves: int, even: int, stays: int) -> Kernel:
+def swept_round(  # noqa: PLR0915 - constants
+    runs: int, kind: int, centred: int, relaxes: int, moves: int, even: int, stays: int
+) -> Kernel:
     """As `edges.edge_round`, for the ``runs`` that begin at the edges ``first``, tails ``tail`` and heads ``head``, or
     for edges in a list; where all capacities are ``even`` there is one.
 
@@ -25,7 +27,7 @@ def swept_round(runs: int, kind: int, centred: int, relaxes: int, moves: int, ev
     so that all of them find a group in the cache.
     """
 
-    def kernel(  # noqa: PLR0913, PLR0917 - all that it reads and writes
+    def kernel(  # noqa: PLR0913, PLR0915, PLR0917 - what is read, written, done in a cache
         group: Array,
         reach: Array,
         lag: int,
