@@ -13,6 +13,7 @@ WARM = 10  # the same from a start that was given: iterates near one optimum cha
 # Screens over the target at which a repair will do, and at which it may: first repairs met it at up to 1000 times the
 # target, and missed from 1700 times on.
 WITHIN, MAYBE = 30.0, 1500.0
+DISTANT = 300.0  # times the target: gaps from which on no more than k/6 rounds go by between two looks
 LEAST = 1e-17  # gaps below it, and negative ones, are rounding: no decay can be read off them
 
 
@@ -68,10 +69,10 @@ class Schedule:
             self.next_screen = min(self.next_screen, look)
 
     def looks(self, k: int, gap: float) -> None:
-        """Take note of a look; the next is half way to where the target is expected."""
+        """Take note of a look; the next is half way to where the target is expected, and soon where that is near."""
         gap = _size(gap)
         self.pace, self.looked = _pace(self.looked, k, gap), (k, gap)
-        self._look(k, gap, self.target, k // 6)
+        self._look(k, gap, self.target, k // 2 if gap > DISTANT * self.target else k // 6)
 
     def _look(self, k: int, screen: float, wanted: float, most: int | None = None) -> None:
         """Set the next screen half way to where that wanted is expected, or ``most`` rounds later (k/2)."""
