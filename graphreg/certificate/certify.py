@@ -321,7 +321,8 @@ class Certifier:
             return
         if best.source is not None and best.source.at is not None and self._flow_dual is not None:
             self.improve(*self._flow_dual.near(best.found.dual_point.flows, best.source.at + v))
-            if self.best().holds(self.gap):
+            costs = best.bound - (-np.inf if self.best_dual is None else self.best_dual.bound)
+            if costs <= SERVES * self.gap * abs(best.value) and self.best().holds(self.gap):
                 return
         self.improve(best.found.dual_point)
 

@@ -98,8 +98,8 @@ class Rounds:
             found = CompiledBlock.of(edge, order, form.d)
             blocks.append(PlainBlock(edge, edge.weight, form.width(edge), form.shape) if found is None else found)
         place = orders.nodes
-        degrees = [_placed(each, place) for each in (form.degree(), stepped)]
-        return Rounds(form, tuple(blocks), round_losses(proxes, *form.shape, place), place, *degrees)
+        degree, stepped = _placed(form.degree(), place), _placed(stepped, place)
+        return Rounds(form, tuple(blocks), round_losses(proxes, *form.shape, place), place, degree, stepped)
 
     def entered(self, w: Array, u: tuple[Array, ...]) -> Held:
         """A point (n, d) with flows (m, k), as rounds hold it."""
