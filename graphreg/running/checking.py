@@ -41,6 +41,7 @@ class Checks:
     began: float = field(default_factory=lambda: time.perf_counter())  # noqa: PLW0108 - the clock of the moment
     unknowns: int | None = None  # of the last guess of a polish
     grouped: tuple[tuple[Array, ...], Groups] | None = None  # the flows of the last merge, and what they hold together
+    hurried: bool = False  # whether an alarm is set, which must not ring while code is compiled
     longest: float = 0.0  # seconds that a certificate took, which the last one will take, too
 
     def elapsed(self) -> float:
@@ -146,7 +147,7 @@ class Checks:
     def so_far(self, state: Any, k: int) -> None:
         """Certify the last state, where this takes neither too long nor is interrupted; nobody is called back. Without
         a state the run was still being set up."""
-        self.budget = replace(self.budget, callback=None)
+        self.budget, self.hurried = replace(self.budget, callback=None), True
         with afresh(max(LAST, EXTRA * (self.budget.seconds or 0.0))):
             if state is None:
                 start, form = self.budget.start, self.certifier.form
@@ -173,7 +174,7 @@ class Checks:
         points = [point[0]]
         if inside is not None and self.certifier.looks:
             points.append(self._merged(point[0], inside, k))
-        look = self.certifier.look(points, point[1], pays(self.certifier.form, k))
+        look = self.certifier.look(points, point[1], self._fast(k))
         if look is not None:
             self._charge(1, 1)
             self._note(Record(k, self.elapsed(), self._relative(look.gap, look), False, look.primal), at)
@@ -185,11 +186,15 @@ class Checks:
             self.ledger.sum("certificate", groups.numbers(self.certifier.form.d))
         return groups.merged(w)
 
+    def _fast(self, k: int) -> bool:
+        """Whether looks take compiled passes, as rounds do."""
+        return not self.hurried and pays(self.certifier.form, k)
+
     def _groups(self, inside: tuple[Array, ...], k: int) -> Groups:
         """What flows hold together, found once."""
         if self.grouped is None or self.grouped[0] is not inside:
             form = self.certifier.form
-            found = groups_of_flows(form, inside, fast=pays(form, k))
+            found = groups_of_flows(form, inside, fast=self._fast(k))
             assert found is not None  # as many as there are may be left
             self.grouped = inside, found
         return self.grouped[1]

@@ -72,7 +72,7 @@ class Schedule:
         """Take note of a look; the next is half way to where the target is expected, and soon where that is near."""
         gap = _size(gap)
         self.pace, self.looked = _pace(self.looked, k, gap), (k, gap)
-        self._look(k, gap, self.target, k // 2 if gap > DISTANT * self.target else k // 6)
+        self._look(k, gap, self.target, k if gap > DISTANT * self.target else k // 6)
 
     def _look(self, k: int, screen: float, wanted: float, most: int | None = None) -> None:
         """Set the next screen half way to where that wanted is expected, or ``most`` rounds later (k/2)."""
