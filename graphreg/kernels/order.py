@@ -88,7 +88,7 @@ def near_orders(form: Form, orders: Orders) -> Orders:
     if place is None:
         return orders
     ends = ((place[edge.tail], edge.head if edge.ground else place[edge.head], edge.ground) for edge in form.edges)
-    return Orders(place, tuple(edge_order(tail, head, form.n, not ground) for tail, head, ground in ends))
+    return Orders(place, tuple(_by_tails(tail, head, form.n, not ground) for tail, head, ground in ends))
 
 
 def _near(form: Form) -> Array | None:
@@ -114,14 +114,21 @@ def _near(form: Form) -> Array | None:
 def edge_order(tail: Array, head: Array, n: int, slices: bool) -> EdgeOrder:
     """The order of a block of edges between n nodes; ``slices`` where runs are of use."""
     tail, head = tail.astype(np.int32), head.astype(np.int32)
-    if slices:
+    if slices and LONG * np.count_nonzero(np.bincount(head - tail + n)) <= len(tail):  # a run goes one way
         places = _along(tail, head)
         t, h = (tail, head) if places is None else (tail[places], head[places])
         runs = _runs(t, h)
         if LONG * len(runs.tail) <= len(t):
             high = np.maximum(t, h)[runs.first[1:] - 1]
             return EdgeOrder(places, t, h, _sweep(runs.tail, np.minimum(runs.tail, runs.head), high, n), runs)
-    places = None if (np.diff(tail) >= 0).all() else np.argsort(tail, kind="stable")
+    return _by_tails(tail, head, n, slices)
+
+
+def _by_tails(tail: Array, head: Array, n: int, slices: bool) -> EdgeOrder:
+    tail, head = tail.astype(np.int32, copy=False), head.astype(np.int32, copy=False)
+    m, places = len(tail), None
+    if not (np.diff(tail) >= 0).all():
+        places = np.argsort(tail * np.int64(m) + np.arange(m))  # of different numbers, so that any sort will do
     t, h = (tail, head) if places is None else (tail[places], head[places])
     return EdgeOrder(places, t, h, _sweep(t, np.minimum(t, h), np.maximum(t, h), n) if slices and len(t) else None)
 
