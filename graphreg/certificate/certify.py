@@ -156,12 +156,12 @@ class Certifier:
         """Whether every node is strictly convex, so that a look finds something."""
         return self._flow_dual is not None
 
-    def look(self, points: Sequence[Array], flows: tuple[Array, ...] | None) -> Look | None:
+    def look(self, points: Sequence[Array], flows: tuple[Array, ...] | None, fast: bool = False) -> Look | None:
         """The best of some parameters against the best prices for some flows, nothing of it proved; None where some
-        node is not strictly convex, or its prices are not found."""
+        node is not strictly convex, or its prices are not found. By compiled code where that is ``fast``."""
         if flows is None or self._flow_dual is None:
             return None
-        return self._flow_dual.look([feasible(self.form, w) for w in points], flows)
+        return self._flow_dual.look([feasible(self.form, w) for w in points], flows, fast)
 
     def certify(
         self,
@@ -309,17 +309,22 @@ class Certifier:
         if one is not None and (self.best_dual is None or one.bound > self.best_dual.bound):
             self.best_dual = one
 
-    def beside(self, other: Certifier) -> None:
-        """Take the lower bound of a problem with other targets, offsets and centers, for what it is worth here."""
+    def beside(self, other: Certifier, v: Array) -> None:
+        """Take the lower bound of the problem around a common model v (d,), for what it is worth here."""
         best = other.best_dual
         self.spot_checks.contradiction = self.spot_checks.contradiction or other.spot_checks.contradiction
         if best is None:
             return
         found = self.enclosure.beside(best.found)
-        if found is None or found.value < best.bound - self._enough(best.value):
-            self.improve(best.found.dual_point)
-        else:
+        if found is not None and found.value >= best.bound - self._enough(best.value):
             self._keep(Dual(self.form.dual(found.dual_point), found))
+            return
+        if best.source is not None and best.source.at is not None and self._flow_dual is not None:
+            self.improve(*self._flow_dual.near(best.found.dual_point.flows, best.source.at + v))
+            costs = best.bound - (-np.inf if self.best_dual is None else self.best_dual.bound)
+            if costs <= SERVES * self.gap * abs(best.value) and self.best().holds(self.gap):
+                return
+        self.improve(best.found.dual_point)
 
     def _flows(self, w: Array, flows: tuple[Array, ...] | None) -> tuple[Array, ...]:
         """The flows given, or those of the penalties' gradients (of their Moreau envelopes where they have kinks), and

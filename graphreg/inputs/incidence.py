@@ -22,6 +22,11 @@ def difference_matrix(tail: Array, head: Array, n_nodes: int) -> sp.csr_array:
     Where ``head`` is ``GROUND`` the row has the +1 alone.
     """
     tail, head = np.asarray(tail, dtype=np.intp), np.asarray(head, dtype=np.intp)
+    if len(head) and head.min() != GROUND:
+        first = tail < head  # rows are sorted
+        columns, signs = np.where(first, tail, head), np.where(first, 1.0, -1.0)
+        entries = np.stack([signs, -signs], axis=1).ravel(), np.stack([columns, tail + head - columns], axis=1).ravel()
+        return narrow(sp.csr_array((*entries, 2 * np.arange(len(tail) + 1)), shape=(len(tail), n_nodes)))
     edge = np.arange(len(tail))
     inner = np.flatnonzero(head != GROUND)
     rows, columns = np.concatenate([edge, inner]), np.concatenate([tail, head[inner]])

@@ -10,12 +10,12 @@ import numpy as np
 
 from ..terms import Array, EdgeBlock
 from .compiled import specialised, width_of
-from .edges import KINDS, edge_pull, edge_round, edge_way
-from .order import EdgeOrder, Runs
-from .runs import run_pull, run_round
+from .edges import edge_pull, edge_round, kind_of
+from .order import EdgeOrder, Sweep
+from .sweeps import run_pull, swept_round
 
 NOTHING = np.zeros(0)
-NO_NODES = (NOTHING,) * 6
+NO_NODES, NO_RUNS = (NOTHING,) * 6, np.zeros(0, dtype=np.int32)
 
 
 class AbstractRoundBlock(ABC):
@@ -34,15 +34,11 @@ class AbstractRoundBlock(ABC):
     @abstractmethod
     def round(self, s: float, rho: float, ahead: Array, u: Array, new: Array, pull: Array) -> None:
         """The prox of sigma g* at u + sigma (K ahead - center), sigma = 1/(2 s), relaxed by rho (not for rho = 0), is
-        written to ``new``, and K' of it added to ``pull``."""
+        written to ``new``, which may be u, and K' of it added to ``pull``."""
 
     @abstractmethod
     def pull(self, u: Array, pull: Array) -> None:
         """K'u is added to ``pull``, with the bits that `round` leaves."""
-
-    @abstractmethod
-    def way(self, u: Array, other: Array, way: Array) -> None:
-        """2 ||u_e - other_e||^2, on edges to the ground once that, is added to ``way`` at the tail of each edge."""
 
 
 @dataclass(frozen=True)
@@ -54,21 +50,23 @@ class CompiledBlock(AbstractRoundBlock):
     kind: int
     c: Array
     center: Array
+    work: Array
     d: int
 
     @staticmethod
     def of(edge: EdgeBlock, order: EdgeOrder, d: int) -> CompiledBlock | None:
         """None where the block needs its own prox; a penalty of the user's always does."""
-        name = "" if edge.penalty.is_users() else edge.penalty.kernel()
-        if not name or edge.features is not None:
+        kind = kind_of(edge, d)
+        if kind is None:
             return None
-        kind = KINDS["box" if name == "ball" and d == 1 else name]
         center = NOTHING if edge.center is None else order.of(edge.center)
-        return CompiledBlock(edge, order, kind, order.of(edge.weight), center, d)
+        c = order.of(edge.weight)
+        even = order.sweep is not None and len(c) > 0 and bool((c == c[0]).all())
+        return CompiledBlock(edge, order, kind, c[:1].copy() if even else c, center, np.empty(d), d)
 
     @property
     def size(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return len(self.c) * self.d
+        return len(self.order.tail) * self.d
 
     def entered(self, rows: Array) -> Array:
         return self.order.of(rows)
@@ -77,22 +75,28 @@ class CompiledBlock(AbstractRoundBlock):
         return self.order.back(flat, self.d)
 
     def round(self, s: float, rho: float, ahead: Array, u: Array, new: Array, pull: Array) -> None:
-        if self.order.runs is not None:
-            self.sweep(s, rho, (ahead, u, new, pull), NO_NODES)
+        if self.order.sweep is not None:
+            self.sweep(s, rho, (ahead, u, new, pull), NO_NODES, 1 if new is u else None)
             return
         o, sigma, relaxes = self.order, (1.0 if self.edge.ground else 0.5) / s, int(rho != 0.0)
-        constants = width_of(self.d), self.kind, int(self.edge.ground), int(self.center.size > 0), relaxes
+        flags = int(self.edge.ground), int(self.center.size > 0), relaxes, int(new is u)
+        constants = width_of(self.d), self.kind, *flags
         kernel = specialised(edge_round, *constants)
-        kernel(o.tail, o.head, self.c, self.center, sigma, rho, ahead, u, new, pull, self.d)
+        kernel(o.tail, o.head, self.c, self.center, sigma, rho, ahead, u, new, pull, self.work, self.d)
 
-    def sweep(self, s: float, rho: float, edges: tuple[Array, ...], nodes: tuple[Array, ...]) -> None:
-        """A round of edges in runs, and of the nodes where there are any: with (ahead, u, new, pull) and with (degree,
-        mass, h, force, w, moved) of `run_round`."""
+    def sweep(
+        self, s: float, rho: float, edges: tuple[Array, ...], nodes: tuple[Array, ...], rounds: int | None = None
+    ) -> None:
+        """A round of edges that a sweep takes, and of the nodes where there are any: with (ahead, u, new, pull) and
+        with (degree, mass, h, force, w, moved) of `swept_round`; or ``rounds`` in place."""
         degree, *rest = nodes
-        runs, moves = cast(Runs, self.order.runs), int(degree.size > 0)
-        kernel = specialised(run_round, self.kind, int(self.center.size > 0), int(rho != 0.0), moves)
-        of_runs = runs.group, runs.reach, runs.first, runs.tail, runs.head
-        kernel(*of_runs, self.c, self.center, 0.5 / s, rho, *edges, degree, s, *rest)
+        way, runs, done = cast(Sweep, self.order.sweep), self.order.runs, np.zeros(rounds or 1, dtype=np.int64)
+        first, tail, head = (NO_RUNS, self.order.tail, self.order.head) if runs is None else vars(runs).values()
+        even, flags = int(len(self.c) < len(self.order.tail)), (int(self.center.size > 0), int(rho != 0.0))
+        constants = int(runs is not None), self.kind, *flags, int(degree.size > 0), even, int(rounds is not None)
+        of_groups = way.group, way.reach, way.lag, first, tail, head
+        kernel = specialised(swept_round, *constants)
+        kernel(*of_groups, self.c, self.center, 0.5 / s, rho, *edges, done, degree, s, *rest)
 
     def pull(self, u: Array, pull: Array) -> None:
         o = self.order
@@ -100,10 +104,6 @@ class CompiledBlock(AbstractRoundBlock):
             specialised(run_pull)(o.runs.first, o.runs.tail, o.runs.head, u, pull)
         else:
             specialised(edge_pull, width_of(self.d), int(self.edge.ground))(o.tail, o.head, u, pull, self.d)
-
-    def way(self, u: Array, other: Array, way: Array) -> None:
-        factor = 1.0 if self.edge.ground else 2.0
-        specialised(edge_way, width_of(self.d))(self.order.tail, factor, u, other, way, self.d)
 
 
 @dataclass(frozen=True)
@@ -130,17 +130,13 @@ class PlainBlock(AbstractRoundBlock):
         v = self.edge.difference(ahead.reshape(self.shape))
         v *= sigma
         v += self.left(u)
-        out = self.left(new)
-        out[...] = self.edge.penalty.dual_prox(v, np.full(len(self.c), sigma), self.c)
+        out = self.edge.penalty.dual_prox(v, np.full(len(self.c), sigma), self.c)
         if rho != 0.0:
-            out -= self.left(u)
+            out = out - self.left(u)
             out *= rho
             out += self.left(u)
+        self.left(new)[...] = out
         self.pull(new, pull)
 
     def pull(self, u: Array, pull: Array) -> None:
         self.edge.add_adjoint(self.left(u), pull.reshape(self.shape))
-
-    def way(self, u: Array, other: Array, way: Array) -> None:
-        size = ((self.left(u) - self.left(other)) ** 2).sum(axis=1)
-        way += (1.0 if self.edge.ground else 2.0) * np.bincount(self.edge.tail, size, minlength=len(way))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from ..terms import Array
+from ..terms import Array, EdgeBlock
 from .compiled import Kernel
 
 BOX, BALL, SQUARE = 0, 1, 2
@@ -16,9 +16,17 @@ KINDS = {"box": BOX, "ball": BALL, "square": SQUARE}
 TINY = 1e-300  # a square: no capacity is divided by less than its root
 
 
-def edge_round(width: int, kind: int, ground: int, centred: int, relaxes: int) -> Kernel:
+def kind_of(edge: EdgeBlock, d: int) -> int | None:
+    """Which kernel the penalty of a block has; None for one of the user's, or on some coordinates only."""
+    name = "" if edge.penalty.is_users() else edge.penalty.kernel()
+    if not name or edge.features is not None:
+        return None
+    return KINDS["box" if name == "ball" and d == 1 else name]
+
+
+def edge_round(width: int, kind: int, ground: int, centred: int, relaxes: int, stays: int) -> Kernel:
     """For edges of ``width`` coordinates (0: any number of them) in a list; not relaxed, but as the prox leaves them,
-    where not ``relaxes``."""
+    where not ``relaxes``. Where flows ``stay`` in place, ``new`` is what they were before."""
 
     def kernel(  # noqa: PLR0913, PLR0917 - all that it reads and writes
         tail: Array,
@@ -31,10 +39,12 @@ def edge_round(width: int, kind: int, ground: int, centred: int, relaxes: int) -
         u: Array,
         new: Array,
         pull: Array,
+        work: Array,
         d: int,
     ) -> None:
-        """The flows are written to ``new``, and K' of them is added to ``pull``."""
+        """The flows are written to ``new``, and K' of them is added to ``pull``; ``work`` is room for an edge's."""
         end = width if width else d
+        was = new if stays else u
         for e in range(tail.size):
             i, at = tail[e] * end, e * end
             j = 0 if ground else head[e] * end
@@ -43,22 +53,25 @@ def edge_round(width: int, kind: int, ground: int, centred: int, relaxes: int) -
                 z = ahead[i + k] if ground else ahead[i + k] - ahead[j + k]
                 if centred:
                     z -= center[at + k]
-                v = u[at + k] + sigma * z
+                v = was[at + k] + sigma * z
                 size += v * v
-                new[at + k] = v
+                work[k] = v
             factor = 1.0
             if kind == SQUARE:
                 factor = 1.0 / (1.0 + sigma / c[e])
             elif kind == BALL:  # without a branch: nobody can foresee which edges are saturated
                 factor = c[e] / math.sqrt(max(size, c[e] * c[e], TINY))
             for k in range(end):
-                v = min(max(new[at + k], -c[e]), c[e]) if kind == BOX else factor * new[at + k]
-                new[at + k] = u[at + k] + rho * (v - u[at + k]) if relaxes else v
+                v = min(max(work[k], -c[e]), c[e]) if kind == BOX else factor * work[k]
+                before = was[at + k]
+                work[k] = before + rho * (v - before) if relaxes else v
             for k in range(end):
-                pull[i + k] += new[at + k]
+                new[at + k] = work[k]
+            for k in range(end):
+                pull[i + k] += work[k]
             if not ground:
                 for k in range(end):
-                    pull[j + k] -= new[at + k]
+                    pull[j + k] -= work[k]
 
     return kernel
 
@@ -80,15 +93,9 @@ def edge_pull(width: int, ground: int) -> Kernel:
     return kernel
 
 
-def edge_way(width: int) -> Kernel:
-    """``factor ||u_e - other_e||^2`` is added to ``way`` at the tail of each edge."""
-
-    def kernel(tail: Array, factor: float, u: Array, other: Array, way: Array, d: int) -> None:
-        end = width if width else d
-        for e in range(tail.size):
-            at, size = e * end, 0.0
-            for k in range(end):
-                size += (u[at + k] - other[at + k]) ** 2
-            way[tail[e]] += factor * size
-
-    return kernel
+def edge_way(u: Array, other: Array) -> float:
+    """sum_e ||u_e - other_e||^2."""
+    total = 0.0
+    for k in range(u.size):
+        total += (u[k] - other[k]) ** 2
+    return total

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import cast
 
@@ -140,22 +140,32 @@ class PlainRound(AbstractRoundLoss):
         return memory
 
 
-def round_losses(proxes: tuple[AbstractNodeProx, ...], n: int, d: int) -> tuple[AbstractRoundLoss, ...]:
-    """One for each prox, and one for the nodes that have none, where there are any."""
+def round_losses(
+    proxes: tuple[AbstractNodeProx, ...], n: int, d: int, place: Array | None = None
+) -> tuple[AbstractRoundLoss, ...]:
+    """One for each prox, and one for the nodes that have none, where there are any; ``place`` is where nodes stand."""
     out: list[AbstractRoundLoss] = []
     left = np.full(n, True)
     for prox in proxes:
-        left[prox.nodes] = False
-        nodes, whole = np.asarray(prox.nodes, dtype=np.int32), np.array_equal(prox.nodes, np.arange(n))
+        nodes = np.asarray(prox.nodes if place is None else place[prox.nodes], dtype=np.int32)
+        left[nodes] = False
         quadratics = prox.quadratics()
         if quadratics is not None:
             out.append(PackedRound(nodes, prox, quadratics, d))
             continue
         found = prox.factors()
+        if found is not None and place is not None:  # in their new order
+            order = np.argsort(nodes)
+            V = None if found.V is None else found.V[order]
+            nodes, found = nodes[order], replace(found, V=V, values=found.values[order], pull=found.pull[order])
+        whole = np.array_equal(nodes, np.arange(n))
         if found is None:
             out.append(PlainRound(prox, whole, d))
         elif found.V is None:
             out.append(MeanRound(nodes, found.values[:, 0], _flat(found.pull), d))
+        elif d == 1 and found.V.shape[2] == 1:  # of one coordinate
+            V = found.V[:, 0, 0]
+            out.append(MeanRound(nodes, V * V * found.values[:, 0], V * found.pull[:, 0], d))
         else:
             out.append(_by_factors(nodes, found, d))
     if left.any():

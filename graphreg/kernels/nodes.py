@@ -98,14 +98,15 @@ def relaxed(rho: float, w: Array, hat: Array, ahead: Array, new: Array) -> None:
 
 
 def node_way(width: int) -> Kernel:
-    """``degree_i ||w_i - other_i||^2`` of each node is written to ``way``."""
+    """sum_i degree_i ||w_i - other_i||^2."""
 
-    def kernel(degree: Array, w: Array, other: Array, way: Array, d: int) -> None:
-        end = width if width else d
+    def kernel(degree: Array, w: Array, other: Array, d: int) -> float:
+        end, total = width if width else d, 0.0
         for i in range(degree.size):
             size = 0.0
             for k in range(end):
                 size += (w[i * end + k] - other[i * end + k]) ** 2
-            way[i] = degree[i] * size
+            total += degree[i] * size
+        return total
 
     return kernel

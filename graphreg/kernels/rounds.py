@@ -18,14 +18,17 @@ from ..oracles import AbstractNodeProx, Memory
 from ..terms import Array
 from .blocks import AbstractRoundBlock, CompiledBlock, PlainBlock
 from .buffers import Buffers
-from .compiled import compiles, specialised, width_of
+from .compiled import compiled, compiles, specialised, width_of
+from .edges import edge_way
 from .losses import AbstractRoundLoss, MeanRound, Moved, Standing, round_losses
 from .nodes import node_way
-from .order import EdgeOrder, edge_order
+from .order import Orders
 
-# entries of the flows times rounds, which take numpy .1 s: less is not worth the time in which numba is loaded
-WORTH = 12_000_000
+# entries of the flows times rounds, which take numpy .05 s: less is not worth the time in which numba is loaded
+WORTH = 6_000_000
 EXPECTED = 100  # rounds, at least, that are still to come
+SOME = 250  # rounds after which more are expected: neighbours are brought near each other
+AT_ONCE = 50_000_000  # entries of the flows times rounds between two looks at the clock: about .1 s
 
 Memories = tuple[Memory, ...]
 Round = tuple["Held", "Image", Memories]
@@ -43,7 +46,7 @@ class Held:
     @cached_property
     def w(self) -> Array:
         """(n, d)."""
-        return self.flat_w.reshape(self.rounds.form.shape)
+        return self.rounds.left(self.flat_w)
 
     @cached_property
     def u(self) -> tuple[Array, ...]:
@@ -66,7 +69,7 @@ class Image:
     @cached_property
     def w(self) -> Array:
         """(n, d)."""
-        return self.moved.hat.reshape(self.before.rounds.form.shape)
+        return self.before.rounds.left(self.moved.hat)
 
     @cached_property
     def u(self) -> tuple[Array, ...]:
@@ -83,18 +86,21 @@ class Rounds:
     form: Form
     blocks: tuple[AbstractRoundBlock, ...]
     losses: tuple[AbstractRoundLoss, ...]
+    place: Array | None  # where each node stands; None: as in the form
     degree: Array  # (n,)
     stepped: Array  # the same, but positive at nodes without edges: deg_i of the steps
     buffers: Buffers = field(default_factory=Buffers)
 
     @staticmethod
-    def of(form: Form, proxes: tuple[AbstractNodeProx, ...], stepped: Array, orders: tuple[EdgeOrder, ...]) -> Rounds:
-        """With the proxes of the form's losses, and `orders_of` its edges."""
+    def of(form: Form, proxes: tuple[AbstractNodeProx, ...], stepped: Array, orders: Orders) -> Rounds:
+        """With the proxes of the form's losses, and `orders_of` its nodes and edges."""
         blocks: list[AbstractRoundBlock] = []
-        for edge, order in zip(form.edges, orders, strict=True):
+        for edge, order in zip(form.edges, orders.edges, strict=True):
             found = CompiledBlock.of(edge, order, form.d)
             blocks.append(PlainBlock(edge, edge.weight, form.width(edge), form.shape) if found is None else found)
-        return Rounds(form, tuple(blocks), round_losses(proxes, *form.shape), form.degree(), stepped)
+        place = orders.nodes
+        degree, stepped = _placed(form.degree(), place), _placed(stepped, place)
+        return Rounds(form, tuple(blocks), round_losses(proxes, *form.shape, place), place, degree, stepped)
 
     def entered(self, w: Array, u: tuple[Array, ...]) -> Held:
         """A point (n, d) with flows (m, k), as rounds hold it."""
@@ -105,38 +111,72 @@ class Rounds:
         pull = self._no_pull()
         for block, each in zip(self.blocks, flat, strict=True):
             block.pull(each, pull)
-        return Held(self, np.ascontiguousarray(w, dtype=float).reshape(-1), flat, pull)
+        return Held(self, np.ascontiguousarray(_placed(w, self.place), dtype=float).reshape(-1), flat, pull)
 
-    def round(self, x: Held, warm: Array | None, s: float, rho: float, memory: Memories) -> Round:
-        """x after a round, T x, and what the proxes remember; ``warm`` (n, d) is where they begin."""
+    def left(self, flat_w: Array) -> Array:
+        """The way back of parameters, (n, d)."""
+        w = flat_w.reshape(self.form.shape)
+        return w if self.place is None else w[self.place]
+
+    def rounds(self, x: Held, warm: Array | None, s: float, rho: float, memory: Memories, count: int) -> Round:
+        """x after so many rounds, T x of the last of them, and what the proxes remember; ``warm`` (n, d) is where they
+        begin. Nothing of x changes."""
+        if count > 1:
+            x, warm, memory = self._forward(x, warm, s, rho, memory, count - 1)
         if self.swept is not None:
-            new, image = self._swept(x, s, rho, *self.swept)
-            return new, image, memory
-        moved, memory = self.nodes(x, warm, s, rho, memory)
-        u, pull = self.edges(x, moved.ahead, s, rho)
-        return Held(self, moved.new, u, pull), Image(x, s, moved), memory
+            return self._swept(x, s, rho, *self.swept), Image(x, s, None), memory
+        left, memory = self.nodes(x, warm, s, rho, memory)
+        u, pull = self.edges(x, left.ahead, s, rho)
+        return Held(self, left.new, u, pull), Image(x, s, left), memory
+
+    def _forward(
+        self, x: Held, warm: Array | None, s: float, rho: float, memory: Memories, count: int
+    ) -> tuple[Held, Array | None, Memories]:
+        """The same without T x, but where the next round begins: flows move in place from the second round on."""
+        if self.swept is not None:
+            x = self._swept(x, s, rho, *self.swept)
+            if count > 1:
+                self._stays(x, s, rho, count - 1, *self.swept)
+            return x, None, memory
+        for k in range(count):
+            left, memory = self.nodes(x, warm, s, rho, memory)
+            u, pull = self.edges(x, left.ahead, s, rho, x.flat_u if k else None)
+            x, warm = Held(self, left.new, u, pull), left.hat.reshape(self.form.shape) if self.begins else None
+        return x, warm, memory
 
     @cached_property
     def swept(self) -> tuple[CompiledBlock, MeanRound] | None:
-        """The one block of edges in runs and the means of all nodes, where there is nothing else: one pass has both."""
+        """The one block of edges that a sweep takes and the means of all nodes, where there is nothing else: one pass
+        has both."""
         if len(self.blocks) != 1 or len(self.losses) != 1:
             return None
         edges, nodes = self.blocks[0], self.losses[0]
-        if isinstance(edges, CompiledBlock) and isinstance(nodes, MeanRound) and edges.order.runs is not None:
+        if isinstance(edges, CompiledBlock) and isinstance(nodes, MeanRound) and edges.order.sweep is not None:
             return edges, nodes
         return None
+
+    @property
+    def at_once(self) -> int:
+        """Rounds that may go by before anybody looks at the clock."""
+        return max(AT_ONCE // max(sum(block.size for block in self.blocks), 1), 1)
 
     @property
     def begins(self) -> bool:
         """Whether proxes ask where to begin."""
         return any(loss.begins for loss in self.losses)
 
-    def _swept(self, x: Held, s: float, rho: float, edges: CompiledBlock, nodes: MeanRound) -> tuple[Held, Image]:
+    def _swept(self, x: Held, s: float, rho: float, edges: CompiledBlock, nodes: MeanRound) -> Held:
         take, n = self.buffers.take, len(x.flat_w)
         w, u, pull = take(n), take(edges.size), take(n)
         of_nodes = self.stepped, nodes.mass, nodes.h, x.pull, x.flat_w, w
         edges.sweep(s, rho, (take(n), x.flat_u[0], u, pull), of_nodes)
-        return Held(self, w, (u,), pull), Image(x, s, None)
+        return Held(self, w, (u,), pull)
+
+    def _stays(self, x: Held, s: float, rho: float, count: int, edges: CompiledBlock, nodes: MeanRound) -> None:
+        """Rounds that write into x."""
+        (u,), ahead = x.flat_u, self.buffers.take(len(x.flat_w))
+        of_nodes = self.stepped, nodes.mass, nodes.h, x.pull, x.flat_w, x.flat_w
+        edges.sweep(s, rho, (ahead, u, u, x.pull), of_nodes, count)
 
     def nodes(self, x: Held, warm: Array | None, s: float, rho: float, memory: Memories) -> tuple[Moved, Memories]:
         """The nodes after their half of a round."""
@@ -147,21 +187,23 @@ class Rounds:
         kept = [loss.round(at, each, out) for loss, each in zip(self.losses, known, strict=True)]
         return out, tuple(kept[: len(memory)])
 
-    def edges(self, x: Held, ahead: Array, s: float, rho: float) -> tuple[tuple[Array, ...], Array]:
-        """The flows, relaxed by rho (as the prox leaves them for rho = 0), and K' of them."""
-        pull, new = self._no_pull(), tuple(self.buffers.take(block.size) for block in self.blocks)
+    def edges(
+        self, x: Held, ahead: Array, s: float, rho: float, new: tuple[Array, ...] | None = None
+    ) -> tuple[tuple[Array, ...], Array]:
+        """The flows, relaxed by rho (as the prox leaves them for rho = 0), and K' of them; ``new`` is where they are
+        written, which may be where they were."""
+        pull = self._no_pull()
+        new = tuple(self.buffers.take(block.size) for block in self.blocks) if new is None else new
         for block, u, after in zip(self.blocks, x.flat_u, new, strict=True):
             block.round(s, rho, ahead, u, after, pull)
         return new, pull
 
-    def way(self, a: Held, b: Held) -> Array:
-        """deg_i ||dw_i||^2 at each node, and sum_e (2, to the ground 1) ||du_e||^2 over the edges whose tail it is,
-        (n, 2)."""
-        way, d = np.zeros((2, self.form.n)), self.form.d
-        specialised(node_way, width_of(d))(self.degree, a.flat_w, b.flat_w, way[0], d)
-        for block, here, there in zip(self.blocks, a.flat_u, b.flat_u, strict=True):
-            block.way(here, there, way[1])
-        return way.T
+    def way(self, a: Held, b: Held) -> tuple[float, float]:
+        """sum_i deg_i ||dw_i||^2, and sum_e (2, to the ground 1) ||du_e||^2."""
+        d, moved = self.form.d, 0.0
+        for edge, here, there in zip(self.form.edges, a.flat_u, b.flat_u, strict=True):
+            moved += (1.0 if edge.ground else 2.0) * compiled(edge_way)(here, there)
+        return specialised(node_way, width_of(d))(self.degree, a.flat_w, b.flat_w, d), moved
 
     def _no_pull(self) -> Array:
         pull = self.buffers.take(self.form.n * self.form.d)
@@ -169,13 +211,16 @@ class Rounds:
         return pull
 
 
+def _placed(rows: Array, place: Array | None) -> Array:
+    if place is None:
+        return rows
+    out = np.empty_like(rows)
+    out[place] = rows
+    return out
+
+
 def pays(form: Form, done: int) -> bool:
     """Whether rounds on a form are compiled after so many: from the first one on large forms, later on others. So the
     bits of an iterate depend on the problem alone, and on whether numba is there."""
     entries = sum(len(edge.tail) * form.width(edge) for edge in form.edges)
     return entries * (done + EXPECTED) >= WORTH and compiles()
-
-
-def orders_of(form: Form) -> tuple[EdgeOrder, ...]:
-    """In which order rounds go through each block of edges."""
-    return tuple(edge_order(edge.tail, edge.head, form.n, form.d == 1 and not edge.ground) for edge in form.edges)

@@ -195,6 +195,12 @@ class AbstractIteration(AbstractMethod):
     def step(self, state: Any) -> Any:
         """The state after one more round."""
 
+    def steps(self, state: Any, count: int) -> tuple[Any, int]:
+        """The state after one more round, or several at once where that is faster, and how many they were: at most
+        ``count``. Nobody looks at those between."""
+        del count
+        return self.step(state), 1
+
     def polishes(self) -> bool:
         """Whether the driver may try to guess the fused differences and solve the rest (see `polish`)."""
         return False

@@ -115,7 +115,9 @@ def _arcs_of(form: Form) -> Arcs:
     ends = np.empty((2, 2 * len(pairs)), dtype=np.int32)
     np.divmod(pairs, form.n, out=(ends[0, : len(pairs)], ends[1, : len(pairs)]), casting="unsafe")  # nodes are fewer
     ends[0, len(pairs) :], ends[1, len(pairs) :] = ends[1, : len(pairs)], ends[0, : len(pairs)]
-    return Arcs(form.n, ends[0], ends[1], coupled, owner, tuple(edge.role.link for edge in blocks))
+    arcs = Arcs(form.n, ends[0], ends[1], coupled, owner, tuple(edge.role.link for edge in blocks))
+    vars(arcs)["components"] = form.n_components
+    return arcs
 
 
 def ends_of(form: Form, arcs: Arcs) -> tuple[Array, ...]:

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..form import Form
-from ..kernels import EdgeOrder, Rounds, orders_of
+from ..kernels import Orders, Rounds, near_orders, orders_of
 from ..oracles import AbstractNodeProx, Memory, NewtonSystem, NodeGradients, node_proxes
 from ..terms import Array, alike, shared
 from ..terms.losses import AbstractSmoothLoss
@@ -259,8 +259,12 @@ class LocalView:
         return tuple(out)
 
     @shared
-    def orders(self) -> tuple[EdgeOrder, ...]:
+    def orders(self) -> Orders:
         return orders_of(self.form)
+
+    @shared
+    def near_orders(self) -> Orders:
+        return near_orders(self.form, self.orders)
 
     @cached_property
     def rounds(self) -> Rounds | None:
@@ -269,6 +273,15 @@ class LocalView:
         if self.whole_graph is not None or type(self.engine) is not InProcess or type(self) is not LocalView:
             return None
         return Rounds.of(self.form, self.proxes, 1.0 / self.steps(1.0), self.orders)
+
+    @cached_property
+    def near_rounds(self) -> Rounds | None:
+        """The same for many rounds, which are faster where neighbours are near."""
+        if self.rounds is None or any(prox.factors() is None for prox in self.proxes):
+            return self.rounds
+        if self.near_orders is self.orders:
+            return self.rounds
+        return Rounds.of(self.form, self.proxes, 1.0 / self.steps(1.0), self.near_orders)
 
     def memory(self) -> Memories:
         return (None,) * len(self.proxes)

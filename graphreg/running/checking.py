@@ -11,10 +11,12 @@ import numpy as np
 from ..certificate import Certificate, Certifier, Look, feasible, relative
 from ..clock import LAST, afresh, alarm
 from ..form import settles
+from ..kernels import pays
 from ..network import Ledger
 from ..terms import Array
 from .budget import Budget
-from .polish import applies, guess, merged, polish
+from .merging import Groups, groups_of_flows
+from .polish import applies, guess, most_unknowns, polish
 from .schedule import MAYBE, Schedule
 from .snapshot import Checked, Snapshot
 from .stalling import stalled
@@ -38,6 +40,8 @@ class Checks:
     trace: Trace = field(default_factory=Trace)
     began: float = field(default_factory=lambda: time.perf_counter())  # noqa: PLW0108 - the clock of the moment
     unknowns: int | None = None  # of the last guess of a polish
+    grouped: tuple[tuple[Array, ...], Groups] | None = None  # the flows of the last merge, and what they hold together
+    hurried: bool = False  # whether an alarm is set, which must not ring while code is compiled
     longest: float = 0.0  # seconds that a certificate took, which the last one will take, too
 
     def elapsed(self) -> float:
@@ -88,16 +92,17 @@ class Checks:
         if self.method.searches(state):
             return ""
         self.certifier = self.method.judge(state, self.certifier)
-        if self.schedule.polish_now(k) and self.polish(state, k):
-            return "gap"
         point, schedule = self.method.point(state), self.schedule
         look = self.look(point, self._inside(state), k)
         ended = "" if look is None else self._proves(point, k, look)
+        helps = look is None or look.w is not point[0]  # what flows tie together is better tied
+        if not ended and schedule.polish_now(k) and helps and self.polish(state, k):
+            return "gap"
         if ended or not (look is None or (look.repairable and self._left(look) <= self.budget.gap)):
             return ended or self._stalled(k)  # nor would a repair meet the gap
         screen = self.screen(point, k) if look is None else self._relative(look.screen, look)
         schedule.saw(k, screen)
-        if not schedule.repairs(k, screen):
+        if not schedule.repairs(k, screen) or (look is not None and screen > MAYBE * self.budget.gap):
             return self._stalled(k)
         certificate = self.certify(state, k, look)
         schedule.repaired(k, screen, certificate.relative_gap)
@@ -142,7 +147,7 @@ class Checks:
     def so_far(self, state: Any, k: int) -> None:
         """Certify the last state, where this takes neither too long nor is interrupted; nobody is called back. Without
         a state the run was still being set up."""
-        self.budget = replace(self.budget, callback=None)
+        self.budget, self.hurried = replace(self.budget, callback=None), True
         with afresh(max(LAST, EXTRA * (self.budget.seconds or 0.0))):
             if state is None:
                 start, form = self.budget.start, self.certifier.form
@@ -168,18 +173,31 @@ class Checks:
         at = time.perf_counter()
         points = [point[0]]
         if inside is not None and self.certifier.looks:
-            points.append(self._merged(point[0], inside))
-        look = self.certifier.look(points, point[1])
+            points.append(self._merged(point[0], inside, k))
+        look = self.certifier.look(points, point[1], self._fast(k))
         if look is not None:
             self._charge(1, 1)
             self._note(Record(k, self.elapsed(), self._relative(look.gap, look), False, look.primal), at)
         return look
 
-    def _merged(self, w: Array, inside: tuple[Array, ...]) -> Array:
-        w, numbers = merged(self.certifier.form, w, inside)
-        if not self.method.central:
-            self.ledger.sum("certificate", numbers)  # as a polish, no step that neighbours could take alone
-        return w
+    def _merged(self, w: Array, inside: tuple[Array, ...], k: int) -> Array:
+        groups = self._groups(inside, k)
+        if not self.method.central:  # as a polish, no step that neighbours could take alone
+            self.ledger.sum("certificate", groups.numbers(self.certifier.form.d))
+        return groups.merged(w)
+
+    def _fast(self, k: int) -> bool:
+        """Whether looks take compiled passes, as rounds do."""
+        return not self.hurried and pays(self.certifier.form, k)
+
+    def _groups(self, inside: tuple[Array, ...], k: int) -> Groups:
+        """What flows hold together, found once."""
+        if self.grouped is None or self.grouped[0] is not inside:
+            form = self.certifier.form
+            found = groups_of_flows(form, inside, fast=self._fast(k))
+            assert found is not None  # as many as there are may be left
+            self.grouped = inside, found
+        return self.grouped[1]
 
     def screen(self, point: Point, k: int) -> float:
         at = time.perf_counter()
@@ -196,7 +214,7 @@ class Checks:
         if look is None:
             look = self.look(point, inside, k)
         if look is None and inside is not None:
-            self.certifier.consider(self._merged(point[0], inside))
+            self.certifier.consider(self._merged(point[0], inside, k))
         return self.certified(point, k, look)
 
     def certified(self, point: Point, k: int, look: Look | None = None) -> Certificate:
@@ -216,7 +234,7 @@ class Checks:
         """Whether a polish of the state meets the gap."""
         at = time.perf_counter()
         with alarm():
-            done = self._polish(state)
+            done = self._polish(state, k)
         self.trace.polish_seconds += time.perf_counter() - at
         if done:
             found = self.certifier.best()
@@ -224,17 +242,21 @@ class Checks:
             self._note(record, time.perf_counter())
         return done
 
-    def _polish(self, state: Any) -> bool:
+    def _polish(self, state: Any, k: int) -> bool:
         form, certifier = self.certifier.form, self.certifier
         w, flows, _ = self.method.point(state)
-        found = None if flows is None else guess(form, flows)
-        unknowns = None if found is None else found.S.shape[1]  # pyright: ignore[reportOptionalSubscript]  (scipy has no types)
+        if flows is None:
+            return False
+        most = most_unknowns(form)
+        again = certifier.looks and flows is self._inside(state)  # the next look merges the same
+        groups = self._groups(flows, k) if again else groups_of_flows(form, flows, most)
+        unknowns = None if groups is None or groups.numbers(form.d) > most else groups.numbers(form.d)
         settled, self.unknowns = unknowns == self.unknowns, unknowns
-        if found is None or not settled:  # only a guess that was made twice is worth a try
+        if groups is None or unknowns is None or not settled:  # only a guess that was made twice is worth a try
             return False
         before = certifier.repair.exchanges
-        polished = polish(certifier.repair, w, found)
-        numbers = (unknowns or 0) * ((unknowns or 0) + 3) // 2  # a gradient and a symmetric Hessian
+        polished = polish(certifier.repair, w, guess(form, flows, groups))
+        numbers = unknowns * (unknowns + 3) // 2  # a gradient and a symmetric Hessian
         self.ledger.sum("adaptation", numbers, polished.sums)
         self._charge(certifier.repair.exchanges - before, certifier.repair.exchanges - before)
         if polished.dual_point is None:

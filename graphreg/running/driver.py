@@ -120,12 +120,20 @@ class _Run:
             self.keeper.write()
 
     # ---- rounds ------------------------------------------------------------------------------------------------------
-    def step(self, state: Any) -> tuple[Any, str]:
-        """The state after one more round, and why the run ends within it: a round that time cuts short is none."""
+    def steps(self, state: Any, k: int) -> tuple[Any, int, str]:
+        """The state after one more round, or after several where nothing is due between them, how many they were, and
+        why the run ends within one: a round that time cuts short is none."""
         try:
-            return self.method.step(state), ""
+            return *self.method.steps(state, self._free(k)), ""
         except OutOfTimeError:
-            return state, "budget"
+            return state, 0, "budget"
+
+    def _free(self, k: int) -> int:
+        """How many rounds may follow round k before one is looked at."""
+        if self.keeper is not None or self.recorder is not None:
+            return 1
+        most = self.method.most_rounds if self.budget.rounds is None else self.budget.rounds
+        return max(min(self.checks.schedule.next_round(), most + max(self.more, 0)) - k, 1)
 
     def breakdown(self, error: Exception) -> str:
         """The cause of a breakdown in words; raises what is none."""
@@ -178,10 +186,10 @@ def drive(
         shown = k
         with progress_bar(budget.progress, initial=k, **how) as tick:
             while not (ended := ended or run.over(k)):
-                state, ended = run.step(state)
+                state, done, ended = run.steps(state, k)
                 if ended:
                     break
-                k += 1
+                k += done
                 run.see(state, k)
                 if checks.schedule.screen_now(k):
                     ended = run.check(state, k)

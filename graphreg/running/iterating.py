@@ -54,7 +54,7 @@ def iterate(
     w = np.where(form.free[:, None], 0.0, outcome.certificate.w + v)
     w, point, certifier.gap = feasible(form, w), outcome.certificate.dual_point, budget.gap
     certifier.consider(w)
-    certifier.beside(judge)
+    certifier.beside(judge, v)
     if outcome.ended == "gap" and not certifier.best().holds(budget.gap):  # there it does, here rounding is another
         certifier.certify(w, point.flows, point.prices, budget.gap)
     return replace(outcome, certifier=certifier, certificate=certifier.best())

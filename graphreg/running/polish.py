@@ -22,16 +22,15 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from ..certificate import Repair
 from ..form import DualPoint, EdgeBlock, Form
-from ..inputs import components_of
 from ..oracles import descended
 from ..terms import Array, block_diagonal
 from ..terms.losses import AbstractSmoothLoss
-from ..terms.penalties import AbstractPenalty, AbstractSmoothPenalty, row_norm
+from ..terms.penalties import AbstractPenalty, AbstractSmoothPenalty
+from .merging import Groups, inside
 
 MOST = 1000  # unknowns, and at most one for FEWER entries of w
 FEWER = 10
 DENSE = 20_000_000  # entries
-STRICT = 1.0 - 1e-9  # a flow below this share of its capacity is strictly inside
 STEPS = 30
 CG_STEPS = 60  # where routing is hard the guess is seldom right
 
@@ -54,83 +53,20 @@ class Guess:
     cluster: Array | None  # of each node (-1: 0), where nodes are tied as a whole
 
 
-def guess(form: Form, flows: tuple[Array, ...]) -> Guess | None:
-    """What the flows say is fused; None where too much is left."""
-    return _tied(form, flows, min(MOST, form.n * form.d // FEWER))
+def most_unknowns(form: Form) -> int:
+    """How many are few enough."""
+    return min(MOST, form.n * form.d // FEWER)
 
 
-def merged(form: Form, w: Array, flows: tuple[Array, ...]) -> tuple[Array, int]:
-    """w with what the flows say is fused set to its mean: the differences there vanish, which iterates only tend to;
-    and of how many numbers the means are."""
-    found = cast(_Numbers, _numbered(form, flows, form.n * form.d))
-    values = w if found.whole else w.reshape(-1, 1)
-    number = np.where(found.number < 0, found.count, found.number)
-    sizes = np.maximum(np.bincount(number, minlength=found.count + 1), 1.0)
-    out = np.empty(values.shape)
-    for j in range(values.shape[1]):
-        means = np.bincount(number, values[:, j], found.count + 1) / sizes
-        means[found.count] = 0.0  # with the ground
-        out[:, j] = means[number]
-    return out.reshape(form.shape), found.count * values.shape[1]
-
-
-@dataclass(frozen=True)
-class _Numbers:
-    """To which of ``count`` values each node belongs, or each entry of w where they are not tied as a ``whole``; to 0
-    where it is -1."""
-
-    fused: tuple[Array, ...]
-    number: Array
-    count: int
-    whole: bool
-
-
-def _numbered(form: Form, flows: tuple[Array, ...], most: int) -> _Numbers | None:
-    """What is fused; None where more than ``most`` unknowns are left."""
-    n, d = form.shape
-    fused = tuple(_inside(edge, u) for edge, u in zip(form.edges, flows, strict=True))
-    tails, heads = [np.zeros(0, dtype=int)], [np.zeros(0, dtype=int)]
-    whole = all(e.features is None and e.penalty.pieces(d) in (None, d) for e in form.edges)
-    each, per = (d, 1) if whole else (1, d)  # nodes are tied as a whole, or their coordinates one by one
-    size = n * per
-    for edge, mask in zip(form.edges, fused, strict=True):
-        if per == 1:
-            e, j = np.flatnonzero(mask[:, 0]), 0
-        else:
-            e, j = np.nonzero(mask)
-            j = j if edge.features is None else edge.features[j]
-        tails.append(edge.tail[e] * per + j)
-        heads.append(np.full(len(e), size) if edge.ground else edge.head[e] * per + j)
-    t, h = np.concatenate(tails), np.concatenate(heads)
-    if (size - len(t)) * each > most:  # every tie joins two at most
-        return None
-    count, member = components_of(t, h, size + 1)
-    if (count - 1) * each > most:
-        return None
-    tied = np.arange(count) != member[size]  # not tied to 0 by the ground
-    number = np.where(tied, np.cumsum(tied) - 1, -1)[member[:size]]
-    return _Numbers(fused, number, count - 1, whole)
-
-
-def _tied(form: Form, flows: tuple[Array, ...], most: int) -> Guess | None:
-    """What is fused; None where more than ``most`` unknowns are left."""
-    found = _numbered(form, flows, most)
-    if found is None:
-        return None
-    (n, d), number, each = form.shape, found.number, form.d if found.whole else 1
+def guess(form: Form, flows: tuple[Array, ...], found: Groups) -> Guess:
+    """What the flows say is fused, and what groups that makes."""
+    (n, d), number = form.shape, found.number.astype(np.int64)
     if found.whole:
         number = np.where(number[:, None] >= 0, number[:, None] * d + np.arange(d), -1).ravel()
     kept = np.flatnonzero(number >= 0)
-    S = sp.csr_array((np.ones(len(kept)), (kept, number[kept])), shape=(n * d, found.count * each))
-    return Guess(S, found.fused, found.number if found.whole else None)
-
-
-def _inside(edge: EdgeBlock, u: Array) -> Array:
-    p = edge.penalty.pieces(u.shape[1])
-    if p is None:
-        return np.zeros(u.shape, dtype=bool)
-    lengths = row_norm(u.reshape(-1, p)).reshape(len(u), -1)
-    return np.repeat(lengths < STRICT * edge.weight[:, None], p, axis=1)
+    S = sp.csr_array((np.ones(len(kept)), (kept, number[kept])), shape=(n * d, found.numbers(d)))
+    fused = tuple(inside(edge, u) for edge, u in zip(form.edges, flows, strict=True))
+    return Guess(S, fused, found.number if found.whole else None)
 
 
 class _Smooth:

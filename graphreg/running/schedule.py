@@ -13,6 +13,7 @@ WARM = 10  # the same from a start that was given: iterates near one optimum cha
 # Screens over the target at which a repair will do, and at which it may: first repairs met it at up to 1000 times the
 # target, and missed from 1700 times on.
 WITHIN, MAYBE = 30.0, 1500.0
+DISTANT = 300.0  # times the target: gaps from which on no more than k/6 rounds go by between two looks
 LEAST = 1e-17  # gaps below it, and negative ones, are rounding: no decay can be read off them
 
 
@@ -50,28 +51,35 @@ class Schedule:
     def screen_now(self, k: int) -> bool:
         """Whether round k is screened: at least every k/2 rounds, at most every k/10, and between these half way to
         where the decay of the last two screens lets one expect a repair."""
-        if k < max(self.next_screen, self.every):
+        if k < self.next_round():
             return False
         self.next_screen = k + max(self.every, k // 10)
         return True
 
+    def next_round(self) -> int:
+        """The first that is screened."""
+        return max(self.next_screen, self.every)
+
     def saw(self, k: int, screen: float) -> None:
         """Take note of a screen; negative ones are rounding."""
-        screen = _size(screen)
+        screen, look = _size(screen), self.next_screen
         self.pace, self.screened = _pace(self.screened, k, screen), (k, screen)
         self._look(k, screen, self._promising())
+        if self.looked[0] == k:  # which knows better
+            self.next_screen = min(self.next_screen, look)
 
     def looks(self, k: int, gap: float) -> None:
-        """Take note of a look; the next is half way to where the target is expected."""
+        """Take note of a look; the next is half way to where the target is expected, and soon where that is near."""
         gap = _size(gap)
         self.pace, self.looked = _pace(self.looked, k, gap), (k, gap)
-        self._look(k, gap, self.target)
+        self._look(k, gap, self.target, k if gap > DISTANT * self.target else k // 6)
 
-    def _look(self, k: int, screen: float, wanted: float) -> None:
-        """Set the next screen half way to where that wanted is expected."""
+    def _look(self, k: int, screen: float, wanted: float, most: int | None = None) -> None:
+        """Set the next screen half way to where that wanted is expected, or ``most`` rounds later (k/2)."""
         if self.every > 1 and self.pace > 0.0 and 0.0 < wanted < screen:
             left = float(np.log(screen / wanted)) / self.pace
-            self.next_screen = k + int(np.clip(left / 2, max(self.every, k // 10), max(self.every, k // 2)))
+            most = k // 2 if most is None else most
+            self.next_screen = k + int(np.clip(left / 2, max(self.every, k // 10), max(self.every, most)))
 
     def _promising(self) -> float:
         """The screen at which a repair is worth its cost."""

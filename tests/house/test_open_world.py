@@ -16,7 +16,8 @@ from rooms import PACKAGE, all_imports, layer_of
 
 import graphreg as gr
 from graphreg.certificate import Certifier
-from graphreg.running.polish import _tied, applies, polish
+from graphreg.running.merging import groups_of_flows
+from graphreg.running.polish import applies, guess, polish
 from graphreg.terms.losses.base import AbstractLoss, AbstractQuadraticLoss
 from graphreg.terms.penalties.base import AbstractPenalty
 from graphreg.terms.records import Notation
@@ -83,7 +84,8 @@ def test_pieces_are_fused_one_by_one():
     problem = joined(OwnPairs(), 0.5, 4, graph=nx.path_graph(6))
     form, certifier = problem.form, Certifier(problem.form)
     exact = problem.solve(gr.Exact(), gap=1e-9)
-    found = _tied(form, tuple(u * (1.0 + 1e-6) for u in exact.certificate.dual_point.flows), form.n * form.d)
+    flows = tuple(u * (1.0 + 1e-6) for u in exact.certificate.dual_point.flows)
+    found = guess(form, flows, groups_of_flows(form, flows))
     assert found.fused[0].tolist() == [[True] * 4] * 2 + [[False, False, True, True]] + [[True] * 4] * 2
     polished = polish(certifier.repair, exact.certificate.w, found)
     assert polished.dual_point is not None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from importlib.util import find_spec
+from unittest import mock
 
 import networkx as nx
 import numpy as np
@@ -168,6 +169,72 @@ def test_flows_of_another_shape_are_refused(forced):
     view = view_of(problem.form)
     with pytest.raises(ValueError, match="must have the shapes"):
         view.rounds.entered(np.zeros(problem.form.shape), (nothing(problem)[0][1:],))
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_several_rounds_at_once_are_single_ones(name, forced):
+    method = gr.PrimalDual()
+    states = walk(PROBLEMS[name](), method, True, count=ROUNDS)
+    for begin in (0, 3, 21):
+        kept = [each.copy() for each in numbers(states[begin])]
+        state, k = states[begin], begin
+        while k < ROUNDS:
+            state, done = method.steps(state, ROUNDS - k)
+            k += done
+            assert state.round == k
+            assert state.s == pytest.approx(states[k].s, rel=1e-10)
+            close(state, states[k])
+        assert state.view.engine.ledger.messages["method"] > 0
+        for a, b in zip(numbers(states[begin]), kept, strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+def test_the_balance_adapts_when_it_would(forced):
+    """So that no step spans its rounds, and a look at the clock comes soon enough."""
+    method = gr.PrimalDual()
+    state = method.init(view_of(PROBLEMS["a grid"]().form), None)
+    seen = []
+    while state.round < 100:
+        state, _ = method.steps(state, 1000)
+        seen.append(state.round)
+    assert seen == [10, 20, 30, 45, 67, 100]
+    state = replace(state, view=view_of(PROBLEMS["a grid"]().form))
+    with mock.patch.object(rounds, "AT_ONCE", 7 * state.x.known.flat_u[0].size):
+        assert method.steps(state, 1000)[1] == 7
+
+
+class Counted(gr.PrimalDual):
+    """A method of the user's that has its own step."""
+
+    def step(self, state):
+        return replace(super().step(state), s=1.0)
+
+
+def test_a_step_of_ones_own_is_taken(forced):
+    method = Counted()
+    state, done = method.steps(method.init(view_of(PROBLEMS["a grid"]().form), None), 1000)
+    assert (done, state.s) == (1, 1.0)
+
+
+@pytest.mark.parametrize("samples", [None, 3])
+def test_iterates_where_neighbours_are_near(samples, forced, monkeypatch):
+    """From some round on nodes stand in another order, of which nobody sees anything."""
+    monkeypatch.setattr(order, "FAR", 20)
+    monkeypatch.setattr("graphreg.methods.splitting.primal_dual.SOME", 15)
+    number = np.random.default_rng(3).permutation(600)
+    whole = gr.Graph.grid(20, 30)
+    mixed = gr.Graph(tuple(range(600)), number[whole.tail], number[whole.head], 0.5 + np.arange(whole.n_edges) % 3)
+    loss = means(1, 600) if samples is None else regression(1, samples, n=600)
+    problem = gr.Problem(loss + 0.3 * gr.TotalVariation(mixed, gr.L1()))
+    pairs = zip(*(walk(problem, gr.PrimalDual(), compiles) for compiles in (True, False)), strict=True)
+    for one, two in list(pairs)[1:]:
+        assert one.s == pytest.approx(two.s, rel=1e-10)
+        close(one, two)
+    assert one.x.known.rounds.place is not None
+    state, _ = gr.PrimalDual().steps(one, 5)
+    for _ in range(state.round - one.round):
+        two = gr.PrimalDual().step(two)
+    close(state, two)
 
 
 # ---- states ----------------------------------------------------------------------------------------------------------

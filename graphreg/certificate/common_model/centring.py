@@ -25,6 +25,7 @@ def centred(form: Form, v: Array) -> Form:
     """The form whose parameters are those of ``form`` less v, at every node, latent ones included."""
     samples = tuple(_samples(block, v) for block in form.samples)
     moved = replace(form, samples=samples, edges=tuple(_edges(edge, v) for edge in form.edges))
+    vars(moved)["component"] = form.component
     if "center" in form.memory:
         key, (w, sums) = form.memory["center"]
         moved.memory["center"] = key, (w - v, sums)

@@ -14,16 +14,18 @@ edge by edge and node by node at least 0, with the Bregman divergences D_i of h_
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
-from ...form import DualPoint, Form
+from ...form import DualPoint, EdgeBlock, Form
 from ...terms import Array
-from ...terms.penalties import AbstractNorm, row_norm
+from ...terms.penalties import row_norm
 from ..enclosure.enclosed import Enclosed
 from ..enclosure.structure import Structure
 from .conserving import conservation
+from .given import GivenEdges
 from .nodes import AbstractTiltedNodes, QuadraticNodes, follows, tilted_nodes
 from .proved import proved
 
@@ -31,21 +33,39 @@ SHRUNK = 1e-13  # by so much flows are shrunk: clipped ones may be rounded out o
 SHARE = 0.1  # of the gap: if nodes hold less of it, a repair could gain no more than that
 
 
+def _inside(edge: EdgeBlock, u: Array) -> Array:
+    clipped = edge.clip(u)
+    clipped *= 1.0 - SHRUNK
+    return clipped
+
+
 @dataclass(frozen=True)
 class Look:
     """The best of some parameters against some flows, as computed: nothing is proved.
 
     ``at`` are the minimisers w(u), ``gap`` is P(w) - Q(u), ``nodes`` what of it the nodes hold, and ``primal`` is P(w).
-    ``screen`` is the gap with the prices of w instead, within a ball (see `Certifier.screen`).
     """
 
+    dual: FlowDual
+    given: tuple[Array, ...]
     w: Array
-    flows: tuple[Array, ...]
     at: Array
     gap: float
     nodes: float
     primal: float
-    screen: float
+
+    @cached_property
+    def flows(self) -> tuple[Array, ...]:
+        """Those given, inside their domains."""
+        pairs = zip(self.dual.form.edges, self.given, strict=True)
+        return tuple(u if follows(edge) else _inside(edge, u) for edge, u in pairs)
+
+    @cached_property
+    def screen(self) -> float:
+        """The gap with the prices of w instead, within a ball (see `Certifier.screen`)."""
+        rho = self.dual.slope(self)
+        left = 2.0 * float(row_norm(self.w).max(initial=0.0) * row_norm(rho).sum()) + float(np.vdot(rho, self.w))
+        return self.gap - self.nodes + left
 
     @property
     def repairable(self) -> bool:
@@ -67,48 +87,46 @@ class FlowDual:
         nodes = tilted_nodes(form)
         return None if nodes is None else cls(form, nodes)
 
-    def look(self, points: Sequence[Array], flows: tuple[Array, ...]) -> Look | None:
-        """The best of the points (n, d), which satisfy all constraints; None where a node's minimum was not found."""
-        form, g, clipped, fixed = self.form, np.zeros(self.form.shape), list(flows), 0.0
-        for k in self.free:
-            edge = form.edges[k]
-            clipped[k] = u = edge.clip(flows[k])
-            u *= 1.0 - SHRUNK
-            edge.add_adjoint(u, g)
-            if not isinstance(edge.penalty, AbstractNorm):
-                fixed += float(edge.conjugates(u).sum())
-        at = self.nodes.minimisers(g, points[0])
+    def look(self, points: Sequence[Array], flows: tuple[Array, ...], fast: bool = False) -> Look | None:
+        """The best of the points (n, d), which satisfy all constraints; None where a node's minimum was not found.
+        Compiled where that is ``fast``."""
+        given = [GivenEdges.of(self.form.edges[k], flows[k], fast) for k in self.free]
+        g, fixed = np.zeros(self.form.shape), 0.0
+        for edges in given:
+            fixed += edges.pull(g)
+        at = self.nodes.minimisers(g, points[0], fast)
         if at is None:
             return None
-        found = [(*self._edges(w, clipped), w) for w in points]
-        each = [(fixed + edges, float(self.nodes.divergence(w, at, g).sum())) for _, edges, w in found]
-        best = int(np.argmin([sum(pair) for pair in each]))
-        (values, _, w), (edges, nodes) = found[best], each[best]
-        rho = self.nodes.slope(w, at, g)
-        screen = edges + 2.0 * float(row_norm(w).max(initial=0.0) * row_norm(rho).sum()) + float(np.vdot(rho, w))
-        primal = values + float(self.nodes.value(w).sum())
-        return Look(w, tuple(clipped), at, edges + nodes, nodes, primal, screen)
+        best: Look | None = None
+        for w in points:
+            each = [edges.residual(w) for edges in given]
+            held, nodes = fixed + sum(residual for _, residual in each), self.nodes.divergence(w, at, g, fast)
+            if best is None or held + nodes < best.gap:
+                best = Look(self, flows, w, at, held + nodes, nodes, sum(value for value, _ in each))
+        assert best is not None  # there are points
+        return replace(best, primal=best.primal + self.nodes.value(best.w, fast))
 
-    def _edges(self, w: Array, flows: Sequence[Array]) -> tuple[float, float]:
-        """sum c phi of the edges whose flows are given, and that less <u, Kw - center>."""
-        values = moved = 0.0
+    def slope(self, look: Look) -> Array:
+        """The gradients of the tilted nodes at the parameters of a look."""
+        g = np.zeros(self.form.shape)
         for k in self.free:
-            edge = self.form.edges[k]
-            z = edge.difference(w)
-            values += float(edge.weight @ edge.penalty.value(z))
-            moved += float(np.vdot(flows[k], z))
-        return values, values - moved
+            self.form.edges[k].add_adjoint(look.flows[k], g)
+        return self.nodes.slope(look.w, look.at, g)
 
     def point(self, look: Look) -> tuple[DualPoint, Array | None]:
         """Flows and prices, conserved but for rounding; and the parameters whose gradients these are, where the bound
         can be proved by them."""
-        w = self.nodes.corrected(look.at, conservation(self.form, self._at(look, look.at)))
-        return self._at(look, w), w if isinstance(self.nodes, QuadraticNodes) else None
+        return self.near(look.flows, look.at)
+
+    def near(self, flows: Sequence[Array], at: Array) -> tuple[DualPoint, Array | None]:
+        """The same from flows and from parameters near the minimisers that they lead to."""
+        w = self.nodes.corrected(at, conservation(self.form, self._at(flows, at)))
+        return self._at(flows, w), w if isinstance(self.nodes, QuadraticNodes) else None
 
     def proved(self, structure: Structure, point: DualPoint, at: Array) -> Enclosed | None:
         """The bound that follows from such a point; None where it is to be enclosed instead."""
         return proved(self.form, structure, self.nodes, point, at) if isinstance(self.nodes, QuadraticNodes) else None
 
-    def _at(self, look: Look, w: Array) -> DualPoint:
-        flows = [edge.gradients(w) if follows(edge) else u for edge, u in zip(self.form.edges, look.flows, strict=True)]
-        return DualPoint(tuple(flows), self.form.gradient_prices(w))
+    def _at(self, flows: Sequence[Array], w: Array) -> DualPoint:
+        taken = [edge.gradients(w) if follows(edge) else u for edge, u in zip(self.form.edges, flows, strict=True)]
+        return DualPoint(tuple(taken), self.form.gradient_prices(w))

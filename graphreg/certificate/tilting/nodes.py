@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...form import EdgeBlock, Form
-from ...kernels import packed_inverses, packed_products
+from ...kernels import packed_inverses, packed_products, quadratic_minimisers, quadratic_total
 from ...oracles import NodeGradients, minimisers
 from ...terms import Array, Packed, at_a_time
 from ...terms.losses import AbstractQuadraticLoss, AbstractSmoothLoss
@@ -32,8 +32,9 @@ class AbstractTiltedNodes(ABC):
     """All nodes of a form."""
 
     @abstractmethod
-    def minimisers(self, g: Array, w: Array) -> Array | None:
-        """argmin h_i + <g_i, .> for every node, (n, d), from w; None where some were not reached."""
+    def minimisers(self, g: Array, w: Array, fast: bool = False) -> Array | None:
+        """argmin h_i + <g_i, .> for every node, (n, d), from w; None where some were not reached. Compiled where that
+        is ``fast``, as the sums below."""
 
     @abstractmethod
     def corrected(self, w: Array, slope: Array) -> Array:
@@ -44,12 +45,12 @@ class AbstractTiltedNodes(ABC):
         """The gradients of h_i + <g_i, .> at w, (n, d), where ``at`` are the minimisers for g."""
 
     @abstractmethod
-    def value(self, w: Array) -> Array:
-        """h_i(w_i), (n,)."""
+    def value(self, w: Array, fast: bool = False) -> float:
+        """sum_i h_i(w_i)."""
 
     @abstractmethod
-    def divergence(self, w: Array, at: Array, g: Array) -> Array:
-        """h_i(w_i) - h_i(at_i) + <g_i, w_i - at_i>, (n,), where ``at`` are the minimisers for g."""
+    def divergence(self, w: Array, at: Array, g: Array, fast: bool = False) -> float:
+        """sum_i h_i(w_i) - h_i(at_i) + <g_i, w_i - at_i>, where ``at`` are the minimisers for g."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,9 @@ class QuadraticNodes(AbstractTiltedNodes):
         """The units in which H_i has a diagonal of about 1, (n, d)."""
         return _units(self.H)
 
-    def minimisers(self, g: Array, w: Array) -> Array:
+    def minimisers(self, g: Array, w: Array, fast: bool = False) -> Array:
+        if fast and isinstance(self.inverse, np.ndarray):  # products of packed ones are compiled as they are
+            return quadratic_minimisers(self.inverse, self.center, g)
         return self.center - _times(self.inverse, g)
 
     def corrected(self, w: Array, slope: Array) -> Array:
@@ -76,14 +79,16 @@ class QuadraticNodes(AbstractTiltedNodes):
     def slope(self, w: Array, at: Array, g: Array) -> Array:
         return _times(self.H, w - at)
 
-    def value(self, w: Array) -> Array:
-        return self.least + self._square(w - self.center)
+    def value(self, w: Array, fast: bool = False) -> float:
+        return float(self.least.sum()) + self._square(w, self.center, fast)
 
-    def divergence(self, w: Array, at: Array, g: Array) -> Array:
-        return self._square(w - at)
+    def divergence(self, w: Array, at: Array, g: Array, fast: bool = False) -> float:
+        return self._square(w, at, fast)
 
-    def _square(self, v: Array) -> Array:
-        return 0.5 * np.einsum("ij,ij->i", v, _times(self.H, v))
+    def _square(self, a: Array, b: Array, fast: bool) -> float:
+        if fast and isinstance(self.H, np.ndarray):
+            return 0.5 * quadratic_total(self.H, a, b)
+        return 0.5 * float(np.vdot(a - b, _times(self.H, a - b)))
 
 
 @dataclass(frozen=True)
@@ -92,7 +97,7 @@ class SmoothNodes(AbstractTiltedNodes):
 
     gradients: NodeGradients
 
-    def minimisers(self, g: Array, w: Array) -> Array | None:
+    def minimisers(self, g: Array, w: Array, fast: bool = False) -> Array | None:
         at, reached = minimisers(_Tilted(self.gradients.form, g), w, _newton, SETTLED, STEPS)
         tilted = self.gradients.full(at) + g
         size = row_norm(g) + row_norm(self.gradients.full(w))
@@ -104,11 +109,12 @@ class SmoothNodes(AbstractTiltedNodes):
     def slope(self, w: Array, at: Array, g: Array) -> Array:
         return self.gradients.full(w) + g
 
-    def value(self, w: Array) -> Array:
-        return self.gradients.value(w)
+    def value(self, w: Array, fast: bool = False) -> float:
+        return float(self.gradients.value(w).sum())
 
-    def divergence(self, w: Array, at: Array, g: Array) -> Array:
-        return self.value(w) - self.value(at) + np.einsum("ij,ij->i", g, w - at)
+    def divergence(self, w: Array, at: Array, g: Array, fast: bool = False) -> float:
+        value = self.gradients.value
+        return float((value(w) - value(at) + np.einsum("ij,ij->i", g, w - at)).sum())
 
 
 class _Tilted(NodeGradients):
@@ -205,12 +211,12 @@ def _inverse(H: Array | Packed) -> tuple[Array | Packed, float] | None:
             found = found[0], H.d * float((diagonal * found[0].diagonal).sum(axis=1).max())
         return found if found is not None and found[1] <= WORST else None
     both = None
-    if diagonal.max() > ALIKE * diagonal.min():
+    if H.shape[1] > 1 and diagonal.max() > ALIKE * diagonal.min():
         scale = 1.0 / np.sqrt(diagonal)
         both = scale[:, :, None] * scale[:, None, :]
         diagonal = np.ones(diagonal.shape)
     try:
-        inverse = np.linalg.inv(H if both is None else H * both)
+        inverse = 1.0 / H if H.shape[1] == 1 else np.linalg.inv(H if both is None else H * both)
     except np.linalg.LinAlgError:
         return None
     bends = np.einsum("ijj->ij", inverse)

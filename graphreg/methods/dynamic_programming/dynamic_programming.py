@@ -88,7 +88,7 @@ class DynamicProgramming(AbstractMethod):
         if v.any():  # large targets have cost the bound its last digits: it is the same around the best common model
             there = Certifier(centred(task.form, v), certifier)
             there.certify(*solved(there.form), gap)
-            certifier.beside(there)
+            certifier.beside(there, v)
         return Outcome(certifier.best(), certifier, "limit", seconds=time.perf_counter() - began)
 
 

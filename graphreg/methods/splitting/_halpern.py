@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...kernels import Held, Image
+from ...kernels import Held, Image, Rounds
 from ...network import LocalView
 from ...terms import Array
 
@@ -105,18 +105,26 @@ class Halpern:
         return None if fallen or turned or long else replace(self, last=residual)
 
 
+def _held(x: Iterate, rounds: Rounds) -> Held:
+    """As these rounds hold it."""
+    known = x.known
+    return known if isinstance(known, Held) and known.rounds is rounds else rounds.entered(x.w, x.u)
+
+
 def distances(view: LocalView, *pairs: tuple[Iterate, Iterate]) -> Array:
     """For each pair: sum_i deg_i ||dw_i||^2 and sum_e (2, to the ground 1) ||du_e||^2, one reduction, (k, 2).
 
     With steps tau = s / deg and sigma = 1/(2 s) the squared length of (dw, du) is the first over s plus s times the
     second.
     """
+    held = [a.known for a, _ in pairs]
+    if all(isinstance(x, Held) for x in held):  # in compiled rounds, and all nodes in this process
+        ways = [
+            (x.rounds.way(x, _held(b, x.rounds))) for x, (_, b) in zip(held, pairs, strict=True) if isinstance(x, Held)
+        ]
+        return view.engine.reduce(np.array([ways]))
     each = np.zeros((view.form.n, len(pairs), 2))  # recorded at the node, or at the tail of the edge
     for k, (a, b) in enumerate(pairs):
-        here, there = a.known, b.known
-        if isinstance(here, Held) and isinstance(there, Held) and here.rounds is there.rounds:
-            each[:, k] = here.rounds.way(here, there)
-            continue
         each[:, k, 0] = view.degree * ((a.w - b.w) ** 2).sum(axis=1)
         for edge, one, other in zip(view.form.edges, a.u, b.u, strict=True):
             size = (1.0 if edge.ground else 2.0) * ((one - other) ** 2).sum(axis=1)

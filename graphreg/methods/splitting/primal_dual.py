@@ -9,7 +9,7 @@ from functools import cached_property
 from ...checks import checked, inside, per, positive
 from ...errors import MethodError
 from ...form import Form
-from ...kernels import pays
+from ...kernels import SOME, Rounds, pays
 from ...messages import unmatched
 from ...network import Memories
 from ...oracles import INEXACT, Accuracy, Inexact, gradient_steps, without_prox, without_steps
@@ -123,11 +123,28 @@ class PrimalDual(LossyEdges):
 
     def step(self, state: State) -> State:
         """In a compiled round where that pays, and where no anchor pulls."""
+        rounds = self._compiled(state)
+        return super().step(state) if rounds is None else self._fused(rounds, state, 1)
+
+    def steps(self, state: State, count: int) -> tuple[State, int]:
+        """Compiled rounds up to where the balance adapts."""
+        rounds = self._compiled(state) if type(self).step is PrimalDual.step else None
+        if rounds is None:
+            return self.step(state), 1
+        if isinstance(state.due, int):
+            count = min(count, max(state.due - state.round, 1))
+        count = min(count, rounds.at_once)
+        return self._fused(rounds, state, count), count
+
+    def _compiled(self, state: State) -> Rounds | None:
         ours = type(self).image is PrimalDual.image and type(self).nodes is PrimalDual.nodes
         plain = self.inexact is not None or self.apart or isinstance(state.due, Halpern) or not ours
-        if plain or not pays(state.view.form, state.round) or state.view.rounds is None:
-            return super().step(state)
-        return self.adapted(fused(state.view.rounds, state, self.acceleration.relaxation))
+        if plain or not pays(state.view.form, state.round):
+            return None
+        return state.view.rounds if state.round < SOME else state.view.near_rounds
+
+    def _fused(self, rounds: Rounds, state: State, count: int) -> State:
+        return self.adapted(fused(rounds, state, self.acceleration.relaxation, count))
 
     def image(self, state: State) -> tuple[Array, Flows, Memories]:
         """A round of Algorithm 1: (w+, u+)."""
