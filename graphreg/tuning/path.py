@@ -271,7 +271,7 @@ def path(  # noqa: PLR0913
     parameter = parameter_of(problem, parameter)
     stored = Checkpoint.of(checkpoint)
     with restored([parameter]), within(seconds):
-        warm = Warm(problem, method, gap, rounds, seed)
+        warm = Warm(problem, method, gap, rounds, seed, upwards=True)
         problem._check_call(warm.method, gap, rounds, seconds, None, on_failure, progress)  # pyright: ignore[reportPrivateUsage]
         values, top = grid(problem, parameter, strengths)
         if top is not None:
@@ -283,7 +283,7 @@ def path(  # noqa: PLR0913
         with nullcontext() if store is None else closing(store):
             found, ended = _solve(warm, parameter, values[::-1].tolist(), store, progress, on_failure)
     left = tuple(value for value in values.tolist() if value not in found)
-    return Path(parameter, dict(sorted(found.items())), warm.method.label, gap, left, ended if left else "")
+    return Path(parameter, dict(sorted(found.items())), warm.label, gap, left, ended if left else "")
 
 
 def _solve(
@@ -294,9 +294,7 @@ def _solve(
     try:
         bar = progress_bar(progress, total=len(values), initial=len(found), desc="path", unit=" strengths")
         with bar as show:
-            for value in (values[k] for k in warm.order(len(values))):
-                if value in found:
-                    continue
+            for value in warm.along(values, found):
                 parameter.value = value
                 solution = warm.solve(value)
                 if solution.status == "interrupted" or warm.warm_start.interrupted:

@@ -71,6 +71,7 @@ class State:
     s: float  # balance
     anchor: Iterate  # where the balance was adapted last, or the iteration restarted
     due: Halpern | int | None  # between two restarts, or the round in which the balance adapts; None: neither
+    earlier: int = 0  # rounds of the runs before, at other strengths
 
 
 class AbstractFixedPoint(AbstractIteration):
@@ -120,7 +121,7 @@ class AbstractFixedPoint(AbstractIteration):
         """With the balance of the last run and, where the losses are the same, what their proxes remember."""
         new = self.init(view, start)
         memory = state.memory if view.same_losses(state.view) else new.memory
-        return replace(new, s=state.s, memory=memory)
+        return replace(new, s=state.s, memory=memory, earlier=state.earlier + state.round)
 
     def step(self, state: State) -> State:
         w, u, memory = self.image(state)

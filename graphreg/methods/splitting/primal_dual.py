@@ -125,7 +125,7 @@ class PrimalDual(LossyEdges):
         """In a compiled round where that pays, and where no anchor pulls."""
         ours = type(self).image is PrimalDual.image and type(self).nodes is PrimalDual.nodes
         plain = self.inexact is not None or self.apart or isinstance(state.due, Halpern) or not ours
-        if plain or not pays(state.view.form, state.round) or state.view.rounds is None:
+        if plain or not pays(state.view.form, state.earlier + state.round) or state.view.rounds is None:
             return super().step(state)
         return self.adapted(fused(state.view.rounds, state, self.acceleration.relaxation))
 
