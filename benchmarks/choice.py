@@ -17,7 +17,8 @@ from scipy.optimize import least_squares
 from scipy.spatial import KDTree
 
 import graphreg as gr
-from graphreg.methods.automatic.predicting import STEPS, Costs
+from graphreg.kernels import pays
+from graphreg.methods.automatic.predicting import STEPS, TRIED, Costs
 
 Array = Any
 KINDS = ("chain", "tree", "grid", "neighbours", "blocks", "small world")
@@ -132,8 +133,9 @@ def features_of(costs: Costs) -> dict[str, list[float]]:
     (n, d), E, N, losses = costs.form.shape, costs.differences, costs.samples, costs.form.samples
     smooth = any(not block.loss.called().startswith(("Mean", "Squared", "Quantile")) for block in losses)
     kinks = any(block.loss.called().startswith("Quantile") for block in losses)
+    compiled = pays(costs.form, TRIED)
     return {
-        "PrimalDual": [1, n * d, E, smooth, smooth * N * d, smooth * n * d * d, kinks * N * d],
+        "PrimalDual": [1, (not compiled) * (n * d + E), compiled * (n * d + E), smooth, smooth * N * d, smooth * n * d * d, kinks * N * d],
         "InteriorPoint": [1, n * d, E, N * d * d, costs.multiplications],
         "Exact": [1, n * d, E, N * d, N, costs.multiplications],
     }

@@ -157,7 +157,9 @@ class Form:
         """Edges at each node, those to the ground included, (n,)."""
         out = np.zeros(self.n)
         for edge in self.edges:
-            out += abs(edge.K).sum(axis=0)
+            out += np.bincount(edge.tail, minlength=self.n)
+            if not edge.ground:
+                out += np.bincount(edge.head, minlength=self.n)
         return out
 
     @cached_property

@@ -10,6 +10,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, fields, is_dataclass, replace
+from functools import cache
 from inspect import Parameter, isfunction, signature
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -54,9 +55,10 @@ def warn(message: str) -> None:
     warnings.warn(message, MethodWarning, stacklevel=users_line())
 
 
-def options_of(method: type[AbstractMethod]) -> list[Parameter]:
+@cache
+def options_of(method: type[AbstractMethod]) -> tuple[Parameter, ...]:
     """The options of a method, in their order."""
-    return list(signature(method.__init__).parameters.values())[1:]  # the first is self
+    return tuple(signature(method.__init__).parameters.values())[1:]  # the first is self
 
 
 def check_options(method: type[AbstractMethod], given: Iterable[str]) -> None:

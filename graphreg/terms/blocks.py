@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 Rows = Array | slice
 
 STREAM = 1 << 17  # numbers looked at together
+SMALL = 1 << 12  # differences up to which rows are taken one by one: what scipy does before a product takes longer
 LARGE = 1 << 20  # entries of X beyond which no sparse matrix of it is made for products
 
 
@@ -245,7 +246,10 @@ class EdgeBlock(Brief):
 
     def apply(self, w: Array) -> Array:
         """(Kw)_e on the features of the block, (m, k)."""
-        return self.K @ np.ascontiguousarray(w[:, self.coordinates])
+        if len(self.tail) * w.shape[1] > SMALL:
+            return self.K @ np.ascontiguousarray(w[:, self.coordinates])
+        w = w if self.features is None else w[:, self.features]
+        return w[self.tail] if self.ground else w[self.tail] - w[self.head]
 
     def difference(self, w: Array) -> Array:
         z = self.apply(w)

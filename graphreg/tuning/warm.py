@@ -140,7 +140,7 @@ class Warm:
         self.standby, most = standby(self.method, problem.form) if own else ((), None)
         self.most = most if rounds is None else None  # rounds after which the standby takes over
         if self.climbing:
-            costs = Costs(problem.form)
+            costs = Costs(problem.form, gap)
             self.most = max(int(SHARE * costs.interior / costs.round), 1)
         self.warm_start = WarmStart()
         self.budget = Budget(gap, rounds, progress=False, seed=seed)

@@ -64,7 +64,7 @@ class Auto(AbstractMethod):
         if task.budget.gap == 0.0 and not Exact().missing(task.form):  # as near as can be
             return Exact().run(task)
         began, tried, found = time.perf_counter(), list[str](), None
-        for stage in plan(Costs(task.form)):
+        for stage in plan(Costs(task.form, task.budget.gap)):
             found = _carried_out(stage, task, found)
             found = found if found.by else replace(found, by=stage.method.name)
             tried.append(_said(stage.method, found))

@@ -7,23 +7,28 @@ Only their ratios play a part, so that the same problem is solved in the same wa
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
 from ...form import Form
+from ...kernels import pays
 from ...oracles import filled_work, work
 from ...terms.losses import AbstractQuadraticLoss, AbstractSmoothLoss
 
 BAND = 1e10  # multiplications of a banded factorisation, a bound: beyond it the fill is not counted
 MULTIPLICATION = 3.4e-11  # seconds
-STEPS = 9.0  # of the interior-point method, what is set up before them included
+STEPS = 9.0  # of the interior-point method to a gap of 1e-6, what is set up before them included
+MORE = 1.25  # steps for each further digit
+TRIED = 100  # rounds within which they must be worth compiling to be counted as compiled
 
 
 @dataclass(frozen=True)
 class Costs:
-    """The predicted costs of a form."""
+    """The predicted costs of a form, where a relative gap is asked for."""
 
     form: Form
+    gap: float = 1e-6
 
     @cached_property
     def multiplications(self) -> float:
@@ -48,7 +53,7 @@ class Costs:
     def round(self) -> float:
         """Seconds of a round of `PrimalDual`."""
         n, d = self.form.shape
-        out = 1.4e-4 + 1.1e-8 * n * d + 9.4e-9 * self.differences
+        out = 1.4e-4 + (4e-9 if pays(self.form, TRIED) else 1e-8) * (n * d + self.differences)
         for block in self.form.samples:
             numbers = block.offset.size * d
             if not isinstance(block.loss, AbstractSmoothLoss):
@@ -60,7 +65,8 @@ class Costs:
     @property
     def interior(self) -> float:
         """Seconds of a run of `InteriorPoint`."""
-        return STEPS * (self._around_factors + MULTIPLICATION * self.multiplications)
+        digits = math.log10(1e-6 / self.gap) if 0.0 < self.gap < 1e-6 else 0.0
+        return (STEPS + MORE * digits) * (self._around_factors + MULTIPLICATION * self.multiplications)
 
     @property
     def _around_factors(self) -> float:
