@@ -220,6 +220,12 @@ class AbstractIteration(AbstractMethod):
         del state
         return False
 
+    def far(self, state: Any, gap: float) -> bool:
+        """Whether the state itself tells that its relative gap is still far from this one, so that no look at it is
+        worth its cost."""
+        del state, gap
+        return False
+
     def held(self, state: Any) -> dict[str, Array | tuple[Array, ...]]:
         """What the method holds between two rounds, for observers: the numbers in its state by the names of their
         fields, ``theta``, ``x.w``, ``copies.u``."""

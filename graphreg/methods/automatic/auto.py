@@ -21,7 +21,7 @@ from ..linear_system import LinearSystem
 from ..splitting.primal_dual import PrimalDual
 from .predicting import Costs
 
-NEWTON, CONIC = 0.4, 0.3  # of the time predicted for Newton steps and for a solver: what rounds are tried for before
+NEWTON, CONIC = 0.4, 0.2  # of the time predicted for Newton steps and for a solver: what rounds are tried for before
 FEWEST = 20  # rounds that are worth a try: those before the first check
 MARGIN = 1.3  # times the rounds that the gap promises
 STEPS = 30  # of `InteriorPoint`: most runs take less than 15
@@ -32,7 +32,7 @@ class Auto(AbstractMethod):
     """The method that is predicted to reach the gap first; others take over where it does not.
 
     `DynamicProgramming` and `LinearSystem` need no rounds, and are taken where they apply. Else rounds of `PrimalDual`
-    are tried first, for 0.4 of the time that is predicted for what follows them (0.3 where that is a conic solver), if
+    are tried first, for 0.4 of the time that is predicted for what follows them (0.2 where that is a conic solver), if
     these are at least 20; and further where their gap falls so fast that they will be there first. What follows is
     `InteriorPoint` where all losses are smooth and its factors stay small, and at last `Exact`; of problems too large
     for it, rounds of `PrimalDual` from the best point so far. So an answer takes little longer than by whichever of

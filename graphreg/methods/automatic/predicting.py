@@ -17,7 +17,7 @@ from ...oracles import filled_work, work
 from ...terms.losses import AbstractQuadraticLoss, AbstractSmoothLoss
 
 BAND = 1e10  # multiplications of a banded factorisation, a bound: beyond it the fill is not counted
-MULTIPLICATION = 3.4e-11  # seconds
+MULTIPLICATION = 2.3e-11  # seconds
 STEPS = 9.0  # of the interior-point method to a gap of 1e-6, what is set up before them included
 MORE = 1.25  # steps for each further digit
 TRIED = 100  # rounds within which they must be worth compiling to be counted as compiled
@@ -51,15 +51,15 @@ class Costs:
 
     @property
     def round(self) -> float:
-        """Seconds of a round of `PrimalDual`."""
+        """Seconds of a round of `PrimalDual`, with its share of looks at it."""
         n, d = self.form.shape
-        out = 1.4e-4 + (4e-9 if pays(self.form, TRIED) else 1e-8) * (n * d + self.differences)
+        out = 1.3e-4 + (4e-9 if pays(self.form, TRIED) else 3.4e-8) * (n * d + self.differences)
         for block in self.form.samples:
             numbers = block.offset.size * d
             if not isinstance(block.loss, AbstractSmoothLoss):
-                out += 2.6e-8 * numbers
+                out += 6.4e-8 * numbers
             elif not isinstance(block.loss, AbstractQuadraticLoss):
-                out += 1.1e-4 + 3.5e-9 * numbers + 3e-8 * n * d**2
+                out += 2.8e-4 + 6.4e-8 * numbers
         return out
 
     @property
@@ -72,11 +72,9 @@ class Costs:
     def _around_factors(self) -> float:
         """Seconds of a step but for its factorisation."""
         n, d = self.form.shape
-        return 3.1e-3 + 8e-7 * n * d + 1.4e-6 * self.differences + 3.4e-8 * self.samples * d**2
+        return 1.7e-3 + 6e-7 * n * d + 1.2e-6 * self.differences + 7.6e-9 * self.samples * d**2
 
     @property
     def exact(self) -> float:
         """Seconds of `Exact`."""
-        n, d = self.form.shape
-        compiled = 2.1e-2 + 8.4e-6 * n * d + 1.7e-5 * self.differences + (4.2e-6 * d + 1.2e-5) * self.samples
-        return compiled + 4.9e-10 * self.multiplications
+        return 1.8e-2 + 2.9e-5 * self.differences + 6.4e-6 * self.samples + 1.9e-10 * self.multiplications
