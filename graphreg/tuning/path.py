@@ -210,8 +210,8 @@ def path(  # noqa: PLR0913
 
     What was set up for one strength serves the next: the layout of the graph, the factorised losses, the state of the
     method, or the problem compiled to CVXPY. `InteriorPoint` goes through the strengths by halves, and begins between
-    the iterates at its two neighbours; other methods go from the largest down, and begin on the line through the last
-    two answers.
+    the iterates at its two neighbours; other methods go from the largest down (before `InteriorPoint` from the smallest
+    up), and begin on the line through the last two answers.
 
     Parameters
     ----------
@@ -224,10 +224,11 @@ def path(  # noqa: PLR0913
         happens.
     method : AbstractMethod, optional
         By default `InteriorPoint` where it applies, there is more than one parameter per node, and a step takes at most
-        1e4 multiplications for each parameter (maps and chains, not dense or random graphs); a point where it does not
-        reach the gap is handed to `PrimalDual`. Else `PrimalDual` where that applies, and a point that would take it
-        longer than `InteriorPoint` is handed to that, where a bound of the work of a step is at most 1e10
-        multiplications. Else `Exact`.
+        1e4 multiplications for each parameter (maps and chains, not dense or random graphs); of a thousand parameters
+        and more rounds of `PrimalDual` are taken first, from the smallest strength up to where they become slower. A
+        point where `InteriorPoint` does not reach the gap is handed to `PrimalDual`. Else `PrimalDual` where that
+        applies, and a point that would take it longer than `InteriorPoint` is handed to that, where a bound of the work
+        of a step is at most 1e10 multiplications. Else `Exact`.
     gap : float
         The relative gap asked for at each strength, as in `Problem.solve`.
     rounds : int, optional

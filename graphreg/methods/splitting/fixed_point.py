@@ -125,11 +125,12 @@ class AbstractFixedPoint(AbstractIteration):
 
     def step(self, state: State) -> State:
         w, u, memory = self.image(state)
-        new = replace(state, round=state.round + 1, hat=Iterate(w, u), memory=memory)
-        relaxed = state.x.toward(new.hat, self.acceleration.relaxation)
+        hat = Iterate(w, u)
+        x = state.x.toward(hat, self.acceleration.relaxation)
+        new = replace(state, round=state.round + 1, x=x, hat=hat, memory=memory)
         if isinstance(state.due, Halpern):
-            return self.ready(self._pulled(state, new, relaxed, state.due.step()))
-        return self.adapted(self.ready(replace(new, x=relaxed)))
+            return self.ready(self._pulled(state, new, x, state.due.step()))
+        return self.adapted(self.ready(new))
 
     def point(self, state: State) -> Point:
         return state.hat.w, state.hat.u, state.view.prices(state.hat.w, state.memory)
