@@ -137,7 +137,7 @@ def features_of(costs: Costs, rounds: int) -> dict[str, list[float]]:
     each = [1, plain * size, (not plain) * size, smooth, smooth * N * d, kinks * N * d]
     return {
         "PrimalDual": [1, size, N * d, *(rounds * part for part in each)],
-        "InteriorPoint": [STEPS * part for part in (1, n * d, E, N * d * d, costs.multiplications)],
+        "InteriorPoint": [STEPS * part for part in (1, E, N * d * d, costs.multiplications, smooth * N * d)],
         "Exact": [1, E, N, costs.multiplications],
     }
 

@@ -17,7 +17,7 @@ from ...oracles import filled_work, work
 from ...terms.losses import AbstractQuadraticLoss, AbstractSmoothLoss
 
 BAND = 1e10  # multiplications of a banded factorisation, a bound: beyond it the fill is not counted
-MULTIPLICATION = 2.3e-11  # seconds
+MULTIPLICATION = 3.1e-11  # seconds
 STEPS = 9.0  # of the interior-point method to a gap of 1e-6, what is set up before them included
 MORE = 1.25  # steps for each further digit
 TRIED = 100  # rounds within which they must be worth compiling to be counted as compiled
@@ -53,13 +53,13 @@ class Costs:
     def round(self) -> float:
         """Seconds of a round of `PrimalDual`, with its share of looks at it."""
         n, d = self.form.shape
-        out = 1.3e-4 + (4e-9 if pays(self.form, TRIED) else 3.4e-8) * (n * d + self.differences)
+        out = 1.4e-4 + (6e-9 if pays(self.form, TRIED) else 3.1e-8) * (n * d + self.differences)
         for block in self.form.samples:
             numbers = block.offset.size * d
             if not isinstance(block.loss, AbstractSmoothLoss):
-                out += 6.4e-8 * numbers
+                out += 5.7e-8 * numbers
             elif not isinstance(block.loss, AbstractQuadraticLoss):
-                out += 2.8e-4 + 6.4e-8 * numbers
+                out += 3.5e-4 + 3.8e-8 * numbers
         return out
 
     @property
@@ -70,11 +70,16 @@ class Costs:
 
     @property
     def _around_factors(self) -> float:
-        """Seconds of a step but for its factorisation."""
-        n, d = self.form.shape
-        return 1.7e-3 + 6e-7 * n * d + 1.2e-6 * self.differences + 7.6e-9 * self.samples * d**2
+        """Seconds of a step, with a look at it, but for its factorisation."""
+        out = 1.3e-3 + 1.3e-6 * self.differences
+        for block in self.form.samples:
+            numbers = block.offset.size * self.form.d
+            out += 7e-9 * numbers * self.form.d
+            if not isinstance(block.loss, AbstractQuadraticLoss):
+                out += 2.1e-7 * numbers
+        return out
 
     @property
     def exact(self) -> float:
         """Seconds of `Exact`."""
-        return 1.8e-2 + 2.9e-5 * self.differences + 6.4e-6 * self.samples + 1.9e-10 * self.multiplications
+        return 1.6e-2 + 3e-5 * self.differences + 8.3e-6 * self.samples + 2.7e-10 * self.multiplications
