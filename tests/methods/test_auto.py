@@ -14,7 +14,7 @@ import graphreg as gr
 from graphreg.certificate import Certifier
 from graphreg.datasets import random_problem
 from graphreg.errors import CheckpointError, MethodError
-from graphreg.methods.automatic import auto
+from graphreg.methods.automatic import auto, predicting
 from graphreg.methods.automatic.auto import Stage, _promised, plan
 from graphreg.methods.automatic.predicting import Costs
 from graphreg.running import Budget, Outcome, Record, Trace
@@ -211,6 +211,19 @@ def test_a_try_is_as_long_as_what_follows_allows():
     assert first.rounds == int(auto.NEWTON * costs.interior / costs.round)
     assert first.most == int(costs.interior / costs.round)
     assert second == Stage(gr.InteriorPoint(), auto.STEPS)
+
+
+def test_trees_fill_in_nothing_however_wide_their_band_is(monkeypatch):
+    monkeypatch.setattr(predicting, "MULTIPLICATION", 1.0)  # so that a bound will not do
+    monkeypatch.setattr(predicting, "BAND", 0.0)
+    assert Costs(problem(graph=nx.star_graph(11)).form).multiplications == 4.0 * 3**3 * 12
+    assert Costs(problem(graph=nx.cycle_graph(12)).form).multiplications == np.inf
+
+
+def test_more_digits_are_more_newton_steps():
+    form = problem().form
+    assert Costs(form, 1e-10).interior > Costs(form, 1e-8).interior > Costs(form).interior
+    assert Costs(form, 1e-3).interior == Costs(form, 0.0).interior == Costs(form).interior
 
 
 def test_more_of_anything_costs_more():

@@ -33,11 +33,14 @@ class Costs:
     @cached_property
     def multiplications(self) -> float:
         """Of a sparse factorisation of all parameters; a bound of them where that is small beside the rest of a step,
-        and inf where it is too large to count them."""
-        bound = work(self.form)
+        and inf where it is too large to count them. Trees fill in nothing."""
+        form, bound = self.form, work(self.form)
         if bound * MULTIPLICATION <= self._around_factors:
             return bound
-        return filled_work(self.form) if bound <= BAND else float("inf")
+        if bound <= BAND:
+            return filled_work(form)
+        forest = sum(len(edge.tail) for edge in form.edges if not edge.ground) == form.n - form.n_components
+        return 4.0 * form.d**3 * form.n if forest else float("inf")
 
     @cached_property
     def differences(self) -> int:
