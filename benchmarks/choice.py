@@ -17,7 +17,8 @@ from scipy.optimize import least_squares
 from scipy.spatial import KDTree
 
 import graphreg as gr
-from graphreg.methods.automatic.predicting import STEPS, Costs
+from graphreg.kernels import pays
+from graphreg.methods.automatic.predicting import STEPS, TRIED, Costs
 
 Array = Any
 KINDS = ("chain", "tree", "grid", "neighbours", "blocks", "small world")
@@ -127,15 +128,17 @@ def fitted(features: list[list[float]], took: list[float]) -> Array:
     return np.exp(found.x)
 
 
-def features_of(costs: Costs) -> dict[str, list[float]]:
-    """What the predictions of each method are sums of, see `Costs`."""
+def features_of(costs: Costs, rounds: int) -> dict[str, list[float]]:
+    """What the times of each method are sums of, see `Costs`; of so many rounds of `PrimalDual`."""
     (n, d), E, N, losses = costs.form.shape, costs.differences, costs.samples, costs.form.samples
     smooth = any(not block.loss.called().startswith(("Mean", "Squared", "Quantile")) for block in losses)
     kinks = any(block.loss.called().startswith("Quantile") for block in losses)
+    plain, size = not pays(costs.form, TRIED), n * d + E
+    each = [1, plain * size, (not plain) * size, smooth, smooth * N * d, kinks * N * d]
     return {
-        "PrimalDual": [1, n * d, E, smooth, smooth * N * d, smooth * n * d * d, kinks * N * d],
-        "InteriorPoint": [1, n * d, E, N * d * d, costs.multiplications],
-        "Exact": [1, n * d, E, N * d, N, costs.multiplications],
+        "PrimalDual": [1, size, N * d, *(rounds * part for part in each)],
+        "InteriorPoint": [STEPS * part for part in (1, E, N * d * d, costs.multiplications, smooth * N * d)],
+        "Exact": [1, E, N, costs.multiplications],
     }
 
 
@@ -157,10 +160,9 @@ def main() -> None:
         each = ", ".join(f"{name} {t:.3g}" for name, t in took.items())
         print(f"{ratios[-1]:5.2f} {words}: {each}; {'' if found is None else found.method}", flush=True)
         for name, (features, times) in known.items():
-            if np.isfinite(took.get(name, np.inf)) and (rounds[name] or name == "Exact"):
-                steps = {"PrimalDual": rounds[name], "InteriorPoint": STEPS, "Exact": 1}[name]
-                features.append(features_of(costs)[name])
-                times.append(took[name] / steps)
+            if np.isfinite(took.get(name, np.inf)):
+                features.append(features_of(costs, rounds[name])[name])
+                times.append(took[name])
     r = np.array(ratios)
     print(f"solve() over the best of all methods, {len(r)} problems: median {np.median(r):.2f}, ", end="")
     print(f"90% within {np.quantile(r, 0.9):.2f}, worst {r.max():.2f}")

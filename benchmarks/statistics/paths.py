@@ -9,7 +9,7 @@ have one sample, so that without it their logistic fit runs to infinity).
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -37,24 +37,32 @@ def study_of_logistic_paths() -> pd.DataFrame:
     return _costs(*counties(gr.LogisticLoss, gr.L1()))
 
 
-def counties(loss: Callable[..., Any], penalty: gr.Penalty) -> tuple[gr.Problem, gr.Parameter]:
+def counties(
+    loss: Callable[..., Any], penalty: gr.Penalty, predictors: Sequence[str] = PREDICTORS
+) -> tuple[gr.Problem, gr.Parameter]:
     """The problem, and the Parameter in it."""
+    frame, graph = map_of_counties()
+    names = list(predictors)
+    frame[names] = (frame[names] - frame[names].mean()) / frame[names].std()
+    target = "share" if loss is gr.SquaredLoss else "democrat"
+    data = gr.NodeData.from_frame(frame, node="fips", target=target, features=names, intercept=True)
+    strength = gr.Parameter(1.0, name="lam")
+    ridge = RIDGE * gr.NodePenalty(gr.SquaredL2(), features=["intercept", *names])
+    model = loss(data) + strength * gr.TotalVariation(graph, penalty) + ridge
+    return gr.Problem(model), strength
+
+
+def map_of_counties() -> tuple[pd.DataFrame, gr.Graph]:
+    """A row per county with its Democratic share, and the graph of common borders."""
     missing = [name for name in (COUNTIES, BORDERS) if not (DATA / name).is_file()]
     if missing:
         raise SystemExit(f"needs {' and '.join(missing)} in ../shared/data, beside the project's folder")
     frame = pd.read_csv(DATA / COUNTIES, dtype={"fips": str})
     borders = pd.read_csv(DATA / BORDERS, dtype=str)
-    frame[PREDICTORS] = (frame[PREDICTORS] - frame[PREDICTORS].mean()) / frame[PREDICTORS].std()
     frame["share"] = frame["votes_dem"] / (frame["votes_dem"] + frame["votes_gop"])
     known = borders["fips_a"].isin(frame["fips"]) & borders["fips_b"].isin(frame["fips"])
     pairs = zip(borders["fips_a"][known], borders["fips_b"][known], strict=True)
-    graph = gr.Graph.from_edges(pairs, nodes=frame["fips"].tolist())
-    target = "share" if loss is gr.SquaredLoss else "democrat"
-    data = gr.NodeData.from_frame(frame, node="fips", target=target, features=PREDICTORS, intercept=True)
-    strength = gr.Parameter(1.0, name="lam")
-    ridge = RIDGE * gr.NodePenalty(gr.SquaredL2(), features=["intercept", *PREDICTORS])
-    model = loss(data) + strength * gr.TotalVariation(graph, penalty) + ridge
-    return gr.Problem(model), strength
+    return frame, gr.Graph.from_edges(pairs, nodes=frame["fips"].tolist())
 
 
 def _costs(problem: gr.Problem, strength: gr.Parameter) -> pd.DataFrame:

@@ -14,6 +14,7 @@ from scipy.sparse.csgraph import connected_components
 Array = np.ndarray[Any, np.dtype[Any]]
 
 GROUND = -1  # the head of an edge from a node to the ground
+SMALL = 256  # nodes and edges up to which labels are passed along: what scipy does before it begins takes longer
 
 
 def difference_matrix(tail: Array, head: Array, n_nodes: int) -> sp.csr_array:
@@ -43,8 +44,23 @@ def narrow(matrix: sp.csr_array) -> sp.csr_array:
 
 def components_of(tail: Array, head: Array, n_nodes: int) -> tuple[int, Array]:
     """How many connected components the edges leave of the nodes, and the number of each node's, (n,)."""
+    if len(tail) + n_nodes <= SMALL:
+        return _passed_along(tail, head, n_nodes)
     links = sp.coo_array((np.ones(len(tail)), (tail, head)), shape=(n_nodes, n_nodes))
     return connected_components(links, directed=False)
+
+
+def _passed_along(tail: Array, head: Array, n_nodes: int) -> tuple[int, Array]:
+    """The same: every node takes the least number that it hears of, and then the number of whoever has that one."""
+    least, before = np.arange(n_nodes), np.zeros(0)
+    while not np.array_equal(least, before):
+        before, lower = least, np.minimum(least[tail], least[head])
+        least = least.copy()
+        np.minimum.at(least, before[tail], lower)
+        np.minimum.at(least, before[head], lower)
+        least = least[least]
+    first, member = np.unique(least, return_inverse=True)
+    return len(first), member.astype(np.int32)
 
 
 def groups_of(number: Array, count: int = 0) -> list[Array]:

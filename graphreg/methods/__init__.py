@@ -8,6 +8,7 @@ from ..network import LocalView
 from ..oracles import NodeGradients, without_gradient
 from ..running import Checkpoint as Checkpoint
 from .automatic.auto import Auto as Auto
+from .automatic.predicting import Costs as Costs
 from .base import METHOD as METHOD
 from .base import AbstractIteration, AbstractMethod
 from .base import Point as Point

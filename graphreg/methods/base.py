@@ -10,6 +10,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import MISSING, fields, is_dataclass, replace
+from functools import cache
 from inspect import Parameter, isfunction, signature
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -54,9 +55,10 @@ def warn(message: str) -> None:
     warnings.warn(message, MethodWarning, stacklevel=users_line())
 
 
-def options_of(method: type[AbstractMethod]) -> list[Parameter]:
+@cache
+def options_of(method: type[AbstractMethod]) -> tuple[Parameter, ...]:
     """The options of a method, in their order."""
-    return list(signature(method.__init__).parameters.values())[1:]  # the first is self
+    return tuple(signature(method.__init__).parameters.values())[1:]  # the first is self
 
 
 def check_options(method: type[AbstractMethod], given: Iterable[str]) -> None:
@@ -222,6 +224,12 @@ class AbstractIteration(AbstractMethod):
     def searches(self, state: Any) -> bool:
         """Whether it is too early to certify the point and stop, because the method has yet to make a choice."""
         del state
+        return False
+
+    def far(self, state: Any, gap: float) -> bool:
+        """Whether the state itself tells that its relative gap is still far from this one, so that no look at it is
+        worth its cost."""
+        del state, gap
         return False
 
     def held(self, state: Any) -> dict[str, Array | tuple[Array, ...]]:

@@ -143,10 +143,14 @@ class NewtonSystem:
 
 def work(form: Form) -> float:
     """About how many multiplications a factorisation takes at most: d^3 sum_i b_i^2 for the band b (see `band`)."""
-    return float(form.d**3 * (band(adjacency(form)) ** 2).sum())
+    return form.once("work", None, lambda: float(form.d**3 * (band(adjacency(form)) ** 2).sum()))
 
 
 def filled_work(form: Form) -> float:
     """The same as it is: d^3 sum_i c_i^2, where c_i nodes stand in column i of a factor in the sparse order."""
-    A = adjacency(form)
-    return float(form.d**3 * (column_counts(A, sparse_order(A)) ** 2).sum())
+
+    def counted() -> float:
+        A = adjacency(form)
+        return float(form.d**3 * (column_counts(A, sparse_order(A)) ** 2).sum())
+
+    return form.once("filled work", None, counted)

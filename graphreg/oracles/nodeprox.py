@@ -16,17 +16,18 @@ import numpy as np
 from ..clock import look
 from ..errors import MethodError
 from ..form import Form, SampleBlock
-from ..terms import Array, Batch, Packed, adjoint, gram, predictors
+from ..terms import Array, Batch, Packed
 from ..terms.losses import AbstractPiecewiseLinearLoss, AbstractQuadraticLoss, AbstractSmoothLoss
 from ..terms.penalties import row_norm
 from .boxprox import PiecewiseProx
+from .smooth_samples import SmoothSamples
 
 Memory = Any  # what a prox keeps from round to round: None, arrays, tuples of them
 SMALL = 32  # up to this many coordinates all nodes share one stack of d x d matrices
 ACCURACY = 1e-2  # of an inner Newton solve, relative to the move of the outer round
 CONTRACTION = 0.3  # of the residual, below which a step with an old inverse Hessian will do
-MOST_STEPS, MOST_HALVINGS = 50, 40
-LEAST_BEND = 1e-12  # of the largest eigenvalue, where a Hessian has no inverse in floats
+MOST_STEPS = 50
+WORTH = 0.7  # of the nodes: if no more are left, the others are put aside
 
 
 @dataclass(frozen=True)
@@ -182,42 +183,28 @@ class NewtonProx(AbstractNodeProx):
 
     def __init__(self, block: SampleBlock, batch: Batch, loss: AbstractSmoothLoss) -> None:
         self.nodes = batch.nodes
-        self.loss, self.X = loss, batch.X
-        self.XT = np.ascontiguousarray(batch.X.transpose(0, 2, 1))
-        self.y, self.offset = batch.pad(block.y), batch.pad(block.offset)
-        self.s = batch.pad(block.scale) * batch.mask
+        self.samples = SmoothSamples.of(block, batch, loss)
         self.typical_curvature = batch.pad(loss.typical_curvature(block.offset, block.y))
 
     def curvature(self) -> Array:
-        d = self.X.shape[2]
-        return np.einsum("gmd,gmd,gm->g", self.X, self.X, self.typical_curvature * self.s, optimize=True) / d
-
-    def _scaled(self, values: Array) -> Array:
-        return self.s.reshape(*self.s.shape, *[1] * (values.ndim - 2)) * values
-
-    def _predict(self, w: Array) -> Array:
-        return predictors(self.X, w) + self.offset
-
-    def _slope(self, x: Array, w: Array, v: Array, weight: Array) -> Array:
-        return adjoint(self.XT, self._scaled(self.loss.gradient(x, self.y))) + weight * (w - v)
-
-    def _value(self, x: Array, w: Array, v: Array, weight: Array) -> Array:
-        return (self.s * self.loss.value(x, self.y)).sum(axis=1) + 0.5 * (weight * (w - v) ** 2).sum(axis=1)
+        X, s = self.samples.X, self.samples.s
+        return np.einsum("gmd,gmd,gm->g", X, X, self.typical_curvature * s, optimize=True) / X.shape[2]
 
     def __call__(self, v: Array, tau: Array, warm: Array, memory: Memory) -> tuple[Array, Memory]:
-        weight = (1.0 / tau)[:, None]
-        w, inverse = warm, memory  # the inverse Hessians of an earlier round
-        x = self._predict(w)
-        slope = self._slope(x, w, v, weight)
+        own, todo = self.samples.near(v, tau), np.arange(len(v))
+        out, inverse = warm.copy(), memory  # the inverse Hessians of an earlier round
+        w, x = warm, own.predict(warm)
+        slope = own.slope(x, w)
         size = row_norm(slope) * tau
         left = np.ones(len(w), dtype=bool)  # nodes that are not there yet; each decides for itself
         slow = np.full(len(w), inverse is None)  # nodes whose inverse is to be renewed
         for _ in range(MOST_STEPS):
             look()
-            inverse = self._renewed(inverse, slow, x, weight)
-            step = np.matmul(inverse, slope[:, :, None])[:, :, 0]
-            new, x_new = self._damped(w, x, slope, step, v, weight, slow)
-            slope_new = self._slope(x_new, new, v, weight)
+            inverse = _renewed(inverse, todo, slow, own, x)
+            known = inverse if len(todo) == len(inverse) else inverse[todo]
+            step = np.matmul(known, slope[:, :, None])[:, :, 0]
+            new, x_new = own.stepped(w, x, slope, step, slow)
+            slope_new = own.slope(x_new, new)
             size_new = row_norm(slope_new) * tau
             good = slow | (size_new <= CONTRACTION * size)
             take = left & good
@@ -225,65 +212,24 @@ class NewtonProx(AbstractNodeProx):
             slope, size = np.where(take[:, None], slope_new, slope), np.where(take, size_new, size)
             left &= size > np.maximum(ACCURACY * row_norm(w - warm), 1e-14 * row_norm(w))
             slow = left & ~good
+            out[todo] = w
             if not left.any():
                 break
-        return w, inverse
+            if left.mean() <= WORTH:  # the others are done with
+                own, (todo, w, x, warm, slope) = own.part(left), (each[left] for each in (todo, w, x, warm, slope))
+                size, tau, slow, left = size[left], tau[left], slow[left], left[left]
+        return out, inverse
 
-    def _renewed(self, inverse: Array | None, slow: Array, x: Array, weight: Array) -> Array:
-        """The inverse Hessians, those of the slow nodes anew."""
-        if not slow.any():
-            assert inverse is not None
-            return inverse
-        nodes = slice(None) if slow.all() else np.flatnonzero(slow)
-        h = self.loss.curvature(x[nodes], self.y[nodes])
-        H = gram(self.X[nodes], self.s[nodes].reshape(*h.shape[:2], *[1] * (h.ndim - 2)) * h)
-        new = _inverse(H, weight[nodes])
-        if inverse is None or slow.all():
-            return new
+
+def _renewed(inverse: Array | None, todo: Array, slow: Array, own: SmoothSamples, x: Array) -> Array:
+    """The inverse Hessians, those of the slow nodes among some anew."""
+    if inverse is None:
+        return own.inverses(x)
+    if slow.any():
+        nodes = np.flatnonzero(slow)
         inverse = inverse.copy()
-        inverse[nodes] = new
-        return inverse
-
-    def _damped(
-        self, w: Array, x: Array, slope: Array, step: Array, v: Array, weight: Array, slow: Array
-    ) -> tuple[Array, Array]:
-        """The point after a step; after a Newton step (``slow`` nodes) halved until the objective decreases."""
-        new = w - step
-        x_new = self._predict(new)
-        if not slow.any():
-            return new, x_new
-        gain = 1e-4 * np.einsum("gd,gd->g", step, slope)
-        before = self._value(x, w, v, weight)
-        t = np.ones(len(w))
-        for _ in range(MOST_HALVINGS):
-            bad = slow & (self._value(x_new, new, v, weight) > before - t * gain + 1e-12 * np.abs(before))
-            if not bad.any():
-                break
-            t[bad] *= 0.5
-            new = w - t[:, None] * step
-            x_new = self._predict(new)
-        return new, x_new
-
-
-def _inverse(H: Array, weight: Array) -> Array:
-    """The inverses of H + weight I, for positive semidefinite H (g, d, d) and weight (g, 1)."""
-    d = H.shape[1]
-    more = H.copy()
-    more[:, np.arange(d), np.arange(d)] += weight
-    try:
-        return np.linalg.inv(more)
-    except np.linalg.LinAlgError:  # a weight below the rounding of H, whose columns are collinear
-        return _inverse_by_parts(H, weight)
-
-
-def _inverse_by_parts(H: Array, weight: Array) -> Array:
-    """About the same by eigenvalues, with columns of length 1, and positive definite always: an eigenvalue below
-    `LEAST_BEND` counts as that, because one number cannot hold the inverses of both ends."""
-    D = 1.0 / np.sqrt(np.einsum("gdd->gd", H) + weight)
-    values, V = np.linalg.eigh(D[:, :, None] * H * D[:, None, :])
-    values += weight * np.einsum("gd,gdk->gk", D**2, V**2)
-    V = D[:, :, None] * V
-    return np.matmul(V / np.maximum(values, LEAST_BEND * values[:, -1:])[:, None, :], V.transpose(0, 2, 1))
+        inverse[todo[nodes]] = own.part(nodes).inverses(x[nodes])
+    return inverse
 
 
 def node_proxes(form: Form) -> tuple[AbstractNodeProx, ...]:

@@ -58,7 +58,7 @@ class Budget:
     checkpoint: Checkpoint | None = None
     seed: int | None = None
     engine: Any = None  # graphreg.engines.Actors; None: whole arrays
-    further: Callable[[Trace, int], int] | None = None  # how many rounds may follow ``rounds``: another method waits
+    further: Callable[[Trace, int], int] | None = None  # how many may follow when ``rounds`` are over, and so on
     warm_start: WarmStart | None = None
     known: Certificate | None = None  # bounds that are known beforehand
     observer: Watched | None = None  # an Observer

@@ -89,7 +89,7 @@ class Checks:
         """Why the run ends after round k, from what a screen, a repair or a polish shows; empty where it goes on."""
         if not np.isfinite(self.method.point(state)[0]).all():
             return "failed"
-        if self.method.searches(state):
+        if self.method.searches(state) or self.method.far(state, self.budget.gap):
             return ""
         self.certifier = self.method.judge(state, self.certifier)
         point, schedule = self.method.point(state), self.schedule

@@ -37,7 +37,7 @@ class _Run:
     keeper: Keeper | None
     recorder: Recorder | None = None
     checked: Checked | None = None  # for the checkpoint; None while it has yet to be noted
-    more: int = -1  # rounds beyond those allowed; negative while nobody was asked
+    more: int = 0  # rounds beyond those allowed
 
     def over(self, k: int) -> str:
         """Why no round may follow after k; empty where one may."""
@@ -48,9 +48,9 @@ class _Run:
             return "budget"
         if budget.seconds is not None and self.checks.elapsed() + self.checks.longest > budget.seconds:
             return "budget"
-        if k >= most and self.more < 0 and budget.further is not None:
-            self.more = budget.further(self.checks.trace, k)
-        return "" if k < most + max(self.more, 0) else "limit" if budget.rounds is None else "budget"
+        if k >= most + self.more and budget.further is not None:
+            self.more = k - most + budget.further(self.checks.trace, k)
+        return "" if k < most + self.more else "limit" if budget.rounds is None else "budget"
 
     # ---- where a run begins, and what is kept of it ----------------------------------------------------------------
     def begin(self, view: LocalView) -> tuple[Any, int, str]:

@@ -327,7 +327,15 @@ class EdgeBlock(Brief):
 
     def add_adjoint(self, u: Array, out: Array) -> None:
         """out += K'u."""
-        out[:, self.coordinates] += self.transposed @ u
+        if self.ground and self.features is None and self._once:
+            out[self.tail] += u
+        else:
+            out[:, self.coordinates] += self.transposed @ u
+
+    @shared
+    def _once(self) -> bool:
+        """Whether no node is the tail of two edges."""
+        return len(self.tail) == 0 or int(np.bincount(self.tail).max()) == 1
 
     def values(self, w: Array) -> Array:
         """c_e phi_e at each edge."""

@@ -210,8 +210,8 @@ def path(  # noqa: PLR0913
 
     What was set up for one strength serves the next: the layout of the graph, the factorised losses, the state of the
     method, or the problem compiled to CVXPY. `InteriorPoint` goes through the strengths by halves, and begins between
-    the iterates at its two neighbours; other methods go from the largest down, and begin on the line through the last
-    two answers.
+    the iterates at its two neighbours; other methods go from the largest down (before `InteriorPoint` from the smallest
+    up), and begin on the line through the last two answers.
 
     Parameters
     ----------
@@ -224,10 +224,11 @@ def path(  # noqa: PLR0913
         happens.
     method : AbstractMethod, optional
         By default `InteriorPoint` where it applies, there is more than one parameter per node, and a step takes at most
-        1e4 multiplications for each parameter (maps and chains, not dense or random graphs); a point where it does not
-        reach the gap is handed to `PrimalDual`. Else `PrimalDual` where that applies, and a point that would take it
-        longer than `InteriorPoint` is handed to that, where a bound of the work of a step is at most 1e10
-        multiplications. Else `Exact`.
+        1e4 multiplications for each parameter (maps and chains, not dense or random graphs); of a thousand parameters
+        and more rounds of `PrimalDual` are taken first, from the smallest strength up to where they become slower. A
+        point where `InteriorPoint` does not reach the gap is handed to `PrimalDual`. Else `PrimalDual` where that
+        applies, and a point that would take it longer than `InteriorPoint` is handed to that, where a bound of the work
+        of a step is at most 1e10 multiplications. Else `Exact`.
     gap : float
         The relative gap asked for at each strength, as in `Problem.solve`.
     rounds : int, optional
@@ -271,7 +272,7 @@ def path(  # noqa: PLR0913
     parameter = parameter_of(problem, parameter)
     stored = Checkpoint.of(checkpoint)
     with restored([parameter]), within(seconds):
-        warm = Warm(problem, method, gap, rounds, seed)
+        warm = Warm(problem, method, gap, rounds, seed, upwards=True)
         problem._check_call(warm.method, gap, rounds, seconds, None, on_failure, progress)  # pyright: ignore[reportPrivateUsage]
         values, top = grid(problem, parameter, strengths)
         if top is not None:
@@ -283,7 +284,7 @@ def path(  # noqa: PLR0913
         with nullcontext() if store is None else closing(store):
             found, ended = _solve(warm, parameter, values[::-1].tolist(), store, progress, on_failure)
     left = tuple(value for value in values.tolist() if value not in found)
-    return Path(parameter, dict(sorted(found.items())), warm.method.label, gap, left, ended if left else "")
+    return Path(parameter, dict(sorted(found.items())), warm.label, gap, left, ended if left else "")
 
 
 def _solve(
@@ -294,9 +295,7 @@ def _solve(
     try:
         bar = progress_bar(progress, total=len(values), initial=len(found), desc="path", unit=" strengths")
         with bar as show:
-            for value in (values[k] for k in warm.order(len(values))):
-                if value in found:
-                    continue
+            for value in warm.along(values, found):
                 parameter.value = value
                 solution = warm.solve(value)
                 if solution.status == "interrupted" or warm.warm_start.interrupted:

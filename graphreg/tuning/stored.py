@@ -67,11 +67,11 @@ class StoredPath:
                 if solution is not None:
                     known[strength] = solution
                     self.points.append(packed)
+            for strength, solution in known.items():
+                self.warm.learn(strength, solution)
             view = self.warm.warm_start.view = self.warm.view()  # at the last point, where the state stood
             last = self.store.value(len(all_points), dict, view)
             self._check(last, view)
-            for strength, solution in known.items():
-                self.warm.learn(strength, solution)
             self.warm.warm_start.state, self.warm.warm_start.schedule = last["state"], last["schedule"]
             self.warm.between = dict(last["between"])
         self.store.mark(len(known))

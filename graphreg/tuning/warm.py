@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable
+from collections.abc import Container, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 from ..certificate import Certificate
 from ..clock import GRACE, OutOfTimeError, left, look
 from ..form import Form
-from ..methods import AbstractMethod, Exact, Interior, InteriorPoint, PrimalDual, Start
+from ..methods import AbstractMethod, Costs, Exact, Interior, InteriorPoint, PrimalDual, Start
 from ..network import LocalView
 from ..oracles import filled_work, fits, work
 from ..problem import RAISES, Problem
@@ -56,6 +56,16 @@ def _takes_newton_steps(form: Form) -> bool:
 def _multiplications(form: Form) -> float:
     """Of a factorisation, for each parameter."""
     return filled_work(form) / (form.n * form.d)
+
+
+LARGE = 1000  # parameters from which on a path climbs: smaller problems take no time either way
+SHARE = 0.5  # of the time of a run of `InteriorPoint` from nothing: what one from between two neighbours takes
+
+
+def climbs(form: Form) -> bool:
+    """Whether a path whose usual method is `InteriorPoint` begins with rounds of `PrimalDual`, from the smallest
+    strength up: these are quick there, and get slower with the strength."""
+    return form.n * form.d >= LARGE and not PrimalDual().missing(form)
 
 
 NEAR = 3.2  # the ratio of two strengths between whose iterates `InteriorPoint` begins; further apart, anew is better
@@ -105,6 +115,8 @@ class Warm:
         Of each solve; see `Problem.solve`.
     usual : bool
         Whether the method is the usual one: `standby` takes over where it does not reach the gap.
+    upwards : bool
+        Whether the strengths may be solved from the smallest up (see `climbs`).
     """
 
     def __init__(
@@ -115,12 +127,21 @@ class Warm:
         rounds: int | None = None,
         seed: int = 0,
         usual: bool = False,
+        upwards: bool = False,
     ) -> None:
         self.problem = problem
         self.method = usual_method(problem) if method is None else method
         own = usual or method is None
+        newton = own and rounds is None and isinstance(self.method, InteriorPoint)
+        self.climbing = upwards and newton and climbs(problem.form)
+        self.handed: float | None = None  # the strength from which on `InteriorPoint` is the method
+        if self.climbing:
+            self.method = PrimalDual()
         self.standby, most = standby(self.method, problem.form) if own else ((), None)
         self.most = most if rounds is None else None  # rounds after which the standby takes over
+        if self.climbing:
+            costs = Costs(problem.form, gap)
+            self.most = max(int(SHARE * costs.interior / costs.round), 1)
         self.warm_start = WarmStart()
         self.budget = Budget(gap, rounds, progress=False, seed=seed)
         self.known: list[tuple[float | None, Certificate]] = []  # the last two answers, with their strengths
@@ -169,6 +190,8 @@ class Warm:
             if other.cut:
                 self.warm_start = replace(before, cut=True)
             if other.cut or solution.status != "no_certificate":
+                if self.climbing and isinstance(method, InteriorPoint) and not other.cut:
+                    self.warm_start = other  # it goes on from here
                 break
         return solution
 
@@ -177,10 +200,33 @@ class Warm:
         `InteriorPoint`, which begins between two answers, by halves."""
         return order_of(self.method, count)
 
+    def along(self, values: Sequence[float], known: Container[float]) -> Iterator[float]:
+        """The strengths of a path that are still to be solved, one after the other; ``values`` are all of them in
+        falling order, and ``known`` those with an answer, also of this moment.
+
+        They are taken in the `order` of the method; while it is climbing from the smallest up, and when `InteriorPoint`
+        has taken over, in its order from there on."""
+        rest = list(values)
+        while self.climbing and rest:
+            if (value := rest.pop()) not in known:
+                yield value
+        left = [value for value in values if self.handed is None or value >= self.handed]
+        for value in (*(left[k] for k in self.order(len(left))), *values):  # what a file had is not always good
+            if value not in known:
+                yield value
+
+    @property
+    def label(self) -> str:
+        """The method, and what it was before."""
+        return self.method.label if self.handed is None else f"{PrimalDual().label}, then {self.method.label}"
+
     def learn(self, strength: float | None, solution: Solution) -> None:
         """Take an answer for the last one, where it is near an optimum."""
         if solution.certificate.valid and solution.status not in RAISES:
             self.begin(strength, solution.certificate)
+        if self.climbing and solution.method == InteriorPoint().name:  # it took over, and goes on to the top
+            self.climbing, self.handed, self.method = False, strength, InteriorPoint()
+            (self.standby, self.most) = standby(self.method, self.problem.form)
         if self.most is not None and solution.method == InteriorPoint().name:  # it took over, and may well again
             self.most = max(self.most // FEWER, 1)
 

@@ -11,12 +11,14 @@ import pytest
 from own_terms import OwnL1
 
 import graphreg as gr
+from graphreg.certificate import Certifier
 from graphreg.datasets import random_problem
 from graphreg.errors import CheckpointError, MethodError
-from graphreg.methods.automatic import auto
+from graphreg.methods.automatic import auto, predicting
 from graphreg.methods.automatic.auto import Stage, _promised, plan
 from graphreg.methods.automatic.predicting import Costs
-from graphreg.running import Outcome, Record, Trace
+from graphreg.running import Budget, Outcome, Record, Trace
+from graphreg.running.iterating import iterate
 
 
 def data(n=12, d=3, samples=5, seed=0):
@@ -174,15 +176,33 @@ def trace(gaps: dict[int, float]) -> Trace:
 
 def test_rounds_go_on_where_they_promise_to_reach_the_gap():
     falling = trace({10: 1e-1, 50: 1e-2, 100: 1e-4})  # by 100 in 50 rounds
-    more = _promised(falling, 100, gap=1e-6, most=1000)
-    assert more == pytest.approx(50 * auto.MARGIN, abs=1)
-    assert _promised(falling, 100, gap=1e-6, most=more - 1) == 0
-    assert _promised(trace({50: 1e-2, 100: 1e-2}), 100, gap=1e-6, most=1000) == 0
-    assert _promised(trace({100: 1e-2}), 100, gap=1e-6, most=1000) == 0
-    assert _promised(trace({50: np.inf, 100: 1e-2}), 100, gap=1e-6, most=1000) == 0
-    assert _promised(trace({50: 1e-4, 100: 1e-7}), 100, gap=1e-6, most=1000) == 0  # which no proof has confirmed
+    then = 100 + int(np.ceil(50 * auto.MARGIN))
+    assert _promised(falling, 100, gap=1e-6, last=1000) == then + then // 10 - 100
+    assert _promised(falling, 120, gap=1e-6, last=1000) == then + then // 10 - 120
+    assert _promised(falling, 100, gap=1e-6, last=then - 1) == 0
+    assert _promised(falling, 260, gap=1e-6, last=1000) == 0  # it has not kept the promise
+    assert _promised(trace({50: 1e-2, 100: 1e-4}), 180, gap=1e-6, last=1000) > 0  # no two looks since round 90
+    assert _promised(trace({50: 1e-2, 100: 1e-2}), 100, gap=1e-6, last=1000) == 0
+    assert _promised(trace({100: 1e-2}), 100, gap=1e-6, last=1000) == 0
+    assert _promised(trace({50: np.inf, 100: 1e-2}), 100, gap=1e-6, last=1000) == 0
+    assert _promised(trace({50: 1e-4, 100: 1e-7}), 100, gap=1e-6, last=1000) == 0  # which no proof has confirmed
     both = Trace([Record(90, 0.0, 1e-3, False), Record(90, 0.0, 1e-4, True)])  # a screen and the proof after it
-    assert _promised(both, 100, gap=1e-6, most=1000) == 0
+    assert _promised(both, 100, gap=1e-6, last=1000) == 0
+
+
+def test_a_promise_is_looked_at_again():
+    """Rounds go on as long as their gap lets one expect the target within what is allowed, and no further."""
+    asked = []
+
+    def further(trace, rounds):
+        asked.append(rounds)
+        return 7 if len(asked) < 3 else 0
+
+    budget = Budget(1e-30, rounds=20, further=further)
+    form = problem().form
+    found = iterate(form, gr.PrimalDual(), Certifier(form), budget, None)
+    assert asked == [20, 27, 34]
+    assert (found.rounds, found.ended) == (34, "budget")
 
 
 def test_a_try_is_as_long_as_what_follows_allows():
@@ -191,6 +211,19 @@ def test_a_try_is_as_long_as_what_follows_allows():
     assert first.rounds == int(auto.NEWTON * costs.interior / costs.round)
     assert first.most == int(costs.interior / costs.round)
     assert second == Stage(gr.InteriorPoint(), auto.STEPS)
+
+
+def test_trees_fill_in_nothing_however_wide_their_band_is(monkeypatch):
+    monkeypatch.setattr(predicting, "MULTIPLICATION", 1.0)  # so that a bound will not do
+    monkeypatch.setattr(predicting, "BAND", 0.0)
+    assert Costs(problem(graph=nx.star_graph(11)).form).multiplications == 4.0 * 3**3 * 12
+    assert Costs(problem(graph=nx.cycle_graph(12)).form).multiplications == np.inf
+
+
+def test_more_digits_are_more_newton_steps():
+    form = problem().form
+    assert Costs(form, 1e-10).interior > Costs(form, 1e-8).interior > Costs(form).interior
+    assert Costs(form, 1e-3).interior == Costs(form, 0.0).interior == Costs(form).interior
 
 
 def test_more_of_anything_costs_more():

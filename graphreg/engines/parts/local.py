@@ -112,8 +112,8 @@ def _check_alike(part: Part, owner: Array, wire: Wire) -> None:
     for k, theirs in everyone(wire, dict(enumerate(mine))).items():
         if theirs[0] != said:
             raise DataError(
-                f"part {wire.me} has the features {form.space.names}, and part {k} has others; every site must read the "
-                "same model, with the same features and classes"
+                f"part {wire.me} has the features {form.space.names}, and part {k} has others; every site must read "
+                "the same model, with the same features and classes"
             )
         if (theirs != mine[k]).any():
             raise DataError(

@@ -21,9 +21,10 @@ from ..linear_system import LinearSystem
 from ..splitting.primal_dual import PrimalDual
 from .predicting import Costs
 
-NEWTON, CONIC = 0.4, 0.3  # of the time predicted for Newton steps and for a solver: what rounds are tried for before
+NEWTON, CONIC = 0.3, 0.2  # of the time predicted for Newton steps and for a solver: what rounds are tried for before
 FEWEST = 20  # rounds that are worth a try: those before the first check
 MARGIN = 1.3  # times the rounds that the gap promises
+LOOK = 10  # rounds to the next look, at least; a tenth of all
 STEPS = 30  # of `InteriorPoint`: most runs take less than 15
 
 
@@ -32,7 +33,7 @@ class Auto(AbstractMethod):
     """The method that is predicted to reach the gap first; others take over where it does not.
 
     `DynamicProgramming` and `LinearSystem` need no rounds, and are taken where they apply. Else rounds of `PrimalDual`
-    are tried first, for 0.4 of the time that is predicted for what follows them (0.3 where that is a conic solver), if
+    are tried first, for 0.3 of the time that is predicted for what follows them (0.2 where that is a conic solver), if
     these are at least 20; and further where their gap falls so fast that they will be there first. What follows is
     `InteriorPoint` where all losses are smooth and its factors stay small, and at last `Exact`; of problems too large
     for it, rounds of `PrimalDual` from the best point so far. So an answer takes little longer than by whichever of
@@ -64,7 +65,7 @@ class Auto(AbstractMethod):
         if task.budget.gap == 0.0 and not Exact().missing(task.form):  # as near as can be
             return Exact().run(task)
         began, tried, found = time.perf_counter(), list[str](), None
-        for stage in plan(Costs(task.form)):
+        for stage in plan(Costs(task.form, task.budget.gap)):
             found = _carried_out(stage, task, found)
             found = found if found.by else replace(found, by=stage.method.name)
             tried.append(_said(stage.method, found))
@@ -114,7 +115,7 @@ def _carried_out(stage: Stage, task: Task, before: Outcome | None) -> Outcome:
     if isinstance(method, PrimalDual) and before is not None and before.certificate.valid:
         budget = replace(budget, start=(before.certificate.w, before.certificate.dual_point.flows))
     if stage.most:
-        budget = replace(budget, further=partial(_promised, gap=budget.gap, most=stage.most))
+        budget = replace(budget, further=partial(_promised, gap=budget.gap, last=(stage.rounds or 0) + stage.most))
     try:
         iterates = isinstance(method, AbstractIteration)
         found = task.iterate(method, budget) if iterates else method.run(task.within(budget))
@@ -129,15 +130,18 @@ def _carried_out(stage: Stage, task: Task, before: Outcome | None) -> Outcome:
     return found
 
 
-def _promised(trace: Trace, rounds: int, gap: float, most: int) -> int:
-    """After how many more rounds the gap would be met, if it went on to fall as over the second half of them; 0 where
-    it does not fall, or these are more than ``most``."""
-    half = [record for record in trace.records if record.round >= rounds / 2 and record.relative_gap > 0.0]
+def _promised(trace: Trace, rounds: int, gap: float, last: int) -> int:
+    """After how many more rounds the gap would be seen to be met, if it went on to fall as over the second half of
+    them, or between the last two looks; 0 where it does not fall, or that is beyond the ``last`` round."""
+    known = [record for record in trace.records if record.relative_gap > 0.0]
+    looked = sorted({record.round for record in known})
+    since = min([rounds / 2, *looked[-2:-1]])
+    half = [record for record in known if record.round >= since]
     if not half or half[-1].round == half[0].round or not half[-1].relative_gap < half[0].relative_gap < math.inf:
         return 0  # several records may be of one round
     rate = math.log(half[0].relative_gap / half[-1].relative_gap) / (half[-1].round - half[0].round)
-    more = math.ceil(MARGIN * math.log(half[-1].relative_gap / gap) / rate)
-    return max(more, 0) if more <= most else 0
+    then = half[-1].round + math.ceil(MARGIN * math.log(half[-1].relative_gap / gap) / rate)
+    return max(then + max(LOOK, then // 10) - rounds, 0) if half[-1].round < then <= last else 0
 
 
 def _over(found: Outcome, gap: float) -> bool:

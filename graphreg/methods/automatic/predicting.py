@@ -7,32 +7,40 @@ Only their ratios play a part, so that the same problem is solved in the same wa
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
 from ...form import Form
+from ...kernels import pays
 from ...oracles import filled_work, work
 from ...terms.losses import AbstractQuadraticLoss, AbstractSmoothLoss
 
 BAND = 1e10  # multiplications of a banded factorisation, a bound: beyond it the fill is not counted
-MULTIPLICATION = 3.4e-11  # seconds
-STEPS = 9.0  # of the interior-point method, what is set up before them included
+MULTIPLICATION = 3.1e-11  # seconds
+STEPS = 9.0  # of the interior-point method to a gap of 1e-6, what is set up before them included
+MORE = 1.25  # steps for each further digit
+TRIED = 100  # rounds within which they must be worth compiling to be counted as compiled
 
 
 @dataclass(frozen=True)
 class Costs:
-    """The predicted costs of a form."""
+    """The predicted costs of a form, where a relative gap is asked for."""
 
     form: Form
+    gap: float = 1e-6
 
     @cached_property
     def multiplications(self) -> float:
         """Of a sparse factorisation of all parameters; a bound of them where that is small beside the rest of a step,
-        and inf where it is too large to count them."""
-        bound = work(self.form)
+        and inf where it is too large to count them. Trees fill in nothing."""
+        form, bound = self.form, work(self.form)
         if bound * MULTIPLICATION <= self._around_factors:
             return bound
-        return filled_work(self.form) if bound <= BAND else float("inf")
+        if bound <= BAND:
+            return filled_work(form)
+        forest = sum(len(edge.tail) for edge in form.edges if not edge.ground) == form.n - form.n_components
+        return 4.0 * form.d**3 * form.n if forest else float("inf")
 
     @cached_property
     def differences(self) -> int:
@@ -46,31 +54,35 @@ class Costs:
 
     @property
     def round(self) -> float:
-        """Seconds of a round of `PrimalDual`."""
+        """Seconds of a round of `PrimalDual`, with its share of looks at it."""
         n, d = self.form.shape
-        out = 1.4e-4 + 1.1e-8 * n * d + 9.4e-9 * self.differences
+        out = 1.4e-4 + (6e-9 if pays(self.form, TRIED) else 3.1e-8) * (n * d + self.differences)
         for block in self.form.samples:
             numbers = block.offset.size * d
             if not isinstance(block.loss, AbstractSmoothLoss):
-                out += 2.6e-8 * numbers
+                out += 5.7e-8 * numbers
             elif not isinstance(block.loss, AbstractQuadraticLoss):
-                out += 1.1e-4 + 3.5e-9 * numbers + 3e-8 * n * d**2
+                out += 3.5e-4 + 3.8e-8 * numbers
         return out
 
     @property
     def interior(self) -> float:
         """Seconds of a run of `InteriorPoint`."""
-        return STEPS * (self._around_factors + MULTIPLICATION * self.multiplications)
+        digits = math.log10(1e-6 / self.gap) if 0.0 < self.gap < 1e-6 else 0.0
+        return (STEPS + MORE * digits) * (self._around_factors + MULTIPLICATION * self.multiplications)
 
     @property
     def _around_factors(self) -> float:
-        """Seconds of a step but for its factorisation."""
-        n, d = self.form.shape
-        return 3.1e-3 + 8e-7 * n * d + 1.4e-6 * self.differences + 3.4e-8 * self.samples * d**2
+        """Seconds of a step, with a look at it, but for its factorisation."""
+        out = 1.3e-3 + 1.3e-6 * self.differences
+        for block in self.form.samples:
+            numbers = block.offset.size * self.form.d
+            out += 7e-9 * numbers * self.form.d
+            if not isinstance(block.loss, AbstractQuadraticLoss):
+                out += 2.1e-7 * numbers
+        return out
 
     @property
     def exact(self) -> float:
         """Seconds of `Exact`."""
-        n, d = self.form.shape
-        compiled = 2.1e-2 + 8.4e-6 * n * d + 1.7e-5 * self.differences + (4.2e-6 * d + 1.2e-5) * self.samples
-        return compiled + 4.9e-10 * self.multiplications
+        return 1.6e-2 + 3e-5 * self.differences + 8.3e-6 * self.samples + 2.7e-10 * self.multiplications

@@ -59,6 +59,7 @@ class State:
     most: float  # the capacity that is enough for every edge
     damped: float = 0.0  # the share of the largest second derivative of each loss that replaces the one at hand
     stuck: bool = False  # rounding, or a problem without an optimum, leaves nowhere to go
+    gap: float = np.inf  # the complementarity, relative to P
 
 
 class Blocks:
@@ -140,7 +141,7 @@ class Blocks:
         carried = tuple((each.q, each.eta, each.v) for each in scalings)
         point = self._conserved(point, slope, solve, blocks)
         ended = 0.0 < gap < FINEST
-        return State(self.view, before.round + 1, after, early, carried, slope, point, self.most, damped, ended)
+        return State(self.view, before.round + 1, after, early, carried, slope, point, self.most, damped, ended, gap)
 
     def _slope(self, at: Interior) -> tuple[Point, Array]:
         """w with its flows and prices, and grad f + K'u in the order of the system: how far they are from balance."""

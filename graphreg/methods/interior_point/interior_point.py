@@ -16,6 +16,7 @@ from ..base import AbstractIteration, Point, Start
 from ._interior import Blocks, Interior, State, sufficient_capacity
 from .cones import TINY, lengths
 
+FAR = 100.0  # times a gap: relative complementarity from which on it is not looked for
 CLEARLY = 0.03  # of the share of a capacity that is left, below which a length relative to the longest is taken for 0
 
 
@@ -103,6 +104,9 @@ class InteriorPoint(AbstractIteration):
             inside = np.where(slack * CLEARLY > size, 0.0, c)  # of a cone only one of the two tends to 0
             flows[number] = blocks.rows(number, np.broadcast_to(inside / np.sqrt(len(y) - 1.0), y[1:].shape))
         return tuple(flows)
+
+    def far(self, state: State, gap: float) -> bool:
+        return not state.stuck and 0.0 < FAR * gap < state.gap < np.inf
 
     def point(self, state: State) -> Point:
         return state.point

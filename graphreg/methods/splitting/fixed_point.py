@@ -71,6 +71,7 @@ class State:
     s: float  # balance
     anchor: Iterate  # where the balance was adapted last, or the iteration restarted
     due: Halpern | int | None  # between two restarts, or the round in which the balance adapts; None: neither
+    earlier: int = 0  # rounds of the runs before, at other strengths
 
 
 class AbstractFixedPoint(AbstractIteration):
@@ -120,15 +121,16 @@ class AbstractFixedPoint(AbstractIteration):
         """With the balance of the last run and, where the losses are the same, what their proxes remember."""
         new = self.init(view, start)
         memory = state.memory if view.same_losses(state.view) else new.memory
-        return replace(new, s=state.s, memory=memory)
+        return replace(new, s=state.s, memory=memory, earlier=state.earlier + state.round)
 
     def step(self, state: State) -> State:
         w, u, memory = self.image(state)
-        new = replace(state, round=state.round + 1, hat=Iterate(w, u), memory=memory)
-        relaxed = state.x.toward(new.hat, self.acceleration.relaxation)
+        hat = Iterate(w, u)
+        x = state.x.toward(hat, self.acceleration.relaxation)
+        new = replace(state, round=state.round + 1, x=x, hat=hat, memory=memory)
         if isinstance(state.due, Halpern):
-            return self.ready(self._pulled(state, new, relaxed, state.due.step()))
-        return self.adapted(self.ready(replace(new, x=relaxed)))
+            return self.ready(self._pulled(state, new, x, state.due.step()))
+        return self.adapted(self.ready(new))
 
     def point(self, state: State) -> Point:
         return state.hat.w, state.hat.u, state.view.prices(state.hat.w, state.memory)

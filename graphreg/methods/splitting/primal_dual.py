@@ -139,7 +139,7 @@ class PrimalDual(LossyEdges):
     def _compiled(self, state: State) -> Rounds | None:
         ours = type(self).image is PrimalDual.image and type(self).nodes is PrimalDual.nodes
         plain = self.inexact is not None or self.apart or isinstance(state.due, Halpern) or not ours
-        if plain or not pays(state.view.form, state.round):
+        if plain or not pays(state.view.form, state.earlier + state.round):
             return None
         return state.view.rounds if state.round < SOME else state.view.near_rounds
 

@@ -30,6 +30,9 @@ class AbstractSmoothPenalty(AbstractPenalty):
     def smoothness(self) -> float:
         """The smallest L for which L/2 ||.||^2 - phi is convex."""
 
+    def pieces(self, k: int) -> int | None:
+        return None  # norms have kinks
+
     def quadratic(self, k: int) -> Array | None:
         L = self.smoothness()
         return L * np.eye(k) if self.strong_convexity() == L else None  # then nothing else lies between the two

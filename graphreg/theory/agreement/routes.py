@@ -33,6 +33,7 @@ BUSY = 0.9  # of the upper bound: the load from which the ends of an edge are gi
 CLOSE = 1e-8  # relative distance of the bounds at which they are left
 NEAR = 2.0**-20  # of the sizes that the conic programme sees
 ROUNDS = 12  # of the conic programme; in the last no nodes are merged
+FEW, TRIED = 20_000, 2  # edges up to which a linear programme is solved whole after so many rounds of merging
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -257,8 +258,12 @@ def _level(network: Network, r: Array) -> list[tuple[Flows, Array]]:
 def _refine(network: Network, r: Array, found: _Best, cyclic: Array, floor: Array) -> None:
     """Offers flows and directions of the components that are no trees until their bounds meet."""
     awake, flows = np.zeros(network.shape[0], dtype=bool), found.flows
+    few = network.shape[1] == 1 and int(network.n_edges.sum()) <= FEW
     for k in range(ROUNDS):
-        todo = cyclic & (np.maximum(found.lower, floor) < (1.0 - CLOSE) * found.upper)
+        todo = _apart(found, cyclic, floor)
+        if few and k == TRIED and todo.any():
+            found.offer(*_merged(network, r, found.flows, todo[network.component]))
+            todo = _apart(found, cyclic, floor)
         if not todo.any():
             return
         before = int(awake.sum())
@@ -274,6 +279,11 @@ def _refine(network: Network, r: Array, found: _Best, cyclic: Array, floor: Arra
         found.offer(flows, w)
         if awake[todo[network.component]].all():
             return
+
+
+def _apart(found: _Best, cyclic: Array, floor: Array) -> Array:
+    """The components that are no trees whose bounds do not meet, and whose upper one is above ``floor``."""
+    return cyclic & (np.maximum(found.lower, floor) < (1.0 - CLOSE) * found.upper)
 
 
 def _merged(network: Network, r: Array, flows: Flows, awake: Array) -> tuple[Flows, Array]:
