@@ -24,7 +24,7 @@ from .repairing.consensus_flows import consensus_flows
 from .repairing.feasible import feasible
 from .repairing.repair import Repair
 from .spot_checks import SpotChecks
-from .tilting import FlowDual, Look
+from .tilting import FlowDual, Look, Squares
 
 CHARGE = 1e-2  # of the gap asked for: rounding that costs less need not be avoided
 SERVES = 0.1  # of the gap asked for: a point whose bound costs less needs no repair
@@ -40,7 +40,6 @@ class Certifier:
         self.form = form
         self.repair = Repair(form)
         self.enclosure = Enclosure(form, None if like is None else like.enclosure)
-        self.floor = common(form).floor
         self.spot_checks = SpotChecks(form)
         self.best_primal: Primal | None = None
         self.best_dual: Dual | None = None
@@ -49,6 +48,11 @@ class Certifier:
         self._enclosed: DualPoint | None = None  # the last point next to which a bound was proved
         self.gap = 0.0  # the last that was asked for
         self.screened = float("nan")  # P at the last screen
+
+    @cached_property
+    def floor(self) -> float:
+        """The least yardstick of a relative gap."""
+        return common(self.form).floor
 
     def remembered(self) -> Remembered:
         """What to `recall` elsewhere. Of shared objects: they are replaced, never changed in place."""
@@ -82,6 +86,10 @@ class Certifier:
         if source.point is None:
             found = self.enclosure(self.form.nothing())
             return Dual(found.value, found, source)
+        if source.at is not None and self._squares is not None:
+            found = self._squares(source.at, source.point.flows)
+            if found is not None and found[1].bound >= source.least:
+                return found[1]
         if source.at is not None and self._flow_dual is not None:
             found = self._flow_dual.proved(self.enclosure.structure, source.point, source.at)
             if found is not None and found.value >= source.least:
@@ -150,6 +158,23 @@ class Certifier:
         """None beside terms of the user's, whose laws are tried where repairs lead: a conjugate that has forgotten its
         domain is not noticed at flows that a prox has kept inside."""
         return None if self.spot_checks else FlowDual.of(self.form)
+
+    @cached_property
+    def _squares(self) -> Squares | None:
+        return None if self.spot_checks else Squares.of(self.form)
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether parameters and flows are certified by their sums alone, see `Squares`."""
+        return self._squares is not None
+
+    def added_up(self, w: Array, flows: tuple[Array, ...]) -> Certificate:
+        """The certificate with what the sums of parameters and flows say, nothing of which is repaired."""
+        found = None if self._squares is None else self._squares(w, flows)
+        if found is not None:
+            self._take(found[0])
+            self._keep(found[1])
+        return self.best()
 
     @property
     def looks(self) -> bool:
@@ -252,8 +277,11 @@ class Certifier:
         found = self._upper(w, value, plain=True) if enough > 0.0 else None
         if found is None or not found.bound - value <= enough:
             found = self._upper(w, value, plain=False)
-        if found is not None and (self.best_primal is None or found.bound < self.best_primal.bound):
-            self.best_primal = found
+        self._take(found)
+
+    def _take(self, one: Primal | None) -> None:
+        if one is not None and (self.best_primal is None or one.bound < self.best_primal.bound):
+            self.best_primal = one
 
     def _upper(self, w: Array, value: float, plain: bool) -> Primal | None:
         """The upper bound at w; None where it is not finite."""

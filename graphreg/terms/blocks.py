@@ -43,6 +43,12 @@ class SampleBlock(Brief):
     base_scale: Array  # (M,), without the strength
     n: int = 0
 
+    @shared
+    def one_each(self) -> bool:
+        """Whether the predictor of sample i is the parameter of node i itself, in order."""
+        one = len(self.node) == self.n and (self.node == np.arange(self.n)).all()
+        return bool(one) and (self.X is None or (self.X.shape[1] == 1 and bool((self.X == 1.0).all())))
+
     @property
     def width(self) -> int:
         """The number k of predictors of a sample."""
@@ -215,6 +221,12 @@ class EdgeBlock(Brief):
 
     def _weight_of(self, some: Rows) -> Array:
         return float(self.strength) * self.base_weight[some]
+
+    @shared
+    def in_line(self) -> bool:
+        """Whether the edges join each node of the form with the next, in order."""
+        line = len(self.tail) == self.n - 1 and not self.ground
+        return line and bool((self.tail == np.arange(self.n - 1)).all() and (self.head == np.arange(1, self.n)).all())
 
     @property
     def ground(self) -> bool:

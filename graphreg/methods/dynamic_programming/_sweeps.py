@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ._chains import plus
-from ._compiled import Numbers, Recursion
+from ...kernels import Numbers, Recursion
 
 UNIT = 2.3e-16  # more than what a sum is rounded by, relative
 
@@ -82,3 +82,19 @@ def balanced(nodes: Numbers, may_be: Numbers, found: Numbers) -> None:
         own[i], rest[i] = plus(own[i], rest[i], flow[i], 0.0)
         if p >= 0:
             own[p], rest[p] = plus(own[p], rest[p], -flow[i], 0.0)
+
+
+@Recursion
+def flows_of_tree(given: Numbers, found: Numbers) -> None:
+    """The flow from each node to its parent that balances the gradients ``s (w - y)`` of all below it: what the
+    capacity c is where the two differ, and within it. ``found`` are zeros."""
+    parent, y, s, c, w = given
+    (flow,) = found
+    for i in range(len(parent) - 1, -1, -1):
+        p, f = parent[i], flow[i] - s[i] * (w[i] - y[i])
+        if p >= 0:
+            if w[i] != w[p]:
+                f = c[i] if w[i] > w[p] else -c[i]
+            f = min(max(f, -c[i]), c[i])
+            flow[p] += f
+        flow[i] = f

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ._chains import plus
-from ._compiled import Numbers, Recursion
+from ...kernels import Numbers, Recursion
 
 
 @Recursion

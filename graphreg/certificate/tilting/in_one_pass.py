@@ -1,0 +1,110 @@
+"""The sums of `Squares`, in one pass over samples and edges, with a bound of what rounding did to them.
+
+A rounded number is off by at most U times itself. Where it is added to others, its node keeps the sum of these bounds;
+a sum of numbers that are not negative is off by U times itself for every time that it is added to, and such sums are
+kept short. What a bound of a bound is off by, and numbers near the end of the range, `Squares` pays for at the end.
+"""
+
+from __future__ import annotations
+
+from ...kernels import Numbers, Recursion
+
+U = 2.0**-53
+PIECE = 64  # numbers that are added up plainly
+LEAST, MOST = 1e-60, 1e60  # of scales, features and capacities: beyond, products might leave the range of floats
+DUST = 1e-250  # more than what a gradient may miss where a product of such numbers does all the same
+
+
+@Recursion
+def on_a_line(given: Numbers, found: Numbers) -> tuple[float, float]:
+    """The objective at w, and the gap to flows u, both as computed, where edge i joins nodes i and i + 1 and each node
+    has one sample, ``s/2 (w - y)^2``; an infinite gap where a flow is beyond its capacity c. Leaves its prices.
+
+    ``given`` are y, s, c, w and u.
+    """
+    y, s, c, w, u = given
+    (a,) = found
+    n = len(y)
+    objective, low, gap, before = 0.0, 0.0, 0.0, 0.0
+    start = 0
+    while start < n:
+        end = min(start + PIECE, n)
+        piece = 0.0
+        for i in range(start, end):
+            scale, flow = s[i], 0.0
+            if not LEAST <= scale <= MOST:
+                return 0.0, float("inf")
+            if i < n - 1:
+                capacity, flow, z = c[i], u[i], w[i] - w[i + 1]
+                if not (LEAST <= capacity <= MOST and abs(flow) <= capacity):
+                    return 0.0, float("inf")
+                piece += capacity * abs(z)
+                gap += (capacity - flow) * z if z > 0.0 else (capacity + flow) * -z
+            r = w[i] - y[i]
+            slope, out = scale * r, flow - before
+            piece += 0.5 * slope * r
+            left = abs(slope + out)  # of the gradient at w, once the flows are taken away
+            left += U * (2.0 * abs(slope) + abs(out) + left) + DUST
+            gap += 0.5 * left * left / scale
+            a[i] = -out
+            before = flow
+        total = objective + piece
+        back = total - objective
+        low += (objective - (total - back)) + (piece - back)
+        objective = total
+        start = end
+    return objective + low, gap
+
+
+@Recursion
+def on_a_graph(given: Numbers, nodes: Numbers, found: Numbers) -> tuple[float, float, float]:
+    """The same for any samples ``s/2 (x w_i - y)^2`` at the nodes i, and any edges, with a bound of how far the
+    objective is off beside the rounding of its sum.
+
+    ``given`` are i, x, y and s of the samples, tails, heads, c and u of the edges, and w; ``nodes`` are zeros.
+    """
+    node, x, y, s, tail, head, c, u, w = given
+    slope, curvature, error = nodes
+    (a,) = found
+    objective, low, off, gap, piece = 0.0, 0.0, 0.0, 0.0, 0.0
+    samples, edges = len(node), len(tail)
+    for k in range(samples + edges):
+        if k < samples:
+            i, scale, factor = node[k], s[k], x[k]
+            if not (LEAST <= scale <= MOST and (factor == 0.0 or LEAST <= abs(factor) <= MOST)):
+                return 0.0, 0.0, float("inf")
+            p = factor * w[i]
+            r = p - y[k]
+            around = U * (abs(r) if factor == 1.0 else abs(p) + abs(r)) + DUST
+            pull = scale * r
+            weighted = factor * pull
+            piece += 0.5 * pull * r
+            off += scale * around * (abs(r) + around)
+            slope[i] += weighted
+            curvature[i] += scale * factor * factor
+            error[i] += scale * abs(factor) * around + U * (2.0 * abs(weighted) + abs(slope[i])) + DUST
+        else:
+            e = k - samples
+            i, j, capacity, flow = tail[e], head[e], c[e], u[e]
+            if not (LEAST <= capacity <= MOST and abs(flow) <= capacity):
+                return 0.0, 0.0, float("inf")
+            z = w[i] - w[j]
+            piece += capacity * abs(z)
+            gap += (capacity - flow) * z if z > 0.0 else (capacity + flow) * -z
+            slope[i] += flow
+            slope[j] -= flow
+            error[i] += U * abs(slope[i])
+            error[j] += U * abs(slope[j])
+        if k % PIECE == 0 or k == samples + edges - 1:
+            total = objective + piece
+            back = total - objective
+            low += (objective - (total - back)) + (piece - back)
+            objective, piece = total, 0.0
+    for i in range(len(slope)):
+        left = abs(slope[i]) + error[i]
+        if left > 0.0:
+            gap += 0.5 * left * left / curvature[i] if curvature[i] > 0.0 else float("inf")
+        slope[i] = slope[i] / curvature[i] if curvature[i] > 0.0 else 0.0
+    for k in range(samples):
+        a[k] = s[k] * (x[k] * (w[node[k]] - slope[node[k]]) - y[k])
+    return objective + low, off, gap
