@@ -231,10 +231,11 @@ class Certifier:
 
     def best(self) -> Certificate:
         """The certificate of the best points seen so far."""
-        form, none, own = self.form, self.form.nothing(), self.spot_checks
+        form, own, found = self.form, self.spot_checks, self.best_dual
         best = self.best_primal or Primal(np.inf, np.inf, np.zeros(self.form.shape), True)
-        lowest = Enclosed(np.full(form.n_components, -np.inf), none, none.flows, "no dual point was found")
-        found = self.best_dual or Dual(-np.inf, lowest)
+        if found is None:
+            none, lost = form.nothing(), np.full(form.n_components, -np.inf)
+            found = Dual(-np.inf, Enclosed(lost, none, none.flows, "no dual point was found"))
         primal, dual, w, point = best.bound, found.bound, best.w, found.found.dual_point
         note = ""
         if own and self.best_primal is not None and self.best_dual is not None:

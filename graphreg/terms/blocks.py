@@ -46,8 +46,8 @@ class SampleBlock(Brief):
     @shared
     def one_each(self) -> bool:
         """Whether the predictor of sample i is the parameter of node i itself, in order."""
-        one = len(self.node) == self.n and (self.node == np.arange(self.n)).all()
-        return bool(one) and (self.X is None or (self.X.shape[1] == 1 and bool((self.X == 1.0).all())))
+        own = self.X is None or (self.X.shape[1] == 1 and bool((self.X == 1.0).all()))
+        return own and len(self.node) == self.n and bool((self.node[:-1] < self.node[1:]).all())
 
     @property
     def width(self) -> int:
@@ -225,8 +225,10 @@ class EdgeBlock(Brief):
     @shared
     def in_line(self) -> bool:
         """Whether the edges join each node of the form with the next, in order."""
-        line = len(self.tail) == self.n - 1 and not self.ground
-        return line and bool((self.tail == np.arange(self.n - 1)).all() and (self.head == np.arange(1, self.n)).all())
+        tail, head = self.tail, self.head
+        if len(tail) != self.n - 1 or self.ground:
+            return False
+        return bool((tail < head).all() and (tail[1:] == head[:-1]).all())  # so many steps upwards are steps of one
 
     @property
     def ground(self) -> bool:

@@ -20,10 +20,11 @@ def on_a_line(given: Numbers, found: Numbers) -> tuple[float, float]:
     """The objective at w, and the gap to flows u, both as computed, where edge i joins nodes i and i + 1 and each node
     has one sample, ``s/2 (w - y)^2``; an infinite gap where a flow is beyond its capacity c. Leaves its prices.
 
-    ``given`` are y, s, c, w and u.
+    ``given`` are y, s and c but for their factors in ``times``, w and u.
     """
-    y, s, c, w, u = given
+    y, s, c, times, w, u = given
     (a,) = found
+    of_scale, of_capacity = times[0], times[1]
     n = len(y)
     objective, low, gap, before = 0.0, 0.0, 0.0, 0.0
     start = 0
@@ -31,11 +32,11 @@ def on_a_line(given: Numbers, found: Numbers) -> tuple[float, float]:
         end = min(start + PIECE, n)
         piece = 0.0
         for i in range(start, end):
-            scale, flow = s[i], 0.0
+            scale, flow = of_scale * s[i], 0.0
             if not LEAST <= scale <= MOST:
                 return 0.0, float("inf")
             if i < n - 1:
-                capacity, flow, z = c[i], u[i], w[i] - w[i + 1]
+                capacity, flow, z = of_capacity * c[i], u[i], w[i] - w[i + 1]
                 if not (LEAST <= capacity <= MOST and abs(flow) <= capacity):
                     return 0.0, float("inf")
                 piece += capacity * abs(z)

@@ -74,12 +74,14 @@ class Squares:
         samples, edges = self.form.samples, self.form.edges
         here = [(edge, np.flatnonzero(edge.columns(self.form.d) == j)) for edge in edges]
         acting = [(edge, u[:, place[0]]) for (edge, place), u in zip(here, flows, strict=True) if len(place)]
-        y, s = _joined([_of(b.y, j) for b in samples]), _joined([b.scale for b in samples])
-        c, u = _joined([edge.weight for edge, _ in acting]), _joined([u for _, u in acting])
-        a, own = np.empty(len(y)), np.ascontiguousarray(w[:, j])
+        own = np.ascontiguousarray(w[:, j])
+        y, u = _joined([_of(b.y, j) for b in samples]), _joined([u for _, u in acting])
+        a = np.empty(len(y))
         if self._in_line:
-            value, gap = on_a_line((y, s, c, own, u), (a,))
+            times = np.array([float(samples[0].strength), float(edges[0].strength)])
+            value, gap = on_a_line((y, samples[0].base_scale, edges[0].base_weight, times, own, u), (a,))
             return (value, 0.0, gap), [a]
+        s, c = _joined([b.scale for b in samples]), _joined([edge.weight for edge, _ in acting])
         x = _joined([np.ones(len(b.node)) if b.X is None else b.X[:, 0] for b in samples])
         tail, head = (_joined([getattr(edge, end) for edge, _ in acting]) for end in ("tail", "head"))
         nodes = tuple(np.zeros(self.form.n) for _ in range(3))

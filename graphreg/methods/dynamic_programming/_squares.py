@@ -12,61 +12,66 @@ from ...clock import look
 from ...form import Form
 from ...terms import Array
 from ._forest import Forest
-from ._groups import forests_of, groups_of_edges
+from ._groups import Group, forests_of, groups_of_edges
 from ._sweeps import flows_of_tree
-from ._taut_string import flows_of_line, taut_string
+from ._taut_string import taut_string
 
 NONE = (*(np.zeros(0) for _ in range(3)), np.zeros(0, np.intp))  # no knots
 
 
 def squares(form: Form) -> tuple[Array, tuple[Array, ...]] | None:
     """The minimiser and flows near the best ones."""
-    w, flows = np.empty(form.shape), list(form.nothing().flows)
-    in_line = [(group, None) for group in groups_of_edges(form)]
-    for group, forest in in_line if all(group.in_line for group, _ in in_line) else forests_of(form):
-        for column in group.columns:
+    groups = list(groups_of_edges(form))
+    in_line = len(form.samples) == 1 and form.samples[0].one_each and all(group.in_line for group in groups)
+    forests = [None for _ in groups] if in_line else [forest for _, forest in forests_of(form)]
+    columns, flows = list[Array](), [np.empty((len(edge.tail), form.width(edge))) for edge in form.edges]
+    order = [j for group in groups for j in group.columns]
+    for group, forest in zip(groups, forests, strict=True):
+        for j in group.columns:
             look()
-            s, y = _nodes(form, column)
-            if not s.min() > 0.0:
-                return None
-            found = _on_a_line(y, s, group.weight) if forest is None else _on(forest, y, s, group.weight)
+            found = _in_line(form, group, j) if forest is None else _on(forest, *_nodes(form, j), group.weight)
             if found is None:
                 return None
-            w[:, column] = found[0]
-            group.put(found[1], column, flows)
+            columns.append(found[0])
+            group.put(found[1], j, flows)
+    w = columns[0][:, None] if len(columns) == 1 else np.stack([columns[order.index(j)] for j in range(form.d)], axis=1)
     return w, tuple(flows)
 
 
+def _in_line(form: Form, group: Group, j: int) -> tuple[Array, Array] | None:
+    """Of one coordinate where node after node has a sample, and the edges join each with the next."""
+    block, edge = form.samples[0], form.edges[group.blocks[0]]
+    y = np.ascontiguousarray(block.y.reshape(form.n, -1)[:, j])
+    times = np.array([float(block.strength), float(edge.strength)])
+    return _along(y, block.base_scale, edge.base_weight, times)
+
+
+def _along(y: Array, s: Array, capacity: Array, times: Array) -> tuple[Array, Array] | None:
+    """The minimiser and the flows from each node to the next; ``capacity`` may be 0."""
+    w, u = np.empty(len(y)), np.empty(len(y) - 1)
+    return (w, u) if taut_string((y, s, capacity, times), (w, u)) else None
+
+
 def _nodes(form: Form, j: int) -> tuple[Array, Array]:
-    """The second derivative of the losses at each node in one coordinate, and where their minimum is."""
-    if len(form.samples) == 1 and form.samples[0].one_each:
-        block = form.samples[0]
-        return block.scale, np.ascontiguousarray(block.y.reshape(form.n, -1)[:, j])
+    """Where the minimum of the losses at each node is in one coordinate, and their second derivative."""
     s, pull = np.zeros(form.n), np.zeros(form.n)
     for block in form.samples:
         x = np.ones(len(block.node)) if block.X is None else block.X[:, 0]
         y = block.y.reshape(len(block.node), -1)[:, j]
         s += np.bincount(block.node, block.scale * x * x, form.n)
         pull += np.bincount(block.node, block.scale * x * y, form.n)
-    return s, pull / np.where(s > 0.0, s, 1.0)
-
-
-def _on_a_line(y: Array, s: Array, capacity: Array) -> tuple[Array, Array] | None:
-    """The minimiser and the flows from each node to the next; ``capacity`` may be 0."""
-    w, u = np.empty(len(y)), np.empty(len(y) - 1)
-    if not taut_string((y, s, np.append(capacity, 0.0)), (w,)):
-        return None
-    flows_of_line((y, s, capacity, w), (u,))
-    return w, u
+    return pull / np.where(s > 0.0, s, 1.0), s
 
 
 def _on(forest: Forest, y: Array, s: Array, capacity: Array) -> tuple[Array, Array] | None:
-    """The minimiser and the flows from tails to heads."""
+    """The minimiser and the flows from tails to heads; None where a node has no square."""
+    if not s.min() > 0.0:
+        return None
     up, flows = forest.upwards(capacity), np.zeros(len(capacity))
     inner = forest.up >= 0
     y, s = forest.ordered(y), forest.ordered(s)
     if forest.lines:
-        found = _on_a_line(y, s, up[1:])
+        found = _along(y, s, up[1:], np.ones(2))
         if found is None:
             return None
         w, flow = found[0], np.append(0.0, -found[1])
