@@ -38,10 +38,10 @@ class Squares:
 
     @classmethod
     def of(cls, form: Form) -> Squares | None:
-        """None where a loss or a penalty is another, or the graph has several parts."""
+        """None where a loss or a penalty is another."""
         apart = all(_apart(block) for block in form.samples)
         absolute = all(not edge.ground and edge.penalty.pieces(form.width(edge)) == 1 for edge in form.edges)
-        return cls(form) if form.edges and apart and absolute and form.n_components == 1 else None
+        return cls(form) if apart and absolute else None
 
     @cached_property
     def _in_line(self) -> bool:

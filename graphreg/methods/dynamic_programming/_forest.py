@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from ...terms import Array
 from ._chains import along_chains
-from ._sweeps import balanced, breadth_first
+from ._sweeps import balanced, depth_first
 from ._trees import along_trees
 
 
@@ -17,11 +16,12 @@ from ._trees import along_trees
 class Forest:
     """The forest of some coordinates, its nodes in an order in which parents come first.
 
-    ``order`` are the nodes, ``parent`` their parents in this order, ``up`` the edge to the parent (-1 at a root),
+    ``order`` are the nodes, ``place`` has the places of all in it, ``parent`` are their parents in this order, ``up`` the edge to the parent (-1 at a root),
     ``sign`` is 1 where that edge runs from the node to the parent, -1 where it runs back, and 0 at a root.
     """
 
     order: Array
+    place: Array
     parent: Array
     up: Array
     sign: Array
@@ -29,21 +29,20 @@ class Forest:
     sorted: bool  # whether the order is that of the nodes
 
     @classmethod
-    def of(cls, tail: Array, head: Array, n: int) -> Forest:
+    def of(cls, tail: Array, head: Array, n: int) -> Forest | None:
+        """None where there are circles."""
+        m = len(tail)
+        if m >= n:
+            return None
         ends = tail.astype(np.int32), head.astype(np.int32)
-        scratch = np.zeros(n + 2, np.int32), *(np.zeros(2 * len(tail), np.int32) for _ in range(2))
+        near = (np.zeros(size, np.int32) for size in (n + 2, 2 * m, 2 * m, n, n, n))
         order, place, parent, up = (np.full(n, -1, np.int32) for _ in range(4))
-        lines = bool(breadth_first(ends, scratch, (order, place, parent, up)))
+        whole, lines = depth_first(ends, tuple(near), (order, place, parent, up))
+        if not whole:
+            return None
         inner, sign = np.flatnonzero(up >= 0), np.zeros(n)
         sign[inner] = np.where(tail[up[inner]] == order[inner], 1.0, -1.0)
-        return cls(order, parent, up, sign, lines, bool((order[1:] > order[:-1]).all()))
-
-    @cached_property
-    def place(self) -> Array:
-        """The place of each node in the order."""
-        place = np.empty(len(self.order), np.intp)
-        place[self.order] = np.arange(len(self.order))
-        return place
+        return cls(order, place, parent, up, sign, bool(lines), bool((order[1:] > order[:-1]).all()))
 
     @property
     def tree(self) -> Array:

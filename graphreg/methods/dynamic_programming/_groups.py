@@ -61,12 +61,17 @@ class Group:
                 flows[k][:, np.flatnonzero(edge.columns(self.form.d) == column)[0]] = values[start:end]
             start = end
 
+    @property
+    def forest(self) -> Forest | None:
+        """The forest that they are, found once; None where there are circles."""
+        name = f"forest of {self.blocks}"
+        return self.form.once(name, None, lambda: Forest.of(self.tail, self.head, self.form.n))
+
     def circles(self) -> int:
         """How many edges there are more than in a forest."""
-        form = self.form
-        alone = len(self.blocks) == sum(not edge.ground for edge in form.edges)  # the parts of the form are its trees
-        parts = form.n_components if alone else components_of(self.tail, self.head, form.n)[0]
-        return len(self.tail) - form.n + parts
+        if self.in_line or self.forest is not None:
+            return 0
+        return len(self.tail) - self.form.n + components_of(self.tail, self.head, self.form.n)[0]
 
 
 def groups_of_edges(form: Form) -> Iterator[Group]:
@@ -77,10 +82,3 @@ def groups_of_edges(form: Form) -> Iterator[Group]:
     for holding, columns in [*held, *([((), rest)] if len(rest) else [])]:
         blocks = tuple(between[k] for k in holding)
         yield Group(form, blocks, columns)
-
-
-def forests_of(form: Form) -> list[tuple[Group, Forest]]:
-    """The groups of edges with their forests, which are found once."""
-    groups = list(groups_of_edges(form))
-    forests = form.once("forests", None, lambda: [Forest.of(group.tail, group.head, form.n) for group in groups])
-    return list(zip(groups, forests, strict=True))

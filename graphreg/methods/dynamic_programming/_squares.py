@@ -11,8 +11,7 @@ import numpy as np
 from ...clock import look
 from ...form import Form
 from ...terms import Array
-from ._forest import Forest
-from ._groups import Group, forests_of, groups_of_edges
+from ._groups import Group, groups_of_edges
 from ._sweeps import flows_of_tree
 from ._taut_string import taut_string
 
@@ -23,13 +22,12 @@ def squares(form: Form) -> tuple[Array, tuple[Array, ...]] | None:
     """The minimiser and flows near the best ones."""
     groups = list(groups_of_edges(form))
     in_line = len(form.samples) == 1 and form.samples[0].one_each and all(group.in_line for group in groups)
-    forests = [None for _ in groups] if in_line else [forest for _, forest in forests_of(form)]
     columns, flows = list[Array](), [np.empty((len(edge.tail), form.width(edge))) for edge in form.edges]
     order = [j for group in groups for j in group.columns]
-    for group, forest in zip(groups, forests, strict=True):
+    for group in groups:
         for j in group.columns:
             look()
-            found = _in_line(form, group, j) if forest is None else _on(forest, *_nodes(form, j), group.weight)
+            found = _in_line(form, group, j) if in_line else _on(group, *_nodes(form, j))
             if found is None:
                 return None
             columns.append(found[0])
@@ -63,11 +61,12 @@ def _nodes(form: Form, j: int) -> tuple[Array, Array]:
     return pull / np.where(s > 0.0, s, 1.0), s
 
 
-def _on(forest: Forest, y: Array, s: Array, capacity: Array) -> tuple[Array, Array] | None:
+def _on(group: Group, y: Array, s: Array) -> tuple[Array, Array] | None:
     """The minimiser and the flows from tails to heads; None where a node has no square."""
-    if not s.min() > 0.0:
+    forest = group.forest
+    if forest is None or not s.min() > 0.0:
         return None
-    up, flows = forest.upwards(capacity), np.zeros(len(capacity))
+    up, flows = forest.upwards(group.weight), np.zeros(len(group.tail))
     inner = forest.up >= 0
     y, s = forest.ordered(y), forest.ordered(s)
     if forest.lines:

@@ -13,7 +13,7 @@ from ...form import Form
 from ...running import Outcome, Task
 from ...terms import Array
 from ..base import AbstractMethod
-from ._groups import forests_of, groups_of_edges
+from ._groups import groups_of_edges
 from ._pieces import Pieces, absolute, diagonal
 from ._squares import squares
 
@@ -98,7 +98,7 @@ class DynamicProgramming(AbstractMethod):
 
 def solved(form: Form) -> tuple[Array, tuple[Array, ...], tuple[Array, ...]]:
     """The minimiser, and flows and prices that are conserved with it."""
-    groups = forests_of(form)
+    groups = [(group, group.forest) for group in groups_of_edges(form)]
     tree, trees = np.empty(form.shape, np.intp), 0
     for group, forest in groups:
         number = forest.tree
