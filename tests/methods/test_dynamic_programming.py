@@ -17,7 +17,7 @@ import graphreg as gr
 from graphreg.certificate import common
 from graphreg.errors import MethodError
 from graphreg.form.form import DualPoint
-from graphreg.methods.dynamic_programming import _compiled
+from graphreg.kernels import recursions
 from graphreg.methods.dynamic_programming.dynamic_programming import solved
 
 METHOD = gr.DynamicProgramming()
@@ -40,9 +40,9 @@ def exactly(recursion, *groups):
 def in_python(form, *, exact):
     """What is solved without numba."""
     if exact:
-        with mock.patch.object(_compiled.Recursion, "__call__", exactly):
+        with mock.patch.object(recursions.Recursion, "__call__", exactly):
             return solved(form)
-    with mock.patch.object(_compiled, "compiles", return_value=False):
+    with mock.patch.object(recursions, "compiles", return_value=False):
         return solved(form)
 
 
@@ -198,7 +198,7 @@ def test_small_whole_numbers_against_all_that_there_are(loss, shape):
 def test_compiled_or_not_the_numbers_are_the_same(seed):
     pytest.importorskip("numba")
     form = drawn(seed).problem().form
-    with mock.patch.object(_compiled, "LARGE", 0):
+    with mock.patch.object(recursions, "LARGE", 0):
         compiled = solved(form)
     plain = in_python(form, exact=False)
     np.testing.assert_array_equal(compiled[0], plain[0])

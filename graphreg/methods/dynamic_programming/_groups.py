@@ -62,14 +62,20 @@ class Group:
             start = end
 
     @property
-    def forest(self) -> Forest | None:
-        """The forest that they are, found once; None where there are circles."""
+    def forest(self) -> Forest:
+        """The forest that they are: there are no circles."""
+        found = self._found()
+        assert found is not None
+        return found
+
+    def _found(self) -> Forest | None:
+        """The same, found once; None where there are circles."""
         name = f"forest of {self.blocks}"
         return self.form.once(name, None, lambda: Forest.of(self.tail, self.head, self.form.n))
 
     def circles(self) -> int:
         """How many edges there are more than in a forest."""
-        if self.in_line or self.forest is not None:
+        if self.in_line or self._found() is not None:
             return 0
         return len(self.tail) - self.form.n + components_of(self.tail, self.head, self.form.n)[0]
 

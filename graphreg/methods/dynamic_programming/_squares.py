@@ -63,9 +63,9 @@ def _nodes(form: Form, j: int) -> tuple[Array, Array]:
 
 def _on(group: Group, y: Array, s: Array) -> tuple[Array, Array] | None:
     """The minimiser and the flows from tails to heads; None where a node has no square."""
-    forest = group.forest
-    if forest is None or not s.min() > 0.0:
+    if not s.min() > 0.0:
         return None
+    forest = group.forest
     up, flows = forest.upwards(group.weight), np.zeros(len(group.tail))
     inner = forest.up >= 0
     y, s = forest.ordered(y), forest.ordered(s)

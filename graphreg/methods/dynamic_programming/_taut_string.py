@@ -9,8 +9,9 @@ WASTED = 16  # times the length of the line: what may be looked at in vain
 
 @Recursion
 def taut_string(given: Numbers, found: Numbers) -> bool:
-    """The minimiser w of ``sum s/2 (w_i - y_i)^2 + sum c_i |w_i - w_{i + 1}|``, and the flows u, c_i where w_i is larger
-    than w_{i + 1} and -c_i where it is smaller, that balance its gradients; False where too much was looked at in vain.
+    """The minimiser w of ``sum s/2 (w_i - y_i)^2 + sum c_i |w_i - w_{i + 1}|``, and the flows u that balance its
+    gradients: c_i where w_i is larger than w_{i + 1}, -c_i where it is smaller. False where too much was looked at in
+    vain.
 
     It is the slope of the shortest string through a tube of half-width c around the sums of s y over those of s. From
     where a piece begins, the slopes at which the string stays in the tube as far as node i lie in [low, high], which

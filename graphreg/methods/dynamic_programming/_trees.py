@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ._chains import plus
 from ...kernels import Numbers, Recursion
+from ._chains import plus
 
 
 @Recursion

@@ -110,9 +110,9 @@ def solved(form: Form) -> tuple[Array, tuple[Array, ...], tuple[Array, ...]]:
     for group, forest in groups:
         for column in group.columns:
             look()
-            line = (forest.ordered(each[:, column]) for each in (pieces.slope, pieces.height))
-            found = forest.minimiser(*line, forest.upwards(group.weight), pieces.knots_of(column))
-            t[:, column] = forest.in_place(found)
+            slope, height = (forest.ordered(each[:, column]) for each in (pieces.slope, pieces.height))
+            capacity, knots = forest.upwards(group.weight), pieces.knots_of(column)
+            t[:, column] = forest.in_place(forest.minimiser(slope, height, capacity, knots))
     may_be = pieces.derivatives(t)
     low, high = may_be.sums
     own = np.empty(form.shape)
@@ -125,4 +125,3 @@ def solved(form: Form) -> tuple[Array, tuple[Array, ...], tuple[Array, ...]]:
     for number, flow in ground.items():
         flows[number] = flow
     return pieces.shift + t, tuple(flows), prices
-
