@@ -10,6 +10,7 @@ import numpy as np
 
 from ...form import DualPoint, Form
 from ...terms import Array, at_a_time
+from .apart import held_apart
 from .arcs import Arcs, Forest, forest, rooms
 from .closing import ENOUGH, SWEEPS, Closing
 from .enclosed import Enclosed
@@ -45,9 +46,16 @@ class Attempts:
         blocks."""
         form, arcs = self.form, self.structure.arcs
         prices = [rows.start(a) for rows, a in zip(self.rows, self._given(point), strict=True)]
+        largest = self._largest(prices, arcs.flat(point.flows))
+        tree = forest(arcs, rooms(form, arcs, point.flows), largest, held_arcs)
+        return self._along(tree, prices, point, held_prices, moving)
+
+    def _along(
+        self, tree: Forest, prices: list[Prices], point: DualPoint, held_prices: Array, moving: int
+    ) -> Attempt:
+        """The bound where flows move along a forest."""
+        arcs, u = self.structure.arcs, self.structure.arcs.flat(point.flows)
         pulls = [rows.pull(each.high) for rows, each in zip(self.rows, prices, strict=True)]
-        u = arcs.flat(point.flows)
-        tree = forest(arcs, rooms(form, arcs, point.flows), self._largest(prices, u), held_arcs)
         free = self.rows[:moving]
         room = np.concatenate([np.zeros(0), *(rows.room(each) for rows, each in zip(free, prices, strict=False))])
         room[held_prices[: len(room)]] = 0.0
@@ -60,6 +68,14 @@ class Attempts:
         base, error, failed = self._closed(closing, totals, prices, pulls)
         flows, spread = self._rooted(prices, *self._carried(tree, point.flows, base, error, prices))
         return self._judged(prices, flows, spread, failed, tree)
+
+    def apart(self, point: DualPoint) -> Attempt:
+        """The bound where nodes with prices balance themselves, and what has none may move however little it can."""
+        prices = [rows.start(a) for rows, a in zip(self.rows, self._given(point), strict=True)]
+        arcs, free = self.structure.arcs, np.zeros(sum(len(rows.nodes()) for rows in self.rows), dtype=bool)
+        room = rooms(self.form, arcs, point.flows)
+        tree = forest(arcs, room, np.zeros(self.form.d), held_apart(arcs, room, self.rows, prices))
+        return self._along(tree, prices, point, free, len(self.rows))
 
     def _given(self, point: DualPoint) -> list[Array]:
         return [*point.prices, *(point.flows[k] for k, _, _ in self.structure.roots)]
@@ -118,35 +134,37 @@ class Attempts:
         error: Array,
         prices: list[Prices],
     ) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
-        """Flows moved along the forest, twice, and how far they are from conserving exactly."""
+        """Flows moved along the forest, twice, and how far they are from conserving exactly: what rounding has left of
+        them, which may be much beside the flows of others, and what that cannot carry away."""
         arcs = self.structure.arcs
         pulled = total(base, [error]) if base else Pair(*(np.zeros(self.form.shape) for _ in range(3)))
         inner = np.flatnonzero(tree.arc >= 0)
         arc = tree.arc[inner]
         sign = np.where(arcs.tail[arc] == inner, -1.0, 1.0)
-        u = arcs.flat(flows)
-        for _ in range(2):
+        u, rest = arcs.flat(flows), np.zeros(len(arcs.tail))
+        for part in (u, u, rest):
             left = self._residual(pulled, arcs.fold(u, flows))
             signed = (left.high + left.low).ravel()
             gathered = tree.gather(np.maximum(signed, 0.0)) - tree.gather(np.maximum(-signed, 0.0))
-            u[arc] += sign * gathered[inner]
+            part[arc] += sign * gathered[inner]
         found = arcs.fold(u, flows)
-        left = self._residual(pulled, found)
+        left = self._residual(pulled, found, arcs.fold(rest, zeros(flows)))
         off = np.abs(left.high + left.low) * (1.0 + EPS) + left.error
         for rows, each in zip(self.rows, prices, strict=True):
             off = off + rows.reach(each.spread)
-        around = np.zeros(len(u))
-        around[arc] = tree.gather(off.ravel() * MORE)[inner] * MORE
-        return found, arcs.fold(around, zeros(flows))
+        around = np.abs(rest)
+        around[arc] += tree.gather(off.ravel() * MORE)[inner] * MORE
+        return found, arcs.fold(around * MORE, zeros(flows))
 
-    def _residual(self, pulled: Pair, flows: tuple[Array, ...]) -> Pair:
-        """K'u + X'a at every coordinate."""
+    def _residual(self, pulled: Pair, *flows: tuple[Array, ...]) -> Pair:
+        """K'u + X'a at every coordinate, where the flows are given in parts."""
         parts, errors = [pulled.high, pulled.low], [pulled.error]
         for k, runs in self.structure.arc_runs:
             edge = self.form.edges[k]
-            each = runs.sums(at_ends(edge, flows[k], -flows[k])).within(edge.coordinates, self.form.shape)
-            parts += [each.high, each.low]
-            errors.append(each.error)
+            for u in (each[k] for each in flows):
+                found = runs.sums(at_ends(edge, u, -u)).within(edge.coordinates, self.form.shape)
+                parts += [found.high, found.low]
+                errors.append(found.error)
         return total(parts, errors)
 
     def _rooted(

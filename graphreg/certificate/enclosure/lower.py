@@ -49,6 +49,8 @@ class Enclosure:
                 if found.value >= least:
                     return found
         best = self._pulled(point, center)
+        if not best.value >= least and not self.structure.roots:
+            best = self._better(best, self.attempt.apart(point).bound)
         if np.isfinite(best.lower).all():
             return best
         return self._better(best, self._within(self.form.nothing()))

@@ -16,7 +16,7 @@ from ._trees import along_trees
 class Forest:
     """The forest of some coordinates, its nodes in an order in which parents come first.
 
-    ``order`` are the nodes, ``place`` has the places of all in it, ``parent`` are their parents in this order, ``up`` the
+    ``order`` are the nodes, ``place`` the places of all in it, ``parent`` their parents in this order, ``up`` the
     edge to the parent (-1 at a root), ``sign`` is 1 where that edge runs from the node to the parent, -1 where it runs
     back, and 0 at a root.
     """
