@@ -14,15 +14,19 @@ from scipy.sparse.csgraph import minimum_spanning_tree
 
 from ...terms import Array
 from .arcs import Arcs
-from .rows import AbstractRows, Prices
+from .rows import AbstractRows
 
 
-def held_apart(arcs: Arcs, room: Array, rows: Sequence[AbstractRows], prices: Sequence[Prices]) -> Array:
-    """All arcs but, for each coordinate without a price that may move, one on its roomiest way to one that has."""
+def held_apart(arcs: Arcs, room: Array, rows: Sequence[AbstractRows], free: Array) -> Array:
+    """All arcs but, for each coordinate without a price that may move, one on its roomiest way to one that has; given
+    the room of the arcs, and the weights of the ``free`` prices."""
     served = np.zeros(arcs.ground + 2, dtype=bool)
     served[arcs.ground] = True
-    for block, each in zip(rows, prices, strict=True):
-        at, x = block.entries(np.flatnonzero(block.room(each) > 0.0))
+    start = 0
+    for block in rows:
+        end = start + len(block.nodes())
+        at, x = block.entries(np.flatnonzero(free[start:end] > 0.0))
+        start = end
         served[at[x != 0.0]] = True
     served[-1] = False  # where places are filled up
     number = np.where(served, 0, np.cumsum(~served))[:-1]  # all that are served are one
