@@ -139,37 +139,35 @@ class Attempts:
         error: Array,
         prices: list[Prices],
     ) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
-        """Flows moved along the forest, twice, and how far they are from conserving exactly: what rounding has left of
-        them, which may be much beside the flows of others, and what that cannot carry away."""
+        """Flows moved along the forest, twice, and how far they are from conserving exactly."""
         arcs = self.structure.arcs
         pulled = total(base, [error]) if base else Pair(*(np.zeros(self.form.shape) for _ in range(3)))
         inner = np.flatnonzero(tree.arc >= 0)
         arc = tree.arc[inner]
         sign = np.where(arcs.tail[arc] == inner, -1.0, 1.0)
-        u, rest = arcs.flat(flows), np.zeros(len(arcs.tail))
-        for part in (u, u, rest):
+        u = arcs.flat(flows)
+        for _ in range(2):
             left = self._residual(pulled, arcs.fold(u, flows))
             signed = (left.high + left.low).ravel()
             gathered = tree.gather(np.maximum(signed, 0.0)) - tree.gather(np.maximum(-signed, 0.0))
-            part[arc] += sign * gathered[inner]
+            u[arc] += sign * gathered[inner]
         found = arcs.fold(u, flows)
-        left = self._residual(pulled, found, arcs.fold(rest, zeros(flows)))
+        left = self._residual(pulled, found)
         off = np.abs(left.high + left.low) * (1.0 + EPS) + left.error
         for rows, each in zip(self.rows, prices, strict=True):
             off = off + rows.reach(each.spread)
-        around = np.abs(rest)
-        around[arc] += tree.gather(off.ravel() * MORE)[inner] * MORE
-        return found, arcs.fold(around * MORE, zeros(flows))
+        around = np.zeros(len(u))
+        around[arc] = tree.gather(off.ravel() * MORE)[inner] * MORE
+        return found, arcs.fold(around, zeros(flows))
 
-    def _residual(self, pulled: Pair, *flows: tuple[Array, ...]) -> Pair:
-        """K'u + X'a at every coordinate, where the flows are given in parts."""
+    def _residual(self, pulled: Pair, flows: tuple[Array, ...]) -> Pair:
+        """K'u + X'a at every coordinate."""
         parts, errors = [pulled.high, pulled.low], [pulled.error]
         for k, runs in self.structure.arc_runs:
             edge = self.form.edges[k]
-            for u in (each[k] for each in flows):
-                found = runs.sums(at_ends(edge, u, -u)).within(edge.coordinates, self.form.shape)
-                parts += [found.high, found.low]
-                errors.append(found.error)
+            each = runs.sums(at_ends(edge, flows[k], -flows[k])).within(edge.coordinates, self.form.shape)
+            parts += [each.high, each.low]
+            errors.append(each.error)
         return total(parts, errors)
 
     def _rooted(

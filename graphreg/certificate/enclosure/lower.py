@@ -49,7 +49,7 @@ class Enclosure:
                 if found.value >= least:
                     return found
         best = self._pulled(point, center)
-        if not best.value >= least and not self.structure.roots:
+        if not self.structure.roots and (best.value < least < np.inf or not np.isfinite(best.lower).all()):
             best = self._better(best, self._tried(point, self.attempt.apart))
         if np.isfinite(best.lower).all():
             return best

@@ -1,0 +1,213 @@
+"""Both bounds from one pass: valid in exact arithmetic at any point, tight near the optimum, refused where they must."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from unittest import mock
+
+import networkx as nx
+import numpy as np
+import pytest
+from factories import thinned
+
+import graphreg as gr
+from graphreg.certificate import Certifier
+from graphreg.certificate.tilting import Squares
+from graphreg.datasets import random_problem
+from graphreg.kernels import recursions
+from graphreg.methods.dynamic_programming._squares import squares
+
+KINDS = ("line", "chain", "tree", "cycle", "parts")
+
+
+def graph(rng, kind, n):
+    if kind in ("line", "chain"):
+        order = np.arange(n) if kind == "line" else rng.permutation(n)
+        pairs = list(zip(order[:-1].tolist(), order[1:].tolist(), strict=True))
+    elif kind == "tree":
+        pairs = [(int(rng.integers(i)), i) for i in range(1, n)]
+    elif kind == "cycle":
+        pairs = [(i, (i + 1) % n) for i in range(n)] + [(0, n // 2)]
+    else:
+        pairs = [(i, i + 1) for i in range(n - 1) if i % 4 != 3]
+    return pairs
+
+
+def drawn(rng, kind, n=12, d=1, decades=2.0, offset=0.0, samples=1, features=False):
+    """Squares with weights over twice so many decades: means, or regressions with one feature."""
+    pairs = graph(rng, kind, n)
+    ends = np.sort(np.array(pairs), axis=1)
+    node = np.concatenate([np.arange(n), rng.integers(0, n, (samples - 1) * n)])
+    y = rng.standard_normal((len(node), d)) + offset
+    weight, scale = (10.0 ** rng.uniform(-decades, decades, m) for m in (len(pairs), len(node)))
+    edges = gr.Graph(tuple(range(n)), ends[:, 0], ends[:, 1], weight)
+    if features:
+        X = 10.0 ** rng.uniform(-2, 2, (len(node), 1)) * rng.choice([-1.0, 1.0], (len(node), 1))
+        loss = gr.SquaredLoss(gr.NodeData.from_arrays(X, y[:, 0], node, weights=scale), scale="sum")
+    else:
+        loss = gr.MeanLoss(gr.NodeData.from_arrays(None, y, node, weights=scale), scale="sum")
+    return gr.Problem(loss + 0.7 * gr.TotalVariation(edges, gr.L1())).form
+
+
+def exact(numbers):
+    return [Fraction(float(x)) for x in np.ravel(numbers)]
+
+
+def values(form, w, flows):
+    """P and Q, exactly: Q is the sum of the least that the flows leave to the nodes."""
+    P = Q = Fraction(0)
+    for j in range(form.d):
+        column, A, B, C = exact(w[:, j]), *([Fraction(0)] * form.n for _ in range(3))
+        for block in form.samples:
+            x = exact(np.ones(len(block.node)) if block.X is None else block.X[:, 0])
+            y = exact(block.y.reshape(len(block.node), -1)[:, j])
+            for i, s, a, b in zip(block.node.tolist(), exact(block.scale), x, y, strict=True):
+                P += s * (a * column[i] - b) ** 2 / 2
+                A[i], B[i], C[i] = A[i] + s * a * a, B[i] + s * a * b, C[i] + s * b * b / 2
+        for edge, flow in zip(form.edges, flows, strict=True):
+            ends = zip(edge.tail.tolist(), edge.head.tolist(), exact(edge.weight), exact(flow[:, j]), strict=True)
+            for tail, head, c, u in ends:
+                assert abs(u) <= c
+                P += c * abs(column[tail] - column[head])
+                B[tail], B[head] = B[tail] - u, B[head] + u
+        Q += sum(c - b * b / (2 * a) for a, b, c in zip(A, B, C, strict=True))
+    return P, Q
+
+
+def points(rng, form):
+    """Near the optimum where the form is a forest, and anywhere."""
+    if not gr.DynamicProgramming().missing(form):
+        yield squares(form)
+    w = rng.standard_normal(form.shape) + np.mean(form.samples[0].y)
+    shares = [rng.choice([-1.0, 0.0, 1.0, *rng.uniform(-1, 1, 5)], (len(e.tail), form.d)) for e in form.edges]
+    yield w, tuple(e.clip(share * e.weight[:, None]) for e, share in zip(form.edges, shares, strict=True))
+    yield np.round(w), tuple(np.zeros_like(share) for share in shares)
+
+
+@pytest.mark.parametrize("seed", thinned(range(60), every=4))
+def test_the_bounds_hold_in_exact_arithmetic(seed):
+    rng = np.random.default_rng(seed)
+    for kind in KINDS:
+        d, features = (1, True) if seed % 3 == 0 else (int(rng.integers(1, 3)), False)
+        decades, offset = (2.0, 6.0, 12.0)[seed % 3], (0.0, 1e9)[seed % 2]
+        form = drawn(rng, kind, 10, d, decades, offset, samples=1 + seed % 2, features=features)
+        for w, flows in points(rng, form):
+            found = Squares.of(form)(w, flows)
+            assert found is not None
+            P, Q = values(form, w, flows)
+            assert Fraction(found[0].bound) >= P
+            assert Fraction(found[1].bound) <= Q
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_they_are_nearly_equal_at_the_optimum(kind):
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        form = drawn(rng, "line" if kind == "cycle" else kind, decades=3.0, offset=(0.0, 1e6)[seed % 2])
+        upper, lower = Squares.of(form)(*squares(form))
+        assert upper.bound - lower.bound <= 3e-14 * upper.bound
+
+
+@pytest.mark.parametrize("d", [1, 2])
+def test_in_order_or_not_they_are_the_same(d):
+    rng = np.random.default_rng(0)
+    n, y = 9, rng.standard_normal((9, d))
+    order = rng.permutation(n)
+    pairs = np.column_stack([np.arange(n - 1), np.arange(1, n)])
+    found = []
+    for label in (np.arange(n), order):
+        edges = gr.Graph(tuple(range(n)), label[pairs[:, 0]], label[pairs[:, 1]], np.arange(1.0, n))
+        loss = gr.MeanLoss(gr.NodeData.from_arrays(None, y, label))
+        form = gr.Problem(loss + 0.3 * gr.TotalVariation(edges, gr.L1())).form
+        assert Squares.of(form)._in_line == (label is not order)
+        w, flows = squares(form)
+        upper, lower = Squares.of(form)(w, flows)
+        point = lower.found.dual_point
+        assert np.abs(form.conservation(point)).max() <= 1e-14
+        found.append((w[label], upper.bound, lower.bound))
+    np.testing.assert_allclose(found[1][0], found[0][0], rtol=0.0, atol=4e-16)
+    np.testing.assert_allclose(found[1][1:], found[0][1:], rtol=3e-14)
+
+
+def test_what_is_no_square_of_a_number_has_none():
+    rng = np.random.default_rng(0)
+    data = gr.NodeData.from_arrays(rng.standard_normal((8, 2)), rng.standard_normal(8), np.arange(8) % 4)
+    one = gr.NodeData.from_arrays(np.ones((4, 1)), np.arange(4.0), np.arange(4), offset=np.ones(4))
+    path, l1 = nx.path_graph(4), gr.TotalVariation(nx.path_graph(4), gr.L1())
+    simple = gr.MeanLoss(gr.NodeData.from_arrays(None, np.arange(4.0)[:, None], np.arange(4)))
+    assert Squares.of(gr.Problem(simple + l1).form) is not None
+    for model in (
+        gr.SquaredLoss(data) + l1,
+        gr.SquaredLoss(one) + l1,
+        gr.HuberLoss(gr.NodeData.from_arrays(np.ones((4, 1)), np.arange(4.0), np.arange(4))) + l1,
+        simple + gr.TotalVariation(path, gr.SquaredL2()),
+        simple + l1 + gr.NodePenalty(gr.SquaredL2()),
+    ):
+        assert Squares.of(gr.Problem(model).form) is None
+
+
+@pytest.mark.parametrize("kind", ["line", "chain"])
+def test_what_proves_nothing_is_refused(kind):
+    rng = np.random.default_rng(1)
+    form = drawn(rng, kind)
+    sums, (w, (u,)) = Squares.of(form), squares(form)
+    assert sums(w, (u,)) is not None
+    over = u.copy()
+    over[3] = np.nextafter(form.edges[0].weight[3], np.inf)
+    assert sums(w, (over,)) is None
+    for bad in (np.nan, np.inf, 1e200):
+        far = w.copy()
+        far[2] = bad
+        assert sums(far, (u,)) is None
+        lost = u.copy()
+        lost[2] = bad
+        assert sums(w, (lost,)) is None
+
+
+@pytest.mark.parametrize("exponent", [-70, 70])
+def test_scales_and_capacities_near_the_end_of_the_range_are_refused(exponent):
+    n = 5
+    for at_sample in (True, False):
+        weights = np.ones(n)
+        strengths = np.ones(n - 1)
+        (weights if at_sample else strengths)[1] = 10.0**exponent
+        edges = gr.Graph(tuple(range(n)), np.arange(n - 1), np.arange(1, n), strengths)
+        for label in (np.arange(n), np.arange(n)[::-1]):
+            data = gr.NodeData.from_arrays(None, np.arange(float(n))[:, None], label, weights=weights)
+            form = gr.Problem(gr.MeanLoss(data, scale="sum") + gr.TotalVariation(edges, gr.L1())).form
+            assert Squares.of(form)(np.ones((n, 1)), (np.zeros((n - 1, 1)),)) is None
+
+
+def test_a_node_without_samples_takes_no_flow():
+    edges = gr.Graph((0, 1, 2), np.array([0, 1]), np.array([1, 2]), np.ones(2))
+    data = gr.NodeData.from_arrays(None, np.array([[0.0], [2.0]]), np.array([0, 2]))
+    form = gr.Problem(gr.MeanLoss(data) + 0.5 * gr.TotalVariation(edges, gr.L1())).form
+    sums, w = Squares.of(form), np.array([[0.5], [1.0], [1.5]])
+    assert sums(w, (np.array([[-0.5], [-0.25]]),)) is None
+    upper, lower = sums(w, (np.zeros((2, 1)),))
+    assert lower.bound <= 0.0
+    assert upper.bound == pytest.approx(0.75)
+    assert gr.Problem(gr.MeanLoss(data) + 0.5 * gr.TotalVariation(edges, gr.L1())).solve().status == "certified"
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_compiled_or_not_they_are_the_same(seed):
+    pytest.importorskip("numba")
+    form = drawn(np.random.default_rng(seed), KINDS[seed % 3], samples=1 + seed % 2)
+    point = squares(form)
+    plain = Squares.of(form)(*point)
+    with mock.patch.object(recursions, "LARGE", 0):
+        compiled = Squares.of(form)(*point)
+    assert [each.bound for each in compiled] == [each.bound for each in plain]
+
+
+def test_the_default_takes_them_and_remembers_from_what():
+    form = drawn(np.random.default_rng(2), "line")
+    certifier = Certifier(form)
+    assert certifier.adds_up
+    found = certifier.added_up(*squares(form))
+    assert found.holds(1e-13)
+    again = Certifier(form)
+    again.recall(certifier.remembered())
+    assert again.best_dual.bound == certifier.best_dual.bound
+    assert not Certifier(random_problem(0).problem.form).added_up(*squares(form)).valid
