@@ -12,7 +12,10 @@ from factories import thinned
 
 import graphreg as gr
 from graphreg.certificate import Certifier
+from graphreg.certificate.enclosure.sums import MORE
 from graphreg.certificate.tilting import Squares
+from graphreg.certificate.tilting.in_one_pass import on_a_graph, on_a_line
+from graphreg.certificate.tilting.squares import ROUNDED
 from graphreg.datasets import random_problem
 from graphreg.kernels import recursions
 from graphreg.methods.dynamic_programming._squares import squares
@@ -84,19 +87,52 @@ def points(rng, form):
     yield np.round(w), tuple(np.zeros_like(share) for share in shares)
 
 
+def random(seed, kind, n=10):
+    """A form of a kind, wild or tame."""
+    rng = np.random.default_rng(seed)
+    features = bool(rng.random() < 0.4)
+    d = 1 if features else int(rng.integers(1, 3))
+    wild = {"decades": rng.choice([1.0, 6.0, 12.0]), "offset": rng.choice([0.0, 1e9])}
+    return rng, drawn(rng, kind, n, d, **wild, samples=int(rng.integers(1, 3)), features=features)
+
+
 @pytest.mark.parametrize("seed", thinned(range(60), every=4))
 def test_the_bounds_hold_in_exact_arithmetic(seed):
-    rng = np.random.default_rng(seed)
     for kind in KINDS:
-        d, features = (1, True) if seed % 3 == 0 else (int(rng.integers(1, 3)), False)
-        decades, offset = (2.0, 6.0, 12.0)[seed % 3], (0.0, 1e9)[seed % 2]
-        form = drawn(rng, kind, 10, d, decades, offset, samples=1 + seed % 2, features=features)
+        rng, form = random(seed, kind)
         for w, flows in points(rng, form):
             found = Squares.of(form)(w, flows)
             assert found is not None
             P, Q = values(form, w, flows)
             assert Fraction(found[0].bound) >= P
             assert Fraction(found[1].bound) <= Q
+
+
+@pytest.mark.parametrize("seed", thinned(range(60), every=4))
+def test_the_sums_are_bounded_one_by_one(seed):
+    """Also where the rounding of the objective would hide what is missing in the gap."""
+    for kind in KINDS:
+        rng, form = random(seed, kind, n=5)
+        for w, flows in points(rng, form):
+            sums = [Squares.of(form)._coordinate(j, w, flows)[0] for j in range(form.d)]
+            value, off, gap = (sum(map(Fraction, each)) for each in zip(*sums, strict=True))
+            P, Q = values(form, w, flows)
+            assert abs(value - P) <= off + Fraction(1e-14) * value
+            assert P - Q <= gap * Fraction(MORE)
+
+
+def test_long_sums_lose_nothing():
+    n = 64 * 3000
+    y, w = np.zeros(n), np.full(n, 0.3)
+    for in_line in (True, False):
+        if in_line:
+            given = y, np.ones(n), np.ones(n - 1), np.ones(2), w, np.zeros(n - 1)
+            value = on_a_line(given, (np.empty(n),))[0]
+        else:
+            none = np.zeros(0, int)
+            given = np.arange(n), np.ones(n), y, np.ones(n), none, none, np.zeros(0), np.zeros(0), w
+            value = on_a_graph(given, tuple(np.zeros((3, n))), (np.empty(n),))[0]
+        assert abs(Fraction(value) - n * Fraction(0.3) ** 2 / 2) <= Fraction(ROUNDED * value)
 
 
 @pytest.mark.parametrize("kind", KINDS)
