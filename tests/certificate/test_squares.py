@@ -121,6 +121,30 @@ def test_the_sums_are_bounded_one_by_one(seed):
             assert P - Q <= gap * Fraction(MORE)
 
 
+TINY = 2.0**-60
+
+
+def test_differences_that_rounding_swallows_are_counted():
+    """w - y = 1 + TINY is rounded to 1, which the flow seems to balance."""
+    y, w = np.array([-TINY, 2.0]), np.ones(2)
+    line = on_a_line((y, np.ones(2), np.ones(1), np.ones(2), w, -np.ones(1)), (np.empty(2),))
+    samples, edge = (np.arange(2), np.ones(2), y, np.ones(2)), (np.zeros(1, int), np.ones(1, int), np.ones(1))
+    pair = on_a_graph((*samples, *edge, -np.ones(1), w), tuple(np.zeros((3, 2))), (np.empty(2),))
+    for gap in (line[-1], pair[-1]):
+        assert gap >= TINY**2 / 2
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_flows_that_rounding_swallows_are_counted(turned):
+    """1 + TINY - 1 is rounded to 0; what bounds the rounding at the other ends costs nothing, as these are stiff."""
+    u, stiff, center, others = np.array([1.0, TINY, -1.0]), 2.0**40, np.zeros(3, int), np.arange(1, 4)
+    y, s = np.append(0.0, -u / stiff), np.append(1.0, np.full(3, stiff))
+    ends = (others, center, np.ones(3), -u) if turned else (center, others, np.ones(3), u)
+    given = np.arange(4), np.ones(4), y, s, *ends, np.zeros(4)
+    gap = on_a_graph(given, tuple(np.zeros((3, 4))), (np.empty(4),))[-1]
+    assert gap >= TINY**2 / 2
+
+
 def test_long_sums_lose_nothing():
     n = 64 * 3000
     y, w = np.zeros(n), np.full(n, 0.3)
@@ -178,6 +202,7 @@ def test_what_is_no_square_of_a_number_has_none():
         gr.HuberLoss(gr.NodeData.from_arrays(np.ones((4, 1)), np.arange(4.0), np.arange(4))) + l1,
         simple + gr.TotalVariation(path, gr.SquaredL2()),
         simple + l1 + gr.NodePenalty(gr.SquaredL2()),
+        simple + l1 + gr.NodePenalty(gr.L1()),
     ):
         assert Squares.of(gr.Problem(model).form) is None
 
