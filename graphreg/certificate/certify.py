@@ -271,10 +271,10 @@ class Certifier:
         """Take a feasible w among the best."""
         if not np.isfinite(w).all():
             return
-        value = self.form.primal(w)
-        if self.best_primal is not None and not value < self.best_primal.value:
-            return
+        value, best = self.form.primal(w), self.best_primal
         enough = self._enough(value)
+        if best is not None and not value < best.value and not (best.plain and best.bound - value > enough):
+            return
         found = self._upper(w, value, plain=True) if enough > 0.0 else None
         if found is None or not found.bound - value <= enough:
             found = self._upper(w, value, plain=False)
