@@ -86,6 +86,13 @@ def test_flows_are_at_their_capacities_where_values_differ_and_balance_the_rest(
     assert np.abs(left).max() <= 1e-13 * max(1.0, np.abs(y).max())
 
 
+def test_ties_that_rounding_moves_stay_within_capacities():
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        y, c = rng.integers(0, 5, 12) * 0.1, rng.integers(1, 4, 11) * 0.1
+        assert (np.abs(line(y, np.full(12, 0.7), c)[1]) <= c).all()
+
+
 def test_factors_are_those_of_scales_and_capacities():
     rng = np.random.default_rng(0)
     y, s, c = rng.standard_normal(30), rng.uniform(0.5, 2.0, 30), rng.uniform(0.1, 1.0, 29)
