@@ -1,4 +1,4 @@
-"""Both bounds from one pass: valid in exact arithmetic at any point, tight near the optimum, refused where they must."""
+"""Both bounds from one pass: valid in exact arithmetic at any point, tight near the optimum, and refused elsewhere."""
 
 from __future__ import annotations
 
