@@ -24,7 +24,7 @@ from .repairing.consensus_flows import consensus_flows
 from .repairing.feasible import feasible
 from .repairing.repair import Repair
 from .spot_checks import SpotChecks
-from .tilting import FlowDual, Look, Squares
+from .tilting import AddedUp, FlowDual, Look
 
 CHARGE = 1e-2  # of the gap asked for: rounding that costs less need not be avoided
 SERVES = 0.1  # of the gap asked for: a point whose bound costs less needs no repair
@@ -86,8 +86,8 @@ class Certifier:
         if source.point is None:
             found = self.enclosure(self.form.nothing())
             return Dual(found.value, found, source)
-        if source.at is not None and self._squares is not None:
-            found = self._squares(source.at, source.point.flows)
+        if source.at is not None and self._sums is not None:
+            found = self._sums(source.at, source.point.flows)
             if found is not None and found[1].bound >= source.least:
                 return found[1]
         if source.at is not None and self._flow_dual is not None:
@@ -160,17 +160,17 @@ class Certifier:
         return None if self.spot_checks else FlowDual.of(self.form)
 
     @cached_property
-    def _squares(self) -> Squares | None:
-        return None if self.spot_checks else Squares.of(self.form)
+    def _sums(self) -> AddedUp | None:
+        return None if self.spot_checks else AddedUp.of(self.form)
 
     @property
     def adds_up(self) -> bool:
-        """Whether parameters and flows are certified by their sums alone, see `Squares`."""
-        return self._squares is not None
+        """Whether parameters and flows are certified by their sums alone, see `AddedUp`."""
+        return self._sums is not None
 
     def added_up(self, w: Array, flows: tuple[Array, ...]) -> Certificate:
         """The certificate with what the sums of parameters and flows say, nothing of which is repaired."""
-        found = None if self._squares is None else self._squares(w, flows)
+        found = None if self._sums is None else self._sums(w, flows)
         if found is not None:
             self._take(found[0])
             self._keep(found[1])

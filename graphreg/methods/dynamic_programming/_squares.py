@@ -11,6 +11,7 @@ import numpy as np
 from ...clock import look
 from ...form import Form
 from ...terms import Array
+from ...terms.losses import AbstractQuadraticLoss
 from ._groups import Group, groups_of_edges
 from ._sweeps import flows_of_tree
 from ._taut_string import taut_string
@@ -19,7 +20,9 @@ NONE = (*(np.zeros(0) for _ in range(3)), np.zeros(0, np.intp))  # no knots
 
 
 def squares(form: Form) -> tuple[Array, tuple[Array, ...]] | None:
-    """The minimiser and flows near the best ones."""
+    """The minimiser and flows near the best ones; None where something is no square, or it takes too long."""
+    if not all(isinstance(block.loss, AbstractQuadraticLoss) for block in form.samples):
+        return None
     groups = list(groups_of_edges(form))
     in_line = len(form.samples) == 1 and form.samples[0].one_each and all(group.in_line for group in groups)
     columns, flows = list[Array](), [np.empty((len(edge.tail), form.width(edge))) for edge in form.edges]

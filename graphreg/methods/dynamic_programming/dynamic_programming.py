@@ -80,20 +80,29 @@ class DynamicProgramming(AbstractMethod):
         }
 
     def run(self, task: Task) -> Outcome:
-        began, form, gap = time.perf_counter(), task.form, task.budget.gap
-        if task.own.adds_up and (found := squares(form)) is not None:
-            certificate = task.own.added_up(*found)
-            if certificate.holds(gap):
-                return Outcome(certificate, task.own, "limit", seconds=time.perf_counter() - began)
-        certifier = task.certifier
+        began, form, gap, own = time.perf_counter(), task.form, task.budget.gap, task.own
+        if own.adds_up and (found := squares(form)) is not None and own.added_up(*found).holds(gap):
+            return Outcome(own.best(), own, "limit", seconds=time.perf_counter() - began)
         w, flows, prices = solved(form)
-        certificate = certifier.certify(np.where(form.free[:, None], 0.0, w), flows, prices, gap)
+        w = _without_free(form, w)
+        if own.adds_up and own.added_up(w, flows).holds(gap):
+            return Outcome(own.best(), own, "limit", seconds=time.perf_counter() - began)
+        certifier = task.certifier
+        certificate = certifier.certify(w, flows, prices, gap)
         v = np.zeros(form.d) if certificate.holds(gap) else center(form)[0]
         if v.any():  # large targets have cost the bound its last digits: it is the same around the best common model
             there = Certifier(centred(form, v), certifier)
             there.certify(*solved(there.form), gap)
             certifier.beside(there)
         return Outcome(certifier.best(), certifier, "limit", seconds=time.perf_counter() - began)
+
+
+def _without_free(form: Form, w: Array) -> Array:
+    """w, but 0 where nothing ties it."""
+    known = np.zeros(form.n, dtype=bool)
+    for block in form.samples:
+        known[block.node] = True
+    return w if known.all() else np.where(form.free[:, None], 0.0, w)
 
 
 def solved(form: Form) -> tuple[Array, tuple[Array, ...], tuple[Array, ...]]:

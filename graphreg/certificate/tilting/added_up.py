@@ -1,13 +1,15 @@
-"""Both bounds in one pass, where losses are squares of numbers and penalties absolute values of them.
+"""Both bounds in one pass, where losses and penalties are functions of single numbers: squares, losses whose slopes
+end, and absolute values.
 
-With h_i the losses of node i in one coordinate, whose second derivative is H_i, any parameters w and any flows u within
-their capacities c bound the optimum from both sides, and the prices at the minimisers of what the flows leave to the
-nodes make these conserved:
+With h_i the loss of node i in one coordinate, any parameters w and any flows u within their capacities c bound the
+optimum from both sides, where the flows leave prices -(K'u)_i to the nodes that are in the domains of h_i*:
 
-    P(w) - Q(u) = sum_e (c_e |z_e| - u_e z_e)  +  sum_i (h_i'(w_i) + (K'u)_i)^2 / (2 H_i),    z = Kw.
+    P(w) - Q(u) = sum_e (c_e |z_e| - u_e z_e)  +  sum_i h_i(w_i) + h_i*(-(K'u)_i) + w_i (K'u)_i,    z = Kw.
 
-All summands are at least 0, so that nothing cancels; those of the nodes are squares of what rounding has left. So the
-lower bound, which is the upper one less this, is as good as the sum of P.
+All summands are at least 0, and each is computed without any cancellation: with squares alone, whose second derivatives
+add up to H_i, those of the nodes are (h_i'(w_i) + (K'u)_i)^2 / (2 H_i), squares of what rounding has left. So the lower
+bound, which is the upper one less this, is about as good as the sum of P. Prices that may be at the ends of domains are
+known up to rounding only: all flows are shrunk a little for them, and so are all prices.
 """
 
 from __future__ import annotations
@@ -20,7 +22,6 @@ import numpy as np
 
 from ...form import DualPoint, Form
 from ...terms import Array, SampleBlock
-from ...terms.losses import AbstractQuadraticLoss
 from ..enclosure.enclosed import Enclosed
 from ..enclosure.sums import EPS, MORE
 from ..remembered import Dual, Primal, Source
@@ -28,31 +29,44 @@ from .in_one_pass import PIECE, on_a_graph, on_a_line
 
 ROUNDED = 0.5 * EPS * (PIECE + 16) * MORE  # of a sum of terms that are rounded a few times each, added up in pieces
 END = 1e-130  # more than what each term may miss near the end of the range
+SHRUNK = (1e-13, 1e-11)  # by what flows are shrunk where prices end
 
 
 @dataclass(frozen=True)
-class Squares:
+class AddedUp:
     """The sums of one form."""
 
     form: Form
 
     @classmethod
-    def of(cls, form: Form) -> Squares | None:
+    def of(cls, form: Form) -> AddedUp | None:
         """None where a loss or a penalty is another."""
-        apart = all(_apart(block) for block in form.samples)
+        single = all(_curved(block) is not None for block in form.samples)
         absolute = all(not edge.ground and edge.penalty.pieces(form.width(edge)) == 1 for edge in form.edges)
-        return cls(form) if apart and absolute else None
+        return cls(form) if single and absolute else None
+
+    @cached_property
+    def _end(self) -> bool:
+        """Whether prices may."""
+        return any(np.isfinite(np.concatenate(block.loss.domain(block.y[:1]))).any() for block in self.form.samples)
 
     @cached_property
     def _in_line(self) -> bool:
         """Whether the nodes stand in the order of a chain, each with one sample of its own."""
         edges, samples = self.form.edges, self.form.samples
         whole = len(edges) == 1 and edges[0].features is None and edges[0].in_line
-        return whole and len(samples) == 1 and samples[0].one_each
+        return whole and len(samples) == 1 and samples[0].one_each and not self._end
 
     def __call__(self, w: Array, flows: tuple[Array, ...]) -> tuple[Primal, Dual] | None:
-        """The bounds from parameters and flows; None where a flow is beyond its capacity, or numbers are so large or so
-        small that products may leave the range of floats."""
+        """The bounds from parameters and flows; None where a flow is beyond its capacity or a price beyond its domain,
+        or numbers are so large or so small that products may leave the range of floats."""
+        for t in SHRUNK if self._end else ():
+            found = self._bounds(w, tuple((1.0 - t) * u for u in flows))
+            if found is not None:
+                return found
+        return None if self._end else self._bounds(w, flows)
+
+    def _bounds(self, w: Array, flows: tuple[Array, ...]) -> tuple[Primal, Dual] | None:
         form, d = self.form, self.form.d
         sums, columns = zip(*(self._coordinate(j, w, flows) for j in range(d)), strict=True)
         value, off, gap = (math.fsum(each) for each in zip(*sums, strict=True))
@@ -82,17 +96,40 @@ class Squares:
             value, gap = on_a_line((y, samples[0].base_scale, edges[0].base_weight, times, own, u), (a,))
             return (value, 0.0, gap), [a]
         s, c = _joined([b.scale for b in samples]), _joined([edge.weight for edge, _ in acting])
+        ends = self._ends(j) if self._end else (np.zeros(0),) * 3
         x = _joined([np.ones(len(b.node)) if b.X is None else b.X[:, 0] for b in samples])
         tail, head = (_joined([getattr(edge, end) for edge, _ in acting]) for end in ("tail", "head"))
         nodes = tuple(np.zeros(self.form.n) for _ in range(3))
-        found = on_a_graph((_joined([b.node for b in samples]), x, y, s, tail, head, c, u, own), nodes, (a,))
+        node = _joined([b.node for b in samples])
+        found = on_a_graph((node, x, y, s, *ends, tail, head, c, u, own), nodes, (a,))
         return found, np.split(a, np.cumsum([len(b.node) for b in samples])[:-1])
 
+    def _ends(self, j: int) -> tuple[Array, Array, Array]:
+        """Of the slopes of all losses in one coordinate, and whether they are curved."""
+        samples = self.form.samples
+        low, high = (
+            _joined([np.broadcast_to(_of(b.loss.domain(b.y)[k], j), len(b.node)) for b in samples]) for k in (0, 1)
+        )
+        return low, high, np.concatenate([np.full(len(b.node), float(bool(_curved(b)))) for b in samples])
 
-def _apart(block: SampleBlock) -> bool:
-    """Whether each sample of a loss is a square of one number."""
-    square = isinstance(block.loss, AbstractQuadraticLoss) and not block.loss.is_users()
-    return square and (block.X is None or block.X.shape[1] == 1) and not block.offset.any()
+
+def _curved(block: SampleBlock) -> bool | None:
+    """Of a loss of single numbers whose derivative is the number or jumps at 0, clipped to the domain of prices,
+    whether it is the first; None of any other."""
+    single = (block.X is None or block.X.shape[1] == 1) and not block.offset.any() and not block.loss.is_users()
+    bends = block.loss.bends(block.y[:1]) if single else None
+    if bends is None:
+        return None
+    low, high = block.loss.domain(block.y[:1])
+    if not (low < 0.0).all() or not (high > 0.0).all():  # to shrink prices takes them away from all ends but 0
+        return None
+    places = [(*(each.ravel()[0] for each in knot),) for knot in bends.knots]
+    slope, height, first, last = (each.ravel()[0] for each in (bends.slope, bends.height, low, high))
+    if not places:
+        return True if (slope, height, first, last) == (1.0, 0.0, -np.inf, np.inf) else None
+    if (slope, height, places) == (0.0, first, [(0.0, 0.0, last - first)]):
+        return False
+    return True if (slope, height, places) == (0.0, first, [(first, 1.0, 0.0), (last, -1.0, 0.0)]) else None
 
 
 def _of(values: Array, j: int) -> Array:
