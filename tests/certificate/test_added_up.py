@@ -135,7 +135,8 @@ def ending(rng, kind, loss, n=10):
     ends = np.sort(np.array(graph(rng, kind, n)), axis=1)
     weight, scale = (10.0 ** rng.uniform(-1, 1, m) for m in (len(ends), n))
     y, x = rng.standard_normal(n), rng.choice([1.0, -1.0, 3.0, 0.1], (n, 1))
-    squared = rng.random(n) < 0.2
+    x, y = (np.ones((n, 1)), y) if rng.random() < 0.3 else (x, y + rng.choice([0.0, 1e9]))
+    squared = rng.random(n) < rng.choice([0.0, 0.2])
     squared[0] = False
     parts = [
         gr.NodeData.from_arrays(x[some], y[some], np.flatnonzero(some), weights=scale[some])
@@ -188,7 +189,8 @@ def test_slopes_that_end_are_bounded_in_exact_arithmetic(loss, seed):
         rng = np.random.default_rng(seed)
         form = ending(rng, kind, loss)
         sums, none = AddedUp.of(form), tuple(np.zeros((len(edge.tail), 1)) for edge in form.edges)
-        points = [(rng.standard_normal((form.n, 1)), none), (np.round(2 * rng.standard_normal((form.n, 1))), none)]
+        targets = np.concatenate([block.y / block.X[:, 0] for block in form.samples])
+        points = [(each + targets[:, None], none) for each in rng.standard_normal((2, form.n, 1))]
         if kind != "cycle":
             points.append(solved(form)[:2])
         for w, flows in points:
@@ -200,8 +202,9 @@ def test_slopes_that_end_are_bounded_in_exact_arithmetic(loss, seed):
             value, off, gap = map(Fraction, sums._coordinate(0, w, near.flows)[0])
             assert abs(value - P) <= off + Fraction(1e-14) * value
             assert gap * Fraction(MORE) >= P - Q
-            assert np.abs(form.conservation(near)).max() <= 1e-13 * max(block.scale.max() for block in form.samples)
-        if kind != "cycle":
+            size = max(float((block.scale * np.maximum(1.0, np.abs(block.y))).max()) for block in form.samples)
+            assert np.abs(form.conservation(near)).max() <= 1e-14 * size
+        if kind != "cycle" and np.abs(targets).max() < 1e6:
             assert upper.bound - lower.bound <= 1e-10 * upper.bound
 
 
@@ -248,6 +251,33 @@ def test_flows_that_rounding_swallows_are_counted(turned):
     given = np.arange(4), np.ones(4), y, s, *NO_ENDS, *ends, np.zeros(4)
     gap = on_a_graph(given, tuple(np.zeros((3, 4))), (np.empty(4),))[-1]
     assert gap >= TINY**2 / 2
+
+
+def test_prices_that_rounding_moves_are_counted():
+    """2^30 + 2^-24 - 2^30 is rounded to 0: the price is off by 2^-24, and so the gap."""
+    u, stiff, center, others = np.array([2.0**30, 2.0**-24, -(2.0**30)]), 2.0**60, np.zeros(3, int), np.arange(1, 4)
+    y, s = np.append(0.0, -u / stiff), np.append(1.0, np.full(3, stiff))
+    w, ends = np.array([1.0, 0.0, 0.0, 0.0]), (center, others, np.full(3, 2.0**31), u)
+    slopes = np.array([-0.5, *[-np.inf] * 3]), np.array([0.5, *[np.inf] * 3]), np.array([0.0, 1.0, 1.0, 1.0])
+    found = np.empty(4)
+    gap = on_a_graph((np.arange(4), np.ones(4), y, s, *slopes, *ends, w), tuple(np.zeros((3, 4))), (found,))[-1]
+    assert found[0] == 0.0
+    of_edges = sum((Fraction(2**31) - Fraction(each)) for each in u.tolist())
+    assert Fraction(gap) * Fraction(MORE) >= of_edges + Fraction(1, 2) + Fraction(2.0**-24)
+    assert gap <= float(of_edges) * (1.0 + 1e-15) + 1.0
+
+
+@pytest.mark.parametrize("curved", [0.0, 1.0])
+def test_predictors_that_rounding_moves_to_their_targets_are_counted(curved):
+    """3 fl(1/3) is rounded to 1."""
+    w, none, ends = np.array([1.0 / 3.0]), np.zeros(0, int), (np.array([-0.5]), np.array([0.5]), np.array([curved]))
+    given = np.zeros(1, int), np.array([3.0]), np.ones(1), np.ones(1), *ends, none, none, np.zeros(0), np.zeros(0), w
+    objective, off, gap = on_a_graph(given, tuple(np.zeros((3, 1))), (np.empty(1),))
+    r = abs(3 * Fraction(w[0]) - 1)
+    exact_one = r * r / 2 if curved else r / 2
+    assert objective == 0.0
+    assert off >= exact_one > 0
+    assert gap >= exact_one
 
 
 def test_long_sums_lose_nothing():

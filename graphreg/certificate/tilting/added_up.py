@@ -116,7 +116,7 @@ class AddedUp:
 def _curved(block: SampleBlock) -> bool | None:
     """Of a loss of single numbers whose derivative is the number or jumps at 0, clipped to the domain of prices,
     whether it is the first; None of any other."""
-    single = (block.X is None or block.X.shape[1] == 1) and not block.offset.any() and not block.loss.is_users()
+    single = (block.X is None or block.X.shape[1] == 1) and not block.offset.any()
     bends = block.loss.bends(block.y[:1]) if single else None
     if bends is None:
         return None

@@ -131,7 +131,7 @@ def on_a_graph(  # noqa: PLR0912, PLR0915 - one pass
     for k in range(samples):
         i, scale, factor = node[k], s[k], x[k]
         if curvature[i] >= 0.0:
-            a[k] = scale * (factor * (w[i] - slope[i]) - y[k])
+            a[k] = scale * ((factor * w[i] - y[k]) - factor * slope[i])
             continue
         a[k] = -slope[i] / factor
         b = a[k] / scale
