@@ -221,11 +221,12 @@ def test_prices_beyond_their_ends_prove_nothing(loss):
 
 def test_where_slopes_end_a_node_has_one_sample():
     data = gr.NodeData.from_arrays(np.ones((4, 1)), np.arange(4.0), np.array([0, 1, 1, 2]))
-    form = gr.Problem(gr.QuantileLoss(data) + gr.TotalVariation(nx.path_graph(3), gr.L1())).form
-    assert AddedUp.of(form)(np.ones((3, 1)), (np.zeros((2, 1)),)) is None
-    assert (
-        gr.Problem(gr.QuantileLoss(data) + gr.TotalVariation(nx.path_graph(3), gr.L1())).solve().status == "certified"
-    )
+    once, again = (gr.NodeData.from_arrays(np.ones((3, 1)), np.ones(3), np.arange(3)) for _ in range(2))
+    median, squared = gr.QuantileLoss(once), 2.0 * gr.SquaredLoss(again)
+    for model in (gr.QuantileLoss(data), median + squared, squared + median):
+        problem = gr.Problem(model + gr.TotalVariation(nx.path_graph(3), gr.L1()))
+        assert AddedUp.of(problem.form)(np.ones((3, 1)), (np.zeros((2, 1)),)) is None
+        assert problem.solve().status == "certified"
 
 
 TINY = 2.0**-60
