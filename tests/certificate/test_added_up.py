@@ -221,12 +221,14 @@ def test_prices_beyond_their_ends_prove_nothing(loss):
 
 def test_where_slopes_end_a_node_has_one_sample():
     data = gr.NodeData.from_arrays(np.ones((4, 1)), np.arange(4.0), np.array([0, 1, 1, 2]))
-    once, again = (gr.NodeData.from_arrays(np.ones((3, 1)), np.ones(3), np.arange(3)) for _ in range(2))
-    median, squared = gr.QuantileLoss(once), 2.0 * gr.SquaredLoss(again)
-    for model in (gr.QuantileLoss(data), median + squared, squared + median):
-        problem = gr.Problem(model + gr.TotalVariation(nx.path_graph(3), gr.L1()))
-        assert AddedUp.of(problem.form)(np.ones((3, 1)), (np.zeros((2, 1)),)) is None
-        assert problem.solve().status == "certified"
+    problem = gr.Problem(gr.QuantileLoss(data) + gr.TotalVariation(nx.path_graph(3), gr.L1()))
+    assert AddedUp.of(problem.form)(np.ones((3, 1)), (np.zeros((2, 1)),)) is None
+    assert problem.solve().status == "certified"
+    none, one = np.zeros(0, int), np.ones(2)
+    for order in ([0, 1], [1, 0]):  # a square beside it
+        ends = (each[order] for each in (np.array([-0.5, -np.inf]), np.array([0.5, np.inf]), np.array([0.0, 1.0])))
+        given = np.zeros(2, int), one, one, np.array([1.0, 2.0])[order], *ends, none, none, np.zeros(0), np.zeros(0)
+        assert on_a_graph((*given, np.ones(1)), tuple(np.zeros((3, 1))), (np.empty(2),))[-1] == np.inf
 
 
 TINY = 2.0**-60
