@@ -84,7 +84,8 @@ def groups_of_edges(form: Form) -> Iterator[Group]:
     """The coordinates that the same blocks of edges tie, and these; also those that none does."""
     between = [k for k, edge in enumerate(form.edges) if not edge.ground]
     held = held_together([form.edges[k].columns(form.d) for k in between], form.d)
-    rest = np.setdiff1d(np.arange(form.d), np.concatenate([np.zeros(0, np.intp), *(each for _, each in held)]))
+    known = {j for _, columns in held for j in columns.tolist()}
+    rest = np.array([j for j in range(form.d) if j not in known], dtype=np.intp)
     for holding, columns in [*held, *([((), rest)] if len(rest) else [])]:
         blocks = tuple(between[k] for k in holding)
         yield Group(form, blocks, columns)
