@@ -205,6 +205,31 @@ def test_no_answer_is_worse_than_the_start():
     assert problem.solve(METHOD, gap=1e-2, start=start).objective <= start.objective
 
 
+def test_lines_and_samples_in_order_are_recognised():
+    def form(order, tail, head, node, X=None):
+        graph = gr.Graph(tuple(order), np.array(tail), np.array(head), np.ones(len(tail)))
+        if X is None:
+            loss = gr.MeanLoss(gr.NodeData.from_arrays(None, np.zeros((len(node), 1)), np.array(node)))
+        else:
+            loss = gr.SquaredLoss(gr.NodeData.from_arrays(np.array(X)[:, None], np.zeros(len(node)), np.array(node)))
+        return gr.Problem(loss + gr.TotalVariation(graph, gr.L1())).form
+
+    def recognised(*given):
+        found = form(*given)
+        assert (found.component == found.component[0]).all()
+        return found.edges[0].in_line, found.samples[0].one_each
+
+    nodes = range(4)
+    assert recognised(nodes, [0, 1, 2], [1, 2, 3], [0, 1, 2, 3]) == (True, True)
+    assert recognised(nodes, [0, 1, 1], [1, 2, 3], [0, 1, 2, 3]) == (False, True)
+    assert recognised(nodes, [0, 2, 1], [1, 3, 2], [0, 1, 2, 3]) == (False, True)
+    assert recognised(nodes, [0, 1, 2, 0], [1, 2, 3, 3], [0, 1, 2]) == (False, False)
+    assert recognised(nodes, [0, 1, 2], [1, 2, 3], [0, 1, 1, 3]) == (True, False)
+    assert recognised(nodes, [0, 1, 2], [1, 2, 3], [1, 0, 2, 3])[0]
+    assert recognised(nodes, [0, 1, 2], [1, 2, 3], [0, 1, 2, 3], [1.0] * 4) == (True, True)
+    assert recognised(nodes, [0, 1, 2], [1, 2, 3], [0, 1, 2, 3], [1.0, 1.0, 2.0, 1.0]) == (True, False)
+
+
 # ---- the order of a forest -------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("seed", range(12))
 def test_parents_come_first_and_what_hangs_below_follows(seed):
