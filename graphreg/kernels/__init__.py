@@ -15,6 +15,8 @@ from .passes import group_numbers as group_numbers
 from .passes import quadratic_minimisers as quadratic_minimisers
 from .passes import quadratic_total as quadratic_total
 from .pulls import edge_pulls as edge_pulls
+from .recursions import Numbers as Numbers
+from .recursions import Recursion as Recursion
 from .rounds import SOME as SOME
 from .rounds import Held as Held
 from .rounds import Image as Image

@@ -62,6 +62,12 @@ class SampleBlock(Brief):
     n: int = 0
     given_layout: Layout | None = None  # of the block that this one is a part of
 
+    @shared
+    def one_each(self) -> bool:
+        """Whether the predictor of sample i is the parameter of node i itself, in order."""
+        own = self.X is None or (self.X.shape[1] == 1 and bool((self.X == 1.0).all()))
+        return own and len(self.node) == self.n and bool((self.node[:-1] < self.node[1:]).all())
+
     @property
     def width(self) -> int:
         """The number k of predictors of a sample."""
@@ -281,6 +287,14 @@ class EdgeBlock(Brief):
     def some(self, width: int) -> Iterator[slice]:
         """So many edges at a time, of ``width`` coordinates, that they stay in the cache."""
         return at_a_time(STREAM // max(width, 1), len(self.tail))
+
+    @shared
+    def in_line(self) -> bool:
+        """Whether the edges join each node of the form with the next, in order."""
+        tail, head = self.tail, self.head
+        if len(tail) != self.n - 1 or self.ground:
+            return False
+        return bool((tail < head).all() and (tail[1:] == head[:-1]).all())  # so many steps upwards are steps of one
 
     @property
     def ground(self) -> bool:
