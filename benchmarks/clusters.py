@@ -1,8 +1,7 @@
 """``python -m benchmarks.clusters``: parts and MPI jobs on this machine.
 
 ``speed``: seconds a round on one rank and on two, in turn; ``cost``: a round against nodes, edges and ranks, with the
-model t = a + b edges / ranks + c border + l messages that is fitted to it; ``large``: a problem that no process has as a
-whole, certified, with the memory of each rank; ``kills``: ranks killed at random, and the bits of what goes on.
+model that is fitted to them; ``large``: a problem that no process has as a whole, certified, with the memory of each rank; ``kills``: ranks killed at random, and the bits of what goes on.
 """
 
 from __future__ import annotations
@@ -31,8 +30,8 @@ THREADS = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THR
 
 
 def band(nodes: int, degree: int, d: int, samples: int, rank: int, ranks: int, seed: int = 0) -> tuple[Any, range]:
-    """A band graph, of which a rank makes its own piece alone: node i is tied to i + 1, i + s, i + s + 1, ... with s the
-    root of the number of nodes, as on a mesh. The problem of the piece, and its own nodes."""
+    """A band graph, of which a rank makes its own piece alone: node i is tied to i + 1, i + s, i + s + 1, ... with s
+    the root of the number of nodes, as on a mesh. The problem of the piece, and its own nodes."""
     step = int(np.sqrt(nodes))
     offsets = [k // 2 * step + k % 2 for k in range(1, degree + 1)] if degree > 1 else [1]
     low, high = nodes * rank // ranks, nodes * (rank + 1) // ranks
@@ -138,8 +137,8 @@ def speed(asked: argparse.Namespace) -> None:
         one.append(heard(1, "rounds", *sized(asked))["seconds"])
         two.append(heard(2, "rounds", *sized(asked))["seconds"])
     ratio = np.median(one) / np.median(two)
-    print(f"{asked.nodes:,} nodes, {asked.degree * asked.nodes:,} edges, d = {asked.d}: {1e3 * np.median(one):.3g} ms a round "
-          f"on one rank, {1e3 * np.median(two):.3g} on two: {ratio:.2f} times faster")  # fmt: skip
+    print(f"{asked.nodes:,} nodes, {asked.degree * asked.nodes:,} edges, d = {asked.d}: {1e3 * np.median(one):.3g} ms "
+          f"a round on one rank, {1e3 * np.median(two):.3g} on two: {ratio:.2f} times faster")  # fmt: skip
 
 
 def cost(asked: argparse.Namespace) -> None:
@@ -164,8 +163,8 @@ def cost(asked: argparse.Namespace) -> None:
         mesh = 4 * np.sqrt(1e7 / size)
         parts = np.array([1.0, 1e7 / size, 3e7 / size, mesh, np.log2(size)]) @ fitted
         social = np.array([1.0, 1e7 / size, 3e7 / size, 1e7 * (1 - 1 / size), np.log2(size)]) @ fitted
-        print(f"a mesh of 10^7 nodes on {size} ranks: {1e3 * parts:.3g} ms a round; a social graph, whose border is most "
-              f"of its nodes: {1e3 * social:.3g}")  # fmt: skip
+        print(f"a mesh of 10^7 nodes on {size} ranks: {1e3 * parts:.3g} ms a round; a social graph, whose border is "
+              f"most of its nodes: {1e3 * social:.3g}")  # fmt: skip
 
 
 def large(asked: argparse.Namespace) -> None:
@@ -177,7 +176,7 @@ def kills(asked: argparse.Namespace) -> None:
     generator = random.Random(asked.seed)
     sizes = sized(asked, nodes=asked.nodes, degree=asked.degree, d=asked.d)
     alone = heard(2, "certified", "--gap", str(asked.gap), *sizes)
-    same, killed = 0, 0
+    killed = 0
     while killed < asked.kills:
         with tempfile.TemporaryDirectory() as folder:
             given = ("certified", "--gap", str(asked.gap), "--checkpoint", f"{folder}/run", "--every", "5", *sizes)
@@ -195,8 +194,7 @@ def kills(asked: argparse.Namespace) -> None:
                 if process.returncode == 0:
                     break
         found = json.loads(text.strip().splitlines()[-1])
-        alike = (found["digest"], found["rounds"], found["bounds"]) == (alone["digest"], alone["rounds"], alone["bounds"])
-        same += alike
+        alike = all(found[name] == alone[name] for name in ("digest", "rounds", "bounds"))
         print(f"{killed} kills so far; this run ended {'with the same bits' if alike else 'OTHERWISE'}", flush=True)
         if not alike:
             raise SystemExit(1)

@@ -110,18 +110,27 @@ def main() -> None:
         print(f"one machine: {whole.status}, [{bounds.dual:.12g}, {bounds.primal:.12g}], {whole.rounds} rounds, "
               f"{len(whole.labels):,} counties of {len(states)} states")  # fmt: skip
         for ranks in (1, 2):
-            command = [str(Path(sys.executable).parent / "mpiexec"), "-n", str(ranks), "--oversubscribe", sys.executable]
-            command += ["-m", "graphreg.mpi", str(folder / "model.toml"), "--out", str(folder / f"out{ranks}")]
-            done = subprocess.run(command, env={**os.environ, **ROOT, **THREADS}, capture_output=True, text=True, check=True)
+            command = [str(Path(sys.executable).parent / "mpiexec"), "-n", str(ranks), "--oversubscribe"]
+            command += [
+                sys.executable,
+                "-m",
+                "graphreg.mpi",
+                str(folder / "model.toml"),
+                "--out",
+                str(folder / f"out{ranks}"),
+            ]
+            environment = {**os.environ, **ROOT, **THREADS}
+            done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
             saved = mpi.SavedParts.open(folder / f"out{ranks}")
             found = np.array([saved[label] for label in whole.labels])
             far = np.abs(found - whole.coef).max() / np.abs(whole.coef).max()
-            print(f"{ranks} ranks: {done.stdout.splitlines()[0]}\n  farthest from one machine: {far:.1e} of the largest")
+            print(f"{ranks} ranks: {done.stdout.splitlines()[0]}")
+            print(f"  farthest from one machine: {far:.1e} of the largest")
         parts = by_states(folder, states)
         sent = parts[0].sent
         print(f"{len(states)} parts: {parts[0]}")
-        lines = [(int(sent.bytes[a, b]), a, b) for a in range(len(states)) for b in range(len(states)) if sent.bytes[a, b]]
-        print(f"crossed {len(lines)} state lines, one way each: {sum(line[0] for line in lines):,} bytes in all; the most:")
+        lines = [(int(sent.bytes[a, b]), int(a), int(b)) for a, b in np.argwhere(sent.bytes > 0)]
+        print(f"crossed {len(lines)} state lines, one way each: {sent.bytes.sum():,} bytes in all; the most:")
         for size, a, b in sorted(lines, reverse=True)[:6]:
             print(f"  {states[a]} to {states[b]}: {int(sent.messages[a, b]):,} messages, {size:,} bytes")
         held = sum((folder / each / "samples.csv").stat().st_size for each in states)
