@@ -1,7 +1,8 @@
 """``python -m benchmarks.clusters``: parts and MPI jobs on this machine.
 
 ``speed``: seconds a round on one rank and on two, in turn; ``cost``: a round against nodes, edges and ranks, with the
-model that is fitted to them; ``large``: a problem that no process has as a whole, certified, with the memory of each rank; ``kills``: ranks killed at random, and the bits of what goes on.
+model that is fitted to them; ``large``: a problem that no process has as a whole, certified, with the memory of each
+rank; ``kills``: ranks killed at random, and the bits of what goes on.
 """
 
 from __future__ import annotations
