@@ -157,6 +157,9 @@ class Form:
 
     def degree(self) -> Array:
         """Edges at each node, those to the ground included, (n,)."""
+        return self.once("degree", None, self._degree)
+
+    def _degree(self) -> Array:
         out = np.zeros(self.n)
         for edge in self.edges:
             out += np.bincount(edge.tail, minlength=self.n)
