@@ -92,7 +92,7 @@ class Checks:
             return "gap"
         point, schedule = self.method.point(state), self.schedule
         look = self.look(point, self._inside(state), k)
-        ended = "" if look is None else self._proves(point, k, look)
+        ended = "" if look is None else self._proves(state, point, k, look)
         if ended or not (look is None or (look.repairable and self._left(look) <= self.budget.gap)):
             return ended or self._stalled(k)  # nor would a repair meet the gap
         screen = self.screen(point, k) if look is None else self._relative(look.screen, look)
@@ -103,12 +103,13 @@ class Checks:
         schedule.repaired(k, screen, certificate.relative_gap)
         return self._ended(certificate, k)
 
-    def _proves(self, point: Point, k: int, look: Look) -> str:
+    def _proves(self, state: Any, point: Point, k: int, look: Look) -> str:
         """Why the run ends with what a look has seen, proved where that meets the gap; empty where it goes on."""
         gap = self._relative(look.gap, look)
         self.schedule.looks(k, gap)
         if not self.schedule.proves(k, gap):
             return ""
+        self.method.spare(state)
         ended = self._ended(self.certified(point, k, look), k)
         if not ended:
             self.schedule.proved(k)

@@ -129,6 +129,11 @@ class PrimalDual(LossyEdges):
             return super().step(state)
         return self.adapted(fused(state.view.rounds, state, self.acceleration.relaxation))
 
+    def spare(self, state: State) -> None:
+        known = vars(state.view).get("rounds")
+        if known is not None:
+            known.buffers.trim()
+
     def image(self, state: State) -> tuple[Array, Flows, Memories]:
         """A round of Algorithm 1: (w+, u+)."""
         view, x = state.view, state.x
