@@ -223,7 +223,7 @@ class AbstractIteration(AbstractMethod):
         fields, ``theta``, ``x.w``, ``copies.u``."""
         return dict(_numbers(state, ""))
 
-    def spare(self, state: Any) -> None:
+    def lighten(self, state: Any) -> None:
         """Give back memory that only rounds need: a proof of this state follows."""
 
     def gathered(self, state: Any) -> dict[str, Any]:

@@ -109,7 +109,7 @@ class Checks:
         self.schedule.looks(k, gap)
         if not self.schedule.proves(k, gap):
             return ""
-        self.method.spare(state)
+        self.method.lighten(state)
         ended = self._ended(self.certified(point, k, look), k)
         if not ended:
             self.schedule.proved(k)

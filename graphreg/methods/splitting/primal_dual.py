@@ -129,7 +129,7 @@ class PrimalDual(LossyEdges):
             return super().step(state)
         return self.adapted(fused(state.view.rounds, state, self.acceleration.relaxation))
 
-    def spare(self, state: State) -> None:
+    def lighten(self, state: State) -> None:
         known = vars(state.view).get("rounds")
         if known is not None:
             known.buffers.trim()
