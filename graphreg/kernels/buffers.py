@@ -36,6 +36,6 @@ class Buffers:
         return known[-1]
 
     def trim(self) -> None:
-        """Give back what nobody holds: between rounds, for what needs memory then."""
+        """Give back what nobody holds, for what needs memory between two rounds."""
         for known in self._known.values():
             known[:] = [known[k] for k in range(len(known)) if _holders(known, k) != ALONE]

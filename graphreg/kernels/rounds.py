@@ -75,7 +75,6 @@ class Image:
     def u(self) -> tuple[Array, ...]:
         """(m, k) per block, in the order of the form."""
         new, _ = self.before.rounds.edges(self.before, self.moved.ahead, self.s, 0.0)
-        self.before.rounds.buffers.trim()
         return tuple(block.left(u) for block, u in zip(self.before.rounds.blocks, new, strict=True))
 
 

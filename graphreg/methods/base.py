@@ -237,6 +237,9 @@ class AbstractIteration(AbstractMethod):
         fields, ``theta``, ``x.w``, ``copies.u``."""
         return dict(_numbers(state, ""))
 
+    def lighten(self, state: Any) -> None:
+        """Give back memory that only rounds need: a proof of this state follows."""
+
     def gathered(self, state: Any) -> dict[str, Any]:
         """What the method has gathered beside its point (averages, moments, assignments), by name: numbers, or arrays
         with one row per node of the view."""

@@ -20,9 +20,9 @@ from .newton import NewtonSystem as NewtonSystem
 from .newton import Rows as Rows
 from .newton import filled_work as filled_work
 from .newton import work as work
-from .nodeprox import AbstractNodeProx as AbstractNodeProx
-from .nodeprox import Factors as Factors
-from .nodeprox import Memory as Memory
-from .nodeprox import Quadratics as Quadratics
 from .nodeprox import node_proxes as node_proxes
 from .nodeprox import without_prox as without_prox
+from .quadraticprox import AbstractNodeProx as AbstractNodeProx
+from .quadraticprox import Factors as Factors
+from .quadraticprox import Memory as Memory
+from .quadraticprox import Quadratics as Quadratics

@@ -94,7 +94,7 @@ class Checks:
         self.certifier = self.method.judge(state, self.certifier)
         point, schedule = self.method.point(state), self.schedule
         look = self.look(point, self._inside(state), k)
-        ended = "" if look is None else self._proves(point, k, look)
+        ended = "" if look is None else self._proves(state, point, k, look)
         helps = look is None or look.w is not point[0]  # what flows tie together is better tied
         if not ended and schedule.polish_now(k) and helps and self.polish(state, k):
             return "gap"
@@ -108,12 +108,13 @@ class Checks:
         schedule.repaired(k, screen, certificate.relative_gap)
         return self._ended(certificate, k)
 
-    def _proves(self, point: Point, k: int, look: Look) -> str:
+    def _proves(self, state: Any, point: Point, k: int, look: Look) -> str:
         """Why the run ends with what a look has seen, proved where that meets the gap; empty where it goes on."""
         gap = self._relative(look.gap, look)
         self.schedule.looks(k, gap)
         if not self.schedule.proves(k, gap):
             return ""
+        self.method.lighten(state)
         ended = self._ended(self.certified(point, k, look), k)
         if not ended:
             self.schedule.proved(k)

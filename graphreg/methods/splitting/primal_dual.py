@@ -146,6 +146,12 @@ class PrimalDual(LossyEdges):
     def _fused(self, rounds: Rounds, state: State, count: int) -> State:
         return self.adapted(fused(rounds, state, self.acceleration.relaxation, count))
 
+    def lighten(self, state: State) -> None:
+        for name in ("rounds", "near_rounds"):
+            known = vars(state.view).get(name)
+            if known is not None:
+                known.buffers.trim()
+
     def image(self, state: State) -> tuple[Array, Flows, Memories]:
         """A round of Algorithm 1: (w+, u+)."""
         view, x = state.view, state.x
