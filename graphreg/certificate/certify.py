@@ -86,10 +86,6 @@ class Certifier:
         if source.point is None:
             found = self.enclosure(self.form.nothing())
             return Dual(found.value, found, source)
-        if source.at is not None and self._sums is not None:
-            found = self._sums(source.at, source.point.flows)
-            if found is not None and found[1].bound >= source.least:
-                return found[1]
         if source.at is not None and self._flow_dual is not None:
             found = self._flow_dual.proved(self.enclosure.structure, source.point, source.at)
             if found is not None and found.value >= source.least:

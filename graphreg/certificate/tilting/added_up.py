@@ -81,7 +81,7 @@ class AddedUp:
         lower = (value - off - gap) - EPS * (value + off + gap)
         found = Enclosed(np.array([lower]), point, tuple(np.zeros(u.shape) for u in flows), inner=True)
         primal = Primal(value, (value + off) * (1.0 + EPS), w, True)
-        return primal, Dual(value - gap, found, Source(point, -np.inf, w))
+        return primal, Dual(value - gap, found, Source(point, lower, w))
 
     def _coordinate(self, j: int, w: Array, flows: tuple[Array, ...]) -> tuple[tuple[float, ...], list[Array]]:
         """The sums of one coordinate, and the prices of each loss."""
