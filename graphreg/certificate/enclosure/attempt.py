@@ -10,6 +10,7 @@ import numpy as np
 
 from ...form import DualPoint, Form
 from ...terms import Array, at_a_time
+from .apart import held_apart
 from .arcs import Arcs, Forest, forest, rooms
 from .closing import ENOUGH, SWEEPS, Closing
 from .enclosed import Enclosed
@@ -43,14 +44,16 @@ class Attempts:
     def __call__(self, point: DualPoint, held_arcs: Array, held_prices: Array, moving: int) -> Attempt:
         """The bound where some arcs and prices stay as they are, and all prices but those of the ``moving`` first
         blocks."""
-        form, arcs = self.form, self.structure.arcs
-        prices = [rows.start(a) for rows, a in zip(self.rows, self._given(point), strict=True)]
+        arcs, prices = self.structure.arcs, self._started(point)
+        largest = self._largest(prices, arcs.flat(point.flows))
+        tree = forest(arcs, rooms(self.form, arcs, point.flows), largest, held_arcs)
+        return self._along(tree, prices, point, self._room(prices, held_prices, moving), moving)
+
+    def _along(self, tree: Forest, prices: list[Prices], point: DualPoint, room: Array, moving: int) -> Attempt:
+        """The bound where flows move along a forest."""
+        arcs, u = self.structure.arcs, self.structure.arcs.flat(point.flows)
         pulls = [rows.pull(each.high) for rows, each in zip(self.rows, prices, strict=True)]
-        u = arcs.flat(point.flows)
-        tree = forest(arcs, rooms(form, arcs, point.flows), self._largest(prices, u), held_arcs)
         free = self.rows[:moving]
-        room = np.concatenate([np.zeros(0), *(rows.room(each) for rows, each in zip(free, prices, strict=False))])
-        room[held_prices[: len(room)]] = 0.0
         vertex = np.where(tree.group == tree.grounded, -1, tree.group)[:-1]
         totals = Totals(vertex, tree, arcs, u)
         closing = Closing(free, room, tied(free, vertex, tree.count), totals.fixed)
@@ -60,6 +63,24 @@ class Attempts:
         base, error, failed = self._closed(closing, totals, prices, pulls)
         flows, spread = self._rooted(prices, *self._carried(tree, point.flows, base, error, prices))
         return self._judged(prices, flows, spread, failed, tree)
+
+    def apart(self, point: DualPoint, held_arcs: Array, held_prices: Array) -> Attempt:
+        """The bound where nodes with prices balance themselves, and what has none may move however little it can."""
+        arcs, prices = self.structure.arcs, self._started(point)
+        room = np.where(held_arcs, 0.0, rooms(self.form, arcs, point.flows))
+        free = self._room(prices, held_prices, len(self.rows))
+        tree = forest(arcs, room, np.zeros(self.form.d), held_apart(arcs, room, self.rows, free))
+        return self._along(tree, prices, point, free, len(self.rows))
+
+    def _started(self, point: DualPoint) -> list[Prices]:
+        return [rows.start(a) for rows, a in zip(self.rows, self._given(point), strict=True)]
+
+    def _room(self, prices: list[Prices], held: Array, moving: int) -> Array:
+        """The weights of the free prices of the blocks that may move; 0 for those that are held."""
+        pairs = zip(self.rows[:moving], prices, strict=False)
+        room = np.concatenate([np.zeros(0), *(rows.room(each) for rows, each in pairs)])
+        room[held[: len(room)]] = 0.0
+        return room
 
     def _given(self, point: DualPoint) -> list[Array]:
         return [*point.prices, *(point.flows[k] for k, _, _ in self.structure.roots)]

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...form import DualPoint, Form
 from ...terms import Array
-from .attempt import Attempts, zeros
+from .attempt import Attempt, Attempts, zeros
 from .boxes import Box, box_value
 from .enclosed import Enclosed
 from .plain import boxes_near
@@ -49,6 +49,8 @@ class Enclosure:
                 if found.value >= least:
                     return found
         best = self._pulled(point, center)
+        if not self.structure.roots and (best.value < least < np.inf or not np.isfinite(best.lower).all()):
+            best = self._better(best, self._tried(point, self.attempt.apart))
         if np.isfinite(best.lower).all():
             return best
         return self._better(best, self._within(self.form.nothing()))
@@ -96,17 +98,23 @@ class Enclosure:
 
     # ---- one attempt, and again with less that moves ----------------------------------------------------------------
     def _within(self, point: DualPoint) -> Enclosed:
-        held_arcs = np.zeros(len(self.structure.arcs.tail), dtype=bool)
-        rows = self.attempt.rows
-        held_prices = np.zeros(sum(len(each.nodes()) for each in rows), dtype=bool)
-        samples = len(self.form.samples)
-        if samples < len(rows):  # flows R'q as they are, if that will do: they tie all nodes into one system
-            found = self.attempt(point, held_arcs, held_prices, samples).bound
+        samples, every = len(self.form.samples), len(self.attempt.rows)
+        if samples < every:  # flows R'q as they are, if that will do: they tie all nodes into one system
+            found = self.attempt(point, *self._nothing_held(), samples).bound
             if np.isfinite(found.lower).all():
                 return found
+        return self._tried(point, lambda point, arcs, prices: self.attempt(point, arcs, prices, every))
+
+    def _nothing_held(self) -> tuple[Array, Array]:
+        prices = sum(len(each.nodes()) for each in self.attempt.rows)
+        return np.zeros(len(self.structure.arcs.tail), dtype=bool), np.zeros(prices, dtype=bool)
+
+    def _tried(self, point: DualPoint, attempt: Callable[[DualPoint, Array, Array], Attempt]) -> Enclosed:
+        """The best of attempts with fewer and fewer arcs and prices that may move."""
+        held_arcs, held_prices = self._nothing_held()
         best = Enclosed(np.full(self.form.n_components, -np.inf), point, zeros(point.flows))
         for _ in range(AGAIN):
-            found = self.attempt(point, held_arcs, held_prices, len(rows))
+            found = attempt(point, held_arcs, held_prices)
             best = found.bound if not np.isfinite(best.lower).any() else self._better(best, found.bound)
             arcs, prices = held_arcs | found.outside_arcs, held_prices | found.outside_prices
             same = np.array_equal(arcs, held_arcs) and np.array_equal(prices, held_prices)
