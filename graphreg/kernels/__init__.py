@@ -5,6 +5,8 @@ Without it, and on small graphs, numpy does the same: the iterates agree to roun
 
 from .compiled import compiles as compiles
 from .order import EdgeOrder as EdgeOrder
+from .recursions import Numbers as Numbers
+from .recursions import Recursion as Recursion
 from .rounds import Held as Held
 from .rounds import Image as Image
 from .rounds import Rounds as Rounds

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._compiled import Numbers, Recursion
+from ...kernels import Numbers, Recursion
 
 
 @Recursion

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ...kernels import Numbers, Recursion
 from ._chains import plus
-from ._compiled import Numbers, Recursion
 
 
 @Recursion

@@ -8,10 +8,12 @@ from importlib import import_module
 from types import FunctionType
 from typing import Any
 
-from ...clock import carry_out
-from ...kernels import compiles
+from ..clock import carry_out
+from ..terms import Array
+from .compiled import compiles
 
 LARGE = 30_000  # numbers from which on it pays to load numba; fewer take Python a few hundredths of a second
+LONG = 1_000_000  # numbers from which on it takes so long that the clock and Ctrl-C are to be heard meanwhile
 Numbers = Any  # an array where it is compiled, else a list, which Python reads faster
 
 
@@ -33,7 +35,11 @@ class Recursion:
     def machine(self) -> Callable[..., Any]:
         """As machine code, which is kept on disk for the next process."""
         njit: Any = import_module("numba").njit
-        return njit(cache=True, nogil=True, error_model="numpy")(self._calling(lambda other: other.machine))
+        function, how = self._calling(lambda other: other.machine), {"nogil": True, "error_model": "numpy"}
+        try:
+            return njit(cache=True, **how)(function)
+        except RuntimeError:  # there is no place on the disk that can be written to
+            return njit(**how)(function)
 
     def _calling(self, version: Callable[[Recursion], Callable[..., Any]]) -> Any:
         """The function with a version of those that it calls in their places."""
@@ -43,12 +49,23 @@ class Recursion:
         return FunctionType(self.function.__code__, {**known, **others}, self.function.__name__)
 
     def __call__(self, *groups: Any) -> Any:
-        """What it returns for some groups of arrays, tuples of them, and leaves in these."""
-        if sum(len(each) for group in groups for each in group) >= LARGE and compiles():
-            return carry_out(lambda: self.machine(*groups))
+        """What it returns for some groups of arrays, tuples of them, and leaves in these; it only reads the first."""
+        size = sum(len(each) for group in groups for each in group)
+        if size >= LARGE and compiles():
+            given = tuple(_read_only(each) for each in groups[0])
+            return (
+                self.machine(given, *groups[1:]) if size < LONG else carry_out(lambda: self.machine(given, *groups[1:]))
+            )
         lists = [tuple(each.tolist() for each in group) for group in groups]
         found = self.plain(*lists)
-        for group, changed in zip(groups, lists, strict=True):
+        for group, changed in zip(groups[1:], lists[1:], strict=True):
             for array, numbers in zip(group, changed, strict=True):
                 array[:] = numbers
         return found
+
+
+def _read_only(array: Array) -> Array:
+    """A view that may not be written to, as some of the user's data may not: numba compiles anew for either kind."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
