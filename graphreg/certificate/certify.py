@@ -24,7 +24,7 @@ from .repairing.consensus_flows import consensus_flows
 from .repairing.feasible import feasible
 from .repairing.repair import Repair
 from .spot_checks import SpotChecks
-from .tilting import FlowDual, Look
+from .tilting import AddedUp, FlowDual, Look
 
 CHARGE = 1e-2  # of the gap asked for: rounding that costs less need not be avoided
 SERVES = 0.1  # of the gap asked for: a point whose bound costs less needs no repair
@@ -40,7 +40,6 @@ class Certifier:
         self.form = form
         self.repair = Repair(form)
         self.enclosure = Enclosure(form, None if like is None else like.enclosure)
-        self.floor = common(form).floor
         self.spot_checks = SpotChecks(form)
         self.best_primal: Primal | None = None
         self.best_dual: Dual | None = None
@@ -49,6 +48,11 @@ class Certifier:
         self._enclosed: DualPoint | None = None  # the last point next to which a bound was proved
         self.gap = 0.0  # the last that was asked for
         self.screened = float("nan")  # P at the last screen
+
+    @cached_property
+    def floor(self) -> float:
+        """The least yardstick of a relative gap."""
+        return common(self.form).floor
 
     def remembered(self) -> Remembered:
         """What to `recall` elsewhere. Of shared objects: they are replaced, never changed in place."""
@@ -151,6 +155,23 @@ class Certifier:
         domain is not noticed at flows that a prox has kept inside."""
         return None if self.spot_checks else FlowDual.of(self.form)
 
+    @cached_property
+    def _sums(self) -> AddedUp | None:
+        return None if self.spot_checks else AddedUp.of(self.form)
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether parameters and flows are certified by their sums alone, see `AddedUp`."""
+        return self._sums is not None
+
+    def added_up(self, w: Array, flows: tuple[Array, ...]) -> Certificate:
+        """The certificate with what the sums of parameters and flows say, nothing of which is repaired."""
+        found = None if self._sums is None else self._sums(w, flows)
+        if found is not None:
+            self._take(found[0])
+            self._keep(found[1])
+        return self.best()
+
     @property
     def looks(self) -> bool:
         """Whether every node is strictly convex, so that a look finds something."""
@@ -206,10 +227,11 @@ class Certifier:
 
     def best(self) -> Certificate:
         """The certificate of the best points seen so far."""
-        form, none, own = self.form, self.form.nothing(), self.spot_checks
+        form, own, found = self.form, self.spot_checks, self.best_dual
         best = self.best_primal or Primal(np.inf, np.inf, np.zeros(self.form.shape), True)
-        lowest = Enclosed(np.full(form.n_components, -np.inf), none, none.flows, "no dual point was found")
-        found = self.best_dual or Dual(-np.inf, lowest)
+        if found is None:
+            none, lost = form.nothing(), np.full(form.n_components, -np.inf)
+            found = Dual(-np.inf, Enclosed(lost, none, none.flows, "no dual point was found"))
         primal, dual, w, point = best.bound, found.bound, best.w, found.found.dual_point
         note = ""
         if own and self.best_primal is not None and self.best_dual is not None:
@@ -245,15 +267,18 @@ class Certifier:
         """Take a feasible w among the best."""
         if not np.isfinite(w).all():
             return
-        value = self.form.primal(w)
-        if self.best_primal is not None and not value < self.best_primal.value:
-            return
+        value, best = self.form.primal(w), self.best_primal
         enough = self._enough(value)
+        if best is not None and not value < best.value and not (best.plain and best.bound - value > enough):
+            return
         found = self._upper(w, value, plain=True) if enough > 0.0 else None
         if found is None or not found.bound - value <= enough:
             found = self._upper(w, value, plain=False)
-        if found is not None and (self.best_primal is None or found.bound < self.best_primal.bound):
-            self.best_primal = found
+        self._take(found)
+
+    def _take(self, one: Primal | None) -> None:
+        if one is not None and (self.best_primal is None or one.bound < self.best_primal.bound):
+            self.best_primal = one
 
     def _upper(self, w: Array, value: float, plain: bool) -> Primal | None:
         """The upper bound at w; None where it is not finite."""

@@ -80,6 +80,8 @@ class Form:
         heads = [b.head for b in self.edges if not b.ground]
         if not tails:
             return np.arange(self.n)
+        if any(edge.in_line for edge in self.edges):
+            return np.zeros(self.n, dtype=np.int32)
         return components_of(np.concatenate(tails), np.concatenate(heads), self.n)[1]
 
     @shared

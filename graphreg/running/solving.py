@@ -97,28 +97,33 @@ class Task:
     depth: int = 0  # how often the form is what was left at infinity
 
     @cached_property
-    def certifier(self) -> Certifier:
-        """That of the form, with all that is known beforehand."""
-        with alarm(), np.errstate(over="ignore", invalid="ignore"):
-            return self._certifier()
-
-    def _certifier(self) -> Certifier:
+    def own(self) -> Certifier:
+        """That of the form, with what the caller knows beforehand."""
         form, budget, certifier = self.form, self.budget, Certifier(self.form)
-        if budget.known is not None:
-            certifier.admit(budget.known.w, budget.known.dual_point)
-        if budget.gap > 0.0 and budget.start is not None and budget.warm_start is None:  # no answer is worse
-            w = budget.start[0]
-            for each in (w, placed(form, w)) if form.latent else (w,):
-                certifier.consider(feasible(form, each))
-        if budget.gap > 0.0 and common(form).exact:  # few methods come that near by themselves
-            w = np.where(form.free[:, None], 0.0, common(form).w)
-            certifier.certify(w, form.nothing().flows, None, budget.gap)
+        with alarm(), np.errstate(over="ignore", invalid="ignore"):
+            if budget.known is not None:
+                certifier.admit(budget.known.w, budget.known.dual_point)
+            if budget.gap > 0.0 and budget.start is not None and budget.warm_start is None:  # no answer is worse
+                w = budget.start[0]
+                for each in (w, placed(form, w)) if form.latent else (w,):
+                    certifier.consider(feasible(form, each))
         return certifier
+
+    @cached_property
+    def certifier(self) -> Certifier:
+        """The same with the best common model, where that fits all data: few methods come that near by themselves."""
+        with alarm(), np.errstate(over="ignore", invalid="ignore"):
+            form, certifier = self.form, self.own
+            if self.budget.gap > 0.0 and common(form).exact:
+                w = np.where(form.free[:, None], 0.0, common(form).w)
+                certifier.certify(w, form.nothing().flows, None, self.budget.gap)
+            return certifier
 
     def within(self, budget: Budget) -> Task:
         """The same with another budget, and with all that has been proved so far."""
+        _ = self.own
         task = replace(self, budget=budget)
-        task.__dict__["certifier"] = self.certifier
+        task.__dict__.update({name: vars(self)[name] for name in ("own", "certifier") if name in vars(self)})
         return task
 
     def iterate(self, method: AbstractIteration, budget: Budget) -> Outcome:
@@ -161,10 +166,10 @@ class Task:
             self.certifier.admit(np.zeros(self.form.shape), self.form.nothing())
             best, said = self.certifier.best(), "Nothing is left to fit."
             return Outcome(best, self.certifier, "gap", status="certified", message=said)
-        checks = self.certifier.spot_checks
+        checks = self.own.spot_checks
         checks.begin()
         if checks.contradiction:
-            return statuses.judged(Outcome(self.certifier.best(), self.certifier, "failed"), self.budget.gap)
+            return statuses.judged(Outcome(self.own.best(), self.own, "failed"), self.budget.gap)
         with np.errstate(over="ignore", invalid="ignore"):
             outcome = self.method.run(self)
         return statuses.judged(outcome, self.budget.gap)

@@ -43,6 +43,12 @@ class SampleBlock(Brief):
     base_scale: Array  # (M,), without the strength
     n: int = 0
 
+    @shared
+    def one_each(self) -> bool:
+        """Whether the predictor of sample i is the parameter of node i itself, in order."""
+        own = self.X is None or (self.X.shape[1] == 1 and bool((self.X == 1.0).all()))
+        return own and len(self.node) == self.n and bool((self.node[:-1] < self.node[1:]).all())
+
     @property
     def width(self) -> int:
         """The number k of predictors of a sample."""
@@ -215,6 +221,14 @@ class EdgeBlock(Brief):
 
     def _weight_of(self, some: Rows) -> Array:
         return float(self.strength) * self.base_weight[some]
+
+    @shared
+    def in_line(self) -> bool:
+        """Whether the edges join each node of the form with the next, in order."""
+        tail, head = self.tail, self.head
+        if len(tail) != self.n - 1 or self.ground:
+            return False
+        return bool((tail < head).all() and (tail[1:] == head[:-1]).all())  # so many steps upwards are steps of one
 
     @property
     def ground(self) -> bool:

@@ -17,7 +17,7 @@ import graphreg as gr
 from graphreg.certificate import common
 from graphreg.errors import MethodError
 from graphreg.form.form import DualPoint
-from graphreg.methods.dynamic_programming import _compiled
+from graphreg.kernels import recursions
 from graphreg.methods.dynamic_programming.dynamic_programming import solved
 
 METHOD = gr.DynamicProgramming()
@@ -37,12 +37,25 @@ def exactly(recursion, *groups):
     return found
 
 
+def exact_value(form, w):
+    """P(w) of quantile losses, in rational arithmetic."""
+    total, block = Fraction(0), form.samples[0]
+    x, predicted = (np.vectorize(Fraction, otypes=[object])(each) for each in (block.X, w))
+    for r, (i, s, y, o) in enumerate(zip(block.node, block.scale, block.y, block.offset, strict=True)):
+        away = x[r] @ predicted[i] + Fraction(float(o)) - Fraction(float(y))
+        total += Fraction(float(s)) * abs(away) / 2
+    for edge in form.edges:
+        for tail, head, c in zip(edge.tail, edge.head, edge.weight, strict=True):
+            total += Fraction(float(c)) * abs(predicted[tail] - predicted[head]).sum()
+    return total
+
+
 def in_python(form, *, exact):
     """What is solved without numba."""
     if exact:
-        with mock.patch.object(_compiled.Recursion, "__call__", exactly):
+        with mock.patch.object(recursions.Recursion, "__call__", exactly):
             return solved(form)
-    with mock.patch.object(_compiled, "compiles", return_value=False):
+    with mock.patch.object(recursions, "compiles", return_value=False):
         return solved(form)
 
 
@@ -76,6 +89,24 @@ def test_wild_weights_and_large_targets_cost_no_digits(loss, decades, offset):
         gaps.append(found.certificate.relative_gap)
     assert max(gaps) <= 1e-11
     assert np.median(gaps) <= 6e-13
+
+
+@pytest.mark.parametrize(
+    ("loss", "offset", "seed"),
+    [
+        *[(gr.SquaredLoss, 0.0, seed) for seed in (5, 11, 12, 25)],
+        *[(gr.MeanLoss, 1e9, seed) for seed in (9, 10, 19)],
+        *[(gr.HuberLoss, 0.0, 11), (gr.HuberLoss, 1e9, 19), (gr.QuantileLoss, 1e9, 10), (gr.QuantileLoss, 0.0, 2)],
+    ],
+)
+def test_what_rounding_leaves_at_heavy_samples_goes_through_no_light_edge(loss, offset, seed):
+    """Weights over twenty decades, nodes without data, several samples at a node: none of it costs any digits."""
+    problem = drawn(seed, loss, decades=10.0, offset=offset).problem()
+    found = problem.solve(METHOD, gap=1e-12)
+    assert found.status == "certified"
+    if loss is gr.QuantileLoss:  # whose optimum no other point is below
+        lowest = exact_value(problem.form, solved(problem.form)[0])
+        assert Fraction(found.certificate.dual) <= lowest <= Fraction(found.certificate.primal) * (1 + Fraction(1e-9))
 
 
 @pytest.mark.parametrize("seed", thinned(range(24), every=4))
@@ -198,7 +229,7 @@ def test_small_whole_numbers_against_all_that_there_are(loss, shape):
 def test_compiled_or_not_the_numbers_are_the_same(seed):
     pytest.importorskip("numba")
     form = drawn(seed).problem().form
-    with mock.patch.object(_compiled, "LARGE", 0):
+    with mock.patch.object(recursions, "LARGE", 0):
         compiled = solved(form)
     plain = in_python(form, exact=False)
     np.testing.assert_array_equal(compiled[0], plain[0])

@@ -16,7 +16,8 @@ class Enclosed:
     Attributes
     ----------
     lower : (components,) array
-        A lower bound of the optimum of each component; -inf where none was found.
+        A lower bound of the optimum of each component; -inf where none was found. One number alone is a bound of all
+        together.
     point : DualPoint
     spread : tuple of arrays
         An exactly conserved point has its flows within ``point.flows +- spread``.

@@ -13,7 +13,7 @@ import numpy as np
 from ...form import DualPoint, EdgeBlock, Form, SampleBlock
 from ...terms import Array
 from ...terms.penalties import AbstractConstraint, AbstractNorm, row_norm
-from .linear import Conductances, System
+from .linear import Conductances, Stacks, System
 
 CYCLES = 5
 SMALL = 0.1
@@ -32,7 +32,11 @@ class Repair:
         self.size = 0.0  # of w, at the first repair
         self.slater: bool | None = None  # whether the fit found a point well inside; None: not asked for so far
         self.exchanges = 0  # rounds of messages between neighbours that the repairs so far would have taken
-        self.stacks = tuple(block.stacks for block in form.samples)
+
+    @cached_property
+    def stacks(self) -> Stacks:
+        """The samples in stacks of nodes, block by block."""
+        return tuple(block.stacks for block in self.form.samples)
 
     def remembered(self) -> tuple[float, int, bool]:
         """What the repairs to come depend on beside the problem: the scale of w, the messages so far, and whether the

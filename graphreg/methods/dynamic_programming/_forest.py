@@ -8,8 +8,7 @@ import numpy as np
 
 from ...terms import Array
 from ._chains import along_chains
-from ._pieces import Pieces
-from ._sweeps import balanced, breadth_first
+from ._sweeps import balanced, depth_first
 from ._trees import along_trees
 
 
@@ -17,11 +16,13 @@ from ._trees import along_trees
 class Forest:
     """The forest of some coordinates, its nodes in an order in which parents come first.
 
-    ``order`` are the nodes, ``parent`` their parents in this order, ``up`` the edge to the parent (-1 at a root),
-    ``sign`` is 1 where that edge runs from the node to the parent, -1 where it runs back, and 0 at a root.
+    ``order`` are the nodes, ``place`` the places of all in it, ``parent`` their parents in this order, ``up`` the
+    edge to the parent (-1 at a root), ``sign`` is 1 where that edge runs from the node to the parent, -1 where it runs
+    back, and 0 at a root.
     """
 
     order: Array
+    place: Array
     parent: Array
     up: Array
     sign: Array
@@ -29,14 +30,20 @@ class Forest:
     sorted: bool  # whether the order is that of the nodes
 
     @classmethod
-    def of(cls, tail: Array, head: Array, n: int) -> Forest:
+    def of(cls, tail: Array, head: Array, n: int) -> Forest | None:
+        """None where there are circles."""
+        m = len(tail)
+        if m >= n:
+            return None
         ends = tail.astype(np.int32), head.astype(np.int32)
-        scratch = np.zeros(n + 2, np.int32), *(np.zeros(2 * len(tail), np.int32) for _ in range(2))
+        near = (np.zeros(size, np.int32) for size in (n + 2, 2 * m, 2 * m, n, n, n))
         order, place, parent, up = (np.full(n, -1, np.int32) for _ in range(4))
-        lines = bool(breadth_first(ends, scratch, (order, place, parent, up)))
+        whole, lines = depth_first(ends, tuple(near), (order, place, parent, up))
+        if not whole:
+            return None
         inner, sign = np.flatnonzero(up >= 0), np.zeros(n)
         sign[inner] = np.where(tail[up[inner]] == order[inner], 1.0, -1.0)
-        return cls(order, parent, up, sign, lines, bool((order[1:] > order[:-1]).all()))
+        return cls(order, place, parent, up, sign, bool(lines), bool((order[1:] > order[:-1]).all()))
 
     @property
     def tree(self) -> Array:
@@ -45,37 +52,32 @@ class Forest:
         number[self.order] = np.cumsum(self.parent < 0) - 1  # a tree's nodes stand together
         return number
 
-    def _upwards(self, capacity: Array) -> Array:
+    def upwards(self, capacity: Array) -> Array:
         """The capacity of the edge to the parent of each node in the order, 0 where there is none."""
         return np.append(capacity, 0.0)[self.up]  # -1 is the last
 
-    def minimiser(self, pieces: Pieces, column: int, capacity: Array) -> Array:
-        """The minimiser t of one coordinate; ``capacity`` is that of every edge of the forest."""
-
-        n = len(self.order)
-        c = self._upwards(capacity)
-        slope, height = (self._ordered(each[:, column]) for each in (pieces.slope, pieces.height))
+    def minimiser(self, slope: Array, height: Array, capacity: Array, knots: tuple[Array, ...]) -> Array:
+        """The minimiser t of one coordinate, all in the order: what the derivative at each node is far to the left, and
+        the ``capacity`` upwards. ``knots`` are where it changes: their places, what they change, and their nodes."""
+        n, (x, s, q, node) = len(self.order), knots
         t, low, high = (np.zeros(n) for _ in range(3))
-        x, s, q, node, at = pieces.knots
-        own = np.flatnonzero(at == column)
-        if self.lines and not len(own):
+        if self.lines and not len(x):
             scratch = (np.zeros(2 * n) for _ in range(5))
-            along_chains((slope, height, c, self.parent), (t, low, high), tuple(scratch))
+            along_chains((slope, height, capacity, self.parent), (t, low, high), tuple(scratch))
         else:
-            place = np.empty(n, np.intp)
-            place[self.order] = np.arange(n)
-            own = own[np.argsort(place[node[own]], kind="stable")]
+            place = self.place[node]
+            own = np.argsort(place, kind="stable")
             first = np.zeros(n + 1, np.int32)
-            first[1:] = np.cumsum(np.bincount(place[node[own]], minlength=n))
+            first[1:] = np.cumsum(np.bincount(place, minlength=n))
             size = len(own) + 2 * n
             sums = tuple(np.zeros(n) for _ in range(4))
-            knots = tuple(np.zeros(size) for _ in range(6))
-            for all_knots, given in zip((knots[0], knots[1], knots[3]), (x, s, q), strict=True):
+            places = tuple(np.zeros(size) for _ in range(6))
+            for all_knots, given in zip((places[0], places[1], places[3]), (x, s, q), strict=True):
                 all_knots[: len(own)] = given[own]
             tops, links = ([np.full(m, -1, np.int32) for _ in range(k)] for m, k in ((n, 2), (size, 4)))
             heaps = (*tops, np.zeros(size, bool), *links)
-            along_trees((slope, height, c, self.parent, first), (t, low, high), sums, knots, heaps)
-        return self._in_place(t)
+            along_trees((slope, height, capacity, self.parent, first), (t, low, high), sums, places, heaps)
+        return t
 
     def balanced(self, t: Array, low: Array, high: Array, capacity: Array) -> tuple[Array, Array]:
         """The flow on every edge, and the derivative of every node in [low, high] that balances them (up to what
@@ -83,17 +85,17 @@ class Forest:
 
         inner = self.up >= 0
         least, most, share, flow, own, rest = (np.zeros(len(t)) for _ in range(6))
-        nodes = (self.parent, self._ordered(t), self._upwards(capacity))
-        balanced(nodes, (self._ordered(low), self._ordered(high)), (least, most, share, flow, own, rest))
+        nodes = (self.parent, self.ordered(t), self.upwards(capacity))
+        balanced(nodes, (self.ordered(low), self.ordered(high)), (least, most, share, flow, own, rest))
         flows = np.zeros(len(capacity))
         flows[self.up[inner]] = -(self.sign * flow)[inner]
-        return flows, self._in_place(own)
+        return flows, self.in_place(own)
 
-    def _ordered(self, values: Array) -> Array:
+    def ordered(self, values: Array) -> Array:
         """A copy of what each node has, in the order of the forest."""
         return values.copy() if self.sorted else values[self.order]
 
-    def _in_place(self, values: Array) -> Array:
+    def in_place(self, values: Array) -> Array:
         """The other way round."""
         if self.sorted:
             return values

@@ -140,6 +140,12 @@ class Pieces:
         x, s, q, node, column = (np.concatenate(each) for each in zip((empty,) * 5, *found, strict=True))
         self.knots = x, s, q, node.astype(np.intp), column.astype(np.intp)
 
+    def knots_of(self, column: int) -> tuple[Array, ...]:
+        """Places, changes and nodes of those of one coordinate."""
+        *known, at = self.knots
+        own = np.flatnonzero(at == column)
+        return tuple(each[own] for each in known)
+
     def _shift(self, tree: Array) -> Array:
         """The mean of all targets and centers of a tree, each as a value of its coordinate; (n, d)."""
         total, count = (np.zeros(int(tree.max(initial=-1)) + 1) for _ in range(2))

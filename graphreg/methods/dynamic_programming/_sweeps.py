@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+from ...kernels import Numbers, Recursion
 from ._chains import plus
-from ._compiled import Numbers, Recursion
 
 UNIT = 2.3e-16  # more than what a sum is rounded by, relative
 
 
 @Recursion
-def breadth_first(edges: Numbers, near: Numbers, found: Numbers) -> bool:
-    """Number the nodes of a forest, tree by tree, from its leaf with the smallest number on; whether no node has more
-    than two edges.
+def depth_first(edges: Numbers, near: Numbers, found: Numbers) -> tuple[bool, bool]:
+    """Number the nodes of a forest, tree by tree, from its leaf with the smallest number on: whether it is one, and
+    whether no node has more than two edges. What hangs below a node follows it, and so lies together in memory.
 
     ``edges`` are tails and heads. ``found`` are the nodes in their new order, their places in it, their parents (in new
-    numbers, -1 where there is none) and the edges to these. ``near`` is scratch: n + 2 zeros, and two places per edge
-    for the neighbours and for the edges.
+    numbers, -1 where there is none) and the edges to these. ``near`` is scratch: n + 2 zeros, two places per edge for
+    the neighbours and for the edges, and three per node for those that wait: the nodes, their parents, their edges.
     """
     tail, head = edges
-    first, other, via = near
+    first, other, via, waiting, above, along = near
     order, place, parent, up = found
     n, m = len(order), len(tail)
     for e in range(m):
@@ -34,21 +34,25 @@ def breadth_first(edges: Numbers, near: Numbers, found: Numbers) -> bool:
         other[first[j + 1]], via[first[j + 1]] = i, e
         first[i + 1] += 1
         first[j + 1] += 1
-    done = known = 0
+    known = roots = 0
     for root in range(n):
-        if place[root] >= 0 or first[root + 1] - first[root] > 1:
+        if place[root] != -1 or first[root + 1] - first[root] > 1:
             continue  # every tree has a leaf
-        place[root], order[known], parent[known], up[known] = known, root, -1, -1
-        known += 1
-        while done < known:
-            i = order[done]
+        waiting[0], above[0], along[0] = root, -1, -1
+        roots += 1
+        left = 1
+        while left > 0:
+            left -= 1
+            i = waiting[left]
+            order[known], place[i], parent[known], up[known] = i, known, above[left], along[left]
             for k in range(first[i], first[i + 1]):
                 j = other[k]
-                if place[j] < 0:
-                    place[j], order[known], parent[known], up[known] = known, j, done, via[k]
-                    known += 1
-            done += 1
-    return lines
+                if place[j] == -1:
+                    waiting[left], above[left], along[left] = j, known, via[k]
+                    place[j] = -2  # it waits
+                    left += 1
+            known += 1
+    return known == n and m == n - roots, lines
 
 
 @Recursion
@@ -82,3 +86,19 @@ def balanced(nodes: Numbers, may_be: Numbers, found: Numbers) -> None:
         own[i], rest[i] = plus(own[i], rest[i], flow[i], 0.0)
         if p >= 0:
             own[p], rest[p] = plus(own[p], rest[p], -flow[i], 0.0)
+
+
+@Recursion
+def flows_of_tree(given: Numbers, found: Numbers) -> None:
+    """The flow from each node to its parent that balances the gradients ``s (w - y)`` of all below it: what the
+    capacity c is where the two differ, and within it. ``found`` are zeros."""
+    parent, y, s, c, w = given
+    (flow,) = found
+    for i in range(len(parent) - 1, -1, -1):
+        p, f = parent[i], flow[i] - s[i] * (w[i] - y[i])
+        if p >= 0:
+            if w[i] != w[p]:
+                f = c[i] if w[i] > w[p] else -c[i]
+            f = min(max(f, -c[i]), c[i])
+            flow[p] += f
+        flow[i] = f

@@ -1,0 +1,85 @@
+"""Squares alone: the minimiser and its flows, as fast as can be, for a certificate that adds them up in one pass.
+
+It is given up where that takes too long, or where a node has no square; the recursions that lose no digits follow where
+the certificate is not as good as was asked for.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...clock import look
+from ...form import Form
+from ...terms import Array
+from ...terms.losses import AbstractQuadraticLoss
+from ._groups import Group, groups_of_edges
+from ._sweeps import flows_of_tree
+from ._taut_string import taut_string
+
+NONE = (*(np.zeros(0) for _ in range(3)), np.zeros(0, np.intp))  # no knots
+
+
+def squares(form: Form) -> tuple[Array, tuple[Array, ...]] | None:
+    """The minimiser and flows near the best ones; None where something is no square, or it takes too long."""
+    if not all(isinstance(block.loss, AbstractQuadraticLoss) for block in form.samples):
+        return None
+    groups = list(groups_of_edges(form))
+    in_line = len(form.samples) == 1 and form.samples[0].one_each and all(group.in_line for group in groups)
+    columns, flows = list[Array](), [np.empty((len(edge.tail), form.width(edge))) for edge in form.edges]
+    order = [j for group in groups for j in group.columns]
+    for group in groups:
+        for j in group.columns:
+            look()
+            found = _in_line(form, group, j) if in_line else _on(group, *_nodes(form, j))
+            if found is None:
+                return None
+            columns.append(found[0])
+            group.put(found[1], j, flows)
+    w = columns[0][:, None] if len(columns) == 1 else np.stack([columns[order.index(j)] for j in range(form.d)], axis=1)
+    return w, tuple(flows)
+
+
+def _in_line(form: Form, group: Group, j: int) -> tuple[Array, Array] | None:
+    """Of one coordinate where node after node has a sample, and the edges join each with the next."""
+    block, edge = form.samples[0], form.edges[group.blocks[0]]
+    y = np.ascontiguousarray(block.y.reshape(form.n, -1)[:, j])
+    times = np.array([float(block.strength), float(edge.strength)])
+    return _along(y, block.base_scale, edge.base_weight, times)
+
+
+def _along(y: Array, s: Array, capacity: Array, times: Array) -> tuple[Array, Array] | None:
+    """The minimiser and the flows from each node to the next; ``capacity`` may be 0."""
+    w, u = np.empty(len(y)), np.empty(len(y) - 1)
+    return (w, u) if taut_string((y, s, capacity, times), (w, u)) else None
+
+
+def _nodes(form: Form, j: int) -> tuple[Array, Array]:
+    """Where the minimum of the losses at each node is in one coordinate, and their second derivative."""
+    s, pull = np.zeros(form.n), np.zeros(form.n)
+    for block in form.samples:
+        x = np.ones(len(block.node)) if block.X is None else block.X[:, 0]
+        y = block.y.reshape(len(block.node), -1)[:, j]
+        s += np.bincount(block.node, block.scale * x * x, form.n)
+        pull += np.bincount(block.node, block.scale * x * y, form.n)
+    return pull / np.where(s > 0.0, s, 1.0), s
+
+
+def _on(group: Group, y: Array, s: Array) -> tuple[Array, Array] | None:
+    """The minimiser and the flows from tails to heads; None where a node has no square."""
+    if not s.min() > 0.0:
+        return None
+    forest = group.forest
+    up, flows = forest.upwards(group.weight), np.zeros(len(group.tail))
+    inner = forest.up >= 0
+    y, s = forest.ordered(y), forest.ordered(s)
+    if forest.lines:
+        found = _along(y, s, up[1:], np.ones(2))
+        if found is None:
+            return None
+        w, flow = found[0], np.append(0.0, -found[1])
+    else:
+        middle = y.mean()
+        w, flow = middle + forest.minimiser(s, s * (middle - y), up, NONE), np.zeros(len(y))
+        flows_of_tree((forest.parent, y, s, up, w), (flow,))
+    flows[forest.up[inner]] = (forest.sign * flow)[inner]
+    return forest.in_place(w), flows

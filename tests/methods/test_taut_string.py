@@ -1,0 +1,264 @@
+"""The fast way to squares on forests: taut strings, orders of trees, flows; and where it is given up."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from unittest import mock
+
+import networkx as nx
+import numpy as np
+import pytest
+from factories import thinned
+
+import graphreg as gr
+from graphreg.kernels import recursions
+from graphreg.methods.dynamic_programming import _squares, _taut_string, dynamic_programming
+from graphreg.methods.dynamic_programming._forest import Forest
+from graphreg.methods.dynamic_programming._squares import squares
+from graphreg.methods.dynamic_programming._taut_string import taut_string
+from graphreg.methods.dynamic_programming.dynamic_programming import solved
+
+METHOD = gr.DynamicProgramming()
+
+
+def line(y, s, c, times=(1.0, 1.0)):
+    """w and u of `taut_string`."""
+    w, u = np.full(len(y), np.nan), np.full(len(y) - 1, np.nan)
+    given = np.asarray(y, float), np.asarray(s, float), np.asarray(c, float), np.asarray(times, float)
+    assert taut_string(given, (w, u))
+    return w, u
+
+
+def exact(y, s, c):
+    """The minimiser in rational arithmetic, by Johnson's recursion on lists of knots."""
+    y, s, c = ([Fraction(float(x)) for x in np.ravel(each)] for each in (y, s, c))
+    n, ends, knots = len(y), [], []  # of the derivative of the message: (place, slope, height behind it)
+    lines = [(None, Fraction(0), Fraction(0))]  # from each place on: slope, height
+    for i in range(n):
+        lines = [(x, a + s[i], b - s[i] * y[i]) for x, a, b in lines]
+        limit = c[i] if i < n - 1 else Fraction(0)
+        low, high = (_crossing(lines, side * limit) for side in (-1, 1))
+        ends.append((low, high))
+        inside = [(x, a, b) for x, a, b in lines if x is not None and low < x < high]
+        first = next((a, b) for x, a, b in reversed(lines) if x is None or x <= low)
+        knots = [(low, *first), *inside]
+        lines = [(None, Fraction(0), -limit), *knots, (high, Fraction(0), limit)]
+    w = [ends[-1][0]]
+    for low, high in reversed(ends[:-1]):
+        w.append(min(max(w[-1], low), high))
+    return [float(x) for x in reversed(w)]
+
+
+def _crossing(lines, level):
+    """Where a rising, piecewise linear function has a value."""
+    for k, (x, a, b) in enumerate(lines):
+        end = lines[k + 1][0] if k + 1 < len(lines) else None
+        if a > 0:
+            place = (level - b) / a
+            if end is None or place <= end:
+                return place if x is None else max(place, x)
+    raise AssertionError("a square has every slope")
+
+
+# ---- lines -----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("seed", thinned(range(80), every=4))
+def test_the_string_is_that_of_exact_arithmetic(seed):
+    rng = np.random.default_rng(seed)
+    n, decades = int(rng.integers(1, 25)), rng.choice([0.0, 1.0, 4.0])
+    y = rng.integers(0, 4, n) * 1.0 if seed % 3 == 0 else rng.standard_normal(n)
+    s, c = (10.0 ** rng.uniform(-decades, decades, m) for m in (n, n - 1))
+    if seed % 5 == 0:
+        c[rng.random(n - 1) < 0.3] = 0.0  # several chains
+    w, _ = line(y, s, c)
+    np.testing.assert_allclose(w, exact(y, s, c), rtol=1e-12, atol=1e-13)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_flows_are_at_their_capacities_where_values_differ_and_balance_the_rest(seed):
+    rng = np.random.default_rng(seed)
+    n = 40
+    y, s, c = rng.standard_normal(n) + 1e6 * (seed % 2), rng.uniform(0.5, 2.0, n), rng.uniform(0.1, 1.0, n - 1)
+    w, u = line(y, s, c)
+    falls = np.sign(w[:-1] - w[1:])
+    assert (u[falls != 0.0] == (falls * c)[falls != 0.0]).all()
+    assert (np.abs(u) <= c).all()
+    left = np.diff(u, prepend=0.0, append=0.0) + s * (w - y)
+    assert np.abs(left).max() <= 1e-13 * max(1.0, np.abs(y).max())
+
+
+def test_ties_that_rounding_moves_stay_within_capacities():
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        y, c = rng.integers(0, 5, 12) * 0.1, rng.integers(1, 4, 11) * 0.1
+        assert (np.abs(line(y, np.full(12, 0.7), c)[1]) <= c).all()
+
+
+def test_factors_are_those_of_scales_and_capacities():
+    rng = np.random.default_rng(0)
+    y, s, c = rng.standard_normal(30), rng.uniform(0.5, 2.0, 30), rng.uniform(0.1, 1.0, 29)
+    for one, other in zip(line(y, s, c, (2.0, 0.25)), line(y, 2.0 * s, 0.25 * c), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_steps_ramps_and_ties():
+    assert line([0, 0, 4, 4], np.ones(4), np.ones(3))[0].tolist() == [0.5, 0.5, 3.5, 3.5]
+    for c in (4.0, 5.0):  # at 4 the two have just met
+        assert line([0, 0, 4, 4], np.ones(4), np.full(3, c))[0].tolist() == [2.0] * 4
+    assert line([7.0], [3.0], [])[0].tolist() == [7.0]
+    ramp = line(np.arange(9.0), np.ones(9), np.full(8, 1.0))[0]
+    assert ramp.tolist() == [1.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 7.0]
+    assert line([1.0, 5.0, 5.0], np.ones(3), [0.0, 1.0])[0].tolist() == [1.0, 5.0, 5.0]
+    assert np.signbit(line([-0.0, -0.0], np.ones(2), [1.0])[0]).sum() in (0, 2)
+
+
+def test_compiled_or_not_the_string_is_the_same():
+    pytest.importorskip("numba")
+    rng = np.random.default_rng(1)
+    given = rng.standard_normal(200), rng.uniform(0.5, 2.0, 200), rng.uniform(0.1, 9.0, 199)
+    plain = line(*given)
+    with mock.patch.object(recursions, "LARGE", 0):
+        compiled = line(*given)
+    for one, other in zip(plain, compiled, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+# ---- in use ----------------------------------------------------------------------------------------------------------
+def simple(graph, y, strength=0.4, weights=None):
+    data = gr.NodeData.from_arrays(None, y, np.arange(len(y)), weights=weights)
+    return gr.Problem(gr.MeanLoss(data) + strength * gr.TotalVariation(graph, gr.L1()))
+
+
+def forests(rng):
+    order = dict(enumerate(rng.permutation(30).tolist()))
+    yield nx.path_graph(30)
+    yield nx.relabel_nodes(nx.path_graph(30), order)
+    yield nx.relabel_nodes(nx.random_labeled_tree(30, seed=3), order)
+    yield nx.star_graph(29)
+    several = nx.relabel_nodes(nx.disjoint_union(nx.path_graph(12), nx.path_graph(13)), order)
+    several.add_nodes_from(range(30))
+    yield several
+
+
+@pytest.mark.parametrize("d", [1, 3])
+def test_it_finds_what_the_recursions_find_and_is_certified(d):
+    rng = np.random.default_rng(0)
+    for graph in forests(rng):
+        problem = simple(graph, rng.standard_normal((30, d)) + 5.0, weights=rng.uniform(0.1, 3.0, 30))
+        w, flows = squares(problem.form)
+        there, others, _ = solved(problem.form)
+        np.testing.assert_allclose(w, there, rtol=0.0, atol=1e-14)
+        np.testing.assert_allclose(flows[0], others[0], rtol=0.0, atol=1e-13)
+        found = problem.solve(METHOD, gap=1e-12)
+        assert found.status == "certified"
+        np.testing.assert_array_equal(found.coef, w)
+
+
+def test_coordinates_with_graphs_of_their_own():
+    rng = np.random.default_rng(0)
+    frame = {"node": np.arange(8), "a": rng.standard_normal(8), "b": rng.standard_normal(8)}
+    import pandas as pd
+
+    data = gr.NodeData.from_frame(pd.DataFrame(frame), "node", ["a", "b"])
+    ties = [gr.TotalVariation(graph, gr.L1(), features=[name]) for graph, name in ((nx.path_graph(8), "b"),)]
+    problem = gr.Problem(gr.MeanLoss(data) + 0.3 * ties[0])
+    w, _ = squares(problem.form)
+    np.testing.assert_array_equal(w[:, 0], frame["a"])
+    np.testing.assert_allclose(w[:, 1], exact(frame["b"], np.ones(8), np.full(7, 0.3)), atol=1e-14)
+    assert problem.solve(gap=1e-12).method == "Auto(DynamicProgramming)"
+
+
+def test_where_it_takes_too_long_the_other_recursion_follows():
+    problem = simple(nx.path_graph(50), np.random.default_rng(0).standard_normal((50, 1)), strength=3.0)
+    whole = problem.solve(METHOD, gap=1e-12)
+    with mock.patch.dict(_taut_string.__dict__, WASTED=0), mock.patch.object(_squares, "taut_string", impatient()):
+        assert squares(problem.form) is None
+        again = problem.solve(METHOD, gap=1e-12)
+    assert again.status == whole.status == "certified"
+    np.testing.assert_allclose(again.coef, whole.coef, atol=1e-14)
+
+
+def impatient():
+    """The recursion anew, with what is in its module now."""
+    return recursions.Recursion(taut_string.function)
+
+
+def test_a_node_without_a_square_is_left_to_the_others():
+    data = gr.NodeData.from_arrays(None, np.array([[0.0], [4.0]]), np.array([0, 3]))
+    problem = gr.Problem(gr.MeanLoss(data) + gr.TotalVariation(nx.path_graph(4), gr.L1()))
+    assert squares(problem.form) is None
+    assert problem.solve(METHOD, gap=1e-12).status == "certified"
+
+
+def test_a_certificate_that_is_too_weak_is_followed_by_one_without_rounding():
+    rng = np.random.default_rng(0)
+    problem = simple(nx.path_graph(30), rng.standard_normal((30, 1)))
+    found = problem.solve(METHOD, gap=1e-15, on_failure="return").certificate
+    with mock.patch.object(dynamic_programming, "squares", return_value=None):
+        alone = problem.solve(METHOD, gap=1e-15, on_failure="return").certificate
+    assert found.gap <= alone.gap <= problem.solve(METHOD, gap=1e-12).certificate.gap
+
+
+def test_no_answer_is_worse_than_the_start():
+    rng = np.random.default_rng(0)
+    problem = simple(nx.path_graph(20), rng.standard_normal((20, 1)))
+    start = problem.solve(METHOD, gap=1e-12)
+    assert problem.solve(METHOD, gap=1e-2, start=start).objective <= start.objective
+
+
+def test_lines_and_samples_in_order_are_recognised():
+    def form(order, tail, head, node, X=None):
+        graph = gr.Graph(tuple(order), np.array(tail), np.array(head), np.ones(len(tail)))
+        if X is None:
+            loss = gr.MeanLoss(gr.NodeData.from_arrays(None, np.zeros((len(node), 1)), np.array(node)))
+        else:
+            loss = gr.SquaredLoss(gr.NodeData.from_arrays(np.array(X)[:, None], np.zeros(len(node)), np.array(node)))
+        return gr.Problem(loss + gr.TotalVariation(graph, gr.L1())).form
+
+    def recognised(*given):
+        found = form(*given)
+        assert (found.component == found.component[0]).all()
+        return found.edges[0].in_line, found.samples[0].one_each
+
+    nodes = range(4)
+    assert recognised(nodes, [0, 1, 2], [1, 2, 3], [0, 1, 2, 3]) == (True, True)
+    assert recognised(nodes, [0, 1, 1], [1, 2, 3], [0, 1, 2, 3]) == (False, True)
+    assert recognised(nodes, [0, 2, 1], [1, 3, 2], [0, 1, 2, 3]) == (False, True)
+    assert recognised(nodes, [0, 1, 2, 0], [1, 2, 3, 3], [0, 1, 2]) == (False, False)
+    assert recognised(nodes, [0, 1, 2], [1, 2, 3], [0, 1, 1, 3]) == (True, False)
+    assert recognised(nodes, [0, 1, 2], [1, 2, 3], [1, 0, 2, 3])[0]
+    assert recognised(nodes, [0, 1, 2], [1, 2, 3], [0, 1, 2, 3], [1.0] * 4) == (True, True)
+    assert recognised(nodes, [0, 1, 2], [1, 2, 3], [0, 1, 2, 3], [1.0, 1.0, 2.0, 1.0]) == (True, False)
+
+
+# ---- the order of a forest -------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("seed", range(12))
+def test_parents_come_first_and_what_hangs_below_follows(seed):
+    rng = np.random.default_rng(seed)
+    n = 25
+    graph = nx.random_labeled_tree(n, seed=seed)
+    graph.remove_edges_from([edge for edge in list(graph.edges) if rng.random() < 0.15])
+    ends = np.array([e if rng.random() < 0.5 else e[::-1] for e in graph.edges], dtype=int).reshape(-1, 2)
+    forest = Forest.of(ends[:, 0], ends[:, 1], n)
+    assert sorted(forest.order.tolist()) == list(range(n))
+    assert forest.order[forest.place].tolist() == list(range(n))
+    assert forest.lines == (max(dict(graph.degree).values()) <= 2)
+    assert (forest.parent < np.arange(n)).all()
+    assert (forest.parent < 0).sum() == nx.number_connected_components(graph)
+    for i, (p, e, sign) in enumerate(zip(forest.parent, forest.up, forest.sign, strict=True)):
+        if p >= 0:
+            here, there = forest.order[i], forest.order[p]
+            assert (ends[e] == ([here, there] if sign > 0.0 else [there, here])).all()
+            inner = nx.descendants(nx.DiGraph([(q, k) for k, q in enumerate(forest.parent.tolist()) if q >= 0]), i)
+            assert inner == set(range(i + 1, i + 1 + len(inner)))
+
+
+def test_circles_are_no_forest():
+    for graph, n in (
+        (nx.cycle_graph(5), 5),
+        (nx.disjoint_union(nx.cycle_graph(4), nx.path_graph(3)), 9),  # fewer edges than nodes
+        (nx.disjoint_union(nx.lollipop_graph(3, 2), nx.path_graph(3)), 10),
+    ):
+        tail, head = np.array(graph.edges).T
+        assert Forest.of(tail, head, n) is None
+    double = np.array([0, 0]), np.array([1, 1])
+    assert Forest.of(*double, 4) is None
