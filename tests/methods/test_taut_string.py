@@ -167,14 +167,23 @@ def test_coordinates_with_graphs_of_their_own():
     assert problem.solve(gap=1e-12).method == "Auto(DynamicProgramming)"
 
 
-def test_where_it_takes_too_long_the_other_recursion_follows():
-    problem = simple(nx.path_graph(50), np.random.default_rng(0).standard_normal((50, 1)), strength=3.0)
-    whole = problem.solve(METHOD, gap=1e-12)
+@pytest.mark.parametrize("graph", [nx.path_graph(50), nx.relabel_nodes(nx.path_graph(50), {0: 49, 49: 0})])
+def test_where_it_takes_too_long_the_other_recursion_follows(graph):
+    problem = simple(graph, np.random.default_rng(0).standard_normal((50, 1)), strength=3.0)
+    w, flows = squares(problem.form)
     with mock.patch.dict(_taut_string.__dict__, WASTED=0), mock.patch.object(_squares, "taut_string", impatient()):
-        assert squares(problem.form) is None
-        again = problem.solve(METHOD, gap=1e-12)
-    assert again.status == whole.status == "certified"
-    np.testing.assert_allclose(again.coef, whole.coef, atol=1e-14)
+        again, others = squares(problem.form)
+        assert problem.solve(METHOD, gap=1e-12).status == "certified"
+    np.testing.assert_allclose(again, w, atol=1e-14)
+    np.testing.assert_allclose(others[0], flows[0], atol=1e-13)
+
+
+def test_smooth_signals_take_too_long():
+    y = np.arange(400.0)
+    w, u = np.empty(400), np.empty(399)
+    assert not taut_string((y, np.ones(400), np.full(399, 9e3), np.ones(2)), (w, u))
+    found = simple(nx.path_graph(400), y[:, None], strength=9e3).solve(METHOD, gap=1e-12)
+    np.testing.assert_allclose(found.coef.ravel(), exact(y, np.ones(400), np.full(399, 9e3)), rtol=1e-13)
 
 
 def impatient():

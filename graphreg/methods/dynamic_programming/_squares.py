@@ -1,7 +1,7 @@
 """Squares alone: the minimiser and its flows, as fast as can be, for a certificate that adds them up in one pass.
 
-It is given up where that takes too long, or where a node has no square; the recursions that lose no digits follow where
-the certificate is not as good as was asked for.
+Prices that lose no digits, and the recursions for all that is no square, follow where the certificate is not as good as
+was asked for.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from ...clock import look
 from ...form import Form
 from ...terms import Array
 from ...terms.losses import AbstractQuadraticLoss
+from ._chains import along_chains
 from ._groups import Group, groups_of_edges
 from ._sweeps import flows_of_tree
 from ._taut_string import taut_string
@@ -20,7 +21,7 @@ NONE = (*(np.zeros(0) for _ in range(3)), np.zeros(0, np.intp))  # no knots
 
 
 def squares(form: Form) -> tuple[Array, tuple[Array, ...]] | None:
-    """The minimiser and flows near the best ones; None where something is no square, or it takes too long."""
+    """The minimiser and flows near the best ones; None where something is no square."""
     if not all(isinstance(block.loss, AbstractQuadraticLoss) for block in form.samples):
         return None
     groups = list(groups_of_edges(form))
@@ -39,7 +40,7 @@ def squares(form: Form) -> tuple[Array, tuple[Array, ...]] | None:
     return w, tuple(flows)
 
 
-def _in_line(form: Form, group: Group, j: int) -> tuple[Array, Array] | None:
+def _in_line(form: Form, group: Group, j: int) -> tuple[Array, Array]:
     """Of one coordinate where node after node has a sample, and the edges join each with the next."""
     block, edge = form.samples[0], form.edges[group.blocks[0]]
     y = np.ascontiguousarray(block.y.reshape(form.n, -1)[:, j])
@@ -47,10 +48,19 @@ def _in_line(form: Form, group: Group, j: int) -> tuple[Array, Array] | None:
     return _along(y, block.base_scale, edge.base_weight, times)
 
 
-def _along(y: Array, s: Array, capacity: Array, times: Array) -> tuple[Array, Array] | None:
+def _along(y: Array, s: Array, capacity: Array, times: Array) -> tuple[Array, Array]:
     """The minimiser and the flows from each node to the next; ``capacity`` may be 0."""
-    w, u = np.empty(len(y)), np.empty(len(y) - 1)
-    return (w, u) if taut_string((y, s, capacity, times), (w, u)) else None
+    n = len(y)
+    w, u = np.empty(n), np.empty(n - 1)
+    if taut_string((y, s, capacity, times), (w, u)):
+        return w, u
+    s, up, parent = times[0] * s, np.append(0.0, times[1] * capacity), np.arange(-1, n - 1, dtype=np.int32)
+    middle = y.mean()
+    along_chains((s, s * (middle - y), up, parent), (w, *np.zeros((2, n))), tuple(np.zeros((5, 2 * n))))
+    w += middle
+    flow = np.zeros(n)
+    flows_of_tree((parent, y, s, up, w), (flow,))
+    return w, -flow[1:]
 
 
 def _nodes(form: Form, j: int) -> tuple[Array, Array]:
@@ -73,10 +83,8 @@ def _on(group: Group, y: Array, s: Array) -> tuple[Array, Array] | None:
     inner = forest.up >= 0
     y, s = forest.ordered(y), forest.ordered(s)
     if forest.lines:
-        found = _along(y, s, up[1:], np.ones(2))
-        if found is None:
-            return None
-        w, flow = found[0], np.append(0.0, -found[1])
+        w, u = _along(y, s, up[1:], np.ones(2))
+        flow = np.append(0.0, -u)
     else:
         middle = y.mean()
         w, flow = middle + forest.minimiser(s, s * (middle - y), up, NONE), np.zeros(len(y))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...kernels import Numbers, Recursion
 
-WASTED = 16  # times the length of the line: what may be looked at in vain
+WASTED = 6  # times the length of the line: what may be looked at in vain
 
 
 @Recursion
