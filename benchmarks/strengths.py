@@ -13,6 +13,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -82,7 +83,7 @@ def _path(name: str, problem: gr.Problem) -> Timed:
 
 
 def _regressions(
-    graph: nx.Graph, d: int, m: int, loss: Callable[..., gr.Model], penalty: gr.Penalty
+    graph: nx.Graph, d: int, m: int, loss: Callable[..., Any], penalty: gr.Penalty
 ) -> tuple[gr.Problem, gr.Parameter]:
     """Regressions in two groups, m samples a node, a ridge on all."""
     n, rng = graph.number_of_nodes(), np.random.default_rng(0)

@@ -10,7 +10,7 @@ import numpy as np
 from ..certificate import Certifier, check_point
 from ..checks import is_whole
 from ..form import DualPoint
-from ..methods import AbstractIteration, Interior
+from ..methods import AbstractIteration, Interior, InteriorPoint
 from ..network import LocalView
 from ..problem import Problem
 from ..running import (
@@ -102,6 +102,8 @@ class StoredPath:
             raise MisfitError(f"the last state is none of {method.name}")
         like = method.init(view, None)
         check_state(state if state is not None else like, like, view.form, "the last state")
+        if last["between"] and not isinstance(method, InteriorPoint):
+            raise MisfitError(f"{method.name} goes on from no states between others")
         for _, between in last["between"]:
             check_state(between, like.early, view.form, "a state between others")
 

@@ -59,6 +59,7 @@ def _multiplications(form: Form) -> float:
 
 
 LARGE = 1000  # parameters from which on a path climbs: smaller problems take no time either way
+ON_A_PATH = 10_000  # rounds that a path takes in all, for which it may be worth compiling them
 SHARE = 0.5  # of the time of a run of `InteriorPoint` from nothing: what one from between two neighbours takes
 
 
@@ -130,7 +131,7 @@ class Warm:
         upwards: bool = False,
     ) -> None:
         self.problem = problem
-        self.method = usual_method(problem) if method is None else method
+        self.method: AbstractMethod = usual_method(problem) if method is None else method
         own = usual or method is None
         newton = own and rounds is None and isinstance(self.method, InteriorPoint)
         self.climbing = upwards and newton and climbs(problem.form)
@@ -140,7 +141,7 @@ class Warm:
         self.standby, most = standby(self.method, problem.form) if own else ((), None)
         self.most = most if rounds is None else None  # rounds after which the standby takes over
         if self.climbing:
-            costs = Costs(problem.form, gap)
+            costs = Costs(problem.form, gap, ON_A_PATH)
             self.most = max(int(SHARE * costs.interior / costs.round), 1)
         self.warm_start = WarmStart()
         self.budget = Budget(gap, rounds, progress=False, seed=seed)

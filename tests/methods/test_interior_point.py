@@ -355,3 +355,18 @@ def test_classes_that_are_all_separable(strength):
     )
     assert found.status == "unattained"
     assert found.certificate.valid
+
+
+def test_newton_steps_that_are_far_from_the_gap_are_not_looked_at():
+    rng = np.random.default_rng(0)
+    X, node = rng.standard_normal((120, 2)), np.repeat(np.arange(12), 10)
+    data = gr.NodeData.from_arrays(X, np.sign(X.sum(axis=1) + rng.standard_normal(120)), node)
+    ridge = 0.1 * gr.NodePenalty(gr.SquaredL2())
+    problem = gr.Problem(gr.LogisticLoss(data) + 0.1 * gr.TotalVariation(nx.cycle_graph(12), gr.L2()) + ridge)
+    found = problem.solve(gr.InteriorPoint())
+    looked = [record.round for record in found.trace.records]
+    assert found.certificate.holds(1e-6)
+    assert min(looked) > 1
+    assert max(looked) == found.rounds
+    loose = problem.solve(gr.InteriorPoint(), gap=1.0)
+    assert loose.rounds < found.rounds

@@ -9,7 +9,7 @@ from path_cases import GRID, problem_of
 import graphreg as gr
 from graphreg.running import driver
 from graphreg.tuning import warm as strengths
-from graphreg.tuning.warm import Warm
+from graphreg.tuning.warm import Warm, halving
 
 
 @pytest.fixture(autouse=True)
@@ -36,19 +36,20 @@ def test_rounds_come_first_and_newton_steps_take_the_rest():
 
 
 def test_in_which_order(monkeypatch):
-    solve, order = Warm.solve, []
+    solve, order, grid = Warm.solve, [], np.geomspace(1e-3, 1.0, 25)
 
     def watched(self, strength=None):
         order.append((strength, type(self.method)))
         return solve(self, strength)
 
     monkeypatch.setattr(Warm, "solve", watched)
-    count = methods_of(gr.path(problem_of()[0], GRID, gap=1e-8)).index("InteriorPoint")
+    count = methods_of(gr.path(problem_of()[0], grid, gap=1e-8)).index("InteriorPoint")
     values = [value for value, _ in order]
-    assert values[: count + 1] == GRID[: count + 1].tolist()  # the last of them was handed over
-    assert values[count + 1] == GRID[-1]
-    assert sorted(values) == GRID.tolist()
-    assert [kind for _, kind in order] == [gr.PrimalDual] * (count + 1) + [gr.InteriorPoint] * (len(GRID) - count - 1)
+    assert values[: count + 1] == grid[: count + 1].tolist()  # the last of them was handed over
+    rest = [*grid[:count:-1], grid[count]]  # in falling order; the last of them is known
+    assert 4 < len(rest) < len(grid) - 4
+    assert values[count + 1 :] == [rest[k] for k in halving(len(rest)) if k < len(rest) - 1]
+    assert [kind for _, kind in order] == [gr.PrimalDual] * (count + 1) + [gr.InteriorPoint] * (len(grid) - count - 1)
 
 
 def test_rounds_go_all_the_way_where_they_are_quick(monkeypatch):

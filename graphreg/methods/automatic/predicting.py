@@ -20,15 +20,17 @@ BAND = 1e10  # multiplications of a banded factorisation, a bound: beyond it the
 MULTIPLICATION = 3.1e-11  # seconds
 STEPS = 9.0  # of the interior-point method to a gap of 1e-6, what is set up before them included
 MORE = 1.25  # steps for each further digit
-TRIED = 100  # rounds within which they must be worth compiling to be counted as compiled
+TRIED = 100  # rounds, for which it must be worth compiling them
 
 
 @dataclass(frozen=True)
 class Costs:
-    """The predicted costs of a form, where a relative gap is asked for."""
+    """The predicted costs of a form, where a relative gap is asked for; of rounds that are compiled where that is worth
+    it for so many of them."""
 
     form: Form
     gap: float = 1e-6
+    rounds: int = TRIED
 
     @cached_property
     def multiplications(self) -> float:
@@ -56,7 +58,7 @@ class Costs:
     def round(self) -> float:
         """Seconds of a round of `PrimalDual`, with its share of looks at it."""
         n, d = self.form.shape
-        out = 1.4e-4 + (6e-9 if pays(self.form, TRIED) else 3.1e-8) * (n * d + self.differences)
+        out = 1.4e-4 + (6e-9 if pays(self.form, self.rounds) else 3.1e-8) * (n * d + self.differences)
         for block in self.form.samples:
             numbers = block.offset.size * d
             if not isinstance(block.loss, AbstractSmoothLoss):
