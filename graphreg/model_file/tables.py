@@ -118,7 +118,7 @@ class Folders:
         columns = list(frame.columns)
         times = pd.concat([each.groupby(columns, dropna=False).cumcount() for each in frames], ignore_index=True)
         between = frame.assign(**{" times": times}).duplicated()  # edges that several sites have
-        return frame[~between].reset_index(drop=True)
+        return frame.loc[~between].reset_index(drop=True)
 
 
 def _csv(path: Path, labels: Iterable[str], leading: int) -> pd.DataFrame:

@@ -144,7 +144,9 @@ class _Run:
     def check(self, state: Any, k: int) -> str:
         """Why the run ends after round k; empty where it goes on."""
         self.checked = None
-        return self.checks.check(state, k)
+        ended = self.checks.check(state, k)
+        self.checks.grouped = None  # it holds flows that later rounds may write over
+        return ended
 
     def so_far(self, state: Any, k: int) -> Certificate:
         """That of the last state, or of the best known where even this takes too long or is interrupted.

@@ -104,9 +104,10 @@ class PartBounds:
         for k, edge in enumerate(form.edges):
             if follows(edge):
                 continue
-            some = slice(None) if all_of_them else np.flatnonzero(~self.inner[k])
-            part = edge if all_of_them else edge.part(some)
-            u, columns = flows[k][some], edge.columns(form.d)
+            part, u, columns = edge, flows[k], edge.columns(form.d)
+            if not all_of_them:
+                cut = np.flatnonzero(~self.inner[k])
+                part, u = edge.part(cut), u[cut]
             ends = [(part.tail, u)] + ([] if edge.ground else [(part.head, -u)])
             for node, each in ends:
                 out = np.zeros((2, form.n, len(columns)))

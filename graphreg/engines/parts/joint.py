@@ -60,8 +60,8 @@ class JointRun:
         else:
             state, k, w, schedule = stored.state, stored.round, stored.w, replace(stored.schedule, target=budget.gap)
             self.restore(stored)
-            ended = "gap" if self._gap() <= budget.gap else ""
-        kept = (k, self._elapsed())
+            ended = "gap" if self.gap() <= budget.gap else ""
+        kept = (k, self.elapsed())
         how = {"total": budget.rounds, "desc": method.name, "unit": " rounds", "delay": 1.0}
         shown = k
         with progress_bar(budget.progress if self.bounds.wire.me == 0 else False, initial=k, **how) as tick:
@@ -76,7 +76,7 @@ class JointRun:
                     shown = k
                 if self.store is not None and self._due(k, kept, bool(ended), shown == k):
                     self.store.keep(self._snapshot(state, schedule, w, k))
-                    kept = k, self._elapsed()
+                    kept = k, self.elapsed()
         return ended, w, k
 
     def _due(self, k: int, kept: tuple[int, float], ended: bool, looked: bool) -> bool:
@@ -90,7 +90,7 @@ class JointRun:
     def _snapshot(self, state: object, schedule: Schedule, w: Array, k: int) -> JointSnapshot:
         crossed = np.array([(part, *sent) for part, sent in self.engine.crossed.items()], dtype=np.int64).reshape(-1, 3)
         best, records = np.array(self.best), list(self.trace.records)
-        return JointSnapshot(state, schedule, records, best, w, crossed, k, self._elapsed())
+        return JointSnapshot(state, schedule, records, best, w, crossed, k, self.elapsed())
 
     def restore(self, stored: JointSnapshot) -> None:
         """Go on from there."""
@@ -106,12 +106,12 @@ class JointRun:
             raise MethodError(f"{self.method.name} has no flows, from which a certificate by parts is made")
         look = self.bounds.look(self.engine.exchange(at, purpose="certificate"), flows)
         gap = relative(look.gap, look.primal, look.primal, self.floor)
-        self._note(Record(k, self._elapsed(), gap, False, look.primal))
+        self._note(Record(k, self.elapsed(), gap, False, look.primal))
         schedule.looks(k, gap)
         over = self.budget.seconds is not None and self._latest() > self.budget.seconds
         if schedule.proves(k, gap) or last or over:
             w = self._proved(look, k, w)
-            if self._gap() <= self.budget.gap:
+            if self.gap() <= self.budget.gap:
                 return "gap", w
             schedule.proved(k)
         return ("budget" if last or over else ""), w
@@ -120,10 +120,11 @@ class JointRun:
         low, high = self.bounds.prove(look)
         w = look.w if high < self.best[1] else w
         self.best = max(low, self.best[0]), min(high, self.best[1])
-        self._note(Record(k, self._elapsed(), self._gap(), True, self.best[1], self.best[0]))
+        self._note(Record(k, self.elapsed(), self.gap(), True, self.best[1], self.best[0]))
         return w
 
-    def _gap(self) -> float:
+    def gap(self) -> float:
+        """The relative gap that is proved."""
         low, high = self.best
         return relative(high - low, high, low, self.floor) if np.isfinite(high - low) else np.inf
 
@@ -132,12 +133,13 @@ class JointRun:
         if self.budget.callback is not None:
             self.budget.callback(record)
 
-    def _elapsed(self) -> float:
+    def elapsed(self) -> float:
+        """Seconds, those of the calls before included."""
         return time.perf_counter() - self.began
 
     def _latest(self) -> float:
         """Of the clocks of all parts."""
-        return float(self.bounds.wire.largest(np.array([self._elapsed()]))[0])
+        return float(self.bounds.wire.largest(np.array([self.elapsed()]))[0])
 
     def _known(self) -> str:
         last = self.trace.records[-1]
@@ -164,9 +166,9 @@ def solve_jointly(
         w[mine],
         "certified" if ended == "gap" else "no_certificate",
         *run.best,
-        run._gap(),
+        run.gap(),
         rounds,
-        run._elapsed(),
+        run.elapsed(),
         run.trace,
         Sent.of(engine, wire),
         wire.me,
