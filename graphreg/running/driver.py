@@ -145,7 +145,7 @@ class _Run:
         """Why the run ends after round k; empty where it goes on."""
         self.checked = None
         ended = self.checks.check(state, k)
-        self.checks.grouped = None  # it holds flows that later rounds may write over
+        self.checks.grouped = None  # its flows take room that later rounds need
         return ended
 
     def so_far(self, state: Any, k: int) -> Certificate:
