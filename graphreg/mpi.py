@@ -12,10 +12,7 @@ from collections.abc import Collection, Hashable, Sequence
 from pathlib import Path
 from typing import Any
 
-from .engines.mpi.wire import MPIWire
-from .engines.mpi.world import abort, world
-from .engines.parts.joint import solve_jointly
-from .engines.parts.local_solution import LocalSolution, SavedParts
+from .engines import LocalSolution, MPIWire, SavedParts, abort, solve_jointly, world
 from .errors import GraphregError, MethodError, ModelFileError
 from .methods import AbstractIteration, AbstractMethod, PrimalDual
 from .model_file import ModelFile, read_model, sites_of

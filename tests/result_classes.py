@@ -18,13 +18,13 @@ ROOMS = ("datasets", "explain", "inference", "testing", "theory", "tuning")
 ASKED = (AbstractMethod, AbstractTerm, AbstractPenalty)  # what users write; what these return the library asks for
 INNER = {  # the library's own records, which can be reached from results; they are not gone into
     *("Account", "Arcs", "ConicProblem", "EdgeBlock", "Form", "Held", "Outcome", "Presence", "Role", "SampleBlock"),
-    *("Batch", "CoefficientTree", "Group", "Network", "PlainProblem", "Routes", "Varying"),
+    *("Batch", "CoefficientTree", "Sent", "Group", "Network", "PlainProblem", "Routes", "Varying"),
     *("Edge", "Math", "Row", "Section"),  # parts of formulas and claims
     *("DataKeys", "Folders", "Place", "SampleTable", "Standardised"),  # what a model file says
 }
 WRITTEN = {  # what users make themselves: options and parameters, of no size
-    *("Acceleration", "Actors", "Availability", "Checkpoint", "Columns", "DecreasingStep", "Faults", "Observer"),
-    *("Parameter", "Strength", "Scorer"),
+    *("Acceleration", "Actors", "Availability", "Checkpoint", "Columns", "DecreasingStep", "Faults", "MPI", "Observer"),
+    *("Parameter", "Parts", "Strength", "Scorer"),
 }
 
 

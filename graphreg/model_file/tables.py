@@ -106,10 +106,10 @@ class Folders:
         if not sites:
             place.refuse(f"no file in {self.data} is called {name!r} with a site in the place of {SITE}")
         frames = [self.read(name.replace(SITE, each), place, labels, leading)[0] for each in sites]
-        for site, frame in zip(sites, frames, strict=True):
+        for name_of, frame in zip(sites, frames, strict=True):
             if list(frame.columns) != list(frames[0].columns):
                 place.refuse(
-                    f"the file of {site!r} has the columns {list(frame.columns)}, and that of {sites[0]!r} has "
+                    f"the file of {name_of!r} has the columns {list(frame.columns)}, and that of {sites[0]!r} has "
                     f"{list(frames[0].columns)}; all sites need the same"
                 )
         frame = pd.concat(frames, ignore_index=True)

@@ -7,6 +7,9 @@ from .answers import point_of as point_of
 from .config import Parts as Parts
 from .coordinator import Coordinator as Coordinator
 from .dealing import owners as owners
+from .joint import solve_jointly as solve_jointly
+from .local_solution import LocalSolution as LocalSolution
+from .local_solution import SavedParts as SavedParts
 from .part import Part as Part
 from .part import part_of as part_of
 from .posts import Posts as Posts

@@ -19,8 +19,7 @@ from ...form import Form
 from ...methods import AbstractIteration
 from ...network import LocalView
 from ...oracles import NodeGradients
-from ...running import Budget, Record, Trace
-from ...running.schedule import Schedule
+from ...running import Budget, Record, Schedule, Trace
 from ...terms import Array
 from ...terms.penalties import AbstractSmoothPenalty
 from .bounds import JointLook, PartBounds

@@ -17,8 +17,7 @@ import numpy as np
 from ...errors import CheckpointError
 from ...methods import AbstractMethod
 from ...network import LocalView
-from ...running import Packed, Record, archive, of_method, of_problem, write_values
-from ...running.schedule import Schedule
+from ...running import Packed, Record, Schedule, archive, of_method, of_problem, write_values
 from ...terms import Array
 from .part import Part
 from .wire import Wire
