@@ -109,14 +109,14 @@ def test_the_launcher_of_another_library(tmp_path):
 
 
 def test_without_mpi4py(monkeypatch):
-    from graphreg.engines.mpi import world
+    from graphreg.engines.mpi import job
 
     monkeypatch.setitem(sys.modules, "mpi4py", None)
     monkeypatch.setitem(sys.modules, "mpi4py.MPI", None)
-    world.mpi.cache_clear()
+    job.mpi.cache_clear()
     with pytest.raises(gr.errors.MethodError, match=r"graphreg\[mpi\]"):
-        world.mpi()
-    world.mpi.cache_clear()
+        job.mpi()
+    job.mpi.cache_clear()
 
 
 # ---- sites -----------------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from ..base import AbstractEngine, refuse_judges
 from ..parts import Coordinator, owners, part_of
 from ..parts.config import SITES
 from .crew import END, Follower, MPICrew
-from .world import world
+from .job import world
 
 T = TypeVar("T")
 

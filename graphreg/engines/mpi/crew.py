@@ -8,9 +8,9 @@ from typing import Any
 from ...methods import AbstractIteration
 from ...terms import Array
 from ..parts import Part, Posts, Worker
+from .job import abort
 from .messages import receive, send
 from .wire import MPIWire
-from .world import abort
 
 PART, END = "part", "end"
 REPLIED = ("answer", "sent")  # orders to which there is a reply; who cannot carry out another one ends the job

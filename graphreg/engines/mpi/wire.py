@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...terms import Array
-from .world import mpi
+from .job import mpi
 
 
 class MPIWire:
