@@ -144,7 +144,7 @@ class PartBounds:
 
     def _upper(self, w: Array) -> float:
         inside = upper_bound(self.inside, w[self.own], self.structure.designs)
-        return inside + upper_bound(self.between, w, self.structure_between.designs)
+        return float(np.nextafter(inside + upper_bound(self.between, w, self.structure_between.designs), np.inf))
 
     def _lower(self, look: JointLook) -> float:
         inside = tuple(u[mask] for u, mask in zip(look.flows, self.inner, strict=True))

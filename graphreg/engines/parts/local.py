@@ -107,7 +107,9 @@ def _check_alike(part: Part, owner: Array, wire: Wire) -> None:
             if len(some):
                 ends = np.stack([ids[edge.tail[some]], ids[edge.head[some]]])
                 counts[k] += len(some)
-                digests[k] += edge.name.encode() + ends.tobytes() + edge.weight[some].tobytes()
+                words = f"{edge.name} {edge.penalty!r} {edge.columns(form.d).tolist()}"
+                numbers = (ends, edge.weight[some], *(() if edge.center is None else (edge.center[some],)))
+                digests[k] += words.encode() + b"".join(each.tobytes() for each in numbers)
     mine = [np.array([said, counts[k], _number(digests[k])]) for k in range(wire.count)]
     for k, theirs in everyone(wire, dict(enumerate(mine))).items():
         if theirs[0] != said:
