@@ -150,6 +150,19 @@ def _without_an_edge(country, mine, problem, labels):
     return fewer.problem(mine), labels
 
 
+def test_penalties_of_shared_edges_are_compared_whole():
+    """Not by their names alone."""
+    country, owner = Country.random(2), [0] * 12 + [1] * 12
+
+    def work(k, wire):
+        own = {i for i, it in enumerate(owner) if it == k}
+        problem = country.problem(own, penalty=gr.HuberNorm(0.5 + 0.1 * k))
+        return local_part(problem.form.frozen(), {country.labels[i] for i in own}, wire)
+
+    with pytest.raises(DataError, match="one weight and one penalty"):
+        together(owner, work)
+
+
 def test_nodes_of_terms_belong_to_no_site():
     data = gr.NodeData.from_arrays(np.eye(4), np.arange(4.0), list("abcd"))
     model = gr.SquaredLoss(data) + gr.Hierarchy({"one": ["a", "b"], "two": ["c", "d"]}, (1.0, 1.0))
