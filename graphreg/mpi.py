@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Collection, Hashable, Sequence, Set
 from pathlib import Path
 from typing import Any
 
+from . import checks
 from .engines import LocalSolution, MPIWire, SavedParts, abort, solve_jointly, world
 from .errors import GraphregError, MethodError, ModelFileError
 from .methods import AbstractIteration, AbstractMethod, PrimalDual
@@ -68,6 +69,10 @@ def solve(  # noqa: PLR0913 - those of Problem.solve
     MethodError
         Where the method or the model is none that is known here; with the reason.
     """
+    checks.nonnegative(gap, "gap")
+    (checks.count | None)(rounds, "rounds")
+    (checks.seconds | None)(seconds, "seconds")
+    checks.seed(seed, "seed")
     chosen = PrimalDual() if method is None else method
     if not isinstance(chosen, AbstractIteration) or chosen.central:
         raise MethodError(f"{chosen.name} takes all data in one place; take gr.PrimalDual() or another that iterates")
@@ -75,7 +80,8 @@ def solve(  # noqa: PLR0913 - those of Problem.solve
     if missing:
         raise MethodError(f"{chosen.name} does not apply: " + "; ".join(missing), missing)
     budget = Budget(gap, rounds, seconds, seed=seed, progress=progress, checkpoint=Checkpoint.of(checkpoint))
-    return solve_jointly(problem.form.frozen(), own, chosen, budget, MPIWire(world()))
+    mine = own if isinstance(own, (Set, range)) else frozenset(own)  # nodes are looked up there, one by one
+    return solve_jointly(problem.form.frozen(), mine, chosen, budget, MPIWire(world()))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

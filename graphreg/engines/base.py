@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from ..errors import MethodError
 from ..form import Form
@@ -28,6 +28,29 @@ class AbstractEngine(ABC):
     def everywhere(self, solve: Callable[[], T]) -> T:
         """What ``solve`` gives, where several processes run the same script: it is called by one of them."""
         return solve()
+
+
+class AbstractCoordinator(AbstractIteration):
+    """A ``method`` as the driver runs it where ``who`` carry out its rounds: its points are gathered."""
+
+    who: ClassVar[str]
+    method: AbstractIteration
+
+    @property
+    def name(self) -> str:
+        return self.method.name
+
+    def centres(self) -> bool:
+        return self.method.centres()
+
+    def missing(self, form: Form) -> tuple[str, ...]:
+        return self.method.missing(form)
+
+    def held(self, state: Any) -> dict[str, Any]:
+        raise MethodError(
+            f"what {self.who} hold beside their points stays with them; observe 'w', 'flows' or 'prices', or leave "
+            "engine out"
+        )
 
 
 def refuse_judges(method: AbstractIteration) -> None:

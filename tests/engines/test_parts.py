@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from actor_cases import FIXED, ITERATIONS, KINDS, Breaking, Run, on_arrays, problem, row, whole
 from factories import named, thinned
+from test_local_parts import together
 
 import graphreg as gr
 from graphreg.datasets import random_problem
@@ -137,6 +138,27 @@ def test_a_part_is_sent_what_its_neighbours_send_and_no_more(monkeypatch):
     for each in sent:
         for (a, b), size in each.items():
             assert size in (0, 2 * border[a, b]) or size <= 15  # the pieces of a sum
+
+
+def test_who_sends_nothing_is_not_heard_of():
+    """Along some arcs alone, only the rows of nodes at their beginnings cross."""
+    form = problem("total variation", n=12).form.frozen()
+    arcs, owner = arcs_of(form), np.arange(12) // 6
+
+    def work(k, wire):
+        part = part_of(form, arcs, owner == k)
+        engine = PartEngine(part, owner[part.whole.ids], wire)
+        local = arcs_of(part.form)
+        sends = part.whole.ids[local.source] % 2 == 0
+        out = engine.exchange(np.tile(part.whole.ids[:, None] * 1.0, (1, 3)), sends)
+        return part, out
+
+    for part, out in together(owner.tolist(), work):
+        far = ~part.whole.own
+        assert far.any()
+        even = part.whole.ids % 2 == 0
+        assert np.isnan(out[far & ~even]).all()
+        np.testing.assert_array_equal(out[far & even][:, 0], part.whole.ids[far & even])
 
 
 def test_a_part_holds_its_own_data_alone():

@@ -333,3 +333,22 @@ def test_an_empty_box_is_refused_by_name():
     low[1, 2] = 5.0
     with pytest.raises(MethodError, match="sample 2 of node 11"):
         PiecewiseProx(np.array([10, 11, 12]), case.X, case.shift, low, case.high)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_bits_of_a_node_depend_on_no_other(seed):
+    """Whoever has a part of the nodes finds what whoever has all of them finds: ties in columns of wild scales, at
+    which searches have very different lengths."""
+    rng = np.random.default_rng(seed)
+    g, m, d = 60, 12, 4
+    X = rng.standard_normal((g, m, d)) * 10.0 ** rng.uniform(-6, 6, d)
+    y = np.round(rng.standard_normal((g, m)))
+    tau, v = 10.0 ** rng.uniform(-3, 8, g), rng.standard_normal((g, d))
+
+    def found(some):
+        low, high = np.full((len(some), m), -0.3), np.full((len(some), m), 0.7)
+        return PiecewiseProx(np.arange(len(some)), X[some], -y[some], low, high)(v[some], tau[some], v[some], None)[0]
+
+    whole = found(np.arange(g))
+    for some in (np.arange(0, g, 2), np.arange(7), *np.arange(0, g, 3)[:, None]):
+        np.testing.assert_array_equal(found(some), whole[some])

@@ -13,12 +13,13 @@ from typing import Any, NoReturn, Protocol
 import numpy as np
 
 from ...clock import OutOfTimeError, left
-from ...errors import ActorError, GraphregError, MethodError
+from ...errors import ActorError, GraphregError
 from ...form import Form
 from ...messages import SHOWN, users_line
-from ...methods import AbstractIteration, Point, Start
+from ...methods import Point, Start
 from ...network import PURPOSES, Ledger, LocalView
 from ...terms import Array
+from ..base import AbstractCoordinator
 from ..parts import gathered_of, point_of
 from .actor import ActorAnswer
 from .faults import Tag
@@ -50,12 +51,14 @@ class CoordinatorState:
     round: int
 
 
-class Coordinator(AbstractIteration):
+class Coordinator(AbstractCoordinator):
     """A method, carried out by actors.
 
     The coordinator starts rounds, gathers points to be certified and decides when to stop: the role of the driver. What
     it gathers is recorded as certificates are on any engine. There is no polish: it needs all data in one place.
     """
+
+    who = "actors"
 
     def __init__(self, settings: RunSettings, form: Form, parts: tuple[NodePart, ...], hosts: Hosts) -> None:
         self.method, self.form, self.parts, self.hosts = settings.method, form, parts, hosts
@@ -66,16 +69,6 @@ class Coordinator(AbstractIteration):
         self.sums: dict[Tag, dict[int, Array]] = {}  # of components, that wait for those of others
         self.ledger: Ledger | None = None
         self.known: tuple[int, dict[int, ActorAnswer]] | None = None  # the last answers, and of which round
-
-    @property
-    def name(self) -> str:
-        return self.method.name
-
-    def centres(self) -> bool:
-        return self.method.centres()
-
-    def missing(self, form: Form) -> tuple[str, ...]:
-        return self.method.missing(form)
 
     # ---- what the driver asks for ------------------------------------------------------------------------------------
     def init(self, view: LocalView, start: Start | None) -> CoordinatorState:
@@ -89,12 +82,6 @@ class Coordinator(AbstractIteration):
 
     def point(self, state: CoordinatorState) -> Point:
         return point_of(self.form, self.parts, self._listed(state))
-
-    def held(self, state: CoordinatorState) -> dict[str, Any]:
-        raise MethodError(
-            "what actors hold beside their points stays with them; observe 'w', 'flows' or 'prices', or leave engine "
-            "out"
-        )
 
     def gathered(self, state: CoordinatorState) -> dict[str, Any]:
         """One row per node; what is no array is the first node's."""

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from ...errors import MethodError
 from ...form import Form
 from ...methods import AbstractIteration, Point, Start
 from ...network import PURPOSES, Ledger, LocalView
+from ..base import AbstractCoordinator
 from .answers import Answer, gathered_of, point_of
 from .part import Part
 from .posts import BrokenOffError
@@ -31,24 +31,16 @@ class CoordinatorState:
     round: int
 
 
-class Coordinator(AbstractIteration):
+class Coordinator(AbstractCoordinator):
     """A method, carried out on parts of the graph. Points are gathered to be certified."""
+
+    who = "parts"
 
     def __init__(self, method: AbstractIteration, form: Form, parts: Sequence[Part], crew: Crew) -> None:
         self.method, self.form, self.parts, self.crew = method, form, parts, crew
         self.ledger: Ledger | None = None
         self.before: Ledger | None = None
         self.known: tuple[int, list[Answer]] | None = None  # the last answers, and of which round
-
-    @property
-    def name(self) -> str:
-        return self.method.name
-
-    def centres(self) -> bool:
-        return self.method.centres()
-
-    def missing(self, form: Form) -> tuple[str, ...]:
-        return self.method.missing(form)
 
     # ---- what the driver asks for ------------------------------------------------------------------------------------
     def init(self, view: LocalView, start: Start | None) -> CoordinatorState:
@@ -62,11 +54,6 @@ class Coordinator(AbstractIteration):
 
     def point(self, state: CoordinatorState) -> Point:
         return point_of(self.form, self.parts, self._answers(state))
-
-    def held(self, state: CoordinatorState) -> dict[str, Any]:
-        raise MethodError(
-            "what parts hold beside their points stays with them; observe 'w', 'flows' or 'prices', or leave engine out"
-        )
 
     def gathered(self, state: CoordinatorState) -> dict[str, Any]:
         """One row per node; what is no array is the first part's. Nothing where a part has failed."""
