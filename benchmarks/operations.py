@@ -6,7 +6,6 @@ Each runs in a process of its own; the first time, which may compile kernels, is
 from __future__ import annotations
 
 import json
-import resource
 import sys
 import tempfile
 import time
@@ -20,6 +19,7 @@ import numpy as np
 import graphreg as gr
 
 from .generators import chain_edges, grouped_edges, nearest_edges, random_edges
+from .memory import peak
 from .report import table
 from .worker import Limits, limited
 
@@ -180,7 +180,7 @@ def main() -> None:
     first = _timed(operation, given)
     count = int(repeats) if first > OFTEN else 10 * int(repeats)
     found = {"first": first, "seconds": [_timed(operation, given) for _ in range(count)]}
-    found["GB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    found["GB"] = peak() / 1024
     Path(out).write_text(json.dumps(found))
 
 

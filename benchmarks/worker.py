@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import signal
 import subprocess
 import sys
@@ -16,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from .memory import peak
 from .objective import Objective
 
 THREADS = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
@@ -141,20 +141,16 @@ def main() -> None:
     if solver.startswith(PREFIX):
         compiles()  # numba is imported here: a tiny workload does without it, a large one does not
     chosen.run(tiny(workload), chosen.ladder[0])  # once, so that imports are not timed
-    before = _peak()
+    before = peak()
     objective = tiny(workload) if size == "tiny" else find(workload)
     answer = chosen.run(objective, asked)
     first = answer.solve
     if first < TWICE and chosen is not REFERENCE:
         answer = chosen.run(objective, asked)
     np.save(f"{out}.npy", answer.w)
-    values = {**asdict(answer), "first": first, "before": before, "megabytes": _peak()}
+    values = {**asdict(answer), "first": first, "before": before, "megabytes": peak()}
     del values["w"]
     Path(f"{out}.json").write_text(json.dumps(values))
-
-
-def _peak() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from ._base import FEW, AbstractSolver, Answer
 
 PREFIX = "graphreg "
 BUDGET, LONG = 60.0, 240.0  # seconds of an iterative method: usually, and of more than `LARGE` edge components
-LARGE = 1e7
+LARGE = 2e6
 DEFAULT = "solve()"
 NAMED = ("PrimalDual", "ADMM", "InteriorPoint", "DynamicProgramming", "LinearSystem", "Exact")
 
