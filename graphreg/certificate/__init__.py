@@ -22,6 +22,9 @@ from .enclosure.boxes import box_value as box_value
 from .enclosure.enclosed import Enclosed as Enclosed
 from .enclosure.lower import Enclosure as Enclosure
 from .enclosure.structure import Structure as Structure
+from .enclosure.sums import Pair as Pair
+from .enclosure.sums import Runs as Runs
+from .enclosure.sums import total as total
 from .enclosure.upper import upper_bound as upper_bound
 from .levels import levelled as levelled
 from .record import Certificate as Certificate
@@ -36,6 +39,7 @@ from .repairing.routing import Routing as Routing
 from .repairing.routing import kinks as kinks
 from .spot_checks import SpotChecks as SpotChecks
 from .tilting import Look as Look
+from .tilting.nodes import AbstractTiltedNodes as AbstractTiltedNodes
 from .tilting.nodes import QuadraticNodes as QuadraticNodes
 from .tilting.nodes import follows as follows
 from .tilting.nodes import tilted_nodes as tilted_nodes
