@@ -102,6 +102,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             comm.Barrier()
     except (GraphregError, OSError) as failed:
         abort(comm.rank, failed, traced=False)
+    if found.why:
+        print(f"graphreg: rank {comm.rank} has no lower bound: {found.why}", file=sys.stderr)
     if comm.rank == 0:
         print(found)
         if asked.out is not None:

@@ -94,7 +94,7 @@ class Border:
         places = {k: [cut.rows[cut.owner == k] for cut in self.cuts] for k in parts}
         sent = {k: _joined([v[rows] for v, rows in zip(values, each, strict=True)]) for k, each in places.items()}
         got = self.wire.swap(sent, {k: each.size for k, each in sent.items()})
-        found = [np.zeros(v.shape) for v in values]
+        found = [np.zeros((len(v), v.shape[1])) for v in values]
         for k, each in places.items():
             at = 0
             for out, rows in zip(found, each, strict=True):

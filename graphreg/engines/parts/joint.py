@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ...certificate import relative
+from ...certificate import ENOUGH, of_difference, relative
 from ...clock import progress_bar
 from ...errors import MethodError
 from ...form import Form
@@ -164,8 +164,9 @@ def solve_part(part: Part, owner: Array, method: AbstractIteration, budget: Budg
     v, value = common_model(view)
     asked = budget.checkpoint
     store = None if asked is None else JointStore(asked.file, part, method, view.seed, wire)
-    run = JointRun(method, budget, view, engine, PartBounds(part, owner, wire), SHARE * abs(value), store)
-    ended, w, rounds = run.run(v)
+    run = JointRun(method, budget, view, engine, PartBounds(part, owner, wire), SHARE * value, store)
+    with np.errstate(all="ignore"):  # points far out, and bounds that say so
+        ended, w, rounds = run.run(v)
     mine = np.flatnonzero(part.whole.own)
     labels = tuple(part.form.labels[i] for i in mine.tolist())
     return LocalSolution(
@@ -182,12 +183,13 @@ def solve_part(part: Part, owner: Array, method: AbstractIteration, budget: Budg
         wire.me,
         wire.count,
         part.whole.n,
+        run.bounds.lower.why if not np.isfinite(run.best[0]) else "",
     )
 
 
 def common_model(view: LocalView) -> tuple[Array, float]:
-    """A good common model (d,), and P there: Newton's method from 0 on the losses, smoothed where they have kinks, and
-    on smooth node penalties."""
+    """A good common model (d,), and the yardstick of objectives: |P| there, or what `common` says where losses have no
+    shift. Newton's method from 0 on the losses, smoothed where they have kinks, and on smooth node penalties."""
     form, own, v = view.form, view.own, np.zeros(view.form.d)
     value, slope, H = _pooled(view, v)
     for _ in range(STEPS):
@@ -204,16 +206,18 @@ def common_model(view: LocalView) -> tuple[Array, float]:
             t *= 0.5
         if not best - value > SETTLED * abs(best):
             break
-    values: list[float] = []
-    for w in (np.tile(v, (form.n, 1)), np.zeros(form.shape)):
-        each = np.zeros(form.n)
+    each = np.zeros((form.n, 3))  # P there, P at 0, and what of this is of losses that have no shift (see `common`)
+    for k, w in enumerate((np.tile(v, (form.n, 1)), np.zeros(form.shape))):
         for block in form.samples:
-            each += np.bincount(block.node, block.values(w), form.n)
+            values = np.bincount(block.node, block.values(w), form.n)
+            each[:, k] += values
+            each[:, 2] += np.abs(values) if k and not of_difference(block) else 0.0
         for edge in form.edges:
             if edge.ground and not isinstance(edge.penalty, AbstractConstraint):
-                each += np.bincount(edge.tail, edge.values(w), minlength=form.n)
-        values.append(float(view.engine.reduce(np.where(own, each, 0.0)[:, None], "adaptation")[0]))
-    return (v, values[0]) if values[0] <= values[1] else (np.zeros(form.d), values[1])
+                each[:, k] += np.bincount(edge.tail, edge.values(w), minlength=form.n)
+    there, zero, least = view.engine.reduce(np.where(own[:, None], each, 0.0), "adaptation").tolist()
+    v, value = (v, there) if there <= zero else (np.zeros(form.d), zero)
+    return v, max(abs(value), ENOUGH * least)
 
 
 def _pooled(view: LocalView, v: Array) -> tuple[float, Array, Array]:

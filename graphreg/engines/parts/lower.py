@@ -62,6 +62,7 @@ class LowerBound:
     ) -> None:
         self.inside, self.structure, self.nodes, self.border = inside, structure, nodes, border
         self.inner, self.counted = inner, counted
+        self.why = ""  # there is no bound, as of the last call
         self._enclosure: Enclosure | None = None
 
     def __call__(self, look: JointLook) -> tuple[float, float]:
@@ -102,6 +103,7 @@ class LowerBound:
                 break
             held, spread = new
             found = self._enclosed(look, point, flows, self.border.pull(held, spread, ways), ways)
+        self.why = found.why
         values = [*found.lower.tolist(), *self._between(flows, ways)]
         low = math.fsum(values) if settled and np.isfinite(values).all() else -np.inf
         return float(np.nextafter(low, -np.inf)), ~np.isfinite(found.lower)
