@@ -3,6 +3,8 @@ knows too little."""
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from test_local_parts import together
@@ -10,7 +12,9 @@ from test_local_parts import together
 import graphreg as gr
 from graphreg.datasets import random_problem, wild_problem
 from graphreg.engines.parts import part_of
+from graphreg.engines.parts.border import Border
 from graphreg.engines.parts.joint import solve_part
+from graphreg.engines.parts.wire import Switchboard, ThreadWire
 from graphreg.errors import MethodError
 from graphreg.network import arcs_of
 from graphreg.running import Budget
@@ -147,3 +151,28 @@ def test_terms_of_the_user_are_tried():
     found = by_parts(problem, [0, 1] * 4, rounds=200, gap=1e-3)
     assert found[0].status == "no_certificate"
     assert found[0].dual == -np.inf
+
+
+def test_what_flows_take_is_known_exactly():
+    """K'u at the own nodes of a part, in rational arithmetic: within the error that is stated, and their spread."""
+    form, rng = regression(RING, [20] * 8).form, np.random.default_rng(0)
+    owner, arcs = np.array([0, 0, 1, 1, 0, 1, 0, 0]), arcs_of(form)
+    part = part_of(form, arcs, owner == 0)
+    place, (edge,) = np.cumsum(part.whole.own) - 1, part.form.edges
+    place[~part.whole.own] = -1
+    inner = part.whole.own[edge.tail] & part.whole.own[edge.head]
+    border = Border.of(part, owner[part.whole.ids], ThreadWire(Switchboard(2), 0), place, [inner])
+    flows = rng.standard_normal((len(edge.tail), 3)) * 10.0 ** rng.integers(-12, 12, (len(edge.tail), 3))
+    spread = np.abs(flows) * 1e-9
+    out = rng.random(int((~inner).sum())) < 0.3
+    found = border.pull([flows], [spread], [out])
+    rows = np.flatnonzero(~inner)[~out]
+    for i, j in np.ndindex(found.high.shape):
+        own = [
+            (e, 1 if place[edge.tail[e]] == i else -1) for e in rows if i in (place[edge.tail[e]], place[edge.head[e]])
+        ]
+        exact = sum((Fraction(sign * flows[e, j]) for e, sign in own), Fraction(0))
+        around = sum((Fraction(spread[e, j]) for e, _ in own), Fraction(0))
+        off = abs(Fraction(found.high[i, j]) + Fraction(found.low[i, j]) - exact)
+        assert off + around <= Fraction(found.error[i, j])
+        assert found.error[i, j] <= float(around) * (1.0 + 1e-6) + 1e-25 * abs(found.high[i, j])
