@@ -49,7 +49,7 @@ def solve(  # noqa: PLR0913 - those of Problem.solve
     own : collection of labels
         The nodes of this process. Every node belongs to one process.
     method : AbstractIteration
-        ``PrimalDual()`` by default; any whose flows are known, and whose losses are strictly convex at every node.
+        ``PrimalDual()`` by default; any that iterates and knows its flows.
     gap, rounds, seconds, seed, progress
         As for `Problem.solve`. Progress is shown by the first process.
 
@@ -102,6 +102,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             comm.Barrier()
     except (GraphregError, OSError) as failed:
         abort(comm.rank, failed, traced=False)
+    if found.why:
+        print(f"graphreg: rank {comm.rank} has no lower bound: {found.why}", file=sys.stderr)
     if comm.rank == 0:
         print(found)
         if asked.out is not None:

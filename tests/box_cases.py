@@ -19,7 +19,7 @@ def number(x):
     return Fraction(float(x))
 
 
-def enclosed(form, point, monkeypatch):
+def enclosed(form, point, monkeypatch, outside=None):
     """What the first attempt encloses: prices, flows and spreads, and the groups."""
     seen = []
     true = Attempts._judged
@@ -29,7 +29,7 @@ def enclosed(form, point, monkeypatch):
         return true(self, prices, flows, spread, failed, tree, *more)
 
     monkeypatch.setattr(Attempts, "_judged", judged)
-    Enclosure(form)(point)
+    Enclosure(form, outside=outside)(point)
     return seen[0]
 
 
@@ -72,12 +72,17 @@ def widened(form, reach, spread):
     return room
 
 
-def box_holds(form, point, monkeypatch):
+def box_holds(form, point, monkeypatch, outside=None):
     """In exact arithmetic what the centre of the box leaves of the conservation is within the reach of its sides, at
-    every coordinate; and for a group without a way to the ground within the reach of the prices alone."""
-    prices, flows, spread, failed, tree = enclosed(form, point, monkeypatch)
+    every coordinate; and for a group without a way to the ground within the reach of the prices alone. What is taken
+    ``outside`` may be as far off as it says."""
+    prices, flows, spread, failed, tree = enclosed(form, point, monkeypatch, outside)
     total, reach = pulls(form, prices)
     carried(form, flows, total)
+    if outside is not None:
+        for at in np.ndindex(form.shape):
+            total[at] += number(outside.high[at]) + number(outside.low[at])
+            total[at] += number(outside.error[at]) * (-1) ** sum(at)  # one of those that it may be
     room = widened(form, reach, spread)
     assert all(abs(t) <= r for t, r in zip(total.flat, room.flat, strict=True))
     for group in set(tree.group[:-1].tolist()) - {tree.grounded, *failed}:

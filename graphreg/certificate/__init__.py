@@ -10,6 +10,8 @@ from .common_model.best_common import center as center
 from .common_model.best_common import common as common
 from .common_model.best_common import lengths as lengths
 from .common_model.centring import centred as centred
+from .common_model.pooled import ENOUGH as ENOUGH
+from .common_model.pooled import of_difference as of_difference
 from .convexity import strong_convexity as strong_convexity
 from .definite import factor as factor
 from .edges.clusters import STATES as STATES
@@ -22,6 +24,9 @@ from .enclosure.boxes import box_value as box_value
 from .enclosure.enclosed import Enclosed as Enclosed
 from .enclosure.lower import Enclosure as Enclosure
 from .enclosure.structure import Structure as Structure
+from .enclosure.sums import Pair as Pair
+from .enclosure.sums import Runs as Runs
+from .enclosure.sums import total as total
 from .enclosure.upper import upper_bound as upper_bound
 from .levels import levelled as levelled
 from .record import Certificate as Certificate
@@ -36,6 +41,7 @@ from .repairing.routing import Routing as Routing
 from .repairing.routing import kinks as kinks
 from .spot_checks import SpotChecks as SpotChecks
 from .tilting import Look as Look
+from .tilting.nodes import AbstractTiltedNodes as AbstractTiltedNodes
 from .tilting.nodes import QuadraticNodes as QuadraticNodes
 from .tilting.nodes import follows as follows
 from .tilting.nodes import tilted_nodes as tilted_nodes

@@ -27,6 +27,7 @@ from .padding import predictors as predictors
 from .padding import times as times
 from .records import GROUND as GROUND
 from .records import IN_GRAPH as IN_GRAPH
+from .records import TO_GROUND as TO_GROUND
 from .records import TO_SERVER as TO_SERVER
 from .records import Array as Array
 from .records import Bends as Bends

@@ -14,7 +14,7 @@ import graphreg as gr
 from graphreg.certificate import Enclosure
 from graphreg.certificate.enclosure import sums, systems
 from graphreg.certificate.enclosure.arcs import Forest
-from graphreg.certificate.enclosure.attempt import Totals
+from graphreg.certificate.enclosure.attempt import Attempts, Totals
 from graphreg.certificate.enclosure.closing import Closing
 from graphreg.certificate.enclosure.sums import Pair, Runs
 from graphreg.certificate.enclosure.systems import Systems, reduced, triangles
@@ -100,8 +100,8 @@ def test_a_dependency_up_to_rounding(monkeypatch):
 TOTALS = Totals.__init__
 
 
-def no_fixed_flows(self, vertex, tree, arcs, u):
-    TOTALS(self, vertex, tree, arcs, 0.0 * u)
+def no_fixed_flows(self, vertex, tree, arcs, u, outside):
+    TOTALS(self, vertex, tree, arcs, 0.0 * u, outside)
 
 
 def saturated():
@@ -126,6 +126,25 @@ def test_boxes_without_a_conserved_point(name, monkeypatch):
     box_holds(form, point, monkeypatch)
     monkeypatch.setattr(owner, method, broken)
     refuses(box_holds, form, point, monkeypatch)
+
+
+OUTSIDE = Attempts.__init__
+
+
+@pytest.mark.parametrize("name", ["squares along a path", "shared and private columns", "half lines"])
+def test_what_is_taken_outside(name, monkeypatch):
+    """By flows to nodes that are elsewhere: forgotten, or taken for exact, it leaves no conserved point."""
+    form, point = moved(name, 1e-9)
+    rng = np.random.default_rng(6)
+    taken = 1e-6 * rng.standard_normal((2, *form.shape))
+    outside = Pair(taken[0], 1e-17 * taken[1], np.full(form.shape, 1e-9))
+    box_holds(form, point, monkeypatch, outside)
+    for broken in (None, replace(outside, error=0.0 * outside.error)):
+        with monkeypatch.context() as patched:
+            patched.setattr(
+                Attempts, "__init__", lambda self, form, how, _, broken=broken: OUTSIDE(self, form, how, broken)
+            )
+            refuses(box_holds, form, point, monkeypatch, outside)
 
 
 # ---- domains and values ----------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ import graphreg as gr
 from graphreg.engines.parts.joint import solve_jointly
 from graphreg.engines.parts.local_solution import SavedParts
 from graphreg.engines.parts.posts import BrokenOffError
-from graphreg.errors import CheckpointError, DataError, MethodError
+from graphreg.errors import CheckpointError, DataError
 from graphreg.running import Budget
 
 
@@ -104,12 +104,6 @@ def test_files(tmp_path):
     (tmp_path / "part-00001.npz").unlink()
     with pytest.raises(DataError, match=r"part-00001\.npz"):
         SavedParts.open(tmp_path)
-
-
-def test_what_has_no_certificate_by_parts():
-    country = Country.random(7)  # fewer samples than features at some nodes
-    with pytest.raises(MethodError, match="strictly convex"):
-        jointly(country, owners(2), gr.PrimalDual(), build=lambda c, own, k: c.problem(own, k))
 
 
 def test_time_that_is_up():

@@ -32,10 +32,10 @@ class Attempt:
 
 
 class Attempts:
-    """The bounds next to points of one problem."""
+    """The bounds next to points of one problem; what is taken from its nodes beside that is ``outside``, (n, d)."""
 
-    def __init__(self, form: Form, structure: Structure) -> None:
-        self.form, self.structure = form, structure
+    def __init__(self, form: Form, structure: Structure, outside: Pair | None = None) -> None:
+        self.form, self.structure, self.outside = form, structure, outside
 
     @cached_property
     def rows(self) -> list[AbstractRows]:
@@ -55,12 +55,14 @@ class Attempts:
         pulls = [rows.pull(each.high) for rows, each in zip(self.rows, prices, strict=True)]
         free = self.rows[:moving]
         vertex = np.where(tree.group == tree.grounded, -1, tree.group)[:-1]
-        totals = Totals(vertex, tree, arcs, u)
+        totals = Totals(vertex, tree, arcs, u, self.outside)
         closing = Closing(free, room, tied(free, vertex, tree.count), totals.fixed)
         if closing.idle:
             closing.settle(prices)
             pulls = [rows.pull(each.high) for rows, each in zip(self.rows, prices, strict=True)]
         base, error, failed = self._closed(closing, totals, prices, pulls)
+        if self.outside is not None:
+            base, error = [*base, self.outside.high, self.outside.low], error + self.outside.error
         flows, spread = self._rooted(prices, *self._carried(tree, point.flows, base, error, prices))
         return self._judged(prices, flows, spread, failed, tree)
 
@@ -229,10 +231,13 @@ class Attempts:
 class Totals:
     """What each group without a way to the ground has in total."""
 
-    def __init__(self, vertex: Array, tree: Forest, arcs: Arcs, u: Array) -> None:
+    def __init__(self, vertex: Array, tree: Forest, arcs: Arcs, u: Array, outside: Pair | None) -> None:
         self.inside, self.group, self.count = vertex >= 0, vertex[vertex >= 0], tree.count
         self.coordinates = Runs(self.group, tree.count)
         self.fixed = tree.carried_out(arcs, u) or Pair(*np.zeros((3, tree.count)))
+        if outside is not None:
+            held, fixed = self([outside.high, outside.low], outside.error), self.fixed
+            self.fixed = held if held.high.any() or held.low.any() or held.error.any() else fixed
 
     def __call__(self, pulls: list[Array], error: Array) -> Pair:
         """From what the prices pull at its coordinates, and from its arcs that do not move."""

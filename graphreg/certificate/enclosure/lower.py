@@ -19,6 +19,7 @@ from .boxes import Box, box_value
 from .enclosed import Enclosed
 from .plain import boxes_near
 from .structure import Structure
+from .sums import Pair
 
 PULLS = (1e-14, 1e-13, 1e-12, 1e-11, 1e-10, 1e-9, 1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2)
 AGAIN = 6  # attempts with fewer and fewer arcs and prices that may move
@@ -28,10 +29,11 @@ class Enclosure:
     """The bounds of one problem; keeps what does not depend on the point, and shares what does not depend on targets,
     offsets and centers with one ``like`` it."""
 
-    def __init__(self, form: Form, like: Enclosure | None = None) -> None:
-        self.form = form
+    def __init__(self, form: Form, like: Enclosure | None = None, outside: Pair | None = None) -> None:
+        """``outside`` is what is taken from the nodes beside the form's own flows and prices, (n, d)."""
+        self.form, self.outside = form, outside
         self.structure = Structure(form) if like is None else like.structure
-        self.attempt = Attempts(form, self.structure)
+        self.attempt = Attempts(form, self.structure, outside)
 
     def __call__(
         self, point: DualPoint, center: Callable[[], DualPoint | None] | None = None, least: float = np.inf
@@ -43,7 +45,7 @@ class Enclosure:
         if not all(np.isfinite(x).all() for x in (*point.flows, *point.prices)):
             none = np.full(self.form.n_components, -np.inf)
             return Enclosed(none, point, zeros(point.flows), "flows or prices are not finite")
-        if least < np.inf:
+        if least < np.inf and self.outside is None:  # boxes are shrunk, which what is outside is not
             for box in boxes_near(self.structure, self.form, self.attempt.rows, point):
                 found = self._over(box)
                 if found.value >= least:
@@ -51,7 +53,7 @@ class Enclosure:
         best = self._pulled(point, center)
         if not self.structure.roots and (best.value < least < np.inf or not np.isfinite(best.lower).all()):
             best = self._better(best, self._tried(point, self.attempt.apart))
-        if np.isfinite(best.lower).all():
+        if np.isfinite(best.lower).all() or self.outside is not None:
             return best
         return self._better(best, self._within(self.form.nothing()))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -224,4 +225,4 @@ def _reach(x: Array, t: Array) -> float:
 
 
 def _flat(a: Array) -> Array:
-    return a.reshape(len(a), -1)
+    return a.reshape(len(a), math.prod(a.shape[1:]))

@@ -1,44 +1,36 @@
-"""The certificate by parts, where every node is strictly convex: each part bounds its own share from either side.
+"""The certificate by parts: each part bounds its own share from either side.
 
-With the flows on the edges between parts as they are, which both ends know alike,
+P is a sum over parts, of their own nodes and of the edges whose tails these are. With the flows on the edges between
+parts as they are, which both ends know alike, the dual problem comes apart, too. With E_p the edges within part p,
 
-    P(w) = sum_i h_i(w_i)  +  sum_e c_e phi_e((Kw)_e - center_e),
-    Q(u) = sum_i min over w of (h_i(w) + <(K'u)_i, w>)  -  sum_e c_e phi_e*(u_e / c_e) + <u_e, center_e>
+    P*  >=  sum_p min over w of ( sum_{i in p} h_i(w_i) + <g_i, w_i>  +  sum_{e in E_p} c_e phi_e((Kw)_e - center_e) )
+            -  sum_{e between parts} c_e phi_e*(u_e / c_e) + <u_e, center_e>,
 
-are sums over parts, of their own nodes i and of the edges e whose tails these are. Each summand is bounded where its
-data are (see `graphreg.certificate.tilting`), and the sums of these bounds bound the whole.
+where g_i is what the flows between parts take from node i. Each summand is bounded where its data are (see `lower`),
+and the sums of these bounds bound the whole.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import blake2b
 
 import numpy as np
 
-from ...certificate import Box, QuadraticNodes, Structure, box_value, follows, proved, tilted_nodes, upper_bound
+from ...certificate import SpotChecks, Structure, feasible, follows, tilted_nodes, upper_bound
 from ...errors import MethodError
 from ...form import DualPoint, EdgeBlock, Form
 from ...terms import Array, Space
+from ...terms.losses import AbstractSmoothLoss
+from ...terms.penalties import AbstractConstraint, composition_of, row_norm
+from .border import Border
 from .directory import everyone
+from .lower import JointLook, LowerBound
 from .part import Part
 from .wire import Wire
 
-EPS = 2.0**-52
 SHRUNK = 1e-13  # by so much flows are shrunk: clipped ones may be rounded out of their domains
-
-
-@dataclass(frozen=True)
-class JointLook:
-    """What some parameters and flows are worth, as computed; nothing is proved. ``w`` (n, d) and flows are the part's,
-    ``at`` are the minimisers at its own nodes; ``gap`` and ``primal`` are those of the whole."""
-
-    w: Array
-    flows: tuple[Array, ...]
-    at: Array
-    gap: float
-    primal: float
 
 
 class PartBounds:
@@ -51,6 +43,7 @@ class PartBounds:
         place[self.own] = np.arange(len(self.own))
         self.inner = [part.whole.own[e.tail] & (e.ground | part.whole.own[e.head]) for e in form.edges]
         self.counted = [part.whole.own[e.tail] for e in form.edges]
+        _refuse(form, self.inner)
         labels = [form.labels[i] for i in self.own.tolist()]
         space = Space({label: k for k, label in enumerate(labels)}, form.space.coordinates, form.space.penalised)
         samples = tuple(replace(block, node=place[block.node], n=len(labels)) for block in form.samples)
@@ -60,32 +53,26 @@ class PartBounds:
         cut = tuple(edge.part(np.flatnonzero(counted & ~inner)) for edge, inner, counted in masks)
         self.between = Form(form.space, (), (), cut)
         self.structure, self.structure_between = Structure(self.inside), Structure(self.between)
-        nodes = tilted_nodes(self.inside)
-        self._refuse(nodes)
-        assert isinstance(nodes, QuadraticNodes)
-        self.nodes = nodes
-
-    def _refuse(self, nodes: object) -> None:
-        """Where no bound can be had from parts alone."""
-        if not isinstance(nodes, QuadraticNodes):
-            raise MethodError(
-                f"part {self.wire.me} has nodes that may not be strictly convex, or losses that are no squares; a "
-                "certificate by parts needs squared losses with as many samples as features at each node, or a "
-                "NodePenalty(SquaredL2())"
-            )
+        self.nodes = tilted_nodes(self.inside)
+        border = Border.of(part, owner, wire, place, self.inner)
+        self.lower = LowerBound(self.inside, self.structure, self.nodes, border, self.inner, self.counted)
+        self.checks = [SpotChecks(each) for each in (self.inside, self.between)]
 
     # ---- looks -------------------------------------------------------------------------------------------------------
-    def look(self, w: Array, flows: tuple[Array, ...]) -> JointLook:
-        """What parameters (n, d), known at neighbours, too, and flows are worth."""
+    def feasible(self, w: Array) -> Array:
+        """Parameters (n, d) whose own rows are in the sets of the nodes' constraints."""
+        out = w.copy()
+        out[self.own] = feasible(self.inside, w[self.own])
+        return out
+
+    def look(self, w: Array, flows: tuple[Array, ...], prices: tuple[Array, ...] | None) -> JointLook:
+        """What parameters (n, d), known at neighbours, too, flows and prices are worth."""
         form, clipped = self.part.form, list(flows)
         for k, edge in enumerate(form.edges):
-            if not follows(edge):
-                clipped[k] = (1.0 - SHRUNK) * edge.clip(flows[k])
-        g = self._pull(clipped, all_of_them=True)[0]
-        mine = w[self.own]
-        at = self.nodes.minimisers(g, mine)
-        gap = float(np.sum(self.nodes.divergence(mine, at, g)))
-        primal = float(np.sum(self.nodes.value(mine)))
+            if not follows(edge):  # of fewer numbers than coordinates: shrunk they would not be so any more
+                shrunk = 1.0 - SHRUNK if composition_of(edge.penalty) is None else 1.0
+                clipped[k] = shrunk * edge.clip(flows[k])
+        at, priced, gap, primal = self._at_nodes(w[self.own], clipped, prices)
         for k, edge in enumerate(form.edges):
             if follows(edge):
                 continue
@@ -95,37 +82,54 @@ class PartBounds:
             primal += value
             gap += value + float(some.conjugates(u).sum()) - float(np.vdot(u, z))
         total = self._every(np.array([gap, primal])).sum(axis=0)
-        return JointLook(w, tuple(clipped), at, float(total[0]), float(total[1]))
+        gap = float(total[0]) if np.isfinite(total[0]) else np.inf
+        return JointLook(w, tuple(clipped), at, priced, gap, float(total[1]))
 
-    def _pull(self, flows: list[Array], all_of_them: bool) -> tuple[Array, Array]:
-        """What flows take from the own nodes, those between parts or all that are given; and a bound of its error."""
-        form = self.part.form
-        value, size = np.zeros((2, len(self.own), form.d))
-        for k, edge in enumerate(form.edges):
+    def _at_nodes(
+        self, w: Array, flows: list[Array], prices: tuple[Array, ...] | None
+    ) -> tuple[Array | None, tuple[Array, ...], float, float]:
+        """The minimisers at the own nodes, or their prices, and what these nodes have of the gap and of P."""
+        taken = np.zeros(self.part.form.shape)
+        for edge, u in zip(self.part.form.edges, flows, strict=True):
+            if not follows(edge):
+                edge.add_adjoint(u, taken)
+        pull = taken[self.own]
+        at = None if self.nodes is None else self.nodes.minimisers(pull, w)
+        if self.nodes is not None and at is not None:
+            return at, (), self.nodes.divergence(w, at, pull), self.nodes.value(w)
+        priced, gap, primal = self._priced(w, prices), 0.0, 0.0
+        for block, a in zip(self.inside.samples, priced, strict=True):
+            x = block.predict(w)
+            value = float(block.scale @ block.loss.value(x, block.y))
+            primal += value
+            gap += value + float(block.conjugates(a).sum()) - float(np.vdot(a, x))
+            pull += block.adjoint(a, self.inside.shape)
+        for edge in self.inside.edges:
             if follows(edge):
-                continue
-            part, u, columns = edge, flows[k], edge.columns(form.d)
-            if not all_of_them:
-                cut = np.flatnonzero(~self.inner[k])
-                part, u = edge.part(cut), u[cut]
-            ends = [(part.tail, u)] + ([] if edge.ground else [(part.head, -u)])
-            for node, each in ends:
-                out = np.zeros((2, form.n, len(columns)))
-                np.add.at(out[0], node, each)
-                np.add.at(out[1], node, np.abs(each))
-                value[:, columns] += out[0][self.own]
-                size[:, columns] += out[1][self.own]
-        degree = np.zeros(form.n)
-        for edge in form.edges:
-            for node in (edge.tail,) if edge.ground else (edge.tail, edge.head):
-                degree += np.bincount(node, minlength=form.n)
-        return value, EPS * (degree[self.own, None] + 2.0) * size
+                primal += float(edge.values(w).sum())
+                edge.add_adjoint(edge.gradients(w), pull)
+        # the gap within the ball of twice the largest ||w_i||, as of `Certifier.screen`
+        gap += 2.0 * float(row_norm(w).max(initial=0.0) * row_norm(pull).sum()) + float(np.vdot(pull, w))
+        return None, priced, abs(gap), primal
+
+    def _priced(self, w: Array, prices: tuple[Array, ...] | None) -> tuple[Array, ...]:
+        """Prices within their domains: of smooth losses the gradients."""
+        out: list[Array] = []
+        for k, block in enumerate(self.inside.samples):
+            if prices is None or isinstance(block.loss, AbstractSmoothLoss):
+                out.append(block.prices(w))
+            else:
+                s = block.column(block.scale)
+                out.append(s * block.loss.clip(prices[k] / s, block.y))
+        return tuple(out)
 
     # ---- proofs ------------------------------------------------------------------------------------------------------
     def prove(self, look: JointLook) -> tuple[float, float]:
         """Not more than the optimum, and not less than P(w), of the whole."""
-        lower = self._lower(look) if self._shared(look.flows) else np.nan
-        each = self._every(np.array([lower, self._upper(look.w)]))
+        shared = self._every(np.array([float(self._shared(look.flows))]))
+        lower, t = self.lower(look) if shared.all() else (np.nan, 0.0)
+        above, below = self._charges(look, 1.0 - t)
+        each = self._every(np.array([lower - below, self._upper(look.w) + above]))
         low, high = (math.fsum(each[:, k]) for k in (0, 1))
         if not (np.isfinite(low) and np.isfinite(high)):
             return (low if np.isfinite(low) else -np.inf), (high if np.isfinite(high) else np.inf)
@@ -146,26 +150,18 @@ class PartBounds:
         inside = upper_bound(self.inside, w[self.own], self.structure.designs)
         return float(np.nextafter(inside + upper_bound(self.between, w, self.structure_between.designs), np.inf))
 
-    def _lower(self, look: JointLook) -> float:
-        inside = tuple(u[mask] for u, mask in zip(look.flows, self.inner, strict=True))
-        outside = self._pull(list(look.flows), all_of_them=False)
-        slope = self.inside.conservation(self._point(inside, look.at)) + outside[0]
-        at = self.nodes.corrected(look.at, slope)
-        found = proved(self.inside, self.structure, self.nodes, self._point(inside, at), at, outside)
-        if found is None:
-            return -np.inf
-        cut = tuple(u[mask & ~inner] for u, mask, inner in zip(look.flows, self.counted, self.inner, strict=True))
-        nothing = tuple(np.zeros(u.shape) for u in cut)
-        between = box_value(self.between, self.structure_between, Box(cut, nothing, (), ()))
-        values = [*found.lower.tolist(), *between.lower.tolist()]
-        low = math.fsum(values) if np.isfinite(values).all() else -np.inf
-        return float(np.nextafter(low, -np.inf))
-
-    def _point(self, flows: tuple[Array, ...], at: Array) -> DualPoint:
-        """Flows, and the prices that are gradients at w."""
-        pairs = zip(self.inside.edges, flows, strict=True)
-        taken = tuple(edge.gradients(at) if follows(edge) else u for edge, u in pairs)
-        return DualPoint(taken, self.inside.gradient_prices(at))
+    def _charges(self, look: JointLook, s: float) -> tuple[float, float]:
+        """What terms of the user's cost the upper and the lower bound, this with s times the flows; infinite where they
+        contradict themselves."""
+        above = below = 0.0
+        cut = [counted & ~inner for counted, inner in zip(self.counted, self.inner, strict=True)]
+        points = ((look.w[self.own], self.inner), (look.w, cut))
+        for checks, (w, masks) in zip(self.checks, points, strict=True):
+            if checks:
+                flows = tuple(s * u[mask] for u, mask in zip(look.flows, masks, strict=True))
+                checks(w, DualPoint(flows, checks.form.gradient_prices(w)))
+                above, below = above + checks.above, below + (np.inf if checks.contradiction else checks.below)
+        return above, below
 
     def _every(self, values: Array) -> Array:
         """The numbers of all parts, (count, k)."""
@@ -175,6 +171,23 @@ class PartBounds:
         bad[self.wire.me] = ~np.isfinite(values)
         out, bad = self.wire.total(out), self.wire.total(bad)
         return np.where(bad > 0.0, np.nan, out)
+
+
+def _refuse(form: Form, inner: list[Array]) -> None:
+    """Penalties on edges between parts whose flows say nothing by themselves."""
+    for edge, inside in zip(form.edges, inner, strict=True):
+        if edge.ground or inside.all():
+            continue
+        why = ""
+        if isinstance(edge.penalty, AbstractConstraint):
+            why = "is a constraint, which no part can satisfy alone"
+        elif composition_of(edge.penalty) is not None:
+            why = "acts on fewer numbers than there are coordinates, which rounded flows do not"
+        if why:
+            raise MethodError(
+                f"{edge.name} on edges between parts {why}; give both ends of such edges to one part, or solve the "
+                "problem on one machine"
+            )
 
 
 def _digest(values: Array) -> int:

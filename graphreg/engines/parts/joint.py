@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ...certificate import relative
+from ...certificate import ENOUGH, of_difference, relative
 from ...clock import progress_bar
 from ...errors import MethodError
 from ...form import Form
@@ -21,15 +21,19 @@ from ...network import LocalView
 from ...oracles import NodeGradients
 from ...running import Budget, Record, Schedule, Trace
 from ...terms import Array
-from ...terms.penalties import AbstractSmoothPenalty
-from .bounds import JointLook, PartBounds
+from ...terms.penalties import AbstractConstraint
+from .bounds import PartBounds
 from .engine import PartEngine
 from .keeping import JointSnapshot, JointStore
 from .local import local_part
 from .local_solution import LocalSolution, Sent
+from .lower import JointLook
+from .part import Part
 from .wire import Wire
 
 SHARE = 1e-3  # of P_common: what an objective is measured by where it is smaller
+STEPS, HALVES = 50, 30  # of Newton's method towards the best common model
+SETTLED = 1e-3  # of the objective: less of a fall ends them
 
 
 @dataclass
@@ -100,10 +104,11 @@ class JointRun:
 
     def _checked(self, state: object, k: int, schedule: Schedule, w: Array, last: bool) -> tuple[str, Array]:
         """Why the run ends after round k, empty where it goes on; and the best parameters."""
-        at, flows, _ = self.method.point(state)
+        at, flows, prices = self.method.point(state)
         if flows is None:
             raise MethodError(f"{self.method.name} has no flows, from which a certificate by parts is made")
-        look = self.bounds.look(self.engine.exchange(at, purpose="certificate"), flows)
+        at = self.engine.exchange(self.bounds.feasible(at), purpose="certificate")
+        look = self.bounds.look(at, flows, prices)
         gap = relative(look.gap, look.primal, look.primal, self.floor)
         self._note(Record(k, self.elapsed(), gap, False, look.primal))
         schedule.looks(k, gap)
@@ -149,14 +154,19 @@ def solve_jointly(
     form: Form, own: Collection[Hashable], method: AbstractIteration, budget: Budget, wire: Wire
 ) -> LocalSolution:
     """The answer at the own nodes of a part, with the bounds of the whole problem."""
-    part, owner = local_part(form, own, wire)
+    return solve_part(*local_part(form, own, wire), method, budget, wire)
+
+
+def solve_part(part: Part, owner: Array, method: AbstractIteration, budget: Budget, wire: Wire) -> LocalSolution:
+    """The same of a part that is known; ``owner`` says to which part each node of its form belongs."""
     engine = PartEngine(part, owner, wire)
     view = LocalView(part.form, engine, budget.seed or 0, part.whole)
     v, value = common_model(view)
     asked = budget.checkpoint
     store = None if asked is None else JointStore(asked.file, part, method, view.seed, wire)
-    run = JointRun(method, budget, view, engine, PartBounds(part, owner, wire), SHARE * abs(value), store)
-    ended, w, rounds = run.run(v)
+    run = JointRun(method, budget, view, engine, PartBounds(part, owner, wire), SHARE * value, store)
+    with np.errstate(all="ignore"):  # points far out, and bounds that say so
+        ended, w, rounds = run.run(v)
     mine = np.flatnonzero(part.whole.own)
     labels = tuple(part.form.labels[i] for i in mine.tolist())
     return LocalSolution(
@@ -173,21 +183,55 @@ def solve_jointly(
         wire.me,
         wire.count,
         part.whole.n,
+        run.bounds.lower.why if not np.isfinite(run.best[0]) else "",
     )
 
 
 def common_model(view: LocalView) -> tuple[Array, float]:
-    """The best common model of smooth losses and smooth node penalties by Newton's method from 0, and its objective
-    with all node penalties."""
-    form, own, gradients, v = view.form, view.own, NodeGradients(view.form), np.zeros(view.form.d)
-    for _ in range(2):  # squares need one step, and rounding another
-        w = np.tile(v, (form.n, 1))
-        slope = view.engine.reduce(gradients.full(w), "adaptation")
-        H = view.engine.reduce(gradients.hessians(w), "adaptation")
-        v = v - np.linalg.lstsq(H, slope)[0]
+    """A good common model (d,), and the yardstick of objectives: |P| there, or what `common` says where losses have no
+    shift. Newton's method from 0 on the losses, smoothed where they have kinks, and on smooth node penalties."""
+    form, own, v = view.form, view.own, np.zeros(view.form.d)
+    value, slope, H = _pooled(view, v)
+    for _ in range(STEPS):
+        try:
+            step = np.linalg.lstsq(H, slope)[0]
+        except np.linalg.LinAlgError:
+            break
+        best, t = value, 1.0
+        for _ in range(HALVES):
+            found = _pooled(view, v - t * step)
+            if found[0] < best:
+                v, (value, slope, H) = v - t * step, found
+                break
+            t *= 0.5
+        if not best - value > SETTLED * abs(best):
+            break
+    each = np.zeros((form.n, 3))  # P there, P at 0, and what of this is of losses that have no shift (see `common`)
+    for k, w in enumerate((np.tile(v, (form.n, 1)), np.zeros(form.shape))):
+        for block in form.samples:
+            values = np.bincount(block.node, block.values(w), form.n)
+            each[:, k] += values
+            each[:, 2] += np.abs(values) if k and not of_difference(block) else 0.0
+        for edge in form.edges:
+            if edge.ground and not isinstance(edge.penalty, AbstractConstraint):
+                each[:, k] += np.bincount(edge.tail, edge.values(w), minlength=form.n)
+    there, zero, least = view.engine.reduce(np.where(own[:, None], each, 0.0), "adaptation").tolist()
+    v, value = (v, there) if there <= zero else (np.zeros(form.d), zero)
+    return v, max(abs(value), ENOUGH * least)
+
+
+def _pooled(view: LocalView, v: Array) -> tuple[float, Array, Array]:
+    """The sum of all smoothed losses and smooth node penalties at a common model, its gradient and its Hessian."""
+    form, ground = view.form, NodeGradients(replace(view.form, samples=()))
     w = np.tile(v, (form.n, 1))
-    each = gradients.value(w)
-    for edge in form.edges:
-        if edge.ground and not isinstance(edge.penalty, AbstractSmoothPenalty):
-            each += np.bincount(edge.tail, edge.values(w), minlength=form.n)
-    return v, float(view.engine.reduce(np.where(own, each, 0.0)[:, None], "adaptation")[0])
+    value, slope, H = ground.value(w), ground.full(w), ground.hessians(w)
+    with np.errstate(all="ignore"):
+        for block in form.samples:
+            each, gradient, curvature = block.loss.smoothed(block.predict(w), block.y)
+            value += np.bincount(block.node, block.scale * each, form.n)
+            slope += block.adjoint(block.scaled(gradient), form.shape)
+            H += block.sums(block.scaled(curvature))
+        total = view.engine.reduce(np.where(view.own, value, 0.0)[:, None], "adaptation")[0]
+    if not np.isfinite(total):  # too far out
+        return np.inf, np.zeros(form.d), np.zeros((form.d, form.d))
+    return float(total), view.engine.reduce(slope, "adaptation"), view.engine.reduce(H, "adaptation")

@@ -63,6 +63,8 @@ class LocalSolution:
         What crossed from part to part.
     part, parts, n : int
         The number of this part, how many there are, and how many nodes they have.
+    why : str
+        What stands in the way of a lower bound on this part; empty where nothing does.
     """
 
     labels: tuple[Hashable, ...]
@@ -79,6 +81,7 @@ class LocalSolution:
     part: int
     parts: int
     n: int
+    why: str = ""
 
     def frame(self) -> pd.DataFrame:
         """The parameters, one row per node."""

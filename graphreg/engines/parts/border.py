@@ -1,0 +1,146 @@
+"""Edges between a part and the others: what their flows take from the part's nodes, and which of them may give way.
+
+Flows between parts are held as they are, where what a part has can answer for its own nodes. Where it cannot (as at a
+node without data all of whose neighbours are elsewhere), flows on some edges to others that can may move: they are a
+way to the ground for the part, and the other part takes what they turn out to be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ...certificate import Pair, Runs, total
+from ...form import EdgeBlock
+from ...terms import TO_GROUND, Array, SampleBlock
+from .held import held_block
+from .part import Part
+from .wire import Wire
+
+MORE = 1.0 + 1e-7  # for sums of bounds, which are rounded themselves
+FAR = 1e9  # the depth of what no way leads to
+
+
+@dataclass(frozen=True)
+class Cut:
+    """The edges of a block that lead to other parts: their rows, the own nodes (among the part's own ones) and the
+    other ends, the parts of these, and 1 where the own ends are tails, else -1."""
+
+    edge: EdgeBlock
+    rows: Array
+    own: Array
+    far: Array
+    owner: Array
+    sign: Array
+
+
+@dataclass(frozen=True)
+class Border:
+    """The border of one part, whose own nodes are ``own`` among those of its form."""
+
+    part: Part
+    wire: Wire
+    own: Array
+    cuts: tuple[Cut, ...]
+
+    @staticmethod
+    def of(part: Part, owner: Array, wire: Wire, place: Array, inner: Sequence[Array]) -> Border:
+        """``place`` says where each node stands among the own ones, -1 if it is another's, and ``inner`` which edges of
+        each block lead to no other part."""
+        cuts: list[Cut] = []
+        for edge, inside in zip(part.form.edges, inner, strict=True):
+            rows = np.flatnonzero(~inside if not edge.ground else np.zeros(len(inside), dtype=bool))
+            tails = place[edge.tail[rows]] >= 0
+            mine, far = (np.where(each, edge.tail[rows], edge.head[rows]) for each in (tails, ~tails))
+            cuts.append(Cut(edge, rows, place[mine], far, owner[far], np.where(tails, 1.0, -1.0)))
+        return Border(part, wire, np.flatnonzero(part.whole.own), tuple(cuts))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self.own), self.part.form.d
+
+    def pull(self, flows: Sequence[Array], spread: Sequence[Array], but: Sequence[Array]) -> Pair:
+        """What flows (m, k) per block take from the own nodes, (n, d), each within its spread; those of the rows
+        ``but`` (masks over the cut edges) are left out."""
+        high, errors = list[Array](), [np.zeros(self.shape)]
+        for cut, u, around, out in zip(self.cuts, flows, spread, but, strict=True):
+            some = np.flatnonzero(~out)
+            if len(some):
+                columns, runs = cut.edge.columns(self.shape[1]), Runs(cut.own[some], self.shape[0])
+                each = runs.sums(cut.sign[some, None] * u[cut.rows[some]]).within(columns, self.shape)
+                high += [each.high, each.low]
+                errors.append(each.error)
+                if around.any():
+                    missed = np.zeros(self.shape)
+                    np.add.at(missed, (cut.own[some, None], columns), around[cut.rows[some]])
+                    errors.append(missed * MORE)
+        return total(high, errors) if high else Pair(*np.zeros((3, *self.shape)))
+
+    def held(self, flows: Sequence[Array]) -> SampleBlock:
+        """The flows as a term of the own problem."""
+        taken, nodes = [np.zeros((0, self.shape[1]))], [np.zeros(0, dtype=int)]
+        for cut, u in zip(self.cuts, flows, strict=True):
+            full = np.zeros((len(cut.rows), self.shape[1]))
+            full[:, cut.edge.columns(self.shape[1])] = cut.sign[:, None] * u[cut.rows]
+            taken.append(full)
+            nodes.append(cut.own)
+        return held_block(np.concatenate(nodes), np.concatenate(taken), self.shape[0])
+
+    def heard(self, values: Sequence[Array]) -> list[Array]:
+        """Of values (m, k) per block, what the parts at the other ends of the cut edges have there, in their rows."""
+        parts = np.unique(np.concatenate([np.zeros(0, dtype=int), *(cut.owner for cut in self.cuts)])).tolist()
+        places = {k: [cut.rows[cut.owner == k] for cut in self.cuts] for k in parts}
+        sent = {k: _joined([v[rows] for v, rows in zip(values, each, strict=True)]) for k, each in places.items()}
+        got = self.wire.swap(sent, {k: each.size for k, each in sent.items()})
+        found = [np.zeros((len(v), v.shape[1])) for v in values]
+        for k, each in places.items():
+            at = 0
+            for out, rows in zip(found, each, strict=True):
+                size = len(rows) * out.shape[1]
+                out[rows] = got[k][at : at + size].reshape(len(rows), out.shape[1])
+                at += size
+        return found
+
+    def ways(self, lost: Array, flows: Sequence[Array], component: Array) -> tuple[list[Array], int]:
+        """Which cut edges are ways out of components that are ``lost`` (a mask), and over how many of them the farthest
+        goes. A way leads to a component nearer to one that is not lost; where none is there, there is no way."""
+        rooms = [_roomy(cut, u) for cut, u in zip(self.cuts, flows, strict=True)]
+        depth, m = np.where(lost, FAR, 0.0), [len(cut.edge.tail) for cut in self.cuts]
+        while True:
+            at_ends = [np.zeros((k, 1)) for k in m]
+            for cut, out in zip(self.cuts, at_ends, strict=True):
+                out[cut.rows, 0] = depth[component[cut.own]]
+            there = [each[cut.rows, 0] for cut, each in zip(self.cuts, self.heard(at_ends), strict=True)]
+            found = depth.copy()
+            for cut, room, far in zip(self.cuts, rooms, there, strict=True):
+                np.minimum.at(found, component[cut.own[room]], far[room] + 1.0)
+            found = np.where(found < FAR, found, FAR)
+            moved = bool((found < depth).any())
+            depth = found
+            if not self.wire.largest(np.array([float(moved)]))[0]:
+                break
+        here = [depth[component[cut.own]] for cut in self.cuts]
+        ways = [room & (far < mine) for room, far, mine in zip(rooms, there, here, strict=True)]
+        farthest = float(depth[depth < FAR].max(initial=0.0))
+        return ways, int(self.wire.largest(np.array([farthest]))[0])
+
+    def to_the_ground(self, ways: Sequence[Array]) -> list[EdgeBlock]:
+        """The edges of these masks as edges to the ground, whose flows are those that leave the own nodes."""
+        out: list[EdgeBlock] = []
+        for cut, way in zip(self.cuts, ways, strict=True):
+            edge = cut.edge.part(cut.rows[way])
+            center = None if edge.center is None else cut.sign[way, None] * edge.center
+            ground = np.full(len(edge.tail), -1, dtype=edge.head.dtype)
+            out.append(replace(edge, tail=cut.own[way], head=ground, center=center, role=TO_GROUND, n=self.shape[0]))
+        return out
+
+
+def _roomy(cut: Cut, u: Array) -> Array:
+    c = cut.edge.weight[cut.rows, None]
+    return np.asarray((cut.edge.penalty.room(u[cut.rows] / c) > 0.0).any(axis=1)).reshape(len(cut.rows))
+
+
+def _joined(parts: list[Array]) -> Array:
+    return np.concatenate([np.zeros(0), *(each.ravel() for each in parts)])

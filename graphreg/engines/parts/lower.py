@@ -1,0 +1,204 @@
+"""The lower bound of a part's own problem: by the dual function of flows where its nodes are strictly convex (see
+`graphreg.certificate.tilting`), else next to prices that are repaired within the part.
+
+Where what a part has cannot answer for some of its nodes, flows on edges to others give way (see `border`).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from ...certificate import (
+    AbstractTiltedNodes,
+    Box,
+    Enclosed,
+    Enclosure,
+    Pair,
+    QuadraticNodes,
+    Repair,
+    Structure,
+    box_value,
+    follows,
+    proved,
+)
+from ...form import DualPoint, Form
+from ...terms import Array, alike
+from .border import Border, Cut
+
+PULLS = (0.0, 1e-13, 1e-11, 1e-9, 1e-7, 1e-5, 1e-3)
+BALANCED = 1e-9  # of what flows through the nodes: an imbalance that needs no repair before it is enclosed
+
+
+@dataclass(frozen=True)
+class JointLook:
+    """What some parameters and flows are worth, as computed; nothing is proved. ``w`` (n, d) and flows are the part's,
+    ``at`` are the minimisers at its own nodes, None where these are not strictly convex, and ``prices`` those of its
+    samples then; ``gap`` and ``primal`` are those of the whole."""
+
+    w: Array
+    flows: tuple[Array, ...]
+    at: Array | None
+    prices: tuple[Array, ...]
+    gap: float
+    primal: float
+
+
+class LowerBound:
+    """The lower bounds of one part, whose own problem is ``inside``. Of its edges those ``inner`` lead to no other
+    part, and those ``counted`` have their tails here (masks per block)."""
+
+    def __init__(
+        self,
+        inside: Form,
+        structure: Structure,
+        nodes: AbstractTiltedNodes | None,
+        border: Border,
+        inner: list[Array],
+        counted: list[Array],
+    ) -> None:
+        self.inside, self.structure, self.nodes, self.border = inside, structure, nodes, border
+        self.inner, self.counted = inner, counted
+        self.why = ""  # there is no bound, as of the last call
+        self._enclosure: Enclosure | None = None
+
+    def __call__(self, look: JointLook) -> tuple[float, float]:
+        """The part's share, and by how much the flows were shrunk for it; all parts call it alike.
+
+        Where no bound is found next to the point, it is pulled towards one well inside all domains: with t the same for
+        all parts, which scale the flows between them by 1 - t.
+        """
+        point, stay = self._started(look), [np.zeros(len(cut.rows), dtype=bool) for cut in self.border.cuts]
+        lower, t = -np.inf, 0.0
+        for t in PULLS:
+            there, flows = self._pulled(point, t), [(1.0 - t) * u for u in look.flows]
+            lower, lost = self._next_to(look, there, flows, stay, 0)
+            if not self._anywhere(not np.isfinite(lower)):
+                break
+            ways, most = self.border.ways(lost, flows, self.inside.component)
+            if most:
+                lower, _ = self._next_to(look, there, flows, ways, most)
+                if not self._anywhere(not np.isfinite(lower)):
+                    break
+        return lower, t
+
+    def _anywhere(self, here: bool) -> bool:
+        return bool(self.border.wire.largest(np.array([float(here)]))[0])
+
+    def _next_to(
+        self, look: JointLook, point: DualPoint, flows: list[Array], ways: list[Array], most: int
+    ) -> tuple[float, Array]:
+        """The bound next to a point, and the components without one; flows along ``ways`` move, of which ``most`` lead
+        on from one part to the next."""
+        held, spread, settled = flows, [np.zeros(u.shape) for u in flows], most == 0
+        found = self._enclosed(look, point, held, self.border.pull(held, spread, ways), ways)
+        for _ in range(most + 2 if most else 0):  # what a way leads to needs to know what comes along it
+            new = self._moved(found, held, spread, ways)
+            same = all(np.array_equal(a, b) for a, b in zip((*held, *spread), (*new[0], *new[1]), strict=True))
+            settled = not self._anywhere(not same)
+            if settled:
+                break
+            held, spread = new
+            found = self._enclosed(look, point, flows, self.border.pull(held, spread, ways), ways)
+        self.why = found.why
+        values = [*found.lower.tolist(), *self._between(flows, ways)]
+        low = math.fsum(values) if settled and np.isfinite(values).all() else -np.inf
+        return float(np.nextafter(low, -np.inf)), ~np.isfinite(found.lower)
+
+    @cached_property
+    def _middle(self) -> DualPoint:
+        """A point of the part's own problem well inside all domains, where nothing flows to other parts; 0 where none
+        is found."""
+        repair = Repair(self.inside)
+        repair.size = 1.0
+        found = repair.center
+        known = repair.slater is not False and all(np.isfinite(x).all() for x in (*found.flows, *found.prices))
+        return found if known else self.inside.nothing()
+
+    def _pulled(self, point: DualPoint, t: float) -> DualPoint:
+        middle = self._middle if t else point
+        return DualPoint(
+            tuple(u + t * (v - u) for u, v in zip(point.flows, middle.flows, strict=True)),
+            tuple(a + t * (b - a) for a, b in zip(point.prices, middle.prices, strict=True)),
+        )
+
+    def _started(self, look: JointLook) -> DualPoint:
+        """Flows and prices of the own problem, conserved as far as it can by itself and rounding lets it."""
+        inside = tuple(u[mask] for u, mask in zip(look.flows, self.inner, strict=True))
+        held = self.border.held(look.flows)
+        form = alike(self.inside, samples=(*self.inside.samples, held)) if len(held.node) else self.inside
+        if self.nodes is not None and look.at is not None:
+            point = _point(form, inside, look.at)
+            point = _point(form, inside, self.nodes.corrected(look.at, form.conservation(point)))
+        else:
+            w, repair = look.w[self.border.own], Repair(form)
+            taken = tuple(e.gradients(w) if follows(e) else u for e, u in zip(form.edges, inside, strict=True))
+            point = DualPoint(taken, (*look.prices, held.y)[: len(form.samples)])
+            if repair.unbalance(point) > BALANCED * repair.throughput(point):
+                point = repair(w, point)
+        return DualPoint(point.flows, point.prices[: len(self.inside.samples)])
+
+    def _enclosed(
+        self, look: JointLook, point: DualPoint, flows: list[Array], outside: Pair, ways: list[Array]
+    ) -> Enclosed:
+        """The minimum of the own problem, from below, where flows on the edges of some ``ways`` may move."""
+        if any(way.any() for way in ways):
+            pairs = zip(self.border.cuts, flows, ways, strict=True)
+            leave = [cut.sign[way, None] * u[cut.rows[way]] for cut, u, way in pairs]
+            form = replace(self.inside, edges=(*self.inside.edges, *self.border.to_the_ground(ways)))
+            return Enclosure(form, outside=outside)(DualPoint((*point.flows, *leave), point.prices))
+        if isinstance(self.nodes, QuadraticNodes) and look.at is not None:
+            given = outside.high, np.abs(outside.low) + outside.error
+            slope = self.inside.conservation(_point(self.inside, point.flows, look.at)) + given[0]
+            at = self.nodes.corrected(look.at, slope)
+            found = proved(self.inside, self.structure, self.nodes, _point(self.inside, point.flows, at), at, given)
+            if found is not None:
+                return found
+        self._enclosure = Enclosure(self.inside, self._enclosure, outside)
+        return self._enclosure(point)
+
+    def _moved(
+        self, found: Enclosed, flows: list[Array], spread: list[Array], ways: list[Array]
+    ) -> tuple[list[Array], list[Array]]:
+        """The flows on edges to other parts as those have them whose ways these are, and how far they may be off."""
+        here, around = [u.copy() for u in flows], [off.copy() for off in spread]
+        if any(way.any() for way in ways):
+            k, cuts = len(self.inside.edges), self.border.cuts
+            for j, (cut, way) in enumerate(zip(cuts, ways, strict=True)):
+                here[j][cut.rows[way]] = cut.sign[way, None] * found.dual_point.flows[k + j]
+                around[j][cut.rows[way]] = found.spread[k + j]
+        theirs = self.border.heard([np.hstack(both) for both in zip(here, around, strict=True)])
+        for j, (cut, way) in enumerate(zip(self.border.cuts, ways, strict=True)):
+            rows, width = cut.rows[~way], here[j].shape[1]  # where neither end has a way both have the same
+            here[j][rows], around[j][rows] = theirs[j][rows, :width], theirs[j][rows, width:]
+        return here, around
+
+    def _between(self, flows: list[Array], ways: list[Array]) -> list[float]:
+        """What the flows on edges between parts have of the bound, per component, but for those that are ways."""
+        cuts, form = self.border.cuts, self.border.part.form
+        masks = [counted & ~inner for counted, inner in zip(self.counted, self.inner, strict=True)]
+        pairs = list(zip(cuts, ways, strict=True))
+        theirs = self.border.heard([_in_rows(*pair) for pair in pairs])
+        for k, (mask, (cut, way), there) in enumerate(zip(masks, pairs, theirs, strict=True)):
+            mask[cut.rows[way]] = False
+            masks[k] = mask & (there[:, 0] == 0.0)
+        edges = tuple(e.part(np.flatnonzero(mask)) for e, mask in zip(form.edges, masks, strict=True))
+        held = tuple(u[mask] for u, mask in zip(flows, masks, strict=True))
+        between, nothing = Form(form.space, (), (), edges), tuple(np.zeros(u.shape) for u in held)
+        return box_value(between, Structure(between), Box(held, nothing, (), ())).lower.tolist()
+
+
+def _in_rows(cut: Cut, way: Array) -> Array:
+    """1 in the rows of an edge block that are ways, (m, 1)."""
+    out = np.zeros((len(cut.edge.tail), 1))
+    out[cut.rows[way]] = 1.0
+    return out
+
+
+def _point(form: Form, flows: tuple[Array, ...], w: Array) -> DualPoint:
+    """Flows, and the prices that are gradients at w."""
+    taken = tuple(edge.gradients(w) if follows(edge) else u for edge, u in zip(form.edges, flows, strict=True))
+    return DualPoint(taken, form.gradient_prices(w))
