@@ -88,7 +88,7 @@ class Border:
             nodes.append(cut.own)
         return held_block(np.concatenate(nodes), np.concatenate(taken), self.shape[0])
 
-    def heard(self, values: Sequence[Array]) -> list[Array]:
+    def received(self, values: Sequence[Array]) -> list[Array]:
         """Of values (m, k) per block, what the parts at the other ends of the cut edges have there, in their rows."""
         parts = np.unique(np.concatenate([np.zeros(0, dtype=int), *(cut.owner for cut in self.cuts)])).tolist()
         places = {k: [cut.rows[cut.owner == k] for cut in self.cuts] for k in parts}
@@ -112,7 +112,7 @@ class Border:
             at_ends = [np.zeros((k, 1)) for k in m]
             for cut, out in zip(self.cuts, at_ends, strict=True):
                 out[cut.rows, 0] = depth[component[cut.own]]
-            there = [each[cut.rows, 0] for cut, each in zip(self.cuts, self.heard(at_ends), strict=True)]
+            there = [each[cut.rows, 0] for cut, each in zip(self.cuts, self.received(at_ends), strict=True)]
             found = depth.copy()
             for cut, room, far in zip(self.cuts, rooms, there, strict=True):
                 np.minimum.at(found, component[cut.own[room]], far[room] + 1.0)

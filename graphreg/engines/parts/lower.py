@@ -170,7 +170,7 @@ class LowerBound:
             for j, (cut, way) in enumerate(zip(cuts, ways, strict=True)):
                 here[j][cut.rows[way]] = cut.sign[way, None] * found.dual_point.flows[k + j]
                 around[j][cut.rows[way]] = found.spread[k + j]
-        theirs = self.border.heard([np.hstack(both) for both in zip(here, around, strict=True)])
+        theirs = self.border.received([np.hstack(both) for both in zip(here, around, strict=True)])
         for j, (cut, way) in enumerate(zip(self.border.cuts, ways, strict=True)):
             rows, width = cut.rows[~way], here[j].shape[1]  # where neither end has a way both have the same
             here[j][rows], around[j][rows] = theirs[j][rows, :width], theirs[j][rows, width:]
@@ -181,7 +181,7 @@ class LowerBound:
         cuts, form = self.border.cuts, self.border.part.form
         masks = [counted & ~inner for counted, inner in zip(self.counted, self.inner, strict=True)]
         pairs = list(zip(cuts, ways, strict=True))
-        theirs = self.border.heard([_in_rows(*pair) for pair in pairs])
+        theirs = self.border.received([_in_rows(*pair) for pair in pairs])
         for k, (mask, (cut, way), there) in enumerate(zip(masks, pairs, theirs, strict=True)):
             mask[cut.rows[way]] = False
             masks[k] = mask & (there[:, 0] == 0.0)
