@@ -15,6 +15,7 @@ from .mixing import Mixing as Mixing
 from .mixing import MixingMatrix as MixingMatrix
 from .mixing import largest as largest
 from .mixing import mixing_of as mixing_of
+from .part_engine import AbstractPartEngine as AbstractPartEngine
 from .server_topology import ServerTopology as ServerTopology
 from .server_topology import balanced_flows as balanced_flows
 from .server_topology import consensus_within as consensus_within

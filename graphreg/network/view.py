@@ -15,12 +15,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..form import Form
-from ..kernels import Orders, Rounds, near_orders, orders_of
+from ..kernels import Orders, Rest, Rounds, compiles, entries_of, near_orders, orders_of
 from ..oracles import AbstractNodeProx, Memory, NewtonSystem, NodeGradients, node_proxes
 from ..terms import Array, alike, shared
 from ..terms.losses import AbstractSmoothLoss
 from .arcs import Arcs, arcs_of, ends_of
 from .in_process import InProcess
+from .part_engine import AbstractPartEngine
 from .streams import Streams
 from .tree import ClusterTree, tree_of
 
@@ -66,12 +67,15 @@ class Engine(Protocol):
 
 @dataclass(frozen=True)
 class WholeGraph:
-    """What a local view that is a part of the graph knows of the whole: sizes, and which nodes are its own."""
+    """What a local view that is a part of the graph knows of the whole: sizes, and which nodes are its own.
+
+    ``entries`` is how many numbers flows have; 0 where nobody asks."""
 
     n: int
     n_observed: int
     ids: Array
     own: Array
+    entries: int = 0
 
 
 Memories = tuple[Memory, ...]  # one per prox
@@ -128,6 +132,11 @@ class LocalView:
     def n_observed(self) -> int:
         """The number of nodes of the whole graph that are not latent."""
         return self.form.space.n_observed if self.whole_graph is None else self.whole_graph.n_observed
+
+    @property
+    def entries(self) -> int:
+        """How many numbers the flows of the whole graph have."""
+        return entries_of(self.form) if self.whole_graph is None else self.whole_graph.entries
 
     @shared
     def ids(self) -> Array:
@@ -260,7 +269,7 @@ class LocalView:
 
     @shared
     def orders(self) -> Orders:
-        return orders_of(self.form)
+        return orders_of(self.form, whole=self.whole_graph is None)
 
     @shared
     def near_orders(self) -> Orders:
@@ -268,16 +277,23 @@ class LocalView:
 
     @cached_property
     def rounds(self) -> Rounds | None:
-        """Compiled rounds with steps s/deg and 1/(2 s), where they pay (see `graphreg.kernels.pays`); None on a part of
-        the graph, and where exchanges or proxes are not those of this library."""
-        if self.whole_graph is not None or type(self.engine) is not InProcess or type(self) is not LocalView:
+        """Compiled rounds with steps s/deg and 1/(2 s), where they are worthwhile (see `graphreg.kernels`); None where nothing
+        is compiled, on one part at least, and where exchanges or proxes are not those of this library."""
+        rest, engine = None, self.engine
+        if type(self) is not LocalView:
             return None
-        return Rounds.of(self.form, self.proxes, 1.0 / self.steps(1.0), self.orders)
+        if self.whole_graph is not None:
+            if not (isinstance(engine, AbstractPartEngine) and engine.everywhere(compiles())):
+                return None
+            rest = Rest(self.entries, engine.fill)
+        elif type(engine) is not InProcess or not compiles():
+            return None
+        return Rounds.of(self.form, self.proxes, 1.0 / self.steps(1.0), self.orders, rest)
 
     @cached_property
     def near_rounds(self) -> Rounds | None:
         """The same for many rounds, which are faster where neighbours are near."""
-        if self.rounds is None or any(prox.factors() is None for prox in self.proxes):
+        if self.rounds is None or self.whole_graph is not None or any(prox.factors() is None for prox in self.proxes):
             return self.rounds
         if self.near_orders is self.orders:
             return self.rounds

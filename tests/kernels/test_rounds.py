@@ -21,11 +21,16 @@ ROUNDS = 50
 WITH_NUMBA = pytest.mark.skipif(find_spec("numba") is None, reason="numba is not installed")
 
 
+def compiling(monkeypatch, does):
+    for where in ("graphreg.kernels.rounds", "graphreg.network.view"):
+        monkeypatch.setattr(f"{where}.compiles", lambda: does)
+
+
 @pytest.fixture(params=["python", pytest.param("numba", marks=WITH_NUMBA)])
 def forced(request, monkeypatch):
     """Rounds of kernels on graphs of any size; compiled, or as they are written."""
     monkeypatch.setattr(rounds, "WORTH", 0)
-    monkeypatch.setattr(rounds, "compiles", lambda: True)
+    compiling(monkeypatch, True)
     monkeypatch.setattr(order, "BLOCK", 128)  # so that a small grid has several groups
     if request.param == "python":
         monkeypatch.setattr(compiled, "compiles", lambda: False)
@@ -135,7 +140,7 @@ def test_iterates_with_other_options(method, forced):
 
 def test_nearly_singular_nodes_keep_their_digits(forced, monkeypatch):
     """Steps so long that the inverses of H + I/tau would lose them; without the other way they do."""
-    problem, method = gr.Problem(regression(4, 2) + tied(gr.L2())), gr.PrimalDual(balance=1e6, relaxation=1.0)
+    problem, method = gr.Problem(regression(4, 2) + tied(gr.L2())), gr.PrimalDual(balance=1e8, relaxation=1.0)
     arrays = walk(problem, method, False, count=5)[-1]
     close(walk(problem, method, True, count=5)[-1], arrays)
     monkeypatch.setattr(losses, "EVEN", np.inf)
@@ -287,13 +292,14 @@ def test_they_begin_when_it_pays(forced, monkeypatch):
     late = walk(problem, gr.PrimalDual(), True, count=40)
     assert [state.x.known is not None for state in late] == [False] * 21 + [True] * 20
     close(late[-1], walk(problem, gr.PrimalDual(), False, count=40)[-1])
-    monkeypatch.setattr(rounds, "compiles", lambda: False)
+    compiling(monkeypatch, False)
     assert walk(problem, gr.PrimalDual(), False, count=3)[-1].x.known is None
 
 
 def test_small_runs_do_not_load_numba(monkeypatch):
     asked = []
-    monkeypatch.setattr(rounds, "compiles", lambda: asked.append(True))
+    for where in ("graphreg.kernels.rounds", "graphreg.network.view"):
+        monkeypatch.setattr(f"{where}.compiles", lambda: asked.append(True))
     PROBLEMS["regression, l2"]().solve(gr.PrimalDual(), gap=0, rounds=200)
     assert not asked
 
@@ -302,7 +308,7 @@ def test_answers_agree(forced, monkeypatch):
     for name in ("regression, l2", "a grid", "mixed"):
         fast = PROBLEMS[name]().solve(gr.PrimalDual(), gap=1e-9)
         with monkeypatch.context() as patch:
-            patch.setattr(rounds, "compiles", lambda: False)
+            compiling(patch, False)
             plain = PROBLEMS[name]().solve(gr.PrimalDual(), gap=1e-9)
         assert fast.status == plain.status == "certified"
         assert fast.rounds == plain.rounds
