@@ -62,7 +62,7 @@ def packed_inverse(width: int) -> Kernel:
     """By Cholesky's factor L, of whose diagonal the reciprocals are kept, and by its inverse above the diagonal; of
     `LANES` matrices side by side, so that each step is one of vectors."""
 
-    def kernel(  # noqa: PLR0912, PLR0913, PLR0917 - three loops of Cholesky, and room for matrices that are not there
+    def kernel(  # noqa: PLR0912 - three loops of Cholesky, and room for matrices that are not there
         H: Array, shift: Array, out: Array, spread: Array, A: Array, root: Array, lane: Array, d: int
     ) -> None:
         """The inverses are written to ``out``, the products of traces to ``spread``. There is room for `LANES` matrices

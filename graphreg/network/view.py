@@ -275,10 +275,18 @@ class LocalView:
     def near_orders(self) -> Orders:
         return near_orders(self.form, self.orders)
 
-    @cached_property
+    @property
     def rounds(self) -> Rounds | None:
-        """Compiled rounds with steps s/deg and 1/(2 s), where they are worthwhile (see `graphreg.kernels`); None where nothing
-        is compiled, on one part at least, and where exchanges or proxes are not those of this library."""
+        """Compiled rounds with steps s/deg and 1/(2 s); None where nothing is compiled, on one part at least, and where
+        exchanges or proxes are not those of this library."""
+        known = vars(
+            self
+        )  # and no cached_property, whose lock is that of all views before Python 3.12: parts meet here
+        if "rounds" not in known:
+            known["rounds"] = self._rounds()
+        return known["rounds"]
+
+    def _rounds(self) -> Rounds | None:
         rest, engine = None, self.engine
         if type(self) is not LocalView:
             return None

@@ -141,7 +141,8 @@ class PrimalDual(LossyEdges):
         plain = self.inexact is not None or self.apart or isinstance(state.due, Halpern) or not ours
         if plain or not worthwhile(state.view.entries, state.earlier + state.round):
             return None
-        return state.view.rounds if state.round < SOME else state.view.near_rounds
+        rounds = state.view.rounds
+        return rounds if rounds is None or state.round < SOME else state.view.near_rounds
 
     def _fused(self, rounds: Rounds, state: State, count: int) -> State:
         return self.adapted(fused(rounds, state, self.acceleration.relaxation, count))
