@@ -1,5 +1,4 @@
-"""Problems for compiled rounds, and graphs of any size on which they are taken: with numba, and as the plain Python that
-is compiled."""
+"""Problems for compiled rounds, which are taken with numba, or as the plain Python that is compiled."""
 
 from __future__ import annotations
 

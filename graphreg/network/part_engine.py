@@ -8,7 +8,7 @@ from ..terms import Array
 
 
 class AbstractPartEngine(ABC):
-    """The engine of one part of several, which all do the same in the same order; see `graphreg.network.view.Engine`."""
+    """The engine of one of several parts, which all do the same in the same order; see `graphreg.network.view`."""
 
     @abstractmethod
     def fill(self, values: Array) -> None:

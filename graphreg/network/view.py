@@ -279,9 +279,7 @@ class LocalView:
     def rounds(self) -> Rounds | None:
         """Compiled rounds with steps s/deg and 1/(2 s); None where nothing is compiled, on one part at least, and where
         exchanges or proxes are not those of this library."""
-        known = vars(
-            self
-        )  # and no cached_property, whose lock is that of all views before Python 3.12: parts meet here
+        known = vars(self)  # no cached_property, whose lock all views share before Python 3.12: parts meet here
         if "rounds" not in known:
             known["rounds"] = self._rounds()
         return known["rounds"]

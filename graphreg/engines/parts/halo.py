@@ -21,9 +21,8 @@ class Crossing:
         self.buffer = np.empty((len(rows), d) if coupled is None else len(self.places))
 
     def load(self, values: Array) -> None:
-        np.take(
-            self._seen(values), self.places, axis=0, out=self.buffer, mode="clip"
-        )  # which, unlike "raise", is direct
+        # the mode "raise" would copy the buffer
+        np.take(self._seen(values), self.places, axis=0, out=self.buffer, mode="clip")
 
     def unload(self, values: Array) -> None:
         self._seen(values)[self.places] = self.buffer
