@@ -59,6 +59,14 @@ def means(d, n=14, seed=2, nodes=None):
     return gr.MeanLoss(gr.NodeData.from_arrays(None, rng.standard_normal((len(nodes), d)), nodes))
 
 
+def ragged(d, n=14, seed=4):
+    """From one to twelve samples at every node, so that nodes are dealt out to several stacks."""
+    rng = np.random.default_rng(seed)
+    node = np.repeat(np.arange(n), rng.integers(1, 13, n))
+    X = rng.standard_normal((len(node), d))
+    return gr.SquaredLoss(gr.NodeData.from_arrays(X, X.sum(axis=1) + rng.standard_normal(len(node)), node))
+
+
 def tied(*penalties):
     return sum((0.2 * gr.TotalVariation(graph(seed=k), each) for k, each in enumerate(penalties)), start=0)
 
@@ -80,6 +88,8 @@ PROBLEMS = {
     "regression, l2": lambda: gr.Problem(regression(4, 6) + tied(gr.L2())),
     "regression, squared": lambda: gr.Problem(regression(4, 6) + tied(gr.SquaredL2())),
     "regression, d = 1": lambda: gr.Problem(regression(1, 6) + tied(gr.L1())),
+    "ragged, d = 1": lambda: gr.Problem(ragged(1) + tied(gr.L1())),
+    "ragged": lambda: gr.Problem(ragged(3) + tied(gr.L2())),
     "few samples": lambda: gr.Problem(regression(40, 3) + tied(gr.L2())),
     "wide": lambda: gr.Problem(regression(40, 50) + tied(gr.L1())),
     "mixed": lambda: gr.Problem(regression(3, 6) + tied(gr.L1(), gr.L2(), gr.HuberNorm(0.3)) + RIDGE),

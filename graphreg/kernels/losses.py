@@ -164,7 +164,7 @@ def round_losses(
             out.append(PackedRound(nodes, prox, quadratics, d, strict))
             continue
         found = prox.factors()
-        if found is not None and place is not None:  # in their new order
+        if found is not None and not (np.diff(nodes) > 0).all():  # in order, in which means of all nodes stand
             order = np.argsort(nodes)
             V = None if found.V is None else found.V[order]
             nodes, found = nodes[order], replace(found, V=V, values=found.values[order], pull=found.pull[order])
