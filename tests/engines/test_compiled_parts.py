@@ -11,14 +11,17 @@ import pytest
 from actor_cases import on_arrays, whole
 from round_cases import PROBLEMS, RIDGE, WAYS, WITH_NUMBA, compiling, forced_rounds, graph, regression, tied
 from test_joint import coef_of, jointly, owners
-from test_local_parts import Country
+from test_local_parts import Country, together
 from test_parts import by_parts, same
 
 import graphreg as gr
+from graphreg.datasets import random_problem
+from graphreg.engines.parts import part_of
 from graphreg.engines.parts.engine import PartEngine
 from graphreg.engines.parts.posts import BrokenOffError
 from graphreg.engines.parts.wire import ThreadWire
 from graphreg.kernels import Rounds, compiled, losses, nodes, rounds
+from graphreg.network import LocalView, arcs_of
 
 ROUNDS = 25
 COUNTS = (2, 3, 5, 14)  # the last one: every node alone
@@ -51,11 +54,18 @@ def features():
     return gr.Problem(regression(3, 6) + some + 0.1 * gr.TotalVariation(graph(m=15, seed=6), gr.L2()))
 
 
+def everywhere(kind):
+    """Data at all nodes, of which one prox takes all where there is one part alone."""
+    rng, node = np.random.default_rng(3), np.repeat(np.arange(14), 6)
+    return kind(gr.NodeData.from_arrays(rng.standard_normal((84, 3)), np.sign(rng.standard_normal(84)), node))
+
+
 CASES = {
     **{name: (make, gr.PrimalDual()) for name, make in PROBLEMS.items()},
     "features": (features, gr.PrimalDual()),
     "hinge": (lambda: gr.Problem(regression(3, 9, gr.HingeLoss) + tied(gr.L2()) + RIDGE), gr.PrimalDual(balance=1.0)),
-    "twelve coordinates": (lambda: gr.Problem(regression(12, 20) + tied(gr.L2(), gr.L1())), gr.PrimalDual()),
+    "logistic everywhere": (lambda: gr.Problem(everywhere(gr.LogisticLoss) + tied(gr.L2())), gr.PrimalDual()),
+    "twenty coordinates": (lambda: gr.Problem(regression(20, 30) + tied(gr.L2(), gr.L1())), gr.PrimalDual()),
     "some nodes nearly singular": (
         lambda: gr.Problem(regression(4, 2) + tied(gr.L2())),
         gr.PrimalDual(balance=2e5, relaxation=1.0),
@@ -72,7 +82,7 @@ def test_the_bits_do_not_depend_on_the_parts(name, forced, taken, monkeypatch):
     for count in COUNTS:
         same(alone, by_parts(method, form, gr.Parts(count), ROUNDS))
     compiling(monkeypatch, False)
-    arrays = by_parts(method, form, gr.Parts(3), ROUNDS)
+    arrays = on_arrays(method, form, ROUNDS)
     assert arrays.ledger == alone.ledger
     size = np.abs(arrays.points[-1][0]).max()
     np.testing.assert_allclose(alone.points[-1][0], arrays.points[-1][0], rtol=0, atol=1e-9 * size)
@@ -160,7 +170,7 @@ def test_one_part_without_numba_is_enough(forced, taken, monkeypatch):
 
 
 @pytest.mark.parametrize("compiles", [False, True])
-@pytest.mark.parametrize("name", ["few samples", "wide", "logistic", "mixed", "twelve coordinates"])
+@pytest.mark.parametrize("name", ["few samples", "wide", "logistic", "mixed", "twenty coordinates"])
 def test_sizes_at_which_large_problems_are_done_otherwise(name, compiles, forced, monkeypatch):
     """What decides is the whole's size where bits depend on it."""
     compiling(monkeypatch, compiles)
@@ -172,6 +182,24 @@ def test_sizes_at_which_large_problems_are_done_otherwise(name, compiles, forced
     alone = by_parts(method, form, gr.Parts(1), ROUNDS)
     for count in (3, 14):
         same(alone, by_parts(method, form, gr.Parts(count), ROUNDS))
+
+
+def test_the_curvature_of_a_node_does_not_depend_on_the_others():
+    """From which the balance follows."""
+    form = CASES["twenty coordinates"][0]().form.frozen()
+    for i, curvature in enumerate(whole(form).curvature):
+        part = part_of(form, arcs_of(form), np.arange(form.n) == i)
+        view = LocalView(part.form, whole(part.form).engine, 0, part.whole)
+        assert view.curvature[part.whole.own] == curvature
+
+
+def test_random_problems(forced, request):
+    """Losses and penalties of all kinds; all that apply with ``make test ARGS=--whole``."""
+    for seed in range(0, 120, 1 if request.config.getoption("--whole") else 9):
+        form = random_problem(seed).problem.form.frozen()
+        for method in (gr.PrimalDual(), gr.PrimalDual(balance=1.0)):
+            if not method.missing(form):
+                same(by_parts(method, form, gr.Parts(1), 15), by_parts(method, form, gr.Parts(3), 15))
 
 
 def test_numbers_of_neighbours_come_from_them_alone(forced, monkeypatch):
@@ -227,6 +255,7 @@ def test_a_run_that_was_killed_goes_on_with_the_same_bits(count, forced, tmp_pat
     begun = json.loads((tmp_path / "run" / "manifest.json").read_text())["round"]
     found = jointly(country, owners(count), gr.PrimalDual(), **given)
     assert begun >= 7
+    assert begun % 7 == 0
     assert len(halves) == count * (found[0].rounds - begun)
     for mine, theirs in zip(found, alone, strict=True):
         np.testing.assert_array_equal(mine.coef, theirs.coef)
@@ -243,3 +272,13 @@ def test_strict_kernels_are_others_than_fast_ones():
     assert "fastmath" not in strict.targetoptions
     assert fast.stats.cache_path is not None
     assert fast._cache._cache_file._index_name != strict._cache._cache_file._index_name
+
+
+def test_parts_have_strict_kernels(forced):
+    form = PROBLEMS["mixed"]().form.frozen()
+    part = part_of(form, arcs_of(form), np.arange(form.n) < 5)
+    engine = together([0], lambda k, wire: PartEngine(part, np.zeros(form.n, dtype=int), wire))[0]
+    for view, strict in ((LocalView(part.form, engine, 0, part.whole), True), (whole(form), False)):
+        kinds = [each for each in (*view.rounds.blocks, *view.rounds.losses) if hasattr(each, "strict")]
+        assert len(kinds) >= 4
+        assert all(each.strict is strict for each in kinds)
