@@ -5,6 +5,7 @@ from .arcs import arcs_of as arcs_of
 from .availability import Availability as Availability
 from .availability import Presence as Presence
 from .availability import per_node as per_node
+from .engine import AbstractPartEngine as AbstractPartEngine
 from .in_process import InProcess as InProcess
 from .ledger import NUMBER as NUMBER
 from .ledger import PURPOSES as PURPOSES
@@ -15,7 +16,6 @@ from .mixing import Mixing as Mixing
 from .mixing import MixingMatrix as MixingMatrix
 from .mixing import largest as largest
 from .mixing import mixing_of as mixing_of
-from .part_engine import AbstractPartEngine as AbstractPartEngine
 from .server_topology import ServerTopology as ServerTopology
 from .server_topology import balanced_flows as balanced_flows
 from .server_topology import consensus_within as consensus_within

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,49 +20,10 @@ from ..oracles import AbstractNodeProx, Memory, NewtonSystem, NodeGradients, nod
 from ..terms import Array, alike, shared
 from ..terms.losses import AbstractSmoothLoss
 from .arcs import Arcs, arcs_of, ends_of
+from .engine import AbstractPartEngine, Engine
 from .in_process import InProcess
-from .part_engine import AbstractPartEngine
 from .streams import Streams
 from .tree import ClusterTree, tree_of
-
-if TYPE_CHECKING:
-    from .ledger import Ledger
-
-
-class Engine(Protocol):
-    """Where a method runs; see graphreg/engines. ``ledger`` records what is sent (see `graphreg.network.ledger`)."""
-
-    ledger: Ledger
-
-    def exchange(
-        self, values: Array, along: Array | None = None, *, parameters: bool = True, purpose: str = "method"
-    ) -> Array:
-        """The values (n, k) of the view's nodes and of their neighbours.
-
-        A message goes along every arc of the view (see `LocalView.arcs`), or along those of the mask ``along``: rows of
-        neighbours that did not send must not be used (a local view of isolated actors has NaN there). Where values are
-        ``parameters``, k = d and a message holds the coordinates that the pair couples, else all k columns. What it
-        is for is recorded.
-        """
-        ...
-
-    def swap_ends(self, values: tuple[Array, ...], toward: tuple[Array, ...], along: Array) -> tuple[Array, ...]:
-        """What the other ends of edges have for the own ones.
-
-        ``values`` has per edge block a row for each end, those of the tails above those of the heads (2m, k), and
-        ``toward`` is `LocalView.toward`. A message goes along each arc of the mask ``along`` and holds the rows of all
-        edges of the pair; rows of ends that did not send must not be used.
-        """
-        ...
-
-    def reduce(self, values: Array, purpose: str = "adaptation") -> Array:
-        """Sums over all nodes of the graph of values (n, ...) per node, in a fixed order; what it is for is
-        recorded."""
-        ...
-
-    def away(self, nodes: Array) -> None:
-        """Note that the nodes of a mask (n,) are away in this round."""
-        ...
 
 
 @dataclass(frozen=True)

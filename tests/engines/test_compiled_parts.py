@@ -277,7 +277,7 @@ def test_strict_kernels_are_others_than_fast_ones():
 def test_parts_have_strict_kernels(forced):
     form = PROBLEMS["mixed"]().form.frozen()
     part = part_of(form, arcs_of(form), np.arange(form.n) < 5)
-    engine = together([0], lambda k, wire: PartEngine(part, np.zeros(form.n, dtype=int), wire))[0]
+    engine = together([0], lambda k, wire: PartEngine(part, 1 - part.whole.own, wire))[0]
     for view, strict in ((LocalView(part.form, engine, 0, part.whole), True), (whole(form), False)):
         kinds = [each for each in (*view.rounds.blocks, *view.rounds.losses) if hasattr(each, "strict")]
         assert len(kinds) >= 4

@@ -15,7 +15,7 @@ from .wire import Wire
 
 
 class PartEngine(AbstractPartEngine):
-    """The engine of one part; see `graphreg.network.view.Engine`.
+    """The engine of one part; see `graphreg.network.engine.Engine`.
 
     The ledger holds what its nodes would send as isolated nodes, so that all parts together have that of any engine.
     Where ``exchange`` is along some arcs alone, a part is sent the rows of nodes that send to one of its own.
