@@ -84,8 +84,9 @@ def test_the_bits_do_not_depend_on_the_parts(name, forced, taken, monkeypatch):
     compiling(monkeypatch, False)
     arrays = on_arrays(method, form, ROUNDS)
     assert arrays.ledger == alone.ledger
+    digits = 1e-9 if "singular" not in name else 1e-6  # inverses lose those of condition numbers up to `losses.EVEN`
     size = np.abs(arrays.points[-1][0]).max()
-    np.testing.assert_allclose(alone.points[-1][0], arrays.points[-1][0], rtol=0, atol=1e-9 * size)
+    np.testing.assert_allclose(alone.points[-1][0], arrays.points[-1][0], rtol=0, atol=digits * size)
 
 
 def test_some_nodes_are_nearly_singular_and_others_are_not(forced):
