@@ -52,9 +52,10 @@ class CompiledBlock(AbstractRoundBlock):
     center: Array
     work: Array
     d: int
+    strict: bool
 
     @staticmethod
-    def of(edge: EdgeBlock, order: EdgeOrder, d: int) -> CompiledBlock | None:
+    def of(edge: EdgeBlock, order: EdgeOrder, d: int, strict: bool = False) -> CompiledBlock | None:
         """None where the block needs its own prox; a penalty of the user's always does."""
         kind = kind_of(edge, d)
         if kind is None:
@@ -62,7 +63,7 @@ class CompiledBlock(AbstractRoundBlock):
         center = NOTHING if edge.center is None else order.of(edge.center)
         c = order.of(edge.weight)
         even = order.sweep is not None and len(c) > 0 and bool((c == c[0]).all())
-        return CompiledBlock(edge, order, kind, c[:1].copy() if even else c, center, np.empty(d), d)
+        return CompiledBlock(edge, order, kind, c[:1].copy() if even else c, center, np.empty(d), d, strict)
 
     @property
     def size(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -81,7 +82,7 @@ class CompiledBlock(AbstractRoundBlock):
         o, sigma, relaxes = self.order, (1.0 if self.edge.ground else 0.5) / s, int(rho != 0.0)
         flags = int(self.edge.ground), int(self.center.size > 0), relaxes, int(new is u)
         constants = width_of(self.d), self.kind, *flags
-        kernel = specialised(edge_round, *constants)
+        kernel = specialised(edge_round, *constants, strict=self.strict)
         kernel(o.tail, o.head, self.c, self.center, sigma, rho, ahead, u, new, pull, self.work, self.d)
 
     def sweep(
@@ -103,7 +104,8 @@ class CompiledBlock(AbstractRoundBlock):
         if o.runs is not None:
             specialised(run_pull)(o.runs.first, o.runs.tail, o.runs.head, u, pull)
         else:
-            specialised(edge_pull, width_of(self.d), int(self.edge.ground))(o.tail, o.head, u, pull, self.d)
+            kernel = specialised(edge_pull, width_of(self.d), int(self.edge.ground), strict=self.strict)
+            kernel(o.tail, o.head, u, pull, self.d)
 
 
 @dataclass(frozen=True)

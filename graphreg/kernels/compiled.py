@@ -2,6 +2,9 @@
 
 A kernel is a plain Python function of numbers and flat arrays that do not overlap. `specialised` makes one for a given
 width: its loops over the coordinates then have a length that the compiler knows, and become vector instructions.
+
+A ``strict`` kernel takes every operation as it is written. What it leaves at an edge or a node then depends on nothing
+else, wherever that stands among the others: parts of a graph rest on this.
 """
 
 from __future__ import annotations
@@ -10,6 +13,7 @@ from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
+from types import FunctionType
 from typing import Any
 
 WIDEST = 32  # coordinates up to which a kernel is compiled for their number alone
@@ -50,21 +54,32 @@ def _compiler() -> Any:
 
 
 @cache
-def compiled(function: Kernel) -> Kernel:
+def compiled(function: Kernel, strict: bool = False) -> Kernel:
     """The function as machine code, which is kept on disk for the next process; itself where nothing compiles."""
     if not compiles():
         return function
-    numba, how = import_module("numba"), {"fastmath": FAST, "error_model": "numpy", "pipeline_class": _compiler()}
+    numba, how = import_module("numba"), {"error_model": "numpy", "pipeline_class": _compiler()}
+    if strict:
+        function = _strict(function)
+    else:
+        how["fastmath"] = FAST
     try:
         return numba.njit(cache=True, **how)(function)
     except RuntimeError:  # there is no place on the disk that can be written to
         return numba.njit(**how)(function)
 
 
+def _strict(function: Any) -> Kernel:
+    """The function under another name: numba keeps code on disk by names, whatever it was told of its arithmetic."""
+    copy = FunctionType(function.__code__, function.__globals__, function.__name__, closure=function.__closure__)
+    copy.__qualname__ = f"{function.__qualname__}_strict"
+    return copy
+
+
 @cache
-def specialised(make: Callable[..., Kernel], *constants: int) -> Kernel:
+def specialised(make: Callable[..., Kernel], *constants: int, strict: bool = False) -> Kernel:
     """The compiled kernel that ``make`` returns for these constants."""
-    return compiled(make(*constants))
+    return compiled(make(*constants), strict)
 
 
 def width_of(d: int) -> int:

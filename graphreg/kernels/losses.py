@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import cast
 
 import numpy as np
@@ -13,7 +12,7 @@ from ..oracles import AbstractNodeProx, Factors, Memory, Quadratics
 from ..terms import Array, Packed
 from .compiled import compiled, specialised, width_of
 from .nodes import mean_round, quadratic_round, relaxed
-from .packed import packed_inverses, packed_round
+from .packed import packed_round, spreads
 
 EVEN = 1e6  # condition number of H + I/tau up to which an inverse does no harm to a round
 
@@ -57,11 +56,13 @@ class MeanRound(AbstractRoundLoss):
     mass: Array
     h: Array
     d: int
+    strict: bool = False
 
     def round(self, at: Standing, memory: Memory, out: Moved) -> Memory:
         whole = len(self.nodes) == len(at.degree)
         values = self.nodes, self.mass, self.h, at.degree, at.s, at.pull, at.w, out.rho
-        specialised(mean_round, width_of(self.d), int(whole))(*values, out.hat, out.ahead, out.new, self.d)
+        kernel = specialised(mean_round, width_of(self.d), int(whole), strict=self.strict)
+        kernel(*values, out.hat, out.ahead, out.new, self.d)
         return memory
 
 
@@ -75,42 +76,49 @@ class QuadraticRound(AbstractRoundLoss):
     target: Array
     work: Array
     d: int
+    strict: bool = False
 
     def round(self, at: Standing, memory: Memory, out: Moved) -> Memory:
         rank = len(self.work)
         values = self.nodes, self.V, self.values, self.target, at.degree, at.s, at.pull, at.w, out.rho, self.work
-        kernel = specialised(quadratic_round, width_of(self.d), width_of(rank) if width_of(self.d) else 0)
+        widths = width_of(self.d), width_of(rank) if width_of(self.d) else 0
+        kernel = specialised(quadratic_round, *widths, strict=self.strict)
         kernel(*values, out.hat, out.ahead, out.new, self.d)
         return memory
 
 
 class PackedRound(AbstractRoundLoss):
-    """f_i = 1/2 w'H_i w - <h_i, w>, by the inverses of H_i + I/tau_i at the s of the moment; by the prox' eigenvectors
-    where one of these is nearly singular."""
+    """f_i = 1/2 w'H_i w - <h_i, w>, by the inverses of H_i + I/tau_i at the s of the moment; at nodes where such a
+    matrix is nearly singular by the prox' eigenvectors."""
 
-    def __init__(self, nodes: Array, prox: AbstractNodeProx, each: Quadratics, d: int) -> None:
-        self.nodes, self.prox, self.each, self.d = nodes, prox, each, d
+    def __init__(self, nodes: Array, prox: AbstractNodeProx, each: Quadratics, d: int, strict: bool = False) -> None:
+        self.nodes, self.prox, self.each, self.d, self.strict = nodes, prox, each, d, strict
         self.h, self.work = _flat(each.h), np.empty(d)
-        self._known: tuple[float, Packed | None] = (0.0, None)  # s, and the inverses there
+        # s, the inverses there, and the nodes that must not take theirs
+        self._known: tuple[float, Packed | None, QuadraticRound | None] = (0.0, None, None)
 
     def round(self, at: Standing, memory: Memory, out: Moved) -> Memory:
-        inverse = self._inverse(at)
-        if inverse is None:
-            return self._factorised.round(at, memory, out)
-        values = self.nodes, inverse.flat, self.h, at.degree, at.s, at.pull, at.w, out.rho, self.work
-        specialised(packed_round, width_of(self.d))(*values, out.hat, out.ahead, out.new, self.d)
-        return memory
+        inverse, others = self._ways(at)
+        if inverse is not None:
+            values = self.nodes, inverse.flat, self.h, at.degree, at.s, at.pull, at.w, out.rho, self.work
+            kernel = specialised(packed_round, width_of(self.d), strict=self.strict)
+            kernel(*values, out.hat, out.ahead, out.new, self.d)
+        return memory if others is None else others.round(at, memory, out)
 
-    def _inverse(self, at: Standing) -> Packed | None:
+    def _ways(self, at: Standing) -> tuple[Packed | None, QuadraticRound | None]:
+        """Each node decides for itself, so that the bits of one do not depend on which others are here."""
         if self._known[0] != at.s:
-            self._known = (0.0, None)  # before there is another as large
-            found = packed_inverses(self.each.H, at.degree[self.nodes] / at.s)
-            self._known = at.s, None if found is None or found[1] > EVEN else found[0]
-        return self._known[1]
+            self._known = (0.0, None, None)  # before there is another as large
+            inverse, spread = spreads(self.each.H, at.degree[self.nodes] / at.s, self.strict)
+            bad = ~(spread <= EVEN)
+            others = self._by_factors(slice(None) if bad.all() else bad) if bad.any() else None
+            self._known = at.s, None if bad.all() else inverse, others
+        return self._known[1:]
 
-    @cached_property
-    def _factorised(self) -> QuadraticRound:
-        return _by_factors(self.nodes, cast(Factors, self.prox.factors()), self.d)
+    def _by_factors(self, some: slice | Array) -> QuadraticRound:
+        found = cast(Factors, self.prox.factors())
+        own = Factors(cast(Array, found.V)[some], found.values[some], found.pull[some])
+        return _by_factors(self.nodes[some], own, self.d, self.strict)
 
 
 @dataclass(frozen=True)
@@ -122,6 +130,7 @@ class PlainRound(AbstractRoundLoss):
     prox: AbstractNodeProx
     whole: bool
     d: int
+    strict: bool = False
 
     def round(self, at: Standing, memory: Memory, out: Moved) -> Memory:
         i = slice(None) if self.whole else self.prox.nodes
@@ -132,7 +141,7 @@ class PlainRound(AbstractRoundLoss):
         x, memory = self.prox(v, tau, begin, memory)
         if self.whole:
             out.hat[:] = x.reshape(-1)
-            compiled(relaxed)(out.rho, at.w, out.hat, out.ahead, out.new)
+            compiled(relaxed, self.strict)(out.rho, at.w, out.hat, out.ahead, out.new)
         else:
             hat[i] = x
             ahead[i] = 2.0 * x - w[i]
@@ -141,9 +150,10 @@ class PlainRound(AbstractRoundLoss):
 
 
 def round_losses(
-    proxes: tuple[AbstractNodeProx, ...], n: int, d: int, place: Array | None = None
+    proxes: tuple[AbstractNodeProx, ...], n: int, d: int, place: Array | None = None, strict: bool = False
 ) -> tuple[AbstractRoundLoss, ...]:
-    """One for each prox, and one for the nodes that have none, where there are any; ``place`` is where nodes stand."""
+    """One for each prox, and one for the nodes that have none, where there are any; ``place`` is where nodes stand.
+    ``strict``: as `compiled` says."""
     out: list[AbstractRoundLoss] = []
     left = np.full(n, True)
     for prox in proxes:
@@ -151,32 +161,32 @@ def round_losses(
         left[nodes] = False
         quadratics = prox.quadratics()
         if quadratics is not None:
-            out.append(PackedRound(nodes, prox, quadratics, d))
+            out.append(PackedRound(nodes, prox, quadratics, d, strict))
             continue
         found = prox.factors()
-        if found is not None and place is not None:  # in their new order
+        if found is not None and not (np.diff(nodes) > 0).all():  # in order, in which means of all nodes stand
             order = np.argsort(nodes)
             V = None if found.V is None else found.V[order]
             nodes, found = nodes[order], replace(found, V=V, values=found.values[order], pull=found.pull[order])
         whole = np.array_equal(nodes, np.arange(n))
         if found is None:
-            out.append(PlainRound(prox, whole, d))
+            out.append(PlainRound(prox, whole, d, strict))
         elif found.V is None:
-            out.append(MeanRound(nodes, found.values[:, 0], _flat(found.pull), d))
+            out.append(MeanRound(nodes, found.values[:, 0], _flat(found.pull), d, strict))
         elif d == 1 and found.V.shape[2] == 1:  # of one coordinate
             V = found.V[:, 0, 0]
-            out.append(MeanRound(nodes, V * V * found.values[:, 0], V * found.pull[:, 0], d))
+            out.append(MeanRound(nodes, V * V * found.values[:, 0], V * found.pull[:, 0], d, strict))
         else:
-            out.append(_by_factors(nodes, found, d))
+            out.append(_by_factors(nodes, found, d, strict))
     if left.any():
         nodes = np.flatnonzero(left).astype(np.int32)
-        out.append(MeanRound(nodes, np.zeros(len(nodes)), np.zeros(len(nodes) * d), d))
+        out.append(MeanRound(nodes, np.zeros(len(nodes)), np.zeros(len(nodes) * d), d, strict))
     return tuple(out)
 
 
-def _by_factors(nodes: Array, found: Factors, d: int) -> QuadraticRound:
+def _by_factors(nodes: Array, found: Factors, d: int, strict: bool) -> QuadraticRound:
     V = cast(Array, found.V)
-    return QuadraticRound(nodes, _flat(V), _flat(found.values), _flat(found.pull), np.empty(V.shape[2]), d)
+    return QuadraticRound(nodes, _flat(V), _flat(found.values), _flat(found.pull), np.empty(V.shape[2]), d, strict)
 
 
 def _flat(values: Array) -> Array:

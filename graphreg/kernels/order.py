@@ -74,9 +74,10 @@ class Orders:
     edges: tuple[EdgeOrder, ...]
 
 
-def orders_of(form: Form) -> Orders:
-    """In which order rounds go through a form whose nodes stand as they are."""
-    slices = form.d == 1
+def orders_of(form: Form, whole: bool = True) -> Orders:
+    """In which order rounds go through a form whose nodes stand as they are. Where it is a part of the ``whole``, its
+    edges stand as they would among all others: by tails."""
+    slices = whole and form.d == 1
     return Orders(None, tuple(edge_order(e.tail, e.head, form.n, slices and not e.ground) for e in form.edges))
 
 

@@ -15,28 +15,36 @@ LANES = 8  # matrices side by side
 
 
 def packed_inverses(H: Packed, shift: Array) -> tuple[Packed, float] | None:
-    """The inverses of H_i + shift_i I, positive definite, and the largest product of the traces of such a matrix and of
-    its inverse, which is not less than a condition number; None where one is singular in floats."""
-    out = Packed(np.empty(H.flat.shape), H.d)
+    """The inverses of H_i + shift_i I, positive definite, and the largest of their `spreads`; None where one is
+    singular in floats."""
+    found, spread = spreads(H, shift)
+    worst = float(spread.max(initial=0.0))
+    return (found, worst) if math.isfinite(worst) else None
+
+
+def spreads(H: Packed, shift: Array, strict: bool = False) -> tuple[Packed, Array]:
+    """The inverses of H_i + shift_i I, and the products of the traces of such a matrix and of its inverse, which are
+    not less than a condition number, (n,); inf where a matrix is singular in floats, and its inverse any numbers."""
+    out, spread = Packed(np.empty(H.flat.shape), H.d), np.full(len(shift), np.inf)
     if compiles():
-        kernel = specialised(packed_inverse, width_of(H.d))
-        work = (np.empty(numbers * LANES) for numbers in (H.rows.shape[1], H.d**2, 3))
-        worst = float(kernel(H.flat, shift, out.flat, *work, H.d))
-        return (out, worst) if math.isfinite(worst) else None
-    worst, j = 0.0, np.arange(H.d)
+        kernel = specialised(packed_inverse, width_of(H.d), strict=strict)
+        work = (np.empty(numbers * LANES) for numbers in (H.rows.shape[1], H.d**2, 4))
+        kernel(H.flat, shift, out.flat, spread, *work, H.d)
+        return out, spread
+    j = np.arange(H.d)
     for some in H.at_a_time():
         each = H.dense(some)
         each[:, j, j] += shift[some, None]
         try:
             inverse = np.linalg.inv(each)
         except np.linalg.LinAlgError:
-            return None
+            out.rows[some] = 0.0
+            continue
         bends = inverse[:, j, j]
-        if not (bends > 0.0).all():
-            return None
-        worst = max(worst, float((each[:, j, j].sum(axis=1) * bends.sum(axis=1)).max()))
+        product = each[:, j, j].sum(axis=1) * bends.sum(axis=1)
+        spread[some] = np.where((bends > 0.0).all(axis=1), product, np.inf)
         out.rows[some] = triangles(inverse)
-    return out, worst
+    return out, spread
 
 
 def packed_products(A: Packed, v: Array) -> Array:
@@ -55,22 +63,22 @@ def packed_inverse(width: int) -> Kernel:
     `LANES` matrices side by side, so that each step is one of vectors."""
 
     def kernel(  # noqa: PLR0912 - three loops of Cholesky, and room for matrices that are not there
-        H: Array, shift: Array, out: Array, A: Array, root: Array, lane: Array, d: int
-    ) -> float:
-        """The inverses are written to ``out``; the largest product of traces, inf where one is singular. There is room
-        for `LANES` matrices in ``A`` and ``root``, and for three numbers of each in ``lane``."""
-        end, worst = width if width else d, 0.0
+        H: Array, shift: Array, out: Array, spread: Array, A: Array, root: Array, lane: Array, d: int
+    ) -> None:
+        """The inverses are written to ``out``, the products of traces to ``spread``. There is room for `LANES` matrices
+        in ``A`` and ``root``, and for four numbers of each in ``lane``."""
+        end = width if width else d
         size = end * (end + 1) // 2
-        part, trace, bends = lane[:LANES], lane[LANES : 2 * LANES], lane[2 * LANES :]
+        part, trace = lane[:LANES], lane[LANES : 2 * LANES]
+        bends, least = lane[2 * LANES : 3 * LANES], lane[3 * LANES :]
         for first in range(0, shift.size, LANES):
             for m in range(LANES):
                 i = min(first + m, shift.size - 1)
                 for k in range(size):
                     A[k * LANES + m] = H[i * size + k]
-                trace[m], bends[m] = 0.0, 0.0
+                trace[m], bends[m], least[m] = 0.0, 0.0, 1.0
                 for a in range(end):
                     A[a * (a + 3) // 2 * LANES + m] += shift[i]
-            least = 1.0
             for a in range(end):
                 row = a * (a + 1) // 2
                 for b in range(a + 1):
@@ -85,10 +93,8 @@ def packed_inverse(width: int) -> Kernel:
                 for m in range(LANES):
                     whole = A[(row + a) * LANES + m]
                     trace[m] += whole
-                    least = min(least, part[m] - LEAST * whole)
+                    least[m] = min(least[m], part[m] - LEAST * whole)
                     root[(a * end + a) * LANES + m] = 1.0 / math.sqrt(max(part[m], TINY))
-            if not least > 0.0:
-                return math.inf
             for c in range(end):
                 for a in range(c + 1, end):
                     for m in range(LANES):
@@ -113,8 +119,7 @@ def packed_inverse(width: int) -> Kernel:
             for m in range(min(LANES, shift.size - first)):
                 for k in range(size):
                     out[(first + m) * size + k] = A[k * LANES + m]
-                worst = max(worst, trace[m] * bends[m])
-        return worst
+                spread[first + m] = trace[m] * bends[m] if least[m] > 0.0 else math.inf
 
     return kernel
 

@@ -8,6 +8,7 @@ which only checks look at, is found when they do.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -32,6 +33,15 @@ AT_ONCE = 50_000_000  # entries of the flows times rounds between two looks at t
 
 Memories = tuple[Memory, ...]
 Round = tuple["Held", "Image", Memories]
+
+
+@dataclass(frozen=True)
+class Rest:
+    """What rounds on a part of a graph need of the rest: how many numbers the flows of the whole have, and who writes
+    the rows of neighbours into an array (n, d) of the part, and records the messages."""
+
+    entries: int
+    fill: Callable[[Array], None]
 
 
 @dataclass(frozen=True)
@@ -88,18 +98,23 @@ class Rounds:
     place: Array | None  # where each node stands; None: as in the form
     degree: Array  # (n,)
     stepped: Array  # the same, but positive at nodes without edges: deg_i of the steps
+    rest: Rest | None = None  # of the graph, where the form is a part of it
     buffers: Buffers = field(default_factory=Buffers)
 
     @staticmethod
-    def of(form: Form, proxes: tuple[AbstractNodeProx, ...], stepped: Array, orders: Orders) -> Rounds:
-        """With the proxes of the form's losses, and `orders_of` its nodes and edges."""
+    def of(
+        form: Form, proxes: tuple[AbstractNodeProx, ...], stepped: Array, orders: Orders, rest: Rest | None = None
+    ) -> Rounds:
+        """With the proxes of the form's losses, and `orders_of` its nodes and edges. On a part of a graph nothing is
+        done otherwise than on another one that has the same node or edge."""
         blocks: list[AbstractRoundBlock] = []
         for edge, order in zip(form.edges, orders.edges, strict=True):
-            found = CompiledBlock.of(edge, order, form.d)
+            found = CompiledBlock.of(edge, order, form.d, strict=rest is not None)
             blocks.append(PlainBlock(edge, edge.weight, form.width(edge), form.shape) if found is None else found)
         place = orders.nodes
         degree, stepped = _placed(form.degree(), place), _placed(stepped, place)
-        return Rounds(form, tuple(blocks), round_losses(proxes, *form.shape, place), place, degree, stepped)
+        losses = round_losses(proxes, *form.shape, place, strict=rest is not None)
+        return Rounds(form, tuple(blocks), losses, place, degree, stepped, rest)
 
     def entered(self, w: Array, u: tuple[Array, ...]) -> Held:
         """A point (n, d) with flows (m, k), as rounds hold it."""
@@ -157,7 +172,8 @@ class Rounds:
     @property
     def at_once(self) -> int:
         """Rounds that may go by before anybody looks at the clock."""
-        return max(AT_ONCE // max(sum(block.size for block in self.blocks), 1), 1)
+        entries = entries_of(self.form) if self.rest is None else self.rest.entries
+        return max(AT_ONCE // max(entries, 1), 1)
 
     @property
     def begins(self) -> bool:
@@ -178,12 +194,14 @@ class Rounds:
         edges.sweep(s, rho, (ahead, u, u, x.pull), of_nodes, count)
 
     def nodes(self, x: Held, warm: Array | None, s: float, rho: float, memory: Memories) -> tuple[Moved, Memories]:
-        """The nodes after their half of a round."""
+        """The nodes after their half of a round, and 2 w+ - w of their neighbours."""
         at = Standing(self.stepped, s, x.pull, x.flat_w, warm)
         hat, ahead, new = (self.buffers.take(len(x.flat_w)) for _ in range(3))
         out = Moved(hat, ahead, new, rho)
         known = (*memory, *[None] * (len(self.losses) - len(memory)))
         kept = [loss.round(at, each, out) for loss, each in zip(self.losses, known, strict=True)]
+        if self.rest is not None:
+            self.rest.fill(ahead.reshape(self.form.shape))
         return out, tuple(kept[: len(memory)])
 
     def edges(
@@ -218,8 +236,18 @@ def _placed(rows: Array, place: Array | None) -> Array:
     return out
 
 
+def entries_of(form: Form) -> int:
+    """How many numbers its flows have."""
+    return sum(len(edge.tail) * form.width(edge) for edge in form.edges)
+
+
+def worthwhile(entries: int, done: int) -> bool:
+    """Whether rounds on a graph with so many `entries_of` it are to be compiled after so many: from the first one on
+    large graphs, later on others. So the bits of an iterate depend on the problem alone, and on whether numba is
+    there."""
+    return entries * (done + EXPECTED) >= WORTH
+
+
 def pays(form: Form, done: int) -> bool:
-    """Whether rounds on a form are compiled after so many: from the first one on large forms, later on others. So the
-    bits of an iterate depend on the problem alone, and on whether numba is there."""
-    entries = sum(len(edge.tail) * form.width(edge) for edge in form.edges)
-    return entries * (done + EXPECTED) >= WORTH and compiles()
+    """The same of a form, and that something is compiled."""
+    return worthwhile(entries_of(form), done) and compiles()

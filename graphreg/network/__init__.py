@@ -5,6 +5,7 @@ from .arcs import arcs_of as arcs_of
 from .availability import Availability as Availability
 from .availability import Presence as Presence
 from .availability import per_node as per_node
+from .engine import AbstractPartEngine as AbstractPartEngine
 from .in_process import InProcess as InProcess
 from .ledger import NUMBER as NUMBER
 from .ledger import PURPOSES as PURPOSES

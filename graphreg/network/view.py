@@ -9,69 +9,34 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import scipy.sparse as sp
 
 from ..form import Form
-from ..kernels import Orders, Rounds, near_orders, orders_of
+from ..kernels import Orders, Rest, Rounds, compiles, entries_of, near_orders, orders_of
 from ..oracles import AbstractNodeProx, Memory, NewtonSystem, NodeGradients, node_proxes
 from ..terms import Array, alike, shared
 from ..terms.losses import AbstractSmoothLoss
 from .arcs import Arcs, arcs_of, ends_of
+from .engine import AbstractPartEngine, Engine
 from .in_process import InProcess
 from .streams import Streams
 from .tree import ClusterTree, tree_of
 
-if TYPE_CHECKING:
-    from .ledger import Ledger
-
-
-class Engine(Protocol):
-    """Where a method runs; see graphreg/engines. ``ledger`` records what is sent (see `graphreg.network.ledger`)."""
-
-    ledger: Ledger
-
-    def exchange(
-        self, values: Array, along: Array | None = None, *, parameters: bool = True, purpose: str = "method"
-    ) -> Array:
-        """The values (n, k) of the view's nodes and of their neighbours.
-
-        A message goes along every arc of the view (see `LocalView.arcs`), or along those of the mask ``along``: rows of
-        neighbours that did not send must not be used (a local view of isolated actors has NaN there). Where values are
-        ``parameters``, k = d and a message holds the coordinates that the pair couples, else all k columns. What it
-        is for is recorded.
-        """
-        ...
-
-    def swap_ends(self, values: tuple[Array, ...], toward: tuple[Array, ...], along: Array) -> tuple[Array, ...]:
-        """What the other ends of edges have for the own ones.
-
-        ``values`` has per edge block a row for each end, those of the tails above those of the heads (2m, k), and
-        ``toward`` is `LocalView.toward`. A message goes along each arc of the mask ``along`` and holds the rows of all
-        edges of the pair; rows of ends that did not send must not be used.
-        """
-        ...
-
-    def reduce(self, values: Array, purpose: str = "adaptation") -> Array:
-        """Sums over all nodes of the graph of values (n, ...) per node, in a fixed order; what it is for is
-        recorded."""
-        ...
-
-    def away(self, nodes: Array) -> None:
-        """Note that the nodes of a mask (n,) are away in this round."""
-        ...
-
 
 @dataclass(frozen=True)
 class WholeGraph:
-    """What a local view that is a part of the graph knows of the whole: sizes, and which nodes are its own."""
+    """What a local view that is a part of the graph knows of the whole: sizes, and which nodes are its own.
+
+    ``entries`` is how many numbers flows have; 0 where nobody asks."""
 
     n: int
     n_observed: int
     ids: Array
     own: Array
+    entries: int = 0
 
 
 Memories = tuple[Memory, ...]  # one per prox
@@ -128,6 +93,11 @@ class LocalView:
     def n_observed(self) -> int:
         """The number of nodes of the whole graph that are not latent."""
         return self.form.space.n_observed if self.whole_graph is None else self.whole_graph.n_observed
+
+    @property
+    def entries(self) -> int:
+        """How many numbers the flows of the whole graph have."""
+        return entries_of(self.form) if self.whole_graph is None else self.whole_graph.entries
 
     @shared
     def ids(self) -> Array:
@@ -260,24 +230,37 @@ class LocalView:
 
     @shared
     def orders(self) -> Orders:
-        return orders_of(self.form)
+        return orders_of(self.form, whole=self.whole_graph is None)
 
     @shared
     def near_orders(self) -> Orders:
         return near_orders(self.form, self.orders)
 
-    @cached_property
+    @property
     def rounds(self) -> Rounds | None:
-        """Compiled rounds with steps s/deg and 1/(2 s), where they pay (see `graphreg.kernels.pays`); None on a part of
-        the graph, and where exchanges or proxes are not those of this library."""
-        if self.whole_graph is not None or type(self.engine) is not InProcess or type(self) is not LocalView:
+        """Compiled rounds with steps s/deg and 1/(2 s); None where nothing is compiled, on one part at least, and where
+        exchanges or proxes are not those of this library."""
+        known = vars(self)  # no cached_property, whose lock all views share before Python 3.12: parts meet here
+        if "rounds" not in known:
+            known["rounds"] = self._rounds()
+        return known["rounds"]
+
+    def _rounds(self) -> Rounds | None:
+        rest, engine = None, self.engine
+        if type(self) is not LocalView:
             return None
-        return Rounds.of(self.form, self.proxes, 1.0 / self.steps(1.0), self.orders)
+        if self.whole_graph is not None:
+            if not (isinstance(engine, AbstractPartEngine) and engine.everywhere(compiles())):
+                return None
+            rest = Rest(self.entries, engine.fill)
+        elif type(engine) is not InProcess or not compiles():
+            return None
+        return Rounds.of(self.form, self.proxes, 1.0 / self.steps(1.0), self.orders, rest)
 
     @cached_property
     def near_rounds(self) -> Rounds | None:
         """The same for many rounds, which are faster where neighbours are near."""
-        if self.rounds is None or any(prox.factors() is None for prox in self.proxes):
+        if self.rounds is None or self.whole_graph is not None or any(prox.factors() is None for prox in self.proxes):
             return self.rounds
         if self.near_orders is self.orders:
             return self.rounds

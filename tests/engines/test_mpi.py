@@ -45,6 +45,21 @@ found = problem("total variation", n=12).solve(gr.PrimalDual(polish=False), gap=
 assert found.status == "certified"
 print(f"rank {rank} agrees")
 """
+COMPILED = """
+from graphreg.kernels import Rounds, rounds
+rounds.WORTH, nodes, halves = 0, Rounds.nodes, []
+Rounds.nodes = lambda self, *args: halves.append(1) or nodes(self, *args)
+for kind in ("total variation", "features", "logistic"):
+    model, given = problem(kind, n=12), {"gap": 0, "rounds": 30, "seed": 1, "on_failure": "return"}
+    there = model.solve(gr.PrimalDual(polish=False), engine=gr.MPI(), **given)
+    assert len(halves) == 30, len(halves)
+    here = model.solve(gr.PrimalDual(polish=False), engine=gr.Parts(3), **given)
+    assert len(halves) == 120, len(halves)
+    assert np.array_equal(here.coef, there.coef), kind
+    assert here.ledger == there.ledger, kind
+    halves.clear()
+print(f"rank {rank} agrees")
+"""
 
 
 def launched(code, ranks, tmp_path, **environment):
@@ -84,6 +99,13 @@ def test_ranks_have_the_bits_of_parts(ranks, tmp_path):
     done = launched(SAME, ranks, tmp_path)
     assert done.returncode == 0, done.stderr
     assert sorted(done.stdout.split("\n")) == ["", *(f"rank {k} agrees" for k in range(ranks))]
+
+
+@pytest.mark.skipif(find_spec("numba") is None, reason="numba is not installed")
+def test_ranks_have_the_bits_of_parts_in_compiled_rounds(tmp_path):
+    done = launched(COMPILED, 2, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.split("\n")) == ["", "rank 0 agrees", "rank 1 agrees"]
 
 
 def test_an_error_on_a_rank_ends_all_and_is_said_once(tmp_path):

@@ -3,94 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from importlib.util import find_spec
 from unittest import mock
 
 import networkx as nx
 import numpy as np
 import pytest
 from core_cases import view_of
+from round_cases import PROBLEMS, WAYS, compiling, forced_rounds, means, regression, tied
 
 import graphreg as gr
 from graphreg.engines import Actors
-from graphreg.kernels import buffers, compiled, losses, order, rounds
+from graphreg.kernels import buffers, losses, order, rounds
 from graphreg.methods.splitting._halpern import Iterate
 from graphreg.running.checkpoints.packing import Packed
 
 ROUNDS = 50
-WITH_NUMBA = pytest.mark.skipif(find_spec("numba") is None, reason="numba is not installed")
 
 
-@pytest.fixture(params=["python", pytest.param("numba", marks=WITH_NUMBA)])
+@pytest.fixture(params=WAYS)
 def forced(request, monkeypatch):
     """Rounds of kernels on graphs of any size; compiled, or as they are written."""
-    monkeypatch.setattr(rounds, "WORTH", 0)
-    monkeypatch.setattr(rounds, "compiles", lambda: True)
-    monkeypatch.setattr(order, "BLOCK", 128)  # so that a small grid has several groups
-    if request.param == "python":
-        monkeypatch.setattr(compiled, "compiles", lambda: False)
-    compiled.compiled.cache_clear()
-    compiled.specialised.cache_clear()
-    yield request.param
-    compiled.compiled.cache_clear()
-    compiled.specialised.cache_clear()
-
-
-# ---- problems --------------------------------------------------------------------------------------------------------
-def graph(n=14, m=40, seed=0):
-    """A random graph with weights over two decades, and a node without edges."""
-    rng = np.random.default_rng(seed)
-    pairs = np.array([(i, j) for i in range(n - 1) for j in range(i)])
-    edges = pairs[rng.permutation(len(pairs))[:m]]
-    return gr.Graph(tuple(range(n)), edges[:, 0], edges[:, 1], 10.0 ** rng.uniform(-1, 1, m))
-
-
-def regression(d, samples, kind=gr.SquaredLoss, n=14, seed=1):
-    """Data at all nodes but the first."""
-    rng = np.random.default_rng(seed)
-    node = np.repeat(np.arange(1, n), samples)
-    X = rng.standard_normal((len(node), d))
-    y = X @ rng.standard_normal(d) + rng.standard_normal(len(node))
-    return kind(gr.NodeData.from_arrays(X, y if kind is gr.SquaredLoss else np.sign(y), node))
-
-
-def means(d, n=14, seed=2, nodes=None):
-    rng = np.random.default_rng(seed)
-    nodes = np.arange(n) if nodes is None else nodes
-    return gr.MeanLoss(gr.NodeData.from_arrays(None, rng.standard_normal((len(nodes), d)), nodes))
-
-
-def tied(*penalties):
-    return sum((0.2 * gr.TotalVariation(graph(seed=k), each) for k, each in enumerate(penalties)), start=0)
-
-
-def grid(rows, columns, penalty, seed=None):
-    """Means on a grid; its edges in any order where there is a seed."""
-    whole = gr.Graph.grid(rows, columns)
-    places = np.arange(whole.n_edges) if seed is None else np.random.default_rng(seed).permutation(whole.n_edges)
-    mixed = gr.Graph(tuple(range(rows * columns)), whole.tail[places], whole.head[places], whole.weight[places])
-    return gr.Problem(means(1, rows * columns) + 0.3 * gr.TotalVariation(mixed, penalty))
-
-
-RIDGE = 0.1 * gr.NodePenalty(gr.SquaredL2())
-PROBLEMS = {
-    "means, l1": lambda: gr.Problem(means(1) + tied(gr.L1())),
-    "means, l2, d = 3": lambda: gr.Problem(means(3) + tied(gr.L2())),
-    "means at some nodes": lambda: gr.Problem(means(2, nodes=np.array([1, 4, 5, 9])) + tied(gr.L2(), gr.SquaredL2())),
-    "regression, l1": lambda: gr.Problem(regression(4, 6) + tied(gr.L1())),
-    "regression, l2": lambda: gr.Problem(regression(4, 6) + tied(gr.L2())),
-    "regression, squared": lambda: gr.Problem(regression(4, 6) + tied(gr.SquaredL2())),
-    "regression, d = 1": lambda: gr.Problem(regression(1, 6) + tied(gr.L1())),
-    "few samples": lambda: gr.Problem(regression(40, 3) + tied(gr.L2())),
-    "wide": lambda: gr.Problem(regression(40, 50) + tied(gr.L1())),
-    "mixed": lambda: gr.Problem(regression(3, 6) + tied(gr.L1(), gr.L2(), gr.HuberNorm(0.3)) + RIDGE),
-    "centred": lambda: gr.Problem(means(2) + tied(gr.L2()) + 0.1 * gr.NodePenalty(gr.L1(), center=[0.5, -0.5])),
-    "logistic": lambda: gr.Problem(regression(3, 20, gr.LogisticLoss) + tied(gr.L2()) + RIDGE),
-    "a grid": lambda: grid(20, 30, gr.L1()),
-    "a grid in disorder": lambda: grid(20, 30, gr.L2(), seed=0),
-    "a grid, squared": lambda: grid(20, 30, gr.SquaredL2()),
-    "a grid with l1 at the nodes": lambda: gr.Problem(grid(9, 40, gr.L1()).model + 0.1 * gr.NodePenalty(gr.L1())),
-}
+    with forced_rounds(monkeypatch, request.param) as way:
+        yield way
 
 
 def walk(problem, method, compiles, start=None, count=ROUNDS):
@@ -135,7 +69,7 @@ def test_iterates_with_other_options(method, forced):
 
 def test_nearly_singular_nodes_keep_their_digits(forced, monkeypatch):
     """Steps so long that the inverses of H + I/tau would lose them; without the other way they do."""
-    problem, method = gr.Problem(regression(4, 2) + tied(gr.L2())), gr.PrimalDual(balance=1e6, relaxation=1.0)
+    problem, method = gr.Problem(regression(4, 2) + tied(gr.L2())), gr.PrimalDual(balance=1e8, relaxation=1.0)
     arrays = walk(problem, method, False, count=5)[-1]
     close(walk(problem, method, True, count=5)[-1], arrays)
     monkeypatch.setattr(losses, "EVEN", np.inf)
@@ -287,13 +221,14 @@ def test_they_begin_when_it_pays(forced, monkeypatch):
     late = walk(problem, gr.PrimalDual(), True, count=40)
     assert [state.x.known is not None for state in late] == [False] * 21 + [True] * 20
     close(late[-1], walk(problem, gr.PrimalDual(), False, count=40)[-1])
-    monkeypatch.setattr(rounds, "compiles", lambda: False)
+    compiling(monkeypatch, False)
     assert walk(problem, gr.PrimalDual(), False, count=3)[-1].x.known is None
 
 
 def test_small_runs_do_not_load_numba(monkeypatch):
     asked = []
-    monkeypatch.setattr(rounds, "compiles", lambda: asked.append(True))
+    for where in ("graphreg.kernels.rounds", "graphreg.network.view"):
+        monkeypatch.setattr(f"{where}.compiles", lambda: asked.append(True))
     PROBLEMS["regression, l2"]().solve(gr.PrimalDual(), gap=0, rounds=200)
     assert not asked
 
@@ -302,7 +237,7 @@ def test_answers_agree(forced, monkeypatch):
     for name in ("regression, l2", "a grid", "mixed"):
         fast = PROBLEMS[name]().solve(gr.PrimalDual(), gap=1e-9)
         with monkeypatch.context() as patch:
-            patch.setattr(rounds, "compiles", lambda: False)
+            compiling(patch, False)
             plain = PROBLEMS[name]().solve(gr.PrimalDual(), gap=1e-9)
         assert fast.status == plain.status == "certified"
         assert fast.rounds == plain.rounds

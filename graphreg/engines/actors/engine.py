@@ -18,7 +18,7 @@ Hand = Callable[[int, Tag, Array], None]  # a root's sum to the coordinator
 
 
 class ActorEngine:
-    """The engine of one actor; see `graphreg.network.view.Engine`.
+    """The engine of one actor; see `graphreg.network.engine.Engine`.
 
     ``exchange`` sends the own row to the neighbours and waits for theirs. ``reduce`` sends sums up the spanning tree,
     children added in the order of their numbers, and the total down again; with several components the roots' sums are

@@ -17,13 +17,10 @@ class MPIWire:
     def __init__(self, comm: Any) -> None:
         self.comm, self.me, self.count = comm, int(comm.rank), int(comm.size)
 
-    def swap(self, out: Mapping[int, Array], sizes: Mapping[int, int]) -> dict[int, Array]:
-        got = {other: np.empty(size) for other, size in sizes.items()}
-        sent = {other: np.ascontiguousarray(values, dtype=float) for other, values in out.items()}
-        waiting = [self.comm.Irecv(values, source=other) for other, values in got.items() if values.size]
-        waiting += [self.comm.Isend(values, dest=other) for other, values in sent.items() if values.size]
+    def swap(self, out: Mapping[int, Array], into: Mapping[int, Array]) -> None:
+        waiting = [self.comm.Irecv(values, source=other) for other, values in into.items() if values.size]
+        waiting += [self.comm.Isend(values, dest=other) for other, values in out.items() if values.size]
         mpi().Request.Waitall(waiting)
-        return got
 
     def largest(self, values: Array) -> Array:
         return self._all(values, mpi().MAX)

@@ -49,8 +49,11 @@ class Coordinator(AbstractCoordinator):
         return CoordinatorState(0)
 
     def step(self, state: CoordinatorState) -> CoordinatorState:
-        self._all("step", state.round + 1)
-        return CoordinatorState(state.round + 1)
+        return self.steps(state, 1)[0]
+
+    def steps(self, state: CoordinatorState, count: int) -> tuple[CoordinatorState, int]:
+        done = self._all("steps", (state.round, count))[0]
+        return CoordinatorState(state.round + done), done
 
     def point(self, state: CoordinatorState) -> Point:
         return point_of(self.form, self.parts, self._answers(state))

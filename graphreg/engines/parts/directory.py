@@ -78,7 +78,9 @@ def _back(numbers: Array, found: Array, askers: Array, wire: Wire) -> Array:
 def everyone(wire: Wire, out: dict[int, Array]) -> dict[int, Array]:
     """Whole numbers from every part to every part, however many."""
     others = [k for k in range(wire.count) if k != wire.me]
-    sizes = wire.swap({k: np.array([float(len(out[k]))]) for k in others}, dict.fromkeys(others, 1))
+    sizes = {k: np.empty(1) for k in others}
+    wire.swap({k: np.array([float(len(out[k]))]) for k in others}, sizes)
     flat = {k: np.ascontiguousarray(out[k], dtype=np.int64).view(float) for k in others}  # their bits, as they are
-    got = wire.swap(flat, {k: int(sizes[k][0]) for k in others})
+    got = {k: np.empty(int(sizes[k][0])) for k in others}
+    wire.swap(flat, got)
     return {k: out[k].astype(np.int64) if k == wire.me else got[k].view(np.int64) for k in range(wire.count)}

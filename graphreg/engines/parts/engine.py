@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import cached_property
+
 import numpy as np
 
-from ...network import Ledger, arcs_of, joined, magnitude, pieces
+from ...network import AbstractPartEngine, Ledger, arcs_of, joined, magnitude, pieces
 from ...terms import Array
-from .halo import neighbours_of
+from .halo import Crossing, neighbours_of
 from .part import Part
 from .wire import Wire
 
 
-class PartEngine:
-    """The engine of one part; see `graphreg.network.view.Engine`.
+class PartEngine(AbstractPartEngine):
+    """The engine of one part; see `graphreg.network.engine.Engine`.
 
     The ledger holds what its nodes would send as isolated nodes, so that all parts together have that of any engine.
     Where ``exchange`` is along some arcs alone, a part is sent the rows of nodes that send to one of its own.
@@ -27,6 +30,10 @@ class PartEngine:
     def exchange(
         self, values: Array, along: Array | None = None, *, parameters: bool = True, purpose: str = "method"
     ) -> Array:
+        if along is None and parameters:
+            whole = np.where(self.part.whole.own[:, None], values, np.nan)
+            self._cross(whole, purpose)
+            return whole
         self.ledger.exchange(purpose, None if parameters else values.shape[1], along)
         out, sent, expected = np.full(values.shape, np.nan), dict[int, Array](), dict[int, tuple[Array, Array]]()
         out[self.part.whole.own] = values[self.part.whole.own]
@@ -42,12 +49,35 @@ class PartEngine:
                 rows, mask, hear, into = rows[sends], mask[sends], hear[received], into[received]
             sent[other.number] = values[rows][mask]
             expected[other.number] = hear, into
-        got = self._swapped(sent, {number: int(into.sum()) for number, (_, into) in expected.items()})
+        got = self._swapped(sent, {number: np.empty(int(into.sum())) for number, (_, into) in expected.items()})
         for number, (hear, into) in expected.items():
             rows = np.full((len(hear), values.shape[1]), np.nan)
             rows[into] = got[number]
             out[hear] = rows
         return out
+
+    def fill(self, values: Array) -> None:
+        self._cross(values, "method")
+
+    def _cross(self, values: Array, purpose: str) -> None:
+        """Write the rows of neighbours into values (n, d), as far as edges couple them."""
+        self.ledger.exchange(purpose)
+        for crossing in self._out.values():
+            crossing.load(values)
+        self._swapped(*({k: each.buffer for k, each in way.items()} for way in (self._out, self._into)))
+        for crossing in self._into.values():
+            crossing.unload(values)
+
+    @cached_property
+    def _out(self) -> dict[int, Crossing]:
+        return {each.number: Crossing(each.out, each.coupled, self.part.form.d) for each in self.neighbours}
+
+    @cached_property
+    def _into(self) -> dict[int, Crossing]:
+        return {each.number: Crossing(each.into, each.coupled_back, self.part.form.d) for each in self.neighbours}
+
+    def everywhere(self, here: bool) -> bool:
+        return not self.wire.largest(np.array([0.0 if here else 1.0]))[0]
 
     def swap_ends(self, values: tuple[Array, ...], toward: tuple[Array, ...], along: Array) -> tuple[Array, ...]:
         numbers = np.zeros(len(along), dtype=np.int64)
@@ -55,14 +85,13 @@ class PartEngine:
             np.add.at(numbers, arcs, each.shape[1])
         self.ledger.exchange("method", numbers, along)
         out = tuple(np.roll(each, len(each) // 2, axis=0) for each in values)
-        sent, sizes = dict[int, Array](), dict[int, int]()
+        sent, into = dict[int, Array](), dict[int, Array]()
         for other in self.neighbours:
             each = [values[e.block][e.own[along[toward[e.block][e.own]]]].ravel() for e in other.ends]
             sent[other.number] = np.concatenate(each) if each else np.zeros(0)
-            sizes[other.number] = sum(
-                int(along[toward[e.block][e.other]].sum()) * values[e.block].shape[1] for e in other.ends
-            )
-        got = self._swapped(sent, sizes)
+            sizes = (int(along[toward[e.block][e.other]].sum()) * values[e.block].shape[1] for e in other.ends)
+            into[other.number] = np.empty(sum(sizes))
+        got = self._swapped(sent, into)
         for other in self.neighbours:
             at = 0
             for e in other.ends:
@@ -82,12 +111,13 @@ class PartEngine:
             return self.wire.total(own.sum(axis=0))
         return joined(self.wire.total(pieces(own, most, self.part.whole.n)), most)
 
-    def _swapped(self, sent: dict[int, Array], sizes: dict[int, int]) -> dict[int, Array]:
+    def _swapped(self, sent: Mapping[int, Array], into: Mapping[int, Array]) -> Mapping[int, Array]:
         for number, values in sent.items():
             if values.size:
                 messages, numbers = self.crossed.get(number, (0, 0))
                 self.crossed[number] = messages + 1, numbers + values.size
-        return self.wire.swap(sent, sizes)
+        self.wire.swap(sent, into)
+        return into
 
     def away(self, nodes: Array) -> None:
         self.ledger.away(nodes & self.part.whole.own)

@@ -11,6 +11,26 @@ from ...terms import Array
 from .part import Part
 
 
+class Crossing:
+    """Numbers of values (n, d) that cross between two parts, and the buffer in which they do: whole rows, or where a
+    mask ``coupled`` (rows, d) is given some entries of them."""
+
+    def __init__(self, rows: Array, coupled: Array | None, d: int) -> None:
+        self.by_rows = coupled is None
+        self.places = rows if coupled is None else (rows[:, None] * d + np.arange(d))[coupled]
+        self.buffer = np.empty((len(rows), d) if coupled is None else len(self.places))
+
+    def load(self, values: Array) -> None:
+        # the mode "raise" would copy the buffer
+        np.take(self._seen(values), self.places, axis=0, out=self.buffer, mode="clip")
+
+    def unload(self, values: Array) -> None:
+        self._seen(values)[self.places] = self.buffer
+
+    def _seen(self, values: Array) -> Array:
+        return values if self.by_rows else values.reshape(-1)
+
+
 @dataclass(frozen=True)
 class Ends:
     """Edges of a block that a part shares with another: its own ends, and those of the other part, as rows of values

@@ -71,7 +71,8 @@ class JointRun:
             while not ended:
                 last = k >= most
                 if not last:
-                    state, k = method.step(state), k + 1
+                    state, done = method.steps(state, self._free(k, kept[0], min(schedule.next_round(), most)))
+                    k += done
                     last = k >= most
                 if last or schedule.screen_now(k):
                     ended, w = self._checked(state, k, schedule, w, last)
@@ -81,6 +82,13 @@ class JointRun:
                     self.store.keep(self._snapshot(state, schedule, w, k))
                     kept = k, self.elapsed()
         return ended, w, k
+
+    def _free(self, k: int, kept: int, until: int) -> int:
+        """How many rounds may follow round k before one is looked at or, after round ``kept``, kept."""
+        asked = self.budget.checkpoint
+        if asked is not None and asked.rounds is not None:
+            until = min(until, kept + asked.rounds)
+        return max(until - k, 1)
 
     def _due(self, k: int, kept: tuple[int, float], ended: bool, looked: bool) -> bool:
         """Whether to keep round k; clocks are compared after looks alone, where all parts wait for each other."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...form import EdgeBlock, Form, SampleBlock
+from ...kernels import entries_of
 from ...methods import Start
 from ...network import Arcs, WholeGraph
 from ...terms import Array, Space
@@ -60,7 +61,8 @@ def part_of(form: Form, arcs: Arcs, mine: Array) -> Part:
         tuple(_samples(form, form.samples[k], rows, place, len(ids)) for k, rows in samples),
         tuple(_edges(form.edges[k], rows, place, len(ids)) for k, rows in edges),
     )
-    return Part(part, WholeGraph(form.n, form.space.n_observed, ids, mine[ids]), tuple(samples), tuple(edges))
+    whole = WholeGraph(form.n, form.space.n_observed, ids, mine[ids], entries_of(form))
+    return Part(part, whole, tuple(samples), tuple(edges))
 
 
 def _touched(edge: EdgeBlock, mine: Array) -> Array:

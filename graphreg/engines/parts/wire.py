@@ -18,8 +18,9 @@ class Wire(Protocol):
     me: int
     count: int
 
-    def swap(self, out: Mapping[int, Array], sizes: Mapping[int, int]) -> dict[int, Array]:
-        """Flat arrays to neighbours, by their numbers, and those of given sizes from them."""
+    def swap(self, out: Mapping[int, Array], into: Mapping[int, Array]) -> None:
+        """Send arrays to neighbours, by their numbers, and write those that they send into others. All of them are
+        floats side by side in memory; empty ones are not sent."""
         ...
 
     def largest(self, values: Array) -> Array:
@@ -62,10 +63,11 @@ class ThreadWire:
     def __init__(self, board: Switchboard, me: int) -> None:
         self.board, self.me, self.count = board, me, board.count
 
-    def swap(self, out: Mapping[int, Array], sizes: Mapping[int, int]) -> dict[int, Array]:
+    def swap(self, out: Mapping[int, Array], into: Mapping[int, Array]) -> None:
         for other, values in out.items():
-            self.board.put(self.me, other, values)
-        return {other: self.board.take(other, self.me) for other in sizes}
+            self.board.put(self.me, other, values.copy())  # the sender goes on before it is read
+        for other, values in into.items():
+            values[...] = self.board.take(other, self.me)
 
     def largest(self, values: Array) -> Array:
         return np.max(self._all(values), axis=0)
@@ -75,5 +77,6 @@ class ThreadWire:
 
     def _all(self, values: Array) -> list[Array]:
         others = [k for k in range(self.board.count) if k != self.me]
-        got = self.swap(dict.fromkeys(others, values), dict.fromkeys(others, values.size))
+        got = {k: np.empty(values.shape) for k in others}
+        self.swap(dict.fromkeys(others, values), got)
         return [got.get(k, values) for k in range(self.board.count)]

@@ -16,7 +16,7 @@ from .wire import Wire
 
 
 class Worker:
-    """Runs a method on a part. After a round the state before it is still known, to answer for either."""
+    """Runs a method on a part. After some rounds the state before them is still known, to answer for either."""
 
     def __init__(self, part: Part, owner: Array, method: AbstractIteration, seed: int, wire: Wire) -> None:
         self.part, self.method = part, method
@@ -33,10 +33,13 @@ class Worker:
     def init(self, start: Start | None) -> None:
         self.states = {0: self.method.init(self.view, start)}
 
-    def step(self, at: int) -> None:
-        """Round ``at``, from the state after the round before."""
-        before = self.states[at - 1]
-        self.states = {at - 1: before, at: self.method.step(before)}
+    def steps(self, asked: tuple[int, int]) -> int:
+        """Rounds from the state after one of them on, so many at most, and how many they were: on all parts as many."""
+        at, count = asked
+        before = self.states[at]
+        after, done = self.method.steps(before, count)
+        self.states = {at: before, at + done: after}
+        return done
 
     def answer(self, at: int) -> Answer:
         return answer_of(self.method, self.states[at], self.part)

@@ -17,6 +17,7 @@ def fused(rounds: Rounds, state: State, relaxation: float, count: int = 1) -> St
         x = rounds.entered(state.x.w, state.x.u)
     warm = state.hat.w if rounds.begins else None
     new, image, memory = rounds.rounds(x, warm, state.s, relaxation, state.memory or view.memory(), count)
-    for _ in range(count):
-        view.engine.exchange(new.w)  # which records the messages, whatever they hold
+    if rounds.rest is None:
+        for _ in range(count):
+            view.engine.exchange(new.w)  # which records the messages, whatever they hold
     return replace(state, round=state.round + count, x=Iterate.of(new), hat=Iterate.of(image), memory=memory)

@@ -118,7 +118,7 @@ def distances(view: LocalView, *pairs: tuple[Iterate, Iterate]) -> Array:
     second.
     """
     held = [a.known for a, _ in pairs]
-    if all(isinstance(x, Held) for x in held):  # in compiled rounds, and all nodes in this process
+    if view.whole_graph is None and all(isinstance(x, Held) for x in held):  # in compiled rounds, of all nodes
         ways = [
             (x.rounds.way(x, _held(b, x.rounds))) for x, (_, b) in zip(held, pairs, strict=True) if isinstance(x, Held)
         ]

@@ -9,7 +9,7 @@ from functools import cached_property
 from ...checks import checked, inside, per, positive
 from ...errors import MethodError
 from ...form import Form
-from ...kernels import SOME, Rounds, pays
+from ...kernels import SOME, Rounds, worthwhile
 from ...messages import unmatched
 from ...network import Memories
 from ...oracles import INEXACT, Accuracy, Inexact, gradient_steps, without_prox, without_steps
@@ -139,9 +139,10 @@ class PrimalDual(LossyEdges):
     def _compiled(self, state: State) -> Rounds | None:
         ours = type(self).image is PrimalDual.image and type(self).nodes is PrimalDual.nodes
         plain = self.inexact is not None or self.apart or isinstance(state.due, Halpern) or not ours
-        if plain or not pays(state.view.form, state.earlier + state.round):
+        if plain or not worthwhile(state.view.entries, state.earlier + state.round):
             return None
-        return state.view.rounds if state.round < SOME else state.view.near_rounds
+        rounds = state.view.rounds
+        return rounds if rounds is None or state.round < SOME else state.view.near_rounds
 
     def _fused(self, rounds: Rounds, state: State, count: int) -> State:
         return self.adapted(fused(rounds, state, self.acceleration.relaxation, count))

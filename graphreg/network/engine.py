@@ -1,0 +1,58 @@
+"""What an engine does for a local view: the two verbs of all engines, and what compiled rounds on parts need."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Protocol
+
+from ..terms import Array
+from .ledger import Ledger
+
+
+class Engine(Protocol):
+    """Where a method runs; see graphreg/engines. ``ledger`` records what is sent (see `graphreg.network.ledger`)."""
+
+    ledger: Ledger
+
+    def exchange(
+        self, values: Array, along: Array | None = None, *, parameters: bool = True, purpose: str = "method"
+    ) -> Array:
+        """The values (n, k) of the view's nodes and of their neighbours.
+
+        A message goes along every arc of the view (see `LocalView.arcs`), or along those of the mask ``along``: rows of
+        neighbours that did not send must not be used (a local view of isolated actors has NaN there). Where values are
+        ``parameters``, k = d and a message holds the coordinates that the pair couples, else all k columns. What it
+        is for is recorded.
+        """
+        ...
+
+    def swap_ends(self, values: tuple[Array, ...], toward: tuple[Array, ...], along: Array) -> tuple[Array, ...]:
+        """What the other ends of edges have for the own ones.
+
+        ``values`` has per edge block a row for each end, those of the tails above those of the heads (2m, k), and
+        ``toward`` is `LocalView.toward`. A message goes along each arc of the mask ``along`` and holds the rows of all
+        edges of the pair; rows of ends that did not send must not be used.
+        """
+        ...
+
+    def reduce(self, values: Array, purpose: str = "adaptation") -> Array:
+        """Sums over all nodes of the graph of values (n, ...) per node, in a fixed order; what it is for is
+        recorded."""
+        ...
+
+    def away(self, nodes: Array) -> None:
+        """Note that the nodes of a mask (n,) are away in this round."""
+        ...
+
+
+class AbstractPartEngine(ABC):
+    """The engine of one of several parts, which all do the same in the same order; see `Engine`."""
+
+    @abstractmethod
+    def fill(self, values: Array) -> None:
+        """``exchange`` of parameters along every arc, into the rows of neighbours of values (n, d) themselves: what no
+        edge couples stays there as it is."""
+
+    @abstractmethod
+    def everywhere(self, here: bool) -> bool:
+        """Whether something holds on every part."""
