@@ -93,7 +93,8 @@ class Border:
         parts = np.unique(np.concatenate([np.zeros(0, dtype=int), *(cut.owner for cut in self.cuts)])).tolist()
         places = {k: [cut.rows[cut.owner == k] for cut in self.cuts] for k in parts}
         sent = {k: _joined([v[rows] for v, rows in zip(values, each, strict=True)]) for k, each in places.items()}
-        got = self.wire.swap(sent, {k: each.size for k, each in sent.items()})
+        got = {k: np.empty(each.size) for k, each in sent.items()}
+        self.wire.swap(sent, got)
         found = [np.zeros((len(v), v.shape[1])) for v in values]
         for k, each in places.items():
             at = 0
