@@ -27,6 +27,7 @@ from .engine import PartEngine
 from .keeping import JointSnapshot, JointStore
 from .local import local_part
 from .local_solution import LocalSolution, Sent
+from .settling import settled
 from .wire import Wire
 
 SHARE = 1e-3  # of P_common: what an objective is measured by where it is smaller
@@ -43,6 +44,7 @@ class JointRun:
     bounds: PartBounds
     floor: float
     store: JointStore | None = None
+    stored: JointSnapshot | None = None  # from which it goes on
     best: tuple[float, float] = (-np.inf, np.inf)
     trace: Trace = field(default_factory=Trace)
     began: float = field(default_factory=lambda: time.perf_counter())  # noqa: PLW0108 - the clock of the moment
@@ -52,7 +54,7 @@ class JointRun:
         budget, method, form = self.budget, self.method, self.view.form
         most = method.most_rounds if budget.rounds is None else budget.rounds
         schedule = Schedule(budget.gap, polishes=False, every=method.every)
-        stored = None if self.store is None else self.store.load(self.view)
+        stored = self.stored
         if stored is None:
             start = (np.tile(v, (form.n, 1)), None) if method.centres() else None
             state, k, ended, w = method.init(self.view, start), 0, "", np.zeros(form.shape)
@@ -149,13 +151,15 @@ def solve_jointly(
     form: Form, own: Collection[Hashable], method: AbstractIteration, budget: Budget, wire: Wire
 ) -> LocalSolution:
     """The answer at the own nodes of a part, with the bounds of the whole problem."""
-    part, owner = local_part(form, own, wire)
-    engine = PartEngine(part, owner, wire)
-    view = LocalView(part.form, engine, budget.seed or 0, part.whole)
-    v, value = common_model(view)
     asked = budget.checkpoint
-    store = None if asked is None else JointStore(asked.file, part, method, view.seed, wire)
-    run = JointRun(method, budget, view, engine, PartBounds(part, owner, wire), SHARE * abs(value), store)
+    with settled(wire) as meeting:
+        part, owner = local_part(form, own, meeting)
+        engine, bounds = PartEngine(part, owner, wire), PartBounds(part, owner, wire)
+        view = LocalView(part.form, engine, budget.seed or 0, part.whole)
+        store = None if asked is None else JointStore(asked.file, part, method, view.seed, wire)
+        stored = None if store is None else store.begun(view, meeting)
+    v, value = common_model(view)
+    run = JointRun(method, budget, view, engine, bounds, SHARE * abs(value), store, stored)
     ended, w, rounds = run.run(v)
     mine = np.flatnonzero(part.whole.own)
     labels = tuple(part.form.labels[i] for i in mine.tolist())
