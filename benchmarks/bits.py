@@ -21,6 +21,7 @@ from graphreg.engines import InProcess
 from graphreg.form import Form
 from graphreg.methods import METHODS, AbstractIteration
 from graphreg.network import Ledger, LocalView, arcs_of
+from graphreg.running import Budget
 
 ROUNDS = 15
 SEEDS = 1500  # among which there are problems for every method
@@ -96,8 +97,11 @@ def collected(many: int, find: Callable[[AbstractIteration, Form], str]) -> Dige
 def on_ranks(many: int, file: Path) -> None:
     """What each rank of a job does; the first one writes the digests."""
     engine = gr.MPI()
-    everywhere: Callable[[Callable[[], str]], str] = engine.everywhere
-    found = collected(many, lambda method, form: everywhere(lambda: hosted(method, form, engine)))
+
+    def find(method: AbstractIteration, form: Form) -> str:
+        return engine.everywhere(form, method, Budget(), lambda: hosted(method, form, engine))
+
+    found = collected(many, find)
     from graphreg.engines import world
 
     if world().rank == 0:
