@@ -78,7 +78,7 @@ def call(method: AbstractMethod, budget: Budget) -> dict[str, str]:
         **{name: getattr(budget, name) for name in ("gap", "rounds", "seconds", "seed")},
     }
     options = {
-        "the method" if key == "the class" else f"{key} of it": value for key, value in of_method(method).items()
+        "the method" if key == "the class" else f"the option {key}": value for key, value in of_method(method).items()
     }
     return options | {name: entry(value) for name, value in asked.items()}
 
@@ -98,7 +98,7 @@ def _difference(name: str, values: list[str]) -> str:
     for rank, value in enumerate(values):
         ranks.setdefault(value, []).append(rank)
     if any(value.startswith("#") for value in ranks):
-        return f"{name} differs between {' and '.join(map(_of, ranks.values()))}"
+        return f"not the same {name.removeprefix('the ')} on {' and '.join(map(_of, ranks.values()))}"
     return f"{name} is {' and '.join(f'{value} on {_of(who)}' for value, who in ranks.items())}"
 
 
