@@ -1,4 +1,4 @@
-"""MPI jobs that fail: they end without a hang, and say what it was once, with the rank; the exit status tells it, too."""
+"""MPI jobs that fail: they end without a hang, and say what it was once, with the rank, as the exit status does."""
 
 from __future__ import annotations
 
