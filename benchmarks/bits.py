@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -24,10 +24,11 @@ from graphreg.network import Ledger, LocalView, arcs_of
 from graphreg.running import Budget
 
 ROUNDS = 15
-SEEDS = 1500  # among which there are problems for every method
+SEEDS = 5000  # among which there are problems for every method
 PARTS = (1, 2, 3, 5)
 RANKS = (1, 2, 4)
 
+Seeds = dict[str, list[int]]  # by method
 Digests = dict[str, dict[str, str]]  # by method and seed
 
 
@@ -44,18 +45,18 @@ def methods() -> list[AbstractIteration]:
     return [method for method in known if type(method).judge is AbstractIteration.judge] + list(DRAWN)
 
 
-def forms(many: int) -> Iterator[tuple[AbstractIteration, int, Form]]:
-    """For each method so many problems."""
-    left = {method.label: many for method in methods()}
+def applicable(many: int) -> Seeds:
+    """For each method the seeds of so many problems."""
+    found: Seeds = {method.label: [] for method in methods()}
     for seed in range(SEEDS):
-        wanted = [method for method in methods() if left[method.label]]
+        wanted = [method for method in methods() if len(found[method.label]) < many]
         if not wanted:
-            return
+            break
         form = random_problem(seed).problem.form.frozen()
         for method in wanted:
             if not method.missing(form):
-                left[method.label] -= 1
-                yield method, seed, form
+                found[method.label].append(seed)
+    return found
 
 
 def digest(method: AbstractIteration, view: LocalView) -> str:
@@ -87,21 +88,22 @@ def hosted(method: AbstractIteration, form: Form, engine: Any) -> str:
         return digest(coordinator, view)
 
 
-def collected(many: int, find: Callable[[AbstractIteration, Form], str]) -> Digests:
+def collected(seeds: Seeds, find: Callable[[AbstractIteration, Form], str]) -> Digests:
     out: Digests = {}
-    for method, seed, form in forms(many):
-        out.setdefault(method.label, {})[str(seed)] = find(method, form)
+    for method in methods():
+        forms = ((seed, random_problem(seed).problem.form.frozen()) for seed in seeds[method.label])
+        out[method.label] = {str(seed): find(method, form) for seed, form in forms}
     return out
 
 
-def on_ranks(many: int, file: Path) -> None:
-    """What each rank of a job does; the first one writes the digests."""
-    engine = gr.MPI()
+def on_ranks(file: Path) -> None:
+    """What each rank of a job does with the seeds of a file; the first one puts the digests in their place."""
+    engine, seeds = gr.MPI(), json.loads(file.read_text())
 
     def find(method: AbstractIteration, form: Form) -> str:
         return engine.everywhere(form, method, Budget(), lambda: hosted(method, form, engine))
 
-    found = collected(many, find)
+    found = collected(seeds, find)
     from graphreg.engines import world
 
     if world().rank == 0:
@@ -110,11 +112,13 @@ def on_ranks(many: int, file: Path) -> None:
 
 def table(many: int, job: Callable[[int, Path], None]) -> bool:
     """Prints method x (problems, identical, differing); whether none differs. ``job`` runs `on_ranks` on so many."""
-    alone = collected(many, lambda method, form: digest(method, whole(form)))
-    others = {f"{k} parts": collected(many, lambda m, form, k=k: hosted(m, form, gr.Parts(k))) for k in PARTS}
+    seeds = applicable(many)
+    alone = collected(seeds, lambda method, form: digest(method, whole(form)))
+    others = {f"{k} parts": collected(seeds, lambda m, form, k=k: hosted(m, form, gr.Parts(k))) for k in PARTS}
     with tempfile.TemporaryDirectory() as folder:
         for ranks in RANKS:
             file = Path(folder) / f"{ranks}.json"
+            file.write_text(json.dumps(seeds))
             job(ranks, file)
             others[f"{ranks} ranks"] = json.loads(file.read_text())
     print(f"{ROUNDS} rounds each on {', '.join(others)}, against whole arrays\n")

@@ -194,7 +194,7 @@ def same_bits(asked: argparse.Namespace) -> None:
     """Exits with 1 where a digest differs."""
 
     def job(ranks: int, file: Path) -> None:
-        process = launch(ranks, "digests", "--problems", str(asked.problems), "--file", str(file))
+        process = launch(ranks, "digests", "--file", str(file))
         if process.wait():
             raise SystemExit(f"a job of {ranks} ranks ended with {process.returncode}")
 
@@ -241,7 +241,7 @@ STUDIES = {"speed": speed, "cost": cost, "large": large, "memory": memory, "kill
 OF_RANKS = {
     "rounds": rounds,
     "certified": certified,
-    "digests": lambda asked: bits.on_ranks(asked.problems, asked.file),
+    "digests": lambda asked: bits.on_ranks(asked.file),
 }
 
 

@@ -16,7 +16,7 @@ from typing import NoReturn
 from ..engines import INTERRUPTED, job_size
 from ..errors import MethodError
 
-ERROR, NOT_CERTIFIED, DIED, ENDED = 1, 4, 128, 143
+ERROR, NOT_CERTIFIED, DIED = 1, 4, 128
 STATUSES = """exit statuses:
   0    certified
   1    an error, which is said once with the rank
@@ -46,11 +46,12 @@ def launched(arguments: Sequence[str]) -> int:
     _check(asked, rest)
     command = [*_launcher(asked.ranks), sys.executable, "-m", "graphreg.mpi", *rest]
     environment = {**dict.fromkeys(THREADS, "1"), **os.environ}
-    before = signal.signal(signal.SIGTERM, _end)
+    before = {number: signal.signal(number, _end) for number in (signal.SIGTERM, signal.SIGHUP)}
     try:
         return _started(command, environment, asked.ranks, asked.retries or 0)
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _started(command: list[str], environment: dict[str, str], ranks: int, retries: int) -> int:
@@ -100,8 +101,9 @@ def _launcher(ranks: int) -> list[str]:
 
 
 def _status(command: list[str], environment: dict[str, str]) -> int:
-    """Of one job. A Ctrl-C, and whatever else breaks this off, ends its processes."""
-    with subprocess.Popen(command, env=environment) as job:
+    """Of one job. A Ctrl-C, and whatever else breaks this off, ends its processes: they have a group of their own, as
+    mpiexec leaves its ranks behind where a Ctrl-C reaches it twice."""
+    with subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, process_group=0) as job:
         try:
             status = job.wait()
         except BaseException as error:
@@ -125,8 +127,8 @@ def _stop(job: subprocess.Popen[bytes]) -> None:
 
 def _end(number: int, frame: FrameType | None) -> NoReturn:
     """Told to end: so are the ranks."""
-    del number, frame
-    raise SystemExit(ENDED)
+    del frame
+    raise SystemExit(DIED + number)
 
 
 def _signal(status: int) -> str:
