@@ -39,8 +39,8 @@ def abort(mpi: Any, error: BaseException) -> NoReturn:
 def _together(mpi: Any) -> set[int]:
     """The ranks that fail in the same moment, this one among them: each tells all others."""
     comm, status = mpi.COMM_WORLD, mpi.Status()
-    told = [comm.isend(None, dest=rank, tag=FAILED) for rank in range(comm.size) if rank != comm.rank]
-    found, end = {comm.rank}, time.monotonic() + (MOMENT if told else 0.0)
+    sent = [comm.isend(None, dest=rank, tag=FAILED) for rank in range(comm.size) if rank != comm.rank]
+    found, end = {comm.rank}, time.monotonic() + (MOMENT if sent else 0.0)
     while time.monotonic() < end:
         if comm.iprobe(tag=FAILED, status=status):
             comm.recv(source=status.source, tag=FAILED)

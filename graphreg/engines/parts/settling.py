@@ -64,8 +64,8 @@ class _RefusedElsewhereError(Exception):
 def _first(wire: Wire, error: GraphregError | None) -> GraphregError:
     """The error of the first part that has one, as all of them raise it."""
     content = b"" if error is None else pickle.dumps((type(error), str(error)))
-    told = np.frombuffer(content.ljust(-(-len(content) // 8) * 8, b"\0"), dtype=np.int64)
-    got = everyone(wire, dict.fromkeys(range(wire.count), told))
+    sent = np.frombuffer(content.ljust(-(-len(content) // 8) * 8, b"\0"), dtype=np.int64)
+    got = everyone(wire, dict.fromkeys(range(wire.count), sent))
     first = next(k for k in range(wire.count) if len(got[k]))
     kind, text = pickle.loads(got[first].tobytes())
     found: GraphregError = kind(f"rank {first} of {wire.count}: {text}")
