@@ -55,6 +55,7 @@ def launched(arguments: Sequence[str]) -> int:
 
 
 def _started(command: list[str], environment: dict[str, str], ranks: int, retries: int) -> int:
+    status = DIED
     for attempt in range(retries + 1):
         _say(f"starting {ranks} ranks" + (f", retry {attempt} of {retries}" if attempt else "") + f": {command[0]}")
         status = _status(command, environment)

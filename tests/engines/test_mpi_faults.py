@@ -131,6 +131,19 @@ def test_what_all_ranks_raise_is_shown_once(tmp_path):
 
 
 @pytest.mark.whole
+def test_what_a_script_does_not_catch_ends_all(tmp_path):
+    code = """
+row().solve(gr.PrimalDual(), engine=gr.MPI())
+if rank == 1:
+    raise RuntimeError("not on my machine")
+MPI.COMM_WORLD.Barrier()
+"""
+    done = launched(code, 3, tmp_path)
+    assert done.returncode == 1
+    assert said(done) == ["graphreg: rank 1 of 3 failed: not on my machine"]
+
+
+@pytest.mark.whole
 def test_what_cannot_be_sent_is_an_error_of_all(tmp_path):
     code = """
 import networkx as nx

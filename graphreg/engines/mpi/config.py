@@ -67,6 +67,7 @@ class MPI(AbstractEngine):
             error = error or unsent
         if error is not None:
             raise shared(error)
+        assert found is not None
         return found
 
 
