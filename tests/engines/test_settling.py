@@ -96,7 +96,10 @@ def kept(folders, rounds=20):
 def test_all_parts_must_see_the_folder(tmp_path):
     assert kept([tmp_path / "run"] * 3) == [None] * 3
     (tmp_path / "own").mkdir()
-    for folder, said in ((tmp_path / "own", "not all processes find the same run"), ("absent", "is not seen here")):
+    for folder, said in (
+        (tmp_path / "own", "not all processes find the same run"),
+        (tmp_path / "absent", "is not seen here"),
+    ):
         found = kept([tmp_path / "run", tmp_path / "run", folder], 40)
         assert all(type(each) is CheckpointError and said in str(each) for each in found), found
     (tmp_path / "file").write_text("")
