@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -59,6 +60,12 @@ def on_sites(folder, ranks, *arguments, **more):
     return ended(begun(ranks, "-m", "graphreg.mpi", "model.toml", *arguments, folder=folder, **more))
 
 
+def said(done):
+    """What graphreg said, line by line."""
+    return [line for line in done.stderr.splitlines() if line.startswith("graphreg: ")]
+
+
+@cache
 def can_meet():
     """What keeps two processes from meeting on this machine, as some containers do; empty where nothing does."""
     meet = "from mpi4py import MPI; assert MPI.COMM_WORLD.size == 2; MPI.COMM_WORLD.Barrier()"

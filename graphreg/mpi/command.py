@@ -37,7 +37,10 @@ def _on_rank(asked: argparse.Namespace) -> int:
     files = list[ModelFile]()
 
     def read() -> Facts:
-        files.append(_read(asked, comm.rank, comm.size))
+        try:
+            files.append(_read(asked, comm.rank, comm.size))
+        except OSError as error:
+            raise ModelFileError(f"{error.filename} cannot be read: {error.strerror}") from error
         if asked.out is not None:
             writable(asked.out, "results", ModelFileError)
         return {"model": {f"[{table}] of the model file": entry(value) for table, value in files[0].content.items()}}
