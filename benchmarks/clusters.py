@@ -2,7 +2,9 @@
 
 ``speed``: seconds a round on one rank and on two, in turn; ``cost``: a round against nodes, edges and ranks, with the
 model that is fitted to them; ``large``: a problem that no process has as a whole, certified, with the memory of each
-rank; ``kills``: ranks killed at random, and the bits of what goes on.
+rank; ``memory``: the memory of each rank against the number of ranks, of one problem; ``kills``: ranks killed at
+random, and the bits of what goes on; ``bits``: iterates and messages of every method on parts and ranks against those
+on whole arrays.
 """
 
 from __future__ import annotations
@@ -24,6 +26,8 @@ from typing import Any
 import numpy as np
 
 import graphreg as gr
+
+from . import bits
 
 BIND = ("--bind-to", "core")
 ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
@@ -148,7 +152,7 @@ def cost(asked: argparse.Namespace) -> None:
     print("| nodes | edges | ranks | border | ms a round | model |\n|---|---|---|---|---|---|")
     for nodes in (10_000, 30_000, 100_000, 300_000):
         for degree in (2, 5):
-            for ranks in asked.ranks:
+            for ranks in asked.ranks or (1, 2):
                 found = heard(ranks, "rounds", *sized(asked, nodes=nodes, degree=degree))
                 share = max(1.0, ranks / (os.cpu_count() or 1))  # ranks take turns on a core
                 rows.append((nodes, degree * nodes, ranks, found["border"], found["seconds"], share))
@@ -171,6 +175,33 @@ def cost(asked: argparse.Namespace) -> None:
 
 def large(asked: argparse.Namespace) -> None:
     print(json.dumps(heard(2, "certified", "--gap", str(asked.gap), *sized(asked)), indent=1))
+
+
+def memory(asked: argparse.Namespace) -> None:
+    """One problem on 1, 2, 4 ranks: what a rank has at most beyond what it has before it reads anything."""
+    print("| ranks | nodes of a rank | MB of a rank at most | of which before any data | certified gap | rounds |")
+    print("|---|---|---|---|---|---|")
+    for ranks in asked.ranks or (1, 2, 4):
+        found = heard(ranks, "certified", "--gap", str(asked.gap), *sized(asked))
+        each = found["MB before and at most"]
+        before, most = max(row[0] for row in each), max(row[1] for row in each)
+        nodes = -(-asked.nodes // ranks)
+        print(
+            f"| {ranks} | {nodes:,} | {most:,.0f} | {before:,.0f} | {found['gap']:.1e} | {found['rounds']:,} |",
+            flush=True,
+        )
+
+
+def same_bits(asked: argparse.Namespace) -> None:
+    """Exits with 1 where a digest differs."""
+
+    def job(ranks: int, file: Path) -> None:
+        process = launch(ranks, "digests", "--file", str(file))
+        if process.wait():
+            raise SystemExit(f"a job of {ranks} ranks ended with {process.returncode}")
+
+    if not bits.table(asked.problems, job):
+        raise SystemExit(1)
 
 
 def kills(asked: argparse.Namespace) -> None:
@@ -208,12 +239,17 @@ def _ranks_of(launcher: int) -> list[int]:
     return [int(pid) for pid, above, args in rows if int(above) == launcher and "benchmarks.clusters" in args]
 
 
-STUDIES = {"speed": speed, "cost": cost, "large": large, "kills": kills, "rounds": rounds, "certified": certified}
+STUDIES = {"speed": speed, "cost": cost, "large": large, "memory": memory, "kills": kills, "bits": same_bits}
+OF_RANKS = {
+    "rounds": rounds,
+    "certified": certified,
+    "digests": lambda asked: bits.on_ranks(asked.file),
+}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.clusters", description=__doc__)
-    parser.add_argument("what", choices=tuple(STUDIES))
+    parser.add_argument("what", choices=(*STUDIES, *OF_RANKS))
     parser.add_argument("--nodes", type=int, default=100_000)
     parser.add_argument("--degree", type=int, default=3, help="edges per node")
     parser.add_argument("--d", type=int, default=10)
@@ -221,13 +257,15 @@ def main() -> None:
     parser.add_argument("--gap", type=float, default=1e-3)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--blocks", type=int, default=3)
-    parser.add_argument("--ranks", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--ranks", type=int, nargs="+", help="by default 1 2, of memory 1 2 4")
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--checkpoint", type=Path)
     parser.add_argument("--every", type=int, default=10)
+    parser.add_argument("--problems", type=int, default=20, help="of each method")
+    parser.add_argument("--file", type=Path, help="where the digests of a job are written")
     asked = parser.parse_args()
-    STUDIES[asked.what](asked)
+    {**STUDIES, **OF_RANKS}[asked.what](asked)
 
 
 if __name__ == "__main__":

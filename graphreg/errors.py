@@ -23,6 +23,7 @@ class GraphregError(_Shown, Exception):
     """Base of every error that graphreg raises on purpose."""
 
     placed = False  # whether the message begins with the place in a model file where it comes from
+    shared = False  # whether every process of a job raises it, so that one of them says it
 
 
 class ModelError(GraphregError, ValueError):

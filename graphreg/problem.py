@@ -209,7 +209,7 @@ class Problem(ShownFormula):
         budget = Budget(gap, rounds, seconds, point, callback, progress, stored, seed, engine)
         budget = replace(budget, observer=Watched.of(observer))
         run = partial(solve, form, method, budget, self._compiler)
-        solution = run() if engine is None else engine.everywhere(run)
+        solution = run() if engine is None else engine.everywhere(form, method, budget, run)
         if begun is not None and begun.note:
             solution = replace(solution, message=f"{solution.message} {begun.note}")
         if solution.status in RAISES and on_failure == "raise":

@@ -9,8 +9,9 @@ from typing import Any, ClassVar, TypeVar
 
 from ..errors import MethodError
 from ..form import Form
-from ..methods import AbstractIteration
+from ..methods import AbstractIteration, AbstractMethod
 from ..network import Arcs
+from ..running import Budget
 
 T = TypeVar("T")
 
@@ -25,8 +26,10 @@ class AbstractEngine(ABC):
     ) -> AbstractContextManager[AbstractIteration]:
         """The method as it is run there; all that was started for it ends with the context."""
 
-    def everywhere(self, solve: Callable[[], T]) -> T:
-        """What ``solve`` gives, where several processes run the same script: it is called by one of them."""
+    def everywhere(self, form: Form, method: AbstractMethod, budget: Budget, solve: Callable[[], T]) -> T:
+        """What ``solve`` gives for the form, the method and the budget. Where several processes run the same script it
+        is called by one of them."""
+        del form, method, budget
         return solve()
 
 

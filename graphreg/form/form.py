@@ -86,7 +86,7 @@ class Form:
 
     @shared
     def n_components(self) -> int:
-        return int(self.component.max()) + 1
+        return int(self.component.max(initial=-1)) + 1
 
     @shared
     def free(self) -> Array:

@@ -8,6 +8,7 @@ from .checkpoints.checkpoint import Checkpoint as Checkpoint
 from .checkpoints.checkpoint import Store as Store
 from .checkpoints.checkpoint import write_values as write_values
 from .checkpoints.fingerprint import entry as entry
+from .checkpoints.fingerprint import of_losses as of_losses
 from .checkpoints.fingerprint import of_method as of_method
 from .checkpoints.fingerprint import of_problem as of_problem
 from .checkpoints.fitting import MisfitError as MisfitError

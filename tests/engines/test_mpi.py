@@ -3,32 +3,20 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from importlib.util import find_spec
-from pathlib import Path
 
 import numpy as np
 import pytest
+from mpi_jobs import HEAD, LAUNCHER, TESTS, can_meet, launched, on_sites, three_states
 
 import graphreg as gr
 from graphreg.engines.parts.local_solution import SavedParts
 
-LAUNCHER = shutil.which("mpiexec", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
-TESTS = Path(__file__).parents[1]
 pytestmark = pytest.mark.skipif(
     find_spec("mpi4py") is None or LAUNCHER is None, reason="there is no MPI: pip install 'graphreg[mpi-local]'"
 )
-ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-HEAD = """
-import numpy as np
-import graphreg as gr
-from graphreg.engines.parts.local_solution import SavedParts
-from actor_cases import Breaking, problem, row
-from mpi4py import MPI
-rank = MPI.COMM_WORLD.rank
-"""
 SAME = """
 for kind in ("total variation", "features", "quantile", "hierarchy", "parts"):
     model = problem(kind, n=12)
@@ -62,34 +50,11 @@ print(f"rank {rank} agrees")
 """
 
 
-def launched(code, ranks, tmp_path, **environment):
-    script = tmp_path / "script.py"
-    script.write_text(HEAD + code)
-    paths = os.pathsep.join([str(TESTS.parent), str(TESTS), os.environ.get("PYTHONPATH", "")])
-    command = [LAUNCHER, "-n", str(ranks), "--oversubscribe", "--mca", "mpi_yield_when_idle", "1"]
-    return subprocess.run(
-        [*command, sys.executable, str(script)],
-        env={**os.environ, **ROOT, "PYTHONPATH": paths, **environment},
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
-
-
 @pytest.fixture(scope="module", autouse=True)
 def launcher():
-    """Skips where this machine does not let a launcher start two processes that meet, as some containers do not."""
-    meet = "from mpi4py import MPI; assert MPI.COMM_WORLD.size == 2; MPI.COMM_WORLD.Barrier()"
-    command = [LAUNCHER, "-n", "2", "--oversubscribe", sys.executable, "-c", meet]
-    try:
-        done = subprocess.run(
-            command, env={**os.environ, **ROOT}, capture_output=True, text=True, timeout=60, check=False
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        pytest.skip(f"no two processes meet here: {error}")
-    if done.returncode:
-        pytest.skip(f"no two processes meet here: {done.stderr[-300:]}")
+    """Skips where this machine does not let a launcher start two processes that meet."""
+    if why := can_meet():
+        pytest.skip(f"no two processes meet here: {why}")
 
 
 @pytest.mark.parametrize(
@@ -160,54 +125,9 @@ def test_without_mpi4py(monkeypatch):
 
 
 # ---- sites -----------------------------------------------------------------------------------------------------------
-MODEL = """
-[data]
-file = "{site}/samples.csv"
-node = "node"
-target = "y"
-features = ["x"]
-intercept = true
-[graph]
-edges = "{site}/edges.csv"
-[loss]
-family = "SquaredLoss"
-[total_variation]
-penalty = "L2"
-strength = 0.3
-[solve]
-gap = 1e-8
-method = "PrimalDual"
-"""
-
-
 @pytest.fixture
 def country(tmp_path):
-    """Three sites of ten nodes each, with edges within and between them."""
-    rng = np.random.default_rng(0)
-    pairs = {tuple(sorted(pair)) for k in range(30) for pair in ((k, (k + 1) % 30), (k, (7 * k + 3) % 30))}
-    for s in range(3):
-        folder = tmp_path / f"state {s}"
-        folder.mkdir()
-        own = range(10 * s, 10 * s + 10)
-        rows = [f"n{k},{x:.6f},{2 * x + k / 10:.6f}" for k in own for x in rng.standard_normal(5)]
-        (folder / "samples.csv").write_text("node,x,y\n" + "\n".join(rows) + "\n")
-        edges = [f"n{a},n{b}" for a, b in sorted(pairs) if a != b and {a, b} & set(own)]
-        (folder / "edges.csv").write_text("a,b\n" + "\n".join(edges) + "\n")
-    (tmp_path / "model.toml").write_text(MODEL)
-    return tmp_path
-
-
-def on_sites(folder, ranks, *arguments):
-    command = [LAUNCHER, "-n", str(ranks), "--oversubscribe", "--mca", "mpi_yield_when_idle", "1"]
-    return subprocess.run(
-        [*command, sys.executable, "-m", "graphreg.mpi", "model.toml", *arguments],
-        cwd=folder,
-        env={**os.environ, **ROOT, "PYTHONPATH": str(TESTS.parent)},
-        capture_output=True,
-        text=True,
-        timeout=100,
-        check=False,
-    )
+    return three_states(tmp_path)
 
 
 def test_sites_have_the_answer_of_one_machine(country):

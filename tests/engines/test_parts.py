@@ -112,9 +112,9 @@ def test_a_part_is_sent_what_its_neighbours_send_and_no_more(monkeypatch):
     sent = []
     swap = ThreadWire.swap
 
-    def watched(self, out, sizes):
+    def watched(self, out, into):
         sent.append({(self.me, other): values.size for other, values in out.items()})
-        return swap(self, out, sizes)
+        return swap(self, out, into)
 
     exchange = PartEngine.exchange
     seen = []
@@ -203,3 +203,14 @@ def test_more_parts_than_nodes():
     model = problem("total variation")
     found = model.solve(gr.PrimalDual(polish=False), engine=gr.Parts(50))
     np.testing.assert_array_equal(found.coef, model.solve(gr.PrimalDual(polish=False)).coef)
+
+
+@pytest.mark.parametrize(("kind", "method"), thinned(KINDS, [*ITERATIONS, *FIXED], every=2), ids=named)
+def test_a_part_may_have_no_nodes(kind, method, monkeypatch):
+    """As where an MPI job has more processes than there are nodes."""
+    form = problem(kind, n=6).form.frozen()
+    if method.missing(form) or type(method).judge is not gr.AbstractIteration.judge:
+        pytest.skip("the method does not apply")
+    owner = np.resize([0, 2, 2, 0, 3, 3], form.n)
+    monkeypatch.setattr("graphreg.engines.parts.config.owners", lambda *_: owner)
+    same(on_arrays(method, form, ROUNDS), by_parts(method, form, gr.Parts(4)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Generator, Hashable, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,11 +11,13 @@ from typing import Any, TypeVar
 from ...checks import check_fields, checked
 from ...errors import MethodError
 from ...form import Form
-from ...methods import AbstractIteration
+from ...methods import AbstractIteration, AbstractMethod
 from ...network import Arcs
+from ...running import Budget, entry, of_problem
 from ..base import AbstractEngine, refuse_judges
 from ..parts import Coordinator, owners, part_of
 from ..parts.config import SITES
+from .alike import agreed, call, shared, versions
 from .crew import END, Follower, MPICrew
 from .job import world
 
@@ -51,15 +54,19 @@ class MPI(AbstractEngine):
         finally:
             crew.close()
 
-    def everywhere(self, solve: Callable[[], T]) -> T:
+    def everywhere(self, form: Form, method: AbstractMethod, budget: Budget, solve: Callable[[], T]) -> T:
         comm = world()
+        asked = call(method, budget) | {"sites": entry(self.sites)}
+        agreed(comm, lambda: {"versions": versions(), "call": asked, "problem": of_problem(form)})
         if comm.rank:
-            found, error = Follower(comm).serve()
+            found, error = pickle.loads(Follower(comm).serve())
         else:
             found, error = _tried(solve)
-            comm.bcast((END, True, (found, error)), root=0)
+            packed, unsent = _packed(found, error)
+            comm.bcast((END, True, packed), root=0)
+            error = error or unsent
         if error is not None:
-            raise error
+            raise shared(error)
         assert found is not None
         return found
 
@@ -69,3 +76,13 @@ def _tried(solve: Callable[[], T]) -> tuple[T | None, Exception | None]:
         return solve(), None
     except Exception as error:  # noqa: BLE001 - all ranks raise it
         return None, error
+
+
+def _packed(found: Any, error: Exception | None) -> tuple[bytes, MethodError | None]:
+    """For the other ranks; and what all raise where it cannot be sent."""
+    try:
+        return pickle.dumps((found, error)), None
+    except Exception as why:  # noqa: BLE001 - of a class of the user's
+        said = "the answer cannot be sent to the other ranks" if error is None else f"rank 0: {error!r}"
+        unsent = MethodError(f"{said} ({why}); use functions and classes that can be pickled")
+        return pickle.dumps((None, unsent)), unsent

@@ -8,8 +8,9 @@ from typing import Any
 from ...methods import AbstractIteration
 from ...terms import Array
 from ..parts import Part, Posts, Worker
-from .job import abort
-from .messages import receive, send
+from .ending import abort
+from .job import mpi
+from .messages import packed, receive, send
 from .wire import MPIWire
 
 PART, END = "part", "end"
@@ -34,10 +35,10 @@ class MPICrew:
     def _carry_out(self, k: int, what: str, arguments: Sequence[Any]) -> list[Any]:
         del k
         alike = all(each is arguments[0] for each in arguments)
+        each = [] if alike else [packed(argument) for argument in arguments[1:]]
         self.comm.bcast((what, alike, arguments[0] if alike else None), root=0)
-        if not alike:
-            for rank in range(1, self.comm.size):
-                send(self.comm, arguments[rank], rank)
+        for rank, argument in enumerate(each, 1):
+            send(self.comm, argument, rank)
         mine = self.worker.carry_out(what, arguments[0])
         return [mine, *(receive(self.comm, rank) if what in REPLIED else None for rank in range(1, self.comm.size))]
 
@@ -55,7 +56,10 @@ class Follower:
             what, alike, argument = self.comm.bcast(None, root=0)
             if what == END:
                 return argument
-            reply = self.carry_out(what, argument if alike else receive(self.comm, 0))
+            try:
+                reply = packed(self.carry_out(what, argument if alike else receive(self.comm, 0)))
+            except BaseException as error:  # noqa: BLE001 - whatever it is, the others would wait for this rank for ever
+                abort(mpi(), error)
             if what in REPLIED:
                 send(self.comm, reply, 0)
 
@@ -68,7 +72,7 @@ class Follower:
             assert self.worker is not None
             return self.worker.carry_out(what, argument)
         except BaseException as error:  # noqa: BLE001 - whatever it is, the others would wait for this rank for ever
-            abort(self.comm.rank, error)
+            abort(mpi(), error)
 
 
 def _nothing() -> None:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
-import sys
-import traceback
 from functools import cache
 from importlib import import_module
-from typing import Any, NoReturn
+from typing import Any
 
 from ...errors import MethodError
+from .ending import end_with_errors
 
-# what launchers tell a process of how many there are
+# what launchers tell a process of how many there are, and which one it is
 COUNTS = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_SIZE", "MPI_LOCALNRANKS", "MV2_COMM_WORLD_SIZE")
+RANKS = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "MPI_LOCALRANKID", "MV2_COMM_WORLD_RANK", "SLURM_PROCID")
 STEP = "SLURM_STEP_NUM_TASKS"  # of srun
 
 
@@ -22,7 +22,7 @@ def mpi() -> Any:
     try:
         return import_module("mpi4py.MPI")
     except ImportError as error:
-        raise MethodError(
+        raise _of_all(
             f"gr.MPI() needs mpi4py and an MPI library ({error}): pip install 'graphreg[mpi]', and where no MPI is "
             "installed 'graphreg[mpi-local]'"
         ) from error
@@ -32,20 +32,34 @@ def mpi() -> Any:
 def world() -> Any:
     """The communicator of all processes of the job, graphreg's own."""
     comm = mpi().COMM_WORLD.Dup()
-    launched = [int(os.environ[name]) for name in (*COUNTS, STEP) if os.environ.get(name, "").isdigit()]
-    if comm.size == 1 and max(launched, default=1) > 1:
-        raise MethodError(
-            f"{max(launched)} processes were launched, and each finds itself alone: the launcher is not that of the "
+    if comm.size == 1 and job_size() > 1:
+        raise _of_all(
+            f"{job_size()} processes were launched, and each finds itself alone: the launcher is not that of the "
             f"MPI library {mpi().Get_library_version().split(',')[0]!r}, with which mpi4py was built; take the "
             "mpiexec or srun that belongs to it"
         )
+    if comm.size > 1:
+        end_with_errors(comm.rank, mpi())
     return comm
 
 
-def abort(rank: int, error: BaseException, traced: bool = True) -> NoReturn:
-    """Say what went wrong, once, and end all processes: the others would wait for this one for ever."""
-    sys.stdout.flush()
-    text = "".join(traceback.format_exception(error)) if traced else ""
-    print(f"{text}graphreg: rank {rank} of {world().size} failed: {error}", file=sys.stderr, flush=True)
-    mpi().COMM_WORLD.Abort(1)
-    raise SystemExit(1)  # not reached
+def job_size() -> int:
+    """Of how many processes the launcher speaks; 1 without one."""
+    return max(_numbers((*COUNTS, STEP)), default=1)
+
+
+def launched_rank() -> int:
+    """Which process of its job this one is by what the launcher says, as long as MPI says nothing; 0 without one."""
+    return max(_numbers(RANKS), default=0)
+
+
+def _numbers(names: tuple[str, ...]) -> list[int]:
+    return [int(os.environ[name]) for name in names if os.environ.get(name, "").isdigit()]
+
+
+def _of_all(text: str) -> MethodError:
+    """An error that every process finds by itself, and the first alone says."""
+    error = MethodError(text)
+    error.shared = True
+    end_with_errors(launched_rank())
+    return error

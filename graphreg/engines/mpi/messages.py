@@ -7,11 +7,20 @@ from typing import Any
 
 import numpy as np
 
+from ...terms import Array
 
-def send(comm: Any, value: Any, to: int) -> None:
+Packed = tuple[bytes, list[Array]]
+
+
+def packed(value: Any) -> Packed:
+    """For `send`: raises where the value cannot be sent, before anybody waits for it."""
     buffers: list[pickle.PickleBuffer] = []
     header = pickle.dumps(value, protocol=5, buffer_callback=buffers.append)
-    raw = [np.frombuffer(each.raw(), dtype=np.uint8) for each in buffers]
+    return header, [np.frombuffer(each.raw(), dtype=np.uint8) for each in buffers]
+
+
+def send(comm: Any, value: Packed, to: int) -> None:
+    header, raw = value
     comm.send((header, [each.size for each in raw]), to)
     for each in raw:
         comm.Send(each, to)

@@ -12,5 +12,6 @@ from .local_solution import LocalSolution as LocalSolution
 from .local_solution import SavedParts as SavedParts
 from .part import Part as Part
 from .part import part_of as part_of
+from .places import writable as writable
 from .posts import Posts as Posts
 from .worker import Worker as Worker

@@ -30,20 +30,22 @@ def _number(label: Hashable) -> int:
     return int.from_bytes(blake2b(text, digest_size=8).digest(), "big") % MOST
 
 
-def owners_of(own: Array, others: Array, names: Sequence[Hashable], wire: Wire) -> Array:
-    """Which part has each of the ``others``, whose ``names`` errors give, (k,).
+def owners_of(own: Array, mine: Sequence[Hashable], others: Array, names: Sequence[Hashable], wire: Wire) -> Array:
+    """Which part has each of the ``others``, (k,). ``mine`` and ``names`` are the labels of ``own`` and ``others``, by
+    which errors name them.
 
     `DataError` where a node is claimed by two parts, or one at the end of an edge by none.
     """
-    claims, senders = _to_keepers(own, wire)
-    order = np.argsort(claims, kind="stable")
-    claims, senders = claims[order], senders[order]
-    twice = np.flatnonzero(claims[1:] == claims[:-1])
-    if len(twice):
-        k = int(twice[0])
+    given, givers = _to_keepers(own, wire)
+    order = np.lexsort((givers, given))
+    claims, senders = given[order], givers[order]
+    last = np.append(claims[1:] != claims[:-1], True)[: len(claims)]
+    rival = _back(own, senders[last][np.searchsorted(claims[last], given)], givers, wire)  # of all who claim, the last
+    if (rival != wire.me).any():
+        k = int(np.flatnonzero(rival != wire.me)[0])
         raise DataError(
-            f"the node with the number {claims[k]} belongs to part {senders[k]} and to part {senders[k + 1]}; a node "
-            "and its samples belong to one site"
+            f"the node {mine[k]!r} belongs to part {wire.me} and to part {rival[k]}; a node and its samples belong to "
+            "one site"
         )
     asked, askers = _to_keepers(others, wire)
     place = np.searchsorted(claims, asked)

@@ -29,6 +29,7 @@ from .local import local_part
 from .local_solution import LocalSolution, Sent
 from .lower import JointLook
 from .part import Part
+from .settling import settled
 from .wire import Wire
 
 SHARE = 1e-3  # of P_common: what an objective is measured by where it is smaller
@@ -47,6 +48,7 @@ class JointRun:
     bounds: PartBounds
     floor: float
     store: JointStore | None = None
+    stored: JointSnapshot | None = None  # from which it goes on
     best: tuple[float, float] = (-np.inf, np.inf)
     trace: Trace = field(default_factory=Trace)
     began: float = field(default_factory=lambda: time.perf_counter())  # noqa: PLW0108 - the clock of the moment
@@ -56,7 +58,7 @@ class JointRun:
         budget, method, form = self.budget, self.method, self.view.form
         most = method.most_rounds if budget.rounds is None else budget.rounds
         schedule = Schedule(budget.gap, polishes=False, every=method.every)
-        stored = None if self.store is None else self.store.load(self.view)
+        stored = self.stored
         if stored is None:
             start = (np.tile(v, (form.n, 1)), None) if method.centres() else None
             state, k, ended, w = method.init(self.view, start), 0, "", np.zeros(form.shape)
@@ -162,17 +164,21 @@ def solve_jointly(
     form: Form, own: Collection[Hashable], method: AbstractIteration, budget: Budget, wire: Wire
 ) -> LocalSolution:
     """The answer at the own nodes of a part, with the bounds of the whole problem."""
-    return solve_part(*local_part(form, own, wire), method, budget, wire)
+    with settled(wire) as meeting:
+        part, owner = local_part(form, own, meeting)
+    return solve_part(part, owner, method, budget, wire)
 
 
 def solve_part(part: Part, owner: Array, method: AbstractIteration, budget: Budget, wire: Wire) -> LocalSolution:
     """The same of a part that is known; ``owner`` says to which part each node of its form belongs."""
-    engine = PartEngine(part, owner, wire)
-    view = LocalView(part.form, engine, budget.seed or 0, part.whole)
-    v, value = common_model(view)
     asked = budget.checkpoint
-    store = None if asked is None else JointStore(asked.file, part, method, view.seed, wire)
-    run = JointRun(method, budget, view, engine, PartBounds(part, owner, wire), SHARE * value, store)
+    with settled(wire) as meeting:
+        engine, bounds = PartEngine(part, owner, wire), PartBounds(part, owner, wire)
+        view = LocalView(part.form, engine, budget.seed or 0, part.whole)
+        store = None if asked is None else JointStore(asked.file, part, method, view.seed, wire)
+        stored = None if store is None else store.begun(view, meeting)
+    v, value = common_model(view)
+    run = JointRun(method, budget, view, engine, bounds, SHARE * value, store, stored)
     with np.errstate(all="ignore"):  # points far out, and bounds that say so
         ended, w, rounds = run.run(v)
     mine = np.flatnonzero(part.whole.own)

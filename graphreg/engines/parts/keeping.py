@@ -20,6 +20,7 @@ from ...network import LocalView
 from ...running import Packed, Record, Schedule, archive, of_method, of_problem, write_values
 from ...terms import Array
 from .part import Part
+from .places import writable
 from .wire import Wire
 
 KIND = "part of a run"
@@ -47,8 +48,26 @@ class JointStore:
         self.folder, self.wire = Path(folder), wire
         self.of = {"method": of_method(method), "problem": of_problem(part.form)}
         self.facts = {"seed": seed, "part": wire.me, "parts": wire.count}
-        if wire.me == 0:
-            self.folder.mkdir(parents=True, exist_ok=True)
+
+    def begun(self, view: LocalView, meeting: Wire) -> JointSnapshot | None:
+        """What is there of the run, after the folder has been made; None where it begins. `CheckpointError` where parts
+        do not see the same folder, or cannot write to it."""
+        if self.wire.me == 0:
+            writable(self.folder, "checkpoint", CheckpointError)
+        meeting.largest(np.zeros(1))  # it is there
+        if not self.folder.is_dir():
+            raise CheckpointError(
+                f"the folder {self.folder} of the checkpoint, which the first process has made, is not seen here; name "
+                "one that all processes see"
+            )
+        writable(self.folder, "checkpoint", CheckpointError)
+        stored = self.load(view)
+        k = -1.0 if stored is None else float(stored.round)
+        if -meeting.largest(np.array([-k]))[0] != meeting.largest(np.array([k]))[0]:
+            raise CheckpointError(
+                f"not all processes find the same run in {self.folder}; name a folder that all of them see"
+            )
+        return stored
 
     def load(self, view: LocalView) -> JointSnapshot | None:
         """What the manifest names; None where there is none yet. `CheckpointError` where it is of another run."""
@@ -98,10 +117,11 @@ class JointStore:
 
     def _manifest(self) -> dict[str, Any] | None:
         try:
-            return json.loads((self.folder / MANIFEST).read_text())
+            found = json.loads((self.folder / MANIFEST).read_text())
+            return {key: found[key] for key in ("round", "parts", "digests")}
         except FileNotFoundError:
             return None
-        except ValueError as error:
+        except (ValueError, LookupError, TypeError, OSError) as error:
             raise CheckpointError(f"{self.folder / MANIFEST} is damaged ({error}); name another folder") from None
 
     def _path(self, k: int) -> Path:

@@ -36,8 +36,8 @@ def local_part(form: Form, own: Collection[Hashable], wire: Wire) -> tuple[Part,
     if len(same):
         raise DataError(f"the nodes {labels[int(same[0])]!r} and {labels[int(same[0]) + 1]!r} cannot be told apart")
     owner = np.full(form.n, wire.me)
-    others = [labels[i] for i in np.flatnonzero(~mine).tolist()]
-    owner[~mine] = owners_of(numbers[mine], numbers[~mine], others, wire)
+    near, far = ([labels[i] for i in np.flatnonzero(mask).tolist()] for mask in (mine, ~mine))
+    owner[~mine] = owners_of(numbers[mine], near, numbers[~mine], far, wire)
     place = np.empty(form.n, dtype=np.int64)
     place[order] = np.arange(form.n)
     samples = tuple(replace(block, node=place[block.node], given_layout=_layout(block, wire)) for block in form.samples)

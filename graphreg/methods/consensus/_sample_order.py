@@ -73,4 +73,4 @@ class Moments:
     def last(self) -> Array:
         """The samples of the last a steps, or of all where there were fewer, (n, steps * b)."""
         steps = min(self.count, self.recent.shape[1])
-        return self.recent[:, :steps].reshape(len(self.recent), -1)
+        return self.recent[:, :steps].reshape(len(self.recent), steps * self.recent.shape[2])

@@ -55,6 +55,16 @@ def of_problem(form: Form) -> Fingerprint:
     return out
 
 
+def of_losses(form: Form) -> Fingerprint:
+    """The losses with their parameters, and the coordinates: what is known of a form without its data."""
+    entries = {"the features": ", ".join(form.space.names)}
+    for k, block in enumerate(form.samples, 1):
+        name = f"{type(block.loss).__name__} {k}"
+        entries[f"the class of {name}"] = _class(type(block.loss))
+        entries |= {f"the {key} in {name}": entry(each) for key, each in _parameters(block.loss).items()}
+    return entries
+
+
 def _block(block: SampleBlock | EdgeBlock, name: str) -> Fingerprint:
     out: Fingerprint = {}
     for field in fields(block):
