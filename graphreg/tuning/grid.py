@@ -74,7 +74,7 @@ def given(strengths: Iterable[Any]) -> Array:
 
 
 def downwards(problem: Problem, parameter: Parameter, count: int) -> tuple[Array, StrengthMax]:
-    """So many strengths, evenly spaced on a logarithmic scale, up to a proved upper bound of `strength_max`, and that."""
+    """So many strengths, evenly spaced on a logarithmic scale, up to an upper bound of `strength_max`, and that one."""
     try:
         most = strength_bounds(problem, parameter, ABOVE)
     except (ModelError, MethodError, UnattainedError) as error:
