@@ -21,4 +21,5 @@ from .rounds import SOME as SOME
 from .rounds import Held as Held
 from .rounds import Image as Image
 from .rounds import Rounds as Rounds
+from .rounds import compiled_from as compiled_from
 from .rounds import pays as pays

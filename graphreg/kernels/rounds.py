@@ -221,5 +221,9 @@ def _placed(rows: Array, place: Array | None) -> Array:
 def pays(form: Form, done: int) -> bool:
     """Whether rounds on a form are compiled after so many: from the first one on large forms, later on others. So the
     bits of an iterate depend on the problem alone, and on whether numba is there."""
-    entries = sum(len(edge.tail) * form.width(edge) for edge in form.edges)
-    return entries * (done + EXPECTED) >= WORTH and compiles()
+    return done >= compiled_from(form) and compiles()
+
+
+def compiled_from(form: Form) -> float:
+    """After how many rounds on a form they are compiled, where numba is there."""
+    return max(WORTH / form.differences - EXPECTED, 0.0) if form.differences else float("inf")
