@@ -17,7 +17,7 @@ from ...oracles import filled_work, work
 from ...terms.losses import AbstractQuadraticLoss, AbstractSmoothLoss
 
 BAND = 1e10  # multiplications of a banded factorisation, a bound: beyond it the fill is not counted
-MULTIPLICATION = 7.4e-11  # seconds
+MULTIPLICATION = 4.6e-11  # seconds
 STEPS = 9.0  # of the interior-point method to a gap of 1e-6, what is set up before them included
 MORE = 1.25  # steps for each further digit
 
@@ -76,12 +76,12 @@ class Costs:
     @property
     def _around_factors(self) -> float:
         """Seconds of a step, with a look at it, but for its factorisation."""
-        out = 1.5e-3 + 7.7e-7 * self.form.differences
+        out = 1.4e-3 + 1.3e-6 * self.form.differences
         for block in self.form.samples:
             numbers = block.offset.size * self.form.d
-            out += 9e-9 * numbers * self.form.d
+            out += 7.6e-9 * numbers * self.form.d
             if not isinstance(block.loss, AbstractQuadraticLoss):
-                out += 1.1e-7 * numbers
+                out += 1.2e-7 * numbers
         return out
 
     @property
