@@ -74,7 +74,7 @@ class _Smooth:
     """The objective on theta, where the differences that are not fused do not vanish."""
 
     def __init__(self, form: Form, found: Guess) -> None:
-        self.form, self.S = form, found.S
+        self.form, self.S, self.unknowns = form, found.S, cast(tuple[int, int], found.S.shape)[1]
         self.A = [_light(sp.csr_array(block.A @ found.S)) for block in form.samples]
         self.B: list[tuple[EdgeBlock, Array, sp.csr_array]] = []  # with weights
         for edge, fused in zip(form.edges, found.fused, strict=True):
@@ -104,7 +104,7 @@ class _Smooth:
     @cached_property
     def _quadratic(self) -> Array:
         """The Hessian of the quadratic losses, which is the same everywhere."""
-        H, w = np.zeros((self.S.shape[1], self.S.shape[1])), np.zeros(self.form.shape)
+        H, w = np.zeros((self.unknowns, self.unknowns)), np.zeros(self.form.shape)
         for block, A in zip(self.form.samples, self.A, strict=True):
             if isinstance(block.loss, AbstractQuadraticLoss):
                 H += _curved(block, A, w)
