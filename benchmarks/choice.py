@@ -17,8 +17,8 @@ from scipy.optimize import least_squares
 from scipy.spatial import KDTree
 
 import graphreg as gr
-from graphreg.kernels import pays
-from graphreg.methods.automatic.predicting import STEPS, TRIED, Costs
+from graphreg.kernels import compiled_from
+from graphreg.methods.automatic.predicting import STEPS, Costs
 
 Array = Any
 KINDS = ("chain", "tree", "grid", "neighbours", "blocks", "small world")
@@ -103,7 +103,7 @@ def measured(make: Callable[[], gr.Problem], method: Any, seconds: float) -> tup
 
 
 def applies(method: Any, costs: Costs) -> bool:
-    large = isinstance(method, gr.Exact) and costs.differences > MOST
+    large = isinstance(method, gr.Exact) and costs.form.differences > MOST
     factors = isinstance(method, (gr.InteriorPoint, gr.LinearSystem)) and costs.multiplications > 3e10
     return not (large or factors or method.missing(costs.form))
 
@@ -130,13 +130,13 @@ def fitted(features: list[list[float]], took: list[float]) -> Array:
 
 def features_of(costs: Costs, rounds: int) -> dict[str, list[float]]:
     """What the times of each method are sums of, see `Costs`; of so many rounds of `PrimalDual`."""
-    (n, d), E, N, losses = costs.form.shape, costs.differences, costs.samples, costs.form.samples
+    (n, d), E, N, losses = costs.form.shape, costs.form.differences, costs.samples, costs.form.samples
     smooth = any(not block.loss.called().startswith(("Mean", "Squared", "Quantile")) for block in losses)
     kinks = any(block.loss.called().startswith("Quantile") for block in losses)
-    plain, size = not pays(costs.form, TRIED), n * d + E
-    each = [1, plain * size, (not plain) * size, smooth, smooth * N * d, kinks * N * d]
+    size, plain = n * d + E, min(rounds, compiled_from(costs.form))
+    each = [rounds * part for part in (smooth, smooth * N * d, kinks * N * d)]
     return {
-        "PrimalDual": [1, size, N * d, *(rounds * part for part in each)],
+        "PrimalDual": [1, size, N * d, rounds, plain * size, (rounds - plain) * size, *each],
         "InteriorPoint": [STEPS * part for part in (1, E, N * d * d, costs.multiplications, smooth * N * d)],
         "Exact": [1, E, N, costs.multiplications],
     }

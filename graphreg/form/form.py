@@ -65,6 +65,11 @@ class Form:
         return self.d if edge.features is None else len(edge.features)
 
     @shared
+    def differences(self) -> int:
+        """How many numbers there are on all edges."""
+        return sum(len(edge.tail) * self.width(edge) for edge in self.edges)
+
+    @shared
     def labels(self) -> Labels:
         return as_labels((*self.space.index, *self.latent)) if self.latent else self.observed
 

@@ -22,6 +22,6 @@ from .rounds import Held as Held
 from .rounds import Image as Image
 from .rounds import Rest as Rest
 from .rounds import Rounds as Rounds
-from .rounds import entries_of as entries_of
+from .rounds import compiled_from as compiled_from
 from .rounds import pays as pays
 from .rounds import worthwhile as worthwhile

@@ -172,7 +172,7 @@ class Rounds:
     @property
     def at_once(self) -> int:
         """Rounds that may go by before anybody looks at the clock."""
-        entries = entries_of(self.form) if self.rest is None else self.rest.entries
+        entries = self.form.differences if self.rest is None else self.rest.entries
         return max(AT_ONCE // max(entries, 1), 1)
 
     @property
@@ -236,13 +236,8 @@ def _placed(rows: Array, place: Array | None) -> Array:
     return out
 
 
-def entries_of(form: Form) -> int:
-    """How many numbers its flows have."""
-    return sum(len(edge.tail) * form.width(edge) for edge in form.edges)
-
-
 def worthwhile(entries: int, done: int) -> bool:
-    """Whether rounds on a graph with so many `entries_of` it are to be compiled after so many: from the first one on
+    """Whether rounds on a graph whose flows have so many numbers are to be compiled after so many: from the first one on
     large graphs, later on others. So the bits of an iterate depend on the problem alone, and on whether numba is
     there."""
     return entries * (done + EXPECTED) >= WORTH
@@ -250,4 +245,9 @@ def worthwhile(entries: int, done: int) -> bool:
 
 def pays(form: Form, done: int) -> bool:
     """The same of a form, and that something is compiled."""
-    return worthwhile(entries_of(form), done) and compiles()
+    return worthwhile(form.differences, done) and compiles()
+
+
+def compiled_from(form: Form) -> float:
+    """After how many rounds on a form they are compiled, where numba is there."""
+    return max(WORTH / form.differences - EXPECTED, 0.0) if form.differences else float("inf")

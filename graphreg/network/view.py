@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..form import Form
-from ..kernels import Orders, Rest, Rounds, compiles, entries_of, near_orders, orders_of
+from ..kernels import Orders, Rest, Rounds, compiles, near_orders, orders_of
 from ..oracles import AbstractNodeProx, Memory, NewtonSystem, NodeGradients, node_proxes
 from ..terms import Array, alike, shared
 from ..terms.losses import AbstractSmoothLoss
@@ -97,7 +97,7 @@ class LocalView:
     @property
     def entries(self) -> int:
         """How many numbers the flows of the whole graph have."""
-        return entries_of(self.form) if self.whole_graph is None else self.whole_graph.entries
+        return self.form.differences if self.whole_graph is None else self.whole_graph.entries
 
     @shared
     def ids(self) -> Array:

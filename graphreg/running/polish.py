@@ -14,6 +14,7 @@ that of the Newton solve (the cluster graph of the GTV paper's proof).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, cast
 
 import numpy as np
@@ -21,10 +22,10 @@ import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from ..certificate import Repair
-from ..form import DualPoint, EdgeBlock, Form
+from ..form import DualPoint, EdgeBlock, Form, SampleBlock
 from ..oracles import descended
 from ..terms import Array, block_diagonal
-from ..terms.losses import AbstractSmoothLoss
+from ..terms.losses import AbstractQuadraticLoss, AbstractSmoothLoss
 from ..terms.penalties import AbstractPenalty, AbstractSmoothPenalty
 from .merging import Groups, inside
 
@@ -73,7 +74,7 @@ class _Smooth:
     """The objective on theta, where the differences that are not fused do not vanish."""
 
     def __init__(self, form: Form, found: Guess) -> None:
-        self.form, self.S = form, found.S
+        self.form, self.S, self.unknowns = form, found.S, cast(tuple[int, int], found.S.shape)[1]
         self.A = [_light(sp.csr_array(block.A @ found.S)) for block in form.samples]
         self.B: list[tuple[EdgeBlock, Array, sp.csr_array]] = []  # with weights
         for edge, fused in zip(form.edges, found.fused, strict=True):
@@ -100,22 +101,35 @@ class _Smooth:
             g += B.T @ _gradient(edge.penalty, c, (B @ theta).reshape(len(c), self.form.width(edge))).ravel()
         return g
 
-    def hessian(self, theta: Array) -> Array:
-        w, q = self.w(theta), len(theta)
-        H = np.zeros((q, q))
+    @cached_property
+    def _quadratic(self) -> Array:
+        """The Hessian of the quadratic losses, which is the same everywhere."""
+        H, w = np.zeros((self.unknowns, self.unknowns)), np.zeros(self.form.shape)
         for block, A in zip(self.form.samples, self.A, strict=True):
-            h = block.curvatures(w)
-            if h.ndim == 3:  # a matrix per sample
-                H += _dense(A.T @ (block_diagonal(h) @ A))
-            elif isinstance(A, np.ndarray):
-                H += A.T @ (h.ravel()[:, None] * A)
-            else:
-                H += (A.T @ sp.diags_array(h.ravel()) @ A).toarray()
+            if isinstance(block.loss, AbstractQuadraticLoss):
+                H += _curved(block, A, w)
+        return H
+
+    def hessian(self, theta: Array) -> Array:
+        H, w = self._quadratic.copy(), self.w(theta)
+        for block, A in zip(self.form.samples, self.A, strict=True):
+            if not isinstance(block.loss, AbstractQuadraticLoss):
+                H += _curved(block, A, w)
         for edge, c, B in self.B:
             width = self.form.width(edge)
             if len(c) and edge.penalty.pieces(width) != 1:
                 H += (B.T @ (_curvature(edge.penalty, c, (B @ theta).reshape(len(c), width)) @ B)).toarray()
         return H
+
+
+def _curved(block: SampleBlock, A: Array | sp.csr_array, w: Array) -> Array:
+    """A' h A with the curvatures h of a block at w."""
+    h = block.curvatures(w)
+    if h.ndim == 3:  # a matrix per sample
+        return _dense(A.T @ (block_diagonal(h) @ A))
+    if isinstance(A, np.ndarray):
+        return A.T @ (h.ravel()[:, None] * A)
+    return (A.T @ sp.diags_array(h.ravel()) @ A).toarray()
 
 
 def _dense(A: Any) -> Array:

@@ -2,6 +2,7 @@
 
 from . import printed as printed
 from .agreement.strength import StrengthMax as StrengthMax
+from .agreement.strength import strength_bounds as strength_bounds
 from .agreement.strength import strength_max as strength_max
 from .arguments import form_of as form_of
 from .estimation.bounds import ErrorBound as ErrorBound

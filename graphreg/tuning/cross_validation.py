@@ -61,7 +61,7 @@ def cross_validate(  # noqa: PLR0913
         With at least one `Parameter`. Their values are the same afterwards; see ``CrossValidation.assign``.
     grid : sequence of numbers, mapping, sequence of mappings, int or None
         Values for the only Parameter; values by Parameter (or its name), of which all combinations are tried; one
-        mapping per point; or so many strengths (20 by default) from ``strength_max`` down over three decades. A
+        mapping per point; or so many strengths (20 by default) down over three decades, see `path`. A
         Parameter that the grid does not name keeps its value.
     folds : int, sequence or splitter
         How many; or a fold label per row; or pairs (train rows, test rows), as positions or masks; or an object with

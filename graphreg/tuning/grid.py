@@ -15,9 +15,10 @@ from ..certificate import Certificate
 from ..errors import MethodError, ModelError, UnattainedError
 from ..problem import Problem
 from ..terms import Array, Parameter, positive
-from ..theory import StrengthMax, meant, parameters_in, strength_max
+from ..theory import StrengthMax, meant, parameters_in, strength_bounds
 
 DECADES = 3.0  # from strength_max down
+ABOVE = 0.05  # of its top, which may lie above strength_max by so much: a third of a step where there are 50
 COUNT = replace(checks.whole(2), wanted="a sequence of positive numbers, or how many there are to be (at least 2)")
 
 
@@ -53,7 +54,7 @@ def parameter_of(problem: Problem, parameter: Any = None) -> Parameter:
 
 
 def grid(problem: Problem, parameter: Parameter, strengths: Any) -> tuple[Array, Certificate | None]:
-    """The strengths in growing order; and, where they come down from `strength_max`, what is known at that one."""
+    """The strengths in growing order; and, where they come down from `strength_max`, what is known at the top."""
     if isinstance(strengths, Iterable) and not isinstance(strengths, (str, bytes)):
         return given(strengths), None
     COUNT(strengths, "strengths")
@@ -73,9 +74,9 @@ def given(strengths: Iterable[Any]) -> Array:
 
 
 def downwards(problem: Problem, parameter: Parameter, count: int) -> tuple[Array, StrengthMax]:
-    """So many strengths, evenly spaced on a logarithmic scale, up to `strength_max`, and that one."""
+    """So many strengths, evenly spaced on a logarithmic scale, up to an upper bound of `strength_max`, and that one."""
     try:
-        most = strength_max(problem, parameter)
+        most = strength_bounds(problem, parameter, ABOVE)
     except (ModelError, MethodError, UnattainedError) as error:
         raise ModelError(
             f"without strengths they come down from strength_max, which is not known here: {error}. Give the strengths "

@@ -218,7 +218,9 @@ def path(  # noqa: PLR0913
     problem : Problem
     strengths : int or sequence of float
         Values of the Parameter, in any order. A number k stands for k values, evenly spaced on a logarithmic scale from
-        `strength_max`, where all nodes agree, down over three decades; squared penalties have no such strength.
+        one at which all nodes agree down over three decades; squared penalties have no such strength. That one is a
+        proved upper bound of `strength_max`: the value itself on trees, at most 5% above it as a rule where there are
+        cycles.
     parameter : Parameter or its name, optional
         Which one varies, any of the model; by default its only one. It has its value again afterwards, whatever
         happens.

@@ -81,7 +81,7 @@ def grid_of(problem: Problem, given: Any) -> Grid:
     ----------
     given : sequence of numbers, mapping, sequence of mappings, whole number or None
         Values for the only Parameter; values by Parameter (or its name), of which all combinations are meant; one
-        mapping per point; so many strengths from ``strength_max`` down, `POINTS` where there is no number.
+        mapping per point; so many strengths from where all nodes agree down, `POINTS` where there is no number.
     """
     known = some_parameters(problem)
     if given is None or checks.is_whole(given):
@@ -99,7 +99,7 @@ def grid_of(problem: Problem, given: Any) -> Grid:
 
 
 def _from_largest(problem: Problem, known: Sequence[Parameter], count: int) -> Grid:
-    """Strengths from the smallest at which all nodes agree down, evenly spaced on a logarithmic scale."""
+    """Strengths from one at which all nodes agree down, evenly spaced on a logarithmic scale."""
     if count < 1:
         raise ModelError(f"a grid has at least one strength, got {count}")
     parameter = _only(known, "without a grid, strengths")

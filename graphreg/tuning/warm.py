@@ -142,7 +142,7 @@ class Warm:
         self.most = most if rounds is None else None  # rounds after which the standby takes over
         if self.climbing:
             costs = Costs(problem.form, gap, ON_A_PATH)
-            self.most = max(int(SHARE * costs.interior / costs.round), 1)
+            self.most = max(costs.rounds_in(SHARE * costs.interior), 1)
         self.warm_start = WarmStart()
         self.budget = Budget(gap, rounds, progress=False, seed=seed)
         self.known: list[tuple[float | None, Certificate]] = []  # the last two answers, with their strengths

@@ -122,7 +122,7 @@ def test_several_rounds_at_once_have_the_bits_of_single_ones(name, forced, taken
 
 def test_how_many_rounds_go_by_at_once_depends_on_the_whole_graph(forced, monkeypatch):
     form = PROBLEMS["regression, l2"]().form.frozen()
-    monkeypatch.setattr(rounds, "AT_ONCE", 7 * rounds.entries_of(form))
+    monkeypatch.setattr(rounds, "AT_ONCE", 7 * form.differences)
     for count in (1, 5):
         view = whole(form)
         with gr.Parts(count).hosting(gr.PrimalDual(), form, view.engine.ledger.arcs, 1) as coordinator:
@@ -131,7 +131,7 @@ def test_how_many_rounds_go_by_at_once_depends_on_the_whole_graph(forced, monkey
 
 def test_when_rounds_are_compiled_depends_on_the_whole_graph(forced, taken, monkeypatch):
     form = PROBLEMS["regression, l2"]().form.frozen()
-    monkeypatch.setattr(rounds, "WORTH", (rounds.EXPECTED + 8) * rounds.entries_of(form))
+    monkeypatch.setattr(rounds, "WORTH", (rounds.EXPECTED + 8) * form.differences)
     alone = by_parts(gr.PrimalDual(), form, gr.Parts(1), ROUNDS)
     assert taken.pop(form.n) == ROUNDS - 8
     same(alone, by_parts(gr.PrimalDual(), form, gr.Parts(4), ROUNDS))

@@ -14,6 +14,7 @@ import graphreg as gr
 from graphreg.certificate import Certifier
 from graphreg.datasets import random_problem
 from graphreg.errors import CheckpointError, MethodError
+from graphreg.kernels import rounds
 from graphreg.methods.automatic import auto, predicting
 from graphreg.methods.automatic.auto import Stage, _promised, plan
 from graphreg.methods.automatic.predicting import Costs
@@ -208,9 +209,23 @@ def test_a_promise_is_looked_at_again():
 def test_a_try_is_as_long_as_what_follows_allows():
     (first, second, *_) = plan(costs := Costs(problem(graph=nx.complete_graph(12)).form))
     assert isinstance(first.method, gr.PrimalDual)
-    assert first.rounds == int(auto.NEWTON * costs.interior / costs.round)
-    assert first.most == int(costs.interior / costs.round)
+    assert first.rounds == costs.rounds_in(auto.NEWTON * costs.interior)
+    assert first.most == costs.rounds_in(costs.interior) > first.rounds
     assert second == Stage(gr.InteriorPoint(), auto.STEPS)
+
+
+@pytest.mark.parametrize(("earlier", "numba"), [(0, True), (3, True), (50, True), (0, False)])
+def test_rounds_get_faster_when_they_are_compiled(earlier, numba, monkeypatch):
+    costs = Costs(problem().form, earlier=earlier)
+    monkeypatch.setattr(rounds, "WORTH", (rounds.EXPECTED + 8) * costs.form.differences)  # from the ninth round on
+    monkeypatch.setattr(rounds, "compiles", lambda: numba)
+    plain, compiled = costs.round(compiled=False), costs.round(compiled=True)
+    first = max(8 - earlier, 0) if numba else np.inf
+    for seconds in (4.5 * plain, 30.5 * plain):
+        done = costs.rounds_in(seconds)
+        slow = min(done, first)
+        spent = slow * plain + (done - slow) * compiled
+        assert spent <= seconds < spent + plain
 
 
 def test_trees_fill_in_nothing_however_wide_their_band_is(monkeypatch):
@@ -228,7 +243,8 @@ def test_more_digits_are_more_newton_steps():
 
 def test_more_of_anything_costs_more():
     small, large = Costs(problem().form), Costs(problem(graph=nx.complete_graph(12)).form)
-    assert large.differences > small.differences
     assert large.multiplications > small.multiplications
-    for what in ("round", "interior", "exact"):
+    for what in ("interior", "exact"):
         assert getattr(large, what) > getattr(small, what)
+    for compiled in (False, True):
+        assert large.round(compiled) > small.round(compiled)

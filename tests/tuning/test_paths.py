@@ -11,7 +11,8 @@ from path_cases import GRID, problem_of
 import graphreg as gr
 from graphreg.methods.interior_point.interior_point import InteriorPoint
 from graphreg.methods.splitting.primal_dual import PrimalDual
-from graphreg.tuning.grid import grid
+from graphreg.theory.agreement import routes
+from graphreg.tuning.grid import ABOVE, downwards, grid
 from graphreg.tuning.warm import Warm, halving, usual_method
 
 
@@ -186,14 +187,37 @@ def test_a_method_without_a_state_worth_keeping_starts_at_the_last_point():
 
 
 # ---- a number of strengths -------------------------------------------------------------------------------------------
-def test_downwards_from_strength_max():
-    pytest.importorskip("graphreg.theory.agreement.strength")
+def test_downwards_from_a_bound_of_strength_max():
     problem, lam = problem_of()
     path = gr.path(problem, 7)
-    top = float(gr.theory.strength_max(problem, lam))
+    most, top = gr.strength_max(problem, lam), path.strengths[-1]
+    assert most.lower <= top <= most.upper / (1.0 - ABOVE)
     np.testing.assert_allclose(path.strengths, np.geomspace(top / 1000, top, 7), rtol=1e-12)
     assert path.table()["clusters"].iloc[-1] == 1
     assert all(solution.status == "certified" for solution in path)
+
+
+def test_the_top_of_a_tree_is_strength_max():
+    data = gr.NodeData.from_dict({i: (None, np.array([[float(i)]])) for i in range(6)})
+    lam = gr.Parameter(1.0, name="lam")
+    problem = gr.Problem(gr.MeanLoss(data) + lam * gr.TotalVariation(nx.path_graph(6), gr.L1()))
+    assert gr.path(problem, 3).strengths[-1] == float(gr.strength_max(problem))
+
+
+def test_the_top_takes_no_conic_programme_where_electrical_flows_will_do(monkeypatch):
+    problem, lam = problem_of()
+
+    def refined(*_):
+        raise AssertionError
+
+    monkeypatch.setattr(routes, "_merged", refined)
+    monkeypatch.setattr("graphreg.tuning.grid.ABOVE", 0.5)
+    values, most = downwards(problem, lam, 4)
+    assert values[-1] == most.upper <= most.lower / 0.5
+    assert most.certificate().holds(1e-9)
+    assert any("within 0.5" in each for each in most.assumed)
+    with pytest.raises(AssertionError):
+        gr.strength_max(problem, lam)
 
 
 def test_a_squared_penalty_has_no_largest_strength():

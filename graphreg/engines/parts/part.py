@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...form import EdgeBlock, Form, SampleBlock
-from ...kernels import entries_of
 from ...methods import Start
 from ...network import Arcs, WholeGraph
 from ...terms import Array, Space
@@ -61,7 +60,7 @@ def part_of(form: Form, arcs: Arcs, mine: Array) -> Part:
         tuple(_samples(form, form.samples[k], rows, place, len(ids)) for k, rows in samples),
         tuple(_edges(form.edges[k], rows, place, len(ids)) for k, rows in edges),
     )
-    whole = WholeGraph(form.n, form.space.n_observed, ids, mine[ids], entries_of(form))
+    whole = WholeGraph(form.n, form.space.n_observed, ids, mine[ids], form.differences)
     return Part(part, whole, tuple(samples), tuple(edges))
 
 

@@ -97,9 +97,9 @@ def plan(costs: Costs) -> Iterator[Stage]:
     rounds, newton, exact = (not method.missing(form) for method in (PrimalDual(), InteriorPoint(), Exact()))
     follows = costs.interior if newton else costs.exact if exact else float("inf")
     if rounds and follows < float("inf"):
-        share = int((NEWTON if newton else CONIC) * follows / costs.round)
+        share = costs.rounds_in((NEWTON if newton else CONIC) * follows)
         if share >= FEWEST:
-            yield Stage(PrimalDual(), share, int(follows / costs.round))
+            yield Stage(PrimalDual(), share, costs.rounds_in(follows))
     if newton and costs.interior < float("inf"):
         yield Stage(InteriorPoint(), STEPS)
     if exact and (costs.exact < float("inf") or not rounds):  # which ends in rounds of its own

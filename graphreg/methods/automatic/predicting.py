@@ -12,25 +12,23 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from ...form import Form
-from ...kernels import pays
+from ...kernels import compiled_from, pays
 from ...oracles import filled_work, work
 from ...terms.losses import AbstractQuadraticLoss, AbstractSmoothLoss
 
 BAND = 1e10  # multiplications of a banded factorisation, a bound: beyond it the fill is not counted
-MULTIPLICATION = 3.1e-11  # seconds
+MULTIPLICATION = 4.6e-11  # seconds
 STEPS = 9.0  # of the interior-point method to a gap of 1e-6, what is set up before them included
 MORE = 1.25  # steps for each further digit
-TRIED = 100  # rounds, for which it must be worth compiling them
 
 
 @dataclass(frozen=True)
 class Costs:
-    """The predicted costs of a form, where a relative gap is asked for; of rounds that are compiled where that is worth
-    it for so many of them."""
+    """The predicted costs of a form, where a relative gap is asked for, and so many rounds were taken before."""
 
     form: Form
     gap: float = 1e-6
-    rounds: int = TRIED
+    earlier: int = 0
 
     @cached_property
     def multiplications(self) -> float:
@@ -44,27 +42,29 @@ class Costs:
         forest = sum(len(edge.tail) for edge in form.edges if not edge.ground) == form.n - form.n_components
         return 4.0 * form.d**3 * form.n if forest else float("inf")
 
-    @cached_property
-    def differences(self) -> int:
-        """The numbers on all edges."""
-        return sum(len(edge.tail) * self.form.width(edge) for edge in self.form.edges)
-
     @property
     def samples(self) -> int:
         """The numbers that the losses look at."""
         return sum(block.offset.size for block in self.form.samples)
 
-    @property
-    def round(self) -> float:
+    def rounds_in(self, seconds: float) -> int:
+        """How many rounds of `PrimalDual` take so long: some before they are compiled, and more from then on."""
+        plain = seconds / self.round(compiled=False)
+        if not pays(self.form, int(self.earlier + plain)):
+            return int(plain)
+        first = max(compiled_from(self.form) - self.earlier, 0.0)
+        return int(first + (plain - first) * self.round(compiled=False) / self.round(compiled=True))
+
+    def round(self, compiled: bool) -> float:
         """Seconds of a round of `PrimalDual`, with its share of looks at it."""
         n, d = self.form.shape
-        out = 1.4e-4 + (6e-9 if pays(self.form, self.rounds) else 3.1e-8) * (n * d + self.differences)
+        out = 1.1e-4 + (2.9e-9 if compiled else 3.2e-8) * (n * d + self.form.differences)
         for block in self.form.samples:
             numbers = block.offset.size * d
             if not isinstance(block.loss, AbstractSmoothLoss):
                 out += 5.7e-8 * numbers
             elif not isinstance(block.loss, AbstractQuadraticLoss):
-                out += 3.5e-4 + 3.8e-8 * numbers
+                out += 5.2e-4 + 2.8e-8 * numbers
         return out
 
     @property
@@ -76,15 +76,15 @@ class Costs:
     @property
     def _around_factors(self) -> float:
         """Seconds of a step, with a look at it, but for its factorisation."""
-        out = 1.3e-3 + 1.3e-6 * self.differences
+        out = 1.4e-3 + 1.3e-6 * self.form.differences
         for block in self.form.samples:
             numbers = block.offset.size * self.form.d
-            out += 7e-9 * numbers * self.form.d
+            out += 7.6e-9 * numbers * self.form.d
             if not isinstance(block.loss, AbstractQuadraticLoss):
-                out += 2.1e-7 * numbers
+                out += 1.2e-7 * numbers
         return out
 
     @property
     def exact(self) -> float:
         """Seconds of `Exact`."""
-        return 1.6e-2 + 3e-5 * self.differences + 8.3e-6 * self.samples + 2.7e-10 * self.multiplications
+        return 2e-2 + 2e-5 * self.form.differences + 1.3e-5 * self.samples + 2.5e-9 * self.multiplications

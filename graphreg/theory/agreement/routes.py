@@ -30,7 +30,7 @@ LEVELS = 15  # steps of levelling
 LEAST = 0.3  # of the largest load: smaller ones count as so much, or conductances would differ too much
 IMBALANCE = 1e-11  # of the largest demand, which may be left of K'u = -r
 BUSY = 0.9  # of the upper bound: the load from which the ends of an edge are given free
-CLOSE = 1e-8  # relative distance of the bounds at which they are left
+CLOSE = 1e-8  # relative distance of the bounds at which they are left, where no other is asked for
 NEAR = 2.0**-20  # of the sizes that the conic programme sees
 ROUNDS = 12  # of the conic programme; in the last no nodes are merged
 FEW, TRIED = 20_000, 2  # edges up to which a linear programme is solved whole after so many rounds of merging
@@ -63,8 +63,9 @@ class Routes(Brief):
     loose: str = ""
 
 
-def route(network: Network, r: Array) -> Routes:
-    """The flows of least load per component, and the directions that prove it."""
+def route(network: Network, r: Array, close: float = CLOSE) -> Routes:
+    """The flows of least load per component, and the directions that prove it; until the bounds are within ``close`` of
+    each other, relative to the upper one."""
     found = _Best(network, r)
     with needed("the strength at which all nodes agree"):
         flows = network.along_forest(r)
@@ -75,9 +76,9 @@ def route(network: Network, r: Array) -> Routes:
             parts = _by_coordinate(network)
             with alarm():
                 if parts is None:
-                    _settle(network, r, found, cyclic, np.zeros(len(cyclic)))
+                    _settle(network, r, found, cyclic, np.zeros(len(cyclic)), close)
                 else:
-                    _offer_coordinates(network, r, found, parts)
+                    _offer_coordinates(network, r, found, parts, close)
     except KeyboardInterrupt:
         ended = "interrupted"
     except OutOfTimeError:
@@ -98,7 +99,7 @@ def _by_coordinate(network: Network) -> list[Network] | None:
     return [Network(tuple(blocks), tuple(weights), (n, 1)) for blocks, weights in parts]
 
 
-def _offer_coordinates(network: Network, r: Array, found: _Best, parts: list[Network]) -> None:
+def _offer_coordinates(network: Network, r: Array, found: _Best, parts: list[Network], close: float) -> None:
     """Offers flows and directions that were found for each coordinate by itself; those that cannot be the most loaded
     are left as they are."""
     flows = network.nothing()
@@ -109,7 +110,7 @@ def _offer_coordinates(network: Network, r: Array, found: _Best, parts: list[Net
         own.offer(part.along_forest(own.r), np.zeros(part.shape))
         first = np.unique(part.component, return_index=True)[1]
         cyclic = ~part.acyclic & (own.upper > 0)
-        _settle(part, own.r, own, cyclic, found.lower[network.component[first]])
+        _settle(part, own.r, own, cyclic, found.lower[network.component[first]], close)
         w = np.zeros(network.shape)
         most = np.zeros(network.n_components)
         np.maximum.at(most, network.component, own.lower[part.component])
@@ -122,13 +123,13 @@ def _offer_coordinates(network: Network, r: Array, found: _Best, parts: list[Net
     found.offer(flows, np.zeros(network.shape))
 
 
-def _settle(network: Network, r: Array, found: _Best, cyclic: Array, floor: Array) -> None:
-    """Offers flows and directions until the bounds of the components that are no trees meet, or the upper one lies
+def _settle(network: Network, r: Array, found: _Best, cyclic: Array, floor: Array, close: float) -> None:
+    """Offers flows and directions until the bounds of the components that are no trees are close, or the upper one lies
     below ``floor``."""
     for flows, w in _level(network, r):
         found.offer(network.conserved(flows, r), w)
     if not _unwritten(network):
-        _refine(network, r, found, cyclic, floor)
+        _refine(network, r, found, cyclic, floor, close)
 
 
 def _unwritten(network: Network) -> str:
@@ -255,15 +256,15 @@ def _level(network: Network, r: Array) -> list[tuple[Flows, Array]]:
     return out
 
 
-def _refine(network: Network, r: Array, found: _Best, cyclic: Array, floor: Array) -> None:
-    """Offers flows and directions of the components that are no trees until their bounds meet."""
+def _refine(network: Network, r: Array, found: _Best, cyclic: Array, floor: Array, close: float) -> None:
+    """Offers flows and directions of the components that are no trees until their bounds are close."""
     awake, flows = np.zeros(network.shape[0], dtype=bool), found.flows
     few = network.shape[1] == 1 and int(network.n_edges.sum()) <= FEW
     for k in range(ROUNDS):
-        todo = _apart(found, cyclic, floor)
+        todo = _apart(found, cyclic, floor, close)
         if few and k == TRIED and todo.any():
             found.offer(*_merged(network, r, found.flows, todo[network.component]))
-            todo = _apart(found, cyclic, floor)
+            todo = _apart(found, cyclic, floor, close)
         if not todo.any():
             return
         before = int(awake.sum())
@@ -281,9 +282,9 @@ def _refine(network: Network, r: Array, found: _Best, cyclic: Array, floor: Arra
             return
 
 
-def _apart(found: _Best, cyclic: Array, floor: Array) -> Array:
-    """The components that are no trees whose bounds do not meet, and whose upper one is above ``floor``."""
-    return cyclic & (np.maximum(found.lower, floor) < (1.0 - CLOSE) * found.upper)
+def _apart(found: _Best, cyclic: Array, floor: Array, close: float) -> Array:
+    """The components that are no trees whose bounds are not close, and whose upper one is above ``floor``."""
+    return cyclic & (np.maximum(found.lower, floor) < (1.0 - close) * found.upper)
 
 
 def _merged(network: Network, r: Array, flows: Flows, awake: Array) -> tuple[Flows, Array]:

@@ -34,7 +34,7 @@ from ...terms import Array, Parameter, positive
 from ..varied import Varying, check_smooth, varying
 from .descent import best_step, rounding
 from .pooled import SmoothObjective, as_solution, pooled, whole
-from .routes import Routes, route
+from .routes import CLOSE, Routes, route
 
 NAME = "strength_max"
 
@@ -215,6 +215,16 @@ def strength_max(
     True
     """
     (checks.seconds | None)(seconds, "seconds")
+    return strength_bounds(problem, parameter, CLOSE, seconds)
+
+
+def strength_bounds(
+    problem: Any, parameter: Parameter | str | None, close: float, seconds: float | None = None
+) -> StrengthMax:
+    """`strength_max`, with bounds of which the lower one is asked to be at least 1 - ``close`` times the upper one.
+
+    Both are proved whatever ``close`` is. Where there are cycles few steps give a percent, and the rest takes long.
+    """
     with within(seconds):
         with needed(NAME):
             vary = varying(problem, parameter, NAME)
@@ -223,12 +233,12 @@ def strength_max(
             solution = pooled(vary, vary.tied, smooth)
             c = solution.certificate.w
             r = network.balanced(smooth.gradient(c))
-        routes = route(network, r)
+        routes = route(network, r, close)
     with afresh(None):
-        return _record(vary, smooth, solution, routes)
+        return _record(vary, smooth, solution, routes, close)
 
 
-def _record(vary: Varying, smooth: SmoothObjective, solution: Solution, routes: Routes) -> StrengthMax:
+def _record(vary: Varying, smooth: SmoothObjective, solution: Solution, routes: Routes, close: float) -> StrengthMax:
     network, c = vary.network, solution.certificate.w
     certifier = Certifier(solution.form)
     tied, point = vary.tied, smooth.dual_point_at(c)
@@ -251,6 +261,7 @@ def _record(vary: Varying, smooth: SmoothObjective, solution: Solution, routes: 
         "the upper bound rests on flows that are conserved to rounding (consensus.flows), the lower one on a direction "
         "(direction): no solver's word is taken",
         *([f"CUT SHORT ({routes.ended}): both bounds hold, and are further apart than need be"] * bool(routes.ended)),
+        *([f"both bounds hold, and were asked to be within {close:g} of each other only"] * (close > CLOSE)),
         *([f"both bounds hold, and may be further apart than need be: {routes.loose}"] * bool(routes.loose)),
     )
     return StrengthMax(upper, lower, upper, consensus, w, vary, routes, assumed=assumed)
