@@ -237,8 +237,8 @@ def _placed(rows: Array, place: Array | None) -> Array:
 
 
 def worthwhile(entries: int, done: int) -> bool:
-    """Whether rounds on a graph whose flows have so many numbers are to be compiled after so many: from the first one on
-    large graphs, later on others. So the bits of an iterate depend on the problem alone, and on whether numba is
+    """Whether rounds on a graph whose flows have so many numbers are to be compiled after so many: from the first one
+    on large graphs, later on others. So the bits of an iterate depend on the problem alone, and on whether numba is
     there."""
     return entries * (done + EXPECTED) >= WORTH
 
