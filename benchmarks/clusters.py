@@ -1,10 +1,10 @@
 """``python -m benchmarks.clusters``: parts and MPI jobs on this machine.
 
-``speed``: seconds a round on one rank and on two, in turn; ``cost``: a round against nodes, edges and ranks, with the
-model that is fitted to them; ``large``: a problem that no process has as a whole, certified, with the memory of each
-rank; ``memory``: the memory of each rank against the number of ranks, of one problem; ``kills``: ranks killed at
-random, and the bits of what goes on; ``bits``: iterates and messages of every method on parts and ranks against those
-on whole arrays.
+``speed``: seconds a round on one rank and on two, in turn; ``cost``: a round against nodes, edges, borders and ranks,
+with the model that is fitted to them (see `costs`); ``large``: a problem that no process has as a whole, certified,
+with the memory of each rank; ``memory``: the memory of each rank against the number of ranks, of one problem;
+``kills``: ranks killed at random, and the bits of what goes on; ``bits``: iterates and messages of every method on
+parts and ranks against those on whole arrays.
 """
 
 from __future__ import annotations
@@ -27,30 +27,45 @@ import numpy as np
 
 import graphreg as gr
 
-from . import bits
+from . import bits, costs
 
+Array = Any
 BIND = ("--bind-to", "core")
 ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 THREADS = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
-def band(nodes: int, degree: int, d: int, samples: int, rank: int, ranks: int, seed: int = 0) -> tuple[Any, range]:
-    """A band graph, of which a rank makes its own piece alone: node i is tied to i + 1, i + s, i + s + 1, ... with s
-    the root of the number of nodes, as on a mesh. The problem of the piece, and its own nodes."""
-    step = int(np.sqrt(nodes))
-    offsets = [k // 2 * step + k % 2 for k in range(1, degree + 1)] if degree > 1 else [1]
+def piece(asked: argparse.Namespace, rank: int, ranks: int) -> tuple[Any, range]:
+    """A graph of which a rank makes its own piece alone: the problem of the piece, and its own nodes.
+
+    A "band" ties node i to i + 1, i + s, i + s + 1, ... with s the root of the number of nodes, as on a mesh; in a
+    "random" graph any node may be tied to any other, so that most are on some border.
+    """
+    nodes, degree = asked.nodes, asked.degree
     low, high = nodes * rank // ranks, nodes * (rank + 1) // ranks
-    tails = [np.arange(max(low - off, 0), min(high, nodes - off)) for off in offsets]
-    tail, head = np.concatenate(tails), np.concatenate([t + off for t, off in zip(tails, offsets, strict=True)])
-    own = range(low, high)
+    own, tail, head = range(low, high), *(_random if asked.graph == "random" else _band)(nodes, degree, low, high)
     labels = np.unique(np.concatenate([tail, head, np.arange(low, high)]))
     graph = gr.Graph(labels, np.searchsorted(labels, tail), np.searchsorted(labels, head), np.ones(len(tail)))
-    rng = np.random.default_rng([seed, low])  # of speed alone: other ranks, other data
-    X = rng.standard_normal((samples * len(own), d))
-    truth = np.sin(np.repeat(np.arange(low, high), samples) * (6.0 / nodes))
+    rng = np.random.default_rng([0, low])  # of speed alone: other ranks, other data
+    X = rng.standard_normal((asked.samples * len(own), asked.d))
+    truth = np.sin(np.repeat(np.arange(low, high), asked.samples) * (6.0 / nodes))
     y = X.sum(axis=1) * truth + rng.standard_normal(len(X))
-    data = gr.NodeData.from_arrays(X, y, np.repeat(np.arange(low, high), samples))
+    data = gr.NodeData.from_arrays(X, y, np.repeat(np.arange(low, high), asked.samples))
     return gr.Problem(gr.SquaredLoss(data) + 0.1 * gr.TotalVariation(graph, gr.L2())), own
+
+
+def _band(nodes: int, degree: int, low: int, high: int) -> tuple[Array, Array]:
+    step = int(np.sqrt(nodes))
+    offsets = [k // 2 * step + k % 2 for k in range(1, degree + 1)] if degree > 1 else [1]
+    tails = [np.arange(max(low - off, 0), min(high, nodes - off)) for off in offsets]
+    heads = [t + off for t, off in zip(tails, offsets, strict=True)]
+    return np.concatenate(tails), np.concatenate(heads)
+
+
+def _random(nodes: int, degree: int, low: int, high: int) -> tuple[Array, Array]:
+    ends = np.random.default_rng(nodes).integers(0, nodes, (degree * nodes, 2))
+    ends = np.unique(np.sort(ends[ends[:, 0] != ends[:, 1]], axis=1), axis=0)
+    return ends[((ends >= low) & (ends < high)).any(axis=1)].T
 
 
 def launch(ranks: int, *arguments: str, **options: Any) -> subprocess.Popen[str]:
@@ -82,7 +97,7 @@ def rounds(asked: argparse.Namespace) -> None:
 
     comm = world()
     wire = MPIWire(comm)
-    problem, own = band(asked.nodes, asked.degree, asked.d, asked.samples, comm.rank, comm.size)
+    problem, own = piece(asked, comm.rank, comm.size)
     part, owner = local_part(problem.form.frozen(), own, wire)
     method = gr.PrimalDual(balance=1.0)
     state = method.init(LocalView(part.form, PartEngine(part, owner, wire), 0, part.whole), None)
@@ -112,7 +127,7 @@ def certified(asked: argparse.Namespace) -> None:
     comm = world()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     began = time.perf_counter()
-    problem, own = band(asked.nodes, asked.degree, asked.d, asked.samples, comm.rank, comm.size)
+    problem, own = piece(asked, comm.rank, comm.size)
     built = time.perf_counter() - began
     found = mpi.solve(problem, own, gap=asked.gap, checkpoint=asked.checkpoint and _kept(asked))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -133,7 +148,7 @@ def _kept(asked: argparse.Namespace) -> gr.Checkpoint:
 
 # ---- studies ---------------------------------------------------------------------------------------------------------
 def sized(asked: argparse.Namespace, **changes: Any) -> list[str]:
-    values = {name: getattr(asked, name) for name in ("nodes", "degree", "d", "samples")} | changes
+    values = {name: getattr(asked, name) for name in ("nodes", "degree", "d", "samples", "graph")} | changes
     return [text for name, value in values.items() for text in (f"--{name}", str(value))]
 
 
@@ -145,32 +160,6 @@ def speed(asked: argparse.Namespace) -> None:
     ratio = np.median(one) / np.median(two)
     print(f"{asked.nodes:,} nodes, {asked.degree * asked.nodes:,} edges, d = {asked.d}: {1e3 * np.median(one):.3g} ms "
           f"a round on one rank, {1e3 * np.median(two):.3g} on two: {ratio:.2f} times faster")  # fmt: skip
-
-
-def cost(asked: argparse.Namespace) -> None:
-    rows = []
-    print("| nodes | edges | ranks | border | ms a round | model |\n|---|---|---|---|---|---|")
-    for nodes in (10_000, 30_000, 100_000, 300_000):
-        for degree in (2, 5):
-            for ranks in asked.ranks or (1, 2):
-                found = heard(ranks, "rounds", *sized(asked, nodes=nodes, degree=degree))
-                share = max(1.0, ranks / (os.cpu_count() or 1))  # ranks take turns on a core
-                rows.append((nodes, degree * nodes, ranks, found["border"], found["seconds"], share))
-    table = np.array(rows)
-    n, edges, ranks, border, seconds, share = table.T
-    design = np.column_stack([share, share * n / ranks, share * edges / ranks, share * border, share * np.log2(ranks)])
-    weight = 1.0 / seconds
-    fitted = np.maximum(np.linalg.lstsq(design * weight[:, None], seconds * weight)[0], 0.0)
-    for row, model in zip(rows, design @ fitted, strict=True):
-        print(f"| {row[0]:,} | {row[1]:,} | {row[2]} | {row[3]:,} | {1e3 * row[4]:.3g} | {1e3 * model:.3g} |")
-    names = ("a round", "a node", "an edge", "a node on the border", "a doubling of ranks")
-    print("fitted: " + ", ".join(f"{name} {1e6 * each:.3g} us" for name, each in zip(names, fitted, strict=True)))
-    for size in (64, 1024):
-        mesh = 4 * np.sqrt(1e7 / size)
-        parts = np.array([1.0, 1e7 / size, 3e7 / size, mesh, np.log2(size)]) @ fitted
-        social = np.array([1.0, 1e7 / size, 3e7 / size, 1e7 * (1 - 1 / size), np.log2(size)]) @ fitted
-        print(f"a mesh of 10^7 nodes on {size} ranks: {1e3 * parts:.3g} ms a round; a social graph, whose border is "
-              f"most of its nodes: {1e3 * social:.3g}")  # fmt: skip
 
 
 def large(asked: argparse.Namespace) -> None:
@@ -239,7 +228,7 @@ def _ranks_of(launcher: int) -> list[int]:
     return [int(pid) for pid, above, args in rows if int(above) == launcher and "benchmarks.clusters" in args]
 
 
-STUDIES = {"speed": speed, "cost": cost, "large": large, "memory": memory, "kills": kills, "bits": same_bits}
+STUDIES = {"speed": speed, "cost": costs.cost, "large": large, "memory": memory, "kills": kills, "bits": same_bits}
 OF_RANKS = {
     "rounds": rounds,
     "certified": certified,
@@ -253,6 +242,8 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, default=100_000)
     parser.add_argument("--degree", type=int, default=3, help="edges per node")
     parser.add_argument("--d", type=int, default=10)
+    parser.add_argument("--graph", choices=("band", "random"), default="band")
+    parser.add_argument("--check", type=int, nargs="*", default=[8, 16], help="ranks by which a fitted model is judged")
     parser.add_argument("--samples", type=int, default=12)
     parser.add_argument("--gap", type=float, default=1e-3)
     parser.add_argument("--repeats", type=int, default=3)

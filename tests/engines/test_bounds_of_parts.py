@@ -13,6 +13,7 @@ import graphreg as gr
 from graphreg.datasets import random_problem, wild_problem
 from graphreg.engines.parts import part_of
 from graphreg.engines.parts.border import Border
+from graphreg.engines.parts.engine import PartEngine
 from graphreg.engines.parts.joint import solve_part
 from graphreg.engines.parts.wire import Switchboard, ThreadWire
 from graphreg.errors import MethodError
@@ -161,7 +162,8 @@ def test_what_flows_take_is_known_exactly():
     place, (edge,) = np.cumsum(part.whole.own) - 1, part.form.edges
     place[~part.whole.own] = -1
     inner = part.whole.own[edge.tail] & part.whole.own[edge.head]
-    border = Border.of(part, owner[part.whole.ids], ThreadWire(Switchboard(2), 0), place, [inner])
+    of = owner[part.whole.ids]
+    border = Border.of(PartEngine(part, of, ThreadWire(Switchboard(2), 0)), of, place, [inner])
     flows = rng.standard_normal((len(edge.tail), 3)) * 10.0 ** rng.integers(-12, 12, (len(edge.tail), 3))
     spread = np.abs(flows) * 1e-9
     out = rng.random(int((~inner).sum())) < 0.3

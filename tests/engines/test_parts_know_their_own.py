@@ -243,7 +243,7 @@ def test_nothing_crosses_but_what_follows_from_moments(method, monkeypatch):
 def test_a_number_that_should_not_cross_is_seen(monkeypatch):
     """The test above sees a part that sends a target along with its rows, or adds one to a sum."""
     X, y = whole_numbers(3)
-    other, exchange, swapped = mixed(X, y, SIGNS), PartEngine.exchange, PartEngine._swapped
+    other, exchange, swapped = mixed(X, y, SIGNS), PartEngine.exchange, PartEngine.swapped
 
     def telling(self, sent, sizes):
         target = self.part.form.samples[0].y[-2]  # whose sign changes
@@ -253,7 +253,7 @@ def test_a_number_that_should_not_cross_is_seen(monkeypatch):
         self.wire.largest(self.part.form.samples[0].y[-2:-1])
         return exchange(self, values, *given, **options)
 
-    for name, leak in (("_swapped", telling), ("exchange", adding)):
+    for name, leak in (("swapped", telling), ("exchange", adding)):
         with monkeypatch.context() as patch:
             patch.setattr(PartEngine, name, leak)
             before, after = (recorded(ring(*data), patch)[0] for data in ((X, y), other))

@@ -17,6 +17,7 @@ from ...running import Budget, entry, of_problem
 from ..base import AbstractEngine, refuse_judges
 from ..parts import Coordinator, owners, part_of
 from ..parts.config import SITES
+from ..parts.dealing import share_of_border, warn_of_border
 from .alike import agreed, call, shared, versions
 from .crew import END, Follower, MPICrew
 from .job import world
@@ -48,6 +49,7 @@ class MPI(AbstractEngine):
         comm = world()
         owner = owners(form, arcs, comm.size, self.sites) % comm.size
         parts = [part_of(form, arcs, owner == k) for k in range(comm.size)]
+        warn_of_border(max(map(share_of_border, parts)), form.n)
         crew = MPICrew(comm, parts, owner, method, seed)
         try:
             yield Coordinator(method, form, parts, crew)

@@ -15,9 +15,9 @@ import numpy as np
 from ...certificate import Pair, Runs, total
 from ...form import EdgeBlock
 from ...terms import TO_GROUND, Array, SampleBlock
+from .engine import PartEngine
 from .held import held_block
 from .part import Part
-from .wire import Wire
 
 MORE = 1.0 + 1e-7  # for sums of bounds, which are rounded themselves
 FAR = 1e9  # the depth of what no way leads to
@@ -41,21 +41,21 @@ class Border:
     """The border of one part, whose own nodes are ``own`` among those of its form."""
 
     part: Part
-    wire: Wire
+    engine: PartEngine
     own: Array
     cuts: tuple[Cut, ...]
 
     @staticmethod
-    def of(part: Part, owner: Array, wire: Wire, place: Array, inner: Sequence[Array]) -> Border:
+    def of(engine: PartEngine, owner: Array, place: Array, inner: Sequence[Array]) -> Border:
         """``place`` says where each node stands among the own ones, -1 if it is another's, and ``inner`` which edges of
         each block lead to no other part."""
-        cuts: list[Cut] = []
+        part, cuts = engine.part, list[Cut]()
         for edge, inside in zip(part.form.edges, inner, strict=True):
             rows = np.flatnonzero(~inside if not edge.ground else np.zeros(len(inside), dtype=bool))
             tails = place[edge.tail[rows]] >= 0
             mine, far = (np.where(each, edge.tail[rows], edge.head[rows]) for each in (tails, ~tails))
             cuts.append(Cut(edge, rows, place[mine], far, owner[far], np.where(tails, 1.0, -1.0)))
-        return Border(part, wire, np.flatnonzero(part.whole.own), tuple(cuts))
+        return Border(part, engine, np.flatnonzero(part.whole.own), tuple(cuts))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -93,8 +93,7 @@ class Border:
         parts = np.unique(np.concatenate([np.zeros(0, dtype=int), *(cut.owner for cut in self.cuts)])).tolist()
         places = {k: [cut.rows[cut.owner == k] for cut in self.cuts] for k in parts}
         sent = {k: _joined([v[rows] for v, rows in zip(values, each, strict=True)]) for k, each in places.items()}
-        got = {k: np.empty(each.size) for k, each in sent.items()}
-        self.wire.swap(sent, got)
+        got = self.engine.swapped(sent, {k: np.empty(each.size) for k, each in sent.items()})
         found = [np.zeros((len(v), v.shape[1])) for v in values]
         for k, each in places.items():
             at = 0
@@ -120,12 +119,12 @@ class Border:
             found = np.where(found < FAR, found, FAR)
             moved = bool((found < depth).any())
             depth = found
-            if not self.wire.largest(np.array([float(moved)]))[0]:
+            if not self.engine.wire.largest(np.array([float(moved)]))[0]:
                 break
         here = [depth[component[cut.own]] for cut in self.cuts]
         ways = [room & (far < mine) for room, far, mine in zip(rooms, there, here, strict=True)]
         farthest = float(depth[depth < FAR].max(initial=0.0))
-        return ways, int(self.wire.largest(np.array([farthest]))[0])
+        return ways, int(self.engine.wire.largest(np.array([farthest]))[0])
 
     def to_the_ground(self, ways: Sequence[Array]) -> list[EdgeBlock]:
         """The edges of these masks as edges to the ground, whose flows are those that leave the own nodes."""

@@ -26,9 +26,8 @@ from ...terms.losses import AbstractSmoothLoss
 from ...terms.penalties import AbstractConstraint, composition_of, row_norm
 from .border import Border
 from .directory import everyone
+from .engine import PartEngine
 from .lower import JointLook, LowerBound
-from .part import Part
-from .wire import Wire
 
 SHRUNK = 1e-13  # by so much flows are shrunk: clipped ones may be rounded out of their domains
 
@@ -36,8 +35,9 @@ SHRUNK = 1e-13  # by so much flows are shrunk: clipped ones may be rounded out o
 class PartBounds:
     """The bounds of one part."""
 
-    def __init__(self, part: Part, owner: Array, wire: Wire) -> None:
-        self.part, self.owner, self.wire, form = part, owner, wire, part.form
+    def __init__(self, engine: PartEngine, owner: Array) -> None:
+        part, form = engine.part, engine.part.form
+        self.part, self.owner, self.wire = part, owner, engine.wire
         self.own = np.flatnonzero(part.whole.own)
         place = np.full(form.n, -1)
         place[self.own] = np.arange(len(self.own))
@@ -54,7 +54,7 @@ class PartBounds:
         self.between = Form(form.space, (), (), cut)
         self.structure, self.structure_between = Structure(self.inside), Structure(self.between)
         self.nodes = tilted_nodes(self.inside)
-        border = Border.of(part, owner, wire, place, self.inner)
+        border = Border.of(engine, owner, place, self.inner)
         self.lower = LowerBound(self.inside, self.structure, self.nodes, border, self.inner, self.counted)
         self.checks = [SpotChecks(each) for each in (self.inside, self.between)]
 

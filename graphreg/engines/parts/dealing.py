@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Hashable, Mapping
 from importlib import import_module
 from importlib.util import find_spec
@@ -10,11 +11,15 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import reverse_cuthill_mckee
 
-from ...errors import MethodError
+from ...errors import MethodError, MethodWarning
 from ...form import Form
-from ...messages import missing_entries, unknown_labels
+from ...messages import missing_entries, unknown_labels, users_line
 from ...network import Arcs
 from ...terms import Array
+from .part import Part
+
+CROWDED = 1.0  # nodes of others for each own one: a round sends about as much as it computes
+LARGE = 10_000  # nodes, below which nobody deals out for speed
 
 
 def dealt(arcs: Arcs, count: int) -> Array:
@@ -57,3 +62,23 @@ def owners(form: Form, arcs: Arcs, count: int, sites: Mapping[Hashable, Hashable
         owner[first] = owner[arcs.source[open_][place]]
     owner[owner < 0] = 0
     return owner
+
+
+def share_of_border(part: Part) -> float:
+    """How many nodes of others a part works with for each of its own."""
+    own = int(part.whole.own.sum())
+    return (part.form.n - own) / max(own, 1)
+
+
+def warn_of_border(share: float, n: int) -> None:
+    """Say, before a run on n nodes, that dealing them out hardly pays: where some part has more nodes of others than
+    of its own, as on graphs without clusters, each round sends about as much as it computes. Small graphs are dealt out
+    for other reasons."""
+    if share > CROWDED and n >= LARGE:
+        warnings.warn(
+            f"a part works with {share:.1f} nodes of others for each of its own, and every round sends as many rows: "
+            "more processes are hardly faster on this graph. Fewer of them send less, and so do sites that follow the "
+            "clusters of the graph; see docs/clusters.md",
+            MethodWarning,
+            stacklevel=users_line(),
+        )

@@ -49,7 +49,7 @@ class PartEngine(AbstractPartEngine):
                 rows, mask, hear, into = rows[sends], mask[sends], hear[received], into[received]
             sent[other.number] = values[rows][mask]
             expected[other.number] = hear, into
-        got = self._swapped(sent, {number: np.empty(int(into.sum())) for number, (_, into) in expected.items()})
+        got = self.swapped(sent, {number: np.empty(int(into.sum())) for number, (_, into) in expected.items()})
         for number, (hear, into) in expected.items():
             rows = np.full((len(hear), values.shape[1]), np.nan)
             rows[into] = got[number]
@@ -64,7 +64,7 @@ class PartEngine(AbstractPartEngine):
         self.ledger.exchange(purpose)
         for crossing in self._out.values():
             crossing.load(values)
-        self._swapped(*({k: each.buffer for k, each in way.items()} for way in (self._out, self._into)))
+        self.swapped(*({k: each.buffer for k, each in way.items()} for way in (self._out, self._into)))
         for crossing in self._into.values():
             crossing.unload(values)
 
@@ -91,7 +91,7 @@ class PartEngine(AbstractPartEngine):
             sent[other.number] = np.concatenate(each) if each else np.zeros(0)
             sizes = (int(along[toward[e.block][e.other]].sum()) * values[e.block].shape[1] for e in other.ends)
             into[other.number] = np.empty(sum(sizes))
-        got = self._swapped(sent, into)
+        got = self.swapped(sent, into)
         for other in self.neighbours:
             at = 0
             for e in other.ends:
@@ -111,7 +111,8 @@ class PartEngine(AbstractPartEngine):
             return self.wire.total(own.sum(axis=0))
         return joined(self.wire.total(pieces(own, most, self.part.whole.n)), most)
 
-    def _swapped(self, sent: Mapping[int, Array], into: Mapping[int, Array]) -> Mapping[int, Array]:
+    def swapped(self, sent: Mapping[int, Array], into: Mapping[int, Array]) -> Mapping[int, Array]:
+        """What other parts send, written into arrays; what goes to them is counted."""
         for number, values in sent.items():
             if values.size:
                 messages, numbers = self.crossed.get(number, (0, 0))

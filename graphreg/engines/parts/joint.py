@@ -23,6 +23,7 @@ from ...running import Budget, Record, Schedule, Trace
 from ...terms import Array
 from ...terms.penalties import AbstractConstraint
 from .bounds import PartBounds
+from .dealing import share_of_border, warn_of_border
 from .engine import PartEngine
 from .keeping import JointSnapshot, JointStore
 from .local import local_part
@@ -173,10 +174,14 @@ def solve_part(part: Part, owner: Array, method: AbstractIteration, budget: Budg
     """The same of a part that is known; ``owner`` says to which part each node of its form belongs."""
     asked = budget.checkpoint
     with settled(wire) as meeting:
-        engine, bounds = PartEngine(part, owner, wire), PartBounds(part, owner, wire)
+        engine = PartEngine(part, owner, wire)
+        bounds = PartBounds(engine, owner)
         view = LocalView(part.form, engine, budget.seed or 0, part.whole)
         store = None if asked is None else JointStore(asked.file, part, method, view.seed, wire)
         stored = None if store is None else store.begun(view, meeting)
+        share = float(meeting.largest(np.array([share_of_border(part)]))[0])
+    if wire.me == 0:
+        warn_of_border(share, part.whole.n)
     v, value = common_model(view)
     run = JointRun(method, budget, view, engine, bounds, SHARE * value, store, stored)
     with np.errstate(all="ignore"):  # points far out, and bounds that say so

@@ -86,7 +86,7 @@ class LowerBound:
         return lower, t
 
     def _anywhere(self, here: bool) -> bool:
-        return bool(self.border.wire.largest(np.array([float(here)]))[0])
+        return bool(self.border.engine.wire.largest(np.array([float(here)]))[0])
 
     def _next_to(
         self, look: JointLook, point: DualPoint, flows: list[Array], ways: list[Array], most: int
