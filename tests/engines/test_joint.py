@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import json
+import warnings
 
 import numpy as np
 import pytest
 from test_local_parts import Country, together
 
 import graphreg as gr
+from graphreg.engines.parts import dealing
 from graphreg.engines.parts.joint import solve_jointly
 from graphreg.engines.parts.local_solution import SavedParts
 from graphreg.engines.parts.posts import BrokenOffError
-from graphreg.errors import CheckpointError, DataError
+from graphreg.errors import CheckpointError, DataError, MethodWarning
 from graphreg.running import Budget
 
 
@@ -165,3 +167,20 @@ def test_a_checkpoint_of_another_run(tmp_path):
     path.write_bytes(path.read_bytes()[:-1] + b"x")
     with pytest.raises(CheckpointError, match="damaged, or of another run"):
         jointly(country, owners(2), gr.PrimalDual(), **given)
+
+
+def test_a_warning_where_dealing_out_hardly_pays(monkeypatch):
+    """On graphs that are large, of whose nodes a part works mostly with those of others; said once."""
+    monkeypatch.setattr(dealing, "LARGE", 20)
+    crowded = Country.random(11)
+    crowded.edges = [(i, j) for i in range(24) for j in range(i)]
+    with pytest.warns(MethodWarning, match=r"nodes of others for each of its own") as told:
+        jointly(crowded, owners(3), gr.PrimalDual(), rounds=5)
+    assert len(told) == 1
+    line = Country.random(12)
+    line.edges = [(i, i + 1) for i in range(23)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        jointly(line, [0] * 12 + [1] * 12, gr.PrimalDual(), rounds=5)
+        monkeypatch.setattr(dealing, "LARGE", 25)
+        jointly(crowded, owners(3), gr.PrimalDual(), rounds=5)
