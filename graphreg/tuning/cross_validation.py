@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from typing import Any
@@ -11,13 +12,15 @@ import numpy as np
 
 from .. import checks
 from ..clock import OutOfTimeError, nothing_yet, progress_bar, within
-from ..errors import MethodWarning, WorkerError
+from ..engines import MPI
+from ..errors import MethodError, MethodWarning, WorkerError
 from ..messages import users_line
 from ..methods import METHOD, AbstractMethod
 from ..problem import Problem, problem_of
+from .by_ranks import by_ranks
 from .chosen import RULES, CrossValidation, scores_of
-from .fold_runs import Task, carried_out
-from .folds import Folds, folds_of
+from .fold_runs import FoldRun, Task, carried_out
+from .folds import Fold, Folds, folds_of
 from .points import grid_of
 from .scoring import Scorer, held, scorer_of
 from .stored import StoredFolds
@@ -41,6 +44,7 @@ def cross_validate(  # noqa: PLR0913
     seed: int = 0,
     seconds: float | None = None,
     jobs: int = 1,
+    engine: MPI | None = None,
     refit: bool = True,
     progress: bool | None = None,
     checkpoint: Any = None,
@@ -93,6 +97,9 @@ def cross_validate(  # noqa: PLR0913
         A budget of time for all of it, the refit included.
     jobs : int
         How many processes; -1 for as many as there are processors. The numbers are the same.
+    engine : MPI, optional
+        ``gr.MPI()`` shares the folds out to the processes of an MPI job, each of which has the whole problem and gets
+        the whole result.
     refit : bool
         Whether to solve the problem on all data at the chosen point.
     progress : bool, optional
@@ -124,6 +131,7 @@ def cross_validate(  # noqa: PLR0913
     True
     """
     _check(problem, rule, gap, seed, seconds, jobs, method)
+    _check_engine(engine, jobs, checkpoint)
     checks.switch(refit, "refit")
     (checks.switch | None)(progress, "progress")
     with within(seconds):
@@ -137,7 +145,7 @@ def cross_validate(  # noqa: PLR0913
         task = Task(problem.model, problem.form, values, chosen, gap, int(seed), usual=method is None)
         with closing(StoredFolds(checkpoint, task, split)) as stored:
             found = CrossValidation(problem, values, split, scorer, rule, gap, stored.runs)
-            found = _carried_out(found, task, stored, jobs, progress)
+            found = _carried_out(found, task, stored, jobs if engine is None else engine, progress)
         if found.ended == "out of time" and not found.runs:
             raise nothing_yet("cross_validate")
         if rule == "1se" and found.indifferent:
@@ -148,14 +156,14 @@ def cross_validate(  # noqa: PLR0913
 
 
 def _carried_out(
-    found: CrossValidation, task: Task, stored: StoredFolds, jobs: int, progress: bool | None
+    found: CrossValidation, task: Task, stored: StoredFolds, how: int | MPI, progress: bool | None
 ) -> CrossValidation:
     """With what all folds gave, or those that are finished when Ctrl-C is pressed or the time is up."""
     folds, G, ended = found.folds.each, len(found.grid.points), ""
     todo = [number for number in range(len(folds)) if number not in stored.runs]
     solves = {"total": len(folds) * G, "initial": len(stored.runs) * G, "desc": "cross-validation", "unit": " solves"}
     try:
-        with progress_bar(progress, **solves) as tick, closing(carried_out(task, folds, todo, jobs, tick)) as runs:
+        with progress_bar(progress, **solves) as tick, closing(_runs(task, folds, todo, how, tick)) as runs:
             for number, run in runs:
                 stored.add(number, run)
                 scores_of(task.form, folds[number], run, found.scorer, task.grid)  # what is wrong is known at once
@@ -169,6 +177,12 @@ def _carried_out(
         error.found = replace(found, runs=dict(sorted(stored.runs.items())), ended="a process died")
         raise
     return replace(found, runs=dict(sorted(stored.runs.items())), ended=ended if len(stored.runs) < len(folds) else "")
+
+
+def _runs(
+    task: Task, folds: Sequence[Fold], todo: list[int], how: int | MPI, tick: Callable[[int], Any]
+) -> Generator[tuple[int, FoldRun]]:
+    return carried_out(task, folds, todo, how, tick) if isinstance(how, int) else by_ranks(task, folds, todo, tick)
 
 
 def _try(problem: Problem, folds: Folds, scorer: Scorer) -> None:
@@ -187,3 +201,12 @@ def _check(problem: Any, rule: Any, gap: Any, seed: Any, seconds: Any, jobs: Any
     (checks.seconds | None)(seconds, "seconds")
     (checks.count | ALL_PROCESSORS)(jobs, "jobs")
     (METHOD | None)(method, "method")
+
+
+def _check_engine(engine: Any, jobs: int, checkpoint: Any) -> None:
+    (checks.instance(MPI, "gr.MPI()") | None)(engine, "engine")
+    if engine is not None and (jobs != 1 or checkpoint is not None):
+        what = "jobs" if jobs != 1 else "checkpoint"
+        raise MethodError(
+            f"engine=gr.MPI() shares folds out to processes that are there, without {what}=; leave one out"
+        )

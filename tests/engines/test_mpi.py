@@ -49,6 +49,24 @@ for kind in ("total variation", "features", "logistic"):
 print(f"rank {rank} agrees")
 """
 
+FOLDS = """
+(_, loss), (_, variation) = problem("squared", n=12).model.terms
+model = gr.Problem(loss + gr.Parameter(0.1, name="lam") * variation)
+given = {"grid": {"lam": [0.05, 0.5]}, "progress": False}
+there = gr.cross_validate(model, folds=3, engine=gr.MPI(), **given)
+here = gr.cross_validate(model, folds=3, **given)
+assert there.complete and there.best == here.best
+assert np.array_equal(there.scores, here.scores)
+for wrong in ({"folds": 3 + rank}, {"folds": 3, "gap": 1e-6 / (1 + rank)}):
+    try:
+        gr.cross_validate(model, engine=gr.MPI(), **given, **wrong)
+    except gr.errors.MethodError as error:
+        assert "on rank 0" in str(error) or "on rank 1" in str(error), error
+    else:
+        raise AssertionError(wrong)
+print(f"rank {rank} agrees")
+"""
+
 
 @pytest.fixture(scope="module", autouse=True)
 def launcher():
@@ -69,6 +87,13 @@ def test_ranks_have_the_bits_of_parts(ranks, tmp_path):
 @pytest.mark.skipif(find_spec("numba") is None, reason="numba is not installed")
 def test_ranks_have_the_bits_of_parts_in_compiled_rounds(tmp_path):
     done = launched(COMPILED, 2, tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.split("\n")) == ["", "rank 0 agrees", "rank 1 agrees"]
+
+
+def test_ranks_share_out_folds(tmp_path):
+    """Every rank gets what one process finds; ranks that ask for other things are refused."""
+    done = launched(FOLDS, 2, tmp_path)
     assert done.returncode == 0, done.stderr
     assert sorted(done.stdout.split("\n")) == ["", "rank 0 agrees", "rank 1 agrees"]
 
