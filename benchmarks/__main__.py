@@ -19,7 +19,8 @@ from .docs import write_docs
 from .figure import draw
 from .goals import GOALS, gaps, goals_table
 from .objective import Objective
-from .operations import OPERATIONS, operations_table
+from .operations import HEADER as OPERATION
+from .operations import OPERATIONS, kept, operations_rows
 from .profiling import profile, shares
 from .ratios import ratio_table, ratios, regressions, store, stored
 from .report import load, merged, rows, save, table, write_csv
@@ -55,8 +56,6 @@ def _speed(args: argparse.Namespace) -> int:
     extra = "" if args.only or args.report or args.quick else _compiling()
     print(f"{extra}written: {args.out / 'speed.csv'} and {args.out / 'speed.png'}")
     _show_ratios(runs, args.store)
-    if args.docs:
-        print(f"written: {write_docs(runs, body, Path('docs'))}")
     return 0
 
 
@@ -66,9 +65,12 @@ def _table(args: argparse.Namespace) -> int:
     runs = _measured(args, [name for name in chosen if name in WORKLOADS], asked=True)
     if runs:
         print(f"\n{goals_table(runs)}\n")
-    others = [name for name in chosen if name in OPERATIONS]
-    if others and not args.report:
-        print(operations_table(others, args.repeats, args.limits))
+    others = [name for name in chosen if name in OPERATIONS and not args.report]
+    operations = kept(args.out / "operations.json", operations_rows(others, args.repeats, args.limits))
+    print(table(operations, OPERATION))
+    if args.docs:
+        sweeps = load(args.out / "sweep.json")
+        print(f"written: {write_docs(runs, rows(runs), Path('docs'), operations, sweeps)}")
     return 0
 
 
@@ -133,7 +135,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--quick", action="store_true", help=f"{', '.join(QUICK)}, once")
     parser.add_argument("--report", action="store_true", help="measure nothing, report what is stored")
     parser.add_argument("--store", action="store_true", help="store the ratios, to which later ones are compared")
-    parser.add_argument("--docs", action="store_true", help="also write docs/benchmarks.md and docs/benchmarks.png")
+    parser.add_argument("--docs", action="store_true", help="of table: also write docs/benchmarks.md and its pictures")
     parser.add_argument("--shares", action="store_true", help="which share of a run goes into certificates")
     parser.add_argument("--profile", metavar="W4", choices=tuple(WORKLOADS), help="where the time of a run goes")
     parser.add_argument("--largest", type=float, default=SIZES[-1], help="edge components of a sweep, at most")

@@ -13,8 +13,13 @@ from pathlib import Path
 
 from .datasets import WORKLOADS, tiny
 from .figure import draw
+from .goals import HEADER as GOAL
+from .goals import goals_rows
+from .operations import HEADER as OPERATION
 from .report import HEADER, TARGET, Rows
 from .solvers import SOLVERS
+from .sweep import HEADER as SWEPT
+from .sweep import draw_sweep, exponent_rows
 from .worker import Limits, Run
 
 PACKAGES = (
@@ -27,7 +32,29 @@ COLUMNS = tuple(HEADER.index(name) for name in SHOWN)
 TEXT = """\
 # Speed
 
-Written by `make bench ARGS="--docs"`; measured on {day}.
+Written by `make bench ARGS="table --docs"`, of what was measured up to {day}.
+
+## What is asked of the library
+
+CPU seconds of one thread, certificates included; medians. "first s" may compile kernels. A goal is a time, an amount of
+memory, a part of a rival's time, or a multiple of the best of all methods; "met" says how much of it was needed. What
+is missed, and why, stands in [where time goes](where-time-goes.md).
+
+{goals}
+
+{operations}
+
+## Against the size
+
+Grids ("deep": far from end to end) and random graphs of degree 10 ("shallow"), means with l1 for d = 1, else
+regressions with l2 and d + 10 samples per node, certified to 1e-6. Exponents p of time, rounds and memory against edge
+components, from 10^4 of these on, of memory from 10^5 on: below, starting costs more than running.
+
+![time, rounds and memory against the number of edge components](sweep.png)
+
+{exponents}
+
+## Accuracy against time
 
 ![relative accuracy against CPU seconds, one panel per workload](benchmarks.png)
 
@@ -90,17 +117,21 @@ A new rival is one file in `benchmarks/solvers/` and one entry in its `SOLVERS`;
 spends its time, `--quick` takes a few minutes, `--report` prints the table of what is stored once more. Below the table
 stands, for each workload, the time of `solve()` over that of its best rival, beside the ratio in
 `benchmarks/ratios.json`: one that has grown by more than a fifth is shown as a regression; `--store` stores new ones.
-`python -m benchmarks table` measures larger workloads, paths and building, beside what is asked of them, each alone
-with `--only chain-1e5`; `python -m benchmarks sweep` draws time, rounds and memory against the size, 10^3 to 10^7 edge
-components.
+`python -m benchmarks table` measures what stands above, each alone with `--only chain-1e5`; `python -m benchmarks
+sweep` draws time, rounds and memory against the size, 10^3 to 10^7 edge components.
 """
 
 
-def write_docs(runs: Sequence[Run], body: Rows, folder: Path) -> Path:
-    """Writes both files; returns the path of the text."""
+def write_docs(
+    runs: Sequence[Run], body: Rows, folder: Path, operations: Rows = (), sweeps: Sequence[Run] = ()
+) -> Path:
+    """Writes the text and its pictures; returns the path of the text."""
     here = [name for name in WORKLOADS if any(run.workload == name for run in runs)]
     parts = {
         "day": date.today().isoformat(),
+        "goals": _markdown(GOAL, goals_rows(runs)),
+        "operations": _markdown(OPERATION, operations),
+        "exponents": _markdown(SWEPT, exponent_rows(sweeps)),
         "workloads": _markdown(("workload", "what"), [_described(name) for name in here]),
         "target": TARGET,
         "table": _markdown(SHOWN, [tuple(row[k] for k in COLUMNS) for row in body]),
@@ -113,6 +144,8 @@ def write_docs(runs: Sequence[Run], body: Rows, folder: Path) -> Path:
     }
     folder.mkdir(parents=True, exist_ok=True)
     draw(runs, folder / "benchmarks.png")
+    if sweeps:
+        draw_sweep(sweeps, folder / "sweep.png")
     path = folder / "benchmarks.md"
     path.write_text(TEXT.format(**parts))
     return path

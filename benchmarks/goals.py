@@ -71,10 +71,15 @@ def gaps(workload: str) -> tuple[float, ...]:
     return tuple(goal.gap for goal in GOALS if goal.workload == workload) or (1e-6,)
 
 
-def goals_table(runs: Sequence[Run]) -> str:
+def goals_rows(runs: Sequence[Run]) -> list[tuple[str, ...]]:
     """One row per goal whose workload is among the runs."""
     here = {run.workload for run in runs}
-    return table([_row(goal, runs) for goal in GOALS if goal.workload in here], HEADER)
+    return [_row(goal, runs) for goal in GOALS if goal.workload in here]
+
+
+def goals_table(runs: Sequence[Run]) -> str:
+    """The same as a table."""
+    return table(goals_rows(runs), HEADER)
 
 
 def fastest(runs: Sequence[Run], names: Sequence[str], target: float) -> Rung | None:

@@ -9,7 +9,7 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,6 @@ import graphreg as gr
 
 from .generators import chain_edges, grouped_edges, nearest_edges, random_edges
 from .memory import peak
-from .report import table
 from .worker import Limits, limited
 
 HEADER = ("what", "seconds", "first s", "GB", "asked", "met", "status")
@@ -148,9 +147,20 @@ OPERATIONS = {
 OFTEN = 0.1  # CPU seconds below which an operation is repeated until its clock can be trusted
 
 
-def operations_table(names: list[str], repeats: int, limits: Limits, small: bool = False) -> str:
+def operations_rows(names: list[str], repeats: int, limits: Limits, small: bool = False) -> list[tuple[str, ...]]:
     """One row per operation."""
-    return table([_row(OPERATIONS[name], *_measured(name, repeats, limits, small)) for name in names], HEADER)
+    return [_row(OPERATIONS[name], *_measured(name, repeats, limits, small)) for name in names]
+
+
+def kept(path: Path, new: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """The rows that are stored, with new ones in place of those of the same operations, in the order of `OPERATIONS`;
+    they are stored from now on."""
+    rows = {row[0]: tuple(row) for row in (json.loads(path.read_text()) if path.exists() else [])}
+    rows |= {row[0]: row for row in new}
+    order = [operation.what for operation in OPERATIONS.values()]
+    found = sorted(rows.values(), key=lambda row: order.index(row[0]))
+    path.write_text(json.dumps(found, indent=1))
+    return found
 
 
 def _row(operation: Operation, found: dict[str, Any] | None, status: str) -> tuple[str, ...]:

@@ -82,7 +82,12 @@ def _power(p: float) -> str:
 
 
 def exponents(runs: Sequence[Run]) -> str:
-    """A table: one row per family, width and solver."""
+    """A table of `exponent_rows`."""
+    return table(exponent_rows(runs), HEADER)
+
+
+def exponent_rows(runs: Sequence[Run]) -> list[tuple[str, ...]]:
+    """One row per family, width and solver."""
     body: list[tuple[str, ...]] = []
     for kind in FAMILIES:
         for d in WIDTHS:
@@ -93,7 +98,7 @@ def exponents(runs: Sequence[Run]) -> str:
                     fitted = [_power(exponent(*found[what], what)) for what in WHAT]
                     last = f"{sizes[-1]:.0e}: {seconds[-1]:.3g}"
                     body.append((kind, str(d), solver, *fitted, last, f"{found['memory'][1][-1]:.0f}"))
-    return table(body, HEADER)
+    return body
 
 
 def draw_sweep(runs: Sequence[Run], path: Path) -> None:

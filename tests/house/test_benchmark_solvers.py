@@ -13,7 +13,7 @@ from benchmarks.datasets import STRENGTHS, WORKLOADS, find, tiny
 from benchmarks.docs import machine
 from benchmarks.generators import grid_edges
 from benchmarks.goals import GOALS, gaps, goals_table
-from benchmarks.operations import OPERATIONS, operations_table
+from benchmarks.operations import OPERATIONS, kept, operations_rows
 from benchmarks.ratios import Ratio, ratio_table, ratios, regressions, store, stored
 from benchmarks.report import accuracy
 from benchmarks.solvers import OURS, PREFIX, SOLVERS, as_problem
@@ -212,12 +212,16 @@ def test_operations_run(name):
     assert operation.run(given) is not None
 
 
-def test_operations_have_rows():
-    text = operations_table(["again"], 1, LIMITS, small=True)
-    assert OPERATIONS["again"].what in text
-    assert "of it)" in text
-    said = operations_table(["again"], 1, Limits(0.05, 60.0), small=True).splitlines()[-1]
-    assert said.split("0.002 s")[1].split() == ["no", "out", "of", "memory"]
+def test_operations_have_rows(tmp_path):
+    (row,) = operations_rows(["again"], 1, LIMITS, small=True)
+    assert row[0] == OPERATIONS["again"].what
+    assert row[5].endswith("of it)")
+    (failed,) = operations_rows(["again"], 1, Limits(0.05, 60.0), small=True)
+    assert failed[4:] == ("0.002 s", "no", "out of memory")
+    path = tmp_path / "operations.json"
+    other = (OPERATIONS["build"].what, *row[1:])
+    assert kept(path, [row]) == [row]
+    assert kept(path, [failed, other]) == [other, failed] == kept(path, [])  # in their order, those of now
 
 
 def test_exponents_are_fitted(tmp_path):

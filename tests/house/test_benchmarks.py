@@ -150,6 +150,7 @@ def test_what_is_written(tmp_path):
     for path in (tmp_path / "speed.png", tmp_path / "docs" / "benchmarks.png"):
         assert path.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
     assert all(f"| {row[0]} | {row[1]} |" in text for row in body)
+    assert "| W2 | 1e-06 |" in text  # a goal
     assert machine() in text
     assert str(ROOT) not in text
     assert len(table(body).splitlines()) == len(body) + 2
