@@ -54,7 +54,7 @@ def _panel(axes: Any, runs: Sequence[Run], solvers: Sequence[str]) -> None:
     floor = max(accuracy(best, lower), 1e-13)  # what is closer to the optimum than this cannot be told apart
     missing: list[str] = []
     for solver in solvers:
-        k, found = list(SOLVERS).index(solver), rungs(runs, solver)
+        k, found = solvers.index(solver), rungs(runs, solver)
         style = {"color": COLOURS[k % len(COLOURS)], "zorder": 3 if solver.startswith(PREFIX) else 2}
         if found:
             x, y = [rung.solve for rung in found], [np.clip(rung.accuracy, floor, TOP) for rung in found]
@@ -100,8 +100,7 @@ def _legend(drawing: Any, solvers: Sequence[str]) -> None:
 
     shown = [
         Line2D([], [], color=COLOURS[k % len(COLOURS)], marker=MARKERS[k % len(MARKERS)], ms=4, lw=1.4, label=solver)
-        for k, solver in enumerate(SOLVERS)
-        if solver in solvers
+        for k, solver in enumerate(solvers)
     ]
     shown.append(Line2D([], [], color="0.3", ls="--", lw=1.0, marker=".", ms=3, label="certified gap along a run"))
     drawing.legend(
