@@ -3,6 +3,7 @@ knows too little."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -10,13 +11,16 @@ import pytest
 from test_local_parts import together
 
 import graphreg as gr
+from graphreg.certificate import Repair
 from graphreg.datasets import random_problem, wild_problem
 from graphreg.engines.parts import part_of
 from graphreg.engines.parts.border import Border
 from graphreg.engines.parts.engine import PartEngine
+from graphreg.engines.parts.held import HeldFlows, held_block
 from graphreg.engines.parts.joint import solve_part
 from graphreg.engines.parts.wire import Switchboard, ThreadWire
 from graphreg.errors import MethodError
+from graphreg.form import DualPoint
 from graphreg.network import arcs_of
 from graphreg.running import Budget
 
@@ -178,3 +182,22 @@ def test_what_flows_take_is_known_exactly():
         off = abs(Fraction(found.high[i, j]) + Fraction(found.low[i, j]) - exact)
         assert off + around <= Fraction(found.error[i, j])
         assert found.error[i, j] <= float(around) * (1.0 + 1e-6) + 1e-25 * abs(found.high[i, j])
+
+
+def test_held_flows_are_a_linear_loss():
+    """Fenchel and Young with equality at the one price that there is, and a repair that leaves it as it is."""
+    rng = np.random.default_rng(0)
+    x, y = rng.standard_normal((2, 5, 3))
+    loss = HeldFlows()
+    np.testing.assert_array_equal(loss.value(x, y) + loss.conjugate(y, y), np.einsum("ij,ij->i", x, y))
+    np.testing.assert_array_equal(loss.conjugate(np.nextafter(y, np.inf), y), np.inf)
+    np.testing.assert_array_equal(loss.conjugate_bound(y, 1e-12 * np.abs(y), y), np.inf)
+    form = regression(RING, [20] * 8).form
+    held = held_block(np.arange(5), y, form.n)
+    given = replace(form, samples=(*form.samples, held))
+    prices = form.gradient_prices(np.zeros(form.shape))
+    found = Repair(given, pulls=False)(np.ones(form.shape), DualPoint(form.nothing().flows, (*prices, y + 1.0)))
+    np.testing.assert_array_equal(found.prices[1], y)
+    left = form.conservation(DualPoint(found.flows, found.prices[:1]))
+    left[:5] += y
+    assert np.abs(left).max() <= 1e-9

@@ -27,8 +27,9 @@ FARTHEST = 1e8  # gauge of the fit, beyond which it lies in no multiple of the d
 class Repair:
     """The repair for one problem; keeps what depends on the problem alone (stacks, the Slater centre)."""
 
-    def __init__(self, form: Form) -> None:
-        self.form = form
+    def __init__(self, form: Form, pulls: bool = True) -> None:
+        """Points are not pulled back into domains where not ``pulls``: prices that must stay as they are would not."""
+        self.form, self.pulls = form, pulls
         self.size = 0.0  # of w, at the first repair
         self.slater: bool | None = None  # whether the fit found a point well inside; None: not asked for so far
         self.exchanges = 0  # rounds of messages between neighbours that the repairs so far would have taken
@@ -65,12 +66,13 @@ class Repair:
             if self.gauge(point).max() <= 1.0 + SMALL * gap:
                 break
         point = self.correct(point, system, FINE)
-        if not self.inside(point):
+        if self.pulls and not self.inside(point):
             point = self.pull_back(point)
         if self.unbalance(point) <= ROUNDED * self.throughput(point):
             return point
         refined = self.correct(point, system, FINE)
-        return refined if self.inside(refined) and self.unbalance(refined) <= self.unbalance(point) else point
+        inside = not self.pulls or self.inside(refined)
+        return refined if inside and self.unbalance(refined) <= self.unbalance(point) else point
 
     def size_of(self, w: Array) -> float:
         """The root mean square of w, in the units of its coordinates; 1 where that is 0."""

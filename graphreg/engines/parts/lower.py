@@ -134,7 +134,7 @@ class LowerBound:
             point = _point(form, inside, look.at)
             point = _point(form, inside, self.nodes.corrected(look.at, form.conservation(point)))
         else:
-            w, repair = look.w[self.border.own], Repair(form)
+            w, repair = look.w[self.border.own], Repair(form, pulls=len(held.node) == 0)
             taken = tuple(e.gradients(w) if follows(e) else u for e, u in zip(form.edges, inside, strict=True))
             point = DualPoint(taken, (*look.prices, held.y)[: len(form.samples)])
             if repair.unbalance(point) > BALANCED * repair.throughput(point):
