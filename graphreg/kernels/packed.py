@@ -17,6 +17,9 @@ LANES = 8  # matrices side by side
 def packed_inverses(H: Packed, shift: Array) -> tuple[Packed, float] | None:
     """The inverses of H_i + shift_i I, positive definite, and the largest of their `spreads`; None where one is
     singular in floats."""
+    few = Packed(H.rows[:LANES].reshape(-1), H.d)  # of samples fewer than features all are, which these tell at once
+    if len(shift) > LANES and not np.isfinite(spreads(few, shift[:LANES])[1]).all():
+        return None
     found, spread = spreads(H, shift)
     worst = float(spread.max(initial=0.0))
     return (found, worst) if math.isfinite(worst) else None
