@@ -20,8 +20,8 @@ def by_ranks(
     """The runs of some folds with their numbers; every rank runs those that are its turn, and gets all. What is refused
     on one of them is raised on all."""
     comm = world()
-    asked = {"grid": entry(task.grid.points), "method": entry(repr(task.method)), "folds": entry(len(folds))}
-    asked |= {"gap": repr(task.gap), "seed": repr(task.seed)}
+    asked = {"grid": entry(task.grid.points), "method": entry(repr(task.method)), "gap": repr(task.gap)}
+    asked |= {"seed": repr(task.seed), "folds": entry([fold.test for fold in folds])}
     agreed(comm, lambda: {"versions": versions(), "call": asked, "problem": of_problem(task.form)})
     found, late, error = list[tuple[int, FoldRun]](), False, None
     try:

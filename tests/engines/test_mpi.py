@@ -57,7 +57,9 @@ there = gr.cross_validate(model, folds=3, engine=gr.MPI(), **given)
 here = gr.cross_validate(model, folds=3, **given)
 assert there.complete and there.best == here.best
 assert np.array_equal(there.scores, here.scores)
-for wrong in ({"folds": 3 + rank}, {"folds": 3, "gap": 1e-6 / (1 + rank)}):
+labels = np.arange(60) % 3  # of folds: one row is in another on the second rank
+labels[0] += rank
+for wrong in ({"folds": 3 + rank}, {"folds": 3, "gap": 1e-6 / (1 + rank)}, {"folds": labels}):
     try:
         gr.cross_validate(model, engine=gr.MPI(), **given, **wrong)
     except gr.errors.MethodError as error:

@@ -25,13 +25,12 @@ FAR = 1e9  # the depth of what no way leads to
 
 @dataclass(frozen=True)
 class Cut:
-    """The edges of a block that lead to other parts: their rows, the own nodes (among the part's own ones) and the
-    other ends, the parts of these, and 1 where the own ends are tails, else -1."""
+    """The edges of a block that lead to other parts: their rows, their own ends (among the part's own nodes), the parts
+    of the other ends, and 1 where the own ends are tails, else -1."""
 
     edge: EdgeBlock
     rows: Array
     own: Array
-    far: Array
     owner: Array
     sign: Array
 
@@ -40,7 +39,6 @@ class Cut:
 class Border:
     """The border of one part, whose own nodes are ``own`` among those of its form."""
 
-    part: Part
     engine: PartEngine
     own: Array
     cuts: tuple[Cut, ...]
@@ -51,11 +49,15 @@ class Border:
         each block lead to no other part."""
         part, cuts = engine.part, list[Cut]()
         for edge, inside in zip(part.form.edges, inner, strict=True):
-            rows = np.flatnonzero(~inside if not edge.ground else np.zeros(len(inside), dtype=bool))
+            rows = np.flatnonzero(~inside & (not edge.ground))
             tails = place[edge.tail[rows]] >= 0
             mine, far = (np.where(each, edge.tail[rows], edge.head[rows]) for each in (tails, ~tails))
-            cuts.append(Cut(edge, rows, place[mine], far, owner[far], np.where(tails, 1.0, -1.0)))
-        return Border(part, engine, np.flatnonzero(part.whole.own), tuple(cuts))
+            cuts.append(Cut(edge, rows, place[mine], owner[far], np.where(tails, 1.0, -1.0)))
+        return Border(engine, np.flatnonzero(part.whole.own), tuple(cuts))
+
+    @property
+    def part(self) -> Part:
+        return self.engine.part
 
     @property
     def shape(self) -> tuple[int, int]:

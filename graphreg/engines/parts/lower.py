@@ -29,6 +29,7 @@ from ...form import DualPoint, Form
 from ...terms import Array, alike
 from .border import Border, Cut
 
+# shares of the way to a point well inside all domains: few, since each is another proof on all parts
 PULLS = (0.0, 1e-13, 1e-11, 1e-9, 1e-7, 1e-5, 1e-3)
 BALANCED = 1e-9  # of what flows through the nodes: an imbalance that needs no repair before it is enclosed
 
