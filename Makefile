@@ -7,17 +7,19 @@
 
 PYTHON ?= python3
 VENV := .venv
+LOWEST := .venv-lowest
 RUN := $(VENV)/bin/python
 ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo quick test lint listings counts bench soundness proofs resume failures methods statistics audits papers
-.PHONY: tutorials pictures docs clean
+.PHONY: help demo quick lowest test lint listings counts bench soundness proofs resume failures methods statistics
+.PHONY: audits papers tutorials pictures docs clean
 
 help:
 	@echo "make demo        run examples/demo.py"
 	@echo "make quick       say in a minute whether the installation is sound"
+	@echo "make lowest      the same, and the README, with the lowest version of every package that is allowed"
 	@echo "make test        run the tests; with ARGS=--whole all of their sweeps"
 	@echo "make lint        check style, format and types"
 	@echo "make listings    write the tables of docs and the list of types again, from the classes"
@@ -34,7 +36,7 @@ help:
 	@echo "make audits      plant bugs in algorithms, and see whether audits find and name them"
 	@echo "make docs        build the documentation as a site in out/site"
 	@echo "make pictures    draw the pictures of the documentation again"
-	@echo "make clean       remove .venv, caches and build outputs"
+	@echo "make clean       remove environments, caches and build outputs"
 
 demo: $(VENV)/.installed-demo
 	$(RUN) examples/demo.py $(ARGS)
@@ -42,13 +44,15 @@ demo: $(VENV)/.installed-demo
 # One thread each: numerical libraries that spawn threads of their own only get in each other's way. Three workers keep
 # two cores busy, since some tests wait for processes. Each worker begins with its part of the files, so that what the
 # tests of a file share is made once; who is done helps out.
-quick test: export OMP_NUM_THREADS := 1
-quick test: export OPENBLAS_NUM_THREADS := 1
-quick test: export MKL_NUM_THREADS := 1
+quick lowest test: export OMP_NUM_THREADS := 1
+quick lowest test: export OPENBLAS_NUM_THREADS := 1
+quick lowest test: export MKL_NUM_THREADS := 1
 # What is compiled is kept, whatever is usual here: the tests start the library in dozens of processes of their own.
-quick test: export PYTHONDONTWRITEBYTECODE :=
+quick lowest test: export PYTHONDONTWRITEBYTECODE :=
 quick: $(VENV)/.installed-test
 	$(RUN) -m pytest -m quick $$(grep -rl --include='*.py' 'mark\.quick' tests) $(ARGS)
+lowest: $(LOWEST)/.installed
+	$(LOWEST)/bin/python -m pytest $$(grep -rl --include='*.py' 'mark\.quick' tests) tests/house/test_readme.py $(ARGS)
 test: $(VENV)/.installed-test
 	$(RUN) -m pytest -n 3 --dist worksteal $(ARGS)
 
@@ -124,7 +128,7 @@ pictures: $(VENV)/.installed-test
 	$(RUN) docs/images/make.py $(ARGS)
 
 clean:
-	rm -rf $(VENV) build dist out papers-out *.egg-info .pytest_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(LOWEST) build dist out papers-out *.egg-info .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # ---- the environment; one stamp per set of extras, renewed when pyproject.toml changes --------------------------------
@@ -132,6 +136,15 @@ clean:
 $(VENV)/.installed-%: pyproject.toml $(VENV)/.created
 	@echo "installing graphreg[$*] into $(VENV) (a minute or two the first time)"
 	@$(RUN) -m pip install -qq --disable-pip-version-check --editable ".[$*]"
+	@touch $@
+
+# What the bounds of pyproject.toml allow, in an environment of its own.
+$(LOWEST)/.installed: pyproject.toml tests/lowest.py $(VENV)/.created
+	@echo "installing the lowest versions into $(LOWEST) (a minute or two)"
+	@$(RUN) -m venv --clear $(LOWEST)
+	@$(RUN) tests/lowest.py test fast > $(LOWEST)/lowest.txt
+	@$(LOWEST)/bin/python -m pip install -qq --disable-pip-version-check --requirement $(LOWEST)/lowest.txt
+	@$(LOWEST)/bin/python -m pip install -qq --disable-pip-version-check --no-deps --editable .
 	@touch $@
 
 $(VENV)/.created:

@@ -12,7 +12,7 @@ from . import interrupting as interrupting  # isort: split
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from . import catalogue, errors, moved
+from . import catalogue, errors
 from .auditing import Audit, audit
 from .catalogue import *  # noqa: F403 - the losses, penalties and methods, which are not listed
 from .certificate import Certificate
@@ -32,6 +32,15 @@ from .terms.penalties import AbstractPenalty as Penalty
 from .version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from . import datasets as datasets
+    from . import inference as inference
+    from . import neural as neural
+    from . import papers as papers
+    from . import plots as plots
+    from . import sklearn as sklearn
+    from . import testing as testing
+    from . import theory as theory
+    from . import tuning as tuning
     from .model_file import ModelFile, read_model
     from .theory import strength_max
     from .tuning import cross_validate, path
@@ -84,18 +93,7 @@ __all__ = [
 __all__ += catalogue.__all__
 
 # imported when first used: `gr.testing.check_penalty(...)`
-_SUBMODULES = (
-    "datasets",
-    "explain",
-    "inference",
-    "neural",
-    "papers",
-    "plots",
-    "sklearn",
-    "testing",
-    "theory",
-    "tuning",
-)
+_SUBMODULES = ("datasets", "inference", "neural", "papers", "plots", "sklearn", "testing", "theory", "tuning")
 _LATER = {
     "ModelFile": "model_file",
     "cross_validate": "tuning",
@@ -104,12 +102,15 @@ _LATER = {
     "strength_max": "theory",
 }  # public names that are imported when first used
 
-moved.install()
+if not TYPE_CHECKING:  # else every name would be one that this knows, and a misspelt one no error
+
+    def __getattr__(name: str) -> Any:
+        if name in _SUBMODULES:
+            return import_module(f".{name}", __name__)
+        if name in _LATER:
+            return getattr(import_module(f".{_LATER[name]}", __name__), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-def __getattr__(name: str) -> Any:
-    if name in _SUBMODULES:
-        return import_module(f".{name}", __name__)
-    if name in _LATER:
-        return getattr(import_module(f".{_LATER[name]}", __name__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+def __dir__() -> list[str]:
+    return sorted((*__all__, *_SUBMODULES, "__version__"))

@@ -14,7 +14,7 @@ from graphreg.methods import AbstractMethod
 from graphreg.terms import AbstractTerm
 from graphreg.terms.penalties import AbstractPenalty
 
-ROOMS = ("datasets", "explain", "inference", "testing", "theory", "tuning")
+ROOMS = ("datasets", "plots", "inference", "testing", "theory", "tuning")
 ASKED = (AbstractMethod, AbstractTerm, AbstractPenalty)  # what users write; what these return the library asks for
 INNER = {  # the library's own records, which can be reached from results; they are not gone into
     *("Account", "Arcs", "ConicProblem", "EdgeBlock", "Form", "Held", "Outcome", "Presence", "Role", "SampleBlock"),

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import shortest_path
 
+from ..csgraph import shortest_path
 from ..form import Form
 from ..network import arcs_of
 from ..problem import Problem

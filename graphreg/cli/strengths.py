@@ -26,7 +26,7 @@ checkpoint_option = click.option(
 )
 
 
-class Values(click.ParamType[Any]):
+class Values(click.ParamType):
     """ "0.1,0.3,1" as numbers, or "20" as how many there are to be."""
 
     name = "values"

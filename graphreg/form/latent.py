@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
+from ..csgraph import connected_components
 from ..terms import Array
 from .form import EdgeBlock, Form
 

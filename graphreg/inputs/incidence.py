@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
+
+from ..csgraph import connected_components, narrow
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -33,13 +34,6 @@ def difference_matrix(tail: Array, head: Array, n_nodes: int) -> sp.csr_array:
     rows, columns = np.concatenate([edge, inner]), np.concatenate([tail, head[inner]])
     signs = np.concatenate([np.ones(len(tail)), -np.ones(len(inner))])
     return narrow(sp.csr_array((signs, (rows, columns)), shape=(len(tail), n_nodes)))
-
-
-def narrow(matrix: sp.csr_array) -> sp.csr_array:
-    """The same with 32-bit indices where they suffice: products are bound by memory."""
-    if max(*matrix.shape, matrix.nnz) < np.iinfo(np.int32).max:  # pyright: ignore[reportGeneralTypeIssues]  (scipy has no types)
-        matrix.indices, matrix.indptr = matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32)
-    return matrix
 
 
 def components_of(tail: Array, head: Array, n_nodes: int) -> tuple[int, Array]:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import reverse_cuthill_mckee
 
+from ..csgraph import reverse_cuthill_mckee
 from ..form import Form
 from ..terms import Array
 from ..terms.losses import AbstractQuadraticLoss

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import reverse_cuthill_mckee
 from scipy.sparse.linalg import spilu
 
 from ..clock import carry_out
+from ..csgraph import reverse_cuthill_mckee
 from ..form import Form
 from ..terms import Array
 from ..terms.penalties import AbstractSmoothPenalty

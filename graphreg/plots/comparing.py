@@ -70,7 +70,7 @@ def comparison_figure(comparison: Comparison, figure: Figure | None = None) -> F
 
     Examples
     --------
-    >>> len(gr.explain.comparison_figure(gr.compare(problem, [gr.ADMM()])).axes)
+    >>> len(gr.plots.comparison_figure(gr.compare(problem, [gr.ADMM()])).axes)
     4
     """
     whole: Figure = pyplot().figure(figsize=SIZE, layout="constrained") if figure is None else figure

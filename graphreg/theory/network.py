@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import minimum_spanning_tree
 from scipy.sparse.linalg import splu
 
 from ..certificate import factor
+from ..csgraph import minimum_spanning_tree
 from ..display import Brief
 from ..form import EdgeBlock, held_together
 from ..inputs import components_of

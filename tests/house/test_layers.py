@@ -54,7 +54,7 @@ HEAVY = ("cvxpy", "pandas", "matplotlib", "networkx", "sklearn", "numba", "jobli
 LIGHT = {  # what is imported, one after the other, and what that leaves out
     "graphreg": (*HEAVY, "click", "graphreg.model_file"),
     "graphreg.cli": ("pandas", "cvxpy"),
-    "graphreg.explain": ("matplotlib",),  # by its old path
+    "graphreg.plots": ("matplotlib",),
 }
 FOLDERS = sorted({path.parent for path in PACKAGE.rglob("*.py")} - {PACKAGE})
 
@@ -141,6 +141,12 @@ def test_cvxpy_is_imported_in_its_places_only():
     assert not early, "import cp from graphreg.lazy, or CVXPY inside a function:\n  " + "\n  ".join(early)
 
 
+def test_searches_in_graphs_are_called_in_one_place():
+    """Most versions of scipy take indices of 32 bits alone, which ``graphreg.csgraph`` sees to."""
+    theirs = [(p, each) for p, each in all_imports() if "scipy.sparse.csgraph" in f"{each.name}."]
+    assert [p.name for p, _ in theirs] == ["csgraph.py"], "import it from graphreg.csgraph"
+
+
 @pytest.mark.parametrize(
     ("source", "names"),
     [
@@ -221,10 +227,6 @@ def loaded():
 def test_importing_stays_light(module, loaded):
     heavy = set(LIGHT[module]) & loaded[module].keys()
     assert not heavy, f"import {module} imports {sorted(heavy)}; import them where they are first used"
-
-
-def test_old_paths_are_found_by_a_process_that_imported_nothing_else(loaded):
-    assert loaded["graphreg.explain"]["graphreg.explain"] == "graphreg.plots"
 
 
 def test_files_name_no_place_of_one_machine():

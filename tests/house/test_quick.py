@@ -28,7 +28,7 @@ RIDGE = 0.1 * gr.NodePenalty(gr.SquaredL2())
 TIED = 0.1 * gr.TotalVariation(PATH, gr.L2())
 ROUTES = (gr.Exact(), gr.PrimalDual())
 GAP = 1e-4
-ROOMS = ("datasets", "explain", "inference", "testing", "theory", "tuning", "model_file", "cli", "verify")
+ROOMS = ("datasets", "inference", "plots", "testing", "theory", "tuning", "model_file", "cli", "verify")
 STRUCTURES = {
     "two graphs": TIED + 0.1 * gr.TotalVariation(nx.Graph([(0, 2)]), gr.L1()),
     "some features": gr.Consensus(PATH, features=["x0"]) + TIED,
@@ -85,6 +85,20 @@ def test_a_proof_is_made_and_checked(tmp_path):
     text = (tmp_path / "proof.json").read_text(encoding="utf-8")
     with pytest.raises(verify.NotProvedError):
         verify.check(text[: len(text) // 2].encode())
+
+
+@pytest.mark.parametrize("loss", [gr.SquaredLoss, gr.QuantileLoss], ids=lambda loss: loss.__name__)
+def test_clusters_are_proved(loss):
+    found = gr.Problem(loss(noise(3, 6)) + 0.5 * gr.TotalVariation(PATH, gr.L2()) + RIDGE).solve()
+    assert len(found.clusters(prove=True).edges) == 2
+
+
+def test_strengths_are_found():
+    """The largest one, and a path and a cross-validation from there on."""
+    problem = gr.Problem(gr.SquaredLoss(noise(3, 6)) + gr.Parameter(0.1) * gr.TotalVariation(PATH, gr.L2()) + RIDGE)
+    assert gr.strength_max(problem).value > 0.0
+    assert len(gr.path(problem, 2).solutions) == 2
+    assert len(gr.cross_validate(problem, 2, folds=2, seed=0).table()) == 2
 
 
 def test_the_command_line_runs(tmp_path):

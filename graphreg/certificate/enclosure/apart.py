@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import minimum_spanning_tree
 
+from ...csgraph import minimum_spanning_tree
 from ...terms import Array
 from .arcs import Arcs
 from .rows import AbstractRows

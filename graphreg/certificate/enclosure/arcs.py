@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import breadth_first_order, dijkstra
 
+from ...csgraph import breadth_first_order, dijkstra
 from ...form import Form
 from ...inputs import components_of
 from ...terms import Array

@@ -9,8 +9,8 @@ from importlib.util import find_spec
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import reverse_cuthill_mckee
 
+from ...csgraph import reverse_cuthill_mckee
 from ...errors import MethodError, MethodWarning
 from ...form import Form
 from ...messages import missing_entries, unknown_labels, users_line

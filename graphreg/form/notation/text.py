@@ -30,7 +30,7 @@ def primal(form: Form) -> Written:
 
     Examples
     --------
-    >>> str(gr.explain.primal(problem.form)).startswith("minimise over")
+    >>> str(gr.plots.primal(problem.form)).startswith("minimise over")
     True
     """
     symbols = Symbols(form)
@@ -61,7 +61,7 @@ def dual(form: Form) -> Written:
 
     Examples
     --------
-    >>> str(gr.explain.dual(problem.form)).startswith("maximise over")
+    >>> str(gr.plots.dual(problem.form)).startswith("maximise over")
     True
     """
     symbols = Symbols(form)

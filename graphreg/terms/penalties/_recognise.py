@@ -68,7 +68,7 @@ def _assembled(entry: Entry, k: int) -> AbstractPenalty:
 
 def _connected(k: int, Q: Array, norms: Sequence[tuple[NormOf, Curve | Function]]) -> Iterator[Array]:
     """The classes of coordinates that Q or a norm connects; those that nothing connects are one class."""
-    from scipy.sparse.csgraph import connected_components
+    from ...csgraph import connected_components
 
     tied = (Q != 0.0) & ~np.eye(k, dtype=bool)
     for norm, _ in norms:
