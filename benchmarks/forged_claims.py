@@ -107,7 +107,7 @@ def domains_that_are_widened() -> Files:
     for loss, (_, _, ends) in LOSSES.items():
         for b in ends:
             for size in SIZES:
-                yield of_loss(loss, _beyond(loss, b, F(1, 1 << size)))
+                yield of_loss(loss, beyond(loss, b, F(1, 1 << size)))
     for penalty, (_, ends) in PENALTIES.items():
         for u in ends:
             for size in SIZES:
@@ -118,7 +118,7 @@ def domains_that_are_widened() -> Files:
     yield changed(of_penalty("L1", [F(1), F(-1, 1 << 3000)]), "model", "edges", 0, half)
 
 
-def _beyond(loss: str, b: list[Fraction], step: Fraction) -> list[Fraction]:
+def beyond(loss: str, b: list[Fraction], step: Fraction) -> list[Fraction]:
     """The price moved out of the domain."""
     if loss == "multinomial":  # one class below its end, another as much above; or the sum is not 0
         return [b[0] - step, b[1], b[2] + step] if b[0] == 0 else [b[0], b[1] - step, b[2] + step]
