@@ -157,6 +157,7 @@ def flows_and_prices_out_of_balance() -> Files:
                 yield changed(loose, "dual", what, 0, i, texts(row))
         yield changed(made, "dual", "flows", 0, SPLIT, texts([-x for x in NORMS[kind][1]]))
         yield made | {"dual": made["dual"] | {"flows": []}}
+        yield made | {"dual": {"flows": [], "prices": made["dual"]["prices"] + made["dual"]["flows"]}}
         yield made | {"dual": made["dual"] | {"flows": made["dual"]["flows"] * 2}}
 
 
@@ -248,6 +249,8 @@ def signs() -> Files:
         ):
             yield changed(made, "model", what, 0, block | {"strength": strength, "weight": [weight] * M})
         yield changed(made, "model", what, 0, block | {"strength": "1p-1000", "weight": ["1p-1000"] * M})
+        small = {"strength": "1p-1000", "weight": ["1p-1000"]}  # their product is no double but 0
+        yield of_penalty("L1", [F(0), F(0)], **small) if what == "edges" else of_loss("hinge", [F(0)], **small)
         yield changed(made, "model", what, 0, block | {"strength": "1p900", "weight": ["1p900"] * M})
     block = made["model"]["samples"][0]
     for rule, weight in (
@@ -263,6 +266,7 @@ def signs() -> Files:
 
 def parameters_and_targets() -> Files:
     """Losses and penalties that are none."""
+    yield changed(chain("L1"), "model", "samples", 0, "parameter", "1")
     wrong: tuple[tuple[str, dict[str, Any]], ...] = (
         ("huber", {"parameter": "0"}),
         ("huber", {"parameter": "-5p-2"}),
@@ -289,6 +293,7 @@ def parameters_and_targets() -> Files:
         ("hinge", {"node": [1]}),
         ("hinge", {"node": [-1]}),
         ("hinge", {"sigma": "1"}),
+        ("hinge", {"parameter": "1"}),
     )
     for loss, other in wrong:
         yield of_loss(loss, [F(0)] * (3 if loss == "multinomial" else 1), **other)
@@ -322,6 +327,8 @@ def parameters_and_targets() -> Files:
 
 def ranks_of_a_quadratic() -> Files:
     made = rooted()
+    tall = changed(made, "model", "edges", 0, "parameter", [["1", "1p1"], ["0", "0"], ["0", "0"]])
+    yield changed(tall, "dual", "flows", 0, 0, ["1p-1", "0", "0"])
     for root in ([], [["1", "0"], ["0", "1"], ["1", "1"]], [["1"]], [["1", "1", "1"]], None, "1", [[]]):
         yield changed(made, "model", "edges", 0, "parameter", root)
     for t in (["1p-1", "0"], [], ["1p-1", "1p-1"], ["-1p-1"], [text(F(1, 2) + F(1, 1 << 3000))]):

@@ -263,7 +263,6 @@ class Loss:
     k = 1
 
     def __init__(self, parameter: Any, d: int) -> None:
-        del d
         need(parameter is None, "this loss has no parameter")
 
     def target(self, y: Any) -> Any:
@@ -271,7 +270,6 @@ class Loss:
 
     def recedes(self, v: Any, y: Any) -> int:
         """How the loss changes where its predictor changes along v, which is not 0."""
-        del v, y
         return GROWS
 
 
@@ -311,7 +309,6 @@ class Huber(Loss):
     """
 
     def __init__(self, parameter: Any, d: int) -> None:
-        del d
         self.delta = exact(positive(parameter))
 
     def value(self, x: Any, y: Any) -> Any:
@@ -329,7 +326,6 @@ class Quantile(Loss):
     """
 
     def __init__(self, parameter: Any, d: int) -> None:
-        del d
         tau = positive(parameter)
         need(tau < 1.0, "tau is not below 1")
         self.tau, self.rest = exact(tau), exact(1.0 - tau)
@@ -497,7 +493,6 @@ class Samples:
 
     def price(self, r: int, a: Any, bound: bool = True) -> Any:
         """The summand of -Q, the price, and what it puts at (node, column)."""
-        del bound  # of edges
         s = self.s[r]
         b = [p / s for p in a] if self.loss.vector else a[0] / s
         value = s * self.loss.conjugate(b, self.y[r])
@@ -525,7 +520,6 @@ class Penalty:
 
     def flow(self, c: Any, t: Any) -> Any:
         """The flow u that is stated by the numbers t."""
-        del c
         return t
 
     def recedes(self, z: Any) -> bool:
@@ -637,7 +631,6 @@ class Zero(Penalty):
         return rational(0)
 
     def conjugate(self, c: Any, t: Any) -> Any:
-        del c, t
         return rational(0)
 
 
@@ -654,7 +647,6 @@ class Ball(Penalty):
         return rational(0)
 
     def conjugate(self, c: Any, t: Any) -> Any:
-        del c
         return self.radius * root(dot(t, t))
 
 
@@ -673,7 +665,6 @@ class Box(Penalty):
         return rational(0)
 
     def conjugate(self, c: Any, t: Any) -> Any:
-        del c
         ends = [
             rational(0) if v == 0 else high if v > 0 else low for v, (low, high) in zip(t, self.bounds, strict=True)
         ]
@@ -752,7 +743,6 @@ class Edges:
         return value + (dot(u, self.center[e]) if self.center else 0), u, put
 
     def recedes(self, e: int, z: Any) -> int:
-        del e
         return STAYS if self.penalty.recedes(z) else GROWS
 
 
@@ -868,8 +858,9 @@ class Proof:
         gap = self.upper - self.lower
         if self.within is None and ("near" in says or "fused" in says):
             gap = min(gap, m.residuals(self.w, self.point))
-        self.gap, self.low, self.high = rational(gap, 1 << UNIT), None, None
-        self.said: list[str] = []
+        self.gap, self.said = rational(gap, 1 << UNIT), list[str]()
+        self.low: Any = None
+        self.high: Any = None
         for k, (claim, what) in enumerate(zip(claims, says, strict=True)):
             STATE.where = f"claim {k}, {what}: "
             self.said.append(getattr(self, what)(*fields(claim, what)[1:]))
