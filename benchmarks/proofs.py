@@ -24,6 +24,7 @@ from graphreg.errors import GraphregError
 from graphreg.verify import NotProvedError, check
 
 from .claims import KINDS, case, outcome
+from .forged_claims import accepted, forged
 from .forgeries import HOSTILE, tampered
 
 SECONDS = 2.0  # within which a hostile file is to be refused
@@ -97,6 +98,7 @@ def main() -> int:
         if args.claims:
             good &= _claims(args.claims, path)
         good &= _forgeries(args.tampered, path, not args.no_flint)
+        good &= _families(not args.no_flint)
     return int(not good)
 
 
@@ -143,6 +145,18 @@ def _forgeries(count: int, path: Path, python_flint: bool) -> bool:
         f"{found} of {len(hostile)} hostile files are refused; the slowest, {slowest}, in {hostile[slowest][1]:.2f} s"
     )
     return all(refused) and all(each and seconds < SECONDS for each, seconds in hostile.values())
+
+
+def _families(python_flint: bool) -> bool:
+    """The table of forged files by family; whether none is accepted."""
+    files, found = Counter[str](), Counter[str]()
+    for family, file, name in forged():
+        files[family] += 1
+        found[family] += accepted(file, name, python_flint)
+    print(f"\n{'forged files':42}{'files':>7}{'accepted':>10}")
+    for family, count in [*files.items(), ("all", files.total())]:
+        print(f"{family:42}{count:7d}{found.total() if family == 'all' else found[family]:10d}")
+    return not found.total()
 
 
 def _refused(text: str, python_flint: bool) -> tuple[bool, float]:

@@ -1,9 +1,10 @@
 #!/usr/bin/env node
-// A second checker of the bounds of a proof, written from docs/proofs.md alone: node verify.js proof.json [HASH]
-// Integers of any size (BigInt) are all it takes. It checks `bounds`; of other claims it says that it leaves them.
+// A second checker of proofs, written from docs/proofs.md alone: node verify.js proof.json [HASH]
+// Integers of any size (BigInt) are all it takes. Exit status: 0 proved, 1 not proved, 2 a mistake on the command line,
+// 8 proved, but only among the w of a box. It has no budget against hostile files: that is graphreg/verify.py's.
 "use strict";
 const fs = require("fs"), crypto = require("crypto");
-const UNIT = 200n, WIDE = 300n, ONE = 1n << WIDE;
+const FORMAT = "graphreg-proof-1", UNIT = 200n, WIDE = 300n, ONE = 1n << WIDE, BOX = 1n << 1000n;
 const need = (ok, what = "outside the domain") => { if (!ok) throw new Error(what); };
 
 // ---- rationals [p, q], q > 0 ----
@@ -21,13 +22,38 @@ const mul = (a, b) => R(a[0] * b[0], a[1] * b[1]);
 const div = (a, b) => (b[0] < 0n ? R(-a[0] * b[1], -a[1] * b[0]) : R(a[0] * b[1], a[1] * b[0]));
 const neg = (a) => [-a[0], a[1]], sub = (a, b) => add(a, neg(b)), mag = (a) => [abs(a[0]), a[1]];
 const cmp = (a, b) => { const v = a[0] * b[1] - b[0] * a[1]; return v < 0n ? -1 : v > 0n ? 1 : 0; };
-const le = (a, b) => cmp(a, b) <= 0, max = (a, b) => (cmp(a, b) < 0 ? b : a);
-const Z = [0n, 1n], I = [1n, 1n], half = (a) => [a[0], 2n * a[1]];
+const le = (a, b) => cmp(a, b) <= 0, max = (a, b) => (cmp(a, b) < 0 ? b : a), min = (a, b) => (cmp(a, b) < 0 ? a : b);
+const Z = [0n, 1n], I = [1n, 1n], half = (a) => [a[0], 2n * a[1]], sign = (a) => (a[0] > 0n ? 1 : a[0] < 0n ? -1 : 0);
 const sum = (v) => v.reduce(add, Z), dot = (a, b) => sum(a.map((x, i) => mul(x, b[i])));
 const ceil = (p, q) => (p >= 0n ? (p + q - 1n) / q : -(-p / q));
 const up = (a, s = UNIT) => ceil(a[0] << s, a[1]);
 
-// ---- numbers ----
+// ---- reading: strict JSON, numbers, shapes ----
+function parse(text) {  // no floats, no key twice
+  const TOKEN = /[ \t\n\r]*("(?:[^"\\]|\\.)*"|[{}[\],:]|true|false|null|-?[0-9]{1,9}(?![0-9.eE]))/y;
+  need(/^[\x00-\x7f]*$/.test(text), "not ASCII");
+  const next = () => { const m = TOKEN.exec(text); need(m, "broken JSON, or a number that is no small integer"); return m[1]; };
+  const list = (end, read) => {  // what stands between commas, up to the end
+    const at = TOKEN.lastIndex;
+    if (next() === end) return;
+    TOKEN.lastIndex = at;
+    for (;;) { read(); const t = next(); if (t === end) return; need(t === ",", "broken JSON"); }
+  };
+  const value = () => {
+    const t = next();
+    if (t === "[") { const out = []; list("]", () => out.push(value())); return out; }
+    if (t === "{") {
+      const out = new Map();
+      list("}", () => { const key = value(); need(typeof key === "string" && !out.has(key) && next() === ":", "a key twice"); out.set(key, value()); });
+      return Object.fromEntries(out);
+    }
+    need(!"]},:".includes(t), "broken JSON");
+    return JSON.parse(t);
+  };
+  const found = value();
+  need(/^[ \t\n\r]*$/.test(text.slice(TOKEN.lastIndex)), "broken JSON");
+  return found;
+}
 const NUMBER = /^(-?)(0|[1-9a-f][0-9a-f]{0,16383})(?:p(-?[1-9][0-9]{0,3}))?(?:\/([1-9a-f][0-9a-f]{0,16383}))?$/;
 const number = (s) => {
   const m = typeof s === "string" && NUMBER.exec(s);
@@ -35,22 +61,46 @@ const number = (s) => {
   const p = BigInt("0x" + m[2]), e = BigInt(m[3] || 0), q = BigInt("0x" + (m[4] || "1"));
   return R((m[1] ? -p : p) << (e > 0n ? e : 0n), q << (e < 0n ? -e : 0n));
 };
-const spell = (x) => {  // of a positive double
-  let [p, e] = [x, 0];
+const spell = (x) => {  // of a finite double
+  if (x === 0) return "0";
+  let [p, e] = [Math.abs(x), 0];
   while (!Number.isInteger(p)) { p *= 2; e--; }
   let n = BigInt(p);
-  while (n && !(n & 1n)) { n >>= 1n; e++; }
-  return n.toString(16) + (e ? "p" + e : "");
+  while (!(n & 1n)) { n >>= 1n; e++; }
+  return (x < 0 ? "-" : "") + n.toString(16) + (e ? "p" + e : "");
 };
 const double = (s) => {
-  const [p, q] = number(s), m = NUMBER.exec(s);
-  need(!m[4] && m[2].length < 15 && s !== "-0" && (s === "0" || p === 0n || BigInt("0x" + m[2]) & 1n), "no double: " + s);
+  const m = typeof s === "string" && NUMBER.exec(s);
+  need(m && !m[4] && m[2].length < 15, "no double: " + s);
   let x = Number(BigInt("0x" + m[2])), e = Number(m[3] || 0);
   for (; e > 0; e--) x *= 2;
   for (; e < 0; e++) x /= 2;
-  return m[1] ? -x : x;
+  x = m[1] ? -x : x;
+  need(isFinite(x) && spell(x) === s, "no double: " + s);
+  return x;
 };
+const positive = (s) => { const x = double(s); need(x > 0, "not positive: " + s); return x; };
 const rational = (x) => { let q = 1n; while (!Number.isInteger(x)) { x *= 2; q *= 2n; } return [BigInt(x), q]; };
+const exact = (s) => rational(double(s));
+const array = (data, read, length, ...rest) => {
+  need(Array.isArray(data) && (length === null || data.length === length), "no list of " + length);
+  return data.map((x) => (rest.length ? array(x, read, ...rest) : read(x)));
+};
+const whole = (low, high) => (i) => { need(Number.isInteger(i) && low <= i && i < high, "no integer in " + [low, high - 1]); return i; };
+const fields = (data, names) => {
+  need(data && typeof data === "object" && !Array.isArray(data), "no object");
+  need(Object.keys(data).sort().join(" ") === names.split(" ").sort().join(" "), "the fields are " + names);
+  return data;
+};
+const distinct = (names) => {
+  need(Array.isArray(names) && names.length && names.every((x) => typeof x === "string"), "names are strings");
+  need(new Set(names).size === names.length, "a name stands twice");
+};
+const byCodePoint = (a, b) => {
+  const [x, y] = [a, b].map((s) => Array.from(s, (c) => c.codePointAt(0)));
+  for (let k = 0; k < x.length && k < y.length; k++) if (x[k] !== y[k]) return x[k] - y[k];
+  return x.length - y.length;
+};
 
 // ---- upper bounds ----
 const isqrt = (n) => { if (n < 2n) return n; let x = 1n << (bits(n) / 2n + 1n); for (;;) { const y = (x + n / x) >> 1n; if (y >= x) return x; x = y; } };
@@ -74,108 +124,251 @@ const exp = (a) => {
 };
 const entropy = (q) => { need(q[0] >= 0n); return q[0] ? mul(q, log(q)) : Z; };
 const huber = (square, z, d) => (le(square, mul(d, d)) ? half(square) : mul(d, sub(z, half(d))));
-const soft = (v) => half(mul(v, v)), hinge = (x, y) => max(sub(I, mul(y, x)), Z);
+const soft = (v) => half(mul(v, v)), hinge = (x, y) => max(sub(I, mul(y, x)), Z), square = (b, y) => mul(b, add(half(b), y));
 
-// ---- losses and penalties ----
-const onehot = (b, y) => b.map((v, k) => (k === y ? add(v, I) : v));
+// ---- losses: value l(x; y), conjugate l*(b; y) in its domain, the target, and how it goes along a direction ----
+const GROWS = 0, STAYS = 1, FALLS = 2;
+const label = (y) => { need(y === "1" || y === "-1", "the labels are -1 and 1"); return exact(y); };
+const count = (y) => { const n = exact(y); need(n[0] >= 0n, "a count"); return n; };
+const none = (parameter) => { need(parameter === null, "no parameter"); };
+const against = (v, y, then) => (sign(mul(v, y)) > 0 ? then : GROWS);
 const LOSS = {
-  squared: (p, x, y) => soft(sub(x, y)), mean: (p, x, y) => sum(x.map((v, k) => soft(sub(v, y[k])))),
-  logistic: (p, x, y) => add(max(neg(mul(y, x)), Z), log(add(I, exp(neg(mag(x)))))),
-  poisson: (p, x, y) => sub(exp(x), mul(y, x)), huber: (p, x, y) => huber(mul(sub(x, y), sub(x, y)), mag(sub(x, y)), p[0]),
-  quantile: (p, x, y) => max(neg(mul(p[0], sub(x, y))), mul(p[1], sub(x, y))),
-  multinomial: (p, x, y) => { const m = x.reduce(max); return add(sub(m, x[y]), log(sum(x.map((v) => exp(sub(v, m)))))); },
-  hinge: (p, x, y) => hinge(x, y), squared_hinge: (p, x, y) => soft(hinge(x, y)),
+  squared: { value: (p, x, y) => soft(sub(x, y)), conjugate: (p, b, y) => square(b, y) },
+  mean: {
+    value: (p, x, y) => sum(x.map((v, k) => soft(sub(v, y[k])))),
+    conjugate: (p, b, y) => sum(b.map((v, k) => square(v, y[k]))),
+    target: (y, k) => array(y, exact, k),
+  },
+  logistic: {
+    value: (p, x, y) => add(max(neg(mul(y, x)), Z), log(add(I, exp(neg(mag(x)))))),
+    conjugate: (p, b, y) => add(entropy(neg(mul(y, b))), entropy(add(I, mul(y, b)))),
+    target: label, along: (v, y) => against(v, y, FALLS),
+  },
+  poisson: {
+    value: (p, x, y) => sub(exp(x), mul(y, x)),
+    conjugate: (p, b, y) => sub(entropy(add(b, y)), add(b, y)),
+    target: count, along: (v, y) => (sign(v) < 0 && sign(y) === 0 ? FALLS : GROWS),
+  },
+  huber: {
+    parameter: (s) => [rational(positive(s))],
+    value: (p, x, y) => huber(mul(sub(x, y), sub(x, y)), mag(sub(x, y)), p[0]),
+    conjugate: (p, b, y) => { need(le(mag(b), p[0])); return square(b, y); },
+  },
+  quantile: {
+    parameter: (s) => { const tau = positive(s); need(tau < 1, "tau"); return [rational(tau), rational(1 - tau)]; },
+    value: (p, x, y) => max(neg(mul(p[0], sub(x, y))), mul(p[1], sub(x, y))),
+    conjugate: (p, b, y) => { need(le(neg(p[0]), b) && le(b, p[1])); return mul(b, y); },
+  },
+  multinomial: {
+    parameter: (k, d) => whole(2, d + 1)(k),
+    value: (p, x, y) => { const m = x.reduce(max); return add(sub(m, x[y]), log(sum(x.map((v) => exp(sub(v, m)))))); },
+    conjugate: (p, b, y) => { need(sum(b)[0] === 0n); return sum(b.map((v, k) => entropy(k === y ? add(v, I) : v))); },
+    target: (y, k) => whole(0, k)(y), along: (v, y) => (cmp(v.reduce(max), v[y]) === 0 ? FALLS : GROWS),
+  },
+  hinge: {
+    value: (p, x, y) => hinge(x, y),
+    conjugate: (p, b, y) => { need(le(mul(b, y), Z) && le(neg(I), mul(b, y))); return mul(b, y); },
+    target: label, along: (v, y) => against(v, y, STAYS),
+  },
+  squared_hinge: {
+    value: (p, x, y) => soft(hinge(x, y)),
+    conjugate: (p, b, y) => { need(le(mul(b, y), Z)); return square(b, y); },
+    target: label, along: (v, y) => against(v, y, STAYS),
+  },
 };
-const square = (b, y) => mul(b, add(half(b), y));
-const PRICE = {
-  squared: (p, b, y) => square(b, y), mean: (p, b, y) => sum(b.map((v, k) => square(v, y[k]))),
-  logistic: (p, b, y) => add(entropy(neg(mul(y, b))), entropy(add(I, mul(y, b)))),
-  poisson: (p, b, y) => sub(entropy(add(b, y)), add(b, y)),
-  huber: (p, b, y) => { need(le(mag(b), p[0])); return square(b, y); },
-  quantile: (p, b, y) => { need(le(neg(p[0]), b) && le(b, p[1])); return mul(b, y); },
-  multinomial: (p, b, y) => { need(sum(b)[0] === 0n); return sum(onehot(b, y).map(entropy)); },
-  hinge: (p, b, y) => { need(le(mul(b, y), Z) && le(neg(I), mul(b, y))); return mul(b, y); },
-  squared_hinge: (p, b, y) => { need(le(mul(b, y), Z)); return square(b, y); },
+const scale = (x) => { need(x > 0 && isFinite(x), "a scale"); return rational(x); };
+
+function sampleTerms(b, prices, n, d, names) {  // the terms of a block: ends, s, argument, value, conjugate, put, record
+  fields(b, "loss parameter strength rule node weight x y offset");
+  need(typeof b.loss === "string" && Object.hasOwn(LOSS, b.loss), "a loss");
+  const { parameter = none, value, conjugate, target = exact, along = () => GROWS } = LOSS[b.loss];
+  const M = array(b.node, whole(0, n), null).length, S = positive(b.strength), weight = array(b.weight, positive, M), total = {};
+  const p = parameter(b.parameter, d), k = b.loss === "multinomial" ? p : b.loss === "mean" ? d : 1, many = k > 1 || b.loss === "mean";
+  need((b.x === null) === (b.loss === "mean") && d % k === 0, "the width of x");
+  const X = b.x && array(b.x, exact, M, d / k), O = array(b.offset, exact, M, k), A = array(prices, number, M, k);
+  const factor = typeof b.rule === "string" ? null : array(b.rule, positive, M);
+  need(factor || b.rule === "mean" || b.rule === "sum", "a rule");
+  need(Array.isArray(b.y) && b.y.length === M, "targets");
+  b.node.forEach((i, r) => { total[i] = (total[i] || 0) + weight[r]; });
+  return b.node.map((i, r) => {
+    const base = factor ? weight[r] * factor[r] : b.rule === "mean" ? weight[r] / total[i] : weight[r];
+    const s = scale(S * base), y = target(b.y[r], k), a = A[r], x = X && X[r], one = (v) => (many ? v : v[0]);
+    const rule = factor ? b.rule[r] : b.rule === "mean" ? ["mean", spell(total[i])] : ["sum", "1"];
+    const put = a.flatMap((v, c) => (x ? x.map((t, f) => [i, f * k + c, mul(t, v)]) : [[i, c, v]]));
+    return {
+      s, u: a, shift: neg(dot(a, O[r])), put, value: (z) => mul(s, value(p, one(z.map((v, c) => add(v, O[r][c]))), y)),
+      argument: (w) => [...Array(k).keys()].map((c) => (x ? sum(x.map((t, f) => mul(t, w[i][f * k + c]))) : w[i][c])),
+      conjugate: () => mul(s, conjugate(p, one(a.map((v) => div(v, s))), y)),
+      recedes: (v) => (v.every((t) => cmp(t, v[0]) === 0) && (b.loss === "multinomial" || sign(v[0]) === 0) ? STAYS : along(one(v), y)),
+      record: ["sample", [names.labels[i]], null, b.loss, b.parameter, b.strength, rule, b.weight[r], b.x && b.x[r], b.y[r], b.offset[r]],
+    };
+  });
+}
+
+// ---- penalties: value phi(z), conjugate c phi*(u / c) in its domain; `fits` is: the dual norm is at most c ----
+const norm = (value, fits) => ({ value, fits, conjugate: (p, c, t) => { need(fits(c, t)); return Z; } });
+const holds = (ok) => { need(ok, "a constraint"); return Z; };
+const sides = {
+  constraint: true, oneSided: true,
+  value: (box, z) => holds(z.every((v, k) => (!box[k][0] || le(box[k][0], v)) && (!box[k][1] || le(v, box[k][1])))),
+  conjugate: (box, c, t) => sum(t.map((v, k) => { const end = v[0] ? box[k][v[0] > 0n ? 1 : 0] : Z; need(end); return mul(v, end); })),
+  recedes: (box, z) => z.every((v, k) => (!box[k][0] || sign(v) >= 0) && (!box[k][1] || sign(v) <= 0)),
 };
-const inside = (z, box) => need(z.every((v, k) => (!box[k][0] || le(box[k][0], v)) && (!box[k][1] || le(v, box[k][1]))), "a constraint");
-const push = (t, box) => sum(t.map((v, k) => { if (!v[0]) return Z; const b = box[k][v[0] > 0n ? 1 : 0]; need(b); return mul(v, b); }));
+const length = { parameter: (s) => rational(positive(s)) };
 const PENALTY = {
-  L1: (p, z) => sum(z.map(mag)), L2: (p, z) => root(dot(z, z)), LInf: (p, z) => z.map(mag).reduce(max),
-  SquaredL2: (p, z) => half(dot(z, z)), Quadratic: (p, z) => half(sum(p.map((r) => mul(dot(r, z), dot(r, z))))),
-  HuberNorm: (p, z) => huber(dot(z, z), root(dot(z, z)), p), Zero: (p, z) => { need(z.every((v) => !v[0]), "a constraint"); return Z; },
-  Ball: (p, z) => { need(le(dot(z, z), mul(p, p)), "a constraint"); return Z; },
-  NonNegative: (p, z) => { inside(z, p); return Z; }, Box: (p, z) => { inside(z, p); return Z; },
+  L1: norm((p, z) => sum(z.map(mag)), (c, t) => le(t.map(mag).reduce(max), c)),
+  L2: norm((p, z) => root(dot(z, z)), (c, t) => c[0] >= 0n && le(dot(t, t), mul(c, c))),
+  LInf: norm((p, z) => z.map(mag).reduce(max), (c, t) => le(sum(t.map(mag)), c)),
+  SquaredL2: { value: (p, z) => half(dot(z, z)), conjugate: (p, c, t) => div(half(dot(t, t)), c) },
+  Quadratic: {
+    parameter: (rows, k) => { const p = array(rows, exact, null, k); need(0 < p.length && p.length <= k, "the rank"); return p; },
+    value: (p, z) => half(sum(p.map((r) => mul(dot(r, z), dot(r, z))))), conjugate: (p, c, t) => half(mul(c, dot(t, t))),
+    flow: (p, c, t, k) => [...Array(k).keys()].map((f) => mul(c, dot(p.map((row) => row[f]), t))),
+    recedes: (p, z) => p.every((r) => sign(dot(r, z)) === 0),
+  },
+  HuberNorm: {
+    ...length, value: (p, z) => huber(dot(z, z), root(dot(z, z)), p),
+    conjugate: (p, c, t) => { const d = mul(c, p); need(le(dot(t, t), mul(d, d))); return div(half(dot(t, t)), c); },
+  },
+  Zero: { constraint: true, value: (p, z) => holds(z.every((v) => !v[0])), conjugate: () => Z },
+  Ball: { ...length, constraint: true, value: (p, z) => holds(le(dot(z, z), mul(p, p))), conjugate: (p, c, t) => mul(p, root(dot(t, t))) },
+  NonNegative: { ...sides, parameter: (s, k) => { none(s); return Array(k).fill([Z, null]); } },
+  Box: { ...sides, parameter: (s, k) => array(s, (v) => (v === null ? null : exact(v)), k, 2) },
 };
-const FLOW = {
-  L1: (p, c, t) => { need(le(t.map(mag).reduce(max), c)); return Z; }, L2: (p, c, t) => { need(le(dot(t, t), mul(c, c))); return Z; },
-  LInf: (p, c, t) => { need(le(sum(t.map(mag)), c)); return Z; }, SquaredL2: (p, c, t) => div(half(dot(t, t)), c),
-  Quadratic: (p, c, t) => half(mul(c, dot(t, t))), Zero: () => Z, Ball: (p, c, t) => mul(p, root(dot(t, t))),
-  HuberNorm: (p, c, t) => { const d = mul(c, p); need(le(dot(t, t), mul(d, d))); return div(half(dot(t, t)), c); },
-  NonNegative: (p, c, t) => push(t, p), Box: (p, c, t) => push(t, p),
-};
+
+function edgeTerms(b, flows, n, d, names) {
+  fields(b, "penalty parameter strength tail head weight features center");
+  need(typeof b.penalty === "string" && Object.hasOwn(PENALTY, b.penalty), "a penalty");
+  const { parameter = none, value, conjugate, fits, flow = (p, c, t) => t, recedes = (p, z) => z.every((v) => !v[0]), constraint, oneSided } = PENALTY[b.penalty];
+  const m = array(b.tail, whole(0, n), null).length, F = array(b.features, whole(0, d), null), k = F.length, S = positive(b.strength);
+  array(b.head, whole(-1, n), m);
+  need(k && new Set(F).size === k, "the features are distinct columns");
+  const p = parameter(b.parameter, k), weight = array(b.weight, positive, m), width = b.penalty === "Quadratic" ? p.length : k;
+  need(!constraint || [S, ...weight].every((x) => x === 1), "a constraint has no weight");
+  const center = b.center === null ? null : array(b.center, exact, m, k), T = array(flows, number, m, width);
+  return b.tail.map((i, e) => {
+    const j = b.head[e], c = scale(S * weight[e]), t = T[e], u = flow(p, c, t, k), o = center ? center[e] : F.map(() => Z);
+    need(i !== j && (j < 0 || (!center && !oneSided)), "a loop; or a centre, or a one-sided penalty, between nodes");
+    const ends = [i, j].filter((x) => x >= 0).map((x) => names.labels[x]);
+    return {
+      c, u, t, fits: center ? undefined : fits, ends, shift: dot(u, o), kind: b.penalty,
+      put: F.flatMap((f, q) => [[i, f, u[q]], ...(j < 0 ? [] : [[j, f, neg(u[q])]])]),
+      argument: (w) => F.map((f) => (j < 0 ? w[i][f] : sub(w[i][f], w[j][f]))),
+      value: (z) => mul(c, value(p, z.map((v, q) => sub(v, o[q])))), conjugate: () => conjugate(p, c, t),
+      recedes: (z) => (recedes(p, z) ? STAYS : GROWS),
+      record: ["edge", [...ends].sort(byCodePoint), F.map((f) => names.columns[f]), b.penalty, b.parameter, b.strength, b.weight[e], b.center && b.center[e]],
+    };
+  });
+}
 
 // ---- the proof ----
-function check(proof) {
-  need(proof.format === "graphreg-proof-1", "another format");
-  const { labels, columns, samples, edges } = proof.model, d = columns.length, records = [];
-  const w = proof.w.map((row) => row.map(number)), rest = labels.map(() => columns.map(() => Z));
-  const line = (...record) => records.push(JSON.stringify(record).replace(/[\u007f-\uffff]/g, (c) => "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0")));
-  need(new Set(labels).size === labels.length && new Set(columns).size === d && w.length === labels.length, "names");
-  line("columns", columns);
-  for (const label of labels) line("node", label);
-  let upper = 0n, minus = 0n;
-  samples.forEach((b, m) => {
-    const M = b.node.length, S = double(b.strength), weight = b.weight.map(double), total = {}, prices = proof.dual.prices[m];
-    const k = b.loss === "multinomial" ? b.parameter : b.loss === "mean" ? d : 1, many = ["multinomial", "mean"].includes(b.loss);
-    const tau = ["huber", "quantile"].includes(b.loss) ? double(b.parameter) : 0, par = [rational(tau), rational(1 - tau)];
-    need(LOSS[b.loss] && weight.length === M && prices.length === M && b.y.length === M, "a block of samples");
-    b.node.forEach((i, r) => { total[i] = (total[i] || 0) + weight[r]; });
-    for (let r = 0; r < M; r++) {
-      const i = b.node[r], x = b.x && b.x[r].map((v) => rational(double(v))), o = b.offset[r].map(number), a = prices[r].map(number);
-      const y = b.loss === "multinomial" ? b.y[r] : many ? b.y[r].map(number) : number(b.y[r]);
-      const sign = ["logistic", "hinge", "squared_hinge"].includes(b.loss), base = b.rule === "mean" ? weight[r] / total[i]
-        : b.rule === "sum" ? weight[r] : weight[r] * double(b.rule[r]);
-      need(a.length === k && S * base > 0 && isFinite(S * base) && (!sign || (mag(y)[0] === 1n && y[1] === 1n)), "a sample");
-      need(b.loss !== "poisson" || y[0] >= 0n, "a count");
-      const s = rational(S * base), row = [...Array(k).keys()].map((c) => (x ? dot(x, x.map((_, f) => w[i][f * k + c])) : w[i][c]));
-      const z = row.map((v, c) => add(v, o[c])), p = a.map((v) => div(v, s));
-      upper += up(mul(s, LOSS[b.loss](par, many ? z : z[0], y)));
-      minus += up(sub(mul(s, PRICE[b.loss](par, many ? p : p[0], y)), dot(a, o)));
-      a.forEach((v, c) => (x || [I]).forEach((t, f) => { const j = x ? f * k + c : c; rest[i][j] = add(rest[i][j], mul(t, v)); }));
-      const rule = b.rule === "mean" ? ["mean", spell(total[i])] : b.rule === "sum" ? ["sum", "1"] : b.rule[r];
-      line("sample", [labels[i]], null, b.loss, b.parameter, b.strength, rule, b.weight[r], x ? b.x[r] : null, b.y[r], b.offset[r]);
-    }
-  });
-  edges.forEach((b, m) => {
-    const S = double(b.strength), one = ["Zero", "Ball", "NonNegative", "Box"].includes(b.penalty), F = b.features, raw = b.parameter;
-    const number0 = (v) => (v === null ? null : number(v)), par = b.penalty === "NonNegative" ? F.map(() => [Z, null])
-      : raw === null ? null : Array.isArray(raw) ? raw.map((row) => row.map(number0)) : number(raw);
-    need(PENALTY[b.penalty] && new Set(F).size === F.length, "a block of edges");
-    b.tail.forEach((i, e) => {
-      const j = b.head[e], C = S * double(b.weight[e]), c = rational(C), t = proof.dual.flows[m][e].map(number);
-      need(C > 0 && isFinite(C) && (!one || C === 1) && i !== j && (j < 0 || (!b.center && !["NonNegative", "Box"].includes(b.penalty))), "an edge");
-      need(t.length === (b.penalty === "Quadratic" ? par.length : F.length), "a flow");
-      const o = F.map((_, k) => (b.center ? number(b.center[e][k]) : Z)), z = F.map((f, k) => sub(sub(w[i][f], j < 0 ? Z : w[j][f]), o[k]));
-      const u = b.penalty === "Quadratic" ? F.map((_, k) => mul(c, dot(par.map((row) => row[k]), t))) : t;
-      upper += up(mul(c, PENALTY[b.penalty](par, z)));
-      minus += up(add(FLOW[b.penalty](par, c, t), dot(u, o)));
-      u.forEach((v, k) => { rest[i][F[k]] = add(rest[i][F[k]], v); if (j >= 0) rest[j][F[k]] = sub(rest[j][F[k]], v); });
-      line("edge", (j < 0 ? [labels[i]] : [labels[i], labels[j]]).sort(), F.map((f) => columns[f]), b.penalty, raw, b.strength, b.weight[e], b.center ? b.center[e] : null);
-    });
-  });
-  const within = proof.within === null ? null : number(proof.within);
-  rest.flat().forEach((v) => { need(v[0] === 0n || within, "flows and prices do not balance"); if (within) minus += up(mul(within, mag(v))); });
-  need(!within || w.flat().every((v) => le(mag(v), within)), "w is not within the box");
-  const claims = proof.claims.filter((c) => c.says === "bounds"), low = [-minus, 1n << UNIT], high = [upper, 1n << UNIT];
-  need(claims.length && claims.every((c) => le(number(c.lower), low) && le(high, number(c.upper))), "the bounds are not proved");
-  const hash = crypto.createHash("sha256").update(["graphreg-proof-1", ...records.sort()].join("\n")).digest("hex");
-  return { hash, low, high, left: proof.claims.length - claims.length };
+function termsOf(model, dual) {  // of the model with a dual point: the terms, block by block
+  const n = model.labels.length, d = model.columns.length;
+  fields(dual, "flows prices");
+  array(dual.flows, (x) => x, model.edges.length);
+  array(dual.prices, (x) => x, model.samples.length);
+  return {
+    samples: model.samples.map((b, m) => sampleTerms(b, dual.prices[m], n, d, model)),
+    edges: model.edges.map((b, m) => edgeTerms(b, dual.flows[m], n, d, model)),
+  };
 }
+const all = (terms) => [...terms.samples.flat(), ...terms.edges.flat()];
+function lower(model, terms, within, free) {  // Q in units of 2^-UNIT; the flow of the edge `free` has no domain
+  const rest = model.labels.map(() => model.columns.map(() => Z));
+  let minus = 0n;
+  for (const t of all(terms)) {
+    minus += up(add(t === free ? Z : t.conjugate(), t.shift));
+    for (const [i, j, v] of t.put) rest[i][j] = add(rest[i][j], v);
+  }
+  for (const v of rest.flat()) {
+    need(v[0] === 0n || within, "flows and prices do not balance");
+    if (v[0]) minus += up(mul(within, mag(v)));
+  }
+  return -minus;
+}
+const residuals = (terms, w) => all(terms).reduce((total, t) => {
+  const z = t.argument(w);
+  return total + up(sub(add(add(t.value(z), t.conjugate()), t.shift), dot(t.u, z)));
+}, 0n);
+const inside = (c) => sub(c, div(c, [1n << 64n, 1n]));
+
+const CLAIMS = {
+  bounds(proof, claim) {
+    fields(claim, "says lower upper");
+    need(le(number(claim.lower), proof.low) && le(proof.high, number(claim.upper)), "the bounds are not proved");
+    return `${show(number(claim.lower))} <= infimum${proof.among} <= ${show(number(claim.upper))}`;
+  },
+  near(proof, claim) {  // c' < c, the dual norm of u at most c', and gap <= (c - c') r
+    fields(claim, "says block edge distance");
+    const t = edgeOf(proof, claim), r = number(claim.distance);
+    need(sign(r) > 0, "a distance is positive");
+    const kept = min(sub(t.c, div(proof.gap, r)), inside(t.c));
+    need(sign(kept) > 0 && t.fits(kept, t.t), "the gap is too large, or the slack too small, for this distance");
+    return `${t.kind} of the difference ${t.ends.join(" - ")} is at most ${show(r)} at every optimum${proof.among}`;
+  },
+  fused(proof, claim) {
+    fields(claim, "says block edge");
+    const t = edgeOf(proof, claim);
+    need(proof.gap[0] === 0n && t.fits(inside(t.c), t.t), "the gap is not exactly 0, or the flow has no slack");
+    return `${t.ends.join(" - ")} are equal at every optimum${proof.among}`;
+  },
+  split(proof, claim) {
+    fields(claim, "says block edge dual");
+    const ends = edgeOf(proof, claim).ends, terms = termsOf(proof.model, claim.dual);
+    need(lower(proof.model, terms, proof.within, terms.edges[claim.block][claim.edge]) > proof.upper, "equality is not excluded");
+    return `${ends.join(" - ")} differ at every optimum${proof.among}`;
+  },
+  unattained(proof, claim) {
+    fields(claim, "says direction");
+    const v = array(claim.direction, number, proof.model.labels.length, proof.model.columns.length);
+    const states = all(proof.terms).map((t) => t.recedes(t.argument(v)));
+    need(Math.min(...states) > GROWS && Math.max(...states) === FALLS, "a term grows along the direction, or none falls for ever");
+    return "no minimum is attained, among all w of any size";
+  },
+};
+const edgeOf = ({ terms }, { block, edge }) => {
+  const t = terms.edges[whole(0, terms.edges.length)(block)][whole(0, terms.edges[block].length)(edge)];
+  need(t.fits, "only norms without a centre fuse and split");
+  return t;
+};
 const show = (a) => Number((a[0] << 64n) / a[1]) / 2 ** 64;
-if (process.argv.length < 3) { console.log("node verify.js proof.json [HASH]"); process.exit(2); }
-try {
-  const found = check(JSON.parse(fs.readFileSync(process.argv[2], "ascii")));
-  need(!process.argv[3] || process.argv[3] === found.hash, "the proof is of another model, " + found.hash);
-  console.log(`PROVED for the model ${found.hash}:\n  ${show(found.low)} <= infimum <= ${show(found.high)}`);
-  if (found.left) console.log(`  (${found.left} other claims are not looked at here)`);
-} catch (error) { console.log("NOT PROVED: " + error.message); process.exit(1); }
+
+function check(text) {
+  const data = fields(parse(text), "format model w dual within claims");
+  need(data.format === FORMAT, "another format");
+  const model = fields(data.model, "labels columns samples edges");
+  distinct(model.labels);
+  distinct(model.columns);
+  need(Array.isArray(model.samples) && Array.isArray(model.edges) && Array.isArray(data.claims), "lists");
+  const w = array(data.w, number, model.labels.length, model.columns.length), terms = termsOf(model, data.dual);
+  const within = data.within === null ? null : number(data.within);
+  need(!within || (le([BOX, 1n], within) && w.flat().every((v) => le(mag(v), within))), "a box that is too small, or w is not within it");
+  const upper = all(terms).reduce((total, t) => total + up(t.value(t.argument(w))), 0n), bottom = lower(model, terms, within);
+  need(bottom <= upper, "the bounds cross");
+  const apart = upper - bottom, left = within ? apart : residuals(terms, w), unit = 1n << UNIT;
+  const proof = {
+    model, terms, within, upper, low: [bottom, unit], high: [upper, unit], gap: [left < apart ? left : apart, unit],
+    among: within ? ` among all w with entries up to ${within[1] === 1n ? "2^" + (within[0].toString(2).length - 1) : "B"}` : "",
+  };
+  need(data.claims.some((claim) => claim && claim.says === "bounds"), "the bounds are claimed");
+  proof.said = data.claims.map((claim) => {
+    need(claim && typeof claim.says === "string" && Object.hasOwn(CLAIMS, claim.says), "a claim");
+    return CLAIMS[claim.says](proof, claim);
+  });
+  const line = (record) => JSON.stringify(record).replace(/[\u007f-\uffff]/g, (c) => "\\u" + c.charCodeAt(0).toString(16).padStart(4, "0"));
+  const records = [["columns", model.columns], ...model.labels.map((x) => ["node", x]), ...all(terms).map((t) => t.record)].map(line);
+  proof.hash = crypto.createHash("sha256").update([FORMAT, ...records.sort()].join("\n")).digest("hex");
+  return proof;
+}
+
+function main([file, hash]) {
+  if (!file) { console.log("node verify.js proof.json [HASH]"); return 2; }
+  try {
+    const proof = check(fs.readFileSync(file, "latin1"));
+    need(!hash || hash === proof.hash, "the proof is of another model, " + proof.hash);
+    console.log([`PROVED${proof.within ? " WITHIN A BOX ONLY" : ""} for the model ${proof.hash}:`, ...proof.said].join("\n  "));
+    return proof.within ? 8 : 0;
+  } catch (error) { console.log("NOT PROVED: " + error.message); return 1; }
+}
+if (require.main === module) process.exit(main(process.argv.slice(2)));
+module.exports = { check };

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Check a proof of graphreg: ``python verify.py proof.json [--model HASH] [--no-flint] [--seconds S]``.
+"""Check a proof of graphreg: ``python verify.py proof.json [--model HASH] [--gap G] [--no-flint] [--seconds S]``.
 
 This file stands alone: it needs the standard library, and python-flint only for speed. docs/proofs.md has the format.
 A proof states a problem, minimise over w (one row per node)
@@ -9,16 +9,18 @@ A proof states a problem, minimise over w (one row per node)
 a point w, a dual point (flows u on the edges, prices a on the samples), and claims. Checked, in exact arithmetic, is
 that they balance, sum_r x_r a_r + sum_e +-u_e = 0 at every node, and lie inside the domains of the conjugates. Then
 Q(u, a) = - sum_r s_r l_r*(a_r / s_r) + <a, o> - sum_e c_e phi_e*(u_e / c_e) - <u, center> <= inf P <= P(w), rounded to
-the safe side, and the claims are compared with these numbers. Exit status: 0 proved, 1 not proved, 2 a mistake on the
-command line or a file that is no proof at all.
+the safe side, and the claims are compared with these numbers.
+
+Exit status: 0 proved; 1 not proved; 2 a mistake on the command line, or a file that is no proof at all; 4 proved, but
+the bounds are further apart than --gap allows; 8 proved, but only among the w of a box, not of the infimum.
 """
 
-# fmt: off
 import argparse
 import hashlib
 import json
 import re
 import sys
+import threading
 import time
 from fractions import Fraction
 from math import inf, isqrt, ldexp, nextafter
@@ -33,46 +35,79 @@ FORMAT = "graphreg-proof-1"
 UNIT = 200  # every summand of P and of -Q is rounded up to a multiple of 2^-UNIT
 FILE, LISTS, ENTRIES = 1 << 26, 1 << 22, 1 << 24  # bytes of a file, lists and entries in it
 WORK = 1 << 28  # products of 64-bit words that large numbers may take
+BOX = 1000  # a box |w_ij| <= B smaller than 2^BOX is refused: what is proved inside says nothing of the infimum
+PROVED, NOT_PROVED, NO_PROOF, WIDE_GAP, WITHIN_A_BOX = 0, 1, 2, 4, 8
+CLAIMS = ("bounds", "near", "fused", "split", "unattained")
 FIELDS = {
-    "proof": "format model w dual within claims", "model": "labels columns samples edges", "dual": "flows prices",
+    "proof": "format model w dual within claims",
+    "model": "labels columns samples edges",
+    "dual": "flows prices",
     "samples": "loss parameter strength rule node weight x y offset",
     "edges": "penalty parameter strength tail head weight features center",
-    "bounds": "says lower upper", "near": "says block edge distance", "fused": "says block edge",
-    "split": "says block edge dual", "unattained": "says direction",
+    "bounds": "says lower upper",
+    "near": "says block edge distance",
+    "fused": "says block edge",
+    "split": "says block edge dual",
+    "unattained": "says direction",
 }
+
 
 class NotProvedError(Exception):
     """What is wrong, and where."""
 
-class State:
-    """Of one check: whether python-flint computes, the work and time that are left, the term that is looked at."""
-    flint, work, end, where = flint is not None, WORK, float("inf"), ""
+
+class State(threading.local):
+    """Of the check in this thread: whether python-flint computes, the work and the time left, the term looked at."""
+
+    flint = flint is not None
+    work = WORK
+    end = inf
+    where = ""
+
+
+STATE = State()
+
+
+def begin(with_flint: bool = True, seconds: float = inf) -> None:
+    """A new check in this thread."""
+    STATE.flint = with_flint and flint is not None
+    STATE.work, STATE.end, STATE.where = WORK, time.monotonic() + seconds, ""
+
 
 def need(ok: Any, *what: Any) -> None:
     if not ok:
-        raise NotProvedError(State.where + (" ".join(map(str, what))[:300] or "outside the domain"))
+        raise NotProvedError(STATE.where + (" ".join(map(str, what))[:300] or "outside the domain"))
+
 
 # ---- exact numbers ---------------------------------------------------------------------------------------------------
 def rational(p: Any, q: Any = 1) -> Any:
-    return flint.fmpq(p, q) if State.flint else Fraction(p, q)
+    return flint.fmpq(p, q) if STATE.flint else Fraction(p, q)
+
+
 def exact(x: Any) -> Any:
+    """The rational that a double, or its spelling, is."""
     return rational(*(x if isinstance(x, float) else double(x)).as_integer_ratio())
+
 
 def charge(x: Any) -> Any:
     """x, after its size was charged: a hostile file makes numbers of any size from small ones."""
     bits = x.numerator.bit_length() + x.denominator.bit_length()
     if bits > 512:
-        State.work -= bits * bits >> 12
-        need(State.work > 0, "the numbers grow too large")
+        STATE.work -= bits * bits >> 12
+        need(STATE.work > 0, "the numbers grow too large")
     return x
+
 
 def add(numbers: Any) -> Any:
     total = rational(0)
     for x in numbers:
         total = charge(total + x)
     return total
+
+
 def dot(a: Any, b: Any) -> Any:
     return add(p * q for p, q in zip(a, b, strict=True))
+
 
 def shown(x: Any, side: int = 0) -> str:
     """A short number that is at most x (side -1), at least x (side 1), or near x: rounding must not make it false."""
@@ -83,24 +118,33 @@ def shown(x: Any, side: int = 0) -> str:
         while side * (Fraction(repr(y)) - x) < 0:
             y = nextafter(y, side * inf)
         return repr(y)
-    size -= abs(x) < Fraction(2) ** size
-    return f"{'-' * (x < 0)}2^{size + (side * x > 0 and abs(x) > Fraction(2) ** size)}"
+    size -= abs(x) < Fraction(2) ** size  # now 2^size <= |x| < 2^(size + 1)
+    away_from_zero = side * x > 0 and abs(x) > Fraction(2) ** size
+    return f"{'-' * (x < 0)}2^{size + away_from_zero}"
+
 
 # ---- reading ---------------------------------------------------------------------------------------------------------
 NUMBER = re.compile(r"(-?)(0|[1-9a-f][0-9a-f]{0,16383})(?:p(-?[1-9][0-9]{0,3}))?(?:/([1-9a-f][0-9a-f]{0,16383}))?")
+
 
 def number(s: Any) -> Any:
     """'-1a2bp-30/3f' is -(0x1a2b * 2^-30) / 0x3f."""
     m: Any = NUMBER.fullmatch(s) if isinstance(s, str) else None
     need(m, "not a number:", repr(s)[:60])
-    p, e, q = int(m[1] + m[2], 16), int(m[3] or 0), int(m[4] or "1", 16)
+    sign, digits, power, below = m.groups()
+    p, e, q = int(sign + digits, 16), int(power or 0), int(below or "1", 16)
     return charge(rational(p << max(e, 0), q << max(-e, 0)))
+
 
 def spell(x: float) -> str:
     """The one spelling of a double in a model: an odd integer in hexadecimal digits, and a power of two."""
     p, q = abs(x).as_integer_ratio()
+    if p == 0:
+        return "0"
+    odd = p // (p & -p)
     e = (p & -p).bit_length() - q.bit_length()
-    return f"{'-' * (x < 0)}{p // (p & -p):x}" + (f"p{e}" if e else "") if p else "0"
+    return f"{'-' * (x < 0)}{odd:x}" + (f"p{e}" if e else "")
+
 
 def double(s: Any) -> float:
     m = NUMBER.fullmatch(s) if isinstance(s, str) and len(s) < 24 else None
@@ -108,23 +152,44 @@ def double(s: Any) -> float:
     need(spell(x) == s, "not the spelling of a double:", repr(s)[:60])
     return x
 
+
+def positive(s: Any) -> float:
+    x = double(s)
+    need(x > 0.0, "not positive:", s)
+    return x
+
+
 def array(data: Any, read: Any, *shape: Any) -> list[Any]:
+    """Lists of lists of this shape (None: of any length), each entry read."""
     need(isinstance(data, list) and shape[0] in (None, len(data)), "no list of", shape[0], "entries:", repr(data)[:40])
     return [array(x, read, *shape[1:]) for x in data] if len(shape) > 1 else [read(x) for x in data]
 
+
 def whole(low: int, high: int) -> Any:
-    return lambda i: need(type(i) is int and low <= i < high, "no integer in", (low, high - 1), repr(i)[:30]) or i
+    """A reader of integers from low to high - 1."""
+
+    def read(i: Any) -> int:
+        need(type(i) is int and low <= i < high, "no integer in", (low, high - 1), repr(i)[:30])
+        return i
+
+    return read
+
 
 def fields(data: Any, what: str) -> list[Any]:
     names = FIELDS[what].split()
     need(isinstance(data, dict) and set(data) == set(names), what, "has the fields", *names, "only:", repr(data)[:60])
     return [data[name] for name in names]
+
+
 def pairs(items: Any) -> Any:
     need(len(dict(items)) == len(items), "a key stands twice:", [key[:20] for key, _ in items[:8]])
     return dict(items)
+
+
 def integer(s: str) -> int:
     need(re.fullmatch("-?[0-9]{1,9}", s), "numbers that are no small integers are written as strings:", s[:30])
     return int(s)
+
 
 def load(text: bytes) -> Any:
     """Strict JSON: ASCII, no floats, no key twice, of a bounded size."""
@@ -133,17 +198,21 @@ def load(text: bytes) -> Any:
     hooks: Any = {"parse_float": integer, "parse_constant": integer, "parse_int": integer}
     return json.loads(text.decode("ascii"), object_pairs_hook=pairs, **hooks)
 
+
 # ---- upper bounds ----------------------------------------------------------------------------------------------------
-WIDE, ONE = 272, 1 << 272
+WIDE, ONE = 272, 1 << 272  # log and exp compute with integers in units of 2^-WIDE
+
 
 def up(x: Any, scale: int = UNIT) -> int:
     """x in units of 2^-scale, rounded up."""
     return int(-((-charge(x).numerator << scale) // x.denominator))
 
+
 def root(x: Any) -> Any:
     """An upper bound of the square root of x >= 0."""
     n = up(x, 2 * UNIT)
     return rational(isqrt(n - 1) + 1 if n else 0, 1 << UNIT)
+
 
 def log(x: Any) -> Any:
     """An upper bound of log(x), x > 0: 2^24 log(1 + e) with 1 + e the 2^24-th root, rounded up."""
@@ -155,6 +224,7 @@ def log(x: Any) -> Any:
         s = ONE // i - ((y - ONE) * s >> WIDE)
     return rational((y - ONE) * s + 4 * abs(y - ONE), 1 << 2 * WIDE - 24)
 
+
 def exp(x: Any) -> Any:
     """An upper bound of exp(x): the 2^24-th power of exp(h), |h| <= 2^-12."""
     need(x < 4096, "exp of more than 4096")
@@ -165,174 +235,528 @@ def exp(x: Any) -> Any:
     for _ in range(24):
         t = -(-t * t >> WIDE)
     return rational(t, ONE)
+
+
 def entropy(q: Any) -> Any:
-    return need(q >= 0) or (q * log(q) if q > 0 else rational(0))
+    """An upper bound of q log(q), q >= 0, which is 0 at 0."""
+    need(q >= 0)
+    return q * log(q) if q > 0 else rational(0)
+
 
 def huber(square: Any, z: Any, delta: Any) -> Any:
     """z^2 / 2 up to delta, then delta z - delta^2 / 2, from z^2 and an upper bound of z >= 0."""
     return square / 2 if square <= delta * delta else delta * (z - delta / 2)
 
-# ---- losses: upper bounds of l(x; y), and of l*(b; y) where it is finite ---------------------------------------------
-LOSSES: Any = {
-    "squared": lambda p, x, y: (x - y) * (x - y) / 2, "hinge": lambda p, x, y: max(1 - y * x, 0),
-    "mean": lambda p, x, y: add((v - t) * (v - t) for v, t in zip(x, y, strict=True)) / 2,
-    "logistic": lambda p, x, y: max(-y * x, 0) + log(1 + exp(-abs(x))), "poisson": lambda p, x, y: exp(x) - y * x,
-    "huber": lambda p, x, y: huber((x - y) * (x - y), abs(x - y), p[0]),
-    "quantile": lambda p, x, y: max(-p[0] * (x - y), p[1] * (x - y)),
-    "multinomial": lambda p, x, y: max(x) - x[y] + log(add(exp(v - max(x)) for v in x)),
-    "squared_hinge": lambda p, x, y: max(1 - y * x, rational(0)) * max(1 - y * x, 0) / 2,
+
+def above_zero(x: Any) -> Any:
+    return x if x > 0 else rational(0)
+
+
+# ---- losses: upper bounds of l(x; y), and of the conjugate l*(b; y) inside its domain --------------------------------
+GROWS, STAYS, FALLS = 0, 1, 2  # along a direction: from somewhere on; nowhere; from everywhere and for ever
+
+
+class Loss:
+    """A loss of one number x, the predictor, without a parameter; its target y is a number."""
+
+    vector = False  # x and b are lists of ``k`` numbers
+    k = 1
+
+    def __init__(self, parameter: Any, d: int) -> None:
+        need(parameter is None, "this loss has no parameter")
+
+    def target(self, y: Any) -> Any:
+        return exact(y)
+
+    def recedes(self, v: Any, y: Any) -> int:
+        """How the loss changes where its predictor changes along v, which is not 0."""
+        return GROWS
+
+
+class Squared(Loss):
+    """l(x; y) = (x - y)^2 / 2 and l*(b; y) = b^2 / 2 + b y for every b."""
+
+    def value(self, x: Any, y: Any) -> Any:
+        return (x - y) * (x - y) / 2
+
+    def conjugate(self, b: Any, y: Any) -> Any:
+        return b * b / 2 + b * y
+
+
+class Mean(Loss):
+    """Of x = w_i itself, a list: l(x; y) = ||x - y||^2 / 2 and l*(b; y) = ||b||^2 / 2 + <b, y> for every b."""
+
+    vector = True
+
+    def __init__(self, parameter: Any, d: int) -> None:
+        super().__init__(parameter, d)
+        self.k = d
+
+    def target(self, y: Any) -> Any:
+        return array(y, exact, self.k)
+
+    def value(self, x: Any, y: Any) -> Any:
+        return add((v - t) * (v - t) for v, t in zip(x, y, strict=True)) / 2
+
+    def conjugate(self, b: Any, y: Any) -> Any:
+        return dot(b, b) / 2 + dot(b, y)
+
+
+class Huber(Loss):
+    """With r = |x - y|: l(x; y) = r^2 / 2 up to r = delta, then delta r - delta^2 / 2.
+
+    l*(b; y) = b^2 / 2 + b y where |b| <= delta.
+    """
+
+    def __init__(self, parameter: Any, d: int) -> None:
+        self.delta = exact(positive(parameter))
+
+    def value(self, x: Any, y: Any) -> Any:
+        return huber((x - y) * (x - y), abs(x - y), self.delta)
+
+    def conjugate(self, b: Any, y: Any) -> Any:
+        need(abs(b) <= self.delta)
+        return b * b / 2 + b * y
+
+
+class Quantile(Loss):
+    """l(x; y) = max(-tau (x - y), (1 - tau) (x - y)), where 1 - tau is the double 1.0 - tau.
+
+    l*(b; y) = b y where -tau <= b <= 1 - tau.
+    """
+
+    def __init__(self, parameter: Any, d: int) -> None:
+        tau = positive(parameter)
+        need(tau < 1.0, "tau is not below 1")
+        self.tau, self.rest = exact(tau), exact(1.0 - tau)
+
+    def value(self, x: Any, y: Any) -> Any:
+        return max(-self.tau * (x - y), self.rest * (x - y))
+
+    def conjugate(self, b: Any, y: Any) -> Any:
+        need(-self.tau <= b <= self.rest)
+        return b * y
+
+
+class Classes(Loss):
+    """A loss of two classes: the target y is -1 or 1."""
+
+    def target(self, y: Any) -> Any:
+        need(y in ("1", "-1"), "the labels are -1 and 1")
+        return exact(y)
+
+
+class Logistic(Classes):
+    """l(x; y) = log(1 + exp(-y x)), computed as max(-y x, 0) + log(1 + exp(-|x|)).
+
+    l*(b; y) = q log(q) + (1 - q) log(1 - q) where q = -y b is in [0, 1].
+    """
+
+    def value(self, x: Any, y: Any) -> Any:
+        return above_zero(-y * x) + log(1 + exp(-abs(x)))
+
+    def conjugate(self, b: Any, y: Any) -> Any:
+        return entropy(-y * b) + entropy(1 + y * b)
+
+    def recedes(self, v: Any, y: Any) -> int:
+        return FALLS if y * v > 0 else GROWS
+
+
+class Hinge(Classes):
+    """l(x; y) = max(0, 1 - y x) and l*(b; y) = b y where -1 <= b y <= 0."""
+
+    def value(self, x: Any, y: Any) -> Any:
+        return above_zero(1 - y * x)
+
+    def conjugate(self, b: Any, y: Any) -> Any:
+        need(-1 <= b * y <= 0)
+        return b * y
+
+    def recedes(self, v: Any, y: Any) -> int:
+        return STAYS if y * v > 0 else GROWS
+
+
+class SquaredHinge(Classes):
+    """l(x; y) = max(0, 1 - y x)^2 / 2 and l*(b; y) = b^2 / 2 + b y where b y <= 0."""
+
+    def value(self, x: Any, y: Any) -> Any:
+        return above_zero(1 - y * x) * above_zero(1 - y * x) / 2
+
+    def conjugate(self, b: Any, y: Any) -> Any:
+        need(b * y <= 0)
+        return b * b / 2 + b * y
+
+    def recedes(self, v: Any, y: Any) -> int:
+        return STAYS if y * v > 0 else GROWS
+
+
+class Poisson(Loss):
+    """l(x; y) = exp(x) - y x with y >= 0, and l*(b; y) = q log(q) - q where q = b + y >= 0."""
+
+    def target(self, y: Any) -> Any:
+        count = exact(y)
+        need(count >= 0, "counts are not negative")
+        return count
+
+    def value(self, x: Any, y: Any) -> Any:
+        return exp(x) - y * x
+
+    def conjugate(self, b: Any, y: Any) -> Any:
+        return entropy(b + y) - (b + y)
+
+    def recedes(self, v: Any, y: Any) -> int:
+        return FALLS if v < 0 and y == 0 else GROWS
+
+
+class Multinomial(Loss):
+    """Of a list x, one number per class; y is an index. l(x; y) = log(sum_k exp(x_k)) - x_y, computed as
+    m - x_y + log(sum_k exp(x_k - m)) with m = max(x).
+
+    l*(b; y) = sum_k p_k log(p_k), p = b + (1 at y, else 0), where p >= 0 and sum_k b_k = 0.
+    """
+
+    vector = True
+
+    def __init__(self, parameter: Any, d: int) -> None:
+        self.k = whole(2, d + 1)(parameter)
+
+    def target(self, y: Any) -> Any:
+        return whole(0, self.k)(y)
+
+    def value(self, x: Any, y: Any) -> Any:
+        return max(x) - x[y] + log(add(exp(v - max(x)) for v in x))
+
+    def conjugate(self, b: Any, y: Any) -> Any:
+        need(add(b) == 0)
+        return add(entropy(v + 1 if k == y else v) for k, v in enumerate(b))
+
+    def recedes(self, v: Any, y: Any) -> int:
+        return FALLS if max(v) == v[y] else GROWS
+
+
+LOSSES: dict[str, Any] = {
+    "squared": Squared,
+    "mean": Mean,
+    "logistic": Logistic,
+    "poisson": Poisson,
+    "huber": Huber,
+    "quantile": Quantile,
+    "multinomial": Multinomial,
+    "hinge": Hinge,
+    "squared_hinge": SquaredHinge,
 }
-PRICES: Any = {
-    "squared": lambda p, b, y: b * (b / 2 + y), "poisson": lambda p, b, y: entropy(b + y) - (b + y),
-    "mean": lambda p, b, y: dot(b, [v / 2 + t for v, t in zip(b, y, strict=True)]),
-    "logistic": lambda p, b, y: entropy(-y * b) + entropy(1 + y * b),
-    "huber": lambda p, b, y: need(abs(b) <= p[0]) or b * (b / 2 + y),
-    "quantile": lambda p, b, y: need(-p[0] <= b <= p[1]) or b * y,
-    "multinomial": lambda p, b, y: need(add(b) == 0) or add(entropy(v + (k == y)) for k, v in enumerate(b)),
-    "hinge": lambda p, b, y: need(-1 <= b * y <= 0) or b * y,
-    "squared_hinge": lambda p, b, y: need(b * y <= 0) or b * (b / 2 + y),
-}
-RECEDES: Any = {  # 2 where l falls along v from everywhere and for ever, 1 where it grows nowhere, else 0
-    "logistic": lambda v, y: 2 * (v * y > 0), "poisson": lambda v, y: 2 * (v < 0 and y == 0),
-    "multinomial": lambda v, y: 2 * (max(v) == v[y]),
-    "hinge": lambda v, y: v * y > 0, "squared_hinge": lambda v, y: v * y > 0,
-}
+
 
 class Samples:
     """A block of samples of one loss: node, x, y, scale s and offset o of each; k predictors each."""
+
     def __init__(self, data: Any, n: int, d: int) -> None:
-        kind, par, strength, rule, self.node, weight, x, y, offset = fields(data, "samples")
-        self.kind, self.strength = kind, double(strength)
+        kind, parameter, strength, rule, self.node, weight, x, y, offset = fields(data, "samples")
+        self.kind, self.strength = kind, positive(strength)
         M = self.size = len(array(self.node, whole(0, n), None))
         need(kind in LOSSES, "unknown loss", repr(kind)[:40])
-        k = self.k = whole(2, d + 1)(par) if kind == "multinomial" else d if kind == "mean" else 1
-        t = double(par) if kind in ("huber", "quantile") else 0.0
-        need(kind == "multinomial" or (t > 0 or par is None) and (t < 1 or kind == "huber"), "parameter")  # noqa: RUF021
-        self.par = [exact(t), exact(1.0 - t)]  # of quantiles the double 1.0 - t
+        self.loss: Any = LOSSES[kind](parameter, d)
+        k = self.k = self.loss.k
         need((x is None) == (kind == "mean") and d % k == 0, "the width of x")
         self.x = None if x is None else array(x, exact, M, d // k)
-        self.y = array(y, whole(0, k) if kind == "multinomial" else exact, M, *([d] if kind == "mean" else []))
+        self.y = array(y, self.loss.target, M)
         self.o = array(offset, exact, M, k)
-        signs = kind in ("logistic", "hinge", "squared_hinge")
-        need(not signs or all(abs(label) == 1 for label in self.y), "the labels are -1 and 1")
-        need(kind != "poisson" or all(count >= 0 for count in self.y), "counts are not negative")
-        self.s, rules = self.scales(rule, array(weight, double, M))
+        self.s, rules = self.scales(rule, array(weight, positive, M))
         each = zip(self.node, rules, weight, x or [None] * M, y, offset, strict=True)
-        self.records = [["sample", (i,), None, kind, par, strength, *rest] for i, *rest in each]
+        self.records = [["sample", (i,), None, kind, parameter, strength, *rest] for i, *rest in each]
 
     def scales(self, rule: Any, weights: list[float]) -> Any:
-        """strength * base in doubles, base = weight / (the sum of the node's weights, in this order), weight, or weight
-        * number: what graphreg computes is what is meant. And the rules of the records, with these sums."""
-        total: dict[int, float] = {}
-        for i, w in zip(self.node, weights, strict=True):
-            total[i] = total.get(i, 0.0) + w if rule == "mean" else 1.0
-        factors = [1.0] * self.size if rule in ("mean", "sum") else array(rule, double, self.size)
-        bases = [w * factor / total[i] for i, w, factor in zip(self.node, weights, factors, strict=True)]
-        rules = rule if isinstance(rule, list) else [[rule, spell(total[i])] for i in self.node]
-        return positive([self.strength * base for base in bases]), rules
+        """strength * base in doubles, with base the weight / (the sum of the weights of the node, in this order), the
+        weight, or weight * number: what graphreg computes is what is meant. And the rules of the records, with these
+        sums."""
+        if rule == "mean":
+            total: dict[int, float] = {}
+            for i, w in zip(self.node, weights, strict=True):
+                total[i] = total.get(i, 0.0) + w
+            bases = [w / total[i] for i, w in zip(self.node, weights, strict=True)]
+            rules = [[rule, spell(total[i])] for i in self.node]
+        elif rule == "sum":
+            bases, rules = weights, [[rule, "1"]] * self.size
+        else:
+            factors = array(rule, positive, self.size)
+            bases, rules = [w * factor for w, factor in zip(weights, factors, strict=True)], rule
+        return scaled(self.strength, bases), rules
 
-    def one(self, x: Any) -> Any:
-        return x if self.kind in ("mean", "multinomial") else x[0]
     def argument(self, r: int, w: Any, shifted: bool = True) -> Any:
+        """The predictors x_r' w_i + o_r (without o_r where not ``shifted``)."""
         row = w[self.node[r]]
         x = row if self.x is None else [dot(self.x[r], row[c :: self.k]) for c in range(self.k)]
         return [p + o for p, o in zip(x, self.o[r], strict=True)] if shifted else x
+
     def value(self, r: int, x: Any) -> Any:
-        return self.s[r] * LOSSES[self.kind](self.par, self.one(x), self.y[r])
-    def price(self, r: int, a: Any, _: bool = True) -> Any:
+        return self.s[r] * self.loss.value(x if self.loss.vector else x[0], self.y[r])
+
+    def price(self, r: int, a: Any, bound: bool = True) -> Any:
         """The summand of -Q, the price, and what it puts at (node, column)."""
-        value = self.s[r] * PRICES[self.kind](self.par, self.one([p / self.s[r] for p in a]), self.y[r])
+        s = self.s[r]
+        b = [p / s for p in a] if self.loss.vector else a[0] / s
+        value = s * self.loss.conjugate(b, self.y[r])
         x = [1] if self.x is None else self.x[r]
         put = {(self.node[r], f * self.k + c): v * p for c, p in enumerate(a) for f, v in enumerate(x)}
         return value - dot(a, self.o[r]), a, put
 
     def recedes(self, r: int, v: Any) -> int:
-        """0 where the loss grows along v from somewhere; 2 where it falls from everywhere and for ever; else 1."""
-        if all(t == v[0] for t in v) and (self.kind == "multinomial" or v[0] == 0):
-            return 1
-        return RECEDES[self.kind](self.one(v), self.y[r]) if self.kind in RECEDES else 0
+        """How the loss changes along a direction, by what that adds to the predictors."""
+        same = all(t == v[0] for t in v)
+        if same and (self.kind == "multinomial" or v[0] == 0):
+            return STAYS
+        return self.loss.recedes(v if self.loss.vector else v[0], self.y[r])
 
-# ---- penalties: upper bounds of phi(z), and of c phi*(t / c) where it is finite --------------------------------------
-def inside(z: Any, box: Any) -> bool:
-    return all((low is None or low <= v) and (high is None or v <= high) for v, (low, high) in zip(z, box, strict=True))
-def push(t: Any, box: Any) -> Any:
-    ends = [side[v > 0] if v != 0 else 0 for v, side in zip(t, box, strict=True)]
-    return need(None not in ends) or dot(t, ends)
 
-PENALTIES: Any = {
-    "L1": lambda p, z: add(map(abs, z)), "L2": lambda p, z: root(dot(z, z)), "LInf": lambda p, z: max(map(abs, z)),
-    "SquaredL2": lambda p, z: dot(z, z) / 2,
-    "Quadratic": lambda p, z: add(dot(row, z) * dot(row, z) for row in p) / 2,
-    "HuberNorm": lambda p, z: huber(dot(z, z), root(dot(z, z)), p),
-    "Zero": lambda p, z: need(all(v == 0 for v in z)) or 0, "Ball": lambda p, z: need(dot(z, z) <= p * p) or 0,
-    "NonNegative": lambda p, z: need(inside(z, p)) or 0, "Box": lambda p, z: need(inside(z, p)) or 0,
+# ---- penalties: upper bounds of phi(z), and of c phi*(t / c) inside its domain ---------------------------------------
+class Penalty:
+    """A penalty without a parameter, on k columns; a flow is k numbers."""
+
+    norm = constraint = one_sided = False
+
+    def __init__(self, parameter: Any, k: int) -> None:
+        need(parameter is None, "this penalty has no parameter")
+        self.k = k
+
+    def flow(self, c: Any, t: Any) -> Any:
+        """The flow u that is stated by the numbers t."""
+        return t
+
+    def recedes(self, z: Any) -> bool:
+        """Whether nothing grows along z, from anywhere."""
+        return all(v == 0 for v in z)
+
+
+class Norm(Penalty):
+    """A norm: c phi*(u / c) = 0 where the dual norm of u is at most c."""
+
+    norm = True
+
+    def conjugate(self, c: Any, t: Any) -> Any:
+        need(self.dual_norm_is_at_most(c, t))
+        return rational(0)
+
+    def dual_norm_is_at_most(self, c: Any, t: Any) -> bool:
+        raise NotImplementedError
+
+
+class L1(Norm):
+    """phi(z) = sum_j |z_j|; the dual norm is the largest |u_j|."""
+
+    def value(self, z: Any) -> Any:
+        return add(map(abs, z))
+
+    def dual_norm_is_at_most(self, c: Any, t: Any) -> bool:
+        return max(map(abs, t)) <= c
+
+
+class L2(Norm):
+    """phi(z) = ||z||; the dual norm is the norm itself."""
+
+    def value(self, z: Any) -> Any:
+        return root(dot(z, z))
+
+    def dual_norm_is_at_most(self, c: Any, t: Any) -> bool:
+        return c >= 0 and dot(t, t) <= c * c
+
+
+class LInf(Norm):
+    """phi(z) = the largest |z_j|; the dual norm is sum_j |u_j|."""
+
+    def value(self, z: Any) -> Any:
+        return max(map(abs, z))
+
+    def dual_norm_is_at_most(self, c: Any, t: Any) -> bool:
+        return add(map(abs, t)) <= c
+
+
+class SquaredL2(Penalty):
+    """phi(z) = ||z||^2 / 2, and c phi*(u / c) = ||u||^2 / (2 c) for every u."""
+
+    def value(self, z: Any) -> Any:
+        return dot(z, z) / 2
+
+    def conjugate(self, c: Any, t: Any) -> Any:
+        return dot(t, t) / (2 * c)
+
+
+class Quadratic(Penalty):
+    """phi(z) = ||R z||^2 / 2 with the root R, a list of rows, at most as many as columns.
+
+    A flow is stated by t, one number per row: u = c R't. Then c phi*(u / c) <= c ||t||^2 / 2.
+    """
+
+    def __init__(self, parameter: Any, k: int) -> None:
+        self.root = array(parameter, exact, None, k)
+        self.k = len(self.root)
+        need(0 < self.k <= k, "the root of a Quadratic has as many rows as its rank")
+
+    def value(self, z: Any) -> Any:
+        return add(dot(row, z) * dot(row, z) for row in self.root) / 2
+
+    def conjugate(self, c: Any, t: Any) -> Any:
+        return c * dot(t, t) / 2
+
+    def flow(self, c: Any, t: Any) -> Any:
+        return [c * dot(column, t) for column in zip(*self.root, strict=True)]
+
+    def recedes(self, z: Any) -> bool:
+        return all(dot(row, z) == 0 for row in self.root)
+
+
+class HuberNorm(Penalty):
+    """With r = ||z||: phi(z) = r^2 / 2 up to r = delta, then delta r - delta^2 / 2.
+
+    c phi*(u / c) = ||u||^2 / (2 c) where ||u|| <= c delta.
+    """
+
+    def __init__(self, parameter: Any, k: int) -> None:
+        self.delta, self.k = exact(positive(parameter)), k
+
+    def value(self, z: Any) -> Any:
+        return huber(dot(z, z), root(dot(z, z)), self.delta)
+
+    def conjugate(self, c: Any, t: Any) -> Any:
+        need(dot(t, t) <= c * self.delta * c * self.delta)
+        return dot(t, t) / (2 * c)
+
+
+class Zero(Penalty):
+    """The constraint z = 0; phi*(u) = 0 for every u."""
+
+    constraint = True
+
+    def value(self, z: Any) -> Any:
+        need(all(v == 0 for v in z))
+        return rational(0)
+
+    def conjugate(self, c: Any, t: Any) -> Any:
+        return rational(0)
+
+
+class Ball(Penalty):
+    """The constraint ||z|| <= radius; phi*(u) = radius ||u|| for every u."""
+
+    constraint = True
+
+    def __init__(self, parameter: Any, k: int) -> None:
+        self.radius, self.k = exact(positive(parameter)), k
+
+    def value(self, z: Any) -> Any:
+        need(dot(z, z) <= self.radius * self.radius)
+        return rational(0)
+
+    def conjugate(self, c: Any, t: Any) -> Any:
+        return self.radius * root(dot(t, t))
+
+
+class Box(Penalty):
+    """The constraint low <= z <= high, k pairs in which null is no bound; phi*(u) = sum_j max(low_j u_j, high_j u_j),
+    where no u_j is on the side of a bound that is not there."""
+
+    constraint = one_sided = True
+
+    def __init__(self, parameter: Any, k: int) -> None:
+        self.bounds, self.k = array(parameter, lambda v: None if v is None else exact(v), k, 2), k
+
+    def value(self, z: Any) -> Any:
+        for v, (low, high) in zip(z, self.bounds, strict=True):
+            need((low is None or low <= v) and (high is None or v <= high))
+        return rational(0)
+
+    def conjugate(self, c: Any, t: Any) -> Any:
+        ends = [
+            rational(0) if v == 0 else high if v > 0 else low for v, (low, high) in zip(t, self.bounds, strict=True)
+        ]
+        need(None not in ends)
+        return dot(t, ends)
+
+    def recedes(self, z: Any) -> bool:
+        sides = zip(z, self.bounds, strict=True)
+        return all((low is None or v >= 0) and (high is None or v <= 0) for v, (low, high) in sides)
+
+
+class NonNegative(Box):
+    """The constraint z >= 0; phi*(u) = 0 where u <= 0."""
+
+    def __init__(self, parameter: Any, k: int) -> None:
+        need(parameter is None, "this penalty has no parameter")
+        super().__init__([["0", None]] * k, k)
+
+
+PENALTIES: dict[str, Any] = {
+    "L1": L1,
+    "L2": L2,
+    "LInf": LInf,
+    "SquaredL2": SquaredL2,
+    "Quadratic": Quadratic,
+    "HuberNorm": HuberNorm,
+    "Zero": Zero,
+    "Ball": Ball,
+    "NonNegative": NonNegative,
+    "Box": Box,
 }
-FLOWS: Any = {
-    "L1": lambda p, c, t: need(max(map(abs, t)) <= c) or 0, "L2": lambda p, c, t: need(dot(t, t) <= c * c) or 0,
-    "LInf": lambda p, c, t: need(add(map(abs, t)) <= c) or 0,
-    "SquaredL2": lambda p, c, t: dot(t, t) / (2 * c), "Quadratic": lambda p, c, t: dot(t, t) * c / 2,
-    "HuberNorm": lambda p, c, t: need(dot(t, t) <= c * p * c * p) or dot(t, t) / (2 * c),
-    "Zero": lambda p, c, t: 0, "NonNegative": lambda p, c, t: push(t, p), "Box": lambda p, c, t: push(t, p),
-    "Ball": lambda p, c, t: p * root(dot(t, t)),
-}
+
 
 class Edges:
     """A block of edges of one penalty: tail, head (-1: the ground), weight c and centre of each, on some columns."""
-    def __init__(self, data: Any, n: int, d: int) -> None:
-        kind, par, strength, self.tail, self.head, weight, columns, center = fields(data, "edges")
-        self.kind, self.strength, m = kind, double(strength), len(array(self.tail, whole(0, n), None))
-        need(kind in PENALTIES, "unknown penalty", repr(kind)[:40])
-        need(all(h != t for h, t in zip(array(self.head, whole(-1, n), m), self.tail, strict=True)), "a loop")
-        self.size, self.columns, k = m, array(columns, whole(0, d), None), len(columns)
-        need(k > 0 and len(set(columns)) == k, "the features are distinct columns")
-        weights = array(weight, double, m)
-        self.c = positive([self.strength * w for w in weights])
-        constraint = kind in ("Zero", "Ball", "NonNegative", "Box")
-        need(not constraint or all(c == 1 for c in (self.strength, *weights)), "a constraint has no weight")
-        self.center = None if center is None else array(center, exact, m, k)
-        even = center is None and kind not in ("NonNegative", "Box")
-        need(even or all(h == -1 for h in self.head), "a centre, or a one-sided penalty, between nodes")
-        self.par = self.parameter(par, k)
-        self.k = k if kind != "Quadratic" else len(self.par)
-        need(0 < self.k <= k, "the root of a Quadratic has as many rows as its rank")
-        each = zip(self.tail, self.head, weight, center or [None] * m, strict=True)
-        self.records = [["edge", (i, j), columns, kind, par, strength, *rest] for i, j, *rest in each]
 
-    def parameter(self, par: Any, k: int) -> Any:
-        if self.kind in ("HuberNorm", "Ball"):
-            return need(double(par) > 0, "the parameter is not positive") or exact(par)
-        if self.kind in ("Quadratic", "Box"):
-            box = self.kind == "Box"
-            return array(par, lambda v: None if box and v is None else exact(v), *([k, 2] if box else [None, k]))
-        return need(par is None, self.kind, "has no parameter") or [(0, None)] * k
+    def __init__(self, data: Any, n: int, d: int) -> None:
+        kind, parameter, strength, self.tail, self.head, weight, columns, center = fields(data, "edges")
+        self.kind, self.strength = kind, positive(strength)
+        m = self.size = len(array(self.tail, whole(0, n), None))
+        ends = zip(self.tail, array(self.head, whole(-1, n), m), strict=True)
+        need(all(i != j for i, j in ends), "a loop")
+        self.columns, width = array(columns, whole(0, d), None), len(columns)
+        need(width > 0 and len(set(columns)) == width, "the features are distinct columns")
+        need(kind in PENALTIES, "unknown penalty", repr(kind)[:40])
+        self.penalty: Any = PENALTIES[kind](parameter, width)
+        self.k = self.penalty.k
+        self.center = None if center is None else array(center, exact, m, width)
+        even = center is None and not self.penalty.one_sided
+        need(even or all(j == -1 for j in self.head), "a centre, or a one-sided penalty, between nodes")
+        weights = array(weight, positive, m)
+        factors = [self.strength, *weights]
+        need(not self.penalty.constraint or all(x == 1.0 for x in factors), "a constraint has no weight")
+        self.c = scaled(self.strength, weights)
+        each = zip(self.tail, self.head, weight, center or [None] * m, strict=True)
+        self.records = [["edge", (i, j), columns, kind, parameter, strength, *rest] for i, j, *rest in each]
 
     def argument(self, e: int, w: Any, shifted: bool = True) -> Any:
+        """z = (w_tail - w_head - center)[features] (without the centre where not ``shifted``)."""
         tail, j = w[self.tail[e]], self.head[e]
         z = [tail[f] - (0 if j < 0 else w[j][f]) for f in self.columns]
         return [p - q for p, q in zip(z, self.center[e], strict=True)] if shifted and self.center else z
+
     def value(self, e: int, z: Any) -> Any:
-        return self.c[e] * PENALTIES[self.kind](self.par, z)
+        return self.c[e] * self.penalty.value(z)
+
     def price(self, e: int, t: Any, bound: bool = True) -> Any:
-        """As for samples. A Quadratic with the root R states its flow by t: u = c R't, c phi*(u/c) <= c t't / 2."""
+        """The summand of -Q, the flow, and what it puts at (node, column); where not ``bound``, of a flow that has no
+        domain and no value."""
         c, i, j = self.c[e], self.tail[e], self.head[e]
-        u = [c * dot(column, t) for column in zip(*self.par, strict=True)] if self.kind == "Quadratic" else t
+        u = self.penalty.flow(c, t)
         put = {(i, f): v for f, v in zip(self.columns, u, strict=True)}
-        put |= {(j, f): -v for f, v in zip(self.columns, u, strict=True) if j >= 0}
-        value = FLOWS[self.kind](self.par, c, t) if bound else 0
+        if j >= 0:
+            put |= {(j, f): -v for f, v in zip(self.columns, u, strict=True)}
+        value = self.penalty.conjugate(c, t) if bound else rational(0)
         return value + (dot(u, self.center[e]) if self.center else 0), u, put
 
     def recedes(self, e: int, z: Any) -> int:
-        if self.kind in ("NonNegative", "Box"):
-            return inside(z, [[None if side is None else 0 for side in box] for box in self.par])
-        return all(t == 0 for t in ([dot(row, z) for row in self.par] if self.kind == "Quadratic" else z))
+        return STAYS if self.penalty.recedes(z) else GROWS
 
-def positive(numbers: list[float]) -> list[Any]:
-    need(all(0.0 < x < float("inf") for x in numbers), "a scale that is no positive double")
-    return [exact(x) for x in numbers]
+
+def scaled(strength: float, factors: list[float]) -> list[Any]:
+    """strength * factor as a double computes it: no 0 and not infinite."""
+    products = [strength * x for x in factors]
+    need(all(0.0 < x < inf for x in products), "a scale that is no positive double")
+    return [exact(x) for x in products]
+
 
 # ---- the proof -------------------------------------------------------------------------------------------------------
 class Model:
     """The problem that a proof states."""
+
     def __init__(self, data: Any) -> None:
         self.labels, self.columns, samples, edges = fields(data, "model")
         for names in (self.labels, self.columns):
@@ -359,22 +783,26 @@ class Model:
         return [array(t, number, b.size, b.k) for b, t in zip(self.blocks, prices + flows, strict=True)]
 
     def terms(self) -> Any:
-        before = State.where
+        before = STATE.where
         for b, block in enumerate(self.blocks):
             for i, (_, nodes, *_) in enumerate(block.records):
                 names = " - ".join(repr(self.labels[j])[:40] for j in nodes if j >= 0)
-                State.where = f"{before}{block.kind} {i} of block {b} ({names}): "
-                need(time.monotonic() < State.end, "the time is up (--seconds)")
+                STATE.where = f"{before}{block.kind} {i} of block {b} ({names}): "
+                need(time.monotonic() < STATE.end, "the time is up (--seconds)")
                 yield b, i, block
-        State.where = before
+        STATE.where = before
 
-    def primal(self, w: Any, point: Any = None) -> int:
-        """P(w) in units of 2^-UNIT, rounded up; less Q at a point, as a sum of residuals that are all 0 at optima."""
+    def primal(self, w: Any) -> int:
+        """P(w) in units of 2^-UNIT, rounded up."""
+        return sum(up(block.value(i, block.argument(i, w))) for _, i, block in self.terms())
+
+    def residuals(self, w: Any, point: Any) -> int:
+        """P(w) - Q(point), rounded up, as a sum of l(x) + l*(a) - <x, a>, which are all 0 at optima."""
         total = 0
         for b, i, block in self.terms():
-            conjugate, u, _ = block.price(i, point[b][i]) if point else (0, [], None)
-            shift = dot(u, block.argument(i, w, False)) if point else 0
-            total += up(block.value(i, block.argument(i, w)) + conjugate - shift)
+            conjugate, u, _ = block.price(i, point[b][i])
+            value = block.value(i, block.argument(i, w))
+            total += up(value + conjugate - dot(u, block.argument(i, w, False)))
         return total
 
     def dual(self, point: Any, within: Any = None, free: Any = None) -> int:
@@ -388,95 +816,168 @@ class Model:
             for place, v in put.items():
                 rest[place] = charge(rest.get(place, 0) + v)
         for (i, j), v in rest.items():
-            place = f"at {self.labels[i]!r:.40}, {self.columns[j]!r:.40}:"
-            need(v == 0 or within is not None, "flows and prices do not balance", place, shown(v), "is left")
-            total += 0 if v == 0 else up(within * abs(v))
+            if v != 0:
+                place = f"at {self.labels[i]!r:.40}, {self.columns[j]!r:.40}:"
+                need(within is not None, "flows and prices do not balance", place, shown(v), "is left")
+                total += up(within * abs(v))
         return -total
 
+
+def kept(c: Any, gap: Any, r: Any) -> Any:
+    """The capacity c' that a flow u of an edge of capacity c must keep, so that phi(z) <= r at every optimum.
+
+    c phi(z) - <u, z> <= gap there, and <u, z> <= c' phi(z) where the dual norm of u is at most c'; so
+    (c - c') phi(z) <= gap, which says phi(z) <= r where gap <= (c - c') r and c' < c. Where the gap is 0 any c' < c
+    serves, and c itself does not: a flow of dual norm c belongs to any z.
+    """
+    return min(c - gap / r, inside(c))
+
+
+def inside(c: Any) -> Any:
+    """A capacity a little below c."""
+    return c * (1 - rational(1, 1 << 64))
+
+
 class Proof:
-    """A proof that holds: the model, its hash, the bounds in units of 2^-UNIT, and what is said."""
+    """A proof that holds: the model, its hash, the bounds in units of 2^-UNIT, and what is said.
+
+    ``low`` and ``high`` are the best bounds that are claimed. Where ``within`` is a number B, all is said of the w with
+    entries up to B, and nothing of the infimum.
+    """
+
     def __init__(self, data: Any) -> None:
         version, model, w, dual, within, claims = fields(data, "proof")
         need(version == FORMAT, "this is for the format", FORMAT)
         self.model = m = Model(model)
         self.hash, self.w, self.point = m.hash(), array(w, number, m.n, m.d), m.point(dual)
-        self.within = None if within is None else number(within)
-        need(within is None or all(abs(v) <= self.within for row in self.w for v in row), "w is not within the box")
+        self.within = self.box(within)
         self.upper, self.lower = m.primal(self.w), m.dual(self.point, self.within)
         need(self.lower <= self.upper, "the bounds cross, which only a faulty checker can say")
         says = [claim["says"] for claim in claims]
-        need("bounds" in says and set(says) <= set(list(FIELDS)[-5:]), "the bounds are claimed, and what else there is")
+        need("bounds" in says and set(says) <= set(CLAIMS), "the bounds are claimed, and what else there is")
         gap = self.upper - self.lower
         if self.within is None and ("near" in says or "fused" in says):
-            gap = min(gap, m.primal(self.w, self.point))
+            gap = min(gap, m.residuals(self.w, self.point))
         self.gap, self.said = rational(gap, 1 << UNIT), list[str]()
+        self.low: Any = None
+        self.high: Any = None
         for k, (claim, what) in enumerate(zip(claims, says, strict=True)):
-            State.where = f"claim {k}, {what}: "
+            STATE.where = f"claim {k}, {what}: "
             self.said.append(getattr(self, what)(*fields(claim, what)[1:]))
-        State.where = ""
+        STATE.where = ""
 
-    def bounds(self, low: Any, high: Any) -> str:
+    def box(self, within: Any) -> Any:
+        if within is None:
+            return None
+        size = number(within)
+        need(size >= 1 << BOX, "a proof among the w of a box smaller than", f"2^{BOX} says nothing of the infimum")
+        need(all(abs(v) <= size for row in self.w for v in row), "w is not within the box")
+        return size
+
+    @property
+    def among(self) -> str:
+        """What the statements are limited to."""
+        return "" if self.within is None else f" among all w with entries up to {shown(self.within, -1)}"
+
+    def bounds(self, lower: Any, upper: Any) -> str:
+        low, high = number(lower), number(upper)
         ends = [rational(bound, 1 << UNIT) for bound in (self.lower, self.upper)]
-        need(number(low) <= ends[0] and ends[1] <= number(high), "what is proved is", *map(shown, ends, (-1, 1)))
-        return f"{shown(number(low), -1)} <= infimum <= {shown(number(high), 1)}"
+        need(low <= ends[0] and ends[1] <= high, "what is proved is", *map(shown, ends, (-1, 1)))
+        self.low = low if self.low is None else max(low, self.low)
+        self.high = high if self.high is None else min(high, self.high)
+        return f"{shown(low, -1)} <= infimum{self.among} <= {shown(high, 1)}"
 
-    def near(self, block: Any, edge: Any, distance: Any = None) -> str:
-        """phi(z) <= r at every optimum, as (c - dual norm of u) phi(z) <= residual of e <= gap; z = 0 if that is 0."""
-        c, (kind, t), _, ends = self.edge(block, edge)
-        if distance is None:
-            need(self.gap == 0, "the gap is not exactly 0")
-            FLOWS[kind](None, c * (1 - rational(1, 1 << 64)), t)
-            return f"{ends} are equal at every optimum"
+    def near(self, block: Any, edge: Any, distance: Any) -> str:
+        """phi(z) <= r at every optimum, see `kept`."""
+        e, i, t, ends = self.edge(block, edge)
         r = number(distance)
-        need(r > 0 and self.gap < c * r, "the gap is too large for this distance")
-        FLOWS[kind](None, c - self.gap / r, t)
-        return f"{kind} of the difference {ends} is at most {shown(r, 1)} at every optimum"
-    fused = near
+        need(r > 0, "a distance is positive; that there is none is what `fused` says")
+        capacity = kept(e.c[i], self.gap, r)
+        need(capacity > 0, "the gap is too large for this distance")
+        need(e.penalty.dual_norm_is_at_most(capacity, t), "the slack of the flow is too small for this distance")
+        return f"{e.kind} of the difference {ends} is at most {shown(r, 1)} at every optimum{self.among}"
+
+    def fused(self, block: Any, edge: Any) -> str:
+        """z = 0 at every optimum: the gap is 0, and the flow is inside its capacity."""
+        e, i, t, ends = self.edge(block, edge)
+        need(self.gap == 0, "the gap is not exactly 0")
+        need(e.penalty.dual_norm_is_at_most(inside(e.c[i]), t), "the flow has no slack")
+        return f"{ends} are equal at every optimum{self.among}"
 
     def split(self, block: Any, edge: Any, dual: Any) -> str:
         """No optimum has z = 0: even the lower bound of what that costs lies above P(w)."""
-        _, _, place, ends = self.edge(block, edge)
-        need(self.model.dual(self.model.point(dual), self.within, place) > self.upper, "equality is not excluded")
-        return f"{ends} differ at every optimum"
+        _, i, _, ends = self.edge(block, edge)
+        bound = self.model.dual(self.model.point(dual), self.within, (self.model.m + block, i))
+        need(bound > self.upper, "equality is not excluded")
+        return f"{ends} differ at every optimum{self.among}"
 
     def unattained(self, direction: Any) -> str:
+        """Along the direction no term grows, from anywhere, and one falls for ever."""
         v = array(direction, number, self.model.n, self.model.d)
         states = [block.recedes(i, block.argument(i, v, False)) for _, i, block in self.model.terms()]
-        need(min(states) > 0 and max(states) > 1, "a term grows along the direction, or none falls for ever")
-        return "no minimum is attained" + ("" if self.within is None else " among all w of any size")
+        need(min(states) > GROWS and max(states) == FALLS, "a term grows along the direction, or none falls for ever")
+        return "no minimum is attained" + (" among all w of any size" if self.among else "")
 
     def edge(self, block: Any, edge: Any) -> Any:
-        """Of the edge that a claim is about: its capacity, penalty and flow, place, and ends."""
-        b = self.model.m + whole(0, len(self.model.blocks) - self.model.m)(block)
+        """Of the edge that a claim is about: its block, its place there, its flow, and its ends by name."""
+        m, labels = self.model.m, self.model.labels
+        b = m + whole(0, len(self.model.blocks) - m)(block)
         e, i = self.model.blocks[b], whole(0, self.model.blocks[b].size)(edge)
-        need(e.kind in ("L1", "L2", "LInf") and e.center is None, "only norms without a centre fuse and split")
-        ends = " - ".join(repr(self.model.labels[j]) for j in (e.tail[i], e.head[i]) if j >= 0)
+        need(e.penalty.norm and e.center is None, "only norms without a centre fuse and split")
+        ends = " - ".join(repr(labels[j]) for j in (e.tail[i], e.head[i]) if j >= 0)
         if len(e.columns) < self.model.d:
             ends += f" in {', '.join(repr(self.model.columns[f]) for f in e.columns)}"
-        return e.c[i], (e.kind, self.point[b][i]), (b, i), ends
+        return e, i, self.point[b][i], ends
+
+    def relative_gap(self) -> Any:
+        """(high - low) / max(|low|, |high|) of the claimed bounds; 0 where both are 0."""
+        size = max(abs(self.low), abs(self.high))
+        return (self.high - self.low) / size if size > 0 else size
 
     def __str__(self) -> str:
         sizes = ", ".join(f"{b.size} {b.kind} of strength {b.strength!r}" for b in self.model.blocks)
-        box = [] if self.within is None else [f"among all w with entries up to {shown(self.within, -1)}:"]
-        said = [f"{self.model.n} nodes, {self.model.d} columns; {sizes}", *box, *self.said]
-        return "\n  ".join([f"PROVED for the model {self.hash}:", *said])
+        problem = f"{self.model.n} nodes, {self.model.d} columns; {sizes}"
+        apart, relative = shown(self.high - self.low, 1), shown(self.relative_gap(), 1)
+        gap = f"the bounds are at most {apart} apart, {relative} of the larger"
+        first = f"PROVED{' WITHIN A BOX ONLY' if self.among else ''} for the model {self.hash}:"
+        return "\n  ".join([first, problem, *self.said, gap])
+
 
 def check(text: bytes, with_flint: bool = True, seconds: float = 3600.0) -> Proof:
     """The proof in a file, where it is one; raises `NotProvedError` where not."""
-    State.flint, State.work, State.end, State.where = with_flint and bool(flint), WORK, time.monotonic() + seconds, ""
+    begin(with_flint, seconds)
     try:
         return Proof(load(text))
     except (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError) as error:
         what = "broken JSON" if isinstance(error, json.JSONDecodeError) else type(error).__name__
-        raise NotProvedError(f"{State.where}{what}: {error}"[:300]) from None
+        raise NotProvedError(f"{STATE.where}{what}: {error}"[:300]) from None
 
-def main(arguments: list[str] | None = None) -> int:
+
+def not_negative(s: str) -> float:
+    x = float(s)
+    if not 0.0 <= x < inf:
+        raise ValueError
+    return x
+
+
+def read(arguments: list[str] | None) -> Any:
+    """The command line."""
     parser = argparse.ArgumentParser(description="Check a proof of graphreg, in exact arithmetic.")
     parser.add_argument("proof")
     parser.add_argument("--model", metavar="HASH", help="the model that it must be of")
+    parser.add_argument(
+        "--gap",
+        metavar="G",
+        type=not_negative,
+        help=f"exit status {WIDE_GAP} where the bounds are further apart than G times the larger of their sizes",
+    )
     parser.add_argument("--no-flint", action="store_true", help="compute with the standard library alone")
-    parser.add_argument("--seconds", type=float, default=3600.0)
-    asked = parser.parse_args(arguments)
+    parser.add_argument("--seconds", type=not_negative, default=3600.0)
+    return parser.parse_args(arguments)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    asked = read(arguments)
     try:
         with open(asked.proof, "rb") as file:
             text = file.read(FILE + 1)
@@ -486,14 +987,21 @@ def main(arguments: list[str] | None = None) -> int:
         need(asked.model in (None, proof.hash), "the proof is of another model,", proof.hash)
     except OSError as error:
         print(f"Error: {asked.proof!a}: {error.strerror}", file=sys.stderr)
-        return 2
+        return NO_PROOF
     except NotProvedError as error:
         print(f"NOT PROVED: {error}")
-        return 1
+        return NOT_PROVED
     print(proof)
     if asked.model is None:
         print("This holds of the problem that the file states. Whether that is yours, its hash says: see --model.")
-    return 0
+    if asked.gap is not None and proof.relative_gap() > exact(asked.gap):
+        print(f"WIDE: --gap {asked.gap!r} asks for bounds that are closer.")
+        return WIDE_GAP
+    if proof.within is not None:
+        print("WITHIN A BOX ONLY: of w with larger entries, and so of the infimum, nothing is proved.")
+        return WITHIN_A_BOX
+    return PROVED
+
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -21,8 +21,8 @@ from ..escaping import json_text, page
 if TYPE_CHECKING:
     from ..auditing import Audit
 
-CERTIFIED, NOT_PROVED, USAGE, DATA, NOT_CERTIFIED, NO_ANSWER, LAW_BROKEN, UNDRAWN, INTERRUPTED = (
-    *range(8),
+CERTIFIED, NOT_PROVED, USAGE, DATA, NOT_CERTIFIED, NO_ANSWER, LAW_BROKEN, UNDRAWN, BOXED, INTERRUPTED = (
+    *range(9),
     interrupting.INTERRUPTED,
 )
 EXITS = {
@@ -30,11 +30,13 @@ EXITS = {
     NOT_PROVED: "verify: what the file says is not proved",
     USAGE: "a mistake on the command line, in the model file, or in a file that cannot be read or written",
     DATA: "data that cannot be used",
-    NOT_CERTIFIED: "an answer, but not certified to the gap asked for (budget, no_certificate); audit: undecided",
+    NOT_CERTIFIED: "an answer, but not certified to the gap asked for (budget, no_certificate); audit: undecided; "
+    "verify: bounds further apart than --gap",
     NO_ANSWER: "no answer (failed, unattained, unbounded)",
     LAW_BROKEN: "check: a law does not hold; audit: the algorithm does not do what it should; papers: a verdict that "
     "is not the expected one",
     UNDRAWN: "certified, and all is written but for a picture that could not be drawn",
+    BOXED: "verify: proved, but only among points within a box, and not of the infimum",
     INTERRUPTED: "interrupted by Ctrl-C",
 }
 OF_STATUS = {

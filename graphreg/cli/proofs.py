@@ -14,18 +14,20 @@ from .program import FILE, SECONDS, force_option, gap_option, main, quiet_option
 @main.command(short_help="Check a proof, in exact arithmetic.")
 @click.argument("proof", type=click.Path(path_type=Path))
 @click.option("--model", metavar="HASH", help="The model that it must be a proof of; see `graphreg hash`.")
+@click.option("--gap", type=click.FloatRange(min=0), help="The most that the bounds may be apart, relative to them.")
 @click.option("--no-flint", is_flag=True, help="Compute with the standard library alone.")
 @click.option("--seconds", type=SECONDS, default=3600.0, show_default=True, help="The most it may take.")
 @click.pass_context
-def verify(ctx: click.Context, proof: Path, model: str | None, no_flint: bool, seconds: float) -> None:
+def verify(ctx: click.Context, proof: Path, no_flint: bool, **asked: Any) -> None:
     """Check a proof in exact arithmetic: a file that `solve --proof`, or Solution.prove in Python, has written.
 
-    The checker is one file that imports nothing of graphreg and runs alone, on any machine with Python.
+    The checker is one file that imports nothing of graphreg and runs alone, on any machine with Python. Exit code 0
+    says that the bounds are proved, and no further apart than --gap allows.
     """
     from ..verify import main as check
 
-    options = ["--seconds", str(seconds), *(["--no-flint"] if no_flint else []), *(["--model", model] if model else [])]
-    ctx.exit(check([str(proof), *options]))
+    options = [f"--{name}={value}" for name, value in asked.items() if value is not None]
+    ctx.exit(check([*options, *(["--no-flint"] if no_flint else []), "--", str(proof)]))
 
 
 @main.command(short_help="The answer's bounds, with their proof in a file.")

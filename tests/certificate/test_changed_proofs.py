@@ -71,7 +71,7 @@ def is_true(document, said):
     least, points = optima(document["model"])
     labels = {repr(label): i for i, label in enumerate(document["model"]["labels"])}
     holds = []
-    for line in said.splitlines()[2:]:
+    for line in said.splitlines()[2:-1]:
         if bounds := re.fullmatch(r"  (\S+) <= infimum <= (\S+)", line):
             holds.append(Fraction(bounds[1]) <= least <= Fraction(bounds[2]))
         elif near := re.fullmatch(r"  L1 of the difference ('.*') - ('.*') is at most (\S+) at every optimum", line):
@@ -81,6 +81,7 @@ def is_true(document, said):
             i, j, what = re.fullmatch(r"  ('.*') - ('.*') (are equal|differ) at every optimum", line).groups()
             holds.append(all((w[labels[i]] == w[labels[j]]) == (what == "are equal") for w in points))
     assert holds
+    assert said.splitlines()[-1].startswith("  the bounds are at most ")
     return all(holds)
 
 

@@ -12,12 +12,10 @@ import numpy as np
 from ...errors import ProofError
 from ...form import DualPoint, Form
 from ...terms import Array
-from ...verify import Model, NotProvedError, State, rational
+from ...verify import BOX, STATE, Model, NotProvedError, rational
 from ..repairing.repair import Repair
 from .conserve import conserve, rooms_of
 from .point import ExactPoint, exact_point
-
-WITHIN = 1000  # the box |w_ij| <= 2^WITHIN, where the balance is refined and not exact
 
 
 @dataclass(frozen=True)
@@ -66,7 +64,7 @@ def lower_bound(form: Form, model: Model, w: Array, point: DualPoint, enough: fl
     for repaired, attempt in product((False, True), ATTEMPTS):
         start = starts(repaired, attempt)
         for with_roots in (False, True)[: 1 + rooted]:
-            State.where = ""
+            STATE.where = ""
             try:
                 found = _attempt(form, model, start, attempt, with_roots)
                 best = found if best is None or found.bound > best.bound else best
@@ -110,7 +108,7 @@ def _attempt(form: Form, model: Model, point: DualPoint, attempt: Attempt, with_
     point = _snapped(form, point, attempt.snap)
     exact: ExactPoint = exact_point(form, model, point, attempt.snap)
     whole = conserve(exact, rooms_of(form, point.flows), attempt.least, with_roots)
-    within = None if whole else rational(1 << WITHIN)
+    within = None if whole else rational(1 << BOX)
     stated = exact.stated()
     return Lower(stated, model.dual(stated, within), within)
 

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from ... import verify
 from ...errors import ProofError
 from ...form import EdgeBlock, Form
 from ...terms import Array
-from ...verify import FLOWS, UNIT, Edges, Model, NotProvedError, rational
+from ...verify import STATE, UNIT, WORK, Edges, Model, NotProvedError, inside, kept, rational
 from ..attainment import simplex
 from ..attainment.directions import ConditionPart
 from ..attainment.programmes import answers
@@ -64,11 +63,7 @@ class Edge:
 
     def keeps(self, capacity: Any) -> bool:
         """Whether the dual norm of the flow is at most this."""
-        try:
-            FLOWS[self.checked.kind](None, capacity, self.flow)
-        except NotProvedError:
-            return False
-        return True
+        return capacity > 0 and self.checked.penalty.dual_norm_is_at_most(capacity, self.flow)
 
     def slack(self) -> float:
         """What is left of the capacity, to rounding."""
@@ -89,7 +84,7 @@ def kinds(claims: Sequence[Claim]) -> list[str]:
 
 def claims_of(found: Found, wanted: Sequence[Claim]) -> list[dict[str, Any]]:
     """The claims of the wanted kinds that hold; those of one edge, and "unattained", or a `ProofError`."""
-    verify.State.work, out = verify.WORK, list[dict[str, Any]]()
+    STATE.work, out = WORK, list[dict[str, Any]]()
     for name, claim in zip(kinds(wanted), wanted, strict=True):
         if name == "unattained":
             out.append(unattained(found))
@@ -167,7 +162,7 @@ def near(found: Found, edge: Edge, distance: float | None) -> dict[str, Any]:
     slack = edge.slack()
     least = nearest(gap) / slack * (1.0 + 1e-9) if slack > 0 else float("inf")
     r = exact(least if distance is None and least < float("inf") else distance or 0.0)
-    if r <= 0 or gap >= edge.capacity * r or not edge.keeps(edge.capacity - gap / r):
+    if r <= 0 or not edge.keeps(kept(edge.capacity, gap, r)):
         said = f"at most {least:.3g} apart is proved" if slack > 0 else "its flow has no slack"
         raise ProofError(f"{said}; a smaller gap proves more")
     return {"says": "near", "block": edge.block, "edge": edge.place, "distance": text(r)}
@@ -177,7 +172,7 @@ def fused(found: Found, edge: Edge, _: float | None) -> dict[str, Any]:
     """The ends are equal at every optimum: the gap is exactly 0, and the flow inside its capacity."""
     if found.inexact:
         raise ProofError(f"there is no exact optimum ({found.inexact}); `near` needs none")
-    if not edge.keeps(edge.capacity * (1 - rational(1, 1 << 64))):
+    if not edge.keeps(inside(edge.capacity)):
         raise ProofError("its flow is at its capacity")
     return {"says": "fused", "block": edge.block, "edge": edge.place}
 
@@ -229,7 +224,7 @@ def unattained(found: Found) -> dict[str, Any]:
     v = [[rational(x.numerator, x.denominator) for x in row] for row in direction]
     for _, i, block in found.model.terms():
         if not block.recedes(i, block.argument(i, v, False)):
-            where, verify.State.where = verify.State.where, ""
+            where, STATE.where = STATE.where, ""
             raise ProofError(f"unattained is not proved: {where}grows along the direction that was found")
     return {"says": "unattained", "direction": texts(v)}
 

@@ -216,7 +216,7 @@ class Conserver:
         for m, e in self.point.moved:
             t, block = self.point.roots[m], self.point.edges(m)
             if t is not None:
-                turned = [list(column) for column in zip(*block.par, strict=True)]
+                turned = [list(column) for column in zip(*block.penalty.root, strict=True)]
                 t[e] = solve(turned, [x / block.c[e] for x in self.point.flows[m][e]])
 
     def _name(self, groups: list[int]) -> str:

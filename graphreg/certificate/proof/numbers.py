@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ... import verify
-from ...verify import rational
+from ...verify import STATE, rational
 from ..rationals import Echelon
 
 
@@ -50,7 +49,7 @@ def truncated(x: Any, bits: int) -> Any:
 def solve(A: list[list[Any]], b: list[Any]) -> list[Any]:
     """The solution of a square system of rationals; ZeroDivisionError where the matrix is singular."""
     n = len(b)
-    if verify.State.flint:
+    if STATE.flint:
         from flint import fmpq_mat
 
         z = fmpq_mat(n, n, [x for row in A for x in row]).solve(fmpq_mat(n, 1, b))

@@ -15,7 +15,7 @@ from ...errors import ProofError
 from ...form import DualPoint, Form
 from ...inputs import components_of, groups_of
 from ...terms import Array
-from ...verify import Model, NotProvedError, State, rational
+from ...verify import STATE, Model, NotProvedError, rational
 from .conserve import RATIONAL, conserve, rooms_of
 from .forest import ends_of, numbered
 from .numbers import solve
@@ -86,10 +86,10 @@ def exact_optimum(form: Form, model: Model, w: Array, point: DualPoint) -> tuple
     _state(dual, W, tied, ends)
     rooms = zip(rooms_of(form, point.flows), tied, strict=True)
     rooms = [np.where(mask, np.maximum(room, LEAST), 0.0) for room, mask in rooms]
-    State.where = ""
+    STATE.where = ""
     try:
         conserve(dual, rooms, 0.5 * LEAST, False)
-        if model.primal(W, dual.stated()) == 0 and model.primal(W) >= model.dual(dual.stated()):
+        if model.residuals(W, dual.stated()) == 0 and model.primal(W) >= model.dual(dual.stated()):
             return W, dual.stated()
     except NotProvedError as error:
         raise ProofError(f"edges that are fused near the answer are not fused at the optimum: {error}") from None

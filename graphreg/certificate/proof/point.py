@@ -62,7 +62,7 @@ class ExactPoint:
         """What one unit more of t_s adds to ``rest``."""
         edge, block, d = self.form.edges[m], self.edges(m), self.form.d
         tail, head = int(edge.tail[e]), int(edge.head[e])
-        cells = [(f, block.c[e] * block.par[s][p]) for p, f in enumerate(block.columns)]
+        cells = [(f, block.c[e] * block.penalty.root[s][p]) for p, f in enumerate(block.columns)]
         return [(tail * d + f, v) for f, v in cells] + [(head * d + f, -v) for f, v in cells if head >= 0]
 
     def cells(self, variable: Variable) -> list[tuple[int, Any]]:
@@ -79,7 +79,7 @@ class ExactPoint:
             values[row][c] += s * amount
         if variable.root:
             block = self.edges(m)
-            self.flows[m][row] = [block.c[row] * x for x in _combined(block.par, values[row])]
+            self.flows[m][row] = [block.c[row] * x for x in _combined(block.penalty.root, values[row])]
         for v, x in self.cells(variable):
             self.rest[v] += x * amount
 
@@ -114,7 +114,7 @@ def exact_point(form: Form, model: Model, point: DualPoint, snap: float = 0.0) -
             roots.append(None)
             continue
         t = exactly(((u / edge.weight[:, None]) @ np.linalg.pinv(root)).tolist())
-        flows.append([[c * x for x in _combined(block.par, row)] for c, row in zip(block.c, t, strict=True)])
+        flows.append([[c * x for x in _combined(block.penalty.root, row)] for c, row in zip(block.c, t, strict=True)])
         roots.append(t)
     out = ExactPoint(form, model, prices, flows, roots)
     out.balance()

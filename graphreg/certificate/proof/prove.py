@@ -34,7 +34,10 @@ DISAGREE = 1e-6  # relative; where exact arithmetic differs more from P(w), the 
 
 @dataclass(frozen=True)
 class Proved(Shown):
-    """What a proof says: ``lower <= inf P <= upper``, of the model with this ``hash``; written to ``path``."""
+    """What a proof says: ``lower <= inf P <= upper``, of the model with this ``hash``; written to ``path``.
+
+    Where ``within`` is true the infimum is that over the w with entries up to 2^1000 in size.
+    """
 
     path: Path
     hash: str
@@ -51,7 +54,8 @@ class Proved(Shown):
 
     def _bounds(self) -> str:
         """Rounded outwards, as the nearest numbers could say more than is proved."""
-        return f"{shown(self.lower, -1)} <= infimum <= {shown(self.upper, 1)}"
+        among = f" among all w with entries up to 2^{verify.BOX}" if self.within else ""
+        return f"{shown(self.lower, -1)} <= infimum{among} <= {shown(self.upper, 1)}"
 
     def _html(self) -> Iterable[Html]:
         yield title(f"Proved in exact numbers: {self._bounds()}")
@@ -117,7 +121,7 @@ def _found(
             return Found(form, model, W, dual, lowest, highest, None, certificate.w, certify_tied)
     W, upper = _upper(form, model, certificate.w)
     _agree(certificate, float(Fraction(upper, 1 << UNIT)))
-    verify.State.work = verify.WORK
+    verify.STATE.work = verify.WORK
     enough = upper - 2.0 * certificate.gap * 2.0**UNIT if certificate.valid else -np.inf
     lower: Lower = lower_bound(form, model, certificate.w, point, enough)
     return Found(form, model, W, lower.point, lower.bound, upper, lower.within, certificate.w, certify_tied, why)
@@ -155,9 +159,7 @@ def exact_dual(form: Form, point: DualPoint, w: Array | None = None) -> Fraction
 
 def _begin(python_flint: bool) -> None:
     """The checker's arithmetic, with python-flint where it is there and wanted."""
-    state = verify.State
-    state.flint, state.work, state.where = python_flint and verify.flint is not None, verify.WORK, ""
-    state.end = float("inf")
+    verify.begin(python_flint)
 
 
 # ---- a primal point at which every constraint holds exactly ----------------------------------------------------------

@@ -1,0 +1,67 @@
+"""Proofs by hand for tests: at the ends of all domains, and of problems of every shape."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from benchmarks import honest
+from benchmarks.honest import NORMS, chain, texts
+
+F = Fraction
+BOX = "1p1000"
+
+
+def by_hand():
+    """All proofs by hand: at the ends of every domain, with every claim."""
+    yield from (chain(kind) for kind in NORMS)
+    yield from (honest.of_loss(loss, b) for loss, (_, _, ends) in honest.LOSSES.items() for b in ends)
+    yield from (honest.of_penalty(kind, u) for kind, (_, ends) in honest.PENALTIES.items() for u in ends)
+    yield from (honest.of_constraint(kind, z) for kind, (_, ends) in honest.SIDES.items() for z in ends)
+    yield from (honest.separable(), honest.rooted())
+
+
+def mixed(rng):
+    """Squared samples and edges of every shape at a random point, all balanced by a ridge; and P, -Q by hand."""
+
+    def draw(*shape):
+        return [draw(*shape[1:]) for _ in range(shape[0])] if shape else F(rng.randint(-32, 32), 8)
+
+    n, d, M = 3, 3, 5
+    w, x, y, o, a = draw(n, d), draw(M, d), draw(M), draw(M), draw(M)
+    node, weight = [0, 1, 2, 2, 0], [F(1), F(3), F(1, 2), F(3, 2), F(3)]
+    total = {0: F(4), 1: F(3), 2: F(2)}
+    s = [F(3, 2) * q / total[i] for i, q in zip(node, weight, strict=True)]
+    fits = honest.samples("squared", texts(y), node, strength="3p-1", rule="mean", weight=texts(weight), x=texts(x))
+    fits["offset"] = texts([[q] for q in o])
+    z = [dot(row, w[i]) + q for row, i, q in zip(x, node, o, strict=True)]
+    P = sum(q * (p - t) ** 2 / 2 for q, p, t in zip(s, z, y, strict=True))
+    minus = sum(p * p / q / 2 + p * (t - r) for q, p, t, r in zip(s, a, y, o, strict=True))
+    rest = [
+        [sum(p * row[j] for row, i, p in zip(x, node, a, strict=True) if i == k) for j in range(d)] for k in range(n)
+    ]
+
+    center, u, R, t = draw(2, 2), draw(2, 2), draw(1, 2), draw(2, 1)
+    ground = honest.edges(
+        "SquaredL2", [(0, -1), (2, -1)], [2, 0], strength="1p1", weight=["1", "3"], center=texts(center)
+    )
+    for k, (i, c) in enumerate(((0, F(2)), (2, F(6)))):
+        z = [w[i][j] - q for j, q in zip((2, 0), center[k], strict=True)]
+        P += c * dot(z, z) / 2
+        minus += dot(u[k], u[k]) / c / 2 + dot(u[k], center[k])
+        rest[i][2], rest[i][0] = rest[i][2] + u[k][0], rest[i][0] + u[k][1]
+    rooted = honest.edges("Quadratic", [(2, 0), (1, 2)], [1, 2], parameter=texts(R), weight=["5p-1", "1p-1"])
+    for k, (i, j, c) in enumerate(((2, 0, F(5, 2)), (1, 2, F(1, 2)))):
+        P += c * dot(R[0], [w[i][f] - w[j][f] for f in (1, 2)]) ** 2 / 2
+        minus += c * t[k][0] ** 2 / 2
+        for f, q in zip((1, 2), R[0], strict=True):
+            rest[i][f], rest[j][f] = rest[i][f] + c * q * t[k][0], rest[j][f] - c * q * t[k][0]
+    ridge = honest.edges("SquaredL2", [(i, -1) for i in range(n)], list(range(d)))
+    P += sum(dot(row, row) for row in w) / 2
+    minus += sum(dot(row, row) for row in rest) / 2
+    flows = [u, t, [[-v for v in row] for row in rest]]
+    made = honest.document(n, d, ([fits], [ground, rooted, ridge]), w, flows, [[[v] for v in a]])
+    return made, P, -minus
+
+
+def dot(a, b):
+    return sum((p * q for p, q in zip(a, b, strict=True)), F(0))
