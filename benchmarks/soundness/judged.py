@@ -19,11 +19,12 @@ import graphreg as gr
 from graphreg.datasets import random_problem
 from graphreg.datasets.plain import PlainProblem
 from graphreg.datasets.wild_problems import WildProblem, wild_problem
-from graphreg.errors import GraphregError
+from graphreg.errors import GraphregError, InternalError
 
 from .attained import attained
 from .candidates import candidates, inwards
 from .exact import Bounds, ExactProblem, above, below, exact, excess
+from .families import FAMILIES
 from .reals import approximately
 from .stored import as_stored
 
@@ -52,7 +53,8 @@ class Answer:
     Attributes
     ----------
     status : str
-        The solution's, or "refused" (an error of graphreg, before any run), or "exception" (anything else).
+        The solution's, or "refused" (an error of graphreg, before any run), or "exception" (anything else, and what
+        says that graphreg itself is wrong).
     wrong : list of str
         Bounds that exact arithmetic contradicts.
     misjudged : list of str
@@ -115,6 +117,11 @@ def standard(seed: int, methods: tuple[str, ...] = ("exact",), seconds: float = 
     return examine(WildProblem(*same, gap, None, False), methods, seconds, ask=False)
 
 
+def of_family(seed: int, name: str, methods: tuple[str, ...] = ("auto",), seconds: float = SECONDS) -> Row:
+    """A problem of one of the ``FAMILIES``, judged by the points that exact arithmetic finds."""
+    return examine(FAMILIES[name](seed), methods, seconds, ask=False)
+
+
 def examine(drawn: WildProblem, methods: tuple[str, ...] = METHODS, seconds: float = SECONDS, ask: bool = True) -> Row:
     """The answers of some methods, each given some seconds, to a problem, judged; where ``ask``, with the help of a
     naive model. Exceptions are recorded, not raised."""
@@ -169,13 +176,18 @@ def _solved(drawn: WildProblem, problem: ExactProblem, method: str, seconds: flo
             make = MAKE[method]()
             solution = drawn.problem.solve(make, gap=drawn.gap, progress=False, on_failure="return", **options)
             answer, w = _read(method, solution, problem)
-        except GraphregError as error:
-            answer, w = Answer(method, "refused", str(error)), None
-        except Exception:  # noqa: BLE001
-            answer, w = Answer(method, "exception", traceback.format_exc(limit=-4)), None
+        except Exception as error:  # noqa: BLE001  (whatever it is, it belongs into the table)
+            answer, w = raised(method, error), None
     answer.seconds = time.perf_counter() - began
     answer.warnings = [f"{w.category.__name__}: {w.message}"[:300] for w in caught]
     return Found(answer, w, None if w is None else problem.at(w))
+
+
+def raised(method: str, error: Exception) -> Answer:
+    """An error of graphreg is a refusal, but where it says that graphreg is wrong; anything else is an exception."""
+    if isinstance(error, GraphregError) and not isinstance(error, InternalError):
+        return Answer(method, "refused", str(error))
+    return Answer(method, "exception", "".join(traceback.format_exception(error, limit=-4)))
 
 
 def _read(method: str, solution: Any, problem: ExactProblem) -> tuple[Answer, Any]:
