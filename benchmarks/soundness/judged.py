@@ -25,7 +25,8 @@ from .attained import attained
 from .candidates import candidates, inwards
 from .exact import Bounds, ExactProblem, above, below, exact, excess
 from .families import FAMILIES
-from .reals import approximately
+from .reals import approximately, rationals
+from .refined import refined
 from .stored import as_stored
 
 MAKE: dict[str, Callable[[], Any]] = {
@@ -156,11 +157,24 @@ def _examine(drawn: WildProblem, methods: tuple[str, ...], seconds: float, ask: 
         if w is not None:
             points[f"the answer of {each.answer.method}"] = w
     known = {name: problem.at(w) for name, w in points.items()}
+    known |= _refined(plain, problem, points, known)
     row.best = min(approximately(at.upper) for at in known.values())
     for each in found:
         judge_bounds(each.answer, each.at, known)
         _judge_status(each.answer, drawn, row, known)
         row.answers.append(each.answer)
+
+
+def _refined(
+    plain: PlainProblem, problem: ExactProblem, points: dict[str, Any], known: dict[str, Bounds]
+) -> dict[str, Bounds]:
+    """P at points near the best one; nothing where the optimum itself is known, in rational numbers."""
+    if "the rational optimum" in known:
+        return {}
+    best = min(points, key=lambda name: approximately(known[name].upper))
+    w = np.array([[approximately(v) for v in row] for row in rationals(points[best])])
+    found = [inwards(plain, problem, near) for near in refined(problem, w)]
+    return {f"the point that refines {best} ({k})": problem.at(w) for k, w in enumerate(found) if w is not None}
 
 
 def _solved(drawn: WildProblem, problem: ExactProblem, method: str, seconds: float) -> Found:
