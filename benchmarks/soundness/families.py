@@ -11,6 +11,7 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import cvxpy as cp
 import networkx as nx
 import numpy as np
 
@@ -42,10 +43,21 @@ class Term:
     strength: float
     ends: Ends
     parameter: Any = None
+    tree: Any = None  # the clusters of a hierarchy and the weights of its levels
+
+    def penalty(self) -> Any:
+        R = self.parameter
+        if self.kind == "AnalysisL1":
+            return gr.Penalty.from_cvxpy(lambda z: cp.norm1(R @ z))
+        value = R.T @ R if self.kind == "Quadratic" else R
+        return getattr(gr, self.kind)(*([] if value is None else [value]))
 
     def model(self) -> Any:
-        value = self.parameter.T @ self.parameter if self.kind == "Quadratic" else self.parameter
-        penalty = getattr(gr, self.kind)(*([] if value is None else [value]))
+        penalty = self.penalty()
+        if self.tree is not None:
+            return self.strength * gr.Hierarchy(*self.tree, penalty)
+        if self.kind == "NonNegative":
+            return gr.NodePenalty(penalty)
         if self.ends[0][1] is None:
             return self.strength * gr.NodePenalty(penalty, {tail: weight for tail, _, weight in self.ends})
         graph = nx.Graph()
@@ -67,6 +79,8 @@ class Draft:
     traits: list[str] = field(default_factory=list)
     gap: float = 1e-6
     delta: float = 1.0
+    latent: tuple[Hashable, ...] = ()
+    structure: str = "one graph"
 
 
 def written(seed: int, draft: Draft) -> WildProblem:
@@ -86,9 +100,9 @@ def written(seed: int, draft: Draft) -> WildProblem:
     )
     edges = tuple(edge for term in draft.terms for edge in term.plain(d))
     plain = PlainProblem(
-        tuple(labels), d, samples, edges, np.zeros(d), 1.0 / np.where(X == 0, 1, np.abs(X)).max(axis=0)
+        (*labels, *draft.latent), d, samples, edges, np.zeros(d), 1.0 / np.where(X == 0, 1, np.abs(X)).max(axis=0)
     )
-    kinds = draft.family, draft.terms[0].kind, "one graph"
+    kinds = draft.family, draft.terms[0].kind, draft.structure
     return WildProblem(seed, *kinds, tuple(draft.traits), model, plain, draft.gap, None, False)
 
 
@@ -114,23 +128,24 @@ def singular(seed: int) -> WildProblem:
     scale = 10.0 ** rng.uniform(-decades, decades, size=p)
     family = "squared" if rng.random() < 0.7 else "logistic"
     whole = bool(rng.random() < 0.5)  # small whole numbers, in which ties are exact
-    rows = {i: _few_samples(rng, family, p, scale, whole) for i in range(n)}
-    term = Term("Quadratic", _strength(rng), ends(rng, n), _flat_root(rng, p, scale, whole))
-    traits = ["few samples", "singular form", f"columns 1e+-{decades:g}"]
+    rows = {i: few_samples(rng, family, p, scale, whole) for i in range(n)}
+    kind = "Quadratic" if rng.random() < 0.85 else "AnalysisL1"
+    term = Term(kind, strength(rng), ends(rng, n), flat_root(rng, p, scale, whole, kind))
+    traits = ["few samples", f"singular {kind}", f"columns 1e+-{decades:g}"]
     terms = [term]
     if rng.random() < 0.25:
         nodes = [(i, None, 1.0) for i in range(n)]
-        terms.append(Term("Quadratic", _strength(rng), nodes, _flat_root(rng, p, scale, whole)))
+        terms.append(Term("Quadratic", strength(rng), nodes, flat_root(rng, p, scale, whole)))
         traits.append("singular form on nodes")
     if rng.random() < 0.35:
         kind = str(rng.choice(["SquaredL2", "SquaredL2", "L1", "HuberNorm"]))
         parameter = float(2.0 ** rng.integers(-4, 3)) if kind == "HuberNorm" else None
-        terms.append(Term(kind, _strength(rng) * 2.0**-6, [(i, None, 1.0) for i in range(n)], parameter))
+        terms.append(Term(kind, strength(rng) * 2.0**-6, [(i, None, 1.0) for i in range(n)], parameter))
         traits.append(f"ridge {kind}")
     return written(seed, Draft(family, rows, terms, traits))
 
 
-def _few_samples(rng: np.random.Generator, family: str, p: int, scale: Array, whole: bool) -> Rows:
+def few_samples(rng: np.random.Generator, family: str, p: int, scale: Array, whole: bool) -> Rows:
     """Up to p samples, in a tenth of the nodes p + 1, of which copies and multiples are taken."""
     distinct = p + 1 if rng.random() < 0.1 else int(rng.integers(1, p + 1))
     X = rng.integers(-5, 6, size=(distinct, p)).astype(float) if whole else rng.standard_normal((distinct, p))
@@ -149,15 +164,19 @@ def _few_samples(rng: np.random.Generator, family: str, p: int, scale: Array, wh
     return Rows(X, y, weights)
 
 
-def _flat_root(rng: np.random.Generator, p: int, scale: Array, whole: bool) -> Array:
+def flat_root(rng: np.random.Generator, p: int, scale: Array, whole: bool, kind: str = "Quadratic") -> Array:
     """A root with fewer rows than columns, in a third of the cases in the units of the coefficients."""
     k = int(rng.integers(1, p))
     root = rng.integers(-4, 5, size=(k, p)) / 4.0 if whole else rng.standard_normal((k, p)) / 2.0
     root[~root.any(axis=1)] = 0.25
-    return root * scale / scale.max() if rng.random() < 0.3 else root
+    root = root[:1] if np.linalg.matrix_rank(root) < k else root
+    if kind == "AnalysisL1" and k == 1:  # one row of one entry is an l1 norm of that entry, and is read as one
+        root[0] = np.where(root[0] == 0, 0.25, root[0])
+    in_units = rng.random() < 0.3 and kind == "Quadratic"
+    return root * scale / scale.max() if in_units else root
 
 
-def _strength(rng: np.random.Generator) -> float:
+def strength(rng: np.random.Generator) -> float:
     return float(2.0 ** rng.integers(-7, 5)) if rng.random() < 0.5 else float(10.0 ** rng.uniform(-3, 2))
 
 
@@ -199,6 +218,3 @@ def _zigzag(rng: np.random.Generator, n: int, c: float, z: Array, large: int, no
     residual = np.where(np.isin(np.arange(n), (0, n - 1)), 2.0, 1.0) * size
     residual[large] = (2.0 + 2e-7) / pull[large]
     return pull / residual, w + sign * residual
-
-
-FAMILIES = {"singular": singular, "absorbed": absorbed}

@@ -23,8 +23,8 @@ from graphreg.errors import GraphregError, InternalError
 
 from .attained import attained
 from .candidates import candidates, inwards
+from .combined import FAMILIES, combined
 from .exact import Bounds, ExactProblem, above, below, exact, excess
-from .families import FAMILIES
 from .reals import approximately, rationals
 from .refined import refined
 from .stored import as_stored
@@ -106,8 +106,8 @@ class Found:
 
 
 def wild(seed: int, methods: tuple[str, ...] = METHODS, seconds: float = SECONDS) -> Row:
-    """A wild problem, judged."""
-    return examine(wild_problem(seed), methods, seconds)
+    """A wild problem, judged; every fourth one is of traits in combination."""
+    return examine(combined(seed) if seed % 4 == 3 else wild_problem(seed), methods, seconds)
 
 
 def standard(seed: int, methods: tuple[str, ...] = ("exact",), seconds: float = SECONDS, hard: bool = False) -> Row:

@@ -13,17 +13,18 @@ import numpy as np
 
 from .exact import ExactEdge, ExactProblem, ExactSamples
 from .linear import Matrix, solved
-from .reals import ONE, ZERO, Rational, approximately, dot, ends, exp, flint, rationals, sqrt
+from .reals import ONE, ZERO, Rational, approximately, dot, ends, exp, flint, rational, rationals, sqrt
 
 BITS = 256  # of each number
 DENSE, SPARSE = 48, 256  # variables, where nodes have several coordinates or one
 NEAR = (0.0, 1e-9)  # relative: what is tied
 STEPS = 7
 RIDGE = ONE / 2**120  # of the diagonal: Hessians may be singular
+STIFF = Rational(2**100)  # of a square that ties what a root makes of a difference
 
 Row = dict[int, Any]  # a linear form of the variables
 SMOOTH = ("squared", "mean", "huber", "logistic", "poisson", "squared hinge")
-KINDS = ("L1", "L2", "SquaredL2", "Quadratic", "HuberNorm", "Zero")
+KINDS = ("L1", "L2", "SquaredL2", "Quadratic", "AnalysisL1", "HuberNorm", "Zero")
 
 
 def refined(problem: ExactProblem, w: Any) -> list[Any]:
@@ -188,6 +189,12 @@ def _penalty(edge: ExactEdge, face: _Face, w: Any, system: _System) -> None:
     if edge.kind == "L1":
         for v, row in zip(z, rows, strict=True):
             system.add(row, ZERO if v == 0 else one if v > 0 else -one, ZERO)
+    elif edge.kind == "AnalysisL1":
+        for root in edge.parameter:
+            row = _apart(face, edge, list(zip(edge.columns, root, strict=True)))
+            v, size = dot(root, z), sum((abs(a) * abs(b) for a, b in zip(root, w[edge.tail], strict=False)), ZERO)
+            tied = abs(v) <= rational(NEAR[-1]) * size
+            system.add(row, STIFF * v if tied else one if v > 0 else -one, STIFF if tied else ZERO)
     elif edge.kind == "Quadratic":
         for weight, root in edge.parameter:
             row = _apart(face, edge, list(zip(edge.columns, root, strict=True)))
