@@ -29,6 +29,7 @@ from .enclosure.sums import Runs as Runs
 from .enclosure.sums import total as total
 from .enclosure.upper import upper_bound as upper_bound
 from .levels import levelled as levelled
+from .record import OWN_TERMS as OWN_TERMS
 from .record import Certificate as Certificate
 from .record import relative as relative
 from .record import violated as violated

@@ -18,7 +18,7 @@ from .common_model.best_common import common
 from .enclosure.enclosed import Enclosed
 from .enclosure.lower import Enclosure
 from .enclosure.upper import upper_bound
-from .record import Certificate, relative
+from .record import OWN_TERMS, Certificate, relative
 from .remembered import Dual, Primal, Remembered, Source, check_point, source_of
 from .repairing.consensus_flows import consensus_flows
 from .repairing.feasible import feasible
@@ -256,7 +256,8 @@ class Certifier:
             )
         rounding = max(primal - best.value, 0.0)
         charge = rounding + max(found.value - dual, 0.0)
-        return Certificate(primal, dual, charge, "global", w, point, form, note, rounding, found.found.spread)
+        scope = OWN_TERMS if own else "global"
+        return Certificate(primal, dual, charge, scope, w, point, form, own.assumed, rounding, found.found.spread)
 
     def admit(self, w: Array, point: DualPoint) -> None:
         """Take points, feasible and conserved up to rounding, among the best."""

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from .kkt import KKT
 
 
+OWN_TERMS = "own terms"  # the scope of bounds that rest on what the user wrote
+
+
 def relative(gap: float, primal: float, dual: float, floor: float) -> float:
     """gap / max(|P|, |Q|, floor) with the floor of `common`, 1e-3 P_common: scaling the objective or the data, or
     shifting the targets of a model with an intercept, changes nothing."""
@@ -43,7 +46,8 @@ class Certificate(Shown):
         What the proof of the bounds cost: Q and P as they were computed against what was proved of both; already
         subtracted from ``dual`` and added to ``primal``.
     scope : str
-        What the certificate is valid for; ``"global"``, or ``"none"`` with ``note`` saying why.
+        What the certificate is valid for: ``"global"``; ``"own terms"`` where it rests on value and conjugate of terms
+        that the user wrote, with ``note`` naming them; or ``"none"`` with ``note`` saying why.
     w : (n, d) array
         The feasible primal point, latent nodes included.
     point : DualPoint

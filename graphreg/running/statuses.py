@@ -123,7 +123,7 @@ def used_up(rounds: int, certificate: Certificate) -> str:
 
 
 def no_certificate(certificate: Certificate, gap: float) -> str:
-    why = f" ({certificate.note})" if certificate.note else ""
+    why = "" if certificate.valid else f" ({certificate.note})"
     remedy = f"{unlike(certificate.form) or 'standardise the features'}, add a small ridge, or ask for a larger gap"
     remedy = floor_of(certificate) or remedy
     return f"The run ended at a {_reached(certificate)} where {gap:.3g} was asked for{why}; {remedy}."

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import networkx as nx
 import pandas as pd
 
+from ..certificate import OWN_TERMS
 from ..display import Html, facts, title
 from ..form import Form
 from ..tables import WIDTH, LabelledTable, Printed, Stated, assumed_html
@@ -23,7 +24,6 @@ BOUNDS = (
     "the bounds hold for the data and the model as they are stored, whatever rounding did; they say how far the "
     "objective is from the optimum, and nothing of how the data came about"
 )
-OWN = "value and conjugate of the terms of your own are taken at their word, but for what was tried of them"
 NONE = "nothing bounds the optimum: coefficients, flows and clusters are those of the best point that was met"
 SPREAD = "the columns describe how coefficients vary over the nodes; they are no standard errors (see gr.inference)"
 
@@ -87,8 +87,8 @@ def summary(solution: Solution) -> Summary:
     facts["clusters"] = str(solution.clusters())
     if solution.free:
         facts["free nodes"] = f"{len(solution.free):,} without a loss in their component, set to 0"
-    own = any(b.loss.is_users() for b in form.samples) or any(e.penalty.is_users() for e in form.edges)
-    bounds = (BOUNDS, *([OWN] if own else [])) if certificate.valid else (NONE,)
+    own = [certificate.note] if certificate.scope == OWN_TERMS else []
+    bounds = (BOUNDS, *own) if certificate.valid else (NONE,)
     return Summary(facts, _coefficients(solution), assumed=(*bounds, SPREAD))
 
 

@@ -18,7 +18,7 @@ from .penalties.base import AbstractConstraint, AbstractPenalty
 from .penalties.squared_l2 import SquaredL2
 from .penalties.zero import Zero
 from .records import Array, Role, Space
-from .sums import check_between_nodes
+from .sums import between_nodes, check_between_nodes
 
 ROOT = "root"
 
@@ -106,7 +106,7 @@ class Hierarchy(AbstractTerm):
         latent = tuple(dict.fromkeys(parent for level in levels for parent in level.values()))
         place = {path: space.n_observed + k for k, path in enumerate(latent)}
         edges: list[EdgeBlock] = []
-        phi = self.penalty.acting_on(len(space.coordinates))
+        phi = between_nodes(self.penalty, len(space.coordinates))
         for depth, (level, weight) in enumerate(zip(levels, self.weights, strict=True)):
             tail = [space.index[child] if depth == 0 else place[child] for child in level]
             head = [place[parent] for parent in level.values()]

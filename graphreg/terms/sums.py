@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 
 from ..checks import numbers
+from ..declaring import in_library
 from ..errors import GraphError, TermError
 from ..inputs import Graph, Labels, in_place, is_series, places_of
 from ..messages import unmatched
 from .blocks import EdgeBlock, Lowered
 from .calculus import AbstractTerm, Strength, positive
+from .penalties._tried import refuse_uneven
 from .penalties.base import AbstractConstraint, AbstractOneSided, AbstractPenalty
 from .penalties.squared_l2 import SquaredL2
 from .penalties.zero import Zero
@@ -34,6 +36,14 @@ def check_between_nodes(penalty: Any, where: str) -> None:
             f"{penalty.called()} is one-sided and cannot stand on edges between nodes, which have no direction; "
             "use it in NodePenalty"
         )
+
+
+def between_nodes(penalty: AbstractPenalty, k: int) -> AbstractPenalty:
+    """The penalty on k coordinates of undirected edges, where it is even there; what others wrote is tried."""
+    phi = penalty.acting_on(k)
+    if not in_library(type(phi)):
+        refuse_uneven(phi.called(), phi.value, k)
+    return phi
 
 
 def check_strength(penalty: AbstractPenalty, strength: Strength, weighted: bool, where: str, remedy: str) -> None:
@@ -220,7 +230,7 @@ def graph_edges(
     """The edges of a graph, each from the node that comes first in the space to the other."""
     check_strength(penalty, strength, bool(np.any(graph.weight != 1.0)), name, "pass a graph without weights")
     columns = space.select(features, name)
-    penalty = penalty.acting_on(len(space.coordinates) if columns is None else len(columns))
+    penalty = between_nodes(penalty, len(space.coordinates) if columns is None else len(columns))
     tail, head = graph.tail, graph.head
     if not in_place(graph.labels, space.index):
         place = places_of(graph.labels, space.index)

@@ -56,7 +56,7 @@ class Attempts:
         free = self.rows[:moving]
         vertex = np.where(tree.group == tree.grounded, -1, tree.group)[:-1]
         totals = Totals(vertex, tree, arcs, u, self.outside)
-        closing = Closing(free, room, tied(free, vertex, tree.count), totals.fixed)
+        closing = Closing(free, room, tied(free, vertex, tree.count), totals.staying(pulls[moving:]))
         if closing.idle:
             closing.settle(prices)
             pulls = [rows.pull(each.high) for rows, each in zip(self.rows, prices, strict=True)]
@@ -238,6 +238,13 @@ class Totals:
         if outside is not None:
             held, fixed = self([outside.high, outside.low], outside.error), self.fixed
             self.fixed = held if held.high.any() or held.low.any() or held.error.any() else fixed
+
+    def staying(self, pulls: list[Pair]) -> Pair:
+        """What stays whatever the free prices do: arcs that do not move, what is outside, and prices of other blocks,
+        which pull so. Totals that follow from others must do so with all of it."""
+        if not pulls:
+            return self.fixed
+        return self([part for pull in pulls for part in (pull.high, pull.low)], np.sum([p.error for p in pulls], axis=0))
 
     def __call__(self, pulls: list[Array], error: Array) -> Pair:
         """From what the prices pull at its coordinates, and from its arcs that do not move."""

@@ -41,6 +41,11 @@ class Trial:
 def own_points(rows: AbstractRows) -> Iterator[Trial]:
     """The residuals of the rows themselves: if the bounds cross, one of these is negative."""
     yield from _fenchel_young(rows, rows.conjugate(rows.b), "conjugate", [rows.x])
+    if rows.undirected:
+        value, other = rows.value(rows.x), rows.value(-rows.x)
+        said = {"x": rows.x, "value(x)": value, "value(-x)": other}
+        law = "value(-x) = value(x) between nodes, whose edges have no direction"
+        yield Trial(law, np.abs(other - value), np.abs(value) + np.abs(other), said, rows.x, rows.b)
     if rows.writes("value_bound"):
         r, spread = _from_anchor(rows)
         bound, value = rows.value_bound(r, spread), rows.value(rows.x)

@@ -38,6 +38,11 @@ class AbstractRows(ABC):
     @abstractmethod
     def term(self) -> Any: ...
 
+    @property
+    def undirected(self) -> bool:
+        """Whether -x is as good an argument as x."""
+        return False
+
     @abstractmethod
     def value(self, x: Array) -> Array: ...
 
@@ -105,6 +110,10 @@ class PenaltyRows(AbstractRows):
     @property
     def term(self) -> AbstractPenalty:
         return self.block.penalty
+
+    @property
+    def undirected(self) -> bool:
+        return not self.block.ground
 
     def value(self, x: Array) -> Array:
         return self.term.value(x)

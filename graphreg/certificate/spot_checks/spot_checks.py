@@ -40,6 +40,14 @@ class SpotChecks:
     def __bool__(self) -> bool:
         return bool(self.edges or self.samples)
 
+    @property
+    def assumed(self) -> str:
+        """What bounds of the form rest on beside arithmetic; empty where all terms are the library's."""
+        terms = [self.form.samples[k].loss.called() for k in self.samples]
+        terms += [self.form.edges[k].penalty.called() for k in self.edges]
+        names = ", ".join(dict.fromkeys(terms))
+        return f"value and conjugate of {names} are taken at their word, but for what was tried of them" if names else ""
+
     def __call__(self, w: Array, point: DualPoint) -> None:
         """Try the laws at a primal and a dual point."""
         if not self or self.contradiction or self._seen == (id(w), id(point)):

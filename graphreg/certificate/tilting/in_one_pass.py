@@ -30,7 +30,7 @@ def on_a_line(given: Numbers, found: Numbers) -> tuple[float, float]:
     objective, low, gap, before = 0.0, 0.0, 0.0, 0.0
     start = 0
     while start < n:
-        end = min(start + PIECE, n)
+        end = min(start + PIECE // 2, n)  # each node and each edge is a number
         piece = 0.0
         for i in range(start, end):
             scale, flow = of_scale * s[i], 0.0

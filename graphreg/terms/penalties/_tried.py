@@ -13,6 +13,8 @@ from ._examine import ROUNDING, SIZES, moderate, refuse_values, unconvex
 
 CALLS = "they are called as value(z) and prox(v, step), with z and v of the shape (m, k) and step of the shape (m,)"
 
+DRAWS, DECADES = 200, 8  # rows on which a function is tried to be even, from 10^-8 to 10^8
+
 Value = Callable[[Array], Array]
 Prox = Callable[[Array, Any], Array]
 
@@ -57,7 +59,7 @@ def _try(value: Value, prox: Prox, name: str, k: int) -> None:
         if np.isnan(phi).any():
             raise TermError(f"value of the penalty {name} is nan at z = {z[int(np.isnan(phi).argmax())]}")
         refuse_values(name, z, phi)
-        _refuse_uneven(name, z, phi, np.asarray(value(-z), dtype=float))
+        refuse_uneven(name, value, k)
         if shown := unconvex(value, z, phi):
             raise ConvexityError(f"the penalty {name} is not convex: {shown}")
 
@@ -108,11 +110,29 @@ def _shaped(given: Any, what: str, letters: str, shape: tuple[int, ...], rows: A
         raise TermError(f"{what} must be real numbers, it returned {given!r}") from None
 
 
-def _refuse_uneven(name: str, z: Array, phi: Array, other: Array) -> None:
-    off = ~np.isclose(phi, other, rtol=ROUNDING, atol=ROUNDING)
+def _floats(value: Value, *rows: Array) -> list[Array]:
+    return [np.asarray(value(z), dtype=float) for z in rows]
+
+
+def refuse_uneven(name: str, value: Value, k: int) -> None:
+    """Refuse a function that is not even on k coordinates: an undirected edge may be listed either way round."""
+    rng, near = np.random.default_rng(0), moderate(k)
+    spread = rng.standard_normal((DRAWS, k)) * 10.0 ** rng.uniform(-DECADES, DECADES, (DRAWS, 1))
+    axes = np.kron(10.0 ** np.arange(-DECADES, DECADES + 1.0)[:, None], np.eye(k))
+    with np.errstate(all="ignore"):
+        try:
+            z = np.concatenate([near, spread, axes])
+            phi, other = _floats(value, z, -z)
+        except (ArithmeticError, ValueError):  # far away phi may be too large for its author's arithmetic
+            z = near
+            phi, other = _floats(value, z, -z)
+    known = np.isfinite(phi) & (np.abs(z).max(axis=1) <= 1.0)
+    unit = float(np.abs(phi[known]).max(initial=0.0))  # what cancels within phi is rounded relative to this
+    off = ~np.isclose(phi, other, rtol=ROUNDING, atol=ROUNDING * unit, equal_nan=True)
     if off.any():
         i = int(off.argmax())
         raise TermError(
             f"the penalty {name} is not even, phi(-z) != phi(z): {phi[i]:.6g} at z = {z[i]} and {other[i]:.6g} at -z; "
-            "one that is not derives from gr.AbstractOneSided and stands in NodePenalty"
+            "an undirected edge has no direction, so the optimum would depend on how edges are listed: derive it from "
+            "gr.AbstractOneSided, and use it in NodePenalty"
         )
