@@ -170,8 +170,8 @@ def flat_root(rng: np.random.Generator, p: int, scale: Array, whole: bool, kind:
     root = rng.integers(-4, 5, size=(k, p)) / 4.0 if whole else rng.standard_normal((k, p)) / 2.0
     root[~root.any(axis=1)] = 0.25
     root = root[:1] if np.linalg.matrix_rank(root) < k else root
-    if kind == "AnalysisL1" and k == 1:  # one row of one entry is an l1 norm of that entry, and is read as one
-        root[0] = np.where(root[0] == 0, 0.25, root[0])
+    if kind == "AnalysisL1":  # where a column is in no row, the norm is read as one of the other columns
+        root[0] = np.where(root.any(axis=0), root[0], 0.25)
     in_units = rng.random() < 0.3 and kind == "Quadratic"
     return root * scale / scale.max() if in_units else root
 
