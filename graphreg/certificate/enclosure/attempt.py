@@ -244,7 +244,8 @@ class Totals:
         which pull so. Totals that follow from others must do so with all of it."""
         if not pulls:
             return self.fixed
-        return self([part for pull in pulls for part in (pull.high, pull.low)], np.sum([p.error for p in pulls], axis=0))
+        parts = [part for pull in pulls for part in (pull.high, pull.low)]
+        return self(parts, np.sum([pull.error for pull in pulls], axis=0))
 
     def __call__(self, pulls: list[Array], error: Array) -> Pair:
         """From what the prices pull at its coordinates, and from its arcs that do not move."""

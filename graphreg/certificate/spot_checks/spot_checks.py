@@ -46,7 +46,8 @@ class SpotChecks:
         terms = [self.form.samples[k].loss.called() for k in self.samples]
         terms += [self.form.edges[k].penalty.called() for k in self.edges]
         names = ", ".join(dict.fromkeys(terms))
-        return f"value and conjugate of {names} are taken at their word, but for what was tried of them" if names else ""
+        said = f"value and conjugate of {names} are taken at their word, but for what was tried of them"
+        return said if names else ""
 
     def __call__(self, w: Array, point: DualPoint) -> None:
         """Try the laws at a primal and a dual point."""
