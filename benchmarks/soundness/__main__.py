@@ -13,17 +13,21 @@ from typing import Any
 
 from tqdm import tqdm
 
-from . import judged, pool, tally
+from . import judged, pool, tally, uneven
 from .examine import Row, examine
 from .report import report, write
 
 WHOLE = ("standard", "hard")
+FAMILIES = (*judged.FAMILIES, "uneven", "wild", "standard", "hard")
 LIMIT = 120.0  # seconds for a seed whose answers are judged exactly
 
 
 def main() -> int:
     """Run the sets that were asked for, print and write their reports."""
     args = _arguments()
+    if args.family:
+        good = [_exactly(name, args) for name in args.family]
+        return 0 if all(good) else 1
     ok = True
     for name in WHOLE if args.set == "both" else (args.set,):
         ok = (_exactly(name, args) if args.exact or name == "wild" else _whole(name, args)) and ok
@@ -35,8 +39,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--seeds", nargs="+", default=["0:1000"], metavar="N", help="FIRST:BEYOND, or FIRST BEYOND")
     parser.add_argument("--set", choices=(*WHOLE, "both", "wild"), default="both")
     parser.add_argument("--wild", dest="set", action="store_const", const="wild", help="the same as --set wild")
+    parser.add_argument("--family", nargs="+", choices=FAMILIES, help="judged exactly, and reported shortly")
     parser.add_argument("--exact", action="store_true", help="judge by exact arithmetic, without a conic reference")
-    parser.add_argument("--methods", help=f"some of {','.join(judged.MAKE)}; for what is judged exactly")
+    parser.add_argument("--methods", nargs="+", help=f"some of {' '.join(judged.MAKE)}; for what is judged exactly")
     parser.add_argument("--seconds", type=float, default=judged.SECONDS, help="per method; for what is judged exactly")
     parser.add_argument("--fresh", action="store_true", help="begin anew where a run that is judged exactly broke off")
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time")
@@ -46,16 +51,17 @@ def _arguments() -> argparse.Namespace:
     if len(bounds) != 2 or not all(bound.isdigit() for bound in bounds):
         parser.error(f"--seeds takes FIRST:BEYOND, got {' '.join(args.seeds)}")
     args.seeds = range(*map(int, bounds))
+    args.methods = tuple(",".join(args.methods).split(",")) if args.methods else None
+    if unknown := set(args.methods or ()) - set(judged.MAKE):
+        parser.error(f"--methods takes some of {' '.join(judged.MAKE)}, got {' '.join(sorted(unknown))}")
     return args
 
 
 def _exactly(name: str, args: argparse.Namespace) -> bool:
     """A set whose answers are judged by exact arithmetic; goes on where it broke off."""
-    methods = tuple(args.methods.split(",")) if args.methods else judged.METHODS if name == "wild" else ("exact",)
-    if name == "wild":
-        one: Any = partial(judged.wild, methods=methods, seconds=args.seconds)
-    else:
-        one = partial(judged.standard, methods=methods, seconds=args.seconds, hard=name == "hard")
+    usual = judged.METHODS if name == "wild" else ("auto",) if name in judged.FAMILIES else ("exact",)
+    methods = args.methods or usual
+    one = _examine(name, methods, args.seconds)
     path = args.out.with_name(f"{args.out.name}-{name}-exact-{'-'.join(methods)}.jsonl")
     began = time.perf_counter()
     rows: list[dict[str, Any]] = []
@@ -67,8 +73,20 @@ def _exactly(name: str, args: argparse.Namespace) -> bool:
         bar.update()
     bar.close()
     _title(f"{name} set by exact arithmetic", args.seeds, began)
-    print(f"{tally.report(sorted(rows, key=lambda row: row['seed']))}\n\nall rows: {path}\n")
+    rows.sort(key=lambda row: row["seed"])
+    print(f"{tally.short(rows) if args.family else tally.report(rows)}\n\nall rows: {path}\n")
     return tally.sound(rows)
+
+
+def _examine(name: str, methods: tuple[str, ...], seconds: float) -> Any:
+    """From a seed of a set or a family to its row."""
+    if name == "uneven":
+        return uneven.examine
+    if name in judged.FAMILIES:
+        return partial(judged.of_family, name=name, methods=methods, seconds=seconds)
+    if name == "wild":
+        return partial(judged.wild, methods=methods, seconds=seconds)
+    return partial(judged.standard, methods=methods, seconds=seconds, hard=name == "hard")
 
 
 def _whole(name: str, args: argparse.Namespace) -> bool:

@@ -127,8 +127,8 @@ def _edge(edge: ExactEdge, d: int, size: int, out: Recessions) -> None:
     elif edge.kind == "Box":
         for row, low, high in zip(rows, *edge.parameter, strict=True):
             out.stays.extend([row] * (low is not None) + [[-v for v in row]] * (high is not None))
-    elif edge.kind == "Quadratic":
-        for _, root in edge.parameter:
+    elif edge.kind in ("Quadratic", "AnalysisL1"):
+        for root in edge.parameter if edge.kind == "AnalysisL1" else [root for _, root in edge.parameter]:
             out.equal.append([dot(root, column) for column in zip(*rows, strict=True)])
     else:
         out.equal.extend(rows)

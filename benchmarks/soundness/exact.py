@@ -138,6 +138,8 @@ def _parameter(edge: PlainEdge) -> Any:
     if edge.kind == "Quadratic":
         pairs = p if isinstance(p, list) else [(1.0, row) for row in p]
         return [(rational(float(weight)), rationals(row)) for weight, row in pairs]
+    if edge.kind == "AnalysisL1":
+        return rationals(p)
     if edge.kind == "Box":
         sides = (np.broadcast_to(side, len(edge.columns)).tolist() for side in p)
         return [[None if np.isinf(v) else rational(v) for v in side] for side in sides]
@@ -223,6 +225,8 @@ def _penalty(edge: ExactEdge, z: list[Any]) -> Interval | None:
             value = sum(map(abs, z), ZERO)
         case "LInf":
             value = max(map(abs, z))
+        case "AnalysisL1":
+            value = sum((abs(dot(row, z)) for row in p), ZERO)
         case "L2":
             return sqrt(dot(z, z))
         case "SquaredL2":

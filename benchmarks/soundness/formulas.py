@@ -98,6 +98,8 @@ def penalty_value(edge: PlainEdge, z: Array) -> float:
             value = norm
         case "LInf":
             value = np.abs(z).max()
+        case "AnalysisL1":
+            value = np.abs(p @ z).sum()
         case "SquaredL2":
             value = norm**2 / 2
         case "Quadratic":

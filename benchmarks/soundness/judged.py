@@ -19,12 +19,14 @@ import graphreg as gr
 from graphreg.datasets import random_problem
 from graphreg.datasets.plain import PlainProblem
 from graphreg.datasets.wild_problems import WildProblem, wild_problem
-from graphreg.errors import GraphregError
+from graphreg.errors import GraphregError, InternalError
 
 from .attained import attained
 from .candidates import candidates, inwards
+from .combined import FAMILIES, combined
 from .exact import Bounds, ExactProblem, above, below, exact, excess
-from .reals import approximately
+from .reals import approximately, rationals
+from .refined import refined
 from .stored import as_stored
 
 MAKE: dict[str, Callable[[], Any]] = {
@@ -35,7 +37,11 @@ MAKE: dict[str, Callable[[], Any]] = {
     "interior-point": gr.InteriorPoint,
     "fed-admm": gr.FedADMM,
     "subgradient": gr.SubgradientDescent,
+    "parts-2": gr.PrimalDual,
+    "parts-3": gr.PrimalDual,
+    "updated": gr.Auto,
 }
+PARTS = {"parts-2": 2, "parts-3": 3}  # joint runs, each part with its own nodes
 METHODS = ("auto", "exact", "primal-dual", "admm")
 ROUNDS = 1000  # where none were drawn
 SECONDS = 10.0  # that a method is given
@@ -52,7 +58,8 @@ class Answer:
     Attributes
     ----------
     status : str
-        The solution's, or "refused" (an error of graphreg, before any run), or "exception" (anything else).
+        The solution's, or "refused" (an error of graphreg, before any run), or "exception" (anything else, and what
+        says that graphreg itself is wrong).
     wrong : list of str
         Bounds that exact arithmetic contradicts.
     misjudged : list of str
@@ -103,8 +110,8 @@ class Found:
 
 
 def wild(seed: int, methods: tuple[str, ...] = METHODS, seconds: float = SECONDS) -> Row:
-    """A wild problem, judged."""
-    return examine(wild_problem(seed), methods, seconds)
+    """A wild problem, judged; every fourth one is of traits in combination."""
+    return examine(combined(seed) if seed % 4 == 3 else wild_problem(seed), methods, seconds)
 
 
 def standard(seed: int, methods: tuple[str, ...] = ("exact",), seconds: float = SECONDS, hard: bool = False) -> Row:
@@ -113,6 +120,11 @@ def standard(seed: int, methods: tuple[str, ...] = ("exact",), seconds: float = 
     gap = 1e-7 if methods == ("exact",) else 1e-6
     same = (p.seed, p.loss, p.penalty, p.structure, p.traits, p.model, p.plain)
     return examine(WildProblem(*same, gap, None, False), methods, seconds, ask=False)
+
+
+def of_family(seed: int, name: str, methods: tuple[str, ...] = ("auto",), seconds: float = SECONDS) -> Row:
+    """A problem of one of the ``FAMILIES``, judged by the points that exact arithmetic finds."""
+    return examine(FAMILIES[name](seed), methods, seconds, ask=False)
 
 
 def examine(drawn: WildProblem, methods: tuple[str, ...] = METHODS, seconds: float = SECONDS, ask: bool = True) -> Row:
@@ -149,6 +161,7 @@ def _examine(drawn: WildProblem, methods: tuple[str, ...], seconds: float, ask: 
         if w is not None:
             points[f"the answer of {each.answer.method}"] = w
     known = {name: problem.at(w) for name, w in points.items()}
+    known |= _refined(plain, problem, points, known)
     row.best = min(approximately(at.upper) for at in known.values())
     for each in found:
         judge_bounds(each.answer, each.at, known)
@@ -156,9 +169,23 @@ def _examine(drawn: WildProblem, methods: tuple[str, ...], seconds: float, ask: 
         row.answers.append(each.answer)
 
 
+def _refined(
+    plain: PlainProblem, problem: ExactProblem, points: dict[str, Any], known: dict[str, Bounds]
+) -> dict[str, Bounds]:
+    """P at points near the best one; nothing where the optimum itself is known, in rational numbers."""
+    if "the rational optimum" in known:
+        return {}
+    best = min(points, key=lambda name: approximately(known[name].upper))
+    w = np.array([[approximately(v) for v in row] for row in rationals(points[best])])
+    found = [inwards(plain, problem, near) for near in refined(problem, w)]
+    return {f"the point that refines {best} ({k})": problem.at(w) for k, w in enumerate(found) if w is not None}
+
+
 def _solved(drawn: WildProblem, problem: ExactProblem, method: str, seconds: float) -> Found:
     options: dict[str, Any] = {"seconds": seconds}
-    if method not in ("auto", "exact"):
+    if method in PARTS:
+        options["engine"] = gr.Parts(min(PARTS[method], drawn.problem.form.space.n_observed))
+    if method not in ("auto", "exact", "updated"):
         options["rounds"] = drawn.rounds or ROUNDS
         if drawn.from_zero:
             options["start"] = np.zeros((drawn.problem.form.space.n_observed, problem.d))
@@ -167,15 +194,31 @@ def _solved(drawn: WildProblem, problem: ExactProblem, method: str, seconds: flo
         warnings.simplefilter("always")
         try:
             make = MAKE[method]()
-            solution = drawn.problem.solve(make, gap=drawn.gap, progress=False, on_failure="return", **options)
+            asked = drawn.problem
+            if method == "updated":
+                asked, options["start"] = updated(drawn, seconds)
+            solution = asked.solve(make, gap=drawn.gap, progress=False, on_failure="return", **options)
             answer, w = _read(method, solution, problem)
-        except GraphregError as error:
-            answer, w = Answer(method, "refused", str(error)), None
-        except Exception:  # noqa: BLE001
-            answer, w = Answer(method, "exception", traceback.format_exc(limit=-4)), None
+        except Exception as error:  # noqa: BLE001  (whatever it is, it belongs into the table)
+            answer, w = raised(method, error), None
     answer.seconds = time.perf_counter() - began
     answer.warnings = [f"{w.category.__name__}: {w.message}"[:300] for w in caught]
     return Found(answer, w, None if w is None else problem.at(w))
+
+
+def updated(drawn: WildProblem, seconds: float) -> tuple[gr.Problem, Any]:
+    """The problem as an update of one with other targets, and the answer to that one: of one loss, samples by node."""
+    y = np.concatenate([part.y for part in drawn.plain.samples])
+    other = drawn.problem.update(-y if set(y) <= {-1.0, 1.0} else y[::-1].copy())
+    before = other.solve(gap=1e-3, seconds=seconds, progress=False, on_failure="return")
+    return other.update(y), before
+
+
+def raised(method: str, error: Exception) -> Answer:
+    """An error of graphreg is a refusal, but where it says that graphreg is wrong; anything else is an exception."""
+    if isinstance(error, GraphregError) and not isinstance(error, InternalError):
+        return Answer(method, "refused", str(error))
+    return Answer(method, "exception", "".join(traceback.format_exception(error, limit=-4)))
 
 
 def _read(method: str, solution: Any, problem: ExactProblem) -> tuple[Answer, Any]:

@@ -161,6 +161,8 @@ def _penalty(edge: PlainEdge, z: Any, unit: float) -> tuple[Any, list[Any]]:
             value = unit * cp.norm2(z)
         case "LInf":
             value = unit * cp.norm_inf(z)
+        case "AnalysisL1":
+            value = unit * cp.norm1(edge.parameter @ z)
         case "SquaredL2":
             value = unit**2 * cp.sum_squares(z) / 2
         case "Quadratic":

@@ -2,7 +2,8 @@
 
 A certificate is a statement about the data as stored. Data, offsets, centres and parameters must be stored as they were
 given, to the last bit; products and quotients (scales, weights) must be right to a few of the last bits, and are then
-judged as the floats that they are. Of a Quadratic the root that the library states is the datum.
+judged as the floats that they are. Of a Quadratic, and of a norm of fewer rows than columns, the root that the
+library states is the datum.
 """
 
 from __future__ import annotations
@@ -83,7 +84,8 @@ def _edges(plain: PlainProblem, form: Any) -> tuple[PlainEdge, ...]:
         if edge.kind not in CONSTRAINTS:
             _same(f"the weight of the edge {edge.tail!r} - {edge.head!r}", weight, edge.weight, LAST_BITS)
             edge = replace(edge, weight=float(weight))
-        found[k] = replace(edge, parameter=_root(edge, penalty)) if edge.kind == "Quadratic" else edge
+        root = ROOTED.get(edge.kind)
+        found[k] = edge if root is None else replace(edge, parameter=root(edge, penalty))
     left = sum(map(len, stored.values()))
     if left:
         raise StoredOtherwiseError(f"{left} edges are stored that were not given")
@@ -107,7 +109,7 @@ def _key(kind: str, pair: set[Hashable], columns: Array, center: Array, paramete
     value: Any = None
     if kind == "Box":
         value = tuple(np.broadcast_to(np.asarray(side, dtype=float), len(columns)).tobytes() for side in parameter)
-    elif kind != "Quadratic" and parameter is not None:
+    elif kind not in ROOTED and parameter is not None:
         value = float(parameter)
     return kind, frozenset(pair), tuple(int(j) for j in columns), (np.asarray(center, float) + 0.0).tobytes(), value
 
@@ -123,3 +125,13 @@ def _root(edge: PlainEdge, penalty: Any) -> list[tuple[float, Array]]:
     if np.abs(Q - given).max() > ROOT * np.abs(given).max():
         raise StoredOtherwiseError(f"the form {Q} is stored, and {given} was given")
     return [pair for pair in pairs if pair[0] != 0.0]
+
+
+def _rows(edge: PlainEdge, penalty: Any) -> Array:
+    """R of ``||Rz||_1`` as the library states it."""
+    R, _ = penalty.composed()
+    _same(f"the root of {edge.kind}", R, edge.parameter, LAST_BITS)
+    return R
+
+
+ROOTED = {"Quadratic": _root, "AnalysisL1": _rows}

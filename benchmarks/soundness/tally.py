@@ -10,6 +10,8 @@ from typing import Any
 from .judged import REFUSALS
 
 Row = dict[str, Any]
+TAKEN = "taken"  # a model that was to be taken
+REFUSED_AT = 1e-6  # a gap that is to be met
 
 COLUMNS = ("certified", *REFUSALS, "failed", "exception", "misjudged", "wrong")
 
@@ -20,7 +22,7 @@ def outcome(answer: dict[str, Any]) -> str:
         return "wrong"
     if answer["misjudged"]:
         return "misjudged"
-    return answer["status"] if answer["status"] in COLUMNS else "failed"
+    return answer["status"] if answer["status"] in (*COLUMNS, TAKEN) else "failed"
 
 
 def sound(rows: Iterable[Row]) -> bool:
@@ -40,6 +42,33 @@ def report(rows: Sequence[Row]) -> str:
     }
     parts = [_by_method(rows), *(_table(rows, name, key) for name, key in keys.items()), _attained(rows)]
     return "\n\n".join([*parts, _sharpness(rows), *_lists(rows)])
+
+
+def short(rows: Sequence[Row]) -> str:
+    """Counts of answers by method, and the seeds of all that failed: what is false, what was raised, what broke off.
+
+    ``refusals`` are answers without a certificate though a gap of 1e-6 or more was asked for.
+    """
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
+    seeds: dict[str, list[str]] = defaultdict(list)
+    for row in rows:
+        for answer in row["answers"]:
+            kind = outcome(answer)
+            what = {"wrong": "false", "misjudged": "misjudged", "exception": "exceptions"}.get(kind)
+            if what is None and row["gap"] >= REFUSED_AT and kind not in ("certified", "unattained", TAKEN):
+                what = "refusals"
+            counts[answer["method"]].update(["answers", kind] if what is None else ["answers", what])
+            if what is not None:
+                seeds[f"{answer['method']} {what}"].append(str(row["seed"]))
+        if row["error"]:
+            seeds["broken off"].append(str(row["seed"]))
+    lines = [
+        f"{method:16s}" + ", ".join(f"{n} {name}" for name, n in count.most_common())
+        for method, count in counts.items()
+    ]
+    failed = [f"{name}: seeds {' '.join(seeds[name])}" for name in sorted(seeds)]
+    seconds = sum(row.get("seconds", 0.0) for row in rows)
+    return "\n".join([*lines, *failed, f"{100 * seconds / max(len(rows), 1):.0f} s for 100 problems"])
 
 
 def _by_method(rows: Sequence[Row]) -> str:
