@@ -61,6 +61,16 @@ def afresh(seconds: float | None = LAST) -> Generator[None]:
 
 
 @contextmanager
+def after(work: Callable[[], Any]) -> Generator[None]:
+    """A context for what comes after ``work``, which is done first and is no part of the time allowed: an import, which
+    the first run of a process pays for all others."""
+    began, end = time.monotonic(), _deadline.get()
+    work()
+    with _until(None if end is None else end + time.monotonic() - began):
+        yield
+
+
+@contextmanager
 def _until(end: float | None) -> Generator[None]:
     token = _deadline.set(end)
     try:

@@ -73,9 +73,10 @@ class Comparison(Shown):
 
         ``above`` is the objective minus `bound`, so at most that much above the optimum; ``relative_gap`` is what the
         method's own certificate says, or `Problem.certify` of the last point of an algorithm, which has none.
-        ``messages`` and ``bytes`` are all that was sent, ``method_messages`` and ``method_bytes`` what was sent without
-        certificates: by the method and its adaptation; they are missing where nobody counts them. ``own_gap``, where
-        there are baselines, is what these certified of the problem that they solve instead.
+        ``messages`` and ``bytes`` are all that was sent, ``solving_messages`` and ``solving_bytes`` all but what the
+        certificates cost: that of the method and of its adaptation, two lines of the ledger; they are missing where
+        nobody counts them. ``own_gap``, where there are baselines, is what these certified of the problem that they
+        solve instead.
 
         Returns
         -------
@@ -182,7 +183,7 @@ class Comparison(Shown):
 
 
 LEAST = 1e-9  # the relative gap to which the optimum is known well enough, whatever is asked of the methods
-SENT = ("messages", "bytes", "method_messages", "method_bytes")
+SENT = ("messages", "bytes", "solving_messages", "solving_bytes")
 COLUMNS = (*("status", "objective", "above", "relative_gap", "rounds"), *SENT, "seconds")
 
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
+from importlib import import_module
 
 import numpy as np
 
 from ..breakdown import Watched, broken, cause
 from ..certificate import Certificate, common
 from ..checks import checked, one_of, text
-from ..clock import OutOfTimeError, progress_bar
+from ..clock import OutOfTimeError, after, progress_bar
 from ..compiling import excluded, overflow, solvers
 from ..form import Form
 from ..running import Budget, Outcome, Task, floor_of
@@ -64,9 +66,11 @@ class Exact(AbstractMethod):
         }
 
     def run(self, task: Task) -> Outcome:
-        attempts, certifier = _Attempts(self, task), task.certifier
-        with task.compiler.alone():
-            ended, why = attempts.carried_out()
+        certifier = task.certifier
+        with after(partial(import_module, "cvxpy")):
+            attempts = _Attempts(self, task)
+            with task.compiler.alone():
+                ended, why = attempts.carried_out()
         best = certifier.best()
         if not np.isfinite(best.primal) and not best.contradiction and ended in ("budget", "limit"):
             certificate = certifier.certify(np.zeros(task.form.shape), None, None, task.budget.gap)

@@ -33,8 +33,8 @@ def check_between_nodes(penalty: Any, where: str) -> None:
     check_penalty_argument(penalty, where)
     if isinstance(penalty, AbstractOneSided):
         raise TermError(
-            f"{penalty.called()} is one-sided and cannot stand on edges between nodes, which have no direction; "
-            "use it in NodePenalty"
+            f"{penalty.called()} may be one-sided (its kind does not promise that phi(-z) = phi(z)) and cannot stand "
+            "on edges, which have no direction; use it in NodePenalty, or here Ball or an AbstractConstraint of yours"
         )
 
 

@@ -6,7 +6,8 @@ ADVICE = {
     "sizes": "check(k), or the function itself, refuses these numbers of coordinates: pass k= that it takes",
     "shapes and rows": "something is summed over the wrong axis, a step is not one per row (reshape it to (-1, 1)), or "
     "the input is changed in place",
-    "non negative": "phi >= 0 and phi(0) = 0 are asked of a penalty: subtract the constant, or the linear part at 0",
+    "non negative": "phi >= 0 and phi(0) = 0 are asked of a penalty: subtract the constant; where it is smallest at a, "
+    "and not at 0, write phi(z + a) and give center=a to NodePenalty",
     "convex": "value is not that of a convex function: look for a minus, or for a branch that is taken on the wrong "
     "side of a kink",
     "prox fenchel young": "prox does not minimise step * f(p) + 1/2 ||p - v||^2 for the f of value, or conjugate is "

@@ -16,7 +16,7 @@ from graphreg.plots import comparison_figure, plot_comparison
 
 COLUMNS = [
     *("status", "objective", "above", "relative_gap", "rounds"),
-    *("messages", "bytes", "method_messages", "method_bytes", "seconds"),
+    *("messages", "bytes", "solving_messages", "solving_bytes", "seconds"),
 ]
 
 
@@ -89,15 +89,15 @@ def test_every_method_that_applies_is_compared(problem):
     assert (table.loc[own, "relative_gap"] <= 1e-6).all()
     assert (table["above"] >= 0).all()
     assert (table.loc[own, "above"] <= 1e-6 * table.loc[own, "objective"]).all()
-    assert table.loc["Exact(clarabel)", ["rounds", "messages", "bytes", "method_bytes"]].tolist() == [0, 0, 0, 0]
+    assert table.loc["Exact(clarabel)", ["rounds", "messages", "bytes", "solving_bytes"]].tolist() == [0, 0, 0, 0]
     for name in own[1:]:
         run = comparison.solutions[name]
         ledger, row = run.ledger, table.loc[name]
         assert row["rounds"] == run.rounds > 0
-        assert row["messages"] == sum(ledger.messages.values()) > row["method_messages"]
+        assert row["messages"] == sum(ledger.messages.values()) > row["solving_messages"]
         assert row["bytes"] == sum(ledger.bytes.values())
-        assert row["method_messages"] == ledger.messages["method"] + ledger.messages["adaptation"]
-        assert row["method_bytes"] == ledger.bytes["method"] + ledger.bytes["adaptation"]
+        assert row["solving_messages"] == ledger.messages["method"] + ledger.messages["adaptation"]
+        assert row["solving_bytes"] == ledger.bytes["method"] + ledger.bytes["adaptation"]
 
 
 def test_all_are_measured_by_the_exact_optimum(problem):

@@ -12,7 +12,7 @@ from factories import chain
 import graphreg as gr
 from graphreg.errors import MethodError, ModelError
 
-SENT = ["messages", "bytes", "method_messages", "method_bytes"]
+SENT = ["messages", "bytes", "solving_messages", "solving_bytes"]
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +76,7 @@ def test_messages_that_nobody_counts_are_no_number(problem):
     arcs = 2 * len(problem.form.edges[0].tail)
     assert table.loc["each", "messages"] == 7 * arcs
     assert table.loc["each", "bytes"] == 7 * arcs * 8 * problem.form.d
-    assert table.loc["PD", "messages"] > table.loc["PD", "method_messages"] > 0
+    assert table.loc["PD", "messages"] > table.loc["PD", "solving_messages"] > 0
     text = str(found)
     assert "nobody counts the messages of mine" in text
     assert "<NA>" not in text

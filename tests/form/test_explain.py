@@ -32,6 +32,10 @@ def path(n=5, weight=1.0):
     return graph
 
 
+def repr_of(term):
+    return type(term).__name__
+
+
 def flat(written):
     """The text without its line breaks."""
     return " ".join(str(written).split())
@@ -77,7 +81,7 @@ def test_the_primal_is_the_sum_with_its_scalings_and_sizes():
     assert "+ 0.001 sum_i ||w_i[F]||_2^2 / 2" in text
     for piece in (
         "20 samples at 5 nodes",
-        "5 edges e = (i, j), weights A_e from 0.5",
+        "5 edges e = (i, j), all weights A_e = 0.5",
         "2 connected components",
         "2 without data (5, alone)",
         "1 without edges (alone)",
@@ -141,8 +145,16 @@ def test_constraints_are_subject_to_lines():
     assert "[" not in objective
     assert "w_i[F] = w_j[F]   on every edge e = (i, j)" in constraints
     assert "-1 <= w_i <= 2" in constraints
-    assert "- sum_i sum_j max(-1 (u2_i)_j, 2 (u2_i)_j)" in dual
+    assert "- sum_i sum_j max(-(u2_i)_j, 2 (u2_i)_j)" in dual
     assert "u1_e is free" in kkt
+
+
+@pytest.mark.parametrize(("penalty", "said"), [(gr.L2(), True), (gr.SquaredL2(), False)], ids=repr_of)
+def test_capacities_are_spoken_of_where_edges_have_them(penalty, said):
+    """Not where only what goes to the ground has one."""
+    model = gr.SquaredLoss(data()) + gr.TotalVariation(path(), penalty) + gr.NodePenalty(gr.L1())
+    dual = flat(gr.Problem(model).dual())
+    assert ("two sides of an edge are equal where its flow stays below its capacity" in dual) is said
 
 
 def test_free_nodes_are_mentioned():
@@ -211,10 +223,6 @@ def test_the_conditions_spell_out_norms_and_the_identity():
     assert "w_i != w_j  =>  the flow is at capacity" in kkt
     assert "u2_i = 2 w_i" in kkt
     assert "P(w) - Q(u, a) = sum_r FY" in kkt
-
-
-def repr_of(term):
-    return type(term).__name__
 
 
 # ---- every term, and the user's own ------------------------------------------------------------------------------

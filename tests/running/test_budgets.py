@@ -17,6 +17,7 @@ import graphreg as gr
 from graphreg import clock
 from graphreg.certificate import at_infinity, attained
 from graphreg.compiling import conic
+from graphreg.methods import exact
 
 SEPARABLE = gr.NodeData.from_arrays([[1.0, 2.0], [2.0, 1.0], [-1.0, 0.5], [-3.0, 1.0]], [1, 1, 0, 0], list("aabb"))
 SLOW = 30.0  # seconds that stand for "for ever"
@@ -91,6 +92,23 @@ def test_what_work_returns_or_raises_is_passed_on():
     assert clock.carry_out(lambda: 3) == 3
     with pytest.raises(ZeroDivisionError):
         clock.carry_out(lambda: 1 // 0)
+
+
+def test_an_import_is_no_part_of_the_time_allowed(monkeypatch):
+    """Whoever solves first would else be said to be slow, or not to get there."""
+    problem, real = gr.datasets.random_problem(3).problem, exact.import_module
+
+    def slow(name):
+        time.sleep(1.2)
+        return real(name)
+
+    real("cvxpy")
+    monkeypatch.setattr(exact, "import_module", slow)
+    run = gr.compare(problem, [gr.Exact()], seconds=1.0).solutions["Exact(clarabel)"]
+    assert run.status == "certified"
+    assert run.seconds < 1.0
+    with clock.within(1.0), clock.after(lambda: slow("cvxpy")):
+        assert clock.left() > 0.8
 
 
 def test_an_interpreter_that_ends_waits_for_what_it_broke_off():

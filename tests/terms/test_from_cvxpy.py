@@ -6,6 +6,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 
+import graphreg as gr
 from graphreg import L1, L2, LInf, SquaredL2
 from graphreg.errors import ConvexityError, TermError
 from graphreg.terms.penalties import AbstractNorm, AbstractOneSided
@@ -160,6 +161,21 @@ def test_what_is_not_convex_is_named(function, guilty):
 def test_what_is_no_penalty_is_refused(function, message):
     with pytest.raises(TermError, match=message):
         own(function)
+
+
+def test_a_penalty_about_another_point_is_told_what_to_write():
+    """And what is told is taken, and is the model that was meant."""
+    for constant in (0.0, 3.0**0.5):
+        with pytest.raises(TermError, match=r"write phi\(z \+ a\) without the constant, and give center=a"):
+            own(lambda z, constant=constant: cp.norm(z - np.ones(z.shape[0])) - constant)
+    a, y = np.array([1.0, 1.0]), np.array([[0.2, 0.5], [3.0, 1.0]])
+    data = gr.NodeData.from_arrays(None, y, [0, 1])
+    about = gr.Penalty.from_cvxpy(lambda z: cp.norm((z + a) - a))
+    problem = gr.Problem(gr.MeanLoss(data) + gr.NodePenalty(about, center=a))
+    w = np.array([[0.3, 0.1], [2.0, 4.0]])
+    meant = ((w - y) ** 2).sum() / 2 + np.linalg.norm(w - a, axis=1).sum()
+    assert problem.value(w) == pytest.approx(meant)
+    assert problem.solve(gr.Exact()).status == "certified"
 
 
 def test_what_cvxpy_itself_refuses_is_passed_on():

@@ -41,9 +41,9 @@ def _fill(template: str, z: str, u: str, c: str, y: str, times: str) -> str:
 
 
 def _in_product(found: re.Match[str], z: str) -> bool:
-    """Whether a sum that is put here must stand in brackets."""
+    """Whether a sum that is put here must stand in brackets: as a factor, and after a minus."""
     if " - " not in z and " + " not in z:
         return False
     before, after = found.string[: found.start()], found.string[found.end() :]
-    factor = re.search(r"[\w)}]\s?$", before) and not re.search(r"(\\[a-zA-Z]+|\bin|[<>=]) $", before)
+    factor = re.search(r"[-\w)}]\s?$", before) and not re.search(r"(\\[a-zA-Z]+|\bin|[<>=]) $", before)
     return bool(factor) or bool(re.match(r"['^_]|\s?[\w(]", after) and not re.match(r" in\b", after))

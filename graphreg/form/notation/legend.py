@@ -76,7 +76,8 @@ def _edges(words: EdgeWords, symbols: Symbols) -> str:
     else:
         parts = [count(len(block.tail), "edge") + " e = (i, j)" + (f" in {words.set}" if words.set else "")]
     if words.base_weight:
-        parts.append(f"weights {words.base_weight.text} from {span(block.base_weight)}")
+        sizes, weight = span(block.base_weight), words.base_weight.text
+        parts.append(f"weights {weight} from {sizes}" if " to " in sizes else f"all weights {weight} = {sizes}")
     elif not words.constraint:
         parts.append("all weights 1")
     if words.features:

@@ -191,7 +191,7 @@ def _reading(symbols: Symbols) -> tuple[str, ...]:
         parts = ["A price says how the loss of a sample pulls on the parameters of its node."]
     if between:
         parts.append("An edge carries a flow, one number per coordinate, from its tail i to its head j.")
-    if any(words.norm for words in symbols.edges):
+    if any(words.norm and not words.block.ground for words in symbols.edges):
         parts.append("At the optimum, the two sides of an edge are equal where its flow stays below its capacity.")
     if any(words.block.ground for words in symbols.edges):
         parts.append("The ground takes what a node penalty or a bound on a node absorbs.")

@@ -156,8 +156,8 @@ class Box(AbstractBox):
         if len(sides) == 2:
             value = f"{low.text} <= %z <= {high.text}", rf"{low.latex} \le %z \le {high.latex}"
             support = (
-                f"sum_j max({low.each('_j')} (%u)_j, {high.each('_j')} (%u)_j)",
-                rf"\sum_j \max({low.each('_j', True)} (%u)_j, {high.each('_j', True)} (%u)_j)",
+                f"sum_j max({low.times}(%u)_j, {high.times}(%u)_j)",
+                rf"\sum_j \max({low.latex_times}(%u)_j, {high.latex_times}(%u)_j)",
             )
             cone = [side.cone() for side in sides if np.isinf(side.bound).any()]
             domain = "; ".join(text for text, _ in cone), r",\ ".join(latex for _, latex in cone)
@@ -189,9 +189,16 @@ class _Side:
     def latex(self) -> str:
         return f"{self.bound.item():g}" if self.bound.size == 1 else self.letter
 
-    def each(self, index: str, latex: bool = False) -> str:
-        name = self.latex if latex else self.text
-        return name if self.bound.size == 1 else name + index
+    @property
+    def times(self) -> str:
+        """The bound of coordinate j before what it is multiplied by; 1 is not written."""
+        if self.bound.size > 1:
+            return f"{self.text}_j "
+        return {1.0: "", -1.0: "-"}.get(self.bound.item(), f"{self.text} ")
+
+    @property
+    def latex_times(self) -> str:
+        return self.times.replace(self.name, self.letter).replace(" ", r" \, ")
 
     def cone(self) -> tuple[str, str]:
         """The flows that do not push against a bound that is not there."""
@@ -206,8 +213,7 @@ class _Side:
         """Value, conjugate and domain of a box with this bound only."""
         mark, other, turned = (r"\ge", "<=", r"\le") if self.relation == ">=" else (r"\le", ">=", r"\ge")
         value = f"%z {self.relation} {self.text}", f"%z {mark} {self.latex}"
-        factor = ("", "") if self.text == "1" else (f"{self.each('_j')} ", rf"{self.each('_j', True)} \, ")
-        support = f"sum_j {factor[0]}(%u)_j", rf"\sum_j {factor[1]}(%u)_j"
+        support = f"sum_j {self.times}(%u)_j", rf"\sum_j {self.latex_times}(%u)_j"
         if not self.bound.any():
             support = "", ""
         return value, support, (f"%u {other} 0", f"%u {turned} 0")
