@@ -76,18 +76,18 @@ def _solve(problem: gr.Problem, method: Any = None, **how: Any) -> Action:
 
 
 def _again(action: Action) -> Action:
-    """What is soon done, over and over."""
+    """What is soon done, over and over, until it says that it was interrupted."""
 
-    def work() -> None:
-        while True:
-            action()
+    def work() -> Any:
+        while not _cut(found := action()):
+            pass
+        return found
 
     return work
 
 
-def _slow_audit() -> Action:
-    problem = _squared(300)
-    return _again(lambda: gr.audit(problem, gr.PrimalDual(), seconds=60.0))
+def _with(problem: gr.Problem, call: Callable[[gr.Problem], Any]) -> Action:
+    return lambda: call(problem)
 
 
 def _written(name: str) -> Action:
@@ -111,34 +111,38 @@ def _program() -> Action:
 
 PLACES: dict[str, Callable[[], Action]] = {
     "Auto, logistic, 1500 nodes": lambda: _solve(_logistic(1500)),
-    "Auto, squares, 3000 nodes": lambda: _solve(_squared(3000)),
+    "Auto, squares, 3000 nodes": lambda: _again(_solve(_squared(3000))),
     "InteriorPoint, 1500 nodes": lambda: _solve(_logistic(1500), gr.InteriorPoint()),
     "InteriorPoint, 3000 nodes": lambda: _solve(_logistic(3000), gr.InteriorPoint()),
     "Exact, 3000 nodes": lambda: _solve(_logistic(3000), gr.Exact()),
     "Exact, dual, 800 nodes": lambda: _solve(_squared(800), gr.Exact(form="dual")),
     "Exact, scs": lambda: _solve(_squared(800), gr.Exact("scs")),
-    "PrimalDual": lambda: _solve(_squared(3000), gr.PrimalDual()),
-    "ADMM": lambda: _solve(_squared(3000), gr.ADMM()),
+    "PrimalDual": lambda: _solve(_squared(3000), gr.PrimalDual(), gap=0),
+    "ADMM": lambda: _solve(_squared(3000), gr.ADMM(), gap=0),
     "FedADMM, inexact": lambda: _solve(_logistic(1500), gr.FedADMM()),
-    "LinearSystem, again and again": lambda: _again(
-        _solve(_squared(2000, gr.SquaredL2()), gr.LinearSystem(), gap=1e-6)
-    ),
+    "LinearSystem": lambda: _again(_solve(_squared(2000, gr.SquaredL2()), gr.LinearSystem(), gap=1e-6)),
     "DynamicProgramming": lambda: _again(_solve(_chain(100_000), gr.DynamicProgramming(), gap=1e-6)),
-    "Parts": lambda: _solve(_squared(3000), gr.PrimalDual(), engine=gr.Parts(3)),
+    "Parts": lambda: _solve(_squared(3000), gr.PrimalDual(), gap=0, engine=gr.Parts(3)),
     "Actors in processes": lambda: _solve(_squared(60), gr.PrimalDual(), gap=0, engine=gr.Actors(processes=2)),
-    "path": lambda: (lambda problem: lambda: gr.path(problem, 50, gap=1e-9))(_squared(2000)),
+    "path": lambda: _with(_squared(2000), lambda problem: gr.path(problem, 50, gap=1e-9)),
     "cross_validate": lambda: _validated(1),
     "cross_validate, 2 processes": lambda: _validated(2),
-    "strength_max": lambda: (lambda problem: _again(lambda: gr.strength_max(problem)))(_logistic(1000)),
-    "compare": lambda: (lambda problem: lambda: gr.compare(problem, gap=1e-9))(_squared(600)),
-    "audit": _slow_audit,
+    "strength_max": lambda: _again(_with(_logistic(1000), gr.strength_max)),
+    "compare": lambda: _with(_squared(600), lambda problem: gr.compare(problem, gap=1e-9)),
+    "audit": lambda: _again(_with(_squared(300), lambda problem: gr.audit(problem, gr.PrimalDual()))),
+    "certify": lambda: _again(_with(_squared(1000), lambda problem: problem.certify(np.zeros((1000, 8))))),
     "prove": lambda: _written("prove"),
     "verify": _program,
     "report": lambda: _written("report"),
     "save": lambda: _written("save"),
-    "clusters, proved": lambda: (lambda answer: _again(lambda: answer.clusters(prove=True)))(_answer()),
+    "clusters, proved": lambda: _again(lambda: _again_clusters(_answer())),
     "making a problem": lambda: _again(lambda: _squared(3000)),
 }
+
+
+def _again_clusters(answer: gr.Solution) -> Any:
+    vars(answer).pop("_proved_clusters", None)  # else they are known
+    return answer.clusters(prove=True)
 
 
 # ---- a press ---------------------------------------------------------------------------------------------------------
@@ -164,19 +168,21 @@ def _child(place: str) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)  # shells have what runs in the background ignore it
     action = PLACES[place]()
     print("ready", flush=True)
+    out, sys.stdout = sys.stdout, open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - until the process ends
     try:
         found = action()
-        end = str(getattr(found, "status", None) or ("interrupted" if _cut(found) else f"{type(found).__name__}"))
+        end = "interrupted" if _cut(found) else str(getattr(found, "status", type(found).__name__))
     except KeyboardInterrupt:
         end = "KeyboardInterrupt"
     except BaseException as error:  # noqa: BLE001 - whatever it is, it is told
         end = f"{type(error).__name__}: {error}"
-    print(json.dumps({"end": end, "at": time.monotonic(), "cpu": time.process_time()}), flush=True)
+    print(json.dumps({"end": end, "at": time.monotonic(), "cpu": time.process_time()}), file=out, flush=True)
 
 
 def _cut(found: Any) -> bool:
-    """Whether a result that has no status says that it was interrupted."""
-    return bool(getattr(found, "interrupted", False)) or "nterrupted" in str(found)
+    """Whether a result says that it was interrupted."""
+    said = [getattr(found, name, "") for name in ("status", "ended", "interrupted", "left_out")]
+    return any(each is True or "nterrupted" in str(each) for each in said) or "nterrupted" in str(found)
 
 
 def press(place: str, after: float) -> Press:
@@ -231,7 +237,7 @@ def _cpu(pid: int) -> float:
     return (int(found[11]) + int(found[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def study(places: list[str], times: int, longest: float, seed: int = 0) -> list[Press]:
+def study(places: list[str], times: int, longest: float, seed: int) -> list[Press]:
     """So many presses in each place, at random moments."""
     rng = np.random.default_rng(seed)
     todo = [(place, float(rng.uniform(0.0, longest))) for place in places for _ in range(times)]

@@ -253,6 +253,8 @@ def _await(done: threading.Event) -> None:
     seconds = left()
     until = None if seconds is None else time.monotonic() + max(seconds, GRACE)
     while not done.wait(PATIENCE):
+        if (handler := signal.getsignal(signal.SIGINT)) is not None:
+            signal.signal(signal.SIGINT, handler)  # again: SCS takes Ctrl-C for itself
         if until is not None and time.monotonic() > until and not done.is_set():
             raise OutOfTimeError
 
