@@ -6,12 +6,13 @@ from __future__ import annotations
 import atexit
 import contextvars
 import ctypes
+import signal
 import sys
 import threading
 import time
 import warnings
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import wraps
 from importlib import import_module
@@ -28,8 +29,9 @@ T = TypeVar("T")
 GRACE = 0.25  # seconds that a piece of work is given at least, so that small ones are done even when time is up
 PATIENCE = 0.05  # seconds between two looks at the clock and at Ctrl-C
 STEPS = 100  # within which Python raises what another thread has asked it to raise
-FAREWELL = 20.0  # seconds that the interpreter waits at its end for compiled work that was broken off
-LAST = 1.0  # seconds for the last word on what is there when the time is up or Ctrl-C is pressed
+FAREWELL = 0.5  # seconds that the interpreter waits at its end for compiled work that was broken off
+LAST = 1.0  # seconds for the last word on what is there when the time is up
+SHORT = 0.4  # the same when Ctrl-C is pressed
 
 _deadline: contextvars.ContextVar[float | None] = contextvars.ContextVar("deadline", default=None)
 
@@ -261,6 +263,8 @@ def _await(done: threading.Event) -> None:
     seconds = left()
     until = None if seconds is None else time.monotonic() + max(seconds, GRACE)
     while not done.wait(PATIENCE):
+        if (handler := signal.getsignal(signal.SIGINT)) is not None:
+            signal.signal(signal.SIGINT, handler)  # again: SCS takes Ctrl-C for itself
         if until is not None and time.monotonic() > until and not done.is_set():
             raise OutOfTimeError
 
@@ -313,7 +317,24 @@ _stopped: list[threading.Thread] = []
 
 
 def _wait() -> None:
-    """An interpreter that ends under compiled code aborts."""
+    """An interpreter that ends under compiled code aborts when that comes back: after a moment it is put to sleep, so
+    that nothing is lost of what ends with the interpreter, its exit status included."""
     until = time.monotonic() + FAREWELL
     for thread in _stopped:
         thread.join(max(until - time.monotonic(), 0.0))
+    if any(thread.is_alive() for thread in _stopped):
+        _put_to_sleep([thread for thread in _stopped if thread.is_alive()])
+
+
+def _put_to_sleep(threads: list[threading.Thread]) -> None:
+    """Threads that are in compiled code and stay there: a signal comes to each, whose handler is C's ``pause``."""
+    number = getattr(signal, "SIGRTMAX", getattr(signal, "SIGUSR2", None))
+    if number is None or not hasattr(signal, "pthread_kill"):  # Windows, where threads end with their process
+        return
+    libc = ctypes.CDLL(None)
+    libc.signal.argtypes, libc.signal.restype = (ctypes.c_int, ctypes.c_void_p), ctypes.c_void_p
+    libc.signal(number, ctypes.cast(libc.pause, ctypes.c_void_p))
+    for thread in threads:
+        if thread.ident is not None:
+            with suppress(ProcessLookupError):
+                signal.pthread_kill(thread.ident, number)

@@ -29,6 +29,7 @@ ROOMS = (  # from the ground up; files of the top, and folders
         "errors",
         "declaring",
         "messages",
+        "files",
         "checks",
         "clock",
         "breakdown",

@@ -89,7 +89,7 @@ def solve(  # noqa: PLR0913, PLR0917 - one argument per option
             if pictures and not quiet and folder.find_spec("matplotlib") is None:
                 exits.say(folder.NO_PICTURES, err=True)
         if proof is not None:
-            proved = solution.prove(proof)
+            proved = solution.prove(proof, force=force)
             if said:
                 exits.say(f"\n{proved}")
     finally:  # the answer is told, whatever became of the files

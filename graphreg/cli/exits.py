@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import io
+import os
 import signal
 import sys
 import warnings
@@ -15,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .. import interrupting
-from ..errors import DataError, GraphError, GraphregError, SolveError
+from ..errors import DataError, GraphError, GraphregError, ModelFileError, SolveError
 from ..escaping import json_text, page
 
 if TYPE_CHECKING:
@@ -93,12 +95,22 @@ def finishing() -> Generator[None]:
 
 def say(text: object, err: bool = False) -> None:
     """Print, whatever the text names: nothing in it is obeyed by the terminal, or is too much for its encoding."""
-    click.echo(page(text), err=err)
+    _echo(page(text), err=err)
 
 
 def say_json(content: Any) -> None:
     """Print a JSON document, in UTF-8 whatever the terminal takes."""
-    click.echo(f"{json_text(content)}\n".encode(), nl=False)
+    _echo(f"{json_text(content)}\n".encode(), nl=False)
+
+
+def _echo(content: str | bytes, **how: Any) -> None:
+    try:
+        click.echo(content, **how)
+    except OSError as error:
+        if error.errno == errno.EPIPE or how.get("err"):
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left of it goes there
+        raise ModelFileError(f"standard output cannot be written to: {error.strerror}") from None
 
 
 def say_undrawn(undrawn: Mapping[str, str]) -> None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import io
 import json
 import os
-import secrets
-import stat
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
@@ -18,6 +17,7 @@ import graphreg as gr
 
 from .. import escaping, plots
 from ..errors import ModelFileError
+from ..files import replacing
 from ..model_file import ModelFile, text_of
 from . import results
 
@@ -98,25 +98,14 @@ def make_folder(path: Path, option: str = "") -> None:
 
 def write_all(folder: Path, contents: Mapping[str, bytes]) -> None:
     """Write files under names that nobody can know first, and rename them when all of them are whole."""
-    parts = {name: folder / f".{name}.{secrets.token_hex(8)}.part" for name in contents}
     try:
-        for name, content in contents.items():
-            _fill(parts[name], folder / name, content)
-        for name, part in parts.items():
-            part.replace(folder / name)
+        with ExitStack() as files:
+            for name, content in reversed(contents.items()):
+                file = files.enter_context(replacing(folder / name))
+                file.write(content)
+                file.flush()
     except OSError as error:
         raise ModelFileError(f"{folder}: the results cannot be written: {error.strerror}") from None
-    finally:
-        for part in parts.values():
-            part.unlink(missing_ok=True)
-
-
-def _fill(part: Path, name: Path, content: bytes) -> None:
-    """A new file, never one that a link leads to; who may read it is as it was for the file that it replaces."""
-    with part.open("xb") as file:
-        if name.is_file() and not name.is_symlink():
-            part.chmod(stat.S_IMODE(name.stat().st_mode))
-        file.write(content)
 
 
 def check_new(path: Path, force: bool, option: str) -> None:

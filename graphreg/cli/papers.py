@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from . import exits
+from .program import force_option
 
 FOLDER = click.Path(file_okay=False, path_type=Path)
 FILE = click.Path(dir_okay=False, path_type=Path)
@@ -111,6 +112,7 @@ def run(ctx: click.Context, names: tuple[str, ...], claims: tuple[str, ...], out
 @data_option
 @click.option("--html", "page", type=FILE, help="Write the report as a page to this file.")
 @click.option("--markdown", type=FILE, help="Write the report as Markdown to this file, figures beside it.")
+@force_option
 @click.pass_context
 def report(
     ctx: click.Context,
@@ -120,6 +122,7 @@ def report(
     data: Path | None,
     page: Path | None,
     markdown: Path | None,
+    force: bool,
 ) -> None:
     """The report of what is kept in the folder of results: tables by paper, and figures. Nothing is computed.
 
@@ -128,16 +131,18 @@ def report(
     from .. import papers
     from . import folder
 
+    for file, option in ((page, "--html"), (markdown, "--markdown")):
+        if file is not None:
+            folder.make_folder(file.parent, f"{option}: ")
+            folder.check_new(file, force, option)
     found = papers.known(out, data, *names, *claims)
     if page is None and markdown is None:
         exits.say(papers.to_markdown(found, {}))
         return
     pictures, undrawn = papers.drawn(found)
     if page is not None:
-        folder.make_folder(page.parent, "--html: ")
         folder.write_all(page.parent, {page.name: papers.to_html(found, pictures).encode()})
     if markdown is not None:
-        folder.make_folder(markdown.parent, "--markdown: ")
         names_of = {id: f"{markdown.stem}-{id}.png" for id in pictures}
         files = {names_of[id]: content for id, content in pictures.items()}
         text = papers.to_markdown(found, names_of)

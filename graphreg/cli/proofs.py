@@ -57,7 +57,7 @@ def prove(
     folder.check_new(file, force, "FILE")
     given = {key: value for key, value in asked.items() if value is not None}
     solution = read.solve(progress=False if quiet else None, on_failure="return", **given)
-    proved = solution.prove(file, claims)
+    proved = solution.prove(file, claims, force=force)
     if not quiet:
         exits.say(proved)
     ctx.exit(exits.of_status(solution.status))

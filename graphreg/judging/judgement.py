@@ -80,7 +80,7 @@ class Judgement(Certificate):
         Raises
         ------
         ProofError
-            Where a term cannot be stated in a proof, or no exact point is found near these.
+            Where a term cannot be stated in a proof, no exact point is found near these, or the file cannot be written.
 
         Examples
         --------

@@ -50,8 +50,8 @@ def _on_rank(asked: argparse.Namespace) -> int:
     if asked.out is not None:
         try:
             found.save(asked.out)
-        except OSError as error:
-            abort(mpi(), ModelFileError(f"the results cannot be written to {asked.out} ({error.strerror})"))
+        except GraphregError as error:
+            abort(mpi(), error)
         comm.Barrier()
     if found.why:
         print(f"graphreg: rank {comm.rank} has no lower bound: {found.why}", file=sys.stderr)

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ModelFileError
-from ..running import replacing
+from ..files import replacing
 
 WRITER = "graphreg papers"
 DAMAGE = (OSError, ValueError, LookupError, TypeError, RecursionError)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -14,8 +13,7 @@ from typing import Any
 
 from ..errors import ModelError
 from ..escaping import page as visible_lines
-from ..messages import shown
-from ..running import replacing
+from ..files import own_place, put
 from ..version import __version__
 
 SCRIPTS = ("numbers.js", "graph.js", "edge.js", "bounds.js", "main.js")
@@ -70,47 +68,14 @@ def _items(sentences: Sequence[str]) -> str:
 
 
 def check_place(path: Any) -> Path:
-    """The file that a report may be written to.
-
-    Raises
-    ------
-    ModelError
-        Where the folder is not there or cannot be written to, or something else has the name.
-    """
-    if not isinstance(path, (str, os.PathLike)):
-        raise ModelError(f"a report is written to a file: give its path, such as 'out.html', got {shown(path)}")
-    asked = Path(os.fsdecode(path))
-    try:
-        place = Path(os.path.realpath(asked))
-        if place.exists() and not _is_report(place):
-            raise ModelError(f"{str(asked)!r} is there, and no report of graphreg; name another file, or remove it")
-        if not place.parent.is_dir():
-            raise _unwritable(asked, f"there is no folder {str(place.parent)!r}")
-        if not os.access(place.parent, os.W_OK | os.X_OK):
-            raise _unwritable(asked, "its folder is not writable")
-    except (OSError, ValueError) as error:
-        raise error if isinstance(error, ModelError) else _unwritable(asked, str(error)) from None
-    return place
+    """The file that a report may be written to; `ModelError` where its folder is not there or cannot be written to, or
+    something else has the name."""
+    return own_place(path, "report", ModelError, MARK)
 
 
 def write(place: Path, content: bytes) -> None:
     """Put a page in its place as a whole; `ModelError` where that fails."""
-    try:
-        with replacing(place) as file:
-            file.write(content)
-    except OSError as error:
-        raise _unwritable(place, error.strerror or str(error)) from None
-
-
-def _unwritable(path: Path, why: str) -> ModelError:
-    return ModelError(f"the report cannot be written to {str(path)!r}: {why}; name a file in a folder of yours")
-
-
-def _is_report(place: Path) -> bool:
-    if not place.is_file():
-        return False
-    with place.open("rb") as file:
-        return MARK in file.read(200)
+    put(place, content, "report", ModelError)
 
 
 def _part(name: str) -> str:

@@ -15,7 +15,6 @@ from .checkpoints.fitting import MisfitError as MisfitError
 from .checkpoints.fitting import check_entries as check_entries
 from .checkpoints.fitting import check_state as check_state
 from .checkpoints.packing import Packed as Packed
-from .checkpoints.place import replacing as replacing
 from .iterating import around as around
 from .iterating import view_of as view_of
 from .loading import load as load

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..certificate import Certificate, Certifier, Look, feasible, relative
-from ..clock import LAST, afresh, alarm
+from ..clock import LAST, SHORT, afresh, alarm
 from ..form import settles
 from ..kernels import pays
 from ..network import Ledger
@@ -145,11 +145,11 @@ class Checks:
             return self.certifier.best()
         return self.certify(state, k)
 
-    def so_far(self, state: Any, k: int) -> None:
+    def so_far(self, state: Any, k: int, interrupted: bool) -> None:
         """Certify the last state, where this takes neither too long nor is interrupted; nobody is called back. Without
         a state the run was still being set up."""
         self.budget, self.hurried = replace(self.budget, callback=None), True
-        with afresh(max(LAST, EXTRA * (self.budget.seconds or 0.0))):
+        with afresh(SHORT if interrupted else max(LAST, EXTRA * (self.budget.seconds or 0.0))):
             if state is None:
                 start, form = self.budget.start, self.certifier.form
                 self.certifier.consider(feasible(form, np.zeros(form.shape) if start is None else start[0]))

@@ -148,14 +148,14 @@ class _Run:
         self.checks.grouped = None  # its flows take room that later rounds need
         return ended
 
-    def so_far(self, state: Any, k: int) -> Certificate:
+    def so_far(self, state: Any, k: int, ended: str) -> Certificate:
         """That of the last state, or of the best known where even this takes too long or is interrupted.
 
         The checkpoint is of the last whole round: ledger and certifier may have been caught within the next.
         """
         try:
             self.write()
-            self.checks.so_far(state, k)
+            self.checks.so_far(state, k, ended == "interrupted")
         except (KeyboardInterrupt, OutOfTimeError):
             pass
         return self.checks.certifier.best()
@@ -203,9 +203,9 @@ def drive(
         if recorder is not None:
             recorder.close(method, state, k)
     except OutOfTimeError:
-        ended, certificate = "budget", run.so_far(state, k)
+        ended, certificate = "budget", run.so_far(state, k, "budget")
     except KeyboardInterrupt:
-        ended, certificate = "interrupted", run.so_far(state, k)
+        ended, certificate = "interrupted", run.so_far(state, k, "interrupted")
     except Exception as error:  # noqa: BLE001 - what is no breakdown is raised again
         why = run.breakdown(error)
         ended, certificate = "failed", checks.certifier.best()

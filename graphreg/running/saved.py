@@ -14,6 +14,7 @@ from ..certificate import Certificate, Certifier, violated
 from ..checks import one_of, whole
 from ..errors import CheckpointError
 from ..escaping import visible
+from ..files import place_of
 from ..form import DualPoint, Form
 from ..messages import shown
 from ..terms import Array
@@ -22,7 +23,6 @@ from .checkpoints.checkpoint import FORMAT, Checkpoint, Store, limits, write_val
 from .checkpoints.fingerprint import of_problem
 from .checkpoints.fitting import MisfitError, check_entries
 from .checkpoints.packing import PLAIN, Packed
-from .checkpoints.place import place_of
 from .statuses import STATUSES
 
 if TYPE_CHECKING:

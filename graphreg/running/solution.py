@@ -221,12 +221,15 @@ class Solution(Shown):
         """
         return self.certificate.kkt()
 
-    def prove(self, path: str | Path, claims: str | Sequence[str | tuple[Any, ...]] = ()) -> Proved:
+    def prove(
+        self, path: str | Path, claims: str | Sequence[str | tuple[Any, ...]] = (), *, force: bool = False
+    ) -> Proved:
         """Write a proof of the bounds of this answer, which anybody can check without graphreg: see docs/proofs.md.
 
         The dual point of the certificate is balanced exactly and the primal point put exactly inside every constraint;
         both bounds are those of exact arithmetic. ``python -m graphreg.verify PATH`` checks the file; so does the file
-        verify.py alone, on a machine without graphreg. Ctrl-C raises KeyboardInterrupt, and no file is written.
+        verify.py alone, on a machine without graphreg. The file is put in its place as a whole: a proof that is there
+        is replaced, and stays where this fails, or Ctrl-C raises KeyboardInterrupt.
 
         Parameters
         ----------
@@ -238,6 +241,8 @@ class Solution(Shown):
             optimum, which is looked for with squared and mean losses), "split" (different at every optimum; one
             programme per edge, 50 at most). Of one edge: ``("split", "a", "b")``, ``("fused", "a", "b")``, ``("near",
             "a", "b", 0.01)``; with one node, of a node penalty. Of the problem: "unattained" (no minimum is attained).
+        force : bool
+            Replace a file that is no proof, too.
 
         Returns
         -------
@@ -248,7 +253,8 @@ class Solution(Shown):
         ------
         ProofError
             Where a term cannot be stated in a proof (it is named), no exact point is found near the certificate's, or
-            a claim on one edge, or "unattained", is not proved (the edge is named).
+            a claim on one edge, or "unattained", is not proved (the edge is named); where the file cannot be written,
+            or something else has its name.
 
         Examples
         --------
@@ -258,7 +264,7 @@ class Solution(Shown):
         """
         from ..certificate.proof import prove
 
-        return prove(self.certificate, path, claims, tied_certificate)
+        return prove(self.certificate, path, claims, tied_certificate, force=force)
 
     def save(self, path: str | Path) -> None:
         """Write the answer to a file, from which `graphreg.load` reads it.

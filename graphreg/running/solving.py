@@ -12,7 +12,7 @@ import numpy as np
 
 from ..breakdown import Watched, broken, cause
 from ..certificate import AtInfinity, Certificate, Certifier, Enclosed, at_infinity, common, feasible, levelled
-from ..clock import OutOfTimeError, afresh, alarm, look, within
+from ..clock import LAST, SHORT, OutOfTimeError, afresh, alarm, look, within
 from ..compiling import conic
 from ..form import DualPoint, Form, placed
 from . import statuses
@@ -148,13 +148,12 @@ class Task:
         except OutOfTimeError:
             return found
         except KeyboardInterrupt:
-            said = statuses.interrupted(found.rounds, found.certificate)
-            return found if found.status == "unattained" else replace(found, status="interrupted", message=said)
+            return replace(found, status="interrupted", message=statuses.interrupted(found.rounds, found.certificate))
 
     def broken_off(self, ended: str) -> Outcome:
         """The outcome, judged, where the time is up or Ctrl-C is pressed outside of all rounds."""
         try:
-            with afresh():
+            with afresh(SHORT if ended == "interrupted" else LAST):
                 outcome = Outcome(self.certifier.best(), self.certifier, ended)
                 return statuses.judged(outcome, self.budget.gap)
         except (OutOfTimeError, KeyboardInterrupt):
@@ -193,7 +192,9 @@ class Task:
         certificate = _extend(infinity, rest.certificate, found.certificate, gap)
         rounds, seconds = found.rounds + rest.rounds, found.seconds + rest.seconds
         status, message = rest.status, rest.message
-        if found.status == "unattained" or infinity.attained is False:
+        if status == "interrupted":
+            message = statuses.interrupted(rounds, certificate)
+        elif found.status == "unattained" or infinity.attained is False:
             status, message = "unattained", statuses.unattained(certificate, gap)
         elif certificate.holds(gap):
             status, message = "certified", statuses.certified(gap, infinity.attained)

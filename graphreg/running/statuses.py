@@ -32,7 +32,7 @@ def judge(outcome: Outcome, gap: float) -> tuple[str, str]:  # noqa: PLR0911 - o
         return "failed", contradicted(certificate)
     if ended == "infeasible":
         return "unbounded", "No point satisfies all constraints; look at the boxes, balls and centers together."
-    attained = outcome.certifier.attained()
+    attained = None if ended == "interrupted" else outcome.certifier.attained()  # which may take programmes
     if attained is False:
         return "unattained", unattained(certificate, gap)
     if certificate.holds(gap):

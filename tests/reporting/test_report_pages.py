@@ -19,7 +19,6 @@ import graphreg as gr
 from graphreg.certificate import STATES
 from graphreg.errors import ModelError
 from graphreg.escaping import visible
-from graphreg.reporting import page as pages
 from graphreg.reporting import reports
 
 OURS = {"html", "head", "meta", "link", "title", "style", "body", "header", "h1", "h2", "h3", "p", "main", "section"}
@@ -224,10 +223,10 @@ def test_only_reports_are_replaced(answer, tmp_path):
         answer.report(file)
     assert file.read_text() == "<p>mine"
     for place, said in (
-        (tmp_path / "none" / "a.html", "cannot be written to .*there is no folder"),
-        (tmp_path, "is there, and no report"),
-        ("a\0b", "cannot be written to"),
-        (3, "a report is written to a file: give its path"),
+        (tmp_path / "none" / "a.html", "is to lie in a folder that does not exist"),
+        (tmp_path, "is a folder; name a file in it"),
+        ("a\0b", "holds a NUL"),
+        (3, "the report is a file: give its path, got 3"),
     ):
         with pytest.raises(ModelError, match=said):
             answer.report(place)
@@ -237,7 +236,7 @@ def test_a_full_disk_is_told(answer, tmp_path, monkeypatch):
     def full(place):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(pages, "replacing", full)
+    monkeypatch.setattr("graphreg.files.replacing", full)
     with pytest.raises(ModelError, match=r"a\.html': No space left on device; name a file"):
         answer.report(tmp_path / "a.html")
 

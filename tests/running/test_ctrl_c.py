@@ -4,9 +4,12 @@ may be busy."""
 from __future__ import annotations
 
 import signal
+import subprocess
+import sys
 import threading
 import time
 from contextlib import contextmanager
+from dataclasses import replace
 
 import networkx as nx
 import numpy as np
@@ -17,6 +20,7 @@ from graphreg import clock
 from graphreg.compiling import solvers
 from graphreg.errors import BudgetError
 from graphreg.methods import AbstractIteration
+from graphreg.running import solving
 from graphreg.theory.agreement import pooled, routes
 from graphreg.tuning import noise
 
@@ -113,6 +117,62 @@ def test_a_factorisation_is_broken_off(monkeypatch, work, status):
     with soon():
         found = problem().solve(gr.InteriorPoint(), seconds=0.3 if work is nap else None, progress=False)
     assert found.status == status
+
+
+def separable():
+    """Classes that a plane tells apart, so that no answer is one: what runs away is looked for after the run."""
+    data = gr.NodeData.from_arrays(np.tile([[-1.0], [1.0]], (6, 1)), np.tile([0, 1], 6), np.repeat(np.arange(6), 2))
+    return gr.Problem(gr.LogisticLoss(data) + 0.1 * gr.TotalVariation(nx.cycle_graph(6), gr.L2()))
+
+
+def test_nothing_is_looked_for_at_infinity_after_ctrl_c(monkeypatch):
+    with pytest.raises(gr.errors.UnattainedError):
+        separable().solve(gr.InteriorPoint(), gap=1e-12, progress=False)
+    monkeypatch.setattr(gr.InteriorPoint, "step", pressed)
+    monkeypatch.setattr("graphreg.running.solving.at_infinity", nap)
+    monkeypatch.setattr("graphreg.certificate.certify.attained", nap)
+    for method in (gr.InteriorPoint(), gr.Auto()):
+        with soon():
+            assert separable().solve(method, gap=1e-12, progress=False).status == "interrupted"
+
+
+@pytest.mark.parametrize("heard", [False, True])
+def test_ctrl_c_in_the_solve_at_infinity_is_no_verdict(monkeypatch, heard):
+    whole = solving.Task._run
+
+    def run(self):
+        if not self.depth:
+            return whole(self)
+        return replace(whole(self), status="interrupted") if heard else pressed()
+
+    monkeypatch.setattr(solving.Task, "_run", run)
+    with soon():
+        assert separable().solve(gr.InteriorPoint(), gap=1e-12, progress=False).status == "interrupted"
+
+
+def test_a_process_ends_under_compiled_work_that_was_broken_off(tmp_path):
+    """With its own exit status, and with all that it has printed."""
+    code = """
+import ctypes, signal, sys, time
+from graphreg import clock
+sleep = ctypes.CDLL(None).sleep  # without Python's lock, and deaf
+def work():
+    time.sleep(0.0)
+    for _ in range(3000):
+        sleep(60)
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.setitimer(signal.ITIMER_REAL, 0.3)
+signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
+try:
+    clock.carry_out(work)
+except KeyboardInterrupt:
+    print("heard")
+sys.exit(3)
+"""
+    began = time.perf_counter()
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=50, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (3, "heard\n", "")
+    assert time.perf_counter() - began < 20.0
 
 
 # ---- bounds ----------------------------------------------------------------------------------------------------------

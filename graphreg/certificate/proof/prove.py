@@ -15,6 +15,7 @@ from ... import verify
 from ...display import Html, Shown, facts, more, sentences, title
 from ...errors import ProofError
 from ...escaping import visible
+from ...files import own_place, put
 from ...form import DualPoint, EdgeBlock, Form
 from ...terms import Array
 from ...terms.penalties import AbstractConstraint
@@ -71,9 +72,11 @@ def prove(
     certify_tied: CertifyTied | None = None,
     *,
     python_flint: bool = True,
+    force: bool = False,
 ) -> Proved:
     """Write the proof of a certificate; see `Solution.prove`. ``certify_tied`` certifies the problem in which the ends
-    of an edge are tied; without it no edge is proved to be split."""
+    of an edge are tied; without it no edge is proved to be split. With ``force`` any file is replaced."""
+    place = own_place(path, "proof", ProofError, b"" if force else verify.FORMAT.encode())
     _begin(python_flint)
     claims = (claims,) if isinstance(claims, str) else claims
     form, point = write_out(certificate.form, certificate.w, certificate.dual_point)
@@ -81,7 +84,7 @@ def prove(
     found = _found(certificate, form, Model(data), point, "fused" in kinds(claims), certify_tied)
     low, high = _padded(found.lower, found.upper)
     more = claims_of(found, claims)
-    path, samples = Path(path), len(form.samples)
+    samples = len(form.samples)
     document = {
         "format": verify.FORMAT,
         "model": data,
@@ -90,14 +93,10 @@ def prove(
         "within": None if found.within is None else text(found.within),
         "claims": [{"says": "bounds", "lower": text(low), "upper": text(high)}, *more],
     }
-    try:
-        path.write_text(_lines(document), encoding="ascii")
-    except BaseException:
-        path.unlink(missing_ok=True)  # half a proof is none
-        raise
+    put(place, _lines(document).encode("ascii"), "proof", ProofError)
     proved_low, proved_high = (Fraction(int(x.numerator), int(x.denominator)) for x in (low, high))
     said = ("bounds", *(claim["says"] for claim in more))
-    return Proved(path, found.model.hash(), proved_low, proved_high, said, found.within is not None)
+    return Proved(Path(path), found.model.hash(), proved_low, proved_high, said, found.within is not None)
 
 
 def _found(

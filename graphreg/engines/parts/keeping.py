@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import CheckpointError
+from ...files import put
 from ...methods import AbstractMethod
 from ...network import LocalView
 from ...running import Packed, Record, Schedule, archive, of_method, of_problem, write_values
@@ -107,9 +108,7 @@ class JointStore:
         digests = self.wire.total(digests)
         if self.wire.me == 0:
             manifest = {"round": snapshot.round, "parts": self.wire.count, "digests": [int(x) for x in digests]}
-            beside = self.folder / f"{MANIFEST}.new"
-            beside.write_text(json.dumps(manifest))
-            beside.replace(self.folder / MANIFEST)
+            put(self.folder / MANIFEST, json.dumps(manifest).encode(), "checkpoint", CheckpointError)
         self.wire.total(np.zeros(1))  # the manifest is there
         for old in self.folder.glob(f"part-{self.wire.me:05d}-round-*.npz"):
             if old != path:

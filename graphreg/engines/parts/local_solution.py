@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...errors import DataError
+from ...errors import CheckpointError, DataError
+from ...files import replacing, unwritable
 from ...running import Trace
 from ...terms import Array
 from .engine import PartEngine
@@ -90,16 +91,30 @@ class LocalSolution:
         return pd.DataFrame(self.coef, index=pd.Index(list(self.labels), name="node"), columns=list(self.coordinates))
 
     def save(self, folder: Any) -> None:
-        """Write this part's file, and by the first part the summary."""
+        """Write this part's file, and by the first part the summary; files of their names are replaced as a whole.
+
+        Raises
+        ------
+        CheckpointError
+            Where that cannot be.
+        """
         place = Path(folder)
-        place.mkdir(parents=True, exist_ok=True)
         labels = json.dumps([label if isinstance(label, (int, str)) else repr(label) for label in self.labels])
-        np.savez(_file(place, self.part), labels=np.array(labels), coef=self.coef)
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+            with replacing(_file(place, self.part)) as file:
+                np.savez(file, labels=np.array(labels), coef=self.coef)
+            self._summarise(place)
+        except OSError as error:
+            raise unwritable(place, "result", CheckpointError, error) from None
+
+    def _summarise(self, place: Path) -> None:
         if self.part == 0:
             names = ("status", "dual", "primal", "relative_gap", "rounds", "seconds", "parts", "n")
             summary = {name: getattr(self, name) for name in names} | {"coordinates": list(self.coordinates)}
             summary |= {"messages": self.sent.messages.tolist(), "bytes": self.sent.bytes.tolist()}
-            (place / SUMMARY).write_text(json.dumps(summary, indent=1) + "\n")
+            with replacing(place / SUMMARY) as file:
+                file.write((json.dumps(summary, indent=1) + "\n").encode())
 
     def __str__(self) -> str:
         return (

@@ -15,9 +15,9 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ...errors import CheckpointError
+from ...files import opened, replacing
 from ...terms import Array
 from .packing import extent, laid_out, layout, plain
-from .place import opened, replacing
 
 HEADER = "header.json"
 DAMAGE = (OSError, ValueError, LookupError, TypeError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)

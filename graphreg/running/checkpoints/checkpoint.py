@@ -21,6 +21,7 @@ import scipy
 
 from ...checks import check_fields, checked, count, is_whole, positive
 from ...errors import CheckpointError, CheckpointWarning, GraphregError
+from ...files import place_of
 from ...form import Form
 from ...messages import shown
 from ...network import LocalView
@@ -30,7 +31,6 @@ from .fingerprint import Fingerprint, differences
 from .fitting import MisfitError, check_entries
 from .lock import Lock
 from .packing import Packed
-from .place import place_of
 
 FORMAT, VERSION = "graphreg checkpoint", 5
 HEADER = {

@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from ...errors import CheckpointError
-from .place import opened, sweep
+from ...files import opened, sweep
 
 try:
     import fcntl

@@ -7,6 +7,7 @@ file that is there.
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import secrets
@@ -14,39 +15,75 @@ import stat
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
-from ...errors import CheckpointError
+from .errors import CheckpointError, GraphregError
+from .messages import shown
 
 LONGEST = 200  # bytes of a name: those of the files beside it are longer
+HEAD = 200  # bytes in which a file says what it is
 UNFINISHED = ".writing"  # how the names end of files that are being written
 CAREFULLY = sum(getattr(os, name, 0) for name in ("O_NOFOLLOW", "O_CLOEXEC", "O_NONBLOCK", "O_BINARY"))
 
 
-def place_of(path: Path) -> Path:
-    """The regular file, there or to be written, that a path means.
+def place_of(path: Any, what: str = "checkpoint", kind: type[GraphregError] = CheckpointError) -> Path:
+    """The regular file, there or to be written, that a path means; ``what`` it is to hold.
 
     Raises
     ------
-    CheckpointError
-        For a name that no file can have, a folder, a device, a pipe, or a link to nothing; nothing has been opened.
+    GraphregError
+        Of the ``kind``, for a name that no file can have, a folder, a device, a pipe, or a link to nothing; nothing has
+        been opened.
     """
-    name = f"the checkpoint {str(path)!r}"
+    if not isinstance(path, (str, os.PathLike)):
+        raise kind(f"the {what} is a file: give its path, got {shown(path)}")
+    path = Path(os.fsdecode(path))
+    name = f"the {what} {str(path)!r}"
     try:
         if "\0" in str(path) or len(os.fsencode(path.name)) > LONGEST:
-            raise CheckpointError(f"{name} has a name that is too long or holds a NUL; name another file")
+            raise kind(f"{name} has a name that is too long or holds a NUL; name another file")
         real = Path(os.path.realpath(path))
         if path.is_symlink() and not real.exists():
-            raise CheckpointError(f"{name} is a link to a file that does not exist; name the file itself")
+            raise kind(f"{name} is a link to a file that does not exist; name the file itself")
         if real.is_dir():
-            raise CheckpointError(f"{name} is a folder; name a file in it")
+            raise kind(f"{name} is a folder; name a file in it")
         if not real.parent.is_dir():
-            raise CheckpointError(f"{name} is to lie in a folder that does not exist; create it")
+            raise kind(f"{name} is to lie in a folder that does not exist; create it")
         if real.exists() and not real.is_file():
-            raise CheckpointError(f"{name} is a device, a pipe or a socket; name a file")
+            raise kind(f"{name} is a device, a pipe or a socket; name a file")
     except (OSError, UnicodeError) as error:
-        raise CheckpointError(f"{name} cannot be looked at ({error}); name another file") from error
+        raise kind(f"{name} cannot be looked at ({error}); name another file") from error
     return real
+
+
+def own_place(path: Any, what: str, kind: type[GraphregError], mark: bytes) -> Path:
+    """The same, where nothing lies yet, or another such file of ours: it has the ``mark`` within its first bytes."""
+    place = place_of(path, what, kind)
+    try:
+        if place.exists():
+            with os.fdopen(opened(place), "rb") as file:
+                if mark not in file.read(HEAD):
+                    raise kind(f"{str(path)!r} is there, and no {what} of graphreg; name another file, or remove it")
+        if not os.access(place.parent, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, "its folder is not writable")
+    except OSError as error:
+        raise unwritable(path, what, kind, error) from None
+    return place
+
+
+def put(place: Path, content: bytes, what: str, kind: type[GraphregError]) -> None:
+    """Put a file in its place as a whole; an error of the ``kind`` where that fails."""
+    try:
+        with replacing(place) as file:
+            file.write(content)
+    except OSError as error:
+        raise unwritable(place, what, kind, error) from None
+
+
+def unwritable(path: Any, what: str, kind: type[GraphregError], error: OSError) -> GraphregError:
+    """The error where the system does not let a file be written."""
+    why = error.strerror or error
+    return kind(f"the {what} cannot be written to {str(path)!r}: {why}; name a file in a folder of yours, with room")
 
 
 def opened(path: Path, flags: int = os.O_RDONLY, mode: int = 0o600) -> int:
@@ -63,7 +100,8 @@ def replacing(path: Path) -> Generator[BinaryIO]:
     """A file to be written that takes its place when it is whole and on the disk; until then what was there stays."""
     beside = path.with_name(f".{path.name}.{secrets.token_hex(8)}{UNFINISHED}")
     try:
-        mode = stat.S_IMODE(path.lstat().st_mode) & 0o777
+        found = path.lstat().st_mode
+        mode = stat.S_IMODE(found) & 0o777 if stat.S_ISREG(found) else None
     except FileNotFoundError:
         mode = None
     try:
