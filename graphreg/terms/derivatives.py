@@ -212,7 +212,7 @@ def _line(expression: Any, variable: Any, x: Array, squared: bool = False) -> Li
         value = dense(expression.value)
         return Line(value, np.zeros(value.shape), np.zeros(value.shape), np.abs(value))
     name = type(expression).__name__.removesuffix("Approx")
-    below = name == "Power" and kind_of(expression)[1] == 2.0 or squared and name == "NegExpression"
+    below = (name == "Power" and kind_of(expression)[1] == 2.0) or (squared and name == "NegExpression")
     args = [_line(arg, variable, x, below) for arg in expression.args]
     if squared and name in ("maximum", "minimum") and len(args) == 2 and any(_is_zero(a) for a in expression.args):
         u = args[int(_is_zero(expression.args[0]))]

@@ -22,7 +22,7 @@ CLOSED = 1e-8  # tolerance of methods in closed form
 FAR = (1.0, 1e2, 1e4, 1e6)  # how far points are pushed along prices
 FARTHEST = 1e14  # beside which all that is not linear in f is below rounding
 LAST_PLACES = 1e-13  # what values and conjugates in closed form may round, relative to the largest part: some ulp
-HALVINGS = 80  # of a way to the end of a domain
+HALVINGS = 70  # of a way to the end of a domain
 Call = tuple[str, Callable[..., Array], tuple[int, ...]]  # a name, the function of steps and points, its shape
 
 
@@ -125,13 +125,14 @@ def ends_where_it_must(
     added to the size of b."""
     low, high = np.zeros(len(start)), np.ones(len(start))
     keep = pair.outside(end) & ~pair.outside(start)
-    for _ in range(HALVINGS):
+    for _ in range(HALVINGS if keep.any() else 0):
         middle = 0.5 * (low + high)
         inside = ~pair.outside(start + rowwise(middle, start) * (end - start))
         low, high = np.where(inside, middle, low), np.where(inside, high, middle)
     b = frozen(start + rowwise(np.where(keep, low, 0.0), start) * (end - start))
     x = frozen(FARTHEST * direction)
     residual, scale = pair.residual(x, b)
+    tolerance = LAST_PLACES if tolerance <= CLOSED else tolerance
     by = np.where(keep & (residual < 0.0), -residual / (scale + floor * size(x)), 0.0)
     return judge("the conjugate is finite no further than the slopes of f", by, tolerance, **where, x=x, b=b)
 

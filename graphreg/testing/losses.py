@@ -91,11 +91,11 @@ def fenchel_young_everywhere(loss: AbstractLoss, samples: LossProbe) -> Failures
 
 def ends_of_the_domain(loss: AbstractLoss, samples: LossProbe) -> Failures:
     """l* is +inf just beyond the slopes of l far away."""
-    start = samples.pair.clip(frozen(0.3 * samples.inside))
-    tolerance = fenchel.LAST_PLACES if samples.tolerance <= fenchel.CLOSED else samples.tolerance
-    for away in samples.directions():
+    y = samples.y[::4]
+    pair, start = pair_of(loss, y), loss.clip(frozen(0.3 * samples.inside[::4]), y)
+    for away in (each[::4] for each in samples.directions()):
         end = frozen(1e3 * (1.0 + size(start)).max() * away)
-        yield from fenchel.ends_where_it_must(samples.pair, start, end, away, tolerance, 1.0, y=samples.y)
+        yield from fenchel.ends_where_it_must(pair, start, end, away, samples.tolerance, 1.0, y=y)
 
 
 def slopes(loss: AbstractLoss, samples: LossProbe) -> Failures:

@@ -88,8 +88,7 @@ def ends_of_the_domain(penalty: AbstractPenalty, probe: Probe) -> Failures:
     axes = np.vstack([np.eye(probe.k), np.ones((1, probe.k))])
     unit = np.vstack([axes, -axes])
     start = np.broadcast_to(probe.middle, unit.shape)
-    tolerance = fenchel.LAST_PLACES if probe.tolerance <= fenchel.CLOSED else probe.tolerance
-    return fenchel.ends_where_it_must(probe.pair, start, frozen(1e6 * unit), unit, tolerance, 0.0)
+    return fenchel.ends_where_it_must(probe.pair, start, frozen(1e6 * unit), unit, probe.tolerance, 0.0)
 
 
 def even(penalty: AbstractPenalty, probe: Probe) -> Failures:
