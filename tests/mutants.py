@@ -167,6 +167,15 @@ SMOOTH = [
     mutant("huber norm: a norm in one piece", HuberNorm(0.7), "pieces", pieces=lambda s, k: k),
     mutant("huber norm: a square", HuberNorm(0.7), "quadratic", quadratic=lambda s, k: np.eye(k)),
     mutant("huber norm: no domain", HuberNorm(0.7), "fenchel young everywhere", conjugate=SquaredL2.conjugate),
+    *(
+        mutant(
+            f"huber norm: a tolerance of {slack:g} on the domain",
+            HuberNorm(0.7),
+            "ends of the domain",
+            conjugate=lambda s, u, slack=slack: np.where(norm(u) <= 0.7 * (1 + slack), norm(u) ** 2 / 2, np.inf),
+        )
+        for slack in (1e-12, 1e-8, 1e-4, 1e-2)
+    ),
     mutant(
         "huber norm: conjugate without half",
         HuberNorm(0.7),

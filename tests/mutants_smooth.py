@@ -60,6 +60,12 @@ LOSSES = [
         "curvature within",
         curvature_within=lambda s, low, high, y: (s.curvature((low + high) / 2, y), np.ones_like(low)),
     ),
+    mutant(
+        "huber: a tolerance on the domain",
+        HUBER,
+        "ends of the domain",
+        conjugate=lambda s, b, y: np.where(np.abs(b) <= s.delta * (1 + 1e-12), b * b / 2 + b * y, np.inf),
+    ),
     mutant("huber: curvature 1 everywhere", HUBER, "curvature", curvature=lambda s, x, y: np.ones_like(x)),
     mutant(
         "huber: domain twice as wide",

@@ -124,11 +124,11 @@ def too_long_for(algorithm: AbstractAlgorithm, problem: Problem, rounds: int, se
     losses, where it settles with losses and penalties that are weaker; empty where neither helps."""
     try:
         alone = rebuilt(problem, other=lambda term: term.on_graph(_first_edge))
-        if _settles(run(algorithm, alone, rounds, seed=seed)):
+        if settles(run(algorithm, alone, rounds, seed=seed)):
             return "it settles on a single edge, so that tau sigma ||K||^2 is too large for this graph"
     except GraphregError:  # a consensus takes a connected graph only
         pass
-    if _settles(run(algorithm, scaled(problem, SOFT, SOFT), rounds, seed=seed)):
+    if settles(run(algorithm, scaled(problem, SOFT, SOFT), rounds, seed=seed)):
         return f"it settles with losses and penalties x {SOFT}, so that the step is too long for these losses"
     return ""
 
@@ -137,7 +137,8 @@ def _first_edge(graph: Graph) -> Graph:
     return Graph(graph.labels, graph.tail[:1], graph.head[:1], graph.weight[:1])
 
 
-def _settles(course: Course) -> bool:
+def settles(course: Course) -> bool:
+    """Whether the last moves are next to nothing."""
     if not course.finite or not course.moves:
         return False
     return float(np.mean(course.moves[-5:])) < 1e-6 * max(course.length(course.last), 1e-300)

@@ -77,7 +77,7 @@ def limit_of(course: Course, optimum: Optimum, others: tuple[Course, ...] = ()) 
         return found("right", f"{d3:.1e} from the optimum")
     if others:
         return found(*_of_noise(runs, optimum, power, d3))
-    if swing > 0.0:
+    if swing > 0.0 and not _drifts(course):
         return found("never settles", f"it moves by {swing:.1e} of the optimum's size in every round, {d3:.1e} away")
     return found(*_of_decay(course, optimum, (d1, d2, d3), power))
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ..problem import Problem
+from ..terms import Array
 from .algorithms import AbstractAlgorithm
 from .balance import Family, accepted, balanced
-from .behaviour import drift, goes_to_and_fro, too_long_for
+from .behaviour import drift, goes_to_and_fro, settles, too_long_for
 from .course import Course, run
 from .dictionary import entries, nearest
 from .instances import scaled
@@ -42,7 +43,7 @@ def names(
     families: list[Family] = [] if noisy else balanced(problem.form.frozen(), limit.point)
     exact = accepted(families)
     if again and consensus and not noisy and not any(each.explains_mixing for each in exact[:1]):
-        yield from _of_mixing(algorithm, problem, seed, optimum.disagreement(limit.point) > AGREE)
+        yield from _of_mixing(algorithm, problem, seed, limit.point, optimum.disagreement(limit.point) > AGREE)
     yield from _of_balance(exact, families, optimum.disagreement(limit.point), consensus)
     if not exact:
         yield from _of_dictionary(optimum, limit)
@@ -59,7 +60,9 @@ def _is_consensus(problem: Problem) -> bool:
     return any(edge.penalty.is_equality(form.width(edge)) for edge in form.edges if not edge.ground)
 
 
-def _of_mixing(algorithm: AbstractAlgorithm, problem: Problem, seed: int, disagree: bool) -> Iterator[Finding]:
+def _of_mixing(
+    algorithm: AbstractAlgorithm, problem: Problem, seed: int, limit: Array, disagree: bool
+) -> Iterator[Finding]:
     found = mass(algorithm, problem, seed) if algorithm.takes_start else None
     if found is None or not (found.constant or disagree):
         yield Finding("mixing", "not tried", "it takes no start, or where losses are flat it keeps no constant")
@@ -70,7 +73,11 @@ def _of_mixing(algorithm: AbstractAlgorithm, problem: Problem, seed: int, disagr
         yield Finding("mixing", "holds", "where losses are flat an impulse keeps its mass: mixing is doubly stochastic")
     else:
         kept = ", ".join(f"{label!r} {each:.3g}" for label, each in list(found.kept.items())[:3])
-        yield Finding("mixing", "name", f"asymmetric mixing: of an impulse at one node is left {kept}, and not 1")
+        said = f"of an impulse at one node is left {kept}, and not 1"
+        if found.explains(problem.oracles().gradient(limit)):
+            yield Finding("mixing", "name", f"asymmetric mixing: {said}, and the gradients add up to 0 so weighted")
+        else:
+            yield Finding("mixing", "remark", f"{said}; the limit is not that of weights that would follow")
 
 
 def _of_balance(
@@ -160,7 +167,7 @@ def _of_weak_coupling(algorithm: AbstractAlgorithm, problem: Problem, seed: int)
     """Where penalties are weak a run with a wrong sign settles, and its limit can be read."""
     weak = scaled(problem, 1.0, WEAK)
     course = run(algorithm, weak, 2000, seed=seed)
-    if not course.finite:
+    if not settles(course):
         return
     exact = accepted(balanced(weak.form.frozen(), course.at(1.0)))
     if exact and exact[0].kind != "model":

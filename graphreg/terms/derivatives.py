@@ -202,7 +202,8 @@ def _tree(function: Callable[[Any, Any], Any], shape: tuple[int, ...], targets: 
     return variable, function(variable, np.frombuffer(targets).reshape(shape))
 
 
-def _line(expression: Any, variable: Any, x: Array) -> Line:
+def _line(expression: Any, variable: Any, x: Array, squared: bool = False) -> Line:
+    """``squared``, whether the square of it is what is asked for, so that it may have a kink at 0."""
     from cvxpy.atoms.affine.affine_atom import AffAtom
 
     if expression is variable:
@@ -210,8 +211,13 @@ def _line(expression: Any, variable: Any, x: Array) -> Line:
     if expression.is_constant():
         value = dense(expression.value)
         return Line(value, np.zeros(value.shape), np.zeros(value.shape), np.abs(value))
-    args = [_line(arg, variable, x) for arg in expression.args]
     name = type(expression).__name__.removesuffix("Approx")
+    below = (name == "Power" and kind_of(expression)[1] == 2.0) or (squared and name == "NegExpression")
+    args = [_line(arg, variable, x, below) for arg in expression.args]
+    if squared and name in ("maximum", "minimum") and len(args) == 2 and any(_is_zero(a) for a in expression.args):
+        u = args[int(_is_zero(expression.args[0]))]
+        keep = u.value > 0.0 if name == "maximum" else u.value < 0.0
+        return Line(*(np.where(keep, each, 0.0) for each in u))
     if isinstance(expression, AffAtom):
         if name not in ("AddExpression", "NegExpression", "multiply", "MulExpression", "DivExpression", "Promote"):
             raise KinkedError(name)
@@ -220,6 +226,10 @@ def _line(expression: Any, variable: Any, x: Array) -> Line:
     u, slope, bend, _ = args[0]
     value = f(u)
     return Line(value, df(u) * slope, ddf(u) * slope * slope + df(u) * bend, np.abs(value))
+
+
+def _is_zero(atom: Any) -> bool:
+    return atom.is_constant() and not dense(atom.value).any()
 
 
 def _affine_line(atom: Any, args: list[Line]) -> Line:

@@ -15,6 +15,8 @@ ADVICE = {
     "conjugate",
     "fenchel young everywhere": "conjugate is too small: most often it gives a number outside its domain, where it "
     "must be +inf with zero tolerance (np.where(inside, ..., np.inf)). Lower bounds would be no bounds",
+    "ends of the domain": "conjugate is finite a little beyond the slopes of the function far away: its domain has "
+    "zero tolerance, np.where(size <= 1.0, ..., np.inf) and not 1.0 + 1e-12",
     "even": "an edge has no direction: use abs(z) or squares; a function that means its sign derives from "
     "gr.AbstractOneSided and stands in NodePenalty",
     "is equality": "is_equality(k) says True of a penalty that is finite at other points than 0",

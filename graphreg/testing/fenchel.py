@@ -20,6 +20,9 @@ from .report import Failures, distance, dots, frozen, judge, rowwise, shaped, si
 
 CLOSED = 1e-8  # tolerance of methods in closed form
 FAR = (1.0, 1e2, 1e4, 1e6)  # how far points are pushed along prices
+FARTHEST = 1e14  # beside which all that is not linear in f is below rounding
+LAST_PLACES = 1e-13  # what values and conjugates in closed form may round, relative to the largest part: some ulp
+HALVINGS = 70  # of a way to the end of a domain
 Call = tuple[str, Callable[..., Array], tuple[int, ...]]  # a name, the function of steps and points, its shape
 
 
@@ -112,6 +115,26 @@ def residual_is_positive(pair: Pair, b: Array, directions: list[Array], toleranc
             scale = np.where(np.isfinite(scale), scale, 1.0) + 1e-6 * (size(x) + floor_of(tolerance))
             by = np.where(residual == np.inf, 0.0, -residual / scale)
             yield from judge("f(x) + f*(b) >= <x, b> everywhere", by, tolerance, **where, x=x, b=b)
+
+
+def ends_where_it_must(
+    pair: Pair, start: Array, end: Array, direction: Array, tolerance: float, floor: float, **where: Any
+) -> Failures:
+    """f(x) + f*(b) >= <x, b> at the last b with a finite conjugate on the way from start to end, with x pushed so far
+    that a domain that is too wide by some units in the last place shows, where f* is not 0 inside, too; ``floor`` is
+    added to the size of b."""
+    low, high = np.zeros(len(start)), np.ones(len(start))
+    keep = pair.outside(end) & ~pair.outside(start)
+    for _ in range(HALVINGS if keep.any() else 0):
+        middle = 0.5 * (low + high)
+        inside = ~pair.outside(start + rowwise(middle, start) * (end - start))
+        low, high = np.where(inside, middle, low), np.where(inside, high, middle)
+    b = frozen(start + rowwise(np.where(keep, low, 0.0), start) * (end - start))
+    x = frozen(FARTHEST * direction)
+    residual, scale = pair.residual(x, b)
+    tolerance = LAST_PLACES if tolerance <= CLOSED else tolerance
+    by = np.where(keep & (residual < 0.0), -residual / (scale + floor * size(x)), 0.0)
+    return judge("the conjugate is finite no further than the slopes of f", by, tolerance, **where, x=x, b=b)
 
 
 def midpoints_lie_below(

@@ -83,6 +83,14 @@ def fenchel_young_everywhere(penalty: AbstractPenalty, probe: Probe) -> Failures
     return fenchel.residual_is_positive(probe.pair, u, directions, probe.tolerance)
 
 
+def ends_of_the_domain(penalty: AbstractPenalty, probe: Probe) -> Failures:
+    """phi* is +inf just beyond the slopes of phi far away, along coordinates and ties."""
+    axes = np.vstack([np.eye(probe.k), np.ones((1, probe.k))])
+    unit = np.vstack([axes, -axes])
+    start = np.broadcast_to(probe.middle, unit.shape)
+    return fenchel.ends_where_it_must(probe.pair, start, frozen(1e6 * unit), unit, probe.tolerance, 0.0)
+
+
 def even(penalty: AbstractPenalty, probe: Probe) -> Failures:
     """phi(-z) = phi(z), so that the orientation of edges does not matter; one-sided penalties say so by their type."""
     if isinstance(penalty, AbstractOneSided):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..declaring import in_library
 from ..errors import DataError
 from ..terms import Array
 from ..terms.losses import AbstractLoss
@@ -12,6 +13,14 @@ from .report import Failures, LawError, demand, frozen, judge, shaped
 
 BESIDE = 1e-3
 SMALL = 8.0  # predictors up to here leave every class a probability that can be told from 0
+
+
+def ungiven(loss: AbstractLoss) -> dict[str, str]:
+    """Which laws of predictions are not tried of a loss of the user's, as nobody wrote what they judge."""
+    kind = type(loss)
+    owners = {name: next(each for each in kind.__mro__ if name in vars(each)) for name in ("response", "classify")}
+    said = "no {} was given, so that predictions are the library's guess"
+    return {name: said.format(name) for name, each in owners.items() if loss.is_users() and in_library(each)}
 
 
 def response(loss: AbstractLoss, samples: LossProbe) -> Failures:

@@ -117,7 +117,7 @@ def from_cvxpy(
     function : callable
         ``function(x, y)``: l(x; y) of each sample, convex in x, as a CVXPY expression of the shape of x, (M,); y are
         the targets, (M,), numbers. Built of smooth atoms that act on each entry: exp, log, logistic, square, power,
-        huber, entr, and sums and multiples of these.
+        huber, entr, squares of pos and neg, and sums and multiples of these.
     data : NodeData
         The samples, with numbers for targets.
     name : str, optional

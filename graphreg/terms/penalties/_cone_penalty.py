@@ -15,7 +15,7 @@ from ..derivatives import Jets
 from ..records import Array, Notation, RecessionCone
 from ._conic import ConeProgramme
 from ._newton import FURTHEST, Problems, minimisers, starts
-from ._rows import LEAST_SLACK, column, row_norm
+from ._rows import LEAST_SLACK, beside, column, row_norm
 from .base import AbstractOneSided, AbstractPenalty
 
 NEWTON_MARGIN = 1e-12  # relative; of what Newton's method leaves, whose square is missed
@@ -180,7 +180,7 @@ class AbstractConePenalty(AbstractPenalty):
             size = row_norm(z)  # the way to the prox is then a share NEAR of z, or longer
             slope = np.maximum(phi / size, LEAST_SLOPE * self.programme.strength)
             step = (NEAR * size / np.where(np.isfinite(slope), slope, self.programme.strength))[rest]
-        u[rest] = (z[rest] - self.prox(z[rest], step)) / column(step)
+        u[rest] = beside(self.prox, z[rest], step, NEAR * size[rest])
         return self.clip(np.where(zero[:, None], 0.0, u))  # phi is least at 0
 
     def _slopes(self, z: Array) -> Array:

@@ -13,6 +13,8 @@ from ..records import Array
 INSIDE = 1.0 - 1e-14  # clipped points lie inside their domain by this factor
 LEAST_SLACK = 1e-2  # conductance of a saturated edge, relative to its capacity
 
+SHORTENED = 20  # times that a step which leads too far is shortened
+
 
 def column(step: Any) -> Any:
     """A step (a number, or one per row) that broadcasts against rows."""
@@ -29,6 +31,18 @@ def split(written: Any) -> tuple[list[Any], Any]:
 def row_norm(z: Array) -> Array:
     """Euclidean norm of each row."""
     return np.sqrt(np.einsum("ij,ij->i", z, z))
+
+
+def beside(prox: Callable[[Array, Any], Array], z: Array, step: Array, most: Array) -> Array:
+    """Subgradients at points near each row, (z - prox(z, step)) / step, with shorter steps where these lead further
+    than ``most``, as they do where a function is steep."""
+    for _ in range(SHORTENED):
+        way = z - prox(z, step)
+        length = row_norm(way)
+        if not (far := length > 2.0 * most).any():
+            break
+        step = np.where(far, step * most / np.maximum(length, most), step)
+    return way / step[:, None]
 
 
 def by_row(x: Array, M: Array) -> Array:

@@ -18,7 +18,7 @@ from .penalty import AbstractPenalty
 
 OUTWARD = 1e-8  # flows are taken this much longer, so that what is proved there holds for them
 ROUNDS, GROWTH = 30, 4.0  # of the proximal point method, and of its step
-SETTLED = 1e-13  # of a flow: what the method may leave
+SETTLED = 1e-11  # of a flow: what the method may leave
 RADII = 10.0 ** np.arange(-9, 9)  # of balls around 0, of which some lie inside dom phi*
 ROUNDED = 1e-7  # of phi*, up to which rounding may have a part in it: more is taken for outside
 FAR = 1e6  # a flow of this length, or what it is brought back to, tells where dom phi* ends

@@ -18,7 +18,7 @@ from ...declaring import in_library, is_private
 from ...errors import TermError
 from ..bounds import largest_around
 from ..records import Array, Notation, RecessionCone, Stated, names_of
-from ._rows import INSIDE, LEAST_SLACK, column, gauge_of, pieces_of
+from ._rows import INSIDE, LEAST_SLACK, beside, column, gauge_of, pieces_of, row_norm
 
 
 class AbstractPenalty(ABC):
@@ -51,9 +51,10 @@ class AbstractPenalty(ABC):
     # ---- derived; override where a closed form exists ----------------------------------------------------------
     def subgradient(self, z: Array) -> Array:
         """A subgradient of phi at each row; by default that of the nearby point prox(z, 1e-4), near enough, and far
-        enough for a prox that is known to a solver's accuracy only."""
-        step, zero = 1e-4, (z == 0).all(axis=1)[:, None]  # where phi is least
-        return np.where(zero, 0.0, (z - self.prox(z, step)) / step)
+        enough for a prox that is known to a solver's accuracy only; where phi is so steep that this lies far from z,
+        that of a shorter step."""
+        u = beside(self.prox, z, np.full(len(z), 1e-4), 1e-3 * np.maximum(row_norm(z), 1.0))
+        return np.where((z == 0).all(axis=1)[:, None], 0.0, u)  # where phi is least
 
     def check(self, k: int) -> None:
         """Raise `TermError` where the penalty cannot act on k coordinates (a Quadratic of another size, ...)."""

@@ -1,0 +1,151 @@
+"""Valid terms, written as a user may write them, that the laws must not condemn."""
+
+from __future__ import annotations
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+import graphreg as gr
+from graphreg.testing import check_loss, check_penalty, losses
+
+
+def halved(v, off, most):
+    """The p in [0, most] at which an increasing function changes its sign."""
+    low, high = np.zeros_like(most), np.array(most)
+    for _ in range(200):
+        middle = 0.5 * (low + high)
+        below = off(middle) < 0.0
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return np.sign(v) * 0.5 * (low + high)
+
+
+class Quartic(gr.Penalty):
+    """sum z^4 / 4: far from 0 so steep that a short step of its prox leads far away."""
+
+    def value(self, z):
+        return (z**4).sum(axis=1) / 4
+
+    def prox(self, v, step):
+        t = np.broadcast_to(step, len(v))[:, None]
+        return halved(v, lambda p: p + t * p**3 - np.abs(v), np.abs(v))
+
+    def conjugate(self, u):
+        return 0.75 * (np.abs(u) ** (4 / 3)).sum(axis=1)
+
+    def cvxpy(self, Z):
+        return cp.sum(cp.power(Z, 4), axis=1) / 4
+
+
+class Insensitive(gr.Penalty):
+    """max(||z|| - 1/2, 0): its conjugate ends at ||u|| = 1, where it is not 0."""
+
+    slack = 0.0
+
+    def value(self, z):
+        return np.maximum(np.linalg.norm(z, axis=1) - 0.5, 0.0)
+
+    def prox(self, v, step):
+        t, r = np.broadcast_to(step, len(v))[:, None], np.linalg.norm(v, axis=1, keepdims=True)
+        return v * np.where(r <= 0.5, r, np.maximum(r - t, 0.5)) / np.maximum(r, 1e-300)
+
+    def conjugate(self, u):
+        r = np.linalg.norm(u, axis=1)
+        return np.where(r <= 1.0 + self.slack, 0.5 * r, np.inf)
+
+    def cvxpy(self, Z):
+        return cp.pos(cp.norm(Z, 2, axis=1) - 0.5)
+
+
+MAP = np.random.default_rng(5).normal(size=(2, 3))
+VALID = {
+    "z^4/4": Quartic(),
+    "insensitive": Insensitive(),
+    "||Mz||": gr.Penalty.from_cvxpy(lambda z: cp.norm(MAP @ z, 2)),
+}
+
+
+@pytest.mark.parametrize("name", VALID)
+def test_a_valid_penalty_passes(name):
+    check_penalty(VALID[name], 3).raise_if_failed()
+
+
+def test_a_penalty_by_its_prox_has_a_conjugate_where_it_is_flat_along_a_coordinate():
+    """At u_1 = 0 the proximal point method converges slowly."""
+    own = gr.Penalty.from_prox(Quartic().value, lambda v, step: Quartic().prox(v, step))
+    u = np.array([[0.0, 0.0426, -0.0979], [-8.8e-13, 0.0426, -0.0979]])
+    np.testing.assert_allclose(own.conjugate(u), Quartic().conjugate(u), rtol=1e-6)
+
+
+@pytest.mark.parametrize("slack", [1e-12, 1e-6, 1e-2])
+def test_a_tolerance_on_a_domain_is_refused_where_the_conjugate_is_not_0_inside(slack):
+    class Loose(Insensitive):
+        pass
+
+    Loose.slack = slack
+    report = check_penalty(Loose(), 2)
+    assert {each.law for each in report.failures} >= {"ends of the domain"}
+    assert "finite no further than the slopes" in str(report)
+
+
+# ---- losses ----------------------------------------------------------------------------------------------------------
+def samples(target):
+    rng = np.random.default_rng(0)
+    return gr.NodeData.from_dict({i: (rng.normal(size=(6, 1)), target(rng.normal(size=6))) for i in range(3)})
+
+
+def gamma(x, y):
+    return cp.multiply(y, cp.exp(-x)) + x
+
+
+def half_logistic(x, y):
+    return 0.5 * cp.logistic(-cp.multiply(y, x))
+
+
+@pytest.mark.parametrize(("function", "target"), [(gamma, np.exp), (half_logistic, np.sign)])
+def test_predictions_that_nobody_wrote_are_not_tried(monkeypatch, function, target):
+    few = {name: losses.LAWS[name] for name in ("slopes", "response", "classify")}
+    monkeypatch.setattr(losses, "LAWS", few)
+    report = check_loss(gr.Loss.from_cvxpy(function, samples(target)))
+    report.raise_if_failed()
+    assert list(report.untried) == ["response", "classify"]
+    assert "response: not tried, no response was given" in str(report)
+
+
+def test_a_response_that_was_written_is_tried(monkeypatch):
+    class Wrong(gr.PoissonLoss):
+        def response(self, x):
+            return x
+
+    monkeypatch.setattr(losses, "LAWS", {name: losses.LAWS[name] for name in ("response", "classify")})
+    report = check_loss(Wrong(samples(lambda z: np.round(np.exp(z)))))
+    assert [each.law for each in report.failures] == ["response"]
+    assert list(report.untried) == ["classify"]
+
+
+def expectile(x, y):
+    return 0.8 * cp.square(cp.neg(x - y)) + 0.2 * cp.square(cp.pos(x - y))
+
+
+def test_squares_of_both_sides_are_smooth():
+    loss = gr.Loss.from_cvxpy(expectile, samples(np.asarray))
+    x, y = np.array([-3.0, 0.0, 0.5, 2.0]), np.array([0.0, 0.0, 0.5, -1.0])
+    np.testing.assert_allclose(loss.gradient(x, y), [-4.8, 0.0, 0.0, 1.2])
+    np.testing.assert_allclose(loss.value(x, y), [7.2, 0.0, 0.0, 1.8])
+    np.testing.assert_allclose(loss.conjugate(np.array([1.6, -1.6]), np.zeros(2)), [3.2, 0.8])
+    exact = gr.Problem(loss).solve(gr.Exact())
+    assert exact.status == "certified"
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, y: cp.pos(x - y),
+        lambda x, y: cp.square(cp.pos(x - y) + 1.0),
+        lambda x, y: cp.square(cp.maximum(x - y, 1.0)),
+        lambda x, y: cp.power(cp.pos(x - y), 1.5),
+    ],
+)
+def test_other_kinks_are_refused(function):
+    with pytest.raises(gr.errors.TermError, match="the atom maximum, which is not smooth"):
+        gr.Loss.from_cvxpy(function, samples(np.asarray))
