@@ -7,8 +7,11 @@ import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from hashlib import sha256
 from importlib import import_module
+from importlib.metadata import version
+from pathlib import Path
 from pkgutil import iter_modules
 from types import FunctionType, ModuleType
 from typing import Any
@@ -17,11 +20,11 @@ from .. import checks
 from ..declaring import import_files
 from ..errors import ModelError
 from ..messages import near
-from ..version import __version__
 from .records import Evidence, Verdict
 
 Function = Callable[..., Evidence]
 SCALES = ("quick", "full")
+NUMBERS = ("clarabel", "cvxpy", "numpy", "scipy")  # packages
 ID = re.compile(r"[a-z]+\.[A-Za-z0-9.-]+")
 
 
@@ -35,6 +38,7 @@ class Declaration:
     stated: Any
     expected: Verdict
     correction: str = ""
+    part: str = ""
     reason: str = ""
     quick: Mapping[str, Any] = field(default_factory=dict[str, Any])
     full: Mapping[str, Any] | None = None
@@ -52,6 +56,7 @@ class Declaration:
             raise ModelError(f"the id of a claim is PAPER.NAME, of letters, digits, dots and hyphens, got {self.id!r}")
         for given, verdict, what in (
             (self.correction, Verdict.CORRECTED, "a correction"),
+            (self.part, Verdict.PART, "a part"),
             (self.reason, Verdict.UNCHECKED, "a reason"),
         ):
             if bool(given) != (self.expected == verdict):
@@ -73,7 +78,7 @@ class Declaration:
 
     @property
     def code(self) -> str:
-        """The version of the code: a hash of its files, and the library's version."""
+        """The version of the code: a hash of its files, and of the `library`."""
         assert self.function is not None
         module = sys.modules[self.function.__module__]
         try:
@@ -82,7 +87,7 @@ class Declaration:
             raise ModelError(
                 f"{self.id}: its code is in no file, so that no result can be kept; write it in a file"
             ) from None
-        return sha256("\0".join([__version__, *texts]).encode()).hexdigest()[:16]
+        return sha256("\0".join([library(Path(__file__).parents[1]), *texts]).encode()).hexdigest()[:16]
 
 
 def _files(module: ModuleType, found: dict[str, ModuleType]) -> dict[str, ModuleType]:
@@ -93,6 +98,17 @@ def _files(module: ModuleType, found: dict[str, ModuleType]) -> dict[str, Module
         if isinstance(name, str) and name not in found and name.startswith(f"{module.__package__}."):
             _files(sys.modules[name], found)
     return found
+
+
+@lru_cache
+def library(folder: Path) -> str:
+    """A hash of every file of the library but those of the papers, and of the packages that its numbers come from."""
+    papers = {each for each in (folder / "papers").iterdir() if each.is_dir()}
+    files = sorted(each for each in folder.rglob("*.py") if papers.isdisjoint(each.parents))
+    found = sha256(" ".join(f"{name} {version(name)}" for name in NUMBERS).encode())
+    for each in files:
+        found.update(f"\0{each.relative_to(folder).as_posix()}\0".encode() + each.read_bytes())
+    return found.hexdigest()
 
 
 _DECLARED: dict[str, tuple[Declaration, str]] = {}  # with the name of the file
@@ -116,6 +132,10 @@ def claim(id: str, source: str, statement: str, **declared: Any) -> Callable[[Fu
         What is to be found. Any other verdict is an unexplained deviation.
     correction : str
         Where a correction is expected: the sentence that says it.
+    part : str
+        Where the claim is expected to hold in part: the sentence that says which part, and what becomes of the rest.
+    reason : str
+        Where numbers can be computed and decide nothing: why the claim cannot be checked all the same.
     quick, full : dict, optional
         The settings at either scale, arguments of the function; without ``full`` those of ``quick`` are for both.
     data : tuple of str, optional
