@@ -111,7 +111,7 @@ def single_coin(at: Trial) -> Evidence:
     stated="easily decentralised",
     expected=Verdict.HOLDS,
     perturbation=0.5,
-    quick={"flips": 4000},
+    quick={"flips": 1000},
     full={"flips": 20_000},
 )
 def majority_coin(at: Trial, flips: int) -> Evidence:
