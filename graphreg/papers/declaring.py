@@ -24,6 +24,7 @@ from .records import Evidence, Verdict
 
 Function = Callable[..., Evidence]
 SCALES = ("quick", "full")
+WEIGHTS = ("misprint", "constant", "substance")  # of corrections
 NUMBERS = ("clarabel", "cvxpy", "numpy", "scipy")  # packages
 ID = re.compile(r"[a-z]+\.[A-Za-z0-9.-]+")
 
@@ -38,6 +39,7 @@ class Declaration:
     stated: Any
     expected: Verdict
     correction: str = ""
+    weight: str = ""
     part: str = ""
     reason: str = ""
     quick: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -62,6 +64,8 @@ class Declaration:
             if bool(given) != (self.expected == verdict):
                 lacks = "lacks" if not given else "is expected to be another, but has"
                 raise ModelError(f"{self.id}: a claim that {verdict} has {what}; this one {lacks} it")
+        if self.weight not in (WEIGHTS if self.correction else ("",)):
+            raise ModelError(f"{self.id}: a correction, and nothing else, has a weight: {', '.join(WEIGHTS)}")
 
     @property
     def paper(self) -> str:
@@ -129,9 +133,11 @@ def claim(id: str, source: str, statement: str, **declared: Any) -> Callable[[Fu
     stated : str or number
         As printed.
     expected : Verdict
-        What is to be found. Any other verdict is an unexplained deviation.
+        What is to be found; by default that it holds with a correction. Any other is an unexplained deviation.
     correction : str
         Where a correction is expected: the sentence that says it.
+    weight : {"misprint", "constant", "substance"}
+        Of the correction: a slip that leaves no doubt of what is meant; a factor or a number; or what the claim says.
     part : str
         Where the claim is expected to hold in part: the sentence that says which part, and what becomes of the rest.
     reason : str
@@ -154,7 +160,7 @@ def claim(id: str, source: str, statement: str, **declared: Any) -> Callable[[Fu
     """
 
     def declare(function: Function) -> Declaration:
-        made = Declaration(id, source, statement, function=function, **declared)
+        made = Declaration(id, source, statement, function=function, **{"expected": Verdict.CORRECTED, **declared})
         if function.__module__.startswith(f"{__package__}."):
             _register(made, function.__module__)
         return made

@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from ..escaping import visible
-from .declaring import declarations, titles
+from .declaring import WEIGHTS, declarations, titles
 from .figures import draw
 from .records import Check, Verdict
 from .running import Claim
@@ -26,6 +26,9 @@ def summary(claims: Sequence[Claim]) -> str:
     """How many claims have which verdict, and how many deviate without an explanation."""
     counts = Counter("not run" if each.verdict is None else str(each.verdict) for each in claims)
     parts = [f"{counts[name]} {name}" for name in (*map(str, Verdict), "not run") if counts[name]]
+    weights = Counter(each.weight for each in claims if each.weight)
+    of = " (" + ", ".join(f"{weights[name]} {name}" for name in WEIGHTS if weights[name]) + ")"
+    parts = [part + of * part.endswith(Verdict.CORRECTED) for part in parts]
     bad = sum(bool(each.unexplained) for each in claims)
     if not claims:
         return "there are no claims yet"
@@ -42,10 +45,11 @@ def line(claim: Claim) -> str:
     out = [
         f"{claim.id:30s} {claim.verdict or 'not run':24s}{seconds}{shown}{f' (of {len(checks)})' * (len(checks) > 1)}"
     ]
+    said = f"correction ({claim.weight}): {claim.correction}" if claim.correction else claim.part or claim.reason
     if claim.unexplained:
         out.append(f"    UNEXPLAINED: {claim.unexplained}")
-    elif claim.correction or claim.part or claim.reason:
-        out.append(f"    {f'correction: {claim.correction}' if claim.correction else claim.part or claim.reason}")
+    elif said:
+        out.append(f"    {said}")
     if claim.note:
         out.append(f"    note: {claim.note}")
     return "\n".join(visible(each, None) for each in out)

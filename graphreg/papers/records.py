@@ -17,7 +17,6 @@ from ..errors import ModelError
 
 SHOWN = 8  # numbers of a comparison that are kept; of more, the pair that is furthest apart
 RELATIONS = ("=", "<=", ">=")
-REST = "what was computed holds; the rest of the claim was not computed"
 UNITS = ("absolute", "relative", "standard errors", "ratio")
 
 
@@ -197,7 +196,7 @@ class Evidence:
                 return Verdict.UNCHECKED, f"not computed: {check.what} is no finite number"
         false = [check for check in self.printed if not check.holds]
         if not false:
-            return (Verdict.PART, REST) if part and not self.corrected else (Verdict.HOLDS, "")
+            return (Verdict.PART, "the rest is not computed") if part and not self.corrected else (Verdict.HOLDS, "")
         still = [check for check in self.corrected if not check.holds]
         if (correction or part) and self.corrected and not still:
             return (Verdict.CORRECTED if correction else Verdict.PART), str(false[0])

@@ -21,8 +21,11 @@ from .trial import Trial, folder_of_data
 
 OUT = Path("papers-out")
 SAME = ("id", "paper", "source", "statement", "stated", "expected")  # fields of declarations and claims
-
-SENTENCES = {Verdict.CORRECTED: "correction", Verdict.PART: "part"}
+SENTENCES = {
+    "correction": Verdict.CORRECTED,
+    "weight": Verdict.CORRECTED,
+    "part": Verdict.PART,
+}  # said where it was found
 
 
 @dataclass(frozen=True)
@@ -42,7 +45,7 @@ class Claim:
     seconds : float or None
     reason : str
         Of a verdict that is not "holds": the first number that is off, what is not computed, or why nothing is.
-    correction, part : str
+    correction, weight, part : str
         The sentence of the verdict that was found, where it is one with a correction, or in part; else empty.
     unexplained : str
         Where the verdict is not the expected one: what is the matter. Else empty.
@@ -62,6 +65,7 @@ class Claim:
     seconds: float | None = None
     reason: str = ""
     correction: str = ""
+    weight: str = ""
     part: str = ""
     unexplained: str = ""
     note: str = ""
@@ -79,7 +83,7 @@ class Claim:
     def to_json(self) -> dict[str, Any]:
         """All of it, as JSON has it; but for what the figure is drawn from."""
         fields = ("id", "paper", "source", "statement", "stated", "computed", "tolerance", "verdict", "expected")
-        more = ("settings", "seconds", "reason", "correction", "part", "unexplained", "note")
+        more = ("settings", "seconds", "reason", "correction", "weight", "part", "unexplained", "note")
         found: dict[str, Any] = {name: getattr(self, name) for name in (*fields, *more)}
         every = self.evidence.checks if self.evidence else ()
         found["checks"] = [{**vars(c), "deviation": c.deviation if c.finite else None, "holds": c.holds} for c in every]
@@ -208,9 +212,7 @@ class Runner:
         if verdict == Verdict.UNCHECKED:
             reason = reason or lacking or declared.reason
         same: dict[str, Any] = {name: getattr(declared, name) for name in SAME}
-        same |= {
-            name: getattr(declared, name) for of, name in SENTENCES.items() if of == verdict
-        }  # only what was found
+        same |= {name: getattr(declared, name) for name, of in SENTENCES.items() if of == verdict}
         scale = self.scale if declared.full is not None else "both"
         whole = {"scale": scale, "seed": declared.seed, **settings}
         row = Claim(

@@ -45,9 +45,11 @@ def hostile():
 def test_lines_and_summary(claims):
     assert line(claims[0]).startswith("clusters.eq2.2")
     assert "holds with a correction" in line(claims[0])
-    assert "correction: " in line(claims[0])
+    assert "correction (substance): " in line(claims[0])
     assert "Gamma_j are equal" in line(claims[0])
-    assert summary(claims) == "3 claims: 1 holds, 2 holds with a correction; unexplained deviations: none"
+    assert summary(claims) == (
+        "3 claims: 1 holds, 2 holds with a correction (1 misprint, 1 substance); unexplained deviations: none"
+    )
     assert "UNEXPLAINED" in line(hostile())
     assert "\x1b" not in line(hostile())
     assert "unexplained deviations: 1" in summary([*claims, hostile()])

@@ -96,7 +96,7 @@ def test_any_verdict_but_the_expected_one_is_an_unexplained_deviation():
     better = lambda at: Evidence.of(at_most("x", 0.0, 1.0), counterexample={"x": 2.0})  # noqa: E731
     assert Runner().run(declared(better, Verdict.FAILS)).unexplained
     mended = lambda at: Evidence.of(at_most("x", 2.0, 1.0), corrected=[at_most("y", 2.0, 3.0)])  # noqa: E731
-    corrected = declared(mended, Verdict.CORRECTED, correction="Three.")
+    corrected = declared(mended, Verdict.CORRECTED, correction="Three.", weight="constant")
     assert (Runner().run(corrected).verdict, Runner().run(corrected).unexplained) == (Verdict.CORRECTED, "")
 
 
@@ -122,7 +122,13 @@ def test_a_reason_stands_beside_numbers_that_decide_nothing():
 @pytest.mark.parametrize("function", [right, raises])
 def test_a_correction_is_said_of_a_row_where_it_was_found(function, tmp_path):
     """Not where nothing was computed, something is missing, or the print holds."""
-    mine = declared(function, Verdict.CORRECTED, correction="Three.", quick={} if function is raises else {"n": 3})
+    mine = declared(
+        function,
+        Verdict.CORRECTED,
+        correction="Three.",
+        weight="constant",
+        quick={} if function is raises else {"n": 3},
+    )
     lacking = Runner(data=tmp_path).run(replace(mine, data=("a.csv",)))
     for claim in (Runner().run(mine), lacking, Runner(out=tmp_path / "none").kept(mine)):
         assert claim.correction == ""
@@ -433,6 +439,9 @@ def test_malformed_arguments_are_refused_by_name(given):
         ({"expected": Verdict.CORRECTED}, "correction"),
         ({"correction": "Three."}, "correction"),
         ({"part": "Three."}, "part"),
+        ({"weight": "constant"}, "weight"),
+        ({"expected": Verdict.CORRECTED, "correction": "Three."}, "weight"),
+        ({"expected": Verdict.CORRECTED, "correction": "Three.", "weight": "heavy"}, "weight"),
         ({"expected": Verdict.PART}, "part"),
         ({"expected": Verdict.UNCHECKED}, "reason"),
     ],

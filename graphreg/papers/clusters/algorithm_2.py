@@ -18,7 +18,7 @@ from ._instances import Array, Coins, Instance, estimate
     "(4.1)",
     "g is a stochastic gradient of F at theta: E[g] = grad F(theta).",
     stated="a variance-reduced stochastic gradient",
-    expected=Verdict.CORRECTED,
+    weight="substance",
     correction="Where xi_0 = 1 it lacks gamma_i tau_j (1 - alpha_j) / p_0 [(theta_i - thetabar_j) - (x_i - xbar_j)]; "
     "with that it is unbiased.",
 )
@@ -105,7 +105,7 @@ def _curves(figure: Any, data: dict[str, Any]) -> None:
     "Algorithm 2 converges linearly with the parameters of Theorem 4.3, with z <- b_1 z + (1 - b_1) theta + b_2/n (y - "
     "theta) and the oracle (4.1).",
     stated="O((1/rho + sqrt(L/(rho mu))) log 1/eps) rounds",
-    expected=Verdict.CORRECTED,
+    weight="substance",
     correction="z moves by b_2/eta: by b_2/n the method converges linearly, too, and takes about 40 times as many "
     "rounds. (4.1) has its part within clusters where xi_0 = 1, too: without it the method stays away from the "
     "optimum, or diverges, where p_j = 0 and rho is small.",
@@ -134,7 +134,6 @@ def linear(at: Trial, rounds: int) -> Evidence:
         excess[name] = [float(each / seen[0]) for each in seen]
     shown = {name: seen[: rounds // 20 + 1] for name, seen in excess.items()}
     checks = [at_most(f"excess left after {rounds} rounds, {name}", seen[-1], 1e-5) for name, seen in shown.items()]
-    checks.append(at_most("excess left after 15 times as many, z by b_2/n", excess[SLOW][-1], 1e-5))
     slow, fast = (float(np.argmax(np.array(excess[name]) <= 1e-5)) for name in (SLOW, "corrected"))
     checks.append(equal("rounds to 1e-5, by b_2/n over by b_2/eta", slow / fast, at.given(40.0), 1.25, "ratio"))
     table = [{"run": name, "rounds": 20 * len(seen) - 20, "excess left": seen[-1]} for name, seen in excess.items()]

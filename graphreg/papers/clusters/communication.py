@@ -174,7 +174,7 @@ def _iterations(of: Instance, eps: float) -> int:
     "With its parameters Algorithm 1 takes O((C_1 + C_2 + L)/mu log 1/eps) iterations to an accuracy eps, and O(C_1 "
     "(C_2 - C_1 + L)/((C_1 + C_2 + L) mu) log 1/eps) rounds between clusters.",
     stated="O((C_1 + C_2 + L)/mu log 1/eps)",
-    expected=Verdict.CORRECTED,
+    weight="substance",
     correction="With a constant step it ends in the neighbourhood of Theorem 3.5 and stays there, however long it "
     "runs; the number is that of iterations to this neighbourhood. The share of rounds between clusters is p_0 (1 - "
     "p_0), with equal weights; with a falling step the error goes on falling, as 1/t.",

@@ -101,7 +101,7 @@ def rate(at: Trial, runs: int) -> Evidence:
     "Corollary 4.4, by Proposition 3.2",
     "Of T rounds of Algorithm 2 p_0 (1 - p_0) T communicate between clusters, in expectation.",
     stated="as in Corollary 3.6, p_0 (1 - p_0) T",
-    expected=Verdict.CORRECTED,
+    weight="substance",
     correction="There are p_0 T, as theta moves in every round and no average is known, and rho T more to refresh x.",
     perturbation=0.3,
     quick={"T": 3000},

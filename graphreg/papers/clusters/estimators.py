@@ -137,7 +137,7 @@ def against_both(at: Trial) -> Evidence:
     "For any design the best linear unbiased estimator given all data (X_i, y_i) has at most the mean squared error of "
     "the minimiser of (5.2), and in general it is another one, for example where X_i is not I.",
     stated="in general different",
-    expected=Verdict.CORRECTED,
+    weight="substance",
     correction="It is the minimiser of (5.2), for any design, even with fewer samples than parameters: nothing is "
     "gained, and the two errors are equal.",
 )
@@ -161,7 +161,7 @@ def given_all_data(at: Trial) -> Evidence:
     "The best linear unbiased estimator of theta_1 is (n - 1)/2n y_1 + (n + 1)/2n times the mean of the others, for "
     "y_i ~ N(theta_i, I), theta_i ~ N(thetabar, I).",
     stated="(n - 1)/2n and (n + 1)/2n",
-    expected=Verdict.CORRECTED,
+    weight="misprint",
     correction="The weights are the other way round: (n + 1)/2n of y_1, and (n - 1)/2n of the others.",
 )
 def weights(at: Trial) -> Evidence:

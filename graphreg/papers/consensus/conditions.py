@@ -146,7 +146,7 @@ def average_condition(at: Trial, ends: tuple[int, ...]) -> Evidence:
     "Theorem 5",
     "The one-step estimator with alpha = 1 is efficient as long as K = o(T).",
     stated="K = o(T)",
-    expected=Verdict.CORRECTED,
+    weight="substance",
     correction="K = o(T/log^2 T): where Hessians differ it is off by beta times the mean step, D log(T)/T, so that at "
     "K = T/log(T) the bias in standard errors grows like log(T)^(1/2); with equal Hessians beta = 0.",
     perturbation=0.5,

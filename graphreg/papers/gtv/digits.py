@@ -105,7 +105,7 @@ def similarity(at: Trial, clusters: Any, setting: dict[str, Any]) -> Evidence:
     "= 1 has a higher accuracy on the validation sets than with lambda = 0; with lambda = 1000, as lambda goes to "
     "infinity, it is equivalent to one model for all pooled data.",
     stated="curves without printed numbers, accuracy from 0.8 to 0.95 for lambda = 0, 1, 1000; 50 rounds",
-    expected=Verdict.CORRECTED,
+    weight="substance",
     correction=NO_CERTIFICATE + "With lambda = 1000 it is one model for each connected component of the graph; the "
     "graph that is described falls into the clusters, and lambda = 1000 does as well as lambda = 1.",
     quick={"setting": QUICK},

@@ -47,7 +47,7 @@ def _as_printed(of: Instance, demand: Array) -> bool:
     "A cluster is well-connected if for a node i_0 demand(A) < cut(A) for every subset A of the cluster without i_0; "
     "maximum flows decide it.",
     stated="every subset A",
-    expected=Verdict.CORRECTED,
+    weight="misprint",
     correction="Every subset but the empty one, for which (35) says 0 < 0, so that no cluster would be well-connected.",
 )
 def well_connected(at: Trial) -> Evidence:
@@ -85,7 +85,7 @@ def well_connected(at: Trial) -> Evidence:
     "Where (58) holds there is a flow with D'u = s and ||u_e|| < A_e: (63), the sum over i of s_i times the unit "
     "flows u_r along the paths that start at i in the decomposition (61) of a scalar flow.",
     stated="satisfies (59)",
-    expected=Verdict.CORRECTED,
+    weight="misprint",
     correction="(63) is the sum over i of s_i / ||s_i|| times the sum of a_r u_r, as the scalar flow carries ||s_i||.",
 )
 def lemma_3(at: Trial) -> Evidence:
@@ -275,7 +275,7 @@ def bound(at: Trial, count: int) -> Evidence:
     "The vectors s_i of (57) are at most lambda d_i long, d_i the left side of (35) at i, by the bounds (55) and (56), "
     "so that Lemma 3 applies.",
     stated="(35) can be used for (58)",
-    expected=Verdict.CORRECTED,
+    weight="constant",
     correction="(55) has 2 beta_i lambda |dC| / alpha and (35) half of that. (35) suffices all the same: the cluster's "
     "part of the solution lies within |dC| lambda / alpha of wbar, half of (49), by (46) and strong convexity.",
 )
