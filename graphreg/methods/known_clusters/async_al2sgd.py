@@ -62,8 +62,8 @@ class AsyncAL2SGD(AbstractKnownClusters):
         z_i <- b1 z_i + (1 - b1) theta_i + (b2/eta) (y_i - theta_i)
         x_i <- y_i  with probability rho, the same for all; gradient and averages are then computed anew.
 
-    Departures from the print, without which it does not work: (4.1) lacks the within-cluster part of G where
-    xi_0 = 1 and is biased without it; z moves by b2/eta, not b2/n; 0 < a1, a2 < 1.
+    Departures from the print: (4.1) lacks the within-cluster part of G where xi_0 = 1 and is biased without it, so
+    that the method may diverge; z moves by b2/eta, not b2/n, with which it is many times slower; 0 < a1, a2 < 1.
 
     Parameters
     ----------
