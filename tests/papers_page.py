@@ -44,8 +44,9 @@ def page(claims: Sequence[papers.Claim], day: str, data: bool) -> str:
 
 
 def _row(claim: papers.Claim) -> str:
-    said = claim.correction or claim.reason if claim.verdict else LACKING
-    cells = (claim.id, claim.source, str(claim.verdict or "not run"), said)
+    said = claim.correction or claim.part or claim.reason if claim.verdict else LACKING
+    verdict = f"{claim.verdict or 'not run'}{f' ({claim.weight})' if claim.weight else ''}"
+    cells = (claim.id, claim.source, verdict, said)
     return "\n| " + " | ".join(_cell(cell) for cell in cells) + " |"
 
 

@@ -37,7 +37,8 @@ def _folded(text: str) -> str:
 def papers() -> None:
     """The papers that graphreg stands on, re-computed: each claim with what is stated, what is found, and a verdict.
 
-    Verdicts: holds; holds with a correction; does not hold; cannot be checked. They follow from the numbers.
+    Verdicts: holds; holds with a correction; holds in part; does not hold; cannot be checked. They follow from the
+    numbers.
     """
 
 

@@ -7,8 +7,11 @@ import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from hashlib import sha256
 from importlib import import_module
+from importlib.metadata import version
+from pathlib import Path
 from pkgutil import iter_modules
 from types import FunctionType, ModuleType
 from typing import Any
@@ -17,11 +20,12 @@ from .. import checks
 from ..declaring import import_files
 from ..errors import ModelError
 from ..messages import near
-from ..version import __version__
 from .records import Evidence, Verdict
 
 Function = Callable[..., Evidence]
 SCALES = ("quick", "full")
+WEIGHTS = ("misprint", "constant", "substance")  # of corrections
+NUMBERS = ("clarabel", "cvxpy", "numpy", "scipy")  # packages
 ID = re.compile(r"[a-z]+\.[A-Za-z0-9.-]+")
 
 
@@ -35,6 +39,8 @@ class Declaration:
     stated: Any
     expected: Verdict
     correction: str = ""
+    weight: str = ""
+    part: str = ""
     reason: str = ""
     quick: Mapping[str, Any] = field(default_factory=dict[str, Any])
     full: Mapping[str, Any] | None = None
@@ -52,11 +58,14 @@ class Declaration:
             raise ModelError(f"the id of a claim is PAPER.NAME, of letters, digits, dots and hyphens, got {self.id!r}")
         for given, verdict, what in (
             (self.correction, Verdict.CORRECTED, "a correction"),
+            (self.part, Verdict.PART, "a part"),
             (self.reason, Verdict.UNCHECKED, "a reason"),
         ):
             if bool(given) != (self.expected == verdict):
                 lacks = "lacks" if not given else "is expected to be another, but has"
                 raise ModelError(f"{self.id}: a claim that {verdict} has {what}; this one {lacks} it")
+        if self.weight not in (WEIGHTS if self.correction else ("",)):
+            raise ModelError(f"{self.id}: a correction, and nothing else, has a weight: {', '.join(WEIGHTS)}")
 
     @property
     def paper(self) -> str:
@@ -73,7 +82,7 @@ class Declaration:
 
     @property
     def code(self) -> str:
-        """The version of the code: a hash of its files, and the library's version."""
+        """The version of the code: a hash of its files, and of the `library`."""
         assert self.function is not None
         module = sys.modules[self.function.__module__]
         try:
@@ -82,7 +91,7 @@ class Declaration:
             raise ModelError(
                 f"{self.id}: its code is in no file, so that no result can be kept; write it in a file"
             ) from None
-        return sha256("\0".join([__version__, *texts]).encode()).hexdigest()[:16]
+        return sha256("\0".join([library(Path(__file__).parents[1]), *texts]).encode()).hexdigest()[:16]
 
 
 def _files(module: ModuleType, found: dict[str, ModuleType]) -> dict[str, ModuleType]:
@@ -93,6 +102,17 @@ def _files(module: ModuleType, found: dict[str, ModuleType]) -> dict[str, Module
         if isinstance(name, str) and name not in found and name.startswith(f"{module.__package__}."):
             _files(sys.modules[name], found)
     return found
+
+
+@lru_cache
+def library(folder: Path) -> str:
+    """A hash of every file of the library but those of the papers, and of the packages that its numbers come from."""
+    papers = {each for each in (folder / "papers").iterdir() if each.is_dir()}
+    files = sorted(each for each in folder.rglob("*.py") if papers.isdisjoint(each.parents))
+    found = sha256(" ".join(f"{name} {version(name)}" for name in NUMBERS).encode())
+    for each in files:
+        found.update(f"\0{each.relative_to(folder).as_posix()}\0".encode() + each.read_bytes())
+    return found.hexdigest()
 
 
 _DECLARED: dict[str, tuple[Declaration, str]] = {}  # with the name of the file
@@ -113,9 +133,15 @@ def claim(id: str, source: str, statement: str, **declared: Any) -> Callable[[Fu
     stated : str or number
         As printed.
     expected : Verdict
-        What is to be found. Any other verdict is an unexplained deviation.
+        What is to be found; by default that it holds with a correction. Any other is an unexplained deviation.
     correction : str
         Where a correction is expected: the sentence that says it.
+    weight : {"misprint", "constant", "substance"}
+        Of the correction: a slip that leaves no doubt of what is meant; a factor or a number; or what the claim says.
+    part : str
+        Where the claim is expected to hold in part: the sentence that says which part, and what becomes of the rest.
+    reason : str
+        Where numbers can be computed and decide nothing: why the claim cannot be checked all the same.
     quick, full : dict, optional
         The settings at either scale, arguments of the function; without ``full`` those of ``quick`` are for both.
     data : tuple of str, optional
@@ -134,7 +160,7 @@ def claim(id: str, source: str, statement: str, **declared: Any) -> Callable[[Fu
     """
 
     def declare(function: Function) -> Declaration:
-        made = Declaration(id, source, statement, function=function, **declared)
+        made = Declaration(id, source, statement, function=function, **{"expected": Verdict.CORRECTED, **declared})
         if function.__module__.startswith(f"{__package__}."):
             _register(made, function.__module__)
         return made

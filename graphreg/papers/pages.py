@@ -12,12 +12,13 @@ from importlib.util import find_spec
 from typing import Any
 
 from ..escaping import visible
-from .declaring import declarations, titles
+from .declaring import WEIGHTS, declarations, titles
 from .figures import draw
 from .records import Check, Verdict
 from .running import Claim
 
 COLUMNS = ("claim", "where", "stated", "computed", "tolerance", "verdict", "seconds")
+SIDES = {"<=": 1.0, ">=": -1.0}
 NO_PICTURES = "the figures need matplotlib, which is not installed: pip install graphreg[plot]"
 
 
@@ -25,6 +26,9 @@ def summary(claims: Sequence[Claim]) -> str:
     """How many claims have which verdict, and how many deviate without an explanation."""
     counts = Counter("not run" if each.verdict is None else str(each.verdict) for each in claims)
     parts = [f"{counts[name]} {name}" for name in (*map(str, Verdict), "not run") if counts[name]]
+    weights = Counter(each.weight for each in claims if each.weight)
+    of = " (" + ", ".join(f"{weights[name]} {name}" for name in WEIGHTS if weights[name]) + ")"
+    parts = [part + of * part.endswith(Verdict.CORRECTED) for part in parts]
     bad = sum(bool(each.unexplained) for each in claims)
     if not claims:
         return "there are no claims yet"
@@ -37,17 +41,26 @@ def line(claim: Claim) -> str:
     right = (claim.evidence.corrected or claim.evidence.printed) if claim.evidence else ()
     worst = max(right, key=lambda check: check.deviation / (check.tolerance or 1e-300), default=None)
     seconds = "" if claim.seconds is None else f"{claim.seconds:7.2f} s"
-    shown = "" if worst is None else f"  off by {worst.deviation:.2g} {worst.unit}, tolerance {worst.tolerance:g}"
+    shown = "" if worst is None else f"  {_distance(worst)}"
     out = [
         f"{claim.id:30s} {claim.verdict or 'not run':24s}{seconds}{shown}{f' (of {len(checks)})' * (len(checks) > 1)}"
     ]
+    said = f"correction ({claim.weight}): {claim.correction}" if claim.correction else claim.part or claim.reason
     if claim.unexplained:
         out.append(f"    UNEXPLAINED: {claim.unexplained}")
-    elif claim.correction or claim.reason:
-        out.append(f"    {f'correction: {claim.correction}' if claim.correction else claim.reason}")
+    elif said:
+        out.append(f"    {said}")
     if claim.note:
         out.append(f"    note: {claim.note}")
     return "\n".join(visible(each, None) for each in out)
+
+
+def _distance(check: Check) -> str:
+    """How far a comparison is from failing: of a bound that holds the numbers themselves."""
+    if check.relation == "=" or not check.holds:
+        return f"off by {check.deviation:.2g} {check.unit}, tolerance {check.tolerance:g}"
+    near = max(range(len(check.computed)), key=lambda k: (check.computed[k] - check.stated[k]) * SIDES[check.relation])
+    return f"{check.computed[near]:.2g} {check.relation} {check.stated[near]:.2g}"
 
 
 # ---- what a report consists of ---------------------------------------------------------------------------------------
@@ -90,7 +103,7 @@ def _compared(check: Check) -> str:
 def _details(claim: Claim) -> Iterator[Block]:
     yield Block("h3", claim.id)
     yield Block("p", claim.statement)
-    for label in ("unexplained", "correction", "reason", "note"):
+    for label in ("unexplained", "correction", "part", "reason", "note"):
         if text := getattr(claim, label):
             yield Block("p", f"{label.capitalize()}: {text}")
     yield Block("p", "Settings: " + ", ".join(f"{name} = {value}" for name, value in claim.settings.items()))

@@ -25,6 +25,7 @@ class Verdict(StrEnum):
 
     HOLDS = "holds"
     CORRECTED = "holds with a correction"
+    PART = "holds in part"
     FAILS = "does not hold"
     UNCHECKED = "cannot be checked"
 
@@ -145,7 +146,7 @@ class Evidence:
     printed : tuple of Check
         Of the claim as it is printed.
     corrected : tuple of Check
-        Of the claim with the correction.
+        Of the claim with the correction, or of the part that holds.
     counterexample : dict
         Where the print fails: the numbers of an instance, which can be entered again.
     table : list of dicts
@@ -185,8 +186,9 @@ class Evidence:
     def checks(self) -> tuple[Check, ...]:
         return (*self.printed, *self.corrected)
 
-    def verdict(self, correction: str = "") -> tuple[Verdict, str]:
-        """The verdict and the reason of one that is not "holds"."""
+    def verdict(self, correction: str = "", part: str = "") -> tuple[Verdict, str]:
+        """The verdict and the reason of one that is not "holds"; ``part`` says which part of the claim is not computed,
+        or to which it is restricted in the comparisons of `corrected`."""
         if not self.printed:
             return Verdict.UNCHECKED, "nothing was computed"
         for check in self.checks:
@@ -194,10 +196,10 @@ class Evidence:
                 return Verdict.UNCHECKED, f"not computed: {check.what} is no finite number"
         false = [check for check in self.printed if not check.holds]
         if not false:
-            return Verdict.HOLDS, ""
+            return (Verdict.PART, "the rest is not computed") if part and not self.corrected else (Verdict.HOLDS, "")
         still = [check for check in self.corrected if not check.holds]
-        if correction and self.corrected and not still:
-            return Verdict.CORRECTED, str(false[0])
+        if (correction or part) and self.corrected and not still:
+            return (Verdict.CORRECTED if correction else Verdict.PART), str(false[0])
         return Verdict.FAILS, str((still or false)[0])
 
     def to_json(self) -> dict[str, Any]:

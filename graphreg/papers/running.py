@@ -20,7 +20,12 @@ from .replications import Replications, quiet
 from .trial import Trial, folder_of_data
 
 OUT = Path("papers-out")
-SAME = ("id", "paper", "source", "statement", "stated", "expected", "correction")  # fields of declarations and claims
+SAME = ("id", "paper", "source", "statement", "stated", "expected")  # fields of declarations and claims
+SENTENCES = {
+    "correction": Verdict.CORRECTED,
+    "weight": Verdict.CORRECTED,
+    "part": Verdict.PART,
+}  # said where it was found
 
 
 @dataclass(frozen=True)
@@ -39,8 +44,9 @@ class Claim:
         With the scale and the seed.
     seconds : float or None
     reason : str
-        Of a verdict that is not "holds": the first number that is off, or why there is none.
-    correction : str
+        Of a verdict that is not "holds": the first number that is off, what is not computed, or why nothing is.
+    correction, weight, part : str
+        The sentence of the verdict that was found, where it is one with a correction, or in part; else empty.
     unexplained : str
         Where the verdict is not the expected one: what is the matter. Else empty.
     note : str
@@ -59,6 +65,8 @@ class Claim:
     seconds: float | None = None
     reason: str = ""
     correction: str = ""
+    weight: str = ""
+    part: str = ""
     unexplained: str = ""
     note: str = ""
 
@@ -75,7 +83,7 @@ class Claim:
     def to_json(self) -> dict[str, Any]:
         """All of it, as JSON has it; but for what the figure is drawn from."""
         fields = ("id", "paper", "source", "statement", "stated", "computed", "tolerance", "verdict", "expected")
-        more = ("settings", "seconds", "reason", "correction", "unexplained", "note")
+        more = ("settings", "seconds", "reason", "correction", "weight", "part", "unexplained", "note")
         found: dict[str, Any] = {name: getattr(self, name) for name in (*fields, *more)}
         every = self.evidence.checks if self.evidence else ()
         found["checks"] = [{**vars(c), "deviation": c.deviation if c.finite else None, "holds": c.holds} for c in every]
@@ -198,11 +206,13 @@ class Runner:
         is some."""
         evidence, seconds = found or (None, None)
         if evidence is not None:
-            verdict, reason = evidence.verdict(declared.correction)
+            verdict, reason = evidence.verdict(declared.correction, declared.part)
+            verdict, reason = (Verdict.UNCHECKED, declared.reason) if declared.reason else (verdict, reason)
         lacking = _lacking(declared, self._files(declared))
         if verdict == Verdict.UNCHECKED:
             reason = reason or lacking or declared.reason
         same: dict[str, Any] = {name: getattr(declared, name) for name in SAME}
+        same |= {name: getattr(declared, name) for name, of in SENTENCES.items() if of == verdict}
         scale = self.scale if declared.full is not None else "both"
         whole = {"scale": scale, "seed": declared.seed, **settings}
         row = Claim(

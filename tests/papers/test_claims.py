@@ -5,11 +5,18 @@ from __future__ import annotations
 import pytest
 from factories import thinned
 
-from graphreg.papers import Runner, Verdict, declarations, titles
+from graphreg.papers import Runner, Verdict, at_least, at_most, declarations, titles
 
 DECLARED = declarations()
 FORMULAS = [id for id, each in DECLARED.items() if each.function is not None and not each.experiment]
 EXPERIMENTS = [id for id, each in DECLARED.items() if each.function is not None and each.experiment]
+
+
+def turned(right, wrong):
+    """Whether a comparison is the opposite of another one, so that it cannot fail where that does."""
+    if (right.computed, {right.relation, wrong.relation}) != (wrong.computed, {"<=", ">="}):
+        return False
+    return all((a <= b if right.relation == ">=" else a >= b) for a, b in zip(right.stated, wrong.stated, strict=True))
 
 
 def computed_and_perturbed(declared):
@@ -18,9 +25,13 @@ def computed_and_perturbed(declared):
         pytest.skip(claim.reason)
     assert not claim.unexplained
     assert claim.verdict == declared.expected
-    if claim.verdict == Verdict.CORRECTED:
+    if claim.evidence.corrected:
         held = [check.what for check in claim.evidence.printed if check.holds]
         assert not held, f"{declared.id}: the print holds here, so that nothing would notice if it did not: {held}"
+        implied = [
+            right.what for right in claim.evidence.corrected for wrong in claim.evidence.printed if turned(right, wrong)
+        ]
+        assert not implied, f"{declared.id}: these hold because the print does not: {implied}"
     equalities = [check for check in claim.evidence.checks if check.relation == "="]
     if equalities and claim.verdict != Verdict.FAILS:
         changed = Runner(perturbation=True).run(declared)
@@ -46,10 +57,17 @@ def test_claims_are_declared_in_words():
         assert each.source.strip(), id
         assert len(each.statement) > 20, id
         assert each.stated not in ("", None), id
-        assert each.correction == "" or each.correction.endswith("."), id
+        assert all(said == "" or said.endswith(".") for said in (each.correction, each.part)), id
 
 
 def test_seeds_follow_from_ids():
     seeds = {each.seed for each in DECLARED.values()}
     assert len(seeds) == len(DECLARED)
     assert DECLARED["clusters.prop2.2"].seed == 2531260374
+
+
+def test_what_holds_because_the_print_fails_is_found():
+    wrong = at_most("x", 2.0, 1.0)
+    assert turned(at_least("the other way", 2.0, 1.0), wrong)
+    assert not turned(at_least("far more", 2.0, 1.5), wrong)
+    assert not turned(at_least("another number", 3.0, 1.0), wrong)

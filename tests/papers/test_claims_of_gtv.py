@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from itertools import islice
 
@@ -11,6 +12,7 @@ import pytest
 
 import graphreg as gr
 from graphreg.papers import Runner, Verdict, declarations
+from graphreg.papers.gtv import digits
 from graphreg.papers.gtv._images import Images, _divergence
 from graphreg.papers.gtv._instances import Instance
 from graphreg.papers.gtv._networks import LinearModels, block_model, chain
@@ -135,6 +137,35 @@ def test_without_pytorch_claims_on_networks_say_so(name, monkeypatch):
     monkeypatch.setattr("graphreg.papers.running.find_spec", lambda module: None if module == "torch" else "there")
     row = Runner().run(declarations()[f"gtv.{name}"])
     assert (row.verdict, row.reason, row.unexplained) == (Verdict.UNCHECKED, "torch is not installed", "")
+
+
+class Curves:
+    """In the place of the training of networks: curves that are given."""
+
+    def __init__(self, ours, others):
+        self.algorithm_1 = lambda lam: ours
+        self.ifca = lambda clusters, rng: others
+        self.pfedme = lambda: others
+        self.adam = lambda lam: others
+
+
+@pytest.mark.parametrize(
+    ("ours", "others", "verdict"),
+    [
+        ([0.5, 0.95], [0.5, 0.95], Verdict.FAILS),  # as good
+        ([0.5, 0.92], [0.5, 0.7, 0.915], Verdict.FAILS),  # hardly better
+        ([0.5, 0.7, 0.99], [0.5, 0.91], Verdict.FAILS),  # better, but slower
+        ([0.5, 0.99], [0.5, 0.7, 0.92], Verdict.HOLDS),
+    ],
+)
+def test_algorithm_1_improves_on_the_others_where_it_is_better_and_faster(ours, others, verdict, monkeypatch):
+    monkeypatch.setattr("graphreg.papers.running.find_spec", lambda _: "there")
+    monkeypatch.setattr(digits, "one_thread", nullcontext)
+    monkeypatch.setattr(digits, "_training", lambda *_: Curves(ours, others))
+    for name in ("fig6", "fig7"):
+        claim = Runner().run(declarations()[f"gtv.{name}"])
+        assert claim.verdict == verdict
+        assert bool(claim.unexplained) == (verdict == Verdict.HOLDS)
 
 
 def test_divergence_from_nearest_neighbours():

@@ -14,6 +14,7 @@ from graphreg.papers import (
     Evidence,
     Runner,
     Verdict,
+    at_least,
     at_most,
     declarations,
     drawn,
@@ -44,13 +45,23 @@ def hostile():
 def test_lines_and_summary(claims):
     assert line(claims[0]).startswith("clusters.eq2.2")
     assert "holds with a correction" in line(claims[0])
-    assert "correction: " in line(claims[0])
+    assert "correction (substance): " in line(claims[0])
     assert "Gamma_j are equal" in line(claims[0])
-    assert summary(claims) == "3 claims: 1 holds, 2 holds with a correction; unexplained deviations: none"
+    assert summary(claims) == (
+        "3 claims: 1 holds, 2 holds with a correction (1 misprint, 1 substance); unexplained deviations: none"
+    )
     assert "UNEXPLAINED" in line(hostile())
     assert "\x1b" not in line(hostile())
     assert "unexplained deviations: 1" in summary([*claims, hostile()])
     assert "1 not run" in summary([Runner().kept(DECLARED["clusters.tree"])])
+
+
+def test_of_a_bound_that_holds_the_numbers_are_shown():
+    """The one that is nearest to failing."""
+    checks = at_most("x", [0.2, 0.001], 1.0), at_least("x", [30.0, 4.0], 3.0), at_most("x", 2.0, 1.0)
+    for check, said in zip(checks, ("0.2 <= 1", "4 >= 3", "off by 1 absolute, tolerance 0"), strict=True):
+        claim = Claim("clusters.x", "clusters", "", "", 1, Verdict.HOLDS, Verdict.HOLDS, Evidence.of(check))
+        assert line(claim).endswith(f"  {said}")
 
 
 def test_the_report_has_every_claim(claims):

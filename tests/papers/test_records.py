@@ -68,6 +68,23 @@ def test_tolerances_that_say_nothing_are_refused(given, said):
 
 
 @pytest.mark.parametrize(
+    ("evidence", "part", "verdict"),
+    [
+        (Evidence.of(RIGHT), "Up to y.", Verdict.PART),  # the rest is not computed
+        (Evidence.of(WRONG, corrected=[RIGHT]), "Up to y.", Verdict.PART),
+        (Evidence.of(RIGHT, corrected=[equal("y", 1.0, 1.0)]), "Up to y.", Verdict.HOLDS),
+        (Evidence.of(WRONG), "Up to y.", Verdict.FAILS),
+        (Evidence.of(WRONG, corrected=[equal("y", 1.0, 2.0)]), "Up to y.", Verdict.FAILS),
+        (Evidence.of(), "Up to y.", Verdict.UNCHECKED),
+    ],
+)
+def test_a_part(evidence, part, verdict):
+    found, reason = evidence.verdict(part=part)
+    assert found == verdict
+    assert bool(reason) == (verdict != Verdict.HOLDS)
+
+
+@pytest.mark.parametrize(
     ("evidence", "correction", "verdict"),
     [
         (Evidence.of(RIGHT), "", Verdict.HOLDS),

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import doctest
 import json
+import shutil
 import signal
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import graphreg as gr
+from graphreg import papers
 from graphreg.errors import ModelError, ModelFileError
 from graphreg.papers import (
     Declaration,
@@ -27,7 +30,7 @@ from graphreg.papers import (
     equal,
     running,
 )
-from graphreg.papers.declaring import _files, _register
+from graphreg.papers.declaring import _files, _register, library
 
 CALLS = []
 
@@ -93,8 +96,43 @@ def test_any_verdict_but_the_expected_one_is_an_unexplained_deviation():
     better = lambda at: Evidence.of(at_most("x", 0.0, 1.0), counterexample={"x": 2.0})  # noqa: E731
     assert Runner().run(declared(better, Verdict.FAILS)).unexplained
     mended = lambda at: Evidence.of(at_most("x", 2.0, 1.0), corrected=[at_most("y", 2.0, 3.0)])  # noqa: E731
-    corrected = declared(mended, Verdict.CORRECTED, correction="Three.")
+    corrected = declared(mended, Verdict.CORRECTED, correction="Three.", weight="constant")
     assert (Runner().run(corrected).verdict, Runner().run(corrected).unexplained) == (Verdict.CORRECTED, "")
+
+
+def test_what_holds_in_part_says_which():
+    whole = lambda at: Evidence.of(at_most("x", 1.0, 1.0))  # noqa: E731
+    range_ = lambda at: Evidence.of(at_most("x", 2.0, 1.0), corrected=[at_most("y", 1.0, 1.0)])  # noqa: E731
+    for function in (whole, range_):
+        claim = Runner().run(declared(function, Verdict.PART, part="Up to y."))
+        assert (claim.verdict, claim.part, claim.unexplained) == (Verdict.PART, "Up to y.", "")
+    better = lambda at: Evidence.of(at_most("x", 1.0, 1.0), corrected=[at_most("y", 1.0, 1.0)])  # noqa: E731
+    claim = Runner().run(declared(better, Verdict.PART, part="Up to y."))
+    assert (claim.verdict, claim.part) == (Verdict.HOLDS, "")
+    assert claim.unexplained, "it holds everywhere"
+
+
+def test_a_reason_stands_beside_numbers_that_decide_nothing():
+    wrong = lambda at: Evidence.of(at_most("x", 2.0, 1.0))  # noqa: E731
+    claim = Runner().run(declared(wrong, Verdict.UNCHECKED, reason="The text has no y."))
+    assert (claim.verdict, claim.reason, claim.unexplained) == (Verdict.UNCHECKED, "The text has no y.", "")
+    assert claim.evidence.checks
+
+
+@pytest.mark.parametrize("function", [right, raises])
+def test_a_correction_is_said_of_a_row_where_it_was_found(function, tmp_path):
+    """Not where nothing was computed, something is missing, or the print holds."""
+    mine = declared(
+        function,
+        Verdict.CORRECTED,
+        correction="Three.",
+        weight="constant",
+        quick={} if function is raises else {"n": 3},
+    )
+    lacking = Runner(data=tmp_path).run(replace(mine, data=("a.csv",)))
+    for claim in (Runner().run(mine), lacking, Runner(out=tmp_path / "none").kept(mine)):
+        assert claim.correction == ""
+        assert "Three." not in papers.line(claim) + papers.to_markdown([claim], {})
 
 
 def test_perturbed_inputs():
@@ -163,6 +201,40 @@ def test_other_code_is_another_result(tmp_path, monkeypatch):
     monkeypatch.setattr(Declaration, "code", "another")
     Runner(out=tmp_path).run(declared())
     assert CALLS == [3, 3]
+
+
+@pytest.mark.parametrize(
+    ("file", "right", "another"),
+    [
+        ("methods/consensus/local_sgd.py", "if (t + 1) % self.tau == 0", True),
+        ("papers/records.py", "false[0]", True),
+        ("papers/consensus/gossip.py", "steps", False),  # the claim's own, which is looked at by itself
+    ],
+)
+def test_a_result_is_of_the_code_of_the_library(file, right, another, tmp_path):
+    root = Path(gr.__file__).parent
+    before = library(root)
+    assert before == library(Path(shutil.copytree(root, tmp_path / "same", ignore=lambda *_: {"__pycache__"})))
+    changed = tmp_path / "same" / file
+    text = changed.read_text(encoding="utf-8")
+    assert right in text
+    changed.write_text(text.replace(right, right.swapcase()), encoding="utf-8")
+    library.cache_clear()
+    assert (library(tmp_path / "same") != before) == another
+    library.cache_clear()
+
+
+def test_a_result_is_of_the_packages_that_numbers_come_from(monkeypatch):
+    root = Path(gr.__file__).parent
+    before = library(root)
+    library.cache_clear()
+    monkeypatch.setattr("graphreg.papers.declaring.version", lambda name: "0.1" if name == "scipy" else "2.0")
+    assert library(root) != before
+    library.cache_clear()
+    [claim] = chosen("clusters.prop2.2").values()
+    code = claim.code
+    monkeypatch.setattr("graphreg.papers.declaring.library", lambda _: "another")
+    assert claim.code != code
 
 
 @pytest.mark.parametrize(
@@ -366,6 +438,11 @@ def test_malformed_arguments_are_refused_by_name(given):
         ({"id": "clusters/../x"}, "id of a claim"),
         ({"expected": Verdict.CORRECTED}, "correction"),
         ({"correction": "Three."}, "correction"),
+        ({"part": "Three."}, "part"),
+        ({"weight": "constant"}, "weight"),
+        ({"expected": Verdict.CORRECTED, "correction": "Three."}, "weight"),
+        ({"expected": Verdict.CORRECTED, "correction": "Three.", "weight": "heavy"}, "weight"),
+        ({"expected": Verdict.PART}, "part"),
         ({"expected": Verdict.UNCHECKED}, "reason"),
     ],
 )

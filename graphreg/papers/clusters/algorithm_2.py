@@ -18,7 +18,7 @@ from ._instances import Array, Coins, Instance, estimate
     "(4.1)",
     "g is a stochastic gradient of F at theta: E[g] = grad F(theta).",
     stated="a variance-reduced stochastic gradient",
-    expected=Verdict.CORRECTED,
+    weight="substance",
     correction="Where xi_0 = 1 it lacks gamma_i tau_j (1 - alpha_j) / p_0 [(theta_i - thetabar_j) - (x_i - xbar_j)]; "
     "with that it is unbiased.",
 )
@@ -88,6 +88,9 @@ def bregman(of: Instance, z: Array) -> float:
     return 0.5 * float((fit**2).sum() + np.einsum("ij,il,lj->", z, of.penalty(of.alpha), z))
 
 
+SLOW = "z by b_2/n"
+
+
 def _curves(figure: Any, data: dict[str, Any]) -> None:
     axes = figure.subplots()
     for name, excess in data["excess"].items():
@@ -102,11 +105,13 @@ def _curves(figure: Any, data: dict[str, Any]) -> None:
     "Algorithm 2 converges linearly with the parameters of Theorem 4.3, with z <- b_1 z + (1 - b_1) theta + b_2/n (y - "
     "theta) and the oracle (4.1).",
     stated="O((1/rho + sqrt(L/(rho mu))) log 1/eps) rounds",
-    expected=Verdict.CORRECTED,
-    correction="z moves by b_2/eta, and (4.1) has its part within clusters where xi_0 = 1, too: without it the method "
-    "stays away from the optimum, or diverges, where p_j = 0 and rho is small.",
+    weight="substance",
+    correction="z moves by b_2/eta: by b_2/n the method converges linearly, too, and takes about 40 times as many "
+    "rounds. (4.1) has its part within clusters where xi_0 = 1, too: without it the method stays away from the "
+    "optimum, or diverges, where p_j = 0 and rho is small.",
     experiment=True,
     quick={"rounds": 1000},
+    perturbation=1.0,
     figure=_curves,
 )
 def linear(at: Trial, rounds: int) -> Evidence:
@@ -114,19 +119,23 @@ def linear(at: Trial, rounds: int) -> Evidence:
     problem = replace(drawn, gamma=np.full(10, 100.0), lam=np.full(2, 20.0)).problem()
     best = problem.solve(gr.Exact(), gap=1e-12, on_failure="return").objective
     runs = {
-        "z by b_2/n": gr.AsyncAL2SGD(as_printed="b2/n"),
+        SLOW: gr.AsyncAL2SGD(as_printed="b2/n"),
         "(4.1) as printed, p_j = 0, rho = .01": gr.AsyncAL2SGD(as_printed="(4.1)", p_cluster=0.0, rho=0.01),
         "corrected": gr.AsyncAL2SGD(),
         "corrected, p_j = 0, rho = .01": gr.AsyncAL2SGD(p_cluster=0.0, rho=0.01),
     }
-    look = gr.Observer({"excess": lambda at: problem.value(at.w[:10]) - best}, rounds=list(range(0, rounds + 1, 20)))
     excess: dict[str, list[float]] = {}
     for name, method in runs.items():
-        run = problem.solve(method, rounds=rounds, seed=0, gap=0.0, on_failure="return", observe=look)
+        end = (15 if name == SLOW else 1) * rounds
+        look = gr.Observer({"excess": lambda at: problem.value(at.w[:10]) - best}, rounds=list(range(0, end + 1, 20)))
+        run = problem.solve(method, rounds=end, seed=0, gap=0.0, on_failure="return", observe=look)
         assert run.observed is not None
         seen = run.observed["excess"]
         excess[name] = [float(each / seen[0]) for each in seen]
-    checks = [at_most(f"what is left of the excess, {name}", seen[-1], 1e-5) for name, seen in excess.items()]
-    table = [{"run": name, "excess left": seen[-1]} for name, seen in excess.items()]
-    data = {"rounds": list(range(0, rounds + 1, 20)), "excess": excess}
+    shown = {name: seen[: rounds // 20 + 1] for name, seen in excess.items()}
+    checks = [at_most(f"excess left after {rounds} rounds, {name}", seen[-1], 1e-5) for name, seen in shown.items()]
+    slow, fast = (float(np.argmax(np.array(excess[name]) <= 1e-5)) for name in (SLOW, "corrected"))
+    checks.append(equal("rounds to 1e-5, by b_2/n over by b_2/eta", slow / fast, at.given(40.0), 1.25, "ratio"))
+    table = [{"run": name, "rounds": 20 * len(seen) - 20, "excess left": seen[-1]} for name, seen in excess.items()]
+    data = {"rounds": list(range(0, rounds + 1, 20)), "excess": shown}
     return Evidence.of(*checks[:2], corrected=checks[2:], table=table, data=data)

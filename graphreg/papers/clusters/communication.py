@@ -16,12 +16,14 @@ from .algorithm_2 import bregman
 from .convergence import curvature, noise, parameters
 
 LONGEST = 16_000
+WEAK = ((10.0, 0.3), (10.0, 1.0), (10.0, 3.0), (10.0, 30.0), (10.0, 300.0))  # gamma and lambda
+STRONG = ((100.0, 3e4), (300.0, 3e5), (1e3, 3e6), (1e4, 3e8))
 
 
-def _drawn(seed: int, lam: float) -> Instance:
+def _drawn(seed: int, gamma: float, lam: float) -> Instance:
     """Two clusters of five clients, whose losses have a condition number of about 1000."""
     drawn = Instance.drawn(np.random.default_rng(seed), sizes=(5, 5), m=20)
-    return replace(drawn, X=drawn.X * np.array([1.0, 0.2, 0.04]), gamma=np.full(10, 10.0), lam=np.full(2, lam))
+    return replace(drawn, X=drawn.X * np.array([1.0, 0.2, 0.04]), gamma=np.full(10, gamma), lam=np.full(2, lam))
 
 
 def _until(of: Instance, method: Any, eps: float) -> tuple[int, bool]:
@@ -61,11 +63,13 @@ def _nesterov(of: Instance, eps: float) -> int:
     return rounds
 
 
-def _counted(rng: np.random.Generator, *, instance: int, lam: float, eps: float) -> dict[str, Any]:
-    of = _drawn(instance, lam)
+def _counted(
+    rng: np.random.Generator, *, instance: int, gamma: float, lam: float, eps: float, rho: float | None = None
+) -> dict[str, Any]:
+    of = _drawn(instance, gamma, lam)
     (mu, L), C1 = curvature(of), float((of.alpha[of.cluster] * of.gamma).max())
     order = np.sqrt(min(C1, L) / mu) * np.log(1.0 / eps)
-    return {"C_1/L": C1 / L, "order": order, "Nesterov": _nesterov(of, eps)} | _rounds(of, gr.AsyncAL2SGD(), eps)
+    return {"C_1/L": C1 / L, "order": order, "Nesterov": _nesterov(of, eps)} | _rounds(of, gr.AsyncAL2SGD(rho=rho), eps)
 
 
 KINDS = {
@@ -91,33 +95,47 @@ def _by_strength(figure: Any, data: dict[str, Any]) -> None:
     "clusters are of the order sqrt(min(C_1, L)/mu) log(1/eps), the optimal one of Hanzely et al. (2020a). (Ours: "
     "Nesterov's method on F takes far more where C_1 is below L/50, and fewer where it is above L/10.)",
     stated="optimal",
-    expected=Verdict.HOLDS,
+    expected=Verdict.PART,
+    part="It holds while C_1 is well below L: up to L/4 the rounds are at most the order, and their ratio to it varies "
+    "by less than a factor of 2. From a few L on it does not hold: they are 3.7 times the order at C_1 = 2.7 L, 12 "
+    "times at 8 L, more than 30 times at 28 L, and with no rho that was tried there less than 11 times. For p_0 tends "
+    "to 1, and of T rounds p_0 T communicate, not p_0 (1 - p_0) T (clusters.cor4.4).",
     experiment=True,
-    quick={"lams": (0.3, 3.0, 30.0, 300.0), "eps": 1e-4, "instances": 1},
-    full={"lams": (0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0), "eps": 1e-4, "instances": 5},
+    quick={"strengths": (*WEAK[::2], *STRONG[:2]), "eps": 1e-4, "instances": 1, "rhos": (1.0,)},
+    full={"strengths": (*WEAK, *STRONG), "eps": 1e-4, "instances": 5, "rhos": (0.02, 0.1, 0.3, 0.5, 1.0)},
+    minutes=20.0,
     figure=_by_strength,
 )
-def against_nesterov(at: Trial, lams: tuple[float, ...], eps: float, instances: int) -> Evidence:
-    cells = [{"instance": k, "lam": lam, "eps": eps} for lam in lams for k in range(instances)]
-    rows = [row[0] for row in at.replicate(_counted, cells, 1)]
+def against_nesterov(at: Trial, strengths: Any, eps: float, instances: int, rhos: tuple[float, ...]) -> Evidence:
+    """Where the accuracy is not reached the rounds are those of the whole run: a bound from below."""
+    cells = [{"instance": k, "gamma": g, "lam": lam, "eps": eps} for g, lam in strengths for k in range(instances)]
+    slow = [{"instance": 0, "gamma": 1e3, "lam": 3e6, "eps": eps, "rho": rho} for rho in rhos]
+    rows, others = ([row[0] for row in at.replicate(_counted, each, 1)] for each in (cells, slow))
     columns = ("C_1/L", "order", "iterations", "reached", *KINDS)
-    found = {name: np.array([row[name] for row in rows]).reshape(len(lams), -1) for name in columns}
+    found = {name: np.array([row[name] for row in rows]).reshape(len(strengths), -1) for name in columns}
     mean = {name: values.mean(axis=1) for name, values in found.items()}
-    share, weak, strong = mean["between"] / mean["Nesterov"], mean["C_1/L"] < 1.0 / 50.0, mean["C_1/L"] > 0.1
-    constant = mean["between"] / mean["order"]
+    share, ratio, constant = mean["between"] / mean["Nesterov"], mean["C_1/L"], mean["between"] / mean["order"]
+    low, far = ratio <= 0.25, ratio > 2.0
+    over = [row["between"] / row["order"] for row in others]
+    table = [
+        {"C_1/L": ratio[k], "over the order": constant[k], "iterations": mean["iterations"][k]}
+        | {label: mean[name][k] for name, label in KINDS.items()}
+        for k in range(len(strengths))
+    ]
     return Evidence.of(
-        at_least("runs that reach the accuracy", mean["reached"], 1.0),
-        at_most("rounds between clusters over sqrt(min(C_1, L)/mu) log(1/eps)", constant, 1.0),
+        at_most("rounds between clusters over sqrt(min(C_1, L)/mu) log(1/eps), every C_1/L", constant, 1.0),
         at_most("the largest of these over the least", constant.max() / constant.min(), 2.0),
-        at_most("rounds between clusters over those of Nesterov's method, C_1 < L/50", share[weak], 1.0),
-        at_least("the same where C_1 > L/10", share[strong], 1.0),
-        table=[
-            {"lambda": lam, "C_1/L": mean["C_1/L"][k], "over the order": constant[k]}
-            | {"iterations": mean["iterations"][k]}
-            | {label: mean[name][k] for name, label in KINDS.items()}
-            for k, lam in enumerate(lams)
+        corrected=[
+            at_least("C_1 <= L/4: runs that reach the accuracy", mean["reached"][low], 1.0),
+            at_most("C_1 <= L/4: rounds between clusters over the order", constant[low], 1.0),
+            at_most("C_1 <= L/4: the largest of these over the least", constant[low].max() / constant[low].min(), 2.0),
+            at_least("C_1 > 2 L: rounds between clusters over the order", constant[far], 2.0),
+            at_least("C_1 = 28 L, by rho: rounds between clusters over the order", over, 10.0),
+            at_most("C_1 < L/50: rounds between clusters over those of Nesterov's method", share[ratio < 0.02], 1.0),
+            at_least("C_1 > L/10: rounds between clusters over those of Nesterov's method", share[ratio > 0.1], 1.0),
         ],
-        data={"C_1/L": mean["C_1/L"], **{name: found[name] for name in KINDS}},
+        table=[*table, *({"rho at C_1 = 28 L": r, "over the order": o} for r, o in zip(rhos, over, strict=True))],
+        data={"C_1/L": ratio, **{name: found[name] for name in KINDS}},
     )
 
 
@@ -156,7 +174,7 @@ def _iterations(of: Instance, eps: float) -> int:
     "With its parameters Algorithm 1 takes O((C_1 + C_2 + L)/mu log 1/eps) iterations to an accuracy eps, and O(C_1 "
     "(C_2 - C_1 + L)/((C_1 + C_2 + L) mu) log 1/eps) rounds between clusters.",
     stated="O((C_1 + C_2 + L)/mu log 1/eps)",
-    expected=Verdict.CORRECTED,
+    weight="substance",
     correction="With a constant step it ends in the neighbourhood of Theorem 3.5 and stays there, however long it "
     "runs; the number is that of iterations to this neighbourhood. The share of rounds between clusters is p_0 (1 - "
     "p_0), with equal weights; with a falling step the error goes on falling, as 1/t.",

@@ -38,7 +38,7 @@ def minimisers(at: Trial) -> Evidence:
     "The two expressions for thetabar are equal: sum_j alpha_j thetabar_j / sum_j alpha_j, and "
     "sum_j alpha_j sum_i gamma_i theta_i / sum_j alpha_j sum_i gamma_i.",
     stated="equal",
-    expected=Verdict.CORRECTED,
+    weight="substance",
     correction="The two agree only where all Gamma_j are equal; with the second Proposition 2.2 holds.",
 )
 def network_means(at: Trial) -> Evidence:
@@ -106,7 +106,7 @@ def regimes(at: Trial) -> Evidence:
     "The negative log-likelihood of the hierarchical model is sum_j sum_i (log p(y_i) + 1/(2 sigma_j^2) ||theta_i - "
     "thetabar_j||^2) + 1/(2 sigma_center^2) ||thetabar_j - thetabar||^2, an instance of (2.3).",
     stated="the same, up to a constant",
-    expected=Verdict.CORRECTED,
+    weight="misprint",
     correction="Its first term is minus log p(y_i); so it is (2.3) with gamma_i = 1/sigma_j^2, lambda_j = "
     "1/sigma_center^2 and f_i = -log p(y_i).",
 )
@@ -138,7 +138,7 @@ def likelihood_of_the_hierarchy(at: Trial) -> Evidence:
     "The maximum likelihood problem sum_i 1/sigma_i^2 ||y_i - X_i theta_i||^2 + gamma_i alpha_j/2 ||theta_i - "
     "thetabar||^2 + gamma_i (1 - alpha_j)/2 ||theta_i - thetabar_j|| is an instance of (2.1), and equivalent to (5.2).",
     stated="equal",
-    expected=Verdict.CORRECTED,
+    weight="misprint",
     correction="The first term has 1/(2 sigma_i^2), and the last norm its square.",
 )
 def likelihood_of_the_linear_model(at: Trial) -> Evidence:

@@ -104,7 +104,7 @@ def _coverages(figure: Any, data: dict[str, Any]) -> None:
     "The 95% regions of local SGD hold theta* with probability near .95. (In the experiments of the paper all clients "
     "have the same Hessian; here the covariates have scales of their own at each client, log-standard deviation .5.)",
     stated=0.95,
-    expected=Verdict.CORRECTED,
+    weight="substance",
     correction="Clients that disagree by eta_t pull the mean off where their Hessians differ; with gradient tracking "
     "or exact diffusion in the place of local SGD the one-step regions hold.",
     perturbation=0.3,

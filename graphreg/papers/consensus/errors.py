@@ -20,7 +20,7 @@ from ._instances import PLAIN, Array, Design, consensus_error, matrix, network, 
     "With phi_kj = delta ((k - 1) - (K - 1)/2) the clients' heterogeneity is bounded, sum_k w_k |grad F - grad F_k|^2 "
     "<= kappa^2 for a kappa that does not depend on K.",
     stated="bounded",
-    expected=Verdict.CORRECTED,
+    weight="substance",
     correction="It is kappa^2 = d delta^2 (K^2 - 1)/12, which grows with K; theta* = 0 holds.",
 )
 def heterogeneity(at: Trial) -> Evidence:

@@ -96,7 +96,7 @@ def last_iterate(at: Trial, T: int, T_sampled: int, copies: int) -> Evidence:
     "Lemma 1, (6)",
     "For alpha = 1 and some D > 0, T Var(theta_T) -> D^2 sigma^2 / (2 F'' D - 1).",
     stated="for some D > 0",
-    expected=Verdict.CORRECTED,
+    weight="substance",
     correction="For D > 1/(2 F'') alone; below, the print is negative, and Var(theta_T) falls like T^(-2 F'' D).",
     perturbation=0.1,
 )

@@ -83,10 +83,10 @@ class Election:
         return gr.Graph.from_edges(edges, nodes=range(len(self.states)))
 
 
-def fitted(X: Array, y: Array, node: Array) -> tuple[Any, Any]:
+def fitted(X: Array, y: Array, node: Array, ridge: float = RIDGE) -> tuple[Any, Any]:
     """Mean logistic losses, and the ridge."""
     loss = gr.LogisticLoss(gr.NodeData.from_arrays(X, y, node), scale="mean")
-    return loss, RIDGE * gr.NodePenalty(gr.SquaredL2())
+    return loss, ridge * gr.NodePenalty(gr.SquaredL2())
 
 
 def tested(model: Any) -> tuple[Array, Array, Array]:

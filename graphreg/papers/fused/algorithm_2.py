@@ -85,7 +85,7 @@ def limit(at: Trial) -> Evidence:
     "section S.1",
     "Unknown p_i can be estimated by the proportion of the first t - 1 iterations in which a device was offline.",
     stated="the proportion of each device being offline",
-    expected=Verdict.CORRECTED,
+    weight="misprint",
     correction="p_i is the probability of being there: it is estimated by the proportion of being online.",
     perturbation=0.5,
 )

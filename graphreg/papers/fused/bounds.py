@@ -33,7 +33,7 @@ def _on_a_path(rng: np.random.Generator, V: int, jump: float) -> tuple[gr.Proble
     "With lambda = |V|^(-1/2) R*{(D^+)' Psi} in (4) the error (1/|V|) ||Theta^ - Theta*||_F^2 is at most (6), "
     "2 kappa^2 (rho^2 + 4 |S| lambda^2 / kappa_0).",
     stated="2 kappa^2 (rho^2 + 4 |S| lambda^2 / kappa_0)",
-    expected=Verdict.CORRECTED,
+    weight="constant",
     correction="Such a lambda is sqrt(|V|) times too large for (4), and the proof divides kappa_S^2 out, not kappa_0: "
     "with R*{(D^+)' Psi} / |V| in (4), sqrt(|V|) lambda in the bound and kappa_S^2 it holds.",
 )

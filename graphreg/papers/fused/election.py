@@ -14,7 +14,6 @@ from ._election import (
     HISTORY,
     MAP,
     METHODS,
-    POOLED,
     READINGS,
     RIDGE,
     STRENGTH,
@@ -30,7 +29,7 @@ from ._instances import Array
 
 STATED: dict[str, float] = dict(zip(METHODS, (0.741, 0.752, 0.793, 0.742), strict=True))
 DEVIATION: dict[str, float] = dict(zip(METHODS, (0.034, 0.012, 0.019, 0.011), strict=True))
-SPLITS = {"quick": {"splits": 2}, "full": {"splits": 50}}
+RIDGES = (1e-5, 1e-4, 1e-3, 0.1, 1.0, 10.0, RIDGE)  # the map is drawn with the last
 
 
 def _studied(at: Trial, splits: int) -> tuple[dict[str, dict[str, float]], list[dict[str, Any]]]:
@@ -48,27 +47,6 @@ def _studied(at: Trial, splits: int) -> tuple[dict[str, dict[str, float]], list[
     return mean, table
 
 
-def _draw_table(figure: Any, data: dict[str, Any]) -> None:
-    axes = figure.subplots()
-    x = np.arange(len(METHODS))
-    for k, reading in enumerate(READINGS):
-        rows = [row for row in data["table"] if row["predictors"] == reading]
-        found, sd = ([row[name] for row in rows] for name in ("accuracy", "sd"))
-        axes.errorbar(x + 0.15 * (k + 1), found, yerr=sd, linestyle="none", capsize=3, label=reading)
-    axes.errorbar(
-        x, list(STATED.values()), yerr=list(DEVIATION.values()), linestyle="none", marker="o", markersize=9,
-        fillstyle="none", color="black", capsize=3, label="stated",
-    )  # fmt: skip
-    axes.set(
-        xlabel="method",
-        ylabel="held-out accuracy (bars: sd over splits)",
-        xlim=(-0.4, 3.7),
-        ylim=(0.68, 1.05),
-    )
-    axes.set_xticks(x + 0.15, METHODS)
-    axes.legend(loc="upper left")
-
-
 @claim(
     "fused.table1",
     "Table 1 and section 6",
@@ -76,13 +54,14 @@ def _draw_table(figure: Any, data: dict[str, Any]) -> None:
     "0.793 (0.019), along D_his 0.742 (0.011): FedADMM along D_loc performs best. (Ours are the ridge 0.01 and lambda "
     "0.03, of which the text says nothing, and 30 states and 51 predictors, where it has 29 and 52.)",
     stated=STATED,
-    expected=Verdict.FAILS,
+    expected=Verdict.UNCHECKED,
+    reason="The text gives neither the ridge nor lambda, on which the order of the methods depends; and 86% of the "
+    "counties are of one class, more than any accuracy that is stated, so that its data or predictors are others.",
     data=(COUNTIES, HISTORY),
     experiment=True,
-    quick=SPLITS["quick"],
+    quick={"splits": 2},
     minutes=2.0,
-    full=SPLITS["full"],
-    figure=_draw_table,
+    full={"splits": 50},
 )
 def accuracies(at: Trial, splits: int) -> Evidence:
     """At this lambda Global is ahead of D_loc in both readings; at others it need not be (docs/papers.md)."""
@@ -98,42 +77,8 @@ def accuracies(at: Trial, splits: int) -> Evidence:
     majority = float(1.0 - _read(at).y.mean())
     return Evidence.of(
         *checks,
-        counterexample={
-            "ridge": RIDGE,
-            "lambda": STRENGTH,
-            "splits": splits,
-            "share of the majority class": majority,
-            **mean,
-        },
+        counterexample={"ridge": RIDGE, "lambda": STRENGTH, "share of the majority class": majority},
         table=table,
-        data={"table": table},
-    )
-
-
-@claim(
-    "fused.table1-within-states",
-    "Table 1 and section 6",
-    "With predictors standardised within each state, and no intercept (a guess: the text does not say), Local and "
-    "FedADMM along D_loc have the accuracies of Table 1; Global and FedADMM along D_his have higher ones.",
-    stated={name: STATED[name] for name in (METHODS[0], METHODS[2])},
-    expected=Verdict.HOLDS,
-    data=(COUNTIES, HISTORY),
-    experiment=True,
-    perturbation=0.1,
-    quick=SPLITS["quick"],
-    minutes=2.0,
-    full=SPLITS["full"],
-)
-def within_states(at: Trial, splits: int) -> Evidence:
-    mean, table = _studied(at, splits)
-    names, other = (METHODS[0], METHODS[2]), (METHODS[1], METHODS[3])
-    found, stated, sd = (np.array([x[name] for name in names]) for x in (mean[WITHIN], STATED, DEVIATION))
-    more = np.array([mean[WITHIN][name] - STATED[name] for name in other])
-    return Evidence.of(
-        equal("accuracies of Local and D_loc", found, at.given(stated), 2.0, "standard errors", sd),
-        at_least("accuracies of Global and D_his, less the stated ones", more, 0.02),
-        at_least("all of them, standardised over all counties", min(mean[POOLED].values()), 0.86),
-        table=[row for row in table if row["predictors"] == WITHIN],
     )
 
 
@@ -200,18 +145,22 @@ def _draw_map(figure: Any, data: dict[str, Any]) -> None:
     figure=_draw_map,
 )
 def clusters(at: Trial) -> Evidence:
-    """(13) and (14) with the ridge without which no local estimate exists, in both readings, on all counties."""
+    """(13) and (14) in both readings, on all counties; no local estimate exists without a ridge, of which the text says
+    nothing: so with each of seven decades."""
     of, place = _read(at), at.file(MAP)
     assert place is not None
     n, table, counts, maps = len(of.states), list[dict[str, Any]](), list[int](), dict[str, dict[str, int]]()
+    largest = dict[str, float]()
     for reading in READINGS:
         X = of.predictors(reading)
-        loss, ridge = fitted(X, of.y, of.node)
-        i, j, statistic = tested(loss + ridge)
-        limit = threshold(X.shape[1], len(i))
-        cluster = _components(n, i, j, statistic <= limit)
+        for size in RIDGES:
+            loss, ridge = fitted(X, of.y, of.node, size)
+            i, j, statistic = tested(loss + ridge)
+            limit = threshold(X.shape[1], len(i))
+            cluster = _components(n, i, j, statistic <= limit)
+            counts.append(len(set(cluster[cluster >= 0].tolist())))
+            largest[f"{reading}, ridge {size:g}"] = float(statistic.max())
         lower, nearest = _nearest(n, i, j, statistic)
-        counts.append(len(set(cluster[cluster >= 0].tolist())))
         table.append({
             "predictors": reading, "largest W^2": float(statistic.max()), "chi^2 of (14)": limit, "pairs": len(i),
             "pairs removed": int((statistic > limit).sum()), "clusters": counts[-1],
@@ -222,8 +171,8 @@ def clusters(at: Trial) -> Evidence:
             maps[f"W^2 <= {lower:.3g} in place of {limit:.3g}"] = _by_fips(of, nearest)
     rings = {fips: [ring[::2] for ring in each if len(ring) > 12] for fips, each in outlines(place).items()}
     return Evidence.of(
-        at_least("clusters of several states, both readings", counts, 2),
-        counterexample={"ridge": RIDGE, **{row["predictors"]: row["largest W^2"] for row in table}},
+        at_least("clusters of several states, both readings, each ridge", counts, 2),
+        counterexample={"largest W^2": largest, "chi^2 of (14)": [row["chi^2 of (14)"] for row in table]},
         table=table,
         data={"maps": maps, "rings": rings},
     )

@@ -78,7 +78,7 @@ def _hessians(X: Array, theta: Array, V: int) -> Array:
     "Sigma_u(theta*) = H_u(theta*), the second Bartlett identity, is met by the examples: Sigma_u = sigma^2 times the "
     "second moment of x for linear regression with the loss (y - theta'x)^2 / 2.",
     stated="met where the density of the data is uniformly integrable",
-    expected=Verdict.CORRECTED,
+    weight="substance",
     correction="It is met by losses that are minus a log-likelihood; (y - theta'x)^2 / 2 is that for noise of "
     "variance 1 alone, and at another sigma Sigma_u = sigma^2 H_u.",
     perturbation=0.3,
@@ -114,7 +114,7 @@ def without_edges(at: Trial) -> Evidence:
     "section 3, after Example 3, and section 5",
     "As lambda -> infinity (4) becomes the global estimator, argmin of sum_u sum_k m_u(z_k; theta) over all samples.",
     stated="equal",
-    expected=Verdict.CORRECTED,
+    weight="substance",
     correction="At a finite lambda it is the argmin of the sum of the nodes' means M_u, which is the global estimator "
     "where all n_u are equal.",
 )

@@ -107,7 +107,7 @@ def _error(count: int) -> float:
     "The test of equality that rejects where W_e^2 > chi^2_p(alpha) has level alpha for linear regression with the "
     "loss (y - theta'x)^2 / 2.",
     stated=LEVEL,
-    expected=Verdict.CORRECTED,
+    weight="substance",
     correction="Only where the noise has variance 1 (Condition 4): at twice the deviation most true edges are "
     "rejected, at half of it none. With the covariance H^-1 S H^-1 / n and F quantiles the level is kept at every "
     "noise.",

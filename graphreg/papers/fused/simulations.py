@@ -8,7 +8,7 @@ import numpy as np
 
 import graphreg as gr
 
-from .. import Check, Evidence, Trial, Verdict, at_least, at_most, claim
+from .. import Check, Evidence, Trial, at_least, at_most, claim
 from ..figures import curve
 from ._instances import Array, Study, squared
 
@@ -85,7 +85,7 @@ def _draw_figure_1(figure: Any, data: dict[str, Any]) -> None:
     "errors of Local and Global do not depend on |V|, that of the oracle falls; that of Fed-ADMM does not fall, and "
     "at corruption 0.2 it is above Local's.",
     stated="in words and as curves; no numbers are printed",
-    expected=Verdict.CORRECTED,
+    weight="substance",
     correction="With lambda by cross-validation, as the text says, Fed-ADMM is better than Local at corruption 0.2, "
     "too (lambda = 0 is Local), and its error falls with |V|; it is above Local's with the lambda of Theorem 3.1.",
     quick={"V": [20, 60], "n": [50], "replications": 1, "points": 5},
@@ -160,7 +160,7 @@ def _draw_figure_2(figure: Any, data: dict[str, Any]) -> None:
     "Local even at 0.9; it is better than Fed-ADMM-Local-ES (all pairs tested) where the corruption is small, and "
     "worse where large.",
     stated="in words and as curves; no numbers are printed",
-    expected=Verdict.CORRECTED,
+    weight="substance",
     correction="With lambda by cross-validation Fed-ADMM stays below Local at every corruption; with the lambda of "
     "Theorem 3.1 it exceeds Local from 0.2 on.",
     quick={"V": [20], "n": [50], "corruption": [0.0, 0.2, 0.9], "replications": 1, "points": 5},
@@ -267,7 +267,7 @@ def _draw_learning(figure: Any, data: dict[str, Any]) -> None:
     "Fed-ADMM, with full batches and with batches of 10, converges much faster than (stochastic) gradient descent, "
     "whose rate is of order 1 / sqrt(T).",
     stated="much faster",
-    expected=Verdict.CORRECTED,
+    weight="substance",
     correction="With full batches it converges linearly, and is much faster to high accuracy than GD with steps like "
     "1/sqrt(t), or like 1/t. With batches of 10 SGD is as fast to a hundredth of the squared distance, with the one "
     "steps or with the others: (4) is strongly convex.",

@@ -45,7 +45,7 @@ def kernel(at: Trial) -> Evidence:
     "proof of Theorem 3.1, before (S.18)",
     "The projection on Ker(D) is D^+ D, D^+ the Moore-Penrose inverse.",
     stated="D^+ D",
-    expected=Verdict.CORRECTED,
+    weight="misprint",
     correction="D^+ D is the projection on the row space; that on the kernel is I - D^+ D.",
 )
 def projection(at: Trial) -> Evidence:
@@ -66,7 +66,7 @@ def projection(at: Trial) -> Evidence:
     "section 3.1.1, end, and Theorem 3.2",
     "For a connected graph gamma_G, gamma_G^2 the least positive eigenvalue of D'D, is the algebraic connectivity.",
     stated="gamma_G",
-    expected=Verdict.CORRECTED,
+    weight="misprint",
     correction="The algebraic connectivity is the second smallest eigenvalue of the Laplacian D'D, which is gamma_G^2.",
 )
 def connectivity(at: Trial) -> Evidence:
@@ -120,7 +120,7 @@ def best_subgraph(at: Trial) -> Evidence:
     "without edges (that of local estimates), GF_min for the complete graph, of rate sigma^2 p / n times |V| (1 - "
     "1/K(E)).",
     stated="three regimes",
-    expected=Verdict.CORRECTED,
+    weight="misprint",
     correction="In the rate of the complete graph K(E), which is 1 there and makes the rate 0, stands for K(E_0).",
 )
 def regimes(at: Trial) -> Evidence:
@@ -172,7 +172,7 @@ def regimes(at: Trial) -> Evidence:
     "after Condition 3",
     "kappa_T >= 1 / (2 min(sqrt d, sqrt |T|)), d the largest degree of G.",
     stated="1 / (2 min(sqrt d, sqrt |T|))",
-    expected=Verdict.CORRECTED,
+    weight="constant",
     correction="For the l1 norm of p features kappa_T is that of one feature divided by sqrt(p), and so is the bound; "
     "it fails from p = 3 on, on a single edge.",
 )

@@ -78,7 +78,7 @@ def fixed_point(at: Trial) -> Evidence:
     "With tau_i = 1/|N_i| and sigma_e = 1/2 the method converges: ||Sigma^(1/2) D T^(1/2)||^2 is at most 1 on any "
     "graph (exactly 1 where a component is bipartite).",
     stated="at most 1",
-    expected=Verdict.CORRECTED,
+    weight="misprint",
     correction="But for a node without edges, whose tau_i would be 1/0: its answer is argmin L_i, and no step of "
     "Algorithm 1.",
 )
@@ -169,7 +169,7 @@ def _drift(of: Instance, tau: Array, direction: Array, rounds: int) -> tuple[flo
     "The dual updates (33): v / (1 + sigma/(lambda A)) for 1/2 ||.||^2, ((sigma/(lambda A)) Q^-1 + I)^-1 v for "
     "1/2 z'Qz with Q positive semidefinite, clipping of v for the l2 norm, and of its entries for the l1 norm.",
     stated="as written",
-    expected=Verdict.CORRECTED,
+    weight="misprint",
     correction="A Q that is only semidefinite has no inverse: Q (Q + (sigma/(lambda A)) I)^-1 v holds for it as well.",
 )
 def dual_proxes(at: Trial) -> Evidence:
@@ -246,7 +246,7 @@ def gap_bounds(at: Trial) -> Evidence:
     "below (34)",
     "gap_k falls below any tolerance after a finite number of iterations, where the losses are convex.",
     stated="always fulfilled after a finite number of iterations",
-    expected=Verdict.CORRECTED,
+    weight="substance",
     correction="Where a node has fewer samples than parameters, or none, L_i* is +inf off the row space of X_i, and "
     "gap_k is infinite after every round until only rounding is left; it falls once the flows are repaired, so that "
     "they are conserved within the row spaces. The pseudo-inverse in the place of L_i* gives no bound.",

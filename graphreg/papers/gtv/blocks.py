@@ -115,7 +115,7 @@ def _shifted(
     "Clusters with different covariances of the features, p_in = 0.5, p_out = 0.01, rho = 0.4, no noise: the MSE (39) "
     "of Algorithm 1 is 4.53e-6, that of MOCHA 1.33e-1.",
     stated={"Algorithm 1": 4.53e-6, "MOCHA": 1.33e-1},
-    expected=Verdict.CORRECTED,
+    weight="substance",
     correction="4.53e-6 is met with sums of squared errors, not with their means (38), which give an MSE about twenty "
     "times as large. 1.33e-1 is met by neither at lambda = 0.01; means and the lambda = 0.05 of Figures 3 and 4 come "
     "near it, which is a guess.",

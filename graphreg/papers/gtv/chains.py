@@ -9,7 +9,7 @@ import numpy as np
 import graphreg as gr
 
 from .. import Evidence, Trial, Verdict, at_least, at_most, claim
-from ._networks import PENALTIES, LinearModels, algorithm_1, chain
+from ._networks import PENALTIES, LinearModels, algorithm_1, chain, in_order
 from ._pictures import panels, series
 
 STRENGTH = {"l1": 0.1, "l2": 0.1, "squared": 0.05}
@@ -24,7 +24,11 @@ def _run(
 ) -> dict[str, float]:
     truth = np.repeat(TRUTH, n, axis=0)
     net = LinearModels.drawn(rng, chain(n, eps), truth, 5, sigma, rho)
-    return {"mse": net.mse(algorithm_1(net.problem(penalty, STRENGTH[penalty]), rounds))}
+    problem = net.problem(penalty, STRENGTH[penalty])
+    found = {"mse": net.mse(algorithm_1(problem, rounds))}
+    if sigma == 0.0 and 0.9 < eps < 1.0 and penalty != "squared":
+        found["minimiser"] = net.mse(in_order(problem, problem.solve(gr.Exact(), gap=1e-10, on_failure="return").coef))
+    return found
 
 
 def _cells(eps: Any, levels: Any, name: str, rest: dict[str, Any]) -> list[dict[str, Any]]:
@@ -41,7 +45,10 @@ def _draw(end: float) -> Any:
     "Chain, no noise: the MSE (39) of the l1 and the l2 norm (nLasso) is small as long as the edge between the "
     "clusters is weaker than those within, and below that of the squared norm, for which chains are challenging.",
     stated="curves without printed numbers, eps from 0 to 1.2, MSE from 1e-10 to 1, rho = 0.2, 0.4, 0.6; 2000 rounds",
-    expected=Verdict.HOLDS,
+    expected=Verdict.PART,
+    part="After 2000 rounds it holds up to eps = 0.5. At 0.95 Algorithm 1 with the l2 norm needs more: in most draws "
+    "with rho = 0.2 its MSE is still between 2e-3 and 0.4, and may exceed that of the squared norm; the minimiser's is "
+    "about 1e-5.",
     experiment=True,
     quick=QUICK | {"eps": (0.0, 0.1, 0.5, 0.95, 1.1), "rho": (0.2, 0.6)},
     full=FULL | {"eps": EVERY, "rho": (0.2, 0.4, 0.6)},
@@ -49,15 +56,25 @@ def _draw(end: float) -> Any:
 )
 def noiseless(at: Trial, n: int, rounds: int, count: int, eps: Any, rho: Any) -> Evidence:
     cells = _cells(eps, rho, "rho", {"sigma": 0.0, "n": n, "rounds": rounds})
-    table, mean, data = series(cells, at.replicate(_run, cells, count), "rho", "eps")
-    low = [(r, e) for r in rho for e in eps if e <= 0.5]
-    norms = [max(mean["l1", r, e], mean["l2", r, e]) for r, e in low]
-    squared = [mean["squared", r, e] for r, e in low if e > 0.0]
-    with_edge = [max(mean["l1", r, e], mean["l2", r, e]) for r, e in low if e > 0.0]
+    runs = at.replicate(_run, cells, count)
+    table, mean, data = series(cells, runs, "rho", "eps")
+    exact = [run["minimiser"] for each in runs for run in each if "minimiser" in run]
+
+    def norms(most: float, least: float = 0.0) -> Any:
+        return np.array([max(mean["l1", r, e], mean["l2", r, e]) for r in rho for e in eps if least <= e < most])
+
+    def over(most: float) -> Any:
+        return norms(most, 0.1) / [mean["squared", r, e] for r in rho for e in eps if 0.1 <= e < most]
+
     return Evidence.of(
-        at_most("l1 and l2, eps up to 0.5: MSE", norms, 1e-4),
-        at_most("over that of the squared norm, eps from 0.1 to 0.5", np.divide(with_edge, squared), 0.1),
-        at_least("l1 and l2, eps = 1.1: MSE", [mean[p, rho[-1], 1.1] for p in ("l1", "l2")], 1e-3),
+        at_most("l1 and l2, every eps below 1: MSE", norms(1.0), 1e-4),
+        at_most("over that of the squared norm, eps from 0.1 to 1", over(1.0), 0.1),
+        corrected=[
+            at_most("l1 and l2, eps up to 0.5: MSE", norms(0.55), 1e-4),
+            at_most("over that of the squared norm, eps from 0.1 to 0.5", over(0.55), 0.1),
+            at_most("l1 and l2, eps = 0.95: MSE of the minimiser", exact, 1e-4),
+            at_least("l1 and l2, eps = 1.1: MSE", [mean[p, rho[-1], 1.1] for p in ("l1", "l2")], 1e-3),
+        ],
         table=table,
         data=data,
     )

@@ -20,7 +20,7 @@ from ._instances import Instance, solved
     "nodes. By (28) it is on a tree the largest of ||sum of grad L_i(wbar) over a subtree||_* / A_e, wbar the pooled "
     "optimum.",
     stated="there is a critical value",
-    expected=Verdict.CORRECTED,
+    weight="substance",
     correction="For norms. The squared penalty has no critical value: its solution is constant for no lambda.",
 )
 def critical_value(at: Trial) -> Evidence:

@@ -105,7 +105,7 @@ def similarity(at: Trial, clusters: Any, setting: dict[str, Any]) -> Evidence:
     "= 1 has a higher accuracy on the validation sets than with lambda = 0; with lambda = 1000, as lambda goes to "
     "infinity, it is equivalent to one model for all pooled data.",
     stated="curves without printed numbers, accuracy from 0.8 to 0.95 for lambda = 0, 1, 1000; 50 rounds",
-    expected=Verdict.CORRECTED,
+    weight="substance",
     correction=NO_CERTIFICATE + "With lambda = 1000 it is one model for each connected component of the graph; the "
     "graph that is described falls into the clusters, and lambda = 1000 does as well as lambda = 1.",
     quick={"setting": QUICK},
@@ -145,15 +145,15 @@ def _compared(at: Trial, clusters: int, setting: dict[str, Any], *, pfedme: bool
     last = [ours[-1] - values[-1] for values in others.values()]
     twice = 2.0 * _error(setting, clusters)
     curves = {"Algorithm 1": ours, **others}
+    reached = {name: _rounds_to(0.9, values) for name, values in curves.items()}
+    first = [setting["rounds"] + 1 if k is None else k for k in reached.values()]
     return Evidence.of(
+        at_least("Algorithm 1: accuracy", ours[-1], 0.9),
         at_least("Algorithm 1 less each other: accuracy after the last round, by two standard errors", last, twice),
-        corrected=[
-            at_least("Algorithm 1 less each other: accuracy, up to two standard errors", last, -twice),
-            at_least("Algorithm 1: accuracy", ours[-1], 0.9),
-        ],
+        at_most("rounds to an accuracy of 0.9, less those of each other", np.subtract(first[0], first[1:]), -1),
+        counterexample={"clusters": clusters, **setting} | {f"accuracy, {k}": each[-1] for k, each in curves.items()},
         table=[
-            {"method": name, "accuracy": values[-1], "rounds to 0.9": _rounds_to(0.9, values)}
-            for name, values in curves.items()
+            {"method": name, "accuracy": values[-1], "rounds to 0.9": reached[name]} for name, values in curves.items()
         ],
         data={"curves": curves, "axis": (0.5, 1.0)},
     )
@@ -163,20 +163,16 @@ def _rounds_to(level: float, values: Curve) -> int | None:
     return next((k for k, value in enumerate(values) if value >= level), None)
 
 
-CORRECTION = (
-    NO_CERTIFICATE + "Algorithm 1 ends as high as the others up to two standard errors, and not higher than all; "
-    "a round has as many gradient steps in each. The paper prints no settings of the others; these are ours."
-)
+OURS = " (Ours: the settings of the others, of which none are printed. Networks have no certificate.)"
 
 
 @claim(
     "gtv.fig6",
     "Figure 6",
     "Two clusters of digits, lambda = 1, 50 rounds: Algorithm 1 improves the accuracy on the validation sets and the "
-    "rate of convergence of IFCA, pFedMe and a general optimiser of (16).",
+    "rate of convergence of IFCA, pFedMe and a general optimiser of (16)." + OURS,
     stated="both are improved by Algorithm 1; curves without printed numbers, from 0.5 to 1",
-    expected=Verdict.CORRECTED,
-    correction=CORRECTION,
+    expected=Verdict.FAILS,
     quick={"setting": QUICK},
     minutes=3.0,
     full={"setting": FULL},
@@ -191,10 +187,9 @@ def two_clusters(at: Trial, setting: dict[str, Any]) -> Evidence:
     "gtv.fig7",
     "Figure 7, with Table II",
     "Five clusters, of the digits 0, 1 to 8, 9 (Table II), lambda = 1, 50 rounds: Algorithm 1 improves the accuracy on "
-    "the validation sets and the rate of convergence of IFCA and a general optimiser of (16).",
+    "the validation sets and the rate of convergence of IFCA and a general optimiser of (16)." + OURS,
     stated="both are improved by Algorithm 1; curves without printed numbers, from 0.5 to 1",
-    expected=Verdict.CORRECTED,
-    correction=CORRECTION,
+    expected=Verdict.FAILS,
     quick={"setting": QUICK},
     minutes=5.0,
     full={"setting": FULL},

@@ -60,7 +60,7 @@ def strong_duality(at: Trial) -> Evidence:
     "w and u are optimal if and only if -D'u = grad L(w) and, for each edge, w_(e+) - w_(e-) lies in "
     "(lambda A_e) times the subdifferential of phi* at u_e / (lambda A_e).",
     stated="necessary and sufficient",
-    expected=Verdict.CORRECTED,
+    weight="constant",
     correction="The second line of (25) has no factor lambda A_e, as the subdifferential of lambda A phi*(u / (lambda "
     "A)) has none: for norms it makes no difference, for 1/2 ||.||^2 the print asks for u = w_(e+) - w_(e-).",
 )
@@ -139,7 +139,7 @@ def dual_of_norms(at: Trial) -> Evidence:
     "For d = 1 the dual (30) reduces to the minimum-cost flow problem: a linear cost of the flow through each arc, "
     "supplies at the nodes, capacities.",
     stated="reduces to it",
-    expected=Verdict.CORRECTED,
+    weight="substance",
     correction="The costs L_i* are of what leaves a node, so that arcs to one further node bear them; they are "
     "linear where L_i is the absolute error, and convex for other losses: with squared errors it is a network flow "
     "of least convex cost.",

@@ -59,7 +59,14 @@ def one_more_draw(what: str, draws: Sequence[float], stated: float) -> Check:
     +- t_(n-1) s (1 + 1/n)^(1/2) with s their standard deviation. So the tolerance is what the draws leave open."""
     logs = np.log(draws)
     error, most = logs.std(ddof=1) * np.sqrt(1.0 + 1.0 / len(logs)), t.ppf(0.995, len(logs) - 1)
-    return equal(f"log MSE, {what}", logs.mean(), np.log(stated), float(most), "standard errors", error)
+    return equal(
+        f"log MSE, {what} (a factor of {np.exp(most * error):.2g} each way)",
+        logs.mean(),
+        np.log(stated),
+        float(most),
+        "standard errors",
+        error,
+    )
 
 
 @claim(
@@ -68,11 +75,12 @@ def one_more_draw(what: str, draws: Sequence[float], stated: float) -> Check:
     "Two clusters of 100 nodes, d = 100, m = 10, p_in = 0.5, p_out = 0.01, noise 1e-3, lambda = 0.01, 1000 rounds: the "
     "MSE (39) of Algorithm 1, IFCA and FedAvg.",
     stated=STATED,
-    expected=Verdict.CORRECTED,
+    weight="substance",
     correction="1.42e-5 is met with the l1 norm and sums of squared errors in place of the means (38), which give an "
     "MSE a hundred times as large: with sums it lies in the 99% prediction interval of one more draw. FedAvg is the "
     "pooled fit, ||w_1 - w_2||^2 / 4 off. IFCA's 2.82 is its failure from equal starts, where in most draws it fits "
-    "one model to nearly all; from random starts it is better than Algorithm 1.",
+    "one model to nearly all; from random starts it is better than Algorithm 1. How wide the intervals are is beside "
+    "them: with the 3 draws of the scale quick a factor of 15 each way for the first, so that the scale full decides.",
     perturbation=100.0,
     experiment=True,
     quick={"size": 100, "d": 100, "m": 10, "rounds": 1000, "count": 3},
@@ -140,7 +148,8 @@ def _draw(figure: Any, data: dict[str, Any]) -> None:
     "gtv.fig2",
     "Figure 2",
     "The model of Table I with k = 2 to 10 clusters, 2000 rounds: the MSE (39) of Algorithm 1 lies far below that of "
-    "FedAvg for every k, and above that of FedAvg with known clusters, the benchmark.",
+    "FedAvg for every k, and above that of FedAvg with known clusters, the benchmark. (Ours: IFCA, another curve of "
+    "the figure, is from random starts better than Algorithm 1 by a factor of 100 and more.)",
     stated="curves without printed numbers, MSE from 1e-6 to 1",
     expected=Verdict.HOLDS,
     experiment=True,
@@ -158,6 +167,7 @@ def several_clusters(at: Trial, k: Any, size: int, d: int, m: int, rounds: int, 
         at_most("Algorithm 1 over FedAvg, by k", means["Algorithm 1"] / means["FedAvg"], 0.1),
         at_most("with sums of squared errors", means["Algorithm 1, sums"] / means["FedAvg"], 0.001),
         at_least("Algorithm 1 over FedAvg with known clusters", means["Algorithm 1"] / means["C_FedAvg"], 1.0),
+        at_least("Algorithm 1 over IFCA from random starts", means["Algorithm 1"] / means["IFCA"], 100.0),
         table=[{"k": each, **{name: means[name][j] for name in METHODS}} for j, each in enumerate(k)],
         data={"k": list(k), "curves": curves},
     )

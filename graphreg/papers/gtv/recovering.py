@@ -30,6 +30,10 @@ def _cuts(of: Instance) -> tuple[Array, Array]:
     return inside, (inside[:, of.tail] != inside[:, of.head]) @ of.A
 
 
+def _holds(of: Instance, demand: Array) -> bool:
+    return gr.theory.well_connected(of.graph(), demand).holds
+
+
 def _as_printed(of: Instance, demand: Array) -> bool:
     """Definition 1 to the letter: (35) for every subset without i_0."""
     inside, cut = _cuts(of)
@@ -43,7 +47,7 @@ def _as_printed(of: Instance, demand: Array) -> bool:
     "A cluster is well-connected if for a node i_0 demand(A) < cut(A) for every subset A of the cluster without i_0; "
     "maximum flows decide it.",
     stated="every subset A",
-    expected=Verdict.CORRECTED,
+    weight="misprint",
     correction="Every subset but the empty one, for which (35) says 0 < 0, so that no cluster would be well-connected.",
 )
 def well_connected(at: Trial) -> Evidence:
@@ -56,14 +60,19 @@ def well_connected(at: Trial) -> Evidence:
         clusters.append(Instance.drawn(rng, n=n, graph=graph))
         demands.append(rng.uniform(0.1, 1.0, n) * (1.0 + k % 4))
     found = [gr.theory.well_connected(of.graph(), d) for of, d in zip(clusters, demands, strict=True)]
-    margins = [_margin(of, at.given(d)) for of, d in zip(clusters, demands, strict=True)]
+    exact, margins = (
+        [_margin(of, f(d)) for of, d in zip(clusters, demands, strict=True)] for f in (np.array, at.given)
+    )
     wrong = sum(each.holds != (m > 1.0) for each, m in zip(found, margins, strict=True))
+    near = [[_holds(of, f * m * d) for f in (0.999, 1.001)] for of, d, m in zip(clusters, demands, exact, strict=True)]
     letter = sum(_as_printed(of, 1e-3 * d) for of, d in zip(clusters, demands, strict=True))
     return Evidence.of(
         at_least("with demands near 0: well-connected ones of the 12, every subset A asked", letter, 1),
         corrected=[
             equal("the margins of 12 clusters, by flows and by all subsets", [e.margin for e in found], margins),
             at_most("clusters on which they disagree", wrong, 0),
+            at_least("well-connected ones with demands a thousandth below the margin", sum(a for a, _ in near), 12),
+            at_most("well-connected ones with demands a thousandth above it", sum(b for _, b in near), 0),
             at_least("well-connected ones among them", sum(each.holds for each in found), 2),
             at_most("well-connected ones", sum(each.holds for each in found), 10),
         ],
@@ -76,7 +85,7 @@ def well_connected(at: Trial) -> Evidence:
     "Where (58) holds there is a flow with D'u = s and ||u_e|| < A_e: (63), the sum over i of s_i times the unit "
     "flows u_r along the paths that start at i in the decomposition (61) of a scalar flow.",
     stated="satisfies (59)",
-    expected=Verdict.CORRECTED,
+    weight="misprint",
     correction="(63) is the sum over i of s_i / ||s_i|| times the sum of a_r u_r, as the scalar flow carries ||s_i||.",
 )
 def lemma_3(at: Trial) -> Evidence:
@@ -266,7 +275,7 @@ def bound(at: Trial, count: int) -> Evidence:
     "The vectors s_i of (57) are at most lambda d_i long, d_i the left side of (35) at i, by the bounds (55) and (56), "
     "so that Lemma 3 applies.",
     stated="(35) can be used for (58)",
-    expected=Verdict.CORRECTED,
+    weight="constant",
     correction="(55) has 2 beta_i lambda |dC| / alpha and (35) half of that. (35) suffices all the same: the cluster's "
     "part of the solution lies within |dC| lambda / alpha of wbar, half of (49), by (46) and strong convexity.",
 )
