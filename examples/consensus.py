@@ -30,7 +30,7 @@ data = gr.NodeData.from_frame(frame, node="site", target="response", features=["
 def solve(name: str, model: gr.Model) -> gr.Solution:
     """Both routes, certified."""
     problem = gr.Problem(model)
-    exact, run = problem.solve(), problem.solve(gr.PrimalDual())
+    exact, run = problem.solve(gr.Exact()), problem.solve(gr.PrimalDual())
     for solution in (exact, run):
         assert solution.status == "certified", solution
     print(

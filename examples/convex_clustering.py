@@ -35,7 +35,7 @@ problem = gr.Problem(gr.MeanLoss(data) + strength * gr.TotalVariation(graph, gr.
 rows, solutions = {}, {}
 for value in (0.1, 0.3, 1.0, 2.0, 4.0, 16.0):
     strength.value = value
-    exact, run = problem.solve(), problem.solve(gr.PrimalDual())
+    exact, run = problem.solve(gr.Exact()), problem.solve(gr.PrimalDual())
     for solution in (exact, run):
         assert solution.status == "certified", solution
     clusters = exact.clusters()

@@ -165,7 +165,7 @@ def main() -> None:
     print(problem.dual())
 
     heading("Route 1: the exact optimum (compiled to CVXPY, certified by graphreg itself)")
-    exact = problem.solve()
+    exact = problem.solve(gr.Exact())
     print(exact)
     print("The optimum is proved to lie between the two bounds; the solver's word is not taken for it.")
 

@@ -21,7 +21,7 @@ def sigmoid(x: np.ndarray) -> np.ndarray:
 
 def report(name: str, problem: gr.Problem) -> gr.Solution:
     """Solve on both routes; what each certifies."""
-    exact, run = problem.solve(), problem.solve(gr.PrimalDual())
+    exact, run = problem.solve(gr.Exact()), problem.solve(gr.PrimalDual())
     for solution in (exact, run):
         assert solution.status == "certified", solution
     print(

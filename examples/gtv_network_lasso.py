@@ -38,7 +38,7 @@ for name, penalty, strength in (
     ("squared (MOCHA)", gr.SquaredL2(), 0.3),
 ):
     problem = gr.Problem(gr.SquaredLoss(data) + strength * gr.TotalVariation(graph, penalty))
-    exact = problem.solve()
+    exact = problem.solve(gr.Exact())
     run = problem.solve(gr.PrimalDual())
     for solution in (exact, run):
         assert solution.status == "certified", solution

@@ -28,7 +28,7 @@ data = gr.NodeData.from_dict(samples)
 
 def solve(name: str, model: gr.Model) -> gr.Solution:
     """Both routes, certified."""
-    exact, run = gr.Problem(model).solve(), gr.Problem(model).solve(gr.PrimalDual())
+    exact, run = gr.Problem(model).solve(gr.Exact()), gr.Problem(model).solve(gr.PrimalDual())
     for solution in (exact, run):
         assert solution.status == "certified", solution
     print(

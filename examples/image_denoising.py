@@ -33,7 +33,7 @@ def denoise(name: str, given: np.ndarray, clean: np.ndarray, penalty: gr.Penalty
     """The certified minimiser by both routes; the image of the second."""
     data = gr.NodeData.from_arrays(None, given.reshape(SIDE * SIDE, -1), node=grid.labels)
     problem = gr.Problem(gr.MeanLoss(data) + strength * gr.TotalVariation(grid, penalty))
-    exact, run = problem.solve(), problem.solve(gr.PrimalDual())
+    exact, run = problem.solve(gr.Exact()), problem.solve(gr.PrimalDual())
     for solution in (exact, run):
         assert solution.status == "certified", solution
         print(

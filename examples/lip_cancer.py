@@ -45,7 +45,7 @@ def read(arguments: list[str]) -> tuple[pd.DataFrame, gr.Graph]:
 def solve(name: str, model: gr.Model) -> gr.Solution:
     """Both routes, certified; the exact answer."""
     problem = gr.Problem(model)
-    exact, run, admm = problem.solve(), problem.solve(gr.PrimalDual()), problem.solve(gr.ADMM())
+    exact, run, admm = problem.solve(gr.Exact()), problem.solve(gr.PrimalDual()), problem.solve(gr.ADMM())
     for solution in (exact, run, admm):
         assert solution.status == "certified", solution
     print(

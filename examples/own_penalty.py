@@ -61,7 +61,7 @@ data = gr.NodeData.from_dict(samples)
 def solve(name: str, penalty: gr.Penalty) -> np.ndarray:
     """Both routes, certified; the coefficients of the exact one."""
     problem = gr.Problem(gr.SquaredLoss(data) + 0.1 * gr.TotalVariation(graph, penalty))
-    exact, run = problem.solve(), problem.solve(gr.PrimalDual())
+    exact, run = problem.solve(gr.Exact()), problem.solve(gr.PrimalDual())
     for solution in (exact, run):
         assert solution.status == "certified", solution
     print(

@@ -41,7 +41,7 @@ def groups(values: pd.Series, count: int) -> pd.Series:
 def solve(name: str, model: gr.Model) -> gr.Solution:
     """Both routes, certified; the exact answer."""
     problem = gr.Problem(model)
-    exact, run = problem.solve(), problem.solve(gr.ADMM())
+    exact, run = problem.solve(gr.Exact()), problem.solve(gr.ADMM())
     for solution in (exact, run):
         assert solution.status == "certified", solution
     print(f"{name}: exact {exact.objective:.6f}, ADMM {run.objective:.6f} ({run.rounds} rounds)")

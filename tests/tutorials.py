@@ -1,8 +1,9 @@
-"""The tutorials: run, their outputs and pictures written, and the lecture as a notebook.
+"""The tutorials and all pages that show what they print: run, outputs and pictures written, the lecture a notebook.
 
-``python tests/tutorials.py`` (``make tutorials``) runs docs/tutorials/*.md. What a block prints goes into the ``text``
-fence that follows it, but where that has lines of "..." for what is left out; the pictures that a page shows are those
-that its blocks save; and the pages in `NOTEBOOKS` are written again as notebooks.
+``python tests/tutorials.py`` (``make tutorials``) runs docs/tutorials/*.md, and the README and docs/*.md where a
+``text`` fence follows a block. What a block prints goes into that fence, but where it has lines of "..." for what is
+left out; the pictures that a tutorial shows are those that its blocks save; and the pages in `NOTEBOOKS` are written
+again as notebooks.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from types import ModuleType
 PAGES = next(folder for folder in Path(__file__).resolve().parents if (folder / "docs").exists()) / "docs" / "tutorials"
 NOTEBOOKS = ("duality",)
 BLOCK = re.compile(r"^```(?P<language>python|text)[ \t]*\n(?P<body>.*?)^```[ \t]*\n", re.M | re.S)
+SHOWS = re.compile(r"^```python[ \t]*\n(?:(?!```).*\n)*```[ \t]*\n\s*```text[ \t]*\n", re.M)  # below it, its output
 PICTURE = re.compile(r"^!\[[^\]]*\]\((?P<file>[^/)]+)\)[ \t]*\n", re.M)
 EMPTY = re.compile(r"<details[^>]*>\s*<summary>[^<]*</summary>\s*</details>")  # what was folded is a cell of its own
 LINK = re.compile(r"\[(?P<text>[^\]]+)\]\((?![a-z]+:)(?P<page>[^)#\s]+)(?:#[^)\s]*)?\)")  # to a page beside this one
@@ -101,6 +103,20 @@ def _close(a: float, b: float) -> bool:
     return max(abs(a), abs(b)) < TINY or abs(a - b) <= 1e-3 * max(abs(a), abs(b))
 
 
+def shown() -> list[Path]:
+    """The README and the pages of docs that show what a block prints."""
+    docs = PAGES.parent
+    pages = [docs.parent / "README.md", *sorted(docs.glob("*.md"))]
+    return [page for page in pages if SHOWS.search(page.read_text(encoding="utf-8"))]
+
+
+def differences(page: Path) -> Iterator[str]:
+    """What a page says that its blocks print, where they print something else."""
+    for block in run(page):
+        if block.text is not None and not agrees(block.text["body"], block.printed):
+            yield f"{page.name} says\n{block.text['body']}and prints\n{block.printed}(make tutorials)"
+
+
 def pictures(page: Path) -> list[str]:
     return [found["file"] for found in PICTURE.finditer(page.read_text(encoding="utf-8"))]
 
@@ -173,10 +189,10 @@ def main() -> None:
     import matplotlib as mpl
 
     mpl.use("Agg")
-    asked = sys.argv[1:] or sorted(page.stem for page in PAGES.glob("*.md"))
+    known = {page.stem: page for page in (*sorted(PAGES.glob("*.md")), *shown())}
     here = Path.cwd()
-    for name in asked:
-        page = PAGES / f"{name}.md"
+    for name in sys.argv[1:] or known:
+        page = known[name]
         with tempfile.TemporaryDirectory() as folder:
             os.chdir(folder)
             began = time.perf_counter()
@@ -184,7 +200,7 @@ def main() -> None:
             took = time.perf_counter() - began
             os.chdir(here)
             page.write_text(written(page, blocks), encoding="utf-8")
-            for picture in pictures(page):
+            for picture in pictures(page) if page.parent == PAGES else ():
                 shutil.copy(Path(folder) / picture, PAGES / picture)
         if name in NOTEBOOKS:
             text = notebook(page.read_text(encoding="utf-8"))

@@ -50,9 +50,9 @@ def study_what_they_fit() -> pd.DataFrame:
     pairs = [*written.items(), (gr.ClusteredFedAvg(cluster), loss + ridge + gr.TotalVariation(halves, gr.Zero()))]
     rows: list[tuple[str, Any, Any]] = []
     for method, other in pairs:
-        exact, run = gr.Problem(other).solve(gap=1e-10), model.solve(method, gap=1e-8)
+        optimum, run = gr.Problem(other).solve(gap=1e-10), model.solve(method, gap=1e-8)
         assert run.own is not None
-        rows.append((f"{method.name}: objective", "<= 1e-8", run.own.primal / exact.objective - 1.0))
+        rows.append((f"{method.name}: objective", "<= 1e-8", run.own.primal / optimum.objective - 1.0))
         rows.append((f"{method.name}: own gap, in {run.rounds} rounds", "<= 1e-8", run.own.relative_gap))
     return _table(rows)
 

@@ -96,7 +96,7 @@ def _view(problem: gr.Problem, seed: int) -> LocalView:
 
 def _averages(problem: gr.Problem, method: gr.FedADMM, seeds: int) -> dict[str, Array]:
     """Mean squared errors, of ||.||_F^2 / V, after the rounds `MARKS`: of the last iterate and of both averages."""
-    exact = problem.solve(gap=1e-12).coef
+    best = problem.solve(gap=1e-12).coef
     out = {name: np.zeros(len(MARKS)) for name in ("last", "printed", "suffix")}
     for seed in range(seeds):
         state = method.init(_view(problem, seed), None)
@@ -108,7 +108,7 @@ def _averages(problem: gr.Problem, method: gr.FedADMM, seeds: int) -> dict[str, 
             if t in MARKS:
                 k = int(np.searchsorted(MARKS, t))
                 for name, w in (("last", state.theta), ("printed", printed.value()), ("suffix", suffix.value())):
-                    out[name][k] += ((w - exact) ** 2).sum() / V / seeds
+                    out[name][k] += ((w - best) ** 2).sum() / V / seeds
     return out
 
 
@@ -202,7 +202,7 @@ def study_ipw_without_its_server() -> pd.DataFrame:
     import pandas as pd
 
     problem, marks, seeds = _squared(), (300, 1000, 3000, 10_000), range(3)
-    exact = problem.solve(gap=1e-12).coef
+    best = problem.solve(gap=1e-12).coef
     out: list[pd.DataFrame] = []
     for part in (1, 3):
         p = P / part
@@ -214,7 +214,7 @@ def study_ipw_without_its_server() -> pd.DataFrame:
             for t, theta in zip(range(1, marks[-1] + 1), _on_a_server(problem, state, seed, p), strict=False):
                 state = method.step(state)
                 if t in marks:
-                    errors[marks.index(t)] += [((w - exact) ** 2).sum() / V / len(seeds) for w in (theta, state.theta)]
+                    errors[marks.index(t)] += [((w - best) ** 2).sum() / V / len(seeds) for w in (theta, state.theta)]
         there = f"{p.min():.1f} to {p.max():.2f}"
         out.append(pd.DataFrame({"there": there, "rounds": marks, "asked": errors[:, 0], "found": errors[:, 1]}))
     return pd.concat(out, ignore_index=True)

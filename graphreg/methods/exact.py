@@ -66,9 +66,8 @@ class Exact(AbstractMethod):
         }
 
     def run(self, task: Task) -> Outcome:
-        certifier = task.certifier
         with after(partial(import_module, "cvxpy")):
-            attempts = _Attempts(self, task)
+            attempts, certifier = _Attempts(self, task), task.certifier
             with task.compiler.alone():
                 ended, why = attempts.carried_out()
         best = certifier.best()

@@ -164,6 +164,10 @@ def test_example_and_demo(tmp_path):
     assert shown.exit_code == 0
     for heading in ("A model file", "Its dual", "Route 1", "Route 2", "Clusters"):
         assert f"== {heading}" in shown.stdout
+    first, second = re.search(r"== Route 1.*?\n\n(\S+):.*== Route 2.*?\n\n(\S+):", shown.stdout, re.S).groups()
+    assert (first, second) == ("Exact(clarabel)", "PrimalDual")
+    assert float(re.search(r"the two answers differ by at most (\S+)", shown.stdout)[1]) > 0.0
+    assert "Exact(clarabel)       certified" in shown.stdout
     assert json.loads((tmp_path / "demo" / "result.json").read_text())["status"] == "certified"
 
 

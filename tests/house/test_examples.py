@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import runpy
 import shutil
 import subprocess
@@ -12,6 +13,8 @@ import warnings
 import pandas as pd
 import pytest
 from places import DATA, EXAMPLES
+
+import graphreg as gr
 
 SCRIPTS = sorted(EXAMPLES.glob("*.py"))
 DEMO = EXAMPLES / "demo.py"
@@ -97,10 +100,22 @@ def test_example_runs(script, tmp_path, monkeypatch, capsys, whole):
     pytest.importorskip("matplotlib").use("Agg")
     monkeypatch.setattr(sys, "argv", [str(script), *arguments])
     monkeypatch.chdir(tmp_path)
+    took, solve = set[str](), gr.Problem.solve
+
+    def recording(*given, **options):
+        solution = solve(*given, **options)
+        took.add(solution.method)
+        return solution
+
+    monkeypatch.setattr(gr.Problem, "solve", recording)
     with warnings.catch_warnings():
         warnings.simplefilter("default")  # as where a user runs it
         runpy.run_path(str(script), run_name="__main__")
-    assert capsys.readouterr().out.strip(), f"{script.name} printed nothing"
+    said = capsys.readouterr().out
+    assert said.strip(), f"{script.name} printed nothing"
+    if re.search(r"^ *exact\b.* = .*solve\(", script.read_text(encoding="utf-8"), re.M):
+        assert "Exact(clarabel)" in took, f"{script.name} speaks of an exact answer, and its methods were {took}"
+        assert len(took) > 1
 
 
 def test_the_demo_runs_as_a_program(tmp_path, whole):
@@ -115,4 +130,6 @@ def test_the_demo_runs_as_a_program(tmp_path, whole):
         check=False,
     )
     assert run.returncode == 0, f"{DEMO.name} ended with {run.returncode}:\n{run.stderr[-4000:]}"
-    assert run.stdout.strip(), f"{DEMO.name} printed nothing"
+    first, second = re.search(r"== Route 1.*?\n\n(\S+):.*== Route 2.*?\n\n(\S+):", run.stdout, re.S).groups()
+    assert (first, second) == ("Exact(clarabel)", "PrimalDual")
+    assert float(re.search(r"largest difference of the two answers: (\S+)", run.stdout)[1]) > 0.0
