@@ -67,7 +67,9 @@ def outlines_of(given: Any, labels: Sequence[Hashable]) -> Outlines:
     own = [number[str(label)] for label in labels]
     for shape in shapes:
         if not all(np.isfinite(ring).all() for ring in shape.rings):
-            raise ModelError(f"outlines: the shape called {sorted(shape.names.values())} has points that are not finite")
+            raise ModelError(
+                f"outlines: the shape called {sorted(shape.names.values())} has points that are not finite"
+            )
     shapes, height = _fitted(shapes)
     step = 1
     drawn = [_rounded(shape.rings, step) for shape in shapes]
