@@ -67,9 +67,8 @@ def outlines_of(given: Any, labels: Sequence[Hashable]) -> Outlines:
     own = [number[str(label)] for label in labels]
     for shape in shapes:
         if not all(np.isfinite(ring).all() for ring in shape.rings):
-            raise ModelError(
-                f"outlines: the shape called {sorted(shape.names.values())} has points that are not finite"
-            )
+            names = sorted(shape.names.values())
+            raise ModelError(f"outlines: the shape called {names} has points that are not finite; mend its coordinates")
     shapes, height = _fitted(shapes)
     step = 1
     drawn = [_rounded(shape.rings, step) for shape in shapes]

