@@ -135,6 +135,9 @@ def entries(column: nw.Series[Any]) -> Array:
 
 def listed(values: Any) -> list[Any]:
     """What a column, an array or another iterable holds, as Python's objects."""
+    if (frame := seen(values, "DataFrame")) is not None:
+        name = next(iter(frame.columns), "name")
+        raise DataError(f"one value per row is wanted, got a DataFrame; give one of its columns, as in frame[{name!r}]")
     if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind not in "mM":
         return values.tolist()
     column = seen(values, "Series")

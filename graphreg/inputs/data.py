@@ -31,7 +31,7 @@ from .columns import (
     vector,
 )
 from .labels import Labels, as_labels
-from .reading import freeze
+from .reading import Frozen
 from .samples import Where, assembled, design, label_list, offsets, stacked, width
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ SHOWN = 10  # features and nodes in a notebook
 
 
 @dataclass(frozen=True, eq=False)
-class NodeData(display.Shown):
+class NodeData(Frozen, display.Shown):
     """The samples of all nodes, stacked; each belongs to one node. Use the constructors, which check what they read.
 
     Attributes
@@ -64,6 +64,8 @@ class NodeData(display.Shown):
         Where in a frame the data came from, so that `read` can read others like it.
     """
 
+    ARRAYS = "node", "X", "y", "weights", "offset"
+
     labels: Labels
     node: Array
     X: Array | None
@@ -76,7 +78,12 @@ class NodeData(display.Shown):
     columns: Columns | None = None
 
     def __post_init__(self) -> None:
-        freeze(self, "node", "X", "y", "weights", "offset")
+        outside = np.flatnonzero((self.node < 0) | (self.node >= len(self.labels)))
+        if outside.size:
+            r = outside[0]
+            last = len(self.labels) - 1
+            raise DataError(f"node[{r}] is {self.node[r]}, and the positions of the nodes are 0 to {last}")
+        self.freeze()
 
     # ---- constructors ------------------------------------------------------------------------------------------------
     @staticmethod

@@ -18,7 +18,7 @@ from ..escaping import visible
 from . import sources
 from .incidence import GROUND, Array, components_of, difference_matrix, groups_of, means_of
 from .labels import Labels, as_labels
-from .reading import check_simple, checked_positions, checked_size, checked_weights, freeze, label_index
+from .reading import Frozen, check_room, check_simple, checked_positions, checked_size, checked_weights, label_index
 from .sources import is_networkx
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ SHOWN = 10  # edges in a notebook
 
 
 @dataclass(frozen=True, eq=False)
-class Graph(Shown):
+class Graph(Frozen, Shown):
     """An undirected graph with positive edge weights.
 
     Isolated nodes and several components are legal; self loops, repeated edges and directions are not.
@@ -51,13 +51,15 @@ class Graph(Shown):
         repeated edge, or a bad weight. The message names the node or edge.
     """
 
+    ARRAYS = "tail", "head", "weight"
+
     labels: Labels
     tail: Array
     head: Array
     weight: Array
 
     def __post_init__(self) -> None:
-        labels = as_labels(self.labels)
+        labels = as_labels(sources.in_order(self.labels, "labels"))
         object.__setattr__(self, "labels", labels)
         _ = self.index  # refuses bad labels
         tail = checked_positions(self.tail, "tail", len(labels))
@@ -69,7 +71,7 @@ class Graph(Shown):
         object.__setattr__(self, "tail", np.minimum(tail, head))
         object.__setattr__(self, "head", np.maximum(tail, head))
         object.__setattr__(self, "weight", weight)
-        freeze(self, "tail", "head", "weight")
+        self.freeze()
 
     # ---- constructors ------------------------------------------------------------------------------------------------
     @staticmethod
@@ -205,6 +207,7 @@ class Graph(Shown):
         7
         """
         rows, columns = checked_size(rows, "rows"), checked_size(columns, "columns")
+        check_room(rows * columns, f"a grid of {rows} x {columns}")
         number = np.arange(rows * columns).reshape(rows, columns)
         tail = np.concatenate([number[:, :-1].ravel(), number[:-1].ravel()])
         head = np.concatenate([number[:, 1:].ravel(), number[1:].ravel()])
@@ -230,6 +233,7 @@ class Graph(Shown):
         """
         named = isinstance(nodes, Iterable)
         each = checks.sequence(nodes, "nodes", error=GraphError) if named else range(checked_size(nodes, "nodes"))
+        check_room(len(each), "the chain")
         labels = as_labels(each)
         steps = np.arange(max(len(labels) - 1, 0))
         return Graph(labels, steps, steps + 1, np.ones(len(steps)))

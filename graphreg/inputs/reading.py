@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from .labels import IntegerLabels, Labels, as_labels, by_appearance, index_of, i
 Array = np.ndarray[Any, np.dtype[Any]]
 
 FILL = "fill it in or drop the row"
+NODE = 64  # bytes that a node with an edge takes at least, while a graph is made
 DECODE = "read its file with the encoding that it is in"
 
 
@@ -62,14 +64,26 @@ def _has_hash(label: Any) -> bool:
     return True
 
 
-def freeze(record: Any, *names: str) -> None:
-    """Make arrays of a frozen record read-only: what was checked, and solved, stays what it is."""
-    for name in names:
-        array = getattr(record, name)
-        if array is not None:
-            array = array.view()
-            array.flags.writeable = False
-            object.__setattr__(record, name, array)
+class Frozen:
+    """A frozen record with read-only arrays: what was checked, and solved, stays what it is, and so do its copies."""
+
+    ARRAYS: ClassVar[tuple[str, ...]]
+
+    def freeze(self) -> None:
+        for name in self.ARRAYS:
+            array = getattr(self, name)
+            if array is not None:
+                array = array.view()  # the user's own stays as it is
+                array.flags.writeable = False
+                object.__setattr__(self, name, array)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Copies and pickles come with arrays of their own, which can be written to."""
+        vars(self).update(state)
+        for name in self.ARRAYS:
+            array = getattr(self, name)
+            if array is not None:
+                array.flags.writeable = False
 
 
 def edge_name(a: Any, b: Any) -> str:
@@ -126,8 +140,32 @@ def checked_size(value: Any, what: str) -> int:
     return int(checks.count(value, what, GraphError))
 
 
+def entries_of(values: Any, what: str) -> Any:
+    """The values: an array with rows as it is, and else a list."""
+    if isinstance(values, np.ndarray) and values.ndim:
+        return values
+    if isinstance(values, Mapping):
+        raise GraphError(f"{what} must be an array with an entry per edge, got a mapping; give list(... .values())")
+    return checks.sequence(values, what, "an array with an entry per edge", GraphError)
+
+
+def check_room(nodes: int, what: str) -> None:
+    """Refuse more nodes than the memory of this machine can hold, whatever else is in it."""
+    try:
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, OSError, ValueError):  # not known on this system
+        return
+    if nodes * NODE > memory:
+        sizes = f"{nodes * NODE / 2**30:,.0f} GiB at least, and this machine has {memory / 2**30:,.0f}"
+        raise GraphError(f"{what} has {nodes:,} nodes, which take {sizes}; make it smaller")
+
+
 def checked_positions(values: Any, what: str, n: int) -> Array:
-    positions = np.array(values, dtype=None if len(values) else np.intp)
+    values = entries_of(values, what)
+    try:
+        positions = np.array(values, dtype=None if len(values) else np.intp)
+    except ValueError:  # rows of several lengths
+        positions = np.array(None)
     if positions.ndim != 1 or positions.dtype.kind not in "iu":
         raise GraphError(f"{what} must be a one-dimensional array of node positions (whole numbers)")
     outside = np.flatnonzero((positions < 0) | (positions >= n))
@@ -157,6 +195,7 @@ def checked_weights(weight: Any, labels: Labels, tail: Array, head: Array) -> Ar
             f"{edge_name(labels[int(tail[e])], labels[int(head[e])])} has the weight {plain_label(weight[e])!r}; {why}"
         )
 
+    weight = entries_of(weight, "weight")
     if len(weight) != len(tail):
         raise GraphError(f"there are {len(tail)} edges and {len(weight)} weights; give one weight per edge")
     if not isinstance(weight, np.ndarray) or weight.dtype.kind not in "iuf":

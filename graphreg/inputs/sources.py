@@ -18,7 +18,7 @@ from .. import checks
 from ..errors import GraphError
 from ..messages import did_you_mean
 from .columns import is_frame
-from .labels import Labels, as_labels, by_appearance, is_integers, places_of, plain_label
+from .labels import IntegerLabels, Labels, as_labels, by_appearance, is_integers, places_of, plain_label
 from .reading import Array, checked_size, edge_name, is_in, label_index
 
 if TYPE_CHECKING:
@@ -32,17 +32,17 @@ SYMMETRY = 1e-10  # relative difference of two mirrored entries that rounding ex
 
 
 def _names_of(labels: Iterable[Hashable] | None, n: int, what: str) -> Labels:
-    names = as_labels(range(n) if labels is None else _listed(labels, "labels"))
+    names = as_labels(range(n) if labels is None else in_order(labels, "labels"))
     if len(names) != n:
         raise GraphError(f"there are {len(names)} labels and {n} {what}; give one label for each")
     return names
 
 
-def _listed(labels: Iterable[Any], what: str) -> Iterable[Any]:
+def in_order(labels: Iterable[Any], what: str) -> Iterable[Any]:
     """Labels in an order; a range and an array of integers as they are."""
     return (
         labels
-        if isinstance(labels, range) or is_integers(labels)
+        if isinstance(labels, (range, IntegerLabels)) or is_integers(labels)
         else checks.sequence(labels, what, LABELS, GraphError)
     )
 
@@ -94,7 +94,7 @@ def from_edges(edges: Iterable[Any], weights: Iterable[float] | None, nodes: Ite
     if nodes is None and whole:
         labels, positions = by_appearance(ends)
         return labels, positions[::2], positions[1::2], weight
-    named = None if nodes is None else as_labels(_listed(nodes, "nodes"))
+    named = None if nodes is None else as_labels(in_order(nodes, "nodes"))
     index = label_index(ends, distinct=False) if named is None else label_index(named)
     try:
         positions = places_of(ends, index)

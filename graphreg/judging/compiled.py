@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..certificate import Certifier, levelled
 from ..compiling import conic
-from ..errors import FailedError
+from ..errors import FailedError, ModelError
 from ..running import Solution, contradicted
+
+if TYPE_CHECKING:
+    import cvxpy as cp
 
 
 @dataclass(frozen=True, repr=False)
@@ -25,10 +28,13 @@ class Compiled:
         One (m, k) variable per edge block: the differences in the primal form, the flows in the dual form.
     """
 
-    cvxpy: Any
-    w: Any
-    z: list[Any]
+    cvxpy: cp.Problem
+    w: cp.Variable | None
+    z: list[cp.Variable]
     conic: conic.ConicProblem
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise ModelError("what is compiled can be neither copied nor sent; send the problem, and compile it there")
 
     def __repr__(self) -> str:
         return f"<Compiled: a problem of CVXPY, status {self.cvxpy.status}; .cvxpy.solve(...), then .read()>"

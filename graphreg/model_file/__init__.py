@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -194,6 +195,8 @@ def read_model(
     >>> file.solve().status
     'certified'
     """
+    if not isinstance(path, (str, os.PathLike)):
+        raise ModelFileError(f"a model is read from a file: path must be its name, got {shown(path)}")
     path = Path(path)
     switch(allow_code, "allow_code")
     switch(allow_outside, "allow_outside")

@@ -10,7 +10,7 @@ from .. import checks
 from ..engines import Facts, LocalSolution, MPIWire, abort, agreed, call, mpi, solve_jointly, versions, world
 from ..errors import MethodError
 from ..form import Form
-from ..methods import AbstractIteration, AbstractMethod, PrimalDual
+from ..methods import METHOD, AbstractIteration, AbstractMethod, PrimalDual
 from ..problem import Problem
 from ..running import Budget, Checkpoint, of_losses
 
@@ -90,6 +90,7 @@ def _check(form: Form, method: AbstractMethod, budget: Budget) -> None:
     (checks.count | None)(budget.rounds, "rounds")
     (checks.seconds | None)(budget.seconds, "seconds")
     checks.seed(budget.seed, "seed")
+    METHOD(method, "method", MethodError)
     if not isinstance(method, AbstractIteration) or method.central:
         raise MethodError(f"{method.name} takes all data in one place; take gr.PrimalDual() or another that iterates")
     missing = method.missing(form)

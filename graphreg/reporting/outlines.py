@@ -65,6 +65,10 @@ def outlines_of(given: Any, labels: Sequence[Hashable]) -> Outlines:
     shapes, key = _matching(collections, list(map(str, labels)))
     number = {shape.names[key]: k for k, shape in enumerate(shapes) if key in shape.names}
     own = [number[str(label)] for label in labels]
+    for shape in shapes:
+        if not all(np.isfinite(ring).all() for ring in shape.rings):
+            names = sorted(shape.names.values())
+            raise ModelError(f"outlines: the shape called {names} has points that are not finite; mend its coordinates")
     shapes, height = _fitted(shapes)
     step = 1
     drawn = [_rounded(shape.rings, step) for shape in shapes]

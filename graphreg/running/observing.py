@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import count
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -173,18 +174,18 @@ def _read(what: Any) -> dict[str, Callable[[Observation], Any]]:
 
 def _view(name: Any) -> Callable[[Observation], Any]:
     if isinstance(name, str) and name.startswith(STATE):
-        return lambda at: _of_state(at.state, name.removeprefix(STATE))
+        return partial(_of_state, name=name.removeprefix(STATE))
     if not isinstance(name, str) or name not in VIEWS:
         known = f"{', '.join(map(repr, VIEWS))} or 'state.' and a field of the method's state"
         raise MethodError(f"an observer sees {known}, got {shown(name)}{did_you_mean(name, VIEWS)}")
-    return lambda at: getattr(at, name)
+    return attrgetter(name)
 
 
-def _of_state(held: Mapping[str, Seen], name: str) -> Seen:
-    if name not in held:
-        known = ", ".join(STATE + each for each in held)
+def _of_state(at: Observation, name: str) -> Seen:
+    if name not in at.state:
+        known = ", ".join(STATE + each for each in at.state)
         raise MethodError(f"the method's state has no numbers {name!r}; it has {known}")
-    return held[name]
+    return at.state[name]
 
 
 def _copied(name: str, value: Any) -> Seen:

@@ -25,7 +25,7 @@ from ..running import Solution
 from ..terms import Array
 from ..tuning import usual_method
 from .refining import refined
-from .rows import Rows, rows_of
+from .rows import Rows, refuse_masks, rows_of
 from .writing import ALL, brief, loss_of, pooled, problem_of
 
 UNUSABLE = ("failed", "unbounded")  # there is no point that could be given with a warning
@@ -119,6 +119,7 @@ class AbstractGraphEstimator(BaseEstimator, ABC):
         self._check_parameters()
         if y is None:
             raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
+        refuse_masks(y=y, sample_weight=sample_weight)
         rows = rows_of(self, X, node, reset=True)
         y = column_or_1d(y, warn=True)
         check_consistent_length(rows.X, y)

@@ -17,6 +17,7 @@ from ..terms import Array
 from ..terms.losses import AbstractLoss
 from ..tuning import is_probabilistic
 from .base import AbstractGraphEstimator
+from .rows import refuse_masks
 from .writing import ALL, loss_of
 
 
@@ -168,4 +169,5 @@ class GraphClassifier(ClassifierMixin, AbstractGraphEstimator):
         -------
         float
         """
+        refuse_masks(y=y, sample_weight=sample_weight)
         return accuracy_score(y, self.predict(X, node=node), sample_weight=sample_weight)

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_array
 
 from ..terms import Array
 from .base import AbstractGraphEstimator
-from .rows import FLOATS
+from .rows import FLOATS, refuse_masks
 from .writing import named
 
 
@@ -170,6 +170,7 @@ class GraphRegressor(AbstractGraphRegressor):
         -------
         float
         """
+        refuse_masks(y=y, sample_weight=sample_weight)
         return r2_score(y, self.predict(X, node=node), sample_weight=sample_weight)
 
 
@@ -207,6 +208,7 @@ class GraphPoissonRegressor(AbstractGraphRegressor):
         -------
         float
         """
+        refuse_masks(y=y, sample_weight=sample_weight)
         return d2_tweedie_score(y, self.predict(X, node=node), sample_weight=sample_weight, power=1)
 
 
@@ -270,4 +272,5 @@ class GraphQuantileRegressor(AbstractGraphRegressor):
         -------
         float
         """
+        refuse_masks(y=y, sample_weight=sample_weight)
         return d2_pinball_score(y, self.predict(X, node=node), sample_weight=sample_weight, alpha=self.quantile)

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_array, check_consistent_length, validate_data
 
-from ..checks import is_whole
+from ..checks import is_whole, unmasked
 from ..errors import DataError
 from ..inputs import column_of, listed, seen
 from ..terms import Array
@@ -37,12 +37,19 @@ class Rows:
     place: int | None = None
 
 
+def refuse_masks(**given: Any) -> None:
+    """Refuse masked entries, which scikit-learn takes for data."""
+    for name, value in given.items():
+        unmasked(value, name, DataError)
+
+
 def rows_of(estimator: Any, X: Any, node: Any, reset: bool) -> Rows:
     """The rows, their nodes from the argument ``node`` or from the column that the estimator names.
 
     ``reset`` says that the estimator is to remember the columns; otherwise they must be those that it remembers.
     """
     column = estimator.node
+    refuse_masks(X=X, node=node)
     if isinstance(node, str):
         raise DataError(
             f"node must hold one label per row, got {node!r}; a column is named where the estimator is made, as in "
@@ -79,6 +86,8 @@ def taken(X: Any, column: Any) -> tuple[Any, list[Hashable], int]:
         if column not in names and is_whole(column):
             column = names[_position(column, len(names))]
         labels = column_of(frame, column).to_list()
+        if len(names) == 1:
+            raise DataError(f"X has no column but that of the nodes, {column!r}; give features, too")
         return frame.drop(column).to_native(), labels, names.index(column)
     if not is_whole(column):
         raise DataError(

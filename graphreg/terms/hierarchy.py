@@ -21,6 +21,11 @@ from .records import Array, Role, Space
 from .sums import between_nodes, check_between_nodes
 
 ROOT = "root"
+DEEPEST = 100  # levels
+NESTED = (
+    ". Where {0!r} is a node and the tuple says its region and its district, give nested dicts: {{region: {{district: "
+    "[nodes]}}}}"
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -225,6 +230,8 @@ def _is_group(value: Any) -> bool:
 def _walk(tree: Mapping[Hashable, Any], path: tuple[Hashable, ...], leaves: dict[Hashable, Any]) -> None:
     for label, value in tree.items():
         here = (*path, label)
+        if len(here) > DEEPEST:
+            raise TermError(f"clusters are nested more than {DEEPEST} deep, at {label!r}; does a dict hold itself?")
         if here == (ROOT,):
             raise TermError(f"a cluster is called {ROOT!r}, which is the name of the root; rename it")
         if not _is_group(value):
@@ -240,7 +247,8 @@ def _walk(tree: Mapping[Hashable, Any], path: tuple[Hashable, ...], leaves: dict
             if leaf in leaves:
                 first = leaves[leaf][-1]
                 where = f"two clusters, {first!r} and {label!r}" if first != label else f"the cluster {label!r} twice"
-                raise TermError(f"the node {leaf!r} stands in {where}; leave one of them")
+                nested = NESTED.format(label) if isinstance(value, tuple) else ""
+                raise TermError(f"the node {leaf!r} stands in {where}; leave one of them{nested}")
             leaves[leaf] = here
 
 

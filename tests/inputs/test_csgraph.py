@@ -30,5 +30,5 @@ def test_all_that_is_called_is_there():
 
 def test_too_large_a_graph_is_refused():
     links = sp.coo_array((np.ones(1), ([0], [1])), shape=(2**31, 2**31))
-    with pytest.raises(GraphError, match="2147483648 nodes and 1 links is too large.* split it"):
+    with pytest.raises(GraphError, match=r"2147483648 nodes and 1 links is too large.* split it"):
         csgraph.connected_components(links, directed=False)
