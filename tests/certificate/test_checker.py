@@ -146,6 +146,19 @@ def test_a_flow_is_inside_its_capacity_by_a_share(kind):
             assert accepted(json.dumps(made), None) == proved
 
 
+def test_claims_are_of_the_block_that_they_name():
+    """The same edges in two blocks: in the first the flow is at its capacity, in the second it has slack."""
+    made = chain("L1")
+    split, tied = made["model"]["edges"][0], changed(made["model"]["edges"][0], "weight", ["1p1"] * 3)
+    none = [["0", "0"]] * 3
+    made = changed(made, "model", "edges", [split, tied]) | {"w": [["1", "1p1"]] * 2 + [["1p2", "3p1"]] * 2}
+    made = changed(made, "dual", "flows", [*made["dual"]["flows"], none])
+    loose = bounds(F(-100), F(100))
+    for block, proved in ((0, False), (1, True), (2, False), (-1, False)):
+        claim = of_edge("near", 1, distance="1p4", block=block)
+        assert accepted(json.dumps(made | {"claims": [loose, claim]}), None) == proved
+
+
 def test_slack_is_what_a_distance_takes():
     """The gap is 4, as w is off the optimum: (c - |u|) phi <= 4, so phi <= 4 / (5/4 - 1/4)."""
     made = honest.exact("L1", [[F(1)], [F(1)]], [[F(1, 4)]], F(5, 4))
@@ -280,3 +293,6 @@ def test_what_is_printed_is_rounded_to_the_safe_side():
         assert low <= x <= high
         assert high - low <= (abs(x) / (1 << 51) if max(abs(x), 1 / (abs(x) or 1)) < F(2) ** 990 else abs(x))
         assert low <= near <= high
+    assert [verify.shown(s * F(2) ** k, side) for k in (1000, -1001) for s in (1, -1) for side in (-1, 1)] == [
+        "2^1000", "2^1000", "-2^1000", "-2^1000", "2^-1001", "2^-1001", "-2^-1001", "-2^-1001"
+    ]  # fmt: skip
