@@ -6,6 +6,7 @@ from __future__ import annotations
 import atexit
 import contextvars
 import ctypes
+import os
 import signal
 import sys
 import threading
@@ -14,7 +15,7 @@ import warnings
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import wraps
+from functools import cache, wraps
 from importlib import import_module
 from typing import Any, ParamSpec, TypeVar
 
@@ -28,6 +29,7 @@ T = TypeVar("T")
 
 GRACE = 0.25  # seconds that a piece of work is given at least, so that small ones are done even when time is up
 PATIENCE = 0.05  # seconds between two looks at the clock and at Ctrl-C
+LOOK = 0.1  # seconds between two looks of a worker whether its parent is there
 STEPS = 100  # within which Python raises what another thread has asked it to raise
 FAREWELL = 0.5  # seconds that the interpreter waits at its end for compiled work that was broken off
 LAST = 1.0  # seconds for the last word on what is there when the time is up
@@ -278,6 +280,18 @@ def awaited() -> Callable[[], bool]:
         return lambda: True
     known.asks = True
     return lambda: known.still
+
+
+@cache
+def end_with(parent: int) -> None:
+    """From now on this process ends with the one that has started it, whatever it is at."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(LOOK)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True, name="graphreg watch").start()
 
 
 def stop(thread: threading.Thread, awaited: _Awaited | None = None) -> None:

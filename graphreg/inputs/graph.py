@@ -15,6 +15,7 @@ from .. import checks
 from ..display import Html, Shown, details, facts, more, table, title
 from ..errors import GraphError
 from ..escaping import visible
+from ..memory import too_much
 from . import sources
 from .incidence import GROUND, Array, components_of, difference_matrix, groups_of, means_of
 from .labels import Labels, as_labels
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["GROUND", "Graph", "components_of", "difference_matrix", "groups_of", "is_networkx", "means_of"]
 
+NUMBERS = 30  # that a node of a grid takes with its edges
 SHOWN = 10  # edges in a notebook
 
 
@@ -197,7 +199,7 @@ class Graph(Shown):
         Raises
         ------
         GraphError
-            For sizes that are no positive integers.
+            For sizes that are no positive integers, or too large for memory.
 
         Examples
         --------
@@ -205,6 +207,8 @@ class Graph(Shown):
         7
         """
         rows, columns = checked_size(rows, "rows"), checked_size(columns, "columns")
+        if said := too_much(NUMBERS * rows * columns, f"a grid of {rows:,} x {columns:,} nodes"):
+            raise GraphError(f"{said}; make it smaller")
         number = np.arange(rows * columns).reshape(rows, columns)
         tail = np.concatenate([number[:, :-1].ravel(), number[:-1].ravel()])
         head = np.concatenate([number[:, 1:].ravel(), number[1:].ravel()])

@@ -8,9 +8,13 @@ import traceback
 from types import TracebackType
 from typing import Any, NoReturn
 
-from ...errors import GraphregError
+from ...errors import GraphregError, MethodError
 
 FAILED = 32_007  # the tag of the messages by which ranks that fail tell the others
+LEFT = 32_006  # the same of ranks that end
+HERE, GO = 32_005, 32_004  # by which ranks meet: each tells rank 0, and rank 0 all
+LATEST = 600.0  # seconds that ranks wait for one another
+GLANCE = 0.005  # seconds between two looks
 MOMENT = 0.5  # seconds in which ranks that fail are taken to fail together
 LONGEST = 10.0  # seconds that a rank leaves the word to another one
 INTERRUPTED = 130  # 128 + SIGINT, as shells have it
@@ -46,8 +50,58 @@ def _together(mpi: Any) -> set[int]:
             comm.recv(source=status.source, tag=FAILED)
             found.add(status.source)
         else:
-            time.sleep(0.005)
+            time.sleep(GLANCE)
     return found
+
+
+def meet(mpi: Any) -> None:
+    """Wait until every rank is here.
+
+    Raises
+    ------
+    MethodError
+        Where one has ended, or does not come; it names them.
+    """
+    comm = mpi.COMM_WORLD
+    if comm.rank:
+        comm.isend(None, dest=0, tag=HERE).Wait()
+        missing = _awaited(comm, {0}, GO, LATEST + LONGEST)  # rank 0 knows more
+    else:
+        missing = _awaited(comm, set(range(1, comm.size)), HERE, LATEST)
+    if missing:
+        ended = [rank for rank in missing if comm.iprobe(source=rank, tag=LEFT)]
+        who = ", ".join(map(str, ended or missing))
+        said = "has ended" if ended else f"did not come within {LATEST:g} seconds: is it stopped, or elsewhere?"
+        raise MethodError(
+            f"rank {who} of {comm.size} {said}; every rank must call this, with the same arguments and as often"
+        )
+    if not comm.rank:
+        for rank in range(1, comm.size):
+            comm.isend(None, dest=rank, tag=GO).Wait()
+
+
+def _awaited(comm: Any, missing: set[int], tag: int, seconds: float) -> list[int]:
+    """Those from whom no such message comes: in time, or before they or others end."""
+    end = time.monotonic() + seconds
+    while missing and time.monotonic() < end:
+        gone = [rank for rank in range(comm.size) if rank != comm.rank and comm.iprobe(source=rank, tag=LEFT)]
+        here = [rank for rank in missing if comm.iprobe(source=rank, tag=tag)]
+        for rank in here:
+            comm.recv(source=rank, tag=tag)
+        missing = missing.difference(here)
+        if not here and missing.intersection(gone):
+            break
+        time.sleep(0.0 if here else GLANCE)
+    return sorted(missing)
+
+
+def leave() -> None:
+    """Tell the other ranks that this one ends: they would wait for it for ever."""
+    mpi = sys.modules.get("mpi4py.MPI")
+    if mpi is None or not mpi.Is_initialized() or mpi.Is_finalized():
+        return
+    comm = mpi.COMM_WORLD
+    vars(leave)["sent"] = [comm.isend(None, dest=rank, tag=LEFT) for rank in range(comm.size) if rank != comm.rank]
 
 
 def end_with_errors(rank: int, mpi: Any = None) -> None:
