@@ -326,19 +326,15 @@ def _wait() -> None:
     until = time.monotonic() + FAREWELL
     for thread in _stopped:
         thread.join(max(until - time.monotonic(), 0.0))
-    if any(thread.is_alive() for thread in _stopped):
-        _put_to_sleep([thread for thread in _stopped if thread.is_alive()])
+    if hasattr(signal, "pthread_kill"):  # on Windows threads end with their process
+        _put_to_sleep([thread.ident or 0 for thread in _stopped if thread.is_alive()])
 
 
-def _put_to_sleep(threads: list[threading.Thread]) -> None:
+def _put_to_sleep(threads: list[int]) -> None:
     """Threads that are in compiled code and stay there: a signal comes to each, whose handler is C's ``pause``."""
-    number = getattr(signal, "SIGRTMAX", getattr(signal, "SIGUSR2", None))
-    if number is None or not hasattr(signal, "pthread_kill"):  # Windows, where threads end with their process
-        return
     libc = ctypes.CDLL(None)
     libc.signal.argtypes, libc.signal.restype = (ctypes.c_int, ctypes.c_void_p), ctypes.c_void_p
-    libc.signal(number, ctypes.cast(libc.pause, ctypes.c_void_p))
     for thread in threads:
-        if thread.ident is not None:
-            with suppress(ProcessLookupError):
-                signal.pthread_kill(thread.ident, number)
+        libc.signal(signal.SIGUSR2, ctypes.cast(libc.pause, ctypes.c_void_p))
+        with suppress(ProcessLookupError):
+            signal.pthread_kill(thread, signal.SIGUSR2)

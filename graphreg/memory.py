@@ -28,8 +28,7 @@ def usable_memory() -> float:
     with suppress(ImportError):  # on Windows
         from resource import RLIM_INFINITY, RLIMIT_AS, getrlimit
 
-        own = getrlimit(RLIMIT_AS)[0]
-        found = found if own == RLIM_INFINITY else min(found, float(own))
+        found = min([found, *(float(own) for own in getrlimit(RLIMIT_AS)[:1] if own != RLIM_INFINITY)])
     return USABLE * found if found > 0.0 else np.inf
 
 

@@ -12,7 +12,7 @@ from ...errors import GraphregError, MethodError
 
 FAILED = 32_007  # the tag of the messages by which ranks that fail tell the others
 LEFT = 32_006  # the same of ranks that end
-HERE, GO = 32_005, 32_004  # by which ranks meet: each tells rank 0, and rank 0 all
+HERE = 32_005  # by which ranks meet
 LATEST = 600.0  # seconds that ranks wait for one another
 GLANCE = 0.005  # seconds between two looks
 MOMENT = 0.5  # seconds in which ranks that fail are taken to fail together
@@ -55,44 +55,28 @@ def _together(mpi: Any) -> set[int]:
 
 
 def meet(mpi: Any) -> None:
-    """Wait until every rank is here.
+    """Wait until every rank is here: each tells all others.
 
     Raises
     ------
     MethodError
         Where one has ended, or does not come; it names them.
     """
-    comm = mpi.COMM_WORLD
-    if comm.rank:
-        comm.isend(None, dest=0, tag=HERE).Wait()
-        missing = _awaited(comm, {0}, GO, LATEST + LONGEST)  # rank 0 knows more
-    else:
-        missing = _awaited(comm, set(range(1, comm.size)), HERE, LATEST)
-    if missing:
-        ended = [rank for rank in missing if comm.iprobe(source=rank, tag=LEFT)]
-        who = ", ".join(map(str, ended or missing))
-        said = "has ended" if ended else f"did not come within {LATEST:g} seconds: is it stopped, or elsewhere?"
-        raise MethodError(
-            f"rank {who} of {comm.size} {said}; every rank must call this, with the same arguments and as often"
-        )
-    if not comm.rank:
-        for rank in range(1, comm.size):
-            comm.isend(None, dest=rank, tag=GO).Wait()
-
-
-def _awaited(comm: Any, missing: set[int], tag: int, seconds: float) -> list[int]:
-    """Those from whom no such message comes: in time, or before they or others end."""
-    end = time.monotonic() + seconds
-    while missing and time.monotonic() < end:
-        gone = [rank for rank in range(comm.size) if rank != comm.rank and comm.iprobe(source=rank, tag=LEFT)]
-        here = [rank for rank in missing if comm.iprobe(source=rank, tag=tag)]
+    comm, end = mpi.COMM_WORLD, time.monotonic() + LATEST
+    missing = [rank for rank in range(comm.size) if rank != comm.rank]
+    for rank in missing:
+        comm.isend(None, dest=rank, tag=HERE).Wait()
+    while missing:
+        here = [rank for rank in missing if comm.iprobe(source=rank, tag=HERE)]
         for rank in here:
-            comm.recv(source=rank, tag=tag)
-        missing = missing.difference(here)
-        if not here and missing.intersection(gone):
-            break
-        time.sleep(0.0 if here else GLANCE)
-    return sorted(missing)
+            comm.recv(source=rank, tag=HERE)
+        missing = [rank for rank in missing if rank not in here]
+        ended = [] if here else [rank for rank in missing if comm.iprobe(source=rank, tag=LEFT)]
+        if ended or (missing and time.monotonic() > end):
+            who, waited = ", ".join(map(str, ended or missing)), f"did not come within {LATEST:g} seconds"
+            said = f"rank {who} of {comm.size} {'has ended' if ended else waited}"
+            raise MethodError(f"{said}; every rank must call this, with the same arguments and as often")
+        time.sleep(GLANCE)
 
 
 def leave() -> None:
