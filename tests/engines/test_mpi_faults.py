@@ -157,7 +157,7 @@ import os, signal, sys
 sys.modules["graphreg.engines.mpi.ending"].LATEST = 2.0
 if rank == 1:
     {}
-problem().solve(gr.PrimalDual(), engine=gr.MPI())
+problem("squared").solve(gr.PrimalDual(), engine=gr.MPI())
 """
 
 
