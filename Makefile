@@ -29,7 +29,7 @@ help:
 	@echo "make soundness   search for a certificate that lies"
 	@echo "make proofs      prove and check answers, true and false claims, forged and hostile files"
 	@echo "make resume      kill runs at random, let them go on, compare bits"
-	@echo "make failures    kill, stop and interrupt actors at random, see what is left"
+	@echo "make failures    kill, stop and interrupt actors and all else at random, see what is left"
 	@echo "make methods     measure how every method converges, beside its theory"
 	@echo "make statistics  measure sizes, powers, coverages and times, beside what is promised"
 	@echo "make papers      compute again what the papers state, and judge it by its numbers"
@@ -112,8 +112,12 @@ resume: $(VENV)/.installed-bench
 
 failures methods statistics audits papers: export OMP_NUM_THREADS := 1
 failures methods statistics audits papers: export OPENBLAS_NUM_THREADS := 1
-failures methods statistics audits: $(VENV)/.installed-test
+methods statistics audits: $(VENV)/.installed-test
 	$(RUN) -m benchmarks.$@ $(ARGS)
+
+failures: $(VENV)/.installed-test
+	$(RUN) -m benchmarks.failures $(ARGS)
+	$(RUN) -m benchmarks.interrupting
 
 papers: $(VENV)/.installed-test
 	$(RUN) -m graphreg papers run --processes 2 $(ARGS)

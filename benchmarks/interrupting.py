@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -168,15 +169,15 @@ def _child(place: str) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)  # shells have what runs in the background ignore it
     action = PLACES[place]()
     print("ready", flush=True)
-    out, sys.stdout = sys.stdout, open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - until the process ends
     try:
-        found = action()
+        with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stdout(nowhere):
+            found = action()
         end = "interrupted" if _cut(found) else str(getattr(found, "status", type(found).__name__))
     except KeyboardInterrupt:
         end = "KeyboardInterrupt"
     except BaseException as error:  # noqa: BLE001 - whatever it is, it is told
         end = f"{type(error).__name__}: {error}"
-    print(json.dumps({"end": end, "at": time.monotonic(), "cpu": time.process_time()}), file=out, flush=True)
+    print(json.dumps({"end": end, "at": time.monotonic(), "cpu": time.process_time()}), flush=True)
 
 
 def _cut(found: Any) -> bool:

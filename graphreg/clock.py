@@ -6,6 +6,7 @@ from __future__ import annotations
 import atexit
 import contextvars
 import ctypes
+import os
 import signal
 import sys
 import threading
@@ -14,7 +15,7 @@ import warnings
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import wraps
+from functools import cache, wraps
 from importlib import import_module
 from typing import Any, ParamSpec, TypeVar
 
@@ -28,6 +29,7 @@ T = TypeVar("T")
 
 GRACE = 0.25  # seconds that a piece of work is given at least, so that small ones are done even when time is up
 PATIENCE = 0.05  # seconds between two looks at the clock and at Ctrl-C
+LOOK = 0.1  # seconds between two looks of a worker whether its parent is there
 STEPS = 100  # within which Python raises what another thread has asked it to raise
 FAREWELL = 0.5  # seconds that the interpreter waits at its end for compiled work that was broken off
 LAST = 1.0  # seconds for the last word on what is there when the time is up
@@ -290,6 +292,18 @@ def awaited() -> Callable[[], bool]:
     return lambda: known.still
 
 
+@cache
+def end_with(parent: int) -> None:
+    """From now on this process ends with the one that has started it, whatever it is at."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(LOOK)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True, name="graphreg watch").start()
+
+
 def stop(thread: threading.Thread, awaited: _Awaited | None = None) -> None:
     """Ask a thread to stop at its next step in Python, or when it asks."""
     if awaited is not None:
@@ -322,19 +336,15 @@ def _wait() -> None:
     until = time.monotonic() + FAREWELL
     for thread in _stopped:
         thread.join(max(until - time.monotonic(), 0.0))
-    if any(thread.is_alive() for thread in _stopped):
-        _put_to_sleep([thread for thread in _stopped if thread.is_alive()])
+    if hasattr(signal, "pthread_kill"):  # on Windows threads end with their process
+        _put_to_sleep([thread.ident or 0 for thread in _stopped if thread.is_alive()])
 
 
-def _put_to_sleep(threads: list[threading.Thread]) -> None:
+def _put_to_sleep(threads: list[int]) -> None:
     """Threads that are in compiled code and stay there: a signal comes to each, whose handler is C's ``pause``."""
-    number = getattr(signal, "SIGRTMAX", getattr(signal, "SIGUSR2", None))
-    if number is None or not hasattr(signal, "pthread_kill"):  # Windows, where threads end with their process
-        return
     libc = ctypes.CDLL(None)
     libc.signal.argtypes, libc.signal.restype = (ctypes.c_int, ctypes.c_void_p), ctypes.c_void_p
-    libc.signal(number, ctypes.cast(libc.pause, ctypes.c_void_p))
     for thread in threads:
-        if thread.ident is not None:
-            with suppress(ProcessLookupError):
-                signal.pthread_kill(thread.ident, number)
+        libc.signal(signal.SIGUSR2, ctypes.cast(libc.pause, ctypes.c_void_p))
+        with suppress(ProcessLookupError):
+            signal.pthread_kill(thread, signal.SIGUSR2)

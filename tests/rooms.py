@@ -30,6 +30,7 @@ ROOMS = (  # from the ground up; files of the top, and folders
         "declaring",
         "messages",
         "files",
+        "memory",
         "checks",
         "clock",
         "breakdown",

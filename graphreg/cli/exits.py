@@ -135,6 +135,9 @@ class Commands(click.Group):
         except KeyboardInterrupt:
             click.echo("Interrupted.", err=True)
             ctx.exit(INTERRUPTED)
+        except SystemExit as error:  # none of ours: its code would pass for what was found
+            say(f"Error: code that was run wanted to end the program, by sys.exit({error.code!r})", err=True)
+            ctx.exit(USAGE)
 
 
 @contextmanager

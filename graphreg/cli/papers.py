@@ -132,10 +132,9 @@ def report(
     from .. import papers
     from . import folder
 
-    for file, option in ((page, "--html"), (markdown, "--markdown")):
-        if file is not None:
-            folder.make_folder(file.parent, f"{option}: ")
-            folder.check_new(file, force, option)
+    for file in filter(None, (page, markdown)):
+        folder.make_folder(file.parent)
+        folder.check_new(file, force, "--html" if file is page else "--markdown")
     found = papers.known(out, data, *names, *claims)
     if page is None and markdown is None:
         exits.say(papers.to_markdown(found, {}))

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["GROUND", "Graph", "components_of", "difference_matrix", "groups_of", "is_networkx", "means_of"]
 
+IN_GRID, IN_CHAIN = 30, 8  # numbers that a node takes with its edges while such a graph is made
 SHOWN = 10  # edges in a notebook
 
 
@@ -199,7 +200,7 @@ class Graph(Frozen, Shown):
         Raises
         ------
         GraphError
-            For sizes that are no positive integers.
+            For sizes that are no positive integers, or too large for memory.
 
         Examples
         --------
@@ -207,7 +208,7 @@ class Graph(Frozen, Shown):
         7
         """
         rows, columns = checked_size(rows, "rows"), checked_size(columns, "columns")
-        check_room(rows * columns, f"a grid of {rows} x {columns}")
+        check_room(IN_GRID * rows * columns, f"a grid of {rows:,} x {columns:,} nodes")
         number = np.arange(rows * columns).reshape(rows, columns)
         tail = np.concatenate([number[:, :-1].ravel(), number[:-1].ravel()])
         head = np.concatenate([number[:, 1:].ravel(), number[1:].ravel()])
@@ -233,7 +234,7 @@ class Graph(Frozen, Shown):
         """
         named = isinstance(nodes, Iterable)
         each = checks.sequence(nodes, "nodes", error=GraphError) if named else range(checked_size(nodes, "nodes"))
-        check_room(len(each), "the chain")
+        check_room(IN_CHAIN * len(each), f"a chain of {len(each):,} nodes")
         labels = as_labels(each)
         steps = np.arange(max(len(labels) - 1, 0))
         return Graph(labels, steps, steps + 1, np.ones(len(steps)))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
@@ -11,12 +10,12 @@ import numpy as np
 
 from .. import checks
 from ..errors import GraphError, GraphregError
+from ..memory import too_much
 from .labels import IntegerLabels, Labels, as_labels, by_appearance, index_of, is_integers, plain_label
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 FILL = "fill it in or drop the row"
-NODE = 64  # bytes that a node with an edge takes at least, while a graph is made
 DECODE = "read its file with the encoding that it is in"
 
 
@@ -149,15 +148,10 @@ def entries_of(values: Any, what: str) -> Any:
     return checks.sequence(values, what, "an array with an entry per edge", GraphError)
 
 
-def check_room(nodes: int, what: str) -> None:
-    """Refuse more nodes than the memory of this machine can hold, whatever else is in it."""
-    try:
-        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, OSError, ValueError):  # not known on this system
-        return
-    if nodes * NODE > memory:
-        sizes = f"{nodes * NODE / 2**30:,.0f} GiB at least, and this machine has {memory / 2**30:,.0f}"
-        raise GraphError(f"{what} has {nodes:,} nodes, which take {sizes}; make it smaller")
+def check_room(numbers: int, what: str) -> None:
+    """Refuse a graph of more numbers than memory can hold."""
+    if said := too_much(numbers, what):
+        raise GraphError(f"{said}; make it smaller")
 
 
 def checked_positions(values: Any, what: str, n: int) -> Array:

@@ -16,6 +16,7 @@ from ..checks import checked, one_of, text
 from ..clock import OutOfTimeError, after, progress_bar
 from ..compiling import excluded, overflow, solvers
 from ..form import Form
+from ..oracles import check_size
 from ..running import Budget, Outcome, Task, floor_of
 from .base import AbstractMethod
 from .splitting.primal_dual import PrimalDual
@@ -119,6 +120,8 @@ class _Attempts:
         certificate = self._of_start()
         if gap > 0.0 and certificate.holds(gap):
             return "limit"
+        if any(block.X is not None for block in task.form.samples):  # what cannot be factorised ends in an abort
+            check_size(task.form)
         with progress_bar(task.budget.progress, desc=method.label, unit=" attempts") as tell:
             for attempt in solvers.attempts(method.solver, method.form):
                 left = self.left()

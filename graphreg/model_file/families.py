@@ -102,7 +102,7 @@ def imported(name: str, place: Place, folders: Sequence[Path], fits: Callable[[A
     with _importable(folders):
         try:
             holder: Any = importlib.import_module(module)
-        except Exception as error:  # noqa: BLE001 - whatever a user's module raises
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever a user's module raises
             if isinstance(error, ModuleNotFoundError) and error.name == module:
                 where = ", ".join(map(str, folders))
                 place.refuse(f"there is no module {module!r} in {where} or on the Python path")

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..errors import DataError
 from ..inputs import Graph
+from ..memory import too_much
 from ..messages import either, near
 from .place import Place
 from .schema import GraphKeys
@@ -23,6 +24,7 @@ SOURCES: dict[str, tuple[str, ...]] = {  # with the keys that belong to each
     "adjacency": ("nodes",),
     "family": ("size", "labels"),
 }
+NUMBERS = 40  # that a node or an edge takes as an object
 FAMILIES = ("path", "cycle", "complete", "star", "grid")
 
 
@@ -134,6 +136,10 @@ def _family(keys: GraphKeys, place: Place, labels: Sequence[str]) -> Graph:
     if name not in FAMILIES:
         place.at("family").refuse(f"there is no family of graphs {name!r}; {near(name, FAMILIES)}")
     size = _size(keys, name, place)
+    count = prod(size) if size else len(labels)
+    edges = count * (count - 1) // 2 if name == "complete" else 2 * count
+    if said := too_much(NUMBERS * (count + edges), f"a {name} of {count:,} nodes"):
+        place.at("size").refuse(f"{said}; make it smaller")
     names = _labels(keys, labels, size, place)
     if size and prod(size) != len(names):
         place.at("size").refuse(f"this makes {prod(size)} nodes and there are {len(names)} labels")

@@ -6,9 +6,6 @@ as Davis, Direct methods for sparse linear systems (2006), section 4.5, writes i
 
 from __future__ import annotations
 
-import os
-from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,28 +15,12 @@ from scipy.sparse.linalg import spilu
 from ..clock import carry_out
 from ..csgraph import reverse_cuthill_mckee
 from ..form import Form
+from ..memory import GIB, usable_memory
 from ..terms import Array
 from ..terms.penalties import AbstractSmoothPenalty
 
-GIB = 2.0**30
-USABLE = 0.8  # of the memory of the machine
-LIMIT: float | None = None  # bytes to be used instead
 PER_ENTRY = 24.0  # bytes of both factors for each entry of one of them
 PER_PRODUCT = 110.0  # bytes for each product of which the matrix is a sum, while its pattern is looked for
-CGROUP = Path("/sys/fs/cgroup/memory.max")
-
-
-def usable_memory() -> float:
-    """How many bytes factors may take; inf where the system does not tell."""
-    if LIMIT is not None:
-        return LIMIT
-    try:
-        found = float(os.sysconf("SC_PHYS_PAGES")) * float(os.sysconf("SC_PAGE_SIZE"))
-    except (AttributeError, OSError, ValueError):  # no such call on Windows
-        return np.inf
-    with suppress(OSError, ValueError):  # no group, or one without a limit ("max")
-        found = min(found, float(CGROUP.read_text(encoding="ascii")))
-    return USABLE * found if found > 0.0 else np.inf
 
 
 def fits(form: Form) -> bool:

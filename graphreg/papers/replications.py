@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..clock import progress_bar
+from ..clock import end_with, progress_bar
 from ..errors import MethodWarning
 from .breaking_off import heeded
 from .kept import Kept
@@ -71,14 +72,15 @@ class Replications:
 
         pool = Parallel(n_jobs=self.processes, backend="loky", return_as="generator_unordered", max_nbytes=None)
         try:
-            found: Any = pool(delayed(_placed)(place, one, task) for place, task in todo.items())
+            found: Any = pool(delayed(_placed)(place, one, task, os.getpid()) for place, task in todo.items())
             yield from found
         except BaseException:
             get_reusable_executor(reuse=True).shutdown(wait=False, kill_workers=True)  # pyright: ignore[reportArgumentType]
             raise
 
 
-def _placed(place: int, one: Callable[[Task], dict[str, Any]], task: Task) -> tuple[int, dict[str, Any]]:
+def _placed(place: int, one: Callable[[Task], dict[str, Any]], task: Task, parent: int) -> tuple[int, dict[str, Any]]:
+    end_with(parent)
     return place, one(task)
 
 

@@ -221,9 +221,7 @@ class Solution(Shown):
         """
         return self.certificate.kkt()
 
-    def prove(
-        self, path: str | Path, claims: str | Sequence[str | tuple[Any, ...]] = (), *, force: bool = False
-    ) -> Proved:
+    def prove(self, path: str | Path, claims: str | Sequence[Any] = (), *, force: bool = False) -> Proved:
         """Write a proof of the bounds of this answer, which anybody can check without graphreg: see docs/proofs.md.
 
         The dual point of the certificate is balanced exactly and the primal point put exactly inside every constraint;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..certificate import cluster_count
-from ..clock import OutOfTimeError, alarm, deadline, until
+from ..clock import OutOfTimeError, alarm, deadline, end_with, until
 from ..display import Brief
 from ..errors import FailedError, MethodError, ModelError, WorkerError
 from ..form import Form
@@ -173,7 +174,7 @@ def carried_out(
     with TemporaryDirectory(prefix="graphreg-", ignore_cleanup_errors=True) as folder:
         try:
             pool = Parallel(n_jobs=jobs, backend="loky", return_as="generator_unordered", max_nbytes=None)
-            runs: Any = pool(delayed(_one)(task, folds[k], k, folder, deadline()) for k in todo)
+            runs: Any = pool(delayed(_one)(task, folds[k], k, folder, (os.getpid(), deadline())) for k in todo)
             for _ in todo:
                 with alarm():
                     number, run = next(runs)
@@ -186,8 +187,10 @@ def carried_out(
             raise
 
 
-def _one(task: Task, fold: Fold, number: int, folder: str, end: float | None) -> tuple[int, FoldRun]:
-    """One fold in a process of its own; how far it is stands in a file, which outlives the process."""
+def _one(task: Task, fold: Fold, number: int, folder: str, ends: tuple[int, float | None]) -> tuple[int, FoldRun]:
+    """One fold in a process of its own, which ends with its parent and at a deadline; how far it is stands in a file,
+    which outlives the process."""
+    end_with(ends[0])
     file, done = Path(folder) / str(number), 0
 
     def tick(solves: int) -> None:
@@ -196,7 +199,7 @@ def _one(task: Task, fold: Fold, number: int, folder: str, end: float | None) ->
         file.write_text(str(done))
 
     tick(0)
-    with until(end):
+    with until(ends[1]):
         run = task.run(fold, tick)
     file.unlink()
     return number, run

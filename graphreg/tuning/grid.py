@@ -13,6 +13,7 @@ import numpy as np
 from .. import checks
 from ..certificate import Certificate
 from ..errors import MethodError, ModelError, UnattainedError
+from ..memory import too_much
 from ..problem import Problem
 from ..terms import Array, Parameter, positive
 from ..theory import StrengthMax, meant, parameters_in, strength_bounds
@@ -75,6 +76,9 @@ def given(strengths: Iterable[Any]) -> Array:
 
 def downwards(problem: Problem, parameter: Parameter, count: int) -> tuple[Array, StrengthMax]:
     """So many strengths, evenly spaced on a logarithmic scale, up to an upper bound of `strength_max`, and that one."""
+    each = problem.form.n * problem.form.d + problem.form.differences  # parameters and flows
+    if said := too_much(count * each, f"the answers at {count:,} strengths"):
+        raise ModelError(f"strengths: {said}; ask for fewer")
     try:
         most = strength_bounds(problem, parameter, ABOVE)
     except (ModelError, MethodError, UnattainedError) as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import time
+from contextlib import contextmanager
 
 import numpy as np
 import pandas as pd
@@ -172,15 +173,18 @@ def test_nothing_is_left_half_written(tmp_path, model, monkeypatch):
     out = tmp_path / "out"
     assert run("solve", model, "--out", out, "--no-pictures").exit_code == 0
     before = {path.name: path.read_bytes() for path in out.iterdir()}
-    real, count = folder_module._fill, []
+    real, count = folder_module.replacing, []
 
-    def full(part, name, content):
-        count.append(name)
-        real(part, name, content[: 10 if len(count) == 3 else None])
-        if len(count) == 3:
-            raise OSError(28, "No space left on device")
+    @contextmanager
+    def full(path):
+        count.append(path)
+        with real(path) as file:
+            if len(count) == 3:
+                file.write(b"half")
+                raise OSError(28, "No space left on device")
+            yield file
 
-    monkeypatch.setattr(folder_module, "_fill", full)
+    monkeypatch.setattr(folder_module, "replacing", full)
     done = run("solve", model, "--method", "PrimalDual", "--out", out, "--no-pictures")
     assert done.exit_code == 2
     assert "the results cannot be written: No space left on device" in done.stderr

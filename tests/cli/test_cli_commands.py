@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import re
 import runpy
+import sys
 
 import pandas as pd
 import pytest
 from cli_cases import run
 from factories import interrupt
+from model_files import BASE, write
 from places import ROOT
 
 import graphreg as gr
@@ -224,3 +226,19 @@ def test_the_program_is_installed():
 def test_every_command_is_described_on_its_line():
     listed = run("--help").stdout.split("Commands:")[1].split("A first round")[0]
     assert "..." not in listed
+
+
+@pytest.mark.parametrize("code", ["import sys; sys.exit(0)", "import sys\ndef X(*given, **more): sys.exit(0)"])
+def test_code_that_exits_does_not_pass(tmp_path, model, monkeypatch, code):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "exits.py").write_text(code)
+    write(tmp_path, BASE | {"total_variation": {"penalty": "exits:X", "strength": 0.3}})
+    solve, check = ["solve", model, "--allow-code"], ["check", "penalty", "exits:X"]
+    for command in (check, solve, ["audit", model, "exits:X", "--allow-code"]):
+        monkeypatch.delitem(sys.modules, "exits", raising=False)
+        done = run(*command)
+        assert done.exit_code == 2, done.output
+        assert done.output.startswith("Error: ")
+        assert "exit" in done.output.lower()
+        assert done.output.count("\n") == 1

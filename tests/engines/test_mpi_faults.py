@@ -151,6 +151,31 @@ except Exception as error:
     assert done.stdout.split() == ["True", "True"]
 
 
+# ---- ranks that do not come ------------------------------------------------------------------------------------------
+MEETING = """
+import os, signal, sys
+sys.modules["graphreg.engines.mpi.ending"].LATEST = 2.0
+if rank == 1:
+    {}
+problem("squared").solve(gr.PrimalDual(), engine=gr.MPI())
+"""
+
+
+@pytest.mark.parametrize(
+    ("what", "said_of_it"),
+    [
+        ("sys.exit(0)", "rank 1 of 2 has ended"),
+        pytest.param('raise ValueError("mine")', "rank 1 of 2 has ended", marks=pytest.mark.whole),
+        pytest.param('gr.MPI(); raise ValueError("mine")', "rank 1 of 2 failed: mine", marks=pytest.mark.whole),
+        pytest.param("os.kill(os.getpid(), signal.SIGSTOP)", "rank 1 of 2 did not come", marks=pytest.mark.whole),
+    ],
+)
+def test_nobody_waits_for_a_rank_that_does_not_come(what, said_of_it, tmp_path):
+    done = launched(MEETING.format(what), 2, tmp_path)
+    assert done.returncode == 1
+    assert said_of_it in done.stderr
+
+
 # ---- failures --------------------------------------------------------------------------------------------------------
 def test_a_failure_in_a_round_at_several_ranks_is_said_once(country):
     done = commanded("at_round(3, fail)", 3, country)

@@ -216,7 +216,7 @@ def test_files_of_parts_are_replaced_as_a_whole(tmp_path):
     with full_disk(), pytest.raises(GraphregError, match="cannot be written"):
         found.save(tmp_path)
     assert {each.name: each.read_bytes() for each in tmp_path.iterdir()} == before
-    with pytest.raises(GraphregError, match="cannot be written"):
+    with pytest.raises(GraphregError, match="nothing can be written"):
         found.save(tmp_path / "summary.json")
 
 

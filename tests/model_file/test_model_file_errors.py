@@ -143,6 +143,13 @@ ERRORS = [
     (wrong("graph", weight="a"), r"\[graph\] weight: the column 'a' of roads.csv is not numeric"),
     (wrong("graph", family="path"), r"\[graph\] needs exactly one of the keys 'edges', 'adjacency' or 'family', got 2"),
     (wrong("graph", size=3), r"\[graph\] size: this does not go with 'edges'"),
+    *(
+        (
+            {**BASE, "graph": {"family": name, "size": size, "labels": "numbers"}},
+            rf"\[graph\] size: a {name} of [\d,]+ nodes would take [\d.e+]+ GiB, and [\d.]+ GiB may be used; make it",
+        )
+        for name, size in [("complete", 10**6), ("path", 10**12), ("grid", [10**6, 10**6])]
+    ),
     ({**BASE, "graph": {"family": "ring"}}, r"\[graph\] family: there is no family of graphs 'ring'"),
     ({**BASE, "graph": {"family": "grid"}}, r"\[graph\] size: a grid needs size = \[rows, columns\]"),
     (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import resource
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -9,6 +11,8 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
 import graphreg as gr
+from graphreg import memory
+from graphreg.compiling import conic
 from graphreg.oracles import factors, fill
 from graphreg.oracles.newton import NewtonSystem, filled_work
 
@@ -103,7 +107,7 @@ def test_what_does_not_fit_is_not_begun(monkeypatch, name):
     graph, limit = LIMITS[name]
     model = problem(GRAPHS[graph], 12, gr.L1())
     monkeypatch.setattr(fill, "PER_PRODUCT", fill.PER_PRODUCT if name == "the pattern" else 0.0)
-    monkeypatch.setattr(fill, "LIMIT", limit)
+    monkeypatch.setattr(memory, "LIMIT", limit)
     monkeypatch.setattr(factors.Factors, "__call__", untouched)
     monkeypatch.setattr(NewtonSystem, "_pattern", untouched)
     if name != "the count":
@@ -117,9 +121,18 @@ def test_what_does_not_fit_is_not_begun(monkeypatch, name):
         model.solve(gr.InteriorPoint())
 
 
+def test_exact_refuses_before_it_compiles(monkeypatch):
+    monkeypatch.setattr(memory, "LIMIT", 5e4)
+    monkeypatch.setattr(conic, "primal", untouched)
+    found = problem(GRAPHS["random"], 12, gr.L1()).solve(gr.Exact(), on_failure="return")
+    assert found.status == "failed"
+    assert "would take" in found.message
+    assert "such as PrimalDual()" in found.message
+
+
 def test_what_fits_is_solved(monkeypatch):
     model = problem(GRAPHS["grid"], 2)
-    monkeypatch.setattr(fill, "LIMIT", 1e6)
+    monkeypatch.setattr(memory, "LIMIT", 1e6)
     assert model.solve(gr.InteriorPoint()).status == "certified"
 
 
@@ -133,24 +146,37 @@ def test_a_path_goes_by_rounds_where_factors_do_not_fit(monkeypatch):
     strength = gr.Parameter(0.1, name="lam")
     model = gr.Problem(on_a_chain(strength))
     assert gr.path(model, [0.1, 0.2]).method == "InteriorPoint"
-    monkeypatch.setattr(fill, "LIMIT", 1e3)
+    monkeypatch.setattr(memory, "LIMIT", 1e3)
     found = gr.path(model, [0.1, 0.2])
     assert found.method == "PrimalDual"
     assert all(each.status == "certified" for each in found)
 
 
 def test_the_memory_of_the_machine():
-    assert 2**26 < fill.usable_memory() < 2**60
+    assert 2**26 < memory.usable_memory() < 2**60
 
 
 def test_the_memory_of_a_group_counts_where_it_is_less(monkeypatch, tmp_path):
     group = tmp_path / "memory.max"
-    monkeypatch.setattr(fill, "CGROUP", group)
-    whole = fill.usable_memory()
+    monkeypatch.setattr(memory, "CGROUP", group)
+    whole = memory.usable_memory()
     group.write_text("max\n")
-    assert fill.usable_memory() == whole
+    assert memory.usable_memory() == whole
     group.write_text("1000\n")
-    assert fill.usable_memory() == 800.0
-    monkeypatch.setattr(fill, "CGROUP", tmp_path / "none")
-    monkeypatch.delattr(fill.os, "sysconf")
-    assert fill.usable_memory() == np.inf
+    assert memory.usable_memory() == 800.0
+    monkeypatch.setattr(memory, "CGROUP", tmp_path / "none")
+    monkeypatch.delattr(memory.os, "sysconf")
+    assert memory.usable_memory() == np.inf
+
+
+def test_the_limit_of_the_process_counts_where_it_is_less(monkeypatch):
+    monkeypatch.setattr(resource, "getrlimit", lambda which: (1000, -1) if which == resource.RLIMIT_AS else (-1, -1))
+    assert memory.usable_memory() == 800.0
+
+
+def test_sizes_that_no_memory_holds_are_refused_by_name():
+    lam = gr.Parameter(0.1, name="lam")
+    with pytest.raises(gr.errors.ModelError, match=r"strengths: the answers at 1,000,000,000,000 .* GiB may be used"):
+        gr.path(gr.Problem(on_a_chain(lam)), 10**12)
+    with pytest.raises(gr.errors.GraphError, match=r"a grid of 10,000,000 x 10,000,000 nodes would take"):
+        gr.Graph.grid(10**7, 10**7)

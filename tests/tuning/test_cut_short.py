@@ -5,7 +5,10 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import time
+from types import SimpleNamespace
 
 import networkx as nx
 import numpy as np
@@ -14,6 +17,8 @@ import pytest
 import graphreg as gr
 from graphreg.clock import OutOfTimeError
 from graphreg.errors import BudgetError, ModelError, WorkerError
+from graphreg.papers import replications
+from graphreg.tuning import fold_runs
 from graphreg.tuning.fold_runs import Task
 from graphreg.tuning.warm import Warm
 
@@ -148,3 +153,35 @@ def test_a_process_that_dies_is_named_with_fold_and_strength(monkeypatch):
     while left is not None and any(each.is_alive() for each in list(left._processes.values())):
         assert time.monotonic() < until, "a process was left behind"
         time.sleep(0.05)
+
+
+# ---- processes that outlive nobody -----------------------------------------------------------------------------------
+CHILD = """
+import os, time
+from graphreg import clock
+clock.end_with(os.getppid())
+print("there", flush=True)
+time.sleep(99)
+"""
+PARENT = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {CHILD!r}])"
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_a_worker_ends_with_its_parent(number):
+    with subprocess.Popen([sys.executable, "-c", PARENT], stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout.readline() == "there\n"
+        parent.send_signal(number)
+        began = time.monotonic()
+        assert parent.stdout.read() == ""  # ends when nobody can write to it any more
+    assert time.monotonic() - began < 20.0
+
+
+@pytest.mark.parametrize("room", [fold_runs, replications])
+def test_workers_are_told_whom_they_end_with(monkeypatch, tmp_path, room):
+    told = []
+    monkeypatch.setattr(room, "end_with", told.append)
+    if room is fold_runs:
+        assert fold_runs._one(SimpleNamespace(run=lambda *_: "done"), None, 3, str(tmp_path), (7, None)) == (3, "done")
+    else:
+        assert replications._placed(3, lambda task: task, "done", 7) == (3, "done")
+    assert told == [7]

@@ -16,6 +16,8 @@ from ...kernels import compiles
 from ...methods import AbstractMethod
 from ...running import Budget, entry, of_method
 from ...version import __version__
+from .ending import meet
+from .job import mpi
 
 REMEDIES = {
     "versions": "install the same versions on every machine",
@@ -42,6 +44,8 @@ def agreed(comm: Any, find: Callable[[], Facts]) -> None:
         None if error is None else (type(error), str(error)),
         blake2b(repr(sorted(facts.items())).encode(), digest_size=16).digest(),
     )
+    if comm.size > 1:
+        meet(mpi())
     every = comm.allgather(mine)
     first = next((rank for rank, (refused, _) in enumerate(every) if refused is not None), None)
     if first is not None:

@@ -20,7 +20,7 @@ from ..parts.config import SITES
 from ..parts.dealing import share_of_border, warn_of_border
 from .alike import agreed, call, shared, versions
 from .crew import END, Follower, MPICrew
-from .job import world
+from .job import end_all_with_errors, world
 
 T = TypeVar("T")
 
@@ -42,6 +42,7 @@ class MPI(AbstractEngine):
 
     def __post_init__(self) -> None:
         check_fields(self, MethodError)
+        end_all_with_errors()
 
     @contextmanager
     def hosting(self, method: AbstractIteration, form: Form, arcs: Arcs, seed: int) -> Generator[Coordinator]:

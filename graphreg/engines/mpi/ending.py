@@ -8,9 +8,13 @@ import traceback
 from types import TracebackType
 from typing import Any, NoReturn
 
-from ...errors import GraphregError
+from ...errors import GraphregError, MethodError
 
 FAILED = 32_007  # the tag of the messages by which ranks that fail tell the others
+LEFT = 32_006  # the same of ranks that end
+HERE = 32_005  # by which ranks meet
+LATEST = 600.0  # seconds that ranks wait for one another
+GLANCE = 0.005  # seconds between two looks
 MOMENT = 0.5  # seconds in which ranks that fail are taken to fail together
 LONGEST = 10.0  # seconds that a rank leaves the word to another one
 INTERRUPTED = 130  # 128 + SIGINT, as shells have it
@@ -46,8 +50,42 @@ def _together(mpi: Any) -> set[int]:
             comm.recv(source=status.source, tag=FAILED)
             found.add(status.source)
         else:
-            time.sleep(0.005)
+            time.sleep(GLANCE)
     return found
+
+
+def meet(mpi: Any) -> None:
+    """Wait until every rank is here: each tells all others.
+
+    Raises
+    ------
+    MethodError
+        Where one has ended, or does not come; it names them.
+    """
+    comm, end = mpi.COMM_WORLD, time.monotonic() + LATEST
+    missing = [rank for rank in range(comm.size) if rank != comm.rank]
+    for rank in missing:
+        comm.isend(None, dest=rank, tag=HERE).Wait()
+    while missing:
+        here = [rank for rank in missing if comm.iprobe(source=rank, tag=HERE)]
+        for rank in here:
+            comm.recv(source=rank, tag=HERE)
+        missing = [rank for rank in missing if rank not in here]
+        ended = [] if here else [rank for rank in missing if comm.iprobe(source=rank, tag=LEFT)]
+        if ended or (missing and time.monotonic() > end):
+            who, waited = ", ".join(map(str, ended or missing)), f"did not come within {LATEST:g} seconds"
+            said = f"rank {who} of {comm.size} {'has ended' if ended else waited}"
+            raise MethodError(f"{said}; every rank must call this, with the same arguments and as often")
+        time.sleep(GLANCE)
+
+
+def leave() -> None:
+    """Tell the other ranks that this one ends: they would wait for it for ever."""
+    mpi = sys.modules.get("mpi4py.MPI")
+    if mpi is None or not mpi.Is_initialized() or mpi.Is_finalized():
+        return
+    comm = mpi.COMM_WORLD
+    vars(leave)["sent"] = [comm.isend(None, dest=rank, tag=LEFT) for rank in range(comm.size) if rank != comm.rank]
 
 
 def end_with_errors(rank: int, mpi: Any = None) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 from functools import cache
 from importlib import import_module
 from typing import Any
 
 from ...errors import MethodError
-from .ending import end_with_errors
+from .ending import end_with_errors, leave, meet
 
 # what launchers tell a process of how many there are, and which one it is
 COUNTS = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_SIZE", "MPI_LOCALNRANKS", "MV2_COMM_WORLD_SIZE")
@@ -31,16 +32,22 @@ def mpi() -> Any:
 @cache
 def world() -> Any:
     """The communicator of all processes of the job, graphreg's own."""
-    comm = mpi().COMM_WORLD.Dup()
-    if comm.size == 1 and job_size() > 1:
+    if mpi().COMM_WORLD.size == 1 and job_size() > 1:
         raise _of_all(
             f"{job_size()} processes were launched, and each finds itself alone: the launcher is not that of the "
             f"MPI library {mpi().Get_library_version().split(',')[0]!r}, with which mpi4py was built; take the "
             "mpiexec or srun that belongs to it"
         )
-    if comm.size > 1:
-        end_with_errors(comm.rank, mpi())
-    return comm
+    end_all_with_errors()
+    meet(mpi())
+    return mpi().COMM_WORLD.Dup()
+
+
+@cache
+def end_all_with_errors() -> None:
+    """What one rank of a job raises from now on ends all of them."""
+    if job_size() > 1 and mpi().COMM_WORLD.size > 1:
+        end_with_errors(mpi().COMM_WORLD.rank, mpi())
 
 
 def job_size() -> int:
@@ -63,3 +70,7 @@ def _of_all(text: str) -> MethodError:
     error.shared = True
     end_with_errors(launched_rank())
     return error
+
+
+if job_size() > 1:
+    atexit.register(leave)

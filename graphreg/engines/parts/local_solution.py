@@ -6,16 +6,18 @@ import json
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...errors import CheckpointError, DataError
-from ...files import replacing, unwritable
+from ...files import put
 from ...running import Trace
 from ...terms import Array
 from .engine import PartEngine
+from .places import writable
 from .wire import Wire
 
 if TYPE_CHECKING:
@@ -98,23 +100,16 @@ class LocalSolution:
         CheckpointError
             Where that cannot be.
         """
-        place = Path(folder)
+        place, content = Path(folder), BytesIO()
+        writable(place, "results", CheckpointError)
         labels = json.dumps([label if isinstance(label, (int, str)) else repr(label) for label in self.labels])
-        try:
-            place.mkdir(parents=True, exist_ok=True)
-            with replacing(_file(place, self.part)) as file:
-                np.savez(file, labels=np.array(labels), coef=self.coef)
-            self._summarise(place)
-        except OSError as error:
-            raise unwritable(place, "result", CheckpointError, error) from None
-
-    def _summarise(self, place: Path) -> None:
+        np.savez(content, labels=np.array(labels), coef=self.coef)
+        put(_file(place, self.part), content.getvalue(), "result", CheckpointError)
         if self.part == 0:
             names = ("status", "dual", "primal", "relative_gap", "rounds", "seconds", "parts", "n")
             summary = {name: getattr(self, name) for name in names} | {"coordinates": list(self.coordinates)}
             summary |= {"messages": self.sent.messages.tolist(), "bytes": self.sent.bytes.tolist()}
-            with replacing(place / SUMMARY) as file:
-                file.write((json.dumps(summary, indent=1) + "\n").encode())
+            put(place / SUMMARY, (json.dumps(summary, indent=1) + "\n").encode(), "result", CheckpointError)
 
     def __str__(self) -> str:
         return (
