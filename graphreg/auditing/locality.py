@@ -100,6 +100,12 @@ class Delays:
         hop = [self.rounds[self.tried[:, None] & (self.hops == h) & (self.rounds < NEVER)] for h in (1, 2)]
         return float(np.median(hop[1]) - np.median(hop[0])) if all(len(each) for each in hop) else 1.0
 
+    def one_way(self, pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Those of the late messages that come no sooner than by a detour, while those the other way are not late."""
+        there = {pair for pair in pairs if (pair[1], pair[0]) not in pairs}
+        both = [each for j, i in there for each in ((j, i), (i, j))]
+        return sorted(there & {each for j, i in self.by_detour(both) for each in ((j, i), (i, j))})
+
     def by_detour(self, pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
         """Those of the late edges over which nothing went, as what crosses them came no sooner than by another way."""
         unit = self.rounds[self.tried[:, None] & (self.hops == 1)].min()
