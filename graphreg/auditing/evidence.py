@@ -75,7 +75,7 @@ class Evidence:
         self._early(algorithm, found, sums)
         if noisy:
             self.skip("promptness", "as runs differ with their seeds, what is late may be so by chance")
-        elif not found.at_once:
+        elif not found.at_once and not (found.early() and found.share_early > SOME):
             self._late(algorithm, problem, seed, found)
 
     def _early(self, algorithm: AbstractAlgorithm, found: Delays, sums: int) -> None:

@@ -102,21 +102,18 @@ class Delays:
 
     def one_way(self, pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
         """Those of the late messages that come no sooner than by a detour, while those the other way are not late."""
-        there = {pair for pair in pairs if (pair[1], pair[0]) not in pairs}
-        both = [each for j, i in there for each in ((j, i), (i, j))]
-        return sorted(there & {each for j, i in self.by_detour(both) for each in ((j, i), (i, j))})
+        return [(j, i) for j, i in pairs if (i, j) not in pairs and self._detours(j, i)]
 
     def by_detour(self, pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
         """Those of the late edges over which nothing went, as what crosses them came no sooner than by another way."""
+        return [(j, i) for j, i in pairs if (i, j) in pairs and j < i and self._detours(j, i)]
+
+    def _detours(self, j: int, i: int) -> bool:
         unit = self.rounds[self.tried[:, None] & (self.hops == 1)].min()
-        found: list[tuple[int, int]] = []
-        for j, i in pairs:
-            links = np.where(self.hops == 1, 1.0, 0.0)
-            links[i, j] = links[j, i] = 0.0
-            way = shortest_path(links, unweighted=True, indices=j)[i]
-            if (i, j) in pairs and j < i and self.rounds[j, i] - unit >= way - 1:
-                found.append((j, i))
-        return found
+        links = np.where(self.hops == 1, 1.0, 0.0)
+        links[i, j] = links[j, i] = 0.0
+        way = shortest_path(links, unweighted=True, indices=j)[i]
+        return bool(self.rounds[j, i] - unit >= (way - 1) / self.hops_a_round)
 
 
 def delays(algorithm: AbstractAlgorithm, problem: Problem, seed: int) -> Delays | None:
