@@ -220,7 +220,7 @@ BUGS = (
     Bug(sum_for_mean_in_a_consensus, "consensus", "sum.*mean"),
     Bug(node_left_out, "edges", "losses of the node.* left out", lambda p: [_some_node(p)]),
     Bug(another_penalty, "edges", "penalty LInf for"),
-    Bug(step_too_long, "edges", "step too long"),
+    Bug(step_too_long, "edges", "step or relaxation too long"),
     Bug(step_too_long_and_yet, "edges", "step too long"),
     Bug(stale_message, "edges", "stale message", lambda p: _ends(p, _some_edge(p))),
     Bug(reads_a_stranger, "consensus", "non-neighbour", _far_apart),
@@ -229,7 +229,7 @@ BUGS = (
     Bug(wrong_prox_step, "edges", "prox x 1/2"),
     Bug(flows_leave_their_ball, "edges", "leave their ball|never saturates|not projected"),
     Bug(asymmetric_mixing, "consensus", "asymmetric mixing"),
-    Bug(local_steps, "consensus", "drift of local steps"),
+    Bug(local_steps, "consensus", "^drift: .* local steps"),
     Bug(constant_step, "consensus", "constant step"),
-    Bug(uneven_samples, "consensus", "biased stochastic gradient"),
+    Bug(uneven_samples, "consensus", "^biased: a stochastic gradient"),
 )

@@ -366,7 +366,7 @@ SLIPS = (
     Bug(another_center, "edges", UNNAMED),
     Bug(two_mistakes, "edges", UNNAMED),
     Bug(factor_and_edge, "edges", "missing edge"),
-    Bug(wrong_extrapolation, "edges", "step too long"),
+    Bug(wrong_extrapolation, "edges", "step or relaxation too long"),
     Bug(half_precision, "edges", "few digits"),
     Bug(lost_messages, "edges", "messages that are lost"),
     Bug(seed_ignored, "edges", UNNAMED),

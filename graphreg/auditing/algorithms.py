@@ -71,10 +71,9 @@ class Function(AbstractAlgorithm):
         if self.takes_seed:
             given["seed"] = seed
         found = self.function(problem, **given)
-        if not isinstance(found, Iterable):
-            raise MethodError(
-                f"{self.name}(problem) must yield the parameters after each round, and returned {found!r}"
-            )
+        if not isinstance(found, Iterable) or (isinstance(found, np.ndarray) and found.ndim < 3):
+            said = f"an array of the shape {found.shape}: use yield" if isinstance(found, np.ndarray) else repr(found)
+            raise MethodError(f"{self.name}(problem) must yield the parameters after each round, and returned {said}")
         return Stream(iter(found))
 
 

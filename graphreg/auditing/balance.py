@@ -20,7 +20,7 @@ from ..form import EdgeBlock, Form, placed
 from ..terms import Array
 from ..terms.penalties import AbstractOneSided, AbstractPenalty, AbstractSmoothPenalty
 from .instances import degrees
-from .words import by_factor, is_one, roundness
+from .words import DEGREE, by_factor, is_one, roundness
 
 ACCEPTED = 1e-4  # the residual of a family, relative to the forces, that counts as balance
 APART = 30.0  # by so much the next family must leave more
@@ -106,7 +106,7 @@ def accepted(families: list[Family]) -> tuple[Family, ...]:
     first, bound = families[0], max(APART * max(families[0].residual, LEAST), LEAST)
     tied = [each for each in families if each.residual <= min(bound, ACCEPTED) or (each is first)]
     alike = [each for each in families if each.residual <= ACCEPTED and first.same(each)]
-    if any(not first.same(each) for each in tied):
+    if any(not first.same(each) for each in tied if each is not first):
         likely = [each for each in tied if each.likely]
         if not likely or any(is_one(each.factor) and each.model for each in tied):
             return ()
@@ -238,7 +238,7 @@ def node_factors(form: Form) -> dict[str, Array]:
     return {
         "sum for mean: the sum over samples for their mean": counts,
         "mean for sum: the mean over samples for their sum": 1.0 / counts,
-        f"{why}nodes weighted by their degree": degree,
+        f"{why}{DEGREE}": degree,
         f"{why}nodes weighted by 1 / degree": 1.0 / degree,
         f"{why}nodes weighted by degree + 1": degree + 1.0,
         f"{why}nodes weighted by 1 / (degree + 1)": 1.0 / (degree + 1.0),

@@ -14,7 +14,7 @@ from ..problem import Problem
 from ..terms import Array
 from .algorithms import AbstractAlgorithm
 from .course import Course, run
-from .instances import nearly_flat, rebuilt, reordered, scaled, with_equal_data
+from .instances import nearly_flat, rebuilt, reordered, scaled, steeper, with_equal_data, with_targets
 from .limits import limit_of
 from .optimum import Optimum
 
@@ -23,6 +23,7 @@ PATH = 1e-8  # by which paths on reordered nodes may differ: rounding
 ENDS = 1e-3  # and limits
 STRESSED = 600  # rounds on the stress instance
 WEAK, STRONG = 1e-3, 1e3  # the factors of its losses and strengths
+STEEP, GROWS = 10.0, 150  # a factor of features, and rounds in which steps that do not follow it diverge
 SOFT = 0.2  # a factor of losses at which steps that are too long for them may do
 BACK = -0.3  # the cosine between moves below which a run goes to and fro
 EQUAL = 1e-4  # the distance at which a run on equal data is right
@@ -38,15 +39,19 @@ def same(one: Course, two: Course) -> bool:
 
 @dataclass(frozen=True)
 class Repeats:
-    """Whether the first rounds are the same for the same seed, and whether they differ for another."""
+    """Whether the first rounds are the same for the same seed and for another, and whether they are others on other
+    problems."""
 
     same_seed: bool
     other_seed: bool
+    reads: bool = True
 
 
 def repeats(algorithm: AbstractAlgorithm, problem: Problem, seed: int) -> Repeats:
     one, two, other = (run(algorithm, problem, FIRST, seed=s) for s in (seed, seed, seed + 7))
-    return Repeats(same(one, two), same(one, other))
+    changed = (scaled(problem, WEAK, STRONG), with_targets(problem, _of_least_degree(problem.form), 1.0))
+    reads = any(each is None or not same(one, run(algorithm, each, FIRST, seed=seed)) for each in changed)
+    return Repeats(same(one, two), same(one, other), reads)
 
 
 @dataclass(frozen=True)
@@ -102,6 +107,14 @@ def goes_to_and_fro(course: Course) -> bool:
     return bool(turns) and float(np.mean(turns)) < BACK
 
 
+def steep(algorithm: AbstractAlgorithm, problem: Problem, seed: int) -> Iterator[tuple[str, Course]]:
+    """Runs on data that are steeper, at one node, so that max L_i is not the mean, or at all."""
+    lone = _of_least_degree(problem.form)
+    for label, said in ((lone, f"the node {lone!r}"), (None, "all nodes")):
+        other = steeper(problem, STEEP, label)
+        yield f"the features of {said} x {STEEP:g}", run(algorithm, other, GROWS, seed=seed)
+
+
 def stressed(algorithm: AbstractAlgorithm, problem: Problem, seed: int) -> Iterator[tuple[str, Course]]:
     """Runs where losses are weak and penalties strong, so that the coupling alone decides whether they settle; and
     where losses are weak at all nodes but one, which sets the steps."""
@@ -125,7 +138,7 @@ def too_long_for(algorithm: AbstractAlgorithm, problem: Problem, rounds: int, se
     try:
         alone = rebuilt(problem, other=lambda term: term.on_graph(_first_edge))
         if settles(run(algorithm, alone, rounds, seed=seed)):
-            return "it settles on a single edge, so that tau sigma ||K||^2 is too large for this graph"
+            return "it settles on a single edge, and not on this graph"
     except GraphregError:  # a consensus takes a connected graph only
         pass
     if settles(run(algorithm, scaled(problem, SOFT, SOFT), rounds, seed=seed)):

@@ -190,8 +190,12 @@ class Follower:
             w = self._read(given)
             finite = bool(np.isfinite(w).all())
             if not finite or self._largest(w) > FAR * self._size():
-                what = "beyond all scales" if finite else "not finite"
-                course.ended, course.why = "diverged", f"in round {course.total + 1} entries are {what}"
+                where = self.problem.form.labels[int(np.argmin(np.isfinite(w).all(axis=1)))]
+                what = "NaN" if np.isnan(w).any() else "infinite"
+                what = (
+                    "entries are beyond all scales" if finite else f"the node {where!r} has parameters that are {what}"
+                )
+                course.ended, course.why = "diverged", f"in round {course.total + 1} {what}"
                 break
             course.add(w)
             if course.still() or (course.total % 100 == 0 and enough is not None and enough(w)):

@@ -7,7 +7,7 @@ from dataclasses import replace
 from ..problem import Problem
 from ..terms.losses import AbstractSmoothLoss
 from .algorithms import AbstractAlgorithm
-from .behaviour import Repeats, order, stressed, unsettled
+from .behaviour import Repeats, order, steep, stressed, unsettled
 from .course import Course
 from .limits import Limit
 from .locality import Delays, confirmed, delays
@@ -15,8 +15,15 @@ from .report import IN_THE_LIMIT, RIGHT, Finding
 
 ORDER = (
     *("run", "limit", "locality", "promptness", "mixing", "balance", "dictionary", "drift", "start"),
-    *("steps", "bias", "repetition", "order"),
+    *("steps", "steepness", "bias", "repetition", "order"),
 )
+SOME = 0.2  # of the pairs of nodes that are no neighbours, that may be early where single reads are the mistake
+DESPITE = {  # a right limit, by the evidence that fails
+    "steps": "never settles",
+    "locality": "right limit, not local",
+    "promptness": "right limit, late",
+    "steepness": "right limit, fixed steps",
+}
 SHOWN = 3  # pairs of nodes that a sentence lists
 
 
@@ -68,7 +75,7 @@ class Evidence:
         self._early(algorithm, found, sums)
         if noisy:
             self.skip("promptness", "as runs differ with their seeds, what is late may be so by chance")
-        elif not found.at_once:
+        elif not found.at_once and not (found.early() and found.share_early > SOME):
             self._late(algorithm, problem, seed, found)
 
     def _early(self, algorithm: AbstractAlgorithm, found: Delays, sums: int) -> None:
@@ -88,19 +95,20 @@ class Evidence:
             self.add(Finding("locality", "remark", said))
         elif early:
             j, i = early[0]
+            said = f"{found.pair(j, i)}, {int(found.hops[j, i])} hops away, after {int(found.rounds[j, i])} round(s)"
             self._claimed(
-                "local",
-                "locality",
-                f"{len(early)} pairs of nodes know of each other too early, first "
-                f"{found.pair(j, i)}, {int(found.hops[j, i])} hops away, after {int(found.rounds[j, i])} round(s)",
+                "local", "locality", f"{len(early)} pairs of nodes know of each other too early, first {said}"
             )
-            self.add(Finding("locality", "name", f"read of a non-neighbour: node {found.pair(j, i)}"))
+            if found.share_early <= SOME:
+                self.add(Finding("locality", "name", f"read of a non-neighbour: node {found.pair(j, i)}"))
+            else:
+                said = "several exchanges in a round, one after the other, or reads of non-neighbours: no telling which"
+                self.add(Finding("locality", "remark", said))
         else:
             hops = found.hops_a_round
             pace = "" if hops == 1 else f"; about {hops} exchanges a round, everywhere"
-            self.add(
-                Finding("locality", "holds", f"no node hears of another before its messages can come ({tried}){pace}")
-            )
+            said = f"no node hears of another before its messages can come ({tried}){pace}"
+            self.add(Finding("locality", "holds", said))
 
     def _late(self, algorithm: AbstractAlgorithm, problem: Problem, seed: int, found: Delays) -> None:
         if not all(isinstance(block.loss, AbstractSmoothLoss) for block in problem.form.samples):
@@ -109,6 +117,10 @@ class Evidence:
         if found.late():
             found = confirmed(algorithm, problem, found, seed)
         late = found.late()
+        if late and (one_way := found.one_way(late)):
+            said = ", ".join(found.pair(j, i) for j, i in one_way[:SHOWN])
+            self.add(Finding("promptness", "remark", f"links may be used one way: by a detour comes {said}"))
+            late = [each for each in late if each not in one_way]
         unused = found.by_detour(late) if late else []
         if unused:
             labels = [(found.labels[j], found.labels[i]) for j, i in unused]
@@ -133,9 +145,8 @@ class Evidence:
         if found is None:
             self.skip("order", "the nodes cannot be put in another order")
         elif found.limit_depends:
-            self.add(
-                Finding("order", "consistent", f"another order of the nodes changes the limit (by {found.limit:.1e})")
-            )
+            said = f"another order of the nodes changes the limit (by {found.limit:.1e})"
+            self.add(Finding("order", "consistent", said))
         elif found.path_depends:
             self.add(Finding("order", "remark", "another order of the nodes changes the path, and not the limit"))
         else:
@@ -148,11 +159,20 @@ class Evidence:
             elif unsettled(course):
                 how = "diverges" if course.ended == "diverged" else "goes to and fro and does not settle"
                 self._claimed("limit", "steps", f"with {instance} it {how}")
-                why = "step too long for the coupling (tau sigma ||K||^2); on the problem given it happens to converge"
+                why = "step too long for the coupling; on the problem given it happens to converge"
                 self.add(Finding("steps", "name", why))
                 return
             else:
                 self.add(Finding("steps", "holds", f"with {instance} it does not go to and fro"))
+
+    def steepness(self, algorithm: AbstractAlgorithm, problem: Problem, seed: int) -> None:
+        for instance, course in steep(algorithm, problem, seed):
+            if course.ended == "diverged":
+                self._claimed("steps", "steepness", f"with {instance} it diverges")
+                why = "steps do not follow the data: right here, they are too long where losses are steeper"
+                self.add(Finding("steepness", "name", why))
+                return
+        self.add(Finding("steepness", "holds", "with features of one node, and of all, x 10 it does not diverge"))
 
     # ---- all of them -------------------------------------------------------------------------------------------------
     def ordered(self) -> tuple[Finding, ...]:
@@ -170,10 +190,4 @@ class Evidence:
             return "no limit"
         if limit.kind not in (RIGHT, IN_THE_LIMIT):
             return limit.kind
-        if "steps" in failed:
-            return "never settles"
-        if "locality" in failed:
-            return "right limit, not local"
-        if "promptness" in failed:
-            return "right limit, late"
-        return limit.kind
+        return next((verdict for evidence, verdict in DESPITE.items() if evidence in failed), limit.kind)

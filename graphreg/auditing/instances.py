@@ -93,10 +93,26 @@ def in_even_units(problem: Problem) -> Problem | None:
     if unit.max() < UNEVEN * unit.min() or any(block.X is None for block in problem.form.samples):
         return None
 
+    def factors(data: NodeData) -> Array:
+        each = unit.reshape(np.shape(data.X)[1], -1).min(axis=1)
+        return each / np.exp(np.log(each).mean())
+
+    return _featured(problem, factors)
+
+
+def steeper(problem: Problem, by: float, label: Hashable | None = None) -> Problem:
+    """With the features of one node, or of all, times a factor."""
+
+    def factors(data: NodeData) -> Array:
+        own = np.array([label in (None, each) for each in data.labels])
+        return np.where(own[data.node], by, 1.0)[:, None]
+
+    return _featured(problem, factors)
+
+
+def _featured(problem: Problem, factors: Callable[[NodeData], Array]) -> Problem:
     def changed(term: AbstractLoss) -> AbstractLoss:
-        X = np.asarray(term.data.X)
-        each = unit.reshape(X.shape[1], -1).min(axis=1)
-        return term.on(replace(term.data, X=X * (each / np.exp(np.log(each).mean()))))
+        return term.on(replace(term.data, X=np.asarray(term.data.X) * factors(term.data)))
 
     return rebuilt(problem, changed)
 

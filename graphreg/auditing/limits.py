@@ -58,7 +58,7 @@ def limit_of(course: Course, optimum: Optimum, others: tuple[Course, ...] = ()) 
     """The limit of a run; ``others`` are runs with other seeds, where these differ."""
     if not course.finite:
         last = course.last if course.total else np.zeros(course.shape)
-        kind = "never settles" if course.ended == "diverged" else "none"
+        kind = "never settles" if course.ended == "diverged" and course.total else "none"
         return Limit(kind, np.inf, 0.0, last, np.inf, course.why)
     runs = (course, *(each for each in others if each.finite))
     d1, d2, d3 = (float(np.mean([_around(each, optimum, share) for each in runs])) for share in (0.25, 0.5, 1.0))
@@ -67,7 +67,8 @@ def limit_of(course: Course, optimum: Optimum, others: tuple[Course, ...] = ()) 
     point = np.mean([each.at(1.0) for each in runs], axis=0)
 
     def found(kind: str, why: str) -> Limit:
-        return Limit(kind, d3, power, point, swing, why)
+        short = f"; {course.why}: more seconds=, or rounds that take less time" if course.ended == "time" else ""
+        return Limit(kind, d3, power, point, swing, why + (short if kind == "undecided" else ""))
 
     if not optimum.known:
         gap = optimum.certificate.relative_gap if optimum.certificate.valid else np.inf

@@ -100,17 +100,20 @@ class Delays:
         hop = [self.rounds[self.tried[:, None] & (self.hops == h) & (self.rounds < NEVER)] for h in (1, 2)]
         return float(np.median(hop[1]) - np.median(hop[0])) if all(len(each) for each in hop) else 1.0
 
+    def one_way(self, pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
+        """Those of the late messages that come no sooner than by a detour, while those the other way are not late."""
+        return [(j, i) for j, i in pairs if (i, j) not in pairs and self._detours(j, i)]
+
     def by_detour(self, pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
         """Those of the late edges over which nothing went, as what crosses them came no sooner than by another way."""
+        return [(j, i) for j, i in pairs if (i, j) in pairs and j < i and self._detours(j, i)]
+
+    def _detours(self, j: int, i: int) -> bool:
         unit = self.rounds[self.tried[:, None] & (self.hops == 1)].min()
-        found: list[tuple[int, int]] = []
-        for j, i in pairs:
-            links = np.where(self.hops == 1, 1.0, 0.0)
-            links[i, j] = links[j, i] = 0.0
-            way = shortest_path(links, unweighted=True, indices=j)[i]
-            if (i, j) in pairs and j < i and self.rounds[j, i] - unit >= way - 1:
-                found.append((j, i))
-        return found
+        links = np.where(self.hops == 1, 1.0, 0.0)
+        links[i, j] = links[j, i] = 0.0
+        way = shortest_path(links, unweighted=True, indices=j)[i]
+        return bool(self.rounds[j, i] - unit >= (way - 1) / self.hops_a_round)
 
 
 def delays(algorithm: AbstractAlgorithm, problem: Problem, seed: int) -> Delays | None:

@@ -30,8 +30,8 @@ REACTS = 1e-2  # of the impulse that must arrive somewhere
 @dataclass(frozen=True)
 class Mass:
     """How much of an impulse is left over all nodes in the round in which it first spreads, by the label of the
-    node; whether a constant stays one; and the weights of the nodes in the mean that the mixing leads to (mean 1), where
-    an impulse was given at every node."""
+    node; whether a constant stays one; and, where every node was given one, the weights of the mean (1 on average) that
+    the mixing leads to."""
 
     kept: dict[Hashable, float]
     constant: bool

@@ -19,18 +19,14 @@ from .report import Finding
 
 WEAK = 1e-2  # times the strengths, where a wrong sign does no harm
 AGREE = 1e-6
+NOTHING = 1e-6  # of the optimum, a limit that is 0
 DEPENDS = 0.1  # of the distance, by which a limit that depends on the start moves with it
 ROUGH = 3e-2  # a distance within which rounding to few digits may stop a run
 SHOWN = 4  # families that no limit tells apart, at most
 
 
 def names(
-    algorithm: AbstractAlgorithm,
-    optimum: Optimum,
-    course: Course,
-    limit: Limit,
-    noisy: bool,
-    seed: int,
+    algorithm: AbstractAlgorithm, optimum: Optimum, course: Course, limit: Limit, noisy: bool, seed: int
 ) -> Iterator[Finding]:
     """What the limit of a run on a problem is; the names that come first are the surest."""
     problem, again = optimum.problem, algorithm.repeatable
@@ -48,7 +44,9 @@ def names(
     if not exact:
         yield from _of_dictionary(optimum, limit)
     if noisy:
-        yield Finding("bias", "name", f"biased stochastic gradient, or messages that are lost: {limit.why}")
+        yield Finding(
+            "bias", "name", f"biased: a stochastic gradient, messages that are lost, or no gradient at all: {limit.why}"
+        )
     elif again and consensus and not (exact and exact[0].kind == "nodes"):
         yield from _of_drift(algorithm, optimum, limit, course, seed)
     if again and not noisy and not exact and algorithm.takes_start:
@@ -88,12 +86,8 @@ def _of_balance(
         return
     if not exact:
         best = families[0]
-        yield Finding(
-            "balance",
-            "remark",
-            f"no model with one factor changed balances the limit; nearest {best.name} x {best.factor:.3g}, "
-            f"residual {best.residual:.0e}",
-        )
+        near = f"nearest {best.name} x {best.factor:.3g}, residual {best.residual:.0e}"
+        yield Finding("balance", "remark", f"no model with one factor changed balances the limit; {near}")
         return
     first = exact[0]
     if first.kind != "model":
@@ -101,25 +95,20 @@ def _of_balance(
         for each in exact[1:SHOWN]:
             yield Finding("balance", "consistent", f"this limit cannot tell it from: {each.sentence}")
     elif not consensus:
-        yield Finding(
-            "balance",
-            "name",
-            "flows leave their ball: gradients and flows balance, but no flows within capacity do on the edges that "
-            "are fused",
-        )
+        said = "gradients and flows balance, but no flows within capacity do on the edges that are fused"
+        yield Finding("balance", "name", f"flows leave their ball: {said}")
     elif disagreement > AGREE:
-        yield Finding(
-            "balance",
-            "name",
-            "constant step, or mixing whose rows do not add up to 1: the gradients add up to 0, and the nodes disagree "
-            f"by {disagreement:.1e}, as in decentralised gradient descent with a step that does not decrease",
-        )
+        said = f"the gradients add up to 0, and the nodes disagree by {disagreement:.1e}, as in decentralised gradient"
+        said = f"{said} descent with a step that does not decrease"
+        yield Finding("balance", "name", f"constant step, or mixing whose rows do not add up to 1: {said}")
 
 
 def _of_dictionary(optimum: Optimum, limit: Limit) -> Iterator[Finding]:
     found = entries(optimum.problem.form.frozen(), limit.point, optimum)
     best = nearest(found)
-    if best is not None:
+    if best is not None and optimum.length(limit.point) < NOTHING * optimum.size:
+        yield Finding("dictionary", "remark", f"the limit is 0, as with {best.name}, and with all that is stronger")
+    elif best is not None:
         yield Finding("dictionary", "name", f"{best.name} (its optimum is {best.ratio:.1e} of the distance away)")
     elif found:
         near = f"nearest {found[0].name}, {found[0].ratio:.2g} of the distance away"
@@ -133,19 +122,12 @@ def _of_drift(
     if found is None:
         yield Finding("drift", "not tried", "nodes have different losses, and cannot be given the same data")
     elif found.right_on_equal_data and found.agrees:
-        yield Finding(
-            "drift",
-            "name",
-            "drift of local steps, or gradients that are cut: nodes agree, rightly on equal data and wrongly where "
-            "data differ",
-        )
+        said = "nodes agree, rightly on equal data and wrongly where data differ"
+        why = "local steps, gradients that are cut or corrections that do not cancel"
+        yield Finding("drift", "name", f"drift: {said}, as {why} lead to")
     elif found.right_on_equal_data:
-        yield Finding(
-            "drift",
-            "name",
-            f"drift: right on equal data, and nodes disagree by {found.disagreement:.1e} where data differ: a constant "
-            "step, or several local steps",
-        )
+        said = f"right on equal data, and nodes disagree by {found.disagreement:.1e} where data differ"
+        yield Finding("drift", "name", f"drift: {said}: a constant step, or several local steps")
     else:
         yield Finding("drift", "remark", f"wrong on equal data, too: {found.equal:.1e} from the optimum")
 
@@ -179,6 +161,7 @@ def _of_steps(
 ) -> Iterator[Finding]:
     why = too_long_for(algorithm, problem, min(course.total, 1500) or 1500, seed)
     if why or goes_to_and_fro(course):
-        yield Finding("steps", "name", f"step too long: {why or 'the run goes to and fro, and its moves do not decay'}")
+        said = why or "the run goes to and fro, and its moves do not decay"
+        yield Finding("steps", "name", f"step or relaxation too long: {said}")
     else:
         yield Finding("steps", "remark", f"it does not settle, and does not go to and fro either: {limit.why}")

@@ -15,7 +15,7 @@ from ..clock import OutOfTimeError, look, within
 from ..errors import GraphregError
 from ..escaping import visible
 from ..problem import Problem, problem_of
-from .algorithms import AbstractAlgorithm, algorithm_of
+from .algorithms import AbstractAlgorithm, Iterates, algorithm_of
 from .behaviour import Repeats, repeats
 from .course import Course, Follower, run
 from .evidence import Evidence
@@ -25,7 +25,7 @@ from .naming import names
 from .optimum import Optimum
 from .report import IN_THE_LIMIT, RIGHT, Audit, Finding
 
-CLAIMS = ("limit", "local", "prompt", "repeatable")
+CLAIMS = ("limit", "local", "prompt", "repeatable", "steps")
 ROUNDS, MORE = 3000, 12000  # where the user sets no number; the latter where the former leave it open
 SEEDS = 5
 ARRIVED = 1e-8  # a distance at which a run need not go on
@@ -64,11 +64,11 @@ def audit(
         Of the algorithm and of the referee's instances.
     seconds : float
         A budget of time for everything; what was not tried is listed.
-    claims : sequence of {"limit", "local", "prompt", "repeatable"}, optional
+    claims : sequence of {"limit", "local", "prompt", "repeatable", "steps"}, optional
         What the algorithm is meant to be: right in the limit; local, no node knows of another before messages between
-        neighbours can have come; prompt, no message is held back; repeatable, the same seed gives the same run. All of
-        them by default (but what takes a step in one place, as with a server, is not held to be local). Only what is
-        claimed can fail.
+        neighbours can have come; prompt, no message is held back; repeatable, the same seed gives the same run;
+        steps, these follow the data, so that steeper ones do no harm. All of them by default (but what takes a step in
+        one place, as with a server, is not held to be local). Only what is claimed can fail.
 
     Returns
     -------
@@ -110,15 +110,10 @@ class _Referee:
     """One audit: the main run, then the evidence, then the verdict."""
 
     def __init__(
-        self,
-        problem: Problem,
-        algorithm: AbstractAlgorithm,
-        rounds: int | None,
-        seed: int,
-        seconds: float,
-        claims: tuple[str, ...] | None,
+        self, problem: Problem, algorithm: AbstractAlgorithm, rounds: int | None, seed: int, seconds: float, claims: Any
     ) -> None:
         self.problem, self.algorithm, self.rounds, self.seed = own(problem), algorithm, rounds, seed
+        self.kind = algorithm.kind
         self.began = time.monotonic()
         self.deadline = self.began + seconds
         self.evidence = Evidence(claims, CLAIMS)
@@ -167,9 +162,8 @@ class _Referee:
         if course.ended in ("ended", "time"):
             self.evidence.add(Finding("run", "remark", course.why))
         if changes:
-            self.evidence.add(
-                Finding("run", "remark", "it writes into the problem; every run was given one of its own")
-            )
+            said = "it writes into the problem; every run was given one of its own"
+            self.evidence.add(Finding("run", "remark", said))
         if course.printed.size:
             text = visible(course.printed.text.strip())
             self.evidence.add(Finding("run", "remark", f"it prints {course.printed.size} letters: {text}"))
@@ -182,18 +176,22 @@ class _Referee:
             return
         if not self.course.total:
             if self.course.ended != "raised":
-                self.evidence.add(Finding("limit", "fails", "it gave no points"))
+                self.evidence.add(Finding("limit", "fails", f"it gave no points: {self.course.why}"))
             return
         self._try("repetition", self._repeated)
+        if not self.repeats.reads and (any(self.course.moves) or (self.limit and self.limit.kind == RIGHT)):
+            self.algorithm = Iterates(self.course.points, self.algorithm.name)  # that cannot be run on other problems
+            self._judged(optimum, self.course, self.limit, noisy=False)
+            self.evidence.skip("the rest", UNREAD)
+            return
         noisy = not (self.repeats.same_seed and self.repeats.other_seed)
         if noisy:
             self.limit = self._over_seeds(optimum)
         if self.repeats.same_seed:
             self._try("locality", lambda: self._locality(noisy))
         else:
-            self.evidence.skip(
-                "locality", "as runs with the same seed differ, nothing can be told from their differences"
-            )
+            said = "as runs with the same seed differ, nothing can be told from their differences"
+            self.evidence.skip("locality", said)
         if self.limit is not None and self.limit.kind in ("wrong", "never settles"):
             self._try("limit", self._in_even_units)
         self._judged(optimum, self.course, self.limit, noisy)
@@ -201,6 +199,8 @@ class _Referee:
             self._try("order", lambda: self.evidence.order(self.algorithm, self.problem, self.course, self.seed))
         if self.limit is not None and self.limit.kind in (RIGHT, IN_THE_LIMIT):
             self._try("steps", lambda: self.evidence.stress(self.algorithm, self.problem, self.seed))
+            if all(block.X is not None for block in self.problem.form.samples):
+                self._try("steepness", lambda: self.evidence.steepness(self.algorithm, self.problem, self.seed))
             if not is_irregular(self.problem) and not noisy:
                 self._try("limit", self._on_irregular)
 
@@ -267,7 +267,7 @@ class _Referee:
         distances = [(course.rounds[k], optimum.distance(course.points[k])) for k in grid] if known and optimum else []
         return Audit(
             algorithm=self.algorithm.name,
-            kind=self.algorithm.kind,
+            kind=self.kind,
             verdict=self.evidence.verdict(self.limit, course.ended == "raised"),
             findings=self.evidence.ordered(),
             claims=self.evidence.claims,
@@ -285,4 +285,8 @@ class _Referee:
         )
 
 
+UNREAD = (
+    "it does not read from `problem`, so that nothing else can be told of it: take data, graph and strengths from the "
+    "argument, and not from outside"
+)
 POINTS = "an iterable cannot be run again, or on other problems; give a function algorithm(problem, start, seed)"

@@ -41,7 +41,8 @@ class Finding:
     Attributes
     ----------
     evidence : str
-        run, limit, locality, promptness, mixing, balance, dictionary, drift, start, steps, bias, repetition or order.
+        run, limit, locality, promptness, mixing, balance, dictionary, drift, start, steps, steepness, bias,
+        repetition or order.
     outcome : str
         "holds" or "fails" (a property that was claimed), "name" (what the algorithm does instead), "consistent" (with
         the name), "remark", "not tried".
@@ -65,8 +66,8 @@ class Audit:
     algorithm, kind : str
         Its name, and what it was given as: function, step, iteration or iterable.
     verdict : str
-        "right", "right in the limit", "right limit, not local", "right limit, late", "wrong", "never settles",
-        "undecided", or "no limit" where it raised an exception or gave no points.
+        "right", "right in the limit", "right limit, not local", "right limit, late", "right limit, fixed
+        steps", "wrong", "never settles", "undecided", or "no limit" where it raised an exception or gave no points.
     findings : tuple of Finding
         In the order of the evidence.
     claims : tuple of str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 SAME = 1e-3  # by how much a factor may miss a round number
+DEGREE = "nodes weighted by their degree"
 ROUND = (2.0, 3.0, 4.0, 5.0, 8.0, 10.0)
 
 
@@ -35,7 +36,8 @@ def by_factor(kind: str, name: str, t: float) -> str:
     if kind == "node":
         return f"{name} left out" if abs(t) <= SAME else f"{name} x {number(t)}"
     times = "" if one and t > 0 else f", x {number(t)}"
-    return f"penalty {name}{times}" if kind == "penalty" else f"{name}{times}"
+    step = f" (as a prox step of {number(t)} for 1 / degree does)" if name == DEGREE else ""
+    return f"penalty {name}{times}" if kind == "penalty" else f"{name}{times}{step}"
 
 
 def _of_strength(kind: str, name: str, t: float, one: bool) -> str:

@@ -18,7 +18,7 @@ import scipy.sparse as sp
 
 from ..certificate import common
 from ..clock import PATIENCE, carry_out, look
-from ..errors import ConvexityError, SolverError
+from ..errors import ConvexityError, SolverError, TermError
 from ..form import DualPoint, EdgeBlock, Form, SampleBlock
 from ..lazy import cp
 from ..terms import Array, Parameter, Strength, batches
@@ -209,6 +209,9 @@ def _loss(block: SampleBlock, w: Parameters, constraints: list[Any]) -> tuple[An
         constraints.append(link)
         x = free
     value, domain = split(block.loss.cvxpy(x, block.y))
+    if np.shape(value) != block.base_scale.shape:
+        said = f"must return an expression with one value per sample, and returned {value!r}"
+        raise TermError(f"cvxpy of {block.loss.called()} {said}")
     constraints += domain
     return block.base_scale @ value, link
 

@@ -23,7 +23,7 @@ from .recursion import CoefficientTree, Statistics, log_determinant, slopes, upw
 STARTS = (-5.0, -1.0, 3.0)  # logarithms of the ratios, beside those at which a random part is as large as the noise
 RANGE = 23.0  # of these logarithms: a factor of 1e10 either way
 FLAT = 1e-9  # what -2 log L differs by where nothing is to be told
-NO_NOISE = 1e-13  # of the sum of squares
+NO_NOISE = 1e-22  # of the sum of squares: residuals have the digits of the samples, also beside a large offset
 
 
 @dataclass(frozen=True)

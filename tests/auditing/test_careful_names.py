@@ -1,0 +1,160 @@
+"""What audits must not say of algorithms that are right or slow, and what they say of slips that have no old name."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+import pytest
+from audit_cases import network, primal_dual
+
+import graphreg as gr
+from benchmarks.audits.instances import instance
+from graphreg.auditing.algorithms import algorithm_of
+from graphreg.auditing.evidence import Evidence
+from graphreg.auditing.locality import delays
+
+
+def far_away(empty=6):
+    """A cycle with an intercept, targets around 1e6, and a node without data, which a round moves by a step at most."""
+    rng, graph = np.random.default_rng(0), nx.cycle_graph(8)
+    graph.add_edges_from([(0, 3), (1, 5)])
+    samples = {}
+    for i in set(range(8)) - {empty}:
+        X = np.column_stack([np.ones(4 + i), rng.normal(size=4 + i)])
+        samples[i] = X, X @ ([1.0, -1.0] if i < 4 else [-1.0, 2.0]) + 0.2 * rng.normal(size=len(X)) + 1e6
+    return gr.Problem(gr.SquaredLoss(gr.NodeData.from_dict(samples)) + 0.3 * gr.TotalVariation(graph, gr.L2()))
+
+
+def test_a_right_algorithm_on_a_long_way_is_undecided_and_nothing_is_named():
+    report = gr.audit(far_away(), primal_dual, rounds=1000)
+    assert (report.verdict, report.name) == ("undecided", "")
+    assert "goes on the same way as fast as before" in str(report).replace("\n" + " " * 20, " ")
+
+
+def decentralised(problem, start=None, drop=False):
+    """D-ADMM (Shi et al. 2014): rows are averaged, and duals correct that."""
+    o = problem.oracles()
+    A = np.zeros((o.n, o.n))
+    A[o.tail, o.head] = A[o.head, o.tail] = 1.0
+    degree = A.sum(axis=1)[:, None]
+    B = A.copy()
+    if drop:
+        B[3, np.flatnonzero(A[3])[0]] = 0.0  # one neighbour is forgotten at one node
+    w, u = np.zeros((o.n, o.d)) if start is None else np.array(start, dtype=float), np.zeros((o.n, o.d))
+    while True:
+        w = o.prox((degree * w + A @ w - u) / (2.0 * degree), 1.0 / (2.0 * degree[:, 0]))
+        u = u + B.sum(axis=1, keepdims=True) * w - B @ w
+        yield w
+
+
+def test_uneven_impulses_are_no_name_where_duals_correct_them():
+    report = gr.audit(instance("consensus", 0), lambda problem, start=None: decentralised(problem, start, drop=True))
+    assert report.verdict == "wrong"
+    assert "asymmetric mixing" not in report.name
+    assert any("not that of weights that would follow" in each.sentence for each in report.findings)
+
+
+def stepped(problem, tau, sigma):
+    """Condat and Vu's method."""
+    o = problem.oracles()
+    w, u = np.zeros((o.n, o.d)), np.zeros((len(o.tail), o.d))
+    tau = tau(o)
+    while True:
+        new = w - tau * (o.gradient(w) + o.K.T @ u)
+        u = o.dual_prox(u + sigma * (o.K @ (2.0 * new - w)), sigma)
+        w = new
+        yield w
+
+
+@pytest.mark.parametrize(
+    "tau", [lambda o: 0.5, lambda o: 1.0 / (o.smoothness.mean() / 4.0 + 3.5)], ids=["fixed", "mean for max"]
+)
+def test_steps_that_do_not_follow_the_data_are_found(tau):
+    report = gr.audit(instance("edges", 0), lambda problem: stepped(problem, tau, 0.2))
+    assert (report.verdict, report.ok) == ("right limit, fixed steps", False)
+    assert report.name.startswith("steps do not follow the data")
+    claimed = gr.audit(instance("edges", 0), lambda problem: stepped(problem, tau, 0.2), claims=("limit",), rounds=1000)
+    assert claimed.ok
+
+
+def test_losses_weighted_by_degree_and_a_half_are_named():
+    def halved(problem):
+        o = problem.oracles()
+        degree = np.bincount(np.concatenate([o.tail, o.head]), minlength=o.n)[:, None]
+        w, u = np.zeros((o.n, o.d)), np.zeros((len(o.tail), o.d))
+        while True:
+            new = o.prox(w - o.K.T @ u / degree, 0.5)
+            u = o.dual_prox(u + 0.5 * (o.K @ (2.0 * new - w)), 0.5)
+            w = new
+            yield w
+
+    report = gr.audit(instance("edges", 0), halved)
+    assert report.name.startswith("nodes weighted by their degree, x 1/2 (as a prox step of 1/2 for 1 / degree does)")
+
+
+def test_what_does_not_read_the_problem_passes_nothing():
+    mine = network("l2", seed=2)
+    report = gr.audit(mine, lambda problem: primal_dual(mine))
+    assert (report.verdict, report.kind) == ("right", "function")
+    assert {each.evidence for each in report.findings if each.outcome == "holds"} <= {"limit", "repetition"}
+    assert "does not read from `problem`" in report.untried[-1].sentence
+
+
+def test_a_return_for_a_yield_is_said():
+    report = gr.audit(network("l2"), lambda problem: np.zeros((9, 2)))
+    assert report.verdict == "no limit"
+    assert report.findings[0].sentence.endswith("returned an array of the shape (9, 2): use yield")
+
+
+def test_no_number_in_the_first_round_is_said_with_its_node():
+    def empty_mean(problem):
+        while True:
+            w = np.zeros((9, 2))
+            w[4] = np.nan
+            yield w
+
+    report = gr.audit(network("l2"), empty_mean)
+    assert report.verdict == "no limit"
+    assert report.findings[0].sentence == "it gave no points: in round 1 the node 4 has parameters that are NaN"
+
+
+def test_links_that_are_used_one_way_are_no_stale_messages():
+    """Every second link of a cycle passes one way."""
+
+    def gossip(problem):
+        o = problem.oracles()
+        W = np.eye(o.n)
+        for e, (i, j) in enumerate(zip(o.tail.tolist(), o.head.tolist(), strict=True)):
+            W[j, i] = 1.0
+            W[i, j] = float(e != 0)
+        W /= W.sum(axis=1, keepdims=True)
+        w = np.zeros((o.n, o.d))
+        while True:
+            w = W @ w - 0.01 * o.gradient(w)
+            yield w
+
+    problem, evidence = network("consensus"), Evidence(None, ("prompt", "local"))
+    evidence.locality(algorithm_of(gossip), problem, 0, 0, noisy=False, wrong=False)
+    assert {each.outcome for each in evidence.found} == {"holds", "remark"}
+    assert any("links may be used one way" in each.sentence for each in evidence.found)
+
+
+def test_several_exchanges_within_a_round_are_not_called_a_read_of_a_stranger():
+    """A token that makes several hops between two points."""
+
+    def token(problem):
+        o, rng = problem.oracles(), np.random.default_rng(12)
+        near = [[*o.head[o.tail == i], *o.tail[o.head == i]] for i in range(o.n)]
+        w, x, i = np.zeros((o.n, o.d)), np.zeros(o.d), 0
+        while True:
+            for _ in range(o.n):
+                i = int(rng.choice(near[i]))
+                rows = np.tile(x, (o.n, 1))
+                x = w[i] = x - 0.05 * o.gradient(rows)[i]
+            yield w.copy()
+
+    problem, evidence = network("consensus"), Evidence(None, ("prompt", "local"))
+    assert 0.2 < delays(algorithm_of(token), problem, 0).share_early < 0.9
+    evidence.locality(algorithm_of(token), problem, 0, 0, noisy=False, wrong=False)
+    assert not [each for each in evidence.found if each.outcome == "name"]
+    assert any("several exchanges in a round" in each.sentence for each in evidence.found)
