@@ -96,10 +96,10 @@ def _by_strength(figure: Any, data: dict[str, Any]) -> None:
     "Nesterov's method on F takes far more where C_1 is below L/50, and fewer where it is above L/10.)",
     stated="optimal",
     expected=Verdict.PART,
-    part="It holds while C_1 is well below L: up to L/4 the rounds are at most the order, and their ratio to it varies "
-    "by less than a factor of 2. From a few L on it does not hold: they are 3.7 times the order at C_1 = 2.7 L, 12 "
-    "times at 8 L, more than 30 times at 28 L, and with no rho that was tried there less than 11 times. For p_0 tends "
-    "to 1, and of T rounds p_0 T communicate, not p_0 (1 - p_0) T (clusters.cor4.4).",
+    part="It holds while C_1 is well below L: up to L/4 the rounds are 0.4 to 1 times the order. From a few L on it "
+    "does not hold: they are 3.7 times the order at C_1 = 2.7 L, 12 times at 8 L, more than 30 times at 28 L, and with "
+    "no rho that was tried there less than 11 times. For p_0 tends to 1, and of T rounds p_0 T communicate, not p_0 (1 "
+    "- p_0) T (clusters.cor4.4).",
     experiment=True,
     quick={"strengths": (*WEAK[::2], *STRONG[:2]), "eps": 1e-4, "instances": 1, "rhos": (1.0,)},
     full={"strengths": (*WEAK, *STRONG), "eps": 1e-4, "instances": 5, "rhos": (0.02, 0.1, 0.3, 0.5, 1.0)},
@@ -124,11 +124,11 @@ def against_nesterov(at: Trial, strengths: Any, eps: float, instances: int, rhos
     ]
     return Evidence.of(
         at_most("rounds between clusters over sqrt(min(C_1, L)/mu) log(1/eps), every C_1/L", constant, 1.0),
-        at_most("the largest of these over the least", constant.max() / constant.min(), 2.0),
+        at_most("the largest of these over the least", constant.max() / constant.min(), 3.0),
         corrected=[
             at_least("C_1 <= L/4: runs that reach the accuracy", mean["reached"][low], 1.0),
             at_most("C_1 <= L/4: rounds between clusters over the order", constant[low], 1.0),
-            at_most("C_1 <= L/4: the largest of these over the least", constant[low].max() / constant[low].min(), 2.0),
+            at_most("C_1 <= L/4: the largest of these over the least", constant[low].max() / constant[low].min(), 3.0),
             at_least("C_1 > 2 L: rounds between clusters over the order", constant[far], 2.0),
             at_least("C_1 = 28 L, by rho: rounds between clusters over the order", over, 10.0),
             at_most("C_1 < L/50: rounds between clusters over those of Nesterov's method", share[ratio < 0.02], 1.0),

@@ -80,7 +80,7 @@ def one_more_draw(what: str, draws: Sequence[float], stated: float) -> Check:
     "MSE a hundred times as large: with sums it lies in the 99% prediction interval of one more draw. FedAvg is the "
     "pooled fit, ||w_1 - w_2||^2 / 4 off. IFCA's 2.82 is its failure from equal starts, where in most draws it fits "
     "one model to nearly all; from random starts it is better than Algorithm 1. How wide the intervals are is beside "
-    "them: with the 3 draws of the scale quick a factor of 15 each way for the first, so that the scale full decides.",
+    "them: with the 3 draws of the scale quick a factor of 14 each way for the first, so that the scale full decides.",
     perturbation=100.0,
     experiment=True,
     quick={"size": 100, "d": 100, "m": 10, "rounds": 1000, "count": 3},
