@@ -34,7 +34,7 @@ def deep(levels):
     tree = {"x": ["a"]}
     for _ in range(levels):
         tree = {"x": tree}
-    return gr.Hierarchy(tree, (1.0,) * (levels + 1))
+    return gr.Hierarchy(tree, (1.0,) * (levels + 2))
 
 
 def outlines(*points):

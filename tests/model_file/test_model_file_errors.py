@@ -175,7 +175,7 @@ ERRORS = [
         wrong("total_variation", penalty={"family": "L2", "delta": 1.0}),
         r"\[total_variation\] penalty has no key 'delta'",
     ),
-    (wrong("total_variation", penalty="NonNegative"), r"\[total_variation\]: NonNegative is one-sided"),
+    (wrong("total_variation", penalty="NonNegative"), r"\[total_variation\]: NonNegative may be one-sided"),
     (wrong("total_variation", penalty="Zero"), r"\[total_variation\] strength: Zero is a constraint"),
     (wrong("total_variation", penalty="Zero", strength=1.0), r"\[total_variation\] strength: Zero is a constraint"),
     (wrong("total_variation", features=["doze"]), r"\[total_variation\] features: there is no feature 'doze'; did you"),
