@@ -267,6 +267,13 @@ def test_roots_are_rounded_up(x):
     assert below < 0 or below * below < number(x)
 
 
+@pytest.mark.parametrize("factors", [[1.0, 2.0**-1000], [2.0**-1000, 1.0], [1.0, 2.0**1000 * 2.0**23]])
+def test_no_scale_is_0_or_infinite(factors):
+    strength = 2.0**-1000 if min(factors) < 1 else 2.0**1000
+    with pytest.raises(NotProvedError, match="no positive double"):
+        verify.scaled(strength, factors)
+
+
 # ---- directions along which nothing grows ----------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("loss", "y", "v", "state"),
