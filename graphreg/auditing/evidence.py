@@ -72,13 +72,13 @@ class Evidence:
             if wrong and found is not None and (found.hops == 1).any():
                 self.add(Finding("locality", "name", "no messages: no node hears of any other"))
             return
-        self._early(algorithm, found, sums)
+        self._early(algorithm, found, sums, wrong)
         if noisy:
             self.skip("promptness", "as runs differ with their seeds, what is late may be so by chance")
         elif not found.at_once and not (found.early() and found.share_early > SOME):
             self._late(algorithm, problem, seed, found)
 
-    def _early(self, algorithm: AbstractAlgorithm, found: Delays, sums: int) -> None:
+    def _early(self, algorithm: AbstractAlgorithm, found: Delays, sums: int, wrong: bool) -> None:
         early = found.early()
         tried = f"targets of {int(found.tried.sum())} of {len(found.labels)} nodes changed"
         if algorithm.isolated and (early or found.at_once):
@@ -99,7 +99,7 @@ class Evidence:
             self._claimed(
                 "local", "locality", f"{len(early)} pairs of nodes know of each other too early, first {said}"
             )
-            if found.share_early <= SOME:
+            if wrong or found.share_early <= SOME:
                 self.add(Finding("locality", "name", f"read of a non-neighbour: node {found.pair(j, i)}"))
             else:
                 said = "several exchanges in a round, one after the other, or reads of non-neighbours: no telling which"
