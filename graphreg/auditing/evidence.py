@@ -15,14 +15,14 @@ from .report import IN_THE_LIMIT, RIGHT, Finding
 
 ORDER = (
     *("run", "limit", "locality", "promptness", "mixing", "balance", "dictionary", "drift", "start"),
-    *("steps", "steepness", "bias", "repetition", "order"),
+    *("steps", "steep data", "bias", "repetition", "order"),
 )
 SOME = 0.2  # of the pairs of nodes that are no neighbours, that may be early where single reads are the mistake
 DESPITE = {  # a right limit, by the evidence that fails
     "steps": "never settles",
     "locality": "right limit, not local",
     "promptness": "right limit, late",
-    "steepness": "right limit, fixed steps",
+    "steep data": "right limit, fixed steps",
 }
 SHOWN = 3  # pairs of nodes that a sentence lists
 
@@ -165,14 +165,14 @@ class Evidence:
             else:
                 self.add(Finding("steps", "holds", f"with {instance} it does not go to and fro"))
 
-    def steepness(self, algorithm: AbstractAlgorithm, problem: Problem, seed: int) -> None:
+    def steep_data(self, algorithm: AbstractAlgorithm, problem: Problem, seed: int) -> None:
         for instance, course in steep(algorithm, problem, seed):
             if course.ended == "diverged":
-                self._claimed("steps", "steepness", f"with {instance} it diverges")
+                self._claimed("steps", "steep data", f"with {instance} it diverges")
                 why = "steps do not follow the data: right here, they are too long where losses are steeper"
-                self.add(Finding("steepness", "name", why))
+                self.add(Finding("steep data", "name", why))
                 return
-        self.add(Finding("steepness", "holds", "with features of one node, and of all, x 10 it does not diverge"))
+        self.add(Finding("steep data", "holds", "with features of one node, and of all, x 10 it does not diverge"))
 
     # ---- all of them -------------------------------------------------------------------------------------------------
     def ordered(self) -> tuple[Finding, ...]:
