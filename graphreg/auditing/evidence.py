@@ -15,14 +15,14 @@ from .report import IN_THE_LIMIT, RIGHT, Finding
 
 ORDER = (
     *("run", "limit", "locality", "promptness", "mixing", "balance", "dictionary", "drift", "start"),
-    *("steps", "steepness", "bias", "repetition", "order"),
+    *("steps", "steep data", "bias", "repetition", "order"),
 )
 SOME = 0.2  # of the pairs of nodes that are no neighbours, that may be early where single reads are the mistake
 DESPITE = {  # a right limit, by the evidence that fails
     "steps": "never settles",
     "locality": "right limit, not local",
     "promptness": "right limit, late",
-    "steepness": "right limit, fixed steps",
+    "steep data": "right limit, fixed steps",
 }
 SHOWN = 3  # pairs of nodes that a sentence lists
 
@@ -72,13 +72,13 @@ class Evidence:
             if wrong and found is not None and (found.hops == 1).any():
                 self.add(Finding("locality", "name", "no messages: no node hears of any other"))
             return
-        self._early(algorithm, found, sums)
+        self._early(algorithm, found, sums, wrong)
         if noisy:
             self.skip("promptness", "as runs differ with their seeds, what is late may be so by chance")
         elif not found.at_once and not (found.early() and found.share_early > SOME):
             self._late(algorithm, problem, seed, found)
 
-    def _early(self, algorithm: AbstractAlgorithm, found: Delays, sums: int) -> None:
+    def _early(self, algorithm: AbstractAlgorithm, found: Delays, sums: int, wrong: bool) -> None:
         early = found.early()
         tried = f"targets of {int(found.tried.sum())} of {len(found.labels)} nodes changed"
         if algorithm.isolated and (early or found.at_once):
@@ -99,7 +99,7 @@ class Evidence:
             self._claimed(
                 "local", "locality", f"{len(early)} pairs of nodes know of each other too early, first {said}"
             )
-            if found.share_early <= SOME:
+            if wrong or found.share_early <= SOME:
                 self.add(Finding("locality", "name", f"read of a non-neighbour: node {found.pair(j, i)}"))
             else:
                 said = "several exchanges in a round, one after the other, or reads of non-neighbours: no telling which"
@@ -165,14 +165,14 @@ class Evidence:
             else:
                 self.add(Finding("steps", "holds", f"with {instance} it does not go to and fro"))
 
-    def steepness(self, algorithm: AbstractAlgorithm, problem: Problem, seed: int) -> None:
+    def steep_data(self, algorithm: AbstractAlgorithm, problem: Problem, seed: int) -> None:
         for instance, course in steep(algorithm, problem, seed):
             if course.ended == "diverged":
-                self._claimed("steps", "steepness", f"with {instance} it diverges")
+                self._claimed("steps", "steep data", f"with {instance} it diverges")
                 why = "steps do not follow the data: right here, they are too long where losses are steeper"
-                self.add(Finding("steepness", "name", why))
+                self.add(Finding("steep data", "name", why))
                 return
-        self.add(Finding("steepness", "holds", "with features of one node, and of all, x 10 it does not diverge"))
+        self.add(Finding("steep data", "holds", "with features of one node, and of all, x 10 it does not diverge"))
 
     # ---- all of them -------------------------------------------------------------------------------------------------
     def ordered(self) -> tuple[Finding, ...]:

@@ -200,7 +200,7 @@ class _Referee:
         if self.limit is not None and self.limit.kind in (RIGHT, IN_THE_LIMIT):
             self._try("steps", lambda: self.evidence.stress(self.algorithm, self.problem, self.seed))
             if all(block.X is not None for block in self.problem.form.samples):
-                self._try("steepness", lambda: self.evidence.steepness(self.algorithm, self.problem, self.seed))
+                self._try("steep data", lambda: self.evidence.steep_data(self.algorithm, self.problem, self.seed))
             if not is_irregular(self.problem) and not noisy:
                 self._try("limit", self._on_irregular)
 

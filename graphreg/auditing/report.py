@@ -41,7 +41,7 @@ class Finding:
     Attributes
     ----------
     evidence : str
-        run, limit, locality, promptness, mixing, balance, dictionary, drift, start, steps, steepness, bias,
+        run, limit, locality, promptness, mixing, balance, dictionary, drift, start, steps, steep data, bias,
         repetition or order.
     outcome : str
         "holds" or "fails" (a property that was claimed), "name" (what the algorithm does instead), "consistent" (with

@@ -293,3 +293,8 @@ def test_without_one_node_the_root_is_not_determined():
     data = gr.NodeData.from_frame(frame, node="node", target="y", features=list(NAMES))
     with pytest.raises(DataError, match="without the node 'n0'"):
         james_stein(data, (1.0, 1.0))
+
+
+def test_a_large_offset_changes_no_variance():
+    near, far = (hierarchical(columns(lambda f, by=by: f.assign(y=f["y"] + by))).components for by in (0.0, 1e9))
+    assert far.noise == pytest.approx(near.noise, rel=1e-4)
