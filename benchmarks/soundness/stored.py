@@ -130,7 +130,7 @@ def _root(edge: PlainEdge, penalty: Any) -> list[tuple[float, Array]]:
 def _rows(edge: PlainEdge, penalty: Any) -> Array:
     """R of ``||Rz||_1`` as the library states it."""
     R, _ = penalty.composed()
-    _same(f"the root of {edge.kind}", R, edge.parameter, LAST_BITS)
+    _same(f"the root of {edge.kind}", R[np.lexsort(R.T)], edge.parameter[np.lexsort(edge.parameter.T)], LAST_BITS)
     return R
 
 
