@@ -112,7 +112,6 @@ def of_several(problem, lam, solution):
         "check": gr.testing.check_penalty(gr.L1()),
         "failure": gr.testing.Failure("even", "phi(-z) is phi(z)", "z = 1", 0.5),
         "random problem": gr.datasets.random_problem(0),
-        "wild problem": gr.datasets.wild_problem(0),
     }
 
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.wild import WildProblem
 from graphreg.datasets.plain import Array
-from graphreg.datasets.wild_problems import WildProblem
 
 from .families import DECADES, Draft, Rows, Term, absorbed, ends, few_samples, flat_root, singular, strength, written
 

@@ -14,8 +14,8 @@ import networkx as nx
 import numpy as np
 
 import graphreg as gr
+from benchmarks.wild import WildProblem
 from graphreg.datasets.plain import Array, PlainEdge, PlainProblem, PlainSamples
-from graphreg.datasets.wild_problems import WildProblem
 
 LOSSES = {"squared": gr.SquaredLoss, "logistic": gr.LogisticLoss, "quantile": gr.QuantileLoss, "huber": gr.HuberLoss}
 PENALTIES = {"L1": gr.L1, "L2": gr.L2, "SquaredL2": gr.SquaredL2}

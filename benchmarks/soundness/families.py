@@ -16,8 +16,8 @@ import networkx as nx
 import numpy as np
 
 import graphreg as gr
+from benchmarks.wild import WildProblem
 from graphreg.datasets.plain import Array, PlainEdge, PlainProblem, PlainSamples
-from graphreg.datasets.wild_problems import WildProblem
 
 LOSSES = {"squared": gr.SquaredLoss, "logistic": gr.LogisticLoss, "huber": gr.HuberLoss, "quantile": gr.QuantileLoss}
 DECADES = (0.0, 0.5, 3.0, 8.0, 12.0)  # of column scales, on each side of 1

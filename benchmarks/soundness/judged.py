@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 import graphreg as gr
+from benchmarks.wild import WildProblem, wild_problem
 from graphreg.datasets import random_problem
 from graphreg.datasets.plain import PlainProblem
-from graphreg.datasets.wild_problems import WildProblem, wild_problem
 from graphreg.errors import GraphregError, InternalError
 
 from .attained import attained

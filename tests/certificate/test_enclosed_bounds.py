@@ -12,11 +12,11 @@ from box_cases import BOXES, LINE, box_holds, enclosed, moved, number, numbers
 import graphreg as gr
 from benchmarks.soundness.exact import above, below, exact
 from benchmarks.soundness.stored import as_stored
+from benchmarks.wild import wild_problem
 from graphreg.certificate import Enclosure
 from graphreg.certificate.enclosure.upper import upper_bound
 from graphreg.certificate.repairing.feasible import feasible
 from graphreg.datasets import random_problem
-from graphreg.datasets.wild_problems import wild_problem
 from graphreg.form.form import DualPoint
 
 RANDOM = (0, 21, 42, 63, 84, 95, 116, 137, 158, 179, 187, 208, 229, 244)  # every loss; most penalties and structures

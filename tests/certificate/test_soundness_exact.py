@@ -21,10 +21,10 @@ from benchmarks.soundness.failures import FAILURES, almost_collinear, near_fusio
 from benchmarks.soundness.linear import kernel, nonnegative, solved
 from benchmarks.soundness.objective import objective, recedes, repaired
 from benchmarks.soundness.stored import StoredOtherwiseError, as_stored
+from benchmarks.wild.problems import ALL_STRUCTURES, WILD, wild_problem
 from graphreg.datasets import random_problem
 from graphreg.datasets.plain import PlainEdge, PlainProblem, PlainSamples
 from graphreg.datasets.random_problems import LOSSES, PENALTIES
-from graphreg.datasets.wild_problems import ALL_STRUCTURES, WILD, wild_problem
 
 UP, DOWN = np.inf, -np.inf
 

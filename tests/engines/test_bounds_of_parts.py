@@ -11,8 +11,9 @@ import pytest
 from test_local_parts import together
 
 import graphreg as gr
+from benchmarks.wild import wild_problem
 from graphreg.certificate import Repair
-from graphreg.datasets import random_problem, wild_problem
+from graphreg.datasets import random_problem
 from graphreg.engines.parts import part_of
 from graphreg.engines.parts.border import Border
 from graphreg.engines.parts.engine import PartEngine

@@ -15,11 +15,11 @@ from listings import ROOT, rendered
 from own_terms import LogCosh, OwnL1, OwnSquare
 
 import graphreg as gr
+from benchmarks.wild import wild_problem
 from graphreg.catalogue import BASES
 from graphreg.datasets.random_problems import LOSSES as DRAWN_LOSSES
 from graphreg.datasets.random_problems import PENALTIES as DRAWN_PENALTIES
 from graphreg.datasets.random_problems import random_problem
-from graphreg.datasets.wild_problems import wild_problem
 from graphreg.declaring import declared, needs_no_options
 from graphreg.methods import METHODS, listed
 

@@ -11,11 +11,11 @@ import pytest
 
 import graphreg as gr
 from benchmarks import invariance
+from benchmarks.wild import wild_problem
 from graphreg.certificate import common, lengths, relative
 from graphreg.certificate.common_model.centring import centred
 from graphreg.certificate.common_model.pooled import Pool
 from graphreg.datasets import random_problem
-from graphreg.datasets.wild_problems import wild_problem
 
 SHIFTS = (1e3, 1e6, 1e9)
 LOSSES = {"squared": gr.SquaredLoss, "huber": gr.HuberLoss, "quantile": gr.QuantileLoss}

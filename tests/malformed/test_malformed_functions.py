@@ -24,8 +24,9 @@ from malformed_values import (
 )
 
 import graphreg as gr
+from benchmarks.wild import wild_problem
 from graphreg import testing, theory, tuning
-from graphreg.datasets import random_problem, wild_problem
+from graphreg.datasets import random_problem
 from graphreg.errors import GraphregError, MethodError, ModelError
 
 NONE = {"nothing": None}

@@ -12,17 +12,18 @@ from functools import cached_property
 
 import numpy as np
 
-from .. import checks
-from ..problem import Problem
-from ..terms import Model
-from ..terms.losses import AbstractLoss
-from ..terms.penalties import AbstractPenalty
-from .builder import Builder, Spread
-from .families import drawn_like
-from .newcomers import chosen
-from .plain import PlainProblem
-from .random_problems import LOSSES, PENALTIES, STRUCTURES, Choice
-from .wild_losses import EXPONENTS, REAL, wild_losses
+from graphreg import checks
+from graphreg.datasets.builder import Builder, Spread
+from graphreg.datasets.families import drawn_like
+from graphreg.datasets.newcomers import chosen
+from graphreg.datasets.plain import PlainProblem
+from graphreg.datasets.random_problems import LOSSES, PENALTIES, STRUCTURES, Choice
+from graphreg.problem import Problem
+from graphreg.terms import Model
+from graphreg.terms.losses import AbstractLoss
+from graphreg.terms.penalties import AbstractPenalty
+
+from .losses import EXPONENTS, REAL, wild_losses
 
 __all__ = ["WILD", "WildProblem", "wild_problem"]
 

@@ -8,9 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from .families import SCALAR, FamilyParameters, drawn_like, is_kinked, is_unitless, random_shape, targets, term
-from .plain import Array, PlainSamples
-from .random_losses import LOSSES_WITH_KINKS, MOST, Losses, Rows, data_of, names_of
+from graphreg.datasets.families import (
+    SCALAR,
+    FamilyParameters,
+    drawn_like,
+    is_kinked,
+    is_unitless,
+    random_shape,
+    targets,
+    term,
+)
+from graphreg.datasets.plain import Array, PlainSamples
+from graphreg.datasets.random_losses import LOSSES_WITH_KINKS, MOST, Losses, Rows, data_of, names_of
 
 REAL = ("squared", "huber", "quantile", "mean")  # targets that may be shifted
 EXPONENTS = ("poisson", "logistic", "multinomial")  # predictors are exponents, so that offsets stay moderate
