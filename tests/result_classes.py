@@ -45,7 +45,7 @@ def classes():
 
 def named_in(annotation, near):
     """The classes that an annotation names; of two of one name the one that the module of ``near`` knows."""
-    for word in re.findall(r"[A-Za-z_]\w*", str(annotation)):
+    for word in re.findall(r"(?<![\w.])[A-Za-z_]\w*", str(annotation)):
         known = getattr(sys.modules[near.__module__], word, None)
         yield from [known] if inspect.isclass(known) else classes().get(word, [])[:1]
 

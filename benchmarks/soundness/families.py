@@ -182,7 +182,7 @@ def strength(rng: np.random.Generator) -> float:
 
 # ---- absorbed --------------------------------------------------------------------------------------------------------
 def absorbed(seed: int) -> WildProblem:
-    """A chain or a caterpillar of 40 to 200 nodes whose optimum zigzags by steps of near half a last bit of the value.
+    """A chain of 40 to 200 nodes whose optimum zigzags by steps of near half a last bit of the value.
 
     One node has nearly all of the value; what every other node and edge adds to it is a factor near 1 of half a unit in
     its last place, so that a sum in one pass rounds in the same direction every time.

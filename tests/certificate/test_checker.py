@@ -14,7 +14,20 @@ from proofs_by_hand import BOX, by_hand, mixed
 
 from benchmarks import honest
 from benchmarks.forged_claims import accepted, forged
-from benchmarks.honest import LEFT, NORMS, bounds, chain, changed, of_edge, text, texts
+from benchmarks.honest import (
+    LEFT,
+    NORMS,
+    bounds,
+    chain,
+    changed,
+    document,
+    edges,
+    of_edge,
+    samples,
+    separable,
+    text,
+    texts,
+)
 from graphreg import verify
 from graphreg.verify import NotProvedError, check
 
@@ -296,3 +309,24 @@ def test_what_is_printed_is_rounded_to_the_safe_side():
     assert [verify.shown(s * F(2) ** k, side) for k in (1000, -1001) for s in (1, -1) for side in (-1, 1)] == [
         "2^1000", "2^1000", "-2^1000", "-2^1000", "2^-1001", "2^-1001", "-2^-1001", "-2^-1001"
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("other", [{"penalty": "NonNegative"}, {"penalty": "L1", "center": [["0"], ["0"]]}])
+def test_one_edge_to_the_ground_excuses_no_other_of_its_block(other):
+    block = edges("L1", [(0, -1), (0, 1)], [0]) | other
+    zeros = [[F(0)], [F(0)]]
+    made = document(2, 1, ([samples("squared", ["1", "1"], [0, 1])], [block]), zeros, [zeros], [zeros])
+    with pytest.raises(NotProvedError, match="between nodes"):
+        checked(made)
+    assert checked(changed(made, "model", "edges", 0, "head", [-1, -1]))
+
+
+def test_a_direction_is_tried_without_offsets_and_centres():
+    made = changed(separable(), "model", "samples", 0, "offset", [["5"], ["-9"]])
+    assert checked(made)
+    with pytest.raises(NotProvedError, match="grows along the direction"):
+        checked(changed(made, "claims", 1, "direction", [["-1"], ["-1"]]))
+    ground = edges("L1", [(0, -1)], [0], center=[["1"]])
+    held = changed(separable(), "model", "edges", [*made["model"]["edges"], ground])
+    with pytest.raises(NotProvedError, match="grows along the direction"):
+        checked(changed(held, "dual", "flows", [*held["dual"]["flows"], [["0"]]]))
