@@ -26,7 +26,7 @@ def far_away(empty=6):
 
 
 def test_a_right_algorithm_on_a_long_way_is_undecided_and_nothing_is_named():
-    report = gr.audit(far_away(), primal_dual, rounds=1000)
+    report = gr.audit(far_away(), primal_dual, rounds=2000)
     assert (report.verdict, report.name) == ("undecided", "")
     assert "goes on the same way as fast as before" in str(report).replace("\n" + " " * 20, " ")
 
