@@ -133,7 +133,8 @@ def claim(id: str, source: str, statement: str, **declared: Any) -> Callable[[Fu
     stated : str or number
         As printed.
     expected : Verdict
-        What is to be found; by default that it holds with a correction. Any other is an unexplained deviation.
+        What is to be found: that it holds with a correction, unless another verdict is given. Any other than this is
+        an unexplained deviation.
     correction : str
         Where a correction is expected: the sentence that says it.
     weight : {"misprint", "constant", "substance"}

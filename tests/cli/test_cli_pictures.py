@@ -11,7 +11,7 @@ import pytest
 from cli_cases import run
 
 import graphreg as gr
-from graphreg import plots
+from graphreg import files, plots
 from graphreg.cli import folder as folder_module
 
 pytest.importorskip("matplotlib")
@@ -63,10 +63,10 @@ def test_the_answer_is_told_whatever_becomes_of_the_files(tmp_path, model, broke
     assert done.exit_code == 7
     assert json.loads(done.stdout)["status"] == "certified"
 
-    def full(part, name, content):
+    def full(path):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(folder_module, "_fill", full)
+    monkeypatch.setattr(folder_module, "replacing", full)
     done = run("solve", model, "--json", "--out", tmp_path / "other")
     assert done.exit_code == 2
     assert json.loads(done.stdout)["files"] == []
@@ -109,8 +109,8 @@ def test_links_in_the_folder_lead_nowhere(tmp_path, model, monkeypatch):
     out, mine = tmp_path / "out", tmp_path / "mine.txt"
     out.mkdir()
     mine.write_text("mine")
-    monkeypatch.setattr(folder_module.secrets, "token_hex", lambda size: "known")
-    (out / ".coefficients.csv.known.part").symlink_to(mine)
+    monkeypatch.setattr(files.secrets, "token_hex", lambda size: "known")
+    (out / f".coefficients.csv.known{files.UNFINISHED}").symlink_to(mine)
     done = run("solve", model, "--out", out, "--no-pictures")
     assert done.exit_code == 2
     assert "File exists" in done.stderr

@@ -99,7 +99,7 @@ def test_a_table_of_places_that_is_none(river, tmp_path):
 def test_a_place_is_looked_at_first(river, tmp_path):
     done = run("report", river, "--out", tmp_path / "none" / "a.html")
     assert done.exit_code == 2
-    assert "there is no folder" in done.stderr
+    assert "in a folder that does not exist" in done.stderr
     (tmp_path / "a.html").write_text("mine")
     assert run("report", river, "--out", tmp_path / "a.html").exit_code == 2
     assert (tmp_path / "a.html").read_text() == "mine"

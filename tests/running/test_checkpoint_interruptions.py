@@ -59,11 +59,11 @@ CHILD = """
 import os, signal, sys
 from factories import chain
 import graphreg as gr
-from graphreg.methods import _archive
+from graphreg.running.checkpoints import archive
 
 path, what, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
-owner, name = {"round": (gr.PrimalDual, "step"), "file": (_archive.np.lib.format, "write_array"),
-               "place": (_archive.os, "replace")}[what]
+owner, name = {"round": (gr.PrimalDual, "step"), "file": (archive.np.lib.format, "write_array"),
+               "place": (os, "replace")}[what]
 true, calls = getattr(owner, name), iter(range(10**9))
 
 def killing(*arguments, **options):

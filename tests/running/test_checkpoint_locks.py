@@ -15,8 +15,9 @@ from places import PACKAGE
 from sameness import bits, facts
 
 import graphreg as gr
+from graphreg import files as place
 from graphreg.errors import CheckpointError
-from graphreg.running.checkpoints import lock, place
+from graphreg.running.checkpoints import lock
 from graphreg.running.checkpoints.lock import Lock
 
 HOLDER = """

@@ -43,7 +43,7 @@ def test_a_problem_calls_a_loss_by_its_name() -> None:
 
 
 def test_a_one_sided_penalty_is_called_by_its_name() -> None:
-    with pytest.raises(TermError, match=r"^mine is one-sided"):
+    with pytest.raises(TermError, match=r"^mine may be one-sided"):
         total(gr.Penalty.from_cvxpy(lambda z: cp.sum(cp.pos(z)), name="mine"))
 
 

@@ -224,7 +224,7 @@ def test_loose_nodes_are_named_and_drawn():
     assert "assumed:" in str(found)
     axes = found.plot()
     assert "are too loosely connected" in " ".join(axes.get_legend_handles_labels()[1])
-    assert "1 cluster, 1 well" in gr.explain.plot_recovery(found, cluster=1).get_title()
+    assert "1 cluster, 1 well" in gr.plots.plot_recovery(found, cluster=1).get_title()
     with pytest.raises(gr.errors.ModelError, match="not a cluster"):
         found.plot(cluster="1")
     apart = recovery(gr.Problem(gr.SquaredLoss(data) + gr.TotalVariation(graph, gr.L1())), [0, 1, 0, 1, 1, 1])
