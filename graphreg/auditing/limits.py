@@ -17,6 +17,7 @@ MOVES = 0.2  # of its distance a run must still move, or it has stalled
 SWINGS = 1e-4  # of the size of the optimum a run must move in every round to be said to swing
 DECAYS = 0.7  # of its moves a quarter into the run, above which they do not decay
 FEWEST = 200  # rounds from which a limit can be told, where it is not reached
+AWAY = 1.0 + 1e-6  # by so much a distance has grown where a run leads away from the optimum
 PACE, TURNED = 0.8, 0.3  # of the quarter before, and of its own length: a move that goes on
 ERRORS = 4.0  # standard errors beyond which a mean is not the optimum
 
@@ -78,7 +79,7 @@ def limit_of(course: Course, optimum: Optimum, others: tuple[Course, ...] = ()) 
         return found("right", f"{d3:.1e} from the optimum")
     if others:
         return found(*_of_noise(runs, optimum, power, d3))
-    if swing > 0.0 and not _drifts(course):
+    if swing > 0.0 and not _drifts(course, d1, d3):
         return found("never settles", f"it moves by {swing:.1e} of the optimum's size in every round, {d3:.1e} away")
     return found(*_of_decay(course, optimum, (d1, d2, d3), power))
 
@@ -115,7 +116,7 @@ def _of_decay(course: Course, optimum: Optimum, distances: tuple[float, float, f
     floor = d3 - (d2 - d3) ** 2 / drop if drop > 0 and d2 > d3 else d3
     if not still and power > FLAT and floor < 0.5 * d3:
         return "undecided", f"{d3:.1e} from the optimum, {_falling(power)}"
-    slow = not still and _drifts(course)
+    slow = not still and _drifts(course, d1, d3)
     stalled = course.move_since_half() < MOVES * d3 * optimum.size
     if not slow and (still or stalled or power < FLAT):
         return "wrong", f"it stays {d3:.1e} from the optimum"
@@ -123,8 +124,11 @@ def _of_decay(course: Course, optimum: Optimum, distances: tuple[float, float, f
     return "undecided", f"{d3:.1e} from the optimum, {_falling(power)}{goes_on if slow else ''}"
 
 
-def _drifts(course: Course) -> bool:
-    """Whether the last quarter of a run goes on where the one before went, and as far: a small step on a long way."""
+def _drifts(course: Course, early: float, late: float) -> bool:
+    """Whether the last quarter of a run goes on where the one before went, and as far: a small step on a long way; but
+    not away from the optimum, as the distances say."""
+    if late > AWAY * early:
+        return False
     w2, w3, w4 = (course.at(share) for share in (0.5, 0.75, 1.0))
     before, after = course.length(w3 - w2), course.length(w4 - w3)
     turned = course.length((w4 - w3) - (w3 - w2) * (after / max(before, 1e-300)))
