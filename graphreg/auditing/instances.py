@@ -94,7 +94,8 @@ def in_even_units(problem: Problem) -> Problem | None:
         return None
 
     def factors(data: NodeData) -> Array:
-        each = unit.reshape(np.shape(data.X)[1], -1).min(axis=1)
+        assert data.X is not None  # of every block
+        each = unit.reshape(data.X.shape[1], -1).min(axis=1)
         return each / np.exp(np.log(each).mean())
 
     return _featured(problem, factors)

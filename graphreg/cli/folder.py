@@ -100,7 +100,7 @@ def write_all(folder: Path, contents: Mapping[str, bytes]) -> None:
     """Write files under names that nobody can know first, and rename them when all of them are whole."""
     try:
         with ExitStack() as files:
-            for name, content in reversed(contents.items()):
+            for name, content in reversed(list(contents.items())):
                 file = files.enter_context(replacing(folder / name))
                 file.write(content)
                 file.flush()

@@ -161,7 +161,8 @@ def claim(id: str, source: str, statement: str, **declared: Any) -> Callable[[Fu
     """
 
     def declare(function: Function) -> Declaration:
-        made = Declaration(id, source, statement, function=function, **{"expected": Verdict.CORRECTED, **declared})
+        fields = dict[str, Any](expected=Verdict.CORRECTED) | declared
+        made = Declaration(id, source, statement, function=function, **fields)
         if function.__module__.startswith(f"{__package__}."):
             _register(made, function.__module__)
         return made

@@ -133,6 +133,14 @@ def _draw_map(figure: Any, data: dict[str, Any]) -> None:
     figure.set_size_inches(6.0, 6.4)
 
 
+def _selected(of: Any, X: Any, size: float) -> tuple[Any, Any, Any, float, Any]:
+    """The ends of all pairs, their statistics, the threshold of (14), and the clusters that it leaves, at a ridge."""
+    loss, ridge = fitted(X, of.y, of.node, size)
+    i, j, statistic = tested(loss + ridge)
+    limit = threshold(X.shape[1], len(i))
+    return i, j, statistic, limit, _components(len(of.states), i, j, statistic <= limit)
+
+
 @claim(
     "fused.figS2",
     "Figure S.2 and section S.2",
@@ -153,13 +161,11 @@ def clusters(at: Trial) -> Evidence:
     largest = dict[str, float]()
     for reading in READINGS:
         X = of.predictors(reading)
-        for size in RIDGES:
-            loss, ridge = fitted(X, of.y, of.node, size)
-            i, j, statistic = tested(loss + ridge)
-            limit = threshold(X.shape[1], len(i))
-            cluster = _components(n, i, j, statistic <= limit)
+        found = [_selected(of, X, size) for size in RIDGES]
+        for size, (_, _, statistic, _, cluster) in zip(RIDGES, found, strict=True):
             counts.append(len(set(cluster[cluster >= 0].tolist())))
             largest[f"{reading}, ridge {size:g}"] = float(statistic.max())
+        i, j, statistic, limit, cluster = found[-1]
         lower, nearest = _nearest(n, i, j, statistic)
         table.append({
             "predictors": reading, "largest W^2": float(statistic.max()), "chi^2 of (14)": limit, "pairs": len(i),

@@ -36,12 +36,13 @@ def row_norm(z: Array) -> Array:
 def beside(prox: Callable[[Array, Any], Array], z: Array, step: Array, most: Array) -> Array:
     """Subgradients at points near each row, (z - prox(z, step)) / step, with shorter steps where these lead further
     than ``most``, as they do where a function is steep."""
+    way = z - prox(z, step)
     for _ in range(SHORTENED):
-        way = z - prox(z, step)
         length = row_norm(way)
         if not (far := length > 2.0 * most).any():
             break
         step = np.where(far, step * most / np.maximum(length, most), step)
+        way = z - prox(z, step)
     return way / step[:, None]
 
 
