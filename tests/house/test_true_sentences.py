@@ -7,6 +7,7 @@ read from the code or computed. A new sentence without one turns this red, and s
 from __future__ import annotations
 
 import ast
+import importlib
 import inspect
 import re
 from dataclasses import fields
@@ -312,6 +313,122 @@ def test_no_page_speaks_of_a_default_without_a_fact():
             if not any(a <= found.start() and found.end() - 1 <= b for a, b in held)
         ]
     assert not unheld, "\n".join(unheld)
+
+
+# ---- limits ----------------------------------------------------------------------------------------------------------
+# Numbers of running text that are constants of the code: where they stand there, and what they are then.
+LIMITS = [
+    (
+        "again.md",
+        "may be certified from round 10 on, one from nothing from round 40 on",
+        "running.schedule",
+        {"WARM": 10, "EARLIEST": 40},
+    ),
+    ("auditing.md", "Balance is skipped beyond 2,400 parameters", "auditing.balance", {"LARGEST": 2400}),
+    ("auditing.md", "and 40 nodes at most have their targets changed", "auditing.locality", {"NODES": 40}),
+    ("auditing.md", "12,000 rounds are not enough", "auditing.referee", {"MORE": 12000}),
+    (
+        "certificates.md",
+        "1e-6 of the parts, and 30 times the noise",
+        "certificate.spot_checks.spot_checks",
+        {"BEYOND": 1e-6, "NOISY": 30.0},
+    ),
+    ("certificates.md", "its largest row sum is below 1/2", "certificate.enclosure.systems", {"ENOUGH": 0.5}),
+    ("certificates.md", "Three sweeps, each with totals summed anew", "certificate.enclosure.closing", {"SWEEPS": 3}),
+    ("certificates.md", "(up to six times)", "certificate.enclosure.lower", {"AGAIN": 6}),
+    (
+        "certificates.md",
+        "by 1e-14, 1e-13, ..., 1e-2 of the way",
+        "certificate.enclosure.lower",
+        {"PULLS": tuple(float(f"1e-{k}") for k in range(14, 1, -1))},
+    ),
+    ("certificates.md", "less than a hundredth of the gap", "certificate.certify", {"CHARGE": 1e-2}),
+    (
+        "certificates.md",
+        "flows are shrunk by 1e-13 or 1e-11",
+        "certificate.tilting.added_up",
+        {"SHRUNK": (1e-13, 1e-11)},
+    ),
+    (
+        "certificates.md",
+        "Beyond 5000 parameters only the nodes' own Hessians",
+        "certificate.convexity",
+        {"SPARSE": 5000},
+    ),
+    ("certificates.md", "pair of clusters that is open, at most 50", "running.splitting", {"MOST": 50}),
+    ("certificates.md", "up to 3000 rounds of `PrimalDual`", "methods.exact", {"REFINEMENT": 3000}),
+    ("certificates.md", "does not certify min(gap, 1e-7), at 1e-11", "methods.exact", {"GAP": 1e-7}),
+    (
+        "checkpoints.md",
+        "another version of the file's format (it is 5)",
+        "running.checkpoints.checkpoint",
+        {"VERSION": 5},
+    ),
+    ("checkpoints.md", "is kept, up to 32 MiB of it", "running.observing", {"KEPT": 32 * 2**20}),
+    ("clusters.md", "A run on 10,000 nodes or more", "engines.parts.dealing", {"LARGE": 10_000}),
+    (
+        "confidence-regions.md",
+        "takes 1000 samples per coefficient for the Hessian",
+        "inference.regions.decentralised",
+        {"MANY": 1000},
+    ),
+    (
+        "confidence-regions.md",
+        "not the 100 below which there is a warning",
+        "inference.regions.region_assumptions",
+        {"ENOUGH": 100},
+    ),
+    ("cross-validation.md", "that many strengths (20)", "tuning.points", {"POINTS": 20}),
+    ("cross-validation.md", "down over three decades", "tuning.grid", {"DECADES": 3.0}),
+    ("paths.md", "down over three decades", "tuning.grid", {"DECADES": 3.0}),
+    ("from-scikit-learn.md", "by up to 300 rounds of `PrimalDual`", "sklearn.refining", {"ROUNDS": 300}),
+    ("from-scikit-learn.md", "towards a gap of 1e-14", "sklearn.refining", {"AIM": 1e-14}),
+    (
+        "methods.md",
+        "Where more than 6 n nodes are looked at in vain",
+        "methods.dynamic_programming._taut_string",
+        {"WASTED": 6},
+    ),
+    (
+        "methods.md",
+        "after some 500 rounds in three quarters of which nothing changed (by 1e-12, relative)",
+        "running.stalling",
+        {"FEWEST": 500, "STILL": 1e-12},
+    ),
+    (
+        "methods.md",
+        "after some 10,000 in three quarters of which the best gap fell by less than 1 %",
+        "running.stalling",
+        {"DRAWN": 10_000, "BETTER": 0.99},
+    ),
+    ("observing.md", "up to 32 MiB of them", "running.observing", {"KEPT": 32 * 2**20}),
+    ("paths.md", "factors of up to 1e10 multiplications", "tuning.warm", {"MOST": 1e10}),
+    ("paths.md", "neighbours are further than a factor of 3.2 apart", "tuning.warm", {"NEAR": 3.2}),
+    ("pictures.md", "Names are shortened to 24 characters", "escaping", {"IN_PICTURES": 24}),
+    ("proofs.md", "at most 50 edges are tried", "certificate.proof.claims", {"MOST": 50}),
+    (
+        "proofs.md",
+        "Files above 64 MB, 2^22 lists or 2^24 entries are refused unread",
+        "verify",
+        {"FILE": 1 << 26, "LISTS": 1 << 22, "ENTRIES": 1 << 24},
+    ),
+    ("reports.md", "(for 20 seconds at most)", "reporting.reports", {"SECONDS": 20.0}),
+    (
+        "reports.md",
+        "at most 120 positions and about 4 MB of numbers",
+        "reporting.reports",
+        {"MOST": 120, "DATA": 4.2e6},
+    ),
+    ("security.md", "long names are cut to 60 characters", "escaping", {"LONGEST": 60}),
+]
+
+
+@pytest.mark.parametrize(("page", "sentence", "module", "constants"), LIMITS, ids=[f"{x[0]}: {x[1]}" for x in LIMITS])
+def test_what_a_page_says_of_a_limit_is_so(page, sentence, module, constants):
+    (path,) = (each for each in PAGES if each.name == page)
+    assert sentence in flat(path), f"{page} no longer says {sentence!r}: take it out of the table"
+    there = vars(importlib.import_module(f"graphreg.{module}"))
+    assert {name: there[name] for name in constants} == constants, f"{page} says {sentence!r}"
 
 
 # ---- routes ----------------------------------------------------------------------------------------------------------
