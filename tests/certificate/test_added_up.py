@@ -305,6 +305,23 @@ def test_long_sums_lose_nothing():
         assert abs(Fraction(value) - n * Fraction(0.3) ** 2 / 2) <= Fraction(ROUNDED * value)
 
 
+@pytest.mark.parametrize("share", [1.02, 0.98])
+def test_sums_along_a_chain_that_round_one_way_stay_within_their_bound(share):
+    """Each of the 127 numbers beside the first one is a little more, or less, than half of the last bit of their sum."""
+    n, c, sign = 64, 2.0**-27 * 1.125, np.where(np.arange(64) % 2 == 0, 1.0, -1.0)
+    z = np.round(share * 2.0**-53 / c * 2.0**80) / 2.0**80
+    s, first = np.full(n, 2 * c / z), 2.0000002 / c
+    y = sign * z / 2 + sign * 2 * c / s
+    s[0], y[0] = c / first, z / 2 + first
+    s[-1], y[-1] = c / z, sign[-1] * (z / 2 + z)
+    loss = gr.SquaredLoss(gr.NodeData.from_arrays(np.ones((n, 1)), y, np.arange(n), weights=s), scale="sum")
+    form = gr.Problem(loss + c * gr.TotalVariation(gr.Graph.chain(n), gr.L1())).form
+    w, flows = squares(form)
+    found, (P, Q) = AddedUp.of(form)(w, flows), values(form, w, flows)
+    assert Fraction(found[0].bound) >= P
+    assert Fraction(found[1].bound) <= Q
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_they_are_nearly_equal_at_the_optimum(kind):
     for seed in range(6):

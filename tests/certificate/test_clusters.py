@@ -204,6 +204,15 @@ def test_a_penalty_of_the_users_fuses_as_ours_does(own, ours):
     assert found[0].labels == found[1].labels
 
 
+def test_proofs_that_rest_on_own_terms_say_so():
+    for penalty, said in ((OwnL1(), "; value and conjugate of OwnL1 are taken at their word"), (gr.L1(), "")):
+        solution = problem_of(np.array([0.0, 0.1, 5.0]), [(0, 1), (1, 2)], np.ones(2), penalty).solve()
+        for prove in (False, True):
+            found = solution.clusters(prove)
+            assert (found.note in solution.certificate.note) and bool(found.note) == bool(said)
+            assert said in str(found)
+
+
 def test_losses_that_are_not_strongly_convex_are_split_by_a_tied_problem():
     rng = np.random.default_rng(3)
     X = rng.normal(size=(120, 2))

@@ -24,7 +24,7 @@ from ...form.notation import some
 from ...terms import Array
 from ...terms.penalties import row_norm
 from ..convexity import node_convexity
-from ..record import Certificate
+from ..record import OWN_TERMS, Certificate
 from .cluster_radius import cluster_radius
 from .fusion import fused
 from .joining import joined
@@ -68,6 +68,8 @@ class Clusters(Shown):
     split_in : dict
         On how many edges each coordinate is split, by name, from the column of that name; empty where every split edge
         is split in all of them, or none is named.
+    note : str
+        What all proofs rest on beside arithmetic: empty, or the terms that the user wrote.
     """
 
     edges: pd.DataFrame
@@ -76,6 +78,7 @@ class Clusters(Shown):
     count_range: tuple[int, int]
     interrupted: bool = False
     split_in: dict[str, int] = field(default_factory=dict[str, int])
+    note: str = ""
 
     @property
     def count(self) -> int:
@@ -99,6 +102,7 @@ class Clusters(Shown):
         elif self.count == len(self.labels):
             groups = f"{self.count} clusters, a node each"
         rest = "; interrupted, so that not all proofs were looked for" if self.interrupted else ""
+        rest += f"; {self.note}" if self.note else ""
         return f"{groups}; edges: {states} ({self._proved(count)}{rest})"
 
     def __repr__(self) -> str:
@@ -169,7 +173,8 @@ def clusters(certificate: Certificate, prove: bool = False, splitter: Splitter |
     by_label = {label: first[int(k)] for label, k in zip(form.labels, number, strict=False)}
     between = len(np.unique(least)), len(np.unique(most))
     certain = certificate.valid and bool(table["certain"].all())
-    return Clusters(table, by_label, certain, between, interrupted, _counted(form, claims))
+    note = certificate.note if certificate.scope == OWN_TERMS else ""
+    return Clusters(table, by_label, certain, between, interrupted, _counted(form, claims), note)
 
 
 def _counted(form: Form, claims: list[_Claim]) -> dict[str, int]:
