@@ -99,7 +99,7 @@ def _written(name: str) -> Action:
 
 def _validated(jobs: int) -> Action:
     problem = _squared(400)
-    return lambda: gr.cross_validate(problem, {"lam": [0.1, 0.2, 0.4]}, folds=5, gap=1e-9, jobs=jobs)
+    return _again(lambda: gr.cross_validate(problem, {"lam": [0.1, 0.2, 0.4]}, folds=5, gap=1e-9, jobs=jobs))
 
 
 def _program() -> Action:
@@ -111,7 +111,7 @@ def _program() -> Action:
 
 
 PLACES: dict[str, Callable[[], Action]] = {
-    "Auto, logistic, 1500 nodes": lambda: _solve(_logistic(1500)),
+    "Auto, logistic, 1500 nodes": lambda: _again(_solve(_logistic(1500))),
     "Auto, squares, 3000 nodes": lambda: _again(_solve(_squared(3000))),
     "InteriorPoint, 1500 nodes": lambda: _solve(_logistic(1500), gr.InteriorPoint()),
     "InteriorPoint, 3000 nodes": lambda: _solve(_logistic(3000), gr.InteriorPoint()),

@@ -36,6 +36,7 @@ LAST = 1.0  # seconds for the last word on what is there when the time is up
 SHORT = 0.4  # the same when Ctrl-C is pressed
 
 _deadline: contextvars.ContextVar[float | None] = contextvars.ContextVar("deadline", default=None)
+_uncounted = [0.0]  # seconds of this process
 
 
 class OutOfTimeError(Exception):
@@ -50,7 +51,7 @@ class _Stopped(BaseException):
 def within(seconds: float | None) -> Generator[None]:
     """A context in which `left` counts down from so many seconds; None leaves what holds already, and less wins."""
     before = _deadline.get()
-    mine = None if seconds is None else time.monotonic() + seconds
+    mine = None if seconds is None else _now() + seconds
     known = [each for each in (before, mine) if each is not None]
     with _until(min(known) if known else None):
         yield
@@ -60,18 +61,22 @@ def within(seconds: float | None) -> Generator[None]:
 def afresh(seconds: float | None = LAST) -> Generator[None]:
     """A context with so many seconds from now (None: without end), whatever was used up: for the last word on what is
     there."""
-    with _until(None if seconds is None else time.monotonic() + seconds), alarm():
+    with _until(None if seconds is None else _now() + seconds), alarm():
         yield
 
 
-@contextmanager
-def after(work: Callable[[], Any]) -> Generator[None]:
-    """A context for what comes after ``work``, which is done first and is no part of the time allowed: an import, which
-    the first run of a process pays for all others."""
-    began, end = time.monotonic(), _deadline.get()
-    work()
-    with _until(None if end is None else end + time.monotonic() - began):
-        yield
+def uncounted(work: Callable[[], Any]) -> None:
+    """Do ``work`` that is no part of any time allowed: an import, which the first run of a process pays for all
+    others."""
+    began = time.monotonic()
+    try:
+        work()
+    finally:
+        _uncounted[0] += time.monotonic() - began
+
+
+def _now() -> float:
+    return time.monotonic() - _uncounted[0]
 
 
 @contextmanager
@@ -86,7 +91,7 @@ def _until(end: float | None) -> Generator[None]:
 def left() -> float | None:
     """Seconds until the deadline, negative beyond it; None where there is none."""
     end = _deadline.get()
-    return None if end is None else end - time.monotonic()
+    return None if end is None else end - _now()
 
 
 @contextmanager
@@ -98,7 +103,8 @@ def until(deadline: float | None) -> Generator[None]:
 
 def deadline() -> float | None:
     """When the time is up, for `until`; None where it never is."""
-    return _deadline.get()
+    end = _deadline.get()
+    return None if end is None else end + _uncounted[0]
 
 
 def look() -> None:
@@ -241,11 +247,15 @@ def carry_out(work: Callable[[], T]) -> T:
     context.run(_awaited.set, awaited)
 
     def run() -> None:
+        # Held here, and so for ever where the work never comes back: the interpreter, at its end, would drop it in the
+        # main thread, where scipy's SuperLU then raises an error, whence a line on stderr and the exit status 120.
+        own = ctypes.cast(_own(), ctypes.py_object).value
         try:
             results.append(context.run(work))
         except BaseException as error:  # noqa: BLE001 - it is raised again, where it is waited for
             errors.append(error)
         finally:
+            del own
             done.set()
 
     thread = threading.Thread(target=run, daemon=True, name="graphreg work")
@@ -259,6 +269,10 @@ def carry_out(work: Callable[[], T]) -> T:
     if errors:
         raise errors[0]
     return results[0]
+
+
+# What compiled code keeps for a thread: Python's dictionary of the thread that asks.
+_own = ctypes.PYFUNCTYPE(ctypes.c_void_p)(("PyThreadState_GetDict", ctypes.pythonapi))
 
 
 def _await(done: threading.Event) -> None:

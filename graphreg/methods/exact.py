@@ -13,7 +13,7 @@ import numpy as np
 from ..breakdown import Watched, broken, cause
 from ..certificate import Certificate, common
 from ..checks import checked, one_of, text
-from ..clock import OutOfTimeError, after, progress_bar
+from ..clock import OutOfTimeError, progress_bar, uncounted
 from ..compiling import excluded, overflow, solvers
 from ..form import Form
 from ..oracles import check_size
@@ -67,10 +67,10 @@ class Exact(AbstractMethod):
         }
 
     def run(self, task: Task) -> Outcome:
-        with after(partial(import_module, "cvxpy")):
-            attempts, certifier = _Attempts(self, task), task.certifier
-            with task.compiler.alone():
-                ended, why = attempts.carried_out()
+        uncounted(partial(import_module, "cvxpy"))
+        attempts, certifier = _Attempts(self, task), task.certifier
+        with task.compiler.alone():
+            ended, why = attempts.carried_out()
         best = certifier.best()
         if not np.isfinite(best.primal) and not best.contradiction and ended in ("budget", "limit"):
             certificate = certifier.certify(np.zeros(task.form.shape), None, None, task.budget.gap)

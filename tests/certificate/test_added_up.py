@@ -307,7 +307,7 @@ def test_long_sums_lose_nothing():
 
 @pytest.mark.parametrize("share", [1.02, 0.98])
 def test_sums_along_a_chain_that_round_one_way_stay_within_their_bound(share):
-    """Each of the 127 numbers beside the first one is a little more, or less, than half of the last bit of their sum."""
+    """Each of the 127 numbers beside the first is a little more, or less, than half of the last bit of their sum."""
     n, c, sign = 64, 2.0**-27 * 1.125, np.where(np.arange(64) % 2 == 0, 1.0, -1.0)
     z = np.round(share * 2.0**-53 / c * 2.0**80) / 2.0**80
     s, first = np.full(n, 2 * c / z), 2.0000002 / c
