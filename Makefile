@@ -122,7 +122,7 @@ failures: $(VENV)/.installed-test
 papers: $(VENV)/.installed-test
 	$(RUN) -m graphreg papers run --processes 2 $(ARGS)
 
-# The site opens from the disk: out/site/index.html.
+# The pages open from the disk: out/site/index.html. Their search needs a server: python -m http.server -d out/site
 docs: $(VENV)/.installed-docs
 	NO_MKDOCS_2_WARNING=1 $(RUN) -m mkdocs build --quiet $(ARGS)
 

@@ -18,6 +18,7 @@ import graphreg as gr
 ROOT = Path(__file__).resolve().parents[1]
 EXAMPLES = ROOT / "examples"
 FORMULA = re.compile(r'<(span|div) class="arithmatex">(.*?)</\1>', re.S)
+CELL = re.compile(r"<td[ >].*?</td>", re.S)
 OUTSIDE = re.compile(r"\[([^\]]*)\]\((?:\.\./)+(examples|benchmarks)(?:/([\w./-]*))?\)")
 
 REFERENCE: dict[str, tuple[str, list[str]]] = {
@@ -134,10 +135,12 @@ def on_page_markdown(markdown: str, page: Any, config: Any, files: Files) -> str
 
 
 def on_page_content(html: str, page: Any, config: Any, files: Files) -> str:
-    """LaTeX as MathML, which browsers show without a script."""
+    """LaTeX as MathML, which browsers show without a script; and code in tables without the backslash that keeps a bar
+    from ending the cell."""
 
     def typeset(found: re.Match[str]) -> str:
         latex = unescape(found.group(2)).strip()
         return convert(latex[2:-2], display="block" if latex.startswith("\\[") else "inline")
 
+    html = CELL.sub(lambda found: found.group().replace("\\|", "|"), html)
     return FORMULA.sub(typeset, html)

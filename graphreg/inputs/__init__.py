@@ -4,6 +4,7 @@ from .columns import column_of as column_of
 from .columns import is_frame as is_frame
 from .columns import is_series as is_series
 from .columns import listed as listed
+from .columns import positions_by_label as positions_by_label
 from .columns import seen as seen
 from .data import NodeData as NodeData
 from .graph import Graph as Graph

@@ -6,14 +6,15 @@ import sys
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import scipy.sparse as sp
 
 from .. import checks
-from ..errors import DataError
+from ..errors import DataError, ModelError
 from ..messages import near
+from ..messages import shown as value_of
 from .labels import is_integers
 from .reading import Array, is_missing
 
@@ -265,3 +266,12 @@ def shown(names: Iterable[Any], most: int = 6) -> str:
     """The first names, for messages."""
     texts = [repr(str(name)) for name in names]
     return ", ".join(texts[:most]) + (", ..." if len(texts) > most else "")
+
+
+def positions_by_label(positions: Any) -> Mapping[Hashable, Any]:
+    """Where nodes lie, by label: a mapping as it is; of a frame of pandas the first two columns."""
+    if hasattr(positions, "iterrows"):
+        return {label: tuple(row)[:2] for label, row in positions.iterrows()}
+    if not isinstance(positions, Mapping):
+        raise ModelError(f"positions must be a mapping of nodes to pairs (x, y), or a frame, got {value_of(positions)}")
+    return cast("Mapping[Hashable, Any]", positions)

@@ -69,8 +69,8 @@ class SampleTable:
         """The columns of labels that every row needs."""
         return [self.keys.node]
 
-    def prepared(self, frame: pd.DataFrame, file: str) -> pd.DataFrame:
-        """Other rows, as these are: with those derived columns that the predictors need, and standardised."""
+    def prepared(self, frame: pd.DataFrame, file: str, standardised: bool = True) -> pd.DataFrame:
+        """Other rows, as these are: with those derived columns that the predictors need, and standardised, if asked."""
         keys, place = self.keys, Place("rows")
         needed = {*self.features, *([keys.offset] if keys.offset else [])}
         wanted: dict[str, str] = {}
@@ -80,7 +80,7 @@ class SampleTable:
                 needed |= names_in(formula)
         frame = derive(frame, dict(reversed(wanted.items())), place.at("derive"))
         check_columns(frame, [*self.features, *([keys.offset] if keys.offset else [])], file, place)
-        if self.standardised is None:
+        if self.standardised is None or not standardised:
             return frame
         center, scale = self.standardised.center, self.standardised.scale
         return frame.assign(**{name: (frame[name] - center[name]) / scale[name] for name in center})

@@ -193,5 +193,5 @@ def label_list(frame: pd.DataFrame, name: str, file: str, place: Place) -> list[
     labels: list[Any] = frame[name].tolist()
     for row, label in enumerate(labels):
         if not isinstance(label, str) or not label.strip():
-            place.refuse(f"the column {name!r} of {file} has no label in row {row}; fill it in", DataError)
+            place.refuse(f"the column {name!r} of {file} has no label in row {row} (from 0); fill it in", DataError)
     return labels

@@ -17,12 +17,13 @@ from .layouts import MOST_GROUPS, area_of, draw_group, draw_links, placed, thinn
 from .states import STATES, edge_states
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
 
 
 def plot_graph(
     solution: Solution,
-    positions: Mapping[Hashable, tuple[float, float]] | None = None,
+    positions: Mapping[Hashable, tuple[float, float]] | pd.DataFrame | None = None,
     ax: Axes | None = None,
     prove: bool = False,
 ) -> Axes:
@@ -35,7 +36,7 @@ def plot_graph(
     Parameters
     ----------
     solution : Solution
-    positions : mapping, optional
+    positions : mapping or DataFrame, optional
         A pair (x, y) per node label; by default the cells of a grid, where all labels are pairs (row, column), and a
         spring layout (seed 0) elsewhere. Latent nodes are put amid their neighbours.
     ax : matplotlib Axes, optional
@@ -67,7 +68,7 @@ def plot_graph(
 
 
 def _layout(
-    form: Form, pairs: list[tuple[int, int]], positions: Mapping[Hashable, tuple[float, float]] | None
+    form: Form, pairs: list[tuple[int, int]], positions: Mapping[Hashable, tuple[float, float]] | pd.DataFrame | None
 ) -> Array:
     """Where each node is drawn, (n, 2)."""
     if positions is None:

@@ -10,11 +10,13 @@ import numpy as np
 
 from ..errors import ModelError
 from ..escaping import picture, visible
+from ..inputs import positions_by_label
 from ..messages import missing_entries
 from ..terms import Array
 
 if TYPE_CHECKING:
     import networkx as nx
+    import pandas as pd
     from matplotlib.axes import Axes
 
 MOST_GROUPS = 10  # beyond so many, none has an entry in the legend
@@ -29,7 +31,7 @@ DARK = 0.5  # luminance of a colour below which text on it is white
 def placed(
     labels: Sequence[Hashable],
     pairs: Iterable[tuple[int, int]],
-    positions: Mapping[Hashable, tuple[float, float]] | None,
+    positions: Mapping[Hashable, tuple[float, float]] | pd.DataFrame | None,
     weak: Iterable[tuple[int, int]] = (),
 ) -> Array:
     """Where nodes are drawn, (n, 2): as given; as the cells of a grid, where all labels are pairs (row, column); or by
@@ -37,6 +39,7 @@ def placed(
     import networkx as nx
 
     if positions is not None:
+        positions = positions_by_label(positions)
         for said in missing_entries("positions", positions, labels):
             raise ModelError(said)
         return np.array([positions[label] for label in labels], dtype=float).reshape(-1, 2)

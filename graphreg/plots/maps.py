@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 BOLD, OPEN = 2.0, 1.0  # widths of the lines between clusters, and where that is undecided
 MANY = 300  # nodes from which on these are thinner
 THIN = "0.55"
+SHORT = 0.25  # of the edges: bars across longer ones do not grow with them, and cross each other less
 MARGIN = 1.15  # of a diverging scale, whose ends are too dark to tell apart
 BELOW, UNKNOWN = "////", "xxxx"  # the hatches of what is below 0, and of nodes without data
 
@@ -228,6 +229,9 @@ def _draw_points(axes: Axes, solution: Solution, place: Array, values: Array, co
         axes.scatter(*place[~known].T, s=area, c="0.3", marker="x", label="no data", zorder=2)
     between = place[ends]
     across = np.stack([between[:, 1, 1] - between[:, 0, 1], between[:, 0, 0] - between[:, 1, 0]], axis=1)
+    length = np.linalg.norm(across, axis=1, keepdims=True)
+    usual = np.quantile(length, SHORT) if len(length) else 0.0
+    across = np.where(length > usual, across * usual / np.maximum(length, 1e-300), across)
     middle = between.mean(axis=1)
     bars = np.stack([middle - 0.25 * across, middle + 0.25 * across], axis=1)
     axes.margins(0.08)

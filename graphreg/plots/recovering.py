@@ -17,6 +17,7 @@ from .canvas import axes_for, framed
 from .layouts import MOST_GROUPS, area_of, draw_group, draw_links, placed, thinned, write_labels
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
 
 EDGES: tuple[tuple[str, Any, str, float], ...] = (  # name, line style, colour, width
@@ -29,7 +30,7 @@ EDGES: tuple[tuple[str, Any, str, float], ...] = (  # name, line style, colour, 
 def plot_recovery(
     recovery: Recovery,
     cluster: Hashable = None,
-    positions: Mapping[Hashable, tuple[float, float]] | None = None,
+    positions: Mapping[Hashable, tuple[float, float]] | pd.DataFrame | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """The graph by clusters, with the sets that break (35) ringed, and the edges of their cuts thick and dashed.
@@ -40,7 +41,7 @@ def plot_recovery(
         Of `graphreg.theory.recovery`.
     cluster : hashable, optional
         Draw this cluster alone; all of them by default.
-    positions : mapping, optional
+    positions : mapping or DataFrame, optional
         A pair (x, y) per node label; a spring layout (seed 0) by default.
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.

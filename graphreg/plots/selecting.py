@@ -13,6 +13,7 @@ from .canvas import axes_for, framed
 from .layouts import area_of, draw_group, draw_links, placed, thinned, write_labels
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
 
     from ..inference import EdgeSelection
@@ -21,7 +22,9 @@ DRAWN = {True: ("kept", "-", "0.5", 1.6), False: ("removed", "--", "tab:red", 1.
 
 
 def plot_selection(
-    selection: EdgeSelection, positions: Mapping[Hashable, tuple[float, float]] | None = None, ax: Axes | None = None
+    selection: EdgeSelection,
+    positions: Mapping[Hashable, tuple[float, float]] | pd.DataFrame | None = None,
+    ax: Axes | None = None,
 ) -> Axes:
     """The tested edges, kept ones solid and removed ones dashed; colours and markers of the nodes are those of their
     components in the reduced graph.
@@ -29,7 +32,7 @@ def plot_selection(
     Parameters
     ----------
     selection : EdgeSelection
-    positions : mapping, optional
+    positions : mapping or DataFrame, optional
         A pair (x, y) per node label; by default the cells of a grid, where all labels are pairs (row, column), and a
         spring layout (seed 0) elsewhere, with weak springs for removed edges.
     ax : matplotlib Axes, optional

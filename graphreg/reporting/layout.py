@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import random
 import warnings
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..errors import ModelError
-from ..inputs import components_of
+from ..inputs import components_of, positions_by_label
 from ..messages import missing_entries, shown
 from ..terms import Array
 from .outlines import WIDTH
@@ -29,10 +29,7 @@ def given_places(positions: Any, labels: Sequence[Hashable], latent: int, ends: 
     ModelError
         For a node without a position, and for a position that is no pair of finite numbers.
     """
-    if hasattr(positions, "iterrows"):  # a frame: the first two columns, by label
-        positions = {label: tuple(row)[:2] for label, row in positions.iterrows()}
-    if not isinstance(positions, Mapping):
-        raise ModelError(f"positions must be a mapping of nodes to pairs (x, y), or a frame, got {shown(positions)}")
+    positions = positions_by_label(positions)
     users = labels[: len(labels) - latent]
     for said in missing_entries("positions", positions, users):
         raise ModelError(f"{said}; give it a pair (x, y), or leave positions out")

@@ -17,7 +17,7 @@ from ..escaping import visible
 from ..form import Form
 from ..methods import AbstractMethod
 from ..problem import Problem
-from ..running import Solution
+from ..running import Solution, unlike
 from ..tables import LabelledTable, Table, as_html, assumed_html, assumed_lines
 from ..terms import Array, name_of
 from .fold_runs import FoldRun, placed
@@ -290,6 +290,7 @@ class CrossValidation(Shown):
     @property
     def assumed(self) -> tuple[str, ...]:
         """What the numbers rest on."""
+        units = unlike(self.problem.form)
         others = "" if len(self.grid.parameters) == 1 else "; of several Parameters: with the largest geometric mean"
         out = [
             *self.folds.assumed,
@@ -297,6 +298,7 @@ class CrossValidation(Shown):
             "the standard error takes the folds' scores for independent, though their training data overlap",
             f"'1se' is the strongest regularisation within one standard error of the best score{others}",
             *([self.indifferent] if self.rule == "1se" and self.indifferent else []),
+            *([f"penalties weigh all coefficients alike, in whatever units: {units}"] if units else []),
             f"every solve certified to a relative gap of {self.gap:g}; points where one was not have no score",
         ]
         if not self.complete:
@@ -317,7 +319,19 @@ class CrossValidation(Shown):
         point = ", ".join(f"{visible(name)} = {value:.6g}" for name, value in self.grid.named(k).items())
         fit = "no refit" if self.solution is None else f"refit on all data: {self.solution.status}"
         error = f" +- {self.standard_error[k]:.2g}" if np.isfinite(self.standard_error[k]) else ""
-        return f"chosen by {self.rule!r}: {point} (score {self.mean[k]:.6g}{error}); {fit}"
+        return f"chosen by {self.rule!r}: {point} (score {self.mean[k]:.6g}{error}){self._beside(k)}; {fit}"
+
+    def _beside(self, k: int) -> str:
+        """What the best score does not show: that other points have it, too, or that the grid ends there."""
+        if self.rule != "min" or self.usable.sum() < 2:
+            return ""
+        same = int(np.isclose(self.mean[self.usable], self.mean[k], rtol=1e-6, atol=0.0).sum()) - 1
+        if same:
+            return f", the first of {same + 1} points with this score"
+        value, values = self.grid.points[k][0], [point[0] for point in self.grid.points]
+        if len(self.grid.parameters) > 1 or min(values) < value < max(values):
+            return ""
+        return f", at the {'lower' if value == min(values) else 'upper'} end of the grid: the best may lie beyond"
 
     def __repr__(self) -> str:
         what = f"{len(self.runs)} of {len(self.folds)} folds x {len(self.grid.points)} points"

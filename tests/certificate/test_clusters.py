@@ -304,3 +304,13 @@ def test_an_edge_with_two_terms_is_counted_once():
     assert len(found.edges) == 8
     assert "edges: 0 fused, 3 near, 1 split, 0 undecided" in str(found)
     assert found.count == 2
+
+
+def test_undecided_edges_are_said_to_count_as_apart():
+    """Rows that agree to the last bit, at a gap that proves little."""
+    y = np.repeat([0.0, 3.0, 4.0], 8) + 0.1 * np.random.default_rng(0).standard_normal(24)
+    loss = gr.MeanLoss(gr.NodeData.from_arrays(None, y, np.arange(24) // 4))
+    problem = gr.Problem(loss + 0.3 * gr.TotalVariation(nx.path_graph(6), gr.L1()))
+    rough = problem.solve(gr.PrimalDual(), rounds=3, gap=0).clusters()
+    assert "undecided: counted as apart, a smaller gap= decides more" in str(rough)
+    assert "counted as apart" not in str(problem.solve(gap=1e-9).clusters())

@@ -206,6 +206,7 @@ def test_predictions_of_rows_with_derived_and_standardised_columns(model, tmp_pa
     found = pd.read_csv(tmp_path / "out.csv", dtype={"site": str})
     assert found["prediction"].tolist() == pytest.approx(expected.tolist(), rel=1e-9)
     assert found["site"].tolist() == ["01", "03"]
+    assert found[["dose", "age", "twice"]].to_numpy().tolist() == [[5.0, 1.0, 2.0], [4.0, 2.0, 4.0]]  # in their units
 
 
 @pytest.mark.parametrize("rounds", [1, None])

@@ -6,12 +6,13 @@ import json
 from itertools import pairwise
 
 import numpy as np
+import pandas as pd
 import pytest
 from picture_checks import check_picture
 
 import graphreg as gr
 from graphreg.errors import DataError, ModelError
-from graphreg.plots import plot_map
+from graphreg.plots import plot_graph, plot_map
 from graphreg.plots.shapes import borders, outlines
 
 LABELS = ("a", "b", "c", "d")
@@ -147,6 +148,13 @@ def test_points_have_bars_across_edges_between_clusters(pyplot):
     assert axes.figure.axes[1].get_ylabel() == "x0 (mm)"
 
 
+def test_bars_do_not_grow_with_long_edges(pyplot):
+    """They would cross each other: the edge between clusters is 9 long, the others 1."""
+    places = {"a": (0.0, 0.0), "b": (1.0, 0.0), "c": (10.0, 0.0), "d": (11.0, 0.0)}
+    (bar,) = bold(plot_map(solved(), places))
+    np.testing.assert_allclose(sorted(map(tuple, bar)), [(5.5, -0.25), (5.5, 0.25)])
+
+
 @pytest.mark.parametrize(
     ("values", "limits", "hatched"),
     [((1.0, 1.0, 2.0, 2.0), (1.0, 2.0), False), ((-1.0, 0.5, 0.5, 0.5), (-1.15, 1.15), True)],
@@ -196,3 +204,13 @@ def test_what_is_no_map_is_refused(name, pyplot):
     shapes, given, error, match = WRONG[name]
     with pytest.raises(error, match=match):
         plot_map(solved(), shapes, **given)
+
+
+def test_positions_are_a_mapping_or_a_frame(pyplot):
+    places = {label: (float(k), k % 2) for k, label in enumerate(LABELS)}
+    frame = pd.DataFrame(places.values(), index=list(LABELS), columns=["x", "y"])
+    one, other = (plot_graph(solved(), positions=each) for each in (places, frame))
+    for a, b in zip(one.texts, other.texts, strict=True):
+        assert a.xy == b.xy
+    with pytest.raises(ModelError, match="positions must be a mapping of nodes to pairs"):
+        plot_graph(solved(), positions=[(0, 0)] * 4)

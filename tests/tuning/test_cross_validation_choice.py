@@ -289,3 +289,26 @@ def test_the_words():
     assert len(repr(found)) < 200
     assert "5 of 5 folds x 4 points" in repr(found)
     assert isinstance(found.runs[0], FoldRun)
+
+
+@pytest.mark.parametrize(
+    ("scores", "said"),
+    [
+        ([5, 1, 2, 3], ""),
+        ([1, 2, 3, 4], ", at the lower end of the grid: the best may lie beyond"),
+        ([4, 3, 2, 1], ", at the upper end of the grid: the best may lie beyond"),
+        ([4, 2, 2, 2], ", the first of 3 points with this score"),
+    ],
+)
+def test_a_best_point_at_an_end_and_one_of_several_are_said(scores, said):
+    found = replace(constructed([scores, scores]), rule="min")
+    assert f"){said}; no refit" in found._choice()
+
+
+@pytest.mark.parametrize(("unit", "warned"), [(1.0, False), (1e-4, True)])
+def test_features_in_very_different_units_are_named_among_the_assumptions(unit, warned):
+    frame = frame_of().assign(a=lambda each: each["a"] / unit)
+    lam = gr.Parameter(1.0, name="lam")
+    problem = gr.Problem(gr.SquaredLoss(read(frame)) + lam * gr.TotalVariation(river(), gr.L2()))
+    found = gr.cross_validate(problem, [1.0, 2.0], folds=2, refit=False)
+    assert any("whatever units: standardise the features" in each for each in found.assumed) == warned

@@ -144,6 +144,8 @@ class Clusters(Shown):
             near = self.edges["state"] == "near"
             bound = float(self.edges["bound"][near].max())  # pyright: ignore[reportArgumentType]
             said.append(f"near: proved to be at most {bound:.2g} apart at every optimum")
+        if count["undecided"]:
+            said.append("undecided: counted as apart, a smaller gap= decides more")
         if coordinates:
             said.append(coordinates)
         low, high = self.count_range

@@ -27,7 +27,7 @@ class AbstractHinge(AbstractTwoClasses, AbstractLoss):
 
 @dataclass(frozen=True, repr=False)
 class HingeLoss(AbstractHinge, AbstractPiecewiseLinearLoss):
-    """The hinge of support vector machines: ``l(x; y) = max(0, 1 - y x)`` with the label y in {-1, 1}.
+    """The hinge of support vector machines: ``l(x; y) = max(0, 1 - y x)`` with the label y in ``{-1, 1}``.
 
     Its conjugate is ``l*(b; y) = b y`` for -1 <= b y <= 0 and +inf elsewhere.
 
@@ -54,7 +54,7 @@ class HingeLoss(AbstractHinge, AbstractPiecewiseLinearLoss):
 
 @dataclass(frozen=True, repr=False)
 class SquaredHingeLoss(AbstractHinge, AbstractPeakedLoss):
-    """The squared hinge: ``l(x; y) = 1/2 max(0, 1 - y x)^2`` with the label y in {-1, 1}.
+    """The squared hinge: ``l(x; y) = 1/2 max(0, 1 - y x)^2`` with the label y in ``{-1, 1}``.
 
     Its conjugate is ``l*(b; y) = b^2/2 + b y`` for b y <= 0 and +inf elsewhere.
 

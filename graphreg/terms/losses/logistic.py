@@ -17,7 +17,7 @@ from .loss import INSIDE
 
 @dataclass(frozen=True, repr=False)
 class LogisticLoss(AbstractTwoClasses, AbstractPeakedLoss):
-    """Logistic regression: ``l(x; y) = log(1 + exp(-y x))`` with the label y in {-1, 1}.
+    """Logistic regression: ``l(x; y) = log(1 + exp(-y x))`` with the label y in ``{-1, 1}``.
 
     With ``q = -y b``, ``l*(b; y) = q log q + (1 - q) log(1 - q)`` for q in [0, 1] and +inf elsewhere.
 

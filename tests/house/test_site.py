@@ -1,0 +1,31 @@
+"""What the hooks of the site make of pages."""
+
+from __future__ import annotations
+
+import importlib.util
+
+import pytest
+from places import DOCS, ROOT
+
+pytest.importorskip("mkdocs")
+pytest.importorskip("latex2mathml")
+
+
+@pytest.fixture(scope="module")
+def hooks():
+    spec = importlib.util.spec_from_file_location("hooks_of_the_site", ROOT / "website" / "hooks.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_bars_in_cells_lose_the_backslash_that_keeps_them_from_ending_the_cell(hooks):
+    html = r"<p>a \| b</p><table><tr><td><code>1/2 \|\|w\|\|^2</code></td></tr></table>"
+    made = hooks.on_page_content(html, None, None, None)
+    assert made == r"<p>a \| b</p><table><tr><td><code>1/2 ||w||^2</code></td></tr></table>"
+
+
+def test_no_cell_ends_in_braces_that_would_be_taken_for_attributes():
+    pages = sorted(DOCS.rglob("*.md"))
+    bad = [(page.name, row) for page in pages for row in page.read_text(encoding="utf-8").splitlines() if "} |" in row]
+    assert not [each for each in bad if each[1].startswith("|")]
