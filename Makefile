@@ -120,7 +120,7 @@ failures: $(VENV)/.installed-test
 	$(RUN) -m benchmarks.interrupting
 
 papers: $(VENV)/.installed-test
-	$(RUN) -m graphreg papers run --processes 2 $(ARGS)
+	$(RUN) -m papers run --processes 2 $(ARGS)
 
 # The site opens from the disk: out/site/index.html.
 docs: $(VENV)/.installed-docs

@@ -295,6 +295,10 @@ def test_a_box_is_charged_for_what_is_left(tmp_path):
     assert F(before - low, 1 << verify.UNIT) == pytest.approx(F(2 * 3, 4))
     with pytest.raises(NotProvedError, match="flows and prices do not balance at 'n0', 'x0': "):
         checked(left)
+    tied = of_edge("near", 0, distance="1p-1")  # which the residuals alone, that leave out the charge, would prove
+    assert checked(made | {"claims": [*made["claims"], tied]})
+    with pytest.raises(NotProvedError, match="for this distance"):
+        checked(left | {"within": BOX, "claims": [*made["claims"], tied]})
     outside = made | {"w": [["-1p1001"], ["1"]], "claims": [bounds(F(-100), F(1 << 3000))]}
     with pytest.raises(NotProvedError, match="w is not within the box"):
         checked(outside | {"within": BOX})
