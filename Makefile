@@ -120,7 +120,7 @@ failures: $(VENV)/.installed-test
 	$(RUN) -m benchmarks.interrupting
 
 papers: $(VENV)/.installed-test
-	$(RUN) -m graphreg papers run --processes 2 $(ARGS)
+	$(RUN) -m papers run --processes 2 $(ARGS)
 
 # The pages open from the disk: out/site/index.html. Their search needs a server: python -m http.server -d out/site
 docs: $(VENV)/.installed-docs

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from . import datasets as datasets
     from . import inference as inference
     from . import neural as neural
-    from . import papers as papers
     from . import plots as plots
     from . import sklearn as sklearn
     from . import testing as testing
@@ -93,7 +92,7 @@ __all__ = [
 __all__ += catalogue.__all__
 
 # imported when first used: `gr.testing.check_penalty(...)`
-_SUBMODULES = ("datasets", "inference", "neural", "papers", "plots", "sklearn", "testing", "theory", "tuning")
+_SUBMODULES = ("datasets", "inference", "neural", "plots", "sklearn", "testing", "theory", "tuning")
 _LATER = {
     "ModelFile": "model_file",
     "cross_validate": "tuning",
@@ -109,7 +108,8 @@ if not TYPE_CHECKING:  # else every name would be one that this knows, and a mis
             return import_module(f".{name}", __name__)
         if name in _LATER:
             return getattr(import_module(f".{_LATER[name]}", __name__), name)
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        gone = "; the papers re-computed are the folder papers/ of the repository" if name == "papers" else ""
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{gone}")
 
 
 def __dir__() -> list[str]:

@@ -1,6 +1,6 @@
 """The page with what a run of the papers' claims found: docs/papers-results.md, from a folder of results.
 
-``graphreg papers run`` computes the claims; ``python tests/papers_page.py [FOLDER]`` writes the page from the folder.
+``python -m papers run`` computes the claims; ``python tests/papers_page.py [FOLDER]`` writes the page from the folder.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from graphreg import papers
+import papers
 from graphreg.cli.results import versions
 
 PAGE = next(folder for folder in Path(__file__).resolve().parents if (folder / "docs").exists()) / "docs"
@@ -18,10 +18,10 @@ NAMED = ("graphreg", "python", "numpy", "scipy", "cvxpy", "clarabel")
 LACKING = "data or a package (torch) that it needs were not there"
 HEAD = """# The papers: what a run found
 
-This page is written by `python tests/papers_page.py` from the results of `graphreg papers run`{data}
+This page is written by `python tests/papers_page.py` from the results of `python -m papers run`{data}
 at the scale "quick" on {day} ({versions}).
-Verdicts follow from the numbers; nobody sets them. All numbers are in the report of a run of your own: `graphreg papers
-run`, some minutes, then `graphreg papers report --html papers.html`. What the verdicts mean is in
+Verdicts follow from the numbers; nobody sets them. All numbers are in the report of a run of your own:
+`python -m papers run`, some minutes, then `python -m papers report --html papers.html`. What the verdicts mean is in
 [the papers, re-computed](papers.md).
 
 {summary}.

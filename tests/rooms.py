@@ -45,7 +45,7 @@ ROOMS = (  # from the ground up; files of the top, and folders
     *("datasets", "tuning", "neural", "plots", "reporting"),
     "catalogue",
     FACE,  # what follows is written as a user would write it, on the public names
-    *("papers", "model_file", "mpi", "sklearn", "cli", "__main__"),
+    *("model_file", "mpi", "sklearn", "cli", "__main__"),
 )
 
 

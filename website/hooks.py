@@ -53,7 +53,7 @@ REFERENCE: dict[str, tuple[str, list[str]]] = {
     ),
 }
 KINDS = {"losses": "loss", "penalties": "penalty", "methods": "method"}
-ROOMS = ("theory", "inference", "plots", "testing", "datasets", "papers", "sklearn", "neural", "errors")
+ROOMS = ("theory", "inference", "plots", "testing", "datasets", "sklearn", "neural", "errors")
 
 
 # ---- pages that nobody writes ----------------------------------------------------------------------------------------

@@ -78,6 +78,8 @@ class NodeData(Frozen, display.Shown):
     columns: Columns | None = None
 
     def __post_init__(self) -> None:
+        if self.node.dtype.kind not in "iu":
+            raise DataError(f"node holds positions in labels, which are integers, and not {self.node.dtype}")
         outside = np.flatnonzero((self.node < 0) | (self.node >= len(self.labels)))
         if outside.size:
             r = outside[0]

@@ -17,6 +17,7 @@ from benchmarks.forged_claims import accepted, forged
 from benchmarks.honest import (
     LEFT,
     NORMS,
+    SPLIT,
     bounds,
     chain,
     changed,
@@ -184,6 +185,85 @@ def test_slack_is_what_a_distance_takes():
             checked(made | {"claims": [*made["claims"], of_edge("near", 0, distance=text(r))]})
 
 
+def test_bounds_are_claimed_no_better_than_they_are():
+    """Each end at its value, then a unit beyond it."""
+    rng, one = random.Random(7), F(1, 1 << verify.UNIT)
+    for _ in range(10):
+        made, *_ = mixed(rng)
+        found = checked(made)
+        low, high = found.lower * one, found.upper * one
+        assert low < high
+        assert checked(made | {"claims": [bounds(low, high)]}, with_flint=False).high == high
+        for wrong in (bounds(low + one, high), bounds(low, high - one), bounds(low, low)):
+            with pytest.raises(NotProvedError, match="claim 0, bounds: what is proved is"):
+                checked(made | {"claims": [wrong]})
+
+
+@pytest.mark.parametrize("kind", NORMS)
+def test_a_gap_beyond_the_capacity_proves_no_distance(kind):
+    """c - gap / r is then below 0, and its square is not."""
+    w, c = [[F(1), F(2)], [F(1), F(2)]], NORMS[kind][0]
+    made = honest.exact(kind, w, [[F(0), F(0)]], c)
+    made = made | {"w": texts([[F(9), F(2)], w[1]]), "claims": [bounds(F(-1000), F(1000))]}
+    gap = checked(made, with_flint=False).gap
+    assert checked(made | {"claims": [*made["claims"], of_edge("near", 0, distance=text(gap / c * 2))]}).said
+    for r in (gap / c * F(99, 100), gap / c / 2, gap / c / 100, F(1, 1 << 90)):
+        with pytest.raises(NotProvedError, match="the gap is too large for this distance"):
+            checked(made | {"claims": [*made["claims"], of_edge("near", 0, distance=text(r))]})
+
+
+def test_a_split_is_of_the_block_that_it_names():
+    """Where the split edge stands once more in a block before its own, tightly: there is no freeing that."""
+    made = chain("L1")
+    own, tied = made["model"]["edges"][0], changed(made["model"]["edges"][0], "weight", ["1p-20"] * 3)
+    none = [["0", "0"]] * 3
+    made = changed(made, "model", "edges", [tied, own])
+    made = changed(made, "dual", "flows", [none, *made["dual"]["flows"]]) | {"w": chain("L1")["w"]}
+    (claim,) = (each for each in chain("L1")["claims"] if each["says"] == "split")
+    dual = {"flows": [none, *claim["dual"]["flows"]], "prices": claim["dual"]["prices"]}
+    for block, proved in ((0, False), (1, True), (2, False), (-1, False)):
+        claims = [bounds(F(-1000), F(1000)), of_edge("split", SPLIT, block=block, dual=dual)]
+        assert accepted(json.dumps(made | {"claims": claims}), None) == proved, block
+
+
+@pytest.mark.parametrize("block", [-1, 1])
+def test_a_claim_names_a_block_of_edges(block):
+    claims = [bounds(F(-1000), F(1000)), of_edge("near", 0, distance="1p9", block=block)]
+    with pytest.raises(NotProvedError, match="no integer in"):
+        checked(chain("L1") | {"claims": claims})
+
+
+@pytest.mark.parametrize("other", [{"penalty": "SquaredL2"}, {"center": [["0", "0"]] * 3}])
+@pytest.mark.parametrize("says", ["near", "fused", "split"])
+def test_claims_are_of_norms_without_a_centre(says, other):
+    made = chain("L2")
+    model = changed(made["model"], "edges", 0, made["model"]["edges"][0] | {"head": [-1] * 3} | other)
+    (claim, *_) = (each for each in made["claims"] if each["says"] == says)
+    zero = [["0", "0"]]
+    made = made | {"model": model, "dual": {"flows": [zero * 3], "prices": [zero * 4]}}
+    with pytest.raises(NotProvedError, match="only norms without a centre fuse and split"):
+        checked(made | {"claims": [bounds(F(-1000), F(10000)), claim]})
+
+
+def test_what_a_claim_prints_is_rounded_to_the_safe_side():
+    """Bounds and distances that are no doubles."""
+    rng = random.Random(5)
+    for _ in range(12):
+        r, low, high = (F(rng.getrandbits(70) + 2**70, 3**20) for _ in range(3))
+        claims = [bounds(-low, high), of_edge("near", LEFT, distance=text(r))]
+        found = checked(chain("L2") | {"claims": claims})
+        of_bounds, of_near = found.said
+        first, *_, last = of_bounds.split(" <= ")
+        assert F(first) <= -low
+        assert F(last) >= high
+        assert F(of_near.split("at most ")[1].split(" at every")[0]) >= r
+        apart, relative = str(found).splitlines()[-1].split("at most ")[1].split(" of the larger")[0].split(" apart, ")
+        assert F(apart) >= high + low
+        assert F(relative) >= (high + low) / max(high, low)
+    for size, said in (("3p1000", "2^1001"), (BOX, "2^1000")):
+        assert f"with entries up to {said}" in checked(chain("L2") | {"within": size}).said[0]
+
+
 # ---- boxes, gaps, exit codes -----------------------------------------------------------------------------------------
 def ended(tmp_path, capsys, document, *options):
     path = tmp_path / "proof.json"
@@ -215,6 +295,10 @@ def test_a_box_is_charged_for_what_is_left(tmp_path):
     assert F(before - low, 1 << verify.UNIT) == pytest.approx(F(2 * 3, 4))
     with pytest.raises(NotProvedError, match="flows and prices do not balance at 'n0', 'x0': "):
         checked(left)
+    tied = of_edge("near", 0, distance="1p-1")  # which the residuals alone, that leave out the charge, would prove
+    assert checked(made | {"claims": [*made["claims"], tied]})
+    with pytest.raises(NotProvedError, match="for this distance"):
+        checked(left | {"within": BOX, "claims": [*made["claims"], tied]})
     outside = made | {"w": [["-1p1001"], ["1"]], "claims": [bounds(F(-100), F(1 << 3000))]}
     with pytest.raises(NotProvedError, match="w is not within the box"):
         checked(outside | {"within": BOX})

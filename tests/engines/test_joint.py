@@ -62,6 +62,21 @@ def test_the_answer_and_its_bounds_are_those_of_one_machine(count, wild):
         assert value == pytest.approx(found[0].primal, rel=1e-7)
 
 
+def test_bounds_that_rest_on_own_terms_say_so(tmp_path):
+    class Own(gr.SquaredL2):
+        pass
+
+    def ours(country, own=None, order=None):
+        return gr.Problem(country.problem(own, order).model + 1.0 * gr.NodePenalty(Own()))
+
+    for build, scope in ((ours, "own terms"), (with_penalty, "global")):
+        for each in jointly(Country.random(0), owners(2), gr.PrimalDual(), build, gap=1e-6):
+            assert (each.status, each.scope) == ("certified", scope)
+            assert (f"\n  {each.note}" in str(each)) == ("Own" in each.note) == (scope == "own terms")
+            each.save(tmp_path / scope)
+        assert SavedParts.open(tmp_path / scope).summary["scope"] == scope
+
+
 def test_the_bits_do_not_depend_on_the_sites():
     country = Country.random(3)
     alone = jointly(country, owners(1), gr.PrimalDual(), gap=1e-9)

@@ -25,11 +25,11 @@ from graphreg.inference.regions import decentralised
 from graphreg.inference.regions.hypotheses import linear
 from graphreg.model_file.schema import TABLES
 from graphreg.mpi import solving as mpi_solving
-from graphreg.papers.declaring import Declaration
 from graphreg.plots import shapes
 from graphreg.terms import bounds
 from graphreg.tuning import points
 from graphreg.tuning.scoring import scorer_of
+from papers import Declaration
 
 PAGES = [README, *sorted(DOCS.glob("*.md")), *sorted((DOCS / "tutorials").glob("*.md"))]
 DATA = gr.NodeData.from_arrays(np.eye(4), [1.0, 2.0, 3.0, 4.0], list("aabb"))
@@ -123,9 +123,6 @@ MEANT = {
     "methods.fed_admm.fed_admm.FedADMM as_printed": lambda: gr.FedADMM().as_printed == (),
     "methods.known_clusters.async_al2sgd.AsyncAL2SGD as_printed": lambda: gr.AsyncAL2SGD().as_printed == (),
     "mpi.solving.solve method": source_has(mpi_solving, "PrimalDual() if method is None"),
-    "papers.declaring.claim perturbation": option(Declaration, "perturbation", 1e-3),
-    "papers.declaring.claim experiment": option(Declaration, "experiment", False),
-    "papers.declaring.claim minutes": option(Declaration, "minutes", 1.0),
     "plots.maps.plot_map key": source_has(shapes, 'feature.get("id")'),
     "problem.Problem.solve method": automatic,
     "problem.Problem.solve start": from_zero,

@@ -49,8 +49,6 @@ FUNCTIONS = {
     **WRITERS,
     "LocalSolution.save(folder)": "a folder",
     "solve(checkpoint)": "a folder",  # of graphreg.mpi
-    **dict.fromkeys(("Runner(out)", "run(out)"), "a folder"),  # of graphreg.papers: kept by `replacing`
-    "known(out)": READS,
     "Checkpoint(path)": "Problem.solve(checkpoint)",
     **dict.fromkeys(("SavedParts(folder)", "SavedParts.open(folder)", "load(path)"), READS),
     **dict.fromkeys(("read_model(path)", "read_model(data)", "ModelFile.rows_like(path)"), READS),
@@ -180,7 +178,6 @@ TOLD = [
     Told(("report", "model.toml", "--quiet", "--out", "out"), "out"),
     Told(("strength-max", "model.toml", "--quiet", "--csv", "out"), "out"),
     Told(("strength-max", "model.toml", "--quiet", "--html", "out"), "out"),
-    Told(("papers", "report", "--html", "out"), "out"),
 ]
 
 

@@ -65,6 +65,7 @@ def outlines(*points):
             "make it smaller",
         ),
         "node": (lambda: samples([0, 5]), DataError, "node[1] is 5", "0 to 0"),
+        "node of floats": (lambda: samples(np.array([0.0, 0.0])), DataError, "positions in labels", "float64"),
         "node below": (lambda: samples([-1, 0]), DataError, "node[0] is -1", "0 to 0"),
         "a frame as nodes": (
             lambda: gr.NodeData.from_arrays(np.eye(2), [1.0, 2.0], pd.DataFrame({"site": [0, 1]})),

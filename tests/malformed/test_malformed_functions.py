@@ -61,15 +61,6 @@ STRENGTHS = {
 }
 
 PLACES = {
-    # ---- the papers
-    "papers.run(name)": (gr.papers.run, NOT_A_NAME | NONE, ModelError, "paper"),
-    "papers.run(scale)": (lambda v: gr.papers.run("clusters.tree", scale=v), NOT_A_NAME | NONE, ModelError, "scale"),
-    "papers.run(processes)": (
-        lambda v: gr.papers.run("clusters.tree", processes=v),
-        NOT_A_COUNT | NONE,
-        ModelError,
-        "processes",
-    ),
     # ---- paths, cross-validation, strengths
     "path(problem)": (tuning.path, NOT_A_PROBLEM | {"a form": POSED.form}, GraphregError, ""),
     "path(strengths)": (lambda v: path(strengths=v), STRENGTHS | NONE, ModelError, ""),

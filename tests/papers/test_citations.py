@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import graphreg as gr
-from graphreg.papers import declarations
+from papers import declarations
 
 
 def several(first, last, head=""):

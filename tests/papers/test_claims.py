@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from factories import thinned
 
-from graphreg.papers import Runner, Verdict, at_least, at_most, declarations, titles
+from papers import Runner, Verdict, at_least, at_most, declarations, titles
 
 DECLARED = declarations()
 FORMULAS = [id for id, each in DECLARED.items() if each.function is not None and not each.experiment]

@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from graphreg.papers import Runner, declarations
-from graphreg.papers.clusters._instances import Coins, Instance
-from graphreg.papers.clusters._schools import Schools
-from graphreg.papers.clusters._simulation import GRID, Draw
+from papers import Runner, declarations
+from papers.clusters._instances import Coins, Instance
+from papers.clusters._schools import Schools
+from papers.clusters._simulation import GRID, Draw
 
 IDS = (
     "prop2.2 eq2.2 tree alpha-regimes hglm likelihood prop3.1 oracle-unbiased prop3.2-rounds prop3.3 prop3.4 cor3.6 "

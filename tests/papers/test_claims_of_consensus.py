@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import graphreg as gr
-from graphreg.papers import Runner, declarations
-from graphreg.papers.consensus._instances import PLAIN, Design, network, normalised, run, samples_of, steps
-from graphreg.papers.consensus.conditions import Ring, mean_step
-from graphreg.papers.consensus.sgd import SIGMA2, H, variances
+from papers import Runner, declarations
+from papers.consensus._instances import PLAIN, Design, network, normalised, run, samples_of, steps
+from papers.consensus.conditions import Ring, mean_step
+from papers.consensus.sgd import SIGMA2, H, variances
 
 IDS = (
     "lemma1 pr-efficiency mixing metropolis saving single-pass prop1 thm2-mse thm3-normality thm3-condition "

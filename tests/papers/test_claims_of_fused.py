@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from graphreg.papers import Runner, declarations
-from graphreg.papers.fused._instances import Study
+from papers import Runner, declarations
+from papers.fused._instances import Study
 
 IDS = (
     "examples closed-form-18 eq20-eq17 alg1-optimum alg1-step thm4.1-rate alg2-unbiased alg2-optimum cor4.2-p0 freeze "

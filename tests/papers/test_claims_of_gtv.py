@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 import graphreg as gr
-from graphreg.papers import Runner, Verdict, declarations
-from graphreg.papers.gtv import digits
-from graphreg.papers.gtv._images import Images, _divergence
-from graphreg.papers.gtv._instances import Instance
-from graphreg.papers.gtv._networks import LinearModels, block_model, chain
-from graphreg.papers.gtv._training import Training, loss
-from graphreg.papers.gtv.high_dimension import one_more_draw
+from papers import Runner, Verdict, declarations
+from papers.gtv import digits
+from papers.gtv._images import Images, _divergence
+from papers.gtv._instances import Instance
+from papers.gtv._networks import LinearModels, block_model, chain
+from papers.gtv._training import Training, loss
+from papers.gtv.high_dimension import one_more_draw
 
 IDS = (
     "duality optimality optimality-norms norm-dual flow-scalar convex-clustering locally-weighted alg1-fixed-point "
@@ -134,7 +134,7 @@ def test_ifca_averages_those_that_took_a_model():
 
 @pytest.mark.parametrize("name", ["fig5", "fig6", "fig7"])
 def test_without_pytorch_claims_on_networks_say_so(name, monkeypatch):
-    monkeypatch.setattr("graphreg.papers.running.find_spec", lambda module: None if module == "torch" else "there")
+    monkeypatch.setattr("papers.running.find_spec", lambda module: None if module == "torch" else "there")
     row = Runner().run(declarations()[f"gtv.{name}"])
     assert (row.verdict, row.reason, row.unexplained) == (Verdict.UNCHECKED, "torch is not installed", "")
 
@@ -159,7 +159,7 @@ class Curves:
     ],
 )
 def test_algorithm_1_improves_on_the_others_where_it_is_better_and_faster(ours, others, verdict, monkeypatch):
-    monkeypatch.setattr("graphreg.papers.running.find_spec", lambda _: "there")
+    monkeypatch.setattr("papers.running.find_spec", lambda _: "there")
     monkeypatch.setattr(digits, "one_thread", nullcontext)
     monkeypatch.setattr(digits, "_training", lambda *_: Curves(ours, others))
     for name in ("fig6", "fig7"):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from graphreg.errors import ModelError
-from graphreg.papers import (
+from papers import (
     Claim,
     Evidence,
     Runner,
@@ -24,7 +24,7 @@ from graphreg.papers import (
     to_html,
     to_markdown,
 )
-from graphreg.papers.figures import curve, draw, mark
+from papers.figures import curve, draw, mark
 
 DECLARED = declarations()
 SOME = ("clusters.eq2.2", "clusters.prop3.4", "clusters.A12")
@@ -178,5 +178,5 @@ def test_figures_of_claims_and_those_that_fail(claims, pyplot, monkeypatch):
     assert (set(pictures), undrawn) == ({known.id}, {})
     broken = replace(claim, evidence=Evidence.of(equal("x", 1.0, 1.0)))
     assert "KeyError" in drawn([broken])[1][known.id]
-    monkeypatch.setattr("graphreg.papers.pages.find_spec", lambda _: None)
+    monkeypatch.setattr("papers.pages.find_spec", lambda _: None)
     assert "pip install" in drawn([made])[1][known.id]

@@ -12,7 +12,7 @@ import pytest
 
 from graphreg.inference.mixed_models import james_stein
 from graphreg.methods.known_clusters.async_al2sgd import AsyncAL2SGD
-from graphreg.papers import Runner, Verdict, declarations
+from papers import Runner, Verdict, declarations
 
 # where the function is looked up, its name, a piece of its source, and what is written for it
 BUGS = {

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from graphreg.errors import ModelError
-from graphreg.papers import Evidence, Verdict, at_least, at_most, compare, equal
+from papers import Evidence, Verdict, at_least, at_most, compare, equal
 
 RIGHT, WRONG = equal("right", 1.0, 1.0), equal("wrong", 1.0, 2.0)
 

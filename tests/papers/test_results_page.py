@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from papers_page import PAGE, page
 
-from graphreg import papers
+import papers
 
 
 def test_the_page_has_the_expected_verdict_of_every_claim():

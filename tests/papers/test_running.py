@@ -9,14 +9,15 @@ import signal
 import sys
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import graphreg as gr
-from graphreg import papers
+import papers
 from graphreg.errors import ModelError, ModelFileError
-from graphreg.papers import (
+from papers import (
     Declaration,
     Evidence,
     Outlook,
@@ -28,9 +29,10 @@ from graphreg.papers import (
     chosen,
     duration,
     equal,
+    replications,
     running,
 )
-from graphreg.papers.declaring import _files, _register, library
+from papers.declaring import _files, _register, library
 
 CALLS = []
 
@@ -188,10 +190,10 @@ def test_what_is_kept_is_not_computed_again(tmp_path):
 
 
 def test_the_code_of_a_claim_is_its_file_and_what_that_uses_of_the_paper(tmp_path):
-    of_model = gr.papers.declarations()["clusters.prop2.2"]
+    of_model = papers.declarations()["clusters.prop2.2"]
     module = sys.modules[of_model.function.__module__]
     assert {name.rpartition(".")[2] for name in _files(module, {})} == {"model", "_instances"}
-    computed = [each for each in gr.papers.declarations().values() if each.function]
+    computed = [each for each in papers.declarations().values() if each.function]
     files = {each.function.__module__ for each in computed}
     assert len({each.code for each in computed}) == len(files) > 4, "one for each file of claims"
 
@@ -206,34 +208,37 @@ def test_other_code_is_another_result(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("file", "right", "another"),
     [
-        ("methods/consensus/local_sgd.py", "if (t + 1) % self.tau == 0", True),
+        ("graphreg/methods/consensus/local_sgd.py", "if (t + 1) % self.tau == 0", True),
         ("papers/records.py", "false[0]", True),
         ("papers/consensus/gossip.py", "steps", False),  # the claim's own, which is looked at by itself
     ],
 )
 def test_a_result_is_of_the_code_of_the_library(file, right, another, tmp_path):
-    root = Path(gr.__file__).parent
-    before = library(root)
-    assert before == library(Path(shutil.copytree(root, tmp_path / "same", ignore=lambda *_: {"__pycache__"})))
-    changed = tmp_path / "same" / file
+    root, none = Path(gr.__file__).parents[1], {"ignore": lambda *_: {"__pycache__"}}
+    here, there = ([each / "graphreg", each / "papers"] for each in (root, tmp_path))
+    for one, copy in zip(here, there, strict=True):
+        shutil.copytree(one, copy, **none)
+    before = library(*here)
+    assert before == library(*there)
+    changed = tmp_path / file
     text = changed.read_text(encoding="utf-8")
     assert right in text
     changed.write_text(text.replace(right, right.swapcase()), encoding="utf-8")
     library.cache_clear()
-    assert (library(tmp_path / "same") != before) == another
+    assert (library(*there) != before) == another
     library.cache_clear()
 
 
 def test_a_result_is_of_the_packages_that_numbers_come_from(monkeypatch):
-    root = Path(gr.__file__).parent
-    before = library(root)
+    root = Path(gr.__file__).parent, Path(papers.__file__).parent
+    before = library(*root)
     library.cache_clear()
-    monkeypatch.setattr("graphreg.papers.declaring.version", lambda name: "0.1" if name == "scipy" else "2.0")
-    assert library(root) != before
+    monkeypatch.setattr("papers.declaring.version", lambda name: "0.1" if name == "scipy" else "2.0")
+    assert library(*root) != before
     library.cache_clear()
     [claim] = chosen("clusters.prop2.2").values()
     code = claim.code
-    monkeypatch.setattr("graphreg.papers.declaring.library", lambda _: "another")
+    monkeypatch.setattr("papers.declaring.library", lambda *_: "another")
     assert claim.code != code
 
 
@@ -373,6 +378,14 @@ def test_processes_change_nothing(tmp_path):
     assert len((next(tmp_path.rglob("*.jsonl"))).read_text().splitlines()) == 5
 
 
+def test_a_process_ends_with_the_one_that_has_started_it(monkeypatch):
+    ended = []
+    monkeypatch.setattr(replications, "os", SimpleNamespace(getppid=lambda: 7, _exit=ended.append))
+    for parent, codes in ((7, []), (8, [1])):
+        assert replications._placed(3, lambda task: task, "done", parent) == (3, "done")
+        assert ended == codes
+
+
 def read(rng, files, *, n):
     CALLS.append(n)
     return {"size": files["a.csv"].stat().st_size, "drawn": rng.random()}
@@ -428,7 +441,7 @@ def test_unknown_names_are_refused(names, said):
 )
 def test_malformed_arguments_are_refused_by_name(given):
     with pytest.raises(ModelError, match=next(iter(given))):
-        gr.papers.run("clusters.prop3.3", **given)
+        papers.run("clusters.prop3.3", **given)
 
 
 @pytest.mark.parametrize(
@@ -454,13 +467,13 @@ def test_declarations_that_cannot_be_are_refused(change, said):
 def test_an_id_is_declared_once_and_in_the_folder_of_its_paper():
     mine = replace(declared(), id="clusters.prop3.3")
     with pytest.raises(ModelError, match="declared twice"):
-        _register(mine, "graphreg.papers.clusters.elsewhere")
+        _register(mine, "papers.clusters.elsewhere")
     with pytest.raises(ModelError, match="folder of gtv"):
-        _register(mine, "graphreg.papers.gtv.formulas")
+        _register(mine, "papers.gtv.formulas")
 
 
 def test_the_example_of_the_docstring():
     said = []
-    for test in doctest.DocTestFinder(recurse=False).find(running.run, "run", globs={"gr": gr}):
+    for test in doctest.DocTestFinder(recurse=False).find(running.run, "run", globs={"papers": papers}):
         doctest.DocTestRunner(verbose=False).run(test, out=said.append)
     assert not said

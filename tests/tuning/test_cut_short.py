@@ -17,7 +17,6 @@ import pytest
 import graphreg as gr
 from graphreg.clock import OutOfTimeError
 from graphreg.errors import BudgetError, ModelError, WorkerError
-from graphreg.papers import replications
 from graphreg.tuning import fold_runs
 from graphreg.tuning.fold_runs import Task
 from graphreg.tuning.warm import Warm
@@ -176,12 +175,8 @@ def test_a_worker_ends_with_its_parent(number):
     assert time.monotonic() - began < 20.0
 
 
-@pytest.mark.parametrize("room", [fold_runs, replications])
-def test_workers_are_told_whom_they_end_with(monkeypatch, tmp_path, room):
+def test_workers_are_told_whom_they_end_with(monkeypatch, tmp_path):
     told = []
-    monkeypatch.setattr(room, "end_with", told.append)
-    if room is fold_runs:
-        assert fold_runs._one(SimpleNamespace(run=lambda *_: "done"), None, 3, str(tmp_path), (7, None)) == (3, "done")
-    else:
-        assert replications._placed(3, lambda task: task, "done", 7) == (3, "done")
+    monkeypatch.setattr(fold_runs, "end_with", told.append)
+    assert fold_runs._one(SimpleNamespace(run=lambda *_: "done"), None, 3, str(tmp_path), (7, None)) == (3, "done")
     assert told == [7]

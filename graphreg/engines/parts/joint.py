@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ...certificate import ENOUGH, of_difference, relative
+from ...certificate import ENOUGH, SpotChecks, of_difference, relative
 from ...clock import progress_bar
 from ...errors import MethodError
 from ...form import Form
@@ -203,6 +203,7 @@ def solve_part(part: Part, owner: Array, method: AbstractIteration, budget: Budg
         wire.count,
         part.whole.n,
         run.bounds.lower.why if not np.isfinite(run.best[0]) else "",
+        SpotChecks(part.form).assumed,
     )
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...certificate import OWN_TERMS
 from ...errors import CheckpointError, DataError
 from ...files import put
 from ...running import Trace
@@ -68,6 +69,8 @@ class LocalSolution:
         The number of this part, how many there are, and how many nodes they have.
     why : str
         What stands in the way of a lower bound on this part; empty where nothing does.
+    note : str
+        What the bounds rest on where losses or penalties are your own; empty where all are the library's.
     """
 
     labels: tuple[Hashable, ...]
@@ -85,6 +88,15 @@ class LocalSolution:
     parts: int
     n: int
     why: str = ""
+    note: str = ""
+
+    @property
+    def scope(self) -> str:
+        """As of a `Certificate`: "own terms" where the bounds rest on what you wrote, "none" where there are not both,
+        else "global"."""
+        if not np.isfinite([self.dual, self.primal]).all():
+            return "none"
+        return OWN_TERMS if self.note else "global"
 
     def frame(self) -> pd.DataFrame:
         """The parameters, one row per node."""
@@ -106,7 +118,7 @@ class LocalSolution:
         np.savez(content, labels=np.array(labels), coef=self.coef)
         put(_file(place, self.part), content.getvalue(), "result", CheckpointError)
         if self.part == 0:
-            names = ("status", "dual", "primal", "relative_gap", "rounds", "seconds", "parts", "n")
+            names = ("status", "dual", "primal", "relative_gap", "scope", "note", "rounds", "seconds", "parts", "n")
             summary = {name: getattr(self, name) for name in names} | {"coordinates": list(self.coordinates)}
             summary |= {"messages": self.sent.messages.tolist(), "bytes": self.sent.bytes.tolist()}
             put(place / SUMMARY, (json.dumps(summary, indent=1) + "\n").encode(), "result", CheckpointError)
@@ -115,7 +127,7 @@ class LocalSolution:
         return (
             f"{self.status}: {self.dual:.9g} <= optimum <= {self.primal:.9g} (relative gap {self.relative_gap:.2g}), "
             f"{self.rounds:,} rounds, {self.seconds:.3g} s; part {self.part} of {self.parts} has {len(self.labels):,} "
-            f"of {self.n:,} nodes"
+            f"of {self.n:,} nodes" + (f"\n  {self.note}" if self.note else "")
         )
 
 

@@ -97,7 +97,7 @@ class AsyncAL2SGD(AbstractKnownClusters):
     Of T rounds p0 T communicate between clusters and (1 - p0) p_j T within cluster j, as theta moves in every round
     and no average can be known without asking; a refresh, rho T times, is one more of the former. So from a few times
     Ltilde on for C_1 the rounds between clusters are not of the optimal order, whatever rho is; at C_1 = 28 Ltilde
-    Nesterov's method on (2.1) needs a tenth of them (``graphreg papers run --claim clusters.communication``).
+    Nesterov's method on (2.1) needs a tenth of them (``python -m papers run --claim clusters.communication``).
     """
 
     needs = (

@@ -120,7 +120,7 @@ def largest_network(
     ======================  =====================  =========================
 
     Theorem 5 as printed. Where Hessians differ among nodes, the one-step estimator keeps a bias of the size of the mean
-    step, log(T) / T, which asks for K = o(T / log(T)^2) (``graphreg papers run --claim consensus.thm5-condition``).
+    step, log(T) / T, which asks for K = o(T / log(T)^2) (``python -m papers run --claim consensus.thm5-condition``).
 
     Parameters
     ----------

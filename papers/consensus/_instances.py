@@ -10,9 +10,8 @@ import networkx as nx
 import numpy as np
 
 import graphreg as gr
-
-from ...form import Form
-from ...network import InProcess, Ledger, LocalView, WholeGraph, arcs_of
+from graphreg.form import Form
+from graphreg.network import InProcess, Ledger, LocalView, WholeGraph, arcs_of
 
 Array = np.ndarray[Any, np.dtype[Any]]
 PLAIN: dict[str, Any] = {

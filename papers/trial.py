@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ModelError
+from graphreg.errors import ModelError
+
 from .replications import Replications
 
 VARIABLE = "GRAPHREG_DATA"  # the environment variable that names the folder of real data
@@ -99,4 +100,4 @@ def folder_of_data(given: Path | None = None) -> Path:
     """Where real data are looked for: the folder that is given, that of the environment variable GRAPHREG_DATA, or
     ``../shared/data`` beside the folder of the project."""
     named = os.environ.get(VARIABLE)
-    return given or (Path(named) if named else Path(__file__).resolve().parents[2].parent / "shared" / "data")
+    return given or (Path(named) if named else Path(__file__).resolve().parents[2] / "shared" / "data")

@@ -1,16 +1,24 @@
-"""``graphreg papers``: claims listed, run, reported; exit codes."""
+"""``python -m papers``: claims listed, run, reported; exit codes."""
 
 from __future__ import annotations
 
 import json
 
+import cli_cases
 import pytest
-from cli_cases import run
+from click.testing import CliRunner
+from places import ROOT
 
+import graphreg as gr
 from graphreg.cli import exits
-from graphreg.papers import Declaration, Evidence, Verdict, at_most
+from papers import Declaration, Evidence, Verdict, at_most
+from papers.__main__ import FOUND, main
 
 SOME = ("--claim", "clusters.eq2.2", "--claim", "clusters.prop3.4")
+
+
+def run(*arguments):
+    return CliRunner().invoke(main, [str(each) for each in arguments])
 
 
 @pytest.fixture
@@ -19,33 +27,33 @@ def out(tmp_path):
 
 
 def test_claims_are_listed_without_being_computed(out):
-    listed = json.loads(run("papers", "list", "clusters", "--json", *out).stdout)
+    listed = json.loads(run("list", "clusters", "--json", *out).stdout)
     assert len(listed) > 20
     assert all(each["paper"] == "clusters" for each in listed)
     assert {each["verdict"] for each in listed} == {None, "cannot be checked"}
     assert not out[1].exists()
-    text = run("papers", "list", *SOME, *out).stdout
+    text = run("list", *SOME, *out).stdout
     assert max(map(len, text.splitlines())) <= 100
     assert "not run" in text
     assert "2 claims" in text
     assert text.endswith(
-        "`graphreg papers run` computes what is not run; what a run found is in docs/papers-results.md\n"
+        "`python -m papers run` computes what is not run; what a run found is in docs/papers-results.md\n"
     )
 
 
 def test_a_run_its_list_and_its_report(out, tmp_path, pyplot):
-    result = run("papers", "run", *SOME, *out)
+    result = run("run", *SOME, *out)
     assert result.exit_code == 0, result.output
     assert "unexplained deviations: none" in result.stdout
-    listed = {each["id"]: each for each in json.loads(run("papers", "list", "--json", *SOME, *out).stdout)}
+    listed = {each["id"]: each for each in json.loads(run("list", "--json", *SOME, *out).stdout)}
     corrected = listed["clusters.eq2.2"]
     assert corrected["verdict"] == "holds with a correction"
     assert corrected["settings"]["scale"] == "both"
     for field in ("stated", "computed", "tolerance", "seconds", "correction", "checks"):
         assert corrected[field], field
-    assert "clusters.eq2.2" in run("papers", "report", *SOME, *out).stdout
+    assert "clusters.eq2.2" in run("report", *SOME, *out).stdout
     files = ("--html", tmp_path / "new" / "page.html", "--markdown", tmp_path / "page.md")
-    assert run("papers", "report", *out, *files).exit_code == 0
+    assert run("report", *out, *files).exit_code == 0
     assert "</html>" in files[1].read_text(encoding="utf-8")
     assert "clusters.eq2.2" in files[3].read_text(encoding="utf-8").replace("\\", "")
 
@@ -58,19 +66,19 @@ def test_mistakes(out, tmp_path):
         (["run", "--scale", "huge"], "huge"),
         (["run", "--processes", "0"], "processes"),
     ):
-        result = run("papers", *given, *out)
+        result = run(*given, *out)
         assert result.exit_code == exits.USAGE
         assert said in result.stderr
     (tmp_path / "file").touch()
-    assert run("papers", "run", *SOME, "--out", tmp_path / "file").exit_code == exits.USAGE
+    assert run("run", *SOME, "--out", tmp_path / "file").exit_code == exits.USAGE
 
 
 @pytest.mark.parametrize(("bound", "code"), [(3.0, exits.CERTIFIED), (1.0, exits.LAW_BROKEN)])
 def test_an_unexplained_deviation_has_an_exit_code(bound, code, out, monkeypatch):
     function = lambda at: Evidence.of(at_most("x", 2.0, bound))  # noqa: E731
     mine = Declaration("clusters.mine", "(1)", "Two and two.", "four", Verdict.HOLDS, function=function)
-    monkeypatch.setattr("graphreg.papers.chosen", lambda *_: {mine.id: mine})
-    result = run("papers", "run", *out)
+    monkeypatch.setattr("papers.chosen", lambda *_: {mine.id: mine})
+    result = run("run", *out)
     assert result.exit_code == code
     assert ("UNEXPLAINED" in result.stdout) == (code != 0)
 
@@ -80,8 +88,8 @@ def test_ctrl_c(out, monkeypatch):
         raise KeyboardInterrupt
 
     mine = Declaration("clusters.mine", "(1)", "Two and two.", "four", Verdict.HOLDS, function=interrupted)
-    monkeypatch.setattr("graphreg.papers.chosen", lambda *_: {mine.id: mine})
-    result = run("papers", "run", *out)
+    monkeypatch.setattr("papers.chosen", lambda *_: {mine.id: mine})
+    result = run("run", *out)
     assert result.exit_code == exits.INTERRUPTED
     assert "goes on" in result.stderr
 
@@ -91,7 +99,30 @@ def test_a_long_run_says_how_long_it_will_take(out, monkeypatch):
     quick = lambda at, n=1: Evidence.of(at_most("x", 2.0, 3.0))  # noqa: E731
     long = {"experiment": True, "full": {"n": 2}, "minutes": 150.0}
     mine = Declaration("clusters.mine", "(1)", "Two and two.", "four", Verdict.HOLDS, function=quick, **long)
-    monkeypatch.setattr("graphreg.papers.chosen", lambda *_: {mine.id: mine})
-    assert "left" not in run("papers", "run", *out).stderr
-    assert "about 2.5 h left" in run("papers", "run", "--scale", "full", *out).stderr
-    assert "left" not in run("papers", "run", "--scale", "full", *out).stderr
+    monkeypatch.setattr("papers.chosen", lambda *_: {mine.id: mine})
+    assert "left" not in run("run", *out).stderr
+    assert "about 2.5 h left" in run("run", "--scale", "full", *out).stderr
+    assert "left" not in run("run", "--scale", "full", *out).stderr
+
+
+def test_a_report_loses_no_file(tmp_path, out):
+    page = tmp_path / "page.html"
+    page.write_text("precious")
+    refused = run("report", *SOME, *out, "--html", page)
+    assert (refused.exit_code, page.read_text()) == (exits.USAGE, "precious")
+    assert "--force" in refused.stderr
+    assert run("report", *SOME, *out, "--html", page, "--force").exit_code == 0
+    assert page.read_text() != "precious"
+    assert [each.name for each in tmp_path.iterdir()] == ["page.html"]
+
+
+@pytest.mark.parametrize("given", [(), ("run", "gtv", "--scale", "full"), ("--help",)], ids=len)
+def test_the_package_says_where_the_papers_are(given):
+    found = cli_cases.run("papers", *given)
+    assert found.exit_code == exits.USAGE
+    assert found.output.count("\n") == 1
+    assert "python -m papers" in found.output
+    assert not hasattr(gr, "papers")
+    with pytest.raises(AttributeError, match=r"folder papers/ of the repository"):
+        _ = gr.papers
+    assert (ROOT / FOUND).exists()

@@ -1,4 +1,4 @@
-"""The papers that the library stands on, re-computed: every claim with what is stated, what is found, and a verdict."""
+"""The papers that graphreg stands on, re-computed over its public names: what is stated, what is found, a verdict."""
 
 from .declaring import Declaration as Declaration
 from .declaring import chosen as chosen
@@ -6,6 +6,7 @@ from .declaring import claim as claim
 from .declaring import declarations as declarations
 from .declaring import titles as titles
 from .declaring import uncheckable as uncheckable
+from .kept import put as put
 from .outlook import Outlook as Outlook
 from .outlook import duration as duration
 from .pages import drawn as drawn
@@ -13,6 +14,7 @@ from .pages import line as line
 from .pages import summary as summary
 from .pages import to_html as to_html
 from .pages import to_markdown as to_markdown
+from .pages import visible as visible
 from .records import Check as Check
 from .records import Evidence as Evidence
 from .records import Verdict as Verdict

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import ModelError
+from graphreg.errors import ModelError
 
 SIZE = (6.4, 4.0)  # inches; a wider sheet has small type where a page is fitted to it
 FEW = 2.75  # decades: a logarithmic axis with no more has numbers between the powers of ten, too

@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tqdm import tqdm
 
-from ..clock import end_with, progress_bar
-from ..errors import MethodWarning
+from graphreg.errors import MethodWarning
+
 from .breaking_off import heeded
 from .kept import Kept
 from .records import plain
@@ -50,13 +51,19 @@ class Replications:
         there = self.kept.lines(key)
         found: list[Any] = [there.get(json.dumps(each, sort_keys=True)) for each in of]
         todo = [place for place, content in enumerate(found) if content is None]
-        shown = {"total": len(tasks), "initial": len(tasks) - len(todo), "desc": self.key.get("id"), "unit": "run"}
+        shown: dict[str, Any] = {
+            "total": len(tasks),
+            "initial": len(tasks) - len(todo),
+            "desc": self.key.get("id"),
+            "unit": "run",
+        }
         one = partial(_one, unit, seed=seed, files=None if files is None else dict(files))
-        with progress_bar(self.progress, **shown) as tell:
+        off = None if self.progress is None else not self.progress
+        with tqdm(**shown, leave=False, disable=off) as bar:
             for place, content in self._computed(one, {place: tasks[place] for place in todo}):
                 self.kept.append(key, of[place], content)
                 found[place] = content
-                tell(1)
+                bar.update(1)
         return found
 
     def _computed(
@@ -80,8 +87,11 @@ class Replications:
 
 
 def _placed(place: int, one: Callable[[Task], dict[str, Any]], task: Task, parent: int) -> tuple[int, dict[str, Any]]:
-    end_with(parent)
-    return place, one(task)
+    """One replication in another process, which ends here where the one that has started it is gone."""
+    done = place, one(task)
+    if os.getppid() != parent:
+        os._exit(1)
+    return done
 
 
 def _one(unit: Callable[..., Any], task: Task, *, seed: int, files: Mapping[str, Path] | None) -> dict[str, Any]:

@@ -12,8 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import checks
-from ..errors import ModelError
+from graphreg.errors import ModelError
 
 SHOWN = 8  # numbers of a comparison that are kept; of more, the pair that is furthest apart
 RELATIONS = ("=", "<=", ">=")
@@ -99,10 +98,11 @@ def compare(
     ModelError
         For a tolerance that is none, a relative one to 0, and a standard error that is not positive.
     """
-    checks.one_of(*RELATIONS)(relation, f"{what}: the relation")
-    checks.one_of(*UNITS)(unit, f"{what}: the unit")
-    wanted = checks.inside("[1, inf)", "a factor of at least 1") if unit == "ratio" else checks.nonnegative
-    wanted(tolerance, f"{what}: the tolerance")
+    if relation not in RELATIONS or unit not in UNITS:
+        raise ModelError(f"{what}: a relation is one of {RELATIONS}, and a unit one of {UNITS}: {relation!r}, {unit!r}")
+    least = 1.0 if unit == "ratio" else 0.0
+    if not (isinstance(tolerance, (int, float)) and least <= tolerance < np.inf):
+        raise ModelError(f"{what}: the tolerance is a finite number of at least {least:g}, got {tolerance!r}")
     size = float(np.abs(stated).max(initial=0.0)) if unit == "relative" else 1.0
     c, s, e = (x.ravel() for x in np.broadcast_arrays(*(np.asarray(x, dtype=float) for x in (computed, stated, error))))
     scale = e if unit == "standard errors" else np.full(len(c), size)

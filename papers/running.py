@@ -10,8 +10,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from .. import checks
-from ..errors import ModelError, ModelFileError
+from graphreg.errors import ModelError, ModelFileError
+
 from .breaking_off import heeded
 from .declaring import SCALES, Declaration, chosen
 from .kept import Kept
@@ -109,21 +109,24 @@ class Runner:
     processes : int
         For the replications of experiments.
     data : Path or None
-        The folder of real data; see `graphreg.papers.folder_of_data`.
+        The folder of real data; see `papers.trial.folder_of_data`.
     progress : bool or None
     perturbation : bool
         Whether to tamper with the inputs; nothing is kept then.
     """
 
-    scale: str = checks.checked(checks.one_of(*SCALES), "quick")
-    out: Path | None = checks.checked(checks.instance(Path, "a pathlib.Path") | None, None)
-    processes: int = checks.checked(checks.count, 1)
+    scale: str = "quick"
+    out: Path | None = None
+    processes: int = 1
     data: Path | None = None
     progress: bool | None = False
     perturbation: bool = False
 
     def __post_init__(self) -> None:
-        checks.check_fields(self, ModelError)
+        if self.scale not in SCALES:
+            raise ModelError(f"scale is one of {', '.join(SCALES)}, got {self.scale!r}")
+        if not (isinstance(self.processes, int) and self.processes >= 1):
+            raise ModelError(f"processes is a whole number, at least 1, got {self.processes!r}")
 
     def run(self, declared: Declaration) -> Claim:
         """Compute a claim, or read what is kept of it."""
@@ -290,7 +293,7 @@ def run(*names: str, out: Path | str | None = None, scale: str = "quick", proces
 
     Examples
     --------
-    >>> [claim] = gr.papers.run("clusters.prop3.3")
+    >>> [claim] = papers.run("clusters.prop3.3")
     >>> print(claim.verdict)
     holds
     """

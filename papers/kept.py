@@ -4,6 +4,7 @@ whole, and a file with a line of JSON for each replication of an experiment."""
 from __future__ import annotations
 
 import json
+import secrets
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -11,11 +12,21 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from ..errors import ModelFileError
-from ..files import replacing
+from graphreg.errors import ModelFileError
 
 WRITER = "graphreg papers"
 DAMAGE = (OSError, ValueError, LookupError, TypeError, RecursionError)
+
+
+def put(path: Path, content: bytes) -> None:
+    """A file, whose folder is made, that takes its place when it is whole; until then what was there stays."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(f".{path.name}.{secrets.token_hex(8)}.writing")
+    try:
+        unfinished.write_bytes(content)
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True)
@@ -50,8 +61,8 @@ class Kept:
         path = self._place("result-{}.json", key)
         if path is None:
             return
-        with _writing(path), replacing(path) as file:
-            file.write(json.dumps(_head(key) | {"content": content}, allow_nan=False, indent=1).encode())
+        with _writing(path):
+            put(path, json.dumps(_head(key) | {"content": content}, allow_nan=False, indent=1).encode())
 
     # ---- replications ------------------------------------------------------------------------------------------------
     def lines(self, key: Mapping[str, Any]) -> dict[str, Any]:

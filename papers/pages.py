@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
-from ..escaping import visible
 from .declaring import WEIGHTS, declarations, titles
 from .figures import draw
 from .records import Check, Verdict
@@ -20,6 +19,12 @@ from .running import Claim
 COLUMNS = ("claim", "where", "stated", "computed", "tolerance", "verdict", "seconds")
 SIDES = {"<=": 1.0, ">=": -1.0}
 NO_PICTURES = "the figures need matplotlib, which is not installed: pip install graphreg[plot]"
+
+
+def visible(text: object) -> str:
+    """The text without anything that a terminal or a page would obey: what is not printable is written as ``repr``
+    writes it."""
+    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in str(text))
 
 
 def summary(claims: Sequence[Claim]) -> str:
@@ -52,7 +57,7 @@ def line(claim: Claim) -> str:
         out.append(f"    {said}")
     if claim.note:
         out.append(f"    note: {claim.note}")
-    return "\n".join(visible(each, None) for each in out)
+    return "\n".join(visible(each) for each in out)
 
 
 def _distance(check: Check) -> str:
@@ -155,7 +160,7 @@ def to_markdown(claims: Sequence[Claim], pictures: Mapping[str, str]) -> str:
 
 def _markdown(text: str) -> str:
     """Text in which nothing begins a tag, a cell, a link or emphasis."""
-    escaped = html.escape(visible(text, None), quote=False)
+    escaped = html.escape(visible(text), quote=False)
     return "".join(f"\\{c}" if c in "|*_`[]\\" else c for c in escaped)
 
 
@@ -163,9 +168,9 @@ def to_html(claims: Sequence[Claim], pictures: Mapping[str, bytes]) -> str:
     """The report as a page that needs no other file; ``pictures``: the figures, as PNG."""
     parts: list[str] = []
     for block in _blocks(claims):
-        text = html.escape(visible(block.text, None))
+        text = html.escape(visible(block.text))
         if block.kind == "table":
-            rows = ("".join(f"<td>{html.escape(visible(cell, None))}</td>" for cell in row) for row in block.rows)
+            rows = ("".join(f"<td>{html.escape(visible(cell))}</td>" for cell in row) for row in block.rows)
             parts.append(f"<table>{''.join(f'<tr>{row}</tr>' for row in rows)}</table>")
         elif block.kind == "code":
             parts.append(f"<pre>{text}</pre>")

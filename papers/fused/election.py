@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
-from ...csgraph import connected_components
 from .. import Evidence, Trial, Verdict, at_least, claim, equal
 from ._election import (
     COUNTIES,

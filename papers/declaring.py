@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from functools import lru_cache
 from hashlib import sha256
 from importlib import import_module
@@ -16,10 +17,9 @@ from pkgutil import iter_modules
 from types import FunctionType, ModuleType
 from typing import Any
 
-from .. import checks
-from ..declaring import import_files
-from ..errors import ModelError
-from ..messages import near
+import graphreg as gr
+from graphreg.errors import ModelError
+
 from .records import Evidence, Verdict
 
 Function = Callable[..., Evidence]
@@ -91,7 +91,8 @@ class Declaration:
             raise ModelError(
                 f"{self.id}: its code is in no file, so that no result can be kept; write it in a file"
             ) from None
-        return sha256("\0".join([library(Path(__file__).parents[1]), *texts]).encode()).hexdigest()[:16]
+        places = Path(gr.__file__).parent, Path(__file__).parent
+        return sha256("\0".join([library(*places), *texts]).encode()).hexdigest()[:16]
 
 
 def _files(module: ModuleType, found: dict[str, ModuleType]) -> dict[str, ModuleType]:
@@ -105,13 +106,13 @@ def _files(module: ModuleType, found: dict[str, ModuleType]) -> dict[str, Module
 
 
 @lru_cache
-def library(folder: Path) -> str:
-    """A hash of every file of the library but those of the papers, and of the packages that its numbers come from."""
-    papers = {each for each in (folder / "papers").iterdir() if each.is_dir()}
-    files = sorted(each for each in folder.rglob("*.py") if papers.isdisjoint(each.parents))
+def library(package: Path, papers: Path) -> str:
+    """A hash of every file of the package, of the files that all papers share, and of the packages that numbers come
+    from."""
     found = sha256(" ".join(f"{name} {version(name)}" for name in NUMBERS).encode())
-    for each in files:
-        found.update(f"\0{each.relative_to(folder).as_posix()}\0".encode() + each.read_bytes())
+    for folder, pattern in ((package, "**/*.py"), (papers, "*.py")):
+        for each in sorted(folder.glob(pattern)):
+            found.update(f"\0{each.relative_to(folder).as_posix()}\0".encode() + each.read_bytes())
     return found.hexdigest()
 
 
@@ -205,7 +206,8 @@ def declarations() -> dict[str, Declaration]:
     places: dict[str, tuple[int, ...]] = {}
     for number, paper in enumerate(titles()):
         module = import_module(f"{__package__}.{paper}")
-        import_files(module.__name__, module.__path__)
+        for name in sorted(each.name for each in iter_modules(module.__path__) if not each.name.startswith("_")):
+            import_module(f"{module.__name__}.{name}")
         order = getattr(module, "ORDER", ())
         for id, (each, file) in _DECLARED.items():
             if each.paper == paper:
@@ -223,8 +225,11 @@ def chosen(*names: str) -> dict[str, Declaration]:
     """
     known, papers = declarations(), titles()
     for name in names:
-        checks.text("the name of a paper or the id of a claim")(name, "a name")
+        if not isinstance(name, str):
+            raise ModelError(f"the name of a paper or the id of a claim is a text, got {name!r}")
         what, there = ("claim", list(known)) if "." in name else ("paper", list(papers))
         if name not in there:
-            raise ModelError(f"there is no {what} {name!r}; {near(name, there)}")
+            near = get_close_matches(name, there, 1)
+            meant = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(map(repr, there[:9]))}"
+            raise ModelError(f"there is no {what} {name!r}; {meant}")
     return {id: each for id, each in known.items() if not names or each.paper in names or id in names}
