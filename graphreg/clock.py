@@ -241,11 +241,15 @@ def carry_out(work: Callable[[], T]) -> T:
     context.run(_awaited.set, awaited)
 
     def run() -> None:
+        # Held here, and so for ever where the work never comes back: the interpreter, at its end, would drop it in the
+        # main thread, where scipy's SuperLU then raises an error, whence a line on stderr and the exit status 120.
+        own = ctypes.cast(_own(), ctypes.py_object).value
         try:
             results.append(context.run(work))
         except BaseException as error:  # noqa: BLE001 - it is raised again, where it is waited for
             errors.append(error)
         finally:
+            del own
             done.set()
 
     thread = threading.Thread(target=run, daemon=True, name="graphreg work")
@@ -259,6 +263,10 @@ def carry_out(work: Callable[[], T]) -> T:
     if errors:
         raise errors[0]
     return results[0]
+
+
+# What compiled code keeps for a thread: Python's dictionary of the thread that asks.
+_own = ctypes.PYFUNCTYPE(ctypes.c_void_p)(("PyThreadState_GetDict", ctypes.pythonapi))
 
 
 def _await(done: threading.Event) -> None:
