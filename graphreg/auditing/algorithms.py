@@ -4,6 +4,7 @@ library, or an iterable of points."""
 from __future__ import annotations
 
 import copy
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -35,6 +36,15 @@ class Stream:
     points: Iterator[Any]
     sent: Callable[[], tuple[int, int] | None] = field(default=lambda: None)
     sums: Callable[[], int] = field(default=lambda: 0)
+
+    def __del__(self) -> None:
+        """Drop the points in silence: Python would print of a generator with a bare ``except`` that it cannot end it,
+        once for every run."""
+        before, sys.unraisablehook = sys.unraisablehook, lambda said: None
+        try:
+            vars(self).clear()
+        finally:
+            sys.unraisablehook = before
 
 
 class AbstractAlgorithm(ABC):

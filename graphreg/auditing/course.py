@@ -149,8 +149,9 @@ class Follower:
     def __init__(self, algorithm: AbstractAlgorithm, problem: Problem, start: Array | None, seed: int) -> None:
         self.algorithm, self.problem = algorithm, problem
         self.course = Course((problem.form.space.n_observed, problem.form.d), unit_of(problem.form))
-        self._given, self._before = own(problem), of_problem(problem.form)
-        self._begin: Callable[[], Stream] = lambda: algorithm.run(self._given, start, seed)
+        given = self._given = own(problem)
+        self._before = of_problem(problem.form)
+        self._begin: Callable[[], Stream] = lambda: algorithm.run(given, start, seed)  # in no cycle with the stream
         self._stream: Stream | None = None
 
     @property

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import sys
 import time
 
 import matplotlib as mpl
@@ -181,6 +183,23 @@ def test_an_interrupted_audit_tells_what_it_found():
     assert report.rounds > 100
     assert "from the optimum" in str(report)
     assert "interrupted by Ctrl-C" in str(report)
+
+
+def test_a_generator_that_cannot_be_ended_is_dropped_in_silence(capsys):
+    def stubborn(problem):
+        for w in primal_dual(problem):
+            for _ in range(2):
+                try:
+                    yield w
+                except GeneratorExit:
+                    continue
+                break
+
+    before = sys.unraisablehook
+    gr.audit(network(), stubborn, rounds=20, seconds=20.0)
+    gc.collect()
+    assert sys.unraisablehook is before
+    assert not capsys.readouterr().err
 
 
 def test_the_time_is_kept():

@@ -150,13 +150,17 @@ def test_ctrl_c_in_the_solve_at_infinity_is_no_verdict(monkeypatch, heard):
         assert separable().solve(gr.InteriorPoint(), gap=1e-12, progress=False).status == "interrupted"
 
 
-def test_a_process_ends_under_compiled_work_that_was_broken_off(tmp_path):
-    """With its own exit status, and with all that it has printed."""
-    code = """
+@pytest.mark.parametrize("held", ["None", "splu(csc_array(eye_array(9)))"], ids=["nothing", "scipy's factors"])
+def test_a_process_ends_under_compiled_work_that_was_broken_off(held):
+    """With its own exit status, and with all that it has printed; also where scipy's memory of a thread outlives it."""
+    code = f"""
 import ctypes, signal, sys, time
+from scipy.sparse import csc_array, eye_array
+from scipy.sparse.linalg import splu
 from graphreg import clock
 sleep = ctypes.CDLL(None).sleep  # without Python's lock, and deaf
 def work():
+    kept = {held}
     time.sleep(0.0)
     for _ in range(3000):
         sleep(60)
