@@ -13,7 +13,7 @@ ARGS ?=
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo quick lowest test lint listings counts bench soundness proofs resume failures methods statistics
+.PHONY: help demo quick lowest test lint listings counts bench soundness proofs mutants resume failures methods statistics
 .PHONY: audits papers tutorials pictures docs clean
 
 help:
@@ -27,6 +27,7 @@ help:
 	@echo "make counts      count what the type checker is told to overlook"
 	@echo "make bench       measure speed beside other solvers, and show what became slower; or ARGS=table, ARGS=sweep"
 	@echo "make soundness   search for a certificate that lies"
+	@echo "make mutants     change the checker of proofs in a place at a time: what its tests do not see is listed and argued"
 	@echo "make proofs      prove and check answers, true and false claims, forged and hostile files"
 	@echo "make resume      kill runs at random, let them go on, compare bits"
 	@echo "make failures    kill, stop and interrupt actors and all else at random, see what is left"
@@ -102,6 +103,9 @@ proofs: export OMP_NUM_THREADS := 1
 proofs: export OPENBLAS_NUM_THREADS := 1
 proofs: $(VENV)/.installed-test
 	$(RUN) -m benchmarks.proofs $(ARGS)
+
+mutants: $(VENV)/.installed-test
+	$(RUN) -m benchmarks.mutants $(ARGS)
 
 # One thread, as in the runs that are killed: the last bits of a product depend on the number of threads.
 resume: export OMP_NUM_THREADS := 1

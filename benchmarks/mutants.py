@@ -1,25 +1,38 @@
-"""``python -m benchmarks.mutants graphreg/verify.py tests/certificate/test_checker*.py``: change one place of a file at
-a time, and list the changes that its tests do not see. Exit code 1 where there are any.
+"""``make mutants``: change one place of the checker of proofs at a time, and list what its tests do not see.
 
-A change: another comparison, sign, operation or constant, `and` for `or`, a condition turned round, `max` for `min`, a
-check left out. Each is tried in a process of its own, forked when everything else is imported, until a test fails.
+Exit code 1 where one of them is not argued in ``benchmarks/mutants.md``, or where that argues a change of no line.
+
+A change: another comparison, sign, operation or name; a constant one more or one less; a condition turned round; a
+comparison, a part of an `and` or `or`, or a call left out. What the checker says where it refuses is not changed: all
+that follows the condition of a `need`, and what is raised.
+
+The tests are collected once. Each change is tried in a process of its own, forked from that: its functions and methods
+get the code of the changed file, until a test fails.
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import copy
 import importlib
 import os
 import random
+import re
 import signal
 import sys
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
+from types import FunctionType
 from typing import Any
 
+import pytest
+
+CHECKER = Path("graphreg/verify.py")
+TESTS = [f"tests/certificate/test_{name}.py" for name in ("checker_formulas", "checker", "verify")]
+ARGUED = Path("benchmarks/mutants.md")
 OPERATIONS: dict[type[ast.AST], type[ast.AST]] = {
     ast.Add: ast.Sub,
     ast.Sub: ast.Add,
@@ -43,113 +56,195 @@ OPERATIONS: dict[type[ast.AST], type[ast.AST]] = {
     ast.BitAnd: ast.BitOr,
 }
 NAMES = {"max": "min", "min": "max", "all": "any", "any": "all"}
-SECONDS = 60  # that a change may take; one that takes longer is seen
+SECONDS = 30  # of a processor, that a change may take; one that takes longer is seen
 
 
-def changes(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """The place, as a number in `ast.walk`, and the kind of every change."""
-    skipped = {id(inner) for node in ast.walk(tree) if isinstance(node, ast.Slice) for inner in ast.walk(node)}
-    for place, node in enumerate(ast.walk(tree)):
-        if isinstance(node, (ast.BinOp, ast.BoolOp, ast.AugAssign)) and type(node.op) in OPERATIONS:
-            yield place, "operation"
-        elif isinstance(node, ast.Compare):
-            yield from ((place, f"comparison {k}") for k, op in enumerate(node.ops) if type(op) in OPERATIONS)
-        elif isinstance(node, ast.UnaryOp) and isinstance(node.op, (ast.USub, ast.Not)):
-            yield place, "sign"
-        elif isinstance(node, (ast.If, ast.IfExp)):
-            yield place, "condition"
-        elif isinstance(node, ast.Name) and node.id in NAMES:
-            yield place, "name"
-        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-            yield place, "left out"
-        elif isinstance(node, ast.Constant) and isinstance(node.value, (int, float)) and id(node) not in skipped:
-            yield place, "constant"
+@dataclass(frozen=True)
+class Change:
+    """``new`` in place of the ``old`` node, which stands in the definition ``where`` and the statement ``line``."""
+
+    where: str
+    line: ast.stmt
+    old: Any
+    new: Any
+
+    def __str__(self) -> str:
+        """The statement, in one line, with the change marked in it."""
+        mark = ast.Name(f"«{_written(self.old)} → {_written(self.new)}»")
+        return f"{self.where}: {_written(_replaced(self.line, self.old, mark))}"
+
+    def made(self, tree: ast.Module) -> ast.Module:
+        return ast.fix_missing_locations(_replaced(tree, self.old, self.new))
 
 
-def changed(source: str, place: int, kind: str) -> tuple[ast.Module, str]:
-    """The tree with a change, and what it says now."""
-    tree = ast.parse(source)
-    node: Any = next(node for k, node in enumerate(ast.walk(tree)) if k == place)
-    before = ast.unparse(node).splitlines()[0]
-    if kind == "operation":
-        node.op = OPERATIONS[type(node.op)]()
-    elif kind.startswith("comparison"):
-        k = int(kind.split()[1])
-        node.ops[k] = OPERATIONS[type(node.ops[k])]()
-    elif kind == "sign":
-        node.op = ast.UAdd() if isinstance(node.op, ast.USub) else ast.Not()
-        if isinstance(node.op, ast.Not):
-            node.operand = ast.UnaryOp(ast.Not(), node.operand)
-    elif kind == "condition":
-        node.test = ast.UnaryOp(ast.Not(), node.test)
-    elif kind == "name":
-        node.id = NAMES[node.id]
-    elif kind == "left out":
-        node.value = ast.Constant(None)
-    else:
-        node.value = not node.value if isinstance(node.value, bool) else node.value + 1
-    ast.fix_missing_locations(tree)
-    return tree, f"line {node.lineno}: {before[:90]}  ->  {ast.unparse(node).splitlines()[0][:90]}"
+def changes(tree: ast.Module) -> Iterator[Change]:
+    """All changes of a module."""
+    for where, line, node in _nodes(tree, "the module", None):
+        yield from (Change(where, line, old, new) for old, new in _others(node))
 
 
-def installed(tree: ast.Module, path: Path) -> None:
-    """The module as it is changed, in place of the one that tests would import."""
-    name = ".".join(path.with_suffix("").parts)
-    package, _, last = name.rpartition(".")
-    module = ModuleType(name)
-    module.__file__, module.__package__ = str(path.absolute()), package
-    sys.modules[name] = module
-    exec(compile(tree, str(path), "exec"), module.__dict__)
-    setattr(importlib.import_module(package), last, module)
+def _nodes(node: ast.AST, where: str, line: Any) -> Iterator[tuple[str, Any, ast.AST]]:
+    """All nodes that are changed, with the definition and the statement around each."""
+    if isinstance(node, (ast.Raise, ast.arg)):
+        return
+    if isinstance(node, ast.stmt):
+        line = node
+    yield where, line, node
+    if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+        where = node.name if where == "the module" else f"{where}.{node.name}"
+    needs = isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "need"
+    for inner in [node.args[0]] if needs else ast.iter_child_nodes(node):
+        yield from _nodes(inner, where, line)
 
 
-def seen(tree: ast.Module, path: Path, tests: list[str]) -> bool:
-    """Whether a test fails."""
-    child = os.fork()
-    if child == 0:
-        signal.alarm(SECONDS)
-        quiet = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(quiet, 1)
-        os.dup2(quiet, 2)
-        code = 1
-        try:
-            import pytest
+def _others(node: Any) -> Iterator[tuple[Any, Any]]:
+    """Nodes to replace, and what takes their place."""
+    match node:
+        case ast.BinOp() | ast.AugAssign() if type(node.op) in OPERATIONS:
+            yield node, _with(node, op=OPERATIONS[type(node.op)]())
+        case ast.BoolOp():
+            yield node, _with(node, op=OPERATIONS[type(node.op)]())
+            for k in range(len(node.values)):
+                rest = node.values[:k] + node.values[k + 1 :]
+                yield node, rest[0] if len(rest) == 1 else _with(node, values=rest)
+        case ast.Compare():
+            for k, op in enumerate(node.ops):
+                if type(op) in OPERATIONS:
+                    yield node, _with(node, ops=[*node.ops[:k], OPERATIONS[type(op)](), *node.ops[k + 1 :]])
+                yield node, _without(node, k)
+        case ast.UnaryOp(op=ast.USub() | ast.Not()):
+            yield node, node.operand
+        case ast.If() | ast.IfExp() | ast.While():
+            yield node.test, ast.UnaryOp(ast.Not(), node.test)
+        case ast.comprehension():
+            yield from ((test, ast.UnaryOp(ast.Not(), test)) for test in node.ifs)
+        case _:
+            yield from _other_words(node)
 
-            installed(tree, path)
-            code = int(pytest.main([*tests, "-x", "-q", "-p", "no:cacheprovider"]))
-        finally:
-            os._exit(min(code, 1))
-    return os.waitpid(child, 0)[1] != 0
+
+def _other_words(node: Any) -> Iterator[tuple[Any, Any]]:
+    """The same of names, calls and constants."""
+    match node:
+        case ast.Name() if node.id in NAMES:
+            yield node, ast.Name(NAMES[node.id], node.ctx)
+        case ast.Expr(value=ast.Call()):
+            yield node, ast.Pass()
+        case ast.Constant(value=bool()):
+            yield node, ast.Constant(not node.value)
+        case ast.Constant(value=int() | float()):
+            value: Any = node.value
+            yield from ((node, ast.Constant(value + step)) for step in (1, -1))
+
+
+def _with(node: Any, **other: Any) -> Any:
+    return type(node)(**{name: getattr(node, name) for name in node._fields} | other)
+
+
+def _without(node: ast.Compare, k: int) -> ast.expr:
+    """A chain of comparisons of which one is not made."""
+    ends = [node.left, *node.comparators]
+    parts: list[ast.expr] = []
+    for first, last in ((0, k), (k + 1, len(node.ops))):
+        if first < last:
+            parts.append(ast.Compare(ends[first], node.ops[first:last], ends[first + 1 : last + 1]))
+    return ast.BoolOp(ast.And(), parts) if len(parts) > 1 else parts[0] if parts else ast.Constant(True)
+
+
+def _replaced(tree: Any, old: ast.AST, new: ast.AST) -> Any:
+    """A copy of a tree with another node at the place of one."""
+    return copy.deepcopy(tree, {id(old): copy.deepcopy(new)})
+
+
+def _written(node: ast.AST) -> str:
+    """The code of an expression, or the first line of a statement; without the docstring of a definition."""
+    return ast.unparse(node).splitlines()[0]
+
+
+def take(tree: ast.Module, module: Any) -> None:
+    """Give the functions, methods and plain constants of a module those of a changed tree."""
+    names: dict[str, Any] = {"__name__": module.__name__}
+    exec(compile(tree, module.__file__, "exec"), names)
+    _take(module, module.__name__, names)
+
+
+def _take(old: Any, module: str, names: Any) -> None:
+    for name, found in dict(names).items():
+        before = vars(old).get(name)
+        new = getattr(found, "fget", found)  # of a property
+        before = getattr(before, "fget", before)
+        if isinstance(new, FunctionType) and isinstance(before, FunctionType) and new.__module__ == module:
+            before.__code__, before.__defaults__ = new.__code__, new.__defaults__
+        elif isinstance(new, type) and new.__module__ == module:
+            _take(before, module, vars(new))
+        elif isinstance(new, (bool, int, float, str, tuple)) and not name.startswith("__"):
+            setattr(old, name, new)
+
+
+class Tries:
+    """A plug-in of pytest: in place of the run of the tests, one run for each change."""
+
+    def __init__(self, path: Path, most: int | None, argued: Path) -> None:
+        self.module: Any = importlib.import_module(".".join(path.with_suffix("").parts))
+        self.tree = ast.parse(path.read_text())
+        self.all = list(changes(self.tree))
+        self.tried = self.all if most is None else random.Random(most).sample(self.all, min(most, len(self.all)))
+        self.argued = listed(argued)
+        self.code = 2
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        start, unseen = time.monotonic(), list[str]()
+        if not session.items or not self.passes(session, self.tree):
+            print("There are no tests, or they fail without any change.")
+            return True
+        for change in self.tried:
+            if self.passes(session, change.made(self.tree)):
+                unseen.append(str(change))
+                print("argued: " if unseen[-1] in self.argued else "NEW: ", unseen[-1], flush=True)
+        seen = len(self.tried) - len(unseen)
+        print(f"{seen} of {len(self.tried)} changes are seen, in {time.monotonic() - start:.0f} s")
+        new, gone = set(unseen) - self.argued, self.argued - set(map(str, self.all))
+        now = sorted((self.argued & set(map(str, self.tried))) - set(unseen))
+        print(*(f"is seen now: {what}" for what in now), *(f"NO LINE: {what}" for what in sorted(gone)), sep="\n")
+        self.code = int(bool(new or gone))
+        return True
+
+    def passes(self, session: pytest.Session, tree: ast.Module) -> bool:
+        """Whether all tests pass."""
+        child = os.fork()
+        if child == 0:
+            signal.setitimer(signal.ITIMER_PROF, SECONDS)
+            quiet = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(quiet, 1)
+            os.dup2(quiet, 2)
+            code = 1
+            try:
+                take(tree, self.module)
+                code = int(_fails(session))
+            finally:
+                os._exit(code)
+        return os.waitpid(child, 0)[1] == 0
+
+
+def _fails(session: pytest.Session) -> bool:
+    for item, following in zip(session.items, [*session.items[1:], None], strict=True):
+        session.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+        if session.testsfailed:
+            return True
+    return False
+
+
+def listed(path: Path) -> set[str]:
+    """The changes that a page argues: of each an entry of a list, between backquotes."""
+    return set(re.findall("^- `(.*)`$", path.read_text(), re.MULTILINE))
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.mutants", description=__doc__)
-    parser.add_argument("file", type=Path, help="relative to the folder that modules are imported from")
-    parser.add_argument("tests", nargs="+")
     parser.add_argument("--most", type=int, help="so many changes, drawn at random; all, if left out")
-    parser.add_argument("--preload", nargs="*", default=["pytest", "numpy", "networkx", "graphreg"])
-    args = parser.parse_args()
-    for name in args.preload:
-        importlib.import_module(name)
-    source = args.file.read_text()
-    if not _unchanged(source, args.file, args.tests):
-        print("The tests fail without any change.")
-        return 2
-    places = list(changes(ast.parse(source)))
-    if args.most is not None and args.most < len(places):
-        places = sorted(random.Random(0).sample(places, args.most))
-    left, start = 0, time.monotonic()
-    for place, kind in places:
-        tree, what = changed(source, place, kind)
-        if not seen(tree, args.file, args.tests):
-            left += 1
-            print(f"not seen: {what}", flush=True)
-    print(f"{len(places) - left} of {len(places)} changes are seen, in {time.monotonic() - start:.0f} s")
-    return int(left > 0)
-
-
-def _unchanged(source: str, path: Path, tests: list[str]) -> bool:
-    return not seen(ast.parse(source), path, tests)
+    tries = Tries(CHECKER, parser.parse_args().most, ARGUED)
+    pytest.main([*TESTS, "-q", "-s", "--no-header", "--no-summary", "-p", "no:cacheprovider"], [tries])
+    return tries.code
 
 
 if __name__ == "__main__":

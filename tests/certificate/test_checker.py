@@ -329,6 +329,14 @@ def test_bounds_may_be_no_further_apart_than_is_asked(claims, gap, code, tmp_pat
         assert "the bounds are at most 0.0 apart, 0.0 of the larger" in said
 
 
+def test_small_bounds_are_as_relative_as_large_ones(tmp_path, capsys):
+    """1/10 and 1/2 are 4/5 of the larger apart; 0 and 0 are not apart."""
+    made = honest.exact("L1", [[F(1)], [F(1)]], [[F(1, 2)]], F(5, 4)) | {"claims": [bounds(F(1, 10), F(1, 2))]}
+    assert [ended(tmp_path, capsys, made, "--gap", gap)[0] for gap in ("0.79", "0.81")] == [4, 0]
+    code, said = ended(tmp_path, capsys, honest.exact("L1", [[F(0)], [F(0)]], [[F(0)]], F(1)), "--gap", "0")
+    assert (code, said.splitlines()[-2]) == (0, "  the bounds are at most 0.0 apart, 0.0 of the larger")
+
+
 @pytest.mark.parametrize("gap", ["nan", "-1", "inf", "small"])
 def test_a_gap_is_a_number(gap, tmp_path, capsys):
     with pytest.raises(SystemExit) as ended:
@@ -382,7 +390,9 @@ def read(s):
 
 def test_what_is_printed_is_rounded_to_the_safe_side():
     rng = random.Random(3)
-    numbers = [F(rng.getrandbits(90) + 1, rng.getrandbits(90) + 1) * F(2) ** k for k in (0, -60, 70, 990, -990)]
+    numbers = [
+        F(rng.getrandbits(90) + 1, rng.getrandbits(90) + 1) * F(2) ** k for k in (0, -60, 70, 990, -990, 1200, -1200)
+    ]
     numbers += [F(rng.getrandbits(40) + 1) * F(2) ** k for k in (1200, -1200, -5000, 5000)]
     numbers += [F(2) ** k for k in (-1074, 999, 1000, 1001, -1000, -2000, 2000)] + [F(1, 3), F(1, 10), F(5), F(0)]
     for x in [*numbers, *(-x for x in numbers)]:

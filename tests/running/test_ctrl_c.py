@@ -179,28 +179,6 @@ sys.exit(3)
     assert time.perf_counter() - began < 20.0
 
 
-def test_a_process_ends_under_a_factorisation_that_was_broken_off():
-    """Nothing is on stderr, and the exit status is its own: scipy's SuperLU keeps what it has allotted by thread, and
-    complains where that is dropped while it still works."""
-    code = """
-import signal, sys
-import numpy as np, scipy.sparse as sp
-from scipy.sparse.linalg import splu
-from graphreg import clock
-A = sp.csc_array(sp.random_array((5000, 5000), density=3e-3, rng=np.random.default_rng(0)) + sp.eye_array(5000))
-signal.signal(signal.SIGINT, signal.default_int_handler)
-signal.setitimer(signal.ITIMER_REAL, 0.3)
-signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
-try:
-    clock.carry_out(lambda: splu(A, permc_spec="NATURAL"))
-except KeyboardInterrupt:
-    print("heard")
-sys.exit(3)
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=50, check=False)
-    assert (done.returncode, done.stdout, done.stderr) == (3, "heard\n", "")
-
-
 # ---- bounds ----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(("work", "ended"), [(pressed, "interrupted"), (nap, "out of time")])
 def test_bounds_that_are_cut_short_hold(monkeypatch, work, ended):
