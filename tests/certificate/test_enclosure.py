@@ -17,6 +17,7 @@ from graphreg.certificate.enclosure.closing import Closing
 from graphreg.certificate.enclosure.rows import SampleRows
 from graphreg.certificate.enclosure.sums import DUST, EPS, Runs, total, two_product, two_sum
 from graphreg.certificate.enclosure.systems import Systems, reduced, triangles
+from graphreg.certificate.rationals import Echelon
 
 
 def exact(x):
@@ -254,6 +255,49 @@ def test_fixed_totals_must_depend_on_one_another_too(fixed, follows):
     Y = dummies(np.random.default_rng(12))
     found = reduced(Y, np.ones(len(Y)), np.array(fixed))
     assert (not found.why) == follows
+
+
+def uneven(rng, decades):
+    """Small whole numbers of a known rank, rows and columns times powers of 2 within so many decades."""
+    rank, p, M = int(rng.integers(1, 5)), int(rng.integers(5, 8)), int(rng.integers(8, 30))
+    B = rng.integers(-3, 4, (M, rank)) @ rng.integers(-2, 3, (rank, p))
+    scales = [np.exp2(np.rint(rng.uniform(-1, 1, size) * decades / np.log10(2.0))) for size in (M, p)]
+    return scales[0][:, None] * B * scales[1]
+
+
+@pytest.mark.parametrize("decades", [3, 8, 12])
+def test_the_rank_is_found_where_rows_and_columns_are_uneven(decades):
+    """What is left out is a combination, in rational arithmetic; nearly all of these systems are solved."""
+    rng, solved = np.random.default_rng(decades), 0
+    for _ in range(60):
+        Y = uneven(rng, decades)
+        Y = Y[:, Y.any(axis=0)]
+        S = np.where(rng.random(len(Y)) < 0.1, 0.0, 1.0) if rng.random() < 0.3 else np.ones(len(Y))
+        found = reduced(Y, S, None)
+        if not found.why:
+            solved += 1
+            ranks = [exact_rank(Y[:, columns]) for columns in (found.chosen, slice(None))]
+            assert ranks == [len(found.chosen)] * 2
+    assert solved > 45
+
+
+def exact_rank(Y):
+    """The rank, exactly."""
+    system = Echelon(Y.shape[1])
+    return sum(bool(system.add([Fraction(x) for x in row])) for row in Y.tolist())
+
+
+def test_an_uneven_system_has_fixed_totals_that_depend_as_its_columns_do():
+    rng = np.random.default_rng(5)
+    for _ in range(40):
+        Y = uneven(rng, 8)
+        whole = np.column_stack([Y, Y[:, 0] + 4.0 * Y[:, 1]])
+        fixed = rng.integers(-4, 5, whole.shape[1]).astype(float)
+        found = reduced(whole, np.ones(len(Y)), fixed)
+        if not found.why:
+            system = Echelon(len(Y))
+            for column, total_of_it in zip(whole.T.tolist(), fixed.tolist(), strict=True):
+                assert system.add([Fraction(x) for x in column], Fraction(total_of_it)) is not None
 
 
 def test_combinations_with_fractions_are_proved():

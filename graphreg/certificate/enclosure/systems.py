@@ -14,13 +14,15 @@ from typing import Any
 import numpy as np
 
 from ...terms import Array
-from ..rationals import Echelon
+from ..rationals import Echelon, number
 from .sums import EPS, MORE, total
 
 ENOUGH = 0.5  # ||E||_inf below it proves Z'SZ nonsingular
 RANK = 1e-14  # of the largest entry on the diagonal of the triangle
 VANISHING = 1e-9  # of the largest coefficient: in a dependency between columns, one that is 0
 MOST_COLUMNS, MOST_ENTRIES = 30, 50_000  # of a dependency that is proved in rational arithmetic
+MOST_CELLS = 4_000  # of a system whose rank is found in rational arithmetic
+EVENED = 10  # rounds of weights of rows
 
 
 @dataclass(frozen=True)
@@ -106,19 +108,41 @@ def reduced(Y: Array, S: Array, fixed: Array | None) -> Reduced:
     none: then every dependency between columns is one between totals.
 
     A dependency (dummies that add up to the intercept, classes that add up to nothing, coordinates that a singular
-    quadratic form does not see) is looked for in floating point and proved in rational arithmetic.
+    quadratic form does not see) is looked for in floating point and proved in rational arithmetic. Where rows of very
+    different sizes hide the rank from floating point, they are weighted alike, and rational arithmetic finds it.
     """
+    found = _triangular(Y, S, fixed)
+    if not found.why or not S.any() or Y.size > MOST_CELLS or not (fixed is None or np.isfinite(fixed).all()):
+        return found
+    again = _triangular(Y, _evened(Y, S), fixed, exactly=True)
+    return found if again.why else again
+
+
+def _triangular(Y: Array, S: Array, fixed: Array | None, exactly: bool = False) -> Reduced:
+    """A system on as many columns as seem independent, in the order of their pivots, or ``exactly`` those that are."""
     from scipy.linalg import qr, solve_triangular
 
     W, D = _equilibrated(Y, S)
+    if not np.isfinite(W).all():
+        return Reduced(np.arange(0), None, "columns are of sizes beyond all floats")
+    W = W[np.argsort(-np.abs(W).max(axis=1))]
     with np.errstate(invalid="ignore"):
-        found: Any = qr(W[np.argsort(-np.abs(W).max(axis=1))], mode="r", pivoting=True)
-    R, pivots = found
+        found: Any = qr(W, mode="r", pivoting=True)
+    R: Any = found[0]
+    pivots = found[1]
     diagonal = np.abs(np.diag(R))
     rank = int((diagonal > RANK * diagonal.max(initial=0.0)).sum()) if diagonal.max(initial=0.0) > 0.0 else 0
     if rank == 0:
         return Reduced(pivots[:0], None, "no price has room")
     chosen, rest = pivots[:rank], pivots[rank:]
+    if exactly:
+        independent = _independent(Y, pivots, fixed)
+        if independent is None:
+            return Reduced(pivots, None, "columns depend on one another up to rounding")
+        chosen, rest, rank = independent, pivots[:0], len(independent)
+        R = np.linalg.qr(W[:, chosen], mode="r")
+        if not np.diag(R).all():  # independent by prices that may not move
+            return Reduced(chosen, None, "columns are nearly dependent")
     if len(rest):
         T = solve_triangular(R[:rank, :rank], R[:rank, rank:])
         combination = T * D[chosen][:, None] / D[rest]
@@ -127,6 +151,30 @@ def reduced(Y: Array, S: Array, fixed: Array | None) -> Reduced:
     V = D[chosen][:, None] * solve_triangular(R[:rank, :rank], np.eye(rank))
     system = Systems.of(Y[None][:, :, chosen], S[None], V[None])
     return Reduced(chosen, system, "" if system.ok[0] else "columns are nearly dependent")
+
+
+def _evened(Y: Array, S: Array) -> Array:
+    """Weights of the rows that have one, so that the entries of S^1/2 Y D are as near to 1 as factors make them."""
+    some = Y != 0.0
+    size = np.log2(np.abs(np.where(some, Y, 1.0)))
+    rows = np.zeros(len(Y))
+    for _ in range(EVENED):
+        columns = ((size + rows[:, None]) * some).sum(axis=0) / np.maximum(some.sum(axis=0), 1)
+        rows = ((columns - size) * some).sum(axis=1) / np.maximum(some.sum(axis=1), 1)
+    return np.where(S > 0.0, np.exp2(2.0 * rows), 0.0)
+
+
+def _independent(Y: Array, order: Array, fixed: Array | None) -> Array | None:
+    """The columns of Y that are, exactly, no combination of those before in the order; None where one is and its fixed
+    total is not the same one."""
+    rows = np.unique(Y, axis=0)
+    system = Echelon(len(rows))
+    totals = np.zeros(Y.shape[1]) if fixed is None else fixed
+    new = [
+        system.add([number(Fraction(x)) for x in rows[:, j].tolist()], number(Fraction(float(totals[j]))))
+        for j in order
+    ]
+    return None if None in new else order[np.array(new)]
 
 
 def _proved(Y: Array, chosen: Array, combination: Array, j: int, fixed: Array | None) -> bool:
