@@ -14,7 +14,7 @@ ARGS ?=
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help demo quick lowest test lint listings counts bench soundness proofs mutants resume failures methods statistics
-.PHONY: audits papers tutorials pictures docs clean
+.PHONY: audits house papers tutorials pictures docs clean
 
 help:
 	@echo "make demo        run examples/demo.py"
@@ -24,6 +24,7 @@ help:
 	@echo "make lint        check style, format and types"
 	@echo "make listings    write the tables of docs and the list of types again, from the classes"
 	@echo "make tutorials   write what the tutorials print, their pictures, and the lecture's notebook again"
+	@echo "make house       say what is true of the package: lines, files, arrows between rooms, what an import loads"
 	@echo "make counts      count what the type checker is told to overlook"
 	@echo "make bench       measure speed beside other solvers, and show what became slower; or ARGS=table, ARGS=sweep"
 	@echo "make soundness   search for a certificate that lies"
@@ -68,6 +69,9 @@ listings: $(VENV)/.installed-test
 
 tutorials: $(VENV)/.installed-test
 	$(RUN) tests/tutorials.py $(ARGS)
+
+house: $(VENV)/.installed-test
+	$(RUN) tests/survey.py
 
 # The numbers beside the rules that pyproject.toml turns off.
 counts: $(VENV)/.installed-dev

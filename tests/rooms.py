@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
 from graphlib import CycleError, TopologicalSorter
@@ -63,6 +62,7 @@ class Import:
     name: str
     line: int
     in_function: bool
+    for_types: bool = False  # read by type checkers alone
 
     @property
     def layer(self) -> str | None:
@@ -85,23 +85,31 @@ class Import:
 
 
 class ImportFinder(ast.NodeVisitor):
-    """Every import that is carried out when the code runs, also inside functions."""
+    """Every import, also inside functions and for type checkers."""
 
     def __init__(self, package: str) -> None:
         self.package = package.split(".")
         self.depth = 0
+        self.for_types = False
         self.found: list[Import] = []
 
     def visit_Import(self, node: ast.Import) -> None:
-        self.found += [Import(alias.name, node.lineno, self.depth > 0) for alias in node.names]
+        self.add(node, [alias.name for alias in node.names])
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
         start = self.package[: len(self.package) - node.level + 1] if node.level else []
         parts = [*start, *([node.module] if node.module else [])]
-        self.found += [Import(".".join([*parts, alias.name]), node.lineno, self.depth > 0) for alias in node.names]
+        self.add(node, [".".join([*parts, alias.name]) for alias in node.names])
+
+    def add(self, node: ast.stmt, names: list[str]) -> None:
+        self.found += [Import(name, node.lineno, self.depth > 0, self.for_types) for name in names]
 
     def visit_If(self, node: ast.If) -> None:
         if ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
+            self.for_types = True
+            for child in node.body:
+                self.visit(child)
+            self.for_types = False
             for child in node.orelse:
                 self.visit(child)
         else:
@@ -116,9 +124,9 @@ class ImportFinder(ast.NodeVisitor):
         self.visit_FunctionDef(node)
 
 
-def imports_of(source: str, package: str) -> list[Import]:
+def imports_of(source: str | ast.Module, package: str) -> list[Import]:
     finder = ImportFinder(package)
-    finder.visit(ast.parse(source))
+    finder.visit(ast.parse(source) if isinstance(source, str) else source)
     return finder.found
 
 
@@ -134,15 +142,25 @@ def layer_of(path: Path) -> str:
 
 
 @cache
+def trees() -> dict[Path, ast.Module]:
+    """What is written in the files of the package."""
+    return {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(PACKAGE.rglob("*.py"))}
+
+
+@cache
+def every_import() -> tuple[tuple[Path, Import], ...]:
+    """The imports of the package, those for type checkers included."""
+    return tuple(
+        (path, found)
+        for path, tree in trees().items()
+        for found in imports_of(tree, ".".join(path.relative_to(ROOT).parent.parts))
+    )
+
+
+@cache
 def all_imports() -> tuple[tuple[Path, Import], ...]:
-    return tuple(_all_imports())
-
-
-def _all_imports() -> Iterator[tuple[Path, Import]]:
-    for path in sorted(PACKAGE.rglob("*.py")):
-        package = ".".join(path.relative_to(ROOT).parent.parts)
-        for found in imports_of(path.read_text(encoding="utf-8"), package):
-            yield path, found
+    """The imports that are carried out when the code runs."""
+    return tuple((path, found) for path, found in every_import() if not found.for_types)
 
 
 def where(path: Path, found: Import) -> str:

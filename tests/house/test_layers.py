@@ -154,7 +154,10 @@ def test_searches_in_graphs_are_called_in_one_place():
         ("from .. import graph", ["graphreg.graph"]),
         ("from .losses.base import AbstractLoss", ["graphreg.terms.losses.base.AbstractLoss"]),
         ("def f():\n    import cvxpy as cp", ["cvxpy"]),
-        ("if TYPE_CHECKING:\n    from ..data import NodeData\nelse:\n    import os.path", ["os.path"]),
+        (
+            "if TYPE_CHECKING:\n    from ..data import NodeData\nelse:\n    import os.path",
+            ["graphreg.data.NodeData", "os.path"],
+        ),
     ],
 )
 def test_the_finder_finds(source, names):
