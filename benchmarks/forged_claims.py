@@ -294,9 +294,14 @@ def parameters_and_targets() -> Files:
         ("hinge", {"node": [-1]}),
         ("hinge", {"sigma": "1"}),
         ("hinge", {"parameter": "1"}),
+        ("hinge", {"weight": "1"}),
+        ("hinge", {"weight": {"1": "1"}}),
     )
     for loss, other in wrong:
         yield of_loss(loss, [F(0)] * (3 if loss == "multinomial" else 1), **other)
+    yield of_loss("multinomial", [F(0)], parameter=1, y=[0])
+    for y in (F(-1), F(-1, 4), F(-1, 1 << 1000)):  # the conjugate of Poisson is finite there
+        yield of_loss("poisson", [F(2)], y=[text(y)])
     none: dict[str, Any] = {"parameter": None, "strength": "1", "weight": ["1"]}
     other_penalties: tuple[dict[str, Any], ...] = (
         {"parameter": "1"},
@@ -319,6 +324,7 @@ def parameters_and_targets() -> Files:
         {"head": [0]},
         {"head": [-2]},
         {"tail": [1]},
+        {"tail": [-1], "head": [0]},
         {"center": [["1"]]},
     )
     for other in other_penalties:
@@ -354,7 +360,7 @@ def names() -> Files:
     made = chain("L2")
     for key, value in (("labels", ["a"] * 4), ("labels", []), ("labels", ["a", "b", "c", 4]), ("labels", "abcd")):
         yield changed(made, "model", key, value)
-    for value in (["a", "a"], [], ["a"], ["a", "b", "c"], None):
+    for value in (["a", "a"], [], ["a"], ["a", "b", "c"], ["a", 4], None):
         yield changed(made, "model", "columns", value)
     for value in ("graphreg-proof-2", "", None, ["graphreg-proof-1"]):
         yield made | {"format": value}

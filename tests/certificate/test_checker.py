@@ -264,6 +264,15 @@ def test_what_a_claim_prints_is_rounded_to_the_safe_side():
         assert f"with entries up to {said}" in checked(chain("L2") | {"within": size}).said[0]
 
 
+def test_the_ground_has_no_name():
+    """An edge to the ground says that an end is 0, and nothing of the last node, which is not."""
+    made = honest.exact("L1", [[F(0)], [F(2)]], [[F(0)]], F(1, 4))
+    block = edges("L1", [(0, -1)], [0])
+    made = changed(made, "model", "edges", [block]) | {"claims": [bounds(F(-9), F(9))]}
+    made["claims"] += [of_edge("fused", 0), of_edge("near", 0, distance="1p-9")]
+    assert [line.replace("'n0'", "it").count("'") for line in checked(made).said] == [0, 0, 0]
+
+
 # ---- boxes, gaps, exit codes -----------------------------------------------------------------------------------------
 def ended(tmp_path, capsys, document, *options):
     path = tmp_path / "proof.json"

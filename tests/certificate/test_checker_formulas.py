@@ -274,6 +274,57 @@ def test_no_scale_is_0_or_infinite(factors):
         verify.scaled(strength, factors)
 
 
+@pytest.mark.parametrize("rule", ["mean", "sum", "a list"])
+def test_scales_are_those_of_the_rule(rule):
+    """The strength times the weight, over the weights of the node or times a number, rounded each time."""
+    rng, node = random.Random(rule), [0, 1, 0, 0, 1]
+    strength, *numbers = (rng.uniform(0.1, 9) for _ in range(11))
+    weight, factor = numbers[:5], numbers[5:]
+    rules = rule if rule != "a list" else [verify.spell(x) for x in factor]
+    spelled = {"strength": verify.spell(strength), "rule": rules, "weight": [verify.spell(x) for x in weight]}
+    block = verify.Samples(honest.samples("squared", ["1"] * 5, node) | spelled, 2, 1)
+    if rule == "mean":
+        factor = [1 / sum(w for i, w in zip(node, weight, strict=True) if i == k) for k in node]
+    for s, w, f in zip(block.s, weight, factor, strict=True):
+        base = F(w) if rule == "sum" else F(w) * F(f)
+        assert abs(F(int(s.numerator), int(s.denominator)) / (F(strength) * base) - 1) < F(1, 1 << 50)
+
+
+def test_an_edge_has_a_column():
+    with pytest.raises(NotProvedError, match="distinct columns"):
+        verify.Edges(honest.edges("L2", [(0, -1)], []), 1, 2)
+    with pytest.raises(NotProvedError, match="distinct columns"):
+        verify.Edges(honest.edges("Zero", [(0, -1)], [1, 1]), 1, 2)
+
+
+def test_two_classes_are_the_fewest():
+    assert verify.Multinomial(2, 2).k == 2
+    with pytest.raises(NotProvedError, match="no integer in"):
+        verify.Multinomial(1, 2)
+
+
+# ---- series ----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("size", range(120, 263, 7))
+def test_the_series_of_log_is_an_upper_bound_by_itself(size, monkeypatch):
+    """Of log(1 + e) wherever the roots end: what these are rounded up by does not make up for it."""
+    rng = random.Random(size)
+    for sign in (-1, 1):
+        y = verify.ONE + sign * rng.randrange(1 << size)
+        monkeypatch.setattr(verify, "isqrt", lambda n, y=y: y - 1)
+        true = ball(F(y, verify.ONE)).log() * (1 << 24)
+        assert ball(verify.log(number(F(2)))) >= true
+
+
+def test_log_and_exp_end_where_their_series_were_proved():
+    """Where the remainder of a series is less than what is added for it."""
+    assert verify.exp(number(4096 - TINY)) > 0
+    assert verify.log(number(F(2) ** 16110)) > 0
+    with pytest.raises(NotProvedError, match="exp of more than 4096"):
+        verify.exp(number(F(4096)))
+    with pytest.raises(NotProvedError, match="log of a number too large"):
+        verify.log(number(F(2) ** 16111))
+
+
 # ---- directions along which nothing grows ----------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("loss", "y", "v", "state"),
@@ -293,7 +344,9 @@ def test_no_scale_is_0_or_infinite(factors):
     ],
 )  # fmt: skip
 def test_losses_along_a_direction(loss, y, v, state):
-    assert sample(loss, y).recedes(0, [number(F(x)) for x in v]) == state
+    """Whatever its length."""
+    for scale in (F(1), F(1, 2), TINY, 1 / TINY):
+        assert sample(loss, y).recedes(0, [number(scale * x) for x in v]) == state
 
 
 @pytest.mark.parametrize(
