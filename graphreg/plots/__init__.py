@@ -7,6 +7,8 @@ from .graphs import plot_graph, plot_recovery
 from .inference import plot_region, plot_selection, plot_tests
 from .maps import plot_map
 from .penalties import penalty_figure, plot_penalty
+from .shapes import Shape as Shape
+from .shapes import shapes_of as shapes_of
 from .traces import plot_bounds, plot_trace
 from .tuning import plot_cross_validation, plot_path
 
