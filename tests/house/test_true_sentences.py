@@ -378,8 +378,8 @@ LIMITS = [
     ("cross-validation.md", "that many strengths (20)", "tuning.points", {"POINTS": 20}),
     ("cross-validation.md", "down over three decades", "tuning.grid", {"DECADES": 3.0}),
     ("paths.md", "down over three decades", "tuning.grid", {"DECADES": 3.0}),
-    ("from-scikit-learn.md", "by up to 300 rounds of `PrimalDual`", "sklearn.refining", {"ROUNDS": 300}),
-    ("from-scikit-learn.md", "towards a gap of 1e-14", "sklearn.refining", {"AIM": 1e-14}),
+    ("from-scikit-learn.md", "by up to 300 rounds of `PrimalDual`", "sklearn.base", {"ROUNDS": 300}),
+    ("from-scikit-learn.md", "towards a gap of 1e-14", "sklearn.base", {"AIM": 1e-14}),
     (
         "methods.md",
         "Where more than 6 n nodes are looked at in vain",
