@@ -35,7 +35,7 @@ def _has_probabilities(estimator: GraphClassifier) -> bool:
     return estimator.loss is None or (tried is not None and is_probabilistic(tried))
 
 
-@dataclass(repr=False, eq=False)  # makes the constructor, as scikit-learn wants it
+@dataclass(repr=False, eq=False, kw_only=True)  # makes the constructor, as scikit-learn wants it
 class GraphClassifier(ClassifierMixin, AbstractGraphEstimator):
     """Classification at the nodes of a graph: logistic regression for two classes, multinomial for more.
 

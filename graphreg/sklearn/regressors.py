@@ -43,7 +43,7 @@ class AbstractGraphRegressor(RegressorMixin, AbstractGraphEstimator):
         return self._response(self._link(X, node))
 
 
-@dataclass(repr=False, eq=False)  # makes the constructor, as scikit-learn wants it
+@dataclass(repr=False, eq=False, kw_only=True)  # makes the constructor, as scikit-learn wants it
 class GraphRegressor(AbstractGraphRegressor):
     """Regression at the nodes of a graph.
 
@@ -185,7 +185,7 @@ class GraphPoissonRegressor(AbstractGraphRegressor):
         return d2_tweedie_score(y, self.predict(X, node=node), sample_weight=sample_weight, power=1)
 
 
-@dataclass(repr=False, eq=False)  # makes the constructor, as scikit-learn wants it
+@dataclass(repr=False, eq=False, kw_only=True)  # makes the constructor, as scikit-learn wants it
 class GraphQuantileRegressor(AbstractGraphRegressor):
     """Quantile regression at the nodes of a graph.
 
