@@ -18,8 +18,7 @@ import graphreg as gr
 from graphreg.datasets import random_problem
 from graphreg.engines.parts import part_of
 from graphreg.engines.parts.engine import PartEngine
-from graphreg.engines.parts.posts import BrokenOffError
-from graphreg.engines.parts.wire import ThreadWire
+from graphreg.engines.parts.wire import BrokenOffError, ThreadWire
 from graphreg.kernels import Rounds, compiled, losses, nodes, rounds
 from graphreg.network import LocalView, arcs_of
 

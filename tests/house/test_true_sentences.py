@@ -362,7 +362,7 @@ LIMITS = [
         {"VERSION": 5},
     ),
     ("checkpoints.md", "is kept, up to 32 MiB of it", "running.observing", {"KEPT": 32 * 2**20}),
-    ("clusters.md", "A run on 10,000 nodes or more", "engines.parts.dealing", {"LARGE": 10_000}),
+    ("clusters.md", "A run on 10,000 nodes or more", "engines.parts.config", {"LARGE": 10_000}),
     (
         "confidence-regions.md",
         "takes 1000 samples per coefficient for the Hessian",

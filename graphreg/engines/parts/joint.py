@@ -23,15 +23,14 @@ from ...running import Budget, Record, Schedule, Trace
 from ...terms import Array
 from ...terms.penalties import AbstractConstraint
 from .bounds import PartBounds
-from .dealing import share_of_border, warn_of_border
+from .config import share_of_border, warn_of_border
 from .engine import PartEngine
 from .keeping import JointSnapshot, JointStore
 from .local import local_part
 from .local_solution import LocalSolution, Sent
 from .lower import JointLook
 from .part import Part
-from .settling import settled
-from .wire import Wire
+from .wire import Wire, settled
 
 SHARE = 1e-3  # of P_common: what an objective is measured by where it is smaller
 STEPS, HALVES = 50, 30  # of Newton's method towards the best common model
