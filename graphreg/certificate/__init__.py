@@ -40,6 +40,8 @@ from .repairing.routing import Kinks as Kinks
 from .repairing.routing import Routing as Routing
 from .repairing.routing import kinks as kinks
 from .spot_checks import SpotChecks as SpotChecks
+from .spot_checks import TermRows as TermRows
+from .spot_checks import laws as laws
 from .tilting import Look as Look
 from .tilting.nodes import AbstractTiltedNodes as AbstractTiltedNodes
 from .tilting.nodes import QuadraticNodes as QuadraticNodes
