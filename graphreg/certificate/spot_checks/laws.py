@@ -109,7 +109,7 @@ class TermRows:
 @dataclass(frozen=True)
 class Trial:
     """An inequality, row by row: ``excess > 0`` misses it, ``size`` is that of its parts. ``side`` says which bound an
-    excess that may be rounding is charged to, in the rows that are ``near``."""
+    excess that may be rounding is charged to."""
 
     law: str
     excess: Array
@@ -118,7 +118,6 @@ class Trial:
     x: Array  # where the value was taken
     b: Array  # where the conjugate was
     side: str = ""  # "below" or "above"; empty: to none
-    near: Any = False
 
 
 def fenchel_young(rows: TermRows, x: Array, b: Array, conjugate: Array | None = None, name: str = "conjugate") -> Trial:
@@ -143,7 +142,7 @@ def midpoints(rows: TermRows, x: Array, z: Array, mu: float = 0.0, right: Array 
     """f((x + z) / 2) <= (f(x) + f(z)) / 2, less mu/8 ||x - z||^2, where both ends are finite; f(z) may be known."""
     middle, left = rows.value((x + z) / 2), rows.value(x)
     right = rows.value(z) if right is None else right
-    bend = mu / 8.0 * lengths(x - z) ** 2
+    bend = mu / 8.0 * lengths(x - z) ** 2 if mu > 0.0 else 0.0
     known = np.isfinite(left) & np.isfinite(right)
     excess = np.where(known, middle - (left + right) / 2 + bend, -np.inf)
     law = "value((x + z) / 2) <= (value(x) + value(z)) / 2"
@@ -183,9 +182,9 @@ def dots(a: Array, b: Array) -> Array:
     return a * b if a.ndim == 1 else np.einsum("ij,ij->i", a, b)
 
 
-def sizes(a: Array | float, b: Array) -> Array:
-    """That of the parts of an inner product."""
-    return dots(np.broadcast_to(np.abs(a), b.shape), np.abs(b))
+def sizes(a: Array | float, b: Array) -> Array | float:
+    """That of the parts of an inner product; 0 where a is the number 0."""
+    return 0.0 if isinstance(a, float) else dots(np.abs(a), np.abs(b))
 
 
 def lengths(a: Array) -> Array:

@@ -81,7 +81,7 @@ class BlockRows:
         return numbers.reshape(-1, *[1] * (self.b.ndim - 1))
 
     def near(self, x: Array) -> Array:
-        """Points among those of the rows are where the optimum may be: what is missed there is charged."""
+        """A mask of points among those of the rows, where the optimum may be: what is missed there is charged."""
         return lengths(x - self.x) <= 10.0 * self.reach
 
     def from_anchor(self) -> tuple[Array, Array]:
@@ -113,7 +113,7 @@ def rows_of(form: Form, block: EdgeBlock | SampleBlock, w: Array, slopes: Array)
 def own_points(rows: BlockRows) -> Iterator[Trial]:
     """The residuals of the rows themselves: if the bounds cross, one of these is negative."""
     of, x, b = rows.of, rows.x, rows.b
-    yield _charged(rows, fenchel_young(of, x, b))
+    yield replace(fenchel_young(of, x, b), side="below")
     if rows.undirected:
         yield replace(evenness(of, x), b=b)
     if of.writes("value_bound"):
@@ -121,7 +121,7 @@ def own_points(rows: BlockRows) -> Iterator[Trial]:
         bound, value = of.value_bound(r, spread), of.value(x)
         said = {"x": x, "value(x)": value, "value_bound(x, 0)": bound}
         size = np.abs(value) + sizes(of.anchor, b)
-        yield Trial("value_bound(x, 0) >= value(x)", value - bound, size, said, x, b, "above", True)
+        yield Trial("value_bound(x, 0) >= value(x)", value - bound, size, said, x, b, "above")
 
 
 def other_points(rows: BlockRows) -> Iterator[Trial]:
@@ -129,11 +129,11 @@ def other_points(rows: BlockRows) -> Iterator[Trial]:
     of, x, b = rows.of, rows.x, rows.b
     points, conjugate = list(_arguments(rows)), of.conjugate(b)
     for each in points:
-        yield _charged(rows, fenchel_young(of, each, b, conjugate))
+        yield replace(fenchel_young(of, each, b, conjugate), side="below")
     if of.writes("conjugate_bound"):
         bound = of.conjugate_bound(b, np.zeros(b.shape)) + dots(b, np.broadcast_to(of.anchor, b.shape))
         for each in (x, *points):
-            yield _charged(rows, fenchel_young(of, each, b, bound, "conjugate_bound"))
+            yield replace(fenchel_young(of, each, b, bound, "conjugate_bound"), side="below")
     yield from _slopes(rows)
     mu, value = of.convexity(), of.value(x)
     for each in points:
@@ -144,11 +144,7 @@ def other_points(rows: BlockRows) -> Iterator[Trial]:
     yield from _boxes(rows)
     composition = of.composition()
     for each in () if composition is None else (x, *points):
-        yield _charged(rows, replace(composed(of, each, *composition), b=b))
-
-
-def _charged(rows: BlockRows, trial: Trial) -> Trial:
-    return replace(trial, side="below", near=rows.near(trial.x))
+        yield replace(composed(of, each, *composition), b=b, side="below")
 
 
 def _arguments(rows: BlockRows) -> Iterator[Array]:

@@ -87,8 +87,11 @@ class SpotChecks:
         if not len(rows.place):
             return
         everywhere = np.arange(len(rows.place))
-        charges = {side: np.zeros(len(everywhere)) for side in ("below", "above", "")}
-        residual, least = charges[""], LEAST * max(1.0, float(_known(rows.of.value(rows.x + rows.along())).max()))
+        charges = {side: np.zeros(len(everywhere)) for side in ("below", "above")}
+        residual, least = (
+            np.zeros(len(everywhere)),
+            LEAST * max(1.0, float(_known(rows.of.value(rows.x + rows.along())).max())),
+        )
         for trial in own_points(rows):
             size = _known(trial.size)
             least = max(least, LEAST * float(size.max()))
@@ -106,8 +109,9 @@ class SpotChecks:
 
     def _take(self, rows: BlockRows, trial: Trial, charges: dict[str, Array], chosen: Array, least: float) -> None:
         self.contradiction = self.contradiction or _missed(rows, trial, least)
-        charge = charges[trial.side]
-        charge[chosen] = np.fmax(charge[chosen], np.where(trial.near, trial.excess, 0.0))
+        if trial.side and (trial.excess > 0.0).any():
+            charge = charges[trial.side]
+            charge[chosen] = np.fmax(charge[chosen], np.where(rows.near(trial.x), trial.excess, 0.0))
 
 
 def _some(rows: BlockRows, residual: Array) -> Array:
