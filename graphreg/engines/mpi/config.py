@@ -13,9 +13,9 @@ from ...errors import MethodError
 from ...form import Form
 from ...methods import AbstractIteration, AbstractMethod
 from ...network import Arcs
-from ...running import Budget, entry, of_problem
+from ...running import AbstractEngine, Budget, entry, of_problem
 from ...terms import Array
-from ..base import AbstractEngine, refuse_judges
+from ..base import refuse_judges
 from ..parts import Coordinator, Part, Posts, Worker, owners, part_of
 from ..parts.config import SITES, share_of_border, warn_of_border
 from .alike import agreed, call, shared, versions

@@ -20,8 +20,9 @@ from ...form import Form
 from ...messages import missing_entries, unknown_labels, users_line
 from ...methods import AbstractIteration
 from ...network import Arcs
+from ...running import AbstractEngine
 from ...terms import Array
-from ..base import AbstractEngine, refuse_judges
+from ..base import refuse_judges
 from .coordinator import Coordinator
 from .part import Part, part_of
 from .worker import ThreadCrew
