@@ -18,7 +18,7 @@ from ..display import Html, Shown, title
 from ..errors import ModelError
 from ..escaping import visible
 from ..methods import AbstractMethod
-from ..problem import RAISES, Problem, problem_of
+from ..problem import RAISES, Problem, check_solve, problem_of
 from ..running import Budget, Checkpoint, Solution
 from ..shortcuts import shortcut
 from ..tables import Table, as_html, assumed_html, assumed_lines
@@ -305,7 +305,8 @@ def path(  # noqa: PLR0913
     stored = Checkpoint.of(checkpoint)
     with restored([parameter]), within(seconds):
         warm = Warm(problem, method, Budget(gap, rounds, progress=False, seed=seed), upwards=True)
-        problem._check_call(warm.method, gap, rounds, seconds, None, on_failure, progress)  # pyright: ignore[reportPrivateUsage]
+        given = {"gap": gap, "rounds": rounds, "seconds": seconds, "progress": progress, "on_failure": on_failure}
+        check_solve(warm.method, problem.form, **given)
         values, top = grid(problem, parameter, strengths)
         if top is not None:
             warm.begin(None, top)

@@ -362,7 +362,7 @@ LIMITS = [
         {"VERSION": 5},
     ),
     ("checkpoints.md", "is kept, up to 32 MiB of it", "running.observing", {"KEPT": 32 * 2**20}),
-    ("clusters.md", "A run on 10,000 nodes or more", "engines.parts.dealing", {"LARGE": 10_000}),
+    ("clusters.md", "A run on 10,000 nodes or more", "engines.parts.config", {"LARGE": 10_000}),
     (
         "confidence-regions.md",
         "takes 1000 samples per coefficient for the Hessian",
@@ -378,8 +378,8 @@ LIMITS = [
     ("cross-validation.md", "that many strengths (20)", "tuning.grid", {"POINTS": 20}),
     ("cross-validation.md", "down over three decades", "tuning.grid", {"DECADES": 3.0}),
     ("paths.md", "down over three decades", "tuning.grid", {"DECADES": 3.0}),
-    ("from-scikit-learn.md", "by up to 300 rounds of `PrimalDual`", "sklearn.refining", {"ROUNDS": 300}),
-    ("from-scikit-learn.md", "towards a gap of 1e-14", "sklearn.refining", {"AIM": 1e-14}),
+    ("from-scikit-learn.md", "by up to 300 rounds of `PrimalDual`", "sklearn.base", {"ROUNDS": 300}),
+    ("from-scikit-learn.md", "towards a gap of 1e-14", "sklearn.base", {"AIM": 1e-14}),
     (
         "methods.md",
         "Where more than 6 n nodes are looked at in vain",
