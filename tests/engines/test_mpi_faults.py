@@ -154,7 +154,7 @@ except Exception as error:
 # ---- ranks that do not come ------------------------------------------------------------------------------------------
 MEETING = """
 import os, signal, sys
-sys.modules["graphreg.engines.mpi.ending"].LATEST = 2.0
+sys.modules["graphreg.engines.mpi.job"].LATEST = 2.0
 if rank == 1:
     {}
 problem("squared").solve(gr.PrimalDual(), engine=gr.MPI())

@@ -21,15 +21,14 @@ from ...network import LocalView
 from ...running import Budget, Record, Schedule, Trace
 from ...terms import Array
 from .bounds import PartBounds
-from .dealing import share_of_border, warn_of_border
+from .config import share_of_border, warn_of_border
 from .engine import PartEngine
 from .keeping import JointSnapshot, JointStore
 from .local import local_part
 from .local_solution import LocalSolution, Sent
 from .lower import JointLook
 from .part import Part
-from .settling import settled
-from .wire import Wire
+from .wire import Wire, settled
 
 
 @dataclass
