@@ -17,9 +17,8 @@ from ..terms import Array
 from .budget import Budget
 from .merging import Groups, groups_of_flows
 from .polish import applies, guess, most_unknowns, polish
-from .schedule import MAYBE, Schedule
+from .schedule import MAYBE, Schedule, stalled
 from .snapshot import Checked, Snapshot
-from .stalling import stalled
 from .trace import Record, Trace
 
 if TYPE_CHECKING:
