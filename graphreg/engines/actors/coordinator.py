@@ -30,7 +30,7 @@ GLANCE = 0.25  # seconds
 
 
 class Hosts(Protocol):
-    """Where actors are hosted: threads of this process, or other processes."""
+    """The hosts of all actors: threads of this process, or other processes."""
 
     replies: SimpleQueue[Any]
 
@@ -147,7 +147,7 @@ class Coordinator(AbstractCoordinator):
         return out
 
     def _hear(self, until: float) -> Any:
-        """What is said next, by whomever; `Empty` where all have been silent for ``timeout`` seconds.
+        """The next item that anybody says; `Empty` where all have been silent for ``timeout`` seconds.
 
         Patience is counted in glances and not by the clock, which goes on while this process itself is stopped.
         """

@@ -93,8 +93,8 @@ REPLIED = ("answer", "sent")  # orders to which there is a reply; who cannot car
 
 
 class MPICrew:
-    """What rank 0 has of all workers. Its own is in a thread, as those of `graphreg.engines.parts.worker` are, so that
-    a Ctrl-C or a deadline never strikes between two messages."""
+    """All workers, as rank 0 sees them. Its own is in a thread, as those of `graphreg.engines.parts.worker` are: so a
+    Ctrl-C or a deadline never strikes between two messages."""
 
     def __init__(self, comm: Any, parts: Sequence[Part], owner: Array, method: AbstractIteration, seed: int) -> None:
         self.comm, self.worker = comm, Follower(comm)

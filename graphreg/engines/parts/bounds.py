@@ -66,7 +66,7 @@ class PartBounds:
         return out
 
     def look(self, w: Array, flows: tuple[Array, ...], prices: tuple[Array, ...] | None) -> JointLook:
-        """What parameters (n, d), known at neighbours, too, flows and prices are worth."""
+        """The worth of parameters (n, d), known at neighbours, too, of flows and of prices."""
         form, clipped = self.part.form, list(flows)
         for k, edge in enumerate(form.edges):
             if not follows(edge):  # of fewer numbers than coordinates: shrunk they would not be so any more
@@ -136,7 +136,7 @@ class PartBounds:
         return float(np.nextafter(low, -np.inf)), float(np.nextafter(high, np.inf))
 
     def _shared(self, flows: tuple[Array, ...]) -> bool:
-        """Whether the other parts have the very flows that this one has on the edges between them."""
+        """True where the other parts have the very flows that this one has on the edges between them."""
         digests = {k: list[int]() for k in range(self.wire.count)}
         for edge, inner, u in zip(self.part.form.edges, self.inner, flows, strict=True):
             cut = np.flatnonzero(~inner & ~np.full(len(inner), edge.ground))
@@ -151,8 +151,8 @@ class PartBounds:
         return float(np.nextafter(inside + upper_bound(self.between, w, self.structure_between.designs), np.inf))
 
     def _charges(self, look: JointLook, s: float) -> tuple[float, float]:
-        """What terms of the user's cost the upper and the lower bound, this with s times the flows; infinite where they
-        contradict themselves."""
+        """The charges of the user's terms on the upper and on the lower bound, this with s times the flows; infinite
+        where they contradict themselves."""
         above = below = 0.0
         cut = [counted & ~inner for counted, inner in zip(self.counted, self.inner, strict=True)]
         points = ((look.w[self.own], self.inner), (look.w, cut))

@@ -108,7 +108,7 @@ def owners(form: Form, arcs: Arcs, count: int, sites: Mapping[Hashable, Hashable
 
 
 def share_of_border(part: Part) -> float:
-    """How many nodes of others a part works with for each of its own."""
+    """The number of nodes of others that a part works with for each of its own."""
     own = int(part.whole.own.sum())
     return (part.form.n - own) / max(own, 1)
 

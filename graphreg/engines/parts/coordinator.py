@@ -35,7 +35,7 @@ class AbstractCoordinator(AbstractIteration):
 
     @abstractmethod
     def _answers(self, state: CoordinatorState) -> Sequence[Answer]:
-        """What all of them have after this round."""
+        """The answers of all of them after this round."""
 
     @property
     def name(self) -> str:
@@ -117,7 +117,7 @@ class Coordinator(AbstractCoordinator):
         return self.known[1]
 
     def _update_ledger(self, ledgers: Sequence[Ledger]) -> None:
-        """What the nodes of all parts have sent so far, beside what was sent before."""
+        """Account for what the nodes of all parts have sent so far, beside what was sent before."""
         if self.ledger is not None and self.before is not None and self.ledger.arcs is not None:
             for purpose in PURPOSES[:2]:
                 accounts = [each.accounts[purpose] for each in ledgers]

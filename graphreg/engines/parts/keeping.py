@@ -1,4 +1,4 @@
-"""What parts keep of a run: each a file of its own, and one manifest that says which files belong together.
+"""The checkpoint of a run on parts: each has a file of its own, and one manifest that says which files belong together.
 
 A file is written beside those before it. The manifest names a round only when the files of all parts are there, and
 what came before is removed only then: whenever a part is killed, the files of some round are whole.
@@ -64,8 +64,8 @@ class JointStore:
         self.facts = {"seed": seed, "part": wire.me, "parts": wire.count}
 
     def begun(self, view: LocalView, meeting: Wire) -> JointSnapshot | None:
-        """What is there of the run, after the folder has been made; None where it begins. `CheckpointError` where parts
-        do not see the same folder, or cannot write to it."""
+        """The snapshot that is there, after the folder has been made; None where the run begins. `CheckpointError` where
+        parts do not see the same folder, or cannot write to it."""
         if self.wire.me == 0:
             writable(self.folder, "checkpoint", CheckpointError)
         meeting.largest(np.zeros(1))  # it is there
@@ -84,7 +84,7 @@ class JointStore:
         return stored
 
     def load(self, view: LocalView) -> JointSnapshot | None:
-        """What the manifest names; None where there is none yet. `CheckpointError` where it is of another run."""
+        """The snapshot that the manifest names; None where there is none. `CheckpointError` where it is of another run."""
         manifest = self._manifest()
         if manifest is None:
             return None

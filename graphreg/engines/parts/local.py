@@ -146,7 +146,7 @@ def _number(label: Hashable) -> int:
 
 
 def owners_of(own: Array, mine: Sequence[Hashable], others: Array, names: Sequence[Hashable], wire: Wire) -> Array:
-    """Which part has each of the ``others``, (k,). ``mine`` and ``names`` are the labels of ``own`` and ``others``, by
+    """The part of each of the ``others``, (k,). ``mine`` and ``names`` are the labels of ``own`` and ``others``, by
     which errors name them.
 
     `DataError` where a node is claimed by two parts, or one at the end of an edge by none.

@@ -36,7 +36,7 @@ class Part:
         return self.whole.ids[self.whole.own]
 
     def start(self, start: Start | None) -> Start | None:
-        """What the part knows of a start: its own parameters (NaN at neighbours), and the flows of its edges."""
+        """The start as the part knows it: its own parameters (NaN at neighbours), and the flows of its edges."""
         if start is None:
             return None
         w = np.where(self.whole.own[:, None], start[0][self.whole.ids], np.nan)
@@ -99,7 +99,7 @@ class Answer:
 
 
 def answer_of(method: AbstractIteration, state: Any, part: Part) -> Answer:
-    """What a part has after a round."""
+    """The answer of a part after a round."""
     own = part.whole.own
     w, flows, prices = method.point(state)
     gathered = {

@@ -1,4 +1,4 @@
-"""How parts reach one another: messages between neighbours, sums and maxima over all, and how they set up a run.
+"""The ways between parts: messages between neighbours, sums and maxima over all, and a run that is set up together.
 
 Where they set it up together, what is refused at one of them is raised at all, and nobody waits for ever.
 """
@@ -55,7 +55,7 @@ class Switchboard:
         self._queues[a, b].put(values)
 
     def take(self, a: int, b: int) -> Array:
-        """What b is sent by a."""
+        """The next array that a has sent to b."""
         values = self._queues[a, b].get()
         if values is None:
             raise BrokenOffError
