@@ -21,7 +21,7 @@ from graphreg.running.splitting import tied_certificate
 from graphreg.terms.blocks import EdgeBlock, Lowered
 from graphreg.terms.calculus import AbstractTerm
 from graphreg.terms.records import IN_GRAPH, TO_GROUND, Role
-from graphreg.theory.recovering.clusterwise import Clusterwise
+from graphreg.theory.clusterwise import Clusterwise
 from graphreg.theory.varied import varying
 
 CLUSTERS = {"low": [0, 1], "high": [2, 3]}
