@@ -92,6 +92,12 @@ class ImportFinder(ast.NodeVisitor):
         self.for_types = False
         self.found: list[Import] = []
 
+    def generic_visit(self, node: ast.AST) -> None:
+        """What stands in a statement; no expression imports anything."""
+        for child in ast.iter_child_nodes(node):
+            if not isinstance(child, ast.expr):
+                self.visit(child)
+
     def visit_Import(self, node: ast.Import) -> None:
         self.add(node, [alias.name for alias in node.names])
 
