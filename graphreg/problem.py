@@ -14,7 +14,6 @@ from . import checks
 from .breakdown import Watched
 from .compiling import conic
 from .display import Html, ShownFormula, details, inside, title
-from .engines import AbstractEngine
 from .errors import (
     CheckpointError,
     FailedError,
@@ -29,12 +28,13 @@ from .errors import (
 from .form import Form, build, notation
 from .inputs import Labels
 from .judging import Compiled, Judgement, beyond_capacity, given_arrays, given_point, given_start, judge
-from .methods import METHOD, AbstractMethod, Auto, listed
+from .methods import METHOD, AbstractMethod, listed
 from .oracles import Oracles
 from .running import KEPT, Budget, Checkpoint, Record, Solution, observer_of, solve
 from .terms import Model, updated
 
 if TYPE_CHECKING:
+    from .engines import AbstractEngine
     from .running.overview import Overview
 
 RAISES: dict[str, type[SolveError]] = {
@@ -183,10 +183,16 @@ class Problem(ShownFormula):
         >>> problem.solve(gr.PrimalDual(), gap=1e-4).status
         'certified'
         """
-        method = Auto() if method is None else method
+        if method is None:
+            from .methods import Auto
+
+            method = Auto()
         self._check_call(method, gap, rounds, seconds, callback, on_failure, progress)
         (checks.seed | None)(seed, "seed")
-        (checks.instance(AbstractEngine, "gr.Actors(...), gr.Parts(...) or gr.MPI(...)") | None)(engine, "engine")
+        if engine is not None:
+            from .engines import AbstractEngine
+
+            checks.instance(AbstractEngine, "gr.Actors(...), gr.Parts(...) or gr.MPI(...)")(engine, "engine")
         stored, observer = Checkpoint.of(checkpoint), observer_of(observe)
         given = {"engine": engine, "checkpoint": stored, "rounds": rounds, "callback": callback, "observe": observer}
         for what, why in method.refuses().items():

@@ -41,7 +41,7 @@ AROUND = {
     "fast": "kernels methods/dynamic_programming",
     "distributed": "engines mpi",
     "statistics": "theory inference tuning",
-    "workbench": "testing auditing compare datasets",
+    "workbench": "testing auditing comparing datasets",
     "show": "plots reporting",
     "reading_cvxpy": "terms/penalties/from_cvxpy terms/losses/from_cvxpy terms/penalties/_*",
     FACE: FACE,  # the public names; what follows is written as a user would write it

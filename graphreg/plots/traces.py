@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..compare import distinct
+from ..comparing import distinct
 from ..errors import ModelError
 from ..escaping import picture
 from ..running import Solution

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from ..certificate.kkt import KKT
     from ..certificate.proof import Proved
-    from ..compare import Comparison
+    from ..comparing import Comparison
     from ..tables import Table
     from .summary import Summary
 

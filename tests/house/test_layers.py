@@ -40,7 +40,7 @@ class Leave:
 EXCEPTIONS = {
     ("inference", "plots"): Leave("ConfidenceRegion.plot is a shortcut to a function of plots"),
     ("auditing", "plots"): Leave("Audit.plot is a shortcut to a function of plots"),
-    ("compare", "plots"): Leave("Comparison.plot and Comparison.figure are shortcuts to functions of plots"),
+    ("comparing", "plots"): Leave("Comparison.plot and Comparison.figure are shortcuts to functions of plots"),
     ("tuning", "plots"): Leave("Path.plot and CrossValidation.plot are shortcuts to functions of plots"),
     ("terms", "form"): Leave("a model is shown as the formula that its form writes"),
     ("running", "tuning"): Leave("Solution.score is a shortcut to the scores of tuning"),
@@ -172,8 +172,8 @@ def test_the_finder_finds(source, names):
         ("form", "def f():\n    from .certificate import certify", False),
         ("form", "from . import Problem", False),
         ("cli", "import graphreg as gr", True),
-        ("compare", "from .plots import plot_comparison", False),
-        ("compare", "def plot(self):\n    from .plots import plot_comparison", True),
+        ("comparing", "from .plots import plot_comparison", False),
+        ("comparing", "def plot(self):\n    from .plots import plot_comparison", True),
     ],
 )
 def test_the_rule_decides(room, source, verdict):
