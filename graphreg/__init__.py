@@ -15,6 +15,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
+from . import compiled
 from . import errors as errors
 from .declaring import listed_class
 from .version import __version__ as __version__
@@ -74,6 +75,8 @@ if TYPE_CHECKING:
 
     Loss = AbstractSmoothLoss
     Penalty = AbstractPenalty
+
+compiled.offer(f"{__name__}.kernels")
 
 # Where the public names lie, beside the losses, penalties and methods.
 _PLACES = {

@@ -32,6 +32,7 @@ ROOMS = (  # from the ground up; files of the top, and folders
         "memory",
         "checks",
         "clock",
+        "compiled",
         "breakdown",
         "interrupting",
         "lazy",
@@ -39,7 +40,7 @@ ROOMS = (  # from the ground up; files of the top, and folders
         "tables",
     ),
     "verify",  # the checker of proofs, which imports nothing of the others
-    *("inputs", "terms", "form", "oracles", "kernels", "network", "certificate", "compiling", "running", "methods"),
+    *("inputs", "terms", "form", "oracles", "network", "certificate", "compiling", "running", "methods", "kernels"),
     *("engines", "theory", "inference", "testing", "judging", "problem", "loading", "auditing", "comparing"),
     *("datasets", "tuning", "neural", "plots", "reporting"),
     "catalogue",

@@ -22,8 +22,8 @@ from rooms import FACE, PACKAGE, ROOT, every_import, path_of, trees
 Node = TypeVar("Node", bound=Hashable)
 
 CORE = {  # from the ground up
-    "base": "version escaping display errors declaring messages files memory checks clock breakdown interrupting lazy "
-    "csgraph tables",
+    "base": "version escaping display errors declaring messages files memory checks compiled clock breakdown "
+    "interrupting lazy csgraph tables",
     "inputs": "inputs",
     "terms": "terms terms/penalties/__init__ terms/penalties/_rows terms/penalties/_tried",
     "form": "form",

@@ -82,6 +82,7 @@ class AbstractMethod(ABC):
 
     needs: ClassVar[str] = ""
     sends: ClassVar[str] = ""
+    in_one_pass: ClassVar[bool] = False  # certified after one pass over the graph: `Auto` takes it where it applies
     seldom_certified: ClassVar[bool] = False  # and so uses up its budget: `compare` runs it only where it is named
 
     def __new__(cls, *args: Any, **options: Any) -> Self:
