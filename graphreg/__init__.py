@@ -15,7 +15,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from . import compiled
+from . import compiled, shortcuts
 from . import errors as errors
 from .declaring import listed_class
 from .version import __version__ as __version__
@@ -77,6 +77,22 @@ if TYPE_CHECKING:
     Penalty = AbstractPenalty
 
 compiled.offer(f"{__name__}.kernels")
+for _name, _place in {  # methods whose work is done further out than their class
+    "Audit.plot": "plots:plot_audit",
+    "Comparison.figure": "plots:comparison_figure",
+    "Comparison.plot": "plots:plot_comparison",
+    "ConfidenceRegion.plot": "plots:plot_region",
+    "CrossValidation.plot": "plots:plot_cross_validation",
+    "Loss.from_cvxpy": "terms.losses.from_cvxpy:from_cvxpy",
+    "Model.formula": "form.notation.text:formula",
+    "Path.plot": "plots:plot_path",
+    "Path.report": "reporting:report_path",
+    "Penalty.from_cvxpy": "terms.penalties.from_cvxpy:from_cvxpy",
+    "Recovery.plot": "plots:plot_recovery",
+    "Solution.report": "reporting:report_solution",
+    "Solution.score": "tuning:node_scores",
+}.items():
+    shortcuts.register(_name, f"{__name__}.{_place}")
 
 # Where the public names lie, beside the losses, penalties and methods.
 _PLACES = {

@@ -7,11 +7,11 @@ from ..declaring import declared, listed_class, needs_no_options
 from ..network import Availability as Availability
 from ..network import LocalView
 from ..oracles import NodeGradients, without_gradient
+from ..running import METHOD as METHOD
+from ..running import AbstractIteration, AbstractMethod
 from ..running import Checkpoint as Checkpoint
-from .base import METHOD as METHOD
-from .base import AbstractIteration, AbstractMethod
-from .base import Point as Point
-from .base import Start as Start
+from ..running import Point as Point
+from ..running import Start as Start
 from .tolerance import ToleratesLostMessages as ToleratesLostMessages
 
 if TYPE_CHECKING:

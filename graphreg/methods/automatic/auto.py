@@ -14,8 +14,7 @@ from ...clock import left
 from ...declaring import declared, needs_no_options
 from ...errors import InternalError
 from ...form import Form
-from ...running import Outcome, Task, Trace
-from ..base import AbstractIteration, AbstractMethod
+from ...running import AbstractIteration, AbstractMethod, Outcome, Task, Trace
 from ..exact import Exact
 from ..interior_point.interior_point import InteriorPoint
 from ..linear_system import LinearSystem
