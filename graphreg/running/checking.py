@@ -11,8 +11,7 @@ import numpy as np
 from ..certificate import Certificate, Certifier, CheapBound, relative
 from ..clock import alarm
 from ..form import settles
-from ..kernels import pays
-from ..network import Ledger
+from ..network import Ledger, pays
 from ..terms import Array
 from .budget import Budget
 from .merging import Groups, groups_of_flows
