@@ -9,7 +9,7 @@ import numpy as np
 from .. import checks
 from ..auditing import Audit
 from ..certificate import common, relative
-from ..compare import Comparison
+from ..comparing import Comparison
 from ..errors import ModelError
 from ..escaping import caption, picture
 from ..running import Solution

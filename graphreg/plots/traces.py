@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import checks
-from ..compare import distinct
+from ..comparing import distinct
 from ..errors import ModelError
 from ..escaping import picture
 from ..running import Record, Solution

@@ -12,7 +12,7 @@ import numpy as np
 
 from .. import checks
 from ..certificate import Certificate, Certifier
-from ..compare import Comparison
+from ..comparing import Comparison
 from ..errors import ModelError
 from ..escaping import visible
 from ..form import Form
