@@ -1,4 +1,4 @@
-"""What an algorithm may be: a function that yields points, a step that is run node by node, an iteration of the
+"""The kinds of algorithms: a function that yields points, a step that is run node by node, an iteration of the
 library, or an iterable of points."""
 
 from __future__ import annotations
@@ -270,7 +270,7 @@ class NodeStep(AbstractAlgorithm):
 
 
 def _numbers(message: Any) -> int:
-    """How many numbers a message holds."""
+    """The number of numbers in a message."""
     if isinstance(message, Mapping):
         return sum(map(_numbers, message.values()))
     if isinstance(message, (tuple, list)):

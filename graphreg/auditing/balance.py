@@ -1,4 +1,4 @@
-"""Which model a limit balances: the optimality conditions with one unknown factor, read off exactly.
+"""The model that a limit balances: the optimality conditions with one unknown factor, read off exactly.
 
 At the optimum of sum_i f_i + sum_e c_e phi(w_tail - w_head) the gradients of the losses and the forces of the edges add
 up to 0 at every node. The force of a split edge is known; that of a fused one is free (for an l1 norm, by coordinate).
@@ -38,7 +38,7 @@ def number(t: float) -> str:
 
 
 def is_one(t: float) -> bool:
-    """Whether a factor is 1."""
+    """True of a factor of 1."""
     return abs(t - 1.0) <= SAME
 
 
@@ -122,20 +122,20 @@ class Family:
     kind: str
 
     def same(self, other: Family) -> bool:
-        """Whether no limit tells the two apart."""
+        """True where no limit tells the two apart."""
         parallel = abs(float(self.line @ other.line)) > 1.0 - PARALLEL
         return self.model and other.model and (parallel or (is_one(self.factor) and is_one(other.factor)))
 
     @property
     def likely(self) -> bool:
-        """Whether the factor is one that a mistake has: 1 where something is taken for something else, a round number
+        """True of a factor that a mistake has: 1 where something is taken for something else, a round number
         elsewhere."""
         instead = self.kind in ("nodes", "weights", "penalty")
         return is_one(self.factor) if instead else roundness(self.factor) < 2
 
     @property
     def explains_mixing(self) -> bool:
-        """Whether the limit is that of a mistake in the losses or the penalties: then uneven masses are none of the
+        """True where the limit is that of a mistake in the losses or the penalties: then uneven masses are none of the
         mixing's (those of an ADMM are weighted by degrees, rightly)."""
         return self.kind != "model" and not self.name.startswith(MIXING)
 

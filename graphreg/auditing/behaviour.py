@@ -1,4 +1,5 @@
-"""What an algorithm does when it is run again: other seeds, other orders of the nodes, harder and easier problems."""
+"""The behaviour of an algorithm that is run again: other seeds, other orders of the nodes, harder and easier
+problems."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ AGREE = 1e-6  # relative disagreement of nodes that agree
 
 
 def same(one: Course, two: Course) -> bool:
-    """Whether two courses have the same bits."""
+    """True of two courses with the same bits."""
     if one.total != two.total or one.ended != two.ended:
         return False
     return all(np.array_equal(a, b, equal_nan=True) for a, b in zip(one.points, two.points, strict=True))
@@ -39,8 +40,8 @@ def same(one: Course, two: Course) -> bool:
 
 @dataclass(frozen=True)
 class Repeats:
-    """Whether the first rounds are the same for the same seed and for another, and whether they are others on other
-    problems."""
+    """The answers to whether the first rounds are the same for the same seed and for another, and whether they are
+    others on other problems."""
 
     same_seed: bool
     other_seed: bool
@@ -72,7 +73,7 @@ class Order:
 
 
 def order(algorithm: AbstractAlgorithm, problem: Problem, course: Course, seed: int) -> Order | None:
-    """What another order of the nodes changes; None where the nodes cannot be put in another order."""
+    """The change by another order of the nodes; None where the nodes cannot be put in another order."""
     other = reordered(problem, np.random.default_rng(seed))
     if other is None:
         return None
@@ -90,7 +91,7 @@ def _apart(w: Array, v: Array) -> float:
 
 # ---- steps -----------------------------------------------------------------------------------------------------------
 def unsettled(course: Course) -> bool:
-    """Whether a run diverges, or goes to and fro with moves that do not decay."""
+    """True of a run that diverges, or goes to and fro with moves that do not decay."""
     if course.ended == "diverged":
         return True
     if len(course.moves) < FIRST * 4:
@@ -102,7 +103,7 @@ def unsettled(course: Course) -> bool:
 
 
 def goes_to_and_fro(course: Course) -> bool:
-    """Whether the moves of the last quarter turn back on each other, as those of too long a step do."""
+    """True where the moves of the last quarter turn back on each other, as those of too long a step do."""
     turns = course.turns[-max(len(course.turns) // 4, 1) :]
     return bool(turns) and float(np.mean(turns)) < BACK
 
@@ -132,8 +133,8 @@ def _of_least_degree(form: Form) -> Hashable:
 
 
 def too_long_for(algorithm: AbstractAlgorithm, problem: Problem, rounds: int, seed: int) -> str:
-    """What a step is too long for, of a run that does not settle: the graph, where it settles on a single edge, the
-    losses, where it settles with losses and penalties that are weaker; empty where neither helps."""
+    """The reason for which a step is too long, of a run that does not settle: the graph, where it settles on a single
+    edge, the losses, where it settles with losses and penalties that are weaker; empty where neither helps."""
     try:
         alone = rebuilt(problem, other=lambda term: term.on_graph(_first_edge))
         if settles(run(algorithm, alone, rounds, seed=seed)):
@@ -150,7 +151,7 @@ def _first_edge(graph: Graph) -> Graph:
 
 
 def settles(course: Course) -> bool:
-    """Whether the last moves are next to nothing."""
+    """True where the last moves are next to nothing."""
     if not course.finite or not course.moves:
         return False
     return float(np.mean(course.moves[-5:])) < 1e-6 * max(course.length(course.last), 1e-300)
@@ -175,7 +176,7 @@ class Drift:
 
 
 def drift(algorithm: AbstractAlgorithm, optimum: Optimum, limit: Array, rounds: int, seed: int) -> Drift | None:
-    """How local steps drift; None where nodes cannot be given the same data."""
+    """The drift of local steps; None where nodes cannot be given the same data."""
     even = with_equal_data(optimum.problem)
     if even is None:
         return None

@@ -35,7 +35,7 @@ HANGS = 0.5  # seconds beyond the deadline after which a round is left alone
 
 
 class Printed(io.TextIOBase):
-    """Where text goes that an algorithm prints: the beginning is kept."""
+    """The text that an algorithm prints: its beginning is kept."""
 
     def __init__(self) -> None:
         self.text, self.size = "", 0
@@ -110,7 +110,7 @@ class Course:
                 self.stride *= 2
 
     def still(self) -> bool:
-        """Whether the run has not moved for a while, but for rounding."""
+        """True where the run has not moved for a while, but for rounding."""
         last = self.moves[-STILL:]
         return len(last) == STILL and max(last) <= ROUNDING * self.length(self.last)
 
@@ -123,7 +123,7 @@ class Course:
         return np.mean(chosen, axis=0)
 
     def move_since_half(self) -> float:
-        """How far the run has come since half of its rounds."""
+        """The way of the run since half of its rounds."""
         return self.length(self.at(1.0) - self.at(0.5))
 
     def length(self, w: Array) -> float:
@@ -156,7 +156,7 @@ class Follower:
 
     @property
     def changes_the_problem(self) -> bool:
-        """Whether the algorithm wrote into the problem that it was given."""
+        """True where the algorithm wrote into the problem that it was given."""
         return of_problem(self._given.form) != self._before
 
     def until(self, rounds: int, deadline: float = np.inf, enough: Callable[[Array], bool] | None = None) -> Course:

@@ -169,12 +169,12 @@ def _thinned(term: AbstractLoss, rng: np.random.Generator) -> AbstractLoss:
 
 
 def degrees(form: Form) -> Array:
-    """How many edges to other nodes each has, (n,)."""
+    """The number of edges to other nodes that each has, (n,)."""
     return sum((abs(edge.K).sum(axis=0) for edge in form.edges if not edge.ground), np.zeros(form.n))
 
 
 def is_irregular(problem: Problem) -> bool:
-    """Whether degrees, weights (where there may be some) and sample counts all differ between nodes."""
+    """True where degrees, weights (where there may be some) and sample counts all differ between nodes."""
     form = problem.form
     links, degree = [edge for edge in form.edges if not edge.ground], degrees(form)
     counts = NodeGradients(form).counts

@@ -1,4 +1,4 @@
-"""Where a run leads: to the optimum, elsewhere, nowhere, or not yet anywhere."""
+"""The limit of a run: the optimum, another point, none, or not yet any."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Optimum:
 
     @cached_property
     def size(self) -> float:
-        """What lengths are compared with: the optimum's own, and no more than a unit in every parameter."""
+        """The length that others are compared with: the optimum's own, and no more than a unit in every parameter."""
         length, whole = self.length(self.w), float(np.sqrt(self.w.size))
         return min(length, whole) if length > NOTHING * whole else whole
 
@@ -66,16 +66,16 @@ class Optimum:
 
     @property
     def known(self) -> bool:
-        """Whether a distance rests on a certificate."""
+        """True where a distance rests on a certificate."""
         return self.certificate.valid and self.certificate.relative_gap <= ENOUGH
 
     def disagreement(self, w: Array) -> float:
-        """How far nodes are apart."""
+        """The distance of nodes from their mean."""
         return self.length(w - w.mean(axis=0)) / self.size
 
     @cached_property
     def radius(self) -> float:
-        """How far w* may be from the optimum, in the unit of the distances."""
+        """The distance that w* itself may have from the optimum, in the unit of the distances."""
         return self.certificate.distance / float(self.unit.min()) / self.size
 
     @property
@@ -110,7 +110,7 @@ class Optimum:
 
     @property
     def rests_on(self) -> str:
-        """What a distance is measured by, in words."""
+        """The yardstick of a distance, in words."""
         if not self.known:
             return "distances rest on no certificate: the optimum was not certified, so they are indications"
         by = f"optimum certified to a relative gap of {self.certificate.relative_gap:.1e}"
@@ -138,7 +138,7 @@ ERRORS = 4.0  # standard errors beyond which a mean is not the optimum
 
 @dataclass(frozen=True)
 class Limit:
-    """What was seen of the limit of a run.
+    """The limit of a run, as far as it was seen.
 
     Attributes
     ----------
@@ -165,7 +165,7 @@ class Limit:
 
 
 def _falling(power: float) -> str:
-    """How a distance falls, in words."""
+    """The fall of a distance, in words."""
     return f"falling as k^-{power:.2g}" if power > 0.0 else "not falling"
 
 
@@ -239,8 +239,8 @@ def _of_decay(course: Course, optimum: Optimum, distances: tuple[float, float, f
 
 
 def _drifts(course: Course, early: float, late: float) -> bool:
-    """Whether the last quarter of a run goes on where the one before went, and as far: a small step on a long way; but
-    not away from the optimum, as the distances say."""
+    """True where the last quarter of a run goes on where the one before went, and as far: a small step on a long way;
+    but not away from the optimum, as the distances say."""
     if late > AWAY * early:
         return False
     w2, w3, w4 = (course.at(share) for share in (0.5, 0.75, 1.0))
@@ -266,7 +266,7 @@ def _of_noise(runs: tuple[Course, ...], optimum: Optimum, power: float, d3: floa
 
 
 def bias(runs: tuple[Course, ...], optimum: Optimum) -> float:
-    """How many standard errors the mean over some runs of their last tenths is from the optimum."""
+    """The distance of the mean over some runs of their last tenths from the optimum, in standard errors."""
     ends = np.array([each.tail().mean(axis=0) for each in runs])
     error = optimum.length(ends.std(axis=0, ddof=1)) / np.sqrt(len(ends))
     return optimum.length(ends.mean(axis=0) - optimum.w) / max(error, optimum.floor * optimum.size)

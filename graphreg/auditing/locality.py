@@ -50,7 +50,7 @@ class Delays:
 
     @property
     def seen(self) -> bool:
-        """Whether any message was seen."""
+        """True where any message was seen."""
         return bool((self.rounds[self.hops >= 1] < NEVER).any())
 
     @property
@@ -65,13 +65,13 @@ class Delays:
 
     @property
     def at_once(self) -> bool:
-        """Whether every node hears of every other at once."""
+        """True where every node hears of every other at once."""
         far = self._far
         return bool(far.any() and (self.rounds[far] <= np.minimum(2, self.hops[far] - 1)).mean() > AT_ONCE)
 
     @property
     def hops_a_round(self) -> int:
-        """How many hops messages go in a round everywhere; 1 where only some pairs are early."""
+        """The hops that messages go in a round everywhere; 1 where only some pairs are early."""
         far = self._far & (self.rounds < NEVER)
         if not far.any() or self.share_early <= UNIFORM:
             return 1
@@ -194,7 +194,7 @@ REACTS = 1e-2  # of the impulse that must arrive somewhere
 
 @dataclass(frozen=True)
 class Mass:
-    """How much of an impulse is left over all nodes in the round in which it first spreads, by the label of the
+    """The share of an impulse that is left over all nodes in the round in which it first spreads, by the label of the
     node; whether a constant stays one; and, where every node was given one, the weights of the mean (1 on average) that
     the mixing leads to."""
 
@@ -204,12 +204,12 @@ class Mass:
 
     @property
     def even(self) -> bool:
-        """Whether nothing is lost or gained."""
+        """True where nothing is lost or gained."""
         return all(abs(each - 1.0) <= SUMS for each in self.kept.values())
 
     def explains(self, gradients: Array) -> bool:
-        """Whether the gradients (n, d) at a limit, so weighted, add up to next to nothing. Methods that average by rows
-        and correct by duals lead to no weighted mean, whatever becomes of an impulse."""
+        """True where the gradients (n, d) at a limit, so weighted, add up to next to nothing. Methods that average by
+        rows and correct by duals lead to no weighted mean, whatever becomes of an impulse."""
         left = np.inf if self.weights is None else float(np.linalg.norm(self.weights @ gradients))
         return left <= EXPLAINED * float(np.linalg.norm(gradients.sum(axis=0)))
 

@@ -1,4 +1,4 @@
-"""What an algorithm does instead: the names of a wrong limit, by evidence, the surest first."""
+"""The names of a wrong limit, of what an algorithm does instead, by evidence, the surest first."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ SHOWN = 4  # families that no limit tells apart, at most
 def names(
     algorithm: AbstractAlgorithm, optimum: Optimum, course: Course, limit: Limit, noisy: bool, seed: int
 ) -> Iterator[Finding]:
-    """What the limit of a run on a problem is; the names that come first are the surest."""
+    """The names of the limit of a run on a problem, the surest first."""
     problem, again = optimum.problem, algorithm.repeatable
     if limit.kind == "never settles":
         if again:
@@ -254,7 +254,7 @@ def _of_drift(
 def _of_start(
     algorithm: AbstractAlgorithm, optimum: Optimum, limit: Limit, course: Course, seed: int
 ) -> Iterator[Finding]:
-    """Where the run ends that begins at the optimum."""
+    """The end of the run that begins at the optimum."""
     other = run(algorithm, optimum.problem, course.total, start=optimum.w, seed=seed)
     moved = optimum.length(other.at(1.0) - limit.point) / optimum.size if other.finite else 0.0
     said = f"begun at the optimum, it ends {moved:.1e} from here"
@@ -265,7 +265,7 @@ def _of_start(
 
 
 def _of_weak_coupling(algorithm: AbstractAlgorithm, problem: Problem, seed: int) -> Iterator[Finding]:
-    """Where penalties are weak a run with a wrong sign settles, and its limit can be read."""
+    """The limit where penalties are weak: there a run with a wrong sign settles."""
     weak = scaled(problem, 1.0, WEAK)
     course = run(algorithm, weak, 2000, seed=seed)
     if not settles(course):

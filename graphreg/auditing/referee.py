@@ -231,7 +231,7 @@ class _Referee:
             self.limit = replace(seen, kind="undecided", why=why)
 
     def _judged(self, optimum: Optimum, course: Course, limit: Limit | None, noisy: bool, where: str = "") -> None:
-        """What the limit is, and what it is called where it is wrong."""
+        """The limit, with its names where it is wrong."""
         assert limit is not None
         self.evidence.limit(limit, where)
         if limit.kind in ("wrong", "never settles"):

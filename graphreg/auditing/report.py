@@ -1,4 +1,4 @@
-"""What an audit tells: the verdict, what every piece of evidence says, and what was not tried."""
+"""The report of an audit: the verdict, what every piece of evidence says, and what was not tried."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ LEFT = '<td style="text-align:left">'
 
 @dataclass(frozen=True)
 class Finding:
-    """What one piece of evidence says.
+    """The sentence of one piece of evidence.
 
     Attributes
     ----------
@@ -110,14 +110,14 @@ class Audit:
 
     @property
     def ok(self) -> bool:
-        """Whether the limit is right and nothing that was claimed fails, as far as it was tried (see `untried`); False
-        where it is undecided, or the audit was interrupted."""
+        """True where the limit is right and nothing that was claimed fails, as far as it was tried (see `untried`);
+        False where it is undecided, or the audit was interrupted."""
         fails = any(each.outcome == "fails" for each in self.findings)
         return self.verdict in (RIGHT, IN_THE_LIMIT) and not fails and not self.interrupted
 
     @property
     def untried(self) -> tuple[Finding, ...]:
-        """What was not tried, each with the reason."""
+        """The evidence that was not tried, each with the reason."""
         return tuple(each for each in self.findings if each.outcome == "not tried")
 
     def __bool__(self) -> bool:
@@ -125,7 +125,7 @@ class Audit:
 
     @property
     def name(self) -> str:
-        """What the algorithm does instead of what it should, by the first evidence that says so; empty where none
+        """The name of what the algorithm does instead, by the first evidence that says so; empty where none
         does."""
         return next((each.sentence for each in self.findings if each.outcome == "name"), "")
 
@@ -187,7 +187,7 @@ class Audit:
 
     @property
     def cost(self) -> str:
-        """What the main run sent, in words."""
+        """The messages and bytes of the main run, in words."""
         if self.sent is None:
             return "messages and bytes are not known: nobody counted them"
         return f"{self.sent[0]} messages, {self.sent[1]} bytes"

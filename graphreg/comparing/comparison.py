@@ -1,4 +1,4 @@
-"""What several methods and algorithms reached on one problem, and the comparison that finds it out."""
+"""The comparison of several methods and algorithms on one problem."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ FORMATS: Any = {"objective": "{:.10g}".format, **SHORT}
 
 @dataclass(frozen=True, repr=False)
 class Comparison(Shown):
-    """What several methods reached on one problem, and at what cost.
+    """The answers of several methods to one problem, and their costs.
 
     Attributes
     ----------
@@ -321,7 +321,7 @@ def _optimum(exact: Solution | NoRun, gap: float) -> Certificate | None:
 
 
 def _reference(exact: str | None, found: Mapping[str | None, Solution | NoRun], gap: float) -> tuple[str, float]:
-    """What all are measured by, in words and as a lower bound of the optimum."""
+    """The yardstick of all, in words and as a lower bound of the optimum."""
     bounds = {
         name: each.certificate.dual
         for name, each in found.items()

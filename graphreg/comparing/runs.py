@@ -24,7 +24,7 @@ Sent = tuple[int, int] | None  # messages and bytes; None where nobody counts th
 
 @dataclass(frozen=True)
 class Allowed:
-    """What each may take."""
+    """The budget of each."""
 
     gap: float
     rounds: int | None
@@ -34,7 +34,8 @@ class Allowed:
 
 @dataclass(frozen=True)
 class NoRun:
-    """Why there is no solution: ``status`` is refused (the method does not apply), failed or interrupted."""
+    """The reason for which there is no solution: ``status`` is refused (the method does not apply), failed or
+    interrupted."""
 
     status: str
     message: str
@@ -62,7 +63,7 @@ def of_method(problem: Problem, method: AbstractMethod, allowed: Allowed) -> Sol
 def of_algorithm(
     problem: Problem, algorithm: AbstractAlgorithm, allowed: Allowed, known: Certificate | None
 ) -> tuple[Solution | NoRun, Sent]:
-    """What an algorithm without a dual reached, certified by `Problem.certify`, and what it sent.
+    """The last point of an algorithm without a dual, certified by `Problem.certify`, and what it sent.
 
     It ends where its objective is within the gap of the bound of ``known``, if that is given: the optimum's.
     """

@@ -23,12 +23,12 @@ PENALTIES = ("L1", "L2", "LInf", "SquaredL2", "Quadratic", "HuberNorm", "Ball", 
 
 
 def is_constraint(kind: str) -> bool:
-    """Whether a penalty takes no strength."""
+    """True of a penalty that takes no strength."""
     return issubclass(declared(AbstractPenalty)[kind], AbstractConstraint)
 
 
 def is_one_sided(kind: str) -> bool:
-    """Whether a penalty stands on nodes only."""
+    """True of a penalty that stands on nodes only."""
     return issubclass(declared(AbstractPenalty)[kind], AbstractOneSided)
 
 
@@ -131,7 +131,7 @@ class PenaltyDraw:
 # ---- terms and plain edges -------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Spread:
-    """How far apart the numbers lie that a `Builder` draws.
+    """The spread of the numbers that a `Builder` draws.
 
     Attributes
     ----------
@@ -184,7 +184,7 @@ class Builder:
 
     # ---- terms -------------------------------------------------------------------------------------------------------
     def plain(self) -> PlainProblem:
-        """What was added, as plain numbers."""
+        """The terms that were added, as plain numbers."""
         nodes, losses = (*self.labels, *self.latent), self.losses
         return PlainProblem(nodes, self.d, losses.plain, tuple(self.edges), self.draw.inner, losses.size)
 

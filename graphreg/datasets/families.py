@@ -41,7 +41,7 @@ def penalty_of(kind: str, *options: Any) -> AbstractPenalty:
 
 
 def is_stiff(penalty: AbstractPenalty) -> bool:
-    """Whether its strength compares with curvatures, as that of a square, and not with gradients."""
+    """True where its strength compares with curvatures, as that of a square, and not with gradients."""
     return isinstance(penalty, AbstractSmoothPenalty) or not penalty.has_kink(1)
 
 
@@ -86,8 +86,8 @@ def drawn_like(family: str) -> str:
 
 
 def is_unitless(family: str) -> bool:
-    """Whether targets have no unit, and predictors are of the size of 1: counts and classes. Of these losses the price
-    0 is on the boundary of dom l*, or beside its span."""
+    """True where targets have no unit, and predictors are of the size of 1: counts and classes. Of these losses the
+    price 0 is on the boundary of dom l*, or beside its span."""
     return drawn_like(family) in UNITLESS
 
 
@@ -97,7 +97,8 @@ def is_kinked(family: str) -> bool:
 
 @dataclass(frozen=True)
 class FamilyParameters:
-    """What a family is drawn with: Huber's delta, the quantile tau, the level of the counts, and the classes."""
+    """The numbers that a family is drawn with: Huber's delta, the quantile tau, the level of the counts, and the
+    classes."""
 
     delta: float
     tau: float

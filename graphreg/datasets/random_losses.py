@@ -93,7 +93,7 @@ def data_of(
 
 @dataclass(frozen=True)
 class _Source:
-    """What the data of all nodes are drawn from."""
+    """The source that the data of all nodes are drawn from."""
 
     rng: np.random.Generator
     d: int
@@ -213,7 +213,7 @@ def _one_family(
 
 
 def _scale(rng: np.random.Generator, labels: list[Hashable]) -> tuple[Any, dict[Hashable, float] | None]:
-    """What is passed as ``scale=`` and the factor per node that it means; None for the mean."""
+    """The ``scale=`` of a loss and the factor per node that it means; None for the mean."""
     kind = rng.integers(5)
     if kind == 2:
         return "sum", dict.fromkeys(labels, 1.0)

@@ -68,7 +68,7 @@ class RandomProblem:
 
     @property
     def description(self) -> str:
-        """What the problem is, in a line."""
+        """The problem in a line."""
         n, m = len(self.plain.nodes), len(self.plain.edges)
         size = f"{n} nodes x {self.plain.d}, {m} edges, condition {self.condition:.2g}"
         kind = "hard " if self.hard else ""

@@ -1,4 +1,4 @@
-"""How sure the estimates are: edge tests, confidence regions, hierarchical estimators."""
+"""Statistical inference: edge tests, confidence regions, hierarchical estimators."""
 
 from .components import Components as Components
 from .decentralised import confidence_region as confidence_region

@@ -119,7 +119,7 @@ NEEDED = ("mean", "gradient_mean", "gradient_covariance", "hessian", "passes")
 
 @dataclass(frozen=True)
 class Sums:
-    """What the nodes add up: one sum of 3 d + d (d + 1) numbers per node.
+    """The sums over the nodes: one of 3 d + d (d + 1) numbers per node.
 
     With theta_k, G_k, V_k, H_k of node k its time averages of parameters and of gradients of f_k, the covariance of
     these gradients and its Hessian:

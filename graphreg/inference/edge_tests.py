@@ -1,4 +1,4 @@
-"""Which edges join nodes that may have the same parameters: a Wald test of w_i = w_j for every edge, from the local
+"""Tests of edges for equal parameters at both ends: a Wald test of w_i = w_j for every edge, from the local
 estimates (graph-fused M-estimation, Section 3.2, (12) to (14))."""
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class TestOptions:
 
 
 def verdict(differ: int, tested: int, asked: TestOptions) -> str:
-    """What the tests say, in plain words."""
+    """The verdict of the tests, in plain words."""
     level = f"at the level {100 * asked.alpha:g}% {NAMES[asked.correction]}"
     if not differ and tested == 1:
         return f"At the one tested edge the two nodes do not differ, {level}. That does not prove them equal."
@@ -259,7 +259,7 @@ def _test(fits: LocalFits, ends: Ends, covariance: str) -> pd.DataFrame:
 
 
 def _rows(statistic: Array, reference: Reference, covariance: str, spread: Array) -> pd.DataFrame:
-    """What is known of edges: ``spread`` is a bound of the largest eigenvalue of Omega_i + Omega_j."""
+    """The tests of edges, one row each: ``spread`` is a bound of the largest eigenvalue of Omega_i + Omega_j."""
     columns = {"statistic": statistic, "residual_df": reference.residual_df, "factor": reference.factor}
     return pd.DataFrame(columns | {"covariance": covariance, "spread": spread})
 

@@ -19,7 +19,7 @@ RANK = 1e-10  # smallest over largest singular value of rows of length 1
 
 
 def position(name: Any, names: Sequence[Any]) -> int:
-    """Where a coefficient stands among the names."""
+    """The place of a coefficient among the names."""
     if name in names:
         return names.index(name)
     hint = did_you_mean(name, names)
@@ -95,7 +95,7 @@ def _row(key: Any, names: Sequence[Any]) -> Array:
 
 
 def _misread(key: str, at: int, names: Sequence[Any]) -> DataError:
-    """What is wrong with a combination from there on: a name that is none, or else how it is written."""
+    """The error of a combination from there on: a name that is none, or else how it is written."""
     rest = re.sub(rf"^\s*[+-]?\s*(?:{NUMBER}\s*\*?\s*)?", "", key[at:])
     name = re.split(r"\s+[+-]|[+-]\s+", rest)[0].strip()
     if name and name not in names:

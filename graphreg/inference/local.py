@@ -65,7 +65,7 @@ class LocalFits:
 
     @property
     def worth(self) -> str:
-        """What the certificate says, as a sentence."""
+        """The certificate in a sentence."""
         if not self.certificate.valid:
             return f"the local estimates have no certificate ({self.certificate.note})"
         gap = max(self.certificate.relative_gap, 0.0)
@@ -155,7 +155,7 @@ class LocalFits:
         return np.linalg.solve(np.eye(h.shape[1]) - h, a[:, :, None])[:, :, 0]
 
     def metric(self, contrast: Array) -> Array:
-        """What gives the leverages on the contrasts C w_i (C (k, d) of full rank) alone, (n, d, d):
+        """The metric of the leverages on the contrasts C w_i (C (k, d) of full rank) alone, (n, d, d):
         H^-1 C' (C Omega C')^-1 C H^-1 with Omega = H^-1 (sum_r s_r l''_r x_r x_r') H^-1. Without ground edges it is
         H^-1 where C is the identity.
 

@@ -1,4 +1,4 @@
-"""What is wrong at a node whose own estimate does not exist, in a sentence that names it."""
+"""The reasons for which a node's own estimate does not exist, each in a sentence that names the node."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def of_losses(form: Form, w: Array) -> Array:
 
 
 def dependent(form: Form, H: Array) -> str:
-    """Which features are collinear: those of the null direction."""
+    """The collinear features, those of the null direction, in words."""
     diagonal = np.sqrt(np.diag(H))
     direction = np.abs(np.linalg.eigh(H / diagonal[:, None] / diagonal[None, :])[1][:, 0])
     named = [form.space.coordinates[j] for j in np.flatnonzero(direction > 1e-3 * direction.max())]
@@ -87,5 +87,5 @@ def check_attained(form: Form, nodes: Array) -> None:
 
 
 def more(nodes: Array) -> str:
-    """What follows the name of the first of some nodes."""
+    """The words that follow the name of the first of some nodes."""
     return f" (and {len(nodes) - 1} more)" if len(nodes) > 1 else ""

@@ -44,8 +44,8 @@ class CoefficientTree(Brief):
 
 @dataclass(frozen=True)
 class Statistics:
-    """What the likelihood knows of the samples: A (n, d, d), b (n, d) and y'Py, of targets from which a common
-    ``centre`` (d,) is taken out, so that the sums do not cancel; ``size`` numbers with precisions p_r, of which
+    """The statistics of the samples that the likelihood takes: A (n, d, d), b (n, d) and y'Py, of targets from which a
+    common ``centre`` (d,) is taken out, so that the sums do not cancel; ``size`` numbers with precisions p_r, of which
     ``log_precision`` is the sum of logarithms."""
 
     A: Array
@@ -70,8 +70,8 @@ class Statistics:
 
 @dataclass(frozen=True)
 class Passed:
-    """What the children of one level keep for the way down: given w at its parent, xi_v has the posterior mean
-    rho (``pull`` - ``slope`` w) and the covariance sigma^2 rho M^-1."""
+    """The numbers that the children of one level keep for the way down: given w at its parent, xi_v has the posterior
+    mean rho (``pull`` - ``slope`` w) and the covariance sigma^2 rho M^-1."""
 
     rho: float
     slope: Array  # M^-1 E'A, (k, r, d)
@@ -174,7 +174,8 @@ def _moments(form: Form, centre: Array) -> tuple[Array, float]:
 
 
 def _check_determined(form: Form, A: Array, size: int) -> None:
-    """Whether the samples of all nodes together determine the root's coefficients and leave something for the noise."""
+    """An error where the samples of all nodes do not determine the root's coefficients, or leave nothing for the
+    noise."""
     if size <= form.d:
         raise DataError(
             f"there are {size} samples in all for {form.d} coefficients of the root: no residual degrees of "

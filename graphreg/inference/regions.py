@@ -120,8 +120,8 @@ class ConfidenceRegion(Shown):
         return Table.of(frame, f"{self.title}: {100 * level:g}% intervals, each by itself", self.assumed)
 
     def contains(self, theta: Any, level: float = 0.95) -> bool:
-        """Whether the joint region of all coefficients contains theta: an array in their order, a Series or a mapping
-        by name."""
+        """True where the joint region of all coefficients contains theta: an array in their order, a Series or a
+        mapping by name."""
         LEVEL(level, "level", DataError)
         off = self.estimate.to_numpy() - self._values(theta)
         return bool(off @ self._solve(np.eye(len(off)), off) <= stats.chi2.ppf(level, len(off)))

@@ -20,7 +20,7 @@ AT_ONCE = 2_000_000  # entries of the stacked matrices of the edges that are wor
 
 @dataclass(frozen=True)
 class Reference:
-    """How W^2 is distributed where the two nodes' parameters are equal: ``factor W^2 / k ~ F(k, residual_df)`` per
+    """The distribution of W^2 where the two nodes' parameters are equal: ``factor W^2 / k ~ F(k, residual_df)`` per
     edge, chi-square with k degrees of freedom where residual_df is inf. At residual_df <= 0 nothing can be said: p is
     1."""
 
@@ -36,7 +36,7 @@ class Reference:
         return np.where(self.residual_df > 0, p, np.where(np.isnan(statistic), np.nan, 1.0))
 
     def critical(self, level: float) -> Array:
-        """What W^2 exceeds with probability ``level``."""
+        """The value that W^2 exceeds with probability ``level``."""
         df = np.where(self.residual_df > 0, self.residual_df, 1.0)
         f = stats.f.isf(level, self.k, np.where(np.isfinite(df), df, 1.0))
         value = np.where(np.isinf(df), stats.chi2.isf(level, self.k), self.k * f / np.maximum(self.factor, 1e-300))
@@ -182,14 +182,14 @@ class Noise:
         return ends.sum(self.variance * self.residual_df) / ends.sum(self.residual_df), ends.sum(self.residual_df)
 
     def overall(self) -> float:
-        """How the residuals of all nodes together fit a constant variance within each: twice the lesser of the p-values
-        of the two regressions."""
+        """The fit of the residuals of all nodes together to a constant variance within each: twice the lesser of the
+        p-values of the two regressions."""
         score, rank = self.score[:, self.known].sum(axis=1), self.rank[:, self.known].sum(axis=1)
         return float(min(1.0, 2.0 * stats.chi2.sf(score / MARGIN, np.maximum(rank, 1e-9)).min()))
 
     def p_values(self, ends: Ends) -> Array:
-        """How the residuals of both ends fit one variance, (m,): three times the least of the p-values of three tests,
-        of the two regressions within the nodes and of the ratio of the two variances. nan where not known."""
+        """The fit of the residuals of both ends to one variance, (m,): three times the least of the p-values of three
+        tests, of the two regressions within the nodes and of the ratio of the two variances. nan where not known."""
         within = stats.chi2.sf(ends.sum(self.score.T), np.maximum(ends.sum(self.rank.T), 1e-9))
         a, b = self.residual_df[ends.tail], self.residual_df[ends.head]
         with np.errstate(divide="ignore"):  # a node without noise beside one that has some

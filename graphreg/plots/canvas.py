@@ -1,4 +1,5 @@
-"""What all pictures share: axes, titles that fit, legends below, readable logarithmic axes, lines that differ in grey.
+"""The parts that all pictures share: axes, titles that fit, legends below, readable logarithmic axes, lines that differ
+in grey.
 
 matplotlib is imported when something is drawn.
 """

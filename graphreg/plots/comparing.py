@@ -24,7 +24,7 @@ SIZE = (11.0, 8.0)  # inches
 
 
 def plot_comparison(comparison: Comparison, x: str = "rounds", ax: Axes | None = None) -> Axes:
-    """How far the best objective so far lies above the comparison's bound, against what it cost; both axes logarithmic.
+    """The distance of the best objective so far from the comparison's bound, against its cost; both axes logarithmic.
 
     As the bound is certified, each point of a line is a certified bound of the relative distance from the optimum.
     Large markers are the gaps that the runs certified by themselves, at their last check. Messages and bytes are those
@@ -119,7 +119,7 @@ def _above(solution: Solution, objective: float, bound: float) -> float:
 
 
 def _course(solution: Solution, bound: float, field: str) -> tuple[Array, Array]:
-    """What was spent at each check, and how far the best objective so far lay above the bound. The trace of a baseline
+    """The cost at each check, and how far the best objective so far lay above the bound. The trace of a baseline
     is of its own problem: only its last cost says something of this one."""
     records = solution.trace.records[0 if solution.own is None else -1 :]
     cost = np.array([getattr(record, field) for record in records], dtype=float)

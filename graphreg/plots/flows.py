@@ -21,8 +21,8 @@ MOST_BARS = 24  # edges that have a bar with their names each
 
 
 def plot_flows(solution: Solution, ax: Axes | None = None) -> Axes:
-    """How much of its capacity the flow of each edge uses, |u_e| / c_e: bars with the names of a few edges, the sorted
-    loads of each term where edges are many.
+    """The share of its capacity that the flow of each edge uses, |u_e| / c_e: bars with the names of a few edges, the
+    sorted loads of each term where edges are many.
 
     Only where all of the capacity is used may the ends of an edge differ: these edges are marked. The dual norm |u_e|
     is that of the penalty of the term. Terms whose flows nothing limits (squared penalties, constraints) are left out,

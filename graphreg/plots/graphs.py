@@ -54,7 +54,7 @@ def edge_states(solution: Solution, prove: bool) -> dict[tuple[int, int], str]:
 
 
 def boundary(solution: Solution, pairs: list[tuple[int, int]], prove: bool) -> list[str]:
-    """What stands between the two nodes of each pair: "between clusters"; "undecided", where that is all that parts
+    """The boundary between the two nodes of each pair: "between clusters"; "undecided", where that is all that parts
     their clusters; or nothing, within one."""
     states, labels = edge_states(solution, prove), solution.clusters(prove).labels
     number = [labels[label] for label in solution.labels]
@@ -116,7 +116,7 @@ def plot_graph(
 def _layout(
     form: Form, pairs: list[tuple[int, int]], positions: Mapping[Hashable, tuple[float, float]] | pd.DataFrame | None
 ) -> Array:
-    """Where each node is drawn, (n, 2)."""
+    """The place of each node, (n, 2)."""
     if positions is None:
         return placed(form.labels, pairs, None)
     return given_places(positions, form.labels, len(form.latent), np.array(pairs).reshape(-1, 2))

@@ -1,4 +1,4 @@
-"""Where the nodes of a graph are drawn, and how its edges, nodes and labels are."""
+"""Places of the nodes of a graph, and the drawing of its edges, nodes and labels."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def placed(
     positions: Mapping[Hashable, tuple[float, float]] | pd.DataFrame | None,
     weak: Iterable[tuple[int, int]] = (),
 ) -> Array:
-    """Where nodes are drawn, (n, 2): as given; as the cells of a grid, where all labels are pairs (row, column); or by
+    """The places of nodes, (n, 2): as given; as the cells of a grid, where all labels are pairs (row, column); or by
     a spring layout of pairs of their numbers, with weak springs for some."""
     import networkx as nx
 
@@ -120,7 +120,7 @@ def draw_links(axes: Axes, ends: Array, name: str, style: Any, colour: str, widt
 
 
 def luminance(colours: Any) -> Array:
-    """How light colours (..., 3 or 4) are in grey, from 0 to 1."""
+    """The luminance of colours (..., 3 or 4), from 0 to 1."""
     return np.asarray(colours, dtype=float)[..., :3] @ np.array([0.299, 0.587, 0.114])
 
 

@@ -114,7 +114,7 @@ def plot_map(
 
 
 def _are_points(shapes: Any) -> bool:
-    """Whether the shapes are a mapping from labels to points."""
+    """True of a mapping from labels to points."""
     if not isinstance(shapes, Mapping) or shapes.get("type") in ("FeatureCollection", "Topology"):
         return False
     return all(np.shape(each) == (2,) for each in shapes.values() if isinstance(each, (Sequence, np.ndarray)))

@@ -121,7 +121,7 @@ def _matched(
 
 
 def _hint(found: Sequence[tuple[Any, Rings]], labels: Sequence[Hashable], key: str | None) -> str:
-    """What the shapes are called, where that is not what the nodes are called."""
+    """The names of the shapes, where they are not those of the nodes."""
     names = [label for label, _ in found][:3]
     known = set(map(str, labels))
     of_text = sum(str(label) in known for label, _ in found)
@@ -177,7 +177,7 @@ def _rings(label: Hashable, given: Any) -> Rings:
 
 
 def _in_degrees(found: Sequence[tuple[Any, Rings]]) -> bool:
-    """Whether all points may be longitudes and latitudes."""
+    """True where all points may be longitudes and latitudes."""
     rings = [ring for _, each in found for ring in each]
     return bool(rings) and all((np.abs(ring) <= (180.0, 90.0)).all() for ring in rings)
 

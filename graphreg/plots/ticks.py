@@ -51,7 +51,7 @@ def readable(low: float, high: float, most: int) -> Array:
 
 
 def label(value: float, ticks: Array) -> str:
-    """How one of the ticks is written: as a plain number where all of them may be, as a power of 10 where all of them
+    """The label of one of the ticks: as a plain number where all of them may be, as a power of 10 where all of them
     are, and else as 2e-7."""
     if not value > 0.0:
         return ""

@@ -1,4 +1,4 @@
-"""What a report shows at one position of its slider: a point on the graph, node by node and edge by edge."""
+"""A frame of a report, at one position of its slider: a point on the graph, node by node and edge by edge."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where nodes are drawn that have no positions: each component by itself, the same way every time."""
+"""Places of nodes without positions: each component by itself, the same way every time."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ MARK = b"<!-- a report of graphreg -->"
 
 @dataclass(frozen=True)
 class Words:
-    """What a page says in words, all of it plain text."""
+    """The words of a page, all of them plain text."""
 
     title: str
     subject: str

@@ -77,7 +77,7 @@ def _steepest(frame: Frame, rows: slice) -> float:
 
 
 def _is_radial(edge: EdgeBlock, k: int) -> bool:
-    """Whether phi is a function of the Euclidean length, as was tried."""
+    """True where phi is a function of the Euclidean length, as was tried."""
     if k == 1:
         return True
     rng = np.random.default_rng(0)

@@ -1,4 +1,4 @@
-"""What a report says in words: the certificate in a sentence, what it rests on, and what nothing certifies."""
+"""The words and formulas of a report: the certificate in a sentence, what it rests on, what nothing certifies."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ def certificate(solution: Solution) -> list[str]:
 
 
 def assumed(solution: Solution) -> list[str]:
-    """What the bounds rest on; the last sentence of a summary speaks of its own columns."""
+    """The sentences that the bounds rest on; the last sentence of a summary speaks of its own columns."""
     return [*solution.summary().assumed[:-1], *solution.flows.table().assumed]
 
 
 def left_open(paths: bool, iterates: bool) -> list[str]:
-    """What is not certified."""
+    """The sentences on what is not certified."""
     return [*NOT_CERTIFIED, *[OF_PATHS] * paths, *[OF_ITERATES] * iterates]
 
 

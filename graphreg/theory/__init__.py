@@ -1,4 +1,4 @@
-"""What the papers prove, computed on the user's problem: strengths, recovery, spectra, bounds, mixing."""
+"""The papers' theorems, computed on the user's problem: strengths, recovery, spectra, bounds, mixing."""
 
 from . import printed as printed
 from .arguments import form_of as form_of

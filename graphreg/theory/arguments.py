@@ -1,4 +1,4 @@
-"""What the functions of this folder are given: problems, clusters, sets of edges, parameters by label."""
+"""Arguments of the functions of this folder: problems, clusters, sets of edges, parameters by label."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _by_label(given: Mapping[Hashable, Any], what: str) -> dict[Hashable, Any]:
 
 
 def _is_group(value: Any) -> bool:
-    """Whether a value is a list of labels; an Index or a Series is, as frame.groupby(...).groups has them."""
+    """True of a list of labels; an Index or a Series is one, as frame.groupby(...).groups has them."""
     return is_series(value) or isinstance(value, (list, tuple, IntegerLabels, set, frozenset, range, np.ndarray))
 
 

@@ -64,7 +64,7 @@ class Clusterwise:
 
     @cached_property
     def quadratic(self) -> bool:
-        """Whether all Hessians are constant, so that the constants are eigenvalues of them."""
+        """True where all Hessians are constant, so that the constants are eigenvalues of them."""
         ground = [e.penalty for e in self.form.edges]
         return all(is_constant(b) for b in self.form.samples) and all(
             isinstance(p, AbstractSmoothPenalty) and p.smoothness() == p.strong_convexity() for p in ground
@@ -153,13 +153,13 @@ def _minimise(gradients: NodeGradients, norm: AbstractPenalty) -> tuple[Array, A
 
 # ---- the largest value of a quadratic form on the ball of a norm -----------------------------------------------------
 def exact_on_ball(norm: AbstractPenalty, d: int, dual: bool) -> bool:
-    """Whether `largest_on_ball` is exact."""
+    """True where `largest_on_ball` is exact."""
     shape = _ball(norm, d, dual)
     return shape is not None and (shape != "cube" or d <= SIGNS)
 
 
 def _ball(norm: AbstractPenalty, d: int, dual: bool) -> str | None:
-    """What the ball is, as is tried: round, a cross-polytope (of the l1 norm), a cube (of the maximum norm)."""
+    """The kind of the ball, as is tried: round, a cross-polytope (of the l1 norm), a cube (of the maximum norm)."""
     p = norm.pieces(d)
     if p == d:
         return "round"

@@ -162,7 +162,7 @@ def _ascent(G: Array, vectors: Array, rank: int) -> float:
 
 
 def _is_bipartite(tail: Array, head: Array, n: int) -> bool:
-    """Whether a connected graph is: its double cover then falls in two."""
+    """True of a connected bipartite graph: its double cover falls in two."""
     i, j = np.concatenate([tail, tail + n]), np.concatenate([head + n, head])
     return components_of(i, j, 2 * n)[0] == 2
 

@@ -93,7 +93,8 @@ def _ratio(L: Array, mu: Array) -> Array:
 
 
 def _exact(form: Form) -> Array:
-    """Where L_i and mu_i are the extreme eigenvalues and no bounds: quadratic losses, and ridges on all coordinates."""
+    """True of nodes whose L_i and mu_i are the extreme eigenvalues and no bounds: quadratic losses, and ridges on all
+    coordinates."""
     out = np.ones(form.n, dtype=bool)
     for block in form.samples:
         if not isinstance(block.loss, AbstractQuadraticLoss):

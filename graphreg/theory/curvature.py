@@ -19,13 +19,13 @@ ROUNDING = 1e-12  # smallest over largest eigenvalue below which a Hessian is ca
 
 
 def tells_curvature(block: SampleBlock) -> bool:
-    """Whether the loss bounds its curvature around a predictor by more than what holds everywhere."""
+    """True of a loss that bounds its curvature around a predictor by more than what holds everywhere."""
     x, y, loss = block.offset[:1], block.y[:1], block.loss
     return isinstance(loss, AbstractSmoothLoss) and x.ndim == 1 and loss.curvature_within(x, x, y) is not None
 
 
 def is_constant(block: SampleBlock) -> bool:
-    """Whether the curvature of the loss is one number."""
+    """True of a loss whose curvature is one number."""
     loss = block.loss
     return isinstance(loss, AbstractSmoothLoss) and loss.least_curvature() == loss.smoothness()
 
@@ -113,7 +113,7 @@ class Curvature:
         return np.where(values[:, 0] > ROUNDING * values[:, -1], values[:, 0], 0.0)
 
     def why(self) -> str:
-        """Why no curvature was found."""
+        """The reason for which no curvature was found."""
         bad = np.flatnonzero(self._each(0.0) <= 0.0)
         if bad.size:
             more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""

@@ -103,7 +103,7 @@ def error_bound(
     seed: int = 0,
     seconds: float | None = None,
 ) -> ErrorBound:
-    """What the theory guarantees of the error of a problem's minimiser.
+    """The bound of the error of a problem's minimiser that the theory guarantees.
 
     Parameters
     ----------

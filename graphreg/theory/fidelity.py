@@ -24,7 +24,7 @@ Edge = tuple[Hashable, Hashable]
 
 @dataclass(frozen=True)
 class GraphFidelity(StatedNumber):
-    """How faithful a graph G = (V, E) is to the clusters of nodes with the same parameters, E_0 (graph-fused
+    """The fidelity of a graph G = (V, E) to the clusters of nodes with the same parameters, E_0 (graph-fused
     M-estimation, Section 3.1).
 
         GF(G) = K(E_0) / (K(E) + |E \\ E_0|),      0 < GF <= 1
@@ -78,7 +78,7 @@ class GraphFidelity(StatedNumber):
 
     @property
     def regime(self) -> str:
-        """Which of the rates of Section 3.1 the graph is good for."""
+        """The rate of Section 3.1 that the graph is good for."""
         if self.parameters == self.clusters:
             return "oracle: the rate of estimates that know the clusters"
         if self.parameters < self.nodes:
@@ -158,7 +158,7 @@ def _some(number: int, thing: str) -> str:
 # ---- the rate of Theorem 3.2: how the error of graph-fused M-estimation scales with samples, nodes and false edges
 @dataclass(frozen=True, eq=False)
 class Rate(Stated):
-    """How the squared error per node scales; constants are unknown, so that only ratios mean something.
+    """The scaling of the squared error per node; constants are unknown, so that only ratios mean something.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""How fast gossip mixes: the mixing matrix of a graph, and its spectral gap."""
+"""The mixing matrix of gossip on a graph and its spectral gap, and how large networks may be."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ ROUNDING = 1e-14
 
 @dataclass(frozen=True)
 class MixingRate(Stated):
-    """How fast repeated gossip w <- C w brings all nodes to their mean: ||C^t w - mean|| <= rho^t ||w - mean||.
+    """The rate at which repeated gossip w <- C w brings all nodes to their mean: ||C^t w - mean|| <= rho^t ||w -
+    mean||.
 
     Attributes
     ----------
@@ -274,7 +275,7 @@ class LargestNetwork(Stated):
 def largest_network(
     T: int, exponent: float = 0.0, alpha: float | None = None, estimator: str = "one-step"
 ) -> LargestNetwork:
-    """How many nodes may take part in decentralised inference with T samples each.
+    """The number of nodes that may take part in decentralised inference with T samples each.
 
     ======================  =====================  =========================
     estimator               networks               K

@@ -167,7 +167,7 @@ class Network(Brief):
 
     @cached_property
     def acyclic(self) -> Array:
-        """Whether a component is a tree on every coordinate, so that demands have one flow only, (components,)."""
+        """True of a component that is a tree on every coordinate, so that demands have one flow only, (components,)."""
         out = np.ones(self.n_components, dtype=bool)
         for group in self.groups:
             others = np.setdiff1d(np.arange(len(group.tail)), group.forest)

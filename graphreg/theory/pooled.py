@@ -184,7 +184,7 @@ def _bregman_of_edges(edge: EdgeBlock, c: Array, step: Array) -> float:
 
 
 def rounding(smooth: SmoothObjective, c: Array, w: Array) -> float:
-    """How far off <grad F(c), w> may be, as it was computed."""
+    """The error of <grad F(c), w>, as it was computed."""
     point, total = smooth.dual_point_at(c), 0.0
     for block, a in zip(smooth.form.samples, point.prices, strict=True):
         total += float(np.abs(a).ravel() @ np.abs(block.apply(w)).ravel())

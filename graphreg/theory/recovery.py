@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Recovery(Stated):
-    """Whether Theorem 2 guarantees that given clusters are recovered.
+    """The guarantee of Theorem 2 that given clusters are recovered, or what is missing to it.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class Recovery(Stated):
 
     @property
     def guaranteed(self) -> bool:
-        """Whether all clusters are well-connected at ``strength``, so that every optimum is constant on each."""
+        """True where all clusters are well-connected at ``strength``, so that every optimum is constant on each."""
         return all(test.holds for test in self.tests.values())
 
     @property
@@ -98,7 +98,7 @@ class Recovery(Stated):
 
     @property
     def verdict(self) -> str:
-        """What follows for the answer, in plain words."""
+        """The consequence for the answer, in plain words."""
         if self.guaranteed:
             largest = float(self.sharp.max())
             away = f"at most {largest:.3g} away from" if math.isfinite(largest) else "at no proved distance from"

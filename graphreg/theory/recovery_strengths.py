@@ -107,7 +107,8 @@ def _times(beta: Array, values: Array) -> Array:
 
 
 def _everywhere(parts: list[ClusterPart], at: Demands) -> list[tuple[float, float] | None]:
-    """Where the constants do not depend on lambda: from 1/t on, t the largest for which base + t slope is routed."""
+    """The strengths where the constants do not depend on lambda: from 1/t on, t the largest for which base + t slope is
+    routed."""
     return [(1.0 / t, math.inf) if t > 0 else None for t in (_multiple(part, at) for part in parts)]
 
 
@@ -163,7 +164,7 @@ def _cells(losses: Clusterwise, parts: list[ClusterPart], low: Array, free: Arra
 
 
 def _routable(routing: Routing, demand: Array, hint: int) -> tuple[bool, int]:
-    """Whether the demands are strictly routable to some node, tried first with that of the last time."""
+    """The answer to whether the demands are strictly routable to some node; that of the last time is tried first."""
     if np.isfinite(demand).all() and routing.route(hint, demand, strictly=True)[0]:
         return True, hint
     found = largest_multiple(routing, demand, np.zeros(routing.n))

@@ -140,7 +140,7 @@ def _unwritten(network: Network) -> str:
 
 
 class Known(NamedTuple):
-    """What `Routes` has of flows and directions, before it is told how they were found."""
+    """The flows, directions and bounds of `Routes`, before it is told how they were found."""
 
     flows: Flows
     direction: Array
@@ -319,5 +319,5 @@ def _merged(network: Network, r: Array, flows: Flows, awake: Array) -> tuple[Flo
 
 
 def _near(block: EdgeBlock, columns: Array) -> float:
-    """How near to 0 a penalty is asked for its growth there: where it is homogeneous, anywhere."""
+    """The distance from 0 at which a penalty is asked for its growth there: where it is homogeneous, any."""
     return 1.0 if homogeneous(block.penalty, len(columns)) else NEAR

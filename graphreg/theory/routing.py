@@ -42,7 +42,7 @@ class Routing:
 
     @cached_property
     def units(self) -> float:
-        """How many units make 1: a power of two."""
+        """The units in 1: a power of two."""
         _, bits = math.frexp(3.0 * float(self.capacity.sum()) + math.ulp(0.0))
         return math.ldexp(1.0, min(ROOM - bits, 1000))
 
@@ -72,9 +72,9 @@ class Routing:
         return igraph.Graph(n=self.n + 1, edges=ends.tolist())
 
     def route(self, sink: int, demand: Array, strictly: bool = False) -> tuple[bool, Array, Array]:
-        """Whether the demands can be routed to the sink (``strictly``: one unit more at every node, so that
-        demand(A) < cut(A) for every nonempty A without the sink); the smallest set with the least cut(A) - demand(A),
-        a mask (n,), empty where they can; and the flow from tail to head, (m,)."""
+        """The answer to whether the demands can be routed to the sink (``strictly``: one unit more at every node, so
+        that demand(A) < cut(A) for every nonempty A without the sink); the smallest set with the least cut(A) -
+        demand(A), a mask (n,), empty where they can; and the flow from tail to head, (m,)."""
         asked = np.minimum(np.ceil(demand * self.units) + float(strictly), self._most)
         asked[sink] = 0.0
         # from the sink backwards: the side of the target that igraph gives is the smallest one
@@ -90,7 +90,7 @@ class Routing:
 
     @cached_property
     def adjacency(self) -> tuple[list[int], list[int], list[float]]:
-        """Where the edges of each node begin, the nodes at their other ends, and their capacities."""
+        """The places at which the edges of each node begin, the nodes at their other ends, and their capacities."""
         ends = np.concatenate([self.tail, self.head])
         order = np.argsort(ends, kind="stable")
         start = np.append(0, np.cumsum(np.bincount(ends, minlength=self.n)))

@@ -91,7 +91,7 @@ def _slowest(L: sp.csr_array) -> Array:
 
 
 def _count_below(L: sp.csr_array, shift: float) -> int | None:
-    """How many eigenvalues are smaller than the shift: the negative pivots of L - shift I; None where the factorisation
+    """The number of eigenvalues below the shift: the negative pivots of L - shift I; None where the factorisation
     had to pivot off the diagonal, or met a pivot of 0 (rings: a path of n/2 - 1 nodes with fixed ends has the
     eigenvalue of the ring)."""
     n = L.shape[0]  # pyright: ignore[reportOptionalSubscript]

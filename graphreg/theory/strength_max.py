@@ -95,7 +95,7 @@ class StrengthMax(StatedNumber):
 
     @property
     def ended(self) -> str:
-        """What cut it short, "interrupted" or "out of time"; empty where nothing did."""
+        """The word for what cut it short, "interrupted" or "out of time"; empty where nothing did."""
         return self.routes.ended
 
     def table(self) -> Table:

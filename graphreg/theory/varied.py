@@ -1,4 +1,4 @@
-"""Which terms vary with a strength: the norms between nodes that a Parameter scales, or the only such term."""
+"""The terms that vary with a strength: the norms between nodes that a Parameter scales, or the only such term."""
 
 from __future__ import annotations
 
@@ -142,20 +142,20 @@ def varying(problem: Any, parameter: Parameter | str | None, what: str) -> Varyi
 
 
 def pulls(penalty: AbstractPenalty, k: int) -> bool:
-    """Whether there is a strength from which on the penalty holds all together: it has a kink at 0 in every direction
-    (or is homogeneous: then `check_smooth` says along which it is 0), and is no constraint."""
+    """True where there is a strength from which on the penalty holds all together: it has a kink at 0 in every
+    direction (or is homogeneous: then `check_smooth` says along which it is 0), and is no constraint."""
     kinked = not isinstance(penalty, (AbstractConstraint, AbstractSmoothPenalty))
     return kinked and (penalty.has_kink(k) or homogeneous(penalty, k))
 
 
 def is_norm(penalty: AbstractPenalty, k: int) -> bool:
-    """Whether a penalty is a norm on k coordinates: homogeneous, with a kink at 0 in every direction. Its dual norm is
+    """True of a norm on k coordinates: homogeneous, with a kink at 0 in every direction. Its dual norm is
     ``gauge_at_zero``."""
     return pulls(penalty, k) and homogeneous(penalty, k) and penalty.has_kink(k)
 
 
 def homogeneous(penalty: AbstractPenalty, k: int) -> bool:
-    """Whether phi(t z) = t phi(z), as was tried."""
+    """True where phi(t z) = t phi(z), as was tried."""
     z = np.random.default_rng(0).normal(size=(4, k))
     value = penalty.value(z)
     return all(np.allclose(penalty.value(t * z), t * value, rtol=1e-8, atol=0.0) for t in (1e-3, 0.5, 1e3))
@@ -204,7 +204,7 @@ def _terms(problem: Any) -> list[tuple[Strength, Any, list[int]]]:
 
 
 def _without(form: Form, places: list[int] | None = None) -> str:
-    """Why edges between nodes have no such strength, as the end of a sentence."""
+    """The reason for which edges between nodes have no such strength, as the end of a sentence."""
     edges = [e for k, e in enumerate(form.edges) if not e.ground and (places is None or k in places)]
     if not edges:
         return " (no edges between nodes at all)" if places is None else ""

@@ -24,7 +24,7 @@ SHOWN = 6  # nodes that are named in a printed set
 
 @dataclass(frozen=True, repr=False)
 class WellConnected(Stated):
-    """Whether the demands of a cluster can be routed to one of its nodes, with the proof of either answer.
+    """The answer to whether the demands of a cluster can be routed to one of its nodes, with the proof of it.
 
     Attributes
     ----------
@@ -110,7 +110,7 @@ class WellConnected(Stated):
 
 @in_time
 def well_connected(graph: Any, demand: Any, *, seconds: float | None = None) -> WellConnected:
-    """Whether a cluster is well-connected (GTV minimisation, Definition 1), by maximum flows.
+    """The well-connectedness of a cluster (GTV minimisation, Definition 1), by maximum flows.
 
     With demands d_i (there: the boundary weight at i + beta_i |dC|/alpha + delta_i/lambda) that is: for some node i0,
     ``sum over i in A of d_i  <  sum of the weights of the edges between A and the rest`` for every nonempty set A of

@@ -1,4 +1,4 @@
-"""Which strength to use: paths, cross-validation, the strength that the noise asks for."""
+"""The choice of strengths: paths, cross-validation, the strength that the noise asks for."""
 
 from .chosen import CrossValidation as CrossValidation
 from .cross_validation import cross_validate as cross_validate

@@ -1,4 +1,4 @@
-"""What cross-validation found: scores by fold and point, and the point that follows from them."""
+"""The result of a cross-validation: scores by fold and point, and the point that follows from them."""
 
 from __future__ import annotations
 
@@ -85,13 +85,13 @@ class CrossValidation(Shown):
 
     @property
     def complete(self) -> bool:
-        """Whether all folds are finished."""
+        """True where all folds are finished."""
         return len(self.runs) == len(self.folds)
 
     # ---- the numbers ---------------------------------------------------------------------------------------------
     @cached_property
     def certified(self) -> Array:
-        """Which solves were certified, (finished folds, points)."""
+        """True of solves that were certified, (finished folds, points)."""
         return np.array([[status == "certified" for status in run.statuses] for run in self.runs.values()])
 
     @cached_property
@@ -156,8 +156,8 @@ class CrossValidation(Shown):
 
     @property
     def indifferent(self) -> str:
-        """Why the 1-SE rule says nothing here, as a sentence: where even the strongest of the grid is within one
-        standard error of the best, it is taken whatever the data say. Empty where it does say something."""
+        """The reason for which the 1-SE rule says nothing here, as a sentence: where even the strongest of the grid is
+        within one standard error of the best, it is taken whatever the data say. Empty where it does say something."""
         if not (self.complete and self.usable.sum() > 1 and len(self.runs) > 1):
             return ""
         best, k = self.index("min"), self.index("1se")
@@ -288,7 +288,7 @@ class CrossValidation(Shown):
     # ---- in words ------------------------------------------------------------------------------------------------
     @property
     def assumed(self) -> tuple[str, ...]:
-        """What the numbers rest on."""
+        """The sentences that the numbers rest on."""
         units = unlike(self.problem.form)
         others = "" if len(self.grid.parameters) == 1 else "; of several Parameters: with the largest geometric mean"
         out = [
@@ -321,7 +321,7 @@ class CrossValidation(Shown):
         return f"chosen by {self.rule!r}: {point} (score {self.mean[k]:.6g}{error}){self._beside(k)}; {fit}"
 
     def _beside(self, k: int) -> str:
-        """What the best score does not show: that other points have it, too, or that the grid ends there."""
+        """A remark that the best score does not show: that other points have it, too, or that the grid ends there."""
         if self.rule != "min" or self.usable.sum() < 2:
             return ""
         same = int(np.isclose(self.mean[self.usable], self.mean[k], rtol=1e-6, atol=0.0).sum()) - 1

@@ -33,7 +33,7 @@ from .warm import Warm, order_of
 
 @dataclass(frozen=True, repr=False)
 class FoldRun(Brief):
-    """What one fold gave, point by point of the grid.
+    """The answers of one fold, point by point of the grid.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Which samples are held out when: folds by sample, by node, or as they are given.
+"""Folds of samples: by sample, by node, or as they are given.
 
 The samples are the rows of all losses of a model, one loss after the other in the order of its terms.
 """
@@ -178,8 +178,8 @@ def _fold(form: Form, node: Array, name: Hashable, train: Array, test: Array) ->
 
 
 def determined(form: Form, trained: Array) -> Array:
-    """Which nodes the training data speak of, a mask (n,): those whose component has a node with training data, and of
-    which every coordinate either is tied to such a node by edges that act on it, or has a penalty of its own."""
+    """The nodes that the training data speak of, a mask (n,): those whose component has a node with training data, and
+    of which every coordinate either is tied to such a node by edges that act on it, or has a penalty of its own."""
     own = np.repeat(trained[:, None], form.d, axis=1)
     anchored = own.copy()
     for edge in form.edges:
@@ -202,12 +202,12 @@ def _component(form: Form, j: int) -> Array:
 
 
 def _touched(component: Array, mask: Array) -> Array:
-    """Which nodes lie in a component with a node of the mask."""
+    """The nodes in a component with a node of the mask."""
     return np.isin(component, component[mask])
 
 
 def _words(form: Form, node: Array, each: Sequence[Fold]) -> list[str]:
-    """What a reader has to know of nodes that lose all their samples in a fold."""
+    """Remarks on nodes that lose all their samples in a fold."""
     out: list[str] = []
     counts = np.bincount(node, minlength=form.n)
     empty = {i for fold in each for i in np.setdiff1d(node[fold.test], node[fold.train]).tolist()}

@@ -1,4 +1,4 @@
-"""Which Parameter a path varies, and over which strengths."""
+"""The Parameter and the strengths of a path, and the grid of a cross-validation."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ class Grid:
             parameter.value = value
 
     def along(self, k: int) -> float | None:
-        """Where the k-th point is on a path; None where several Parameters vary."""
+        """The strength of the k-th point on a path; None where several Parameters vary."""
         return self.points[k][0] if len(self.parameters) == 1 else None
 
     @cached_property
@@ -141,8 +141,9 @@ class Grid:
         return sorted(range(len(self.points)), key=lambda k: self.points[k], reverse=True)
 
     def regularisation(self, form: Form) -> list[float]:
-        """How strongly each point regularises: the logarithm of the geometric mean of its values, where the value of a
-        Parameter on losses counts as its inverse. `TermError` where a Parameter is on losses and on penalties."""
+        """The strength of regularisation at each point: the logarithm of the geometric mean of its values, where the
+        value of a Parameter on losses counts as its inverse. `TermError` where a Parameter is on losses and on
+        penalties."""
         on_losses = {id(block.strength.parameter) for block in form.samples}
         on_edges = {id(block.strength.parameter) for block in form.edges}
         signs: list[float] = []

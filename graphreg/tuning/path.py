@@ -40,7 +40,7 @@ EVENTS_ASSUMED = (
 
 
 def events(strengths: Array, found: Sequence[Clusters]) -> Table:
-    """What happens to edges as the strength grows: see `Path.events`.
+    """The events of edges as the strength grows: see `Path.events`.
 
     An event is a change between two decided states. An edge that is undecided at some strengths keeps its last decided
     state until it is decided again, and the event then spans the strengths between.
@@ -144,7 +144,7 @@ class Path(Shown):
         return Table.of(frame, self._title(), self.assumed)
 
     def events(self) -> Table:
-        """Which edges come together and which split, in the direction of growing strength.
+        """The edges that come together and those that split, in the direction of growing strength.
 
         One row per event: strength_from and strength_to (between which it happens), term, tail, head, event ("together"
         where the edge is near or fused, or "split") and certain (whether it is proved to be fused at the one end, and

@@ -1,4 +1,4 @@
-"""How good predictions of held-out samples are: by the model's own loss, by the usual scores, or by the user's own.
+"""Scores of predictions of held-out samples: the model's own loss, the usual scores, or the user's own.
 
 With the sample weights v_r of the held-out samples and their sum V, x the predictor (link), p the response:
 

@@ -1,4 +1,4 @@
-"""What is finished of a path or a cross-validation, in a file: the same call goes on with the rest, bit for bit."""
+"""Finished parts of a path or a cross-validation in a file: the same call goes on with the rest, bit for bit."""
 
 from __future__ import annotations
 

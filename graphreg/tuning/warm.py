@@ -35,8 +35,8 @@ def usual_method(problem: Problem) -> AbstractMethod:
 
 
 def standby(method: AbstractMethod, form: Form) -> tuple[tuple[AbstractMethod, ...], int | None]:
-    """What takes over where the usual method does not reach the gap, one after the other, and after how many rounds at
-    the latest; None: where it gives up by itself."""
+    """The methods that take over where the usual one does not reach the gap, one after the other, and after how many
+    rounds at the latest; None: where it gives up by itself."""
     iterates = () if PrimalDual().missing(form) else (PrimalDual(),)
     if isinstance(method, PrimalDual) and _takes_newton_steps(form):
         most = int(STEPS * max(_multiplications(form), CHEAP))
@@ -45,7 +45,7 @@ def standby(method: AbstractMethod, form: Form) -> tuple[tuple[AbstractMethod, .
 
 
 def _falls_short(solution: Solution, most: int | None) -> bool:
-    """Whether a run, of so many rounds at most, ended without the gap that was asked for, with time to spare."""
+    """True of a run, of so many rounds at most, that ended without the gap that was asked for, with time to spare."""
     return solution.status == "no_certificate" or (solution.status == "budget" and solution.rounds == most)
 
 
@@ -64,7 +64,7 @@ SHARE = 0.5  # of the time of a run of `InteriorPoint` from nothing: what one fr
 
 
 def climbs(form: Form) -> bool:
-    """Whether a path whose usual method is `InteriorPoint` begins with rounds of `PrimalDual`, from the smallest
+    """True where a path whose usual method is `InteriorPoint` begins with rounds of `PrimalDual`, from the smallest
     strength up: these are quick there, and get slower with the strength."""
     return form.n * form.d >= LARGE and not PrimalDual().missing(form)
 

@@ -89,7 +89,7 @@ def _conjugates(form: Form, u: tuple[Array, ...]) -> Array:
 
 
 def edge_residuals(problem: Any, w: Any, flows: Any) -> tuple[Array, ...]:
-    """What is missing to the second line of (25) of GTV minimisation, as printed, at every edge:
+    """The residuals of the second line of (25) of GTV minimisation, as printed, at every edge:
 
         phi(z/c) + phi*(u/c) - <z, u>/c^2 >= 0,    c = lambda A_e, z = w_tail - w_head,
 

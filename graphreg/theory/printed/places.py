@@ -1,4 +1,4 @@
-"""Where the papers print something else than what holds, and how either is reached: places.toml as a table."""
+"""The places at which the papers print something else than what holds: places.toml as a table."""
 
 from __future__ import annotations
 
