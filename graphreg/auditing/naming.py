@@ -144,43 +144,50 @@ ROUGH = 3e-2  # a distance within which rounding to few digits may stop a run
 SHOWN = 4  # families that no limit tells apart, at most
 
 
-def names(
-    algorithm: AbstractAlgorithm, optimum: Optimum, course: Course, limit: Limit, noisy: bool, seed: int
-) -> Iterator[Finding]:
+@dataclass(frozen=True)
+class Seen:
+    """A run, and where it leads."""
+
+    algorithm: AbstractAlgorithm
+    seed: int
+    optimum: Optimum
+    course: Course
+    limit: Limit
+
+    @property
+    def problem(self) -> Problem:
+        return self.optimum.problem
+
+
+def names(seen: Seen, noisy: bool) -> Iterator[Finding]:
     """The names of the limit of a run on a problem, the surest first."""
-    problem, again = optimum.problem, algorithm.repeatable
+    form, limit, again = seen.problem.form, seen.limit, seen.algorithm.repeatable
     if limit.kind == "never settles":
         if again:
-            yield from _of_weak_coupling(algorithm, problem, seed)
-            yield from _of_steps(algorithm, problem, course, limit, seed)
+            yield from _of_weak_coupling(seen)
+            yield from _of_steps(seen)
         return
-    consensus = _is_consensus(problem)
-    families: list[Family] = [] if noisy else balanced(problem.form.frozen(), limit.point)
+    consensus = any(edge.penalty.is_equality(form.width(edge)) for edge in form.edges if not edge.ground)
+    families: list[Family] = [] if noisy else balanced(form.frozen(), limit.point)
+    disagreement = seen.optimum.disagreement(limit.point)
     exact = accepted(families)
     if again and consensus and not noisy and not any(each.explains_mixing for each in exact[:1]):
-        yield from _of_mixing(algorithm, problem, seed, limit.point, optimum.disagreement(limit.point) > AGREE)
-    yield from _of_balance(exact, families, optimum.disagreement(limit.point), consensus)
+        yield from _of_mixing(seen, disagreement > AGREE)
+    yield from _of_balance(exact, families, disagreement, consensus)
     if not exact:
-        yield from _of_dictionary(optimum, limit)
+        yield from _of_dictionary(seen.optimum, limit)
     if noisy:
         yield Finding(
             "bias", "name", f"biased: a stochastic gradient, messages that are lost, or no gradient at all: {limit.why}"
         )
     elif again and consensus and not (exact and exact[0].kind == "nodes"):
-        yield from _of_drift(algorithm, optimum, limit, course, seed)
-    if again and not noisy and not exact and algorithm.takes_start:
-        yield from _of_start(algorithm, optimum, limit, course, seed)
+        yield from _of_drift(seen)
+    if again and not noisy and not exact and seen.algorithm.takes_start:
+        yield from _of_start(seen)
 
 
-def _is_consensus(problem: Problem) -> bool:
-    form = problem.form
-    return any(edge.penalty.is_equality(form.width(edge)) for edge in form.edges if not edge.ground)
-
-
-def _of_mixing(
-    algorithm: AbstractAlgorithm, problem: Problem, seed: int, limit: Array, disagree: bool
-) -> Iterator[Finding]:
-    found = mass(algorithm, problem, seed) if algorithm.takes_start else None
+def _of_mixing(seen: Seen, disagree: bool) -> Iterator[Finding]:
+    found = mass(seen.algorithm, seen.problem, seen.seed) if seen.algorithm.takes_start else None
     if found is None or not (found.constant or disagree):
         yield Finding("mixing", "not tried", "it takes no start, or where losses are flat it keeps no constant")
     elif not found.constant:
@@ -191,7 +198,7 @@ def _of_mixing(
     else:
         kept = ", ".join(f"{label!r} {each:.3g}" for label, each in list(found.kept.items())[:3])
         said = f"of an impulse at one node is left {kept}, and not 1"
-        if found.explains(problem.oracles().gradient(limit)):
+        if found.explains(seen.problem.oracles().gradient(seen.limit.point)):
             yield Finding("mixing", "name", f"asymmetric mixing: {said}, and the gradients add up to 0 so weighted")
         else:
             yield Finding("mixing", "remark", f"{said}; the limit is not that of weights that would follow")
@@ -234,10 +241,8 @@ def _of_dictionary(optimum: Optimum, limit: Limit) -> Iterator[Finding]:
         yield Finding("dictionary", "remark", f"none of {len(found)} modified problems has this optimum; {near}")
 
 
-def _of_drift(
-    algorithm: AbstractAlgorithm, optimum: Optimum, limit: Limit, course: Course, seed: int
-) -> Iterator[Finding]:
-    found = drift(algorithm, optimum, limit.point, course.total, seed)
+def _of_drift(seen: Seen) -> Iterator[Finding]:
+    found = drift(seen.algorithm, seen.optimum, seen.limit.point, seen.course.total, seen.seed)
     if found is None:
         yield Finding("drift", "not tried", "nodes have different losses, and cannot be given the same data")
     elif found.right_on_equal_data and found.agrees:
@@ -251,11 +256,10 @@ def _of_drift(
         yield Finding("drift", "remark", f"wrong on equal data, too: {found.equal:.1e} from the optimum")
 
 
-def _of_start(
-    algorithm: AbstractAlgorithm, optimum: Optimum, limit: Limit, course: Course, seed: int
-) -> Iterator[Finding]:
+def _of_start(seen: Seen) -> Iterator[Finding]:
     """The end of the run that begins at the optimum."""
-    other = run(algorithm, optimum.problem, course.total, start=optimum.w, seed=seed)
+    optimum, limit = seen.optimum, seen.limit
+    other = run(seen.algorithm, seen.problem, seen.course.total, start=optimum.w, seed=seen.seed)
     moved = optimum.length(other.at(1.0) - limit.point) / optimum.size if other.finite else 0.0
     said = f"begun at the optimum, it ends {moved:.1e} from here"
     if moved > DEPENDS * limit.distance and optimum.distance(other.at(1.0)) < 0.5 * limit.distance:
@@ -264,10 +268,10 @@ def _of_start(
         yield Finding("start", "name", f"few digits: it stops anywhere near the optimum, as rounded numbers do; {said}")
 
 
-def _of_weak_coupling(algorithm: AbstractAlgorithm, problem: Problem, seed: int) -> Iterator[Finding]:
+def _of_weak_coupling(seen: Seen) -> Iterator[Finding]:
     """The limit where penalties are weak: there a run with a wrong sign settles."""
-    weak = scaled(problem, 1.0, WEAK)
-    course = run(algorithm, weak, 2000, seed=seed)
+    weak = scaled(seen.problem, 1.0, WEAK)
+    course = run(seen.algorithm, weak, 2000, seed=seen.seed)
     if not settles(course):
         return
     exact = accepted(balanced(weak.form.frozen(), course.at(1.0)))
@@ -275,12 +279,10 @@ def _of_weak_coupling(algorithm: AbstractAlgorithm, problem: Problem, seed: int)
         yield Finding("balance", "name", f"{exact[0].sentence} (where strengths are x {WEAK:g}, it settles)")
 
 
-def _of_steps(
-    algorithm: AbstractAlgorithm, problem: Problem, course: Course, limit: Limit, seed: int
-) -> Iterator[Finding]:
-    why = too_long_for(algorithm, problem, min(course.total, 1500) or 1500, seed)
-    if why or goes_to_and_fro(course):
+def _of_steps(seen: Seen) -> Iterator[Finding]:
+    why = too_long_for(seen.algorithm, seen.problem, min(seen.course.total, 1500) or 1500, seen.seed)
+    if why or goes_to_and_fro(seen.course):
         said = why or "the run goes to and fro, and its moves do not decay"
         yield Finding("steps", "name", f"step or relaxation too long: {said}")
     else:
-        yield Finding("steps", "remark", f"it does not settle, and does not go to and fro either: {limit.why}")
+        yield Finding("steps", "remark", f"it does not settle, and does not go to and fro either: {seen.limit.why}")

@@ -20,8 +20,9 @@ from .canvas import axes_for, framed
 from .layouts import MOST_GROUPS, area_of, draw_group, draw_links, given_places, placed, thinned, write_labels
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
+
+    from .layouts import Positions
 
 # ---- states of edges: one per pair of nodes, over all terms that join them -------------------------------------------
 STATES: dict[str, tuple[Any, str, float]] = {  # how edges are drawn: line style, colour, width
@@ -67,12 +68,7 @@ def boundary(solution: Solution, pairs: list[tuple[int, int]], prove: bool) -> l
 
 
 # ---- answers ---------------------------------------------------------------------------------------------------------
-def plot_graph(
-    solution: Solution,
-    positions: Mapping[Hashable, tuple[float, float]] | pd.DataFrame | None = None,
-    ax: Axes | None = None,
-    prove: bool = False,
-) -> Axes:
+def plot_graph(solution: Solution, positions: Positions = None, ax: Axes | None = None, prove: bool = False) -> Axes:
     """The graph of an answer: nodes drawn by cluster, edges by their state.
 
     Clusters differ in colour and marker. Fused edges are solid, near ones solid and lighter, split ones dashed,
@@ -113,9 +109,7 @@ def plot_graph(
     return framed(axes, what + (f"; edges: {edges}" if edges else ""), 0.08)
 
 
-def _layout(
-    form: Form, pairs: list[tuple[int, int]], positions: Mapping[Hashable, tuple[float, float]] | pd.DataFrame | None
-) -> Array:
+def _layout(form: Form, pairs: list[tuple[int, int]], positions: Positions) -> Array:
     """The place of each node, (n, 2)."""
     if positions is None:
         return placed(form.labels, pairs, None)
@@ -151,10 +145,7 @@ EDGES: tuple[tuple[str, Any, str, float], ...] = (  # name, line style, colour, 
 
 
 def plot_recovery(
-    recovery: Recovery,
-    cluster: Hashable = None,
-    positions: Mapping[Hashable, tuple[float, float]] | pd.DataFrame | None = None,
-    ax: Axes | None = None,
+    recovery: Recovery, cluster: Hashable = None, positions: Positions = None, ax: Axes | None = None
 ) -> Axes:
     """The graph by clusters, with the sets that break (35) ringed, and the edges of their cuts thick and dashed.
 

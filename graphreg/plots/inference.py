@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,11 +16,11 @@ from .canvas import axes_for, described, finished, framed
 from .layouts import area_of, draw_group, draw_links, placed, thinned, write_labels
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
     from ..inference import ConfidenceRegion, EdgeSelection
     from ..tables import Table
+    from .layouts import Positions
 
 MOST_NAMES = 24  # edges that are named
 LEAST = 1e-4  # of a threshold: smaller statistics are drawn here on the logarithmic axis
@@ -87,11 +87,7 @@ def plot_tests(tests: Table | EdgeSelection, ax: Axes | None = None) -> Axes:
 EDGES_DRAWN = {True: ("kept", "-", "0.5", 1.6), False: ("removed", "--", "tab:red", 1.2)}
 
 
-def plot_selection(
-    selection: EdgeSelection,
-    positions: Mapping[Hashable, tuple[float, float]] | pd.DataFrame | None = None,
-    ax: Axes | None = None,
-) -> Axes:
+def plot_selection(selection: EdgeSelection, positions: Positions = None, ax: Axes | None = None) -> Axes:
     """The tested edges, kept ones solid and removed ones dashed; colours and markers of the nodes are those of their
     components in the reduced graph.
 

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
+    Positions = Mapping[Hashable, tuple[float, float]] | pd.DataFrame | None
+
+Pair = tuple[int, int]  # numbers of nodes
 MOST_GROUPS = 10  # beyond so many, none has an entry in the legend
 MOST_LABELS = 40  # nodes whose labels are still legible
 LONGEST_INSIDE = 2  # characters of a label that fit inside a node
@@ -29,12 +32,7 @@ NO_EDGES = np.zeros((0, 2), dtype=int)
 DARK = 0.5  # luminance of a colour below which text on it is white
 
 
-def placed(
-    labels: Sequence[Hashable],
-    pairs: Iterable[tuple[int, int]],
-    positions: Mapping[Hashable, tuple[float, float]] | pd.DataFrame | None,
-    weak: Iterable[tuple[int, int]] = (),
-) -> Array:
+def placed(labels: Sequence[Hashable], pairs: Iterable[Pair], positions: Positions, weak: Iterable[Pair] = ()) -> Array:
     """The places of nodes, (n, 2): as given; as the cells of a grid, where all labels are pairs (row, column); or by
     a spring layout of pairs of their numbers, with weak springs for some."""
     import networkx as nx

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 from typing import Any
@@ -18,7 +18,7 @@ from ..messages import users_line
 from ..methods import METHOD, AbstractMethod
 from ..problem import Problem, problem_of
 from .chosen import RULES, CrossValidation, scores_of
-from .fold_runs import FoldRun, Task, by_ranks, carried_out
+from .fold_runs import FoldRuns, Task, Tick, by_ranks, carried_out
 from .folds import Fold, Folds, folds_of
 from .grid import grid_of
 from .scoring import Scorer, held, scorer_of
@@ -175,9 +175,7 @@ def _carried_out(
     return replace(found, runs=dict(sorted(stored.runs.items())), ended=ended if len(stored.runs) < len(folds) else "")
 
 
-def _runs(
-    task: Task, folds: Sequence[Fold], todo: list[int], how: int | MPI, tick: Callable[[int], Any]
-) -> Generator[tuple[int, FoldRun]]:
+def _runs(task: Task, folds: Sequence[Fold], todo: list[int], how: int | MPI, tick: Tick) -> FoldRuns:
     return carried_out(task, folds, todo, how, tick) if isinstance(how, int) else by_ranks(task, folds, todo, tick)
 
 

@@ -52,6 +52,10 @@ class FoldRun(Brief):
     clusters: Array
 
 
+Tick = Callable[[int], Any]  # is told how many solves are done
+FoldRuns = Generator[tuple[int, FoldRun]]  # with the number of each fold
+
+
 @dataclass(frozen=True)
 class _Nodes(AbstractTerm):
     """Nothing but the nodes of the whole problem: those whose samples are all held out stay in it, in their places."""
@@ -95,7 +99,7 @@ class Task:
     seed: int
     usual: bool = False  # whether the method is the usual one, so that another may take over
 
-    def run(self, fold: Fold, tick: Callable[[int], Any]) -> FoldRun:
+    def run(self, fold: Fold, tick: Tick) -> FoldRun:
         """One fold, each solve from the answers at others.
 
         Raises
@@ -158,9 +162,7 @@ def _links(form: Form, w: Array, rows: Array) -> Array:
     return np.concatenate(predictors)[rows]
 
 
-def carried_out(
-    task: Task, folds: Sequence[Fold], todo: Sequence[int], jobs: int, tick: Callable[[int], Any]
-) -> Generator[tuple[int, FoldRun]]:
+def carried_out(task: Task, folds: Sequence[Fold], todo: Sequence[int], jobs: int, tick: Tick) -> FoldRuns:
     """The runs of some folds with their numbers, as they end: one after the other, or in ``jobs`` processes.
 
     Raises
@@ -223,9 +225,7 @@ def _died(task: Task, folds: Sequence[Fold], folder: Path) -> WorkerError:
 
 
 # ---- folds that the processes of an MPI job share out: each runs some of them, and all know what all gave ------------
-def by_ranks(
-    task: Task, folds: Sequence[Fold], todo: Sequence[int], tick: Callable[[int], Any]
-) -> Generator[tuple[int, FoldRun]]:
+def by_ranks(task: Task, folds: Sequence[Fold], todo: Sequence[int], tick: Tick) -> FoldRuns:
     """The runs of some folds with their numbers; every rank runs those that are its turn, and gets all. What is refused
     on one of them is raised on all."""
     comm = world()
