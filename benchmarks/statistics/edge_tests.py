@@ -12,7 +12,7 @@ import pandas as pd
 
 import graphreg as gr
 from graphreg.errors import MethodWarning
-from graphreg.inference.edge_tests import DOUBT
+from graphreg.inference.edges import DOUBT
 from graphreg.inference.local import local_fits
 from graphreg.inference.wald import Ends, noise_of
 

@@ -24,8 +24,8 @@ from ..tables import Table, by_label, whole_html
 from ..terms import Array, times
 from ..terms.losses import AbstractQuadraticLoss
 from .components import Components
-from .hierarchical import Described, HierarchicalEstimate, fitted
 from .missing_estimates import SINGULAR, condition
+from .mixed import Described, HierarchicalEstimate, fitted
 from .recursion import upward
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from ..clock import in_time
 from ..inputs import Graph, groups_of
 from ..tables import Printed, Stated, Table
-from .edge_tests import edge_tests
+from .edges import edge_tests
 
 if TYPE_CHECKING:
     import networkx as nx

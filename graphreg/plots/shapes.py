@@ -85,16 +85,17 @@ def outlines(
     """
     if not isinstance(shapes, (str, Path, Mapping)):
         raise DataError("shapes must be a mapping from labels to rings, GeoJSON (a FeatureCollection) or TopoJSON")
-    own_rings = isinstance(shapes, Mapping) and key is None and shapes.get("type") not in FORMATS
-    if own_rings:
+    degrees = False
+    if isinstance(shapes, Mapping) and key is None and shapes.get("type") not in FORMATS:
         found = [(label, _rings(label, each)) for label, each in shapes.items()]
     else:
         groups = shapes_of(shapes, "shapes", DataError).values()
         found = [(_label(each, key), each.rings) for group in groups for each in group]
+        degrees = _in_degrees(found)
     own, others = _matched(found, labels)
     for said in missing_entries("shapes", own, labels):
         raise DataError(said + _hint(found, labels, key))
-    return own, others, not own_rings and _in_degrees(found)
+    return own, others, degrees
 
 
 def _label(shape: Shape, key: str | None) -> Any:

@@ -1,13 +1,18 @@
 """The papers' theorems, computed on the user's problem: strengths, recovery, spectra, bounds, mixing."""
 
 from . import printed as printed
+from .agreement import StrengthMax as StrengthMax
+from .agreement import strength_bounds as strength_bounds
+from .agreement import strength_max as strength_max
 from .arguments import form_of as form_of
+from .bounds import ErrorBound as ErrorBound
+from .bounds import error_bound as error_bound
 from .compatibility import CompatibilityFactor as CompatibilityFactor
 from .compatibility import compatibility_factor as compatibility_factor
 from .conditioning import Constants as Constants
 from .conditioning import constants as constants
-from .error_bound import ErrorBound as ErrorBound
-from .error_bound import error_bound as error_bound
+from .connected import WellConnected as WellConnected
+from .connected import well_connected as well_connected
 from .fidelity import GraphFidelity as GraphFidelity
 from .fidelity import Rate as Rate
 from .fidelity import graph_fidelity as graph_fidelity
@@ -19,18 +24,13 @@ from .gossip import largest_network as largest_network
 from .gossip import mixing as mixing
 from .gossip import mixing_matrix as mixing_matrix
 from .gossip import sparseness_exponent as sparseness_exponent
+from .guarantee import Recovery as Recovery
+from .guarantee import recovery as recovery
 from .network import Network as Network
 from .network import square_roots as square_roots
-from .recovery import Recovery as Recovery
-from .recovery import recovery as recovery
 from .spectrum import AlgebraicConnectivity as AlgebraicConnectivity
 from .spectrum import algebraic_connectivity as algebraic_connectivity
-from .strength_max import StrengthMax as StrengthMax
-from .strength_max import strength_bounds as strength_bounds
-from .strength_max import strength_max as strength_max
 from .varied import Varying as Varying
 from .varied import meant as meant
 from .varied import parameters_in as parameters_in
 from .varied import varying as varying
-from .well_connected import WellConnected as WellConnected
-from .well_connected import well_connected as well_connected

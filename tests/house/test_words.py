@@ -36,7 +36,7 @@ ELSEWHERE = {  # the same words in their own sense
     ("steepness", "__init__"): "a module",
     ("tie", "steepest"): "a constraint that ties variables of a conic programme",
     ("tie", "steepness"): "a constraint that ties variables of a conic programme",
-    ("tie", "well_connected"): "equality of capacity and demand",
+    ("tie", "connected"): "equality of capacity and demand",
     ("odds", "predictions"): "p / (1 - p)",
     ("odds", "_predictions"): "p / (1 - p)",
 }

@@ -17,7 +17,7 @@ from papers import Runner, Verdict, declarations
 # where the function is looked up, its name, a piece of its source, and what is written for it
 BUGS = {
     "gtv.def1-maxflow": (
-        import_module("graphreg.theory.well_connected"),
+        import_module("graphreg.theory.connected"),
         "examine",
         "found.t > 1.0 and (math.isinf(found.t) or routing.route(found.sink, finite, strictly=True)[0])",
         "found.t > 0.9",

@@ -17,7 +17,7 @@ from ...tables import Stated
 from ...terms import Array
 from ...terms.losses import AbstractQuadraticLoss
 from ..arguments import all_parameters, edge_positions, form_of
-from ..error_bound import error_bound as right_error_bound
+from ..bounds import error_bound as right_error_bound
 
 # ---- the duality gap (34) of GTV minimisation, and the optimality condition (25) of its edges ------------------------
 OFF = 1e-12  # of the numbers at a node: what lies further off the row space is no rounding

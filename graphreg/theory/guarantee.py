@@ -29,10 +29,10 @@ from ..terms import Array
 from ..terms.losses import AbstractSmoothLoss
 from .arguments import form_of, read_clusters
 from .clusterwise import Clusterwise, exact_on_ball
+from .connected import WellConnected, examine
 from .curvature import tells_curvature
 from .recovery_strengths import AtStrength, ClusterPart, strengths
 from .varied import is_norm
-from .well_connected import WellConnected, examine
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
