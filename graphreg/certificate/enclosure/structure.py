@@ -13,7 +13,7 @@ from ...form import Form
 from ...terms import Array
 from ...terms.penalties import composition_of
 from .arcs import Arcs, Forest, forest_of
-from .price_groups import Tied, tied, tied_alike
+from .closing import Tied, tied, tied_alike
 from .rows import AbstractRows, Design, RootRows, SampleRows, at_ends
 from .sums import Runs
 
