@@ -11,15 +11,13 @@ import numpy as np
 from ..certificate import Certificate, Certifier, CheapBound, relative
 from ..clock import alarm
 from ..form import settles
-from ..kernels import pays
-from ..network import Ledger
+from ..network import Ledger, pays
 from ..terms import Array
 from .budget import Budget
 from .merging import Groups, groups_of_flows
 from .polish import applies, guess, most_unknowns, polish
-from .schedule import MAYBE, Schedule
+from .schedule import MAYBE, Schedule, stalled
 from .snapshot import Checked, Snapshot
-from .stalling import stalled
 from .trace import Record, Trace
 
 if TYPE_CHECKING:

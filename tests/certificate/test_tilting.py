@@ -20,7 +20,7 @@ from graphreg.certificate.tilting.flow_dual import proved
 from graphreg.certificate.tilting.nodes import QuadraticNodes, SmoothNodes, tilted_nodes
 from graphreg.datasets import random_problem
 from graphreg.form import DualPoint
-from graphreg.kernels import pulls
+from graphreg.network import fast
 from graphreg.running.checking import Checks
 from graphreg.terms import Packed, blocks
 
@@ -148,7 +148,7 @@ def test_nor_where_problems_are_large(case, monkeypatch):
     monkeypatch.setattr(blocks, "STREAM", 3)
     monkeypatch.setattr(boxes, "CELLS", 4)
     monkeypatch.setattr(boxes, "PIECE", 2)
-    monkeypatch.setattr(pulls, "LARGE", 0)
+    monkeypatch.setattr(fast, "LARGE", 0)
     rng = np.random.default_rng(7)
     form = CASES[case](rng)
     bounds_hold(form, rng)

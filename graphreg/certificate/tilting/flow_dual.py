@@ -30,7 +30,7 @@ from functools import cached_property
 import numpy as np
 
 from ...form import DualPoint, EdgeBlock, Form
-from ...kernels import EdgePasses, edge_pulls
+from ...network import Passes, edge_pulls, kernels
 from ...terms import Array
 from ...terms.penalties import AbstractNorm, AbstractPenalty, AbstractSmoothPenalty, row_norm
 from ..enclosure.boxes import Box, Enclosed, box_value
@@ -49,12 +49,13 @@ class GivenEdges:
 
     edge: EdgeBlock
     u: Array
-    passes: EdgePasses | None
+    passes: Passes | None
 
     @staticmethod
     def of(edge: EdgeBlock, u: Array, fast: bool) -> GivenEdges:
         """Compiled where that is ``fast``, and can be."""
-        passes = EdgePasses.of(edge, u.shape[1]) if fast else None
+        compiled = kernels() if fast else None
+        passes = None if compiled is None else compiled.edge_passes(edge, u.shape[1])
         return GivenEdges(edge, edge.clip(u) if passes is None else u, passes)
 
     def pull(self, g: Array) -> float:

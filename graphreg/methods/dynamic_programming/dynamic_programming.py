@@ -50,6 +50,7 @@ class DynamicProgramming(AbstractMethod):
         "losses whose samples have one feature other than 0 each; node penalties L1 or sums of squares"
     )
     sends = "nothing: all data are in one place"
+    in_one_pass = True
 
     def missing(self, form: Form) -> tuple[str, ...]:
         out: list[str] = []
