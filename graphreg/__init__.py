@@ -27,7 +27,7 @@ from .running import Checkpoint, Observer, Solution
 from .terms import Consensus, Hierarchy, Model, NodePenalty, Parameter, TotalVariation
 from .terms.losses import AbstractPeakedLoss, AbstractPiecewiseLinearLoss, AbstractQuadraticLoss
 from .terms.losses import AbstractSmoothLoss as Loss
-from .terms.penalties import AbstractConstraint, AbstractNorm, AbstractOneSided, AbstractSmoothPenalty
+from .terms.penalties import AbstractConstraint, AbstractNorm, AbstractOneSided, AbstractSmoothPenalty, FlowDomain
 from .terms.penalties import AbstractPenalty as Penalty
 from .version import __version__ as __version__
 
@@ -66,6 +66,7 @@ __all__ = [
     "Consensus",
     "DecreasingStep",
     "Faults",
+    "FlowDomain",
     "Graph",
     "Hierarchy",
     "Loss",

@@ -6,6 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from graphreg.terms.penalties.domain import FlowDomain
+from graphreg.terms.penalties.penalty import AbstractPenalty
+
 
 @dataclass(frozen=True)
 class Mutant:
@@ -19,8 +22,16 @@ class Mutant:
 
 
 def mutant(name: str, original: Any, laws: str, tolerance: float = 1e-8, **methods: Callable[..., Any]) -> Mutant:
-    """The original with some methods replaced; ``laws`` are separated by commas."""
-    cls = type(type(original).__name__, (type(original),), methods)
-    broken = object.__new__(cls)
-    broken.__dict__.update(original.__dict__)
-    return Mutant(name, original, broken, frozenset(laws.split(", ")), tolerance)
+    """The original with some methods replaced, its own or those of its domain; ``laws`` are separated by commas."""
+    of_domain = {key: each for key, each in methods.items() if key in vars(FlowDomain)}
+    if of_domain and isinstance(original, AbstractPenalty) and not isinstance(original, FlowDomain):
+        domain, methods = original.domain, {key: methods[key] for key in methods.keys() - of_domain.keys()}
+        methods["domain"] = property(lambda self: _changed(domain, of_domain, phi=self))
+    return Mutant(name, original, _changed(original, methods), frozenset(laws.split(", ")), tolerance)
+
+
+def _changed(original: Any, methods: dict[str, Any], **fields: Any) -> Any:
+    """A copy of another class, with some methods and fields of its own."""
+    out = object.__new__(type(type(original).__name__, (type(original),), methods))
+    out.__dict__.update(original.__dict__, **fields)
+    return out

@@ -16,7 +16,7 @@ from ..form import EdgeBlock, Form
 from ..methods import Exact
 from ..running import Budget, solve
 from ..terms import Array, Strength
-from ..terms.penalties import AbstractPenalty
+from ..terms.penalties import AbstractPenalty, is_equality
 from .balance import node_factors, other_penalties
 from .optimum import Optimum
 from .words import by_factor
@@ -72,7 +72,7 @@ def _optimum(form: Form) -> Array | None:
 def modifications(form: Form) -> Iterator[tuple[str, Form]]:
     """Modified problems by the name of the mistake."""
     links = [k for k, edge in enumerate(form.edges) if not edge.ground]
-    tied = [k for k in links if form.edges[k].penalty.is_equality(form.width(form.edges[k]))]
+    tied = [k for k in links if is_equality(form.edges[k].penalty, form.width(form.edges[k]))]
     yield "local fits: the edges do nothing", replace(form, edges=tuple(e for e in form.edges if e.ground))
     for name, a in node_factors(form).items():
         yield name, _weighted(form, a)
@@ -108,7 +108,7 @@ def _equalities(k: int) -> Iterator[AbstractPenalty]:
     """The penalties of the library that allow no difference in k coordinates."""
     kinds: list[Any] = list(declared(AbstractPenalty, users=False).values())
     for kind in kinds:
-        if needs_no_options(kind) and (penalty := kind()).is_equality(k):
+        if needs_no_options(kind) and is_equality(penalty := kind(), k):
             yield penalty
 
 

@@ -15,6 +15,7 @@ from ..inputs import Graph, NodeData
 from ..problem import Problem
 from ..terms import AbstractTerm, Array, Model, Strength
 from ..terms.losses import AbstractLoss
+from ..terms.penalties import is_equality
 
 CHORDS = 0.4  # edges that an irregular graph has more, as a share of its nodes
 UNEVEN = 30.0  # times as far as another parameter, that one must move to be felt as much
@@ -172,7 +173,7 @@ def is_irregular(problem: Problem) -> bool:
     form = problem.form
     links, degree = [edge for edge in form.edges if not edge.ground], degrees(form)
     counts = sum((np.bincount(block.node, minlength=form.n) for block in form.samples), np.zeros(form.n))
-    weighted = [edge for edge in links if not edge.penalty.is_equality(form.width(edge))]
+    weighted = [edge for edge in links if not is_equality(edge.penalty, form.width(edge))]
     even = [len(edge.base_weight) > 1 and np.ptp(edge.base_weight) == 0.0 for edge in weighted]
     own = slice(0, form.space.n_observed)
     return bool(np.ptp(degree[own]) > 0 and np.ptp(counts[own]) > 0 and not any(even))

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ..problem import Problem
 from ..terms import Array
+from ..terms.penalties import is_equality
 from .algorithms import AbstractAlgorithm
 from .balance import Family, accepted, balanced
 from .behaviour import drift, goes_to_and_fro, settles, too_long_for
@@ -55,7 +56,7 @@ def names(
 
 def _is_consensus(problem: Problem) -> bool:
     form = problem.form
-    return any(edge.penalty.is_equality(form.width(edge)) for edge in form.edges if not edge.ground)
+    return any(is_equality(edge.penalty, form.width(edge)) for edge in form.edges if not edge.ground)
 
 
 def _of_mixing(

@@ -13,7 +13,7 @@ from ..errors import DataError, TermError
 from ..inputs import NodeData
 from ..messages import near
 from ..terms.losses import AbstractLoss, AbstractSmoothLoss
-from ..terms.penalties import AbstractPenalty, AbstractSmoothPenalty
+from ..terms.penalties import AbstractPenalty, AbstractSmoothPenalty, has_kink
 
 TARGETS = {"squared": (-1.5, 0.0, 2.5), "poisson": (0.0, 3.0, 1.0), "logistic": (0.0, 1.0, 1.0)}
 
@@ -39,7 +39,7 @@ def penalty_of(kind: str, *options: Any) -> AbstractPenalty:
 
 def is_stiff(penalty: AbstractPenalty) -> bool:
     """Whether its strength compares with curvatures, as that of a square, and not with gradients."""
-    return isinstance(penalty, AbstractSmoothPenalty) or not penalty.has_kink(1)
+    return isinstance(penalty, AbstractSmoothPenalty) or not has_kink(penalty, 1)
 
 
 def loss_of(family: str, data: NodeData, **options: Any) -> AbstractLoss:

@@ -64,7 +64,7 @@ def moving(form: Form, frames: Sequence[Frame]) -> dict[str, Any]:
     kinds = slices(form, list(frames))
     for kind, (_, edge) in zip(kinds, between(form), strict=True):
         k = form.width(edge)
-        gauge = edge.penalty.gauge(np.eye(k))
+        gauge = edge.penalty.domain.gauge(np.eye(k))
         kind |= {
             "name": visible(edge.name),
             "width": k,

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..form import Form
 from ..terms import Array, EdgeBlock
-from ..terms.penalties import AbstractNorm
+from ..terms.penalties import AbstractNorm, is_equality
 from .frames import Frame, between
 
 POINTS = 241  # of a tabulated curve, evenly spaced on a logarithmic scale
@@ -37,7 +37,7 @@ def slices(form: Form, frames: list[Frame]) -> list[dict[str, Any]]:
 
 def _kind(edge: EdgeBlock, k: int, rows: slice, frames: list[Frame]) -> dict[str, Any]:
     phi = edge.penalty
-    if phi.is_equality(k):
+    if is_equality(phi, k):
         return {"kind": "equal"}
     if isinstance(phi, AbstractNorm):
         return {"kind": "norm"}
@@ -50,7 +50,7 @@ def _kind(edge: EdgeBlock, k: int, rows: slice, frames: list[Frame]) -> dict[str
     far = max((float(frame.edge["distance"][rows].max(initial=0.0)) for frame in frames), default=1.0) or 1.0
     steep = max((_steepest(frame, rows) for frame in frames), default=1.0) or 1.0
     first = np.eye(1, k)
-    gauge = float(phi.gauge(first)[0])
+    gauge = float(phi.domain.gauge(first)[0])
     limit = 1.0 / gauge if gauge > 0.0 else np.inf  # of the flow, beyond which h* is infinite
     ends = 2.0 * far, min(2.0 * steep, limit)
     s, t = (np.append(0.0, end * np.logspace(-DECADES, 0.0, POINTS - 1)) for end in ends)

@@ -390,7 +390,7 @@ class EdgeBlock(Brief):
         return _streamed(lambda some: self._clip(u[some], self.weight_of(some)[:, None]), *u.shape)
 
     def _clip(self, u: Array, c: Array) -> Array:
-        return c * self.penalty.clip(u / c)
+        return c * self.penalty.domain.clip(u / c)
 
 
 def _streamed(each: Callable[[Rows], Array], rows: int, width: int = 1) -> Array:

@@ -58,10 +58,12 @@ def names_of(term: object) -> tuple[str, str]:
 @dataclass(frozen=True)
 class Stated:
     """How a proof states a loss or a penalty: by a name of its format (docs/proofs.md), and the parameter that goes
-    with the name: a number, or lists of numbers (None where a bound is not there)."""
+    with the name: a number, or lists of numbers (None where a bound is not there). ``root`` is R (r, k) where flows are
+    stated by t, ``u = R't``, because not every u is a flow."""
 
     name: str
     parameter: Any = None
+    root: Array | None = None
 
 
 @dataclass(frozen=True)

@@ -223,8 +223,8 @@ def value_bound_of_penalties(penalty: AbstractPenalty, probe: Probe) -> Failures
 
 def conjugate_bound_of_penalties(penalty: AbstractPenalty, probe: Probe) -> Failures:
     """conjugate_bound(u, spread) bounds phi* around u, +inf where the domain is left, and is phi* where nothing is
-    spread and u lies inside. (Of flows that are stated by `squares` it is not asked.)"""
-    if penalty.squares() is not None:
+    spread and u lies inside. (Of flows that are stated by `composed` it is not asked.)"""
+    if penalty.composed() is not None:
         return
     u = frozen(np.vstack([probe.points, probe.inside]))
     bound, conjugate = penalty.conjugate_bound, penalty.conjugate
@@ -239,10 +239,10 @@ def conjugate_bound_of_penalties(penalty: AbstractPenalty, probe: Probe) -> Fail
 
 def room(penalty: AbstractPenalty, probe: Probe) -> Failures:
     """A coordinate may move by its room either way without leaving dom phi*, and some may move at all."""
-    if penalty.squares() is not None:
+    if penalty.composed() is not None:
         return
     u = frozen(probe.middle + 0.7 * (probe.inside - probe.middle))
-    room = np.broadcast_to(penalty.room(u), u.shape)
+    room = np.broadcast_to(penalty.domain.room(u), u.shape)
     yield from judge("room is a number >= 0 per coordinate", ~(room >= 0.0).all(axis=1), 0, u=u)
     inside = ~probe.pair.outside(u)
     for j in range(probe.k):
@@ -252,19 +252,6 @@ def room(penalty: AbstractPenalty, probe: Probe) -> Failures:
             moved[:, j] += sign * by
             lost = inside & probe.pair.outside(moved)
             yield from judge("a flow that moves within its room stays inside", lost, 0, u=u, room=room)
-
-
-def squares(penalty: AbstractPenalty, probe: Probe) -> Failures:
-    """Where phi is stated as 1/2 ||Rz||^2, it is, with fewer rows than coordinates."""
-    R = penalty.squares()
-    if R is None:
-        return []
-    fitting = R.ndim == 2 and R.shape[1] == probe.k and len(R) < probe.k
-    demand(fitting, f"squares must be (r, {probe.k}) with r < {probe.k}, got {R.shape}")
-    z = probe.points
-    want = 0.5 * ((z @ R.T) ** 2).sum(axis=1)
-    by = np.abs(penalty.value(z) - want) / (1e-300 + want + 1e-14 * (z**2).sum(axis=1) * (R**2).sum())
-    return judge("phi(z) = 1/2 ||Rz||^2", by, 1e-12, z=z)
 
 
 def composed(penalty: AbstractPenalty, probe: Probe) -> Failures:
@@ -279,6 +266,6 @@ def composed(penalty: AbstractPenalty, probe: Probe) -> Failures:
     value, want = penalty.value(z), h.value(frozen(z @ R.T))
     by = np.abs(value - want) / (1e-300 + value + want + probe.apart(z))
     yield from judge("phi(z) = h(Rz)", by, 1e-12, z=z)
-    q = frozen(h.clip(frozen(probe.rng.standard_normal((8, len(R))))) * (1.0 - 1e-9))
+    q = frozen(h.domain.clip(frozen(probe.rng.standard_normal((8, len(R))))) * (1.0 - 1e-9))
     by = np.abs(penalty.conjugate(frozen(q @ R)) - h.conjugate(q)) / (1.0 + h.conjugate(q))
     yield from judge("phi*(R'q) = h*(q)", by, 1e-9, q=q)

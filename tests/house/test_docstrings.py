@@ -19,7 +19,12 @@ from graphreg.terms.losses import AbstractLoss
 from graphreg.terms.penalties.base import AbstractPenalty
 
 ROOMS = ("datasets", "plots", "inference", "testing", "theory", "tuning")
-INTERFACES = (AbstractLoss, AbstractPenalty, AbstractMethod)  # whose methods the library calls; see docs/adding-*.md
+INTERFACES = (
+    AbstractLoss,
+    AbstractPenalty,
+    gr.FlowDomain,
+    AbstractMethod,
+)  # whose methods the library calls; see docs/adding-*.md
 CALLED_BY_THE_LIBRARY = ("Actors.", "Parts.", "MPI.", "Availability.", "Checkpoint.of", "Model.of", ".lower", ".nodes")
 CALLED_BY_THE_LIBRARY += (".on_graph", ".squared", ".takes_strength")
 

@@ -19,6 +19,7 @@ import numpy as np
 from ...clock import OutOfTimeError, look
 from ...form import DualPoint, EdgeBlock, Form, SampleBlock
 from ...terms import Array, RecessionCone
+from ...terms.penalties import AbstractEntrywise, AbstractPenalty
 from ..common_model.best_common import common
 from . import simplex
 from .directions import ConditionPart
@@ -237,6 +238,11 @@ def _by_block(form: Form, cones: list[RecessionCone], chosen: Array) -> tuple[li
     return fallen, slack
 
 
+def _restricted(edge: EdgeBlock, columns: Array) -> AbstractPenalty | None:
+    """The penalty on some of its coordinates; None where it is no sum over them."""
+    return edge.penalty.restricted(columns) if isinstance(edge.penalty, AbstractEntrywise) else None
+
+
 def _tight(edge: EdgeBlock, slack: Array) -> list[tuple[Array, Array, EdgeBlock]]:
     """What is left of an edge block whose constraints slacken at some coordinates, by those that are left: rows,
     columns within the block, and the block."""
@@ -246,7 +252,7 @@ def _tight(edge: EdgeBlock, slack: Array) -> list[tuple[Array, Array, EdgeBlock]
     out: list[tuple[Array, Array, EdgeBlock]] = []
     for pattern in np.unique(slack, axis=0):
         rows, columns = np.flatnonzero((slack == pattern).all(axis=1)), np.flatnonzero(~pattern)
-        penalty = edge.penalty if not pattern.any() else edge.penalty.restricted(columns) if len(columns) else None
+        penalty = edge.penalty if not pattern.any() else _restricted(edge, columns) if len(columns) else None
         if penalty is None and len(columns):  # not a sum over coordinates: it stays as it is
             penalty, columns = edge.penalty, np.arange(k)
         if penalty is not None:

@@ -118,7 +118,7 @@ def _split(matrix: Any, label: Array, local: Array, columns: list[Array]) -> lis
 # ---- the conditions of a form ----------------------------------------------------------------------------------------
 def cones_of(form: Form) -> list[RecessionCone] | None:
     """Along which directions the penalty of each edge block does not grow; None where one does not say."""
-    cones = [edge.penalty.recession(form.width(edge)) for edge in form.edges]
+    cones = [edge.penalty.domain.recession(form.width(edge)) for edge in form.edges]
     return None if any(cone is None for cone in cones) else [cone for cone in cones if cone is not None]
 
 

@@ -26,6 +26,7 @@ from ...csgraph import dijkstra
 from ...form import EdgeBlock, Form, held_together
 from ...inputs import components_of
 from ...terms import Array
+from ...terms.penalties import has_kink, is_equality
 from ..record import Certificate
 from .dual_region import Region, of_edges, of_samples
 from .near import U, load, spread_of, upper_gap
@@ -95,7 +96,7 @@ def _has_optimal_dual(form: Form, w: Array) -> bool:
 def _inside(edge: EdgeBlock, w: Array) -> bool:
     z = edge.difference(w)
     k = z.shape[1]
-    if edge.penalty.is_equality(k):
+    if is_equality(edge.penalty, k):
         return not z.any()
     step = 1e-6 * (1.0 + np.abs(z).max(initial=0.0))
     return all(np.isfinite(edge.penalty.value(z + sign * step * e)).all() for e in np.eye(k) for sign in (1.0, -1.0))
@@ -103,7 +104,7 @@ def _inside(edge: EdgeBlock, w: Array) -> bool:
 
 def _movable(edge: EdgeBlock, t: Array, k: int) -> Array:
     """Edges with room all around their flow; those to the ground where they pull to 0."""
-    if not edge.penalty.has_kink(k):
+    if not has_kink(edge.penalty, k):
         return np.zeros(len(t), dtype=bool)
     return (t < 1.0) & (True if edge.center is None else ~edge.center.any(axis=1))
 

@@ -9,6 +9,7 @@ import numpy as np
 from ...form import EdgeBlock, Form
 from ...inputs import components_of
 from ...terms import Array
+from ...terms.penalties import is_equality
 
 
 def joined(
@@ -28,7 +29,7 @@ def joined(
             for pair in pairs[mask].tolist():
                 covered.setdefault(pair, set()).update(map(int, edge.features))
     for edge, _ in ends:
-        if edge.features is not None and edge.penalty.is_equality(len(edge.features)):
+        if edge.features is not None and is_equality(edge.penalty, len(edge.features)):
             part = components_of(edge.tail, edge.head, form.n)[1]
             for pair in (pair for pair in covered if part[pair // form.n] == part[pair % form.n]):
                 covered[pair].update(map(int, edge.features))

@@ -8,6 +8,7 @@ import numpy as np
 
 from ...form import EdgeBlock, Form
 from ...terms import Array
+from ...terms.penalties import AbstractEntrywise
 
 
 @dataclass(frozen=True)
@@ -37,16 +38,14 @@ def separate(form: Form) -> Separated:
     for k, edge in enumerate(form.edges):
         features = edge.columns(form.d)
         places = [np.array([j]) for j in range(len(features))]
-        own = [edge.penalty.restricted(j) for j in places]
-        if len(places) < 2 or any(penalty is None for penalty in own):
+        if len(places) < 2 or not isinstance(edge.penalty, AbstractEntrywise):
             edges.append(edge)
             owner.append(k)
             columns.append(np.arange(len(features)))
             continue
-        for j, penalty in zip(places, own, strict=True):
-            assert penalty is not None
+        for j in places:
             center = None if edge.center is None else edge.center[:, j]
-            edges.append(replace(edge, penalty=penalty, features=features[j], center=center))
+            edges.append(replace(edge, penalty=edge.penalty.restricted(j), features=features[j], center=center))
             owner.append(k)
             columns.append(j)
     return Separated(replace(form, edges=tuple(edges)), tuple(owner), tuple(columns))

@@ -310,7 +310,7 @@ class RootRows(AbstractRows):
 
     def room(self, prices: Prices) -> Array:
         c = self.edge.weight[:, None]
-        return (c * np.minimum(self.h.room(prices.high / c), 1.0)).ravel()
+        return (c * np.minimum(self.h.domain.room(prices.high / c), 1.0)).ravel()
 
     def nodes(self) -> Array:
         return np.repeat(np.arange(len(self.edge.tail)), len(self.R))

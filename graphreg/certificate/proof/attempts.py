@@ -16,6 +16,7 @@ from ...verify import BOX, STATE, Model, NotProvedError, rational
 from ..repairing.repair import Repair
 from .conserve import conserve, rooms_of
 from .point import ExactPoint, exact_point
+from .statement import flow_root
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,7 @@ def lower_bound(form: Form, model: Model, w: Array, point: DualPoint, enough: fl
     with the reasons where none is found."""
     best: Lower | None = None
     reasons: dict[str, None] = {}
-    rooted = any(edge.penalty.flow_root() is not None for edge in form.edges)
+    rooted = any(flow_root(form, edge) is not None for edge in form.edges)
     starts = _Starts(form, w, point)
     for repaired, attempt in product((False, True), ATTEMPTS):
         start = starts(repaired, attempt)
@@ -117,7 +118,7 @@ def _snapped(form: Form, point: DualPoint, snap: float) -> DualPoint:
     """Flows that are nearly 0 as 0: what has no room then must not be seen to have some."""
     flows: list[Array] = []
     for edge, u in zip(form.edges, point.flows, strict=True):
-        size, rooted = np.abs(u), edge.penalty.flow_root() is not None
+        size, rooted = np.abs(u), flow_root(form, edge) is not None
         size = size.max(axis=1, keepdims=True, initial=0.0) if rooted else size
         flows.append(np.where(size <= snap * edge.weight[:, None], 0.0, u))
     return DualPoint(tuple(flows), point.prices)

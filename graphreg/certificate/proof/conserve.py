@@ -21,6 +21,7 @@ from ...verify import rational
 from .forest import Forest, Link, forest
 from .numbers import exact, nearest, solve, truncated
 from .point import ExactPoint, Variable, free_prices, free_roots
+from .statement import flow_root
 
 RATIONAL = 60  # groups in one system that is solved in rationals; larger ones are refined in dyadics
 BITS = 1300  # 2^-BITS is what refinement leaves
@@ -230,14 +231,14 @@ class Conserver:
 def conserve(point: ExactPoint, rooms: list[Array], least: float, with_roots: bool) -> bool:
     """Balance the point exactly (or to 2^-BITS, then False), moving flows with more room than ``least``."""
     rooms = [
-        room * 0.0 if with_roots and edge.penalty.flow_root() is not None else room
+        room * 0.0 if with_roots and flow_root(point.form, edge) is not None else room
         for edge, room in zip(point.form.edges, rooms, strict=True)
     ]
     return Conserver(point, forest(point.form, rooms, least), least, with_roots)()
 
 
 def rooms_of(form: Form, flows: tuple[Array, ...]) -> list[Array]:
-    return [edge.penalty.exact_room(u / edge.weight[:, None]) for edge, u in zip(form.edges, flows, strict=True)]
+    return [edge.penalty.domain.share(u / edge.weight[:, None]) for edge, u in zip(form.edges, flows, strict=True)]
 
 
 def independent(Y: Array, weight: Array) -> tuple[list[int], list[int]]:

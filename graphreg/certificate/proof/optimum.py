@@ -117,7 +117,7 @@ def _tied(form: Form, model: Model, w: Array, point: DualPoint) -> list[Array]:
         if block.kind == "SquaredL2":
             out.append(np.zeros(z.shape, dtype=bool))
             continue
-        room = np.broadcast_to(edge.penalty.exact_room(u / edge.weight[:, None]), z.shape)
+        room = np.broadcast_to(edge.penalty.domain.share(u / edge.weight[:, None]), z.shape)
         mask: Array = np.greater(room, z)
         if block.kind != "L1":
             mask = np.broadcast_to(mask.all(axis=1, keepdims=True), z.shape)

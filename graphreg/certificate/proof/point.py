@@ -11,6 +11,7 @@ from ...form import DualPoint, Form, SampleBlock
 from ...terms import Array
 from ...verify import Model, rational
 from .numbers import exact, exactly, nearest
+from .statement import flow_root
 
 AT_AN_END = 1e-9  # prices (at scale 1) so near an end of their domain are put inside exactly
 
@@ -108,7 +109,7 @@ def exact_point(form: Form, model: Model, point: DualPoint, snap: float = 0.0) -
     flows: list[list[list[Any]]] = []
     roots: list[list[list[Any]] | None] = []
     for edge, block, u in zip(form.edges, model.blocks[len(prices) :], point.flows, strict=True):
-        root = edge.penalty.flow_root()
+        root = flow_root(form, edge)
         if root is None:
             flows.append(exactly(u.tolist()))
             roots.append(None)

@@ -67,6 +67,12 @@ def _samples(block: SampleBlock) -> dict[str, Any]:
     }
 
 
+def flow_root(form: Form, edge: EdgeBlock) -> Array | None:
+    """R where a proof states the flow u by t, u = c R't, because not every u is a flow; else None."""
+    stated = edge.penalty.stated(form.width(edge))
+    return None if stated is None else stated.root
+
+
 def state_edges(edge: EdgeBlock, k: int) -> dict[str, Any]:
     """A block of edges of the ``model``."""
     penalty: AbstractPenalty = edge.penalty

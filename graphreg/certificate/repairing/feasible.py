@@ -13,7 +13,7 @@ import numpy as np
 from ...form import EdgeBlock, Form, held_together
 from ...inputs import components_of, means_of
 from ...terms import Array
-from ...terms.penalties import AbstractConstraint, AbstractNorm
+from ...terms.penalties import AbstractConstraint, AbstractNorm, is_equality
 from ..common_model.best_common import center
 from ..enclosure.upper import differences
 
@@ -25,7 +25,7 @@ ULPS = 4  # by which a projected coordinate may be moved on
 def feasible(form: Form, w: Array) -> Array:
     """A point near w at which P is finite, where one is found."""
     constraints = [edge for edge in form.edges if isinstance(edge.penalty, AbstractConstraint)]
-    ties = [edge for edge in constraints if edge.penalty.is_equality(form.width(edge))]
+    ties = [edge for edge in constraints if is_equality(edge.penalty, form.width(edge))]
     tied: list[tuple[Array, Array]] | None = None
     for k in range(ROUNDS):
         if all(satisfied(edge, w).all() for edge in constraints):
@@ -96,7 +96,7 @@ def _shrink(form: Form, constraints: list[EdgeBlock], w: Array, margin: float) -
     its centred constraints hold: so a shift of all targets changes nothing."""
     factor = np.ones(form.n_components)
     for edge in constraints:
-        if edge.center is not None or edge.penalty.is_equality(form.width(edge)):
+        if edge.center is not None or is_equality(edge.penalty, form.width(edge)):
             continue
         z = edge.difference(w)
         outside = ~satisfied(edge, w)

@@ -70,7 +70,7 @@ def other_points(rows: AbstractRows) -> Iterator[Trial]:
         for x in [rows.x, *points]:
             value, inner = rows.value(x), h.value(x @ R.T)
             said = {"x": x, "value(x)": value, "h(Rx)": inner}
-            law = "value(x) >= h(Rx) with the R and h of composed(), or 1/2 ||Rx||^2 with the R of squares()"
+            law = "value(x) >= h(Rx) with the R and h of composed()"
             yield Trial(law, inner - value, np.abs(value) + inner, said, x, rows.b, "below", _near(rows, x))
 
 

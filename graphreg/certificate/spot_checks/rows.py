@@ -13,7 +13,7 @@ import numpy as np
 from ...form import EdgeBlock, Form, SampleBlock
 from ...terms import Array
 from ...terms.losses import AbstractLoss, AbstractSmoothLoss
-from ...terms.penalties import AbstractConstraint, AbstractPenalty, AbstractSmoothPenalty, composition_of
+from ...terms.penalties import AbstractConstraint, AbstractPenalty, AbstractSmoothPenalty
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ class PenaltyRows(AbstractRows):
         return self.term.strong_convexity()
 
     def root(self) -> tuple[Array, AbstractPenalty] | None:
-        return composition_of(self.term)
+        return self.term.composed()
 
     def at(self, row: int) -> str:
         labels, e = self.form.labels, self.place[row]

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from ...terms import Notation
-from ...terms.penalties import AbstractConstraint, AbstractNorm
+from ...terms.penalties import AbstractConstraint, AbstractNorm, is_equality
 from ..form import EdgeBlock, SampleBlock
 from .filling import Filled, fill
 from .writing import NOTHING, Math, join, number, same
@@ -175,7 +175,7 @@ class EdgeWords:
 
     @property
     def equality(self) -> bool:
-        return self.block.penalty.is_equality(self.width)
+        return is_equality(self.block.penalty, self.width)
 
     @property
     def norm(self) -> bool:

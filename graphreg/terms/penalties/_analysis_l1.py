@@ -17,6 +17,7 @@ from ._box_programme import BoxProgramme
 from ._formulas import FEW, typeset, vector
 from ._rows import INSIDE, by_row, column, row_norm
 from .base import AbstractNorm
+from .domain import OwnDomain
 from .l1 import L1
 from .penalty import AbstractPenalty
 
@@ -25,7 +26,7 @@ NEARLY = 1e-6  # relative; far more than a pseudo-inverse is off
 
 
 @dataclass(frozen=True, eq=False)
-class AbstractAnalysisL1(AbstractPenalty):
+class AbstractAnalysisL1(OwnDomain, AbstractPenalty):
     """``phi(z) = sum_i w_i |(Az)_i|`` with w > 0 and A (r, k) of full row rank.
 
     With R = diag(w) A, ``phi*(u) = 0`` where ``u = R'y`` with ``max_i |y_i| <= 1``, and +inf elsewhere; there is one y

@@ -15,11 +15,12 @@ from ..bounds import ULP
 from ..records import Array, Notation, RecessionCone, defined
 from ._rows import split
 from .base import AbstractOneSided
+from .domain import OwnDomain
 from .penalty import AbstractPenalty
 
 
 @dataclass(frozen=True, eq=False)
-class AbstractBlocks(AbstractPenalty):
+class AbstractBlocks(OwnDomain, AbstractPenalty):
     """``phi(z) = sum_g phi_g(z_g)`` over blocks of coordinates that are disjoint and hold all of them."""
 
     blocks: tuple[tuple[Array, AbstractPenalty], ...]
@@ -48,36 +49,36 @@ class AbstractBlocks(AbstractPenalty):
         return [*domain, sum(values[1:], values[0])]
 
     def gauge(self, u: Array) -> Array:
-        return np.maximum.reduce([phi.gauge(u[:, columns]) for columns, phi in self.blocks])
+        return np.maximum.reduce([phi.domain.gauge(u[:, columns]) for columns, phi in self.blocks])
 
     def gauge_at_zero(self, u: Array) -> Array:
         return np.maximum.reduce([phi.gauge_at_zero(u[:, columns]) for columns, phi in self.blocks])
 
     def clip(self, u: Array) -> Array:
-        return self.each(u, lambda phi, rows: phi.clip(rows))
+        return self.each(u, lambda phi, rows: phi.domain.clip(rows))
 
     def reach(self, start: Array, end: Array) -> Array:
-        return np.minimum.reduce([phi.reach(start[:, columns], end[:, columns]) for columns, phi in self.blocks])
+        return np.minimum.reduce([phi.domain.reach(start[:, columns], end[:, columns]) for columns, phi in self.blocks])
 
     def subgradient(self, z: Array) -> Array:
         return self.each(z, lambda phi, rows: phi.subgradient(rows))
 
     def room(self, u: Array) -> Array:
-        return self.each(u, lambda phi, rows: phi.room(rows))
+        return self.each(u, lambda phi, rows: phi.domain.room(rows))
 
-    def exact_room(self, u: Array) -> Array:
-        return self.each(u, lambda phi, rows: phi.exact_room(rows))
+    def share(self, u: Array) -> Array:
+        return self.each(u, lambda phi, rows: phi.domain.share(rows))
 
     def span(self, u: Array) -> Array:
-        return self.each(u, lambda phi, rows: phi.span(rows))
+        return self.each(u, lambda phi, rows: phi.domain.span(rows))
 
     def conductance(self, u: Array) -> Array:
-        return self.each(u, lambda phi, rows: phi.conductance(rows))
+        return self.each(u, lambda phi, rows: phi.domain.conductance(rows))
 
     def conduct(self, conductance: Array, z: Array) -> Array:
         out = np.empty_like(z)
         for columns, phi in self.blocks:
-            out[:, columns] = phi.conduct(np.broadcast_to(conductance, z.shape)[:, columns], z[:, columns])
+            out[:, columns] = phi.domain.conduct(np.broadcast_to(conductance, z.shape)[:, columns], z[:, columns])
         return out
 
     @abstractmethod
@@ -94,7 +95,7 @@ class AbstractBlocks(AbstractPenalty):
     def recession(self, k: int) -> RecessionCone | None:
         low, high = np.zeros(k), np.zeros(k)
         for columns, phi in self.blocks:
-            cone = phi.recession(len(columns))
+            cone = phi.domain.recession(len(columns))
             if cone is None or cone.equations is not None:
                 return None
             low[columns], high[columns] = cone.lower, cone.upper
@@ -148,7 +149,7 @@ class OneSidedBlocks(AbstractBlocks, AbstractOneSided):
     """A sum of functions of blocks of coordinates that are not all even."""
 
     def interior(self, k: int) -> Array:
-        return self.each(np.zeros((1, k)), lambda phi, rows: phi.interior(rows.shape[1])[None])[0]
+        return self.each(np.zeros((1, k)), lambda phi, rows: phi.domain.interior(rows.shape[1])[None])[0]
 
 
 def blocks(parts: Sequence[tuple[Array, AbstractPenalty]]) -> AbstractPenalty:

@@ -14,12 +14,13 @@ from ..records import Array, Notation, RecessionCone, defined
 from ._formulas import SOFT, times, typeset, weighted, weighted_l1
 from ._rows import longest, split
 from .base import AbstractSupercoercive
+from .domain import OwnDomain
 from .penalty import AbstractPenalty
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class Thresholded(AbstractPenalty):
+class Thresholded(OwnDomain, AbstractPenalty):
     """``phi(z) = sum_j w_j |z_j| + rest(z)``, w >= 0, where rest does not change with the signs of coordinates.
 
     With S the soft threshold, ``prox(v, t) = rest.prox(S(v, t w), t)`` (Yu, On decomposing the proximal map, 2013,
@@ -50,7 +51,9 @@ class Thresholded(AbstractPenalty):
     def clip(self, u: Array) -> Array:
         out = ~np.isfinite(self.conjugate(u))
         if out.any():
-            moved = np.clip(u, -self.weights, self.weights) + (1.0 - 1e-12) * self.rest.clip(_soft(u, self.weights))
+            moved = np.clip(u, -self.weights, self.weights) + (1.0 - 1e-12) * self.rest.domain.clip(
+                _soft(u, self.weights)
+            )
             u = super().clip(np.where(out[:, None], moved, u))
         return u
 
@@ -58,7 +61,7 @@ class Thresholded(AbstractPenalty):
         return self.weights * np.sign(z) + self.rest.subgradient(z)
 
     def recession(self, k: int) -> RecessionCone | None:
-        return RecessionCone(np.zeros(k), np.zeros(k)) if self.weights.all() else self.rest.recession(k)
+        return RecessionCone(np.zeros(k), np.zeros(k)) if self.weights.all() else self.rest.domain.recession(k)
 
     def strong_convexity(self) -> float:
         return self.rest.strong_convexity()
@@ -109,7 +112,7 @@ class Ridged(AbstractSupercoercive):
 
     def conjugate(self, u: Array) -> Array:
         pulled = self.ridge * self.rest.prox(u / self.ridge, 1.0 / self.ridge)
-        s = self.rest.clip(u - pulled)
+        s = self.rest.domain.clip(u - pulled)
         return self.rest.conjugate(s) + 0.5 / self.ridge * (pulled * pulled).sum(axis=1)
 
     def conjugate_bound(self, u: Array, spread: Array) -> Array:
@@ -126,9 +129,6 @@ class Ridged(AbstractSupercoercive):
 
     def gauge_at_zero(self, u: Array) -> Array:
         return self.rest.gauge_at_zero(u)
-
-    def recession(self, k: int) -> RecessionCone:
-        return RecessionCone(np.zeros(k), np.zeros(k))
 
     def strong_convexity(self) -> float:
         return self.ridge + self.rest.strong_convexity()

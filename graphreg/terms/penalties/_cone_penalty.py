@@ -17,6 +17,7 @@ from ._conic import ConeProgramme
 from ._newton import FURTHEST, Problems, minimisers, starts
 from ._rows import LEAST_SLACK, beside, column, row_norm
 from .base import AbstractOneSided, AbstractPenalty
+from .domain import OneSidedDomain, OwnDomain
 
 NEWTON_MARGIN = 1e-12  # relative; of what Newton's method leaves, whose square is missed
 MOST_MARGIN = 1e-7  # of a conjugate, relative; it is more where the maximiser is far out
@@ -30,7 +31,7 @@ OUTWARD = 1e-8  # gauges are inflated by this, and clipped points are put this f
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class AbstractConePenalty(AbstractPenalty):
+class AbstractConePenalty(OwnDomain, AbstractPenalty):
     """phi on rows of k coordinates, for many rows at once: with a prox and a conjugate that Newton's method finds where
     phi is smooth, and Clarabel elsewhere.
 
@@ -230,7 +231,7 @@ class ConePenalty(AbstractConePenalty):
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class OneSidedConePenalty(AbstractConePenalty, AbstractOneSided):
+class OneSidedConePenalty(AbstractConePenalty, OneSidedDomain, AbstractOneSided):
     """A function that is not even."""
 
     @property

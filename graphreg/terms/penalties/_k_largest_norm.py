@@ -11,12 +11,12 @@ from ...lazy import cp
 from ..records import Array, Notation
 from ._formulas import typeset
 from ._rows import column
-from .base import AbstractNorm
+from .base import AbstractAbsoluteNorm
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class KLargestNorm(AbstractNorm):
+class KLargestNorm(AbstractAbsoluteNorm):
     """The sum of the q largest ``|z_j|``; a q between two integers takes that share of the next one.
 
     ``phi*(u) = 0`` where ``max_j |u_j| <= 1`` and ``sum_j |u_j| <= q``, and +inf elsewhere (Bhatia, Matrix analysis,
@@ -33,9 +33,6 @@ class KLargestNorm(AbstractNorm):
     def dual_norm(self, u: Array) -> Array:
         size = np.abs(u)
         return np.maximum(size.max(axis=1, initial=0.0), size.sum(axis=1) / self.q)
-
-    def gauge_around(self, u: Array, eta: Array) -> Array:
-        return self.dual_norm(np.abs(u) + eta)
 
     def extent(self, k: int) -> float:
         return max(1.0, float(np.sqrt(k)) / self.q)  # at the corners of the unit ball, e_j and (1, ..., 1) / q

@@ -18,11 +18,12 @@ from ._rows import INSIDE, longest, onto_ball, row_norm
 from ._separable import written
 from ._sides import Sides
 from .base import AbstractSmoothPenalty
+from .domain import OwnDomain
 from .penalty import AbstractPenalty
 
 
 @dataclass(frozen=True, eq=False)
-class AbstractRadial(AbstractPenalty):
+class AbstractRadial(OwnDomain, AbstractPenalty):
     """``phi(z) = h(||z||_2)`` with h >= 0 piecewise quadratic on r >= 0, given by its derivative.
 
     ``phi*(u) = h*(||u||_2)`` (Parikh and Boyd, Proximal algorithms, 6.5.1 and 6.7).

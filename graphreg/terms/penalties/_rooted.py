@@ -20,6 +20,7 @@ from ._rows import INSIDE, norm_bound, row_norm, split
 from ._separable import AbstractSeparable, written
 from ._sides import Sides
 from .base import AbstractNorm, AbstractOneSided
+from .domain import OwnDomain
 from .l1 import L1
 from .l2 import L2
 from .linf import LInf
@@ -91,7 +92,7 @@ def rooted_separable(functions: Sequence[Function]) -> AbstractRootedSeparable:
 
 @final
 @dataclass(frozen=True, eq=False)
-class OfNorm(AbstractPenalty):
+class OfNorm(OwnDomain, AbstractPenalty):
     """``phi(z) = h(norm(z))`` with h >= 0, h(0) = 0, convex and increasing on x >= 0.
 
     ``phi*(u) = h*(dual norm of u)`` (Rockafellar, Convex Analysis, theorem 15.3). Its prox p at v is that of

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...lazy import cp
 from ..bounds import SHORT, ULP
 from ..records import Array
 
@@ -23,9 +24,10 @@ def column(step: Any) -> Any:
 
 
 def split(written: Any) -> tuple[list[Any], Any]:
-    """What a penalty wrote for CVXPY, as the list of its constraints and its value."""
-    *domain, value = written if isinstance(written, list) else [written]
-    return domain, value
+    """What a penalty wrote for CVXPY, as the list of its constraints and its value; None where that is 0."""
+    parts = written if isinstance(written, (list, tuple)) else [written]
+    values = [part for part in parts if not isinstance(part, cp.Constraint)]
+    return [part for part in parts if isinstance(part, cp.Constraint)], (values[0] if values else None)
 
 
 def row_norm(z: Array) -> Array:

@@ -21,11 +21,12 @@ from ._rooted_sides import RootedSides
 from ._rows import INSIDE, LEAST_SLACK
 from ._sides import Sides
 from .base import AbstractOneSided, AbstractSmoothPenalty
+from .domain import OwnDomain
 from .penalty import AbstractPenalty
 
 
 @dataclass(frozen=True, eq=False)
-class AbstractSeparable(AbstractPenalty):
+class AbstractSeparable(OwnDomain, AbstractPenalty):
     """``phi(z) = sum_j h_j(z_j)``, each h_j >= 0 and h_j(0) = 0.
 
     ``phi*(u) = sum_j h_j*(u_j)``; the slopes of h_j at -inf and +inf are the ends of its domain.
@@ -108,7 +109,7 @@ class AbstractSeparable(AbstractPenalty):
             t = np.where(end < low, (np.minimum(low + inner, start) - start) / (end - start), t)
         return np.clip(np.nan_to_num(t, nan=0.0), 0.0, 1.0).min(axis=1, initial=1.0)
 
-    def exact_room(self, u: Array) -> Array:
+    def share(self, u: Array) -> Array:
         with np.errstate(invalid="ignore"):
             share = self.room(u) / np.minimum(self.right.last, self.left.last)
         return np.clip(np.nan_to_num(share, nan=1.0), 0.0, 1.0)
