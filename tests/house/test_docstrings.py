@@ -19,7 +19,8 @@ from graphreg.terms.losses import AbstractLoss
 from graphreg.terms.penalties.base import AbstractPenalty
 
 ROOMS = ("datasets", "plots", "inference", "testing", "theory", "tuning")
-INTERFACES = (
+# whose methods the library calls; see docs/adding-*.md
+INTERFACES = (AbstractLoss, AbstractPenalty, gr.FlowDomain, AbstractMethod)
     AbstractLoss,
     AbstractPenalty,
     gr.FlowDomain,
