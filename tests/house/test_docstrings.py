@@ -21,11 +21,6 @@ from graphreg.terms.penalties.base import AbstractPenalty
 ROOMS = ("datasets", "plots", "inference", "testing", "theory", "tuning")
 # whose methods the library calls; see docs/adding-*.md
 INTERFACES = (AbstractLoss, AbstractPenalty, gr.FlowDomain, AbstractMethod)
-    AbstractLoss,
-    AbstractPenalty,
-    gr.FlowDomain,
-    AbstractMethod,
-)  # whose methods the library calls; see docs/adding-*.md
 CALLED_BY_THE_LIBRARY = ("Actors.", "Parts.", "MPI.", "Availability.", "Checkpoint.of", "Model.of", ".lower", ".nodes")
 CALLED_BY_THE_LIBRARY += (".on_graph", ".squared", ".takes_strength")
 
