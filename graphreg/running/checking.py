@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..certificate import Certificate, Certifier, Look, feasible, relative
-from ..clock import LAST, SHORT, afresh, alarm
+from ..certificate import Certificate, Certifier, Look, relative
+from ..clock import alarm
 from ..form import settles
 from ..kernels import pays
 from ..network import Ledger
@@ -23,9 +23,7 @@ from .stalling import stalled
 from .trace import Record, Trace
 
 if TYPE_CHECKING:
-    from ..methods import AbstractIteration, Point, Start
-
-EXTRA = 0.1  # of the seconds that a run may take: what the last certificate may take beyond them
+    from .method import AbstractIteration, Point, Start
 
 
 @dataclass
@@ -50,21 +48,20 @@ class Checks:
     def begun(self, start: Start | None) -> str:
         """Why the run ends before its first round: where a start with flows meets the gap. Whoever has proved bounds of
         it before needs none here."""
-        if start is None or start[1] is None or self.budget.gap == 0.0 or self.certifier.best_dual is not None:
+        gap = self.budget.gap
+        if start is None or start[1] is None or gap == 0.0 or self.certifier.best_dual is not None:
             return ""
         point = start[0], start[1], None
         look = self.look(point, None, 0)
-        met = look is not None and self._relative(look.gap, look) <= self.budget.gap
-        if not met and not self._maybe(point, look):
+        if look is None:
+            promising = self.screen(point, 0) <= MAYBE * gap
+        else:
+            met, near = self._relative(look.gap, look) <= gap, self._relative(look.screen, look) <= MAYBE * gap
+            promising = met or (near and self._left(look) <= gap)
+        if not promising:
             return ""
         certificate = self.certified(point, 0, look)
-        return "failed" if certificate.contradiction else "gap" if certificate.holds(self.budget.gap) else ""
-
-    def _maybe(self, point: Point, look: Look | None) -> bool:
-        """Whether a repair of a start may meet the gap."""
-        if look is None:
-            return self.screen(point, 0) <= MAYBE * self.budget.gap
-        return self._left(look) <= self.budget.gap and self._relative(look.screen, look) <= MAYBE * self.budget.gap
+        return "failed" if certificate.contradiction else "gap" if certificate.holds(gap) else ""
 
     # ---- what a checkpoint keeps of them ----------------------------------------------------------------------------
     def noted(self) -> Checked:
@@ -87,38 +84,40 @@ class Checks:
     # ---- between rounds ---------------------------------------------------------------------------------------------
     def check(self, state: Any, k: int) -> str:
         """Why the run ends after round k, from what a screen, a repair or a polish shows; empty where it goes on."""
-        if not np.isfinite(self.method.point(state)[0]).all():
+        method, schedule, asked, point = self.method, self.schedule, self.budget.gap, self.method.point(state)
+        if not np.isfinite(point[0]).all():
             return "failed"
-        if self.method.searches(state) or self.method.far(state, self.budget.gap):
+        if method.searches(state) or method.far(state, asked):
             return ""
-        self.certifier = self.method.judge(state, self.certifier)
-        point, schedule = self.method.point(state), self.schedule
+        self.certifier = method.judge(state, self.certifier)
         look = self.look(point, self._inside(state), k)
-        ended = "" if look is None else self._proves(state, point, k, look)
+        if look is not None:
+            gap = self._relative(look.gap, look)
+            schedule.looks(k, gap)
+            if schedule.proves(k, gap):
+                method.lighten(state)
+                if ended := self._ended(self.certified(point, k, look), k):
+                    return ended
+                schedule.proved(k)
         helps = look is None or look.w is not point[0]  # what flows tie together is better tied
-        if not ended and schedule.polish_now(k) and helps and self.polish(state, k):
+        if schedule.polish_now(k) and helps and self.polish(state, k):
             return "gap"
-        if ended or not (look is None or (look.repairable and self._left(look) <= self.budget.gap)):
-            return ended or self._stalled(k)  # nor would a repair meet the gap
-        screen = self.screen(point, k) if look is None else self._relative(look.screen, look)
-        schedule.saw(k, screen)
-        if not schedule.repairs(k, screen) or (look is not None and screen > MAYBE * self.budget.gap):
+        screen = self._worth_a_repair(point, k, look)
+        if screen is None:
             return self._stalled(k)
         certificate = self.certify(state, k, look)
         schedule.repaired(k, screen, certificate.relative_gap)
         return self._ended(certificate, k)
 
-    def _proves(self, state: Any, point: Point, k: int, look: Look) -> str:
-        """Why the run ends with what a look has seen, proved where that meets the gap; empty where it goes on."""
-        gap = self._relative(look.gap, look)
-        self.schedule.looks(k, gap)
-        if not self.schedule.proves(k, gap):
-            return ""
-        self.method.lighten(state)
-        ended = self._ended(self.certified(point, k, look), k)
-        if not ended:
-            self.schedule.proved(k)
-        return ended
+    def _worth_a_repair(self, point: Point, k: int, look: Look | None) -> float | None:
+        """The screen of a point that is worth a repair; None where it is not."""
+        gap, schedule = self.budget.gap, self.schedule
+        if look is not None and not (look.repairable and self._left(look) <= gap):  # nor would a repair meet the gap
+            return None
+        screen = self.screen(point, k) if look is None else self._relative(look.screen, look)
+        schedule.saw(k, screen)
+        hopeless = look is not None and screen > MAYBE * gap
+        return screen if schedule.repairs(k, screen) and not hopeless else None
 
     def _ended(self, certificate: Certificate, k: int) -> str:
         """Why the run ends with a certificate; empty where it goes on."""
@@ -132,30 +131,6 @@ class Checks:
         if asked or not self.method.bias:
             return ""
         return "stalled" if stalled(self.trace.records, k, self.method.drawn) else ""
-
-    def last(self, state: Any, k: int, ended: str) -> Certificate:
-        """The certificate that the run ends with."""
-        if ended in ("gap", "failed", "recession"):
-            return self.certifier.best()
-        self.certifier = self.method.judge(state, self.certifier)
-        if self.budget.gap == 0.0:  # the iterate after exactly so many rounds is asked for, not the best one
-            self.certifier.best_primal = None
-        if self.budget.further is not None and ended == "budget":  # no answer yet, and worth no repair
-            self.certifier.consider(feasible(self.certifier.form, self.method.point(state)[0]))
-            return self.certifier.best()
-        return self.certify(state, k)
-
-    def so_far(self, state: Any, k: int, interrupted: bool) -> None:
-        """Certify the last state, where this takes neither too long nor is interrupted; nobody is called back. Without
-        a state the run was still being set up."""
-        self.budget, self.hurried = replace(self.budget, callback=None), True
-        with afresh(SHORT if interrupted else max(LAST, EXTRA * (self.budget.seconds or 0.0))):
-            if state is None:
-                start, form = self.budget.start, self.certifier.form
-                self.certifier.consider(feasible(form, np.zeros(form.shape) if start is None else start[0]))
-            else:
-                self.certifier = self.method.judge(state, self.certifier)
-                self.certify(state, k)
 
     def _relative(self, gap: float, look: Look) -> float:
         """The gap of a look, or another, relative to P there."""

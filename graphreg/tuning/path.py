@@ -18,8 +18,9 @@ from ..display import Html, Shown, title
 from ..errors import ModelError
 from ..escaping import visible
 from ..methods import AbstractMethod
-from ..problem import RAISES, Problem, problem_of
+from ..problem import RAISES, Problem, check_solve, problem_of
 from ..running import Checkpoint, Solution
+from ..shortcuts import shortcut
 from ..tables import Table, as_html, assumed_html, assumed_lines
 from ..terms import Array, Parameter
 from .events import events
@@ -121,9 +122,7 @@ class Path(Shown):
 
     def plot(self, node: Hashable = None, feature: Any = None, ax: Axes | None = None) -> Axes:
         """Coefficients and the number of clusters against the strength; see `explain.plot_path`."""
-        from ..plots import plot_path
-
-        return plot_path(self, node, feature, ax)
+        return shortcut("Path.plot")(self, node, feature, ax)
 
     def report(self, file: Any, *, positions: Any = None, outlines: Any = None) -> None:
         """Write the path as one page that opens offline, with a slider over the strengths on which clusters fuse and
@@ -147,9 +146,7 @@ class Path(Shown):
         --------
         >>> gr.path(problem, [0.1, 0.3]).report(folder / "path.html")
         """
-        from ..reporting import report_path
-
-        report_path(self, file, positions, outlines)
+        shortcut("Path.report")(self, file, positions, outlines)
 
     def _title(self) -> str:
         statuses = [solution.status for solution in self]
@@ -275,7 +272,8 @@ def path(  # noqa: PLR0913
     stored = Checkpoint.of(checkpoint)
     with restored([parameter]), within(seconds):
         warm = Warm(problem, method, gap, rounds, seed, upwards=True)
-        problem._check_call(warm.method, gap, rounds, seconds, None, on_failure, progress)  # pyright: ignore[reportPrivateUsage]
+        given = {"gap": gap, "rounds": rounds, "seconds": seconds, "progress": progress, "on_failure": on_failure}
+        check_solve(warm.method, problem.form, **given)
         values, top = grid(problem, parameter, strengths)
         if top is not None:
             warm.begin(None, top)

@@ -11,15 +11,14 @@ import pytest
 from own_terms import OwnL1
 
 import graphreg as gr
-from graphreg.certificate import Certifier
+from graphreg.compiling import conic
 from graphreg.datasets import random_problem
 from graphreg.errors import CheckpointError, MethodError
 from graphreg.kernels import rounds
 from graphreg.methods.automatic import auto, predicting
 from graphreg.methods.automatic.auto import Stage, _promised, plan
 from graphreg.methods.automatic.predicting import Costs
-from graphreg.running import Budget, Outcome, Record, Trace
-from graphreg.running.iterating import iterate
+from graphreg.running import Budget, Outcome, Record, Task, Trace
 
 
 def data(n=12, d=3, samples=5, seed=0):
@@ -201,7 +200,7 @@ def test_a_promise_is_looked_at_again():
 
     budget = Budget(1e-30, rounds=20, further=further)
     form = problem().form
-    found = iterate(form, gr.PrimalDual(), Certifier(form), budget, None)
+    found = Task(form, gr.PrimalDual(), budget, conic.Compiler(form), None).iterate(gr.PrimalDual(), budget)
     assert asked == [20, 27, 34]
     assert (found.rounds, found.ended) == (34, "budget")
 

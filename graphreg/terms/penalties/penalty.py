@@ -20,6 +20,7 @@ from ...checks import check_fields
 from ...declaring import in_library, is_private
 from ...errors import TermError
 from ...lazy import cp
+from ...shortcuts import shortcut
 from ..bounds import largest_around
 from ..records import Array, Notation, Stated, names_of
 from ._rows import beside, column, gauge_of, pieces_of, row_norm, split
@@ -205,9 +206,7 @@ class AbstractPenalty(ABC):
         With ``rows=True`` the function takes the stacked (m, k) matrix and returns one value per row; see
         `graphreg.terms.penalties.from_cvxpy.from_cvxpy`.
         """
-        from .from_cvxpy import from_cvxpy
-
-        return from_cvxpy(function, rows=rows, name=name)
+        return shortcut("Penalty.from_cvxpy")(function, rows=rows, name=name)
 
     @staticmethod
     def from_prox(value: Any, prox: Any, cvxpy: Any = None, *, name: str | None = None) -> AbstractPenalty:
