@@ -25,7 +25,13 @@ from .network import Availability
 from .problem import Compiled, Problem
 from .running import Checkpoint, Observer, Solution
 from .terms import Consensus, Hierarchy, Model, NodePenalty, Parameter, TotalVariation
-from .terms.losses import AbstractPeakedLoss, AbstractPiecewiseLinearLoss, AbstractQuadraticLoss
+from .terms.losses import (
+    AbstractCounts,
+    AbstractPeakedLoss,
+    AbstractPiecewiseLinearLoss,
+    AbstractQuadraticLoss,
+    AbstractTwoClasses,
+)
 from .terms.losses import AbstractSmoothLoss as Loss
 from .terms.penalties import AbstractConstraint, AbstractNorm, AbstractOneSided, AbstractSmoothPenalty, FlowDomain
 from .terms.penalties import AbstractPenalty as Penalty
@@ -47,6 +53,7 @@ if TYPE_CHECKING:
 __all__ = [
     "MPI",
     "AbstractConstraint",
+    "AbstractCounts",
     "AbstractFixedPoint",
     "AbstractIteration",
     "AbstractNorm",
@@ -55,6 +62,7 @@ __all__ = [
     "AbstractPiecewiseLinearLoss",
     "AbstractQuadraticLoss",
     "AbstractSmoothPenalty",
+    "AbstractTwoClasses",
     "Acceleration",
     "Actors",
     "Audit",

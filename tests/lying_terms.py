@@ -9,7 +9,7 @@ import numpy as np
 from own_terms import Elastic, LogCosh, OwnEquality, OwnL1, OwnSquare
 
 import graphreg as gr
-from graphreg.terms.losses.coding import numeric
+from graphreg.terms.losses.samples import numeric
 
 HONEST = {each.__name__: each() for each in (OwnL1, Elastic, OwnSquare, OwnEquality)}
 

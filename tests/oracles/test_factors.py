@@ -9,8 +9,7 @@ import scipy.sparse as sp
 
 import graphreg as gr
 from graphreg.oracles import factors, newton
-from graphreg.oracles.factors import Factors, is_low
-from graphreg.oracles.newton import NewtonSystem
+from graphreg.oracles.newton import Factors, NewtonSystem, is_low
 
 RNG = np.random.default_rng(0)
 

@@ -1,8 +1,8 @@
 """The losses, one file per concept; whatever lies here is imported, and so declared."""
 
 from ...declaring import import_files
-from ._piecewise import AbstractPiecewiseLinearLoss as AbstractPiecewiseLinearLoss
 from .base import AbstractPeakedLoss as AbstractPeakedLoss
+from .base import AbstractPiecewiseLinearLoss as AbstractPiecewiseLinearLoss
 from .base import AbstractQuadraticLoss as AbstractQuadraticLoss
 from .base import AbstractSmoothLoss as AbstractSmoothLoss
 from .hinge import HingeLoss as HingeLoss
@@ -13,6 +13,8 @@ from .loss import AbstractLoss as AbstractLoss
 from .multinomial import MultinomialLoss as MultinomialLoss
 from .poisson import PoissonLoss as PoissonLoss
 from .quantile import QuantileLoss as QuantileLoss
+from .samples import AbstractCounts as AbstractCounts
+from .samples import AbstractTwoClasses as AbstractTwoClasses
 from .squared import MeanLoss as MeanLoss
 from .squared import SquaredLoss as SquaredLoss
 

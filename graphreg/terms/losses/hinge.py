@@ -10,10 +10,9 @@ import numpy as np
 from ...lazy import cp
 from ..bounds import ULP, half_square
 from ..records import Array, Descent, Notation, Stated
-from ._piecewise import AbstractPiecewiseLinearLoss, smooth_rise
-from ._samples import AbstractTwoClasses
-from .base import AbstractPeakedLoss
+from .base import AbstractPeakedLoss, AbstractPiecewiseLinearLoss, smooth_rise
 from .loss import AbstractLoss
+from .samples import AbstractTwoClasses
 
 
 @dataclass(frozen=True)

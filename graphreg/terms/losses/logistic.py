@@ -10,9 +10,9 @@ import numpy as np
 from ...lazy import cp
 from ..bounds import ULP, ends, shown
 from ..records import Array, Notation, Stated
-from ._samples import AbstractTwoClasses
 from .base import AbstractPeakedLoss
 from .loss import INSIDE
+from .samples import AbstractTwoClasses
 
 
 @dataclass(frozen=True, repr=False)

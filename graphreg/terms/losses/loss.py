@@ -27,7 +27,7 @@ from ..blocks import Lowered, SampleBlock
 from ..bounds import largest_around
 from ..calculus import Strength
 from ..records import Array, Bends, Descent, Notation, Space, Stated, names_of
-from ._samples import AbstractSamples
+from .samples import AbstractSamples
 
 INSIDE = 1.0 - 1e-14
 

@@ -15,8 +15,8 @@ from ...lazy import cp
 from ..bounds import ULP, ends, shown
 from ..records import Array, Coordinate, Descent, Notation, Stated
 from .base import AbstractSmoothLoss
-from .coding import classes_of, named_classes, one_hot
 from .loss import INSIDE
+from .samples import classes_of, named_classes, one_hot
 
 ROUNDING = 1e-14  # of the sum of a sample's prices over the classes
 
