@@ -31,6 +31,7 @@ from .terms.losses import (
     AbstractPiecewiseLinearLoss,
     AbstractQuadraticLoss,
     AbstractTwoClasses,
+    PriceDomain,
 )
 from .terms.losses import AbstractSmoothLoss as Loss
 from .terms.penalties import AbstractConstraint, AbstractNorm, AbstractOneSided, AbstractSmoothPenalty, FlowDomain
@@ -86,6 +87,7 @@ __all__ = [
     "Parameter",
     "Parts",
     "Penalty",
+    "PriceDomain",
     "Problem",
     "Solution",
     "TotalVariation",

@@ -13,8 +13,8 @@ from ..errors import GraphregError
 from ..form import Form
 from ..inputs import Graph, NodeData
 from ..problem import Problem
-from ..terms import AbstractTerm, Array, Model, Strength
-from ..terms.losses import AbstractLoss
+from ..terms import AbstractGraphTerm, AbstractTerm, Array, Model, Strength
+from ..terms.losses import AbstractLoss, at_rows, on_data, rescaled
 from ..terms.penalties import is_equality
 
 CHORDS = 0.4  # edges that an irregular graph has more, as a share of its nodes
@@ -36,6 +36,11 @@ def rebuilt(
         else:
             terms.append((strength * factors[1] if term.takes_strength() else strength, other(term)))
     return Problem(Model(tuple(terms)))  # pyright: ignore[reportArgumentType]  (a strength times a number is one)
+
+
+def on_graph(term: AbstractTerm, change: Callable[[Graph], Graph]) -> AbstractTerm:
+    """The term on the graph that ``change`` makes of its own; itself where it has none."""
+    return term.on_graph(change) if isinstance(term, AbstractGraphTerm) else term
 
 
 def own(problem: Problem) -> Problem:
@@ -73,7 +78,7 @@ def _changed(term: AbstractLoss, label: Hashable, change: Callable[[Array, Array
     if label not in data.labels or data.y is None:
         return term
     rows = data.node == data.labels.index(label)
-    return term.on(replace(data, y=change(data.y, rows)))
+    return on_data(term, replace(data, y=change(data.y, rows)))
 
 
 def _moved(y: Array, rows: Array, by: float) -> Array:
@@ -114,7 +119,7 @@ def steeper(problem: Problem, by: float, label: Hashable | None = None) -> Probl
 
 def _featured(problem: Problem, factors: Callable[[NodeData], Array]) -> Problem:
     def changed(term: AbstractLoss) -> AbstractLoss:
-        return term.on(replace(term.data, X=np.asarray(term.data.X) * factors(term.data)))
+        return on_data(term, replace(term.data, X=np.asarray(term.data.X) * factors(term.data)))
 
     return rebuilt(problem, changed)
 
@@ -130,7 +135,7 @@ def reordered(problem: Problem, rng: np.random.Generator) -> Problem | None:
         labels = tuple(graph.labels[i] for i in order)
         return Graph(labels, place[graph.tail][edges], place[graph.head][edges], graph.weight[edges])
 
-    found = rebuilt(problem, other=lambda term: term.on_graph(change))
+    found = rebuilt(problem, other=lambda term: on_graph(term, change))
     return None if found.form.labels == problem.form.labels else found
 
 
@@ -151,7 +156,7 @@ def irregular(problem: Problem, rng: np.random.Generator) -> Problem:
         tail, head = np.append(graph.tail, ends[:, 0]), np.append(graph.head, ends[:, 1])
         return Graph(graph.labels, tail, head, typical * weight)
 
-    return rebuilt(problem, lambda term: _thinned(term, rng), lambda term: term.on_graph(change))
+    return rebuilt(problem, lambda term: _thinned(term, rng), lambda term: on_graph(term, change))
 
 
 def _thinned(term: AbstractLoss, rng: np.random.Generator) -> AbstractLoss:
@@ -160,7 +165,7 @@ def _thinned(term: AbstractLoss, rng: np.random.Generator) -> AbstractLoss:
         if count > 4:
             rows = np.flatnonzero(term.data.node == i)
             keep[rng.permutation(rows)[: int(rng.integers(0, count // 2))]] = False
-    return term.take(keep)
+    return at_rows(term, keep)
 
 
 def degrees(form: Form) -> Array:
@@ -198,7 +203,7 @@ def _everywhere(term: AbstractLoss, data: NodeData, most: int, rows: Array) -> A
         name: None if (value := getattr(data, name)) is None else np.concatenate([value[rows]] * times)
         for name in ("X", "y", "weights", "offset")
     }
-    even = term.rescaled(_evened(term, most))
+    even = rescaled(term, _evened(term, most))
     return even.on(replace(data, node=node, **tiled))
 
 
@@ -214,6 +219,6 @@ def nearly_flat(problem: Problem, but: Hashable, by: float, others: float = 1.0)
     keeps the constants on which steps depend."""
 
     def flattened(term: AbstractLoss) -> AbstractLoss:
-        return term.rescaled({label: by for label in term.data.labels if label != but})
+        return rescaled(term, {label: by for label in term.data.labels if label != but})
 
     return rebuilt(problem, flattened, factors=(1.0, others))

@@ -14,6 +14,7 @@ from .hierarchy import Hierarchy as Hierarchy
 from .hierarchy import cluster_name as cluster_name
 from .hierarchy import latent_label as latent_label
 from .hierarchy import tree_levels as tree_levels
+from .losses.samples import updated as updated
 from .padding import Batch as Batch
 from .padding import Packed as Packed
 from .padding import adjoint as adjoint
@@ -40,7 +41,7 @@ from .records import defined as defined
 from .records import feature_of as feature_of
 from .records import name_of as name_of
 from .records import shared as shared
+from .sums import AbstractGraphTerm as AbstractGraphTerm
 from .sums import Consensus as Consensus
 from .sums import NodePenalty as NodePenalty
 from .sums import TotalVariation as TotalVariation
-from .updating import updated as updated

@@ -120,7 +120,7 @@ def conjugate_bound_of_losses(loss: AbstractLoss, samples: LossProbe) -> Failure
     """conjugate_bound(b, spread) bounds l*(b) - <b, anchor> around b, is +inf where the domain is left, and that
     difference itself where nothing is spread and b lies inside."""
     y, rng = samples.y, samples.rng
-    t, own = loss.anchor(y), loss.dependent(y)
+    t, own = loss.anchor(y), loss.prices.dependent(y)
 
     def less(b: Array) -> Array:
         b = _closed(b, own)
@@ -179,7 +179,7 @@ def _leaves(bound: Bound, low: Array, high: Array, inside: Array, y: Array) -> F
 def dependent(loss: AbstractLoss, samples: LossProbe) -> Failures:
     """Where a loss names a dependent coordinate, its prices sum to 0; where it names none, each may move by itself."""
     y, outside = samples.y, samples.pair.outside
-    own = loss.dependent(y)
+    own = loss.prices.dependent(y)
     if own is None:
         if y.ndim == 1:
             return

@@ -22,7 +22,7 @@ from ..inputs import Labels
 from ..methods import AbstractMethod
 from ..problem import Problem
 from ..terms import AbstractTerm, Array, Lowered, Model, Space, Strength
-from ..terms.losses import AbstractLoss
+from ..terms.losses import AbstractLoss, at_rows
 from .folds import Fold
 from .points import Grid
 from .warm import Warm, order_of
@@ -76,7 +76,7 @@ def training(model: Model, form: Form, rows: Array) -> Problem:
         own = kept[begin : begin + term.data.n_samples]
         begin += len(own)
         if own.any():
-            terms.append((strength, term.take(own)))
+            terms.append((strength, at_rows(term, own)))
     return Problem(Model(tuple(terms)))
 
 

@@ -121,7 +121,7 @@ def test_points_of_the_rest_are_points_of_the_whole(seed):
     point = type(rest.nothing())(flows, prices)
     whole = infinity.extend(point)
     np.testing.assert_allclose(form.conservation(whole), rest.conservation(point), atol=1e-9)
-    falls = [b.loss.descent(b.y).falls @ b.apply(v).ravel() for b in form.samples]
+    falls = [b.loss.prices.descent(b.y).falls @ b.apply(v).ravel() for b in form.samples]
     assert all((each > -1e-7).all() for each in falls if len(each))
     # along v the whole loses what fell away, and nothing else
     kept = form.primal(w + 1e5 * v) if np.isfinite(form.primal(w)) else None

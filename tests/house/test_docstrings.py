@@ -20,7 +20,7 @@ from graphreg.terms.penalties.base import AbstractPenalty
 
 ROOMS = ("datasets", "plots", "inference", "testing", "theory", "tuning")
 # whose methods the library calls; see docs/adding-*.md
-INTERFACES = (AbstractLoss, AbstractPenalty, gr.FlowDomain, AbstractMethod)
+INTERFACES = (AbstractLoss, AbstractPenalty, gr.FlowDomain, gr.PriceDomain, AbstractMethod)
 CALLED_BY_THE_LIBRARY = ("Actors.", "Parts.", "MPI.", "Availability.", "Checkpoint.of", "Model.of", ".lower", ".nodes")
 CALLED_BY_THE_LIBRARY += (".on_graph", ".squared", ".takes_strength")
 

@@ -28,7 +28,7 @@ def matrix(seed=0, n=30):
 def test_quick_factors_are_made_where_they_are_dropped(monkeypatch):
     """Scipy frees what SuperLU allocates in the thread of its making alone."""
     made = []
-    monkeypatch.setattr(factors, "carry_out", lambda work: made.append(1) or work())
+    monkeypatch.setattr(newton, "carry_out", lambda work: made.append(1) or work())
     H = matrix()
     for quick in (True, False):
         Factors(H.indices, H.indptr, low=False, quick=quick)(H.data)

@@ -34,7 +34,7 @@ def attained(form: Form, point: DualPoint | None = None) -> bool | None:
     ``point`` is a conserved dual point: where the prices of the one-sided samples lie well inside their domains it
     mostly settles the question at once (Gordan: <a, Xv> = -<u, Kv> leaves no room for a direction of recession).
     """
-    if not any(block.loss.descent(block.y).for_ever.any() for block in form.samples):
+    if not any(block.loss.prices.descent(block.y).for_ever.any() for block in form.samples):
         return True
     cones = cones_of(form)
     if cones is None:
@@ -160,7 +160,7 @@ def at_infinity(form: Form) -> AtInfinity | None:
     masks: list[Array] = []
     blocks: list[SampleBlock] = []
     for block, fallen in zip(form.samples, away.fallen, strict=True):
-        rows, y = block.loss.remains(block.y, fallen)
+        rows, y = block.loss.prices.remains(block.y, fallen)
         masks.append(rows)
         if rows.any():
             blocks.append(replace(block.part(np.flatnonzero(rows)), y=y))
@@ -200,7 +200,7 @@ def _away(form: Form, cones: list[RecessionCone]) -> _Away | None:
         return None
     x = x / (moved[chosen] / found.falls.across[chosen]).min()  # in the data's own units they fall by 1 or more
     fallen, slack = _by_block(form, cones, chosen)
-    ends = any((each & b.loss.descent(b.y).for_ever).any() for each, b in zip(fallen, form.samples, strict=True))
+    ends = any((each & b.loss.prices.descent(b.y).for_ever).any() for each, b in zip(fallen, form.samples, strict=True))
     return _Away(found.spread(x), fallen, slack, _confirmed(form, cones, answer, found) if ends else True)
 
 
@@ -219,7 +219,7 @@ def _confirmed(form: Form, cones: list[RecessionCone], answer: Answer, found: Co
 
 def _by_block(form: Form, cones: list[RecessionCone], chosen: Array) -> tuple[list[Array], list[Array]]:
     """The rows of `conditions` that fall, by sample block and by edge block."""
-    descents = [block.loss.descent(block.y) for block in form.samples]
+    descents = [block.loss.prices.descent(block.y) for block in form.samples]
     fallen = [np.zeros(len(descent.for_ever), dtype=bool) for descent in descents]
     at = 0
     for kind in (True, False):  # in the order of `conditions`

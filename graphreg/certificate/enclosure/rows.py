@@ -129,7 +129,7 @@ class SampleRows(AbstractRows):
     @cached_property
     def own(self) -> Array | None:
         """The dependent coordinate of each sample's price."""
-        return self.block.loss.dependent(self.block.y)
+        return self.block.loss.prices.dependent(self.block.y)
 
     @cached_property
     def _domain(self) -> tuple[Array, Array]:

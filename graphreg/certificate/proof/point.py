@@ -131,7 +131,7 @@ def _prices(block: SampleBlock, stated: Any, a: Array, snap: float) -> list[list
     for r, c in zip(*np.nonzero((b <= low + near) | (b >= high - near)), strict=True):
         ends = [stated.s[r] * exact(float(side[r, c])) if np.isfinite(side[r, c]) else None for side in (low, high)]
         out[r][c] = _inside(out[r][c], ends, exact(snap) * stated.s[r])
-    if block.loss.prices_add_up_to_zero():
+    if block.loss.prices.dependent(block.y) is not None:
         for row, own in zip(out, block.loss.stated_targets(block.y), strict=True):
             row[own] = -sum((v for c, v in enumerate(row) if c != own), rational(0))
     return out
@@ -158,7 +158,7 @@ def free_prices(point: ExactPoint, least: float) -> list[Variable]:
         b = np.array([[nearest(x) for x in row] for row in a]) / block.scale[:, None]
         low, high = (np.broadcast_to(side.reshape(M, -1), b.shape) for side in block.loss.domain(block.y))
         room = np.clip(np.minimum(b - low, high - b), 0.0, 1.0)
-        contrast = block.loss.prices_add_up_to_zero()
+        contrast = block.loss.prices.dependent(block.y) is not None
         for r, row in enumerate(room.tolist()):
             most = int(np.argmax(row))
             for c, each in enumerate(row):

@@ -11,6 +11,7 @@ import numpy as np
 from ...errors import ProofError
 from ...form import DualPoint, EdgeBlock, Form, SampleBlock
 from ...terms import Array, Stated, Strength
+from ...terms.losses import factors_of
 from ...terms.penalties import AbstractPenalty, AbstractSmoothPenalty
 from ...verify import spell
 
@@ -51,7 +52,7 @@ def numbers(values: Array) -> Any:
 def _samples(block: SampleBlock) -> dict[str, Any]:
     stated, M = block.loss.stated(), len(block.node)
     assert isinstance(stated, Stated)  # as the form is written out
-    rule, weights = block.loss.factors()
+    rule, weights = factors_of(block.loss)
     if not np.array_equal(block.loss.scales(), block.base_scale):  # a block of other scales than its loss gives
         rule, weights = "sum", block.base_scale
     return {

@@ -175,7 +175,9 @@ class Repair:
         flows = [
             edge.penalty.domain.span(u - v) for edge, u, v in zip(form.edges, point.flows, move.flows, strict=True)
         ]
-        prices = [block.loss.span(a - b) for block, a, b in zip(form.samples, point.prices, move.prices, strict=True)]
+        prices = [
+            block.loss.prices.span(a - b) for block, a, b in zip(form.samples, point.prices, move.prices, strict=True)
+        ]
         return DualPoint(tuple(flows), tuple(prices))
 
     @cached_property
@@ -198,7 +200,7 @@ class Repair:
         most = np.ones(self.form.n_components)
         for block, start, end in zip(self.form.samples, center.prices, point.prices, strict=True):
             s = block.column(block.scale)
-            t = block.loss.reach(start / s, end / s, block.y)
+            t = block.loss.prices.reach(start / s, end / s, block.y)
             np.minimum.at(most, self._where(block), t if t.ndim == 1 else t.min(axis=1))
         for edge, start, end in zip(self.form.edges, center.flows, point.flows, strict=True):
             c = edge.weight[:, None]
@@ -245,7 +247,7 @@ class Repair:
         prices = []
         for block, a, b in zip(form.samples, start.prices, end.prices, strict=True):
             each = t[self._where(block)]
-            prices.append(block.loss.span(a + (each[:, None] if a.ndim == 2 else each) * (b - a)))
+            prices.append(block.loss.prices.span(a + (each[:, None] if a.ndim == 2 else each) * (b - a)))
         return DualPoint(tuple(flows), tuple(prices))
 
     # ---- the Slater centre -------------------------------------------------------------------------------------------
@@ -259,7 +261,7 @@ class Repair:
         """
         form = self.form
         signs = [edge.penalty.domain.interior(form.width(edge)) for edge in form.edges]
-        if all(b.loss.interior(b.y).all() for b in form.samples) and not any(sign.any() for sign in signs):
+        if all(b.loss.prices.interior(b.y).all() for b in form.samples) and not any(sign.any() for sign in signs):
             return form.nothing()
         fit = self._fit(form.nothing(), signs)
         self.slater = bool((self.gauge(fit) < FARTHEST).all())

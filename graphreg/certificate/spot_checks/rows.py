@@ -191,7 +191,7 @@ class LossRows(AbstractRows):
         return None
 
     def slopes_at(self, b: Array) -> Self:
-        one = self.term.dependent(self.y)
+        one = self.term.prices.dependent(self.y)
         if one is not None:  # exactly, as bounds have it: rounding leaves something of the sum
             at, b = np.arange(len(b)), b.copy()
             b[at, one] = 0.0

@@ -12,16 +12,23 @@ from ..bounds import ULP, half_square
 from ..records import Array, Descent, Notation, Stated
 from .base import AbstractPeakedLoss, AbstractPiecewiseLinearLoss, smooth_rise
 from .loss import AbstractLoss
+from .prices import PriceDomain
 from .samples import AbstractTwoClasses
+
+
+class _Falling(PriceDomain):
+    def descent(self, y: Array) -> Descent:
+        descent = super().descent(y)
+        return replace(descent, for_ever=np.zeros_like(descent.for_ever))
 
 
 @dataclass(frozen=True)
 class AbstractHinge(AbstractTwoClasses, AbstractLoss):
     """A loss that falls to 0 where the margin y x grows, and no further: it reaches its infimum."""
 
-    def descent(self, y: Array) -> Descent:
-        descent = super().descent(y)
-        return replace(descent, for_ever=np.zeros_like(descent.for_ever))
+    @property
+    def prices(self) -> PriceDomain:
+        return _Falling(self)
 
 
 @dataclass(frozen=True, repr=False)

@@ -5,15 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any, TypeVar
 
 import numpy as np
 
 from ...checks import check_fields, is_number, is_switch
 from ...errors import DataError, TermError
-from ...inputs import NodeData, renewed
+from ...inputs import NodeData, change, renewed
 from ...messages import look_alike, missing_entries, shown, unknown_labels
-from ..calculus import AbstractTerm, positive
+from ..calculus import AbstractTerm, Model, positive
 from ..records import Array, Coordinate
 
 
@@ -127,50 +127,6 @@ class AbstractSamples(AbstractTerm):
         default."""
         return numeric(target, type(self).__name__)
 
-    def factors(self) -> tuple[str | Array, Array]:
-        """What `scales` are made of: the rule ("mean", "sum", or a number per sample) and the sample weights (M,)."""
-        data, scale = self.data, self.scale
-        if isinstance(scale, str):
-            if scale not in ("mean", "sum"):
-                raise TermError(f"scale must be 'mean', 'sum', a number or a mapping, got {scale!r}")
-            return scale, data.weights
-        if not isinstance(scale, Mapping):
-            number = positive(scale, f"the scale of {type(self).__name__}")
-            return np.broadcast_to(number, len(data.node)), data.weights
-        known = data.labels
-        for said in (*missing_entries("scale", scale, known), *unknown_labels("scale", scale, known)):
-            raise TermError(said)
-        each = np.array([positive(scale[label], f"the scale of the node {label!r}") for label in data.labels])
-        return each[data.node], data.weights
-
-    def of(self, labels: Collection[Hashable]) -> Self:
-        """The loss of some nodes alone, which holds the data of no other."""
-        known = np.array([label in labels for label in self.data.labels], dtype=bool)
-        return self.take(known[self.data.node])
-
-    def take(self, rows: Any) -> Self:
-        """The same loss on some rows of its data, see `NodeData.take`; a mean is over the rows that are left."""
-        data = self.data.take(rows)
-        scale = {x: self.scale[x] for x in data.labels} if isinstance(self.scale, Mapping) else self.scale
-        return replace(self, data=data, scale=scale, **self.coding())
-
-    def on(self, given: Any) -> Self:
-        """The same loss on other data, see `renewed`; classes are coded as before."""
-        new = replace(self, data=renewed(self.data, given), **self.coding())
-        if new.coordinates() != self.coordinates():
-            here, there = list(new.coordinates()), list(self.coordinates())
-            raise DataError(
-                f"the new data have the coordinates {here}, and the data before have {there}; give the same"
-            )
-        return new
-
-    def rescaled(self, factors: Mapping[Hashable, float]) -> Self:
-        """The loss with the sum of each node times a factor, 1 where the mapping says nothing."""
-        first = np.unique(self.data.node, return_index=True)[1]
-        each = (self.scales() / self.data.weights)[first]
-        scale = {x: float(s * factors.get(x, 1.0)) for x, s in zip(self.data.labels, each, strict=True)}
-        return replace(self, scale=scale, **self.coding())
-
     def coding(self) -> dict[str, Any]:
         """The fields that say how all data are coded, where one node's do not tell."""
         return {}
@@ -196,7 +152,7 @@ class AbstractSamples(AbstractTerm):
 
     def scales(self) -> Array:
         """s_r (M,), without the strength."""
-        rule, weights = self.factors()
+        rule, weights = factors_of(self)
         if isinstance(rule, str):
             total = np.bincount(self.data.node, weights, len(self.data.labels))
             return weights / total[self.data.node] if rule == "mean" else weights.copy()
@@ -227,3 +183,69 @@ class AbstractTwoClasses(AbstractSamples):
     def classify(self, x: Array) -> Array:
         first, second = two_classes(np.asarray(self.data.y))
         return np.where(x > 0, second, first)
+
+
+# ---- the same loss on other samples ----------------------------------------------------------------------------------
+Loss = TypeVar("Loss", bound=AbstractSamples)
+
+
+def at_nodes(loss: Loss, labels: Collection[Hashable]) -> Loss:
+    """The loss of some nodes alone, which holds the data of no other."""
+    known = np.array([label in labels for label in loss.data.labels], dtype=bool)
+    return at_rows(loss, known[loss.data.node])
+
+
+def at_rows(loss: Loss, rows: Any) -> Loss:
+    """The same loss on some rows of its data, see `NodeData.take`; a mean is over the rows that are left."""
+    data = loss.data.take(rows)
+    scale = {x: loss.scale[x] for x in data.labels} if isinstance(loss.scale, Mapping) else loss.scale
+    return replace(loss, data=data, scale=scale, **loss.coding())
+
+
+def on_data(loss: Loss, given: Any) -> Loss:
+    """The same loss on other data, see `renewed`; classes are coded as before."""
+    new = replace(loss, data=renewed(loss.data, given), **loss.coding())
+    if new.coordinates() != loss.coordinates():
+        here, there = list(new.coordinates()), list(loss.coordinates())
+        raise DataError(f"the new data have the coordinates {here}, and the data before have {there}; give the same")
+    return new
+
+
+def rescaled(loss: Loss, factors: Mapping[Hashable, float]) -> Loss:
+    """The loss with the sum of each node times a factor, 1 where the mapping says nothing."""
+    first = np.unique(loss.data.node, return_index=True)[1]
+    each = (loss.scales() / loss.data.weights)[first]
+    scale = {x: float(s * factors.get(x, 1.0)) for x, s in zip(loss.data.labels, each, strict=True)}
+    return replace(loss, scale=scale, **loss.coding())
+
+
+def factors_of(loss: AbstractSamples) -> tuple[str | Array, Array]:
+    """Of what scales are made: the rule ("mean", "sum", or a number per sample) and the sample weights (M,)."""
+    data, scale = loss.data, loss.scale
+    if isinstance(scale, str):
+        if scale not in ("mean", "sum"):
+            raise TermError(f"scale must be 'mean', 'sum', a number or a mapping, got {scale!r}")
+        return scale, data.weights
+    if not isinstance(scale, Mapping):
+        number = positive(scale, f"the scale of {type(loss).__name__}")
+        return np.broadcast_to(number, len(data.node)), data.weights
+    known = data.labels
+    for said in (*missing_entries("scale", scale, known), *unknown_labels("scale", scale, known)):
+        raise TermError(said)
+    each = np.array([positive(scale[label], f"the scale of the node {label!r}") for label in data.labels])
+    return each[data.node], data.weights
+
+
+def updated(model: Model, data: tuple[Any, ...]) -> tuple[Model, tuple[str, ...]]:
+    """The model with its losses on other data, one for each in their order (None: as before), and what changed."""
+    terms, changes = list(model.terms), list[str]()
+    losses = [(k, term) for k, (_, term) in enumerate(terms) if isinstance(term, AbstractSamples)]
+    if not 0 < len(data) <= len(losses):
+        names = ", ".join(type(loss).__name__ for _, loss in losses)
+        raise DataError(f"update takes data for the losses of the model ({names}), one for each, got {len(data)}")
+    for (k, loss), given in zip(losses, data, strict=False):
+        if given is not None:
+            new = on_data(loss, given)
+            terms[k] = terms[k][0], new
+            changes.append(f"{type(loss).__name__}: {change(loss.data, new.data)}")
+    return Model(tuple(terms)), tuple(changes)
