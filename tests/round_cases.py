@@ -95,8 +95,8 @@ PROBLEMS = {
     "mixed": lambda: gr.Problem(regression(3, 6) + tied(gr.L1(), gr.L2(), gr.HuberNorm(0.3)) + RIDGE),
     "centred": lambda: gr.Problem(means(2) + tied(gr.L2()) + 0.1 * gr.NodePenalty(gr.L1(), center=[0.5, -0.5])),
     "logistic": lambda: gr.Problem(regression(3, 20, gr.LogisticLoss) + tied(gr.L2()) + RIDGE),
-    "a grid": lambda: grid(20, 30, gr.L1()),
-    "a grid in disorder": lambda: grid(20, 30, gr.L2(), seed=0),
-    "a grid, squared": lambda: grid(20, 30, gr.SquaredL2()),
-    "a grid with l1 at the nodes": lambda: gr.Problem(grid(9, 40, gr.L1()).model + 0.1 * gr.NodePenalty(gr.L1())),
+    "a grid": lambda: grid(12, 20, gr.L1()),
+    "a grid in disorder": lambda: grid(12, 20, gr.L2(), seed=0),
+    "a grid, squared": lambda: grid(12, 20, gr.SquaredL2()),
+    "a grid with l1 at the nodes": lambda: gr.Problem(grid(9, 20, gr.L1()).model + 0.1 * gr.NodePenalty(gr.L1())),
 }

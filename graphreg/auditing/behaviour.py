@@ -15,8 +15,7 @@ from ..terms import Array
 from .algorithms import AbstractAlgorithm
 from .course import Course, run
 from .instances import nearly_flat, on_graph, rebuilt, reordered, scaled, steeper, with_equal_data, with_targets
-from .limits import limit_of
-from .optimum import Optimum
+from .limits import Optimum, limit_of
 
 FIRST = 30  # rounds that are compared bit for bit
 PATH = 1e-8  # by which paths on reordered nodes may differ: rounding

@@ -204,7 +204,7 @@ def _everywhere(term: AbstractLoss, data: NodeData, most: int, rows: Array) -> A
         for name in ("X", "y", "weights", "offset")
     }
     even = rescaled(term, _evened(term, most))
-    return even.on(replace(data, node=node, **tiled))
+    return on_data(even, replace(data, node=node, **tiled))
 
 
 def _evened(term: AbstractLoss, most: int) -> dict[Hashable, float]:

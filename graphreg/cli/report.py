@@ -8,8 +8,7 @@ from typing import Any
 import click
 
 from . import exits
-from .commands import chosen_method
-from .program import FILE, SECONDS, gap_option, main, quiet_option, with_model
+from .program import FILE, SECONDS, chosen_method, gap_option, main, quiet_option, with_model
 from .strengths import Values, code_of, parameter_option
 
 

@@ -10,9 +10,8 @@ import click
 from .. import escaping
 from ..errors import ModelFileError
 from . import exits
-from .commands import chosen_method
 from .outputs import Outputs, with_outputs
-from .program import FILE, SECONDS, gap_option, main, with_model
+from .program import FILE, SECONDS, chosen_method, gap_option, main, with_model
 
 method_option = click.option(
     "--method", metavar="METHOD", help="NAME or 'NAME(option=value, ...)'; by default the fastest that applies."

@@ -15,9 +15,9 @@ from ..messages import did_you_mean
 from ..running import Solution
 from ..terms import Array, name_of
 from .canvas import axes_for, fitted, legend_below, room_of, swatch, titled
+from .graphs import boundary
 from .layouts import DARK, area_of, cells_of, luminance, placed
 from .shapes import Rings, borders, outlines, squares
-from .states import boundary
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -21,9 +21,9 @@ from ..form.notation import count
 from ..running import Solution
 from ..terms import Array
 from . import picture, records, sentences
-from .formulas import formulas, with_parameter
 from .frames import Frame, of_answer, of_iterate, size_of
 from .page import Words, check_place, page, write
+from .sentences import formulas, with_parameter
 
 if TYPE_CHECKING:
     from ..tuning import Path

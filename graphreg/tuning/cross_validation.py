@@ -17,11 +17,10 @@ from ..errors import MethodError, MethodWarning, WorkerError
 from ..messages import users_line
 from ..methods import METHOD, AbstractMethod
 from ..problem import Problem, problem_of
-from .by_ranks import by_ranks
 from .chosen import RULES, CrossValidation, scores_of
-from .fold_runs import FoldRun, Task, carried_out
+from .fold_runs import FoldRun, Task, by_ranks, carried_out
 from .folds import Fold, Folds, folds_of
-from .points import grid_of
+from .grid import grid_of
 from .scoring import Scorer, held, scorer_of
 from .stored import StoredFolds
 from .warm import usual_method

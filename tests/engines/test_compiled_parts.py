@@ -18,8 +18,7 @@ import graphreg as gr
 from graphreg.datasets import random_problem
 from graphreg.engines.parts import part_of
 from graphreg.engines.parts.engine import PartEngine
-from graphreg.engines.parts.posts import BrokenOffError
-from graphreg.engines.parts.wire import ThreadWire
+from graphreg.engines.parts.wire import BrokenOffError, ThreadWire
 from graphreg.kernels import Rounds, compiled, losses, nodes, rounds
 from graphreg.network import LocalView, arcs_of
 
@@ -74,12 +73,13 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_bits_do_not_depend_on_the_parts(name, forced, taken, monkeypatch):
+def test_the_bits_do_not_depend_on_the_parts(name, forced, taken, monkeypatch, request):
+    """On 3 parts, and with every node alone; on 2 and 5 too with ``make test ARGS=--whole``."""
     make, method = CASES[name]
     form = make().form.frozen()
     alone = by_parts(method, form, gr.Parts(1), ROUNDS)
     assert taken == {form.n: ROUNDS}
-    for count in COUNTS:
+    for count in COUNTS if request.config.getoption("--whole") else COUNTS[1::2]:
         same(alone, by_parts(method, form, gr.Parts(count), ROUNDS))
     compiling(monkeypatch, False)
     arrays = on_arrays(method, form, ROUNDS)

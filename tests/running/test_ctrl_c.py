@@ -21,7 +21,7 @@ from graphreg.compiling import solvers
 from graphreg.errors import BudgetError
 from graphreg.methods import AbstractIteration
 from graphreg.running import solving
-from graphreg.theory.agreement import pooled, routes
+from graphreg.theory import pooled, routes
 from graphreg.tuning import noise
 
 SOON = 8.0  # seconds, on a busy machine; what is broken off would take much longer
@@ -248,7 +248,7 @@ def test_proofs_of_edges_that_were_found_are_kept(monkeypatch):
 # ---- theory and inference --------------------------------------------------------------------------------------------
 def test_seconds_bind_in_theory_and_inference(monkeypatch):
     monkeypatch.setattr(gr.oracles.NodeGradients, "full", nap)
-    monkeypatch.setattr("graphreg.theory.recovering.well_connected.largest_multiple", nap)
+    monkeypatch.setattr("graphreg.theory.well_connected.largest_multiple", nap)
     one, loss = problem(), problem().model.terms[0][1]
     calls = [
         lambda: gr.theory.recovery(one, dict.fromkeys(range(12), 0), seconds=0.2),

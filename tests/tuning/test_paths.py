@@ -11,7 +11,7 @@ from path_cases import GRID, problem_of
 import graphreg as gr
 from graphreg.methods.interior_point.interior_point import InteriorPoint
 from graphreg.methods.splitting.primal_dual import PrimalDual
-from graphreg.theory.agreement import routes
+from graphreg.theory import routes
 from graphreg.tuning.grid import ABOVE, downwards, grid
 from graphreg.tuning.warm import Warm, halving, usual_method
 

@@ -21,10 +21,9 @@ from ...network import PURPOSES, Ledger, LocalView
 from ...terms import Array
 from ..base import AbstractCoordinator
 from ..parts import gathered_of, point_of
-from .actor import ActorAnswer
+from .actor import COORDINATOR, ActorAnswer, NodePart
 from .faults import Tag
 from .mailbox import DOWN, Message, WaitError
-from .parts import COORDINATOR, NodePart
 from .threads import Reply, RootSum, RunSettings, Warned
 
 HASTE = 0.5  # seconds that actors have to answer where the run is to end

@@ -13,8 +13,8 @@ from typing import Any
 
 from ...breakdown import cause
 from ...errors import ActorError
+from .actor import NodePart
 from .mailbox import Message
-from .parts import NodePart
 from .threads import LEAVE, Reply, RunSettings, Threads, Warned
 
 STOP = "stop"

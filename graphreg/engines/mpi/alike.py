@@ -16,8 +16,7 @@ from ...kernels import compiles
 from ...methods import AbstractMethod
 from ...running import Budget, entry, of_method
 from ...version import __version__
-from .ending import meet
-from .job import mpi
+from .job import meet
 
 REMEDIES = {
     "versions": "install the same versions on every machine",
@@ -45,7 +44,7 @@ def agreed(comm: Any, find: Callable[[], Facts]) -> None:
         blake2b(repr(sorted(facts.items())).encode(), digest_size=16).digest(),
     )
     if comm.size > 1:
-        meet(mpi())
+        meet()
     every = comm.allgather(mine)
     first = next((rank for rank, (refused, _) in enumerate(every) if refused is not None), None)
     if first is not None:

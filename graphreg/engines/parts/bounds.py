@@ -25,9 +25,9 @@ from ...terms import Array, Space
 from ...terms.losses import AbstractSmoothLoss
 from ...terms.penalties import AbstractConstraint, row_norm
 from .border import Border
-from .directory import everyone
 from .engine import PartEngine
 from .lower import JointLook, LowerBound
+from .wire import everyone
 
 SHRUNK = 1e-13  # by so much flows are shrunk: clipped ones may be rounded out of their domains
 

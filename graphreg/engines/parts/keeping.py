@@ -7,6 +7,7 @@ what came before is removed only then: whenever a part is killed, the files of s
 from __future__ import annotations
 
 import json
+import tempfile
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -14,15 +15,27 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import CheckpointError
+from ...errors import CheckpointError, GraphregError
 from ...files import put
 from ...methods import AbstractMethod
 from ...network import LocalView
 from ...running import Packed, Record, Schedule, archive, of_method, of_problem, write_values
 from ...terms import Array
 from .part import Part
-from .places import writable
 from .wire import Wire
+
+
+def writable(folder: Path, what: str, kind: type[GraphregError]) -> None:
+    """Make a folder, and try to write to it; an error of a kind where that fails."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise kind(
+            f"nothing can be written to the folder {folder} for the {what} ({error.strerror}); name another one"
+        ) from error
+
 
 KIND = "part of a run"
 MANIFEST = "manifest.json"

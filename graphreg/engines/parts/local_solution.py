@@ -18,7 +18,7 @@ from ...files import put
 from ...running import Trace
 from ...terms import Array
 from .engine import PartEngine
-from .places import writable
+from .keeping import writable
 from .wire import Wire
 
 if TYPE_CHECKING:
