@@ -1,5 +1,9 @@
 """The terms that a model is a sum of."""
 
+from .bounds import ULP as ULP
+from .bounds import ends as ends
+from .bounds import largest_around as largest_around
+from .bounds import shown as shown
 from .blocks import EdgeBlock as EdgeBlock
 from .blocks import Layout as Layout
 from .blocks import Lowered as Lowered
@@ -38,6 +42,8 @@ from .records import Stated as Stated
 from .records import defined as defined
 from .records import feature_of as feature_of
 from .records import name_of as name_of
+from .roots import increasing_root as increasing_root
+from .roots import slopes_far_out as slopes_far_out
 from .sharing import alike as alike
 from .sharing import shared as shared
 from .sums import Consensus as Consensus

@@ -22,12 +22,6 @@ def column(step: Any) -> Any:
     return step[:, None] if step.ndim == 1 else step
 
 
-def split(written: Any) -> tuple[list[Any], Any]:
-    """What a penalty wrote for CVXPY, as the list of its constraints and its value."""
-    *domain, value = written if isinstance(written, list) else [written]
-    return domain, value
-
-
 def row_norm(z: Array) -> Array:
     """Euclidean norm of each row."""
     return np.sqrt(np.einsum("ij,ij->i", z, z))

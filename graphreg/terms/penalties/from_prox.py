@@ -13,7 +13,7 @@ from ...escaping import upright, visible
 from ..bounds import ULP
 from ..records import Array, Notation
 from ._rows import row_norm
-from ._tried import try_size, try_some_size
+from .tried import try_size, try_some_size
 from .penalty import AbstractPenalty
 
 OUTWARD = 1e-8  # flows are taken this much longer, so that what is proved there holds for them
