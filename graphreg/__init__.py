@@ -12,7 +12,7 @@ from . import interrupting as interrupting  # isort: split
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from . import catalogue, errors
+from . import catalogue, errors, shortcuts
 from .auditing import Audit, audit
 from .catalogue import *  # noqa: F403 - the losses, penalties and methods, which are not listed
 from .certificate import Certificate
@@ -90,6 +90,23 @@ __all__ = [
     "strength_max",
 ]
 __all__ += catalogue.__all__
+
+for _name, _place in {  # methods whose work is done further out than their class
+    "Audit.plot": "plots:plot_audit",
+    "Comparison.figure": "plots:comparison_figure",
+    "Comparison.plot": "plots:plot_comparison",
+    "ConfidenceRegion.plot": "plots:plot_region",
+    "CrossValidation.plot": "plots:plot_cross_validation",
+    "Loss.from_cvxpy": "terms.losses.from_cvxpy:from_cvxpy",
+    "Model.formula": "form.notation.text:formula",
+    "Path.plot": "plots:plot_path",
+    "Path.report": "reporting:report_path",
+    "Penalty.from_cvxpy": "terms.penalties.from_cvxpy:from_cvxpy",
+    "Recovery.plot": "plots:plot_recovery",
+    "Solution.report": "reporting:report_solution",
+    "Solution.score": "tuning:node_scores",
+}.items():
+    shortcuts.register(_name, f"{__name__}.{_place}")
 
 # imported when first used: `gr.testing.check_penalty(...)`
 _SUBMODULES = ("datasets", "inference", "neural", "plots", "sklearn", "testing", "theory", "tuning")

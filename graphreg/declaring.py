@@ -31,11 +31,16 @@ def declared(base: type[T], *, users: bool = True) -> dict[str, type[T]]:
     of the base; of the user's those that their module holds under their name, so that a class written inside a function
     does not count, nor one that was written again since.
     """
-    room = base.__module__.rpartition(".")[0]
+    room = room_of(base)
     found = sorted((each for each in set(_final(base)) if not each.__name__.startswith("_")), key=_place)
     ours = {each.__name__: each for each in found if each.__module__.startswith(f"{room}.") and _public(each)}
     theirs = {each.__name__: each for each in found if not in_library(each) and _held(each)}
     return {**ours, **{name: each for name, each in theirs.items() if name not in ours}} if users else ours
+
+
+def room_of(base: type[Any]) -> str:
+    """The package whose files declare the classes of a base: that of its own file, or the one that it names."""
+    return vars(base).get("declared_in") or base.__module__.rpartition(".")[0]
 
 
 def is_private(module: str) -> bool:

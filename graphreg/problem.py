@@ -14,7 +14,6 @@ from . import checks
 from .breakdown import Watched
 from .compiling import conic
 from .display import Html, ShownFormula, details, inside, title
-from .engines import AbstractEngine
 from .errors import (
     CheckpointError,
     FailedError,
@@ -31,7 +30,7 @@ from .inputs import Labels
 from .judging import Compiled, Judgement, beyond_capacity, given_arrays, given_point, given_start, judge
 from .methods import METHOD, AbstractMethod, Auto, listed
 from .oracles import Oracles
-from .running import KEPT, Budget, Checkpoint, Record, Solution, observer_of, solve
+from .running import KEPT, AbstractEngine, Budget, Checkpoint, Record, Solution, observer_of, solve
 from .terms import Model, updated
 
 if TYPE_CHECKING:

@@ -36,6 +36,7 @@ ROOMS = (  # from the ground up; files of the top, and folders
         "interrupting",
         "lazy",
         "csgraph",
+        "shortcuts",
         "tables",
     ),
     "verify",  # the checker of proofs, which imports nothing of the others
@@ -49,9 +50,7 @@ ROOMS = (  # from the ground up; files of the top, and folders
 
 
 SHORTCUTS = {  # imports inside a function, against the order of a folder
-    ("terms/penalties", "penalty", "from_cvxpy"): "Penalty.from_cvxpy is a shortcut to a function of that file",
     ("terms/penalties", "penalty", "from_prox"): "Penalty.from_prox is a shortcut to a function of that file",
-    ("terms/losses", "loss", "from_cvxpy"): "Loss.from_cvxpy is a shortcut to a function of that file",
 }
 
 

@@ -23,7 +23,7 @@ Node = TypeVar("Node", bound=Hashable)
 
 CORE = {  # from the ground up
     "base": "version escaping display errors declaring messages files memory checks clock breakdown interrupting lazy "
-    "csgraph tables",
+    "csgraph tables shortcuts",
     "inputs": "inputs",
     "terms": "terms terms/penalties/__init__ terms/penalties/_rows terms/penalties/_tried",
     "form": "form",

@@ -19,6 +19,7 @@ from ..escaping import page, printed, visible
 from ..methods import METHOD, AbstractMethod, Auto, Exact, listed
 from ..problem import Problem, problem_of
 from ..running import Solution
+from ..shortcuts import shortcut
 from .runs import Allowed, NoRun, Sent, of_algorithm, of_method
 
 if TYPE_CHECKING:
@@ -129,9 +130,7 @@ class Comparison(Shown):
         >>> gr.compare(problem, [gr.ADMM()]).plot("messages").get_xscale()
         'log'
         """
-        from ..plots import plot_comparison
-
-        return plot_comparison(self, x, ax)
+        return shortcut("Comparison.plot")(self, x, ax)
 
     def figure(self) -> Figure:
         """The four plots side by side, with what they measure by as the caption.
@@ -145,9 +144,7 @@ class Comparison(Shown):
         >>> len(gr.compare(problem, [gr.ADMM()]).figure().axes)
         4
         """
-        from ..plots import comparison_figure
-
-        return comparison_figure(self)
+        return shortcut("Comparison.figure")(self)
 
     def __repr__(self) -> str:
         met = sum(each.status == "certified" for each in self.entries.values())

@@ -1,9 +1,9 @@
 """Where a method runs."""
 
 from ..network import InProcess as InProcess
+from ..running import AbstractEngine as AbstractEngine
 from .actors.config import Actors as Actors
 from .actors.faults import Faults as Faults
-from .base import AbstractEngine as AbstractEngine
 from .mpi import INTERRUPTED as INTERRUPTED
 from .mpi import MPI as MPI
 from .mpi import Facts as Facts

@@ -1,36 +1,12 @@
-"""What an engine is: a place where methods run."""
+"""A method as the driver runs it where others carry out its rounds."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable
-from contextlib import AbstractContextManager
-from typing import Any, ClassVar, TypeVar
+from typing import Any, ClassVar
 
 from ..errors import MethodError
 from ..form import Form
-from ..methods import AbstractIteration, AbstractMethod
-from ..network import Arcs
-from ..running import Budget
-
-T = TypeVar("T")
-
-
-class AbstractEngine(ABC):
-    """Where ``problem.solve(method, engine=...)`` runs a method: the driver, with clock and certificates, stays here,
-    and the engine carries out its rounds."""
-
-    @abstractmethod
-    def hosting(
-        self, method: AbstractIteration, form: Form, arcs: Arcs, seed: int
-    ) -> AbstractContextManager[AbstractIteration]:
-        """The method as it is run there; all that was started for it ends with the context."""
-
-    def everywhere(self, form: Form, method: AbstractMethod, budget: Budget, solve: Callable[[], T]) -> T:
-        """What ``solve`` gives for the form, the method and the budget. Where several processes run the same script it
-        is called by one of them."""
-        del form, method, budget
-        return solve()
+from ..methods import AbstractIteration
 
 
 class AbstractCoordinator(AbstractIteration):

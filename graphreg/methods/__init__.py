@@ -6,13 +6,13 @@ from ..declaring import declared, import_files, needs_no_options
 from ..network import Availability as Availability
 from ..network import LocalView
 from ..oracles import NodeGradients, without_gradient
+from ..running import METHOD as METHOD
+from ..running import AbstractIteration, AbstractMethod
 from ..running import Checkpoint as Checkpoint
+from ..running import Point as Point
+from ..running import Start as Start
 from .automatic.auto import Auto as Auto
 from .automatic.predicting import Costs as Costs
-from .base import METHOD as METHOD
-from .base import AbstractIteration, AbstractMethod
-from .base import Point as Point
-from .base import Start as Start
 from .baselines._baseline import AbstractBaseline as AbstractBaseline
 from .baselines.pfedme import PFedMe as PFedMe
 from .consensus._decreasing import DecreasingStep as DecreasingStep

@@ -18,6 +18,12 @@ from .checkpoints.packing import Packed as Packed
 from .iterating import around as around
 from .iterating import view_of as view_of
 from .loading import load as load
+from .method import METHOD as METHOD
+from .method import AbstractEngine as AbstractEngine
+from .method import AbstractIteration as AbstractIteration
+from .method import AbstractMethod as AbstractMethod
+from .method import Point as Point
+from .method import Start as Start
 from .observed import Observed as Observed
 from .observing import KEPT as KEPT
 from .observing import Observation as Observation

@@ -23,7 +23,7 @@ from .stalling import stalled
 from .trace import Record, Trace
 
 if TYPE_CHECKING:
-    from ..methods import AbstractIteration, Point, Start
+    from .method import AbstractIteration, Point, Start
 
 EXTRA = 0.1  # of the seconds that a run may take: what the last certificate may take beyond them
 

@@ -24,7 +24,7 @@ from .schedule import EARLIEST, WARM, Schedule
 from .snapshot import Checked, Keeper, Snapshot
 
 if TYPE_CHECKING:
-    from ..methods import AbstractIteration
+    from .method import AbstractIteration
 
 
 @dataclass

@@ -18,7 +18,7 @@ from .observed import Recorder
 from .snapshot import Keeper
 
 if TYPE_CHECKING:
-    from ..methods import AbstractIteration, AbstractMethod
+    from .method import AbstractIteration, AbstractMethod
 
 
 def around(form: Form, method: AbstractMethod) -> tuple[Form, Array | None]:

@@ -19,7 +19,7 @@ from .observing import Observation, Observer, Seen, grid_of
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..methods import AbstractIteration
+    from .method import AbstractIteration
 
 LEAST = 64  # rounds for which there is room at first
 

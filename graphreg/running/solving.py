@@ -22,7 +22,7 @@ from .snapshot import StoredRuns
 from .solution import Solution
 
 if TYPE_CHECKING:
-    from ..methods import AbstractIteration, AbstractMethod, Start
+    from .method import AbstractIteration, AbstractMethod, Start
 
 DEEPEST = 3  # how often what is left at infinity may have an infinity of its own
 

@@ -20,6 +20,7 @@ from ..escaping import visible
 from ..methods import AbstractMethod
 from ..problem import RAISES, Problem, problem_of
 from ..running import Checkpoint, Solution
+from ..shortcuts import shortcut
 from ..tables import Table, as_html, assumed_html, assumed_lines
 from ..terms import Array, Parameter
 from .events import events
@@ -121,9 +122,7 @@ class Path(Shown):
 
     def plot(self, node: Hashable = None, feature: Any = None, ax: Axes | None = None) -> Axes:
         """Coefficients and the number of clusters against the strength; see `explain.plot_path`."""
-        from ..plots import plot_path
-
-        return plot_path(self, node, feature, ax)
+        return shortcut("Path.plot")(self, node, feature, ax)
 
     def report(self, file: Any, *, positions: Any = None, outlines: Any = None) -> None:
         """Write the path as one page that opens offline, with a slider over the strengths on which clusters fuse and
@@ -147,9 +146,7 @@ class Path(Shown):
         --------
         >>> gr.path(problem, [0.1, 0.3]).report(folder / "path.html")
         """
-        from ..reporting import report_path
-
-        report_path(self, file, positions, outlines)
+        shortcut("Path.report")(self, file, positions, outlines)
 
     def _title(self) -> str:
         statuses = [solution.status for solution in self]

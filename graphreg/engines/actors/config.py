@@ -14,7 +14,8 @@ from ...form import Form
 from ...messages import unknown_labels, users_line
 from ...methods import AbstractIteration, ToleratesLostMessages
 from ...network import Arcs
-from ..base import AbstractEngine, refuse_judges
+from ...running import AbstractEngine
+from ..base import refuse_judges
 from .coordinator import Coordinator
 from .faults import FaultPlan, Faults
 from .parts import split

@@ -13,8 +13,8 @@ from ...errors import MethodError
 from ...form import Form
 from ...methods import AbstractIteration, AbstractMethod
 from ...network import Arcs
-from ...running import Budget, entry, of_problem
-from ..base import AbstractEngine, refuse_judges
+from ...running import AbstractEngine, Budget, entry, of_problem
+from ..base import refuse_judges
 from ..parts import Coordinator, owners, part_of
 from ..parts.config import SITES
 from ..parts.dealing import share_of_border, warn_of_border

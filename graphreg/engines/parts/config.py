@@ -12,7 +12,8 @@ from ...errors import MethodError
 from ...form import Form
 from ...methods import AbstractIteration
 from ...network import Arcs
-from ..base import AbstractEngine, refuse_judges
+from ...running import AbstractEngine
+from ..base import refuse_judges
 from .coordinator import Coordinator
 from .dealing import owners
 from .part import part_of

@@ -17,6 +17,7 @@ from ...form import Form
 from ...lazy import stats
 from ...messages import did_you_mean
 from ...network import Ledger
+from ...shortcuts import shortcut
 from ...tables import Stated, Table, whole_html
 from ...terms import Array
 from ...theory import form_of
@@ -160,9 +161,7 @@ class ConfidenceRegion(Shown):
 
     def plot(self, a: Hashable, b: Hashable, level: float = 0.95, ax: Axes | None = None) -> Axes:
         """A picture of the joint region of two coefficients; see `graphreg.plots.plot_region`."""
-        from ...plots import plot_region
-
-        return plot_region(self, a, b, level, ax)
+        return shortcut("ConfidenceRegion.plot")(self, a, b, level, ax)
 
     def _solve(self, R: Array, off: Array) -> Array:
         """(R V R')^-1 off."""

@@ -12,8 +12,7 @@ from ...breakdown import broken, cause
 from ...clock import left
 from ...errors import InternalError
 from ...form import Form
-from ...running import Outcome, Task, Trace
-from ..base import AbstractIteration, AbstractMethod
+from ...running import AbstractIteration, AbstractMethod, Outcome, Task, Trace
 from ..dynamic_programming.dynamic_programming import DynamicProgramming
 from ..exact import Exact
 from ..interior_point.interior_point import InteriorPoint

@@ -10,9 +10,8 @@ import numpy as np
 from ...certificate import Certifier, center, centred
 from ...clock import look
 from ...form import Form
-from ...running import Outcome, Task
+from ...running import AbstractMethod, Outcome, Task
 from ...terms import Array
-from ..base import AbstractMethod
 from ._groups import groups_of_edges
 from ._pieces import Pieces, absolute, diagonal
 from ._squares import squares

@@ -23,6 +23,7 @@ from ...errors import MethodError
 from ...form import EdgeBlock, Form
 from ...inputs import Graph
 from ...oracles import STEPPING, without_gradient
+from ...shortcuts import shortcut
 from ...tables import Printed, Stated, Table, by_label
 from ...terms import Array
 from ...terms.losses import AbstractSmoothLoss
@@ -114,9 +115,7 @@ class Recovery(Stated):
 
     def plot(self, ax: Axes | None = None, **options: Any) -> Axes:
         """The graph with the sets that break (35); see `graphreg.plots.plot_recovery`."""
-        from ...plots import plot_recovery
-
-        return plot_recovery(self, ax=ax, **options)
+        return shortcut("Recovery.plot")(self, ax=ax, **options)
 
     def __repr__(self) -> str:
         word = "guaranteed" if self.guaranteed else "not guaranteed"

@@ -1,4 +1,6 @@
-"""What a method is: a frozen configuration that says what it needs; an iterative one steps a state.
+"""Methods, as the driver knows them, and the engines on which they run.
+
+A method is a frozen configuration that says what it needs; an iterative one steps a state.
 
 ``step(state) -> state`` is one communication round and changes nothing in its argument. Loop, clock, stopping and
 certificates belong to the driver.
@@ -6,28 +8,30 @@ certificates belong to the driver.
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import MISSING, fields, is_dataclass, replace
 from functools import cache
 from inspect import Parameter, isfunction, signature
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
 from ..certificate import Certifier
-from ..checks import Check, check_fields, instance, is_number
+from ..checks import check_fields, instance, is_number
 from ..declaring import declared
-from ..errors import ArgumentError, MethodError, MethodWarning
+from ..errors import ArgumentError, MethodError
 from ..form import Form
-from ..messages import closest, near, users_line
-from ..network import LocalView
+from ..messages import closest, near
+from ..network import Arcs, LocalView
 from ..terms import Array
 
 if TYPE_CHECKING:
-    from ..running import Outcome, Task
+    from .budget import Budget, Outcome
+    from .solving import Task
 
+T = TypeVar("T")
 Start = tuple[Array, tuple[Array, ...] | None]  # parameters (n, d), and flows where they are known
 Point = tuple[Array, tuple[Array, ...] | None, tuple[Array, ...] | None]
 
@@ -38,21 +42,6 @@ def written(value: object) -> str:
     """An option as it is shown; of a function its name, of what is too long for a label its type."""
     text = str(getattr(value, "__name__", repr(value)))
     return text if len(text) <= LONGEST and "\n" not in text else f"<{type(value).__name__}>"
-
-
-def among(*known: str) -> Check:
-    """One of some names, or several of them: what of a method is to be as it is printed."""
-    words = f"one or several of {', '.join(map(repr, known))}"
-    return Check(words, lambda value: all(each in known for each in several(value)))
-
-
-def several(given: Any) -> tuple[Any, ...]:
-    """One or several names as a tuple."""
-    return tuple(given) if isinstance(given, (tuple, list)) else (given,)
-
-
-def warn(message: str) -> None:
-    warnings.warn(message, MethodWarning, stacklevel=users_line())
 
 
 @cache
@@ -80,6 +69,7 @@ class AbstractMethod(ABC):
     """A way to solve a problem. ``needs`` and ``sends`` say in a line what it asks of a problem, and what goes across
     an edge in a round."""
 
+    declared_in: ClassVar[str] = "graphreg.methods"  # the folder of those of the library
     needs: ClassVar[str] = ""
     sends: ClassVar[str] = ""
     seldom_certified: ClassVar[bool] = False  # and so uses up its budget: `compare` runs it only where it is named
@@ -259,3 +249,20 @@ def _numbers(value: Any, name: str) -> Iterator[tuple[str, Array | tuple[Array, 
     elif isinstance(value, (tuple, list)):
         for k, each in enumerate(value):
             yield from _numbers(each, f"{name}[{k}]")
+
+
+class AbstractEngine(ABC):
+    """Where ``problem.solve(method, engine=...)`` runs a method: the driver, with clock and certificates, stays here,
+    and the engine carries out its rounds."""
+
+    @abstractmethod
+    def hosting(
+        self, method: AbstractIteration, form: Form, arcs: Arcs, seed: int
+    ) -> AbstractContextManager[AbstractIteration]:
+        """The method as it is run there; all that was started for it ends with the context."""
+
+    def everywhere(self, form: Form, method: AbstractMethod, budget: Budget, solve: Callable[[], T]) -> T:
+        """What ``solve`` gives for the form, the method and the budget. Where several processes run the same script it
+        is called by one of them."""
+        del form, method, budget
+        return solve()
