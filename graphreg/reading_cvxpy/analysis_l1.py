@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, final
 
 import numpy as np
 
-from ..errors import TermError
 from ..terms import ULP, Array, RecessionCone
 from ..terms.penalties import INSIDE, L1, AbstractNorm, AbstractPenalty, by_row, column, row_norm
 from .source import AbstractReadPenalty
@@ -125,10 +125,6 @@ class AbstractAnalysisL1(AbstractReadPenalty):
     def _programme(self) -> BoxProgramme:
         return BoxProgramme(self.scaled @ self.scaled.T)
 
-    def check(self, k: int) -> None:
-        if k != self.A.shape[1]:
-            raise TermError(f"this norm is for {self.A.shape[1]} coordinates, and the term has {k}")
-
     def value(self, z: Array) -> Array:
         return np.abs(z @ self.A.T) @ self.w
 
@@ -155,6 +151,9 @@ class AbstractAnalysisL1(AbstractReadPenalty):
         lost = (len(self.scaled) + 4) * ULP * (np.abs(u) + np.abs(y) @ np.abs(self.scaled))
         moved = np.abs(left @ P) + NEARLY * (np.abs(left) @ np.abs(P))
         return np.abs(y) + moved + norm * row_norm(lost)[:, None], row_norm(left)
+
+    @abstractmethod
+    def gauge(self, u: Array) -> Array: ...
 
     def gauge_at_zero(self, u: Array) -> Array:
         return self.gauge(u)

@@ -74,9 +74,7 @@ def _huber(M: float) -> Smooth:
         inner = (np.abs(b + d) <= M) & (abs(b) <= M)
         return np.where(inner, d * (2.0 * b + d), value(b + d) - value(np.array(b)))
 
-    return Smooth(
-        value, lambda x: 2.0 * np.clip(x, -M, M), lambda x: np.where(np.abs(x) <= M, 2.0, 0.0), rise
-    )
+    return Smooth(value, lambda x: 2.0 * np.clip(x, -M, M), lambda x: np.where(np.abs(x) <= M, 2.0, 0.0), rise)
 
 
 @cache

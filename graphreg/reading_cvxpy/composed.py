@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,7 +10,6 @@ from typing import Any, final
 
 import numpy as np
 
-from ..errors import TermError
 from ..terms import ULP, Array, RecessionCone, shown
 from ..terms.penalties import (
     INSIDE,
@@ -19,7 +19,6 @@ from ..terms.penalties import (
     AbstractPenalty,
     AbstractSmoothPenalty,
     AbstractSupercoercive,
-    LInf,
     longest,
     norm_bound,
     row_norm,
@@ -84,8 +83,8 @@ class AbstractOfNorm(AbstractReadPenalty):
         above = (size > level).sum(axis=1, keepdims=True)
         return np.where(above > 0, np.take_along_axis(level, np.maximum(above - 1, 0), axis=1), size[:, :1])
 
-    def subgradient(self, z: Array) -> Array:
-        return self.told(self.h.slope, self.norm.value(z))[:, None] * self.norm.subgradient(z)
+    @abstractmethod
+    def subgradient(self, z: Array) -> Array: ...
 
     def gauge(self, u: Array) -> Array:
         return self.norm.dual_norm(u) / self.last
@@ -120,6 +119,9 @@ class AbstractOfNorm(AbstractReadPenalty):
 @dataclass(frozen=True, eq=False)
 class OfNorm(AbstractOfNorm):
     """A function of a norm."""
+
+    def subgradient(self, z: Array) -> Array:
+        return self.told(self.h.slope, self.norm.value(z))[:, None] * self.norm.subgradient(z)
 
 
 @final
@@ -165,10 +167,6 @@ class Thresholded(AbstractReadPenalty):
     weights: Array
     rest: AbstractPenalty
 
-    def check(self, k: int) -> None:
-        if k != len(self.weights):
-            raise TermError(f"this sum has {len(self.weights)} coordinates, and the term has {k}")
-
     def value(self, z: Array) -> Array:
         return np.abs(z) @ self.weights + self.rest.value(z)
 
@@ -212,9 +210,6 @@ class Ridged(AbstractReadPenalty, AbstractSupercoercive):
 
     rest: AbstractPenalty
     ridge: float
-
-    def check(self, k: int) -> None:
-        self.rest.check(k)
 
     def value(self, z: Array) -> Array:
         return self.rest.value(z) + 0.5 * self.ridge * (z * z).sum(axis=1)

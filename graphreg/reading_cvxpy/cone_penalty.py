@@ -9,7 +9,6 @@ from typing import Any, final
 
 import numpy as np
 
-from ..errors import TermError
 from ..terms import Array, RecessionCone
 from ..terms.penalties import LEAST_SLACK, AbstractOneSided, beside, column, row_norm
 from .conic import ConeProgramme
@@ -131,10 +130,6 @@ class AbstractConePenalty(AbstractReadPenalty):
         return True  # the function is
 
     # ---- derived ---------------------------------------------------------------------------------------------------
-    def check(self, k: int) -> None:
-        if k != self.programme.k:
-            raise TermError(f"this function was read on {self.programme.k} coordinates, and the term has {k}")
-
     def gauge(self, u: Array) -> Array:
         if self.everywhere:
             return np.zeros(len(u))

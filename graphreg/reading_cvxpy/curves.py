@@ -49,6 +49,11 @@ class Curve:
         return self.is_line and not self.slope.any()
 
     @property
+    def smooth_until(self) -> float:
+        """An x > 0 up to which it has no knot beyond 0."""
+        return float(self.knots[self.knots > 0.0].min(initial=np.inf))
+
+    @property
     def key(self) -> Key:
         """Equal for functions that are alike."""
         return tuple(each.tobytes() for each in (self.knots, self.slope, self.bend))

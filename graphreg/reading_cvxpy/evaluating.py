@@ -73,7 +73,10 @@ def _of_vectors(atom: Any, args: list[Array]) -> Array:
     if kind in _TOGETHER and atom.size == 1:
         return _TOGETHER[kind](*args)[:, None]
     shapes = [arg.shape for arg in atom.args]
-    given = ([row.reshape(shape, order="F") for row, shape in zip(rows, shapes, strict=True)] for rows in zip(*args))
+    given = (
+        [row.reshape(shape, order="F") for row, shape in zip(rows, shapes, strict=True)]
+        for rows in zip(*args, strict=True)
+    )
     return np.array([dense(atom.numeric(each)).ravel(order="F") for each in given]).reshape(len(args[0]), atom.size)
 
 

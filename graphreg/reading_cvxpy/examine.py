@@ -11,8 +11,7 @@ import numpy as np
 from ..errors import ConvexityError, TermError
 from ..lazy import cp
 from ..terms import Array, not_convex
-from ..terms.penalties import AbstractOneSided, AbstractPenalty, row_norm
-from ..terms.penalties import tried
+from ..terms.penalties import AbstractOneSided, AbstractPenalty, row_norm, tried
 from .atoms import KinkedError
 from .cone_penalty import AbstractConePenalty, ConePenalty, OneSidedConePenalty
 from .conic import ConeProgramme
@@ -50,10 +49,13 @@ def apply(function: Callable[[Any], Any], rows: bool, k: int) -> Any:
 
 
 def of_row(function: Callable[[Any], Any], rows: bool, k: int) -> Callable[[Any], Any]:
-    """The function of one row."""
-    if rows:
-        return lambda row: cp.sum(function(cp.reshape(row, (1, k), order="C")))
-    return lambda row: cp.sum(function(row))
+    """The function of one row, a scalar."""
+
+    def of_row(row: Any) -> Any:
+        found = function(cp.reshape(row, (1, k), order="C") if rows else row)
+        return cp.sum(found) if found.shape else found
+
+    return of_row
 
 
 def values(function: Callable[[Any], Any], rows: bool, k: int) -> Callable[[Array], Array]:

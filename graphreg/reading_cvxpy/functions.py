@@ -65,6 +65,12 @@ class Function:
     __radd__ = __add__
 
     @property
+    def smooth_until(self) -> float:
+        """An x > 0 up to which it has no knot beyond 0."""
+        inner = [part.inner.at(part.scale).smooth_until for part in self.parts]
+        return min(self.curve.smooth_until, *inner)
+
+    @property
     def level(self) -> float:
         """How large the constants are that cancel."""
         return sum(part.level for part in self.parts)

@@ -168,7 +168,7 @@ def from_cvxpy(
     return CvxpyLoss(data, scale=scale, function=function, name=said)
 
 
-# ---- derivatives --------------------------------------------------------------------------------------------------------
+# ---- derivatives ----------------------------------------------------------------------------------------------------
 def along_line(function: Callable[[Any, Any], Any], x: Array, y: Array) -> Line:
     """A function of predictors x (M,) and targets y that acts on each sample by itself, with its derivatives in x.
 

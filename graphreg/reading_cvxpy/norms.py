@@ -10,7 +10,7 @@ from typing import Any, final
 
 import numpy as np
 
-from ..errors import TermError
+from ..lazy import cp
 from ..terms import ULP, Array
 from ..terms.penalties import L2, AbstractNorm, AbstractPenalty, by_row, column, row_norm
 from .source import AbstractReadPenalty
@@ -30,9 +30,6 @@ class ScaledNorm(AbstractReadNorm):
 
     norm: AbstractNorm
     factor: float
-
-    def check(self, k: int) -> None:
-        self.norm.check(k)
 
     def value(self, z: Array) -> Array:
         return self.factor * self.norm.value(z)
@@ -168,10 +165,6 @@ class EllipsoidNorm(AbstractRootedNorm):
         _, sigma, V = np.linalg.svd(self.root)
         return sigma**2, V.T, V.T / sigma
 
-    def check(self, k: int) -> None:
-        if k != len(self.root):
-            raise TermError(f"this norm is for {len(self.root)} coordinates, and the term has {k}")
-
     def value(self, z: Array) -> Array:
         return row_norm(by_row(z, self.root.T))
 
@@ -281,6 +274,9 @@ class KLargestNorm(AbstractReadNorm):
         count = some.sum(axis=1, keepdims=True)
         return np.where(count > 0, ((x * some).sum(axis=1, keepdims=True) - left) / np.maximum(count, 1), within)
 
+    def cvxpy_conjugate(self, U: Any) -> Any:
+        return [cp.abs(U) <= 1, cp.sum(cp.abs(U), axis=1) <= self.q]
+
 
 @final
 @dataclass(frozen=True, eq=False)
@@ -294,9 +290,6 @@ class NormBesideL2(AbstractReadNorm):
 
     norm: AbstractNorm
     factor: float
-
-    def check(self, k: int) -> None:
-        self.norm.check(k)
 
     def value(self, z: Array) -> Array:
         return self.norm.value(z) + self.factor * row_norm(z)

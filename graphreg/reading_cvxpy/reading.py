@@ -146,22 +146,32 @@ def read(expression: Any, z: Any) -> list[Entry]:
     args = [read(arg, z) for arg in expression.args]
     if isinstance(expression, AffAtom):
         return _linear(expression, args)
-    kind = type(expression).__name__.removesuffix("Approx")
     try:
-        if kind in _OF_VECTORS and expression.size == 1:
-            return [_OF_VECTORS[kind](expression, args[0], z.size)]
-        if kind in _OF_ENTRIES:
-            return [_OF_ENTRIES[kind](expression, entry, z.size) for entry in args[0]]
-        if kind == "maximum":
-            size = max(len(arg) for arg in args)
-            return [_largest([arg[i % len(arg)] for arg in args], z.size) for i in range(size)]
+        return _piecewise(expression, args, z.size)
     except UnknownError:
-        pass  # what is not piecewise quadratic may be smooth
+        return _smooth(expression, args[0], z.size)
+
+
+def _piecewise(atom: Any, args: list[list[Entry]], k: int) -> list[Entry]:
+    """An atom that makes norms, quadratic forms or piecewise quadratic functions of what is in it."""
+    kind = type(atom).__name__.removesuffix("Approx")
+    if kind == "maximum":
+        size = max(len(arg) for arg in args)
+        return [_largest([arg[i % len(arg)] for arg in args], k) for i in range(size)]
+    if kind in _OF_VECTORS and atom.size == 1:
+        return [_OF_VECTORS[kind](atom, args[0], k)]
+    if kind not in _OF_ENTRIES:
+        raise UnknownError
+    return [_OF_ENTRIES[kind](atom, entry, k) for entry in args[0]]
+
+
+def _smooth(atom: Any, entries: list[Entry], k: int) -> list[Entry]:
+    """A smooth atom of each entry."""
     try:
-        f, p = smooth(expression), float(expression.p.value) if kind == "Power" else None
+        f, power = smooth(atom), getattr(atom, "p", None)
     except KinkedError as kinked:
         raise UnknownError from kinked
-    return [_through(f, entry, z.size, p) for entry in args[0]]
+    return [_through(f, entry, k, None if power is None else float(power.value)) for entry in entries]
 
 
 def _linear(atom: Any, args: list[list[Entry]]) -> list[Entry]:
@@ -240,7 +250,7 @@ def _largest(entries: Sequence[Entry], k: int) -> Entry:
         top = max(top, entry.constant)
     if len(variables) > 1:
         raise UnknownError
-    return Entry(top, {variable: best for variable in variables})
+    return Entry(top, dict.fromkeys(variables, best))
 
 
 def _max(atom: Any, entries: list[Entry], k: int) -> Entry:

@@ -113,7 +113,9 @@ def _together(norms: Sequence[AbstractPenalty]) -> AbstractPenalty:
 
 def _separable(functions: Sequence[Map]) -> AbstractPenalty:
     curves = [h for h in functions if isinstance(h, Curve)]
-    plain = all(np.array_equal(c.knots, [0.0]) and np.array_equal(c.slope, [-1, 1]) and not c.bend.any() for c in curves)
+    plain = all(
+        np.array_equal(c.knots, [0.0]) and np.array_equal(c.slope, [-1, 1]) and not c.bend.any() for c in curves
+    )
     return L1() if plain and len(curves) == len(functions) else separable(functions)
 
 

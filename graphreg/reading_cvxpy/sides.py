@@ -16,6 +16,8 @@ from .norms import power_root
 
 TRUSTED = 6.0 * ULP  # of what values are sums of
 SURE = 1.5  # times that in bounds, so that they are above values that are rounded otherwise
+CANCELS = 8.0  # times as large as their sum may parts be
+RULES = tuple((0.5 * (1.0 + nodes), 0.5 * weights) for nodes, weights in map(np.polynomial.legendre.leggauss, (6, 9)))
 STEPS = 200
 SETTLED = 1e-12
 NEAR = 2.0**-32  # relative width of a bracket of a root: of values its square is missed
@@ -139,15 +141,15 @@ class RootedSides:
 
     def value(self, x: Array) -> Array:
         """h_j at x >= 0, (m, q)."""
-        return self._each(lambda h, x: np.where(x == 0.0, 0.0, np.maximum(jet(h, x).value, 0.0)), x)
+        return self._each(lambda h, x: np.where(x == 0.0, 0.0, np.maximum(sharp(h, x).value, 0.0)), x)
 
     def value_bound(self, x: Array) -> Array:
         """The same, and what rounding may have taken of it."""
-        return self.value(x) + self._each(lambda h, x: TRUSTED * jet(h, x).size, x)
+        return self.value(x) + self._each(lambda h, x: TRUSTED * sharp(h, x).size, x)
 
     def slope(self, x: Array) -> Array:
         """h_j' at x >= 0, and 0 at 0; where it jumps that to the right."""
-        return self._each(lambda h, x: np.where(x == 0.0, 0.0, jet(h, x).slope), x)
+        return self._each(lambda h, x: np.where(x == 0.0, 0.0, sharp(h, x).slope), x)
 
     def prox(self, v: Array, step: Array) -> Array:
         """The p with ``p + step h_j'(p) = v``, for v >= 0."""
@@ -179,6 +181,26 @@ def jet(h: Function, x: Array) -> Line:
     line = h.jet(x)
     out = np.isnan(line.value) | np.isnan(line.slope) | (line.value == np.inf)
     return Line(*(np.where(out, np.inf, each) for each in line)) if out.any() else line
+
+
+def sharp(h: Function, x: Array) -> Line:
+    """The same; values and slopes that are small against what they are sums of are integrals of the curvature instead,
+    h(x) = h'(0) x + integral of (x - s) h''(s), up to the first knot, by two rules of Gauss that must agree."""
+    line = jet(h, x)
+    cancels = (line.size > CANCELS * np.abs(line.value)) & np.isfinite(line.size)
+    near = np.flatnonzero(cancels & (x > 0.0) & (x < h.smooth_until))
+    if not len(near):
+        return line
+    y, first = x[near], _at_zero(h)[0]
+    found: list[Array] = []  # slopes and values by each rule
+    for s, w in RULES:
+        bend = h.jet(np.outer(y, s).ravel()).bend.reshape(len(y), len(s))
+        found.append(np.array([first + y * (bend @ w), y * (first + y * (bend @ (w * (1.0 - s))))]))
+    agree = (np.abs(found[0] - found[1]) <= TRUSTED * found[1]).all(axis=0)
+    value, slope, size = (np.array(each) for each in (line.value, line.slope, line.size))
+    slope[near[agree]], value[near[agree]] = found[1][:, agree]
+    size[near[agree]] = found[1][1, agree]
+    return Line(value, slope, line.bend, size)
 
 
 def _at_zero(h: Function) -> tuple[float, float]:
@@ -219,7 +241,7 @@ def _conjugate(h: Function, u: Array, trusted: float) -> Array:
     u = u[live]
 
     def excess(x: Array, on: Array) -> tuple[Array, Array]:
-        line = jet(h, x)
+        line = sharp(h, x)
         return line.slope - u[on], line.bend
 
     start = (u - first) / bend if 0.0 < bend < np.inf else np.ones(len(u))
@@ -232,11 +254,11 @@ def _conjugate(h: Function, u: Array, trusted: float) -> Array:
 def _around(h: Function, u: Array, x: Array) -> tuple[Array, Array]:
     """The ends of a narrow bracket of where the slope is u, near x, where slopes show that it is one; else nan."""
     with np.errstate(all="ignore"):
-        line = jet(h, x)
+        line = sharp(h, x)
         step = (u - line.slope) / line.bend
         width = np.clip(np.sqrt(ULP * u * x / line.bend), 4.0 * ULP * x, NEAR * x) + LEFT * np.abs(step)
         low, high = np.maximum(x + step - width, 0.0), x + step + width
-        found = (np.abs(step) <= SMALL * x) & (jet(h, low).slope <= u) & (jet(h, high).slope >= u)
+        found = (np.abs(step) <= SMALL * x) & (sharp(h, low).slope <= u) & (sharp(h, high).slope >= u)
     return np.where(found, low, np.nan), np.where(found, high, np.nan)
 
 
@@ -244,7 +266,7 @@ def _between(h: Function, u: Array, low: Array, high: Array, trusted: float) -> 
     """A bound of sup over x of ``u x - h(x)``, which is attained between low and high: as h is convex, at most its
     value at low and (u - h'(low)) times the width."""
     with np.errstate(all="ignore"):
-        line = jet(h, low)
+        line = sharp(h, low)
         over = np.where(high > low, (u - line.slope) * (high - low), 0.0)
         return u * low - line.value + over + trusted * (u * low + line.size)
 

@@ -1,5 +1,4 @@
-"""The CVXPY function that a penalty was read from: how its rows are written for the exact route, and how it is printed.
-"""
+"""The CVXPY function that a penalty was read from: how it is written for the exact route, and how it is printed."""
 
 from __future__ import annotations
 
@@ -8,9 +7,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from ..errors import TermError
 from ..escaping import upright
 from ..lazy import cp
-from ..terms import Array, Notation
+from ..terms import Notation
 from ..terms.penalties import AbstractPenalty
 from .conic import ConeProgramme, cone_programme
 
@@ -42,16 +42,19 @@ class Source:
         """Its name, with what CVXPY writes and what its conjugate is."""
         name, latex = self.name, upright(self.name) if len(self.name) > 1 else self.name
         latex = r"\phi" if name == "phi" else latex
+        value, typeset = f"{name}(%z)", rf"{latex}(%z)"
         written = str(self.function(cp.Variable(self.k, name="z"))).replace("%", "percent")
-        value = f"{name}(%z)" + (f" where {name}(z) = {written}" if len(written) <= LONG else "")
+        if len(written) <= LONG and "\n" not in written:
+            value += f" where {name}(z) = {written}"
+            typeset += rf" \text{{ where }} {latex}(z) = {upright(written)}"
         if self.programme.homogeneous:
             polar = f"{name}^o(%u) <= %c where {name}^o(u) = max over {name}(z) <= 1 of <u, z>"
-            typeset = rf"{latex}^\circ(%u) \le %c \text{{ where }} {latex}^\circ(u) = \max_{{{latex}(z) \le 1}} "
-            return Notation(value, "", polar, rf"{latex}(%z)", "", typeset + r"\langle u, z \rangle")
+            ball = rf"{latex}^\circ(%u) \le %c \text{{ where }} {latex}^\circ(u) = \max_{{{latex}(z) \le 1}} "
+            return Notation(value, "", polar, typeset, "", ball + r"\langle u, z \rangle")
         return Notation(
             value,
             f"%c {name}*(%u / %c) where {name}*(u) = max over z of <u, z> - {name}(z)",
-            latex_value=rf"{latex}(%z)",
+            latex_value=typeset,
             latex_conjugate=rf"%c \, {latex}^*(%u / %c) \text{{ where }} "
             rf"{latex}^*(u) = \max_z \langle u, z \rangle - {latex}(z)",
         )
@@ -68,6 +71,10 @@ class AbstractReadPenalty(AbstractPenalty):
         """The function that it was read from."""
         assert self.source is not None
         return self.source
+
+    def check(self, k: int) -> None:
+        if k != self.whole.k:
+            raise TermError(f"{self.called()} was read on {self.whole.k} coordinates, and the term has {k}")
 
     def cvxpy(self, Z: Any) -> Any:
         return self.whole.written(Z)

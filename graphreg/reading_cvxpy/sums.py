@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,7 +10,6 @@ from typing import Any, final
 
 import numpy as np
 
-from ..errors import TermError
 from ..terms import ULP, Array, RecessionCone, ends
 from ..terms.penalties import INSIDE, LEAST_SLACK, AbstractOneSided, AbstractPenalty, AbstractSmoothPenalty
 from .curves import Curve
@@ -27,23 +27,15 @@ class AbstractSeparable(AbstractReadPenalty):
 
     functions: tuple[Curve | Function, ...]
 
-    def sides(self, sign: float) -> Sides | RootedSides:
-        """h_j(sign x) at x >= 0."""
-        return sides_of([h.at(sign) if sign < 0.0 else h for h in self.functions])
-
     @cached_property
     def right(self) -> Sides | RootedSides:
         """h_j at x >= 0."""
-        return self.sides(1.0)
+        return sides_of(self.functions)
 
-    @cached_property
+    @property
+    @abstractmethod
     def left(self) -> Sides | RootedSides:
-        """h_j(-x) at x >= 0; the same where they are even."""
-        return self.sides(-1.0) if isinstance(self, AbstractOneSided) else self.right
-
-    def check(self, k: int) -> None:
-        if k != len(self.functions):
-            raise TermError(f"this sum has {len(self.functions)} coordinates, and the term has {k}")
+        """h_j(-x) at x >= 0."""
 
     def added(self, what: str, x: Array) -> Array:
         """What both sides tell, (m, k)."""
@@ -127,11 +119,19 @@ def _gauges(u: Array, high: Array, low: Array) -> Array:
 class Separable(AbstractSeparable):
     """Even functions of the coordinates."""
 
+    @property
+    def left(self) -> Sides | RootedSides:
+        return self.right
+
 
 @final
 @dataclass(frozen=True, eq=False)
 class OneSidedSeparable(AbstractSeparable, AbstractOneSided):
     """Functions of the coordinates that are not all even."""
+
+    @cached_property
+    def left(self) -> Sides | RootedSides:
+        return sides_of([h.at(-1.0) for h in self.functions])
 
     def interior(self, k: int) -> Array:
         low, high = -self.left.last, self.right.last
@@ -142,6 +142,10 @@ class OneSidedSeparable(AbstractSeparable, AbstractOneSided):
 @dataclass(frozen=True, eq=False)
 class SmoothSeparable(AbstractSeparable, AbstractSmoothPenalty):
     """Even piecewise quadratic functions of the coordinates without kinks."""
+
+    @property
+    def left(self) -> Sides | RootedSides:
+        return self.right
 
     def gradient(self, z: Array) -> Array:
         return self.subgradient(z)
@@ -182,11 +186,6 @@ class AbstractBlocks(AbstractReadPenalty):
     """``phi(z) = sum_g phi_g(z_g)`` over blocks of coordinates that are disjoint and hold all of them."""
 
     blocks: tuple[tuple[Array, AbstractPenalty], ...]
-
-    def check(self, k: int) -> None:
-        size = sum(len(columns) for columns, _ in self.blocks)
-        if k != size:
-            raise TermError(f"the blocks have {size} coordinates, and the term has {k}")
 
     def on(self, what: Callable[..., Any], *rows: Array) -> list[Any]:
         """What is told of each block, from the block and its columns of some rows."""
@@ -244,6 +243,9 @@ class AbstractBlocks(AbstractReadPenalty):
     def _bound(self, what: Callable[..., Array], *rows: Array) -> Array:
         return np.add.reduce(self.on(what, *rows)) * (1.0 + len(self.blocks) * ULP)
 
+    @abstractmethod
+    def interior(self, k: int) -> Array: ...
+
     def recession(self, k: int) -> RecessionCone | None:
         low, high = np.zeros(k), np.zeros(k)
         for columns, phi in self.blocks:
@@ -261,6 +263,9 @@ class AbstractBlocks(AbstractReadPenalty):
 @dataclass(frozen=True, eq=False)
 class Blocks(AbstractBlocks):
     """A sum of even functions of blocks of coordinates."""
+
+    def interior(self, k: int) -> Array:
+        return np.zeros(k)
 
 
 @final

@@ -1,13 +1,13 @@
 """The terms that a model is a sum of."""
 
-from .bounds import ULP as ULP
-from .bounds import ends as ends
-from .bounds import largest_around as largest_around
-from .bounds import shown as shown
 from .blocks import EdgeBlock as EdgeBlock
 from .blocks import Layout as Layout
 from .blocks import Lowered as Lowered
 from .blocks import SampleBlock as SampleBlock
+from .bounds import ULP as ULP
+from .bounds import ends as ends
+from .bounds import largest_around as largest_around
+from .bounds import shown as shown
 from .calculus import AbstractTerm as AbstractTerm
 from .calculus import Model as Model
 from .calculus import Parameter as Parameter
