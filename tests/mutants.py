@@ -9,11 +9,11 @@ import numpy as np
 from law_cases import SINGULAR, SOLVER_TOLERANCE
 from mutant import Mutant, mutant
 
-from graphreg.terms.penalties._cone_penalty import ConePenalty
+from graphreg.reading_cvxpy.cone_penalty import ConePenalty
+from graphreg.reading_cvxpy.penalty import from_cvxpy
 from graphreg.terms.penalties.ball import Ball
 from graphreg.terms.penalties.box import Box
 from graphreg.terms.penalties.domain import DualBall
-from graphreg.terms.penalties.from_cvxpy import from_cvxpy
 from graphreg.terms.penalties.huber_norm import HuberNorm
 from graphreg.terms.penalties.l1 import L1
 from graphreg.terms.penalties.l2 import L2

@@ -9,6 +9,7 @@ import numpy as np
 from law_cases import CLASSES, COUNTS, KINDS, NUMBERS, POINTS, SINGULAR, samples
 from mutant import mutant
 
+from graphreg.reading_cvxpy.penalty import from_cvxpy
 from graphreg.terms.losses import AbstractLoss
 from graphreg.terms.losses.hinge import HingeLoss, SquaredHingeLoss
 from graphreg.terms.losses.huber import HuberLoss
@@ -21,7 +22,6 @@ from graphreg.terms.penalties.ball import Ball
 from graphreg.terms.penalties.base import AbstractPenalty
 from graphreg.terms.penalties.box import Box
 from graphreg.terms.penalties.domain import Cube
-from graphreg.terms.penalties.from_cvxpy import from_cvxpy
 from graphreg.terms.penalties.huber_norm import HuberNorm
 from graphreg.terms.penalties.l1 import L1
 from graphreg.terms.penalties.l2 import L2

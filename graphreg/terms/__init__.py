@@ -4,6 +4,10 @@ from .blocks import EdgeBlock as EdgeBlock
 from .blocks import Layout as Layout
 from .blocks import Lowered as Lowered
 from .blocks import SampleBlock as SampleBlock
+from .bounds import ULP as ULP
+from .bounds import ends as ends
+from .bounds import largest_around as largest_around
+from .bounds import shown as shown
 from .calculus import AbstractTerm as AbstractTerm
 from .calculus import Model as Model
 from .calculus import Parameter as Parameter
@@ -41,6 +45,8 @@ from .records import defined as defined
 from .records import feature_of as feature_of
 from .records import name_of as name_of
 from .records import shared as shared
+from .roots import increasing_root as increasing_root
+from .roots import slopes_far_out as slopes_far_out
 from .sums import AbstractGraphTerm as AbstractGraphTerm
 from .sums import Consensus as Consensus
 from .sums import NodePenalty as NodePenalty

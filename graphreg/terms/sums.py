@@ -16,9 +16,9 @@ from ..inputs import Graph, Labels, in_place, is_series, places_of
 from ..messages import unmatched
 from .blocks import EdgeBlock, Lowered
 from .calculus import AbstractTerm, Strength, positive
-from .penalties._tried import refuse_uneven
 from .penalties.base import AbstractConstraint, AbstractOneSided, AbstractPenalty
 from .penalties.squared_l2 import SquaredL2
+from .penalties.tried import refuse_uneven
 from .penalties.zero import Zero
 from .records import GROUND, IN_GRAPH, TO_GROUND, Array, Coordinate, Space
 

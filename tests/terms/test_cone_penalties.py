@@ -9,8 +9,9 @@ import pytest
 from factories import thinned
 
 import graphreg as gr
-from graphreg.terms.penalties import AbstractPenalty, _examine
-from graphreg.terms.penalties._cone_penalty import AbstractConePenalty, ConePenalty
+from graphreg.reading_cvxpy import examine
+from graphreg.reading_cvxpy.cone_penalty import AbstractConePenalty, ConePenalty
+from graphreg.terms.penalties import AbstractPenalty
 from graphreg.testing import check_penalty
 from graphreg.testing.penalties import LAWS
 from graphreg.testing.probe import Probe
@@ -37,7 +38,7 @@ RIGHT = {
 @pytest.fixture
 def derive(monkeypatch):
     """Penalties on k coordinates that no closed form is known for."""
-    monkeypatch.setattr(_examine, "closed_form", lambda *_: None)
+    monkeypatch.setattr(examine, "closed_form", lambda *_: None)
 
     def derived(function, k=3) -> AbstractConePenalty:
         found = AbstractPenalty.from_cvxpy(function).acting_on(k)

@@ -12,11 +12,10 @@ from scipy.optimize import linprog, lsq_linear
 
 import graphreg as gr
 import graphreg.testing  # pyright: ignore[reportUnusedImport]  (gr.testing)
-from graphreg.terms.penalties import AbstractNorm, _box_programme
-from graphreg.terms.penalties._analysis_l1 import AnalysisL1, AnalysisNorm
-from graphreg.terms.penalties._k_largest_norm import KLargestNorm
-from graphreg.terms.penalties._norm_beside_l2 import NormBesideL2
-from graphreg.terms.penalties._rooted_norms import EllipsoidNorm, PNorm, ScaledNorm
+from graphreg.reading_cvxpy import analysis_l1
+from graphreg.reading_cvxpy.analysis_l1 import AnalysisL1, AnalysisNorm
+from graphreg.reading_cvxpy.norms import EllipsoidNorm, KLargestNorm, NormBesideL2, PNorm, ScaledNorm
+from graphreg.terms.penalties import AbstractNorm
 
 own = gr.Penalty.from_cvxpy
 STEPS = (1e-3, 1.0, 50.0)
@@ -153,7 +152,7 @@ def test_the_prox_of_differences_is_that_of_bounded_least_squares(monkeypatch):
         phi, v = differences(k, np.linspace(0.3, 3.0, k - 1)), 3.0 * rng.standard_normal((20, k))
         y = np.array([lsq_linear(phi.scaled.T, row, (-0.7, 0.7), method="bvls", tol=1e-15).x for row in v])
         np.testing.assert_allclose(phi.prox(v, 0.7), v - y @ phi.scaled, atol=1e-12)
-        monkeypatch.setattr(_box_programme, "EXCHANGES", 0)  # what the exchanges do not end is solved row by row
+        monkeypatch.setattr(analysis_l1, "EXCHANGES", 0)  # what the exchanges do not end is solved row by row
         np.testing.assert_allclose(differences(k, phi.w).prox(v, 0.7), v - y @ phi.scaled, atol=1e-12)
         monkeypatch.undo()
 
@@ -211,5 +210,5 @@ def test_as_many_as_there_are_is_the_l1_norm_and_one_the_maximum():
 
 
 def test_other_sizes_are_refused_by_name():
-    with pytest.raises(gr.errors.TermError, match="is for 3 coordinates, and the term has 2"):
-        differences(3).check(2)
+    with pytest.raises(gr.errors.TermError, match="was read on 3 coordinates, and the term has 2"):
+        own(FUNCTIONS["differences"]).acting_on(3).check(2)

@@ -170,7 +170,7 @@ class AbstractLoss(AbstractSamples):
     @staticmethod
     def from_cvxpy(function: Any, data: Any, *, name: str | None = None, scale: Any = "mean") -> AbstractLoss:
         """A smooth loss from a CVXPY function of predictors and targets; see
-        `graphreg.terms.losses.from_cvxpy.from_cvxpy`."""
+        `graphreg.reading_cvxpy.loss.from_cvxpy`."""
         return shortcut("Loss.from_cvxpy")(function, data, name, scale)
 
     # ---- predictions -----------------------------------------------------------------------------------------------

@@ -13,9 +13,9 @@ from ...escaping import upright, visible
 from ..bounds import ULP
 from ..records import Array, Notation
 from ._rows import row_norm
-from ._tried import try_size, try_some_size
 from .domain import OwnDomain
 from .penalty import AbstractPenalty
+from .tried import try_size, try_some_size
 
 OUTWARD = 1e-8  # flows are taken this much longer, so that what is proved there holds for them
 ROUNDS, GROWTH = 30, 4.0  # of the proximal point method, and of its step

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ...checks import check_fields
-from ...declaring import in_library, is_private
+from ...declaring import in_library
 from ...errors import TermError
 from ...lazy import cp
 from ...shortcuts import shortcut
@@ -182,13 +182,8 @@ class AbstractPenalty(ABC):
         return Notation(f"{name}(%z)", f"%c {name}*(%u / %c)", "", f"{latex}(%z)", rf"%c \, {latex}^*(%u / %c)", "")
 
     def called(self) -> str:
-        """What messages and tables call the penalty: the name of its class, or its formula."""
-        kind = type(self)
-        return (
-            self.notation.value.replace("%z", "z")
-            if in_library(kind) and is_private(kind.__module__)
-            else kind.__name__
-        )
+        """What messages and tables call the penalty: the name of its class."""
+        return type(self).__name__
 
     def unwritten(self) -> str:
         """Why `cvxpy` can write nothing, and the remedy, as a sentence that begins small; empty where it can."""
@@ -204,7 +199,7 @@ class AbstractPenalty(ABC):
         """A penalty whose four methods are derived from a convex CVXPY function of one row.
 
         With ``rows=True`` the function takes the stacked (m, k) matrix and returns one value per row; see
-        `graphreg.terms.penalties.from_cvxpy.from_cvxpy`.
+        `graphreg.reading_cvxpy.penalty.from_cvxpy`.
         """
         return shortcut("Penalty.from_cvxpy")(function, rows=rows, name=name)
 

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, final
 
 import numpy as np
 
-from ...errors import ConvexityError, TermError
-from ...escaping import upright, visible
-from ...inputs import NodeData
-from ...lazy import cp
-from ..bounds import ULP, largest_around
-from ..derivatives import KinkedError, Line, along_line
-from ..records import Array, Notation
-from ..roots import increasing_root
-from .base import AbstractSmoothLoss
+from ..errors import ConvexityError, TermError
+from ..escaping import upright, visible
+from ..inputs import NodeData
+from ..lazy import cp
+from ..terms import ULP, Array, Notation, increasing_root, largest_around
+from ..terms.losses import AbstractSmoothLoss
+from .atoms import KinkedError, smooth
+from .curves import Line
+from .linear import dense
 
 TRUSTED = 8.0 * ULP  # of what the values of CVXPY's formulas are made of
 EDGE = 1e-13  # of the width of dom l*: its ends are taken so far inside
 FLAT_BY = 1e4  # predictor by which l' has reached its limit, where l* is finite at the ends
-
-__all__ = ["from_cvxpy"]  # its class is made by the function
 
 
 @final
@@ -167,3 +166,71 @@ def from_cvxpy(
             "write it with others, or as a class that derives from gr.Loss"
         ) from None
     return CvxpyLoss(data, scale=scale, function=function, name=said)
+
+
+# ---- derivatives ----------------------------------------------------------------------------------------------------
+def along_line(function: Callable[[Any, Any], Any], x: Array, y: Array) -> Line:
+    """A function of predictors x (M,) and targets y that acts on each sample by itself, with its derivatives in x.
+
+    Raises
+    ------
+    KinkedError
+        Where it holds an atom that is not known to be smooth, or that mixes samples.
+    """
+    tree = _tree if isinstance(function, Hashable) else _tree.__wrapped__
+    variable, expression = tree(function, y.shape, np.asarray(y, dtype=float).tobytes())
+    return _line(expression, variable, x)
+
+
+@lru_cache(maxsize=4)  # building a tree takes as long as its derivatives at some hundred samples
+def _tree(function: Callable[[Any, Any], Any], shape: tuple[int, ...], targets: bytes) -> tuple[Any, Any]:
+    """The variable and the expression of a function at some targets, which are floats."""
+    variable = cp.Variable(shape)
+    return variable, function(variable, np.frombuffer(targets).reshape(shape))
+
+
+def _line(expression: Any, variable: Any, x: Array, squared: bool = False) -> Line:
+    """``squared``, whether the square of it is what is asked for, so that it may have a kink at 0."""
+    from cvxpy.atoms.affine.affine_atom import AffAtom
+
+    if expression is variable:
+        return Line(x, np.ones(x.shape), np.zeros(x.shape), np.abs(x))
+    if expression.is_constant():
+        value = dense(expression.value)
+        return Line(value, np.zeros(value.shape), np.zeros(value.shape), np.abs(value))
+    name = type(expression).__name__.removesuffix("Approx")
+    below = (name == "Power" and float(expression.p.value) == 2.0) or (squared and name == "NegExpression")
+    args = [_line(arg, variable, x, below) for arg in expression.args]
+    if squared and name in ("maximum", "minimum") and len(args) == 2 and any(_is_zero(a) for a in expression.args):
+        u = args[int(_is_zero(expression.args[0]))]
+        keep = u.value > 0.0 if name == "maximum" else u.value < 0.0
+        return Line(*(np.where(keep, each, 0.0) for each in u))
+    if isinstance(expression, AffAtom):
+        if name not in ("AddExpression", "NegExpression", "multiply", "MulExpression", "DivExpression", "Promote"):
+            raise KinkedError(name)
+        return _affine_line(expression, args)
+    f = smooth(expression)
+    u, slope, bend, _ = args[0]
+    value, df = f.value(u), f.slope(u)
+    return Line(value, df * slope, f.bend(u) * slope * slope + df * bend, np.abs(value))
+
+
+def _is_zero(atom: Any) -> bool:
+    return atom.is_constant() and not dense(atom.value).any()
+
+
+def _affine_line(atom: Any, args: list[Line]) -> Line:
+    fixed = [each.is_constant() for each in atom.args]
+
+    def at(part: int) -> Array:
+        """The atom of a derivative: what is fixed stays a factor, and is no summand."""
+        given = [arg[0] if still else arg[part] for arg, still in zip(args, fixed, strict=True)]
+        zero = [arg[0] if still else np.zeros(np.shape(arg[0])) for arg, still in zip(args, fixed, strict=True)]
+        return dense(atom.numeric(given)) - (dense(atom.numeric(zero)) if part else 0.0)
+
+    def alone(i: int) -> Array:
+        given = [arg[0] if fixed[j] or i == j else np.zeros(np.shape(arg[0])) for j, arg in enumerate(args)]
+        return np.abs(dense(atom.numeric(given)))
+
+    size = np.add.reduce([np.broadcast_to(alone(i), np.shape(at(0))) for i in range(len(args))])
+    return Line(at(0), at(1), at(2), size)

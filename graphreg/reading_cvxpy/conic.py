@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from scipy import linalg, sparse
 
-from ...errors import SolverError
-from ...lazy import cp
-from ..records import Array
+from ..errors import SolverError
+from ..lazy import cp
+from ..terms import Array
 
 TOLERANCES = (1e-12, 1e-8)  # tried in this order: tight, then Clarabel's default
 MARGIN = 1e-9  # relative; added to what the solver found, on the safe side
@@ -299,7 +299,7 @@ def _bounded(x: Array, y: Array, Px: Array, q: Array, A: Any, b: Array) -> Optim
     return Optima(x, value, -curved - np.einsum("ij,ij->i", b, y) - 2.0 * error)
 
 
-def cone_programme(function: Callable[[Any], Any], k: int) -> ConeProgramme:
+def cone_programme(function: Callable[[Any], Any], k: int, strength: float) -> ConeProgramme:
     """``function`` on rows of k coordinates, as CVXPY writes it for Clarabel."""
 
     def compiled(slope: Array) -> tuple[Any, float]:
@@ -318,7 +318,8 @@ def cone_programme(function: Callable[[Any], Any], k: int) -> ConeProgramme:
     # Along x with A x = 0, P x = 0 and q'x = 0 the programme does not change, forwards and backwards.
     still = linalg.null_space(np.vstack([A.toarray(), P.toarray(), q[None]]))
     A.sort_indices()
-    return ConeProgramme(k, P, q, constant, A, np.asarray(data["b"], dtype=float), data["dims"], linalg.orth(still[:k]))
+    b, lineality = np.asarray(data["b"], dtype=float), linalg.orth(still[:k])
+    return ConeProgramme(k, P, q, constant, A, b, data["dims"], lineality, strength)
 
 
 def _clarabel() -> Any:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .records import Array
+from ..terms import Array
 
 
 def affine_map(atom: Any) -> tuple[Array, list[Array | None]]:

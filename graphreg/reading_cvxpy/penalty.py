@@ -7,16 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, final
 
-from ...errors import TermError
-from ...escaping import visible
-from ...lazy import cp
-from ..records import Array, Notation, RecessionCone
-from ._examine import SIZES, apply, examine, notation
-from .base import AbstractOneSided
-from .domain import OwnDomain
-from .penalty import AbstractPenalty
-
-__all__ = ["from_cvxpy"]  # its classes are made by the function
+from ..errors import TermError
+from ..escaping import visible
+from ..lazy import cp
+from ..terms import Array, Notation, RecessionCone
+from ..terms.penalties import AbstractOneSided, AbstractPenalty, OwnDomain
+from ..terms.penalties.tried import SIZES
+from .examine import apply, examine
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +97,7 @@ class AbstractCvxpyPenalty(OwnDomain, AbstractPenalty):
     @property
     def notation(self) -> Notation:
         known = next(iter(self.found.values()), None)
-        return notation(_label(self.function, self.name), homogeneous=False) if known is None else known.notation
+        return super().notation if known is None else known.notation
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({_label(self.function, self.name)}{', rows=True' if self.rows else ''})"

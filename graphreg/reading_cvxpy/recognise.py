@@ -1,6 +1,6 @@
-"""What is recognised in the tree of a CVXPY function: the penalties that have a closed form, or a root of one number.
+"""The penalties of a closed form, or of a root of one number, that are recognised in the tree of a CVXPY function.
 
-What is read (see `_reading`) is compared with the function before it is used, so that a tree that was misread costs a
+What is read (see `reading`) is compared with the function before it is used, so that a tree that was misread costs a
 closed form and nothing else.
 """
 
@@ -11,32 +11,23 @@ from typing import Any
 
 import numpy as np
 
-from ..records import Array
-from ._analysis_l1 import AnalysisL1, AnalysisNorm
-from ._blocks import blocks
-from ._composed import Ridged, Thresholded
-from ._curves import NOTHING, Curve, MixedError
-from ._entries import Entry, NormOf, UnknownError, weight_of
-from ._functions import Function, function
-from ._k_largest_norm import KLargestNorm
-from ._norm_beside_l2 import NormBesideL2
-from ._radial import radial
-from ._reading import read
-from ._rooted import OfNorm, rooted_separable
-from ._rooted_norms import EllipsoidNorm, PNorm, ScaledNorm
-from ._separable import AbstractSeparable, separable
-from .base import AbstractNorm
-from .l1 import L1
-from .l2 import L2
-from .linf import LInf
-from .penalty import AbstractPenalty
-from .quadratic import Quadratic
-from .squared_l2 import SquaredL2
+from ..csgraph import connected_components
+from ..terms import Array
+from ..terms.penalties import L1, L2, AbstractNorm, AbstractPenalty, LInf, Quadratic, SquaredL2
+from .analysis_l1 import AnalysisL1, AnalysisNorm
+from .composed import Ridged, Thresholded, of_norm
+from .curves import NOTHING, Curve
+from .functions import Function
+from .norms import EllipsoidNorm, KLargestNorm, NormBesideL2, PNorm, ScaledNorm
+from .reading import Entry, Map, NormOf, UnknownError, factor_of, read, weight_of
+from .sums import blocks, separable
 
 AGREEMENT = 1e-12  # relative; of what was recognised and the function
 CANCELLED = 2.0**-48  # of constants that a formula adds and takes away
 WELL_POSED = 1e6  # condition number of an R up to which ||Rz|| has a dual norm to speak of
 WELL_SPREAD = 1e3  # and of an A up to which the Gram matrix of its rows tells them apart
+
+Normed = tuple[NormOf, Map]  # a norm, and the function of it
 
 
 def closed_form(expression: Any, z: Any, rows: Array, values: Array) -> AbstractPenalty | None:
@@ -45,8 +36,7 @@ def closed_form(expression: Any, z: Any, rows: Array, values: Array) -> Abstract
     try:
         entry = read(expression, z)[0]
         phi = _assembled(entry, z.size)
-        phi.notation  # noqa: B018 - raises where it has no formula
-    except (UnknownError, MixedError):
+    except UnknownError:
         return None
     rounding = CANCELLED * sum(h.level for h in entry.curves.values() if isinstance(h, Function))
     with np.errstate(all="ignore"):
@@ -60,16 +50,13 @@ def _assembled(entry: Entry, k: int) -> AbstractPenalty:
     Q = entry.Q * np.ones((k, k))
     curves = [entry.curves.get(j, NOTHING) for j in range(k)]
     norms = [(v, curve) for v, curve in entry.used.items() if isinstance(v, NormOf)]
-    plain = not norms and all(isinstance(curve, Curve) and curve.is_line for curve in curves)
-    if plain and Q.any():
+    if not norms and Q.any() and all(isinstance(curve, Curve) and curve.is_line for curve in curves):
         return SquaredL2() if np.array_equal(Q, np.eye(k)) else Quadratic(Q)
     return blocks([(columns, _block(columns, curves, Q, norms)) for columns in _connected(k, Q, norms)])
 
 
-def _connected(k: int, Q: Array, norms: Sequence[tuple[NormOf, Curve | Function]]) -> Iterator[Array]:
+def _connected(k: int, Q: Array, norms: Sequence[Normed]) -> Iterator[Array]:
     """The classes of coordinates that Q or a norm connects; those that nothing connects are one class."""
-    from ...csgraph import connected_components
-
     tied = (Q != 0.0) & ~np.eye(k, dtype=bool)
     for norm, _ in norms:
         on = norm.A.any(axis=0)
@@ -82,38 +69,31 @@ def _connected(k: int, Q: Array, norms: Sequence[tuple[NormOf, Curve | Function]
         yield np.flatnonzero(label == each)
 
 
-def _block(
-    columns: Array, curves: Sequence[Curve | Function], Q: Array, norms: Sequence[tuple[NormOf, Curve | Function]]
-) -> AbstractPenalty:
-    here = [(norm, curve) for norm, curve in norms if norm.A[:, columns].any()]
+def _block(columns: Array, curves: Sequence[Map], Q: Array, norms: Sequence[Normed]) -> AbstractPenalty:
+    here = [(norm, norm.A[:, columns], curve) for norm, curve in norms if norm.A[:, columns].any()]
     own, Q = [curves[j] for j in columns], Q[np.ix_(columns, columns)]
     diagonal = np.diag(Q)
     if not here and np.array_equal(Q, np.diag(diagonal)):
         return _separable([curve + Curve.of([], [0.0], [q]) for curve, q in zip(own, diagonal, strict=True)])
     weights = np.array([weight_of(curve) for curve in own])
-    if not here:
-        if weights.any():
-            raise UnknownError
+    if not here and not weights.any():
         return Quadratic(Q)
-    if not np.array_equal(Q, np.eye(len(columns)) * Q[0, 0]):
+    if not here or not np.array_equal(Q, np.eye(len(columns)) * Q[0, 0]):
         raise UnknownError
-    if all(norm.is_l1 and isinstance(curve, Curve) and curve.is_line for norm, curve in here):
-        phi = _analysis(
-            [
-                *((norm.A[:, columns], _factor(curve)) for norm, curve in here),
-                *zip(np.eye(len(columns)), weights, strict=True),
-            ]
-        )
+    if all(norm.is_l1 and curve.is_line for norm, _, curve in here):
+        rows = [(A, factor_of(curve)) for _, A, curve in here]
+        phi = _analysis([*rows, *zip(np.eye(len(columns)), weights, strict=True)])
         weights = np.zeros(len(columns))
     else:
-        phi = _together([_normed(norm, norm.A[:, columns], curve, not weights.any()) for norm, curve in here])
+        phi = _together([_normed(norm, A, curve, not weights.any()) for norm, A, curve in here])
     phi = Ridged(phi, float(Q[0, 0])) if Q.any() else phi
     return Thresholded(weights, phi) if weights.any() else phi
 
 
 def _analysis(rows: Sequence[tuple[Array, float]]) -> AbstractPenalty:
     """The sum of w ``|a'z|`` over rows a, w."""
-    A, w = np.vstack([a for a, w in rows if w]), np.array([w for _, w in rows if w])
+    A = np.vstack([a for a, w in rows if w])
+    w = np.concatenate([np.full(len(np.atleast_2d(a)), w) for a, w in rows if w])
     r, k = A.shape
     if r > k or not np.linalg.cond(w[:, None] * A) < WELL_SPREAD:
         raise UnknownError
@@ -125,24 +105,21 @@ def _together(norms: Sequence[AbstractPenalty]) -> AbstractPenalty:
     if len(norms) == 1:
         return norms[0]
     for one, other in (norms, norms[::-1]) if len(norms) == 2 else ():
-        c = other.factor if isinstance(other, ScaledNorm) else 1.0
-        if isinstance(one, AbstractNorm) and isinstance(other.norm if isinstance(other, ScaledNorm) else other, L2):
+        norm, c = (other.norm, other.factor) if isinstance(other, ScaledNorm) else (other, 1.0)
+        if isinstance(one, AbstractNorm) and isinstance(norm, L2):
             return NormBesideL2(one, c)
     raise UnknownError
 
 
-def _separable(functions: Sequence[Curve | Function]) -> AbstractPenalty:
+def _separable(functions: Sequence[Map]) -> AbstractPenalty:
     curves = [h for h in functions if isinstance(h, Curve)]
-    if len(curves) < len(functions):
-        return rooted_separable([function(h) for h in functions])
-    phi: AbstractSeparable = separable(curves)
     plain = all(
         np.array_equal(c.knots, [0.0]) and np.array_equal(c.slope, [-1, 1]) and not c.bend.any() for c in curves
     )
-    return L1() if plain else phi
+    return L1() if plain and len(curves) == len(functions) else separable(functions)
 
 
-def _normed(norm: NormOf, A: Array, curve: Curve | Function, plain: bool) -> AbstractPenalty:
+def _normed(norm: NormOf, A: Array, curve: Map, plain: bool) -> AbstractPenalty:
     """A function of the norm of Az. Unless ``plain`` it may not change with the signs of coordinates."""
     p, k = norm.p, A.shape[1]
     scale = _common_size(A) if p != 2.0 or not plain else None
@@ -153,12 +130,9 @@ def _normed(norm: NormOf, A: Array, curve: Curve | Function, plain: bool) -> Abs
         return _scaled(EllipsoidNorm(np.linalg.qr(A)[1]), curve)
     if scale is None:
         raise UnknownError
-    right = curve.at(scale)
-    if p == 2.0 and isinstance(right, Curve) and not right.is_line:
-        return radial(right)
     if np.isfinite(norm.largest):
-        return _scaled(KLargestNorm(norm.largest), right)
-    return _scaled({1.0: L1(), 2.0: L2(), np.inf: LInf()}.get(p) or PNorm(p), right)
+        return _scaled(KLargestNorm(norm.largest), curve.at(scale))
+    return _scaled({1.0: L1(), 2.0: L2(), np.inf: LInf()}.get(p) or PNorm(p), curve.at(scale))
 
 
 def _common_size(A: Array) -> float | None:
@@ -168,16 +142,9 @@ def _common_size(A: Array) -> float | None:
     return float(sizes[0]) if single and np.all(sizes == sizes[0]) else None
 
 
-def _scaled(norm: AbstractNorm, curve: Curve | Function) -> AbstractPenalty:
+def _scaled(norm: AbstractNorm, curve: Map) -> AbstractPenalty:
     """A function of a norm."""
-    if isinstance(curve, Function) or not curve.is_line:
-        return OfNorm(norm, curve)
-    c = _factor(curve)
+    if isinstance(norm, (L1, L2, LInf)) and not curve.is_line:
+        return of_norm(norm, curve)
+    c = factor_of(curve)
     return norm if c == 1.0 else ScaledNorm(norm, c)
-
-
-def _factor(curve: Curve | Function) -> float:
-    """c where the function is ``c x``."""
-    if isinstance(curve, Function) or not curve.is_line:
-        raise UnknownError
-    return float(curve.slope[0])

@@ -9,15 +9,12 @@ from typing import Any, final
 
 import numpy as np
 
-from ...errors import TermError
-from ...lazy import cp
-from ..derivatives import Jets
-from ..records import Array, Notation, RecessionCone
-from ._conic import ConeProgramme
-from ._newton import FURTHEST, Problems, minimisers, starts
-from ._rows import LEAST_SLACK, beside, column, row_norm
-from .base import AbstractOneSided, AbstractPenalty
-from .domain import OneSidedDomain, OwnDomain
+from ..terms import Array, RecessionCone
+from ..terms.penalties import LEAST_SLACK, AbstractOneSided, OneSidedDomain, OwnDomain, beside, column, row_norm
+from .conic import ConeProgramme
+from .jets import Jets
+from .newton import FURTHEST, Problems, minimisers, starts
+from .source import AbstractReadPenalty
 
 NEWTON_MARGIN = 1e-12  # relative; of what Newton's method leaves, whose square is missed
 MOST_MARGIN = 1e-7  # of a conjugate, relative; it is more where the maximiser is far out
@@ -31,7 +28,7 @@ OUTWARD = 1e-8  # gauges are inflated by this, and clipped points are put this f
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class AbstractConePenalty(OwnDomain, AbstractPenalty):
+class AbstractConePenalty(OwnDomain, AbstractReadPenalty):
     """phi on rows of k coordinates, for many rows at once: with a prox and a conjugate that Newton's method finds where
     phi is smooth, and Clarabel elsewhere.
 
@@ -41,21 +38,22 @@ class AbstractConePenalty(OwnDomain, AbstractPenalty):
     13.3), inflated by 1e-8.
     """
 
-    function: Callable[[Any], Any]  # of one row, in CVXPY
     of_rows: Callable[[Array], Array]
-    programme: ConeProgramme
     homogeneous: bool  # phi(t z) = t phi(z) for t > 0: phi* is the indicator of {gauge <= 1}
     everywhere: bool  # phi* is finite everywhere
     smooth: Jets | None  # of a function without kinks
-    written: Notation
 
     @property
     @abstractmethod
     def is_even(self) -> bool:
         """Whether phi(-z) = phi(z)."""
 
+    @property
+    def programme(self) -> ConeProgramme:
+        return self.whole.programme
+
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.written.value.replace('%z', 'z')})"
+        return f"{type(self).__name__}({self.called()})"
 
     # ---- the four ------------------------------------------------------------------------------------------------
     def value(self, z: Array) -> Array:
@@ -125,25 +123,13 @@ class AbstractConePenalty(OwnDomain, AbstractPenalty):
         point, left = minimisers(Problems(self.smooth, factor, linear, near, length, pull), start)
         return point.p, point.value, left
 
-    def cvxpy(self, Z: Any) -> Any:
-        if self.programme.stacks:
-            return self.programme.written(Z)
-        return cp.hstack([self.function(Z[i]) for i in range(Z.shape[0])])
-
     def accuracy(self) -> float:
         return 1e-7 if self.smooth is not None and self.is_even else 1e-6
-
-    def called(self) -> str:
-        return self.written.value.removesuffix("(%z)")
 
     def is_users(self) -> bool:
         return True  # the function is
 
     # ---- derived ---------------------------------------------------------------------------------------------------
-    def check(self, k: int) -> None:
-        if k != self.programme.k:
-            raise TermError(f"this function was read on {self.programme.k} coordinates, and the term has {k}")
-
     def gauge(self, u: Array) -> Array:
         if self.everywhere:
             return np.zeros(len(u))
@@ -213,10 +199,6 @@ class AbstractConePenalty(OwnDomain, AbstractPenalty):
         if self.programme.ignored is not None:
             return np.where(self.programme.ignored, 0.0, u)
         return u - (u @ L) @ L.T if L.shape[1] else u
-
-    @property
-    def notation(self) -> Notation:
-        return self.written
 
 
 @final

@@ -7,8 +7,8 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from ..derivatives import Jets
-from ..records import Array
+from ..terms import Array
+from .jets import Jets
 
 LEAST_GAIN = 1e-18  # relative to the energy; what is aimed at
 NOTHING = 1e-6  # relative; of a gradient or a step that is as good as 0
