@@ -231,7 +231,7 @@ SMOOTH = [
 ]
 
 CONSTRAINTS = [
-    mutant("ball: an equation", Ball(2.0), "is equality", is_equality=lambda s, k: True),
+    mutant("ball: an equation", Ball(2.0), "is equality", conjugate=zeros),
     mutant("ball: squared radius", Ball(2.0), "prox fenchel young", conjugate=lambda s, u: 4.0 * norm(u)),
     mutant("ball: radius too small", Ball(2.0), "fenchel young everywhere", conjugate=lambda s, u: norm(u)),
     mutant(

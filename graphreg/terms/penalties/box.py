@@ -30,18 +30,18 @@ class SupportedCone(FlowDomain):
         super().__init__(phi)
         self.no_low, self.no_high, self.least = np.isinf(phi.low), np.isinf(phi.high), least
 
-    def _leaves(self, u: Array) -> Array:
+    def leaves(self, u: Array) -> Array:
         """The coordinates of flows that push against a bound that is not there."""
         return ((u > 0) & self.no_high) | ((u < 0) & self.no_low)
 
     def gauge(self, u: Array) -> Array:
-        return np.where(self._leaves(u).any(axis=1), np.inf, 0.0)
+        return np.where(self.leaves(u).any(axis=1), np.inf, 0.0)
 
     def clip(self, u: Array) -> Array:
-        return np.where(self._leaves(u), 0.0, u)
+        return np.where(self.leaves(u), 0.0, u)
 
     def reach(self, start: Array, end: Array) -> Array:
-        leaves = self._leaves(end)
+        leaves = self.leaves(end)
         t = np.where(leaves, INSIDE * start / np.where(leaves, start - end, 1.0), 1.0)
         return t.min(axis=1, initial=1.0)
 
@@ -64,7 +64,7 @@ class SupportedCone(FlowDomain):
     def share(self, u: Array) -> Array:
         bounded, free = ~self.no_low & ~self.no_high, self.no_low & self.no_high
         one_sided = np.clip(np.abs(u) / (np.abs(u).mean() + 1e-300), 0.0, 1.0)
-        return np.where(bounded, 1.0, np.where(free | self._leaves(u), 0.0, one_sided))
+        return np.where(bounded, 1.0, np.where(free | self.leaves(u), 0.0, one_sided))
 
 
 class AbstractBox(AbstractEntrywise, AbstractOneSided, AbstractConstraint):
@@ -90,7 +90,7 @@ class AbstractBox(AbstractEntrywise, AbstractOneSided, AbstractConstraint):
         ends = [np.where(x > 0, _finite(self.high) * x, _finite(self.low) * x) for x in (low, high)]
         each = np.maximum(*ends)
         value = each.sum(axis=1) + (4 + u.shape[1]) * ULP * np.abs(each).sum(axis=1)
-        return np.where(np.isinf(self.domain.gauge(low)) | np.isinf(self.domain.gauge(high)), np.inf, value)
+        return np.where((self.domain.leaves(low) | self.domain.leaves(high)).any(axis=1), np.inf, value)
 
     def value_bound(self, z: Array, spread: Array) -> Array:
         low, high = ends(z, spread)
@@ -135,7 +135,7 @@ class Box(AbstractBox):
 
     def conjugate(self, u: Array) -> Array:
         value = np.where(u > 0, _finite(self.high) * u, _finite(self.low) * u).sum(axis=1)
-        return np.where(np.isinf(self.domain.gauge(u)), np.inf, value)
+        return np.where(self.domain.leaves(u).any(axis=1), np.inf, value)
 
     def cvxpy(self, Z: Any) -> Any:
         return [side for side in (_at_least(Z, self.low), _at_least(-Z, -self.high)) if side is not None]
