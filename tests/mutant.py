@@ -38,8 +38,8 @@ def _changed_domain(domain: Any, changes: dict[str, Any], owner: str) -> Callabl
     return lambda term: _changed(domain, changes, original=domain, **{owner: term})
 
 
-def _changed(original: Any, methods: dict[str, Any], **fields: Any) -> Any:
+def _changed(term: Any, methods: dict[str, Any], **fields: Any) -> Any:
     """A copy of another class, with some methods and fields of its own."""
-    out = object.__new__(type(type(original).__name__, (type(original),), methods))
-    out.__dict__.update(original.__dict__, **fields)
+    out = object.__new__(type(type(term).__name__, (type(term),), methods))
+    out.__dict__.update(term.__dict__, **fields)
     return out
