@@ -45,6 +45,7 @@ from .records import defined as defined
 from .records import feature_of as feature_of
 from .records import name_of as name_of
 from .records import shared as shared
+from .roots import bisected as bisected
 from .roots import increasing_root as increasing_root
 from .roots import slopes_far_out as slopes_far_out
 from .sums import AbstractGraphTerm as AbstractGraphTerm

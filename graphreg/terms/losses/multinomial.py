@@ -14,6 +14,7 @@ from ...errors import DataError, TermError
 from ...lazy import cp
 from ..bounds import ULP, ends, shown
 from ..records import Array, Coordinate, Descent, Notation, Stated
+from ..roots import increasing_root
 from .base import AbstractSmoothLoss
 from .loss import INSIDE
 from .prices import PriceDomain
@@ -131,15 +132,16 @@ class MultinomialLoss(AbstractSmoothLoss):
 
         t = np.asarray(step, dtype=float)[..., None] * np.ones_like(v[..., :1])
         c = np.where(y < 0, -np.inf, v + t * np.maximum(y, 0.0))
-        L = c.max(axis=-1, keepdims=True) - t
-        for _ in range(100):
-            q = wrightomega(c - L + np.log(t))
-            excess = q.sum(axis=-1, keepdims=True) - t
-            move = excess / (q / (1.0 + q)).sum(axis=-1, keepdims=True)
-            L = L + move
-            if np.all(np.abs(move) <= 1e-15 * (1.0 + np.abs(L))):
-                break
-        q = wrightomega(c - L + np.log(t))
+
+        def shares(L: Array) -> Array:
+            return wrightomega(c - L + np.log(t))
+
+        def bend(L: Array) -> Array:
+            q = shares(L)
+            return (q / (1.0 + q)).sum(axis=-1, keepdims=True)
+
+        start = c.max(axis=-1, keepdims=True) - t
+        q = shares(increasing_root(lambda L: t - shares(L).sum(axis=-1, keepdims=True), bend, start))
         q = q * (t / q.sum(axis=-1, keepdims=True))
         return np.where(y < 0, v, v + t * np.maximum(y, 0.0) - q)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..records import Array, RecessionCone
+from ..roots import bisected
 from ._rows import INSIDE, LEAST_SLACK, gauge_of
 
 if TYPE_CHECKING:
@@ -156,10 +157,8 @@ class OneSidedDomain(FlowDomain):
         return np.where(out[:, None], inner + t[:, None] * (u - inner), u)
 
     def reach(self, start: Array, end: Array) -> Array:
+        def inside(t: Array) -> Array:
+            return np.isfinite(self.phi.conjugate(start + t[:, None] * (end - start)))
+
         low = np.where(np.isfinite(self.phi.conjugate(end)), 1.0, 0.0)
-        high, open_ = np.ones(len(start)), low < 1.0
-        for _ in range(HALVINGS):
-            middle = 0.5 * (low + high)
-            inside = np.isfinite(self.phi.conjugate(start + middle[:, None] * (end - start)))
-            low, high = np.where(open_ & inside, middle, low), np.where(open_ & ~inside, middle, high)
-        return low
+        return bisected(inside, low, np.ones(len(start)), HALVINGS)[0]
