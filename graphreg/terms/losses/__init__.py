@@ -1,6 +1,5 @@
-"""The losses, one file per concept; whatever lies here is imported, and so declared."""
+"""The losses, one file per concept; whatever lies here is declared."""
 
-from ...declaring import import_files
 from .base import AbstractPeakedLoss as AbstractPeakedLoss
 from .base import AbstractPiecewiseLinearLoss as AbstractPiecewiseLinearLoss
 from .base import AbstractQuadraticLoss as AbstractQuadraticLoss
@@ -23,5 +22,3 @@ from .samples import on_data as on_data
 from .samples import rescaled as rescaled
 from .squared import MeanLoss as MeanLoss
 from .squared import SquaredLoss as SquaredLoss
-
-import_files(__name__, __path__)
