@@ -22,6 +22,7 @@ import scipy.sparse as sp
 from ...clock import GRACE, OutOfTimeError, carry_out, left, look
 from ...form import DualPoint, EdgeBlock, Form, SampleBlock
 from ...terms import Array, RecessionCone
+from ...terms.penalties import AbstractEntrywise, AbstractPenalty
 from ..common_model.best_common import common
 from . import simplex
 from .directions import ConditionPart
@@ -103,7 +104,7 @@ def attained(form: Form, point: DualPoint | None = None) -> bool | None:
     ``point`` is a conserved dual point: where the prices of the one-sided samples lie well inside their domains it
     mostly settles the question at once (Gordan: <a, Xv> = -<u, Kv> leaves no room for a direction of recession).
     """
-    if not any(block.loss.descent(block.y).for_ever.any() for block in form.samples):
+    if not any(block.loss.prices.descent(block.y).for_ever.any() for block in form.samples):
         return True
     cones = cones_of(form)
     if cones is None:
@@ -229,7 +230,7 @@ def at_infinity(form: Form) -> AtInfinity | None:
     masks: list[Array] = []
     blocks: list[SampleBlock] = []
     for block, fallen in zip(form.samples, away.fallen, strict=True):
-        rows, y = block.loss.remains(block.y, fallen)
+        rows, y = block.loss.prices.remains(block.y, fallen)
         masks.append(rows)
         if rows.any():
             blocks.append(replace(block.part(np.flatnonzero(rows)), y=y))
@@ -269,7 +270,7 @@ def _away(form: Form, cones: list[RecessionCone]) -> _Away | None:
         return None
     x = x / (moved[chosen] / found.falls.across[chosen]).min()  # in the data's own units they fall by 1 or more
     fallen, slack = _by_block(form, cones, chosen)
-    ends = any((each & b.loss.descent(b.y).for_ever).any() for each, b in zip(fallen, form.samples, strict=True))
+    ends = any((each & b.loss.prices.descent(b.y).for_ever).any() for each, b in zip(fallen, form.samples, strict=True))
     return _Away(found.spread(x), fallen, slack, _confirmed(form, cones, answer, found) if ends else True)
 
 
@@ -288,7 +289,7 @@ def _confirmed(form: Form, cones: list[RecessionCone], answer: Answer, found: Co
 
 def _by_block(form: Form, cones: list[RecessionCone], chosen: Array) -> tuple[list[Array], list[Array]]:
     """The rows of `conditions` that fall, by sample block and by edge block."""
-    descents = [block.loss.descent(block.y) for block in form.samples]
+    descents = [block.loss.prices.descent(block.y) for block in form.samples]
     fallen = [np.zeros(len(descent.for_ever), dtype=bool) for descent in descents]
     at = 0
     for kind in (True, False):  # in the order of `conditions`
@@ -307,6 +308,11 @@ def _by_block(form: Form, cones: list[RecessionCone], chosen: Array) -> tuple[li
     return fallen, slack
 
 
+def _restricted(edge: EdgeBlock, columns: Array) -> AbstractPenalty | None:
+    """The penalty on some of its coordinates; None where it is no sum over them."""
+    return edge.penalty.restricted(columns) if isinstance(edge.penalty, AbstractEntrywise) else None
+
+
 def _tight(edge: EdgeBlock, slack: Array) -> list[tuple[Array, Array, EdgeBlock]]:
     """What is left of an edge block whose constraints slacken at some coordinates, by those that are left: rows,
     columns within the block, and the block."""
@@ -316,7 +322,7 @@ def _tight(edge: EdgeBlock, slack: Array) -> list[tuple[Array, Array, EdgeBlock]
     out: list[tuple[Array, Array, EdgeBlock]] = []
     for pattern in np.unique(slack, axis=0):
         rows, columns = np.flatnonzero((slack == pattern).all(axis=1)), np.flatnonzero(~pattern)
-        penalty = edge.penalty if not pattern.any() else edge.penalty.restricted(columns) if len(columns) else None
+        penalty = edge.penalty if not pattern.any() else _restricted(edge, columns) if len(columns) else None
         if penalty is None and len(columns):  # not a sum over coordinates: it stays as it is
             penalty, columns = edge.penalty, np.arange(k)
         if penalty is not None:

@@ -23,7 +23,7 @@ from ...form import EdgeBlock, Form
 from ...form.notation import some
 from ...inputs import components_of
 from ...terms import Array
-from ...terms.penalties import row_norm
+from ...terms.penalties import has_kink, is_equality, row_norm
 from ..convexity import node_convexity
 from ..record import OWN_TERMS, Certificate
 from .cluster_radius import cluster_radius
@@ -52,7 +52,7 @@ def joined(
             for pair in pairs[mask].tolist():
                 covered.setdefault(pair, set()).update(map(int, edge.features))
     for edge, _ in ends:
-        if edge.features is not None and edge.penalty.is_equality(len(edge.features)):
+        if edge.features is not None and is_equality(edge.penalty, len(edge.features)):
             part = components_of(edge.tail, edge.head, form.n)[1]
             for pair in (pair for pair in covered if part[pair // form.n] == part[pair % form.n]):
                 covered[pair].update(map(int, edge.features))
@@ -271,7 +271,7 @@ def _claims(certificate: Certificate) -> list[_Claim]:
 def _of_block(certificate: Certificate, k: int, edge: EdgeBlock, gap: float, reach: Array, size: Array) -> _Claim:
     z = edge.difference(certificate.w)
     difference = row_norm(z)
-    if edge.penalty.is_equality(z.shape[1]):
+    if is_equality(edge.penalty, z.shape[1]):
         m = len(difference)
         return _Claim(
             k,
@@ -283,7 +283,7 @@ def _of_block(certificate: Certificate, k: int, edge: EdgeBlock, gap: float, rea
             np.zeros(z.shape, dtype=bool),
         )
     found = nearness(edge, certificate.dual_point.flows[k], spread_of(certificate, k), gap)
-    kink = edge.penalty.has_kink(certificate.form.width(edge))
+    kink = has_kink(edge.penalty, certificate.form.width(edge))
     columns = edge.coordinates
     far = np.minimum(found.reach, np.abs(z) * (1 + 1e-12) + reach[:, None])
     near = kink & (far <= NEGLIGIBLE * size[columns]).all(axis=1)

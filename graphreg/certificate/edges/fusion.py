@@ -26,6 +26,7 @@ from ...csgraph import dijkstra
 from ...form import EdgeBlock, Form, held_together
 from ...inputs import components_of
 from ...terms import Array
+from ...terms.penalties import AbstractEntrywise, has_kink, is_equality
 from ..record import Certificate
 from .dual_region import Region, of_edges, of_samples
 from .near import U, load, spread_of, upper_gap
@@ -59,16 +60,14 @@ def separate(form: Form) -> Separated:
     for k, edge in enumerate(form.edges):
         features = edge.columns(form.d)
         places = [np.array([j]) for j in range(len(features))]
-        own = [edge.penalty.restricted(j) for j in places]
-        if len(places) < 2 or any(penalty is None for penalty in own):
+        if len(places) < 2 or not isinstance(edge.penalty, AbstractEntrywise):
             edges.append(edge)
             owner.append(k)
             columns.append(np.arange(len(features)))
             continue
-        for j, penalty in zip(places, own, strict=True):
-            assert penalty is not None
+        for j in places:
             center = None if edge.center is None else edge.center[:, j]
-            edges.append(replace(edge, penalty=penalty, features=features[j], center=center))
+            edges.append(replace(edge, penalty=edge.penalty.restricted(j), features=features[j], center=center))
             owner.append(k)
             columns.append(j)
     return Separated(replace(form, edges=tuple(edges)), tuple(owner), tuple(columns))
@@ -139,7 +138,7 @@ def _has_optimal_dual(form: Form, w: Array) -> bool:
 def _inside(edge: EdgeBlock, w: Array) -> bool:
     z = edge.difference(w)
     k = z.shape[1]
-    if edge.penalty.is_equality(k):
+    if is_equality(edge.penalty, k):
         return not z.any()
     step = 1e-6 * (1.0 + np.abs(z).max(initial=0.0))
     return all(np.isfinite(edge.penalty.value(z + sign * step * e)).all() for e in np.eye(k) for sign in (1.0, -1.0))
@@ -147,7 +146,7 @@ def _inside(edge: EdgeBlock, w: Array) -> bool:
 
 def _movable(edge: EdgeBlock, t: Array, k: int) -> Array:
     """Edges with room all around their flow; those to the ground where they pull to 0."""
-    if not edge.penalty.has_kink(k):
+    if not has_kink(edge.penalty, k):
         return np.zeros(len(t), dtype=bool)
     return (t < 1.0) & (True if edge.center is None else ~edge.center.any(axis=1))
 

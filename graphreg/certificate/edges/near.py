@@ -16,6 +16,7 @@ import numpy as np
 
 from ...form import EdgeBlock, Form
 from ...terms import GROUND, Array
+from ...terms.penalties import extent, gauge_around, pulls_at_zero
 from ..record import Certificate
 
 # ---- the scale of differences, beside which one is negligible or not -------------------------------------------------
@@ -70,7 +71,7 @@ def spread_of(certificate: Certificate, k: int) -> Array:
 def load(edge: EdgeBlock, u: Array, eta: Array) -> Array:
     """t = gauge_at_zero(v / c) at most, over all flows v with |v - u| <= eta, (m,)."""
     c = edge.weight[:, None]
-    return edge.penalty.gauge_around(u / c, eta / c * (1 + 4 * U)) * (1.0 + (4 * u.shape[1] + 16) * U)
+    return gauge_around(edge.penalty, u / c, eta / c * (1 + 4 * U)) * (1.0 + (4 * u.shape[1] + 16) * U)
 
 
 @dataclass(frozen=True)
@@ -100,10 +101,10 @@ def nearness(edge: EdgeBlock, u: Array, eta: Array, gap: float) -> Nearness:
     t = load(edge, u, eta)
     with np.errstate(divide="ignore", invalid="ignore"):
         value = np.where(t < 1.0, gap / (edge.weight * (1.0 - t)) * (1.0 + 16 * U), np.inf)
-        pull = edge.penalty.pull(u.shape[1])
+        pull = pulls_at_zero(edge.penalty, u.shape[1])
         reach = np.where(pull > 0, pull * value[:, None] * (1.0 + 4 * U), 0.0)
-        extent = edge.penalty.extent(u.shape[1])
-        length = extent * value * (1.0 + 8 * U) if extent > 0 else np.zeros(len(t))
+        R = extent(edge.penalty, u.shape[1])
+        length = R * value * (1.0 + 8 * U) if R > 0 else np.zeros(len(t))
     return Nearness(t, value, reach, length)
 
 

@@ -22,7 +22,7 @@ from ...verify import BOX, STATE, Model, NotProvedError, rational
 from ..repairing.repair import Repair
 from .conserve import RATIONAL, conserve, ends_of, numbered, rooms_of
 from .point import ExactPoint, exact_point
-from .statement import solve
+from .statement import flow_root, solve
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def lower_bound(form: Form, model: Model, w: Array, point: DualPoint, enough: fl
     with the reasons where none is found."""
     best: Lower | None = None
     reasons: dict[str, None] = {}
-    rooted = any(edge.penalty.flow_root() is not None for edge in form.edges)
+    rooted = any(flow_root(form, edge) is not None for edge in form.edges)
     starts = _Starts(form, w, point)
     for repaired, attempt in product((False, True), ATTEMPTS):
         start = starts(repaired, attempt)
@@ -124,7 +124,7 @@ def _snapped(form: Form, point: DualPoint, snap: float) -> DualPoint:
     """Flows that are nearly 0 as 0: what has no room then must not be seen to have some."""
     flows: list[Array] = []
     for edge, u in zip(form.edges, point.flows, strict=True):
-        size, rooted = np.abs(u), edge.penalty.flow_root() is not None
+        size, rooted = np.abs(u), flow_root(form, edge) is not None
         size = size.max(axis=1, keepdims=True, initial=0.0) if rooted else size
         flows.append(np.where(size <= snap * edge.weight[:, None], 0.0, u))
     return DualPoint(tuple(flows), point.prices)
@@ -234,7 +234,7 @@ def _tied(form: Form, model: Model, w: Array, point: DualPoint) -> list[Array]:
         if block.kind == "SquaredL2":
             out.append(np.zeros(z.shape, dtype=bool))
             continue
-        room = np.broadcast_to(edge.penalty.exact_room(u / edge.weight[:, None]), z.shape)
+        room = np.broadcast_to(edge.penalty.domain.share(u / edge.weight[:, None]), z.shape)
         mask: Array = np.greater(room, z)
         if block.kind != "L1":
             mask = np.broadcast_to(mask.all(axis=1, keepdims=True), z.shape)

@@ -23,7 +23,7 @@ from ...inputs import components_of, groups_of
 from ...terms import Array
 from ...verify import rational
 from .point import ExactPoint, Variable, free_prices, free_roots
-from .statement import exact, nearest, solve, truncated
+from .statement import exact, flow_root, nearest, solve, truncated
 
 
 # ---- the trees along which flows are moved ---------------------------------------------------------------------------
@@ -299,14 +299,14 @@ class Conserver:
 def conserve(point: ExactPoint, rooms: list[Array], least: float, with_roots: bool) -> bool:
     """Balance the point exactly (or to 2^-BITS, then False), moving flows with more room than ``least``."""
     rooms = [
-        room * 0.0 if with_roots and edge.penalty.flow_root() is not None else room
+        room * 0.0 if with_roots and flow_root(point.form, edge) is not None else room
         for edge, room in zip(point.form.edges, rooms, strict=True)
     ]
     return Conserver(point, forest(point.form, rooms, least), least, with_roots)()
 
 
 def rooms_of(form: Form, flows: tuple[Array, ...]) -> list[Array]:
-    return [edge.penalty.exact_room(u / edge.weight[:, None]) for edge, u in zip(form.edges, flows, strict=True)]
+    return [edge.penalty.domain.share(u / edge.weight[:, None]) for edge, u in zip(form.edges, flows, strict=True)]
 
 
 def independent(Y: Array, weight: Array) -> tuple[list[int], list[int]]:

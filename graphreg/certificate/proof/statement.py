@@ -11,6 +11,7 @@ import numpy as np
 from ...errors import ProofError
 from ...form import DualPoint, EdgeBlock, Form, SampleBlock
 from ...terms import Array, Stated, Strength
+from ...terms.losses import factors_of
 from ...terms.penalties import AbstractPenalty, AbstractSmoothPenalty
 from ...verify import STATE, rational, spell
 from ..rationals import Echelon
@@ -106,7 +107,7 @@ def numbers(values: Array) -> Any:
 def _samples(block: SampleBlock) -> dict[str, Any]:
     stated, M = block.loss.stated(), len(block.node)
     assert isinstance(stated, Stated)  # as the form is written out
-    rule, weights = block.loss.factors()
+    rule, weights = factors_of(block.loss)
     if not np.array_equal(block.loss.scales(), block.base_scale):  # a block of other scales than its loss gives
         rule, weights = "sum", block.base_scale
     return {
@@ -120,6 +121,12 @@ def _samples(block: SampleBlock) -> dict[str, Any]:
         "y": spelled(block.loss.stated_targets(block.y)),
         "offset": numbers(block.offset.reshape(M, -1)),
     }
+
+
+def flow_root(form: Form, edge: EdgeBlock) -> Array | None:
+    """R where a proof states the flow u by t, u = c R't, because not every u is a flow; else None."""
+    stated = edge.penalty.stated(form.width(edge))
+    return None if stated is None else stated.root
 
 
 def state_edges(edge: EdgeBlock, k: int) -> dict[str, Any]:
