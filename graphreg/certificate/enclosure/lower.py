@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 
@@ -32,7 +33,10 @@ class Enclosure:
         """``outside`` is what is taken from the nodes beside the form's own flows and prices, (n, d)."""
         self.form, self.outside = form, outside
         self.structure = Structure(form) if like is None else like.structure
-        self.attempt = Attempts(form, self.structure, outside)
+
+    @cached_property
+    def attempt(self) -> Attempts:
+        return Attempts(self.form, self.structure, self.outside)
 
     def __call__(
         self, point: DualPoint, center: Callable[[], DualPoint | None] | None = None, least: float = np.inf

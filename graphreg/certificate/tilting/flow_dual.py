@@ -106,7 +106,7 @@ def proved(
     if structure.roots or not known or not np.isfinite(w).all():
         return None
     flows = tuple(edge.gradients(w) if follows(edge) else u for edge, u in zip(form.edges, point.flows, strict=True))
-    cost, reach, off = _distances(form, structure, nodes, flows, point.prices, w, outside)
+    cost, reach, off = _distances(form, structure, nodes, DualPoint(flows, point.prices), w, outside)
     spread = [np.zeros(u.shape) for u in flows]  # of each summand q of H_i, (q'v)^2 <= v'H_i v
     for k, edge in enumerate(form.edges):
         if follows(edge):
@@ -129,8 +129,7 @@ def _distances(
     form: Form,
     structure: Structure,
     nodes: QuadraticNodes,
-    flows: tuple[Array, ...],
-    prices: tuple[Array, ...],
+    point: DualPoint,
     w: Array,
     outside: tuple[Array, Array] | None,
 ) -> tuple[Array, Array, tuple[Array, ...]]:
@@ -139,7 +138,7 @@ def _distances(
     balance, slope, away = Balance(form), np.zeros(form.shape), list[Array]()
     if outside is not None:
         balance.add(*outside)
-    for block, design, a in zip(form.samples, structure.designs, prices, strict=True):
+    for block, design, a in zip(form.samples, structure.designs, point.prices, strict=True):
         rows, off, size = SampleRows(block, design, *form.shape), np.empty(a.shape), sizes(block, w, design)
         for some in block.some():
             s = block.column(block.scale_of(some))
@@ -148,7 +147,7 @@ def _distances(
         balance.add(*rows.plain_pull(a))
         slope += rows.most(off)
         away.append(off)
-    for edge, u in zip(form.edges, flows, strict=True):
+    for edge, u in zip(form.edges, point.flows, strict=True):
         balance.add_edges(edge, u)
         if follows(edge):
             slope[:, edge.coordinates] += abs(edge.transposed) @ _rounding(edge, w)
