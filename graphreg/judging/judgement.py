@@ -212,11 +212,11 @@ class _Judged:
 
     def judgement(self, moved: float) -> Judgement:
         certifier = self.certifier
-        certifier.gap, certifier.best_primal = self.gap, None  # of w itself, whatever else was met
-        certifier.consider(self.w)
+        certifier.best_primal = None  # of w itself, whatever else was met
+        certifier.propose_primal(self.w, self.gap)
         if self.found:
             lowest = self.lowest
-            certifier.bounded(Enclosed(np.array([lowest.dual]), lowest.dual_point, lowest.spread))
+            certifier.propose_bound(Enclosed(np.array([lowest.dual]), lowest.dual_point, lowest.spread))
         found = certifier.best()
         broken = [each for each in (*self.found, found) if each.contradiction]
         if broken:  # a term of the user's own breaks a law: no bound of any step holds

@@ -108,14 +108,14 @@ class ActorEngine:
         return self._swapped(values, mine, along)
 
     def swap(self, mine: tuple[Array, ...]) -> tuple[Array, ...]:
-        """What the other ends of all edges between two nodes have for them, from what this end has: rows per edge of
+        """The values that the other ends of all edges between two nodes have, from those of this end: rows per edge of
         each block; NaN where nothing came in this round."""
         return self._swapped(mine, self.ends, None)
 
     def _swapped(
         self, values: tuple[Array, ...], rows_of: dict[int, list[tuple[int, Array]]], along: Array | None
     ) -> tuple[Array, ...]:
-        """What neighbours have at the rows of each that they share; NaN where nothing came in this round."""
+        """The values of neighbours at the rows that they share; NaN where nothing came in this round."""
         tag = self._next()
         out = tuple(np.full(each.shape, np.nan) for each in values)
         for j, common in rows_of.items():
@@ -168,7 +168,7 @@ class ActorEngine:
         return own if payload is None or payload.shape != own.shape else payload
 
     def _own_end(self, k: int, rows: Array) -> Array:
-        """Where this end of each edge is among the tails, and below them the heads, of a block."""
+        """The row of this end of each edge among the tails, and below them the heads, of a block."""
         tail = self.part.form.edges[k].tail
         return np.where(tail[rows] == self.me, rows, rows + len(tail))
 
@@ -216,7 +216,7 @@ class ActorAnswer(Answer):
 
 @dataclass(frozen=True)
 class SavedState:
-    """What a crash leaves of an actor: its packed state, and its last answer."""
+    """The rest of an actor after a crash: its packed state, and its last answer."""
 
     state: Packed
     answer: ActorAnswer

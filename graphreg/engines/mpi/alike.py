@@ -1,4 +1,4 @@
-"""What must be the same on every rank, compared before a run: it would go wrong otherwise, later and in silence."""
+"""Facts that must be the same on every rank, compared before a run that would go wrong otherwise, later, in silence."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ...compiled import compiles
 from ...errors import GraphregError, MethodError
-from ...kernels import compiles
 from ...methods import AbstractMethod
 from ...running import Budget, entry, of_method
 from ...version import __version__
@@ -96,7 +96,7 @@ def _differences(every: list[dict[tuple[str, str], str]]) -> str:
 
 
 def _difference(name: str, values: list[str]) -> str:
-    """Which ranks have which value; of long ones, which differ."""
+    """A sentence that says which ranks have which value; of long ones, which differ."""
     ranks: dict[str, list[int]] = {}
     for rank, value in enumerate(values):
         ranks.setdefault(value, []).append(rank)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -15,8 +15,7 @@ from ...methods import AbstractIteration, AbstractMethod
 from ...network import Arcs
 from ...running import AbstractEngine, Budget, entry, of_problem
 from ...terms import Array
-from ..base import refuse_judges
-from ..parts import Coordinator, Part, Posts, Worker, owners, part_of
+from ..parts import Coordinator, Part, Posts, Worker, owners, part_of, refuse_judges
 from ..parts.config import SITES, share_of_border, warn_of_border
 from .alike import agreed, call, shared, versions
 from .job import abort, end_all_with_errors, world
@@ -51,11 +50,8 @@ class MPI(AbstractEngine):
         owner = owners(form, arcs, comm.size, self.sites) % comm.size
         parts = [part_of(form, arcs, owner == k) for k in range(comm.size)]
         warn_of_border(max(map(share_of_border, parts)), form.n)
-        crew = MPICrew(comm, parts, owner, method, seed)
-        try:
+        with closing(MPICrew(comm, parts, owner, method, seed)) as crew:
             yield Coordinator(method, form, parts, crew)
-        finally:
-            crew.close()
 
     def everywhere(self, form: Form, method: AbstractMethod, budget: Budget, solve: Callable[[], T]) -> T:
         comm = world()
@@ -65,8 +61,8 @@ class MPI(AbstractEngine):
             found, error = pickle.loads(Follower(comm).serve())
         else:
             found, error = _tried(solve)
-            packed, unsent = _packed(found, error)
-            comm.bcast((END, True, packed), root=0)
+            content, unsent = _pickled(found, error)
+            comm.bcast((END, True, content), root=0)
             error = error or unsent
         if error is not None:
             raise shared(error)
@@ -81,7 +77,7 @@ def _tried(solve: Callable[[], T]) -> tuple[T | None, Exception | None]:
         return None, error
 
 
-def _packed(found: Any, error: Exception | None) -> tuple[bytes, MethodError | None]:
+def _pickled(found: Any, error: Exception | None) -> tuple[bytes, MethodError | None]:
     """For the other ranks; and what all raise where it cannot be sent."""
     try:
         return pickle.dumps((found, error)), None
@@ -97,8 +93,8 @@ REPLIED = ("answer", "sent")  # orders to which there is a reply; who cannot car
 
 
 class MPICrew:
-    """What rank 0 has of all workers. Its own is in a thread, as those of `graphreg.engines.parts.worker` are, so that
-    a Ctrl-C or a deadline never strikes between two messages."""
+    """All workers, as rank 0 sees them. Its own is in a thread, as those of `graphreg.engines.parts.worker` are: so a
+    Ctrl-C or a deadline never strikes between two messages."""
 
     def __init__(self, comm: Any, parts: Sequence[Part], owner: Array, method: AbstractIteration, seed: int) -> None:
         self.comm, self.worker = comm, Follower(comm)

@@ -1,4 +1,4 @@
-"""How the ranks of an MPI job reach one another: messages of any size, and the wire of parts."""
+"""The ways between the ranks of an MPI job: messages of any size, and the wire of parts."""
 
 from __future__ import annotations
 

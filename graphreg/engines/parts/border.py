@@ -25,7 +25,7 @@ EPS = 2.0**-52
 
 @dataclass(frozen=True, repr=False)
 class HeldFlows(AbstractSmoothLoss):
-    """What given flows take from a node: ``l(x; y) = <y, x>`` with the flow y of an edge, or minus it at its head.
+    """The pull of given flows on a node: ``l(x; y) = <y, x>`` with the flow y of an edge, or minus it at its head.
 
     The conjugate is 0 at b = y and +inf elsewhere: no price but y itself is conserved, and no bound moves it.
     """
@@ -114,8 +114,8 @@ class Border:
         return len(self.own), self.part.form.d
 
     def pull(self, flows: Sequence[Array], spread: Sequence[Array], but: Sequence[Array]) -> Pair:
-        """What flows (m, k) per block take from the own nodes, (n, d), each within its spread; those of the rows
-        ``but`` (masks over the cut edges) are left out."""
+        """The sums that flows (m, k) per block take from the own nodes, (n, d), each within its spread; the rows ``but``
+        (masks over the cut edges) are left out."""
         high, errors = list[Array](), [np.zeros(self.shape)]
         for cut, u, around, out in zip(self.cuts, flows, spread, but, strict=True):
             some = np.flatnonzero(~out)
