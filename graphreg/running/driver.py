@@ -210,7 +210,7 @@ class _Run:
                 w = feasible(checks.certifier.form, self.method.point(self.state)[0])
                 checks.certifier.propose_primal(w, budget.gap)
             else:
-                checks.certify(self.state, self.k)
+                checks.certify_state(self.state, self.k)
         certificate = checks.certifier.best()
         if self.recorder is not None:
             self.recorder.close(self.method, self.state, self.k)
@@ -234,7 +234,7 @@ class _Run:
                     checks.certifier.propose_primal(feasible(form, w), budget.gap)
                 else:
                     checks.certifier = self.method.judge(self.state, checks.certifier)
-                    checks.certify(self.state, self.k)
+                    checks.certify_state(self.state, self.k)
         except (KeyboardInterrupt, OutOfTimeError):
             pass
         return checks.certifier.best()
