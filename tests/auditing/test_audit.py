@@ -18,6 +18,7 @@ from benchmarks.audits.instances import instance
 from graphreg.auditing.limits import Optimum
 from graphreg.errors import ArgumentError, ModelError
 from graphreg.running import of_problem
+from graphreg.terms.losses import rescaled
 
 mpl.use("Agg")
 
@@ -264,7 +265,7 @@ def test_the_factor_of_a_node_that_nothing_holds_is_read_off():
     rng = np.random.default_rng(0)
     loss = gr.SquaredLoss(gr.NodeData.from_dict({i: (rng.normal(size=(6, 2)), rng.normal(size=6)) for i in range(3)}))
     problem = gr.Problem(loss + 0.1 * gr.NodePenalty(gr.SquaredL2()))
-    other = gr.Problem(loss.rescaled({0: 3.0}) + 0.1 * gr.NodePenalty(gr.SquaredL2()))
+    other = gr.Problem(rescaled(loss, {0: 3.0}) + 0.1 * gr.NodePenalty(gr.SquaredL2()))
     assert gr.audit(problem, [other.solve().coef] * 60).name.startswith("the losses of the node 0 x 3")
 
 

@@ -11,7 +11,7 @@ from factories import chain
 import graphreg as gr
 from graphreg.datasets import random_problem
 from graphreg.errors import MethodError
-from graphreg.oracles.inexact import Accuracy, gradient_steps, without_steps
+from graphreg.oracles.gradients import Accuracy, gradient_steps, without_steps
 
 LOSSES = [gr.SquaredLoss, gr.LogisticLoss, gr.HuberLoss]
 SMOOTH = [seed for seed in range(40) if not without_steps(random_problem(seed).problem.form)]
