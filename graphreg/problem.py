@@ -27,7 +27,7 @@ from .form import Form, build, notation
 from .inputs import Labels
 from .judging import Compiled, Judgement, beyond_capacity, given_arrays, given_point, given_start, judge
 from .messages import warn
-from .methods import METHOD, AbstractMethod, Auto, listed
+from .methods import METHOD, AbstractMethod, listed
 from .oracles import Oracles
 from .running import KEPT, AbstractEngine, Budget, Checkpoint, Record, Solution, observer_of, solve
 from .terms import Model, updated
@@ -191,7 +191,10 @@ class Problem(ShownFormula):
         >>> problem.solve(gr.PrimalDual(), gap=1e-4).status
         'certified'
         """
-        method = Auto() if method is None else method
+        if method is None:
+            from .methods import Auto
+
+            method = Auto()
         plain = {"gap": gap, "rounds": rounds, "seconds": seconds, "seed": seed, "callback": callback}
         check_solve(method, self.form, **plain, progress=progress, engine=engine, on_failure=on_failure)
         stored, observer = Checkpoint.of(checkpoint), observer_of(observe)

@@ -16,10 +16,11 @@ import numpy as np
 
 from ..certificate import lengths
 from ..declaring import declared, needs_no_options
-from ..form import EdgeBlock, Form, placed
+from ..form import EdgeBlock, Form
+from ..oracles import NodeGradients
 from ..terms import Array
 from ..terms.penalties import AbstractOneSided, AbstractPenalty, AbstractSmoothPenalty
-from .instances import degrees
+from .instances import degrees, with_latent
 
 # ---- names of mistakes: those that no limit can tell apart have one name ---------------------------------------------
 SAME = 1e-3  # by how much a factor may miss a round number
@@ -147,8 +148,7 @@ def balanced(form: Form, w: Array) -> list[Family]:
     """The families at the parameters (n_observed, d) of a limit, that with the least residual first."""
     if form.n * form.d > LARGEST:
         return []
-    w = placed(form, np.vstack([w, np.zeros((form.n - len(w), form.d))]))
-    forces = _Forces(form, w)
+    forces = _Forces(form, with_latent(form, w))
     return sorted(_families(forces), key=lambda each: each.residual)
 
 
@@ -286,8 +286,7 @@ def _smooth_nodes(forces: _Forces) -> Iterator[tuple[EdgeBlock, tuple[Array, Arr
 
 def node_factors(form: Form) -> dict[str, Array]:
     """By which the losses of nodes may have been weighted, (n,) each, by the name of the mistake."""
-    counts = sum((np.bincount(b.node, minlength=form.n) for b in form.samples), np.zeros(form.n))
-    counts = np.where(counts > 0, counts, 1.0)
+    counts = np.maximum(NodeGradients(form).counts, 1.0)
     links = [edge for edge in form.edges if not edge.ground]
     degree = np.maximum(degrees(form), 1.0)
     mixed = any(edge.penalty.is_equality(form.width(edge)) for edge in links)

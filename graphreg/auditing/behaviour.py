@@ -10,6 +10,7 @@ import numpy as np
 from ..errors import GraphregError
 from ..form import Form
 from ..inputs import Graph
+from ..oracles import NodeGradients
 from ..problem import Problem
 from ..terms import Array
 from .algorithms import AbstractAlgorithm
@@ -126,8 +127,7 @@ def stressed(algorithm: AbstractAlgorithm, problem: Problem, seed: int) -> Itera
 
 def _of_least_degree(form: Form) -> Hashable:
     """Of the nodes with data and edges, one with the fewest."""
-    data = sum((np.bincount(block.node, minlength=form.n) for block in form.samples), np.zeros(form.n))
-    degree = form.degree()
+    data, degree = NodeGradients(form).counts, form.degree()
     return form.labels[int(np.argmin(np.where((data > 0) & (degree > 0), degree, np.inf)))]
 
 

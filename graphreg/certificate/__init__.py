@@ -42,7 +42,7 @@ from .repairing.routing import kinks as kinks
 from .spot_checks import SpotChecks as SpotChecks
 from .spot_checks import TermRows as TermRows
 from .spot_checks import laws as laws
-from .tilting import Look as Look
+from .tilting import CheapBound as CheapBound
 from .tilting.nodes import AbstractTiltedNodes as AbstractTiltedNodes
 from .tilting.nodes import QuadraticNodes as QuadraticNodes
 from .tilting.nodes import follows as follows

@@ -14,7 +14,7 @@ import pandas as pd
 
 import graphreg as gr
 
-from ..compare import distinct
+from ..comparing import distinct
 from ..escaping import printed, visible
 from ..model_file import ModelFile
 from ..terms import name_of

@@ -11,10 +11,11 @@ import numpy as np
 from ..errors import ModelError
 from ..escaping import visible
 from ..form import Form
+from ..plots import given_places
 from ..terms import Array, EdgeBlock
 from ..terms.penalties import AbstractNorm
 from .frames import NUMBERS, Frame, between, ends_of, followed, packed
-from .layout import drawn_places, fitted, given_places
+from .layout import drawn_places, fitted
 from .outlines import WIDTH, outlines_of
 
 # ---- penalties along a line through 0: f(s) = c phi(s q), and its conjugate ------------------------------------------
@@ -122,11 +123,11 @@ def _places(form: Form, ends: Array, positions: Any, outlines: Any) -> dict[str,
     if outlines is not None:
         users = form.labels[: form.space.n_observed]
         found = outlines_of(outlines, users)
-        middle = dict(zip(users, (found.place * [1.0, -1.0]).tolist(), strict=True))
+        middle = dict(zip(users, found.place.tolist(), strict=True))
         place = np.rint(given_places(middle, form.labels, len(form.latent), ends)).astype(int)
         height, shapes, others = found.height, found.paths, "".join(found.others)
     elif positions is not None:
-        place, height = fitted(given_places(positions, form.labels, len(form.latent), ends))
+        place, height = fitted(given_places(positions, form.labels, len(form.latent), ends) * [1.0, -1.0])
     else:
         place, height = fitted(drawn_places(form.n, ends))
     x, y = place.T.tolist()

@@ -8,18 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..certificate import Certificate, Certifier, Look, relative
+from ..certificate import Certificate, Certifier, CheapBound, relative
 from ..clock import alarm
 from ..form import settles
-from ..kernels import pays
-from ..network import Ledger
+from ..network import Ledger, pays
 from ..terms import Array
 from .budget import Budget
 from .merging import Groups, groups_of_flows
 from .polish import applies, guess, most_unknowns, polish
-from .schedule import MAYBE, Schedule
+from .schedule import MAYBE, Schedule, stalled
 from .snapshot import Checked, Snapshot
-from .stalling import stalled
 from .trace import Record, Trace
 
 if TYPE_CHECKING:
@@ -67,7 +65,8 @@ class Checks:
     def noted(self) -> Checked:
         """What later checks depend on."""
         schedule, records = replace(self.schedule), list(self.trace.records)
-        return Checked(schedule, self.certifier.remembered(), records, self.unknowns, self.trace.check_seconds)
+        certifier = self.certifier.remembered(self.budget.gap)
+        return Checked(schedule, certifier, records, self.unknowns, self.trace.check_seconds)
 
     def restore(self, stored: Snapshot) -> None:
         """Go on from there."""
@@ -109,7 +108,7 @@ class Checks:
         schedule.repaired(k, screen, certificate.relative_gap)
         return self._ended(certificate, k)
 
-    def _worth_a_repair(self, point: Point, k: int, look: Look | None) -> float | None:
+    def _worth_a_repair(self, point: Point, k: int, look: CheapBound | None) -> float | None:
         """The screen of a point that is worth a repair; None where it is not."""
         gap, schedule = self.budget.gap, self.schedule
         if look is not None and not (look.repairable and self._left(look) <= gap):  # nor would a repair meet the gap
@@ -132,11 +131,11 @@ class Checks:
             return ""
         return "stalled" if stalled(self.trace.records, k, self.method.drawn) else ""
 
-    def _relative(self, gap: float, look: Look) -> float:
+    def _relative(self, gap: float, look: CheapBound) -> float:
         """The gap of a look, or another, relative to P there."""
         return relative(gap, look.primal, look.primal, self.certifier.floor)
 
-    def _left(self, look: Look) -> float:
+    def _left(self, look: CheapBound) -> float:
         """What of the relative gap the edges hold: a repair would leave about that much."""
         return self._relative(look.gap - look.nodes, look)
 
@@ -144,13 +143,13 @@ class Checks:
         """Flows that say what is fused, where a merge may help."""
         return self.method.inside_flows(state) if self.budget.gap > 0 and applies(self.certifier.form) else None
 
-    def look(self, point: Point, inside: tuple[Array, ...] | None, k: int) -> Look | None:
+    def look(self, point: Point, inside: tuple[Array, ...] | None, k: int) -> CheapBound | None:
         """What the flows of a point are worth at once, noted; None where that is not known (see `FlowDual`)."""
         at = time.perf_counter()
         points = [point[0]]
-        if inside is not None and self.certifier.looks:
+        if inside is not None and self.certifier.bounds_cheaply:
             points.append(self._merged(point[0], inside, k))
-        look = self.certifier.look(points, point[1], self._fast(k))
+        look = self.certifier.cheap_bound(points, point[1], self._fast(k))
         if look is not None:
             self._charge(1, 1)
             self._note(Record(k, self.elapsed(), self._relative(look.gap, look), False, look.primal), at)
@@ -185,15 +184,15 @@ class Checks:
         self._note(Record(k, self.elapsed(), screen, False, self.certifier.screened), at)
         return screen
 
-    def certify(self, state: Any, k: int, look: Look | None = None) -> Certificate:
+    def certify(self, state: Any, k: int, look: CheapBound | None = None) -> Certificate:
         point, inside = self.method.point(state), self._inside(state)
         if look is None:
             look = self.look(point, inside, k)
         if look is None and inside is not None:
-            self.certifier.consider(self._merged(point[0], inside, k))
+            self.certifier.propose_primal(self._merged(point[0], inside, k), self.budget.gap)
         return self.certified(point, k, look)
 
-    def certified(self, point: Point, k: int, look: Look | None = None) -> Certificate:
+    def certified(self, point: Point, k: int, look: CheapBound | None = None) -> Certificate:
         """The certificate of a point, charged and noted."""
         at = time.perf_counter()
         before = self.certifier.repair.exchanges
@@ -224,7 +223,7 @@ class Checks:
         if flows is None:
             return False
         most = most_unknowns(form)
-        again = certifier.looks and flows is self._inside(state)  # the next look merges the same
+        again = certifier.bounds_cheaply and flows is self._inside(state)  # the next look merges the same
         groups = self._groups(flows, k) if again else groups_of_flows(form, flows, most)
         unknowns = None if groups is None or groups.numbers(form.d) > most else groups.numbers(form.d)
         settled, self.unknowns = unknowns == self.unknowns, unknowns
@@ -237,8 +236,7 @@ class Checks:
         self._charge(certifier.repair.exchanges - before, certifier.repair.exchanges - before)
         if polished.dual_point is None:
             return False
-        certifier.gap = self.budget.gap
-        certifier.admit(polished.w, polished.dual_point)
+        certifier.propose(polished.w, polished.dual_point, self.budget.gap)
         return certifier.best().holds(self.budget.gap)
 
     def _settling(self, point: Point) -> int:

@@ -207,7 +207,8 @@ class _Run:
             if budget.gap == 0.0:  # the iterate after exactly so many rounds is asked for, not the best one
                 checks.certifier.best_primal = None
             if budget.further is not None and self.ended == "budget":  # no answer yet, and worth no repair
-                checks.certifier.consider(feasible(checks.certifier.form, self.method.point(self.state)[0]))
+                w = feasible(checks.certifier.form, self.method.point(self.state)[0])
+                checks.certifier.propose_primal(w, budget.gap)
             else:
                 checks.certify(self.state, self.k)
         certificate = checks.certifier.best()
@@ -230,7 +231,7 @@ class _Run:
                 if self.state is None:
                     form = checks.certifier.form
                     w = np.zeros(form.shape) if budget.start is None else budget.start[0]
-                    checks.certifier.consider(feasible(form, w))
+                    checks.certifier.propose_primal(feasible(form, w), budget.gap)
                 else:
                     checks.certifier = self.method.judge(self.state, checks.certifier)
                     checks.certify(self.state, self.k)

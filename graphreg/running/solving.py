@@ -108,11 +108,11 @@ class Task:
         form, budget, certifier = self.form, self.budget, Certifier(self.form)
         with alarm(), np.errstate(over="ignore", invalid="ignore"):
             if budget.known is not None:
-                certifier.admit(budget.known.w, budget.known.dual_point)
+                certifier.propose(budget.known.w, budget.known.dual_point)
             if budget.gap > 0.0 and budget.start is not None and budget.warm_start is None:  # no answer is worse
                 w = budget.start[0]
                 for each in (w, placed(form, w)) if form.latent else (w,):
-                    certifier.consider(feasible(form, each))
+                    certifier.propose_primal(feasible(form, each))
         return certifier
 
     @cached_property
@@ -142,10 +142,9 @@ class Task:
         if v is not None:
             judge = Certifier(there, certifier)
             if certifier.best_primal is not None and certifier.best_dual is not None:
-                judge.admit(certifier.best_primal.w - v, certifier.best_dual.found.dual_point)
+                judge.propose(certifier.best_primal.w - v, certifier.best_dual.found.dual_point)
             if budget.start is not None:
                 budget = replace(budget, start=(budget.start[0] - v, budget.start[1]))
-        judge.gap = budget.gap
         view, engine = view_of(there, budget), budget.engine
         if v is not None and not method.central and budget.warm_start is None:
             numbers = form.d * (form.d + 3) // 2  # a gradient and a symmetric Hessian
@@ -163,9 +162,9 @@ class Task:
         if gap == 0.0:  # the iterate after exactly so many rounds is asked for, not the best one
             certifier.best_primal = None
         w = np.where(form.free[:, None], 0.0, outcome.certificate.w + v)
-        w, point, certifier.gap = feasible(form, w), outcome.certificate.dual_point, gap
-        certifier.consider(w)
-        certifier.beside(judge, v)
+        w, point = feasible(form, w), outcome.certificate.dual_point
+        certifier.propose_primal(w, gap)
+        certifier.propose_from(judge, v, gap)
         if outcome.ended == "gap" and not certifier.best().holds(gap):  # there it does, here rounding is another
             certifier.certify(w, point.flows, point.prices, gap)
         return replace(outcome, certifier=certifier, certificate=certifier.best())
@@ -179,7 +178,7 @@ class Task:
         """The outcome, judged; with what is known of the problem at infinity, where that says more."""
         form, own, gap = self.form, self.own, self.budget.gap
         if not form.samples:  # everything ran away: 0 is optimal, with nothing to pay and nothing to carry
-            self.certifier.admit(np.zeros(form.shape), form.nothing())
+            self.certifier.propose(np.zeros(form.shape), form.nothing())
             best, said = self.certifier.best(), "Nothing is left to fit."
             return Outcome(best, self.certifier, "gap", status="certified", message=said)
         own.spot_checks.begin()
@@ -249,13 +248,14 @@ def _extend(infinity: AtInfinity, rest: Certificate, before: Certificate, gap: f
     the whole. Its dual point is one of the whole as well, with no price and no flow where something fell away.
     """
     certifier = Certifier(infinity.form)
-    certifier.admit(before.w, infinity.form.nothing())
+    certifier.propose(before.w, infinity.form.nothing())
     certifier.spot_checks.contradiction = rest.contradiction
     if rest.valid:
         point = infinity.extend(rest.dual_point)
         spread = infinity.extend(DualPoint(rest.spread, rest.dual_point.prices)).flows if rest.spread else ()
-        certifier.consider(infinity.push(rest.w, gap))
-        certifier.bounded(Enclosed(np.array([np.nextafter(rest.dual - infinity.dropped(), -np.inf)]), point, spread))
+        certifier.propose_primal(infinity.push(rest.w, gap))
+        lower = np.nextafter(rest.dual - infinity.dropped(), -np.inf)
+        certifier.propose_bound(Enclosed(np.array([lower]), point, spread))
     return certifier.best()
 
 

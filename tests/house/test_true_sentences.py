@@ -389,13 +389,13 @@ LIMITS = [
     (
         "methods.md",
         "after some 500 rounds in three quarters of which nothing changed (by 1e-12, relative)",
-        "running.stalling",
+        "running.schedule",
         {"FEWEST": 500, "STILL": 1e-12},
     ),
     (
         "methods.md",
         "after some 10,000 in three quarters of which the best gap fell by less than 1 %",
-        "running.stalling",
+        "running.schedule",
         {"DRAWN": 10_000, "BETTER": 0.99},
     ),
     ("observing.md", "up to 32 MiB of them", "running.observing", {"KEPT": 32 * 2**20}),

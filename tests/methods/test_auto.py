@@ -14,10 +14,10 @@ import graphreg as gr
 from graphreg.compiling import conic
 from graphreg.datasets import random_problem
 from graphreg.errors import CheckpointError, MethodError
-from graphreg.kernels import rounds
 from graphreg.methods.automatic import auto, predicting
 from graphreg.methods.automatic.auto import Stage, _promised, plan
 from graphreg.methods.automatic.predicting import Costs
+from graphreg.network import fast
 from graphreg.running import Budget, Outcome, Record, Task, Trace
 
 
@@ -216,8 +216,8 @@ def test_a_try_is_as_long_as_what_follows_allows():
 @pytest.mark.parametrize(("earlier", "numba"), [(0, True), (3, True), (50, True), (0, False)])
 def test_rounds_get_faster_when_they_are_compiled(earlier, numba, monkeypatch):
     costs = Costs(problem().form, earlier=earlier)
-    monkeypatch.setattr(rounds, "WORTH", (rounds.EXPECTED + 8) * costs.form.differences)  # from the ninth round on
-    monkeypatch.setattr(rounds, "compiles", lambda: numba)
+    monkeypatch.setattr(fast, "WORTH", (fast.EXPECTED + 8) * costs.form.differences)  # from the ninth round on
+    monkeypatch.setattr(fast, "compiles", lambda: numba)
     plain, compiled = costs.round(compiled=False), costs.round(compiled=True)
     first = max(8 - earlier, 0) if numba else np.inf
     for seconds in (4.5 * plain, 30.5 * plain):

@@ -350,7 +350,7 @@ def test_an_error_is_placed_once_whatever_its_message_begins_with():
 # ---- what is known without being listed ------------------------------------------------------------------------------
 def test_every_public_class_has_its_name():
     for kind, base in families.BASES.items():
-        classes = [each for each in map(gr.__dict__.get, gr.__all__) if isinstance(each, type)]
+        classes = [each for each in (getattr(gr, name) for name in gr.__all__) if isinstance(each, type)]
         concrete = {each.__name__ for each in classes if issubclass(each, base) and not inspect.isabstract(each)}
         found = {name: families.find(kind, name, Place("model.toml"), []) for name in concrete}
         assert found == declared(base, users=False)

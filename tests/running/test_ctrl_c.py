@@ -138,14 +138,14 @@ def test_nothing_is_looked_for_at_infinity_after_ctrl_c(monkeypatch):
 
 @pytest.mark.parametrize("heard", [False, True])
 def test_ctrl_c_in_the_solve_at_infinity_is_no_verdict(monkeypatch, heard):
-    whole = solving.Task._run
+    whole = solving.Task.solved
 
     def run(self):
         if not self.depth:
             return whole(self)
         return replace(whole(self), status="interrupted") if heard else pressed()
 
-    monkeypatch.setattr(solving.Task, "_run", run)
+    monkeypatch.setattr(solving.Task, "solved", run)
     with soon():
         assert separable().solve(gr.InteriorPoint(), gap=1e-12, progress=False).status == "interrupted"
 

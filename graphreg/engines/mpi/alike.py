@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ...compiled import compiles
 from ...errors import GraphregError, MethodError
-from ...kernels import compiles
 from ...methods import AbstractMethod
 from ...running import Budget, entry, of_method
 from ...version import __version__

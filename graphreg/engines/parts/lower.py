@@ -49,8 +49,8 @@ class JointLook:
 
 
 class LowerBound:
-    """The lower bounds of one part, whose own problem is ``inside``. Of its edges those ``inner`` (masks per block) lead
-    to no other part."""
+    """The lower bounds of one part, whose own problem is ``inside``; the edges ``inner`` (masks per block) lead to no
+    other part."""
 
     def __init__(
         self,

@@ -142,7 +142,7 @@ def test_the_figure_has_them(pyplot, problem):
 
 
 def test_without_an_optimum_it_is_judged_by_itself(problem, monkeypatch):
-    monkeypatch.setattr(import_module("graphreg.compare.comparison"), "_optimum", lambda exact, gap: None)
+    monkeypatch.setattr(import_module("graphreg.comparing.comparison"), "_optimum", lambda exact, gap: None)
     found = gr.compare(problem, {"mine": primal_dual}, gap=1e-4, rounds=400)
     assert found.solutions["mine"].certificate.holds(1e-4)
     assert found.solutions["mine"].rounds == 400  # nothing says that it is there
