@@ -18,7 +18,14 @@ from graphreg.sklearn import GraphClassifier, GraphPoissonRegressor, GraphQuanti
 METHODS = (None, gr.Exact(), gr.InteriorPoint(), gr.PrimalDual(), gr.ADMM())
 SAME = "check_estimator_sparse_matrix"  # as for sparse arrays
 OF_ROWS = (
-    *("check_complex", "check_dict", "check_dont", "check_dtype_object", "check_estimator_sparse", "check_f_contiguous"),
+    *(
+        "check_complex",
+        "check_dict",
+        "check_dont",
+        "check_dtype_object",
+        "check_estimator_sparse",
+        "check_f_contiguous",
+    ),
     *("check_estimators_dtypes", "check_estimators_fit", "check_estimators_nan_inf", "check_estimators_pickle"),
     *("check_fit", "check_methods", "check_n_features", "check_non_transformer", "check_pipeline", "check_readonly"),
     "check_sample_weight",
