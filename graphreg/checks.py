@@ -125,6 +125,17 @@ def one_of(*known: str) -> Check:
     return Check(words, lambda x: isinstance(x, str) and x in known, lambda x: did_you_mean(x, known))
 
 
+def among(*known: str) -> Check:
+    """One of some names, or several of them."""
+    words = f"one or several of {', '.join(map(repr, known))}"
+    return Check(words, lambda value: all(each in known for each in several(value)))
+
+
+def several(given: Any) -> tuple[Any, ...]:
+    """One or several names as a tuple."""
+    return tuple(given) if isinstance(given, (tuple, list)) else (given,)
+
+
 def instance(kind: type[Any], wanted: str) -> Check:
     """An object of a class; where the class itself is given the message says to call it."""
 

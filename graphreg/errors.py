@@ -3,13 +3,9 @@ a column, a sub-expression), and what to do about it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 from .escaping import page
-
-if TYPE_CHECKING:
-    from .running import Solution
-    from .tuning import CrossValidation
 
 
 class _Shown:
@@ -76,9 +72,9 @@ class SolverError(GraphregError, RuntimeError):
 
 
 class SolveError(GraphregError, RuntimeError):
-    """A solve that ended without an answer that can be used; ``solution`` holds what there is, with its status."""
+    """A solve that ended without an answer that can be used; ``solution`` is what there is, with its status."""
 
-    def __init__(self, message: str, solution: Solution | None = None) -> None:
+    def __init__(self, message: str, solution: Any = None) -> None:
         super().__init__(message)
         self.solution = solution
 
@@ -89,9 +85,9 @@ class BudgetError(GraphregError, TimeoutError):
 
 class WorkerError(GraphregError, RuntimeError):
     """A process of a cross-validation that ended or failed; the message names the fold and the strengths at which it
-    was, and ``found`` holds the folds that are finished."""
+    was, and ``found`` is a `CrossValidation` of the folds that are finished."""
 
-    def __init__(self, message: str, found: CrossValidation | None = None) -> None:
+    def __init__(self, message: str, found: Any = None) -> None:
         super().__init__(message)
         self.found = found
 

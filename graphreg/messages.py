@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import warnings
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from inspect import currentframe
@@ -10,6 +11,8 @@ from itertools import islice
 from pathlib import Path
 from types import FrameType
 from typing import Any
+
+from .errors import MethodWarning
 
 CONTEXTS = str(contextlib.__file__)  # stands between a ``with`` and the generator that it enters
 HERE = str(Path(__file__).parent)
@@ -26,6 +29,11 @@ def users_line() -> int:
     while frame is not None and (frame.f_code.co_filename.startswith(HERE) or frame.f_code.co_filename == CONTEXTS):
         frame, level = frame.f_back, level + 1
     return level
+
+
+def warn(message: str) -> None:
+    """Warn of a method that was configured against its theory, at the user's line."""
+    warnings.warn(message, MethodWarning, stacklevel=users_line())
 
 
 def either(words: Iterable[str]) -> str:

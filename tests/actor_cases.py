@@ -15,8 +15,7 @@ from graphreg.engines import InProcess
 from graphreg.engines.actors.actor import Actor
 from graphreg.engines.actors.threads import Threads
 from graphreg.errors import MethodError
-from graphreg.methods import METHODS
-from graphreg.methods.base import AbstractIteration
+from graphreg.methods import METHODS, AbstractIteration
 from graphreg.network.arcs import arcs_of
 from graphreg.network.ledger import Ledger
 from graphreg.network.view import LocalView

@@ -32,15 +32,17 @@ ROOMS = (  # from the ground up; files of the top, and folders
         "memory",
         "checks",
         "clock",
+        "compiled",
         "breakdown",
         "interrupting",
         "lazy",
         "csgraph",
+        "shortcuts",
         "tables",
     ),
     "verify",  # the checker of proofs, which imports nothing of the others
-    *("inputs", "terms", "form", "oracles", "kernels", "network", "certificate", "compiling", "running", "methods"),
-    *("engines", "theory", "inference", "testing", "judging", "problem", "loading", "auditing", "compare"),
+    *("inputs", "terms", "form", "oracles", "network", "certificate", "compiling", "running", "methods", "kernels"),
+    *("engines", "theory", "inference", "testing", "judging", "problem", "loading", "auditing", "comparing"),
     *("datasets", "tuning", "neural", "plots", "reporting"),
     "catalogue",
     FACE,  # what follows is written as a user would write it, on the public names
@@ -49,9 +51,7 @@ ROOMS = (  # from the ground up; files of the top, and folders
 
 
 SHORTCUTS = {  # imports inside a function, against the order of a folder
-    ("terms/penalties", "penalty", "from_cvxpy"): "Penalty.from_cvxpy is a shortcut to a function of that file",
     ("terms/penalties", "penalty", "from_prox"): "Penalty.from_prox is a shortcut to a function of that file",
-    ("terms/losses", "loss", "from_cvxpy"): "Loss.from_cvxpy is a shortcut to a function of that file",
 }
 
 

@@ -9,21 +9,23 @@ import numpy as np
 import pytest
 
 import graphreg as gr
-from graphreg.kernels import compiled, order, rounds
+from graphreg import compiled, kernels
+from graphreg.kernels import order
+from graphreg.network import fast
 
 WITH_NUMBA = pytest.mark.skipif(find_spec("numba") is None, reason="numba is not installed")
 WAYS = ("python", pytest.param("numba", marks=WITH_NUMBA))
 
 
 def compiling(monkeypatch, does):
-    for where in ("graphreg.kernels.rounds", "graphreg.network.view"):
-        monkeypatch.setattr(f"{where}.compiles", lambda: does)
+    monkeypatch.setattr(fast, "compiles", lambda: does)
+    monkeypatch.setattr(fast, "offered", lambda: kernels if does else None)
 
 
 @contextmanager
 def forced_rounds(monkeypatch, way):
     """Rounds of kernels on graphs of any size; compiled, or as they are written."""
-    monkeypatch.setattr(rounds, "WORTH", 0)
+    monkeypatch.setattr(fast, "WORTH", 0)
     compiling(monkeypatch, True)
     monkeypatch.setattr(order, "BLOCK", 128)  # so that a small grid has several groups
     if way == "python":

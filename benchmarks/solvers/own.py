@@ -11,8 +11,7 @@ from unittest import mock
 import numpy as np
 
 import graphreg as gr
-from graphreg.methods import METHODS, AbstractMethod
-from graphreg.methods.base import AbstractIteration
+from graphreg.methods import METHODS, AbstractIteration, AbstractMethod
 from graphreg.running.trace import Record
 
 from ..objective import Objective

@@ -13,6 +13,7 @@ from ..certificate import Certificate
 from ..display import Html, block
 from ..escaping import page, visible
 from ..problem import Problem
+from ..shortcuts import shortcut
 from ..terms import Array
 
 if TYPE_CHECKING:
@@ -162,9 +163,7 @@ class Audit:
         >>> gr.audit(problem, [problem.solve().coef]).plot().get_xscale()
         'log'
         """
-        from ..plots import plot_audit
-
-        return plot_audit(self, ax)
+        return shortcut("Audit.plot")(self, ax)
 
     def _lines(self) -> list[str]:
         head = f"{visible(self.algorithm)} ({self.kind}): {self.verdict}"

@@ -17,8 +17,7 @@ from ..clock import OutOfTimeError, progress_bar, uncounted
 from ..compiling import excluded, overflow, solvers
 from ..form import Form
 from ..oracles import check_size
-from ..running import Budget, Outcome, Task, floor_of
-from .base import AbstractMethod
+from ..running import AbstractMethod, Budget, Outcome, Task, floor_of
 from .splitting.primal_dual import PrimalDual
 
 GAP = 1e-7  # beyond it a second solve at tight tolerances is worth its time

@@ -14,10 +14,9 @@ from ..certificate import Certifier, center, centred
 from ..clock import carry_out
 from ..form import DualPoint, Form
 from ..oracles import check_size
-from ..running import Outcome, Task
+from ..running import AbstractMethod, Outcome, Task
 from ..terms import Array
 from ..terms.losses import AbstractQuadraticLoss
-from .base import AbstractMethod
 
 RIDGE = 1e-15  # relative to each diagonal, of the size of its rounding
 REFINEMENTS = 5
@@ -73,7 +72,7 @@ class LinearSystem(AbstractMethod):
         if v.any() and not certifier.best().holds(gap):  # large targets have cost the bound its last digits
             near = Certifier(there, certifier)
             near.certify(w, point.flows, point.prices, gap)
-            certifier.beside(near, v)
+            certifier.propose_from(near, v, gap)
         return Outcome(certifier.best(), certifier, "limit", seconds=time.perf_counter() - began)
 
 

@@ -14,8 +14,8 @@ from .schedule import Schedule
 from .trace import Record, Trace
 
 if TYPE_CHECKING:
-    from ..methods import AbstractIteration, Start
     from .checkpoints.checkpoint import Checkpoint
+    from .method import AbstractEngine, AbstractIteration, Start
 
 
 @dataclass
@@ -57,7 +57,7 @@ class Budget:
     progress: bool | None = None
     checkpoint: Checkpoint | None = None
     seed: int | None = None
-    engine: Any = None  # graphreg.engines.Actors; None: whole arrays
+    engine: AbstractEngine | None = None  # None: whole arrays
     further: Callable[[Trace, int], int] | None = None  # how many may follow when ``rounds`` are over, and so on
     warm_start: WarmStart | None = None
     known: Certificate | None = None  # bounds that are known beforehand

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..breakdown import Watched
 from ..checks import checked, whole
 from ..errors import CheckpointError, MethodError
 from ..form import Form
@@ -19,7 +20,7 @@ from .observing import Observation, Observer, Seen, grid_of
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ..methods import AbstractIteration
+    from .method import AbstractIteration
 
 LEAST = 64  # rounds for which there is room at first
 
@@ -94,10 +95,10 @@ def _each(value: Seen, change: Callable[[Array], Array]) -> Seen:
 class Recorder:
     """An observer in a run: it looks at the state after every round of its grid."""
 
-    def __init__(
-        self, look: Callable[[Observation], dict[str, Seen]], observer: Observer, form: Form, v: Array
-    ) -> None:
-        self.look, self.observer, self.form, self.v = look, observer, form, v
+    def __init__(self, look: Watched, form: Form, v: Array) -> None:
+        observer: Any = look.function
+        self.look, self.form, self.v = look, form, v
+        self.observer: Observer = observer
         self.log, self.last = Log(str(observer)), None
         self._begin(-1)
 

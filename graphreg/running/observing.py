@@ -18,7 +18,7 @@ from ..messages import did_you_mean, shown
 from ..terms import Array
 
 if TYPE_CHECKING:
-    from ..methods import AbstractIteration, Point
+    from .method import AbstractIteration, Point
 
 VIEWS = ("w", "flows", "prices")
 STATE = "state."

@@ -13,7 +13,7 @@ from ..form import Form
 from ..network import Arcs, arcs_of
 
 if TYPE_CHECKING:
-    from ..methods import AbstractMethod
+    from .method import AbstractMethod
 
 WIDTH = 118
 

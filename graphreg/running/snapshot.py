@@ -27,7 +27,7 @@ from .trace import Record
 SECONDS = inside("[0, 1e12]")
 
 if TYPE_CHECKING:
-    from ..methods import AbstractMethod, Start
+    from .method import AbstractMethod, Start
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,10 @@ from ..escaping import page
 from ..form import Form
 from ..inputs import Labels
 from ..network import Ledger
+from ..shortcuts import shortcut
 from ..terms import Array
 from .flows import Flows
 from .observed import Observed
-from .predictions import predicted
 from .splitting import split, tied_certificate
 from .trace import Trace
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from ..certificate.kkt import KKT
     from ..certificate.proof import Proved
-    from ..compare import Comparison
     from ..tables import Table
     from .summary import Summary
 
@@ -292,7 +291,7 @@ class Solution(Shown):
         *,
         positions: Any = None,
         outlines: Any = None,
-        comparison: Comparison | None = None,
+        comparison: Any = None,
     ) -> None:
         """Write the answer as one page that opens offline: the model, its dual and its optimality conditions, the
         certificate in words, the graph, every edge with its Fenchel-Young equality, and both bounds by round and bytes.
@@ -322,9 +321,7 @@ class Solution(Shown):
         --------
         >>> solution.report(folder / "answer.html")
         """
-        from ..reporting import report_solution
-
-        report_solution(self, file, positions, outlines, comparison)
+        shortcut("Solution.report")(self, file, positions, outlines, comparison)
 
     def predict(self, frame: Any, kind: str = "response") -> pd.Series | pd.DataFrame:
         """Predictions for the rows of a frame with the columns that the data had (the target is not needed).
@@ -352,6 +349,8 @@ class Solution(Shown):
         >>> solution.predict(frame).shape
         (24,)
         """
+        from .summary import predicted
+
         return predicted(self.form, self.coef, frame, kind)
 
     def score(self, frame: Any, by: str = "node") -> Table:
@@ -380,9 +379,7 @@ class Solution(Shown):
         >>> solution.score(frame).columns.tolist()
         ['samples', 'loss', 'mse', 'r2']
         """
-        from ..tuning import node_scores
-
-        return node_scores(self, frame, by)
+        return shortcut("Solution.score")(self, frame, by)
 
     def __str__(self) -> str:
         n, d = self.coef.shape

@@ -17,6 +17,7 @@ from ..display import Brief, Html, Shown, inside, sentence, table, title
 from ..errors import GraphregError, TermError
 from ..escaping import visible
 from ..messages import shown
+from ..shortcuts import shortcut
 
 if TYPE_CHECKING:
     from ..inputs import Graph, Labels
@@ -157,14 +158,11 @@ class _Summand(Shown):
     __rsub__ = __sub__
 
     def _html(self) -> Iterable[Html]:
-        from ..form import build
-        from ..form.notation import primal
-
         model = Model.of(self)
         yield title(f"{type(self).__name__}: {len(model.terms)} term{'s' if len(model.terms) > 1 else ''}")
         yield table(("strength", "term"), [(strength.text(), repr(term)) for strength, term in model.terms])
         try:
-            yield inside(primal(build(model)))
+            yield inside(shortcut("Model.formula")(model))
         except GraphregError as error:  # a part of a model, that is no problem by itself
             yield sentence(f"no problem yet: {error}", quiet=True)
 

@@ -18,11 +18,12 @@ from ..form import Form
 from ..methods import AbstractMethod
 from ..problem import Problem
 from ..running import Solution, unlike
+from ..shortcuts import shortcut
 from ..tables import LabelledTable, Table, as_html, assumed_html, assumed_lines
 from ..terms import Array, name_of
 from .fold_runs import FoldRun, placed
 from .folds import Fold, Folds, nodes_of
-from .points import Grid
+from .grid import Grid
 from .scoring import Scorer, held
 from .warm import refit
 
@@ -282,9 +283,7 @@ class CrossValidation(Shown):
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """The scores with their standard errors against the strength; see `explain.plot_cross_validation`."""
-        from ..plots import plot_cross_validation
-
-        return plot_cross_validation(self, ax)
+        return shortcut("CrossValidation.plot")(self, ax)
 
     # ---- in words ------------------------------------------------------------------------------------------------
     @property

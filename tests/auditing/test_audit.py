@@ -16,7 +16,7 @@ from factories import thinned
 import graphreg as gr
 from benchmarks.audits.bugs import asymmetric_mixing, local_steps
 from benchmarks.audits.instances import instance
-from graphreg.auditing.optimum import Optimum
+from graphreg.auditing.limits import Optimum
 from graphreg.errors import ArgumentError, ModelError
 from graphreg.running import of_problem
 

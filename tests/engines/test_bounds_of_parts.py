@@ -15,9 +15,8 @@ from benchmarks.wild import wild_problem
 from graphreg.certificate import Repair
 from graphreg.datasets import random_problem
 from graphreg.engines.parts import part_of
-from graphreg.engines.parts.border import Border
+from graphreg.engines.parts.border import Border, HeldFlows, held_block
 from graphreg.engines.parts.engine import PartEngine
-from graphreg.engines.parts.held import HeldFlows, held_block
 from graphreg.engines.parts.joint import solve_part
 from graphreg.engines.parts.wire import Switchboard, ThreadWire
 from graphreg.errors import MethodError

@@ -36,8 +36,9 @@ assert found.status == "certified"
 print(f"rank {rank} agrees")
 """
 COMPILED = """
-from graphreg.kernels import Rounds, rounds
-rounds.WORTH, nodes, halves = 0, Rounds.nodes, []
+from graphreg.kernels import Rounds
+from graphreg.network import fast
+fast.WORTH, nodes, halves = 0, Rounds.nodes, []
 Rounds.nodes = lambda self, *args: halves.append(1) or nodes(self, *args)
 for kind in ("total variation", "features", "logistic"):
     model, given = problem(kind, n=12), {"gap": 0, "rounds": 30, "seed": 1, "on_failure": "return"}

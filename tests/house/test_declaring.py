@@ -20,7 +20,7 @@ from graphreg.catalogue import BASES
 from graphreg.datasets.random_problems import LOSSES as DRAWN_LOSSES
 from graphreg.datasets.random_problems import PENALTIES as DRAWN_PENALTIES
 from graphreg.datasets.random_problems import random_problem
-from graphreg.declaring import declared, needs_no_options
+from graphreg.declaring import declared, needs_no_options, room_of
 from graphreg.methods import METHODS, listed
 
 VECTORS = {"MeanLoss", "MultinomialLoss"}  # drawn as "mean" and "multinomial"
@@ -62,7 +62,7 @@ class PoissonLoss(gr.Loss):
 @pytest.mark.parametrize("kind", BASES)
 def test_every_class_has_its_name(kind):
     """Written down by hand nowhere, so it is compared with what the files hold."""
-    room = BASES[kind].__module__.rpartition(".")[0]
+    room = room_of(BASES[kind])
     files = [name for name in sys.modules if name.startswith(f"{room}.") and "._" not in name]
     held = {
         name: each

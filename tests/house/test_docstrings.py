@@ -14,7 +14,7 @@ import pytest
 
 import graphreg as gr
 from graphreg.cli.example import write
-from graphreg.methods.base import AbstractMethod
+from graphreg.methods import AbstractMethod
 from graphreg.terms.losses import AbstractLoss
 from graphreg.terms.penalties.base import AbstractPenalty
 

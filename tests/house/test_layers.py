@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import json
+import math
 import re
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
 
 import pytest
 from rooms import (
@@ -26,28 +27,12 @@ from rooms import (
     layer_of,
     path_of,
     reduced,
+    trees,
     where,
 )
 
-
-@dataclass(frozen=True)
-class Leave:
-    """Why a room may import from one above it, inside a function."""
-
-    reason: str
-
-
-EXCEPTIONS = {
-    ("inference", "plots"): Leave("ConfidenceRegion.plot is a shortcut to a function of plots"),
-    ("auditing", "plots"): Leave("Audit.plot is a shortcut to a function of plots"),
-    ("compare", "plots"): Leave("Comparison.plot and Comparison.figure are shortcuts to functions of plots"),
-    ("tuning", "plots"): Leave("Path.plot and CrossValidation.plot are shortcuts to functions of plots"),
-    ("terms", "form"): Leave("a model is shown as the formula that its form writes"),
-    ("running", "tuning"): Leave("Solution.score is a shortcut to the scores of tuning"),
-    ("running", "reporting"): Leave("Solution.report is a shortcut to a function of reporting"),
-    ("tuning", "reporting"): Leave("Path.report is a shortcut to a function of reporting"),
-    ("theory", "plots"): Leave("Recovery.plot is a shortcut to a function of plots"),
-}
+from graphreg import shortcuts
+from graphreg.errors import InternalError
 
 CVXPY_PLACES = ("terms", "compiling", "testing")
 HEAVY = ("cvxpy", "pandas", "matplotlib", "networkx", "sklearn", "numba", "joblib", "igraph")
@@ -65,9 +50,7 @@ def allowed(source: str, found: Import) -> bool:
         return True
     if not {source, target} <= set(ROOMS):  # a module without a room: its own test fails
         return True
-    if ROOMS.index(target) < ROOMS.index(source):
-        return True
-    return (source, target) in EXCEPTIONS and found.in_function
+    return ROOMS.index(target) < ROOMS.index(source)
 
 
 def through_a_face(source: str, found: Import) -> bool:
@@ -93,10 +76,29 @@ def test_rooms_import_from_below():
     assert not wrong, "imports from a room above:\n  " + "\n  ".join(wrong)
 
 
-def test_exceptions_are_in_use():
-    used = {(layer_of(path), found.layer) for path, found in all_imports()}
-    idle = [f"{source} -> {target}" for source, target in EXCEPTIONS if (source, target) not in used]
-    assert not idle, f"exceptions that no import needs: {idle}; take them out"
+def test_every_shortcut_has_its_function_and_nothing_else_is_registered():
+    asked = [
+        node.args[0].value
+        for tree in trees().values()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "shortcut"
+        and isinstance(node.args[0], ast.Constant)
+    ]
+    assert sorted(asked) == list(shortcuts.registered())
+    assert all(callable(shortcuts.shortcut(name)) for name in asked)
+
+
+def test_a_shortcut_calls_what_was_registered_last(monkeypatch):
+    monkeypatch.setattr(shortcuts, "_places", {})
+    with pytest.raises(InternalError, match=r"the shortcut Solution\.sing"):
+        shortcuts.shortcut("Solution.sing")
+    shortcuts.register("Solution.sing", "math:sin")
+    shortcuts.register("Solution.sing", "math:cos")
+    assert shortcuts.shortcut("Solution.sing") is math.cos
+    shortcuts.register("Solution.sing", len)
+    assert shortcuts.shortcut("Solution.sing") is len
 
 
 def test_rooms_are_seen_through_their_faces():
@@ -172,8 +174,8 @@ def test_the_finder_finds(source, names):
         ("form", "def f():\n    from .certificate import certify", False),
         ("form", "from . import Problem", False),
         ("cli", "import graphreg as gr", True),
-        ("compare", "from .plots import plot_comparison", False),
-        ("compare", "def plot(self):\n    from .plots import plot_comparison", True),
+        ("comparing", "from .plots import plot_comparison", False),
+        ("comparing", "def plot(self):\n    from .plots import plot_comparison", False),
     ],
 )
 def test_the_rule_decides(room, source, verdict):

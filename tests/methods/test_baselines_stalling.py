@@ -8,7 +8,7 @@ import pytest
 from factories import thinned
 
 import graphreg as gr
-from graphreg.running.stalling import DRAWN, FEWEST, stalled
+from graphreg.running.schedule import DRAWN, FEWEST, stalled
 from graphreg.running.trace import Record
 
 N = 6

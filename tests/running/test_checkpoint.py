@@ -14,7 +14,7 @@ from sameness import ROUNDS, broken, contents, facts
 import graphreg as gr
 from graphreg.datasets import random_problem
 from graphreg.errors import CheckpointError
-from graphreg.methods.base import AbstractIteration
+from graphreg.methods import AbstractIteration
 
 
 def separable():

@@ -13,7 +13,7 @@ from sameness import assert_identical, bits, carried
 
 from graphreg.datasets import random_problem
 from graphreg.errors import CheckpointError
-from graphreg.methods.base import AbstractIteration
+from graphreg.methods import AbstractIteration
 from graphreg.methods.baselines._baseline import AbstractBaseline
 from graphreg.running.checkpoints.fingerprint import entry
 from graphreg.running.checkpoints.packing import Packed, laid_out, layout

@@ -12,7 +12,7 @@ from factories import chain, interrupt
 import graphreg as gr
 from graphreg.certificate import common
 from graphreg.datasets import random_problem
-from graphreg.methods.base import AbstractMethod
+from graphreg.methods import AbstractMethod
 from graphreg.running import Outcome
 
 SEEDS = (  # every loss and every penalty twice, every structure

@@ -12,8 +12,7 @@ from documents import module_of
 import graphreg as gr
 from graphreg.certificate import common
 from graphreg.errors import MethodError
-from graphreg.methods import METHODS
-from graphreg.methods.base import AbstractIteration
+from graphreg.methods import METHODS, AbstractIteration
 from graphreg.testing import check_method
 
 OWN = module_of("adding-a-method")

@@ -14,10 +14,11 @@ from ...form import Form
 from ...messages import unknown_labels, users_line
 from ...methods import AbstractIteration, ToleratesLostMessages
 from ...network import Arcs
-from ..base import AbstractEngine, refuse_judges
+from ...running import AbstractEngine
+from ..parts import refuse_judges
+from .actor import split
 from .coordinator import Coordinator
 from .faults import FaultPlan, Faults
-from .parts import split
 from .threads import RunSettings, Threads
 
 if TYPE_CHECKING:

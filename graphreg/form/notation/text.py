@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ...terms import Model
+from ..building import build
 from ..form import Form
 from . import conditions, legend
 from .filling import Filled
 from .symbols import Symbols
 from .writing import WITH, Math, Row, Section, Written, count, grouped, join, prose, same
 
-__all__ = ["Written", "dual", "kkt", "primal"]
+__all__ = ["Written", "dual", "formula", "kkt", "primal"]
 
 SUBJECT = Math("subject to", r"\text{subject to}")
 
@@ -45,6 +47,11 @@ def primal(form: Form) -> Written:
         rows = [Row(words.condition, prose(words.each)) for words in symbols.constraints]
         sections.append(Section(SUBJECT, tuple(rows)))
     return Written(tuple(sections), tuple(legend.sizes(symbols)))
+
+
+def formula(model: Model) -> Written:
+    """The primal problem of a model."""
+    return primal(build(model))
 
 
 def dual(form: Form) -> Written:

@@ -10,11 +10,11 @@ import numpy as np
 from ...checks import inside, per
 from ...clock import look
 from ...form import Form
-from ...messages import unmatched
+from ...messages import unmatched, warn
 from ...network import LocalView, ServerTopology, balanced_flows, per_node
 from ...oracles import without_bound, without_gradient
+from ...running import AbstractIteration, Point, Start
 from ...terms import Array
-from ..base import AbstractIteration, Point, Start, warn
 from ._baseline import AbstractBaseline, AbstractRounds
 
 PARTICIPATION = per("node", inside("(0, 1]", "in (0, 1]")).so("or give {node: probability}")

@@ -17,8 +17,7 @@ from ...certificate import Certificate, Certifier, violated
 from ...clock import OutOfTimeError, afresh
 from ...form import Form, placed
 from ...network import with_servers
-from ...running import Outcome, Task
-from ..base import AbstractIteration, AbstractMethod, Start
+from ...running import AbstractIteration, AbstractMethod, Outcome, Start, Task
 
 
 class AbstractBaseline(AbstractMethod):

@@ -11,11 +11,12 @@ from ...certificate import Certifier
 from ...checks import Check, checked, count, one_of, positive
 from ...clock import look
 from ...form import Form
+from ...messages import warn
 from ...network import LocalView, ServerTopology, Streams, balanced_flows, consensus_within, server_form
 from ...oracles import without_bound, without_gradient
+from ...running import AbstractIteration, Point, Start
 from ...terms import Array
 from ...terms.penalties import Zero
-from ..base import AbstractIteration, Point, Start, warn
 from ._baseline import AbstractBaseline, AbstractRounds
 
 SETTLED = 10  # rounds without a change of any assignment, after which the starts are compared

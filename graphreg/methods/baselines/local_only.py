@@ -10,8 +10,8 @@ import numpy as np
 from ...form import Form
 from ...network import LocalView, Memories, without_edges
 from ...oracles import without_prox
+from ...running import AbstractIteration, Point, Start
 from ...terms import Array
-from ..base import AbstractIteration, Point, Start
 from ..splitting.primal_dual import PrimalDual
 from ._baseline import AbstractBaseline, AbstractRounds
 

@@ -10,12 +10,12 @@ import numpy as np
 from ...checks import checked, count, per, positive
 from ...clock import look
 from ...form import Form
-from ...messages import unmatched
+from ...messages import unmatched, warn
 from ...network import LocalView, Memories, ServerTopology, per_node, server_form
 from ...oracles import without_ground_gradient, without_prox
+from ...running import AbstractIteration, Point, Start
 from ...terms import Array
 from ...terms.penalties import SquaredL2
-from ..base import AbstractIteration, Point, Start, warn
 from ._baseline import AbstractBaseline, AbstractRounds
 
 

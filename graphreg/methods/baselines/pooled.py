@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from ...form import Form
 from ...network import server_form
 from ...oracles import without_prox
+from ...running import AbstractIteration
 from ...terms.penalties import Zero
-from ..base import AbstractIteration
 from ..splitting.admm import ADMM
 from ._baseline import AbstractBaseline
 

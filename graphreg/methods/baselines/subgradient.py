@@ -9,11 +9,12 @@ import numpy as np
 
 from ...checks import checked, count, function, is_number, one_of, positive
 from ...form import Form
+from ...messages import warn
 from ...network import LocalView
+from ...running import AbstractIteration, Point, Start
 from ...terms import Array
 from ...terms.losses import AbstractSmoothLoss
 from ...terms.penalties import AbstractConstraint, AbstractSmoothPenalty
-from ..base import AbstractIteration, Point, Start, warn
 from ..fed_admm._averages import Mean, SuffixMean, averaged
 
 POWER = 16  # of the norms that bound the largest and the least of numbers from their sums

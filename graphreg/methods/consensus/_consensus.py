@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from ...form import Form
+from ...messages import warn
 from ...network import LocalView, Mixing, MixingMatrix, largest
 from ...oracles import unbounded, without_gradient
+from ...running import Start
 from ...terms import Array
 from ...terms.penalties import AbstractSmoothPenalty
-from ..base import Start, warn
 
 
 def missing(form: Form, mixing: MixingMatrix | str, lazy: bool, stepped: bool) -> tuple[str, ...]:

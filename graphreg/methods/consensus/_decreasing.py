@@ -8,9 +8,9 @@ import numpy as np
 
 from ...checks import check_fields, checked, inside, instance, is_number, nonnegative, positive
 from ...errors import MethodError
+from ...messages import warn
 from ...network import LocalView, largest
 from ...terms import Array
-from ..base import warn
 from . import _consensus as consensus
 
 MARGIN = 2.5  # of the default D over 1/mu; Theorem 2 asks for more than 2

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from ...form import Form
+from ...messages import warn
 from ...network import LocalView, MixingMatrix
+from ...running import AbstractIteration
 from ...terms import Array
-from ..base import AbstractIteration, warn
 from . import _consensus as consensus
 from ._decreasing import DecreasingStep
 from ._sample_order import Moments, SampleOrder, next_places

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from ...network import LocalView, Mixing, mixing_of
+from ...running import Point, Start
 from ...terms import Array
-from ..base import Point, Start
 from . import _consensus as consensus
 from ._decreasing import DecreasingStep, Steps, steps_of
 from ._sampling import AbstractConsensusMethod, SampleHistory

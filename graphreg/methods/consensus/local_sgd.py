@@ -12,8 +12,8 @@ from ...checks import checked, count, inside, per, whole
 from ...form import Form
 from ...messages import unknown_labels
 from ...network import LocalView, Mixing, mixing_of
+from ...running import Point, Start
 from ...terms import Array
-from ..base import Point, Start
 from . import _consensus as consensus
 from ._decreasing import STEP, DecreasingStep, Steps, steps_of
 from ._sampling import AbstractConsensusMethod, SampleHistory

@@ -10,9 +10,8 @@ import numpy as np
 from ...certificate import Certifier, center, centred
 from ...clock import look
 from ...form import Form
-from ...running import Outcome, Task
+from ...running import AbstractMethod, Outcome, Task
 from ...terms import Array
-from ..base import AbstractMethod
 from ._groups import groups_of_edges
 from ._pieces import Pieces, absolute, diagonal
 from ._squares import squares
@@ -51,6 +50,7 @@ class DynamicProgramming(AbstractMethod):
         "losses whose samples have one feature other than 0 each; node penalties L1 or sums of squares"
     )
     sends = "nothing: all data are in one place"
+    in_one_pass = True
 
     def missing(self, form: Form) -> tuple[str, ...]:
         out: list[str] = []
@@ -95,7 +95,7 @@ class DynamicProgramming(AbstractMethod):
         if v.any():  # large targets have cost the bound its last digits: it is the same around the best common model
             there = Certifier(centred(form, v), certifier)
             there.certify(*solved(there.form), gap)
-            certifier.beside(there, v)
+            certifier.propose_from(there, v, gap)
         return Outcome(certifier.best(), certifier, "limit", seconds=time.perf_counter() - began)
 
 

@@ -11,10 +11,10 @@ import numpy as np
 from ...checks import function, per, positive
 from ...clock import look
 from ...errors import MethodError
+from ...messages import warn
 from ...network import LocalView, per_node
 from ...oracles import NodeGradients
 from ...terms import Array
-from ..base import warn
 from ._copies import copies_at
 
 RHO = 4.0  # in units of mean curvature / mean degree

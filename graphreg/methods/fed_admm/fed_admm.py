@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
-from ...checks import checked, count, one_of, positive
+from ...checks import among, checked, count, one_of, positive, several
 from ...errors import MethodError
 from ...form import Form
 from ...messages import unmatched
 from ...network import Availability, LocalView
 from ...oracles import unbounded, without_gradient
-from ..base import AbstractIteration, Point, Start, among, several
+from ...running import AbstractIteration, Point, Start
 from ..tolerance import Swap, ToleratesLostMessages
 from ._averages import averaged
 from ._fed_steps import STEPS, Descent, StepSize

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...network import Availability, LocalView, Presence
+from ...running import Start
 from ...terms import Array
-from ..base import Start
 from ..splitting._lossy import edges_with_lost_messages
 from ..tolerance import Swap
 from ._averages import Mean, SuffixMean

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ...network import Availability, LocalView, Presence
+from ...running import Start
 from ...terms import Array
-from ..base import Start
 from ._averages import Mean, SuffixMean
 from ._copies import Copies
 from ._fed_steps import Descent, Scale

@@ -11,9 +11,9 @@ from ...certificate import common
 from ...form import DualPoint, Form
 from ...network import LocalView
 from ...oracles import NewtonSystem
+from ...running import Point
 from ...terms import Array
 from ...terms.penalties import AbstractSmoothPenalty
-from ..base import Point
 from .cones import TINY, Scaling, lengths
 from .directions import Directions, Move, Solve
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from ...form import Form
 from ...network import LocalView
+from ...running import AbstractIteration, Point, Start
 from ...terms import Array
 from ...terms.losses import AbstractSmoothLoss
 from ...terms.penalties import AbstractSmoothPenalty
-from ..base import AbstractIteration, Point, Start
 from ._interior import Blocks, Interior, State, sufficient_capacity
 from .cones import TINY, lengths
 

@@ -15,11 +15,11 @@ import numpy as np
 from ...checks import checked, inside, per, positive
 from ...errors import MethodError
 from ...form import Form
-from ...messages import unmatched
+from ...messages import unmatched, warn
 from ...network import LocalView, without_tree
 from ...oracles import NodeGradients, unbounded, without_gradient
+from ...running import AbstractIteration
 from ...terms import Array, cluster_name
-from ..base import AbstractIteration, warn
 from ._clusters import SAME, ClusterConstants, cluster_of, learn
 
 PerCluster = float | Mapping[Hashable, float] | None

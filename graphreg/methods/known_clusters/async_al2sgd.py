@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ...checks import checked, count, fraction, inside, positive
+from ...checks import among, checked, count, fraction, inside, positive, several
 from ...form import Form
 from ...network import LocalView
+from ...running import Point, Start
 from ...terms import Array
-from ..base import Point, Start, among, several
 from . import _clusters
 from ._clusters import Averages
 from ._probabilities import AbstractKnownClusters, Probabilities, over, without_convexity

@@ -11,8 +11,8 @@ from ...checks import checked, count, one_of
 from ...errors import MethodError
 from ...form import Form
 from ...network import LocalView
+from ...running import Point, Start
 from ...terms import Array
-from ..base import Point, Start
 from . import _clusters
 from ._clusters import Averages
 from ._probabilities import AbstractKnownClusters, Coins, Probabilities, over, without_convexity

@@ -21,8 +21,8 @@ import numpy as np
 from ...checks import check_fields, checked, count, inside, positive
 from ...errors import MethodError
 from ...network import LocalView, Memories, Scales
+from ...running import AbstractIteration, Point, Start
 from ...terms import Array
-from ..base import AbstractIteration, Point, Start
 from ._halpern import Flows, Halpern, Iterate, distances
 
 FIRST_ADAPTATION = 10

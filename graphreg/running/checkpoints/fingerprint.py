@@ -20,7 +20,7 @@ from ...inputs import IntegerLabels, NodeData
 from ...terms import Strength
 
 if TYPE_CHECKING:
-    from ...methods import AbstractMethod
+    from ..method import AbstractMethod
 
 DERIVED = ("n", "role")  # what follows from the other fields of a block, and from its term
 WORDS = {

@@ -22,6 +22,7 @@ import scipy.sparse as sp
 from ...declaring import in_library
 from ...errors import DataError, TermError
 from ...inputs import in_place, places_of
+from ...shortcuts import shortcut
 from ..blocks import Lowered, SampleBlock
 from ..bounds import largest_around
 from ..calculus import Strength
@@ -208,9 +209,7 @@ class AbstractLoss(AbstractSamples):
     def from_cvxpy(function: Any, data: Any, *, name: str | None = None, scale: Any = "mean") -> AbstractLoss:
         """A smooth loss from a CVXPY function of predictors and targets; see
         `graphreg.terms.losses.from_cvxpy.from_cvxpy`."""
-        from .from_cvxpy import from_cvxpy
-
-        return from_cvxpy(function, data, name, scale)
+        return shortcut("Loss.from_cvxpy")(function, data, name, scale)
 
     # ---- predictions -----------------------------------------------------------------------------------------------
     def response(self, x: Array) -> Array:

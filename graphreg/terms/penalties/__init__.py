@@ -1,13 +1,12 @@
-"""The penalties, one file per concept; whatever lies here is imported, and so declared."""
+"""The penalties, one file per concept; whatever lies here is declared."""
 
-from ...declaring import declared, import_files
 from ._rows import pieces_of as pieces_of
 from ._rows import row_norm as row_norm
 from .ball import Ball as Ball
 from .base import AbstractConstraint as AbstractConstraint
 from .base import AbstractNorm as AbstractNorm
 from .base import AbstractOneSided as AbstractOneSided
-from .base import AbstractPenalty
+from .base import AbstractPenalty as AbstractPenalty
 from .base import AbstractSmoothPenalty as AbstractSmoothPenalty
 from .box import Box as Box
 from .huber_norm import HuberNorm as HuberNorm
@@ -19,6 +18,3 @@ from .quadratic import Quadratic as Quadratic
 from .squared_l2 import SquaredL2 as SquaredL2
 from .squared_l2 import composition_of as composition_of
 from .zero import Zero as Zero
-
-import_files(__name__, __path__)
-globals().update(declared(AbstractPenalty, users=False))  # so that a penalty can be imported from here, too

@@ -16,6 +16,7 @@ import numpy as np
 from ...checks import check_fields
 from ...declaring import in_library, is_private
 from ...errors import TermError
+from ...shortcuts import shortcut
 from ..bounds import largest_around
 from ..records import Array, Notation, RecessionCone, Stated, names_of
 from ._rows import INSIDE, LEAST_SLACK, beside, column, gauge_of, pieces_of, row_norm
@@ -289,9 +290,7 @@ class AbstractPenalty(ABC):
         With ``rows=True`` the function takes the stacked (m, k) matrix and returns one value per row; see
         `graphreg.terms.penalties.from_cvxpy.from_cvxpy`.
         """
-        from .from_cvxpy import from_cvxpy
-
-        return from_cvxpy(function, rows=rows, name=name)
+        return shortcut("Penalty.from_cvxpy")(function, rows=rows, name=name)
 
     @staticmethod
     def from_prox(value: Any, prox: Any, cvxpy: Any = None, *, name: str | None = None) -> AbstractPenalty:
