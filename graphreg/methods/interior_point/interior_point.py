@@ -47,7 +47,9 @@ class InteriorPoint(AbstractIteration):
     Vandenberghe, The CVXOPT linear and quadratic cone program solvers, 2010 (scalings and directions).
     """
 
-    needs = "smooth losses; penalties L1, L2, smooth ones, sums of these; factors of a sparse matrix of all parameters in memory"
+    needs = (
+        "smooth losses; penalties L1, L2, smooth ones, sums of these; factors of a matrix of all parameters in memory"
+    )
     sends = "nothing: all data are in one place"
     central: ClassVar[bool] = True
     every: ClassVar[int] = 1
@@ -60,7 +62,7 @@ class InteriorPoint(AbstractIteration):
             if not isinstance(block.loss, AbstractSmoothLoss)
         ]
         out += [
-            f"{edge.name} has the penalty {edge.penalty.called()}, and the method takes L1, L2, smooth ones and sums"
+            f"{edge.name} has the penalty {edge.penalty.called()}, and the method takes L1, L2 and smooth ones"
             for edge in form.edges
             if parts_of(edge, fits(form)) is None
         ]
