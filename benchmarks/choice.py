@@ -17,8 +17,8 @@ from scipy.optimize import least_squares
 from scipy.spatial import KDTree
 
 import graphreg as gr
-from graphreg.kernels import compiled_from
 from graphreg.methods.automatic.predicting import STEPS, Costs
+from graphreg.network import compiled_from
 
 Array = Any
 KINDS = ("chain", "tree", "grid", "neighbours", "blocks", "small world")

@@ -3,6 +3,8 @@
 One description, two routes, one certificate: a model is a sum of losses on the nodes of a graph and penalties on its
 edges; it is compiled to CVXPY for an exact optimum, or lowered to a decentralised method, and either answer is
 certified by the same duality gap.
+
+Nothing of it is imported before it is first asked for, so that ``import graphreg`` takes no time.
 """
 
 from __future__ import annotations
@@ -10,25 +12,12 @@ from __future__ import annotations
 from . import interrupting as interrupting  # isort: split
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from . import catalogue, errors, shortcuts
-from .auditing import Audit, audit
-from .catalogue import *  # noqa: F403 - the losses, penalties and methods, which are not listed
-from .certificate import Certificate
-from .compare import Comparison, compare
-from .engines import MPI, Actors, Faults, Parts
-from .inputs import Graph, NodeData
-from .loading import load
-from .methods import AbstractFixedPoint, AbstractIteration, Acceleration, DecreasingStep
-from .network import Availability
-from .problem import Compiled, Problem
-from .running import Checkpoint, Observer, Solution
-from .terms import Consensus, Hierarchy, Model, NodePenalty, Parameter, TotalVariation
-from .terms.losses import AbstractPeakedLoss, AbstractPiecewiseLinearLoss, AbstractQuadraticLoss
-from .terms.losses import AbstractSmoothLoss as Loss
-from .terms.penalties import AbstractConstraint, AbstractNorm, AbstractOneSided, AbstractSmoothPenalty
-from .terms.penalties import AbstractPenalty as Penalty
+from . import compiled, shortcuts
+from . import errors as errors
+from .declaring import listed_class
 from .version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -40,57 +29,54 @@ if TYPE_CHECKING:
     from . import testing as testing
     from . import theory as theory
     from . import tuning as tuning
-    from .model_file import ModelFile, read_model
-    from .theory import strength_max
-    from .tuning import cross_validate, path
+    from .auditing import Audit as Audit
+    from .auditing import audit as audit
+    from .catalogue import *  # noqa: F403 - the losses, penalties and methods, which are not listed
+    from .certificate import Certificate as Certificate
+    from .comparing import Comparison as Comparison
+    from .comparing import compare as compare
+    from .engines import MPI as MPI
+    from .engines import Actors as Actors
+    from .engines import Faults as Faults
+    from .engines import Parts as Parts
+    from .inputs import Graph as Graph
+    from .inputs import NodeData as NodeData
+    from .loading import load as load
+    from .methods import AbstractFixedPoint as AbstractFixedPoint
+    from .methods import AbstractIteration as AbstractIteration
+    from .methods import Acceleration as Acceleration
+    from .methods import DecreasingStep as DecreasingStep
+    from .model_file import ModelFile as ModelFile
+    from .model_file import read_model as read_model
+    from .network import Availability as Availability
+    from .problem import Compiled as Compiled
+    from .problem import Problem as Problem
+    from .running import Checkpoint as Checkpoint
+    from .running import Observer as Observer
+    from .running import Solution as Solution
+    from .terms import Consensus as Consensus
+    from .terms import Hierarchy as Hierarchy
+    from .terms import Model as Model
+    from .terms import NodePenalty as NodePenalty
+    from .terms import Parameter as Parameter
+    from .terms import TotalVariation as TotalVariation
+    from .terms.losses import AbstractPeakedLoss as AbstractPeakedLoss
+    from .terms.losses import AbstractPiecewiseLinearLoss as AbstractPiecewiseLinearLoss
+    from .terms.losses import AbstractQuadraticLoss as AbstractQuadraticLoss
+    from .terms.losses import AbstractSmoothLoss
+    from .terms.penalties import AbstractConstraint as AbstractConstraint
+    from .terms.penalties import AbstractNorm as AbstractNorm
+    from .terms.penalties import AbstractOneSided as AbstractOneSided
+    from .terms.penalties import AbstractPenalty
+    from .terms.penalties import AbstractSmoothPenalty as AbstractSmoothPenalty
+    from .theory import strength_max as strength_max
+    from .tuning import cross_validate as cross_validate
+    from .tuning import path as path
 
-__all__ = [
-    "MPI",
-    "AbstractConstraint",
-    "AbstractFixedPoint",
-    "AbstractIteration",
-    "AbstractNorm",
-    "AbstractOneSided",
-    "AbstractPeakedLoss",
-    "AbstractPiecewiseLinearLoss",
-    "AbstractQuadraticLoss",
-    "AbstractSmoothPenalty",
-    "Acceleration",
-    "Actors",
-    "Audit",
-    "Availability",
-    "Certificate",
-    "Checkpoint",
-    "Comparison",
-    "Compiled",
-    "Consensus",
-    "DecreasingStep",
-    "Faults",
-    "Graph",
-    "Hierarchy",
-    "Loss",
-    "Model",
-    "ModelFile",
-    "NodeData",
-    "NodePenalty",
-    "Observer",
-    "Parameter",
-    "Parts",
-    "Penalty",
-    "Problem",
-    "Solution",
-    "TotalVariation",
-    "audit",
-    "compare",
-    "cross_validate",
-    "errors",
-    "load",
-    "path",
-    "read_model",
-    "strength_max",
-]
-__all__ += catalogue.__all__
+    Loss = AbstractSmoothLoss
+    Penalty = AbstractPenalty
 
+compiled.offer(f"{__name__}.kernels")
 for _name, _place in {  # methods whose work is done further out than their class
     "Audit.plot": "plots:plot_audit",
     "Comparison.figure": "plots:comparison_figure",
@@ -108,26 +94,78 @@ for _name, _place in {  # methods whose work is done further out than their clas
 }.items():
     shortcuts.register(_name, f"{__name__}.{_place}")
 
-# imported when first used: `gr.testing.check_penalty(...)`
-_SUBMODULES = ("datasets", "inference", "neural", "plots", "sklearn", "testing", "theory", "tuning")
-_LATER = {
+# Where the public names lie, beside the losses, penalties and methods.
+_PLACES = {
+    "MPI": "engines",
+    "AbstractConstraint": "terms.penalties",
+    "AbstractFixedPoint": "methods",
+    "AbstractIteration": "methods",
+    "AbstractNorm": "terms.penalties",
+    "AbstractOneSided": "terms.penalties",
+    "AbstractPeakedLoss": "terms.losses",
+    "AbstractPiecewiseLinearLoss": "terms.losses",
+    "AbstractQuadraticLoss": "terms.losses",
+    "AbstractSmoothPenalty": "terms.penalties",
+    "Acceleration": "methods",
+    "Actors": "engines",
+    "Audit": "auditing",
+    "Availability": "network",
+    "Certificate": "certificate",
+    "Checkpoint": "running",
+    "Comparison": "comparing",
+    "Compiled": "problem",
+    "Consensus": "terms",
+    "DecreasingStep": "methods",
+    "Faults": "engines",
+    "Graph": "inputs",
+    "Hierarchy": "terms",
+    "Loss": "terms.losses",
+    "Model": "terms",
     "ModelFile": "model_file",
+    "NodeData": "inputs",
+    "NodePenalty": "terms",
+    "Observer": "running",
+    "Parameter": "terms",
+    "Parts": "engines",
+    "Penalty": "terms.penalties",
+    "Problem": "problem",
+    "Solution": "running",
+    "TotalVariation": "terms",
+    "audit": "auditing",
+    "compare": "comparing",
     "cross_validate": "tuning",
+    "load": "loading",
     "path": "tuning",
     "read_model": "model_file",
     "strength_max": "theory",
-}  # public names that are imported when first used
+}
+_RENAMED = {"Loss": "AbstractSmoothLoss", "Penalty": "AbstractPenalty"}
+_SUBMODULES = ("datasets", "inference", "neural", "plots", "sklearn", "testing", "theory", "tuning")
+
+
+def _public() -> list[str]:
+    return ["errors", *_PLACES, *import_module(".catalogue", __name__).__all__]
+
 
 if not TYPE_CHECKING:  # else every name would be one that this knows, and a misspelt one no error
 
     def __getattr__(name: str) -> Any:
-        if name in _SUBMODULES:
-            return import_module(f".{name}", __name__)
-        if name in _LATER:
-            return getattr(import_module(f".{_LATER[name]}", __name__), name)
-        gone = "; the papers re-computed are the folder papers/ of the repository" if name == "papers" else ""
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{gone}")
+        if name == "__all__":
+            return _public()
+        if name in _PLACES:
+            found = getattr(import_module(f".{_PLACES[name]}", __name__), _RENAMED.get(name, name))
+        elif name.startswith("_"):
+            found = None
+        elif find_spec(f"{__name__}.{name}") is not None:
+            found = import_module(f".{name}", __name__)
+        else:
+            found = listed_class(name) or getattr(import_module(".catalogue", __name__), name, None)
+        if found is None:
+            gone = "; the papers re-computed are the folder papers/ of the repository" if name == "papers" else ""
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}{gone}")
+        globals()[name] = found
+        return found
 
 
 def __dir__() -> list[str]:
-    return sorted((*__all__, *_SUBMODULES, "__version__"))
+    return sorted((*_public(), *_SUBMODULES, "__version__"))

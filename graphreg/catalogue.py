@@ -1,10 +1,13 @@
 """Every loss, penalty and method of the library, under its name.
 
-Nothing is listed here: a class is here because its file lies in its room. Type checkers, which run no code, read the
-list in ``catalogue.pyi``, written by ``make listings``; a name that is not in it yet is known to them as `Any`.
+Nothing is listed here: a class is here because its file lies in its room. All files are imported when something of this
+is first asked for. Type checkers, which run no code, read the list in ``catalogue.pyi``, written by ``make listings``;
+a name that is not in it yet is known to them as `Any`.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 from .declaring import declared
 from .methods import AbstractMethod
@@ -13,8 +16,15 @@ from .terms.penalties import AbstractPenalty
 
 BASES: dict[str, type] = {"loss": AbstractLoss, "penalty": AbstractPenalty, "method": AbstractMethod}
 
-_found: dict[str, type] = {}
-for _base in BASES.values():
-    _found |= declared(_base, users=False)
-globals().update(_found)
-__all__ = list(_found)  # pyright: ignore[reportUnsupportedDunderAll]
+
+def classes() -> dict[str, type]:
+    """Every class by its name."""
+    return {name: each for base in BASES.values() for name, each in declared(base, users=False).items()}
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__all__":
+        return list(classes())
+    if not name.startswith("_") and name in (known := classes()):
+        return known[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

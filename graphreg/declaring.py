@@ -1,24 +1,56 @@
 """Declaring is registering: a loss, a penalty or a method is known because its class exists.
 
-A room of the library (a package with a base class) imports the files that lie in it, and `declared` goes through the
+`declared` imports the files that lie in the room of a base class (the package that holds it), and goes through the
 classes that derive from the base. So a new term is one file in its room, or one class of the user's anywhere.
+
+Who asks for one class by its name does not wait for all of them: `listed_class` knows where it lies from the list
+of types that ``make listings`` writes.
 """
 
 from __future__ import annotations
 
 import inspect
+import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
+from pathlib import Path
 from pkgutil import walk_packages
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 
+LIBRARY = __name__.partition(".")[0]
+LISTING = Path(__file__).with_name("catalogue.pyi")
+LISTED = re.compile(r"^from (\.\S+) import (\w+) as \w+$", re.MULTILINE)
 
-def import_files(package: str, folders: Iterable[str]) -> None:
+
+@cache
+def _listing() -> dict[str, str]:
+    """The module of each class of the library that is written down; a hint, without which all is found by a walk."""
+    try:
+        text = LISTING.read_text(encoding="utf-8")
+    except OSError:  # some tools that pack programs leave lists of types behind
+        return {}
+    return {name: f"{LIBRARY}{module}" for module, name in LISTED.findall(text)}
+
+
+def listed_class(name: str, room: str = LIBRARY) -> type[Any] | None:
+    """The loss, penalty or method of this name, of the whole library or of a room, where it is written down."""
+    module = _listing().get(name, "")
+    if not module.startswith(f"{room}."):
+        return None
+    try:
+        return getattr(import_module(module), name, None)
+    except ModuleNotFoundError:  # the list is older than the files
+        return None
+
+
+@cache
+def import_files(room: str) -> None:
     """Import every file of a package that is not private to it, in the order of their names."""
-    for name in sorted(found.name for found in walk_packages(folders, f"{package}.")):
+    for name in sorted(found.name for found in walk_packages(import_module(room).__path__, f"{room}.")):
         if not is_private(name):
             import_module(name)
 
@@ -32,6 +64,7 @@ def declared(base: type[T], *, users: bool = True) -> dict[str, type[T]]:
     does not count, nor one that was written again since.
     """
     room = room_of(base)
+    import_files(room)
     found = sorted((each for each in set(_final(base)) if not each.__name__.startswith("_")), key=_place)
     ours = {each.__name__: each for each in found if each.__module__.startswith(f"{room}.") and _public(each)}
     theirs = {each.__name__: each for each in found if not in_library(each) and _held(each)}
@@ -68,7 +101,7 @@ def _place(each: type[Any]) -> tuple[str, str]:
 
 def in_library(each: type[Any]) -> bool:
     """Whether a class was written here, and not outside the library."""
-    return each.__module__.partition(".")[0] == __name__.partition(".")[0]
+    return each.__module__.partition(".")[0] == LIBRARY
 
 
 def _public(each: type[Any]) -> bool:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -19,7 +18,6 @@ from .errors import (
     FailedError,
     GraphError,
     MethodError,
-    MethodWarning,
     ModelError,
     SolveError,
     UnattainedError,
@@ -28,7 +26,8 @@ from .errors import (
 from .form import Form, build, notation
 from .inputs import Labels
 from .judging import Compiled, Judgement, beyond_capacity, given_arrays, given_point, given_start, judge
-from .methods import METHOD, AbstractMethod, Auto, listed
+from .messages import warn
+from .methods import METHOD, AbstractMethod, listed
 from .oracles import Oracles
 from .running import KEPT, AbstractEngine, Budget, Checkpoint, Record, Solution, observer_of, solve
 from .terms import Model, updated
@@ -40,6 +39,16 @@ RAISES: dict[str, type[SolveError]] = {
     "unattained": UnattainedError,
     "unbounded": UnboundedError,
     "failed": FailedError,
+}
+ARGUMENTS = {  # what those of `Problem.solve` may be
+    "gap": checks.nonnegative,
+    "rounds": checks.count | None,
+    "seconds": checks.seconds | None,
+    "seed": checks.seed | None,
+    "callback": checks.function("a function of a Record") | None,
+    "progress": checks.switch | None,
+    "engine": checks.instance(AbstractEngine, "gr.Actors(...), gr.Parts(...) or gr.MPI(...)") | None,
+    "on_failure": checks.one_of("raise", "return"),
 }
 
 
@@ -182,26 +191,15 @@ class Problem(ShownFormula):
         >>> problem.solve(gr.PrimalDual(), gap=1e-4).status
         'certified'
         """
-        method = Auto() if method is None else method
-        self._check_call(method, gap, rounds, seconds, callback, on_failure, progress)
-        (checks.seed | None)(seed, "seed")
-        (checks.instance(AbstractEngine, "gr.Actors(...), gr.Parts(...) or gr.MPI(...)") | None)(engine, "engine")
+        if method is None:
+            from .methods import Auto
+
+            method = Auto()
+        plain = {"gap": gap, "rounds": rounds, "seconds": seconds, "seed": seed, "callback": callback}
+        check_solve(method, self.form, **plain, progress=progress, engine=engine, on_failure=on_failure)
         stored, observer = Checkpoint.of(checkpoint), observer_of(observe)
         given = {"engine": engine, "checkpoint": stored, "rounds": rounds, "callback": callback, "observe": observer}
-        for what, why in method.refuses().items():
-            if given[what] is not None:
-                raise (CheckpointError if what == "checkpoint" else MethodError)(
-                    f"{why}; leave {what} out, or take another method such as gr.PrimalDual()"
-                )
-        if engine is not None and stored is not None:
-            raise CheckpointError(
-                "a run of actors is not kept: each holds its own state; leave checkpoint or engine out"
-            )
-        if observer is not None and stored is not None and observer.memory > KEPT:
-            raise CheckpointError(
-                f"a checkpoint holds at most {KEPT:,} bytes of observations: leave memory out of the Observer, or "
-                "leave checkpoint out"
-            )
+        _check_together(method, given)
         form = self.form.frozen()
         begun = None if start is None else given_start(start, "start", form)
         point = None if begun is None else (begun.w, begun.flows)
@@ -214,22 +212,6 @@ class Problem(ShownFormula):
         if solution.status in RAISES and on_failure == "raise":
             raise RAISES[solution.status](solution.message, solution)
         return solution
-
-    def _check_call(
-        self, method: Any, gap: float, rounds: Any, seconds: Any, callback: Any, on_failure: str, progress: Any
-    ) -> None:
-        METHOD(method, "the method of solve", MethodError)
-        missing = method.missing(self.form)
-        if missing:
-            raise MethodError(f"{method.name} does not apply: " + "; ".join(missing), missing)
-        for said in method.unproven(self.form):
-            warnings.warn(f"the convergence of {method.label} is not guaranteed: {said}", MethodWarning, stacklevel=4)
-        checks.nonnegative(gap, "gap")
-        (checks.count | None)(rounds, "rounds")
-        (checks.seconds | None)(seconds, "seconds")
-        (checks.function("a function of a Record") | None)(callback, "callback")
-        (checks.switch | None)(progress, "progress")
-        checks.one_of("raise", "return")(on_failure, "on_failure")
 
     # ---- judging a point -----------------------------------------------------------------------------------------
     def value(self, w: Any) -> float:
@@ -430,6 +412,36 @@ class Problem(ShownFormula):
         yield inside(notation.primal(self.form))
         yield details("the dual", inside(self.dual()))
         yield details("the optimality conditions", inside(self.kkt()))
+
+
+def check_solve(method: Any, form: Form, **given: Any) -> None:
+    """Refuse what is no method or does not apply, and what no argument of `Problem.solve` may be; warn of methods whose
+    convergence is not guaranteed."""
+    METHOD(method, "the method of solve", MethodError)
+    if missing := method.missing(form):
+        raise MethodError(f"{method.name} does not apply: " + "; ".join(missing), missing)
+    for said in method.unproven(form):
+        warn(f"the convergence of {method.label} is not guaranteed: {said}")
+    for name, value in given.items():
+        ARGUMENTS[name](value, name)
+
+
+def _check_together(method: AbstractMethod, given: Mapping[str, Any]) -> None:
+    """Refuse arguments of `Problem.solve` that the method cannot honour, or that do not go together."""
+    for what, why in method.refuses().items():
+        if given[what] is not None:
+            raise (CheckpointError if what == "checkpoint" else MethodError)(
+                f"{why}; leave {what} out, or take another method such as gr.PrimalDual()"
+            )
+    if given["checkpoint"] is None:
+        return
+    if given["engine"] is not None:
+        raise CheckpointError("a run of actors is not kept: each holds its own state; leave checkpoint or engine out")
+    if given["observe"] is not None and given["observe"].memory > KEPT:
+        raise CheckpointError(
+            f"a checkpoint holds at most {KEPT:,} bytes of observations: leave memory out of the Observer, or "
+            "leave checkpoint out"
+        )
 
 
 def problem_of(value: Any, taker: str) -> Problem:

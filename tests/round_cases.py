@@ -9,21 +9,23 @@ import numpy as np
 import pytest
 
 import graphreg as gr
-from graphreg.kernels import compiled, order, rounds
+from graphreg import compiled, kernels
+from graphreg.kernels import order
+from graphreg.network import fast
 
 WITH_NUMBA = pytest.mark.skipif(find_spec("numba") is None, reason="numba is not installed")
 WAYS = ("python", pytest.param("numba", marks=WITH_NUMBA))
 
 
 def compiling(monkeypatch, does):
-    for where in ("graphreg.kernels.rounds", "graphreg.network.view"):
-        monkeypatch.setattr(f"{where}.compiles", lambda: does)
+    monkeypatch.setattr(fast, "compiles", lambda: does)
+    monkeypatch.setattr(fast, "offered", lambda: kernels if does else None)
 
 
 @contextmanager
 def forced_rounds(monkeypatch, way):
     """Rounds of kernels on graphs of any size; compiled, or as they are written."""
-    monkeypatch.setattr(rounds, "WORTH", 0)
+    monkeypatch.setattr(fast, "WORTH", 0)
     compiling(monkeypatch, True)
     monkeypatch.setattr(order, "BLOCK", 128)  # so that a small grid has several groups
     if way == "python":
@@ -95,8 +97,8 @@ PROBLEMS = {
     "mixed": lambda: gr.Problem(regression(3, 6) + tied(gr.L1(), gr.L2(), gr.HuberNorm(0.3)) + RIDGE),
     "centred": lambda: gr.Problem(means(2) + tied(gr.L2()) + 0.1 * gr.NodePenalty(gr.L1(), center=[0.5, -0.5])),
     "logistic": lambda: gr.Problem(regression(3, 20, gr.LogisticLoss) + tied(gr.L2()) + RIDGE),
-    "a grid": lambda: grid(20, 30, gr.L1()),
-    "a grid in disorder": lambda: grid(20, 30, gr.L2(), seed=0),
-    "a grid, squared": lambda: grid(20, 30, gr.SquaredL2()),
-    "a grid with l1 at the nodes": lambda: gr.Problem(grid(9, 40, gr.L1()).model + 0.1 * gr.NodePenalty(gr.L1())),
+    "a grid": lambda: grid(12, 20, gr.L1()),
+    "a grid in disorder": lambda: grid(12, 20, gr.L2(), seed=0),
+    "a grid, squared": lambda: grid(12, 20, gr.SquaredL2()),
+    "a grid with l1 at the nodes": lambda: gr.Problem(grid(9, 20, gr.L1()).model + 0.1 * gr.NodePenalty(gr.L1())),
 }

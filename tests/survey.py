@@ -22,8 +22,8 @@ from rooms import FACE, PACKAGE, ROOT, every_import, path_of, trees
 Node = TypeVar("Node", bound=Hashable)
 
 CORE = {  # from the ground up
-    "base": "version escaping display errors declaring messages files memory checks clock breakdown interrupting lazy "
-    "csgraph tables shortcuts",
+    "base": "version escaping display errors declaring messages files memory checks compiled clock breakdown "
+    "interrupting lazy csgraph tables shortcuts",
     "inputs": "inputs",
     "terms": "terms",
     "form": "form",
@@ -41,7 +41,7 @@ AROUND = {
     "fast": "kernels methods/dynamic_programming",
     "distributed": "engines mpi",
     "statistics": "theory inference tuning",
-    "workbench": "testing auditing compare datasets",
+    "workbench": "testing auditing comparing datasets",
     "show": "plots reporting",
     "reading_cvxpy": "reading_cvxpy",
     FACE: FACE,  # the public names; what follows is written as a user would write it

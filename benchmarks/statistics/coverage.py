@@ -18,7 +18,7 @@ from scipy.optimize import root
 import graphreg as gr
 from graphreg.engines import InProcess
 from graphreg.form.building import build
-from graphreg.inference.regions.decentralised import region_of
+from graphreg.inference.decentralised import region_of
 from graphreg.network.arcs import arcs_of
 from graphreg.network.ledger import Ledger
 from graphreg.network.view import LocalView, WholeGraph

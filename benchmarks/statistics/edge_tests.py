@@ -12,10 +12,9 @@ import pandas as pd
 
 import graphreg as gr
 from graphreg.errors import MethodWarning
-from graphreg.inference.edges.edges import DOUBT
-from graphreg.inference.edges.homoskedastic import noise_of
+from graphreg.inference.edge_tests import DOUBT
 from graphreg.inference.local import local_fits
-from graphreg.inference.wald import Ends
+from graphreg.inference.wald import Ends, noise_of
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Noise = Callable[[Array, Array, np.random.Generator], Array]

@@ -14,8 +14,7 @@ import numpy as np
 
 from graphreg import checks
 from graphreg.datasets.builder import Builder, Spread
-from graphreg.datasets.families import drawn_like
-from graphreg.datasets.newcomers import chosen
+from graphreg.datasets.families import chosen, drawn_like
 from graphreg.datasets.plain import PlainProblem
 from graphreg.datasets.random_problems import LOSSES, PENALTIES, STRUCTURES, Choice
 from graphreg.problem import Problem

@@ -1,10 +1,10 @@
 """An algorithm, audited: where it leads, by what it goes, and what it does instead."""
 
 from .algorithms import AbstractAlgorithm as AbstractAlgorithm
+from .algorithms import Node as Node
 from .algorithms import algorithm_of as algorithm_of
 from .course import Course as Course
 from .course import Follower as Follower
-from .node import Node as Node
 from .referee import CLAIMS as CLAIMS
 from .referee import audit as audit
 from .report import Audit as Audit

@@ -13,15 +13,90 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..engines.actors import split
+from ..engines.actors import NodePart, split
 from ..errors import MethodError
-from ..form import Form, placed
+from ..messages import did_you_mean
 from ..methods import METHOD, AbstractIteration, AbstractMethod
 from ..network import NUMBER, InProcess, Ledger, LocalView, arcs_of
+from ..oracles import Oracles
 from ..problem import Problem
 from ..terms import Array
-from .node import Node
+from .instances import with_latent
 
+
+# ---- a node of a step that is run node by node: its data, its neighbours' names and messages -------------------------
+class Node:
+    """The data of one node: its losses, its edges and nothing of any other node.
+
+    Attributes
+    ----------
+    label : hashable
+    neighbours : tuple of hashables
+    d : int
+        The number of coordinates.
+    weight : dict
+        c_e, strength x edge weight, by neighbour; 1 for constraints.
+    start : array (d,) or None
+        Where to begin, if anything is said.
+    rng : numpy.random.Generator
+        A stream of random numbers of its own.
+    """
+
+    def __init__(self, part: NodePart, start: Array | None, seed: int) -> None:
+        self._oracles = Oracles(part.form)
+        self._me = int(np.flatnonzero(part.whole.own)[0])
+        self.label, self.d, self.start = part.label, part.form.d, start
+        self.rng = np.random.default_rng([seed, part.node])
+        o = self._oracles
+        self._edge: dict[Hashable, int] = {}
+        for e, (i, j) in enumerate(zip(o.tail.tolist(), o.head.tolist(), strict=True)):
+            self._edge.setdefault(o.labels[j if i == self._me else i], e)
+        self.neighbours = tuple(self._edge)
+        self.weight = {label: float(o.weight[e]) for label, e in self._edge.items()}
+
+    @property
+    def smoothness(self) -> float:
+        """L, the Lipschitz constant of `gradient`; inf where there is none."""
+        return float(self._oracles.smoothness[self._me])
+
+    def gradient(self, w: Array) -> Array:
+        """The gradient of the node's losses, and of its penalty where that is smooth, (d,)."""
+        return self._oracles.gradient(self._rows(w))[self._me]
+
+    def prox(self, v: Array, step: float) -> Array:
+        """argmin over w of the node's losses at w plus ||w - v||^2 / (2 step), (d,)."""
+        return self._oracles.prox(self._rows(v), step)[self._me]
+
+    def node_prox(self, v: Array, step: float) -> Array:
+        """The prox of step times the node's own penalty, (d,)."""
+        return self._oracles.node_prox(self._rows(v), step)[self._me]
+
+    def edge_prox(self, neighbour: Hashable, z: Array, step: float) -> Array:
+        """The prox of step c_e phi at z, (d,), e the edge to a neighbour."""
+        return self._at_edge(neighbour, z, step, self._oracles.edge_prox)
+
+    def dual_prox(self, neighbour: Hashable, u: Array, step: float) -> Array:
+        """The prox of step (c_e phi)* at the flow u, (d,), e the edge to a neighbour."""
+        return self._at_edge(neighbour, u, step, self._oracles.dual_prox)
+
+    def _at_edge(self, neighbour: Hashable, row: Array, step: float, prox: Any) -> Array:
+        if neighbour not in self._edge:
+            hint = did_you_mean(neighbour, self._edge)
+            raise MethodError(f"the node {self.label!r} asks for its edge to {neighbour!r}, no neighbour{hint}")
+        rows = np.zeros((len(self._oracles.tail), self.d))
+        rows[self._edge[neighbour]] = row
+        return prox(rows, step)[self._edge[neighbour]]
+
+    def _rows(self, w: Array) -> Array:
+        out = np.zeros((self._oracles.n, self.d))
+        out[self._me] = w
+        return out
+
+    def __repr__(self) -> str:
+        return f"Node({self.label!r}, neighbours {list(self.neighbours)!r})"
+
+
+# ---- kinds of algorithms ---------------------------------------------------------------------------------------------
 WANTED = (
     "a function algorithm(problem, start=None, seed=None) that yields the parameters after each round, a function "
     "step(state, node, messages) -> (state, messages), a method such as gr.PrimalDual(), or an iterable of parameters"
@@ -117,7 +192,7 @@ class Iteration(AbstractAlgorithm):
         view = LocalView(form, InProcess(ledger), seed)
 
         def points() -> Generator[Array]:
-            state = self.method.init(view, None if start is None else (_everywhere(form, start), None))
+            state = self.method.init(view, None if start is None else (with_latent(form, start), None))
             while True:
                 state = self.method.step(state)
                 yield self.method.point(state)[0]
@@ -146,7 +221,7 @@ class NodeStep(AbstractAlgorithm):
 
     def run(self, problem: Problem, start: Array | None, seed: int) -> Stream:
         form = problem.form.frozen()
-        whole = None if start is None else _everywhere(form, start)
+        whole = None if start is None else with_latent(form, start)
         nodes = [
             Node(part, None if whole is None else whole[part.node].copy(), seed) for part in split(form, arcs_of(form))
         ]
@@ -201,12 +276,6 @@ def _numbers(message: Any) -> int:
     if isinstance(message, (tuple, list)):
         return sum(map(_numbers, message))
     return int(np.size(message)) if message is not None else 0
-
-
-def _everywhere(form: Form, w: Array) -> Array:
-    """Parameters of the user's nodes with those of the latent ones beside them."""
-    latent = np.zeros((form.n - len(w), form.d))
-    return placed(form, np.vstack([w, latent]))
 
 
 # ---- which of them was given -----------------------------------------------------------------------------------------

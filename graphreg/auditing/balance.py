@@ -16,12 +16,70 @@ import numpy as np
 
 from ..certificate import lengths
 from ..declaring import declared, needs_no_options
-from ..form import EdgeBlock, Form, placed
+from ..form import EdgeBlock, Form
+from ..oracles import NodeGradients
 from ..terms import Array
 from ..terms.penalties import AbstractOneSided, AbstractPenalty, AbstractSmoothPenalty
-from .instances import degrees
-from .words import DEGREE, by_factor, is_one, roundness
+from .instances import degrees, with_latent
 
+# ---- names of mistakes: those that no limit can tell apart have one name ---------------------------------------------
+SAME = 1e-3  # by how much a factor may miss a round number
+DEGREE = "nodes weighted by their degree"
+ROUND = (2.0, 3.0, 4.0, 5.0, 8.0, 10.0)
+
+
+def number(t: float) -> str:
+    """A factor as it is said: 2, 1/2, or so many digits."""
+    for q in ROUND:
+        for value, text in ((q, f"{q:g}"), (1.0 / q, f"1/{q:g}")):
+            if abs(abs(t) - value) <= SAME * value:
+                return text if t > 0 else f"-{text}"
+    return f"{t:.4g}"
+
+
+def is_one(t: float) -> bool:
+    """Whether a factor is 1."""
+    return abs(t - 1.0) <= SAME
+
+
+def by_factor(kind: str, name: str, t: float) -> str:
+    """The mistake that a family with the factor t is."""
+    if kind == "model":
+        return name
+    one = abs(abs(t) - 1.0) <= SAME
+    if kind in ("strength", "losses"):
+        return _of_strength(kind, name, t, one)
+    if kind in ("edge", "end"):
+        if abs(t) <= SAME:
+            return f"missing edge: {name} left out"
+        opposite = f"sign on one edge: {name} with the opposite sign"
+        return opposite if one and t < 0 else f"{name} x {number(t)}"
+    if kind == "node":
+        return f"{name} left out" if abs(t) <= SAME else f"{name} x {number(t)}"
+    times = "" if one and t > 0 else f", x {number(t)}"
+    step = f" (as a prox step of {number(t)} for 1 / degree does)" if name == DEGREE else ""
+    return f"penalty {name}{times}" if kind == "penalty" else f"{name}{times}{step}"
+
+
+def _of_strength(kind: str, name: str, t: float, one: bool) -> str:
+    if one and t < 0:
+        return f"sign: {name} with the opposite sign"
+    if abs(t) <= SAME:
+        return f"{name} left out"
+    losses = 1.0 / t if kind == "strength" else t
+    other = f"the losses x {number(losses)}" if kind == "strength" else f"the penalties x {number(1.0 / t)}"
+    prox = f", or the step of the losses' prox x {number(losses)}" if t > 0 else ""
+    return f"factor {number(t)} in the strength: {name} x {number(t)} ({other}{prox})"
+
+
+def roundness(t: float) -> int:
+    """0 for the factors of the commonest mistakes, 1 for other round ones, 2 for the rest."""
+    if min(abs(t), abs(t + 1.0)) <= SAME:
+        return 0
+    return 1 if any(abs(abs(t) - v) <= SAME * v for q in ROUND for v in (q, 1.0 / q)) else 2
+
+
+# ---- families of models with one unknown factor ----------------------------------------------------------------------
 ACCEPTED = 1e-4  # the residual of a family, relative to the forces, that counts as balance
 APART = 30.0  # by so much the next family must leave more
 NEARLY = 1e-4  # of the largest difference of a parameter: one that may be 0
@@ -90,8 +148,7 @@ def balanced(form: Form, w: Array) -> list[Family]:
     """The families at the parameters (n_observed, d) of a limit, that with the least residual first."""
     if form.n * form.d > LARGEST:
         return []
-    w = placed(form, np.vstack([w, np.zeros((form.n - len(w), form.d))]))
-    forces = _Forces(form, w)
+    forces = _Forces(form, with_latent(form, w))
     return sorted(_families(forces), key=lambda each: each.residual)
 
 
@@ -229,8 +286,7 @@ def _smooth_nodes(forces: _Forces) -> Iterator[tuple[EdgeBlock, tuple[Array, Arr
 
 def node_factors(form: Form) -> dict[str, Array]:
     """By which the losses of nodes may have been weighted, (n,) each, by the name of the mistake."""
-    counts = sum((np.bincount(b.node, minlength=form.n) for b in form.samples), np.zeros(form.n))
-    counts = np.where(counts > 0, counts, 1.0)
+    counts = np.maximum(NodeGradients(form).counts, 1.0)
     links = [edge for edge in form.edges if not edge.ground]
     degree = np.maximum(degrees(form), 1.0)
     mixed = any(edge.penalty.is_equality(form.width(edge)) for edge in links)

@@ -10,13 +10,13 @@ import numpy as np
 from ..errors import GraphregError
 from ..form import Form
 from ..inputs import Graph
+from ..oracles import NodeGradients
 from ..problem import Problem
 from ..terms import Array
 from .algorithms import AbstractAlgorithm
 from .course import Course, run
 from .instances import nearly_flat, rebuilt, reordered, scaled, steeper, with_equal_data, with_targets
-from .limits import limit_of
-from .optimum import Optimum
+from .limits import Optimum, limit_of
 
 FIRST = 30  # rounds that are compared bit for bit
 PATH = 1e-8  # by which paths on reordered nodes may differ: rounding
@@ -127,8 +127,7 @@ def stressed(algorithm: AbstractAlgorithm, problem: Problem, seed: int) -> Itera
 
 def _of_least_degree(form: Form) -> Hashable:
     """Of the nodes with data and edges, one with the fewest."""
-    data = sum((np.bincount(block.node, minlength=form.n) for block in form.samples), np.zeros(form.n))
-    degree = form.degree()
+    data, degree = NodeGradients(form).counts, form.degree()
     return form.labels[int(np.argmin(np.where((data > 0) & (degree > 0), degree, np.inf)))]
 
 

@@ -10,8 +10,9 @@ import numpy as np
 
 from ..certificate import lengths
 from ..errors import GraphregError
-from ..form import Form
+from ..form import Form, placed
 from ..inputs import Graph, NodeData
+from ..oracles import NodeGradients
 from ..problem import Problem
 from ..terms import AbstractTerm, Array, Model, Strength
 from ..terms.losses import AbstractLoss
@@ -35,6 +36,11 @@ def rebuilt(
         else:
             terms.append((strength * factors[1] if term.takes_strength() else strength, other(term)))
     return Problem(Model(tuple(terms)))  # pyright: ignore[reportArgumentType]  (a strength times a number is one)
+
+
+def with_latent(form: Form, w: Array) -> Array:
+    """Parameters of the user's nodes with those of the latent ones beside them."""
+    return placed(form, np.vstack([w, np.zeros((form.n - len(w), form.d))]))
 
 
 def own(problem: Problem) -> Problem:
@@ -171,7 +177,7 @@ def is_irregular(problem: Problem) -> bool:
     """Whether degrees, weights (where there may be some) and sample counts all differ between nodes."""
     form = problem.form
     links, degree = [edge for edge in form.edges if not edge.ground], degrees(form)
-    counts = sum((np.bincount(block.node, minlength=form.n) for block in form.samples), np.zeros(form.n))
+    counts = NodeGradients(form).counts
     weighted = [edge for edge in links if not edge.penalty.is_equality(form.width(edge))]
     even = [len(edge.base_weight) > 1 and np.ptp(edge.base_weight) == 0.0 for edge in weighted]
     own = slice(0, form.space.n_observed)

@@ -20,9 +20,8 @@ from .behaviour import Repeats, repeats
 from .course import Course, Follower, run
 from .evidence import Evidence
 from .instances import in_even_units, irregular, is_irregular, own
-from .limits import Limit, limit_of
+from .limits import Limit, Optimum, limit_of
 from .naming import names
-from .optimum import Optimum
 from .report import IN_THE_LIMIT, RIGHT, Audit, Finding
 
 CLAIMS = ("limit", "local", "prompt", "repeatable", "steps")

@@ -8,10 +8,9 @@ from .certify import Certifier as Certifier
 from .common_model.best_common import Common as Common
 from .common_model.best_common import center as center
 from .common_model.best_common import common as common
+from .common_model.best_common import common_by_sums as common_by_sums
 from .common_model.best_common import lengths as lengths
 from .common_model.centring import centred as centred
-from .common_model.pooled import ENOUGH as ENOUGH
-from .common_model.pooled import of_difference as of_difference
 from .convexity import strong_convexity as strong_convexity
 from .definite import factor as factor
 from .edges.clusters import STATES as STATES
@@ -41,7 +40,9 @@ from .repairing.routing import Kinks as Kinks
 from .repairing.routing import Routing as Routing
 from .repairing.routing import kinks as kinks
 from .spot_checks import SpotChecks as SpotChecks
-from .tilting import Look as Look
+from .spot_checks import TermRows as TermRows
+from .spot_checks import laws as laws
+from .tilting import CheapBound as CheapBound
 from .tilting.nodes import AbstractTiltedNodes as AbstractTiltedNodes
 from .tilting.nodes import QuadraticNodes as QuadraticNodes
 from .tilting.nodes import follows as follows

@@ -1,4 +1,4 @@
-"""Losses and penalties to be checked, made from their names and options."""
+"""The commands that check: a proof in exact arithmetic, and the laws of a penalty or a loss."""
 
 from __future__ import annotations
 
@@ -7,17 +7,134 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import click
 import numpy as np
 
 import graphreg as gr
 
 from ..errors import DataError, ModelFileError
-from ..model_file import Place, make
+from . import exits
+from .program import FILE, SECONDS, force_option, gap_option, main, quiet_option, with_model
 
 NODES, EACH = 5, 12  # nodes and samples per node of the data on which a loss is checked
 
 
-def options(given: Sequence[str]) -> dict[str, Any]:
+# ---- proofs
+@main.command(short_help="Check a proof, in exact arithmetic.")
+@click.argument("proof", type=click.Path(path_type=Path))
+@click.option("--model", metavar="HASH", help="The model that it must be a proof of; see `graphreg hash`.")
+@click.option("--gap", type=click.FloatRange(min=0), help="The most that the bounds may be apart, relative to them.")
+@click.option("--no-flint", is_flag=True, help="Compute with the standard library alone.")
+@click.option("--seconds", type=SECONDS, default=3600.0, show_default=True, help="The most it may take.")
+@click.pass_context
+def verify(ctx: click.Context, proof: Path, no_flint: bool, **asked: Any) -> None:
+    """Check a proof in exact arithmetic: a file that `solve --proof`, or Solution.prove in Python, has written.
+
+    The checker is one file that imports nothing of graphreg and runs alone, on any machine with Python. Exit code 0
+    says that the bounds are proved, and no further apart than --gap allows.
+    """
+    from ..verify import main as check
+
+    options = [f"--{name}={value}" for name, value in asked.items() if value is not None]
+    ctx.exit(check([*options, *(["--no-flint"] if no_flint else []), "--", str(proof)]))
+
+
+@main.command(short_help="The answer's bounds, with their proof in a file.")
+@with_model
+@click.argument("file", type=FILE)
+@click.option(
+    "--claim",
+    "claims",
+    multiple=True,
+    type=click.Choice(["near", "fused", "split"]),
+    help="What else is to be proved of every edge; repeatable.",
+)
+@gap_option
+@click.option("--seconds", type=SECONDS, help="At most so many seconds for the answer.")
+@force_option
+@quiet_option
+@click.pass_context
+def prove(
+    ctx: click.Context, read: Any, file: Path, claims: tuple[str, ...], force: bool, quiet: bool, **asked: Any
+) -> None:
+    """Solve the problem in a model file, and write a proof of the answer's bounds into FILE.
+
+    `graphreg verify FILE` checks it; so does the file verify.py alone, on a machine without graphreg.
+    """
+    from . import folder
+
+    folder.check_new(file, force, "FILE")
+    given = {key: value for key, value in asked.items() if value is not None}
+    solution = read.solve(progress=False if quiet else None, on_failure="return", **given)
+    proved = solution.prove(file, claims, force=force)
+    if not quiet:
+        exits.say(proved)
+    ctx.exit(exits.of_status(solution.status))
+
+
+@main.command("hash", short_help="The hash by which proofs name a problem.")
+@with_model
+def hash_(read: Any) -> None:
+    """Print the hash by which proofs name the problem in a model file."""
+    from ..certificate.proof import model_hash
+
+    exits.say(model_hash(read.problem.form))
+
+
+# ---- laws
+@main.group(short_help="Whether a penalty or a loss of your own obeys the laws.")
+def check() -> None:
+    """Whether a penalty or a loss obeys the laws that certificates rest on.
+
+    NAME is one of graphreg's own, such as L2, or MODULE:CLASS, found in the current folder or on the Python path.
+    The code of a module that is named here is run.
+    """
+
+
+option_option = click.option(
+    "-o", "--option", "given", multiple=True, metavar="NAME=VALUE", help="An option of the class; may be repeated."
+)
+seed_option = click.option("--seed", type=int, default=0, show_default=True, help="Of the random points.")
+tolerance_option = click.option(
+    "--tolerance", type=float, help="The relative accuracy asked of its methods; 1e-8, but where a solver runs in them."
+)
+
+
+@check.command("penalty")
+@click.argument("name")
+@option_option
+@click.option(
+    "-k", "--coordinates", "sizes", type=click.IntRange(min=1), multiple=True, help="How many; by default 1 and 3."
+)
+@seed_option
+@tolerance_option
+@click.pass_context
+def check_penalty(
+    ctx: click.Context, name: str, given: tuple[str, ...], sizes: tuple[int, ...], seed: int, tolerance: float | None
+) -> None:
+    """Check a penalty: NAME, or MODULE:CLASS."""
+    penalty = penalty_of(name, options_of(given))
+    _say(ctx, gr.testing.check_penalty(penalty, k=sizes or (1, 3), seed=seed, tolerance=tolerance))
+
+
+@check.command("loss")
+@click.argument("name")
+@option_option
+@seed_option
+@tolerance_option
+@click.pass_context
+def check_loss(ctx: click.Context, name: str, given: tuple[str, ...], seed: int, tolerance: float | None) -> None:
+    """Check a loss: NAME, or MODULE:CLASS. It is tried on random data of a kind that it takes."""
+    loss = loss_of(name, options_of(given), seed)
+    _say(ctx, gr.testing.check_loss(loss, seed=seed, tolerance=tolerance))
+
+
+def _say(ctx: click.Context, report: Any) -> None:
+    exits.say(str(report))
+    ctx.exit(exits.CERTIFIED if report.ok else exits.LAW_BROKEN)
+
+
+def options_of(given: Sequence[str]) -> dict[str, Any]:
     """Options written as NAME=VALUE, the values as in a model file; what is no TOML is text."""
     found: dict[str, Any] = {}
     for each in given:
@@ -31,13 +148,17 @@ def options(given: Sequence[str]) -> dict[str, Any]:
     return found
 
 
-def penalty(name: str, given: dict[str, Any]) -> gr.Penalty:
+def penalty_of(name: str, given: dict[str, Any]) -> gr.Penalty:
     """The penalty of that name."""
+    from ..model_file import Place, make
+
     return make("penalty", name, given, Place("--option"), [Path.cwd()], at=Place(name))
 
 
-def loss(name: str, given: dict[str, Any], seed: int) -> Any:
+def loss_of(name: str, given: dict[str, Any], seed: int) -> Any:
     """The loss of that name, on the first of several drawn data sets that it takes."""
+    from ..model_file import Place, make
+
     refused = ""
     for data in _data_sets(np.random.default_rng(seed)):
         try:

@@ -8,12 +8,16 @@ from typing import Any
 
 import click
 
+from ..escaping import printed
 from . import exits
+from .example import MODEL
 from .outputs import Outputs, to_page, with_outputs
 from .program import (
     FILE,
     FOLDER,
     SECONDS,
+    algorithm_of,
+    chosen_method,
     force_option,
     gap_option,
     json_option,
@@ -28,8 +32,6 @@ class _WithExample(click.Command):
     """A command whose help ends with a complete model file."""
 
     def get_help(self, ctx: click.Context) -> str:
-        from .example import MODEL
-
         model = "\n".join(f"  {line}".rstrip() for line in MODEL.splitlines())
         return f"{super().get_help(ctx)}\n\nA complete model file (`graphreg example DIR` writes it):\n\n{model}"
 
@@ -69,34 +71,35 @@ def solve(  # noqa: PLR0913, PLR0917 - one argument per option
     from . import folder, results
 
     said = not (quiet or as_json)
+    say = exits.say if said else _say_nothing
     chosen = chosen_method(method, read)
     place = folder.Folder.prepare(out, force) if out is not None else None
     if proof is not None:
         folder.check_new(proof, force, "--proof")
-    if said:
-        exits.say(f"{read}\n\n{read.problem}\n")
+    say(f"{read}\n\n{read.problem}\n")
     given = {key: value for key, value in options.items() if value is not None}
     solution = read.solve(chosen, progress=False if quiet else None, on_failure="return", **given)
     if said:
-        exits.say(results.answer(solution))
+        say(results.answer(solution))
     files: list[str] = []
     undrawn: dict[str, str] = {}
     try:
         if place is not None:
             files, undrawn = place.write(read, solution, pictures)
-            if said:
-                exits.say(f"\nwritten to {place.path}: {', '.join(files)}")
+            say(f"\nwritten to {place.path}: {', '.join(files)}")
             if pictures and not quiet and folder.find_spec("matplotlib") is None:
                 exits.say(folder.NO_PICTURES, err=True)
         if proof is not None:
-            proved = solution.prove(proof, force=force)
-            if said:
-                exits.say(f"\n{proved}")
+            say(f"\n{solution.prove(proof, force=force)}")
     finally:  # the answer is told, whatever became of the files
         if as_json:
             exits.say_json(results.document(read, solution, files))
         exits.say_undrawn(undrawn)
     ctx.exit(exits.of_status(solution.status, undrawn))
+
+
+def _say_nothing(text: object) -> None:
+    """In the place of `exits.say` where nothing is to be printed."""
 
 
 @main.command(short_help="Every method that applies, side by side.")
@@ -173,11 +176,11 @@ def audit(ctx: click.Context, read: Any, algorithm: str, html: Path | None, forc
     """
     import graphreg as gr
 
-    from . import folder, methods
+    from . import folder
 
     if html is not None:
         folder.check_new(html, force, "--html")
-    given = methods.read_algorithm(algorithm, [read.folders.model, Path.cwd()])
+    given = algorithm_of(algorithm, [read.folders.model, Path.cwd()])
     report = gr.audit(read.problem, given, **options)
     exits.say(str(report))
     if html is not None:
@@ -192,10 +195,47 @@ def methods(read: Any) -> None:
     exits.say(str(read.problem.methods()))
 
 
-def chosen_method(text: str | None, model: Any) -> Any:
-    """The method that an option names; None where that is the model file's own, which has its options."""
-    from . import methods
+@main.command(short_help="Predictions for the rows of another table.")
+@with_model
+@click.argument("rows", type=FILE)
+@click.option(
+    "--kind",
+    type=click.Choice(["response", "link", "class"]),
+    default="response",
+    show_default=True,
+    help="What the loss makes of x'w + offset; that itself; or the class.",
+)
+@click.option("--like", "name", metavar="NAME", help="Which [[data]] the rows are like, where there are several.")
+@method_option
+@gap_option
+@with_outputs()
+@click.pass_context
+def predict(
+    ctx: click.Context,
+    read: Any,
+    to: Outputs,
+    rows: Path,
+    kind: str,
+    name: str | None,
+    method: str | None,
+    gap: float | None,
+) -> None:
+    """Solve the problem in a model file, and predict the rows of the table ROWS, each from the parameters of its node.
 
-    if text is None or (model.method is not None and model.method.name == text):
-        return None
-    return methods.read(text, [model.folders.model, Path.cwd()])
+    ROWS has the columns of the data; the target is not needed. Derived columns are computed and features standardised
+    as those of the data were. The column prediction_status says whether the parameters are certified.
+    """
+    frame = read.rows_like(rows, name)
+    options = {} if gap is None else {"gap": gap}
+    solution = read.solve(chosen_method(method, read), progress=to.progress, on_failure="return", **options)
+    warning = ""
+    if solution.status != "certified":
+        warning = f"the coefficients are not certified to the gap asked for: {solution.status}"
+        exits.say(warning, err=True)
+    predicted = solution.predict(frame, kind)
+    frame = read.rows_like(rows, name, standardised=False)  # the table has the user's own numbers
+    table = frame.assign(prediction=predicted) if predicted.ndim == 1 else frame.join(predicted.add_prefix("P "))
+    document = {"status": solution.status, "rows": table.to_dict("records")}
+    table = table.assign(prediction_status=solution.status)  # in every row: a table is read without what was printed
+    to.deliver(table, table, document, text=printed(table, max_rows=20), warning=warning)
+    ctx.exit(exits.of_status(solution.status))

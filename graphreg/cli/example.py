@@ -1,19 +1,24 @@
-"""A complete small example: a model file with its tables, and the tour of it that ``graphreg demo`` gives."""
+"""A complete small example, a model file with its tables, and the commands that write it and give a tour of it."""
 
 from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import click
 import numpy as np
 
 import graphreg as gr
 
 from ..errors import ModelFileError
 from ..escaping import printed, visible
-from ..model_file import ModelFile, read_model
-from .folder import make_folder, write_all
+from . import exits
+from .program import FOLDER, force_option, main
+
+if TYPE_CHECKING:
+    from ..model_file import ModelFile
 
 STATIONS, SAMPLES = 10, 8
 MODEL = """\
@@ -70,17 +75,21 @@ def files() -> dict[str, bytes]:
 
 def write(folder: Path) -> list[str]:
     """Write the example into a folder, which is made; files that are there already are refused."""
+    from . import folder as folders
+
     contents = files()
     present = [name for name in contents if (folder / name).exists()]
     if present:
         raise ModelFileError(f"{folder / present[0]} exists; name another folder")
-    make_folder(folder)
-    write_all(folder, contents)
+    folders.make_folder(folder)
+    folders.write_all(folder, contents)
     return list(contents)
 
 
 def tour(use: Callable[[ModelFile, gr.Solution], None]) -> Iterator[tuple[str, str]]:
     """Headings and texts; ``use`` is given the model and its answer while its files are there."""
+    from ..model_file import read_model
+
     with tempfile.TemporaryDirectory() as name:
         write(Path(name))
         model = read_model(Path(name) / "model.toml")
@@ -104,3 +113,42 @@ def tour(use: Callable[[ModelFile, gr.Solution], None]) -> Iterator[tuple[str, s
         members = "\n".join("  " + ", ".join(map(visible, each)) for each in run.clusters().members())
         yield "Clusters, decided from the certificate", f"{run.clusters()}\n{members}"
         use(model, run)
+
+
+# ---- commands
+@main.command(short_help="Write a small example: a model file and its tables.")
+@click.argument("folder", type=FOLDER, required=False)
+def example(folder: Path | None) -> None:
+    """Write a complete small example into FOLDER: a model file and its two tables.
+
+    Without FOLDER the model file alone is printed.
+    """
+    if folder is None:
+        click.echo(MODEL, nl=False)
+        return
+    names = write(folder)
+    exits.say(f"written to {folder}: {', '.join(names)}\nnow: graphreg solve {folder / names[-1]}")
+
+
+@main.command(short_help="A tour of the example, from its model file to clusters.")
+@click.option("--out", type=FOLDER, help="Write the results and pictures into this folder, which is made.")
+@force_option
+@click.pass_context
+def demo(ctx: click.Context, out: Path | None, force: bool) -> None:
+    """A tour of the example: the model file, the problem and its dual, both routes, their certificate, clusters."""
+    from . import folder
+
+    place = folder.Folder.prepare(out, force) if out is not None else None
+
+    undrawn: dict[str, str] = {}
+
+    def keep(model: Any, solution: Any) -> None:
+        if place is not None:
+            files, failed = place.write(model, solution, pictures=True)
+            undrawn.update(failed)
+            exits.say(f"\nwritten to {place.path}: {', '.join(files)}")
+
+    for heading, text in tour(keep):
+        exits.say(f"\n== {heading} ==\n\n{text.rstrip()}")
+    exits.say_undrawn(undrawn)
+    ctx.exit(exits.of_status("certified", undrawn))

@@ -1,4 +1,4 @@
-"""How the program ends: exit codes, and errors of graphreg as one clean line."""
+"""The end of the program: exit codes, and errors of graphreg as one clean line."""
 
 from __future__ import annotations
 
@@ -120,6 +120,12 @@ def say_undrawn(undrawn: Mapping[str, str]) -> None:
 
 class Commands(click.Group):
     """A group of commands in which errors of graphreg are one line on stderr, and Ctrl-C is an exit code."""
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name == "papers":
+            where = "the folder papers/ of the repository: in a checkout of it, python -m papers run"
+            raise ModelFileError(f"the papers re-computed are {where}")
+        return super().get_command(ctx, cmd_name)
 
     def invoke(self, ctx: click.Context) -> Any:
         for stream in (sys.stdout, sys.stderr):

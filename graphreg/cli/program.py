@@ -1,8 +1,10 @@
-"""The program, the group of all its commands, and what they share: the model file and options."""
+"""The program, the group of all its commands, and what they share: the model file, the method and options."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import ast
+import re
+from collections.abc import Callable, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import Any
@@ -10,6 +12,7 @@ from typing import Any
 import click
 
 from .. import __version__
+from ..errors import ModelFileError
 from . import exits
 
 FOLDER = click.Path(file_okay=False, path_type=Path)
@@ -64,3 +67,60 @@ def main() -> None:
     A model file (TOML) says where the samples and the edges are, which losses and penalties make up the objective,
     and how to minimise it. The answer carries a certificate: lower bound <= optimum <= objective.
     """
+
+
+# ---- a method that is written on the command line --------------------------------------------------------------------
+WRITTEN = re.compile(r"(?P<name>[\w.]+(:[\w.]+)?)\s*(?P<options>\(.*\))?", re.S)
+
+
+def chosen_method(text: str | None, model: Any) -> Any:
+    """The method that an option names; None where that is the model file's own, which has its options."""
+    if text is None or (model.method is not None and model.method.name == text):
+        return None
+    return _method(text, [model.folders.model, Path.cwd()])
+
+
+def algorithm_of(text: str, folders: Sequence[Path]) -> Any:
+    """The algorithm that is to be audited: a method, or the function that ``module:function`` names."""
+    from ..model_file import Place, imported
+
+    if ":" not in text or "(" in text:
+        return _method(text, folders)
+    found = imported(text.strip(), Place("ALGORITHM"), folders, callable)
+    return _method(text, folders) if isinstance(found, type) else found
+
+
+def _method(text: str, folders: Sequence[Path]) -> Any:
+    """The method that ``NAME(option=value, ...)`` describes; no code is run but that of its class."""
+    from ..model_file import Place, make
+
+    place, found = Place("--method"), WRITTEN.fullmatch(text.strip())
+    if found is None:
+        raise ModelFileError(f"--method: {text!r} is not of the form NAME or NAME(option=value, ...)")
+    return make("method", found["name"], _options(text, found["options"] or "()"), place, folders, at=place)
+
+
+def _options(text: str, written: str) -> dict[str, Any]:
+    """Options as in Python, whose values are literals: numbers, text, lists."""
+    try:
+        call = ast.parse(f"method{written}", mode="eval").body
+    except (SyntaxError, ValueError):
+        raise ModelFileError(
+            f"--method: the options in {text!r} cannot be read; write NAME(option=value, ...)"
+        ) from None
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
+        raise ModelFileError(f"--method: {text!r} is not of the form NAME or NAME(option=value, ...)")
+    if call.args or any(keyword.arg is None for keyword in call.keywords):
+        raise ModelFileError(f"--method: in {text!r} an option has no name; write NAME(option=value, ...)")
+    return {str(keyword.arg): _value(text, keyword) for keyword in call.keywords}
+
+
+def _value(text: str, keyword: ast.keyword) -> Any:
+    try:
+        value = ast.literal_eval(keyword.value)
+        return list(value) if isinstance(value, tuple) else value
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        raise ModelFileError(
+            f"--method: the option {keyword.arg!r} in {text!r} is {ast.unparse(keyword.value)}: it must be a number, "
+            "text in quotes, True, False, None, or a list of these"
+        ) from None

@@ -8,8 +8,7 @@ from typing import Any
 import click
 
 from . import exits
-from .commands import chosen_method
-from .program import FILE, SECONDS, gap_option, main, quiet_option, with_model
+from .program import FILE, SECONDS, chosen_method, gap_option, main, quiet_option, with_model
 from .strengths import Values, code_of, parameter_option
 
 
@@ -75,7 +74,7 @@ def report(  # noqa: PLR0913, PLR0917 - one argument per option
 
 
 def _observer(method: Any, options: Any) -> Any:
-    """What is kept of a run: parameters, and flows where the method holds any."""
+    """The observations that a report needs of a run: parameters, and flows where the method holds any."""
     from ..errors import MethodError
     from ..methods import AbstractIteration
 

@@ -10,9 +10,8 @@ import click
 from .. import escaping
 from ..errors import ModelFileError
 from . import exits
-from .commands import chosen_method
 from .outputs import Outputs, with_outputs
-from .program import FILE, SECONDS, gap_option, main, with_model
+from .program import FILE, SECONDS, chosen_method, gap_option, main, with_model
 
 method_option = click.option(
     "--method", metavar="METHOD", help="NAME or 'NAME(option=value, ...)'; by default the fastest that applies."
@@ -185,7 +184,7 @@ def cv(
 
 
 def _grid(given: tuple[tuple[str | None, Any], ...]) -> Any:
-    """What --strengths says, as `cross_validate` takes it."""
+    """The values of --strengths, as `cross_validate` takes them."""
     if not given:
         return None
     if len(given) == 1 and given[0][0] is None:

@@ -1,4 +1,4 @@
-"""Files to begin with: a penalty or a loss of one's own that obeys the laws as it stands, to be changed."""
+"""`graphreg new`: a file with a penalty or a loss of one's own that obeys the laws as it stands, to be changed."""
 
 from __future__ import annotations
 
@@ -7,9 +7,13 @@ import re
 from importlib.util import find_spec
 from pathlib import Path
 
+import click
+
 import graphreg as gr
 
 from ..errors import ModelFileError
+from . import exits
+from .program import main
 
 PENALTY = '''\
 """The penalty NAME. Change the four methods, and run this file: it checks them and solves a small problem."""
@@ -129,6 +133,18 @@ if __name__ == "__main__":
 TEMPLATES = {"penalty": PENALTY, "loss": LOSS}
 
 
+@main.command(short_help="Write a penalty or a loss of your own to begin with.")
+@click.argument("kind", type=click.Choice(["penalty", "loss"]))
+@click.argument("name")
+def new(kind: str, name: str) -> None:
+    """Write a penalty or a loss of your own to begin with: one file with the class NAME, which obeys every law.
+
+    Change its methods, and run the file: it checks them, and solves a small problem by two routes.
+    """
+    path = write(kind, name, Path.cwd())
+    exits.say(f"written: {path.name}\nnow: python {path.name}, or graphreg check {kind} {path.stem}:{name}")
+
+
 def write(kind: str, name: str, folder: Path) -> Path:
     """Write the template of a kind for a class of that name; a name or a file that is there already is refused."""
     if not name.isidentifier() or keyword.iskeyword(name) or not name[0].isupper():
@@ -154,8 +170,8 @@ def _module(name: str) -> str:
 
 
 def _hidden(name: str, path: Path) -> str:
-    """What a class of that name would hide: one of graphreg, or a module that its file is called like; empty where it
-    hides nothing."""
+    """The sentence that names what a class of that name would hide: a class of graphreg, or a module that its file is
+    called like; empty where it hides nothing."""
     if hasattr(gr, name):
         return f"{name} is there already, as graphreg.{name}, and would be meant wherever {name} is written"
     if not path.exists() and find_spec(path.stem) is not None:

@@ -4,15 +4,71 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 
+from ..declaring import declared, needs_no_options
+from ..errors import DataError, TermError
 from ..inputs import NodeData
-from ..terms.losses import AbstractLoss
-from . import newcomers
+from ..messages import near
+from ..terms.losses import AbstractLoss, AbstractSmoothLoss
+from ..terms.penalties import AbstractPenalty, AbstractSmoothPenalty
 from .plain import Array, PlainSamples
 
+# ---- declared losses and penalties by name, those of the user among them ---------------------------------------------
+TARGETS = {"squared": (-1.5, 0.0, 2.5), "poisson": (0.0, 3.0, 1.0), "logistic": (0.0, 1.0, 1.0)}
+
+
+def chosen(base: type[Any], given: str | type[Any] | None, drawn: str, known: tuple[str, ...]) -> str:
+    """The name of what was asked for, or of what was drawn where nothing was."""
+    name = drawn if given is None else str(getattr(given, "__name__", given))
+    others = declared(base)
+    if name not in known and (name not in others or not (isinstance(given, str) or others[name] is given)):
+        what = "loss" if base is AbstractLoss else "penalty"
+        own = f"your own is a class at the top level of a module that derives from {base.__name__}"
+        raise TermError(f"there is no {what} {name!r} to draw; {near(name, [*known, *others])} ({own})")
+    return name
+
+
+def penalty_of(kind: str, *options: Any) -> AbstractPenalty:
+    """The penalty, by default with its default options."""
+    family: Any = declared(AbstractPenalty)[kind]
+    if not options and not needs_no_options(family):
+        raise TermError(f"random problems take default options, and {kind} has options without a default")
+    return family(*options)
+
+
+def is_stiff(penalty: AbstractPenalty) -> bool:
+    """Whether its strength compares with curvatures, as that of a square, and not with gradients."""
+    return isinstance(penalty, AbstractSmoothPenalty) or not penalty.has_kink(1)
+
+
+def sample_of(family: str) -> AbstractLoss:
+    """The loss on a few samples, for what does not depend on data."""
+    return _tried(declared(AbstractLoss)[family])[1]
+
+
+@cache
+def _tried(family: type[AbstractLoss]) -> tuple[str, AbstractLoss]:
+    refused = ""
+    for known, y in TARGETS.items():
+        data = NodeData.from_arrays(np.eye(3), np.array(y), [0, 0, 0])
+        try:
+            loss = family(data)
+        except DataError as error:
+            refused = str(error)
+            continue
+        if len(loss.coordinates()) == len(data.features):
+            return known, loss
+        refused = "it has several predictors per sample"
+    raise TermError(
+        f"random problems draw numbers, counts and two classes, and {family.__name__} takes none: {refused}"
+    )
+
+
+# ---- families that a seed chooses from -------------------------------------------------------------------------------
 LOSSES = (
     *("squared", "logistic", "huber", "mean", "poisson"),
     *("quantile", "multinomial", "hinge", "squared hinge", "mixed"),
@@ -26,7 +82,7 @@ COUNTS = np.log(2e4)  # the largest predictor of a count
 
 def drawn_like(family: str) -> str:
     """The family of the table that targets are drawn as: the family itself where it is in it."""
-    return family if family in LOSSES else newcomers.like(family)
+    return family if family in LOSSES else _tried(declared(AbstractLoss)[family])[0]
 
 
 def is_unitless(family: str) -> bool:
@@ -36,7 +92,7 @@ def is_unitless(family: str) -> bool:
 
 
 def is_kinked(family: str) -> bool:
-    return family in KINKED if drawn_like(family) == family else newcomers.is_kinked(family)
+    return family in KINKED if drawn_like(family) == family else not isinstance(sample_of(family), AbstractSmoothLoss)
 
 
 @dataclass(frozen=True)
@@ -98,7 +154,8 @@ def term(rng: np.random.Generator, family: str, data: NodeData, scale: Any, shap
         named = len(seen) < len(shape.classes) or rng.random() < 0.5
         options = {"classes": shape.classes if named else None}
     name = f"{family.title().replace(' ', '')}Loss" if family in LOSSES else family  # "squared hinge": SquaredHingeLoss
-    return newcomers.loss_of(name, data, scale=scale, **options)
+    kind: Any = declared(AbstractLoss)[name]
+    return kind(data, scale=scale, **options)
 
 
 def gradient_at_zero(part: PlainSamples) -> Array:
@@ -107,7 +164,7 @@ def gradient_at_zero(part: PlainSamples) -> Array:
         return -(part.scale @ part.y)
     x, y = part.offset, part.y
     if drawn_like(part.family) != part.family:
-        return part.X.T @ (part.scale * newcomers.sample_of(part.family).gradient(x, y))
+        return part.X.T @ (part.scale * sample_of(part.family).gradient(x, y))
     match part.family:
         case "logistic":
             slope = -y / (1.0 + np.exp(y * x))
@@ -135,7 +192,7 @@ def typical_curvature(part: PlainSamples) -> float:
         return float(part.scale.sum())
     each = np.ones(len(part.y))
     if drawn_like(part.family) != part.family:
-        each = newcomers.sample_of(part.family).typical_curvature(part.offset, part.y)
+        each = sample_of(part.family).typical_curvature(part.offset, part.y)
     if part.family in ("logistic", "multinomial"):
         each *= 0.25
     elif part.family == "poisson":

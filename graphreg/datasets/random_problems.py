@@ -18,12 +18,10 @@ from ..problem import Problem
 from ..terms import Model
 from ..terms.losses import AbstractLoss
 from ..terms.penalties import AbstractPenalty
-from .builder import Builder, Spread
-from .families import LOSSES
-from .newcomers import chosen
+from .builder import PENALTIES, Builder, Spread
+from .families import LOSSES, chosen
 from .plain import PlainProblem
 from .random_losses import LOSSES_WITH_KINKS, random_losses
-from .random_penalties import PENALTIES
 
 __all__ = ["LOSSES", "LOSSES_WITH_KINKS", "PENALTIES", "RandomProblem", "random_problem"]
 

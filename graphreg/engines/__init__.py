@@ -1,4 +1,4 @@
-"""Where a method runs."""
+"""The engines: places where a method runs."""
 
 from ..network import InProcess as InProcess
 from ..running import AbstractEngine as AbstractEngine
@@ -13,7 +13,6 @@ from .mpi import agreed as agreed
 from .mpi import call as call
 from .mpi import job_size as job_size
 from .mpi import launched_rank as launched_rank
-from .mpi import mpi as mpi
 from .mpi import versions as versions
 from .mpi import world as world
 from .parts import LocalSolution as LocalSolution

@@ -8,8 +8,8 @@ from typing import cast
 
 import numpy as np
 
+from ..compiled import specialised, width_of
 from ..terms import Array, EdgeBlock
-from .compiled import specialised, width_of
 from .edges import edge_pull, edge_round, kind_of
 from .order import EdgeOrder, Sweep
 from .sweeps import run_pull, swept_round

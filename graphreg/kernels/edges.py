@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import math
 
+from ..compiled import Kernel
 from ..terms import Array, EdgeBlock
-from .compiled import Kernel
 
 BOX, BALL, SQUARE = 0, 1, 2
 KINDS = {"box": BOX, "ball": BALL, "square": SQUARE}

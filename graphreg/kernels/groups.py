@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 
+from ..compiled import Kernel
 from ..terms import Array
-from .compiled import Kernel
 
 
 def unite(ball: int, each: int) -> Kernel:

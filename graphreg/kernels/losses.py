@@ -8,11 +8,11 @@ from typing import cast
 
 import numpy as np
 
+from ..compiled import compiled, specialised, width_of
 from ..oracles import AbstractNodeProx, Factors, Memory, Quadratics
 from ..terms import Array, Packed
-from .compiled import compiled, specialised, width_of
 from .nodes import mean_round, quadratic_round, relaxed
-from .packed import packed_round, spreads
+from .packed import packed_round, packed_spreads
 
 EVEN = 1e6  # condition number of H + I/tau up to which an inverse does no harm to a round
 
@@ -109,7 +109,7 @@ class PackedRound(AbstractRoundLoss):
         """Each node decides for itself, so that the bits of one do not depend on which others are here."""
         if self._known[0] != at.s:
             self._known = (0.0, None, None)  # before there is another as large
-            inverse, spread = spreads(self.each.H, at.degree[self.nodes] / at.s, self.strict)
+            inverse, spread = packed_spreads(self.each.H, at.degree[self.nodes] / at.s, self.strict)
             bad = ~(spread <= EVEN)
             others = self._by_factors(slice(None) if bad.all() else bad) if bad.any() else None
             self._known = at.s, None if bad.all() else inverse, others

@@ -6,8 +6,8 @@ All arrays are flat. A node of the list ``nodes`` stands at ``nodes[r]`` in w, a
 
 from __future__ import annotations
 
+from ..compiled import Kernel
 from ..terms import Array
-from .compiled import Kernel
 
 
 def mean_round(width: int, whole: int) -> Kernel:

@@ -6,54 +6,26 @@ import math
 
 import numpy as np
 
-from ..terms import Array, Packed, triangles
-from .compiled import Kernel, compiles, specialised, width_of
+from ..compiled import Kernel, specialised, width_of
+from ..terms import Array, Packed
 
 LEAST = 1e-12  # of its diagonal: a pivot below it counts as 0
 TINY = 1e-300  # instead of what has no root
 LANES = 8  # matrices side by side
 
 
-def packed_inverses(H: Packed, shift: Array) -> tuple[Packed, float] | None:
-    """The inverses of H_i + shift_i I, positive definite, and the largest of their `spreads`; None where one is
-    singular in floats."""
-    few = Packed(H.rows[:LANES].reshape(-1), H.d)  # of samples fewer than features all are, which these tell at once
-    if len(shift) > LANES and not np.isfinite(spreads(few, shift[:LANES])[1]).all():
-        return None
-    found, spread = spreads(H, shift)
-    worst = float(spread.max(initial=0.0))
-    return (found, worst) if math.isfinite(worst) else None
-
-
-def spreads(H: Packed, shift: Array, strict: bool = False) -> tuple[Packed, Array]:
+def packed_spreads(H: Packed, shift: Array, strict: bool = False) -> tuple[Packed, Array]:
     """The inverses of H_i + shift_i I, and the products of the traces of such a matrix and of its inverse, which are
     not less than a condition number, (n,); inf where a matrix is singular in floats, and its inverse any numbers."""
     out, spread = Packed(np.empty(H.flat.shape), H.d), np.full(len(shift), np.inf)
-    if compiles():
-        kernel = specialised(packed_inverse, width_of(H.d), strict=strict)
-        work = (np.empty(numbers * LANES) for numbers in (H.rows.shape[1], H.d**2, 4))
-        kernel(H.flat, shift, out.flat, spread, *work, H.d)
-        return out, spread
-    j = np.arange(H.d)
-    for some in H.at_a_time():
-        each = H.dense(some)
-        each[:, j, j] += shift[some, None]
-        try:
-            inverse = np.linalg.inv(each)
-        except np.linalg.LinAlgError:
-            out.rows[some] = 0.0
-            continue
-        bends = inverse[:, j, j]
-        product = each[:, j, j].sum(axis=1) * bends.sum(axis=1)
-        spread[some] = np.where((bends > 0.0).all(axis=1), product, np.inf)
-        out.rows[some] = triangles(inverse)
+    kernel = specialised(packed_inverse, width_of(H.d), strict=strict)
+    work = (np.empty(numbers * LANES) for numbers in (H.rows.shape[1], H.d**2, 4))
+    kernel(H.flat, shift, out.flat, spread, *work, H.d)
     return out, spread
 
 
 def packed_products(A: Packed, v: Array) -> Array:
     """A_i v_i for v (n, d)."""
-    if not compiles():
-        return A.times(v)
     out = np.empty(v.shape)
     kernel = specialised(packed_times, width_of(A.d))
     kernel(A.flat, np.ascontiguousarray(v).reshape(-1), out.reshape(-1), A.d)

@@ -8,44 +8,62 @@ which only checks look at, is found when they do.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
+from ..compiled import compiled, specialised, width_of
 from ..form import Form
-from ..oracles import AbstractNodeProx, Memory
+from ..network import AbstractHeld, AbstractImage, AbstractRounds, Memories, Rest
+from ..oracles import AbstractNodeProx
 from ..terms import Array
 from .blocks import AbstractRoundBlock, CompiledBlock, PlainBlock
-from .buffers import Buffers
-from .compiled import compiled, compiles, specialised, width_of
 from .edges import edge_way
 from .losses import AbstractRoundLoss, MeanRound, Moved, Standing, round_losses
 from .nodes import node_way
 from .order import Orders
 
-# entries of the flows times rounds, which take numpy .05 s: less is not worth the time in which numba is loaded
-WORTH = 6_000_000
-EXPECTED = 100  # rounds, at least, that are still to come
-SOME = 250  # rounds after which more are expected: neighbours are brought near each other
 AT_ONCE = 50_000_000  # entries of the flows times rounds between two looks at the clock: about .1 s
 
-Memories = tuple[Memory, ...]
 Round = tuple["Held", "Image", Memories]
 
 
+def _holders(arrays: list[Array], k: int) -> int:
+    return sys.getrefcount(arrays[k])
+
+
+ALONE = _holders([np.empty(0)], 0)  # of an array that only its list holds; views of it hold it, too
+
+
+class Buffers:
+    """Flat arrays of floats that are used again as soon as nobody holds them, so that rounds allocate nothing.
+
+    Whoever keeps an array of a state (an observer, a checkpoint, the state itself) keeps its numbers: what is handed
+    out is known to nobody else.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[int, list[Array]] = {}
+
+    def take(self, size: int) -> Array:
+        """An array of this size that nobody holds, with any numbers in it."""
+        known = self._known.setdefault(size, [])
+        for k in range(len(known)):
+            if _holders(known, k) == ALONE:
+                return known[k]
+        known.append(np.empty(size))
+        return known[-1]
+
+    def trim(self) -> None:
+        """Give back what nobody holds, for what needs memory between two rounds."""
+        for known in self._known.values():
+            known[:] = [known[k] for k in range(len(known)) if _holders(known, k) != ALONE]
+
+
 @dataclass(frozen=True)
-class Rest:
-    """What rounds on a part of a graph need of the rest: how many numbers the flows of the whole have, and who writes
-    the rows of neighbours into an array (n, d) of the part, and records the messages."""
-
-    entries: int
-    fill: Callable[[Array], None]
-
-
-@dataclass(frozen=True)
-class Held:
+class Held(AbstractHeld):
     """Parameters and flows in the order of the rounds, and K'u."""
 
     rounds: Rounds
@@ -65,7 +83,7 @@ class Held:
 
 
 @dataclass(frozen=True)
-class Image:
+class Image(AbstractImage):
     """T x = (w+, u+) at ``before`` = x: what of it the round has not left is found when somebody asks."""
 
     before: Held
@@ -89,7 +107,7 @@ class Image:
 
 
 @dataclass(frozen=True, eq=False)
-class Rounds:
+class Rounds(AbstractRounds):
     """What rounds need of a form."""
 
     form: Form
@@ -222,6 +240,9 @@ class Rounds:
             moved += (1.0 if edge.ground else 2.0) * compiled(edge_way)(here, there)
         return specialised(node_way, width_of(d))(self.degree, a.flat_w, b.flat_w, d), moved
 
+    def trim(self) -> None:
+        self.buffers.trim()
+
     def _no_pull(self) -> Array:
         pull = self.buffers.take(self.form.n * self.form.d)
         pull[:] = 0.0
@@ -234,20 +255,3 @@ def _placed(rows: Array, place: Array | None) -> Array:
     out = np.empty_like(rows)
     out[place] = rows
     return out
-
-
-def worthwhile(entries: int, done: int) -> bool:
-    """Whether rounds on a graph whose flows have so many numbers are to be compiled after so many: from the first one
-    on large graphs, later on others. So the bits of an iterate depend on the problem alone, and on whether numba is
-    there."""
-    return entries * (done + EXPECTED) >= WORTH
-
-
-def pays(form: Form, done: int) -> bool:
-    """The same of a form, and that something is compiled."""
-    return worthwhile(form.differences, done) and compiles()
-
-
-def compiled_from(form: Form) -> float:
-    """After how many rounds on a form they are compiled, where numba is there."""
-    return max(WORTH / form.differences - EXPECTED, 0.0) if form.differences else float("inf")

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..compiled import Kernel
 from ..terms import Array
-from .compiled import Kernel
 from .edges import SQUARE
 
 

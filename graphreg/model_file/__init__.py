@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..checks import switch
 from ..errors import ModelFileError
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ModelFile", "SampleTable", "read_model"]
 
+Source = TypeVar("Source")
 MEANT = {
     r"=\s*(True|False)\b": "write true and false in small letters",
     r"=\s*\d+,\d+\s*(#|$)": "write decimals with a point",
@@ -134,7 +134,7 @@ class ModelFile:
         if name is not None and name not in known:
             raise ModelFileError(f"no [[data]] has the name {name!r}; {near(name, [str(each) for each in known])}")
         samples = next(iter(known.values())) if name is None else known[name]
-        return samples.prepared(read_table(path, "rows", samples.label_columns), Path(path).name, standardised)
+        return samples.prepared(read_table(path, "rows", [samples.keys.node]), Path(path).name, standardised)
 
     def __repr__(self) -> str:
         return f"<ModelFile {visible(self.path.name)!r}: {self.problem!r}>"
@@ -203,20 +203,21 @@ def read_model(
     switch(allow_code, "allow_code")
     switch(allow_outside, "allow_outside")
     content = _parse(path)
-    whole = Place(path.name)
     chosen = None if sites is None else tuple(sites)
     folders = Folders(path.parent, path.parent if data is None else Path(data), allow_outside, allow_code, chosen)
     if not folders.data.is_dir():
         raise ModelFileError(f"there is no folder {folders.data} for the data")
     tables = read_tables(content, path.name)
-    solve: Section | None = next(iter(tables["solve"]), None)
-    method, options = (None, {}) if solve is None else _how(solve, folders)
-    samples = _all_samples(tables, folders)
-    graphs = _all_graphs(tables, folders, samples)
-    sources = Sources(samples, graphs, folders.modules, set())
+    method, options = _how(tables["solve"], folders)
+    clusters = [section.keys.clusters for section in tables["hierarchy"]]
+    columns = [name for each in clusters if not isinstance(each, dict) for name in listed(each)]  # of labels
+    samples = _by_name("data", tables, lambda section: read_samples(section, folders, columns))
+    labels = list(dict.fromkeys(label for each in samples.values() for label in each.labels))
+    graphs = _by_name("graph", tables, lambda section: read_graph(section, folders, labels))
+    sources = Sources(samples, graphs, folders.modules)
     terms = build_terms(tables, sources)
     _check_used(tables, sources)
-    problem = build_problem(terms, whole)
+    problem = build_problem(terms, Place(path.name))
     return ModelFile(path, content, problem, method, options, tuple(samples.values()), tuple(graphs.values()), folders)
 
 
@@ -256,32 +257,18 @@ def _said_at(path: Path, error: str) -> str:
     return f": {shown(line)}"
 
 
-def _all_samples(tables: Mapping[str, list[Section]], folders: Folders) -> dict[str | None, SampleTable]:
-    _check_names("data", tables["data"])
-    clusters = [section.keys.clusters for section in tables["hierarchy"]]
-    labels = [name for each in clusters if not isinstance(each, dict) for name in listed(each)]
-    return {section.keys.name: read_samples(section.keys, section.place, folders, labels) for section in tables["data"]}
-
-
-def _all_graphs(
-    tables: Mapping[str, list[Section]], folders: Folders, samples: Mapping[str | None, SampleTable]
-) -> dict[str | None, Graph]:
-    _check_names("graph", tables["graph"])
-    labels = list(dict.fromkeys(label for each in samples.values() for label in each.labels))
-    return {
-        section.keys.name: read_graph(section.keys, section.place, folders, labels, section.given)
-        for section in tables["graph"]
-    }
-
-
-def _check_names(kind: str, sections: list[Section]) -> None:
-    """Where there are several tables, each needs a name of its own."""
+def _by_name(
+    kind: str, tables: Mapping[str, list[Section]], read: Callable[[Section], Source]
+) -> dict[str | None, Source]:
+    """The records that are read for the tables of a kind, by name; where there are several, each needs a name."""
+    sections = tables[kind]
     names = [section.keys.name for section in sections]
     for k, section in enumerate(sections):
         if len(sections) > 1 and names[k] is None:
             section.place.refuse(f" needs the key 'name', because there are several tables [[{kind}]]")
         if names[k] is not None and names[k] in names[:k]:
             section.place.at("name").refuse(f"another table [[{kind}]] has the name {names[k]!r} already")
+    return {name: read(section) for name, section in zip(names, sections, strict=True)}
 
 
 def _check_used(tables: Mapping[str, list[Section]], sources: Sources) -> None:
@@ -291,17 +278,15 @@ def _check_used(tables: Mapping[str, list[Section]], sources: Sources) -> None:
                 section.place.refuse(f"this table is used by no {by}; take it out, or name it there")
 
 
-def _how(section: Section, folders: Folders) -> tuple[AbstractMethod | None, dict[str, Any]]:
-    """The method and the keywords of [solve]."""
-    keys, place = section.keys, section.place
+def _how(sections: list[Section], folders: Folders) -> tuple[AbstractMethod | None, dict[str, Any]]:
+    """The method and the keywords of [solve], where it is there."""
+    if not sections:
+        return None, {}
+    keys, place, given = sections[0].keys, sections[0].place, sections[0].given
     method = None
     if keys.method is not None:
         method = make_inline("method", keys.method, place.at("method"), folders.modules)
-    options = {key: getattr(keys, key) for key in section.given if key != "method"}
-    accepted = inspect.signature(Problem.solve).parameters
-    for key in options:
-        if key not in accepted:
-            place.at(key).refuse("this version of graphreg does not know it; take it out")
+    options = {key: getattr(keys, key) for key in given if key != "method"}
     if "checkpoint" in options:
         options["checkpoint"] = folders.below(folders.model, options["checkpoint"], place.at("checkpoint"))
     return method, options

@@ -13,7 +13,7 @@ from ..inputs import Graph
 from ..memory import too_much
 from ..messages import either, near
 from .place import Place
-from .schema import GraphKeys
+from .schema import GraphKeys, Section
 from .tables import SITE, Folders, check_columns, label_list
 
 if TYPE_CHECKING:
@@ -24,34 +24,48 @@ SOURCES: dict[str, tuple[str, ...]] = {  # with the keys that belong to each
     "adjacency": ("nodes",),
     "family": ("size", "labels"),
 }
+Edge = tuple[Any, Any, float]  # with its weight
 NUMBERS = 40  # that a node or an edge takes as an object
 FAMILIES = ("path", "cycle", "complete", "star", "grid")
 
 
-def read_graph(keys: GraphKeys, place: Place, folders: Folders, labels: Sequence[str], given: Sequence[str]) -> Graph:
-    """The graph that [graph] describes.
-
-    ``labels`` are the nodes with data, in order; ``given`` are the keys that the file gives.
-    """
-    sources = [key for key in SOURCES if key in given]
+def read_graph(section: Section, folders: Folders, labels: Sequence[str]) -> Graph:
+    """The graph that [graph] describes; ``labels`` are the nodes with data, in order."""
+    keys, place = section.keys, section.place
+    sources = [key for key in SOURCES if key in section.given]
     if len(sources) != 1:
         place.refuse(f" needs exactly one of the keys {either(list(map(repr, SOURCES)))}, got {len(sources)}")
     source = sources[0]
-    for key in given:
+    for key in section.given:
         if key not in ("name", source, *SOURCES[source]):
             place.at(key).refuse(f"this does not go with {source!r}; take it out")
     with place.named():
         if source == "family":
             return _family(keys, place, labels)
-        build = _from_edges if source == "edges" else _from_adjacency
-        return build(keys, place, folders, labels)
+        return _from_file(source, keys, place, folders, labels)
 
 
 # ---- from files ------------------------------------------------------------------------------------------------------
-def _from_edges(keys: GraphKeys, place: Place, folders: Folders, labels: Sequence[str]) -> Graph:
-    assert keys.edges is not None
+def _from_file(source: str, keys: GraphKeys, place: Place, folders: Folders, labels: Sequence[str]) -> Graph:
+    """The graph on the nodes with data and, unless ``nodes = "data"``, on all others that the file names."""
+    read = _edges if source == "edges" else _adjacency
+    edges, named, file = read(keys, place, folders)
+    known = set(labels)
+    if known.isdisjoint(named) and not (SITE in file and not named):  # a site may have no edge at all
+        place.at(source).refuse(
+            f"no label of {file} has data: it has {', '.join(map(repr, dict.fromkeys(named[:3])))}, the data "
+            f"have {', '.join(map(repr, labels[:3]))}; labels are compared as text, to the letter",
+            DataError,
+        )
+    if keys.nodes == "data":
+        edges, named = [edge for edge in edges if edge[0] in known and edge[1] in known], []
+    return Graph.from_edges(edges, nodes=dict.fromkeys([*labels, *named]))
+
+
+def _edges(keys: GraphKeys, place: Place, folders: Folders) -> tuple[list[Edge], list[str], str]:
+    """The edges of a table with a row each, with their weights; the labels of their ends, and the file."""
     at = place.at("edges")
-    frame, file = folders.read(keys.edges, at, [name for name in (keys.tail, keys.head) if name], leading=2)
+    frame, file = folders.read(str(keys.edges), at, [name for name in (keys.tail, keys.head) if name], leading=2)
     if len(frame.columns) < 2:
         at.refuse(f"{file} has one column; a table of edges has two columns of labels", DataError)
     first, second = map(str, frame.columns[:2])
@@ -62,7 +76,8 @@ def _from_edges(keys: GraphKeys, place: Place, folders: Folders, labels: Sequenc
         place.at("tail").refuse(f"tail and head are the same column, {ends['tail']!r}")
     weights = _weights(frame, keys.weight, file, place.at("weight"))
     tails, heads = (label_list(frame, name, file, place.at(key)) for key, name in ends.items())
-    return _among(list(zip(tails, heads, strict=True)), weights, keys, labels, file, at)
+    edges = list(zip(tails, heads, weights, strict=True))
+    return edges, [label for a, b, _ in edges for label in (a, b)], file
 
 
 def _weights(frame: pd.DataFrame, name: str | None, file: str, place: Place) -> list[float]:
@@ -74,10 +89,10 @@ def _weights(frame: pd.DataFrame, name: str | None, file: str, place: Place) -> 
     return frame[name].astype(float).tolist()
 
 
-def _from_adjacency(keys: GraphKeys, place: Place, folders: Folders, labels: Sequence[str]) -> Graph:
-    assert keys.adjacency is not None
+def _adjacency(keys: GraphKeys, place: Place, folders: Folders) -> tuple[list[Edge], list[str], str]:
+    """The edges of a matrix of weights; the labels of its rows, and the file."""
     at = place.at("adjacency")
-    frame, file = folders.read(keys.adjacency, at, leading=1)
+    frame, file = folders.read(str(keys.adjacency), at, leading=1)
     rows = label_list(frame, str(frame.columns[0]), file, at) if len(frame.columns) else []
     columns = [str(name) for name in frame.columns[1:]]
     odd = sorted(set(rows) ^ set(columns)) or [name for k, name in enumerate(rows) if name in rows[:k]]
@@ -90,47 +105,12 @@ def _from_adjacency(keys: GraphKeys, place: Place, folders: Folders, labels: Seq
     text = [name for name in columns if frame[name].dtype.kind not in "biuf"]
     if text:
         at.refuse(f"the column {text[0]!r} of {file} is not numeric; an empty cell or 0 is no edge", DataError)
-    matrix = np.nan_to_num(frame[rows].to_numpy(dtype=float))  # in the order of the rows
-    whole = Graph.from_sparse(matrix, rows)
-    return _among(whole.edges(), whole.weight.tolist(), keys, labels, file, at, rows)
-
-
-def _among(
-    edges: Sequence[tuple[Any, Any]],
-    weights: Sequence[float],
-    keys: GraphKeys,
-    labels: Sequence[str],
-    file: str,
-    at: Place,
-    more: Sequence[str] = (),
-) -> Graph:
-    """The graph on the nodes with data and, unless ``nodes = "data"``, on all others that the file names."""
-    known = set(labels)
-    named = [*more, *(label for edge in edges for label in edge)]
-    if known.isdisjoint(named) and not (SITE in file and not named):  # a site may have no edge at all
-        at.refuse(
-            f"no label of {file} has data: it has {', '.join(map(repr, dict.fromkeys(named[:3])))}, the data "
-            f"have {', '.join(map(repr, labels[:3]))}; labels are compared as text, to the letter",
-            DataError,
-        )
-    weighted = zip(edges, weights, strict=True)
-    if keys.nodes == "data":
-        weighted = [((a, b), weight) for (a, b), weight in weighted if a in known and b in known]
-        named = []
-    return Graph.from_edges([(a, b, weight) for (a, b), weight in weighted], nodes=dict.fromkeys([*labels, *named]))
+    whole = Graph.from_sparse(np.nan_to_num(frame[rows].to_numpy(dtype=float)), rows)  # columns in the order of rows
+    edges = [(a, b, weight) for (a, b), weight in zip(whole.edges(), whole.weight.tolist(), strict=True)]
+    return edges, rows, file
 
 
 # ---- families --------------------------------------------------------------------------------------------------------
-def _drawn(family: str, labels: Sequence[str], size: Sequence[int]) -> Any:
-    """A graph of networkx; the first label is the centre of a star."""
-    import networkx as nx
-
-    if family != "grid":
-        return getattr(nx, f"{family}_graph")(labels)
-    graph = nx.grid_2d_graph(size[0], size[1])
-    return nx.relabel_nodes(graph, dict(zip(graph, labels, strict=False)))  # row by row
-
-
 def _family(keys: GraphKeys, place: Place, labels: Sequence[str]) -> Graph:
     name = str(keys.family)
     if name not in FAMILIES:
@@ -150,6 +130,16 @@ def _family(keys: GraphKeys, place: Place, labels: Sequence[str]) -> Graph:
     if lost:
         place.refuse(f"the node {lost[0]!r} has data and is not among the labels of the graph", DataError)
     return graph
+
+
+def _drawn(family: str, labels: Sequence[str], size: Sequence[int]) -> Any:
+    """A graph of networkx; the first label is the centre of a star, and a grid has them row by row."""
+    import networkx as nx
+
+    if family == "grid":
+        graph = nx.grid_2d_graph(size[0], size[1])
+        return nx.relabel_nodes(graph, dict(zip(graph, labels, strict=False)))
+    return getattr(nx, f"{family}_graph")(labels)
 
 
 def _size(keys: GraphKeys, name: str, place: Place) -> tuple[int, ...]:

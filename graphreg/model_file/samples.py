@@ -1,21 +1,41 @@
-"""[data]: the table of samples that losses draw on."""
+"""[data]: the table of samples that losses draw on, with derived columns, filtered rows and standardised features."""
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ..errors import DataError
 from ..escaping import visible
 from ..inputs import NodeData
-from .columns import Standardised, derive, keep, names_in, standardise
-from .place import Place, listed
-from .schema import DataKeys
+from ..messages import near
+from .place import Place, listed, text_of
+from .schema import DataKeys, Section
 from .tables import Folders, check_columns, label_list
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+FUNCTIONS = ("log", "log1p", "exp", "sqrt", "abs")
+OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.USub, ast.UAdd)
+ALLOWED = f"+ - * / of columns and numbers, brackets and the functions {', '.join(FUNCTIONS)}"
+
+
+@dataclass(frozen=True)
+class Standardised:
+    """The centre and scale of each feature: its mean and standard deviation (with n - 1) over all rows."""
+
+    center: Mapping[str, float]
+    scale: Mapping[str, float]
+
+    def applied(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """The frame with these features centred and scaled."""
+        return frame.assign(**{name: (frame[name] - self.center[name]) / self.scale[name] for name in self.center})
 
 
 @dataclass(frozen=True)
@@ -64,26 +84,19 @@ class SampleTable:
                 intercept=keys.intercept,
             )
 
-    @property
-    def label_columns(self) -> list[str]:
-        """The columns of labels that every row needs."""
-        return [self.keys.node]
-
     def prepared(self, frame: pd.DataFrame, file: str, standardised: bool = True) -> pd.DataFrame:
         """Other rows, as these are: with those derived columns that the predictors need, and standardised, if asked."""
         keys, place = self.keys, Place("rows")
-        needed = {*self.features, *([keys.offset] if keys.offset else [])}
+        predictors = [*self.features, *([keys.offset] if keys.offset else [])]
+        needed = set(predictors)
         wanted: dict[str, str] = {}
         for name, formula in reversed((keys.derive or {}).items()):
             if name in needed:
                 wanted[name] = formula
                 needed |= names_in(formula)
         frame = derive(frame, dict(reversed(wanted.items())), place.at("derive"))
-        check_columns(frame, [*self.features, *([keys.offset] if keys.offset else [])], file, place)
-        if self.standardised is None or not standardised:
-            return frame
-        center, scale = self.standardised.center, self.standardised.scale
-        return frame.assign(**{name: (frame[name] - center[name]) / scale[name] for name in center})
+        check_columns(frame, predictors, file, place)
+        return self.standardised.applied(frame) if self.standardised is not None and standardised else frame
 
     def by_node(self, column: str, place: Place) -> dict[str, str]:
         """The value of a column of labels at each node, where it must be the same in all rows."""
@@ -111,11 +124,12 @@ class SampleTable:
         return text
 
 
-def read_samples(keys: DataKeys, place: Place, folders: Folders, label_columns: Sequence[str]) -> SampleTable:
+def read_samples(section: Section, folders: Folders, label_columns: Sequence[str]) -> SampleTable:
     """The samples that [data] describes.
 
     ``label_columns`` are columns of labels beside the nodes (clusters), which are read as text.
     """
+    keys, place = section.keys, section.place
     at = place.at("file")
     frame, file = folders.read(keys.file, at, [keys.node, *label_columns])
     check_columns(frame, [keys.node], file, place.at("node"))
@@ -129,10 +143,11 @@ def read_samples(keys: DataKeys, place: Place, folders: Folders, label_columns: 
         check_columns(frame, names, file, place.at(key))
     features = _features(keys, frame, file, place, label_columns)
     standard = None
-    if keys.standardise is not False and folders.sites is not None:
-        place.at("standardise").refuse("means and deviations need the samples of all sites; standardise beforehand")
     if keys.standardise is not False:
-        frame, standard = _standardise(keys, frame, features, place)
+        if folders.sites is not None:
+            place.at("standardise").refuse("means and deviations need the samples of all sites; standardise beforehand")
+        chosen = features if keys.standardise is True else keys.standardise
+        frame, standard = _standardise(frame, chosen, features, place.at("standardise"))
     return SampleTable(keys.name, file, frame, rows, features, standard, keys, place)
 
 
@@ -168,14 +183,91 @@ def _features(
     return tuple(names)
 
 
+# ---- derived columns -------------------------------------------------------------------------------------------------
+def derive(frame: pd.DataFrame, formulas: Mapping[str, str], place: Place) -> pd.DataFrame:
+    """The frame with a column more for each formula, in order; later ones may use those before."""
+    for name, formula in formulas.items():
+        here = place.at(name)
+        if name in frame.columns:
+            here.refuse(f"there is a column {name!r} already; call the derived one otherwise")
+        _check_formula(frame, formula, here)
+        with np.errstate(all="ignore"):  # what is not finite is refused where the column is used
+            try:
+                value: Any = frame.eval(formula, engine="python")  # so that it does not depend on what is installed
+            except (ArithmeticError, TypeError, ValueError, RecursionError) as error:
+                here.refuse(f"{formula!r} cannot be computed: {text_of(error)}")
+        frame = frame.assign(**{name: value})
+    return frame
+
+
+def _check_formula(frame: pd.DataFrame, formula: str, place: Place) -> None:
+    try:
+        tree = ast.parse(formula.strip(), mode="eval")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        place.refuse(f"{formula!r} is no formula; write {ALLOWED}")
+    columns = [str(name) for name in frame.columns]
+    called = [id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    for node in ast.walk(tree.body):
+        if isinstance(node, ast.Name):
+            if id(node) in called:
+                continue
+            if node.id not in columns:
+                place.refuse(f"{formula!r} names {node.id!r}, which is no column; {near(node.id, columns)}")
+            if frame[node.id].dtype.kind not in "biuf":
+                place.refuse(f"{formula!r} names the column {node.id!r}, which is text; use columns of numbers")
+        elif not _is_arithmetic(node):
+            part = ast.get_source_segment(formula.strip(), node) or formula.strip()
+            place.refuse(f"{formula!r} has {part!r}, which is not allowed; write {ALLOWED}")
+
+
+def names_in(formula: str) -> set[str]:
+    """The columns and functions that a formula names."""
+    return {node.id for node in ast.walk(ast.parse(formula.strip(), mode="eval")) if isinstance(node, ast.Name)}
+
+
+def _is_arithmetic(node: ast.AST) -> bool:
+    if isinstance(node, ast.Constant):
+        return type(node.value) in (int, float)
+    if isinstance(node, ast.Call):
+        known = isinstance(node.func, ast.Name) and node.func.id in FUNCTIONS
+        return known and len(node.args) == 1 + len(node.keywords)
+    if isinstance(node, (ast.BinOp, ast.UnaryOp)):
+        return isinstance(node.op, OPERATORS)
+    return isinstance(node, (*OPERATORS, ast.Load))
+
+
+# ---- filters ---------------------------------------------------------------------------------------------------------
+def keep(frame: pd.DataFrame, wanted: Mapping[str, Any], file: str, place: Place) -> pd.DataFrame:
+    """The rows that have one of the wanted values in every named column."""
+    for name, values in wanted.items():
+        here = place.at(name)
+        check_columns(frame, [name], file, place)
+        allowed = listed(values)
+        column = frame[name]
+        number = column.dtype.kind in "biuf"
+        for value in allowed:
+            if not isinstance(value, (int, float) if number else str):
+                kind = "numbers (or true and false)" if number else f'text; write "{value}"'
+                here.refuse(f"{value!r} cannot be compared: the column {name!r} of {file} holds {kind}")
+        frame = frame.loc[column.isin(allowed)]
+        if not len(frame):
+            here.refuse(f"no row of {file} is left with {name} = {values!r}", DataError)
+    return frame
+
+
+# ---- standardising ---------------------------------------------------------------------------------------------------
 def _standardise(
-    keys: DataKeys, frame: pd.DataFrame, features: tuple[str, ...], place: Place
+    frame: pd.DataFrame, names: Sequence[str], features: Sequence[str], place: Place
 ) -> tuple[pd.DataFrame, Standardised]:
-    here = place.at("standardise")
-    names = list(features) if keys.standardise is True else list(keys.standardise or ())
+    """The frame with the named features centred and scaled."""
     for name in names:
         if name not in features:
-            here.refuse(f"{name!r} is not among the features")
+            place.refuse(f"{name!r} is not among the features")
     if not names:
-        here.refuse("there are no features to standardise")
-    return standardise(frame, names, here)
+        place.refuse("there are no features to standardise")
+    part: Any = frame[list(dict.fromkeys(names))].astype(float)
+    standard = Standardised(part.mean().to_dict(), part.std().to_dict())
+    for name, scale in standard.scale.items():
+        if not scale > 1e-12 * (abs(standard.center[name]) + scale):
+            place.refuse(f"the feature {name!r} is constant and cannot be standardised; leave it out", DataError)
+    return standard.applied(frame.assign(**part)), standard

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
+from operator import add
 from pathlib import Path
 from typing import Any
 
@@ -18,32 +20,22 @@ from .place import Place, listed
 from .samples import SampleTable
 from .schema import LossKeys, Section
 
-
-@dataclass(frozen=True)
-class Term:
-    """A term and where it stands."""
-
-    model: Model
-    place: Place
+PlacedTerm = tuple[Model, Place]
 
 
 @dataclass
 class Sources:
-    """The tables of samples and the graphs of a model file, by name; which of them are used is kept."""
+    """The tables of samples (``data``) and the graphs of a model file, by name; which of them are used is kept."""
 
-    samples: Mapping[str | None, SampleTable]
-    graphs: Mapping[str | None, Graph]
+    data: Mapping[str | None, SampleTable]
+    graph: Mapping[str | None, Graph]
     folders: Sequence[Path] | None  # where modules of the user's own are looked for first; None: they are not run
-    used: set[tuple[str, str | None]]
+    used: set[tuple[str, str | None]] = field(default_factory=set[tuple[str, str | None]])
     parameters: dict[str, Parameter] = field(default_factory=dict[str, Parameter])
 
-    def data(self, name: str | None, place: Place) -> SampleTable:
-        return self._pick("data", self.samples, name, place)
-
-    def graph(self, name: str | None, place: Place) -> Graph:
-        return self._pick("graph", self.graphs, name, place)
-
-    def _pick(self, kind: str, known: Mapping[str | None, Any], name: str | None, place: Place) -> Any:
+    def pick(self, kind: str, section: Section) -> Any:
+        """The source that the key ``kind`` of a table names; it may be left out where there is one alone."""
+        known, name, place = getattr(self, kind), getattr(section.keys, kind), section.place
         if not known:
             place.refuse(f" needs the table [{kind}]")
         names = [str(each) for each in known if each is not None]
@@ -60,18 +52,17 @@ class Sources:
 # ---- one function per table ------------------------------------------------------------------------------------------
 def loss(section: Section, sources: Sources) -> Any:
     keys, place = section.keys, section.place
-    data = sources.data(keys.data, place).node_data(keys.keep, place)
+    data = sources.pick("data", section).node_data(keys.keep, place)
     known = dict.fromkeys(LossKeys.__dataclass_fields__)
     return make("loss", keys.family, section.rest, place, sources.folders, data, at=place.at("family"), **known)
 
 
 def total_variation(section: Section, sources: Sources) -> TotalVariation:
-    graph = sources.graph(section.keys.graph, section.place)
-    return TotalVariation(graph, _penalty(section, sources), section.keys.features)
+    return TotalVariation(sources.pick("graph", section), _penalty(section, sources), section.keys.features)
 
 
 def consensus(section: Section, sources: Sources) -> Consensus:
-    return Consensus(sources.graph(section.keys.graph, section.place), section.keys.features)
+    return Consensus(sources.pick("graph", section), section.keys.features)
 
 
 def node_penalty(section: Section, sources: Sources) -> NodePenalty:
@@ -86,16 +77,11 @@ def _penalty(section: Section, sources: Sources) -> Any:
 def hierarchy(section: Section, sources: Sources) -> Any:
     keys, place = section.keys, section.place
     clusters = _clusters(section, sources)
-    if keys.alpha is not None or keys.gamma is not None:
-        return _from_alpha(section, clusters)
-    if keys.weights is None:
-        place.refuse(" needs the key 'weights': one per level from the nodes upwards (or 'alpha' and 'gamma')")
-    penalty = SquaredL2() if keys.penalty is None else _penalty(section, sources)
-    return Hierarchy(clusters, keys.weights, penalty)
-
-
-def _from_alpha(section: Section, clusters: Mapping[Any, Any]) -> Any:
-    keys, place = section.keys, section.place
+    if keys.alpha is None and keys.gamma is None:
+        if keys.weights is None:
+            place.refuse(" needs the key 'weights': one per level from the nodes upwards (or 'alpha' and 'gamma')")
+        penalty = SquaredL2() if keys.penalty is None else _penalty(section, sources)
+        return Hierarchy(clusters, keys.weights, penalty)
     for key in ("alpha", "gamma"):
         if getattr(keys, key) is None:
             place.refuse(f" needs the key {key!r}: alpha and gamma go together")
@@ -111,7 +97,7 @@ def _clusters(section: Section, sources: Sources) -> dict[Any, Any]:
         if keys.data is not None:
             place.at("data").refuse("the clusters are written out and take no data; leave the key out")
         return keys.clusters
-    samples = sources.data(keys.data, place)
+    samples = sources.pick("data", section)
     names = listed(keys.clusters)
     if not names:
         place.at("clusters").refuse("the list is empty; name at least one column")
@@ -135,9 +121,9 @@ BUILD = {
 
 
 # ---- the sum ---------------------------------------------------------------------------------------------------------
-def build_terms(tables: Mapping[str, list[Section]], sources: Sources) -> list[Term]:
+def build_terms(tables: Mapping[str, list[Section]], sources: Sources) -> list[PlacedTerm]:
     """The terms of all tables, in the order of `BUILD`."""
-    terms: list[Term] = []
+    terms: list[PlacedTerm] = []
     for name, build in BUILD.items():
         for section in tables[name]:
             with section.place.named():
@@ -145,7 +131,7 @@ def build_terms(tables: Mapping[str, list[Section]], sources: Sources) -> list[T
                 _check_strength(section, getattr(term, "penalty", None))
                 strength = _strength(section, sources.parameters)
                 whole = term if isinstance(strength, float) and strength == 1.0 else strength * term
-                terms.append(Term(Model.of(whole), section.place))
+                terms.append((Model.of(whole), section.place))
     _check_features(tables, terms)
     return terms
 
@@ -172,9 +158,9 @@ def _check_strength(section: Section, penalty: Any) -> None:
             )
 
 
-def _check_features(tables: Mapping[str, list[Section]], terms: Sequence[Term]) -> None:
+def _check_features(tables: Mapping[str, list[Section]], terms: Sequence[PlacedTerm]) -> None:
     """The features that terms name must be those of the coordinates."""
-    first: Any = terms[0].model.terms[0][1]
+    first: Any = terms[0][0].terms[0][1]
     coordinates = list(dict.fromkeys(map(feature_of, first.coordinates())))
     for name in ("total_variation", "consensus", "node_penalty"):
         for section in tables[name]:
@@ -185,12 +171,13 @@ def _check_features(tables: Mapping[str, list[Section]], terms: Sequence[Term]) 
                     )
 
 
-def build_problem(terms: Sequence[Term], whole: Place) -> Problem:
+def build_problem(terms: Sequence[PlacedTerm], whole: Place) -> Problem:
     """The problem; an error names the first term that cannot stand with those before it."""
+    sums = list(accumulate((model for model, _ in terms), add))
     try:
-        return Problem(sum((term.model for term in terms[1:]), terms[0].model))
+        return Problem(sums[-1])
     except GraphregError as error:
-        for k in range(1, len(terms) + 1):
-            with terms[k - 1].place.named():
-                Problem(sum((term.model for term in terms[1:k]), terms[0].model))
+        for model, (_, place) in zip(sums, terms, strict=True):
+            with place.named():
+                Problem(model)
         raise whole.error(type(error), str(error)) from None

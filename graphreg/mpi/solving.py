@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from .. import checks
-from ..engines import Facts, LocalSolution, MPIWire, abort, agreed, call, mpi, solve_jointly, versions, world
+from ..engines import Facts, LocalSolution, MPIWire, abort, agreed, call, solve_jointly, versions, world
 from ..errors import MethodError
 from ..form import Form
 from ..methods import METHOD, AbstractIteration, AbstractMethod, PrimalDual
@@ -81,7 +81,7 @@ def solve(  # noqa: PLR0913 - those of Problem.solve
         return solve_jointly(problem.form.frozen(), mine, chosen, budget, MPIWire(comm))
     except BaseException as error:
         if comm.size > 1 and not getattr(error, "shared", False):
-            abort(mpi(), error)
+            abort(error)
         raise
 
 

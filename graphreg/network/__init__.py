@@ -6,6 +6,19 @@ from .availability import Availability as Availability
 from .availability import Presence as Presence
 from .availability import per_node as per_node
 from .engine import AbstractPartEngine as AbstractPartEngine
+from .fast import SOME as SOME
+from .fast import AbstractHeld as AbstractHeld
+from .fast import AbstractImage as AbstractImage
+from .fast import AbstractRounds as AbstractRounds
+from .fast import Kernels as Kernels
+from .fast import Memories as Memories
+from .fast import Passes as Passes
+from .fast import Rest as Rest
+from .fast import compiled_from as compiled_from
+from .fast import edge_pulls as edge_pulls
+from .fast import kernels as kernels
+from .fast import pays as pays
+from .fast import worthwhile as worthwhile
 from .in_process import InProcess as InProcess
 from .ledger import NUMBER as NUMBER
 from .ledger import PURPOSES as PURPOSES
@@ -31,7 +44,6 @@ from .tree import ClusterTree as ClusterTree
 from .tree import tree_of as tree_of
 from .tree import without_tree as without_tree
 from .view import LocalView as LocalView
-from .view import Memories as Memories
 from .view import Scales as Scales
 from .view import WholeGraph as WholeGraph
 from .view import of_losses as of_losses

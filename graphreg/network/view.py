@@ -9,18 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import numpy as np
 import scipy.sparse as sp
 
 from ..form import Form
-from ..kernels import Orders, Rest, Rounds, compiles, near_orders, orders_of
 from ..oracles import AbstractNodeProx, Memory, NewtonSystem, NodeGradients, node_proxes
 from ..terms import Array, alike, shared
 from ..terms.losses import AbstractSmoothLoss
 from .arcs import Arcs, arcs_of, ends_of
 from .engine import AbstractPartEngine, Engine
+from .fast import AbstractRounds, Kernels, Memories, Orders, Rest, kernels
 from .in_process import InProcess
 from .streams import Streams
 from .tree import ClusterTree, tree_of
@@ -39,7 +39,6 @@ class WholeGraph:
     entries: int = 0
 
 
-Memories = tuple[Memory, ...]  # one per prox
 T = TypeVar("T")
 LONELY = 1e-6  # the degree by which a node without edges steps: a proximal-point iteration with a long step
 
@@ -229,15 +228,15 @@ class LocalView:
         return tuple(out)
 
     @shared
-    def orders(self) -> Orders:
-        return orders_of(self.form, whole=self.whole_graph is None)
+    def _orders(self) -> Orders:
+        return cast(Kernels, kernels()).orders_of(self.form, self.whole_graph is None)
 
     @shared
-    def near_orders(self) -> Orders:
-        return near_orders(self.form, self.orders)
+    def _near_orders(self) -> Orders:
+        return cast(Kernels, kernels()).near_orders(self.form, self._orders)
 
     @property
-    def rounds(self) -> Rounds | None:
+    def rounds(self) -> AbstractRounds | None:
         """Compiled rounds with steps s/deg and 1/(2 s); None where nothing is compiled, on one part at least, and where
         exchanges or proxes are not those of this library."""
         known = vars(self)  # no cached_property, whose lock all views share before Python 3.12: parts meet here
@@ -245,26 +244,32 @@ class LocalView:
             known["rounds"] = self._rounds()
         return known["rounds"]
 
-    def _rounds(self) -> Rounds | None:
-        rest, engine = None, self.engine
+    def _rounds(self) -> AbstractRounds | None:
+        engine = self.engine
         if type(self) is not LocalView:
             return None
-        if self.whole_graph is not None:
-            if not (isinstance(engine, AbstractPartEngine) and engine.everywhere(compiles())):
-                return None
-            rest = Rest(self.entries, engine.fill)
-        elif type(engine) is not InProcess or not compiles():
+        if self.whole_graph is None:
+            fast = kernels() if type(engine) is InProcess else None
+            return None if fast is None else self._rounds_by(fast, self._orders)
+        if not isinstance(engine, AbstractPartEngine):
             return None
-        return Rounds.of(self.form, self.proxes, 1.0 / self.steps(1.0), self.orders, rest)
+        fast = kernels()
+        if not engine.everywhere(fast is not None) or fast is None:
+            return None
+        return self._rounds_by(fast, self._orders, Rest(self.entries, engine.fill))
 
     @cached_property
-    def near_rounds(self) -> Rounds | None:
+    def near_rounds(self) -> AbstractRounds | None:
         """The same for many rounds, which are faster where neighbours are near."""
-        if self.rounds is None or self.whole_graph is not None or any(prox.factors() is None for prox in self.proxes):
+        fast = kernels()
+        if self.rounds is None or fast is None or self.whole_graph is not None:
             return self.rounds
-        if self.near_orders is self.orders:
+        if any(prox.factors() is None for prox in self.proxes) or self._near_orders is self._orders:
             return self.rounds
-        return Rounds.of(self.form, self.proxes, 1.0 / self.steps(1.0), self.near_orders)
+        return self._rounds_by(fast, self._near_orders)
+
+    def _rounds_by(self, fast: Kernels, orders: Orders, rest: Rest | None = None) -> AbstractRounds:
+        return fast.rounds_of(self.form, self.proxes, 1.0 / self.steps(1.0), orders, rest)
 
     def memory(self) -> Memories:
         return (None,) * len(self.proxes)

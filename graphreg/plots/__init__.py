@@ -1,21 +1,17 @@
 """Pictures of problems and answers. Importing this does not import matplotlib."""
 
 from ..form.notation import Written, dual, kkt, primal
-from .auditing import plot_audit
-from .bounds import plot_bounds
-from .comparing import comparison_figure, plot_comparison
-from .edge_tests import plot_tests
-from .flows import plot_flows
-from .graphs import plot_graph
-from .ledgers import plot_ledger
+from .comparing import comparison_figure, plot_audit, plot_comparison
+from .flows import plot_flows, plot_ledger
+from .graphs import plot_graph, plot_recovery
+from .inference import plot_region, plot_selection, plot_tests
+from .layouts import given_places as given_places
 from .maps import plot_map
-from .paths import plot_path
 from .penalties import penalty_figure, plot_penalty
-from .recovering import plot_recovery
-from .regions import plot_region
-from .selecting import plot_selection
-from .traces import plot_trace
-from .validation import plot_cross_validation
+from .shapes import Shape as Shape
+from .shapes import shapes_of as shapes_of
+from .traces import plot_bounds, plot_trace
+from .tuning import plot_cross_validation, plot_path
 
 __all__ = [
     "Written",

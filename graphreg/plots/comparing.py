@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import checks
+from ..auditing import Audit
 from ..certificate import common, relative
-from ..compare import Comparison
+from ..comparing import Comparison
 from ..errors import ModelError
 from ..escaping import caption, picture
 from ..running import Solution
 from ..terms import Array
-from .canvas import COSTS, LEAST_GAP, axes_for, labelled, legend_below, log_scale, look, pyplot, titled
+from .canvas import COSTS, LEAST_GAP, axes_for, described, finished, look, pyplot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -52,13 +53,8 @@ def plot_comparison(comparison: Comparison, x: str = "rounds", ax: Axes | None =
     axes = axes_for(ax, (8.0, 5.0))
     for k, (name, solution) in enumerate(comparison.solutions.items()):
         _draw(axes, name, solution, comparison.bound, x, k)
-    log_scale(axes.xaxis, axes.yaxis)
-    labelled(axes, COSTS[x][1], "relative gap")
-    axes.grid(True, which="major", color="0.9")
-    if ax is None:
-        titled(axes, _words(comparison), 8.5)
-        legend_below(axes)
-    return axes
+    described(axes, COSTS[x][1], "relative gap", "xy", "0.9")
+    return finished(axes, _words(comparison), 8.5) if ax is None else axes
 
 
 def comparison_figure(comparison: Comparison, figure: Figure | None = None) -> Figure:
@@ -133,3 +129,37 @@ def _course(solution: Solution, bound: float, field: str) -> tuple[Array, Array]
     best = np.minimum.accumulate(np.where(np.isfinite(primal), primal, np.inf))
     keep = np.isfinite(best)
     return cost[keep], np.array([_above(solution, value, bound) for value in best[keep]])
+
+
+# ---- an audit drawn: how far the points of a run are from the optimum ------------------------------------------------
+def plot_audit(audit: Audit, ax: Axes | None = None) -> Axes:
+    """The distance from the optimum against the rounds, both axes logarithmic; the dotted line is how far the optimum
+    itself is known.
+
+    Parameters
+    ----------
+    audit : Audit
+    ax : matplotlib Axes, optional
+        Where to draw; a new figure by default.
+
+    Returns
+    -------
+    matplotlib.axes.Axes
+
+    Raises
+    ------
+    ModelError
+        Where the algorithm gave no points, or matplotlib is missing.
+    """
+    if not len(audit.distances):
+        raise ModelError(f"there is nothing to draw: {audit.algorithm} gave no points")
+    axes = axes_for(ax, (8.0, 5.0))
+    rounds, distance = audit.distances.T
+    keep = np.isfinite(distance)
+    label = f"{picture(audit.algorithm)} ({audit.verdict})"
+    axes.plot(rounds[keep], np.maximum(distance[keep], LEAST_GAP), ".-", linewidth=1.2, markersize=3, label=label)
+    if np.isfinite(audit.radius):
+        known = max(audit.radius, LEAST_GAP)
+        axes.axhline(known, color="0.5", linestyle=":", linewidth=1.0, label="how far the optimum itself is known")
+    described(axes, "rounds", "distance from the optimum", "xy", "0.9")
+    return finished(axes, audit.name or audit.measure, 9.0) if ax is None else axes

@@ -2,18 +2,77 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..errors import DataError
-from ..messages import did_you_mean, missing_entries
+from ..errors import DataError, GraphregError
+from ..messages import did_you_mean, missing_entries, shown
 from ..terms import Array
 
+FORMATS = ("FeatureCollection", "Topology")  # of GeoJSON and of TopoJSON
 Rings = list[Array]  # closed lines (k, 2): outlines of parts and of holes
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A shape of a file, without rings where it has no area."""
+
+    id: Any
+    properties: Mapping[str, Any]
+    rings: Rings
+
+    @cached_property
+    def names(self) -> dict[str, str]:
+        """The id and the properties, as text."""
+        known = {} if self.id is None else {"id": self.id}
+        return {str(key): str(value) for key, value in (known | dict(self.properties)).items()}
+
+
+def shapes_of(given: Any, what: str, error: type[GraphregError]) -> dict[str, list[Shape]]:
+    """The shapes of GeoJSON or TopoJSON (a dict, or the path of a file), by the name of their collection.
+
+    Raises
+    ------
+    error
+        For a file that cannot be read, and for what does not keep to its format.
+    """
+    given = _parsed(given, what, error) if isinstance(given, (str, Path)) else given
+    kind = given.get("type") if isinstance(given, Mapping) else given
+    if not isinstance(given, Mapping) or kind not in FORMATS:
+        raise error(
+            f"{what} must be GeoJSON of the type 'FeatureCollection' or TopoJSON of the type 'Topology' (a dict, or "
+            f"the path of a file), got {shown(kind)}"
+        )
+    try:
+        if kind == "FeatureCollection":
+            return {"features": [_shape(each, _geometry(each["geometry"], None)) for each in given["features"]]}
+        arcs = _arcs(given)
+        objects = {name: each.get("geometries", [each]) for name, each in given["objects"].items()}
+        return {name: [_shape(each, _geometry(each, arcs)) for each in some] for name, some in objects.items()}
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as wrong:
+        raise error(f"{what}: this is no {kind} as its format says ({wrong!r})") from None
+
+
+def _parsed(file: str | Path, what: str, error: type[GraphregError]) -> Any:
+    """The content of a file, which may be compressed by gzip."""
+    try:
+        raw = Path(file).read_bytes()
+        return json.loads(gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw)
+    except OSError as wrong:
+        raise error(f"{what}: {str(file)!r} cannot be read: {wrong.strerror}; name another file") from None
+    except (ValueError, EOFError, RecursionError) as wrong:
+        raise error(f"{what}: {str(file)!r} is no JSON ({wrong}); give GeoJSON or TopoJSON") from None
+
+
+def _shape(of: Mapping[str, Any], rings: Rings) -> Shape:
+    return Shape(of.get("id"), of.get("properties") or {}, rings)
 
 
 def outlines(
@@ -24,43 +83,27 @@ def outlines(
     ``shapes`` is a mapping from labels to rings, GeoJSON or TopoJSON (as a dict, or the path of a file); ``key`` is the
     property of a feature that has its label, by default its ``id``.
     """
-    if isinstance(shapes, (str, Path)):
-        shapes = _read(Path(shapes))
-    kind = shapes.get("type") if isinstance(shapes, Mapping) else None
-    if kind == "FeatureCollection":
-        found = [(_label(each, key), _geometry(each.get("geometry"))) for each in shapes.get("features", ())]
-    elif kind == "Topology":
-        arcs = _arcs(shapes)
-        members = [g for each in shapes.get("objects", {}).values() for g in each.get("geometries", [each])]
-        found = [(_label(each, key), _geometry(each, arcs)) for each in members]
-    elif isinstance(shapes, Mapping) and key is None:
+    if not isinstance(shapes, (str, Path, Mapping)):
+        raise DataError("shapes must be a mapping from labels to rings, GeoJSON (a FeatureCollection) or TopoJSON")
+    own_rings = isinstance(shapes, Mapping) and key is None and shapes.get("type") not in FORMATS
+    if own_rings:
         found = [(label, _rings(label, each)) for label, each in shapes.items()]
     else:
-        raise DataError("shapes must be a mapping from labels to rings, GeoJSON (a FeatureCollection) or TopoJSON")
+        groups = shapes_of(shapes, "shapes", DataError).values()
+        found = [(_label(each, key), each.rings) for group in groups for each in group]
     own, others = _matched(found, labels)
     for said in missing_entries("shapes", own, labels):
         raise DataError(said + _hint(found, labels, key))
-    return own, others, _in_degrees(found) if kind else False
+    return own, others, not own_rings and _in_degrees(found)
 
 
-def _read(path: Path) -> Any:
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise DataError(f"the shapes in {path} cannot be read: {error.strerror}") from None
-    except ValueError as error:
-        raise DataError(f"the shapes in {path} are no JSON: {error}") from None
-
-
-def _label(feature: Mapping[str, Any], key: str | None) -> Any:
-    properties = feature.get("properties") or {}
+def _label(shape: Shape, key: str | None) -> Any:
     if key is None:
-        return feature.get("id")
-    if key not in properties:
-        raise DataError(
-            f"a feature has no property {key!r}{did_you_mean(key, properties)}; it has {list(properties)[:8]}"
-        )
-    return properties[key]
+        return shape.id
+    if key not in shape.properties:
+        known = shape.properties
+        raise DataError(f"a feature has no property {key!r}{did_you_mean(key, known)}; it has {list(known)[:8]}")
+    return shape.properties[key]
 
 
 def _matched(
@@ -87,14 +130,14 @@ def _hint(found: Sequence[tuple[Any, Rings]], labels: Sequence[Hashable], key: s
     return f"; the shapes are called {names}, ... {where}{kind}"
 
 
-def _geometry(geometry: Mapping[str, Any] | None, arcs: list[Array] | None = None) -> Rings:
+def _geometry(geometry: Mapping[str, Any] | None, arcs: list[Array] | None) -> Rings:
     """The rings of a geometry; none where it has no area."""
-    geometry = geometry or {}
-    kind, parts = geometry.get("type"), geometry.get("coordinates" if arcs is None else "arcs", ())
-    if kind == "GeometryCollection":
-        return [ring for each in geometry.get("geometries", ()) for ring in _geometry(each, arcs)]
-    if kind not in ("Polygon", "MultiPolygon"):
+    kind = None if geometry is None else geometry["type"]
+    if geometry is None or kind not in ("Polygon", "MultiPolygon", "GeometryCollection"):
         return []
+    if kind == "GeometryCollection":
+        return [ring for each in geometry["geometries"] for ring in _geometry(each, arcs)]
+    parts = geometry["coordinates" if arcs is None else "arcs"]
     rings = parts if kind == "Polygon" else [ring for part in parts for ring in part]
     if arcs is None:
         return [np.asarray(ring, dtype=float)[:, :2] for ring in rings]
@@ -103,7 +146,7 @@ def _geometry(geometry: Mapping[str, Any] | None, arcs: list[Array] | None = Non
 
 def _arcs(topology: Mapping[str, Any]) -> list[Array]:
     """The arcs in their coordinates: quantised ones are differences, to be scaled and moved."""
-    arcs = [np.asarray(arc, dtype=float)[:, :2] for arc in topology.get("arcs", ())]
+    arcs = [np.asarray(arc, dtype=float)[:, :2] for arc in topology["arcs"]]
     transform = topology.get("transform")
     if transform is None:
         return arcs

@@ -7,17 +7,14 @@ of https://github.com/topojson/topojson-specification.
 
 from __future__ import annotations
 
-import gzip
-import json
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..errors import ModelError
-from ..messages import shown
+from ..plots import Shape, shapes_of
 from ..terms import Array
 
 WIDTH = 1920  # of a picture, in its own units; coordinates are whole numbers of them
@@ -46,12 +43,6 @@ class Outlines:
     height: int
 
 
-@dataclass(frozen=True)
-class _Shape:
-    names: Mapping[str, str]  # what it is called: its id and its properties, as text
-    rings: list[Array]
-
-
 def outlines_of(given: Any, labels: Sequence[Hashable]) -> Outlines:
     """The outlines of nodes.
 
@@ -61,7 +52,7 @@ def outlines_of(given: Any, labels: Sequence[Hashable]) -> Outlines:
         For what is neither GeoJSON nor TopoJSON, shapes that are no polygons, and a node without an outline, with the
         names that there are.
     """
-    collections = _collections(_parsed(given))
+    collections = shapes_of(given, "outlines", ModelError)
     shapes, key = _matching(collections, list(map(str, labels)))
     number = {shape.names[key]: k for k, shape in enumerate(shapes) if key in shape.names}
     own = [number[str(label)] for label in labels]
@@ -69,74 +60,20 @@ def outlines_of(given: Any, labels: Sequence[Hashable]) -> Outlines:
         if not all(np.isfinite(ring).all() for ring in shape.rings):
             names = sorted(shape.names.values())
             raise ModelError(f"outlines: the shape called {names} has points that are not finite; mend its coordinates")
-    shapes, height = _fitted(shapes)
+    outlines, height = _fitted(shapes)
     step = 1
-    drawn = [_rounded(shape.rings, step) for shape in shapes]
+    drawn = [_rounded(rings, step) for rings in outlines]
     while sum(len(ring) for rings in drawn for ring in rings) > MOST_POINTS:
         step *= 2
-        drawn = [_rounded(shape.rings, step) for shape in shapes]
+        drawn = [_rounded(rings, step) for rings in outlines]
     paths = ["".join(map(_path, rings)) for rings in drawn]
-    place = np.array([_middle(max(shapes[k].rings, key=lambda ring: abs(_area(ring)))) for k in own])
+    place = np.array([_middle(max(outlines[k], key=lambda ring: abs(_area(ring)))) for k in own])
     mine = set(own)
     return Outlines([paths[k] for k in own], [paths[k] for k in range(len(paths)) if k not in mine], place, height)
 
 
-# ---- what is given ---------------------------------------------------------------------------------------------------
-def _parsed(given: Any) -> Mapping[str, Any]:
-    """The object, from a file where a path is given."""
-    if isinstance(given, (str, Path)):
-        try:
-            raw = Path(given).read_bytes()
-            given = json.loads(gzip.decompress(raw) if raw[:2] == b"\x1f\x8b" else raw)
-        except OSError as error:
-            raise ModelError(f"outlines: {str(given)!r} cannot be read: {error.strerror}; name another file") from None
-        except (ValueError, EOFError, RecursionError) as error:
-            raise ModelError(f"outlines: {str(given)!r} is no JSON ({error}); give GeoJSON or TopoJSON") from None
-    if not isinstance(given, Mapping) or given.get("type") not in ("FeatureCollection", "Topology"):
-        kind = given.get("type") if isinstance(given, Mapping) else given
-        raise ModelError(
-            "outlines must be GeoJSON of the type 'FeatureCollection' or TopoJSON of the type 'Topology' (a dict, or "
-            f"the path of a file), got {shown(kind)}"
-        )
-    return given
-
-
-def _collections(given: Mapping[str, Any]) -> dict[str, list[_Shape]]:
-    """The shapes by the name of their collection; GeoJSON has one."""
-    try:
-        if given["type"] == "FeatureCollection":
-            return {"features": [_shape(each, each["geometry"], None) for each in given["features"]]}
-        arcs = _arcs(given)
-        objects = {name: each.get("geometries", [each]) for name, each in given["objects"].items()}
-        return {name: [_shape(g, g, arcs) for g in each] for name, each in objects.items()}
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-        raise ModelError(f"outlines: this is no {given['type']} as its format says ({error!r})") from None
-
-
-def _arcs(given: Mapping[str, Any]) -> list[Array]:
-    arcs = [np.array(arc, dtype=float)[:, :2] for arc in given["arcs"]]
-    if "transform" not in given:
-        return arcs
-    scale, shift = (np.array(given["transform"][name]) for name in ("scale", "translate"))
-    return [arc.cumsum(axis=0) * scale + shift for arc in arcs]
-
-
-def _shape(of: Mapping[str, Any], geometry: Mapping[str, Any] | None, arcs: list[Array] | None) -> _Shape:
-    names = {"id": str(of["id"])} if of.get("id") is not None else {}
-    names |= {str(key): str(value) for key, value in (of.get("properties") or {}).items()}
-    kind = None if geometry is None else geometry["type"]
-    if geometry is None or kind is None:
-        return _Shape(names, [])
-    if kind not in ("Polygon", "MultiPolygon"):
-        return _Shape(names, [])
-    parts = geometry["coordinates" if arcs is None else "arcs"]
-    rings = [ring for part in (parts if kind == "MultiPolygon" else [parts]) for ring in part]
-    if arcs is None:
-        return _Shape(names, [np.array(ring, dtype=float)[:, :2] for ring in rings])
-    return _Shape(names, [np.concatenate([arcs[a] if a >= 0 else arcs[~a][::-1] for a in ring]) for ring in rings])
-
-
-def _matching(collections: Mapping[str, list[_Shape]], labels: list[str]) -> tuple[list[_Shape], str]:
+# ---- names of shapes -------------------------------------------------------------------------------------------------
+def _matching(collections: Mapping[str, list[Shape]], labels: list[str]) -> tuple[list[Shape], str]:
     """The collection, and the id or property, that names all nodes."""
     found: list[tuple[int, str, str]] = []
     for name, shapes in collections.items():
@@ -166,8 +103,8 @@ def _matching(collections: Mapping[str, list[_Shape]], labels: list[str]) -> tup
 
 
 # ---- how it is drawn -------------------------------------------------------------------------------------------------
-def _fitted(shapes: list[_Shape]) -> tuple[list[_Shape], int]:
-    """The shapes in the units of the picture, and its height."""
+def _fitted(shapes: list[Shape]) -> tuple[list[list[Array]], int]:
+    """The rings of the shapes in the units of the picture, and its height."""
     points = np.concatenate([ring for shape in shapes for ring in shape.rings])
     low, high = points.min(axis=0), points.max(axis=0)
     degrees = bool((np.abs(points) <= [180.0, 90.0]).all()) and float(np.ptp(points, axis=0).max()) > 0
@@ -175,8 +112,7 @@ def _fitted(shapes: list[_Shape]) -> tuple[list[_Shape], int]:
     corner = np.minimum(low * stretch, high * stretch)
     span = np.abs((high - low) * stretch)
     unit = (WIDTH - 40) / max(float(span[0]), float(span[1]) / 1.2, 1e-300)
-    fit = [_Shape(s.names, [(ring * stretch - corner) * unit + 20 for ring in s.rings]) for s in shapes]
-    return fit, int(span[1] * unit) + 40
+    return [[(ring * stretch - corner) * unit + 20 for ring in s.rings] for s in shapes], int(span[1] * unit) + 40
 
 
 def _rounded(rings: list[Array], step: int) -> list[Array]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..certificate import Certificate
-from ..compare import Comparison
+from ..comparing import Comparison
 from ..errors import ModelError
 from ..escaping import visible
 from ..running import Solution

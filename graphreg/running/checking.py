@@ -8,24 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..certificate import Certificate, Certifier, Look, feasible, relative
-from ..clock import LAST, SHORT, afresh, alarm
+from ..certificate import Certificate, Certifier, CheapBound, relative
+from ..clock import alarm
 from ..form import settles
-from ..kernels import pays
-from ..network import Ledger
+from ..network import Ledger, pays
 from ..terms import Array
 from .budget import Budget
 from .merging import Groups, groups_of_flows
 from .polish import applies, guess, most_unknowns, polish
-from .schedule import MAYBE, Schedule
+from .schedule import MAYBE, Schedule, stalled
 from .snapshot import Checked, Snapshot
-from .stalling import stalled
 from .trace import Record, Trace
 
 if TYPE_CHECKING:
     from .method import AbstractIteration, Point, Start
-
-EXTRA = 0.1  # of the seconds that a run may take: what the last certificate may take beyond them
 
 
 @dataclass
@@ -50,27 +46,27 @@ class Checks:
     def begun(self, start: Start | None) -> str:
         """Why the run ends before its first round: where a start with flows meets the gap. Whoever has proved bounds of
         it before needs none here."""
-        if start is None or start[1] is None or self.budget.gap == 0.0 or self.certifier.best_dual is not None:
+        gap = self.budget.gap
+        if start is None or start[1] is None or gap == 0.0 or self.certifier.best_dual is not None:
             return ""
         point = start[0], start[1], None
         look = self.look(point, None, 0)
-        met = look is not None and self._relative(look.gap, look) <= self.budget.gap
-        if not met and not self._maybe(point, look):
+        if look is None:
+            promising = self.screen(point, 0) <= MAYBE * gap
+        else:
+            met, near = self._relative(look.gap, look) <= gap, self._relative(look.screen, look) <= MAYBE * gap
+            promising = met or (near and self._left(look) <= gap)
+        if not promising:
             return ""
         certificate = self.certified(point, 0, look)
-        return "failed" if certificate.contradiction else "gap" if certificate.holds(self.budget.gap) else ""
-
-    def _maybe(self, point: Point, look: Look | None) -> bool:
-        """Whether a repair of a start may meet the gap."""
-        if look is None:
-            return self.screen(point, 0) <= MAYBE * self.budget.gap
-        return self._left(look) <= self.budget.gap and self._relative(look.screen, look) <= MAYBE * self.budget.gap
+        return "failed" if certificate.contradiction else "gap" if certificate.holds(gap) else ""
 
     # ---- what a checkpoint keeps of them ----------------------------------------------------------------------------
     def noted(self) -> Checked:
         """What later checks depend on."""
         schedule, records = replace(self.schedule), list(self.trace.records)
-        return Checked(schedule, self.certifier.remembered(), records, self.unknowns, self.trace.check_seconds)
+        certifier = self.certifier.remembered(self.budget.gap)
+        return Checked(schedule, certifier, records, self.unknowns, self.trace.check_seconds)
 
     def restore(self, stored: Snapshot) -> None:
         """Go on from there."""
@@ -87,38 +83,40 @@ class Checks:
     # ---- between rounds ---------------------------------------------------------------------------------------------
     def check(self, state: Any, k: int) -> str:
         """Why the run ends after round k, from what a screen, a repair or a polish shows; empty where it goes on."""
-        if not np.isfinite(self.method.point(state)[0]).all():
+        method, schedule, asked, point = self.method, self.schedule, self.budget.gap, self.method.point(state)
+        if not np.isfinite(point[0]).all():
             return "failed"
-        if self.method.searches(state) or self.method.far(state, self.budget.gap):
+        if method.searches(state) or method.far(state, asked):
             return ""
-        self.certifier = self.method.judge(state, self.certifier)
-        point, schedule = self.method.point(state), self.schedule
+        self.certifier = method.judge(state, self.certifier)
         look = self.look(point, self._inside(state), k)
-        ended = "" if look is None else self._proves(state, point, k, look)
+        if look is not None:
+            gap = self._relative(look.gap, look)
+            schedule.looks(k, gap)
+            if schedule.proves(k, gap):
+                method.lighten(state)
+                if ended := self._ended(self.certified(point, k, look), k):
+                    return ended
+                schedule.proved(k)
         helps = look is None or look.w is not point[0]  # what flows tie together is better tied
-        if not ended and schedule.polish_now(k) and helps and self.polish(state, k):
+        if schedule.polish_now(k) and helps and self.polish(state, k):
             return "gap"
-        if ended or not (look is None or (look.repairable and self._left(look) <= self.budget.gap)):
-            return ended or self._stalled(k)  # nor would a repair meet the gap
-        screen = self.screen(point, k) if look is None else self._relative(look.screen, look)
-        schedule.saw(k, screen)
-        if not schedule.repairs(k, screen) or (look is not None and screen > MAYBE * self.budget.gap):
+        screen = self._worth_a_repair(point, k, look)
+        if screen is None:
             return self._stalled(k)
         certificate = self.certify(state, k, look)
         schedule.repaired(k, screen, certificate.relative_gap)
         return self._ended(certificate, k)
 
-    def _proves(self, state: Any, point: Point, k: int, look: Look) -> str:
-        """Why the run ends with what a look has seen, proved where that meets the gap; empty where it goes on."""
-        gap = self._relative(look.gap, look)
-        self.schedule.looks(k, gap)
-        if not self.schedule.proves(k, gap):
-            return ""
-        self.method.lighten(state)
-        ended = self._ended(self.certified(point, k, look), k)
-        if not ended:
-            self.schedule.proved(k)
-        return ended
+    def _worth_a_repair(self, point: Point, k: int, look: CheapBound | None) -> float | None:
+        """The screen of a point that is worth a repair; None where it is not."""
+        gap, schedule = self.budget.gap, self.schedule
+        if look is not None and not (look.repairable and self._left(look) <= gap):  # nor would a repair meet the gap
+            return None
+        screen = self.screen(point, k) if look is None else self._relative(look.screen, look)
+        schedule.saw(k, screen)
+        hopeless = look is not None and screen > MAYBE * gap
+        return screen if schedule.repairs(k, screen) and not hopeless else None
 
     def _ended(self, certificate: Certificate, k: int) -> str:
         """Why the run ends with a certificate; empty where it goes on."""
@@ -133,35 +131,11 @@ class Checks:
             return ""
         return "stalled" if stalled(self.trace.records, k, self.method.drawn) else ""
 
-    def last(self, state: Any, k: int, ended: str) -> Certificate:
-        """The certificate that the run ends with."""
-        if ended in ("gap", "failed", "recession"):
-            return self.certifier.best()
-        self.certifier = self.method.judge(state, self.certifier)
-        if self.budget.gap == 0.0:  # the iterate after exactly so many rounds is asked for, not the best one
-            self.certifier.best_primal = None
-        if self.budget.further is not None and ended == "budget":  # no answer yet, and worth no repair
-            self.certifier.consider(feasible(self.certifier.form, self.method.point(state)[0]))
-            return self.certifier.best()
-        return self.certify(state, k)
-
-    def so_far(self, state: Any, k: int, interrupted: bool) -> None:
-        """Certify the last state, where this takes neither too long nor is interrupted; nobody is called back. Without
-        a state the run was still being set up."""
-        self.budget, self.hurried = replace(self.budget, callback=None), True
-        with afresh(SHORT if interrupted else max(LAST, EXTRA * (self.budget.seconds or 0.0))):
-            if state is None:
-                start, form = self.budget.start, self.certifier.form
-                self.certifier.consider(feasible(form, np.zeros(form.shape) if start is None else start[0]))
-            else:
-                self.certifier = self.method.judge(state, self.certifier)
-                self.certify(state, k)
-
-    def _relative(self, gap: float, look: Look) -> float:
+    def _relative(self, gap: float, look: CheapBound) -> float:
         """The gap of a look, or another, relative to P there."""
         return relative(gap, look.primal, look.primal, self.certifier.floor)
 
-    def _left(self, look: Look) -> float:
+    def _left(self, look: CheapBound) -> float:
         """What of the relative gap the edges hold: a repair would leave about that much."""
         return self._relative(look.gap - look.nodes, look)
 
@@ -169,13 +143,13 @@ class Checks:
         """Flows that say what is fused, where a merge may help."""
         return self.method.inside_flows(state) if self.budget.gap > 0 and applies(self.certifier.form) else None
 
-    def look(self, point: Point, inside: tuple[Array, ...] | None, k: int) -> Look | None:
+    def look(self, point: Point, inside: tuple[Array, ...] | None, k: int) -> CheapBound | None:
         """What the flows of a point are worth at once, noted; None where that is not known (see `FlowDual`)."""
         at = time.perf_counter()
         points = [point[0]]
-        if inside is not None and self.certifier.looks:
+        if inside is not None and self.certifier.bounds_cheaply:
             points.append(self._merged(point[0], inside, k))
-        look = self.certifier.look(points, point[1], self._fast(k))
+        look = self.certifier.cheap_bound(points, point[1], self._fast(k))
         if look is not None:
             self._charge(1, 1)
             self._note(Record(k, self.elapsed(), self._relative(look.gap, look), False, look.primal), at)
@@ -210,15 +184,15 @@ class Checks:
         self._note(Record(k, self.elapsed(), screen, False, self.certifier.screened), at)
         return screen
 
-    def certify(self, state: Any, k: int, look: Look | None = None) -> Certificate:
+    def certify(self, state: Any, k: int, look: CheapBound | None = None) -> Certificate:
         point, inside = self.method.point(state), self._inside(state)
         if look is None:
             look = self.look(point, inside, k)
         if look is None and inside is not None:
-            self.certifier.consider(self._merged(point[0], inside, k))
+            self.certifier.propose_primal(self._merged(point[0], inside, k), self.budget.gap)
         return self.certified(point, k, look)
 
-    def certified(self, point: Point, k: int, look: Look | None = None) -> Certificate:
+    def certified(self, point: Point, k: int, look: CheapBound | None = None) -> Certificate:
         """The certificate of a point, charged and noted."""
         at = time.perf_counter()
         before = self.certifier.repair.exchanges
@@ -249,7 +223,7 @@ class Checks:
         if flows is None:
             return False
         most = most_unknowns(form)
-        again = certifier.looks and flows is self._inside(state)  # the next look merges the same
+        again = certifier.bounds_cheaply and flows is self._inside(state)  # the next look merges the same
         groups = self._groups(flows, k) if again else groups_of_flows(form, flows, most)
         unknowns = None if groups is None or groups.numbers(form.d) > most else groups.numbers(form.d)
         settled, self.unknowns = unknowns == self.unknowns, unknowns
@@ -262,8 +236,7 @@ class Checks:
         self._charge(certifier.repair.exchanges - before, certifier.repair.exchanges - before)
         if polished.dual_point is None:
             return False
-        certifier.gap = self.budget.gap
-        certifier.admit(polished.w, polished.dual_point)
+        certifier.propose(polished.w, polished.dual_point, self.budget.gap)
         return certifier.best().holds(self.budget.gap)
 
     def _settling(self, point: Point) -> int:

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..breakdown import Watched, cause, numerical, raised_by
-from ..certificate import Certificate, Certifier
-from ..clock import OutOfTimeError, alarm, left, progress_bar
+from ..certificate import Certificate, Certifier, center, centred, feasible
+from ..clock import LAST, SHORT, OutOfTimeError, afresh, alarm, left, progress_bar
 from ..errors import CheckpointError
-from ..network import LocalView
+from ..form import Form
+from ..network import InProcess, Ledger, LocalView, arcs_of
+from ..terms import Array
 from .budget import Budget, Outcome
 from .checking import Checks
 from .observed import Recorder
@@ -24,141 +26,23 @@ from .schedule import EARLIEST, WARM, Schedule
 from .snapshot import Checked, Keeper, Snapshot
 
 if TYPE_CHECKING:
-    from .method import AbstractIteration
+    from .method import AbstractIteration, AbstractMethod
+
+EXTRA = 0.1  # of the seconds that a run may take: what the last certificate may take beyond them
 
 
-@dataclass
-class _Run:
-    """A run between two rounds: the checks of its points, what is kept of it, who looks on."""
+def around(form: Form, method: AbstractMethod) -> tuple[Form, Array | None]:
+    """The form that a method runs on, and what its parameters are less than those of the problem (None: nothing)."""
+    v = center(form)[0] if method.centres() else np.zeros(0)
+    return (centred(form, v), v) if v.any() else (form, None)
 
-    method: AbstractIteration
-    budget: Budget
-    checks: Checks
-    keeper: Keeper | None
-    recorder: Recorder | None = None
-    checked: Checked | None = None  # for the checkpoint; None while it has yet to be noted
-    more: int = 0  # rounds beyond those allowed
 
-    def over(self, k: int) -> str:
-        """Why no round may follow after k; empty where one may."""
-        budget = self.budget
-        most = self.method.most_rounds if budget.rounds is None else budget.rounds
-        remaining = left()
-        if remaining is not None and remaining < self.checks.longest:
-            return "budget"
-        if budget.seconds is not None and self.checks.elapsed() + self.checks.longest > budget.seconds:
-            return "budget"
-        if k >= most + self.more and budget.further is not None:
-            self.more = k - most + budget.further(self.checks.trace, k)
-        return "" if k < most + self.more else "limit" if budget.rounds is None else "budget"
-
-    # ---- where a run begins, and what is kept of it ----------------------------------------------------------------
-    def begin(self, view: LocalView) -> tuple[Any, int, str]:
-        """State, round, and why the run ends (empty where it goes on): at the beginning, or where a checkpoint is."""
-        remaining = left()
-        if self.budget.seconds is not None and remaining is not None:  # what went before the first round counts, too
-            self.checks.began -= max(self.budget.seconds - remaining, 0.0)
-        warm_start, start = self.budget.warm_start, self.budget.start
-        stored = None if self.keeper is None else self.keeper.load(view, lambda: self.method.init(view, start))
-        if self.keeper is None or stored is None:
-            with alarm():
-                state = (
-                    self.method.init(view, start) if warm_start is None else warm_start.first(self.method, view, start)
-                )
-            self.see(state, 0)
-            ended = self.checks.begun(start)
-            self.keep(state, 0, ended)
-            return state, 0, ended
-        if self.budget.rounds is not None and stored.round > self.budget.rounds:
-            raise CheckpointError(
-                f"the checkpoint is at round {stored.round}, beyond the rounds={self.budget.rounds} asked for, which "
-                "count from the start; allow more rounds, or name another file"
-            )
-        with self.keeper.reading():
-            self.checks.restore(stored)
-            finite = np.isfinite(self.method.point(stored.state)[0]).all()
-        if self.recorder is not None:
-            self.recorder.resume(stored.log, self.method, stored.state, stored.round)
-        if stored.ended == "failed" and not finite:
-            return stored.state, stored.round, "failed"
-        if stored.ended == "recession" and self.checks.certifier.recedes():
-            return stored.state, stored.round, "recession"
-        return stored.state, stored.round, "gap" if self.checks.certifier.best().holds(self.budget.gap) else ""
-
-    def see(self, state: Any, k: int) -> None:
-        """Show round k to the observer, where there is one."""
-        if self.recorder is not None:
-            self.recorder.see(self.method, state, k)
-
-    def keep(self, state: Any, k: int, ended: str) -> None:
-        """Note where the run stands between two rounds; written when it is due."""
-        if self.keeper is None:
-            return
-        if self.checked is None:
-            self.checked = self.checks.noted()
-        sent = {purpose: replace(account) for purpose, account in self.checks.ledger.accounts.items()}
-        log = None if self.recorder is None else self.recorder.log
-        self.keeper.keep(Snapshot(state, self.checked, sent, k, ended, self.checks.elapsed(), log))
-
-    def outcome(self, view: LocalView, state: Any, k: int, ended: str, certificate: Certificate, why: str) -> Outcome:
-        """What the run leaves."""
-        budget, ledger = self.budget, self.checks.ledger
-        ledger.rounds = k
-        if budget.warm_start is not None:
-            budget.warm_start.take(view, state, self.checks.schedule)
-            budget.warm_start.interrupted |= ended == "interrupted"
-            budget.warm_start.cut |= ended == "budget" and k != budget.rounds
-        if ended in ("limit", "budget", "stalled") and certificate.holds(budget.gap):
-            ended = "gap"
-        gathered = {} if state is None else self.method.gathered(state)
-        observed = None if self.recorder is None else self.recorder.observed()
-        more = (self.checks.trace, ledger, k, self.checks.elapsed(), gathered)
-        return Outcome(certificate, self.checks.certifier, ended, *more, cause=why, observed=observed)
-
-    def write(self) -> None:
-        if self.keeper is not None:
-            self.keeper.write()
-
-    # ---- rounds ------------------------------------------------------------------------------------------------------
-    def steps(self, state: Any, k: int) -> tuple[Any, int, str]:
-        """The state after one more round, or after several where nothing is due between them, how many they were, and
-        why the run ends within one: a round that time cuts short is none."""
-        try:
-            return *self.method.steps(state, self._free(k)), ""
-        except OutOfTimeError:
-            return state, 0, "budget"
-
-    def _free(self, k: int) -> int:
-        """How many rounds may follow round k before one is looked at."""
-        if self.keeper is not None or self.recorder is not None:
-            return 1
-        most = self.method.most_rounds if self.budget.rounds is None else self.budget.rounds
-        return max(min(self.checks.schedule.next_round(), most + max(self.more, 0)) - k, 1)
-
-    def breakdown(self, error: Exception) -> str:
-        """The cause of a breakdown in words; raises what is none."""
-        if not numerical(error) or raised_by(error, self.budget.callback, self.budget.observer):
-            raise error
-        return cause(error)
-
-    def check(self, state: Any, k: int) -> str:
-        """Why the run ends after round k; empty where it goes on."""
-        self.checked = None
-        ended = self.checks.check(state, k)
-        self.checks.grouped = None  # its flows take room that later rounds need
-        return ended
-
-    def so_far(self, state: Any, k: int, ended: str) -> Certificate:
-        """That of the last state, or of the best known where even this takes too long or is interrupted.
-
-        The checkpoint is of the last whole round: ledger and certifier may have been caught within the next.
-        """
-        try:
-            self.write()
-            self.checks.so_far(state, k, ended == "interrupted")
-        except (KeyboardInterrupt, OutOfTimeError):
-            pass
-        return self.checks.certifier.best()
+def view_of(form: Form, budget: Budget) -> LocalView:
+    """The whole graph in one process."""
+    before = None if budget.warm_start is None else budget.warm_start.view
+    if before is not None:
+        return before.beside(form, InProcess(Ledger(before.arcs, form.labels)))
+    return LocalView(form, InProcess(Ledger(arcs_of(form), form.labels)), budget.seed or 0)
 
 
 def drive(
@@ -178,35 +62,207 @@ def drive(
     )
     if budget.warm_start is not None:
         schedule = budget.warm_start.expecting(schedule)
-    ledger, budget = view.engine.ledger, replace(budget, callback=Watched.of(budget.callback))
-    checks = Checks(method, certifier, budget, ledger, schedule)
-    run = _Run(method, budget, checks, keeper, recorder)
-    state, k, ended, why = None, 0, "", ""
-    how = {"total": budget.rounds, "desc": method.name, "unit": " rounds", "delay": 1.0}
+    budget = replace(budget, callback=Watched.of(budget.callback))
+    checks = Checks(method, certifier, budget, view.engine.ledger, schedule)
+    run = _Run(method, view, budget, checks, keeper, recorder)
     try:
-        state, k, ended = run.begin(view)
-        shown = k
-        with progress_bar(budget.progress, initial=k, **how) as tick:
-            while not (ended := ended or run.over(k)):
-                state, done, ended = run.steps(state, k)
-                if ended:
-                    break
-                k += done
-                run.see(state, k)
-                if checks.schedule.screen_now(k):
-                    ended = run.check(state, k)
-                    tick(k - shown, checks.known())
-                    shown = k
-                run.keep(state, k, ended)
-        run.write()  # before the last certificate, which a longer run would not ask for here
-        certificate = checks.last(state, k, ended)
-        if recorder is not None:
-            recorder.close(method, state, k)
+        run.begin()
+        run.rounds()
+        certificate = run.last()
     except OutOfTimeError:
-        ended, certificate = "budget", run.so_far(state, k, "budget")
+        certificate = run.so_far("budget")
     except KeyboardInterrupt:
-        ended, certificate = "interrupted", run.so_far(state, k, "interrupted")
+        certificate = run.so_far("interrupted")
     except Exception as error:  # noqa: BLE001 - what is no breakdown is raised again
-        why = run.breakdown(error)
-        ended, certificate = "failed", checks.certifier.best()
-    return run.outcome(view, state, k, ended, certificate, why)
+        certificate = run.broken(error)
+    return run.outcome(certificate)
+
+
+@dataclass
+class _Run:
+    """A run of a method: where it stands, the checks of its points, what is kept of it, who looks on."""
+
+    method: AbstractIteration
+    view: LocalView
+    budget: Budget
+    checks: Checks
+    keeper: Keeper | None
+    recorder: Recorder | None
+    state: Any = None  # None while it is set up
+    k: int = 0  # rounds so far
+    ended: str = ""  # why it is over; empty where it goes on
+    cause: str = ""  # of a breakdown
+    checked: Checked | None = None  # for the checkpoint; None while it has yet to be noted
+    more: int = 0  # rounds beyond those allowed
+
+    # ---- where a run begins ----------------------------------------------------------------------------------------
+    def begin(self) -> None:
+        """Take the first state, or that of the checkpoint."""
+        budget, remaining = self.budget, left()
+        if budget.seconds is not None and remaining is not None:  # what went before the first round counts, too
+            self.checks.began -= max(budget.seconds - remaining, 0.0)
+        if self.keeper is not None:
+            stored = self.keeper.load(self.view, lambda: self.method.init(self.view, budget.start))
+            if stored is not None:
+                self._resume(stored, self.keeper)
+                return
+        warm = budget.warm_start
+        with alarm():
+            if warm is None:
+                state = self.method.init(self.view, budget.start)
+            else:
+                state = warm.first(self.method, self.view, budget.start)
+        if self.recorder is not None:
+            self.recorder.see(self.method, state, 0)
+        self.ended = self.checks.begun(budget.start)
+        self.state = state
+        self._keep()
+
+    def _resume(self, stored: Snapshot, keeper: Keeper) -> None:
+        """Go on from a checkpoint; end at once where it is of a run that has ended, or has met the gap."""
+        asked, checks = self.budget.rounds, self.checks
+        if asked is not None and stored.round > asked:
+            raise CheckpointError(
+                f"the checkpoint is at round {stored.round}, beyond the rounds={asked} asked for, which "
+                "count from the start; allow more rounds, or name another file"
+            )
+        with keeper.reading():
+            checks.restore(stored)
+            finite = np.isfinite(self.method.point(stored.state)[0]).all()
+        if self.recorder is not None:
+            self.recorder.resume(stored.log, self.method, stored.state, stored.round)
+        self.state, self.k = stored.state, stored.round
+        if (stored.ended == "failed" and not finite) or (stored.ended == "recession" and checks.certifier.recedes()):
+            self.ended = stored.ended
+        elif checks.certifier.best().holds(self.budget.gap):
+            self.ended = "gap"
+
+    # ---- rounds ----------------------------------------------------------------------------------------------------
+    def rounds(self) -> None:
+        """Rounds, until there is a reason to end."""
+        checks, shown = self.checks, self.k
+        how = {"total": self.budget.rounds, "desc": self.method.name, "unit": " rounds", "delay": 1.0}
+        with progress_bar(self.budget.progress, initial=self.k, **how) as tick:
+            while not self._over():
+                try:
+                    self.state, done = self.method.steps(self.state, self._free())
+                except OutOfTimeError:  # a round that time cuts short is none
+                    self.ended = "budget"
+                    return
+                self.k += done
+                if self.recorder is not None:
+                    self.recorder.see(self.method, self.state, self.k)
+                if checks.schedule.screen_now(self.k):
+                    self.checked = None
+                    self.ended = checks.check(self.state, self.k)
+                    checks.grouped = None  # its flows take room that later rounds need
+                    tick(self.k - shown, checks.known())
+                    shown = self.k
+                self._keep()
+
+    def _over(self) -> bool:
+        """Whether no round may follow, and why."""
+        if self.ended:
+            return True
+        budget, checks, remaining = self.budget, self.checks, left()
+        if (remaining is not None and remaining < checks.longest) or (
+            budget.seconds is not None and checks.elapsed() + checks.longest > budget.seconds
+        ):
+            self.ended = "budget"
+        else:
+            most = self._most()
+            if self.k >= most + self.more and budget.further is not None:
+                self.more = self.k - most + budget.further(checks.trace, self.k)
+            if self.k >= most + self.more:
+                self.ended = "limit" if budget.rounds is None else "budget"
+        return bool(self.ended)
+
+    def _most(self) -> int:
+        return self.method.most_rounds if self.budget.rounds is None else self.budget.rounds
+
+    def _free(self) -> int:
+        """How many rounds may follow before one is looked at."""
+        if self.keeper is not None or self.recorder is not None:
+            return 1
+        return max(min(self.checks.schedule.next_round(), self._most() + max(self.more, 0)) - self.k, 1)
+
+    def _keep(self) -> None:
+        """Note where the run stands between two rounds; written when it is due."""
+        if self.keeper is None:
+            return
+        if self.checked is None:
+            self.checked = self.checks.noted()
+        sent = {purpose: replace(account) for purpose, account in self.checks.ledger.accounts.items()}
+        log = None if self.recorder is None else self.recorder.log
+        self.keeper.keep(Snapshot(self.state, self.checked, sent, self.k, self.ended, self.checks.elapsed(), log))
+
+    # ---- how it ends -----------------------------------------------------------------------------------------------
+    def last(self) -> Certificate:
+        """The certificate that the run ends with."""
+        checks, budget = self.checks, self.budget
+        if self.keeper is not None:  # before the last certificate, which a longer run would not ask for here
+            self.keeper.write()
+        if self.ended not in ("gap", "failed", "recession"):
+            checks.certifier = self.method.judge(self.state, checks.certifier)
+            if budget.gap == 0.0:  # the iterate after exactly so many rounds is asked for, not the best one
+                checks.certifier.best_primal = None
+            if budget.further is not None and self.ended == "budget":  # no answer yet, and worth no repair
+                w = feasible(checks.certifier.form, self.method.point(self.state)[0])
+                checks.certifier.propose_primal(w, budget.gap)
+            else:
+                checks.certify(self.state, self.k)
+        certificate = checks.certifier.best()
+        if self.recorder is not None:
+            self.recorder.close(self.method, self.state, self.k)
+        return certificate
+
+    def so_far(self, ended: str) -> Certificate:
+        """That of the last state, or of the best known where even this takes too long or is interrupted. Nobody is
+        called back.
+
+        The checkpoint is of the last whole round: ledger and certifier may have been caught within the next.
+        """
+        self.ended, checks, budget = ended, self.checks, self.budget
+        try:
+            if self.keeper is not None:
+                self.keeper.write()
+            checks.budget, checks.hurried = replace(budget, callback=None), True
+            with afresh(SHORT if ended == "interrupted" else max(LAST, EXTRA * (budget.seconds or 0.0))):
+                if self.state is None:
+                    form = checks.certifier.form
+                    w = np.zeros(form.shape) if budget.start is None else budget.start[0]
+                    checks.certifier.propose_primal(feasible(form, w), budget.gap)
+                else:
+                    checks.certifier = self.method.judge(self.state, checks.certifier)
+                    checks.certify(self.state, self.k)
+        except (KeyboardInterrupt, OutOfTimeError):
+            pass
+        return checks.certifier.best()
+
+    def broken(self, error: Exception) -> Certificate:
+        """The best certificate so far, after a breakdown; what is none is raised again."""
+        if not numerical(error) or raised_by(error, self.budget.callback, self.budget.observer):
+            raise error
+        self.ended, self.cause = "failed", cause(error)
+        return self.checks.certifier.best()
+
+    def outcome(self, certificate: Certificate) -> Outcome:
+        """What the run leaves."""
+        budget, checks, ended = self.budget, self.checks, self.ended
+        checks.ledger.rounds = self.k
+        if (warm := budget.warm_start) is not None:
+            warm.take(self.view, self.state, checks.schedule)
+            warm.interrupted |= ended == "interrupted"
+            warm.cut |= ended == "budget" and self.k != budget.rounds
+        return Outcome(
+            certificate,
+            checks.certifier,
+            "gap" if ended in ("limit", "budget", "stalled") and certificate.holds(budget.gap) else ended,
+            checks.trace,
+            checks.ledger,
+            self.k,
+            checks.elapsed(),
+            {} if self.state is None else self.method.gathered(self.state),
+            cause=self.cause,
+            observed=None if self.recorder is None else self.recorder.observed(),
+        )

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..form import EdgeBlock, Form
 from ..inputs import components_of
-from ..kernels import EdgePasses, group_means, group_numbers
+from ..network import kernels
 from ..terms import Array
 from ..terms.penalties import row_norm
 
@@ -31,8 +31,9 @@ class Groups:
     def merged(self, w: Array) -> Array:
         """w with each entry set to the mean of its group: the differences there vanish, which iterates only tend to."""
         values = w if self.whole else w.reshape(-1, 1)
-        if self.number.dtype == np.int32:  # compiled
-            return group_means(self.number, self.count, values).reshape(w.shape)
+        fast = kernels() if self.number.dtype == np.int32 else None
+        if fast is not None:
+            return fast.group_means(self.number, self.count, values).reshape(w.shape)
         number = np.where(self.number < 0, self.count, self.number)
         sizes = np.maximum(np.bincount(number, minlength=self.count + 1), 1.0)
         out = np.empty(values.shape)
@@ -49,13 +50,14 @@ def groups_of_flows(form: Form, flows: tuple[Array, ...], most: int | None = Non
     n, d = form.shape
     whole = all(e.features is None and e.penalty.pieces(d) in (None, d) for e in form.edges)
     each, per = (d, 1) if whole else (1, d)  # nodes are tied as a whole, or their coordinates one by one
-    passes = [EdgePasses.of(edge, d) for edge in form.edges] if fast else [None]
-    if all(found is not None for found in passes):
+    compiled = kernels() if fast else None
+    passes = [None] if compiled is None else [compiled.edge_passes(edge, d) for edge in form.edges]
+    if compiled is not None and all(found is not None for found in passes):
         parent = np.arange(n * per + 1, dtype=np.int32)
         for found, u in zip(passes, flows, strict=True):
             if found is not None:
                 found.unite(STRICT, u, parent, whole)
-        number, count = group_numbers(parent)
+        number, count = compiled.group_numbers(parent)
         return None if most is not None and count * each > most else Groups(number, count, whole)
     return _joined(form, flows, whole, n * d if most is None else most, each, per)
 

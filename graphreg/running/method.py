@@ -72,6 +72,7 @@ class AbstractMethod(ABC):
     declared_in: ClassVar[str] = "graphreg.methods"  # the folder of those of the library
     needs: ClassVar[str] = ""
     sends: ClassVar[str] = ""
+    in_one_pass: ClassVar[bool] = False  # certified after one pass over the graph: `Auto` takes it where it applies
     seldom_certified: ClassVar[bool] = False  # and so uses up its budget: `compare` runs it only where it is named
 
     def __new__(cls, *args: Any, **options: Any) -> Self:

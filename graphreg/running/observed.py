@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..breakdown import Watched
 from ..checks import checked, whole
 from ..errors import CheckpointError, MethodError
 from ..form import Form
@@ -94,10 +95,10 @@ def _each(value: Seen, change: Callable[[Array], Array]) -> Seen:
 class Recorder:
     """An observer in a run: it looks at the state after every round of its grid."""
 
-    def __init__(
-        self, look: Callable[[Observation], dict[str, Seen]], observer: Observer, form: Form, v: Array
-    ) -> None:
-        self.look, self.observer, self.form, self.v = look, observer, form, v
+    def __init__(self, look: Watched, form: Form, v: Array) -> None:
+        observer: Any = look.function
+        self.look, self.form, self.v = look, form, v
+        self.observer: Observer = observer
         self.log, self.last = Log(str(observer)), None
         self._begin(-1)
 

@@ -88,7 +88,7 @@ def look(path: Any) -> Table:
 def proved(certifier: Certifier, known: Mapping[str, Any], point: DualPoint) -> Certificate:
     """The certificate of points: with the bounds that are known, where they say no more than is proved anew."""
     form = certifier.form
-    certifier.admit(known["w"], point)
+    certifier.propose(known["w"], point)
     best = certifier.best()
     if certifier.best_primal is None and not best.contradiction and form.primal(known["w"]) == np.inf:
         return violated(best, known["w"])  # of a baseline, which drops what ties the nodes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -11,13 +11,26 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..breakdown import Watched, broken, cause
-from ..certificate import AtInfinity, Certificate, Certifier, Enclosed, at_infinity, common, feasible, levelled
+from ..certificate import (
+    AtInfinity,
+    Certificate,
+    Certifier,
+    Enclosed,
+    at_infinity,
+    center,
+    common,
+    feasible,
+    levelled,
+)
 from ..clock import LAST, SHORT, OutOfTimeError, afresh, alarm, look, within
 from ..compiling import conic
 from ..form import DualPoint, Form, placed
+from ..network import arcs_of
+from ..terms import Array
 from . import statuses
 from .budget import Budget, Outcome
-from .iterating import iterate
+from .driver import around, drive, view_of
+from .observed import Recorder
 from .snapshot import StoredRuns
 from .solution import Solution
 
@@ -33,42 +46,35 @@ def solve(form: Form, method: AbstractMethod, budget: Budget, compiler: conic.Co
     ``seconds`` hold for all of it, linear programmes and compiling included. What numpy, CVXPY or a solver raises ends
     as the status "failed"; what a callback or a user's term raises is passed on.
     """
-    asked = budget.checkpoint
-    if asked is None:
-        return _solved(form, method, budget, compiler, None)
-    with closing(StoredRuns(asked, form, method, budget.start, budget.seed)) as store:
-        return _solved(form, method, budget, compiler, store)
-
-
-def _solved(
-    form: Form, method: AbstractMethod, budget: Budget, compiler: conic.Compiler, store: StoredRuns | None
-) -> Solution:
-    seed = secrets.randbits(32) if budget.seed is None else budget.seed  # noted in the solution, to repeat the run
-    seed = seed if store is None else store.seed(seed)
-    callback = Watched.of(budget.callback)
-    budget = replace(budget, seed=seed, callback=callback)
-    task = Task(form, method, budget, compiler, store)
-    try:
-        with within(budget.seconds):
-            found = task.solved()
-    except OutOfTimeError:  # before the first round, or after the last
-        found = task.broken_off("budget")
-    except KeyboardInterrupt:
-        found = task.broken_off("interrupted")
-    except Exception as error:
-        if not broken(error, callback, budget.observer):
-            raise
-        compiler.forget()
-        found = _without_answer(form, "failed", statuses.failed(cause(error)))
-    if budget.gap > 0.0 and found.own is None:  # else exactly this iterate is asked for, or this baseline's point
-        found = replace(found, certificate=levelled(found.certificate, budget.gap))
-    unproven = f"Convergence is not guaranteed: {'; '.join(said)}." if (said := method.unproven(form)) else ""
-    message = " ".join(filter(None, (found.message, unproven, "" if store is None else store.note)))
-    own = None if found.own is None else found.own.certificate
-    if found.certificate.contradiction:  # nor did any bound before it was found hold
+    asked, seed = budget.checkpoint, budget.seed
+    kept = nullcontext() if asked is None else closing(StoredRuns(asked, form, method, budget.start, seed))
+    with kept as store:
+        seed = secrets.randbits(32) if seed is None else seed  # noted in the solution, to repeat the run
+        seed = seed if store is None else store.seed(seed)
+        callback = Watched.of(budget.callback)
+        task = Task(form, method, replace(budget, seed=seed, callback=callback), compiler, store)
+        try:
+            with within(budget.seconds):
+                found = task.solved()
+        except OutOfTimeError:  # before the first round, or after the last
+            found = task.broken_off("budget")
+        except KeyboardInterrupt:
+            found = task.broken_off("interrupted")
+        except Exception as error:
+            if not broken(error, callback, budget.observer):
+                raise
+            compiler.forget()
+            found = _without_answer(form, "failed", statuses.failed(cause(error)))
+        own = None if found.own is None else found.own.certificate
+        certificate = found.certificate
+        if budget.gap > 0.0 and own is None:  # else exactly this iterate is asked for, or this baseline's point
+            certificate = levelled(certificate, budget.gap)
+        unproven = f"Convergence is not guaranteed: {'; '.join(said)}." if (said := method.unproven(form)) else ""
+        message = " ".join(filter(None, (found.message, unproven, "" if store is None else store.note)))
+    if certificate.contradiction:  # nor did any bound before it was found hold
         found.trace.records[:] = [replace(record, certified=False, dual=np.nan) for record in found.trace.records]
     more = (found.rounds, found.seconds, found.trace, found.ledger, seed, found.gathered, own, found.observed)
-    return Solution(found.certificate.form, found.certificate, found.status, message, found.by or method.name, *more)
+    return Solution(certificate.form, certificate, found.status, message, found.by or method.name, *more)
 
 
 def solved(form: Form, method: AbstractMethod, gap: float) -> Solution:
@@ -102,11 +108,11 @@ class Task:
         form, budget, certifier = self.form, self.budget, Certifier(self.form)
         with alarm(), np.errstate(over="ignore", invalid="ignore"):
             if budget.known is not None:
-                certifier.admit(budget.known.w, budget.known.dual_point)
+                certifier.propose(budget.known.w, budget.known.dual_point)
             if budget.gap > 0.0 and budget.start is not None and budget.warm_start is None:  # no answer is worse
                 w = budget.start[0]
                 for each in (w, placed(form, w)) if form.latent else (w,):
-                    certifier.consider(feasible(form, each))
+                    certifier.propose_primal(feasible(form, each))
         return certifier
 
     @cached_property
@@ -127,9 +133,41 @@ class Task:
         return task
 
     def iterate(self, method: AbstractIteration, budget: Budget) -> Outcome:
-        """Rounds of a method."""
+        """Rounds of a method, around the best common model where that keeps digits; judged by what its answer is worth
+        in the problem itself."""
+        form, certifier = self.form, self.certifier
         keeper = None if self.store is None or budget.checkpoint is None else self.store.keeper(self.depth)
-        return iterate(self.form, method, self.certifier, budget, keeper)
+        there, v = around(form, method)
+        judge = certifier
+        if v is not None:
+            judge = Certifier(there, certifier)
+            if certifier.best_primal is not None and certifier.best_dual is not None:
+                judge.propose(certifier.best_primal.w - v, certifier.best_dual.found.dual_point)
+            if budget.start is not None:
+                budget = replace(budget, start=(budget.start[0] - v, budget.start[1]))
+        view, engine = view_of(there, budget), budget.engine
+        if v is not None and not method.central and budget.warm_start is None:
+            numbers = form.d * (form.d + 3) // 2  # a gradient and a symmetric Hessian
+            view.engine.ledger.sum("adaptation", numbers, center(form)[1])
+        hosted = nullcontext(method) if engine is None else engine.hosting(method, there, arcs_of(there), view.seed)
+        with hosted as player, nullcontext() if keeper is None else keeper.going_on():
+            seen = budget.observer
+            recorder = None if seen is None else Recorder(seen, there, np.zeros(form.d) if v is None else v)
+            outcome = drive(player, view, judge, budget, keeper, recorder)
+        return outcome if v is None else self._moved_back(outcome, judge, v, budget.gap)
+
+    def _moved_back(self, outcome: Outcome, judge: Certifier, v: Array, gap: float) -> Outcome:
+        """The outcome in the problem itself of a run around the common model v, which another certifier judged."""
+        form, certifier = self.form, self.certifier
+        if gap == 0.0:  # the iterate after exactly so many rounds is asked for, not the best one
+            certifier.best_primal = None
+        w = np.where(form.free[:, None], 0.0, outcome.certificate.w + v)
+        w, point = feasible(form, w), outcome.certificate.dual_point
+        certifier.propose_primal(w, gap)
+        certifier.propose_from(judge, v, gap)
+        if outcome.ended == "gap" and not certifier.best().holds(gap):  # there it does, here rounding is another
+            certifier.certify(w, point.flows, point.prices, gap)
+        return replace(outcome, certifier=certifier, certificate=certifier.best())
 
     def instead(self, form: Form, method: AbstractIteration, start: Start | None) -> Outcome:
         """The outcome of another form within the same budget, judged."""
@@ -138,10 +176,20 @@ class Task:
 
     def solved(self) -> Outcome:
         """The outcome, judged; with what is known of the problem at infinity, where that says more."""
-        found = self._run()
+        form, own, gap = self.form, self.own, self.budget.gap
+        if not form.samples:  # everything ran away: 0 is optimal, with nothing to pay and nothing to carry
+            self.certifier.propose(np.zeros(form.shape), form.nothing())
+            best, said = self.certifier.best(), "Nothing is left to fit."
+            return Outcome(best, self.certifier, "gap", status="certified", message=said)
+        own.spot_checks.begin()
+        if own.spot_checks.contradiction:
+            return statuses.judged(Outcome(own.best(), own, "failed"), gap)
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = self.method.run(self)
+        found = statuses.judged(found, gap)
         left = self._left(found)
-        same = found.certificate.form is self.form  # or the method has chosen another, for which it would choose again
-        if left is None or not same or self.depth == DEEPEST or not _further(found, left.gap):
+        same = found.certificate.form is form  # or the method has chosen another, for which it would choose again
+        if left is None or not same or self.depth == DEEPEST or not _further(found, gap):
             return found
         try:
             return self._at_infinity(left, found)
@@ -158,20 +206,6 @@ class Task:
                 return statuses.judged(outcome, self.budget.gap)
         except (OutOfTimeError, KeyboardInterrupt):
             return _without_answer(self.form, ended, statuses.BEFORE[ended])
-
-    def _run(self) -> Outcome:
-        """The outcome of the method, judged."""
-        if not self.form.samples:  # everything ran away: 0 is optimal, with nothing to pay and nothing to carry
-            self.certifier.admit(np.zeros(self.form.shape), self.form.nothing())
-            best, said = self.certifier.best(), "Nothing is left to fit."
-            return Outcome(best, self.certifier, "gap", status="certified", message=said)
-        checks = self.own.spot_checks
-        checks.begin()
-        if checks.contradiction:
-            return statuses.judged(Outcome(self.own.best(), self.own, "failed"), self.budget.gap)
-        with np.errstate(over="ignore", invalid="ignore"):
-            outcome = self.method.run(self)
-        return statuses.judged(outcome, self.budget.gap)
 
     def _left(self, found: Outcome) -> Budget | None:
         """What a run has left of the budget; None where that is nothing."""
@@ -214,13 +248,14 @@ def _extend(infinity: AtInfinity, rest: Certificate, before: Certificate, gap: f
     the whole. Its dual point is one of the whole as well, with no price and no flow where something fell away.
     """
     certifier = Certifier(infinity.form)
-    certifier.admit(before.w, infinity.form.nothing())
+    certifier.propose(before.w, infinity.form.nothing())
     certifier.spot_checks.contradiction = rest.contradiction
     if rest.valid:
         point = infinity.extend(rest.dual_point)
         spread = infinity.extend(DualPoint(rest.spread, rest.dual_point.prices)).flows if rest.spread else ()
-        certifier.consider(infinity.push(rest.w, gap))
-        certifier.bounded(Enclosed(np.array([np.nextafter(rest.dual - infinity.dropped(), -np.inf)]), point, spread))
+        certifier.propose_primal(infinity.push(rest.w, gap))
+        lower = np.nextafter(rest.dual - infinity.dropped(), -np.inf)
+        certifier.propose_bound(Enclosed(np.array([lower]), point, spread))
     return certifier.best()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,7 @@ def _has_probabilities(estimator: GraphClassifier) -> bool:
     return estimator.loss is None or (tried is not None and is_probabilistic(tried))
 
 
+@dataclass(repr=False, eq=False, kw_only=True)  # makes the constructor, as scikit-learn wants it
 class GraphClassifier(ClassifierMixin, AbstractGraphEstimator):
     """Classification at the nodes of a graph: logistic regression for two classes, multinomial for more.
 
@@ -64,36 +66,7 @@ class GraphClassifier(ClassifierMixin, AbstractGraphEstimator):
     array(['yes'], dtype='<U3')
     """
 
-    def __init__(  # noqa: PLR0913 - as scikit-learn has it
-        self,
-        graph: Any = None,
-        strength: float = 1.0,
-        *,
-        node: Any = None,
-        penalty: Any = "L2",
-        loss: Any = None,
-        ridge: float = 1e-3,
-        fit_intercept: bool = True,
-        unseen: str = "error",
-        method: Any = None,
-        gap: float = 1e-6,
-        seconds: float | None = None,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(
-            graph,
-            strength,
-            node=node,
-            penalty=penalty,
-            ridge=ridge,
-            fit_intercept=fit_intercept,
-            unseen=unseen,
-            method=method,
-            gap=gap,
-            seconds=seconds,
-            random_state=random_state,
-        )
-        self.loss = loss
+    loss: Any = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

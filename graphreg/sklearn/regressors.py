@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -42,6 +43,7 @@ class AbstractGraphRegressor(RegressorMixin, AbstractGraphEstimator):
         return self._response(self._link(X, node))
 
 
+@dataclass(repr=False, eq=False, kw_only=True)  # makes the constructor, as scikit-learn wants it
 class GraphRegressor(AbstractGraphRegressor):
     """Regression at the nodes of a graph.
 
@@ -129,36 +131,7 @@ class GraphRegressor(AbstractGraphRegressor):
     (1,)
     """
 
-    def __init__(  # noqa: PLR0913 - as scikit-learn has it
-        self,
-        graph: Any = None,
-        strength: float = 1.0,
-        *,
-        node: Any = None,
-        penalty: Any = "L2",
-        loss: Any = "SquaredLoss",
-        ridge: float = 1e-3,
-        fit_intercept: bool = True,
-        unseen: str = "error",
-        method: Any = None,
-        gap: float = 1e-6,
-        seconds: float | None = None,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(
-            graph,
-            strength,
-            node=node,
-            penalty=penalty,
-            ridge=ridge,
-            fit_intercept=fit_intercept,
-            unseen=unseen,
-            method=method,
-            gap=gap,
-            seconds=seconds,
-            random_state=random_state,
-        )
-        self.loss = loss
+    loss: Any = "SquaredLoss"
 
     def _family(self) -> Any:
         return self.loss
@@ -212,6 +185,7 @@ class GraphPoissonRegressor(AbstractGraphRegressor):
         return d2_tweedie_score(y, self.predict(X, node=node), sample_weight=sample_weight, power=1)
 
 
+@dataclass(repr=False, eq=False, kw_only=True)  # makes the constructor, as scikit-learn wants it
 class GraphQuantileRegressor(AbstractGraphRegressor):
     """Quantile regression at the nodes of a graph.
 
@@ -231,36 +205,7 @@ class GraphQuantileRegressor(AbstractGraphRegressor):
     True
     """
 
-    def __init__(  # noqa: PLR0913 - as scikit-learn has it
-        self,
-        graph: Any = None,
-        strength: float = 1.0,
-        *,
-        quantile: float = 0.5,
-        node: Any = None,
-        penalty: Any = "L2",
-        ridge: float = 1e-3,
-        fit_intercept: bool = True,
-        unseen: str = "error",
-        method: Any = None,
-        gap: float = 1e-6,
-        seconds: float | None = None,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(
-            graph,
-            strength,
-            node=node,
-            penalty=penalty,
-            ridge=ridge,
-            fit_intercept=fit_intercept,
-            unseen=unseen,
-            method=method,
-            gap=gap,
-            seconds=seconds,
-            random_state=random_state,
-        )
-        self.quantile = quantile
+    quantile: float = 0.5
 
     def _family(self) -> Any:
         return partial(named("loss", "QuantileLoss"), tau=self.quantile)

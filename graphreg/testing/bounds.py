@@ -123,13 +123,13 @@ def conjugate_bound_of_losses(loss: AbstractLoss, samples: LossProbe) -> Failure
     t, own = loss.anchor(y), loss.dependent(y)
 
     def less(b: Array) -> Array:
-        b = _closed(b, own)
+        b = samples.rows.closed(b)
         value, linear = loss.conjugate(b, y), dots(b, t)
         off = TRUSTED * ULP * (np.abs(value) + dots(np.abs(b), np.abs(t)) + dots(np.abs(b), np.abs(b)))
         return np.where(np.isfinite(value), value - linear - off, value)
 
     def bound(b: Array, spread: Array) -> Array:
-        return loss.conjugate_bound(_closed(b, own), _summed(spread, own), y)
+        return loss.conjugate_bound(samples.rows.closed(b), _summed(spread, own), y)
 
     low, high = loss.domain(y)
     for b in (samples.inside, samples.prices, _ends(low, samples.inside), _ends(high, samples.inside)):
@@ -144,16 +144,6 @@ def conjugate_bound_of_losses(loss: AbstractLoss, samples: LossProbe) -> Failure
     yield from tight("conjugate_bound", bound, value, inside, size, y=y)
     if own is None:
         yield from _leaves(bound, low, high, samples.inside, y)
-
-
-def _closed(b: Array, own: Array | None) -> Array:
-    """Prices whose dependent coordinate is minus the sum of the others."""
-    if own is None:
-        return b
-    out, r = b.copy(), np.arange(len(b))
-    out[r, own] = 0.0
-    out[r, own] = -out.sum(axis=1)
-    return frozen(out)
 
 
 def _summed(spread: Array, own: Array | None) -> Array:
@@ -178,7 +168,7 @@ def _leaves(bound: Bound, low: Array, high: Array, inside: Array, y: Array) -> F
 
 def dependent(loss: AbstractLoss, samples: LossProbe) -> Failures:
     """Where a loss names a dependent coordinate, its prices sum to 0; where it names none, each may move by itself."""
-    y, outside = samples.y, samples.pair.outside
+    y, outside = samples.y, samples.outside
     own = loss.dependent(y)
     if own is None:
         if y.ndim == 1:
@@ -230,7 +220,7 @@ def conjugate_bound_of_penalties(penalty: AbstractPenalty, probe: Probe) -> Fail
     bound, conjugate = penalty.conjugate_bound, penalty.conjugate
     yield from holds("conjugate_bound", bound, conjugate, u, probe.rng, trust(probe), rowwise=True)
     inside = frozen(probe.middle + 0.9 * (probe.inside - probe.middle))
-    size = np.where(probe.pair.outside(inside), 0.0, (inside**2).sum(axis=1))
+    size = np.where(probe.outside(inside), 0.0, (inside**2).sum(axis=1))
     # phi*(u) = <u, x> - phi(x) is a difference of numbers of the size of <u, x>: how fast phi* grows along u
     growth = (penalty.conjugate(frozen(1.001 * inside)) - penalty.conjugate(inside)) / 0.001
     size = size + np.where(np.isfinite(growth), np.abs(growth), 0.0)
@@ -244,13 +234,13 @@ def room(penalty: AbstractPenalty, probe: Probe) -> Failures:
     u = frozen(probe.middle + 0.7 * (probe.inside - probe.middle))
     room = np.broadcast_to(penalty.room(u), u.shape)
     yield from judge("room is a number >= 0 per coordinate", ~(room >= 0.0).all(axis=1), 0, u=u)
-    inside = ~probe.pair.outside(u)
+    inside = ~probe.outside(u)
     for j in range(probe.k):
         by = np.minimum(0.999 * room[:, j], 1e6)
         for sign in (-1.0, 1.0):
             moved = u.copy()
             moved[:, j] += sign * by
-            lost = inside & probe.pair.outside(moved)
+            lost = inside & probe.outside(moved)
             yield from judge("a flow that moves within its room stays inside", lost, 0, u=u, room=room)
 
 

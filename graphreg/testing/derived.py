@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..certificate import laws
 from ..terms import Array, RecessionCone
 from ..terms.penalties import AbstractConstraint, AbstractNorm, AbstractPenalty, AbstractSmoothPenalty
 from . import fenchel
 from .probe import Probe
-from .report import Failures, demand, distance, dots, frozen, judge, shaped, size
-
-STEP = 1e-6  # of differences, relative to the point
+from .report import Failures, demand, distance, dots, frozen, judge, judged, shaped, size
 
 
 def gauge(penalty: AbstractPenalty, probe: Probe) -> Failures:
@@ -30,7 +29,7 @@ def gauge(penalty: AbstractPenalty, probe: Probe) -> Failures:
         (always, np.full_like(g, 1e6), False, "every multiple of u lies in dom phi* where gauge(u) is 0"),
     ):
         if rows.any():
-            wrong = probe.pair.outside((u * factor[:, None])[rows]) != outside
+            wrong = probe.outside((u * factor[:, None])[rows]) != outside
             yield from judge(sentence, wrong, 0, u=u[rows], gauge=g[rows])
 
 
@@ -82,7 +81,7 @@ def _holds_below(penalty: AbstractPenalty, probe: Probe, u: Array) -> Failures:
 def clip(penalty: AbstractPenalty, probe: Probe) -> Failures:
     """clip lands in dom phi*, twice is once, and what lies inside stays."""
     u = np.vstack([probe.points, probe.extremes, 0.5 * probe.inside, probe.inside])
-    return fenchel.clip_is_sound(probe.pair, frozen(u), max(1e-12, probe.tolerance * 1e-2))
+    return fenchel.clip_is_sound(probe.rows, frozen(u), max(1e-12, probe.tolerance * 1e-2))
 
 
 def reach(penalty: AbstractPenalty, probe: Probe) -> Failures:
@@ -90,10 +89,10 @@ def reach(penalty: AbstractPenalty, probe: Probe) -> Failures:
     inside = probe.inside
     end = frozen(2.0 * probe.points[probe.rng.integers(1, len(probe.points), len(inside))])
     margin = max(1e-6, 10.0 * probe.tolerance)
-    yield from fenchel.reach_is_sound(probe.pair, penalty.reach(inside, end), inside, end)
+    yield from fenchel.reach_is_sound(probe.rows, penalty.reach(inside, end), inside, end)
     zero = frozen(np.zeros_like(end))
-    if not probe.pair.outside(zero).any():
-        yield from fenchel.reach_is_sound(probe.pair, penalty.reach(zero, end), zero, end, margin)
+    if not probe.outside(zero).any():
+        yield from fenchel.reach_is_sound(probe.rows, penalty.reach(zero, end), zero, end, margin)
 
 
 def dual_prox(penalty: AbstractPenalty, probe: Probe) -> Failures:
@@ -132,7 +131,7 @@ def conduct(penalty: AbstractPenalty, probe: Probe) -> Failures:
     yield from judge("conduct is symmetric", off, probe.tolerance, **where)
     near = probe.middle + 1e-6 * flow / np.maximum(size(flow), 1e-300)[:, None]
     sentence = "interior(k) and a little of conduct(z) lies in dom phi*"
-    yield from judge(sentence, probe.pair.outside(near), 0, **where)
+    yield from judge(sentence, probe.outside(near), 0, **where)
 
 
 def interior(penalty: AbstractPenalty, probe: Probe) -> Failures:
@@ -142,7 +141,7 @@ def interior(penalty: AbstractPenalty, probe: Probe) -> Failures:
     u = penalty.clip(probe.points)
     away = middle - 1e-3 * (u - middle) / np.maximum(1.0, size(u - middle))[:, None]
     tried = np.vstack([middle[None], away])
-    return judge("interior(k) lies well inside dom phi*", probe.pair.outside(tried), 0, interior=tried)
+    return judge("interior(k) lies well inside dom phi*", probe.outside(tried), 0, interior=tried)
 
 
 def subgradient(penalty: AbstractPenalty, probe: Probe) -> Failures:
@@ -188,14 +187,7 @@ def curvature(penalty: AbstractPenalty, probe: Probe) -> Failures:
     out = np.maximum(-values[:, 0], values[:, -1] - L)
     yield from judge("0 <= curvature <= smoothness", out, probe.tolerance * (1.0 + L), z=z)
     yield from judge("curvature is symmetric", asymmetry, probe.tolerance * (1.0 + L), z=z)
-    h = STEP * np.maximum(1.0, size(z))[:, None]
-    for unit in np.eye(k):
-        ahead, behind = penalty.gradient(frozen(z + h * unit)), penalty.gradient(frozen(z - h * unit))
-        here = penalty.gradient(z)
-        right, left = (ahead - here) / h, (here - behind) / h
-        no_kink = size(right - left) <= 1e-2 * (size(right) + size(left))
-        by = size(full @ unit - (left + right) / 2) / (1.0 + L + size(here))
-        yield from judge("curvature is the derivative of gradient", np.where(no_kink, by, 0.0), 1e-6, z=z)
+    yield from fenchel.curvature_is_right(penalty.gradient, c, z)
 
 
 def strong_convexity(penalty: AbstractPenalty, probe: Probe) -> Failures:
@@ -209,10 +201,7 @@ def strong_convexity(penalty: AbstractPenalty, probe: Probe) -> Failures:
     p = penalty.prox(frozen(x), 1e3)  # pulled towards the directions of least curvature
     z = frozen(np.vstack([x, p]))
     other = frozen(z[probe.rng.permutation(len(z))] * 0.5)
-    left, right, middle = penalty.value(z), penalty.value(other), penalty.value((z + other) / 2)
-    chord = (left + right) / 2 - mu / 8 * dots(z - other, z - other)
-    by = np.where(np.isfinite(left + right), (middle - chord) / (np.abs(left) + np.abs(right) + 1e-300), 0.0)
-    return judge(f"phi is strongly convex with the claimed modulus {mu:g}", by, probe.tolerance, x=z, z=other)
+    return judged(laws.midpoints(probe.rows, z, other, mu), probe.tolerance, 1e-300)
 
 
 def recession(penalty: AbstractPenalty, probe: Probe) -> Failures:
@@ -269,7 +258,7 @@ def projection(penalty: AbstractPenalty, probe: Probe) -> Failures:
         return
     z = np.vstack([probe.points, probe.extremes])
     p = penalty.project(frozen(z))
-    yield from judge("the value at project(z) is 0", np.abs(penalty.value(p)), 0.0, z=z)
+    yield from judged(laws.membership(probe.rows, z, p), 0.0)
     yield from judge("phi is 0 or infinite", ~np.isin(penalty.value(z), (0.0, np.inf)), 0, z=z)
     inside = penalty.value(z) == 0
     yield from judge("project(z) = z inside the set", np.where(inside, distance(p, z), 0.0), 1e-13, z=z)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from ..certificate import TermRows, laws
 from ..checks import instance
 from ..errors import DataError, TermError
-from ..terms import Array, times
 from ..terms.losses import AbstractLoss, AbstractSmoothLoss
 from . import bounds, fenchel, predictions, prices, recession, written
-from .probe import LossProbe, pair_of, units
+from .probe import LossProbe
 from .report import (
     Failures,
     LawError,
@@ -21,6 +19,7 @@ from .report import (
     dots,
     frozen,
     judge,
+    judged,
     laws_of,
     rowwise,
     shaped,
@@ -28,50 +27,32 @@ from .report import (
     try_laws,
 )
 
-ARGMIN_TOLERANCE = 1e-4  # of minimisers, relative to their size: the root of the 1e-8 to which Clarabel knows a minimum
 LARGEST = 1e4  # loss at a minimiser that is looked for with a solver
-STEP = 1e-5  # of differences
 
 
 def shapes_and_rows(loss: AbstractLoss, samples: LossProbe) -> Failures:
     """The right shapes, rows independent of each other, inputs left as they are (they are read-only)."""
-    x = samples.x
-    calls: list[fenchel.Call] = [
-        ("value", lambda t, x, y: loss.value(x, y), (len(x),)),
-        ("gradient", lambda t, x, y: loss.gradient(x, y), x.shape),
-        ("conjugate", lambda t, x, y: loss.conjugate(x, y), (len(x),)),
-        ("prox", lambda t, x, y: loss.prox(x, t, y), x.shape),
-    ]
-    return fenchel.rows_are_independent(calls, samples.rng, samples.tolerance, x=x, y=samples.y)
+    return fenchel.rows_are_independent(samples.rows, samples.x, samples.rng, samples.tolerance)
 
 
 def convex(loss: AbstractLoss, samples: LossProbe) -> Failures:
     """l is convex along segments."""
     z = samples.x.reshape(-1, 16, *samples.x.shape[1:])[:, samples.rng.permutation(16)].reshape(samples.x.shape)
-    return fenchel.midpoints_lie_below(samples.pair, samples.x, frozen(z), samples.tolerance, y=samples.y)
+    return judged(laws.midpoints(samples.rows, samples.x, frozen(z)), samples.tolerance, 1e-300, y=samples.y)
 
 
 def gradient_differences(loss: AbstractLoss, samples: LossProbe) -> Failures:
     """Each coordinate of the gradient lies between the differences of l to the left and to the right."""
     x, y = samples.x, samples.y
-    value, gradient = loss.value(x, y), loss.gradient(x, y)
-    for unit in units(x):
-        h = STEP * np.maximum(1.0, size(x))
-        right = (loss.value(frozen(x + rowwise(h, x) * unit), y) - value) / h
-        left = (value - loss.value(frozen(x - rowwise(h, x) * unit), y)) / h
-        g = dots(gradient, unit)
-        scale = 1.0 + np.abs(g)
-        rounding = 1e-14 * (1.0 + np.abs(value)) / h
-        by = np.where(np.isfinite(value), np.maximum(g - right, left - g) - rounding, 0.0) / scale
-        yield from judge("gradient lies between the one-sided differences of value", by, samples.tolerance, x=x, y=y)
+    return fenchel.gradient_is_right(samples.rows.value, loss.gradient(x, y), x, samples.tolerance, y=y)
 
 
 def gradient_fenchel_young(loss: AbstractLoss, samples: LossProbe) -> Failures:
     """The gradient lies in dom l*, where Fenchel-Young holds with equality."""
     x, y = samples.x, samples.y
     x = frozen(np.where(rowwise(np.isfinite(loss.value(x, y)), x), x, 0.0))
-    residual, scale = samples.pair.residual(x, loss.gradient(x, y))
-    return judge("l(x) + l*(l'(x)) = x l'(x)", np.abs(residual) / (1.0 + scale), samples.tolerance, x=x, y=y)
+    trial = laws.equality(samples.rows, x, loss.gradient(x, y), laws.GRADIENT)
+    return judged(trial, samples.tolerance, 1.0, y=y)
 
 
 def prox_fenchel_young(loss: AbstractLoss, samples: LossProbe) -> Failures:
@@ -80,22 +61,22 @@ def prox_fenchel_young(loss: AbstractLoss, samples: LossProbe) -> Failures:
     x, inside = samples.x, samples.inside
     for step in (1.0, 0.3, 2.5, steps):
         for v in (x, frozen(x + rowwise(step, x) * inside)):
-            yield from fenchel.prox_is_optimal(samples.pair, v, step, samples.tolerance, y=samples.y)
+            yield from fenchel.prox_is_optimal(samples.rows, v, step, samples.tolerance, y=samples.y)
 
 
 def fenchel_young_everywhere(loss: AbstractLoss, samples: LossProbe) -> Failures:
     """l(x) + l*(b) >= x b also at infeasible b, with x far away: no conjugate forgets its domain."""
     for b in (samples.prices, frozen(10.0 * samples.prices), samples.inside):
-        yield from fenchel.residual_is_positive(samples.pair, b, samples.directions(), samples.tolerance, y=samples.y)
+        yield from fenchel.residual_is_positive(samples.rows, b, samples.directions(), samples.tolerance, y=samples.y)
 
 
 def ends_of_the_domain(loss: AbstractLoss, samples: LossProbe) -> Failures:
     """l* is +inf just beyond the slopes of l far away."""
     y = samples.y[::4]
-    pair, start = pair_of(loss, y), loss.clip(frozen(0.3 * samples.inside[::4]), y)
+    rows, start = TermRows(loss, (y,)), loss.clip(frozen(0.3 * samples.inside[::4]), y)
     for away in (each[::4] for each in samples.directions()):
         end = frozen(1e3 * (1.0 + size(start)).max() * away)
-        yield from fenchel.ends_where_it_must(pair, start, end, away, samples.tolerance, 1.0, y=y)
+        yield from fenchel.ends_where_it_must(rows, start, end, away, samples.tolerance, 1.0, y=y)
 
 
 def slopes(loss: AbstractLoss, samples: LossProbe) -> Failures:
@@ -120,19 +101,13 @@ def curvature(loss: AbstractLoss, samples: LossProbe) -> Failures:
     if not isinstance(loss, AbstractSmoothLoss):
         return
     x, y, tolerance = samples.x, samples.y, samples.tolerance
-    c, gradient = loss.curvature(x, y), loss.gradient(x, y)
+    c = loss.curvature(x, y)
     shaped("curvature", c, *prices.shapes(x))
     low, high = loss.least_curvature(), loss.smoothness()
     least, most = prices.extremes(c)
     out = np.maximum(low - least, most - high)
     yield from judge("least_curvature <= curvature <= smoothness", out, tolerance * (1.0 + high), x=x, y=y)
-    for unit in units(x):
-        h = STEP * np.maximum(1.0, size(x))
-        right = dots(loss.gradient(frozen(x + rowwise(h, x) * unit), y) - gradient, unit) / h
-        left = dots(gradient - loss.gradient(frozen(x - rowwise(h, x) * unit), y), unit) / h
-        smooth = np.abs(right - left) <= 1e-2 * (np.abs(right) + np.abs(left))  # no kink in between
-        by = np.abs(dots(times(c, unit), unit) - (left + right) / 2) / (1.0 + np.abs(left + right) + size(gradient))
-        yield from judge("curvature is the derivative of gradient", np.where(smooth, by, 0.0), 1e-6, x=x, y=y)
+    yield from fenchel.curvature_is_right(samples.rows.gradient, c, x, y=y)
 
 
 def curvature_within(loss: AbstractLoss, samples: LossProbe) -> Failures:
@@ -159,11 +134,7 @@ def curvature_within(loss: AbstractLoss, samples: LossProbe) -> Failures:
 def cvxpy_value(loss: AbstractLoss, samples: LossProbe) -> Failures:
     """The CVXPY form has the value of l."""
     x = np.where(np.abs(samples.x) < 50.0, samples.x, 0.0)
-
-    def write(X: Any, rows: Array) -> Any:
-        return loss.cvxpy(X, samples.y[rows])
-
-    return written.has_the_value(write, samples.pair.value, x, max(1e-9, samples.tolerance), "cvxpy")
+    return written.has_the_value(samples.rows, x, max(1e-9, samples.tolerance))
 
 
 def cvxpy_argmin(loss: AbstractLoss, samples: LossProbe) -> Failures:
@@ -173,22 +144,15 @@ def cvxpy_argmin(loss: AbstractLoss, samples: LossProbe) -> Failures:
     p = loss.prox(samples.x[rows], steps, samples.y[rows])
     fair = np.abs(loss.value(p, samples.y[rows])) < LARGEST  # of others a solver knows the minimiser less well
     rows, steps = (rows[fair], steps[fair]) if fair.any() else (rows, steps)
-    v, y = samples.x[rows], samples.y[rows]
-    prox = pair_of(loss, y).prox
-    return written.has_the_minimiser(lambda X, _: loss.cvxpy(X, y), prox, v, steps, ARGMIN_TOLERANCE)
+    return written.has_the_minimiser(samples.rows.take(rows), samples.x[rows], steps)
 
 
 def cvxpy_conjugate_value(loss: AbstractLoss, samples: LossProbe) -> Failures:
     """The CVXPY form of the conjugate, where there is one, has its value and its domain."""
     if type(loss).cvxpy_conjugate is AbstractLoss.cvxpy_conjugate:
         return
-    conjugate, tolerance = samples.pair.conjugate, max(1e-8, samples.tolerance)
-
-    def write(B: Any, rows: Array) -> Any:
-        return loss.cvxpy_conjugate(B, samples.y[rows])
-
     for b in (samples.inside, samples.prices):
-        yield from written.has_the_value(write, conjugate, b, tolerance, "cvxpy_conjugate")
+        yield from written.conjugate_has_the_value(samples.rows, b, max(1e-8, samples.tolerance))
 
 
 def encode(loss: AbstractLoss, samples: LossProbe) -> Failures:

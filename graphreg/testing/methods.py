@@ -1,4 +1,4 @@
-"""The laws of iterative methods, as one list: `LAWS`. Each is a function of a method and a `Trial`."""
+"""The laws of iterative methods, as one list: `LAWS`. Each is a function of a method and a `MethodProbe`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ITERATION = instance(AbstractIteration, "a method that iterates, such as gr.Prim
 
 
 @dataclass(frozen=True)
-class Trial:
+class MethodProbe:
     """The problems on which a method is tried, and what is asked of it there."""
 
     cases: tuple[Case, ...]
@@ -36,45 +36,45 @@ class Trial:
     rounds: int
 
 
-CaseLaw = Callable[[AbstractIteration, Case, Trial], None]
-Law = Callable[[AbstractIteration, Trial], Failures]
+CaseLaw = Callable[[AbstractIteration, Case, MethodProbe], None]
+Law = Callable[[AbstractIteration, MethodProbe], Failures]
 
 
 def of_each_case(law: CaseLaw) -> Law:
     """A law of one problem as a law of all that the method applies to."""
 
     @wraps(law)
-    def of_all(method: AbstractIteration, trial: Trial) -> Failures:
-        for case in _fitting(method, trial):
+    def of_all(method: AbstractIteration, probe: MethodProbe) -> Failures:
+        for case in _fitting(method, probe):
             try:
-                law(method, case, trial)
+                law(method, case, probe)
             except LawError as error:
                 yield replace(error.failure, where=error.failure.where or case.name)
 
     return of_all
 
 
-def _fitting(method: AbstractIteration, trial: Trial) -> list[Case]:
-    return [case for case in trial.cases if not method.missing(case.form)]
+def _fitting(method: AbstractIteration, probe: MethodProbe) -> list[Case]:
+    return [case for case in probe.cases if not method.missing(case.form)]
 
 
-def missing_gives_sentences(method: AbstractIteration, trial: Trial) -> Failures:
+def missing_gives_sentences(method: AbstractIteration, probe: MethodProbe) -> Failures:
     """missing(form) is a tuple of sentences, the same each time; the method applies to one of the problems at least."""
-    for case in trial.cases:
+    for case in probe.cases:
         found: Any = method.missing(case.form)
         right = isinstance(found, tuple) and all(isinstance(each, str) and " " in each for each in found)
         demand(right, f"missing must be a tuple of sentences, got {found!r}", case.name)
         demand(method.missing(case.form) == found, "missing says something else when it is asked again", case.name)
-    lacks = "; ".join(f"{case.name}: {', '.join(method.missing(case.form))}" for case in trial.cases)
+    lacks = "; ".join(f"{case.name}: {', '.join(method.missing(case.form))}" for case in probe.cases)
     nothing = f"it applies to none of the problems, so nothing else is tried; give some. Missing: {lacks}"
-    demand(_fitting(method, trial), nothing)
+    demand(_fitting(method, probe), nothing)
     return []
 
 
 @of_each_case
-def state_is_a_record(method: AbstractIteration, case: Case, trial: Trial) -> None:
+def state_is_a_record(method: AbstractIteration, case: Case, probe: MethodProbe) -> None:
     """The state is a frozen dataclass with the view, and with ``round``, which counts the steps."""
-    view, _ = view_of(case.form, trial.seed)
+    view, _ = view_of(case.form, probe.seed)
     state = method.init(view, None)
     demand(_is_frozen(state), f"the state must be a frozen dataclass, got {type(state).__name__}")
     names = {f.name for f in fields(state)}
@@ -91,10 +91,10 @@ def _is_frozen(state: Any) -> bool:
 
 
 @of_each_case
-def step_is_repeatable(method: AbstractIteration, case: Case, trial: Trial) -> None:
+def step_is_repeatable(method: AbstractIteration, case: Case, probe: MethodProbe) -> None:
     """A step from the same state gives the same bits, and changes nothing in that state; neither does point."""
     for k in AT:
-        view, _ = view_of(case.form, trial.seed)
+        view, _ = view_of(case.form, probe.seed)
         state = after(method, view, k)
         before = bits(state)
         point = bits(method.point(state))
@@ -105,15 +105,15 @@ def step_is_repeatable(method: AbstractIteration, case: Case, trial: Trial) -> N
 
 
 @of_each_case
-def resume_equals_run(method: AbstractIteration, case: Case, trial: Trial) -> None:
+def resume_equals_run(method: AbstractIteration, case: Case, probe: MethodProbe) -> None:
     """The state can be kept in a checkpoint; from it, on a fresh view and by a fresh copy of the method, the run goes
     on with the same bits: nothing is kept elsewhere."""
     fresh = copy.deepcopy(method)
     for k in AT:
-        view, _ = view_of(case.form, trial.seed)
+        view, _ = view_of(case.form, probe.seed)
         runner = copy.deepcopy(fresh)
         state = after(runner, view, k)
-        other, _ = view_of(case.form, trial.seed)
+        other, _ = view_of(case.form, probe.seed)
         again, resumed = copy.deepcopy(fresh), moved(state, other)
         for _ in range(3):
             state, resumed = runner.step(state), again.step(resumed)
@@ -122,16 +122,16 @@ def resume_equals_run(method: AbstractIteration, case: Case, trial: Trial) -> No
 
 
 @of_each_case
-def same_seed_same_run(method: AbstractIteration, case: Case, trial: Trial) -> None:
+def same_seed_same_run(method: AbstractIteration, case: Case, probe: MethodProbe) -> None:
     """Two runs of one seed have the same bits."""
-    one, two = (bits(after(method, view_of(case.form, trial.seed)[0], AT[-1])) for _ in range(2))
+    one, two = (bits(after(method, view_of(case.form, probe.seed)[0], AT[-1])) for _ in range(2))
     demand(one == two, "two runs of the same seed differ; draw from view.streams")
 
 
 @of_each_case
-def ledger_is_what_was_sent(method: AbstractIteration, case: Case, trial: Trial) -> None:
+def ledger_is_what_was_sent(method: AbstractIteration, case: Case, probe: MethodProbe) -> None:
     """The ledger holds the messages and bytes that the engine was asked for, and no others."""
-    view, engine = view_of(case.form, trial.seed)
+    view, engine = view_of(case.form, probe.seed)
     after(method, view, AT[-1])
     for purpose, said in engine.ledger.messages.items():
         sent, size = engine.messages[purpose], engine.bytes[purpose]
@@ -141,14 +141,14 @@ def ledger_is_what_was_sent(method: AbstractIteration, case: Case, trial: Trial)
 
 
 @of_each_case
-def a_step_reaches_neighbours_only(method: AbstractIteration, case: Case, trial: Trial) -> None:
+def a_step_reaches_neighbours_only(method: AbstractIteration, case: Case, probe: MethodProbe) -> None:
     """Other numbers, or other data, at one node: after a step nothing differs but at that node and where its messages
     went. Steps that sum over all nodes are left out: sums reach everywhere; and methods that are not decentralised."""
-    rng, n = np.random.default_rng(trial.seed), case.form.n
+    rng, n = np.random.default_rng(probe.seed), case.form.n
     for k in range(0 if method.central else 6):
-        view, _ = view_of(case.form, trial.seed)
+        view, _ = view_of(case.form, probe.seed)
         state, node = after(method, view, k), (3 * k) % n
-        step = partial(_stepped, method, state, trial.seed, node)
+        step = partial(_stepped, method, state, probe.seed, node)
         plain, summed, _ = step(case.form)
         changes = {
             "other numbers": step(case.form, partial(disturbed, n=n, node=node, rng=rng)),
@@ -170,10 +170,10 @@ def _stepped(
 
 
 @of_each_case
-def point_has_the_right_shapes(method: AbstractIteration, case: Case, trial: Trial) -> None:
+def point_has_the_right_shapes(method: AbstractIteration, case: Case, probe: MethodProbe) -> None:
     """point gives finite parameters (n, d), and flows and prices in the shapes of the form, or None; gathered gives
     numbers and arrays of n rows by name."""
-    view, _ = view_of(case.form, trial.seed)
+    view, _ = view_of(case.form, probe.seed)
     state = after(method, view, 2)
     w, flows, prices = method.point(state)
     nothing = case.form.nothing()
@@ -192,16 +192,16 @@ def _gathered(value: Any, n: int) -> bool:
 
 
 @of_each_case
-def optimum_is_reached(method: AbstractIteration, case: Case, trial: Trial) -> None:
+def optimum_is_reached(method: AbstractIteration, case: Case, probe: MethodProbe) -> None:
     """Within the rounds the objective comes as near to the certified optimum as was asked; it is never below it."""
     optimum = case.optimum.certificate
-    budget = Budget(trial.accuracy or 0.0, rounds=trial.rounds, seed=trial.seed)
+    budget = Budget(probe.accuracy or 0.0, rounds=probe.rounds, seed=probe.seed)
     run = solve(case.form, method, budget, Compiler(case.form)).certificate
     above = relative(run.primal - optimum.dual, run.primal, optimum.dual, common(case.form).floor)
     right = above >= -EXACT and not (run.valid and run.dual > optimum.primal)
     demand(right, "its bounds contradict those of the exact optimum", by=-above)
-    near = trial.accuracy is None or above <= trial.accuracy + EXACT
-    sentence = f"after {trial.rounds} rounds it is further than {trial.accuracy or 0.0:g} above the optimum"
+    near = probe.accuracy is None or above <= probe.accuracy + EXACT
+    sentence = f"after {probe.rounds} rounds it is further than {probe.accuracy or 0.0:g} above the optimum"
     demand(near, sentence, by=float(above))
 
 
@@ -255,8 +255,8 @@ def check_method(
     count(rounds, "rounds")
     check_numbers(seed, 1.0 if accuracy is None else accuracy)
     cases = small_problems(seed) if problems is None else tuple(_case(k, each) for k, each in enumerate(problems))
-    trial = Trial(cases, seed, accuracy, rounds)
-    failures = try_laws(LAWS, method, trial, None)
+    probe = MethodProbe(cases, seed, accuracy, rounds)
+    failures = try_laws(LAWS, method, probe, None)
     return Report(method.label, tuple(LAWS), tuple(failures))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from ..certificate import TermRows, laws
 from ..checks import count, instance, sequence
 from ..errors import TermError
 from ..terms.penalties import AbstractOneSided, AbstractPenalty
@@ -21,6 +22,7 @@ from .report import (
     dots,
     frozen,
     judge,
+    judged,
     laws_of,
     named,
     shaped,
@@ -28,19 +30,11 @@ from .report import (
     try_laws,
 )
 
-ARGMIN_TOLERANCE = 1e-4  # of minimisers, relative to their size: the root of the 1e-8 to which Clarabel knows a minimum
-
 
 # ---- the four methods --------------------------------------------------------------------------------------------
 def shapes_and_rows(penalty: AbstractPenalty, probe: Probe) -> Failures:
     """One value per row, rows independent of each other, inputs left as they are (they are read-only)."""
-    z = probe.points
-    calls: list[fenchel.Call] = [
-        ("value", lambda t, z: penalty.value(z), (len(z),)),
-        ("conjugate", lambda t, z: penalty.conjugate(z), (len(z),)),
-        ("prox", lambda t, z: penalty.prox(z, t), z.shape),
-    ]
-    return fenchel.rows_are_independent(calls, probe.rng, probe.tolerance, z=z)
+    return fenchel.rows_are_independent(probe.rows, probe.points, probe.rng, probe.tolerance)
 
 
 def non_negative(penalty: AbstractPenalty, probe: Probe) -> Failures:
@@ -58,7 +52,8 @@ def convex(penalty: AbstractPenalty, probe: Probe) -> Failures:
     x = np.vstack([probe.points, penalty.prox(probe.points, 1.0)])
     order = probe.rng.permutation(len(x))
     apart = 1e-6 * probe.apart(x)  # phi near 0 may be a difference of numbers of that size
-    return fenchel.midpoints_lie_below(probe.pair, frozen(x), frozen(x[order]), probe.tolerance, apart + apart[order])
+    more = apart + apart[order] + fenchel.floor_of(probe.tolerance)
+    return judged(laws.midpoints(probe.rows, frozen(x), frozen(x[order])), probe.tolerance, more)
 
 
 def prox_fenchel_young(penalty: AbstractPenalty, probe: Probe) -> Failures:
@@ -67,10 +62,10 @@ def prox_fenchel_young(penalty: AbstractPenalty, probe: Probe) -> Failures:
     for step in (1.0, 0.3, 2.5):
         kinks = step * probe.inside[: len(probe.points)]
         v = frozen(np.vstack([probe.points, probe.extremes, kinks, p, p + kinks]))
-        yield from fenchel.prox_is_optimal(probe.pair, v, step, probe.tolerance)
+        yield from fenchel.prox_is_optimal(probe.rows, v, step, probe.tolerance)
     v = probe.points
     steps = frozen(10.0 ** probe.rng.uniform(-2, 2, len(v)))
-    yield from fenchel.prox_is_optimal(probe.pair, v, steps, probe.tolerance)
+    yield from fenchel.prox_is_optimal(probe.rows, v, steps, probe.tolerance)
 
 
 def fenchel_young_everywhere(penalty: AbstractPenalty, probe: Probe) -> Failures:
@@ -80,7 +75,7 @@ def fenchel_young_everywhere(penalty: AbstractPenalty, probe: Probe) -> Failures
     largest[np.arange(len(u)), np.abs(u).argmax(axis=1)] = np.sign(u[np.arange(len(u)), np.abs(u).argmax(axis=1)])
     random = probe.rng.standard_normal(u.shape)
     directions = [np.sign(u), largest, random, -random]
-    return fenchel.residual_is_positive(probe.pair, u, directions, probe.tolerance)
+    return fenchel.residual_is_positive(probe.rows, u, directions, probe.tolerance)
 
 
 def ends_of_the_domain(penalty: AbstractPenalty, probe: Probe) -> Failures:
@@ -88,16 +83,15 @@ def ends_of_the_domain(penalty: AbstractPenalty, probe: Probe) -> Failures:
     axes = np.vstack([np.eye(probe.k), np.ones((1, probe.k))])
     unit = np.vstack([axes, -axes])
     start = np.broadcast_to(probe.middle, unit.shape)
-    return fenchel.ends_where_it_must(probe.pair, start, frozen(1e6 * unit), unit, probe.tolerance, 0.0)
+    return fenchel.ends_where_it_must(probe.rows, start, frozen(1e6 * unit), unit, probe.tolerance, 0.0)
 
 
 def even(penalty: AbstractPenalty, probe: Probe) -> Failures:
     """phi(-z) = phi(z), so that the orientation of edges does not matter; one-sided penalties say so by their type."""
     if isinstance(penalty, AbstractOneSided):
         return []
-    z = probe.points
-    by = distance(penalty.value(z), penalty.value(frozen(-z)), fenchel.floor_of(probe.tolerance))
-    return judge("phi(-z) = phi(z)", by, probe.tolerance, z=z)
+    trial = laws.evenness(probe.rows, probe.points)
+    return judged(trial, probe.tolerance, fenchel.floor_of(probe.tolerance))
 
 
 # ---- what it says that it is -------------------------------------------------------------------------------------
@@ -136,8 +130,7 @@ def quadratic(penalty: AbstractPenalty, probe: Probe) -> Failures:
 def cvxpy_value(penalty: AbstractPenalty, probe: Probe) -> Failures:
     """The CVXPY form has the value of phi, and its constraints hold exactly where phi is finite."""
     z = np.vstack([probe.points, 0.9 * penalty.prox(probe.points, 1.0)])
-    tolerance = max(1e-9, probe.tolerance)
-    return written.has_the_value(lambda Z, rows: penalty.cvxpy(Z), penalty.value, z, tolerance, "cvxpy")
+    return written.has_the_value(probe.rows, z, max(1e-9, probe.tolerance))
 
 
 def cvxpy_argmin(penalty: AbstractPenalty, probe: Probe) -> Failures:
@@ -145,7 +138,7 @@ def cvxpy_argmin(penalty: AbstractPenalty, probe: Probe) -> Failures:
     # Generic points: where the multiplier of a constraint is 0, a solver's minimiser is good to the root of its gap.
     v = probe.rng.standard_normal((16, probe.k)) * np.linspace(0.1, 8.0, 16)[:, None]
     steps = 10.0 ** probe.rng.uniform(-0.7, 0.7, len(v))
-    return written.has_the_minimiser(lambda Z, rows: penalty.cvxpy(Z), penalty.prox, v, steps, ARGMIN_TOLERANCE)
+    return written.has_the_minimiser(probe.rows, v, steps)
 
 
 def cvxpy_conjugate_value(penalty: AbstractPenalty, probe: Probe) -> Failures:
@@ -153,10 +146,7 @@ def cvxpy_conjugate_value(penalty: AbstractPenalty, probe: Probe) -> Failures:
     if type(penalty).cvxpy_conjugate is AbstractPenalty.cvxpy_conjugate:
         return []
     u = np.vstack([probe.points, probe.inside * (1 - 1e-6), 3.0 * probe.inside])
-    tolerance = max(1e-8, probe.tolerance)
-    return written.has_the_value(
-        lambda U, rows: penalty.cvxpy_conjugate(U), penalty.conjugate, u, tolerance, "cvxpy_conjugate"
-    )
+    return written.conjugate_has_the_value(probe.rows, u, max(1e-8, probe.tolerance))
 
 
 def as_written(penalty: AbstractPenalty, probe: Probe) -> Failures:
@@ -166,8 +156,7 @@ def as_written(penalty: AbstractPenalty, probe: Probe) -> Failures:
         return []
     z = np.vstack([probe.points, 0.9 * phi.prox(probe.points, 1.0)])
     z = z[np.isfinite(phi.value(z))]  # elsewhere CVXPY's formulas may give any number
-    tolerance = max(1e-9, probe.tolerance)
-    return written.has_the_value(lambda Z, rows: penalty.cvxpy(Z), phi.value, z, tolerance, "cvxpy")
+    return written.has_the_value(TermRows(penalty), z, max(1e-9, probe.tolerance), phi.value)
 
 
 LAWS = laws_of(AbstractPenalty, globals(), vars(derived), vars(bounds))

@@ -13,7 +13,7 @@ from .report import Failures, distance, frozen, judge, shaped, size
 
 def domain(loss: AbstractLoss, samples: LossProbe) -> Failures:
     """The conjugate is finite just inside [low, high] (where predictors are numbers) and infinite just outside."""
-    y, middle, outside = samples.y, samples.inside, samples.pair.outside
+    y, middle, outside = samples.y, samples.inside, samples.outside
     low, high = loss.domain(y)
     for name, end, inward in (("low", low, 1.0), ("high", high, -1.0)):
         eps = 1e-7 * (1.0 + np.abs(np.where(np.isfinite(end), end, 0.0)))
@@ -30,7 +30,7 @@ def clip(loss: AbstractLoss, samples: LossProbe) -> Failures:
     y, tolerance = samples.y, max(1e-12, samples.tolerance * 1e-2)
     for prices in (samples.prices, 1e3 * samples.prices, samples.inside):
         b = frozen(prices)
-        yield from fenchel.clip_is_sound(samples.pair, b, tolerance, floor=1.0, y=y)
+        yield from fenchel.clip_is_sound(samples.rows, b, tolerance, floor=1.0, y=y)
         if b.ndim == 1:
             low, high = loss.domain(y)
             by = np.abs(loss.clip(b, y) - np.clip(b, low, high)) / (1.0 + np.abs(b))
@@ -43,12 +43,12 @@ def reach(loss: AbstractLoss, samples: LossProbe) -> Failures:
     margin = 1e-6 if samples.y.ndim == 1 else None
     for end in (samples.prices, 1e2 * samples.prices):
         t = loss.reach(start, frozen(end), samples.y)
-        yield from fenchel.reach_is_sound(samples.pair, t, start, end, margin, y=samples.y)
+        yield from fenchel.reach_is_sound(samples.rows, t, start, end, margin, y=samples.y)
 
 
 def interior(loss: AbstractLoss, samples: LossProbe) -> Failures:
     """interior says whether the price 0 may be moved a little in every direction of dom l*."""
-    y, outside = samples.y, samples.pair.outside
+    y, outside = samples.y, samples.outside
     claimed = loss.interior(y)
     shaped("interior", claimed, (len(y),))
     away = -1e-6 * loss.clip(samples.prices, y)  # opposite to points of the domain: outside, where 0 is on its boundary

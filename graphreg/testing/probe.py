@@ -7,10 +7,11 @@ from functools import cached_property
 
 import numpy as np
 
+from ..certificate import TermRows
 from ..terms import Array
 from ..terms.losses import AbstractLoss
 from ..terms.penalties import AbstractPenalty
-from .fenchel import Pair
+from .fenchel import outside, units
 from .report import frozen, rowwise
 
 
@@ -29,9 +30,11 @@ class Probe:
         return np.random.default_rng([self.seed, self.k])
 
     @cached_property
-    def pair(self) -> Pair:
-        penalty = self.penalty
-        return Pair(penalty.value, penalty.conjugate, penalty.prox, penalty.clip)
+    def rows(self) -> TermRows:
+        return TermRows(self.penalty)
+
+    def outside(self, u: Array) -> Array:
+        return outside(self.rows, u)
 
     @cached_property
     def points(self) -> Array:
@@ -123,24 +126,12 @@ class LossProbe:
         return frozen(np.where(rowwise(even, clipped), clipped, gradient))
 
     @cached_property
-    def pair(self) -> Pair:
-        return pair_of(self.loss, self.y)
+    def rows(self) -> TermRows:
+        return TermRows(self.loss, (self.y,))
+
+    def outside(self, b: Array) -> Array:
+        return outside(self.rows, b)
 
     def directions(self) -> list[Array]:
         """Both directions of each coordinate of a predictor."""
         return [*units(self.y), *(-unit for unit in units(self.y))]
-
-
-def pair_of(loss: AbstractLoss, y: Array) -> Pair:
-    """A loss at some targets."""
-    return Pair(
-        lambda x: loss.value(x, y),
-        lambda b: loss.conjugate(b, y),
-        lambda v, step: loss.prox(v, step, y),
-        lambda b: loss.clip(b, y),
-    )
-
-
-def units(x: Array) -> list[Array]:
-    """The coordinate directions of predictors, shaped like x."""
-    return [np.ones_like(x)] if x.ndim == 1 else [np.ones_like(x) * each for each in np.eye(x.shape[1])]

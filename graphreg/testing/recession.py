@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..terms import Array, times
+from ..certificate import TermRows, laws
+from ..terms import Array
 from ..terms.losses import AbstractLoss
 from . import fenchel, prices, written
-from .probe import LossProbe, pair_of, units
-from .report import Failures, demand, distance, dots, frozen, judge, rowwise, shaped, size
+from .probe import LossProbe
+from .report import Failures, demand, distance, frozen, judge, judged, rowwise, shaped, size
 
 LONG = 1e6  # a step along a direction, after which a loss that grows has grown
 FAR = 1e3  # a step after which nothing is left of what falls to zero exponentially
 CLEAR = 0.1  # by so much a direction must leave the cone before the loss has to grow
-DIFFERENCE = 1e-5
 
 
 def descent(loss: AbstractLoss, samples: LossProbe) -> Failures:
@@ -68,16 +68,12 @@ def remains(loss: AbstractLoss, samples: LossProbe) -> Failures:
 def _is_a_loss(loss: AbstractLoss, samples: LossProbe, x: Array, y: Array, b: Array) -> Failures:
     if not len(y):
         return
-    pair = pair_of(loss, y)
-    residual, scale = pair.residual(x, loss.gradient(x, y))
-    sentence = "what remains satisfies l(x) + l*(l'(x)) = x l'(x)"
-    yield from judge(sentence, np.abs(residual) / (1.0 + scale), samples.tolerance, x=x, y=y)
-    yield from fenchel.clip_is_sound(pair, b, 1e-10, floor=1.0, y=y)
-    residual, scale = pair.residual(x, pair.clip(b))
-    sentence = "what remains satisfies l(x) + l*(b) >= x b"
-    yield from judge(sentence, -residual / (1.0 + scale), samples.tolerance, x=x, y=y)
-    few = pair_of(loss, y[:8]).value
-    yield from written.has_the_value(lambda X, rows: loss.cvxpy(X, y[rows]), few, x[:8], 1e-8, "cvxpy of what remains")
+    rows = TermRows(loss, (y,))
+    trial = laws.equality(rows, x, loss.gradient(x, y), f"of what remains {laws.GRADIENT}")
+    yield from judged(trial, samples.tolerance, 1.0, y=y)
+    yield from fenchel.clip_is_sound(rows, b, 1e-10, floor=1.0, y=y)
+    yield from judged(laws.fenchel_young(rows, x, rows.clip(b)), samples.tolerance, 1.0, y=y)
+    yield from written.has_the_value(rows.take(slice(8)), x[:8], 1e-8)
 
 
 def smoothed(loss: AbstractLoss, samples: LossProbe) -> Failures:
@@ -87,22 +83,12 @@ def smoothed(loss: AbstractLoss, samples: LossProbe) -> Failures:
     shaped("the value of smoothed", value, (len(x),))
     shaped("its gradient", gradient, x.shape)
     shaped("its curvature", curvature, *prices.shapes(x))
-    yield from judge("its gradient lies in dom l*", samples.pair.outside(gradient), 0, x=x, y=y)
+    yield from judge("its gradient lies in dom l*", samples.outside(gradient), 0, x=x, y=y)
     least, most = prices.extremes(curvature)
     negative = -least / (1e-300 + np.abs(most))
     yield from judge("its curvature is finite and not negative", negative, tolerance, x=x, y=y)
-    for unit in units(x):
-        h = DIFFERENCE * np.maximum(1.0, size(x))
-        right, left = (loss.smoothed(frozen(x + sign * rowwise(h, x) * unit), y) for sign in (1.0, -1.0))
-        g, c = dots(gradient, unit), dots(times(curvature, unit), unit)
-        rounding = 1e-14 * (1.0 + np.abs(value)) / h
-        out = np.maximum(g - (right[0] - value) / h, (value - left[0]) / h - g) - rounding
-        yield from judge("its gradient lies between the differences of its value", out, tolerance, x=x, y=y)
-        after, before = (dots(right[1] - gradient, unit) / h, dots(gradient - left[1], unit) / h)
-        bend = (after + before) / 2
-        smooth = np.abs(after - before) <= 1e-2 * (np.abs(after) + np.abs(before))  # no kink of the gradient in between
-        by = np.where(smooth, np.abs(bend - c) / (1.0 + np.abs(c) + size(gradient)), 0.0)
-        yield from judge("its curvature is the derivative of its gradient", by, 1e-6, x=x, y=y)
+    yield from fenchel.gradient_is_right(lambda x: loss.smoothed(x, y)[0], gradient, x, tolerance, y=y)
+    yield from fenchel.curvature_is_right(lambda x: loss.smoothed(x, y)[1], curvature, x, y=y)
 
 
 def _near(samples: LossProbe) -> Array:

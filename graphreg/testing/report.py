@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..certificate import laws
 from ..checks import positive, seed
 from ..display import Html, Shown, sentence, sentences, table, title
 from ..escaping import page
@@ -107,6 +108,7 @@ class Report(Shown):
             raise AssertionError(str(self))
 
 
+dots, size = laws.dots, laws.lengths
 Failures = Iterable[Failure]
 Law = Callable[..., Failures]
 MOST = 3  # failures of a law on a term that are told
@@ -186,6 +188,12 @@ def judge(sentence: str, by: Any, allowed: Any, **where: Any) -> list[Failure]:
     return [Failure("", f"{sentence}, missed in {int(bad.sum())} of {len(by)} rows", shown, float(by[worst]))]
 
 
+def judged(trial: laws.Trial, allowed: float, more: Any = 0.0, **where: Any) -> list[Failure]:
+    """The same of an inequality, relative to the size of its parts and ``more``."""
+    by = np.where(trial.excess <= 0.0, 0.0, trial.excess / (trial.size + more))
+    return judge(trial.law, by, allowed, **where, **trial.said)
+
+
 def _show(value: Any, row: int, rows: int) -> str:
     value = np.asarray(value)
     return repr((value[row] if value.ndim and len(value) == rows else value).tolist())
@@ -199,16 +207,6 @@ def distance(a: Array, b: Array, floor: float = 1e-300) -> Array:
     gap = np.abs(a - b).max(axis=1, initial=0.0)
     size = np.maximum(np.abs(a).max(axis=1, initial=0.0), np.abs(b).max(axis=1, initial=0.0))
     return np.where(same, 0.0, np.where(known & np.isinf(size), np.inf, gap / (size + floor)))
-
-
-def dots(a: Array, b: Array) -> Array:
-    """The inner product of corresponding rows; the product where rows are numbers."""
-    return a * b if a.ndim == 1 else np.einsum("ij,ij->i", a, b)
-
-
-def size(a: Array) -> Array:
-    """The Euclidean norm of each row; the absolute value where rows are numbers."""
-    return np.sqrt(dots(a, a))
 
 
 def rowwise(number: Any, like: Array) -> Array:

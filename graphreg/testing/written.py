@@ -13,16 +13,34 @@ from typing import Any
 
 import numpy as np
 
+from ..certificate import TermRows
 from ..terms import Array
 from .report import Failures, demand, distance, judge, shaped, size
 
 SOLVED = 1e-6  # tolerance of what Clarabel solves for, at its tightest
 BEYOND = 1e-3  # relative; how far beyond a point of infinite value a solver must find none
 LARGEST = 1e3  # value, beside which a solver finds those of one over it
+ARGMIN_TOLERANCE = 1e-4  # of minimisers, relative to their size: the root of the 1e-8 to which Clarabel knows a minimum
 Write = Callable[[Any, Array], Any]  # (expression of some rows, their indices) -> what the term writes for them
 
 
-def has_the_value(write: Write, value: Callable[[Array], Array], x: Array, tolerance: float, what: str) -> Failures:
+def has_the_value(
+    rows: TermRows, x: Array, tolerance: float, value: Callable[[Array], Array] | None = None
+) -> Failures:
+    """At constants what ``cvxpy`` writes equals ``value``, by default that of the term itself."""
+    return _has_the_value(_writer(rows, "cvxpy"), value or rows.value, x, tolerance, "cvxpy")
+
+
+def conjugate_has_the_value(rows: TermRows, b: Array, tolerance: float) -> Failures:
+    """At constants what ``cvxpy_conjugate`` writes equals the conjugate."""
+    return _has_the_value(_writer(rows, "cvxpy_conjugate"), rows.conjugate, b, tolerance, "cvxpy_conjugate")
+
+
+def _writer(rows: TermRows, method: str) -> Write:
+    return lambda X, some: getattr(rows.term, method)(X, *rows.take(some).targets)
+
+
+def _has_the_value(write: Write, value: Callable[[Array], Array], x: Array, tolerance: float, what: str) -> Failures:
     """At constants the written form equals ``value``; where that is infinite, it is so or breaks a constraint."""
     expected = value(x)
     written = np.full(len(x), np.nan)
@@ -71,14 +89,12 @@ def _values(write: Write, x: Array, rows: Array, what: str) -> Array:
     return np.where(np.isnan(value), np.inf, value)  # CVXPY's formulas have no number outside their domain
 
 
-def has_the_minimiser(
-    write: Write, prox: Callable[[Array, Any], Array], v: Array, step: Array, tolerance: float
-) -> Failures:
+def has_the_minimiser(rows: TermRows, v: Array, step: Array) -> Failures:
     """Clarabel's minimiser of ``sum_r step_r f(p_r) + 1/2 ||p_r - v_r||^2`` is ``prox(v, step)``."""
     import cvxpy as cp
 
     p = cp.Variable(v.shape)
-    constraints, expression = _split(write(p, np.arange(len(v))))
+    constraints, expression = _split(_writer(rows, "cvxpy")(p, np.arange(len(v))))
     objective = cp.sum_squares(p - v) / 2
     if expression is not None:
         demand(expression.is_convex(), f"CVXPY does not recognise as convex: {expression}")
@@ -88,10 +104,10 @@ def has_the_minimiser(
         warnings.simplefilter("ignore")  # of an inaccurate one: the answer itself is judged, not what is said of it
         problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11)
     demand(p.value is not None, f"Clarabel finds the prox problem {problem.status}")
-    expected = prox(v, step)
+    expected = rows.prox(v, step)
     gap = size(p.value - expected) / (1.0 + size(v) + size(expected))
     sentence = "the minimiser of the written form is prox(v, step)"
-    return judge(sentence, gap, tolerance, v=v, step=step, written=p.value)
+    return judge(sentence, gap, ARGMIN_TOLERANCE, v=v, step=step, written=p.value)
 
 
 def _least(write: Write, x: Array, rows: Array) -> Array:

@@ -27,6 +27,12 @@ from ..terms import Array
 Flows = tuple[Array, ...]  # (m, k) per edge block
 
 
+def square_roots(C: Array) -> Array:
+    """R with R R' = C for covariances, (n, d, d): R z has the covariance C for z with that of the identity."""
+    values, vectors = np.linalg.eigh(C)
+    return vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
+
+
 @dataclass(frozen=True, eq=False)
 class Group:
     """Coordinates that the same edge blocks act on, and the graph of all their edges.
@@ -258,6 +264,11 @@ class Network(Brief):
         for where, load in zip(self.where, self.loads(flows), strict=True):
             np.maximum.at(out, where, load)
         return out
+
+    def strain(self, g: Array) -> float:
+        """The largest load of the electrical flows that balance what of g may flow."""
+        _, flows = self.electrical(self.balanced(g))
+        return float(self.largest(flows).max())
 
     def excess(self, w: Array) -> float:
         """sum_e A_e (phi((Kw)_e) - phi'(0; (Kw)_e)): how much more the penalties grow than at 0; 0 for norms."""

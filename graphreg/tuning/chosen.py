@@ -23,7 +23,7 @@ from ..tables import LabelledTable, Table, as_html, assumed_html, assumed_lines
 from ..terms import Array, name_of
 from .fold_runs import FoldRun, placed
 from .folds import Fold, Folds, nodes_of
-from .points import Grid
+from .grid import Grid
 from .scoring import Scorer, held
 from .warm import refit
 

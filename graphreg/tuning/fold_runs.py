@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -16,15 +17,17 @@ import numpy as np
 from ..certificate import cluster_count
 from ..clock import OutOfTimeError, alarm, deadline, end_with, until
 from ..display import Brief
-from ..errors import FailedError, MethodError, ModelError, WorkerError
+from ..engines import agreed, versions, world
+from ..errors import FailedError, GraphregError, MethodError, ModelError, WorkerError
 from ..form import Form
 from ..inputs import Labels
 from ..methods import AbstractMethod
 from ..problem import Problem
+from ..running import Budget, entry, of_problem
 from ..terms import AbstractTerm, Array, Lowered, Model, Space, Strength
 from ..terms.losses import AbstractLoss
 from .folds import Fold
-from .points import Grid
+from .grid import Grid
 from .warm import Warm, order_of
 
 
@@ -112,7 +115,8 @@ class Task:
             missing = self.method.missing(problem.form)
             if missing:
                 raise MethodError(f"{self.method.name} does not apply: {'; '.join(missing)}", missing)
-            warm = Warm(problem, self.method, gap=self.gap, seed=self.seed, usual=self.usual)
+            budget = Budget(self.gap, progress=False, seed=self.seed)
+            warm = Warm(problem, self.method, budget, usual=self.usual)
             down = self.grid.descending
             for k in (down[place] for place in warm.order(len(down))):
                 with self.grid.at(k), placed(self.grid, fold, k):
@@ -216,3 +220,33 @@ def _died(task: Task, folds: Sequence[Fold], folder: Path) -> WorkerError:
         f"a process of the cross-validation died (killed, or out of memory){where}. Take fewer jobs; with checkpoint= "
         "the same call goes on from the folds that are finished"
     )
+
+
+# ---- folds that the processes of an MPI job share out: each runs some of them, and all know what all gave ------------
+def by_ranks(
+    task: Task, folds: Sequence[Fold], todo: Sequence[int], tick: Callable[[int], Any]
+) -> Generator[tuple[int, FoldRun]]:
+    """The runs of some folds with their numbers; every rank runs those that are its turn, and gets all. What is refused
+    on one of them is raised on all."""
+    comm = world()
+    asked = {"grid": entry(task.grid.points), "method": entry(repr(task.method)), "gap": repr(task.gap)}
+    asked |= {"seed": repr(task.seed), "folds": entry([fold.test for fold in folds])}
+    agreed(comm, lambda: {"versions": versions(), "call": asked, "problem": of_problem(task.form)})
+    found, late, error = list[tuple[int, FoldRun]](), False, None
+    try:
+        for number in todo[comm.rank :: comm.size]:
+            found.append((number, task.run(folds[number], tick)))
+    except OutOfTimeError:
+        late = True
+    except GraphregError as own:
+        error = type(own), str(own)
+    every = [pickle.loads(each) for each in comm.allgather(pickle.dumps((found, late, error)))]
+    for rank, (_, _, refused) in enumerate(every):
+        if refused is not None:
+            kind, text = refused
+            raised = kind(f"rank {rank} of {comm.size}: {text}")
+            raised.shared = True
+            raise raised
+    yield from sorted((run for runs, _, _ in every for run in runs), key=lambda pair: pair[0])
+    if any(late for _, late, _ in every):
+        raise OutOfTimeError

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,18 +12,17 @@ import numpy as np
 import pandas as pd
 
 from .. import checks
-from ..certificate import STATES
+from ..certificate import STATES, Clusters
 from ..clock import OutOfTimeError, progress_bar, within
 from ..display import Html, Shown, title
 from ..errors import ModelError
 from ..escaping import visible
 from ..methods import AbstractMethod
-from ..problem import RAISES, Problem, problem_of
-from ..running import Checkpoint, Solution
+from ..problem import RAISES, Problem, check_solve, problem_of
+from ..running import Budget, Checkpoint, Solution
 from ..shortcuts import shortcut
 from ..tables import Table, as_html, assumed_html, assumed_lines
 from ..terms import Array, Parameter
-from .events import events
 from .grid import grid, parameter_of
 from .stored import StoredPath
 from .warm import Warm, restored
@@ -31,7 +30,41 @@ from .warm import Warm, restored
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+# ---- events: what comes together and what splits as the strength grows -----------------------------------------------
+TOGETHER = {"near": "together", "fused": "together"}
+COLUMNS = ("strength_from", "strength_to", "term", "tail", "head", "event", "certain")
+EVENTS_ASSUMED = (
+    "of the strengths that were solved: between two of them an edge may fuse and split again unseen",
+    "certain: fused at one end and split at the other, both proved; an undecided edge keeps the last decided state",
+)
 
+
+def events(strengths: Array, found: Sequence[Clusters]) -> Table:
+    """What happens to edges as the strength grows: see `Path.events`.
+
+    An event is a change between two decided states. An edge that is undecided at some strengths keeps its last decided
+    state until it is decided again, and the event then spans the strengths between.
+    """
+    edges = found[0].edges
+    state = np.full(len(edges), "undecided", dtype=object)  # the last decided one, where and how surely it was seen
+    seen, sure = np.full(len(edges), np.nan), np.zeros(len(edges), dtype=bool)
+    parts: list[pd.DataFrame] = []
+    for strength, clusters in zip(strengths, found, strict=True):
+        now = clusters.edges["state"].replace(TOGETHER).to_numpy(dtype=object)
+        certain = clusters.edges["certain"].to_numpy(dtype=bool)
+        decided = now != "undecided"
+        rows = np.flatnonzero(decided & (state != "undecided") & (now != state))
+        part = edges.iloc[rows][["term", "tail", "head"]]
+        both = sure[rows] & certain[rows]
+        parts.append(part.assign(strength_from=seen[rows], strength_to=strength, event=now[rows], certain=both))
+        state, seen, sure = (
+            np.where(decided, new, old) for new, old in ((now, state), (strength, seen), (certain, sure))
+        )
+    table = pd.concat(parts, ignore_index=True).reindex(columns=list(COLUMNS))
+    return Table.of(table, "what comes together and what splits as the strength grows", EVENTS_ASSUMED)
+
+
+# ---- paths -----------------------------------------------------------------------------------------------------------
 ASSUMED = (
     "every row has a certificate of its own: the objective is at most relative_gap above the optimum at that strength "
     "(of the status certified: at most the gap asked for); nothing is certified between two strengths",
@@ -271,8 +304,9 @@ def path(  # noqa: PLR0913
     parameter = parameter_of(problem, parameter)
     stored = Checkpoint.of(checkpoint)
     with restored([parameter]), within(seconds):
-        warm = Warm(problem, method, gap, rounds, seed, upwards=True)
-        problem._check_call(warm.method, gap, rounds, seconds, None, on_failure, progress)  # pyright: ignore[reportPrivateUsage]
+        warm = Warm(problem, method, Budget(gap, rounds, progress=False, seed=seed), upwards=True)
+        given = {"gap": gap, "rounds": rounds, "seconds": seconds, "progress": progress, "on_failure": on_failure}
+        check_solve(warm.method, problem.form, **given)
         values, top = grid(problem, parameter, strengths)
         if top is not None:
             warm.begin(None, top)

@@ -95,8 +95,7 @@ def test_a_start_is_where_every_kind_begins():
 
 
 def test_what_a_node_computes_is_what_the_whole_computes():
-    from graphreg.auditing.algorithms import split
-    from graphreg.auditing.node import Node
+    from graphreg.auditing.algorithms import Node, split
     from graphreg.network import arcs_of
 
     problem = network("l2")

@@ -15,7 +15,7 @@ from audit_cases import gossip, gradient_step, network, primal_dual
 import graphreg as gr
 from benchmarks.audits.bugs import asymmetric_mixing, local_steps
 from benchmarks.audits.instances import instance
-from graphreg.auditing.optimum import Optimum
+from graphreg.auditing.limits import Optimum
 from graphreg.errors import ArgumentError, ModelError
 from graphreg.running import of_problem
 

@@ -10,8 +10,8 @@ from audit_cases import network
 
 import graphreg as gr
 from graphreg.auditing.balance import accepted, balanced
-from graphreg.auditing.dictionary import Entry, entries, nearest
-from graphreg.auditing.optimum import Optimum
+from graphreg.auditing.limits import Optimum
+from graphreg.auditing.naming import Entry, entries, nearest
 from graphreg.compiling import conic
 from graphreg.methods import Exact
 from graphreg.running import Budget, solve

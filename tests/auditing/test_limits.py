@@ -7,8 +7,7 @@ import pytest
 from audit_cases import network
 
 from graphreg.auditing.course import Course
-from graphreg.auditing.limits import limit_of
-from graphreg.auditing.optimum import Optimum
+from graphreg.auditing.limits import Optimum, limit_of
 
 OPTIMUM = Optimum.of(network("l2"))
 AWAY = np.random.default_rng(0).normal(size=OPTIMUM.w.shape)

@@ -9,8 +9,7 @@ from audit_cases import gossip, gradient_step, metropolis, network, primal_dual
 import graphreg as gr
 from benchmarks.audits.instances import instance
 from graphreg.auditing.algorithms import algorithm_of
-from graphreg.auditing.locality import NEVER, _delay, confirmed, delays
-from graphreg.auditing.mixing import mass
+from graphreg.auditing.locality import NEVER, _delay, confirmed, delays, mass
 
 
 @pytest.mark.parametrize("penalty", ["l2", "l1", "squared"])

@@ -11,13 +11,13 @@ import pytest
 from factories import thinned
 
 import graphreg as gr
+from graphreg import compiled
 from graphreg.certificate import Certifier
 from graphreg.certificate.enclosure.sums import MORE
 from graphreg.certificate.tilting import AddedUp
 from graphreg.certificate.tilting.added_up import ROUNDED
 from graphreg.certificate.tilting.in_one_pass import on_a_graph, on_a_line
 from graphreg.datasets import random_problem
-from graphreg.kernels import recursions
 from graphreg.methods.dynamic_programming._squares import squares
 from graphreg.methods.dynamic_programming.dynamic_programming import solved
 
@@ -422,9 +422,9 @@ def test_compiled_or_not_they_are_the_same(seed):
     form = drawn(np.random.default_rng(seed), KINDS[seed % 3], samples=1 + seed % 2)
     point = squares(form)
     plain = AddedUp.of(form)(*point)
-    with mock.patch.object(recursions, "LARGE", 0):
-        compiled = AddedUp.of(form)(*point)
-    assert [each.bound for each in compiled] == [each.bound for each in plain]
+    with mock.patch.object(compiled, "LARGE", 0):
+        machine = AddedUp.of(form)(*point)
+    assert [each.bound for each in machine] == [each.bound for each in plain]
 
 
 def test_they_are_remembered_by_their_points():
@@ -434,7 +434,7 @@ def test_they_are_remembered_by_their_points():
     found = certifier.added_up(*squares(form))
     assert found.holds(1e-13)
     again = Certifier(form)
-    again.recall(certifier.remembered())
+    again.recall(certifier.remembered(0.0))
     assert again.best().holds(1e-12)
     assert not Certifier(random_problem(0).problem.form).added_up(*squares(form)).valid
 

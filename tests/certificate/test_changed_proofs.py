@@ -10,6 +10,7 @@ import json
 import random
 import re
 from fractions import Fraction
+from functools import cache
 from itertools import product
 
 import networkx as nx
@@ -34,6 +35,12 @@ def read(s):
 
 def optima(model):
     """The infimum of P in exact numbers, and the points among the candidates that reach it."""
+    return _optima(json.dumps(model))
+
+
+@cache
+def _optima(text_of_model):
+    model = json.loads(text_of_model)
     (samples,), (edges,) = model["samples"], model["edges"]
     weight, strength = [float(read(x)) for x in samples["weight"]], float(read(samples["strength"]))
     total = [0.0] * N

@@ -16,6 +16,7 @@ import networkx as nx
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from factories import thinned
 
 import graphreg as gr
 from benchmarks.forgeries import HOSTILE
@@ -125,8 +126,7 @@ def test_other_spellings_are_refused(s):
 
 
 # ---- hostile files ---------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("name", HOSTILE)
-@pytest.mark.parametrize("with_flint", [True, False])
+@pytest.mark.parametrize(("name", "with_flint"), thinned(HOSTILE, [True, False], every=2))
 def test_hostile_files_are_refused_quickly(proof, name, with_flint):
     text = HOSTILE[name](proof).encode()
     start = time.process_time()

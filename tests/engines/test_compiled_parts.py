@@ -15,13 +15,13 @@ from test_local_parts import Country, together
 from test_parts import by_parts, same
 
 import graphreg as gr
+from graphreg import compiled, kernels
 from graphreg.datasets import random_problem
 from graphreg.engines.parts import part_of
 from graphreg.engines.parts.engine import PartEngine
-from graphreg.engines.parts.posts import BrokenOffError
-from graphreg.engines.parts.wire import ThreadWire
-from graphreg.kernels import Rounds, compiled, losses, nodes, rounds
-from graphreg.network import LocalView, arcs_of
+from graphreg.engines.parts.wire import BrokenOffError, ThreadWire
+from graphreg.kernels import Rounds, losses, nodes, rounds
+from graphreg.network import LocalView, arcs_of, fast
 
 ROUNDS = 25
 COUNTS = (2, 3, 5, 14)  # the last one: every node alone
@@ -74,12 +74,13 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_bits_do_not_depend_on_the_parts(name, forced, taken, monkeypatch):
+def test_the_bits_do_not_depend_on_the_parts(name, forced, taken, monkeypatch, request):
+    """On 3 parts, and with every node alone; on 2 and 5 too with ``make test ARGS=--whole``."""
     make, method = CASES[name]
     form = make().form.frozen()
     alone = by_parts(method, form, gr.Parts(1), ROUNDS)
     assert taken == {form.n: ROUNDS}
-    for count in COUNTS:
+    for count in COUNTS if request.config.getoption("--whole") else COUNTS[1::2]:
         same(alone, by_parts(method, form, gr.Parts(count), ROUNDS))
     compiling(monkeypatch, False)
     arrays = on_arrays(method, form, ROUNDS)
@@ -131,7 +132,7 @@ def test_how_many_rounds_go_by_at_once_depends_on_the_whole_graph(forced, monkey
 
 def test_when_rounds_are_compiled_depends_on_the_whole_graph(forced, taken, monkeypatch):
     form = PROBLEMS["regression, l2"]().form.frozen()
-    monkeypatch.setattr(rounds, "WORTH", (rounds.EXPECTED + 8) * form.differences)
+    monkeypatch.setattr(fast, "WORTH", (fast.EXPECTED + 8) * form.differences)
     alone = by_parts(gr.PrimalDual(), form, gr.Parts(1), ROUNDS)
     assert taken.pop(form.n) == ROUNDS - 8
     same(alone, by_parts(gr.PrimalDual(), form, gr.Parts(4), ROUNDS))
@@ -165,7 +166,7 @@ def test_one_part_without_numba_is_enough(forced, taken, monkeypatch):
     form = PROBLEMS["regression, l2"]().form.frozen()
     compiling(monkeypatch, False)
     arrays = on_arrays(gr.PrimalDual(), form, ROUNDS)
-    monkeypatch.setattr("graphreg.network.view.compiles", lambda: threading.current_thread().name != "part 1")
+    monkeypatch.setattr(fast, "offered", lambda: None if threading.current_thread().name == "part 1" else kernels)
     same(arrays, by_parts(gr.PrimalDual(), form, gr.Parts(3), ROUNDS))
     assert not taken
 
@@ -268,11 +269,11 @@ def test_a_run_that_was_killed_goes_on_with_the_same_bits(count, forced, tmp_pat
 @WITH_NUMBA
 def test_strict_kernels_are_others_than_fast_ones():
     """Also on disk, where numba knows them by their names."""
-    fast, strict = (compiled.specialised(nodes.mean_round, 3, 0, strict=each) for each in (False, True))
-    assert fast.targetoptions["fastmath"]
+    loose, strict = (compiled.specialised(nodes.mean_round, 3, 0, strict=each) for each in (False, True))
+    assert loose.targetoptions["fastmath"]
     assert "fastmath" not in strict.targetoptions
-    assert fast.stats.cache_path is not None
-    assert fast._cache._cache_file._index_name != strict._cache._cache_file._index_name
+    assert loose.stats.cache_path is not None
+    assert loose._cache._cache_file._index_name != strict._cache._cache_file._index_name
 
 
 def test_parts_have_strict_kernels(forced):

@@ -11,10 +11,10 @@ import pytest
 from test_local_parts import Country, together
 
 import graphreg as gr
-from graphreg.engines.parts import dealing
+from graphreg.engines.parts import config
 from graphreg.engines.parts.joint import solve_jointly
 from graphreg.engines.parts.local_solution import SavedParts
-from graphreg.engines.parts.posts import BrokenOffError
+from graphreg.engines.parts.wire import BrokenOffError
 from graphreg.errors import CheckpointError, DataError, MethodWarning
 from graphreg.running import Budget
 
@@ -186,7 +186,7 @@ def test_a_checkpoint_of_another_run(tmp_path):
 
 def test_a_warning_where_dealing_out_hardly_pays(monkeypatch):
     """On graphs that are large, of whose nodes a part works mostly with those of others; said once."""
-    monkeypatch.setattr(dealing, "LARGE", 20)
+    monkeypatch.setattr(config, "LARGE", 20)
     crowded = Country.random(11)
     crowded.edges = [(i, j) for i in range(24) for j in range(i)]
     with pytest.warns(MethodWarning, match=r"nodes of others for each of its own") as told:
@@ -197,5 +197,5 @@ def test_a_warning_where_dealing_out_hardly_pays(monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         jointly(line, [0] * 12 + [1] * 12, gr.PrimalDual(), rounds=5)
-        monkeypatch.setattr(dealing, "LARGE", 25)
+        monkeypatch.setattr(config, "LARGE", 25)
         jointly(crowded, owners(3), gr.PrimalDual(), rounds=5)

@@ -17,7 +17,8 @@ from reachable import arrays_of, holding, most_rows
 from test_local_parts import Country, together
 
 import graphreg as gr
-from graphreg.engines.parts import bounds, directory, local
+from graphreg.engines.parts import bounds, local
+from graphreg.engines.parts import wire as wires
 from graphreg.engines.parts.engine import PartEngine
 from graphreg.engines.parts.joint import JointRun, solve_jointly
 from graphreg.running import Budget
@@ -176,7 +177,7 @@ def recorded(country, monkeypatch, **budget):
         recorders[each.me] = Recorder(each)
         return recorders[each.me]
 
-    everyone = directory.everyone
+    everyone = wires.everyone
 
     def noted(given, out):
         recorder = recorders[given.me]
@@ -186,7 +187,7 @@ def recorded(country, monkeypatch, **budget):
         finally:
             recorder.kind.pop()
 
-    for module in (directory, local, bounds):
+    for module in (wires, local, bounds):
         monkeypatch.setattr(module, "everyone", noted)
     found = solved(country, wire, **budget)
     return [recorders[k].sent for k in range(SITES)], found

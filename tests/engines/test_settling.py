@@ -9,7 +9,7 @@ from test_local_parts import Country, together
 
 import graphreg as gr
 from graphreg.engines.parts.joint import solve_jointly
-from graphreg.engines.parts.settling import settled
+from graphreg.engines.parts.wire import settled
 from graphreg.errors import CheckpointError, DataError, GraphregError
 from graphreg.running import Budget
 

@@ -13,7 +13,7 @@ from graphreg.certificate.attainment.attainment import at_infinity
 from graphreg.certificate.common_model.centring import centred
 from graphreg.certificate.edges.separate import separate
 from graphreg.certificate.proof.statement import write_out
-from graphreg.engines.actors.parts import split
+from graphreg.engines.actors.actor import split
 from graphreg.errors import MethodError
 from graphreg.network.arcs import arcs_of
 from graphreg.network.server_topology import server_form, with_servers, without_edges
@@ -21,7 +21,7 @@ from graphreg.running.splitting import tied_certificate
 from graphreg.terms.blocks import EdgeBlock, Lowered
 from graphreg.terms.calculus import AbstractTerm
 from graphreg.terms.records import IN_GRAPH, TO_GROUND, Role
-from graphreg.theory.recovering.clusterwise import Clusterwise
+from graphreg.theory.clusterwise import Clusterwise
 from graphreg.theory.varied import varying
 
 CLUSTERS = {"low": [0, 1], "high": [2, 3]}

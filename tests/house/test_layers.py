@@ -174,8 +174,8 @@ def test_the_finder_finds(source, names):
         ("form", "def f():\n    from .certificate import certify", False),
         ("form", "from . import Problem", False),
         ("cli", "import graphreg as gr", True),
-        ("compare", "from .plots import plot_comparison", False),
-        ("compare", "def plot(self):\n    from .plots import plot_comparison", False),
+        ("comparing", "from .plots import plot_comparison", False),
+        ("comparing", "def plot(self):\n    from .plots import plot_comparison", False),
     ],
 )
 def test_the_rule_decides(room, source, verdict):

@@ -247,8 +247,8 @@ def test_mixed_models_take_squares_of_the_users():
 # ---- what the rooms outside `terms` may know -------------------------------------------------------------------------
 MAKERS = {  # modules that make a loss or a penalty of some class, and why
     "running/splitting.py": "ties the ends of one edge",
-    "inference/edges/edges.py": "joins nodes that are tested by a square, to have the edges",
-    "inference/mixed_models/hierarchical.py": "(5.1) is a model of squares; what is shared is a consensus",
+    "inference/edge_tests.py": "joins nodes that are tested by a square, to have the edges",
+    "inference/hierarchical.py": "(5.1) is a model of squares; what is shared is a consensus",
     "network/server_topology.py": "ties the clusters that were found",
     "methods/baselines/clustered_fed_avg.py": "solves a model of its own: one vector per cluster",
     "methods/baselines/fed_avg.py": "solves a model of its own: one vector for all",
@@ -258,8 +258,8 @@ MAKERS = {  # modules that make a loss or a penalty of some class, and why
     "model_file/terms.py": "the penalty of a Hierarchy where a file names none",
     "sklearn/writing.py": "the ridge of the estimators",
     "testing/small.py": "small problems that methods are tried on",
-    "theory/agreement/pooled.py": "the limit of large strengths",
-    "theory/spectra/gossip.py": "the consensus that gossip reaches",
+    "theory/pooled.py": "the limit of large strengths",
+    "theory/gossip.py": "the consensus that gossip reaches",
 }
 
 

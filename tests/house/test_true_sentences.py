@@ -21,13 +21,13 @@ from places import DOCS, EXAMPLES, README, ROOT
 import graphreg as gr
 from graphreg.auditing import referee
 from graphreg.cli import main
-from graphreg.inference.regions import decentralised
-from graphreg.inference.regions.hypotheses import linear
+from graphreg.inference import decentralised
+from graphreg.inference.hypotheses import linear
 from graphreg.model_file.schema import TABLES
 from graphreg.mpi import solving as mpi_solving
 from graphreg.plots import shapes
 from graphreg.terms import bounds
-from graphreg.tuning import points
+from graphreg.tuning import grid
 from graphreg.tuning.scoring import scorer_of
 from papers import Declaration
 
@@ -113,8 +113,8 @@ def metropolis():
 # What a sentence in words, or of a default that is filled in later, comes to.
 MEANT = {
     "auditing.referee.audit rounds": lambda: (referee.ROUNDS, referee.MORE) == (3000, 12000),
-    "inference.regions.decentralised.estimate method": lambda: decentralised.BURN_IN == 5,
-    "inference.regions.regions.ConfidenceRegion.test value": lambda: np.all(linear(np.eye(1), None, ["x"])[1] == 0.0),
+    "inference.decentralised.estimate method": lambda: decentralised.BURN_IN == 5,
+    "inference.regions.ConfidenceRegion.test value": lambda: np.all(linear(np.eye(1), None, ["x"])[1] == 0.0),
     "inputs.data.NodeData weights": lambda: np.all(DATA.weights == 1.0),
     "inputs.data.NodeData offset": lambda: np.all(DATA.offset == 0.0),
     "methods.consensus.local_sgd.LocalSGD step_size": lambda: same_run(gr.LocalSGD(), gr.LocalSGD(gr.DecreasingStep())),
@@ -134,13 +134,13 @@ MEANT = {
     "terms.sums.NodePenalty weights": lambda: np.all(ground().weight == 1.0),
     "terms.sums.NodePenalty center": lambda: ground().center is None,
     "testing.losses.check_loss tolerance": source_has(gr.testing.check_loss, "1e-8 if tolerance is None"),
-    "theory.spectra.gossip.mixing mixing": metropolis,
-    "theory.spectra.gossip.mixing_matrix lazy": all_of(
+    "theory.gossip.mixing mixing": metropolis,
+    "theory.gossip.mixing_matrix lazy": all_of(
         option(gr.GradientTracking, "lazy", True), option(gr.theory.mixing_matrix, "lazy", False)
     ),
-    "theory.spectra.networks.sparseness_exponent mixing": option(gr.theory.sparseness_exponent, "mixing", "metropolis"),
-    "theory.spectra.networks.sparseness_exponent lazy": option(gr.theory.sparseness_exponent, "lazy", True),
-    "tuning.cross_validation.cross_validate grid": lambda: points.POINTS == 20,
+    "theory.gossip.sparseness_exponent mixing": option(gr.theory.sparseness_exponent, "mixing", "metropolis"),
+    "theory.gossip.sparseness_exponent lazy": option(gr.theory.sparseness_exponent, "lazy", True),
+    "tuning.cross_validation.cross_validate grid": lambda: grid.POINTS == 20,
     "tuning.cross_validation.cross_validate scoring": lambda: scorer_of(small().form, None, None).name == "loss",
 }
 
@@ -362,24 +362,24 @@ LIMITS = [
         {"VERSION": 5},
     ),
     ("checkpoints.md", "is kept, up to 32 MiB of it", "running.observing", {"KEPT": 32 * 2**20}),
-    ("clusters.md", "A run on 10,000 nodes or more", "engines.parts.dealing", {"LARGE": 10_000}),
+    ("clusters.md", "A run on 10,000 nodes or more", "engines.parts.config", {"LARGE": 10_000}),
     (
         "confidence-regions.md",
         "takes 1000 samples per coefficient for the Hessian",
-        "inference.regions.decentralised",
+        "inference.decentralised",
         {"MANY": 1000},
     ),
     (
         "confidence-regions.md",
         "not the 100 below which there is a warning",
-        "inference.regions.region_assumptions",
+        "inference.decentralised",
         {"ENOUGH": 100},
     ),
-    ("cross-validation.md", "that many strengths (20)", "tuning.points", {"POINTS": 20}),
+    ("cross-validation.md", "that many strengths (20)", "tuning.grid", {"POINTS": 20}),
     ("cross-validation.md", "down over three decades", "tuning.grid", {"DECADES": 3.0}),
     ("paths.md", "down over three decades", "tuning.grid", {"DECADES": 3.0}),
-    ("from-scikit-learn.md", "by up to 300 rounds of `PrimalDual`", "sklearn.refining", {"ROUNDS": 300}),
-    ("from-scikit-learn.md", "towards a gap of 1e-14", "sklearn.refining", {"AIM": 1e-14}),
+    ("from-scikit-learn.md", "by up to 300 rounds of `PrimalDual`", "sklearn.base", {"ROUNDS": 300}),
+    ("from-scikit-learn.md", "towards a gap of 1e-14", "sklearn.base", {"AIM": 1e-14}),
     (
         "methods.md",
         "Where more than 6 n nodes are looked at in vain",
@@ -389,13 +389,13 @@ LIMITS = [
     (
         "methods.md",
         "after some 500 rounds in three quarters of which nothing changed (by 1e-12, relative)",
-        "running.stalling",
+        "running.schedule",
         {"FEWEST": 500, "STILL": 1e-12},
     ),
     (
         "methods.md",
         "after some 10,000 in three quarters of which the best gap fell by less than 1 %",
-        "running.stalling",
+        "running.schedule",
         {"DRAWN": 10_000, "BETTER": 0.99},
     ),
     ("observing.md", "up to 32 MiB of them", "running.observing", {"KEPT": 32 * 2**20}),

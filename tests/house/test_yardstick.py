@@ -12,10 +12,11 @@ import pytest
 import graphreg as gr
 from benchmarks import invariance
 from benchmarks.wild import wild_problem
-from graphreg.certificate import common, lengths, relative
+from graphreg.certificate import common, common_by_sums, lengths, relative
 from graphreg.certificate.common_model.centring import centred
 from graphreg.certificate.common_model.pooled import Pool
 from graphreg.datasets import random_problem
+from graphreg.network.summing import summed
 
 SHIFTS = (1e3, 1e6, 1e9)
 LOSSES = {"squared": gr.SquaredLoss, "huber": gr.HuberLoss, "quantile": gr.QuantileLoss}
@@ -214,6 +215,16 @@ def test_a_ridge_counts_and_follows_its_strength():
     first = common(problem.form.frozen()).value
     mu.value = 10.0
     assert common(problem.form.frozen()).value > 1.1 * first
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 14, 17])
+def test_sums_over_nodes_alone_tell_the_same_size(seed):
+    here = random_problem(seed).problem.form
+    best, found = common(here), common_by_sums(here, summed)
+    smooth = not any(block.loss.called() in ("QuantileLoss", "HingeLoss", "SquaredHingeLoss") for block in here.samples)
+    assert found.value >= best.value - 1e-4 * best.size
+    assert found.value <= best.value + (1e-3 if smooth else 0.5) * best.size
+    assert found.floor == pytest.approx(best.floor, rel=1e-3 if smooth else 0.5)
 
 
 # ---- centring --------------------------------------------------------------------------------------------------------

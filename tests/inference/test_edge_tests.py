@@ -12,9 +12,8 @@ import graphreg as gr
 from benchmarks.statistics.edge_tests import pairs, rejections
 from graphreg.errors import MethodError, MethodWarning
 from graphreg.inference import edge_tests, wald
-from graphreg.inference.edges.homoskedastic import noise_of
 from graphreg.inference.local import local_fits
-from graphreg.inference.wald import Ends, degrees
+from graphreg.inference.wald import Ends, degrees, noise_of
 
 SIZES = (40, 60, 30)
 P = 3

@@ -14,7 +14,7 @@ from region_cases import STEP, D, K, M, drawn, problem
 import graphreg as gr
 from graphreg.errors import MethodWarning
 from graphreg.inference import confidence_region
-from graphreg.inference.regions.decentralised import Sums, reuse
+from graphreg.inference.decentralised import Sums, reuse
 
 METHODS = {name: getattr(gr, name) for name in ("ExactDiffusion", "GradientTracking", "LocalSGD")}
 

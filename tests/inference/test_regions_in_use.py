@@ -18,7 +18,7 @@ import graphreg as gr
 from benchmarks.statistics.coverage import Network, runs
 from graphreg.errors import DataError, MethodError, MethodWarning, ModelError
 from graphreg.inference import confidence_region, local_regions
-from graphreg.inference.regions.decentralised import region_of
+from graphreg.inference.decentralised import region_of
 
 
 # ---- coverage --------------------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from graphreg.kernels import compiled
+from graphreg import compiled
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 
 import graphreg as gr
 from graphreg.kernels import order
-from graphreg.kernels.buffers import Buffers
+from graphreg.kernels.rounds import Buffers
 
 
 def grid(rows, columns):

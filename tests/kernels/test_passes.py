@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 import graphreg as gr
+from graphreg import compiled, kernels
 from graphreg.certificate.tilting import FlowDual
-from graphreg.kernels import EdgePasses, compiled, group_means
+from graphreg.kernels import edge_passes, group_means
+from graphreg.network import fast
 from graphreg.running.merging import groups_of_flows
 
 WITH_NUMBA = pytest.mark.skipif(find_spec("numba") is None, reason="numba is not installed")
@@ -17,6 +19,7 @@ WITH_NUMBA = pytest.mark.skipif(find_spec("numba") is None, reason="numba is not
 
 @pytest.fixture(params=["python", pytest.param("numba", marks=WITH_NUMBA)])
 def forced(request, monkeypatch):
+    monkeypatch.setattr(fast, "offered", lambda: kernels)
     if request.param == "python":
         monkeypatch.setattr(compiled, "compiles", lambda: False)
     compiled.compiled.cache_clear()
@@ -74,7 +77,7 @@ def test_passes_over_edges_are_those_of_arrays(name, forced):
     form = gr.Problem(MODELS[name]()).form
     w, seen = np.random.default_rng(1).standard_normal(form.shape), 0
     for edge, u in zip(form.edges, some_flows(form), strict=True):
-        passes, norm = EdgePasses.of(edge, form.d), isinstance(edge.penalty, (gr.L1, gr.L2))
+        passes, norm = edge_passes(edge, form.d), isinstance(edge.penalty, (gr.L1, gr.L2))
         assert (passes is not None) == norm
         if passes is None:
             continue
@@ -95,7 +98,7 @@ def test_looks_are_those_of_arrays(name, forced):
     form = gr.Problem(MODELS[name]()).form
     dual, flows, rng = FlowDual.of(form), some_flows(form), np.random.default_rng(2)
     points = [rng.standard_normal(form.shape), np.zeros(form.shape), 0.1 * rng.standard_normal(form.shape)]
-    fast, plain = dual.look(points, flows, True), dual.look(points, flows)
+    fast, plain = dual.cheap_bound(points, flows, True), dual.cheap_bound(points, flows)
     assert fast.w is plain.w
     np.testing.assert_allclose(fast.at, plain.at, rtol=0, atol=1e-12 * np.abs(plain.at).max())
     for each in ("gap", "nodes", "primal", "screen"):
@@ -125,7 +128,7 @@ def test_what_is_tied_to_the_ground_is_zero(forced):
     number, values = np.array([0, -1, 1, 0], dtype=np.int32), np.arange(8.0).reshape(4, 2)
     np.testing.assert_array_equal(group_means(number, 2, values), [[3.0, 4.0], [0.0, 0.0], [4.0, 5.0], [3.0, 4.0]])
     form = gr.Problem(means(1) + tied(gr.L1()) + 100.0 * gr.NodePenalty(gr.L1())).form
-    for fast in (True, False):
-        groups = groups_of_flows(form, form.nothing().flows, fast=fast)
+    for each in (True, False):
+        groups = groups_of_flows(form, form.nothing().flows, fast=each)
         assert groups.count == 0
         np.testing.assert_array_equal(groups.merged(np.ones(form.shape)), np.zeros(form.shape))

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import graphreg as gr
-from graphreg.kernels import compiled, edge_pulls, pulls
+from graphreg import compiled, kernels
+from graphreg.network import edge_pulls, fast
 
 WITH_NUMBA = pytest.mark.skipif(find_spec("numba") is None, reason="numba is not installed")
 
@@ -16,8 +17,8 @@ WITH_NUMBA = pytest.mark.skipif(find_spec("numba") is None, reason="numba is not
 @pytest.fixture(params=["python", pytest.param("numba", marks=WITH_NUMBA)])
 def forced(request, monkeypatch):
     """The kernel on graphs of any size; compiled, or as it is written."""
-    monkeypatch.setattr(pulls, "LARGE", 0)
-    monkeypatch.setattr(pulls, "compiles", lambda: True)
+    monkeypatch.setattr(fast, "LARGE", 0)
+    monkeypatch.setattr(fast, "offered", lambda: kernels)
     if request.param == "python":
         monkeypatch.setattr(compiled, "compiles", lambda: False)
     compiled.specialised.cache_clear()

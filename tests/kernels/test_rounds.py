@@ -13,8 +13,9 @@ from round_cases import PROBLEMS, WAYS, compiling, forced_rounds, means, regress
 
 import graphreg as gr
 from graphreg.engines import Actors
-from graphreg.kernels import buffers, losses, order, rounds
+from graphreg.kernels import losses, order, rounds
 from graphreg.methods.splitting._halpern import Iterate
+from graphreg.network import fast
 from graphreg.running.checkpoints.packing import Packed
 
 ROUNDS = 50
@@ -217,7 +218,7 @@ def test_they_begin_when_it_pays(forced, monkeypatch):
     """Later on smaller graphs, by the number of the round: a run that is gone on with changes over where it would."""
     problem = PROBLEMS["regression, l2"]()
     entries = nothing(problem)[0].size
-    monkeypatch.setattr(rounds, "WORTH", (rounds.EXPECTED + 20) * entries)
+    monkeypatch.setattr(fast, "WORTH", (fast.EXPECTED + 20) * entries)
     late = walk(problem, gr.PrimalDual(), True, count=40)
     assert [state.x.known is not None for state in late] == [False] * 21 + [True] * 20
     close(late[-1], walk(problem, gr.PrimalDual(), False, count=40)[-1])
@@ -227,8 +228,8 @@ def test_they_begin_when_it_pays(forced, monkeypatch):
 
 def test_small_runs_do_not_load_numba(monkeypatch):
     asked = []
-    for where in ("graphreg.kernels.rounds", "graphreg.network.view"):
-        monkeypatch.setattr(f"{where}.compiles", lambda: asked.append(True))
+    for name in ("compiles", "offered"):
+        monkeypatch.setattr(fast, name, lambda: asked.append(True))
     PROBLEMS["regression, l2"]().solve(gr.PrimalDual(), gap=0, rounds=200)
     assert not asked
 
@@ -262,7 +263,7 @@ def test_flows_that_were_looked_at_make_room_for_the_next(forced):
 
 
 def test_buffers_give_back_what_nobody_holds():
-    known = buffers.Buffers()
+    known = rounds.Buffers()
     held, numbers = known.take(5), known.take(7)
     numbers[:] = 1.0
     del numbers

@@ -11,15 +11,14 @@ import pytest
 from own_terms import OwnL1
 
 import graphreg as gr
-from graphreg.certificate import Certifier
+from graphreg.compiling import conic
 from graphreg.datasets import random_problem
 from graphreg.errors import CheckpointError, MethodError
-from graphreg.kernels import rounds
 from graphreg.methods.automatic import auto, predicting
 from graphreg.methods.automatic.auto import Stage, _promised, plan
 from graphreg.methods.automatic.predicting import Costs
-from graphreg.running import Budget, Outcome, Record, Trace
-from graphreg.running.iterating import iterate
+from graphreg.network import fast
+from graphreg.running import Budget, Outcome, Record, Task, Trace
 
 
 def data(n=12, d=3, samples=5, seed=0):
@@ -201,7 +200,7 @@ def test_a_promise_is_looked_at_again():
 
     budget = Budget(1e-30, rounds=20, further=further)
     form = problem().form
-    found = iterate(form, gr.PrimalDual(), Certifier(form), budget, None)
+    found = Task(form, gr.PrimalDual(), budget, conic.Compiler(form), None).iterate(gr.PrimalDual(), budget)
     assert asked == [20, 27, 34]
     assert (found.rounds, found.ended) == (34, "budget")
 
@@ -217,8 +216,8 @@ def test_a_try_is_as_long_as_what_follows_allows():
 @pytest.mark.parametrize(("earlier", "numba"), [(0, True), (3, True), (50, True), (0, False)])
 def test_rounds_get_faster_when_they_are_compiled(earlier, numba, monkeypatch):
     costs = Costs(problem().form, earlier=earlier)
-    monkeypatch.setattr(rounds, "WORTH", (rounds.EXPECTED + 8) * costs.form.differences)  # from the ninth round on
-    monkeypatch.setattr(rounds, "compiles", lambda: numba)
+    monkeypatch.setattr(fast, "WORTH", (fast.EXPECTED + 8) * costs.form.differences)  # from the ninth round on
+    monkeypatch.setattr(fast, "compiles", lambda: numba)
     plain, compiled = costs.round(compiled=False), costs.round(compiled=True)
     first = max(8 - earlier, 0) if numba else np.inf
     for seconds in (4.5 * plain, 30.5 * plain):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import graphreg as gr
-from graphreg.running.stalling import DRAWN, FEWEST, stalled
+from graphreg.running.schedule import DRAWN, FEWEST, stalled
 from graphreg.running.trace import Record
 
 N = 6

@@ -14,10 +14,10 @@ from factories import thinned
 from forest_cases import LOSSES, drawn
 
 import graphreg as gr
+from graphreg import compiled
 from graphreg.certificate import common
 from graphreg.errors import MethodError
 from graphreg.form.form import DualPoint
-from graphreg.kernels import recursions
 from graphreg.methods.dynamic_programming.dynamic_programming import solved
 
 METHOD = gr.DynamicProgramming()
@@ -53,9 +53,9 @@ def exact_value(form, w):
 def in_python(form, *, exact):
     """What is solved without numba."""
     if exact:
-        with mock.patch.object(recursions.Recursion, "__call__", exactly):
+        with mock.patch.object(compiled.Recursion, "__call__", exactly):
             return solved(form)
-    with mock.patch.object(recursions, "compiles", return_value=False):
+    with mock.patch.object(compiled, "compiles", return_value=False):
         return solved(form)
 
 
@@ -229,11 +229,11 @@ def test_small_whole_numbers_against_all_that_there_are(loss, shape):
 def test_compiled_or_not_the_numbers_are_the_same(seed):
     pytest.importorskip("numba")
     form = drawn(seed).problem().form
-    with mock.patch.object(recursions, "LARGE", 0):
-        compiled = solved(form)
+    with mock.patch.object(compiled, "LARGE", 0):
+        machine = solved(form)
     plain = in_python(form, exact=False)
-    np.testing.assert_array_equal(compiled[0], plain[0])
-    for one, other in zip((*compiled[1], *compiled[2]), (*plain[1], *plain[2]), strict=True):
+    np.testing.assert_array_equal(machine[0], plain[0])
+    for one, other in zip((*machine[1], *machine[2]), (*plain[1], *plain[2]), strict=True):
         np.testing.assert_array_equal(one, other)
 
 

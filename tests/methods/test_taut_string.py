@@ -11,7 +11,7 @@ import pytest
 from factories import thinned
 
 import graphreg as gr
-from graphreg.kernels import recursions
+from graphreg import compiled
 from graphreg.methods.dynamic_programming import _squares, _taut_string, dynamic_programming
 from graphreg.methods.dynamic_programming._forest import Forest
 from graphreg.methods.dynamic_programming._squares import squares
@@ -116,9 +116,9 @@ def test_compiled_or_not_the_string_is_the_same():
     rng = np.random.default_rng(1)
     given = rng.standard_normal(200), rng.uniform(0.5, 2.0, 200), rng.uniform(0.1, 9.0, 199)
     plain = line(*given)
-    with mock.patch.object(recursions, "LARGE", 0):
-        compiled = line(*given)
-    for one, other in zip(plain, compiled, strict=True):
+    with mock.patch.object(compiled, "LARGE", 0):
+        machine = line(*given)
+    for one, other in zip(plain, machine, strict=True):
         np.testing.assert_array_equal(one, other)
 
 
@@ -188,7 +188,7 @@ def test_smooth_signals_take_too_long():
 
 def impatient():
     """The recursion anew, with what is in its module now."""
-    return recursions.Recursion(taut_string.function)
+    return compiled.Recursion(taut_string.function)
 
 
 def test_a_node_without_a_square_is_left_to_the_others():

@@ -10,20 +10,20 @@ from importlib import import_module
 
 import pytest
 
-from graphreg.inference.mixed_models import james_stein
+from graphreg.inference import estimators
 from graphreg.methods.known_clusters.async_al2sgd import AsyncAL2SGD
 from papers import Runner, Verdict, declarations
 
 # where the function is looked up, its name, a piece of its source, and what is written for it
 BUGS = {
     "gtv.def1-maxflow": (
-        import_module("graphreg.theory.recovering.well_connected"),
+        import_module("graphreg.theory.well_connected"),
         "examine",
         "found.t > 1.0 and (math.isinf(found.t) or routing.route(found.sink, finite, strictly=True)[0])",
         "found.t > 0.9",
     ),
     "clusters.thm4.3": (AsyncAL2SGD, "_momentum", "_set(self.a1, np", "_set(self.a1, 0.2 * np"),
-    "clusters.prop5.4": (james_stein, "shrunken", "(q - 2.0)", "(q + 2.0)"),
+    "clusters.prop5.4": (estimators, "shrunken", "(q - 2.0)", "(q + 2.0)"),
 }
 SMALL = {"clusters.thm4.3": {"gammas": (1.0, 10.0), "eps": 1e-2}, "clusters.prop5.4": {"count": 100}}
 

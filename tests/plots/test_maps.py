@@ -109,7 +109,7 @@ def test_a_file_is_read(tmp_path, pyplot):
     check_picture(axes)
     assert axes.get_aspect() == pytest.approx(1 / np.cos(np.radians(5.0)))
     path.write_text("{")
-    with pytest.raises(DataError, match=r"counties.json are no JSON"):
+    with pytest.raises(DataError, match=r"counties.json' is no JSON"):
         plot_map(solved(), path)
     with pytest.raises(DataError, match="cannot be read"):
         plot_map(solved(), tmp_path / "nothing.json")

@@ -19,7 +19,7 @@ from graphreg.plots import (
     plot_tests,
     plot_trace,
 )
-from graphreg.plots.bounds import _proved
+from graphreg.plots.traces import _proved
 from graphreg.running import Record, Trace
 
 LABELS = ("a", "b", "c", "d")

@@ -16,7 +16,7 @@ from report_cases import chain
 import graphreg as gr
 from graphreg.errors import ModelError
 from graphreg.escaping import visible
-from graphreg.reporting.formulas import formulas, with_parameter
+from graphreg.reporting.sentences import formulas, with_parameter
 
 GRAPH = nx.path_graph(3)
 DATA = gr.NodeData.from_arrays(np.eye(3)[np.arange(12) % 3], np.arange(12.0), np.arange(12) % 3)

@@ -14,7 +14,7 @@ from report_cases import Page, chain
 import graphreg as gr
 from graphreg.errors import ModelError
 from graphreg.reporting import outlines as maps
-from graphreg.reporting.clusters import followed
+from graphreg.reporting.frames import followed
 from graphreg.reporting.layout import drawn_places, fitted
 from graphreg.reporting.outlines import outlines_of
 

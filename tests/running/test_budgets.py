@@ -264,8 +264,7 @@ def test_a_round_cut_short_does_not_count():
             return self.step(state), 1
 
     from graphreg.certificate import Certifier
-    from graphreg.running.driver import Budget, drive
-    from graphreg.running.iterating import view_of
+    from graphreg.running.driver import Budget, drive, view_of
 
     late = Late(PrimalDual())
     vars(late)["rounds"] = []

@@ -21,7 +21,7 @@ from graphreg.compiling import solvers
 from graphreg.errors import BudgetError
 from graphreg.methods import AbstractIteration
 from graphreg.running import solving
-from graphreg.theory.agreement import pooled, routes
+from graphreg.theory import pooled, routes
 from graphreg.tuning import noise
 
 SOON = 8.0  # seconds, on a busy machine; what is broken off would take much longer
@@ -138,14 +138,14 @@ def test_nothing_is_looked_for_at_infinity_after_ctrl_c(monkeypatch):
 
 @pytest.mark.parametrize("heard", [False, True])
 def test_ctrl_c_in_the_solve_at_infinity_is_no_verdict(monkeypatch, heard):
-    whole = solving.Task._run
+    whole = solving.Task.solved
 
     def run(self):
         if not self.depth:
             return whole(self)
         return replace(whole(self), status="interrupted") if heard else pressed()
 
-    monkeypatch.setattr(solving.Task, "_run", run)
+    monkeypatch.setattr(solving.Task, "solved", run)
     with soon():
         assert separable().solve(gr.InteriorPoint(), gap=1e-12, progress=False).status == "interrupted"
 
@@ -248,7 +248,7 @@ def test_proofs_of_edges_that_were_found_are_kept(monkeypatch):
 # ---- theory and inference --------------------------------------------------------------------------------------------
 def test_seconds_bind_in_theory_and_inference(monkeypatch):
     monkeypatch.setattr(gr.oracles.NodeGradients, "full", nap)
-    monkeypatch.setattr("graphreg.theory.recovering.well_connected.largest_multiple", nap)
+    monkeypatch.setattr("graphreg.theory.well_connected.largest_multiple", nap)
     one, loss = problem(), problem().model.terms[0][1]
     calls = [
         lambda: gr.theory.recovery(one, dict.fromkeys(range(12), 0), seconds=0.2),

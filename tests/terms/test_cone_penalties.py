@@ -6,12 +6,16 @@ import cvxpy as cp
 import networkx as nx
 import numpy as np
 import pytest
+from factories import thinned
 
 import graphreg as gr
 from graphreg.reading_cvxpy import examine
 from graphreg.reading_cvxpy.cone_penalty import AbstractConePenalty, ConePenalty
 from graphreg.terms.penalties import AbstractPenalty
 from graphreg.testing import check_penalty
+from graphreg.testing.penalties import LAWS
+from graphreg.testing.probe import Probe
+from graphreg.testing.report import try_laws
 
 P = 1.5
 RIGHT = {
@@ -69,6 +73,12 @@ class MissingHalf(ConePenalty):
         return 0.5 * super().value(z)
 
 
+def failing(laws, phi):
+    """Those of the laws that a penalty on one coordinate breaks."""
+    tried = {name: law for name, law in LAWS.items() if name in laws}
+    return {failure.law for failure in try_laws(tried, phi, Probe(phi, 1, 0, phi.accuracy()))}
+
+
 @pytest.mark.parametrize(
     ("kind", "laws"),
     [
@@ -80,8 +90,7 @@ class MissingHalf(ConePenalty):
 def test_what_is_broken_fails_the_check(kind, laws, derive):
     phi = derive(RIGHT["power"], 1)
     fields = {name: getattr(phi, name) for name in phi.__dataclass_fields__}
-    found = {failure.law for failure in check_penalty(kind(**fields), k=1).failures}
-    assert laws <= found
+    assert failing(laws, kind(**fields)) == laws
 
 
 def wild(k=3):
@@ -120,8 +129,9 @@ def test_no_point_is_above_the_conjugate(name, derive):
     assert np.isfinite(top).any()
 
 
-@pytest.mark.parametrize("name", ["larger", "power", "root", "strong", "two largest"])
-@pytest.mark.parametrize("factor", [2.0**-20, 2.0**20])
+@pytest.mark.parametrize(
+    ("factor", "name"), thinned([2.0**-20, 2.0**20], ["larger", "power", "root", "strong", "two largest"], every=2)
+)
 def test_a_factor_is_a_change_of_units(name, factor, derive):
     phi, scaled = derive(RIGHT[name]), derive(lambda z: factor * RIGHT[name](z))
     v = wild()[10:50]

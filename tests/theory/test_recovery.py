@@ -15,8 +15,8 @@ from own_terms import OwnL1
 import graphreg as gr
 from benchmarks.statistics.recovery import guaranteed, instance, judge
 from graphreg.theory import recovery, well_connected
-from graphreg.theory.recovering.clusterwise import Clusterwise, exact_on_ball, largest_on_ball
-from graphreg.theory.recovering.routing import Routing
+from graphreg.theory.clusterwise import Clusterwise, exact_on_ball, largest_on_ball
+from graphreg.theory.routing import Routing
 
 
 def test_guaranteed_clusters_are_recovered(whole):

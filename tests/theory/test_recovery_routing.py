@@ -16,7 +16,7 @@ from scipy.sparse.csgraph import maximum_flow
 import graphreg as gr
 from graphreg.inputs.graph import Graph
 from graphreg.theory import well_connected
-from graphreg.theory.recovering.routing import Routing, largest_multiple
+from graphreg.theory.routing import Routing, largest_multiple
 
 
 def subsets(n, i0):

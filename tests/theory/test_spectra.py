@@ -173,7 +173,7 @@ def test_rings_whose_count_meets_a_pivot_of_0(K):
 
 def test_an_eigenvalue_that_was_passed_over_is_counted():
     """The law of inertia: below the third eigenvalue there are two, so that it is not taken for the second."""
-    from graphreg.theory.spectra.spectrum import _count_below, laplacian
+    from graphreg.theory.spectrum import _count_below, laplacian
 
     graph = gr.Graph.of(weighted(nx.path_graph(300)))
     L = laplacian(graph.tail, graph.head, graph.weight, 300)

@@ -77,7 +77,7 @@ def test_a_path_that_was_broken_off_goes_on_with_the_same_bits(monkeypatch, tmp_
         return drive(method, view, certifier, budget, *more)
 
     with monkeypatch.context() as patch:
-        patch.setattr("graphreg.running.iterating.drive", broken)
+        patch.setattr("graphreg.running.solving.drive", broken)
         part = gr.path(problem_of()[0], GRID, gap=1e-8, checkpoint=tmp_path / "path.npz")
     assert not part.complete
     resumed = gr.path(problem_of()[0], GRID, gap=1e-8, checkpoint=tmp_path / "path.npz")

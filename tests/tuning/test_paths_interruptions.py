@@ -10,7 +10,7 @@ from factories import interrupt
 from path_cases import GRID, problem_of
 
 import graphreg as gr
-from graphreg.running import checking, driver
+from graphreg.running import driver
 from graphreg.running.checkpoints import archive
 from graphreg.tuning.warm import Warm
 
@@ -25,7 +25,7 @@ def breaks_at(monkeypatch, count, error):
             raise error
         return drive(method, view, certifier, budget, *more)
 
-    monkeypatch.setattr("graphreg.running.iterating.drive", broken)
+    monkeypatch.setattr("graphreg.running.solving.drive", broken)
 
 
 @pytest.mark.parametrize(
@@ -76,16 +76,16 @@ def test_an_interruption_within_a_run_drops_the_half_done_point():
 def test_an_interruption_of_a_point_that_is_certified_all_the_same(monkeypatch):
     """Ctrl-C falls into a solve that has its gap already: the path ends there, and does not go on."""
     problem, _ = problem_of()
-    last, ends = checking.Checks.last, []
+    last, ends = driver._Run.last, []
 
-    def interrupted(self, state, k, ended):
-        certificate = last(self, state, k, ended)
+    def interrupted(self):
+        certificate = last(self)
         ends.append(certificate.holds(1e-6))
         if len(ends) == 3:
             raise KeyboardInterrupt
         return certificate
 
-    monkeypatch.setattr(checking.Checks, "last", interrupted)
+    monkeypatch.setattr(driver._Run, "last", interrupted)
     path = gr.path(problem, GRID)
     assert ends == [True] * 3
     np.testing.assert_array_equal(path.strengths, GRID[[0, -1]])

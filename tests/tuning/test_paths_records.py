@@ -9,7 +9,7 @@ import pytest
 from path_cases import GRID, problem_of
 
 import graphreg as gr
-from graphreg.tuning.events import events
+from graphreg.tuning.path import events
 
 
 # ---- the record ------------------------------------------------------------------------------------------------------

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ...form import EdgeBlock, Form
+from ...oracles import NodeGradients, descended
 from ...terms import Array
 from ...terms.penalties import AbstractConstraint
 from .coordinates import largest
@@ -19,6 +21,8 @@ FEW = 16  # samples by which most columns are seen not to be constant
 DECADES = 40  # by which a penalty may shorten a length
 NEAR = 1e-2  # of the losses at 0: where those at the best common model are less, it is worth while to run around it
 FURTHER = 3  # sums over all nodes: two Gram matrices for the coordinates, and one for least squares to begin with
+FALLS = 1e-3  # of the objective: less of a fall ends the steps of a model that is found by sums over nodes
+SHORTEST = 2.0**-30  # of these steps
 RESOLVED = 1e10  # times what rounding leaves of the objective: below it a fit is exact for all that floats can tell
 
 
@@ -65,6 +69,63 @@ def common(form: Form) -> Common:
     key = tuple(float(block.strength) for block in (*form.samples, *(edge for edge in form.edges if edge.ground)))
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         return form.once("common", key, lambda: _common(form))
+
+
+def common_by_sums(form: Form, reduce: Callable[[Array], Array]) -> Common:
+    """A good common model where the nodes of a form are a part of those of a problem, and ``reduce`` sums values per
+    node (n, ...) over all nodes of that: all parts find the same.
+
+    By Newton's method from 0, or 0 itself where that is better, on the losses, smoothed where they have kinks, and on
+    smooth node penalties. The floor is that of `common` but for the rounding.
+    """
+    ground, sums = NodeGradients(replace(form, samples=())), 0
+    d = form.d
+
+    def nodes(v: Array) -> Array:
+        return np.tile(v, (form.n, 1))
+
+    def value(v: Array) -> float:
+        each = ground.value(nodes(v))
+        for block in form.samples:
+            losses = block.loss.smoothed(block.predict(nodes(v)), block.y)[0]
+            each += np.bincount(block.node, block.scale * losses, form.n)
+        return float(reduce(each[:, None])[0])
+
+    def step(v: Array) -> tuple[Array, float]:
+        nonlocal sums
+        sums += 1
+        slope, H = ground.full(nodes(v)), ground.hessians(nodes(v))
+        for block in form.samples:
+            _, gradient, curvature = block.loss.smoothed(block.predict(nodes(v)), block.y)
+            slope += block.adjoint(block.scaled(gradient), form.shape)
+            H += block.sums(block.scaled(curvature))
+        total = reduce(np.concatenate([slope[:, None], H], axis=1))
+        if not np.isfinite(total).all():
+            return np.zeros(d), np.nan
+        move = np.linalg.lstsq(total[1:], total[0])[0]
+        return move, float(total[0] @ move)
+
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        w = descended(value, step, np.zeros(d), settled=FALLS, shortest=SHORTEST)[0]
+        each = np.stack([*_by_node(form, nodes(w)), *_by_node(form, np.zeros(form.shape))], axis=1)
+        there, _, zero, least = reduce(each).tolist()
+    w, best = (w, there) if there <= zero else (np.zeros(d), zero)
+    least *= ENOUGH
+    return Common(w, best, SHARE * max(abs(best), least), max(abs(best), least) or 1.0, sums)
+
+
+def _by_node(form: Form, w: Array) -> tuple[Array, Array]:
+    """The losses and node penalties without constraints at each node, and of these the losses that are no functions of
+    a difference, by their size."""
+    total, other = np.zeros(form.n), np.zeros(form.n)
+    for block in form.samples:
+        losses = np.bincount(block.node, block.values(w), form.n)
+        total += losses
+        other += 0.0 if of_difference(block) else np.abs(losses)
+    for edge in form.edges:
+        if edge.ground and not isinstance(edge.penalty, AbstractConstraint):
+            total += np.bincount(edge.tail, edge.values(w), minlength=form.n)
+    return total, other
 
 
 def center(form: Form) -> tuple[Array, int]:

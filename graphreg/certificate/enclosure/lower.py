@@ -42,7 +42,7 @@ class Enclosure:
 
         Sums are taken plainly where that gives a bound of at least ``least``.
         """
-        if not all(np.isfinite(x).all() for x in (*point.flows, *point.prices)):
+        if not point.is_finite():
             none = np.full(self.form.n_components, -np.inf)
             return Enclosed(none, point, zeros(point.flows), "flows or prices are not finite")
         if least < np.inf and self.outside is None:  # boxes are shrunk, which what is outside is not
@@ -75,7 +75,7 @@ class Enclosure:
         if np.isfinite(best.lower).all():
             return best
         middle = None if center is None else center()
-        if middle is not None and all(np.isfinite(x).all() for x in (*middle.flows, *middle.prices)):
+        if middle is not None and middle.is_finite():
             for t in PULLS:
                 best = self._better(best, self._within(_between(point, middle, t)))
                 if np.isfinite(best.lower).all():

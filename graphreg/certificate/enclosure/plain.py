@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ...form import DualPoint, EdgeBlock, Form
-from ...kernels import edge_pulls
+from ...network import edge_pulls
 from ...terms import Array
 from .boxes import Box
 from .closing import Closing

@@ -13,8 +13,8 @@ import numpy as np
 
 from ...form import DualPoint, Form
 from ...terms import Array
-from .laws import Trial, along_of, claims, numbers, other_points, own_points
-from .rows import AbstractRows, of_edges, of_samples
+from .laws import Trial
+from .points import BlockRows, claims, numbers, other_points, own_points, rows_of
 
 MANY = 256  # rows on which more is tried than their own residual
 BEYOND = 1e-6  # of the parts of an inequality: what is missed by less may be rounding, or a solver's tolerance
@@ -77,18 +77,21 @@ class SpotChecks:
                 for trial in numbers(rows) if len(rows.place) else ():
                     self.contradiction = self.contradiction or _missed(rows, trial, 0.0)
 
-    def _rows(self, w: Array, point: DualPoint) -> Iterable[AbstractRows]:
+    def _rows(self, w: Array, point: DualPoint) -> Iterable[BlockRows]:
         for k in self.samples:
-            yield of_samples(self.form, self.form.samples[k], w, point.prices[k])
+            yield rows_of(self.form, self.form.samples[k], w, point.prices[k])
         for k in self.edges:
-            yield of_edges(self.form, self.form.edges[k], w, point.flows[k])
+            yield rows_of(self.form, self.form.edges[k], w, point.flows[k])
 
-    def _try(self, rows: AbstractRows) -> None:
+    def _try(self, rows: BlockRows) -> None:
         if not len(rows.place):
             return
         everywhere = np.arange(len(rows.place))
-        charges = {side: np.zeros(len(everywhere)) for side in ("below", "above", "")}
-        residual, least = charges[""], LEAST * max(1.0, float(_known(rows.value(rows.x + along_of(rows))).max()))
+        charges = {side: np.zeros(len(everywhere)) for side in ("below", "above")}
+        residual, least = (
+            np.zeros(len(everywhere)),
+            LEAST * max(1.0, float(_known(rows.of.value(rows.x + rows.along())).max())),
+        )
         for trial in own_points(rows):
             size = _known(trial.size)
             least = max(least, LEAST * float(size.max()))
@@ -104,13 +107,14 @@ class SpotChecks:
         self.below += float(rows.weight @ charges["below"])
         self.above += float(rows.weight @ charges["above"])
 
-    def _take(self, rows: AbstractRows, trial: Trial, charges: dict[str, Array], chosen: Array, least: float) -> None:
+    def _take(self, rows: BlockRows, trial: Trial, charges: dict[str, Array], chosen: Array, least: float) -> None:
         self.contradiction = self.contradiction or _missed(rows, trial, least)
-        charge = charges[trial.side]
-        charge[chosen] = np.fmax(charge[chosen], np.where(trial.near, trial.excess, 0.0))
+        if trial.side and (trial.excess > 0.0).any():
+            charge = charges[trial.side]
+            charge[chosen] = np.fmax(charge[chosen], np.where(rows.near(trial.x), trial.excess, 0.0))
 
 
-def _some(rows: AbstractRows, residual: Array) -> Array:
+def _some(rows: BlockRows, residual: Array) -> Array:
     """Some rows: those that miss the most, and others evenly spread."""
     m = len(rows.place)
     if m <= MANY:
@@ -119,7 +123,7 @@ def _some(rows: AbstractRows, residual: Array) -> Array:
     return np.union1d(worst, np.linspace(0, m - 1, MANY // 2).astype(int))
 
 
-def _missed(rows: AbstractRows, trial: Trial, least: float) -> str:
+def _missed(rows: BlockRows, trial: Trial, least: float) -> str:
     """What is wrong with the term, where a law is missed by more than rounding, and ``least``; else empty."""
     size = _known(trial.size)
     excess = np.where(np.isnan(trial.excess), -np.inf, trial.excess)
@@ -133,20 +137,21 @@ def _missed(rows: AbstractRows, trial: Trial, least: float) -> str:
         return ""
     row = int(bad[np.argmax(beyond)])
     said = ", ".join(f"{name} = {_shown(value[row])}" for name, value in trial.said.items())
-    kind = rows.checker.removeprefix("check_")
-    made = rows.name != type(rows.term).__name__  # by a function
-    trying = f"({kind}) of this {kind}" if made else f"({rows.name}(...))"
+    term, checker = rows.of.term, rows.of.checker
+    name, kind = term.called(), checker.removeprefix("check_")
+    made = name != type(term).__name__  # by a function
+    trying = f"({kind}) of this {kind}" if made else f"({name}(...))"
     return (
-        f"{rows.name} breaks the law {trial.law} {rows.at(row)}, where {said}; print "
-        f"graphreg.testing.{rows.checker}{trying}, which tries every law, and mend the method that is wrong"
+        f"{name} breaks the law {trial.law} {rows.at(row)}, where {said}; print "
+        f"graphreg.testing.{checker}{trying}, which tries every law, and mend the method that is wrong"
     )
 
 
-def _noise(rows: AbstractRows, x: Array, b: Array) -> Array:
+def _noise(rows: BlockRows, x: Array, b: Array) -> Array:
     """How far off values near x and conjugates near b are by rounding, as their fourth differences show."""
-    along = NEARBY * rows.reach * along_of(rows)
-    values = np.stack([rows.value(x + k * along) for k in range(12)])
-    conjugates = np.stack([rows.conjugate(b * (1.0 - PULLED * k)) for k in range(12)])
+    along = NEARBY * rows.reach * rows.along()
+    values = np.stack([rows.of.value(x + k * along) for k in range(12)])
+    conjugates = np.stack([rows.of.conjugate(b * (1.0 - PULLED * k)) for k in range(12)])
     of_values, of_conjugates = (_known(np.abs(np.diff(each, 4, axis=0))).max(axis=0) for each in (values, conjugates))
     return of_values + of_conjugates
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...form import DualPoint, Form
-from ...kernels import edge_pulls
+from ...network import edge_pulls
 from ...terms import Array
 
 

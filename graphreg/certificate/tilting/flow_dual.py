@@ -40,7 +40,7 @@ def _inside(edge: EdgeBlock, u: Array) -> Array:
 
 
 @dataclass(frozen=True)
-class Look:
+class CheapBound:
     """The best of some parameters against some flows, as computed: nothing is proved.
 
     ``at`` are the minimisers w(u), ``gap`` is P(w) - Q(u), ``nodes`` what of it the nodes hold, and ``primal`` is P(w).
@@ -87,7 +87,7 @@ class FlowDual:
         nodes = tilted_nodes(form)
         return None if nodes is None else cls(form, nodes)
 
-    def look(self, points: Sequence[Array], flows: tuple[Array, ...], fast: bool = False) -> Look | None:
+    def cheap_bound(self, points: Sequence[Array], flows: tuple[Array, ...], fast: bool = False) -> CheapBound | None:
         """The best of the points (n, d), which satisfy all constraints; None where a node's minimum was not found.
         Compiled where that is ``fast``."""
         given = [GivenEdges.of(self.form.edges[k], flows[k], fast) for k in self.free]
@@ -97,26 +97,26 @@ class FlowDual:
         at = self.nodes.minimisers(g, points[0], fast)
         if at is None:
             return None
-        best: Look | None = None
+        best: CheapBound | None = None
         for w in points:
             each = [edges.residual(w) for edges in given]
             held, nodes = fixed + sum(residual for _, residual in each), self.nodes.divergence(w, at, g, fast)
             if best is None or held + nodes < best.gap:
-                best = Look(self, flows, w, at, held + nodes, nodes, sum(value for value, _ in each))
+                best = CheapBound(self, flows, w, at, held + nodes, nodes, sum(value for value, _ in each))
         assert best is not None  # there are points
         return replace(best, primal=best.primal + self.nodes.value(best.w, fast))
 
-    def slope(self, look: Look) -> Array:
-        """The gradients of the tilted nodes at the parameters of a look."""
+    def slope(self, cheap: CheapBound) -> Array:
+        """The gradients of the tilted nodes at the parameters of a cheap."""
         g = np.zeros(self.form.shape)
         for k in self.free:
-            self.form.edges[k].add_adjoint(look.flows[k], g)
-        return self.nodes.slope(look.w, look.at, g)
+            self.form.edges[k].add_adjoint(cheap.flows[k], g)
+        return self.nodes.slope(cheap.w, cheap.at, g)
 
-    def point(self, look: Look) -> tuple[DualPoint, Array | None]:
+    def point(self, cheap: CheapBound) -> tuple[DualPoint, Array | None]:
         """Flows and prices, conserved but for rounding; and the parameters whose gradients these are, where the bound
         can be proved by them."""
-        return self.near(look.flows, look.at)
+        return self.near(cheap.flows, cheap.at)
 
     def near(self, flows: Sequence[Array], at: Array) -> tuple[DualPoint, Array | None]:
         """The same from flows and from parameters near the minimisers that they lead to."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...form import EdgeBlock
-from ...kernels import EdgePasses
+from ...network import Passes, kernels
 from ...terms import Array
 from ...terms.penalties import AbstractNorm
 
@@ -18,12 +18,13 @@ class GivenEdges:
 
     edge: EdgeBlock
     u: Array
-    passes: EdgePasses | None
+    passes: Passes | None
 
     @staticmethod
     def of(edge: EdgeBlock, u: Array, fast: bool) -> GivenEdges:
         """Compiled where that is ``fast``, and can be."""
-        passes = EdgePasses.of(edge, u.shape[1]) if fast else None
+        compiled = kernels() if fast else None
+        passes = None if compiled is None else compiled.edge_passes(edge, u.shape[1])
         return GivenEdges(edge, edge.clip(u) if passes is None else u, passes)
 
     def pull(self, g: Array) -> float:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...form import EdgeBlock, Form
-from ...kernels import packed_inverses, packed_products, quadratic_minimisers, quadratic_total
+from ...network import kernels
 from ...oracles import NodeGradients, minimisers
-from ...terms import Array, Packed, at_a_time
+from ...terms import Array, Packed, at_a_time, triangles
 from ...terms.losses import AbstractQuadraticLoss, AbstractSmoothLoss
 from ...terms.penalties import AbstractSmoothPenalty, row_norm
 
@@ -23,6 +23,7 @@ ALIKE = 1e6  # diagonals that differ by less are in the same units
 EPS = 2.0**-52
 CELLS = 1 << 15  # numbers at a time
 LARGE = 1 << 20  # numbers of Hessians from which on one triangle of each is kept
+FEW = 8  # matrices that are inverted before all others
 STEPS = 12  # of Newton's method: from an iterate near the minimisers three or four will do
 FLAT = 1e-6  # of the largest gradient: what is left of one at a minimiser
 SETTLED = 1e-18  # of a value: the gain from which on a step is the last
@@ -69,8 +70,9 @@ class QuadraticNodes(AbstractTiltedNodes):
         return _units(self.H)
 
     def minimisers(self, g: Array, w: Array, fast: bool = False) -> Array:
-        if fast and isinstance(self.inverse, np.ndarray):  # products of packed ones are compiled as they are
-            return quadratic_minimisers(self.inverse, self.center, g)
+        compiled = kernels() if fast else None
+        if compiled is not None and isinstance(self.inverse, np.ndarray):  # of packed ones products are, anyway
+            return compiled.quadratic_minimisers(self.inverse, self.center, g)
         return self.center - _times(self.inverse, g)
 
     def corrected(self, w: Array, slope: Array) -> Array:
@@ -86,8 +88,9 @@ class QuadraticNodes(AbstractTiltedNodes):
         return self._square(w, at, fast)
 
     def _square(self, a: Array, b: Array, fast: bool) -> float:
-        if fast and isinstance(self.H, np.ndarray):
-            return 0.5 * quadratic_total(self.H, a, b)
+        compiled = kernels() if fast else None
+        if compiled is not None and isinstance(self.H, np.ndarray):
+            return 0.5 * compiled.quadratic_total(self.H, a, b)
         return 0.5 * float(np.vdot(a - b, _times(self.H, a - b)))
 
 
@@ -206,7 +209,7 @@ def _inverse(H: Array | Packed) -> tuple[Array | Packed, float] | None:
     if not (np.isfinite(diagonal).all() and (diagonal > 0.0).all()):
         return None
     if isinstance(H, Packed):
-        found = packed_inverses(H, np.zeros(len(H)))
+        found = _packed_inverses(H)
         if found is not None and diagonal.max() > ALIKE * diagonal.min():
             found = found[0], H.d * float((diagonal * found[0].diagonal).sum(axis=1).max())
         return found if found is not None and found[1] <= WORST else None
@@ -224,6 +227,37 @@ def _inverse(H: Array | Packed) -> tuple[Array | Packed, float] | None:
     if not ((bends > 0.0).all() and worst <= WORST):
         return None
     return inverse if both is None else inverse * both, worst
+
+
+def _packed_inverses(H: Packed) -> tuple[Packed, float] | None:
+    """The inverses, and the largest product of the traces of a matrix and of its inverse, which is not less than a
+    condition number; None where a matrix is singular in floats."""
+    compiled = kernels()
+    spreads = _spreads if compiled is None else compiled.packed_spreads
+    few = Packed(H.rows[:FEW].reshape(-1), H.d)  # of samples fewer than features all are, which these tell at once
+    if len(H) > FEW and not np.isfinite(spreads(few, np.zeros(FEW))[1]).all():
+        return None
+    found, spread = spreads(H, np.zeros(len(H)))
+    worst = float(spread.max(initial=0.0))
+    return (found, worst) if np.isfinite(worst) else None
+
+
+def _spreads(H: Packed, shift: Array) -> tuple[Packed, Array]:
+    """As `Kernels.packed_spreads`."""
+    out, spread, j = Packed(np.empty(H.flat.shape), H.d), np.full(len(H), np.inf), np.arange(H.d)
+    for some in H.at_a_time():
+        each = H.dense(some)
+        each[:, j, j] += shift[some, None]
+        try:
+            inverse = np.linalg.inv(each)
+        except np.linalg.LinAlgError:
+            out.rows[some] = 0.0
+            continue
+        bends = inverse[:, j, j]
+        product = each[:, j, j].sum(axis=1) * bends.sum(axis=1)
+        spread[some] = np.where((bends > 0.0).all(axis=1), product, np.inf)
+        out.rows[some] = triangles(inverse)
+    return out, spread
 
 
 def _convexity(H: Array | Packed, inverse: Array | Packed, terms: Array) -> Array:
@@ -274,5 +308,6 @@ def _dense(A: Array | Packed, some: slice) -> Array:
 
 def _times(A: Array | Packed, v: Array) -> Array:
     if isinstance(A, Packed):
-        return packed_products(A, v)
+        compiled = kernels()
+        return A.times(v) if compiled is None else compiled.packed_products(A, v)
     return A * v if A.ndim == 2 else np.matmul(A, v[:, :, None])[:, :, 0]

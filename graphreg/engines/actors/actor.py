@@ -1,22 +1,212 @@
-"""An actor: one node, with its data, its state and its mailbox. It acts on the orders of the coordinator."""
+"""An actor: one node, with its part of the problem, the two verbs by messages, and its state."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 
+from ...errors import MethodError
+from ...form import Form
 from ...methods import AbstractIteration, Start, ToleratesLostMessages
-from ...network import LocalView
+from ...network import Arcs, Ledger, LocalView, arcs_of
 from ...running import Packed
-from ..parts import Answer, answer_of
-from .endpoint import Endpoint, Tally
-from .engine import ActorEngine, Hand
-from .mailbox import Order
-from .parts import NodePart
+from ...terms import Array
+from ..parts import Answer, Part, answer_of, part_of
+from .faults import Tag
+from .mailbox import DOWN, UP, Endpoint, Order, Tally
+
+# ---- what an actor is given ------------------------------------------------------------------------------------------
+COORDINATOR = -1  # where the sums of several components meet
 
 
+@dataclass(frozen=True)
+class SpanningTree:
+    """The place of a node in the spanning forest along which sums travel."""
+
+    parent: int  # a node, or the node itself at a root
+    children: tuple[int, ...]
+    beyond: bool  # a root whose sum goes on to the coordinator: there are several components
+    first: bool  # the first root: the coordinator is with it
+
+
+@dataclass(frozen=True)
+class NodePart(Part):
+    """The part of one node."""
+
+    node: int
+    label: Hashable
+    tree: SpanningTree
+
+
+def split(form: Form, arcs: Arcs) -> tuple[NodePart, ...]:
+    """The parts of all nodes, the latent ones included."""
+    return tuple(_part(form, arcs, i) for i in range(form.n))
+
+
+def _part(form: Form, arcs: Arcs, i: int) -> NodePart:
+    part = part_of(form, arcs, np.arange(form.n) == i)
+    given = [getattr(part, field.name) for field in fields(part)]
+    return NodePart(*given, node=i, label=form.labels[i], tree=_tree(arcs, i))
+
+
+def _tree(arcs: Arcs, i: int) -> SpanningTree:
+    parent = int(arcs.parent[i])
+    children = tuple(np.flatnonzero(arcs.parent == i).tolist())
+    first = i == int(np.flatnonzero(arcs.parent < 0)[0])
+    return SpanningTree(i if parent < 0 else parent, children, parent < 0 and arcs.components > 1, first)
+
+
+# ---- the verbs -------------------------------------------------------------------------------------------------------
+Hand = Callable[[int, Tag, Array], None]  # a root's sum to the coordinator
+
+
+class ActorEngine:
+    """The engine of one actor; see `graphreg.network.engine.Engine`.
+
+    ``exchange`` sends the own row to the neighbours and waits for theirs. ``reduce`` sends sums up the spanning tree,
+    children added in the order of their numbers, and the total down again; with several components the roots' sums are
+    added up by the coordinator, which is with the first root.
+
+    Under faults a row that has not arrived is the last one that has, or the own one before there was any; for methods
+    that tolerate loss (``stale`` False) it is NaN.
+    """
+
+    def __init__(self, part: NodePart, endpoint: Endpoint, hand: Hand, stale: bool) -> None:
+        self.part, self.endpoint, self.hand, self.stale = part, endpoint, hand, stale
+        self.ledger = Ledger()  # of no use here: the endpoint has the tally
+        self.at, self.call = 0, 0  # the round, and the exchanges of it so far
+        self.me = int(np.flatnonzero(part.whole.own)[0])
+        self.links = _links(part, self.me)
+        self.ends = {j: _common(part, j) for j in self.links}
+
+    def begin(self, at: int) -> None:
+        """A round begins."""
+        self.at, self.call = at, 0
+
+    # ---- the verbs -------------------------------------------------------------------------------------------------
+    def exchange(
+        self, values: Array, along: Array | None = None, *, parameters: bool = True, purpose: str = "method"
+    ) -> Array:
+        tag = self._next()
+        out = np.full(values.shape, np.nan)
+        out[self.me] = values[self.me]
+        for j, (to, _, coupled) in self.links.items():
+            if along is None or along[to]:
+                own = values[self.me]
+                self.endpoint.send(self._number(j), tag, own[coupled] if parameters else own, purpose)
+        for j, (_, back, coupled) in self.links.items():
+            if along is None or along[back]:
+                columns = coupled if parameters else np.full(values.shape[1], True)
+                out[j, columns] = self._received(j, tag, values[self.me][columns], purpose)
+        return out
+
+    def swap_ends(self, values: tuple[Array, ...], toward: tuple[Array, ...], along: Array) -> tuple[Array, ...]:
+        mine = {j: [(k, self._own_end(k, rows)) for k, rows in common] for j, common in self.ends.items()}
+        return self._swapped(values, mine, along)
+
+    def swap(self, mine: tuple[Array, ...]) -> tuple[Array, ...]:
+        """The values that the other ends of all edges between two nodes have, from those of this end: rows per edge of
+        each block; NaN where nothing came in this round."""
+        return self._swapped(mine, self.ends, None)
+
+    def _swapped(
+        self, values: tuple[Array, ...], rows_of: dict[int, list[tuple[int, Array]]], along: Array | None
+    ) -> tuple[Array, ...]:
+        """The values of neighbours at the rows that they share; NaN where nothing came in this round."""
+        tag = self._next()
+        out = tuple(np.full(each.shape, np.nan) for each in values)
+        for j, common in rows_of.items():
+            if along is None or along[self.links[j][0]]:
+                payload = np.concatenate([values[k][rows].ravel() for k, rows in common])
+                self.endpoint.send(self._number(j), tag, payload, "method")
+        for j, common in rows_of.items():
+            if along is None or along[self.links[j][1]]:
+                payload, fresh = self.endpoint.receive(self._number(j), tag, "method")
+                if payload is not None and fresh:
+                    _spread(payload, common, out)
+        return out
+
+    def reduce(self, values: Array, purpose: str = "adaptation") -> Array:
+        tree, endpoint, tag = self.part.tree, self.endpoint, self._next()
+        if self.at and endpoint.fault_plan is not None and endpoint.fault_plan.faults.crashing:
+            raise MethodError(
+                "the method sums over all nodes in a round, and a sum is never complete while a node is away; give it "
+                "what it adapts (PrimalDual(balance=...), ADMM(rho=...), restarts=False), or take crashes away"
+            )
+        total = np.asarray(values[self.me])
+        for child in tree.children:
+            total = total + endpoint.receive_reliably(UP, child, tag, purpose).payload
+        if tree.parent != self.part.node:
+            endpoint.send_reliably(UP, tree.parent, tag, total, purpose)
+            total = endpoint.receive_reliably(DOWN, tree.parent, tag, purpose).payload
+        elif tree.beyond:
+            total = self._beyond(total, tag, purpose)
+        for child in tree.children:
+            endpoint.send_reliably(DOWN, child, tag, total, purpose)
+        return np.array(total)[()]
+
+    def away(self, nodes: Array) -> None:
+        self.endpoint.tally.away += int(nodes[self.me])
+
+    # ---- how ---------------------------------------------------------------------------------------------------------
+    def _next(self) -> Tag:
+        self.call += 1
+        return self.at, self.call
+
+    def _number(self, j: int) -> int:
+        return int(self.part.whole.ids[j])
+
+    def _received(self, j: int, tag: Tag, own: Array, purpose: str) -> Array:
+        payload, fresh = self.endpoint.receive(self._number(j), tag, purpose)
+        if fresh and payload is not None:
+            return payload
+        if not self.stale:
+            return np.full(own.shape, np.nan)
+        return own if payload is None or payload.shape != own.shape else payload
+
+    def _own_end(self, k: int, rows: Array) -> Array:
+        """The row of this end of each edge among the tails, and below them the heads, of a block."""
+        tail = self.part.form.edges[k].tail
+        return np.where(tail[rows] == self.me, rows, rows + len(tail))
+
+    def _beyond(self, total: Array, tag: Tag, purpose: str) -> Array:
+        """The sum over all components; the first root is where the coordinator is, the others send and are sent to."""
+        self.hand(self.part.node, tag, np.array(total))
+        whole = self.endpoint.mailbox.take(DOWN, COORDINATOR, tag).payload
+        if not self.part.tree.first:
+            for _ in range(2):
+                self.endpoint.tally.record(purpose, COORDINATOR, int(total.size))
+        return whole
+
+
+def _links(part: NodePart, me: int) -> dict[int, tuple[int, int, Array]]:
+    """For each neighbour the arc to it, the arc back, and the coordinates that the pair couples."""
+    arcs = arcs_of(part.form)
+    p, out = arcs.pairs, dict[int, tuple[int, int, Array]]()
+    for k in np.flatnonzero(arcs.source == me).tolist():
+        out[int(arcs.target[k])] = (k, (k + p) % (2 * p), arcs.coupled[k % p])
+    return dict(sorted(out.items()))
+
+
+def _common(part: NodePart, j: int) -> list[tuple[int, Array]]:
+    """The edges with a neighbour: block and rows."""
+    each = [(k, np.flatnonzero((e.tail == j) | (e.head == j))) for k, e in enumerate(part.form.edges) if not e.ground]
+    return [(k, rows) for k, rows in each if len(rows)]
+
+
+def _spread(payload: Array, common: list[tuple[int, Array]], out: tuple[Array, ...]) -> None:
+    """The rows of a message to their places, block by block."""
+    at = 0
+    for k, rows in common:
+        size = len(rows) * out[k].shape[1]
+        out[k][rows] = payload[at : at + size].reshape(len(rows), out[k].shape[1])
+        at += size
+
+
+# ---- the actor -------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class ActorAnswer(Answer):
     """And what the actor has sent."""
@@ -26,7 +216,7 @@ class ActorAnswer(Answer):
 
 @dataclass(frozen=True)
 class SavedState:
-    """What a crash leaves of an actor: its packed state, and its last answer."""
+    """The rest of an actor after a crash: its packed state, and its last answer."""
 
     state: Packed
     answer: ActorAnswer

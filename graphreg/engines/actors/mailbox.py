@@ -1,14 +1,17 @@
-"""Messages, and the mailbox of an actor."""
+"""Messages between actors: the mailbox of each, its endpoint, and the faults that befall messages."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from queue import SimpleQueue
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ...terms import Array
-from .faults import Tag
+from .faults import FaultPlan, Tag
 
 VALUES, UP, DOWN, ACKNOWLEDGEMENT = "values", "up", "down", "acknowledgement"  # kinds of messages
 
@@ -41,7 +44,7 @@ class StoppedError(Exception):
 
 
 class WaitError(Exception):
-    """Who waits for whom; raised where the run is over while an actor still waits."""
+    """An actor waits for a sender in vain; raised where the run is over while it still waits."""
 
     def __init__(self, sender: int, tag: Tag) -> None:
         super().__init__(sender, tag)
@@ -52,7 +55,7 @@ Carry = Callable[[Message], None]  # takes a message to the mailbox of its recei
 
 
 class Mailbox:
-    """What has arrived for an actor and was not yet taken; read by the actor's thread alone.
+    """The messages that have arrived for an actor and were not yet taken; read by the actor's thread alone.
 
     It waits until the coordinator has enough: who waits by a clock of his own gives up while the coordinator, or the
     whole machine, merely stands still.
@@ -100,3 +103,122 @@ class Mailbox:
                 self.orders.append(item)
         elif item.kind != ACKNOWLEDGEMENT:  # these have been counted where they were sent
             self._messages[item.kind, item.sender, item.tag, item.attempt] = item
+
+
+# ---- messages under faults -------------------------------------------------------------------------------------------
+@dataclass
+class Tally:
+    """The account of an actor: messages and numbers sent, by purpose and receiver, beyond the graph to the coordinator."""
+
+    sent: dict[tuple[str, int], list[int]] = field(default_factory=dict[tuple[str, int], list[int]])
+    away: int = 0  # rounds
+
+    def record(self, purpose: str, receiver: int, numbers: int) -> None:
+        entry = self.sent.setdefault((purpose, receiver), [0, 0])
+        entry[0] += 1
+        entry[1] += numbers
+
+
+@dataclass
+class Received:
+    """The messages of one sender that an actor knows: the newest message of each exchange of a round, by its number."""
+
+    newest: dict[int, Message] = field(default_factory=dict[int, Message])
+    late: list[tuple[Tag, Message]] = field(default_factory=list[tuple[Tag, Message]])  # with when they arrive
+
+    def accept(self, message: Message) -> None:
+        """Sequence numbers tell duplicates and old messages, which change nothing."""
+        known = self.newest.get(message.tag[1])
+        if known is None or message.tag > known.tag:
+            self.newest[message.tag[1]] = message
+
+    def arrive(self, now: Tag) -> None:
+        """Accept what is late until now."""
+        due = [message for at, message in self.late if at <= now]
+        self.late = [entry for entry in self.late if entry[0] > now]
+        for message in due:
+            self.accept(message)
+
+
+class Endpoint:
+    """The endpoint of one actor: what it sends and receives."""
+
+    def __init__(self, node: int, mailbox: Mailbox, carry: Carry, fault_plan: FaultPlan | None) -> None:
+        self.node, self.mailbox, self.carry, self.fault_plan = node, mailbox, carry, fault_plan
+        self.tally = Tally()
+        self.received: dict[int, Received] = {}
+
+    @property
+    def lossy(self) -> bool:
+        return self.fault_plan is not None and self.fault_plan.faults.lossy
+
+    def forget(self) -> None:
+        """Lose the mailbox and all that is known of neighbours."""
+        self.mailbox.forget()
+        self.received.clear()
+
+    # ---- messages that may be lost ---------------------------------------------------------------------------------
+    def send(self, receiver: int, tag: Tag, payload: Array, purpose: str) -> None:
+        if self.fault_plan is not None and self.fault_plan.faults.resend:
+            self.send_reliably(VALUES, receiver, tag, payload, purpose)
+        else:
+            self._send(VALUES, receiver, tag, 0, payload, purpose)
+
+    def receive(self, sender: int, tag: Tag, purpose: str) -> tuple[Array | None, bool]:
+        """The newest message of the sender in this exchange, None where there was none; and whether it is of this
+        round."""
+        fault_plan = self.fault_plan
+        if fault_plan is None:
+            return self.mailbox.take(VALUES, sender, tag).payload, True
+        received = self.received.setdefault(sender, Received())
+        if not fault_plan.away(sender, tag[0]):
+            if fault_plan.faults.resend:
+                received.accept(self.receive_reliably(VALUES, sender, tag, purpose))
+            else:
+                self._accept_with_faults(received, self.mailbox.take(VALUES, sender, tag))
+        received.arrive(tag)
+        newest = received.newest.get(tag[1])
+        return (None, False) if newest is None else (newest.payload, newest.tag == tag)
+
+    def _accept_with_faults(self, received: Received, message: Message) -> None:
+        assert self.fault_plan is not None
+        delivery = self.fault_plan.delivery(message.sender, message.receiver, message.tag)
+        if delivery.lost:
+            return
+        (at, call), late = message.tag, delivery.late + delivery.overtaken
+        if late:
+            received.late.append(((at + late, call), message))
+        else:
+            received.accept(message)
+        if delivery.twice:
+            received.late.append(((at + late + 1, call), message))
+
+    # ---- messages that arrive ----------------------------------------------------------------------------------------
+    def send_reliably(self, kind: str, receiver: int, tag: Tag, payload: Array, purpose: str) -> None:
+        """Every copy that it takes until one is acknowledged. Nobody acknowledges while away: one copy, given up."""
+        fault_plan = self.fault_plan
+        copies = 1
+        if fault_plan is not None and not fault_plan.away(receiver, tag[0]):
+            copies = len(fault_plan.attempts(self.node, receiver, tag))
+        for attempt in range(copies):
+            self._send(kind, receiver, tag, attempt, payload, purpose)
+
+    def receive_reliably(self, kind: str, sender: int, tag: Tag, purpose: str) -> Message:
+        """The first copy that arrives; each that arrives is acknowledged."""
+        fault_plan = self.fault_plan
+        if fault_plan is None:
+            return self.mailbox.take(kind, sender, tag)
+        first: Message | None = None
+        for attempt, arrives in enumerate(fault_plan.attempts(sender, self.node, tag)):
+            copy = self.mailbox.take(kind, sender, tag, attempt)
+            if arrives:
+                first = first or copy
+                if tag[0] and (fault_plan.faults.resend or fault_plan.faults.drop > 0.0):
+                    self._send(ACKNOWLEDGEMENT, sender, tag, attempt, np.zeros(1), purpose)
+        assert first is not None
+        return first
+
+    def _send(self, kind: str, receiver: int, tag: Tag, attempt: int, payload: Array, purpose: str) -> None:
+        payload = np.array(payload)  # nothing is shared with the receiver
+        self.carry(Message(kind, self.node, receiver, tag, attempt, payload))
+        self.tally.record(purpose, receiver, payload.size)

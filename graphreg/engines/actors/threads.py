@@ -12,18 +12,16 @@ from typing import Any
 from ...clock import stop
 from ...methods import AbstractIteration
 from ...terms import Array
-from .actor import Actor
-from .endpoint import Endpoint
+from .actor import Actor, NodePart
 from .faults import FaultPlan, Tag
-from .mailbox import Carry, Mailbox, Message, Order, Stop, StoppedError
-from .parts import NodePart
+from .mailbox import Carry, Endpoint, Mailbox, Message, Order, Stop, StoppedError
 
 LEAVE = 1.0  # seconds that threads have to end
 
 
 @dataclass(frozen=True)
 class RunSettings:
-    """What the coordinator and all actors of a run are told."""
+    """The settings of a run, which the coordinator and all actors are told."""
 
     method: AbstractIteration
     seed: int

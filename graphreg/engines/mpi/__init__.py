@@ -5,10 +5,9 @@ from .alike import agreed as agreed
 from .alike import call as call
 from .alike import versions as versions
 from .config import MPI as MPI
-from .ending import INTERRUPTED as INTERRUPTED
-from .ending import abort as abort
+from .job import INTERRUPTED as INTERRUPTED
+from .job import abort as abort
 from .job import job_size as job_size
 from .job import launched_rank as launched_rank
-from .job import mpi as mpi
 from .job import world as world
 from .wire import MPIWire as MPIWire

@@ -1,4 +1,4 @@
-"""What must be the same on every rank, compared before a run: it would go wrong otherwise, later and in silence."""
+"""Facts that must be the same on every rank, compared before a run that would go wrong otherwise, later, in silence."""
 
 from __future__ import annotations
 
@@ -11,13 +11,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ...compiled import compiles
 from ...errors import GraphregError, MethodError
-from ...kernels import compiles
 from ...methods import AbstractMethod
 from ...running import Budget, entry, of_method
 from ...version import __version__
-from .ending import meet
-from .job import mpi
+from .job import meet
 
 REMEDIES = {
     "versions": "install the same versions on every machine",
@@ -45,7 +44,7 @@ def agreed(comm: Any, find: Callable[[], Facts]) -> None:
         blake2b(repr(sorted(facts.items())).encode(), digest_size=16).digest(),
     )
     if comm.size > 1:
-        meet(mpi())
+        meet()
     every = comm.allgather(mine)
     first = next((rank for rank, (refused, _) in enumerate(every) if refused is not None), None)
     if first is not None:
@@ -97,7 +96,7 @@ def _differences(every: list[dict[tuple[str, str], str]]) -> str:
 
 
 def _difference(name: str, values: list[str]) -> str:
-    """Which ranks have which value; of long ones, which differ."""
+    """A sentence that says which ranks have which value; of long ones, which differ."""
     ranks: dict[str, list[int]] = {}
     for rank, value in enumerate(values):
         ranks.setdefault(value, []).append(rank)

@@ -1,10 +1,10 @@
-"""A method on parts of the graph, each in a process of an MPI job."""
+"""A method on parts of the graph, one in each process of an MPI job: rank 0 gives orders, all carry them out."""
 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Generator, Hashable, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -14,13 +14,12 @@ from ...form import Form
 from ...methods import AbstractIteration, AbstractMethod
 from ...network import Arcs
 from ...running import AbstractEngine, Budget, entry, of_problem
-from ..base import refuse_judges
-from ..parts import Coordinator, owners, part_of
-from ..parts.config import SITES
-from ..parts.dealing import share_of_border, warn_of_border
+from ...terms import Array
+from ..parts import Coordinator, Part, Posts, Worker, owners, part_of, refuse_judges
+from ..parts.config import SITES, share_of_border, warn_of_border
 from .alike import agreed, call, shared, versions
-from .crew import END, Follower, MPICrew
-from .job import end_all_with_errors, world
+from .job import abort, end_all_with_errors, world
+from .wire import MPIWire, packed, receive, send
 
 T = TypeVar("T")
 
@@ -51,11 +50,8 @@ class MPI(AbstractEngine):
         owner = owners(form, arcs, comm.size, self.sites) % comm.size
         parts = [part_of(form, arcs, owner == k) for k in range(comm.size)]
         warn_of_border(max(map(share_of_border, parts)), form.n)
-        crew = MPICrew(comm, parts, owner, method, seed)
-        try:
+        with closing(MPICrew(comm, parts, owner, method, seed)) as crew:
             yield Coordinator(method, form, parts, crew)
-        finally:
-            crew.close()
 
     def everywhere(self, form: Form, method: AbstractMethod, budget: Budget, solve: Callable[[], T]) -> T:
         comm = world()
@@ -65,8 +61,8 @@ class MPI(AbstractEngine):
             found, error = pickle.loads(Follower(comm).serve())
         else:
             found, error = _tried(solve)
-            packed, unsent = _packed(found, error)
-            comm.bcast((END, True, packed), root=0)
+            content, unsent = _pickled(found, error)
+            comm.bcast((END, True, content), root=0)
             error = error or unsent
         if error is not None:
             raise shared(error)
@@ -81,7 +77,7 @@ def _tried(solve: Callable[[], T]) -> tuple[T | None, Exception | None]:
         return None, error
 
 
-def _packed(found: Any, error: Exception | None) -> tuple[bytes, MethodError | None]:
+def _pickled(found: Any, error: Exception | None) -> tuple[bytes, MethodError | None]:
     """For the other ranks; and what all raise where it cannot be sent."""
     try:
         return pickle.dumps((found, error)), None
@@ -89,3 +85,70 @@ def _packed(found: Any, error: Exception | None) -> tuple[bytes, MethodError | N
         said = "the answer cannot be sent to the other ranks" if error is None else f"rank 0: {error!r}"
         unsent = MethodError(f"{said} ({why}); use functions and classes that can be pickled")
         return pickle.dumps((None, unsent)), unsent
+
+
+# ---- the workers -----------------------------------------------------------------------------------------------------
+PART, END = "part", "end"
+REPLIED = ("answer", "sent")  # orders to which there is a reply; who cannot carry out another one ends the job
+
+
+class MPICrew:
+    """All workers, as rank 0 sees them. Its own is in a thread, as those of `graphreg.engines.parts.worker` are: so a
+    Ctrl-C or a deadline never strikes between two messages."""
+
+    def __init__(self, comm: Any, parts: Sequence[Part], owner: Array, method: AbstractIteration, seed: int) -> None:
+        self.comm, self.worker = comm, Follower(comm)
+        self._posts = Posts(1, self._carry_out, _nothing)
+        self._posts.ask(PART, [[(part, owner[part.whole.ids], method, seed) for part in parts]])
+
+    def ask(self, what: str, arguments: Sequence[Any]) -> list[Any]:
+        return self._posts.ask(what, [arguments])[0]
+
+    def close(self) -> None:
+        self._posts.close()
+
+    def _carry_out(self, k: int, what: str, arguments: Sequence[Any]) -> list[Any]:
+        del k
+        alike = all(each is arguments[0] for each in arguments)
+        each = [] if alike else [packed(argument) for argument in arguments[1:]]
+        self.comm.bcast((what, alike, arguments[0] if alike else None), root=0)
+        for rank, argument in enumerate(each, 1):
+            send(self.comm, argument, rank)
+        mine = self.worker.carry_out(what, arguments[0])
+        return [mine, *(receive(self.comm, rank) if what in REPLIED else None for rank in range(1, self.comm.size))]
+
+
+class Follower:
+    """The worker of a rank."""
+
+    def __init__(self, comm: Any) -> None:
+        self.comm = comm
+        self.worker: Worker | None = None
+
+    def serve(self) -> Any:
+        """Carry out what rank 0 orders, until it says what the end is."""
+        while True:
+            what, alike, argument = self.comm.bcast(None, root=0)
+            if what == END:
+                return argument
+            try:
+                reply = packed(self.carry_out(what, argument if alike else receive(self.comm, 0)))
+            except BaseException as error:  # noqa: BLE001 - whatever it is, the others would wait for this rank for ever
+                abort(error)
+            if what in REPLIED:
+                send(self.comm, reply, 0)
+
+    def carry_out(self, what: str, argument: Any) -> Any:
+        try:
+            if what == PART:
+                part, owner, method, seed = argument
+                self.worker = Worker(part, owner, method, seed, MPIWire(self.comm))
+                return None
+            assert self.worker is not None
+            return self.worker.carry_out(what, argument)
+        except BaseException as error:  # noqa: BLE001 - whatever it is, the others would wait for this rank for ever
+            abort(error)
+
+
+def _nothing() -> None:
+    """A rank that fails ends the job."""

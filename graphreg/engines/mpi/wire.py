@@ -1,7 +1,8 @@
-"""The end of a part that is a process: buffers of numbers, sent and received as they are."""
+"""The ways between the ranks of an MPI job: messages of any size, and the wire of parts."""
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Mapping
 from typing import Any
 
@@ -9,6 +10,30 @@ import numpy as np
 
 from ...terms import Array
 from .job import mpi
+
+Packed = tuple[bytes, list[Array]]
+
+
+def packed(value: Any) -> Packed:
+    """For `send`: raises where the value cannot be sent, before anybody waits for it."""
+    buffers: list[pickle.PickleBuffer] = []
+    header = pickle.dumps(value, protocol=5, buffer_callback=buffers.append)
+    return header, [np.frombuffer(each.raw(), dtype=np.uint8) for each in buffers]
+
+
+def send(comm: Any, value: Packed, to: int) -> None:
+    header, raw = value
+    comm.send((header, [each.size for each in raw]), to)
+    for each in raw:
+        comm.Send(each, to)
+
+
+def receive(comm: Any, sender: int) -> Any:
+    header, sizes = comm.recv(source=sender)
+    buffers = [np.empty(size, dtype=np.uint8) for size in sizes]
+    for each in buffers:
+        comm.Recv(each, source=sender)
+    return pickle.loads(header, buffers=buffers)
 
 
 class MPIWire:

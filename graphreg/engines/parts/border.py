@@ -9,15 +9,65 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from ...certificate import Pair, Runs, total
 from ...form import EdgeBlock
-from ...terms import TO_GROUND, Array, SampleBlock
+from ...terms import TO_GROUND, Array, SampleBlock, Strength
+from ...terms.losses import AbstractSmoothLoss
 from .engine import PartEngine
-from .held import held_block
 from .part import Part
+
+EPS = 2.0**-52
+
+
+@dataclass(frozen=True, repr=False)
+class HeldFlows(AbstractSmoothLoss):
+    """The pull of given flows on a node: ``l(x; y) = <y, x>`` with the flow y of an edge, or minus it at its head.
+
+    The conjugate is 0 at b = y and +inf elsewhere: no price but y itself is conserved, and no bound moves it.
+    """
+
+    data: Any = None
+
+    def __post_init__(self) -> None:
+        """There are no data to look at."""
+
+    def called(self) -> str:
+        return "a flow between parts"
+
+    def value(self, x: Array, y: Array) -> Array:
+        return np.einsum("ij,ij->i", x, y)
+
+    def gradient(self, x: Array, y: Array) -> Array:
+        return y.copy()
+
+    def curvature(self, x: Array, y: Array) -> Array:
+        return np.zeros(x.shape)
+
+    def conjugate(self, b: Array, y: Array) -> Array:
+        return np.where((b == y).all(axis=1), 0.0, np.inf)
+
+    def domain(self, y: Array) -> tuple[Array, Array]:
+        return y, y
+
+    def conductance(self, b: Array, y: Array) -> Array:
+        return np.zeros(b.shape)
+
+    def conjugate_bound(self, b: Array, spread: Array, y: Array) -> Array:
+        rounded = (spread <= 2.0 * EPS * np.abs(b)).all(axis=1)  # what is allowed for a quotient, which by 1 is exact
+        return np.where(rounded, self.conjugate(b, y), np.inf)
+
+    def cvxpy(self, x: Any, y: Array) -> Any:
+        raise NotImplementedError  # no part is compiled
+
+
+def held_block(nodes: Array, flows: Array, n: int) -> SampleBlock:
+    """Flows (C, d) that are taken from nodes (C,), of a form of n nodes."""
+    return SampleBlock(HeldFlows(), Strength(1.0), nodes, None, flows, np.zeros(flows.shape), np.ones(len(nodes)), n)
+
 
 MORE = 1.0 + 1e-7  # for sums of bounds, which are rounded themselves
 FAR = 1e9  # the depth of what no way leads to
@@ -64,8 +114,8 @@ class Border:
         return len(self.own), self.part.form.d
 
     def pull(self, flows: Sequence[Array], spread: Sequence[Array], but: Sequence[Array]) -> Pair:
-        """What flows (m, k) per block take from the own nodes, (n, d), each within its spread; those of the rows
-        ``but`` (masks over the cut edges) are left out."""
+        """The sums that flows (m, k) per block take from the own nodes, (n, d), each within its spread; the rows ``but``
+        (masks over the cut edges) are left out."""
         high, errors = list[Array](), [np.zeros(self.shape)]
         for cut, u, around, out in zip(self.cuts, flows, spread, but, strict=True):
             some = np.flatnonzero(~out)

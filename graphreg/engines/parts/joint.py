@@ -12,30 +12,23 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ...certificate import ENOUGH, SpotChecks, of_difference, relative
+from ...certificate import SpotChecks, common_by_sums, relative
 from ...clock import progress_bar
 from ...errors import MethodError
 from ...form import Form
 from ...methods import AbstractIteration
 from ...network import LocalView
-from ...oracles import NodeGradients
 from ...running import Budget, Record, Schedule, Trace
 from ...terms import Array
-from ...terms.penalties import AbstractConstraint
 from .bounds import PartBounds
-from .dealing import share_of_border, warn_of_border
+from .config import share_of_border, warn_of_border
 from .engine import PartEngine
 from .keeping import JointSnapshot, JointStore
 from .local import local_part
 from .local_solution import LocalSolution, Sent
 from .lower import JointLook
 from .part import Part
-from .settling import settled
-from .wire import Wire
-
-SHARE = 1e-3  # of P_common: what an objective is measured by where it is smaller
-STEPS, HALVES = 50, 30  # of Newton's method towards the best common model
-SETTLED = 1e-3  # of the objective: less of a fall ends them
+from .wire import Wire, settled
 
 
 @dataclass
@@ -55,7 +48,7 @@ class JointRun:
     began: float = field(default_factory=lambda: time.perf_counter())  # noqa: PLW0108 - the clock of the moment
 
     def run(self, v: Array) -> tuple[str, Array, int]:
-        """Why it ended, the parameters (n, d) of the best upper bound, and how many rounds there were."""
+        """The reason of its end, the parameters (n, d) of the best upper bound, and how many rounds there were."""
         budget, method, form = self.budget, self.method, self.view.form
         most = method.most_rounds if budget.rounds is None else budget.rounds
         schedule = Schedule(budget.gap, polishes=False, every=method.every)
@@ -87,14 +80,14 @@ class JointRun:
         return ended, w, k
 
     def _free(self, k: int, kept: int, until: int) -> int:
-        """How many rounds may follow round k before one is looked at or, after round ``kept``, kept."""
+        """The number of rounds that may follow round k before one is looked at or, after round ``kept``, kept."""
         asked = self.budget.checkpoint
         if asked is not None and asked.rounds is not None:
             until = min(until, kept + asked.rounds)
         return max(until - k, 1)
 
     def _due(self, k: int, kept: tuple[int, float], ended: bool, looked: bool) -> bool:
-        """Whether to keep round k; clocks are compared after looks alone, where all parts wait for each other."""
+        """True where round k is to be kept; clocks are compared after looks alone, at which all parts wait."""
         asked = self.budget.checkpoint
         assert asked is not None
         many = asked.rounds is not None and k - kept[0] >= asked.rounds
@@ -114,7 +107,7 @@ class JointRun:
         self.began -= stored.seconds
 
     def _checked(self, state: object, k: int, schedule: Schedule, w: Array, last: bool) -> tuple[str, Array]:
-        """Why the run ends after round k, empty where it goes on; and the best parameters."""
+        """The reason for which the run ends after round k, empty where it goes on; and the best parameters."""
         at, flows, prices = self.method.point(state)
         if flows is None:
             raise MethodError(f"{self.method.name} has no flows, from which a certificate by parts is made")
@@ -182,10 +175,10 @@ def solve_part(part: Part, owner: Array, method: AbstractIteration, budget: Budg
         share = float(meeting.largest(np.array([share_of_border(part)]))[0])
     if wire.me == 0:
         warn_of_border(share, part.whole.n)
-    v, value = common_model(view)
-    run = JointRun(method, budget, view, engine, bounds, SHARE * value, store, stored)
+    best = common_by_sums(part.form, engine.reduce)
+    run = JointRun(method, budget, view, engine, bounds, best.floor, store, stored)
     with np.errstate(all="ignore"):  # points far out, and bounds that say so
-        ended, w, rounds = run.run(v)
+        ended, w, rounds = run.run(best.w)
     mine = np.flatnonzero(part.whole.own)
     labels = tuple(part.form.labels[i] for i in mine.tolist())
     return LocalSolution(
@@ -205,53 +198,3 @@ def solve_part(part: Part, owner: Array, method: AbstractIteration, budget: Budg
         run.bounds.lower.why if not np.isfinite(run.best[0]) else "",
         SpotChecks(part.form).assumed,
     )
-
-
-def common_model(view: LocalView) -> tuple[Array, float]:
-    """A good common model (d,), and the yardstick of objectives: |P| there, or what `common` says where losses have no
-    shift. Newton's method from 0 on the losses, smoothed where they have kinks, and on smooth node penalties."""
-    form, own, v = view.form, view.own, np.zeros(view.form.d)
-    value, slope, H = _pooled(view, v)
-    for _ in range(STEPS):
-        try:
-            step = np.linalg.lstsq(H, slope)[0]
-        except np.linalg.LinAlgError:
-            break
-        best, t = value, 1.0
-        for _ in range(HALVES):
-            found = _pooled(view, v - t * step)
-            if found[0] < best:
-                v, (value, slope, H) = v - t * step, found
-                break
-            t *= 0.5
-        if not best - value > SETTLED * abs(best):
-            break
-    each = np.zeros((form.n, 3))  # P there, P at 0, and what of this is of losses that have no shift (see `common`)
-    for k, w in enumerate((np.tile(v, (form.n, 1)), np.zeros(form.shape))):
-        for block in form.samples:
-            values = np.bincount(block.node, block.values(w), form.n)
-            each[:, k] += values
-            each[:, 2] += np.abs(values) if k and not of_difference(block) else 0.0
-        for edge in form.edges:
-            if edge.ground and not isinstance(edge.penalty, AbstractConstraint):
-                each[:, k] += np.bincount(edge.tail, edge.values(w), minlength=form.n)
-    there, zero, least = view.engine.reduce(np.where(own[:, None], each, 0.0), "adaptation").tolist()
-    v, value = (v, there) if there <= zero else (np.zeros(form.d), zero)
-    return v, max(abs(value), ENOUGH * least)
-
-
-def _pooled(view: LocalView, v: Array) -> tuple[float, Array, Array]:
-    """The sum of all smoothed losses and smooth node penalties at a common model, its gradient and its Hessian."""
-    form, ground = view.form, NodeGradients(replace(view.form, samples=()))
-    w = np.tile(v, (form.n, 1))
-    value, slope, H = ground.value(w), ground.full(w), ground.hessians(w)
-    with np.errstate(all="ignore"):
-        for block in form.samples:
-            each, gradient, curvature = block.loss.smoothed(block.predict(w), block.y)
-            value += np.bincount(block.node, block.scale * each, form.n)
-            slope += block.adjoint(block.scaled(gradient), form.shape)
-            H += block.sums(block.scaled(curvature))
-        total = view.engine.reduce(np.where(view.own, value, 0.0)[:, None], "adaptation")[0]
-    if not np.isfinite(total):  # too far out
-        return np.inf, np.zeros(form.d), np.zeros((form.d, form.d))
-    return float(total), view.engine.reduce(slope, "adaptation"), view.engine.reduce(H, "adaptation")

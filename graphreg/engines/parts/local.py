@@ -1,8 +1,12 @@
-"""A part that nobody has dealt out: the problem of one site, put in the order that all sites share."""
+"""A part that nobody has dealt out: the problem of one site, put in the order that all sites share.
+
+No part knows who has which node: each keeps a share of the answers, by the nodes' numbers. A node's number is its label
+where that is a whole number, and else a number made of it, which is the same everywhere.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import replace
 from hashlib import blake2b
 
@@ -12,9 +16,8 @@ from ...errors import DataError, MethodError
 from ...form import EdgeBlock, Form, SampleBlock
 from ...network import WholeGraph
 from ...terms import Array, Layout, Space
-from .directory import everyone, numbers_of, owners_of
 from .part import Part
-from .wire import Wire
+from .wire import Wire, digest, everyone
 
 OCTAVES = 64
 
@@ -99,7 +102,7 @@ def _sorted(edge: EdgeBlock, place: Array) -> EdgeBlock:
 def _check_alike(part: Part, owner: Array, wire: Wire) -> None:
     """Every two sites must have the same edges between them, with the same penalties, and all the same features."""
     form, ids = part.form, part.whole.ids
-    said = _number(repr(form.space.coordinates).encode())
+    said = digest(repr(form.space.coordinates).encode())
     counts, digests = [0] * wire.count, [b""] * wire.count
     for edge in form.edges:
         far = np.where(part.whole.own[edge.tail], owner[edge.head], owner[edge.tail])
@@ -111,7 +114,7 @@ def _check_alike(part: Part, owner: Array, wire: Wire) -> None:
                 words = f"{edge.name} {edge.penalty!r} {edge.columns(form.d).tolist()}"
                 numbers = (ends, edge.weight[some], *(() if edge.center is None else (edge.center[some],)))
                 digests[k] += words.encode() + b"".join(each.tobytes() for each in numbers)
-    mine = [np.array([said, counts[k], _number(digests[k])]) for k in range(wire.count)]
+    mine = [np.array([said, counts[k], digest(digests[k])]) for k in range(wire.count)]
     for k, theirs in everyone(wire, dict(enumerate(mine))).items():
         if theirs[0] != said:
             raise DataError(
@@ -125,5 +128,65 @@ def _check_alike(part: Part, owner: Array, wire: Wire) -> None:
             )
 
 
-def _number(content: bytes) -> int:
-    return int.from_bytes(blake2b(content, digest_size=7).digest(), "big")
+# ---- who has which node ----------------------------------------------------------------------------------------------
+MOST = 1 << 62
+
+
+def numbers_of(labels: Sequence[Hashable], wire: Wire) -> Array:
+    """The numbers of some labels, int64: they themselves where all parts have non-negative whole numbers."""
+    whole = all(isinstance(label, (int, np.integer)) and 0 <= int(label) < MOST for label in labels)
+    if not wire.largest(np.array([0.0 if whole else 1.0]))[0]:
+        return np.array([int(label) for label in labels], dtype=np.int64)  # pyright: ignore[reportArgumentType]
+    return np.array([_number(label) for label in labels], dtype=np.int64)
+
+
+def _number(label: Hashable) -> int:
+    text = f"{type(label).__name__}:{label!r}".encode()
+    return int.from_bytes(blake2b(text, digest_size=8).digest(), "big") % MOST
+
+
+def owners_of(own: Array, mine: Sequence[Hashable], others: Array, names: Sequence[Hashable], wire: Wire) -> Array:
+    """The part of each of the ``others``, (k,). ``mine`` and ``names`` are the labels of ``own`` and ``others``, by
+    which errors name them.
+
+    `DataError` where a node is claimed by two parts, or one at the end of an edge by none.
+    """
+    given, givers = _to_keepers(own, wire)
+    order = np.lexsort((givers, given))
+    claims, senders = given[order], givers[order]
+    last = np.append(claims[1:] != claims[:-1], True)[: len(claims)]
+    rival = _back(own, senders[last][np.searchsorted(claims[last], given)], givers, wire)  # of all who claim, the last
+    if (rival != wire.me).any():
+        k = int(np.flatnonzero(rival != wire.me)[0])
+        raise DataError(
+            f"the node {mine[k]!r} belongs to part {wire.me} and to part {rival[k]}; a node and its samples belong to "
+            "one site"
+        )
+    asked, askers = _to_keepers(others, wire)
+    place = np.searchsorted(claims, asked)
+    place[place == len(claims)] = 0
+    found = np.full(len(asked), -1)
+    known = claims[place] == asked if len(claims) else np.zeros(len(asked), dtype=bool)
+    found[known] = senders[place[known]]
+    out = _back(others, found, askers, wire)
+    if (out < 0).any():
+        label = names[int(np.flatnonzero(out < 0)[0])]
+        raise DataError(f"the node {label!r} is at an edge of part {wire.me}, and no part has it; add it to a site")
+    return out
+
+
+def _to_keepers(numbers: Array, wire: Wire) -> tuple[Array, Array]:
+    """The numbers that this part keeps, of those that all parts send, and who sent each."""
+    keeper = numbers % wire.count
+    got = everyone(wire, {k: numbers[keeper == k] for k in range(wire.count)})
+    senders = np.concatenate([np.full(len(got[k]), k) for k in range(wire.count)])
+    return np.concatenate([got[k] for k in range(wire.count)]), senders
+
+
+def _back(numbers: Array, found: Array, askers: Array, wire: Wire) -> Array:
+    """Answers, in the order of the questions."""
+    got = everyone(wire, {k: found[askers == k] for k in range(wire.count)})
+    keeper, out = numbers % wire.count, np.empty(len(numbers), dtype=np.int64)
+    for k in range(wire.count):
+        out[keeper == k] = got[k]
+    return out

@@ -36,7 +36,7 @@ BALANCED = 1e-9  # of what flows through the nodes: an imbalance that needs no r
 
 @dataclass(frozen=True)
 class JointLook:
-    """What some parameters and flows are worth, as computed; nothing is proved. ``w`` (n, d) and flows are the part's,
+    """The worth of some parameters and flows, as computed; nothing is proved. ``w`` (n, d) and flows are the part's,
     ``at`` are the minimisers at its own nodes, None where these are not strictly convex, and ``prices`` those of its
     samples then; ``gap`` and ``primal`` are those of the whole."""
 
@@ -178,7 +178,7 @@ class LowerBound:
         return here, around
 
     def _between(self, flows: list[Array], ways: list[Array]) -> list[float]:
-        """What the flows on edges between parts have of the bound, per component, but for those that are ways."""
+        """The share of the flows on edges between parts in the bound, per component, but for those that are ways."""
         cuts, form = self.border.cuts, self.border.part.form
         masks = [counted & ~inner for counted, inner in zip(self.counted, self.inner, strict=True)]
         pairs = list(zip(cuts, ways, strict=True))

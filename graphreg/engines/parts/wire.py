@@ -1,15 +1,21 @@
-"""How parts reach one another: messages between neighbours, and sums and maxima over all."""
+"""The ways between parts: messages between neighbours, sums and maxima over all, and a run that is set up together.
+
+Where they set it up together, what is refused at one of them is raised at all, and nobody waits for ever.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import pickle
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from hashlib import blake2b
 from queue import SimpleQueue
 from typing import Protocol
 
 import numpy as np
 
+from ...errors import GraphregError
 from ...terms import Array
-from .posts import BrokenOffError
 
 
 class Wire(Protocol):
@@ -32,6 +38,10 @@ class Wire(Protocol):
         ...
 
 
+class BrokenOffError(Exception):
+    """A part has failed."""
+
+
 class Switchboard:
     """Parts in threads of one process: a queue for each way between two of them."""
 
@@ -45,7 +55,7 @@ class Switchboard:
         self._queues[a, b].put(values)
 
     def take(self, a: int, b: int) -> Array:
-        """What b is sent by a."""
+        """The next array that a has sent to b."""
         values = self._queues[a, b].get()
         if values is None:
             raise BrokenOffError
@@ -80,3 +90,79 @@ class ThreadWire:
         got = {k: np.empty(values.shape) for k in others}
         self.swap(dict.fromkeys(others, values), got)
         return [got.get(k, values) for k in range(self.board.count)]
+
+
+def digest(content: bytes) -> int:
+    """A number that no other content has, as far as anybody knows."""
+    return int.from_bytes(blake2b(content, digest_size=7).digest(), "big")
+
+
+def everyone(wire: Wire, out: dict[int, Array]) -> dict[int, Array]:
+    """Whole numbers from every part to every part, however many."""
+    others = [k for k in range(wire.count) if k != wire.me]
+    sizes = {k: np.empty(1) for k in others}
+    wire.swap({k: np.array([float(len(out[k]))]) for k in others}, sizes)
+    flat = {k: np.ascontiguousarray(out[k], dtype=np.int64).view(float) for k in others}  # their bits, as they are
+    got = {k: np.empty(int(sizes[k][0])) for k in others}
+    wire.swap(flat, got)
+    return {k: out[k].astype(np.int64) if k == wire.me else got[k].view(np.int64) for k in range(wire.count)}
+
+
+# ---- setting up a run ------------------------------------------------------------------------------------------------
+@contextmanager
+def settled(wire: Wire) -> Generator[Wire]:
+    """A wire for what parts do together. What graphreg refuses at one of them, or at several, is raised at all when the
+    context ends, once: the error of the first of them, which names it."""
+    meeting, error = MeetingWire(wire), None
+    try:
+        yield meeting
+        meeting.meet()
+        return
+    except _RefusedElsewhereError:
+        pass
+    except GraphregError as own:
+        error = own
+        meeting.meet(refused=True)
+    if wire.count == 1 and error is not None:
+        raise error
+    raise _first(wire, error) from error
+
+
+class MeetingWire:
+    """A wire on which every call begins with the question whether a part has refused."""
+
+    def __init__(self, wire: Wire) -> None:
+        self.wire, self.me, self.count = wire, wire.me, wire.count
+
+    def meet(self, refused: bool = False) -> None:
+        """Raises at all parts that have not refused themselves."""
+        if self.wire.largest(np.array([float(refused)]))[0] and not refused:
+            raise _RefusedElsewhereError
+
+    def swap(self, out: Mapping[int, Array], into: Mapping[int, Array]) -> None:
+        self.meet()
+        self.wire.swap(out, into)
+
+    def largest(self, values: Array) -> Array:
+        self.meet()
+        return self.wire.largest(values)
+
+    def total(self, values: Array) -> Array:
+        self.meet()
+        return self.wire.total(values)
+
+
+class _RefusedElsewhereError(Exception):
+    """Another part has refused."""
+
+
+def _first(wire: Wire, error: GraphregError | None) -> GraphregError:
+    """The error of the first part that has one, as all of them raise it."""
+    content = b"" if error is None else pickle.dumps((type(error), str(error)))
+    sent = np.frombuffer(content.ljust(-(-len(content) // 8) * 8, b"\0"), dtype=np.int64)
+    got = everyone(wire, dict.fromkeys(range(wire.count), sent))
+    first = next(k for k in range(wire.count) if len(got[k]))
+    kind, text = pickle.loads(got[first].tobytes())
+    found: GraphregError = kind(f"rank {first} of {wire.count}: {text}")
+    found.shared = True
+    return found

@@ -7,13 +7,14 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 from ...breakdown import broken, cause
 from ...clock import left
+from ...declaring import declared, needs_no_options
 from ...errors import InternalError
 from ...form import Form
 from ...running import AbstractIteration, AbstractMethod, Outcome, Task, Trace
-from ..dynamic_programming.dynamic_programming import DynamicProgramming
 from ..exact import Exact
 from ..interior_point.interior_point import InteriorPoint
 from ..linear_system import LinearSystem
@@ -90,9 +91,11 @@ class Stage:
 def plan(costs: Costs) -> Iterator[Stage]:
     """What is tried, one after the other."""
     form = costs.form
-    for direct in (DynamicProgramming(), LinearSystem()):
-        if not direct.missing(form) and (isinstance(direct, DynamicProgramming) or costs.interior < float("inf")):
+    for direct in _in_one_pass():
+        if not direct.missing(form):
             yield Stage(direct)
+    if not LinearSystem().missing(form) and costs.interior < float("inf"):
+        yield Stage(LinearSystem())
     rounds, newton, exact = (not method.missing(form) for method in (PrimalDual(), InteriorPoint(), Exact()))
     follows = costs.interior if newton else costs.exact if exact else float("inf")
     if rounds and follows < float("inf"):
@@ -105,6 +108,12 @@ def plan(costs: Costs) -> Iterator[Stage]:
         yield Stage(Exact())
     elif rounds:
         yield Stage(PrimalDual())
+
+
+def _in_one_pass() -> list[AbstractMethod]:
+    """The methods, by name, that say so of themselves."""
+    known: list[Any] = [each for each in declared(AbstractMethod).values() if each.in_one_pass]
+    return [each() for each in known if needs_no_options(each)]
 
 
 def _carried_out(stage: Stage, task: Task, before: Outcome | None) -> Outcome:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...kernels import Numbers, Recursion
+from ...compiled import Numbers, Recursion
 
 
 @Recursion

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...kernels import Numbers, Recursion
+from ...compiled import Numbers, Recursion
 
 WASTED = 6  # times the length of the line: what may be looked at in vain
 

@@ -50,6 +50,7 @@ class DynamicProgramming(AbstractMethod):
         "losses whose samples have one feature other than 0 each; node penalties L1 or sums of squares"
     )
     sends = "nothing: all data are in one place"
+    in_one_pass = True
 
     def missing(self, form: Form) -> tuple[str, ...]:
         out: list[str] = []
@@ -94,7 +95,7 @@ class DynamicProgramming(AbstractMethod):
         if v.any():  # large targets have cost the bound its last digits: it is the same around the best common model
             there = Certifier(centred(form, v), certifier)
             there.certify(*solved(there.form), gap)
-            certifier.beside(there, v)
+            certifier.propose_from(there, v, gap)
         return Outcome(certifier.best(), certifier, "limit", seconds=time.perf_counter() - began)
 
 

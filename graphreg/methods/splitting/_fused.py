@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ...kernels import Held, Rounds
+from ...network import AbstractHeld, AbstractRounds
 from ._halpern import Iterate
 from .fixed_point import State
 
 
-def fused(rounds: Rounds, state: State, relaxation: float, count: int = 1) -> State:
+def fused(rounds: AbstractRounds, state: State, relaxation: float, count: int = 1) -> State:
     """The state after as many rounds as `PrimalDual.image` describes, relaxed; with the same messages."""
     state.hat.forget()
     view, x = state.view, state.x.known
-    if not isinstance(x, Held) or x.rounds is not rounds:
+    if not isinstance(x, AbstractHeld) or x.rounds is not rounds:
         x = rounds.entered(state.x.w, state.x.u)
     warm = state.hat.w if rounds.begins else None
     new, image, memory = rounds.rounds(x, warm, state.s, relaxation, state.memory or view.memory(), count)

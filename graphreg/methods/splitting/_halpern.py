@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...kernels import Held, Image, Rounds
-from ...network import LocalView
+from ...network import AbstractHeld, AbstractImage, AbstractRounds, LocalView
 from ...terms import Array
 
 EVERY = 5  # rounds between two looks at ||x - T x||
@@ -37,14 +36,14 @@ class Iterate:
     u: Flows
 
     @staticmethod
-    def of(held: Held | Image) -> Iterate:
+    def of(held: AbstractImage) -> Iterate:
         """What compiled rounds hold: in the order of the form when somebody looks at it."""
         out = object.__new__(Iterate)
         vars(out)["held"] = held
         return out
 
     @property
-    def known(self) -> Held | Image | None:
+    def known(self) -> AbstractImage | None:
         """What compiled rounds hold of it; None where they have not seen it."""
         return vars(self).get("held")
 
@@ -57,7 +56,7 @@ class Iterate:
 
     def forget(self) -> None:
         """Drop flows that compiled rounds can find again: the next of them take their room."""
-        if isinstance(self.known, Image):
+        if self.known is not None and not isinstance(self.known, AbstractHeld):
             for each in (self, self.known):
                 vars(each).pop("u", None)
 
@@ -105,10 +104,10 @@ class Halpern:
         return None if fallen or turned or long else replace(self, last=residual)
 
 
-def _held(x: Iterate, rounds: Rounds) -> Held:
+def _held(x: Iterate, rounds: AbstractRounds) -> AbstractHeld:
     """As these rounds hold it."""
     known = x.known
-    return known if isinstance(known, Held) and known.rounds is rounds else rounds.entered(x.w, x.u)
+    return known if isinstance(known, AbstractHeld) and known.rounds is rounds else rounds.entered(x.w, x.u)
 
 
 def distances(view: LocalView, *pairs: tuple[Iterate, Iterate]) -> Array:
@@ -117,12 +116,10 @@ def distances(view: LocalView, *pairs: tuple[Iterate, Iterate]) -> Array:
     With steps tau = s / deg and sigma = 1/(2 s) the squared length of (dw, du) is the first over s plus s times the
     second.
     """
-    held = [a.known for a, _ in pairs]
-    if view.whole_graph is None and all(isinstance(x, Held) for x in held):  # in compiled rounds, of all nodes
-        ways = [
-            (x.rounds.way(x, _held(b, x.rounds))) for x, (_, b) in zip(held, pairs, strict=True) if isinstance(x, Held)
-        ]
-        return view.engine.reduce(np.array([ways]))
+    held = [(a.known, b) for a, b in pairs]
+    compiled = [(x, b) for x, b in held if isinstance(x, AbstractHeld)]
+    if view.whole_graph is None and len(compiled) == len(pairs):  # of all nodes
+        return view.engine.reduce(np.array([[x.rounds.way(x, _held(b, x.rounds)) for x, b in compiled]]))
     each = np.zeros((view.form.n, len(pairs), 2))  # recorded at the node, or at the tail of the edge
     for k, (a, b) in enumerate(pairs):
         each[:, k, 0] = view.degree * ((a.w - b.w) ** 2).sum(axis=1)

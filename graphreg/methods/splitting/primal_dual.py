@@ -9,9 +9,8 @@ from functools import cached_property
 from ...checks import checked, inside, per, positive
 from ...errors import MethodError
 from ...form import Form
-from ...kernels import SOME, Rounds, worthwhile
 from ...messages import unmatched
-from ...network import Memories
+from ...network import SOME, AbstractRounds, Memories, worthwhile
 from ...oracles import INEXACT, Accuracy, Inexact, gradient_steps, without_prox, without_steps
 from ...terms import Array
 from ._fused import fused
@@ -136,7 +135,7 @@ class PrimalDual(LossyEdges):
         count = min(count, rounds.at_once)
         return self._fused(rounds, state, count), count
 
-    def _compiled(self, state: State) -> Rounds | None:
+    def _compiled(self, state: State) -> AbstractRounds | None:
         ours = type(self).image is PrimalDual.image and type(self).nodes is PrimalDual.nodes
         plain = self.inexact is not None or self.apart or isinstance(state.due, Halpern) or not ours
         if plain or not worthwhile(state.view.entries, state.earlier + state.round):
@@ -144,14 +143,14 @@ class PrimalDual(LossyEdges):
         rounds = state.view.rounds
         return rounds if rounds is None or state.round < SOME else state.view.near_rounds
 
-    def _fused(self, rounds: Rounds, state: State, count: int) -> State:
+    def _fused(self, rounds: AbstractRounds, state: State, count: int) -> State:
         return self.adapted(fused(rounds, state, self.acceleration.relaxation, count))
 
     def lighten(self, state: State) -> None:
         for name in ("rounds", "near_rounds"):
             known = vars(state.view).get(name)
             if known is not None:
-                known.buffers.trim()
+                known.trim()
 
     def image(self, state: State) -> tuple[Array, Flows, Memories]:
         """A round of Algorithm 1: (w+, u+)."""

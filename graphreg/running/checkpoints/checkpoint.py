@@ -47,7 +47,10 @@ HEADER = {
 ENTRY = {"tree": Any, "generators": list[list[Any]], "arrays": int}
 DENSE = 1 << 15  # numbers of which a state may hold a square
 HOLDS = {"run": "round {}", "path": "{} of the points", "cross-validation": "{} of the folds"}
-OTHERWISE = {"solution": "solve the problem again"}  # about a file that is of no use: instead of removing it
+OTHERWISE = {  # about a file that is of no use: instead of removing it
+    "solution": "solve the problem again",
+    "part of a run": "begin anew in another folder",
+}
 T = TypeVar("T")
 
 

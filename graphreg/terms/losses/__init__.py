@@ -1,6 +1,5 @@
-"""The losses, one file per concept; whatever lies here is imported, and so declared."""
+"""The losses, one file per concept; whatever lies here is declared."""
 
-from ...declaring import import_files
 from ._piecewise import AbstractPiecewiseLinearLoss as AbstractPiecewiseLinearLoss
 from .base import AbstractPeakedLoss as AbstractPeakedLoss
 from .base import AbstractQuadraticLoss as AbstractQuadraticLoss
@@ -15,5 +14,3 @@ from .poisson import PoissonLoss as PoissonLoss
 from .quantile import QuantileLoss as QuantileLoss
 from .squared import MeanLoss as MeanLoss
 from .squared import SquaredLoss as SquaredLoss
-
-import_files(__name__, __path__)

@@ -1,6 +1,5 @@
-"""The penalties, one file per concept; whatever lies here is imported, and so declared."""
+"""The penalties, one file per concept; whatever lies here is declared."""
 
-from ...declaring import declared, import_files
 from . import tried as tried
 from ._rows import INSIDE as INSIDE
 from ._rows import LEAST_SLACK as LEAST_SLACK
@@ -28,6 +27,3 @@ from .quadratic import Quadratic as Quadratic
 from .squared_l2 import SquaredL2 as SquaredL2
 from .squared_l2 import composition_of as composition_of
 from .zero import Zero as Zero
-
-import_files(__name__, __path__)
-globals().update(declared(AbstractPenalty, users=False))  # so that a penalty can be imported from here, too

@@ -1,0 +1,163 @@
+"""The one place that decides whether loops are compiled: where numba is installed (the extra ``fast``), on first use.
+
+A package of kernels is offered here, and never imported from below: `offered` finds it.
+
+A kernel is a plain Python function of numbers and flat arrays that do not overlap. `specialised` makes one for a given
+width: its loops over the coordinates then have a length that the compiler knows, and become vector instructions.
+
+A ``strict`` kernel takes every operation as it is written. What it leaves at an edge or a node then depends on nothing
+else, wherever that stands among the others: parts of a graph rest on this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache, cached_property
+from importlib import import_module
+from importlib.util import find_spec
+from types import FunctionType
+from typing import Any
+
+WIDEST = 32  # coordinates up to which a kernel is compiled for their number alone
+# sums over the coordinates of an edge may be taken in any order; NaN and infinity stay what they are
+FAST = {"contract", "reassoc", "nsz", "arcp"}
+
+Kernel = Callable[..., Any]
+
+LARGE = 30_000  # numbers from which on it pays to load numba for a recursion; fewer take Python hundredths of a second
+LONG = 1_000_000  # numbers from which on it takes so long that the clock and Ctrl-C are to be heard meanwhile
+Numbers = Any  # an array where a recursion is compiled, else a list, which Python reads faster
+
+_rooms: list[str] = []
+
+
+def offer(room: str) -> None:
+    """Declare a package of kernels; the one that was declared last is taken."""
+    _rooms.append(room)
+
+
+def offered() -> Any:
+    """The package of kernels; None where there is none, or nothing compiles."""
+    return import_module(_rooms[-1]) if _rooms and compiles() else None
+
+
+@cache
+def compiles() -> bool:
+    """Whether numba is there and allowed to compile (it is not where NUMBA_DISABLE_JIT is set)."""
+    if find_spec("numba") is None:
+        return False
+    try:
+        return not import_module("numba").config.DISABLE_JIT
+    except ImportError:  # numba refuses a version of numpy that is newer than itself
+        return False
+
+
+@cache
+def _compiler() -> Any:
+    """numba's compiler, told that arrays do not overlap and to look for vectors in unrolled loops, which it does not do
+    by itself: a round of edges with ten coordinates takes .4 of the time."""
+    config: Any = import_module("numba.core.config")
+    numbas: Any = import_module("numba.core.compiler").Compiler
+
+    class VectorCompiler(numbas):
+        def compile_extra(self, func: Any) -> Any:
+            self.state.flags.noalias = True
+            before, config.SLP_VECTORIZE = config.SLP_VECTORIZE, 1
+            try:
+                return super().compile_extra(func)
+            finally:
+                config.SLP_VECTORIZE = before
+
+    return VectorCompiler
+
+
+@cache
+def compiled(function: Kernel, strict: bool = False) -> Kernel:
+    """The function as machine code, which is kept on disk for the next process; itself where nothing compiles."""
+    if not compiles():
+        return function
+    how: dict[str, Any] = {"error_model": "numpy", "pipeline_class": _compiler()}
+    if strict:
+        function = _strict(function)
+    else:
+        how["fastmath"] = FAST
+    return _kept(function, how)
+
+
+def _kept(function: Kernel, how: dict[str, Any]) -> Kernel:
+    """Compiled, and kept on disk where there is a place that can be written to."""
+    njit = import_module("numba").njit
+    try:
+        return njit(cache=True, **how)(function)
+    except RuntimeError:
+        return njit(**how)(function)
+
+
+def _strict(function: Any) -> Kernel:
+    """The function under another name: numba keeps code on disk by names, whatever it was told of its arithmetic."""
+    copy = FunctionType(function.__code__, function.__globals__, function.__name__, closure=function.__closure__)
+    copy.__qualname__ = f"{function.__qualname__}_strict"
+    return copy
+
+
+@cache
+def specialised(make: Callable[..., Kernel], *constants: int, strict: bool = False) -> Kernel:
+    """The compiled kernel that ``make`` returns for these constants."""
+    return compiled(make(*constants), strict)
+
+
+def width_of(d: int) -> int:
+    """The width for which a kernel of d coordinates is compiled: d itself, or 0 for any."""
+    return d if d <= WIDEST else 0
+
+
+class Recursion:
+    """A function of numbers and arrays that calls no others but recursions, as it is and compiled.
+
+    Sums of two floats rest on the order of their additions, so that it is compiled without any licence to change it.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function: Any = function
+
+    @cached_property
+    def plain(self) -> Callable[..., Any]:
+        """In Python."""
+        return self._calling(lambda other: other.plain)
+
+    @cached_property
+    def machine(self) -> Callable[..., Any]:
+        """As machine code, which is kept on disk for the next process."""
+        function = self._calling(lambda other: other.machine)
+        return _kept(function, {"nogil": True, "error_model": "numpy"})
+
+    def _calling(self, version: Callable[[Recursion], Callable[..., Any]]) -> Any:
+        """The function with a version of those that it calls in their places."""
+        known: dict[str, Any] = self.function.__globals__
+        called = {name: known[name] for name in self.function.__code__.co_names if name in known}
+        others = {name: version(each) for name, each in called.items() if isinstance(each, Recursion)}
+        return FunctionType(self.function.__code__, {**known, **others}, self.function.__name__)
+
+    def __call__(self, *groups: Any) -> Any:
+        """What it returns for some groups of arrays, tuples of them, and leaves in these; it only reads the first."""
+        size = sum(len(each) for group in groups for each in group)
+        if size >= LARGE and compiles():
+            given = tuple(_read_only(each) for each in groups[0])
+            if size < LONG:
+                return self.machine(given, *groups[1:])
+            from .clock import carry_out
+
+            return carry_out(lambda: self.machine(given, *groups[1:]))
+        lists = [tuple(each.tolist() for each in group) for group in groups]
+        found = self.plain(*lists)
+        for group, changed in zip(groups[1:], lists[1:], strict=True):
+            for array, numbers in zip(group, changed, strict=True):
+                array[:] = numbers
+        return found
+
+
+def _read_only(array: Any) -> Any:
+    """A view that may not be written to, as some of the user's data may not: numba compiles anew for either kind."""
+    view = array.view()
+    view.flags.writeable = False
+    return view

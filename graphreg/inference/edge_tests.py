@@ -1,0 +1,376 @@
+"""Which edges join nodes that may have the same parameters: a Wald test of w_i = w_j for every edge, from the local
+estimates (graph-fused M-estimation, Section 3.2, (12) to (14))."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from .. import checks
+from ..clock import in_time
+from ..errors import DataError, GraphError, MethodError, MethodWarning, TermError
+from ..form import Form, build
+from ..inputs import Graph
+from ..lazy import stats
+from ..tables import Table
+from ..terms import Array, Model, NodePenalty, TotalVariation, feature_of
+from ..terms.losses import AbstractLoss
+from ..terms.penalties import SquaredL2
+from .local import COVARIANCES, LocalFits, local_fits
+from .wald import Ends, Noise, Reference, check_noise, degrees, noise_of, wald
+
+# ---- results and assumptions in sentences ----------------------------------------------------------------------------
+RESTS = {
+    "chow": "one noise variance at both nodes and at all their samples; exact where the noise is normal, a test for "
+    "many samples where not",
+    "robust": "the noise may vary from sample to sample; the degrees of freedom are estimated as if it did not",
+    "HC0": "many samples per coefficient: chi-square rejects far too often where there are few",
+    "HC1": "many samples per coefficient: chi-square rejects far too often where there are few",
+    "HC2": "many samples per coefficient: chi-square rejects too often where there are few",
+    "HC3": "many samples per coefficient: chi-square's tails are too light for very small p-values where there are few",
+    "HC4": "many samples per coefficient: chi-square rejects too often where there are few",
+    "model": "the loss is minus the log-likelihood of the data (a squared loss: noise of variance 1); wrong, not only "
+    "rough, where it is not",
+}
+CORRECTED = {
+    "bonferroni": "Bonferroni's correction: with chance {alpha:g} at most is any edge between equal nodes removed",
+    "bh": "the correction of Benjamini and Hochberg: of the removed edges {alpha:g} at most are expected to join equal "
+    "nodes (for tests that are independent or positively dependent)",
+    "none": "no correction: each edge between equal nodes is removed with chance {alpha:g}",
+}
+
+
+NAMES = {
+    "bonferroni": "after Bonferroni's correction",
+    "bh": "after the correction of Benjamini and Hochberg",
+    "none": "without a correction for many tests",
+}
+
+
+@dataclass(frozen=True)
+class TestOptions:
+    """The correction, the level, and whether the graph was given."""
+
+    correction: str
+    alpha: float
+    given: bool
+
+
+def verdict(differ: int, tested: int, asked: TestOptions) -> str:
+    """What the tests say, in plain words."""
+    level = f"at the level {100 * asked.alpha:g}% {NAMES[asked.correction]}"
+    if not differ and tested == 1:
+        return f"At the one tested edge the two nodes do not differ, {level}. That does not prove them equal."
+    if not differ:
+        return f"At none of the {tested} tested edges do the two nodes differ, {level}. That does not prove them equal."
+    head = f"At {differ} of the {tested} tested edges the two nodes differ, {level}."
+    rest = tested - differ
+    other = "other one" if rest == 1 else f"other {rest}"
+    return head if not rest else f"{head} The samples do not tell the ends of the {other} apart."
+
+
+def assumed(fits: LocalFits, used: Array, reference: Reference, untested: int, asked: TestOptions) -> tuple[str, ...]:
+    """The sentences under the table: ``used`` names the covariance of every edge that was tested."""
+    out = ["the samples are independent, within a node and between nodes, and each node's own estimate is near normal"]
+    out.append(fits.worth)
+    for kind in dict.fromkeys(used.tolist()):
+        many = int((used == kind).sum())
+        out.append(f"{kind} ({many} edge{'s' if many > 1 else ''}): {RESTS[kind]}")
+    if fits.form.edges:
+        out.append(
+            "the local estimates are biased by the node penalty: what is tested is that of the penalised parameters, "
+            "which differ between nodes with equal parameters and different designs"
+        )
+    void = int((reference.residual_df <= 0).sum())
+    if void:
+        out.append(
+            f"{void} edge{'s have' if void > 1 else ' has'} too few samples for the robust test: p-value 1, kept"
+        )
+    if untested:
+        out.append(f"{untested} edge{'s lead' if untested > 1 else ' leads'} to nodes without data: not tested, kept")
+    if not asked.given:
+        out.append("no graph was given: all pairs of nodes with data are tested")
+    out.append(CORRECTED[asked.correction].format(alpha=asked.alpha))
+    out.append("a kept edge is one whose ends were not told apart, which does not prove them equal")
+    return tuple(out)
+
+
+# ---- the tests -------------------------------------------------------------------------------------------------------
+KINDS = ("auto", "robust", "chow", *COVARIANCES)
+CORRECTIONS = ("bonferroni", "bh", "none")
+DOUBT = 0.2  # "auto": Chow's test where the residuals, of all nodes and of both ends, fit with a p-value above it
+FEW = 5  # samples per coefficient, below which sizes are not what they should be
+
+
+@in_time
+def edge_tests(
+    loss: Any,
+    graph: Any = None,
+    covariance: str = "auto",
+    correction: str | None = "bonferroni",
+    alpha: float = 0.05,
+    features: Sequence[str] | None = None,
+    *,
+    seconds: float | None = None,
+) -> Table:
+    """A test of w_i = w_j for every edge (i, j), from the local estimates of its two nodes:
+
+        W^2 = (w_i - w_j)' (Omega_i + Omega_j)^-1 (w_i - w_j),    Omega_i = H_i^-1 S_i H_i^-1
+
+    (graph-fused M-estimation (13), with the sandwich in the place of H_i^-1, which is right for unit noise only).
+
+    Parameters
+    ----------
+    loss : a loss, or a sum of losses and smooth node penalties (a ridge)
+    graph : networkx.Graph, Graph or sparse adjacency, optional
+        Whose edges are tested; by default all pairs of nodes with data (the paper's "Local-ES").
+    covariance : str
+        "chow": one variance at both nodes, W^2 = p F with F(p, m_i + m_j - 2p) (Chow 1960), for squared losses; exact
+        where the noise is normal. "robust": HC4 (HC3 for losses with several predictors per sample), judged by
+        Hotelling's T^2 with estimated degrees of freedom: conservative, the more so the fewer samples. "auto":
+        "chow" at the edges where the residuals of both nodes fit one variance, and those of all nodes a constant one
+        within each (p-values above 0.2), "robust" at all others. "HC0" to "HC4", and "model", the paper's own (right
+        where the loss is minus a log-likelihood with unit noise): judged by chi-square with p degrees of freedom,
+        which needs many samples.
+    correction : {"bonferroni", "bh", None}
+        For the number of edges: Bonferroni's, that of Benjamini and Hochberg (1995), or none.
+    alpha : float
+        The level: an edge is removed where its adjusted p-value is below.
+    features : sequence of str, optional
+        Test the coefficients of these alone.
+    seconds : float, optional
+        A budget of time. Before its end there is nothing to give: Ctrl-C raises KeyboardInterrupt.
+
+    Returns
+    -------
+    Table
+        One row per edge, in the graph's order: tail, head, statistic (W^2), threshold (beyond it the edge is removed;
+        with "bh" that of the last edge removed, or of the first one kept), df (p; of
+        several classes their differences from the last are counted), residual_df (of the denominator;
+        inf for chi-square), p_value, adjusted, covariance (what was used), separation (the length of w_i - w_j from
+        which (15) holds), keep (equality is not rejected). Edges to nodes without data have nan and are kept.
+
+    Raises
+    ------
+    DataError
+        For a node with too few samples, collinear features or separable classes, and for an edge whose covariance is
+        singular.
+    MethodError
+        For losses that are not smooth, and for a covariance that does not apply.
+    BudgetError
+        Where the time is up.
+    """
+    checks.one_of(*KINDS)(covariance, "covariance", MethodError)
+    (checks.one_of(*CORRECTIONS) | None)(correction, "correction", MethodError)
+    checks.fraction(alpha, "alpha", MethodError)
+    form, ends, given = _read(loss, graph, features)
+    fits = local_fits(form)
+    usable = fits.fitted[ends.tail] & fits.fitted[ends.head]
+    if not usable.any():
+        raise DataError("no edge of the graph joins two nodes with data, so that there is nothing to test")
+    tested = _at(ends, usable)
+    _warn_of_few(fits, tested)
+    if covariance != "model":
+        check_noise(fits, tested)
+    found = _test(fits, tested, covariance)
+    return _table(fits, ends, usable, found, TestOptions(correction or "none", float(alpha), given))
+
+
+def _read(loss: Any, graph: Any, features: Sequence[str] | None) -> tuple[Form, Ends, bool]:
+    """The form of the losses, the edges as positions in it, and whether they were given."""
+    model = Model.of(loss)
+    for _, term in model.terms:
+        if not isinstance(term, (AbstractLoss, NodePenalty)):
+            raise TermError(
+                f"edge tests take losses and node penalties, got {type(term).__name__}; the local estimates know no "
+                "edges: give the graph as the second argument"
+            )
+    if graph is None:
+        form = build(model)
+        tail, head = np.triu_indices(form.n, 1)
+        if not len(tail):
+            raise DataError(f"the data have one node, {form.labels[0]!r}, and there is no pair to test")
+    else:
+        joined = Graph.of(graph)
+        if not joined.n_edges:
+            raise GraphError("the graph has no edges to test; leave it out to test all pairs of nodes")
+        form, tail, head = build(model + TotalVariation(joined, SquaredL2())), joined.tail, joined.head
+    columns = form.space.select(features, "edge_tests")
+    contrast = _contrast(form, np.arange(form.d) if columns is None else columns)
+    return form, Ends(form.labels, tail, head, contrast), graph is not None
+
+
+def _contrast(form: Form, columns: Array) -> Array:
+    """The tested coefficients, (k, d): of a feature with several classes the differences from its last class, since a
+    common shift of all classes means nothing."""
+    names = [form.space.coordinates[j] for j in columns.tolist()]
+    last = {feature_of(name): j for name, j in zip(names, columns.tolist(), strict=True)}
+    identity, rows = np.eye(form.d), list[Array]()
+    for name, j in zip(names, columns.tolist(), strict=True):
+        other = last[feature_of(name)]
+        if other == j and isinstance(name, tuple):
+            continue
+        rows.append(identity[j] if other == j else identity[j] - identity[other])
+    return np.stack(rows)
+
+
+def _warn_of_few(fits: LocalFits, ends: Ends) -> None:
+    few = np.unique(np.concatenate([ends.tail, ends.head]))
+    few = few[fits.counts[few] < FEW * fits.form.d]
+    if few.size:
+        i, d = int(few[0]), fits.form.d
+        more = f" (and {len(few) - 1} more nodes have fewer than {FEW * d})" if len(few) > 1 else ""
+        warnings.warn(
+            f"the node {fits.form.labels[i]!r} has {fits.counts[i]} samples for {d} coefficients{more}: below {FEW} "
+            "per coefficient the sizes of edge tests are not assured; HC0 to HC2 then reject far too often, and "
+            "'model' needs large counts instead",
+            MethodWarning,
+            stacklevel=4,
+        )
+
+
+# ---- the tests -------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Found:
+    """The tests of the edges between nodes with data: ``used`` names each one's covariance; ``spread`` is a bound of
+    the largest eigenvalue of Omega_i + Omega_j."""
+
+    statistic: Array
+    reference: Reference
+    used: Array
+    spread: Array
+
+
+def _test(fits: LocalFits, ends: Ends, covariance: str) -> Found:
+    if covariance == "robust":
+        return _robust(fits, ends)
+    if covariance not in ("auto", "chow"):
+        omega = ends.part(fits.covariance(covariance))
+        statistic, _ = wald(_difference(fits, ends), omega, ends)
+        reference = Reference.chi_square(ends.k, len(statistic))
+        return Found(statistic, reference, np.full(len(statistic), covariance, object), _spread(omega, ends))
+    noise = noise_of(fits, ends.contrast)
+    if covariance == "chow":
+        _check_chow(fits, ends, noise)
+        return _chow(fits, ends, noise)
+    fit_one = np.zeros(len(ends.tail), dtype=bool)
+    known = noise.known[ends.tail] & noise.known[ends.head]
+    if noise.known.any() and noise.overall() > DOUBT:
+        fit_one[known] = noise.p_values(_at(ends, known)) > DOUBT
+    parts = [(fit_one, _chow(fits, _at(ends, fit_one), noise))] if fit_one.any() else []
+    if not fit_one.all():
+        parts.append((~fit_one, _robust(fits, _at(ends, ~fit_one))))
+    return _together(ends, parts)
+
+
+def _at(ends: Ends, chosen: Array) -> Ends:
+    return Ends(ends.labels, ends.tail[chosen], ends.head[chosen], ends.contrast)
+
+
+def _together(ends: Ends, parts: list[tuple[Array, Found]]) -> Found:
+    m = len(ends.tail)
+    statistic, left, factor, spread, used = *(np.empty(m) for _ in range(4)), np.empty(m, dtype=object)
+    for where, part in parts:
+        statistic[where], spread[where], used[where] = part.statistic, part.spread, part.used
+        left[where], factor[where] = part.reference.residual_df, part.reference.factor
+    return Found(statistic, Reference(ends.k, left, factor), used, spread)
+
+
+def _difference(fits: LocalFits, ends: Ends) -> Array:
+    w = fits.coef @ ends.contrast.T
+    return w[ends.tail] - w[ends.head]
+
+
+def _spread(omega: Array, ends: Ends) -> Array:
+    """A bound of the largest eigenvalue of Omega_i + Omega_j: the sum of theirs."""
+    largest = np.full(len(omega), np.nan)
+    finite = np.isfinite(omega).all(axis=(1, 2))
+    largest[finite] = np.linalg.eigvalsh(omega[finite])[:, -1]
+    return ends.sum(largest)
+
+
+def _robust(fits: LocalFits, ends: Ends) -> Found:
+    several = any(block.offset.ndim > 1 for block in fits.form.samples)
+    # HC2 is too small where the noise grows with the leverage; HC3 costs much power beside it
+    omega = ends.part(fits.covariance("HC3" if several else "HC4"))
+    statistic, nu = wald(_difference(fits, ends), omega, ends, degrees(fits, ends))
+    used = np.full(len(statistic), "robust", dtype=object)
+    return Found(statistic, Reference.hotelling(ends.k, nu), used, _spread(omega, ends))
+
+
+def _chow(fits: LocalFits, ends: Ends, noise: Noise) -> Found:
+    variance, left = noise.pooled(ends)
+    omega = ends.part(noise.average[:, None, None] * fits.inverse)
+    statistic, _ = wald(_difference(fits, ends), omega, ends)
+    m = len(statistic)
+    reference = Reference(ends.k, left, np.ones(m))
+    return Found(statistic / variance, reference, np.full(m, "chow", object), variance * _spread(omega, ends))
+
+
+def _check_chow(fits: LocalFits, ends: Ends, noise: Noise) -> None:
+    if fits.form.edges:
+        raise MethodError("Chow's test is for squared losses without a node penalty; take covariance='robust'")
+    nodes = np.zeros(fits.form.n, dtype=bool)
+    nodes[ends.tail] = nodes[ends.head] = True
+    other = np.flatnonzero(nodes & ~np.isfinite(noise.residual_df))
+    if other.size:
+        raise MethodError(
+            f"Chow's test is for squared losses with features, and the node {fits.form.labels[other[0]]!r} has another "
+            "loss; take covariance='robust' or 'auto'"
+        )
+    fits.check_residual_df("Chow's test", nodes)
+
+
+# ---- the table -------------------------------------------------------------------------------------------------------
+def _table(fits: LocalFits, ends: Ends, usable: Array, found: Found, asked: TestOptions) -> Table:
+    m, p = len(usable), found.reference.p_values(found.statistic)
+    adjusted = _adjusted(p, asked.correction)
+    # (15): W^2 of the true parameters at least 4 times what Bonferroni's test is held against
+    separation = 2.0 * np.sqrt(found.reference.critical(asked.alpha / len(p)) * found.spread)
+
+    def spread(values: Array, missing: Any = np.nan) -> Array:
+        out = np.full(m, missing, dtype=values.dtype)
+        out[usable] = values
+        return out
+
+    frame = pd.DataFrame(
+        {
+            "tail": [ends.labels[i] for i in ends.tail.tolist()],
+            "head": [ends.labels[j] for j in ends.head.tolist()],
+            "statistic": spread(found.statistic),
+            "threshold": spread(found.reference.critical(_level(adjusted, asked))),
+            "df": ends.k,
+            "residual_df": spread(found.reference.residual_df),
+            "p_value": spread(p),
+            "adjusted": spread(adjusted),
+            "covariance": spread(found.used, "none"),
+            "separation": spread(separation),
+            "keep": spread(~(adjusted < asked.alpha), missing=True),
+        }
+    )
+    used = [fits.form.space.coordinates[j] for j in np.flatnonzero(ends.contrast.any(axis=0))]
+    names = ", ".join(dict.fromkeys(str(feature_of(name)) for name in used))
+    what = "all coefficients" if len(used) == fits.form.d else f"those of {names}"
+    kept = int((~(adjusted < asked.alpha)).sum()) + int((~usable).sum())
+    title = f"Edge tests of equal parameters ({what}): {kept} of {m} edges kept, {m - kept} removed"
+    rests_on = assumed(fits, found.used, found.reference, int((~usable).sum()), asked)
+    return Table.of(frame, title, rests_on, verdict(m - kept, len(p), asked))
+
+
+def _level(adjusted: Array, asked: TestOptions) -> float:
+    """The p-value below which an edge is removed."""
+    m = len(adjusted)
+    if asked.correction == "bh":
+        return asked.alpha * max(1, int((adjusted < asked.alpha).sum())) / m
+    return asked.alpha / m if asked.correction == "bonferroni" else asked.alpha
+
+
+def _adjusted(p: Array, correction: str) -> Array:
+    if correction == "bonferroni":
+        return np.minimum(1.0, p * len(p))
+    return stats.false_discovery_control(p) if correction == "bh" else p

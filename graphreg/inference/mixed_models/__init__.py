@@ -1,1 +1,0 @@
-"""Estimators for nodes that are drawn at random."""

@@ -1,0 +1,294 @@
+"""Confidence regions from an estimate and its covariance, wherever these come from."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from .. import checks
+from ..clock import in_time
+from ..display import Html, Shown
+from ..errors import DataError
+from ..form import Form
+from ..lazy import stats
+from ..messages import did_you_mean
+from ..network import Ledger
+from ..shortcuts import shortcut
+from ..tables import Stated, Table, whole_html
+from ..terms import Array
+from ..theory import form_of
+from .hypotheses import linear, position, written
+from .local import local_fits
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+SINGULAR = 1e-11  # smallest over largest eigenvalue, in units in which the diagonal is 1
+INDEFINITE = 1e-8  # so far below 0 an eigenvalue, in the same units, is no rounding
+POINTS = 200  # of an ellipse
+LEVEL = checks.inside("(0, 1)", "a number between 0 and 1, for instance 0.95")
+
+
+@dataclass(frozen=True)
+class WaldTest(Stated):
+    """Of R theta = r: ``statistic``, (R theta - r)' (R V R')^-1 (R theta - r), which is chi-square with ``df`` degrees
+    of freedom, the number of rows of R, where they are true; ``p_value``; ``hypotheses`` as they read."""
+
+    statistic: float
+    df: int
+    p_value: float
+    hypotheses: tuple[str, ...]
+
+    def _lines(self) -> list[str]:
+        head = f"Wald test of {', '.join(self.hypotheses)}"
+        found = f"chi-square {self.statistic:.6g} with {self.df} df, p-value {self.p_value:.4g}"
+        return [head, found]
+
+    def __repr__(self) -> str:
+        return f"<WaldTest chi-square {self.statistic:.4g}, df {self.df}, p {self.p_value:.3g}>"
+
+
+@dataclass(frozen=True, eq=False)
+class ConfidenceRegion(Shown):
+    """An estimate that is normal about the true coefficients theta* with a known covariance V:
+
+        { theta : (estimate - theta)' V^-1 (estimate - theta) <= chi2_d(level) }.
+
+    Parameters
+    ----------
+    estimate : Series or array (d,)
+        By coefficient; x0, x1, ... where there are no names.
+    covariance : DataFrame or array (d, d)
+        V, positive semidefinite, and positive for each coefficient. Where it is singular, as of multinomial losses,
+        whose classes have a shift in common, intervals and tests of what has an error are there, and the joint
+        region is refused.
+    title : str
+    assumed : tuple of str
+        What it rests on; it is printed with it.
+    shifts : mapping
+        Estimates of what is left of biases, in standard errors (of the direction in which they are largest).
+    ledger : Ledger, optional
+        What the run has sent, with what the region itself cost, as ``inference``.
+
+    Raises
+    ------
+    DataError
+        For shapes that do not fit, and what is no covariance.
+    """
+
+    estimate: pd.Series
+    covariance: pd.DataFrame
+    title: str = "confidence region"
+    assumed: tuple[str, ...] = ()
+    shifts: Mapping[str, float] = field(default_factory=dict)
+    ledger: Ledger | None = None
+
+    def __post_init__(self) -> None:
+        given: Any = self.estimate
+        values = np.asarray(given, dtype=float)
+        d = values.shape[0] if values.ndim == 1 else 0
+        if d == 0:
+            raise DataError(f"an estimate has one number per coefficient, got the shape {values.shape}")
+        index = given.index if isinstance(given, pd.Series) else pd.Index([f"x{j}" for j in range(d)])
+        V: Any = self.covariance
+        if isinstance(V, pd.DataFrame) and set(V.index) == set(index) == set(V.columns):
+            V = V.loc[index, index]
+        V = np.asarray(V, dtype=float)
+        _check_covariance(values, V, list(index))
+        object.__setattr__(self, "estimate", pd.Series(values, index=index, name="estimate"))
+        object.__setattr__(self, "covariance", pd.DataFrame((V + V.T) / 2.0, index=index, columns=index))
+
+    @property
+    def names(self) -> list[Any]:
+        """The coefficients; (feature, class) for multinomial losses."""
+        return list(self.estimate.index)
+
+    @property
+    def std_error(self) -> pd.Series:
+        return pd.Series(np.sqrt(np.diag(self.covariance)), index=self.estimate.index, name="std_error")
+
+    def intervals(self, level: float = 0.95) -> Table:
+        """Of each coefficient alone: estimate, std_error, low, high; estimate +- z((1 + level)/2) std_error."""
+        LEVEL(level, "level", DataError)
+        wide = stats.norm.ppf((1.0 + level) / 2.0) * self.std_error
+        columns = {"estimate": self.estimate, "std_error": self.std_error}
+        frame = pd.DataFrame({**columns, "low": self.estimate - wide, "high": self.estimate + wide})
+        return Table.of(frame, f"{self.title}: {100 * level:g}% intervals, each by itself", self.assumed)
+
+    def contains(self, theta: Any, level: float = 0.95) -> bool:
+        """Whether the joint region of all coefficients contains theta: an array in their order, a Series or a mapping
+        by name."""
+        LEVEL(level, "level", DataError)
+        off = self.estimate.to_numpy() - self._values(theta)
+        return bool(off @ self._solve(np.eye(len(off)), off) <= stats.chi2.ppf(level, len(off)))
+
+    def test(self, hypothesis: Any, value: Any = None) -> WaldTest:
+        """Wald's test of linear hypotheses R theta = r.
+
+        Parameters
+        ----------
+        hypothesis : mapping or (q, d) array
+            Values by combination of names, ``{"x1": 0, "x2 - 2 * x3": 1}``, or R.
+        value : (q,) array, optional
+            r, with a matrix R; 0 by default.
+
+        Raises
+        ------
+        DataError
+            For unknown names, shapes that do not fit, and rows that depend on each other.
+        """
+        R, r, read = linear(hypothesis, value, self.names)
+        off = R @ self.estimate.to_numpy() - r
+        statistic = float(off @ self._solve(R, off))
+        return WaldTest(statistic, len(r), float(stats.chi2.sf(statistic, len(r))), read, assumed=self.assumed)
+
+    def ellipse(self, a: Hashable, b: Hashable, level: float = 0.95) -> pd.DataFrame:
+        """The edge of the joint region of two coefficients (chi-square with 2 df), as points in order."""
+        LEVEL(level, "level", DataError)
+        j, k = position(a, self.names), position(b, self.names)
+        if j == k:
+            raise DataError(f"an ellipse is of two coefficients, got {a!r} twice")
+        self._solve(np.eye(len(self.names))[[j, k]], np.zeros(2))
+        root = np.linalg.cholesky(self.covariance.to_numpy()[np.ix_([j, k], [j, k])])
+        angle = np.linspace(0.0, 2.0 * np.pi, POINTS)
+        round_ = np.sqrt(stats.chi2.ppf(level, 2)) * np.column_stack([np.cos(angle), np.sin(angle)])
+        points = self.estimate.to_numpy()[[j, k]] + round_ @ root.T
+        return pd.DataFrame(points, columns=self.estimate.index[[j, k]])
+
+    def plot(self, a: Hashable, b: Hashable, level: float = 0.95, ax: Axes | None = None) -> Axes:
+        """A picture of the joint region of two coefficients; see `graphreg.plots.plot_region`."""
+        return shortcut("ConfidenceRegion.plot")(self, a, b, level, ax)
+
+    def _solve(self, R: Array, off: Array) -> Array:
+        """(R V R')^-1 off."""
+        V = R @ self.covariance.to_numpy() @ R.T
+        flat = flat_direction(V)
+        if flat is not None:
+            raise DataError(
+                f"the covariance is singular: it has no variance along {written(flat @ R, self.names)}; ask for the "
+                "intervals, or test fewer combinations at once"
+            )
+        return np.linalg.solve(V, off)
+
+    def _values(self, theta: Any) -> Array:
+        if isinstance(theta, (pd.Series, Mapping)):
+            given = dict(theta.items())
+            for name in given:
+                position(name, self.names)
+            lacking = [name for name in self.names if name not in given]
+            if lacking:
+                raise DataError(f"there is no value for the coefficient {lacking[0]!r}")
+            theta = [given[name] for name in self.names]
+        values = np.asarray(theta, dtype=float)
+        if values.shape != (len(self.names),) or not np.isfinite(values).all():
+            raise DataError(
+                f"theta must be {len(self.names)} finite numbers, one per coefficient, got an array of shape "
+                f"{values.shape}" + (" with NaN or infinite entries" if values.shape == (len(self.names),) else "")
+            )
+        return values
+
+    def __str__(self) -> str:
+        return str(self.intervals())
+
+    def _html(self) -> Iterable[Html]:
+        yield whole_html(self.intervals())
+
+    def __repr__(self) -> str:
+        return f"<ConfidenceRegion of {len(self.names)} coefficients: {self.title}>"
+
+
+class LocalRegions(dict[Hashable, ConfidenceRegion]):
+    """The regions of the nodes by label: a dict that prints as one line and suggests labels for those that it lacks."""
+
+    def __missing__(self, label: Hashable) -> ConfidenceRegion:
+        raise KeyError(f"no region at {label!r}: it is no node with data{did_you_mean(label, self)}")
+
+    def __repr__(self) -> str:
+        first = next(iter(self), None)
+        return f"<regions of {len(self)} nodes: print(regions[{first!r}]), ...>"
+
+
+@in_time
+def local_regions(problem: Any, covariance: str = "HC3", *, seconds: float | None = None) -> LocalRegions:
+    """The confidence region of each node's own estimate, from its data alone, by label; see `local_fits`.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its losses and smooth node penalties are used; edges between nodes are left out.
+    covariance : {"HC3", "HC4", "HC2", "HC1", "HC0", "model"}
+        Of the score; HC0 to HC4 are right whatever the noise, "model" where the loss is minus a log-likelihood.
+    seconds : float, optional
+        A budget of time. Before its end there is nothing to give: Ctrl-C raises KeyboardInterrupt.
+
+    Raises
+    ------
+    MethodError
+        For losses that are not smooth.
+    DataError
+        For a node whose data do not determine its coefficients.
+    BudgetError
+        Where the time is up.
+    """
+    form = form_of(problem, "local_regions").frozen()
+    fits = local_fits(form)
+    index, V = names_of(form), fits.covariance(covariance)
+    ridge = bool(fits.form.edges)
+    out = LocalRegions()
+    for i in np.flatnonzero(fits.fitted):
+        label, m = form.labels[i], int(fits.counts[i])
+        assumed = (
+            f"the {m} samples of the node are independent; normality as their number grows ({form.d} coefficients)",
+            "the model is right, noise of the variance that the loss means"
+            if covariance == "model"
+            else f"covariance {covariance}: the sandwich, whatever the variance of the noise",
+            *(("of the penalised coefficients: the bias of the node penalties is not counted",) if ridge else ()),
+            fits.worth,
+        )
+        estimate = pd.Series(fits.coef[i], index=index)
+        out[label] = ConfidenceRegion(estimate, V[i], f"node {label!r}, its own estimate", assumed)
+    return out
+
+
+def names_of(form: Form) -> pd.Index:
+    """The coordinates as an index, as in tables of solutions."""
+    names: list[Any] = list(form.space.coordinates)
+    if any(isinstance(name, tuple) for name in names):
+        return pd.MultiIndex.from_tuples(names, names=["feature", "class"])
+    return pd.Index(names, dtype=object)
+
+
+def flat_direction(V: Array) -> Array | None:
+    """The combination of coefficients along which a symmetric positive semidefinite matrix vanishes, its largest
+    entry 1; None where there is none."""
+    diagonal = np.diag(V)
+    if (diagonal <= 0.0).any():
+        return np.eye(len(V))[int(np.argmin(diagonal))]
+    size = np.sqrt(diagonal)
+    values, vectors = np.linalg.eigh(V / size[:, None] / size[None, :])
+    if values[0] > SINGULAR * values[-1]:
+        return None
+    direction = np.where(np.abs(vectors[:, 0]) > 1e-4, vectors[:, 0] / size, 0.0)
+    return direction / direction[np.argmax(np.abs(direction))]
+
+
+def _check_covariance(estimate: Array, V: Array, names: list[Any]) -> None:
+    d = len(names)
+    if V.shape != (d, d):
+        raise DataError(f"the covariance of {d} coefficients must have the shape {(d, d)}, got {V.shape}")
+    if len(set(names)) < d:
+        raise DataError(f"two coefficients have the same name in {names}")
+    if not (np.isfinite(estimate).all() and np.isfinite(V).all()):
+        raise DataError("the estimate and its covariance must be finite")
+    if np.abs(V - V.T).max() > 1e-8 * np.abs(V).max():
+        raise DataError("the covariance is not symmetric")
+    if (np.diag(V) <= 0.0).any():
+        name = names[int(np.argmin(np.diag(V)))]
+        raise DataError(f"the covariance has variance 0 at the coefficient {name!r}; leave it out")
+    size = np.sqrt(np.diag(V))
+    if np.linalg.eigvalsh(V / size[:, None] / size[None, :])[0] < -INDEFINITE:
+        raise DataError("the covariance is not positive semidefinite: some combination has a negative variance")

@@ -1,0 +1,198 @@
+"""What compiled code may do in the place of numpy, and from what size on it is asked.
+
+Nothing here compiles. A package of `Kernels` is offered by whoever has one (see `graphreg.compiled.offer`); who could
+be faster asks `kernels`, and takes numpy where there are none. Iterates agree to rounding, and the certificate judges
+both.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+from ..compiled import compiles, offered
+from ..form import Form
+from ..oracles import AbstractNodeProx, Memory
+from ..terms import Array, EdgeBlock, Packed
+
+# entries of the flows times rounds, which take numpy .05 s: less is not worth the time in which numba is loaded
+WORTH = 6_000_000
+EXPECTED = 100  # rounds, at least, that are still to come
+SOME = 250  # rounds after which more are expected: neighbours are brought near each other
+LARGE = 1 << 20  # numbers of flows: sums over those of less take numpy no time worth a word
+
+Flows = tuple[Array, ...]
+Memories = tuple[Memory, ...]
+
+
+def worthwhile(entries: int, done: int) -> bool:
+    """Whether rounds on a graph whose flows have so many numbers are to be compiled after so many: from the first one
+    on large graphs, later on others. So the bits of an iterate depend on the problem alone, and on whether numba is
+    there."""
+    return entries * (done + EXPECTED) >= WORTH
+
+
+def pays(form: Form, done: int) -> bool:
+    """The same of a form, and that something is compiled."""
+    return worthwhile(form.differences, done) and compiles()
+
+
+def compiled_from(form: Form) -> float:
+    """After how many rounds on a form they are compiled, where numba is there."""
+    return max(WORTH / form.differences - EXPECTED, 0.0) if form.differences else float("inf")
+
+
+def edge_pulls(edge: EdgeBlock, u: Array) -> tuple[Array, Array] | None:
+    """K'u and |K'||u| on the coordinates of a block, (n, k), each rounded as sums are; None where flows are few, or
+    nothing is compiled."""
+    fast = kernels() if u.size >= LARGE else None
+    return None if fast is None else fast.edge_pulls(edge, u)
+
+
+# ---- rounds of the primal-dual method --------------------------------------------------------------------------------
+class AbstractImage(ABC):
+    """T x = (w+, u+) of a round, found when somebody asks."""
+
+    @cached_property
+    @abstractmethod
+    def w(self) -> Array:
+        """(n, d)."""
+
+    @cached_property
+    @abstractmethod
+    def u(self) -> Flows:
+        """(m, k) per block, in the order of the form."""
+
+
+class AbstractHeld(AbstractImage):
+    """Parameters and flows as rounds hold them, in an order of their own."""
+
+    rounds: Any  # `AbstractRounds` that hold it, which take no others'
+
+
+class AbstractRounds(ABC):
+    """Compiled rounds on a form.
+
+        w+ = prox of tau f at w - tau K'u,     u+ = prox of sigma g* at u + sigma (K(2 w+ - w) - center),
+
+    both relaxed, with tau_i = s/deg_i and sigma = 1/(2 s), on edges to the ground 1/s.
+    """
+
+    rest: Rest | None
+
+    @property
+    @abstractmethod
+    def begins(self) -> bool:
+        """Whether proxes ask where to begin."""
+
+    @property
+    @abstractmethod
+    def at_once(self) -> int:
+        """Rounds that may go by before anybody looks at the clock."""
+
+    @abstractmethod
+    def entered(self, w: Array, u: Flows) -> AbstractHeld:
+        """A point (n, d) with flows (m, k), as rounds hold it."""
+
+    @abstractmethod
+    def rounds(
+        self, x: Any, warm: Array | None, s: float, rho: float, memory: Memories, count: int
+    ) -> tuple[AbstractHeld, AbstractImage, Memories]:
+        """The point x, as these rounds hold it, after so many of them, T x of the last one, and what the proxes
+        remember; ``warm`` (n, d) is where they begin. Nothing of x changes."""
+
+    @abstractmethod
+    def way(self, a: Any, b: Any) -> tuple[float, float]:
+        """sum_i deg_i ||dw_i||^2, and sum_e (2, to the ground 1) ||du_e||^2."""
+
+    @abstractmethod
+    def trim(self) -> None:
+        """Give back memory that only rounds need."""
+
+
+@dataclass(frozen=True)
+class Rest:
+    """What rounds on a part of a graph need of the rest: how many numbers the flows of the whole have, and who writes
+    the rows of neighbours into an array (n, d) of the part, and records the messages."""
+
+    entries: int
+    fill: Callable[[Array], None]
+
+
+class Orders(Protocol):
+    """In which order rounds go through nodes and edges."""
+
+
+# ---- what a package of kernels has -----------------------------------------------------------------------------------
+class Passes(Protocol):
+    """A block of edges with a norm, in passes over its edges."""
+
+    def pull(self, u: Array, g: Array) -> None:
+        """K'u of the clipped flows is added to g (n, d)."""
+
+    def residual(self, w: Array, u: Array) -> tuple[float, float]:
+        """sum c ||z||, and sum of c ||z|| - <u, z> of the clipped flows, z = Kw - center."""
+        ...
+
+    def unite(self, share: float, u: Array, parent: Array, whole: bool) -> None:
+        """Nodes, unless ``whole`` entries, that are tied by flows shorter than ``share`` c come into one group."""
+
+
+class Kernels(Protocol):
+    """A package of compiled code."""
+
+    def edge_pulls(self, edge: EdgeBlock, u: Array) -> tuple[Array, Array]:
+        """See `graphreg.network.edge_pulls`."""
+        ...
+
+    def edge_passes(self, edge: EdgeBlock, d: int) -> Passes | None:
+        """None where the penalty has no kernel, or is no norm."""
+        ...
+
+    def group_numbers(self, parent: Array) -> tuple[Array, int]:
+        """The number of each entry's group, -1 with the ground, and how many there are; see `Passes.unite`."""
+        ...
+
+    def group_means(self, number: Array, count: int, values: Array) -> Array:
+        """The rows of values (n, k), each the mean of its group; 0 at the ground."""
+        ...
+
+    def quadratic_minimisers(self, inverse: Array, center: Array, g: Array) -> Array:
+        """center - H^-1 g, (n, d), for inverses (n, d, d) or their diagonals (n, d)."""
+        ...
+
+    def quadratic_total(self, H: Array, a: Array, b: Array) -> float:
+        """sum_i (a_i - b_i)'H_i (a_i - b_i), of matrices (n, d, d) or diagonals (n, d)."""
+        ...
+
+    def packed_spreads(self, H: Packed, shift: Array) -> tuple[Packed, Array]:
+        """The inverses of H_i + shift_i I, positive definite, and the products of the traces of such a matrix and of
+        its inverse, (n,); inf where a matrix is singular in floats, and its inverse any numbers."""
+        ...
+
+    def packed_products(self, A: Packed, v: Array) -> Array:
+        """A_i v_i for v (n, d)."""
+        ...
+
+    def orders_of(self, form: Form, whole: bool) -> Orders:
+        """The order for a form whose nodes stand as they are, the ``whole`` graph or a part of it."""
+        ...
+
+    def near_orders(self, form: Form, orders: Orders) -> Orders:
+        """The same with neighbours near each other, where that helps."""
+        ...
+
+    def rounds_of(
+        self, form: Form, proxes: tuple[AbstractNodeProx, ...], stepped: Array, orders: Orders, rest: Rest | None
+    ) -> AbstractRounds:
+        """With the proxes of the form's losses, and the degrees by which nodes step. On a part of a graph nothing is
+        done otherwise than on another one that has the same node or edge."""
+        ...
+
+
+def kernels() -> Kernels | None:
+    """The kernels that are there."""
+    return offered()

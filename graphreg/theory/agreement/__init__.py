@@ -1,1 +1,0 @@
-"""The strength from which all nodes agree."""

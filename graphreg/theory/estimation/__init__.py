@@ -1,1 +1,0 @@
-"""How far estimates are from the truth."""

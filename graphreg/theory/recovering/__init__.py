@@ -1,1 +1,0 @@
-"""At which strengths given clusters are recovered, and how well."""

@@ -1,1 +1,0 @@
-"""How well graphs and problems are conditioned, and how fast gossip mixes."""
