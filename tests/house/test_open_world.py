@@ -91,7 +91,7 @@ def test_pieces_are_fused_one_by_one():
     assert found.fused[0].tolist() == [[True] * 4] * 2 + [[False, False, True, True]] + [[True] * 4] * 2
     polished = polish(certifier.repair, exact.certificate.w, found)
     assert polished.dual_point is not None
-    certifier.admit(polished.w, polished.dual_point)
+    certifier.propose(polished.w, polished.dual_point)
     assert certifier.best().holds(1e-13)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from ...form import Form
 from ...terms import Array
 from .arcs import Arcs, Forest, forest_of
-from .price_groups import Tied, tied, tied_alike
+from .closing import Tied, tied, tied_alike
 from .rows import AbstractRows, Design, RootRows, SampleRows, at_ends
 from .sums import Runs
 

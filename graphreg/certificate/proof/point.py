@@ -10,8 +10,7 @@ import numpy as np
 from ...form import DualPoint, Form, SampleBlock
 from ...terms import Array
 from ...verify import Model, rational
-from .numbers import exact, exactly, nearest
-from .statement import flow_root
+from .statement import exact, exactly, flow_root, nearest
 
 AT_AN_END = 1e-9  # prices (at scale 1) so near an end of their domain are put inside exactly
 
