@@ -45,7 +45,7 @@ class AbstractOfNorm(OwnDomain, AbstractReadPenalty):
     def h(self) -> Sides | RootedSides:
         return sides_of([self.function])
 
-    def told(self, what: Callable[[Array], Array], x: Array) -> Array:
+    def of_numbers(self, what: Callable[[Array], Array], x: Array) -> Array:
         """A function of numbers, (m,)."""
         return what(x[:, None])[:, 0]
 
@@ -55,10 +55,10 @@ class AbstractOfNorm(OwnDomain, AbstractReadPenalty):
         return float(self.h.last[0])
 
     def value(self, z: Array) -> Array:
-        return self.told(self.h.value, self.norm.value(z))
+        return self.of_numbers(self.h.value, self.norm.value(z))
 
     def conjugate(self, u: Array) -> Array:
-        return self.told(self.h.conjugate, self.norm.dual_norm(u))
+        return self.of_numbers(self.h.conjugate, self.norm.dual_norm(u))
 
     def prox(self, v: Array, step: Any) -> Array:
         t = np.broadcast_to(np.asarray(step, dtype=float), (len(v),))
@@ -105,7 +105,7 @@ class AbstractOfNorm(OwnDomain, AbstractReadPenalty):
         return self._bound(self.h.value_bound, norm_bound(self.norm.value, z, spread))
 
     def _bound(self, what: Callable[[Array], Array], r: Array) -> Array:
-        top = self.told(what, r)
+        top = self.of_numbers(what, r)
         return shown(top * (1.0 + 16.0 * ULP), (top > 0.0) & (r > 0.0))
 
     def recession(self, k: int) -> RecessionCone:
@@ -122,7 +122,7 @@ class OfNorm(AbstractOfNorm):
     """A function of a norm."""
 
     def subgradient(self, z: Array) -> Array:
-        return self.told(self.h.slope, self.norm.value(z))[:, None] * self.norm.subgradient(z)
+        return self.of_numbers(self.h.slope, self.norm.value(z))[:, None] * self.norm.subgradient(z)
 
 
 @final

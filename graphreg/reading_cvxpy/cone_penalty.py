@@ -13,7 +13,7 @@ from ..terms import Array, RecessionCone
 from ..terms.penalties import LEAST_SLACK, AbstractOneSided, OneSidedDomain, OwnDomain, beside, column, row_norm
 from .conic import ConeProgramme
 from .jets import Jets
-from .newton import FURTHEST, Problems, minimisers, starts
+from .newton import FURTHEST, Problems, starts
 from .source import AbstractReadPenalty
 
 NEWTON_MARGIN = 1e-12  # relative; of what Newton's method leaves, whose square is missed
@@ -39,7 +39,6 @@ class AbstractConePenalty(OwnDomain, AbstractReadPenalty):
     """
 
     of_rows: Callable[[Array], Array]
-    homogeneous: bool  # phi(t z) = t phi(z) for t > 0: phi* is the indicator of {gauge <= 1}
     everywhere: bool  # phi* is finite everywhere
     smooth: Jets | None  # of a function without kinks
 
@@ -51,6 +50,11 @@ class AbstractConePenalty(OwnDomain, AbstractReadPenalty):
     @property
     def programme(self) -> ConeProgramme:
         return self.whole.programme
+
+    @property
+    def homogeneous(self) -> bool:
+        """Whether phi(t z) = t phi(z) for t > 0: phi* is the indicator of {gauge <= 1}."""
+        return self.programme.homogeneous
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.called()})"
@@ -120,8 +124,7 @@ class AbstractConePenalty(OwnDomain, AbstractReadPenalty):
         if self.smooth is None:
             none = np.zeros(len(start))
             return np.zeros(start.shape), none, none + np.inf
-        point, left = minimisers(Problems(self.smooth, factor, linear, near, length, pull), start)
-        return point.p, point.value, left
+        return Problems(self.smooth, factor, linear, near, length, pull).minimisers(start)
 
     def accuracy(self) -> float:
         return 1e-7 if self.smooth is not None and self.is_even else 1e-6
@@ -162,17 +165,13 @@ class AbstractConePenalty(OwnDomain, AbstractReadPenalty):
     def subgradient(self, z: Array) -> Array:
         zero, phi = (z == 0).all(axis=1), self.value(z)
         with np.errstate(all="ignore"):
-            u = self._slopes(z)
+            u = np.full(z.shape, np.nan) if self.smooth is None else self.smooth(z).slope[:, 0]
             rest = ~np.isfinite(u).all(axis=1) & ~zero
             size = row_norm(z)  # the way to the prox is then a share NEAR of z, or longer
             slope = np.maximum(phi / size, LEAST_SLOPE * self.programme.strength)
             step = (NEAR * size / np.where(np.isfinite(slope), slope, self.programme.strength))[rest]
         u[rest] = beside(self.prox, z[rest], step, NEAR * size[rest])
         return self.clip(np.where(zero[:, None], 0.0, u))  # phi is least at 0
-
-    def _slopes(self, z: Array) -> Array:
-        """Gradients of a smooth phi; NaN where there is none."""
-        return np.full(z.shape, np.nan) if self.smooth is None else self.smooth(z).slope[:, 0]
 
     def conductance(self, u: Array) -> Array:
         slack = np.maximum(1.0 - self.gauge(u), LEAST_SLACK)
@@ -233,9 +232,8 @@ class OneSidedConePenalty(AbstractConePenalty, OneSidedDomain, AbstractOneSided)
         inside = self.gauge(end) <= 1.0 - OUTWARD
         low, high = np.where(inside, 1.0, 0.0), np.ones(len(start))
         for _ in range(24):
-            open_ = np.flatnonzero(~inside)
-            middle = 0.5 * (low[open_] + high[open_])
-            points = start[open_] + middle[:, None] * (end[open_] - start[open_])
-            ok = np.isfinite(self.conjugate(points))
-            low[open_[ok]], high[open_[~ok]] = middle[ok], middle[~ok]
+            out = np.flatnonzero(~inside)
+            middle = 0.5 * (low[out] + high[out])
+            ok = np.isfinite(self.conjugate(start[out] + middle[:, None] * (end[out] - start[out])))
+            low[out[ok]], high[out[~ok]] = middle[ok], middle[~ok]
         return low

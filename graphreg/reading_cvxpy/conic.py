@@ -204,29 +204,24 @@ class ConeProgramme:
 
     def _minimise(self, scale: Array, near: Array, q: Array, A: Any, b: Array, further: list[Any]) -> Optima:
         """Clarabel's answers to min 1/2 x'Qx + q'x over the cones and ``further`` ones, a programme per row, with
-        Q = scale P, and ``near`` more on the diagonal of z. Many are solved as one."""
-        rows = [slice(at, at + TOGETHER) for at in range(0, max(len(q), 1), TOGETHER)]
-        return _joined([self._together(scale[at], near[at], q[at], A, b[at], further) for at in rows])
-
-    def _together(self, scale: Array, near: Array, q: Array, A: Any, b: Array, further: list[Any]) -> Optima:
-        """The same in one solve; what that leaves poor again in halves, and in the end row by row."""
-        m = len(q)
-        best = Optima(np.full(q.shape, np.nan), np.full(m, np.nan), np.full(m, np.nan))
-        if m == 0:
-            return best
-        for tolerance in TOLERANCES if m == 1 else TOLERANCES[:1]:
-            status, answer = self._solved(scale, near, q, A, b, further, tolerance)
-            # a prox has one minimiser, and nothing is proved by it
-            if status in ("Solved", "AlmostSolved") or (m == 1 and near[0] > 0.0 and status == "InsufficientProgress"):
-                best.put(np.arange(m), answer)
-            if m == 1 and (best.gap[0] <= GOOD or status.endswith("Infeasible")):
-                break
-        poor = np.flatnonzero(~(best.gap <= GOOD))
-        if m == 1 or not len(poor):
-            return best
-        half = (len(poor) + 1) // 2
-        for at in (poor[:half], poor[half:]):
-            best.put(at, self._together(scale[at], near[at], q[at], A, b[at], further))
+        Q = scale P, and ``near`` more on the diagonal of z. Many are solved as one; what that leaves poor in halves,
+        and in the end row by row."""
+        best, m = Optima(np.full(q.shape, np.nan), *np.full((2, len(q)), np.nan)), len(q)
+        todo = [np.arange(at, min(at + TOGETHER, m)) for at in range(0, m, TOGETHER)]
+        while todo:
+            rows = todo.pop()
+            alone = len(rows) == 1
+            for tolerance in TOLERANCES if alone else TOLERANCES[:1]:
+                status, answer = self._solved(scale[rows], near[rows], q[rows], A, b[rows], further, tolerance)
+                # a prox has one minimiser, and nothing is proved by it
+                nearly = alone and near[rows[0]] > 0.0 and status == "InsufficientProgress"
+                if status in ("Solved", "AlmostSolved") or nearly:
+                    best.put(rows, answer)
+                if best.gap[rows[0]] <= GOOD or status.endswith("Infeasible"):
+                    break
+            poor = rows[~(best.gap[rows] <= GOOD)]
+            if not alone:
+                todo += [half for half in np.array_split(poor, 2) if len(half)]
         return best
 
     def _solved(
@@ -275,10 +270,6 @@ def _cones(S: Any, dims: Any) -> list[Any]:
         out.append(cp.PowCone3D(S[:, at], S[:, at + 1], S[:, at + 2], float(alpha)))
         at += 3
     return out
-
-
-def _joined(parts: list[Optima]) -> Optima:
-    return Optima(*(np.concatenate([getattr(part, f.name) for part in parts]) for f in fields(Optima)))
 
 
 def _block_diagonal(pattern: Any, data: Array) -> Any:

@@ -88,12 +88,11 @@ def examine(function: Callable[[Any], Any], rows: bool, k: int, name: str) -> Ab
     source = replace(source, strength=_strength(z, phi))
     if wrong := _disagreement(source.programme, z[2:6], phi[2:6]):
         raise TermError(f"the penalty {name} {wrong}; where an atom is approximated, pass it approx=False")
-    homogeneous = source.programme.homogeneous and all(_close(t * phi, value(t * z)) for t in (1e-3, 0.37, 7.0, 1e3))
     try:
         smooth = jets(expression, variable)
     except KinkedError:
         smooth = None
-    found = (ConePenalty if even else OneSidedConePenalty)(value, homogeneous, False, smooth, source=source)
+    found = (ConePenalty if even else OneSidedConePenalty)(value, False, smooth, source=source)
     return replace(found, everywhere=_is_finite_everywhere(found, k))
 
 

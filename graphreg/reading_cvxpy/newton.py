@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -19,6 +19,8 @@ FURTHEST = 2.0 ** (ENDS - 1)  # length from which on there is no minimiser
 ROUNDING = 1e-13  # relative; what falls by less does not fall
 EPS = 2.0**-52
 
+Point = tuple[Array, Array, Array]  # values (m,), gradients (m, k) and Hessians (m, k, k)
+
 
 @dataclass(frozen=True)
 class Problems:
@@ -31,61 +33,86 @@ class Problems:
     length: Array  # (m,): about that of p
     pull: Array  # (m,): how large gradients are
 
-    def take(self, rows: Array) -> Problems:
-        names = ("factor", "linear", "length", "pull")
-        return replace(self, **{name: getattr(self, name)[rows] for name in names})
-
-    def at(self, p: Array) -> Point:
-        jet, c = self.f(p), self.factor[:, None]
-        value = self.factor * jet.value[:, 0] - (self.linear * p).sum(axis=1) + self.near * (p * p).sum(axis=1) / 2
-        bend = c[:, :, None] * jet.bend[:, 0] + self.near * np.eye(p.shape[1])
-        return Point(p, value, c * jet.slope[:, 0] + self.near * p - self.linear, bend)
+    def at(self, rows: Array, p: Array) -> Point:
+        """What some of the problems are like at points."""
+        jet, factor, linear = self.f(p), self.factor[rows], self.linear[rows]
+        value = factor * jet.value[:, 0] - (linear * p).sum(axis=1) + self.near * (p * p).sum(axis=1) / 2
+        bend = factor[:, None, None] * jet.bend[:, 0] + self.near * np.eye(p.shape[1])
+        return value, factor[:, None] * jet.slope[:, 0] + self.near * p - linear, bend
 
     def energy(self, p: Array) -> Array:
         """What gains are measured by, (m,)."""
         return self.pull * self.length + np.abs(self.linear * p).sum(axis=1) + self.near * (p * p).sum(axis=1)
 
+    def minimisers(self, start: Array) -> tuple[Array, Array, Array]:
+        """The minimisers, the values there, and what Newton's step may still gain; inf where they were not found.
 
-@dataclass
-class Point:
-    """Points p (m, k) of problems: value, gradient and Hessian."""
+        Steps are shortened until the function hardly rises at their end. As it is convex its slope along the step
+        tells, without the rounding of its values.
+        """
+        p, live = start.copy(), np.arange(len(start))
+        with np.errstate(all="ignore"):
+            value, gradient, bend = self.at(live, p)
+            for _ in range(STEPS):
+                step = newton_step(p[live], gradient[live], bend[live])
+                go = ~(_gain(gradient[live], step) <= LEAST_GAIN * self.energy(p)[live])
+                live, step = live[go], step[go]
+                if not len(live):
+                    break
+                falls, t, todo = -(gradient[live] * step).sum(axis=1), np.ones(len(live)), np.arange(len(live))
+                for _ in range(HALVINGS):
+                    rows, move = live[todo], step[todo]
+                    end = p[rows] + t[todo, None] * move
+                    there = self.at(rows, end)
+                    slope, fine = (there[1] * move).sum(axis=1), _defined(there)
+                    ok = fine & (slope <= 0.5 * falls[todo])
+                    p[rows[ok]] = end[ok]
+                    for each, new in zip((value, gradient, bend), there, strict=True):
+                        each[rows[ok]] = new[ok]
+                    share = np.where(fine, falls[todo] / (falls[todo] + slope), 0.5)  # where a straight slope is 0
+                    t[todo] *= np.clip(share, 0.1, 0.5)
+                    todo = todo[~ok]
+                    if not len(todo):
+                        break
+                live = np.delete(live, todo)
+            step = newton_step(p, gradient, bend)
+            arrived = self._arrived(p, (value, gradient, bend), step)
+            return p, value, np.where(arrived, _gain(gradient, step), np.inf)
 
-    p: Array
-    value: Array
-    gradient: Array
-    bend: Array
+    def _arrived(self, p: Array, here: Point, step: Array) -> Array:
+        """Whether there is a minimiser near by, and not only a function that is flat far out: the gradient is 0, or
+        Newton's step is, and the function is curved."""
+        length = np.maximum(np.abs(p).max(axis=1), self.length)
+        flat = np.abs(here[1]).max(axis=1) * length <= NOTHING * self.energy(p)
+        still = (np.abs(step).max(axis=1) <= NOTHING * length) & (np.trace(here[2], axis1=1, axis2=2) > 0.0)
+        return _defined(here) & (flat | still) & (self.length < FURTHEST)
 
-    def take(self, rows: Array) -> Point:
-        return Point(*(getattr(self, each.name)[rows] for each in fields(self)))
 
-    def put(self, rows: Array, other: Point) -> None:
-        for each in fields(self):
-            getattr(self, each.name)[rows] = getattr(other, each.name)
+def _defined(point: Point) -> Array:
+    """Where the function and its derivatives are finite, (m,)."""
+    return np.isfinite(point[0]) & np.isfinite(point[2]).all(axis=(1, 2))
 
-    @property
-    def defined(self) -> Array:
-        """Where the function and its derivatives are finite, (m,)."""
-        return np.isfinite(self.value) & np.isfinite(self.bend).all(axis=(1, 2))
 
-    def gain(self, step: Array) -> Array:
-        """By how much Newton's step lowers a quadratic function, (m,)."""
-        return -0.5 * (self.gradient * step).sum(axis=1)
+def _gain(gradient: Array, step: Array) -> Array:
+    """By how much Newton's step lowers a quadratic function, (m,)."""
+    return -0.5 * (gradient * step).sum(axis=1)
 
-    def step(self) -> Array:
-        """Newton's step, `LEAP` times as long as p at most; 0 where there is none."""
-        k = self.p.shape[1]
-        scale = np.trace(self.bend, axis1=1, axis2=2) / k
-        fine = np.isfinite(self.bend).all(axis=(1, 2)) & np.isfinite(self.gradient).all(axis=1) & (scale > 0.0)
-        scale = np.where(fine, scale, 1.0)[:, None]
-        H = np.where(fine[:, None, None], self.bend / scale[:, :, None] + 4 * EPS * np.eye(k), np.eye(k))
-        step = -np.linalg.solve(H, np.where(fine[:, None], self.gradient / scale, 0.0)[:, :, None])[:, :, 0]
-        longest = LEAP * (1.0 + np.abs(self.p).max(axis=1))
-        return step * (longest / np.maximum(np.abs(step).max(axis=1), longest))[:, None]
+
+def newton_step(p: Array, gradient: Array, bend: Array) -> Array:
+    """Newton's step, `LEAP` times as long as p at most; 0 where there is none."""
+    k = p.shape[1]
+    scale = np.trace(bend, axis1=1, axis2=2) / k
+    fine = np.isfinite(bend).all(axis=(1, 2)) & np.isfinite(gradient).all(axis=1) & (scale > 0.0)
+    scale = np.where(fine, scale, 1.0)[:, None]
+    H = np.where(fine[:, None, None], bend / scale[:, :, None] + 4 * EPS * np.eye(k), np.eye(k))
+    step = -np.linalg.solve(H, np.where(fine[:, None], gradient / scale, 0.0)[:, :, None])[:, :, 0]
+    longest = LEAP * (1.0 + np.abs(p).max(axis=1))
+    return step * (longest / np.maximum(np.abs(step).max(axis=1), longest))[:, None]
 
 
 def starts(value: Callable[[Array], Array], factor: Array, linear: Array, near: float) -> tuple[Array, Array]:
-    """Where `minimisers` begin: points (m, k) where ``factor phi(p) - <linear, p> + near/2 ||p||^2`` is finite, and
-    about as long as the minimisers; and lengths (m,).
+    """Where minimisers are sought from: points (m, k) where ``factor phi(p) - <linear, p> + near/2 ||p||^2`` is finite,
+    and about as long as the minimisers; and lengths (m,).
 
     The best points of the row of ``linear`` and of its coordinates, and their largest length. Lengths are powers of 2.
     """
@@ -107,64 +134,3 @@ def starts(value: Callable[[Array], Array], factor: Array, linear: Array, near: 
         best = np.nan_to_num(height(high), nan=np.inf).reshape(-1, m).argmin(axis=0)
     points = (2.0 ** high[:, None] * e).reshape(-1, m, k)
     return points[best, np.arange(m)], 2.0 ** high.reshape(-1, m).max(axis=0)
-
-
-def minimisers(problems: Problems, start: Array) -> tuple[Point, Array]:
-    """The minimisers, and what may still be gained there, (m,); inf where they were not found."""
-    with np.errstate(all="ignore"):
-        here = _descended(problems, start)
-        return here, _left(problems, here)
-
-
-def _left(problems: Problems, here: Point) -> Array:
-    """What Newton's step would gain; inf where that says nothing."""
-    step = here.step()
-    return np.where(_arrived(problems, here, step), here.gain(step), np.inf)
-
-
-def _arrived(problems: Problems, here: Point, step: Array) -> Array:
-    """Whether there is a minimiser near by, and not only a function that is flat far out: the gradient is 0, or
-    Newton's step is, and the function is curved."""
-    length = np.maximum(np.abs(here.p).max(axis=1), problems.length)
-    flat = np.abs(here.gradient).max(axis=1) * length <= NOTHING * problems.energy(here.p)
-    still = (np.abs(step).max(axis=1) <= NOTHING * length) & (np.trace(here.bend, axis1=1, axis2=2) > 0.0)
-    return here.defined & (flat | still) & (problems.length < FURTHEST)
-
-
-def _descended(problems: Problems, p: Array) -> Point:
-    """Newton's method from p, until hardly anything is gained."""
-    best = problems.at(p.copy())  # which is written to
-    live = np.arange(len(p))
-    for _ in range(STEPS):
-        here = best.take(live)
-        step = here.step()
-        go = np.flatnonzero(~(here.gain(step) <= LEAST_GAIN * problems.take(live).energy(here.p)))
-        live = live[go]
-        if not len(live):
-            break
-        moved, ok = _shorter(problems.take(live), here.take(go), step[go])
-        best.put(live, moved)
-        live = live[ok]
-    return best
-
-
-def _shorter(problems: Problems, here: Point, step: Array) -> tuple[Point, Array]:
-    """A point along the step, the end of it if possible, where the function hardly rises, and whether there is one.
-
-    As the function is convex its slope along the step tells, without the rounding of its values.
-    """
-    out, todo, t = here.take(np.arange(len(step))), np.arange(len(step)), np.ones(len(step))
-    falls = -(here.gradient * step).sum(axis=1)
-    for _ in range(HALVINGS):
-        trial = problems.take(todo).at(here.p[todo] + t[todo, None] * step[todo])
-        slope = (trial.gradient * step[todo]).sum(axis=1)
-        ok = trial.defined & (slope <= 0.5 * falls[todo])
-        out.put(todo[ok], trial.take(np.flatnonzero(ok)))
-        share = np.where(trial.defined, falls[todo] / (falls[todo] + slope), 0.5)  # where a straight slope is 0
-        t[todo] *= np.clip(share, 0.1, 0.5)
-        todo = todo[~ok]
-        if not len(todo):
-            break
-    moved = np.full(len(step), True)
-    moved[todo] = False
-    return out, moved

@@ -67,40 +67,27 @@ class AbstractRootedNorm(AbstractReadNorm):
     def longest_flow(self, k: int) -> float:
         """The largest norm(u) over the ball of the dual norm."""
 
-    def solve(self, v: Array, radius: Any) -> tuple[Array, Array]:
-        """The prox of ``radius * norm`` at v and the projection of v onto the dual ball of the radius."""
-        r = np.broadcast_to(np.asarray(radius, dtype=float), (len(v),))
-        p, flow = np.zeros_like(v), np.array(v, dtype=float)
-        out = np.flatnonzero(self.dual_norm(v) > r)
+    def project_dual(self, u: Array, radius: Any) -> Array:
+        r = np.broadcast_to(np.asarray(radius, dtype=float), (len(u),))
+        flow, out = np.array(u, dtype=float), np.flatnonzero(self.dual_norm(u) > r)
         if len(out):
-            each, r = v[out] / r[out, None], r[out, None]
             with np.errstate(all="ignore"):
-                s, y, dual = self._root(each)
-            p[out] = r * s[:, None] * y
-            flow[out] = r * dual / np.maximum(self.dual_norm(dual), 1.0)[:, None]
-        return p, flow
+                flow[out] = r[out, None] * self._flow(u[out] / r[out, None])
+        return flow * column(radius / np.maximum(self.dual_norm(flow), radius))  # the root carries rounding
 
-    def _root(self, v: Array) -> tuple[Array, Array, Array]:
-        """s, y and the flow at the s where norm(y) = 1: Newton's steps on 1 / norm(y), which is close to linear in s
-        (More and Sorensen, Computing a trust region step, 1983), from below."""
+    def _flow(self, v: Array) -> Array:
+        """The flow at the s where norm(y) = 1: Newton's steps on 1 / norm(y), which is close to linear in s (More and
+        Sorensen, Computing a trust region step, 1983), from below."""
         s = np.maximum(self.value(v) - self.longest_flow(v.shape[1]), 0.0)
         for _ in range(STEPS):
-            y, dual, n = self.direction(v, s)
+            y, _, n = self.direction(v, s)
             new = np.maximum(s + n * (n - 1.0) / self.fall(y, s), 0.0)
             new = np.where(np.isfinite(new), new, s)
             still = np.abs(new - s) <= 4.0 * ULP * (s + 1.0)  # of rows that are longer than 1
             s = new
             if still.all():
                 break
-        y, dual, _ = self.direction(v, s)
-        return s, y, dual
-
-    def prox(self, v: Array, step: Any) -> Array:
-        return self.solve(v, step)[0]
-
-    def project_dual(self, u: Array, radius: Any) -> Array:
-        flow = self.solve(u, radius)[1]
-        return flow * column(radius / np.maximum(self.dual_norm(flow), radius))  # the root carries rounding
+        return self.direction(v, s)[1]
 
 
 @final
@@ -237,17 +224,10 @@ class KLargestNorm(AbstractReadNorm, AbstractAbsoluteNorm):
         return max(1.0, float(np.sqrt(k)) / self.q)  # at the corners of the unit ball, e_j and (1, ..., 1) / q
 
     def project_dual(self, u: Array, radius: Any) -> Array:
-        flow = self._flow(u, radius)
-        return flow * column(radius / np.maximum(self.dual_norm(flow), radius))  # the sum carries rounding
-
-    def prox(self, v: Array, step: Any) -> Array:
-        return v - self._flow(v, step)
-
-    def _flow(self, v: Array, radius: Any) -> Array:
-        """The projection, up to rounding. With c the q-th largest ``|v_j|`` the t lies between c - r and c."""
-        r = np.broadcast_to(np.asarray(radius, dtype=float), (len(v),))[:, None]
-        size, flow = np.abs(v), np.array(v, dtype=float)
-        out = np.flatnonzero(self.dual_norm(v) > r[:, 0])
+        """With c the q-th largest ``|u_j|`` the t lies between c - r and c."""
+        r = np.broadcast_to(np.asarray(radius, dtype=float), (len(u),))[:, None]
+        size, flow = np.abs(u), np.array(u, dtype=float)
+        out = np.flatnonzero(self.dual_norm(u) > r[:, 0])
         if len(out):
             size, r = size[out], r[out]
             place = min(int(np.ceil(self.q)), size.shape[1]) - 1
@@ -255,7 +235,7 @@ class KLargestNorm(AbstractReadNorm, AbstractAbsoluteNorm):
             x = np.clip(size - c, -r, r)  # what is further from c is 0, or r
             level = np.maximum(self._level(x, r), -c)
             flow[out] = np.copysign(np.minimum(np.clip(x - level, 0.0, r), size), flow[out])
-        return flow
+        return flow * column(radius / np.maximum(self.dual_norm(flow), radius))  # the sum carries rounding
 
     def _level(self, x: Array, r: Array) -> Array:
         """The t (m, 1) in [-r, 0] with ``sum_j min(max(x_j - t, 0), r) = q r``: from the piece, between two knots of

@@ -11,8 +11,7 @@ from ..errors import TermError
 from ..escaping import visible
 from ..lazy import cp
 from ..terms import Array, Notation, RecessionCone
-from ..terms.penalties import AbstractOneSided, AbstractPenalty, OwnDomain
-from ..terms.penalties.tried import SIZES
+from ..terms.penalties import AbstractOneSided, AbstractPenalty, OwnDomain, tried
 from .examine import apply, examine
 
 
@@ -40,7 +39,7 @@ class AbstractCvxpyPenalty(OwnDomain, AbstractPenalty):
             raise TermError(
                 f"the penalty {name} is not even on {k} coordinates, phi(-z) != phi(z): an edge between two nodes has "
                 "no direction; for a node penalty, pass a function that shows this on rows of at most "
-                f"{max(SIZES)} coordinates"
+                f"{max(tried.SIZES)} coordinates"
             )
         return self.found[k]
 
@@ -157,7 +156,7 @@ def from_cvxpy(
     if not callable(function):
         raise TermError(f"from_cvxpy takes a function of a CVXPY expression, got {function!r}")
     problems: set[str] = set()
-    for k in SIZES:
+    for k in tried.SIZES:
         try:
             apply(function, rows, k)
         except TermError:

@@ -155,9 +155,9 @@ def read(expression: Any, z: Any) -> list[Entry]:
 def _piecewise(atom: Any, args: list[list[Entry]], k: int) -> list[Entry]:
     """An atom that makes norms, quadratic forms or piecewise quadratic functions of what is in it."""
     kind = type(atom).__name__.removesuffix("Approx")
-    if kind == "maximum":
-        size = max(len(arg) for arg in args)
-        return [_largest([arg[i % len(arg)] for arg in args], k) for i in range(size)]
+    if kind in ("maximum", "minimum"):
+        size, sign = max(len(arg) for arg in args), 1.0 if kind == "maximum" else -1.0
+        return [_largest([arg[i % len(arg)].times(sign) for arg in args], k).times(sign) for i in range(size)]
     if kind in _OF_VECTORS and atom.size == 1:
         return [_OF_VECTORS[kind](atom, args[0], k)]
     if kind not in _OF_ENTRIES:

@@ -5,7 +5,7 @@ happened. The file fits one problem, method and start; the budget (gap, rounds, 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +18,7 @@ from ..form import Form
 from ..network import PURPOSES, Account, LocalView, arcs_of
 from .checkpoints.checkpoint import Checkpoint, Store
 from .checkpoints.fingerprint import entry, of_method, of_problem
-from .checkpoints.fitting import MisfitError, check_state
-from .checkpoints.packing import Packed
+from .checkpoints.packing import MisfitError, Packed, check_state
 from .observed import Log
 from .schedule import LATEST, Schedule
 from .trace import Record
@@ -144,10 +143,6 @@ class Keeper:
             self.resumed = True
         self.store.mark(-1 if self.latest is None else self.latest.round)
         return self.latest
-
-    def reading(self) -> AbstractContextManager[None]:
-        """What raises within is taken for a file that makes no sense."""
-        return self.store.reading()
 
     @contextmanager
     def going_on(self) -> Generator[None]:

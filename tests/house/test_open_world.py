@@ -1,4 +1,5 @@
-"""Terms that a user writes get what the terms of the library get: nothing outside `terms` asks for a class."""
+"""Terms that a user writes get what the terms of the library get: nothing outside `terms` asks for a class, but for the
+reader of CVXPY functions, which says of which class one is."""
 
 from __future__ import annotations
 

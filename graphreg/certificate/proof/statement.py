@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ...errors import ProofError
-from ...form import DualPoint, EdgeBlock, Form, SampleBlock
-from ...terms import Array, Stated, Strength
+from ...form import DualPoint, EdgeBlock, Form, SampleBlock, parts_of
+from ...terms import Array, Stated
 from ...terms.losses import factors_of
 from ...terms.penalties import AbstractPenalty, AbstractSmoothPenalty
 from ...verify import STATE, rational, spell
@@ -155,24 +155,21 @@ def write_out(form: Form, w: Array, point: DualPoint) -> tuple[Form, DualPoint]:
     edges: list[EdgeBlock] = []
     flows: list[Array] = []
     for edge, u in zip(form.edges, point.flows, strict=True):
-        parts = parts_of(edge, form.width(edge))
+        parts = _parts(edge, form.width(edge))
         edges += parts
         flows += _split(parts, edge.difference(w), u) if len(parts) > 1 else [u]
     return replace(form, edges=tuple(edges)), DualPoint(tuple(flows), point.prices)
 
 
-def parts_of(edge: EdgeBlock, k: int) -> list[EdgeBlock]:
+def _parts(edge: EdgeBlock, k: int) -> list[EdgeBlock]:
     """The block, or one block per part where its penalty is a composition."""
-    if edge.penalty.stated(k) is not None:
-        return [edge]
-    parts = edge.penalty.parts()
-    if not parts:
+    parts = parts_of(edge, lambda block: block.penalty.stated(k) is not None)
+    if parts is None:
         raise ProofError(
             f"{edge.name}: the penalty {edge.penalty.called()} cannot be stated in a proof; where it is a sum of "
             "the library's penalties, give it a method `parts` that says so"
         )
-    blocks = [replace(edge, penalty=part, strength=Strength(float(edge.strength) * by)) for by, part in parts]
-    return [inner for block in blocks for inner in parts_of(block, k)]
+    return parts
 
 
 def _split(parts: list[EdgeBlock], z: Array, u: Array) -> list[Array]:

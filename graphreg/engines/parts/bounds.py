@@ -55,7 +55,7 @@ class PartBounds:
         self.structure, self.structure_between = Structure(self.inside), Structure(self.between)
         self.nodes = tilted_nodes(self.inside)
         border = Border.of(engine, owner, place, self.inner)
-        self.lower = LowerBound(self.inside, self.structure, self.nodes, border, self.inner, self.counted)
+        self.lower = LowerBound(self.inside, self.structure, self.nodes, border, self.inner)
         self.checks = [SpotChecks(each) for each in (self.inside, self.between)]
 
     # ---- looks -------------------------------------------------------------------------------------------------------
