@@ -120,7 +120,7 @@ def conjugate_bound_of_losses(loss: AbstractLoss, samples: LossProbe) -> Failure
     """conjugate_bound(b, spread) bounds l*(b) - <b, anchor> around b, is +inf where the domain is left, and that
     difference itself where nothing is spread and b lies inside."""
     y, rng = samples.y, samples.rng
-    t, own = loss.anchor(y), loss.dependent(y)
+    t, own = loss.anchor(y), loss.prices.dependent(y)
 
     def less(b: Array) -> Array:
         b = samples.rows.closed(b)
@@ -169,7 +169,7 @@ def _leaves(bound: Bound, low: Array, high: Array, inside: Array, y: Array) -> F
 def dependent(loss: AbstractLoss, samples: LossProbe) -> Failures:
     """Where a loss names a dependent coordinate, its prices sum to 0; where it names none, each may move by itself."""
     y, outside = samples.y, samples.outside
-    own = loss.dependent(y)
+    own = loss.prices.dependent(y)
     if own is None:
         if y.ndim == 1:
             return
@@ -213,8 +213,8 @@ def value_bound_of_penalties(penalty: AbstractPenalty, probe: Probe) -> Failures
 
 def conjugate_bound_of_penalties(penalty: AbstractPenalty, probe: Probe) -> Failures:
     """conjugate_bound(u, spread) bounds phi* around u, +inf where the domain is left, and is phi* where nothing is
-    spread and u lies inside. (Of flows that are stated by `squares` it is not asked.)"""
-    if penalty.squares() is not None:
+    spread and u lies inside. (Of flows that are stated by `composed` it is not asked.)"""
+    if penalty.composed() is not None:
         return
     u = frozen(np.vstack([probe.points, probe.inside]))
     bound, conjugate = penalty.conjugate_bound, penalty.conjugate
@@ -229,10 +229,10 @@ def conjugate_bound_of_penalties(penalty: AbstractPenalty, probe: Probe) -> Fail
 
 def room(penalty: AbstractPenalty, probe: Probe) -> Failures:
     """A coordinate may move by its room either way without leaving dom phi*, and some may move at all."""
-    if penalty.squares() is not None:
+    if penalty.composed() is not None:
         return
     u = frozen(probe.middle + 0.7 * (probe.inside - probe.middle))
-    room = np.broadcast_to(penalty.room(u), u.shape)
+    room = np.broadcast_to(penalty.domain.room(u), u.shape)
     yield from judge("room is a number >= 0 per coordinate", ~(room >= 0.0).all(axis=1), 0, u=u)
     inside = ~probe.outside(u)
     for j in range(probe.k):
@@ -242,19 +242,6 @@ def room(penalty: AbstractPenalty, probe: Probe) -> Failures:
             moved[:, j] += sign * by
             lost = inside & probe.outside(moved)
             yield from judge("a flow that moves within its room stays inside", lost, 0, u=u, room=room)
-
-
-def squares(penalty: AbstractPenalty, probe: Probe) -> Failures:
-    """Where phi is stated as 1/2 ||Rz||^2, it is, with fewer rows than coordinates."""
-    R = penalty.squares()
-    if R is None:
-        return []
-    fitting = R.ndim == 2 and R.shape[1] == probe.k and len(R) < probe.k
-    demand(fitting, f"squares must be (r, {probe.k}) with r < {probe.k}, got {R.shape}")
-    z = probe.points
-    want = 0.5 * ((z @ R.T) ** 2).sum(axis=1)
-    by = np.abs(penalty.value(z) - want) / (1e-300 + want + 1e-14 * (z**2).sum(axis=1) * (R**2).sum())
-    return judge("phi(z) = 1/2 ||Rz||^2", by, 1e-12, z=z)
 
 
 def composed(penalty: AbstractPenalty, probe: Probe) -> Failures:
@@ -269,6 +256,6 @@ def composed(penalty: AbstractPenalty, probe: Probe) -> Failures:
     value, want = penalty.value(z), h.value(frozen(z @ R.T))
     by = np.abs(value - want) / (1e-300 + value + want + probe.apart(z))
     yield from judge("phi(z) = h(Rz)", by, 1e-12, z=z)
-    q = frozen(h.clip(frozen(probe.rng.standard_normal((8, len(R))))) * (1.0 - 1e-9))
+    q = frozen(h.domain.clip(frozen(probe.rng.standard_normal((8, len(R))))) * (1.0 - 1e-9))
     by = np.abs(penalty.conjugate(frozen(q @ R)) - h.conjugate(q)) / (1.0 + h.conjugate(q))
     yield from judge("phi*(R'q) = h*(q)", by, 1e-9, q=q)

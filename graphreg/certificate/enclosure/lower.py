@@ -15,8 +15,7 @@ import numpy as np
 from ...form import DualPoint, Form
 from ...terms import Array
 from .attempt import Attempt, Attempts, zeros
-from .boxes import Box, box_value
-from .enclosed import Enclosed
+from .boxes import Box, Enclosed, box_value
 from .plain import boxes_near
 from .structure import Structure
 from .sums import Pair

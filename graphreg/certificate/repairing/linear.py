@@ -18,7 +18,7 @@ import scipy.sparse as sp
 
 from ...form import DualPoint, EdgeBlock, Form
 from ...terms import Array, Batch, gram, times
-from ...terms.penalties import AbstractPenalty
+from ...terms.penalties import FlowDomain
 
 MOST = 400  # iterations
 ALIKE = 1e6  # diagonals of coordinates that differ by less are in the same units
@@ -74,7 +74,7 @@ class System:
         """(C K z, M X z): the flows and prices that the potentials z drive."""
         C = self.conductances
         pairs = zip(self.form.edges, C.edges, strict=True)
-        flows = tuple(edge.penalty.conduct(conductance, edge.apply(z)) for edge, conductance in pairs)
+        flows = tuple(edge.penalty.domain.conduct(conductance, edge.apply(z)) for edge, conductance in pairs)
         prices = tuple(times(M, block.apply(z)) for block, M in zip(self.form.samples, C.samples, strict=True))
         return DualPoint(flows, prices)
 
@@ -131,10 +131,10 @@ def edge_system(form: Form, C: tuple[Array, ...]) -> System:
 
 def _edge_map(edge: EdgeBlock, C: Array) -> Map:
     """K'CK on the coordinates of the edges."""
-    if C.shape[1] == 1 and type(edge.penalty).conduct is AbstractPenalty.conduct:
+    if C.shape[1] == 1 and type(edge.penalty.domain).conduct is FlowDomain.conduct:
         L = sp.csr_array(edge.transposed @ sp.diags_array(C[:, 0]) @ edge.K)
         return lambda z: L @ np.ascontiguousarray(z)
-    return lambda z: edge.transposed @ edge.penalty.conduct(C, edge.K @ np.ascontiguousarray(z))
+    return lambda z: edge.transposed @ edge.penalty.domain.conduct(C, edge.K @ np.ascontiguousarray(z))
 
 
 def _node_maps(X: Array, M: Array, D: Array) -> tuple[Map, Map]:
