@@ -110,7 +110,7 @@ class Certifier:
         if not np.isfinite(value) or not self._balanced(point):
             return False
         if self._promising(value):
-            self._prove(point, value, gap)
+            self._keep_dual(self._proved(self._source(point, value, gap)))
         return self.best_dual is not None and value - self.best_dual.bound <= SERVES * gap * abs(value)
 
     def _flows(self, w: Array, flows: tuple[Array, ...] | None) -> tuple[Array, ...]:
@@ -249,7 +249,7 @@ class Certifier:
             return
         value = self.form.dual(point)
         if self._promising(value) and (at is not None or self._balanced(point)):
-            self._prove(point, value, gap, at)
+            self._keep_dual(self._proved(self._source(point, value, gap, at)))
 
     def propose_bound(self, found: Enclosed) -> None:
         """Take a lower bound that was proved elsewhere among the best."""
@@ -293,15 +293,16 @@ class Certifier:
         bound = upper_bound(self.form, w, self.enclosure.structure.designs if plain else None)
         return Primal(value, bound, w, plain) if np.isfinite(bound) else None
 
-    def _prove(self, point: DualPoint, value: float, gap: float, at: Array | None = None) -> None:
-        """Keep the lower bound next to a point, by plain sums where these cost little beside the gap asked for."""
+    def _source(self, point: DualPoint, value: float, gap: float, at: Array | None = None) -> Source:
+        """The bound next to a point of that value is to be proved by plain sums, where these cost little beside the gap
+        asked for, or meet it."""
         enough = _enough(value, gap)
         least = value - enough if enough > 0.0 else np.inf
-        if self.best_primal is not None and gap > NOTHING:  # or what meets the gap asked for
+        if self.best_primal is not None and gap > NOTHING:
             primal = self.best_primal.bound
             enough_to_meet = primal - gap * max(abs(primal), self.floor)
             least = min(least, max(enough_to_meet, value - SERVES * gap * abs(value)))
-        self._keep_dual(self._proved(Source(point, least, at)))
+        return Source(point, least, at)
 
     def _proved(self, source: Source | None) -> Dual | None:
         """The lower bound that follows from a source: from the gradients that its prices are, or else enclosed."""
