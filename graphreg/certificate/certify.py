@@ -123,7 +123,7 @@ class Certifier:
             z, penalty, c = edge.difference(w), edge.penalty, edge.weight[:, None]
             smooth = isinstance(penalty, AbstractSmoothPenalty)
             out.append(c * penalty.gradient(z) if smooth else c * (z - penalty.prox(z, SHORT)) / SHORT)
-        found, rounds = consensus_flows(self.form, self.repair.stacks, w, tuple(out), self.form.gradient_prices(w))
+        found, rounds = consensus_flows(self.form, w, tuple(out), self.form.gradient_prices(w))
         self.repair.exchanges += rounds
         return found
 

@@ -21,7 +21,7 @@ from graphreg.datasets import random_problem
 from graphreg.engines.parts import part_of
 from graphreg.engines.parts.engine import PartEngine
 from graphreg.engines.parts.wire import BrokenOffError, ThreadWire
-from graphreg.kernels import Rounds, losses, nodes, rounds
+from graphreg.kernels import Rounds, nodes, rounds
 from graphreg.network import LocalView, arcs_of, fast
 
 ROUNDS = 25
@@ -86,7 +86,7 @@ def test_the_bits_do_not_depend_on_the_parts(name, forced, taken, monkeypatch, r
     compiling(monkeypatch, False)
     arrays = on_arrays(method, form, ROUNDS)
     assert arrays.ledger == alone.ledger
-    digits = 1e-9 if "singular" not in name else 1e-6  # inverses lose those of condition numbers up to `losses.EVEN`
+    digits = 1e-9 if "singular" not in name else 1e-6  # inverses lose those of condition numbers up to `nodes.EVEN`
     size = np.abs(arrays.points[-1][0]).max()
     np.testing.assert_allclose(alone.points[-1][0], arrays.points[-1][0], rtol=0, atol=digits * size)
 
@@ -96,8 +96,8 @@ def test_some_nodes_are_nearly_singular_and_others_are_not(forced):
     form = CASES["some nodes nearly singular"][0]().form.frozen()
     view = whole(form)
     (loss, _) = view.rounds.losses
-    assert isinstance(loss, losses.PackedRound)
-    inverse, others = loss._ways(losses.Standing(view.rounds.stepped, 2e5, None, None, None))
+    assert isinstance(loss, nodes.PackedRound)
+    inverse, others = loss._ways(nodes.Standing(view.rounds.stepped, 2e5, None, None))
     assert inverse is not None
     assert 0 < len(others.nodes) < len(loss.nodes)
 

@@ -10,6 +10,7 @@ import threading
 import time
 from contextlib import contextmanager
 from dataclasses import replace
+from importlib import import_module
 
 import networkx as nx
 import numpy as np
@@ -248,7 +249,7 @@ def test_proofs_of_edges_that_were_found_are_kept(monkeypatch):
 # ---- theory and inference --------------------------------------------------------------------------------------------
 def test_seconds_bind_in_theory_and_inference(monkeypatch):
     monkeypatch.setattr(gr.oracles.NodeGradients, "full", nap)
-    monkeypatch.setattr("graphreg.theory.well_connected.largest_multiple", nap)
+    monkeypatch.setattr(import_module("graphreg.theory.well_connected"), "largest_multiple", nap)
     one, loss = problem(), problem().model.terms[0][1]
     calls = [
         lambda: gr.theory.recovery(one, dict.fromkeys(range(12), 0), seconds=0.2),

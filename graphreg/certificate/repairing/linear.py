@@ -78,9 +78,9 @@ class System:
         prices = tuple(times(M, block.apply(z)) for block, M in zip(self.form.samples, C.samples, strict=True))
         return DualPoint(flows, prices)
 
-    def solve(self, r: Array, tolerance: float) -> tuple[Array, int]:
-        """z with (K'CK + X'MX) z = r to a relative residual of ``tolerance`` in the units of the coordinates, and the
-        iterations that it took.
+    def solve(self, r: Array, tolerance: float, most: int = MOST) -> tuple[Array, int]:
+        """z with (K'CK + X'MX) z = r to a relative residual of ``tolerance`` in the units of the coordinates, or as far
+        as ``most`` iterations come, and the iterations that it took.
 
         The system is consistent for every residual r of conservation.
         """
@@ -90,7 +90,7 @@ class System:
         p, ry = y.copy(), float(np.vdot(r, y))
         best, best_norm = z.copy(), np.inf
         iteration = 0
-        while iteration < MOST:
+        while iteration < most:
             norm = float(np.linalg.norm(self.units * r))
             if norm < best_norm:
                 best[:], best_norm = z, norm
@@ -121,6 +121,12 @@ class System:
         for chosen, inverse in self._inverses:
             y[chosen] = inverse(r[chosen])
         return y
+
+
+def edge_system(form: Form, C: tuple[Array, ...]) -> System:
+    """The system where nothing but edges conducts: potentials drive flows alone."""
+    bare: Stacks = tuple(None if block.X is None else () for block in form.samples)
+    return System(form, bare, Conductances(C, form.nothing().prices))
 
 
 def _edge_map(edge: EdgeBlock, C: Array) -> Map:

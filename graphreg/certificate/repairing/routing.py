@@ -21,7 +21,7 @@ from ...terms import Array
 from ...terms.losses import AbstractSmoothLoss
 from ...terms.penalties import AbstractNorm, AbstractSmoothPenalty, row_norm
 from .feasible import tied_means, tied_parts
-from .linear import Conductances, Stacks, System
+from .linear import Conductances, Stacks, System, edge_system
 
 ROUNDS = 300
 BALANCED = 1e-13  # of the imbalance at the beginning
@@ -193,7 +193,7 @@ FINE = 1e-9  # the relative residual of the linear solve
 
 
 def consensus_flows(
-    form: Form, stacks: Stacks, w: Array, flows: tuple[Array, ...], prices: tuple[Array, ...]
+    form: Form, w: Array, flows: tuple[Array, ...], prices: tuple[Array, ...]
 ) -> tuple[tuple[Array, ...], int]:
     """The flows with those that level out, over the edges between nodes that agree at w, what the others and the prices
     leave of the conservation, and the rounds of messages that it takes to find them.
@@ -210,8 +210,6 @@ def consensus_flows(
     r = form.conservation(DualPoint(flows, prices))
     r -= tied_means(tied_parts(form, ties), r)
     C = tuple(rows[:, None].astype(float) for rows in level)
-    # nothing but these edges conducts, and r has no part that they cannot carry
-    bare: Stacks = tuple(None if stack is None else () for stack in stacks)
-    z, iterations = System(form, bare, Conductances(C, tuple(np.zeros(a.shape) for a in prices))).solve(r, FINE)
+    z, iterations = edge_system(form, C).solve(r, FINE)  # r has no part that they cannot carry
     each = zip(form.edges, flows, level, strict=True)
     return tuple(np.where(rows[:, None], -edge.apply(z), u) for edge, u, rows in each), iterations + 1
