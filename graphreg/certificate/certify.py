@@ -95,8 +95,8 @@ class Certifier:
         return self.best()
 
     def _cheaply(self, cheap: CheapBound, gap: float) -> bool:
-        """Whether no repair need follow the bound that a cheap one leads to: the gap is met, or could not become much
-        smaller."""
+        """The bound that a cheap one leads to is taken. True where no repair need follow: the gap is met, or could not
+        become much smaller."""
         if self._flow_dual is None:
             return False
         self.propose_primal(cheap.w, gap)
@@ -104,8 +104,8 @@ class Certifier:
         return self.best_dual is not None and (not cheap.repairable or self.best().holds(gap))
 
     def _as_it_is(self, point: DualPoint, gap: float) -> bool:
-        """Whether a point needs no repair: it is nearly conserved, and the bound next to it costs little beside the gap
-        asked for."""
+        """The bound next to a point that is nearly conserved is taken. True where the point needs no repair: that bound
+        costs little beside the gap asked for."""
         value = self.form.dual(point)
         if not np.isfinite(value) or not self._balanced(point):
             return False
@@ -195,7 +195,7 @@ class Certifier:
 
     @property
     def bounds_cheaply(self) -> bool:
-        """Whether every node is strictly convex, so that there are cheap bounds."""
+        """True where every node is strictly convex."""
         return self._flow_dual is not None
 
     def cheap_bound(
@@ -209,7 +209,7 @@ class Certifier:
 
     @property
     def adds_up(self) -> bool:
-        """Whether parameters and flows are certified by their sums alone, see `AddedUp`."""
+        """True where parameters and flows are certified by their sums alone, see `AddedUp`."""
         return self._sums is not None
 
     def added_up(self, w: Array, flows: tuple[Array, ...]) -> Certificate:
@@ -328,7 +328,7 @@ class Certifier:
 
     # ---- whether the infimum is attained -----------------------------------------------------------------------------
     def attained(self) -> bool | None:
-        """Whether the infimum is attained, decided once; see `attained`.
+        """Attainment of the infimum, decided once; None where it is not known. See `attained`.
 
         It is where all prices of an exactly conserved point lie in the relative interiors of their domains: with
         <a, Xv> + <u, Kv> = 0, each summand is as large as its recession function along any v along which P does not
@@ -344,8 +344,8 @@ class Certifier:
         return attained(self.form, None if best is None else best.found.dual_point)
 
     def recedes(self) -> bool:
-        """Whether the problem is better solved without what falls away at infinity (see `at_infinity`): where samples
-        fall for ever, or where no dual point lies well inside all domains."""
+        """True where the problem is better solved without what falls away at infinity (see `at_infinity`): samples fall
+        for ever, or no dual point lies well inside all domains."""
         return self.attained() is False or (self.repair.slater is False and self._falls_away)
 
     @cached_property
@@ -354,8 +354,8 @@ class Certifier:
 
     # ---- what a checkpoint keeps -------------------------------------------------------------------------------------
     def remembered(self, gap: float) -> Remembered:
-        """What to `recall` elsewhere, in a run to some gap. Of shared objects: they are replaced, never changed in
-        place."""
+        """The points to `recall` elsewhere, of a run to some gap. Of shared objects: they are replaced, never changed
+        in place."""
         best, lowest, decided = self.best_primal, self.best_dual, None
         if self._attained is not None:
             by = self._attained[1]
@@ -381,5 +381,5 @@ class Certifier:
 
 
 def _enough(value: float, gap: float) -> float:
-    """What a bound may cost beside the gap asked for; 0 where plain sums cost more."""
+    """The cost of a bound that is small beside the gap asked for; 0 where plain sums cost more."""
     return CHARGE * gap * abs(value) if CHARGE * gap > NOTHING else 0.0
