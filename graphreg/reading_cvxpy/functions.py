@@ -30,8 +30,8 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True)
 class Curve:
-    """A piecewise quadratic function by its derivative, ``slope[i] + bend[i] x`` between the knots i - 1 and i: (r,) knots
-    and (r + 1,) pieces."""
+    """A piecewise quadratic function by its derivative, ``slope[i] + bend[i] x`` between the knots i - 1 and i:
+    (r,) knots and (r + 1,) pieces."""
 
     knots: Array
     slope: Array
