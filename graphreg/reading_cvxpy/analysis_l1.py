@@ -10,7 +10,7 @@ from typing import Any, final
 import numpy as np
 
 from ..terms import ULP, Array, RecessionCone
-from ..terms.penalties import INSIDE, L1, AbstractNorm, AbstractPenalty, by_row, column, row_norm
+from ..terms.penalties import INSIDE, L1, AbstractNorm, AbstractPenalty, OwnDomain, by_row, column, row_norm
 from .source import AbstractReadPenalty
 
 ROUNDING = 1e-12  # of a flow's length: what is off the row space by less is taken for rounding, as in `Quadratic`
@@ -93,7 +93,7 @@ class BoxProgramme:
 
 
 @dataclass(frozen=True, eq=False)
-class AbstractAnalysisL1(AbstractReadPenalty):
+class AbstractAnalysisL1(OwnDomain, AbstractReadPenalty):
     """``phi(z) = sum_i w_i |(Az)_i|`` with w > 0 and A (r, k) of full row rank.
 
     With R = diag(w) A, ``phi*(u) = 0`` where ``u = R'y`` with ``max_i |y_i| <= 1``, and +inf elsewhere; there is one y

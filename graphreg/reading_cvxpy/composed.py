@@ -19,6 +19,7 @@ from ..terms.penalties import (
     AbstractPenalty,
     AbstractSmoothPenalty,
     AbstractSupercoercive,
+    OwnDomain,
     longest,
     norm_bound,
     row_norm,
@@ -30,7 +31,7 @@ from .sums import sides_of
 
 
 @dataclass(frozen=True, eq=False)
-class AbstractOfNorm(AbstractReadPenalty):
+class AbstractOfNorm(OwnDomain, AbstractReadPenalty):
     """``phi(z) = h(norm(z))`` for the norm L1, L2 or LInf, with h >= 0, h(0) = 0, convex and increasing on x >= 0.
 
     ``phi*(u) = h*(dual norm of u)`` (Rockafellar, Convex Analysis, theorem 15.3).
@@ -156,7 +157,7 @@ def of_norm(norm: AbstractNorm, function: Curve | Function) -> AbstractOfNorm:
 
 @final
 @dataclass(frozen=True, eq=False)
-class Thresholded(AbstractReadPenalty):
+class Thresholded(OwnDomain, AbstractReadPenalty):
     """``phi(z) = sum_j w_j |z_j| + rest(z)``, w >= 0, where rest does not change with the signs of coordinates.
 
     With S the soft threshold, ``prox(v, t) = rest.prox(S(v, t w), t)`` (Yu, On decomposing the proximal map, 2013,
@@ -179,7 +180,8 @@ class Thresholded(AbstractReadPenalty):
     def clip(self, u: Array) -> Array:
         out = ~np.isfinite(self.conjugate(u))
         if out.any():
-            moved = np.clip(u, -self.weights, self.weights) + (1.0 - 1e-12) * self.rest.clip(_soft(u, self.weights))
+            rest = self.rest.domain.clip(_soft(u, self.weights))
+            moved = np.clip(u, -self.weights, self.weights) + (1.0 - 1e-12) * rest
             u = super().clip(np.where(out[:, None], moved, u))
         return u
 
@@ -187,7 +189,7 @@ class Thresholded(AbstractReadPenalty):
         return self.weights * np.sign(z) + self.rest.subgradient(z)
 
     def recession(self, k: int) -> RecessionCone | None:
-        return RecessionCone(np.zeros(k), np.zeros(k)) if self.weights.all() else self.rest.recession(k)
+        return RecessionCone(np.zeros(k), np.zeros(k)) if self.weights.all() else self.rest.domain.recession(k)
 
     def strong_convexity(self) -> float:
         return self.rest.strong_convexity()
@@ -219,7 +221,7 @@ class Ridged(AbstractReadPenalty, AbstractSupercoercive):
 
     def conjugate(self, u: Array) -> Array:
         pulled = self.ridge * self.rest.prox(u / self.ridge, 1.0 / self.ridge)
-        s = self.rest.clip(u - pulled)
+        s = self.rest.domain.clip(u - pulled)
         return self.rest.conjugate(s) + 0.5 / self.ridge * (pulled * pulled).sum(axis=1)
 
     def conjugate_bound(self, u: Array, spread: Array) -> Array:
@@ -232,9 +234,6 @@ class Ridged(AbstractReadPenalty, AbstractSupercoercive):
 
     def gauge_at_zero(self, u: Array) -> Array:
         return self.rest.gauge_at_zero(u)
-
-    def recession(self, k: int) -> RecessionCone:
-        return RecessionCone(np.zeros(k), np.zeros(k))
 
     def strong_convexity(self) -> float:
         return self.ridge + self.rest.strong_convexity()

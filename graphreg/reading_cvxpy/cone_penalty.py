@@ -10,7 +10,7 @@ from typing import Any, final
 import numpy as np
 
 from ..terms import Array, RecessionCone
-from ..terms.penalties import LEAST_SLACK, AbstractOneSided, beside, column, row_norm
+from ..terms.penalties import LEAST_SLACK, AbstractOneSided, OneSidedDomain, OwnDomain, beside, column, row_norm
 from .conic import ConeProgramme
 from .newton import FURTHEST, Jets, Problems, starts
 from .source import AbstractReadPenalty
@@ -27,7 +27,7 @@ OUTWARD = 1e-8  # gauges are inflated by this, and clipped points are put this f
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class AbstractConePenalty(AbstractReadPenalty):
+class AbstractConePenalty(OwnDomain, AbstractReadPenalty):
     """phi on rows of k coordinates, for many rows at once: with a prox and a conjugate that Newton's method finds where
     phi is smooth, and Clarabel elsewhere.
 
@@ -211,7 +211,7 @@ class ConePenalty(AbstractConePenalty):
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class OneSidedConePenalty(AbstractConePenalty, AbstractOneSided):
+class OneSidedConePenalty(AbstractConePenalty, OneSidedDomain, AbstractOneSided):
     """A function that is not even."""
 
     @property

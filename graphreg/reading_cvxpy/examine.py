@@ -131,5 +131,5 @@ def _is_finite_everywhere(phi: AbstractConePenalty, k: int) -> bool:
     if phi.homogeneous or phi.programme.lineality.shape[1]:
         return False
     strength = phi.programme.strength
-    far = strength * np.maximum(1e3, 10.0 / np.maximum(phi.gauge(axes) * strength, 1e-7))
+    far = strength * np.maximum(1e3, 10.0 / np.maximum(phi.domain.gauge(axes) * strength, 1e-7))
     return bool(np.isfinite(phi.largest(axes * far[:, None])).all())

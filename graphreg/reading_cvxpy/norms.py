@@ -12,7 +12,7 @@ import numpy as np
 
 from ..lazy import cp
 from ..terms import ULP, Array
-from ..terms.penalties import L2, AbstractNorm, AbstractPenalty, by_row, column, row_norm
+from ..terms.penalties import L2, AbstractAbsoluteNorm, AbstractNorm, AbstractPenalty, by_row, column, row_norm
 from .source import AbstractReadPenalty
 
 STEPS = 60  # of Newton's method
@@ -202,7 +202,7 @@ def power_root(a: Any, b: Any, e: float, v: Array) -> Array:
 # ---- in closed form --------------------------------------------------------------------------------------------------
 @final
 @dataclass(frozen=True, eq=False)
-class KLargestNorm(AbstractReadNorm):
+class KLargestNorm(AbstractReadNorm, AbstractAbsoluteNorm):
     """The sum of the q largest ``|z_j|``; a q between two integers takes that share of the next one.
 
     ``phi*(u) = 0`` where ``max_j |u_j| <= 1`` and ``sum_j |u_j| <= q``, and +inf elsewhere (Bhatia, Matrix analysis,
@@ -219,9 +219,6 @@ class KLargestNorm(AbstractReadNorm):
     def dual_norm(self, u: Array) -> Array:
         size = np.abs(u)
         return np.maximum(size.max(axis=1, initial=0.0), size.sum(axis=1) / self.q)
-
-    def gauge_around(self, u: Array, eta: Array) -> Array:
-        return self.dual_norm(np.abs(u) + eta)
 
     def extent(self, k: int) -> float:
         return max(1.0, float(np.sqrt(k)) / self.q)  # at the corners of the unit ball, e_j and (1, ..., 1) / q

@@ -11,12 +11,12 @@ from ..errors import TermError
 from ..escaping import visible
 from ..lazy import cp
 from ..terms import Array, Notation, RecessionCone
-from ..terms.penalties import AbstractOneSided, AbstractPenalty, tried
+from ..terms.penalties import AbstractOneSided, AbstractPenalty, OwnDomain, tried
 from .examine import apply, examine
 
 
 @dataclass(frozen=True, eq=False)
-class AbstractCvxpyPenalty(AbstractPenalty):
+class AbstractCvxpyPenalty(OwnDomain, AbstractPenalty):
     """phi, given as a CVXPY function: on rows of each size the penalty that was found for that size (`acting_on`)."""
 
     function: Callable[[Any], Any]
@@ -61,31 +61,31 @@ class AbstractCvxpyPenalty(AbstractPenalty):
         return self.acting_on(u.shape[1]).conjugate(u)
 
     def gauge(self, u: Array) -> Array:
-        return self.acting_on(u.shape[1]).gauge(u)
+        return self.acting_on(u.shape[1]).domain.gauge(u)
 
     def gauge_at_zero(self, u: Array) -> Array:
         return self.acting_on(u.shape[1]).gauge_at_zero(u)
 
     def clip(self, u: Array) -> Array:
-        return self.acting_on(u.shape[1]).clip(u)
+        return self.acting_on(u.shape[1]).domain.clip(u)
 
     def reach(self, start: Array, end: Array) -> Array:
-        return self.acting_on(start.shape[1]).reach(start, end)
+        return self.acting_on(start.shape[1]).domain.reach(start, end)
 
     def span(self, u: Array) -> Array:
-        return self.acting_on(u.shape[1]).span(u)
+        return self.acting_on(u.shape[1]).domain.span(u)
 
     def conductance(self, u: Array) -> Array:
-        return self.acting_on(u.shape[1]).conductance(u)
+        return self.acting_on(u.shape[1]).domain.conductance(u)
 
     def conduct(self, conductance: Array, z: Array) -> Array:
-        return self.acting_on(z.shape[1]).conduct(conductance, z)
+        return self.acting_on(z.shape[1]).domain.conduct(conductance, z)
 
     def interior(self, k: int) -> Array:
-        return self.acting_on(k).interior(k)
+        return self.acting_on(k).domain.interior(k)
 
     def recession(self, k: int) -> RecessionCone | None:
-        return self.acting_on(k).recession(k)
+        return self.acting_on(k).domain.recession(k)
 
     def called(self) -> str:
         return _label(self.function, self.name)

@@ -11,14 +11,14 @@ from typing import Any, final
 import numpy as np
 
 from ..terms import ULP, Array, RecessionCone, ends
-from ..terms.penalties import INSIDE, LEAST_SLACK, AbstractOneSided, AbstractPenalty, AbstractSmoothPenalty
+from ..terms.penalties import INSIDE, LEAST_SLACK, AbstractOneSided, AbstractPenalty, AbstractSmoothPenalty, OwnDomain
 from .functions import Curve, Function
 from .sides import RootedSides, Sides
 from .source import AbstractReadPenalty
 
 
 @dataclass(frozen=True, eq=False)
-class AbstractSeparable(AbstractReadPenalty):
+class AbstractSeparable(OwnDomain, AbstractReadPenalty):
     """``phi(z) = sum_j h_j(z_j)``, each h_j >= 0 and h_j(0) = 0.
 
     ``phi*(u) = sum_j h_j*(u_j)``; the slopes of h_j at -inf and +inf are the ends of its domain.
@@ -181,7 +181,7 @@ def sides_of(functions: Sequence[Curve | Function]) -> Sides | RootedSides:
 
 # ---- blocks ----------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, eq=False)
-class AbstractBlocks(AbstractReadPenalty):
+class AbstractBlocks(OwnDomain, AbstractReadPenalty):
     """``phi(z) = sum_g phi_g(z_g)`` over blocks of coordinates that are disjoint and hold all of them."""
 
     blocks: tuple[tuple[Array, AbstractPenalty], ...]
@@ -210,28 +210,28 @@ class AbstractBlocks(AbstractReadPenalty):
         return self.each(lambda phi, z: phi.subgradient(z), z)
 
     def gauge(self, u: Array) -> Array:
-        return np.maximum.reduce(self.on(lambda phi, u: phi.gauge(u), u))
+        return np.maximum.reduce(self.on(lambda phi, u: phi.domain.gauge(u), u))
 
     def gauge_at_zero(self, u: Array) -> Array:
         return np.maximum.reduce(self.on(lambda phi, u: phi.gauge_at_zero(u), u))
 
     def clip(self, u: Array) -> Array:
-        return self.each(lambda phi, u: phi.clip(u), u)
+        return self.each(lambda phi, u: phi.domain.clip(u), u)
 
     def reach(self, start: Array, end: Array) -> Array:
-        return np.minimum.reduce(self.on(lambda phi, start, end: phi.reach(start, end), start, end))
+        return np.minimum.reduce(self.on(lambda phi, start, end: phi.domain.reach(start, end), start, end))
 
     def room(self, u: Array) -> Array:
-        return self.each(lambda phi, u: phi.room(u), u)
+        return self.each(lambda phi, u: phi.domain.room(u), u)
 
     def span(self, u: Array) -> Array:
-        return self.each(lambda phi, u: phi.span(u), u)
+        return self.each(lambda phi, u: phi.domain.span(u), u)
 
     def conductance(self, u: Array) -> Array:
-        return self.each(lambda phi, u: phi.conductance(u), u)
+        return self.each(lambda phi, u: phi.domain.conductance(u), u)
 
     def conduct(self, conductance: Array, z: Array) -> Array:
-        return self.each(lambda phi, c, z: phi.conduct(c, z), np.broadcast_to(conductance, z.shape), z)
+        return self.each(lambda phi, c, z: phi.domain.conduct(c, z), np.broadcast_to(conductance, z.shape), z)
 
     def conjugate_bound(self, u: Array, spread: Array) -> Array:
         return self._bound(lambda phi, u, spread: phi.conjugate_bound(u, spread), u, spread)
@@ -248,7 +248,7 @@ class AbstractBlocks(AbstractReadPenalty):
     def recession(self, k: int) -> RecessionCone | None:
         low, high = np.zeros(k), np.zeros(k)
         for columns, phi in self.blocks:
-            cone = phi.recession(len(columns))
+            cone = phi.domain.recession(len(columns))
             if cone is None or cone.equations is not None:
                 return None
             low[columns], high[columns] = cone.lower, cone.upper
@@ -273,7 +273,7 @@ class OneSidedBlocks(AbstractBlocks, AbstractOneSided):
     """A sum of functions of blocks of coordinates that are not all even."""
 
     def interior(self, k: int) -> Array:
-        return self.each(lambda phi, rows: phi.interior(rows.shape[1]), np.zeros((1, k)))[0]
+        return self.each(lambda phi, rows: phi.domain.interior(rows.shape[1]), np.zeros((1, k)))[0]
 
 
 def blocks(parts: Sequence[tuple[Array, AbstractPenalty]]) -> AbstractPenalty:

@@ -61,7 +61,7 @@ def test_the_prox_is_optimal_to_rounding_on_wild_rows(k):
             p = phi.prox(v, np.full(len(v), step))
             flow = v - p
             size = np.abs(v).max(axis=1)
-            outside = np.maximum(phi.gauge(phi.span(flow)) - step, 0.0) / size
+            outside = np.maximum(phi.domain.gauge(phi.domain.span(flow)) - step, 0.0) / size
             missed = np.abs(step * phi.value(p) - (p * flow).sum(axis=1)) / (size**2 + step * apart)
             assert max(outside.max(), missed.max()) <= 1e-12, (phi, step)
 
@@ -104,8 +104,8 @@ def test_the_gauge_is_not_below_what_any_point_shows_in_exact_numbers(k):
     for phi in cases(k):
         if not isinstance(phi, (KLargestNorm, AnalysisL1, AnalysisNorm)):
             continue
-        u = phi.span(wild(k)[::6])
-        gauge = phi.gauge(u)
+        u = phi.domain.span(wild(k)[::6])
+        gauge = phi.domain.gauge(u)
         for z in np.vstack([np.sign(u), np.eye(k), u[:4], phi.prox(u, 1.0)]):
             value = exact_value(phi, z)
             for row, g in zip(u, gauge, strict=True):
@@ -119,7 +119,7 @@ def test_the_gauge_is_not_below_what_any_point_shows_in_exact_numbers(k):
 def test_the_gauge_is_that_of_a_linear_programme(phi):
     """max <u, z> over phi(z) <= 1: by q t + sum_j s_j with s_j >= |z_j| - t, or by ``|(Rz)_i| <= s_i``."""
     k = 4
-    for u in phi.span(np.random.default_rng(0).standard_normal((8, k))):
+    for u in phi.domain.span(np.random.default_rng(0).standard_normal((8, k))):
         if isinstance(phi, KLargestNorm):
             extra, cost = k + 1, np.r_[np.ones(k), phi.q]
             rows = [np.hstack([sign * np.eye(k), -np.eye(k), -np.ones((k, 1))]) for sign in (1.0, -1.0)]
@@ -129,7 +129,7 @@ def test_the_gauge_is_that_of_a_linear_programme(phi):
         above = np.vstack([*rows, np.r_[np.zeros(k), cost]])
         bounds = [(None, None)] * k + [(0.0, None)] * extra
         found = linprog(np.r_[-u, np.zeros(extra)], above, np.r_[np.zeros(len(above) - 1), 1.0], bounds=bounds)
-        assert abs(phi.gauge(u[None])[0] + found.fun) <= 1e-9 * abs(found.fun)
+        assert abs(phi.domain.gauge(u[None])[0] + found.fun) <= 1e-9 * abs(found.fun)
 
 
 @pytest.mark.parametrize("k", [2, 3])
@@ -138,12 +138,12 @@ def test_the_gauge_of_a_sum_lies_between_what_any_point_and_any_split_show(k):
     for phi in cases(k):
         if not isinstance(phi, NormBesideL2):
             continue
-        gauge = phi.gauge(u)
+        gauge = phi.domain.gauge(u)
         p = phi.prox(u, gauge * (1.0 - 1e-7))  # not 0, and along the z at which <u, z> / phi(z) is largest
         shown = (u * p).sum(axis=1) / phi.value(p)
         assert (gauge >= shown * (1.0 - 1e-14)).all(), phi
         assert (gauge <= shown * (1.0 + 1e-6)).all(), phi
-        assert (np.abs(phi.gauge(3.0 * u) - 3.0 * gauge) <= 1e-13 * gauge).all(), phi
+        assert (np.abs(phi.domain.gauge(3.0 * u) - 3.0 * gauge) <= 1e-13 * gauge).all(), phi
 
 
 def test_the_prox_of_differences_is_that_of_bounded_least_squares(monkeypatch):

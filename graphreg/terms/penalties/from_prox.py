@@ -13,6 +13,7 @@ from ...escaping import upright, visible
 from ..bounds import ULP
 from ..records import Array, Notation
 from ._rows import row_norm
+from .domain import OwnDomain
 from .penalty import AbstractPenalty
 from .tried import try_size, try_some_size
 
@@ -29,7 +30,7 @@ __all__ = ["from_prox"]  # its class is made by the function
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class ProxPenalty(AbstractPenalty):
+class ProxPenalty(OwnDomain, AbstractPenalty):
     """An even penalty given by value and prox (see `from_prox`).
 
     With p = prox(v, t), w = (v - p) / t is a subgradient at p, where ``phi*(w) = <w, p> - phi(p)``. For a flow u the
