@@ -19,8 +19,7 @@ import scipy.sparse as sp
 from ..clock import carry_out
 from ..lazy import cp
 from ..terms import Array
-from ..terms.penalties import AbstractPenalty
-from .conic import split
+from ..terms.penalties import AbstractPenalty, split
 from .solvers import ATTEMPTS
 
 

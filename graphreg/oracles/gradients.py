@@ -301,6 +301,18 @@ def gradient_steps(
     def slope(w: Array) -> Array:
         return gradients.full(w) + (w - v) / tau[:, None]
 
+    def stepped(w: Array, g: Array, L: Array, left: Array) -> tuple[Array, Array, Array]:
+        """One step of the nodes ``left``; those without a bound shorten theirs until it does not overshoot."""
+        while True:  # at most a thousand times: then L is infinite
+            look()
+            new = np.where(left[:, None], w - g / (L + 1.0 / tau)[:, None], w)
+            g_new = slope(new)
+            inner = np.einsum("ij,ij->i", g_new, g)
+            over = left & free & np.isfinite(L) & ~((inner >= 0.0) & np.isfinite(g_new).all(axis=1))
+            if not over.any():
+                return new, g_new, L
+            L = np.where(over, 2.0 * L, L)
+
     g = slope(w)
     for _ in range(accuracy.steps):
         look()
@@ -308,23 +320,8 @@ def gradient_steps(
         if not left.any():
             break
         L = np.where(free & left, EASE * L, L)
-        w, g, L = _step(slope, w, g, L, tau, left, free)
+        w, g, L = stepped(w, g, L, left)
     return w, (L,)
-
-
-def _step(
-    slope: Callable[[Array], Array], w: Array, g: Array, L: Array, tau: Array, left: Array, free: Array
-) -> tuple[Array, Array, Array]:
-    """One step of the nodes ``left``; those ``free`` shorten theirs until it does not overshoot."""
-    while True:  # at most a thousand times: then L is infinite
-        look()
-        new = np.where(left[:, None], w - g / (L + 1.0 / tau)[:, None], w)
-        g_new = slope(new)
-        inner = np.einsum("ij,ij->i", g_new, g)
-        over = left & free & np.isfinite(L) & ~((inner >= 0.0) & np.isfinite(g_new).all(axis=1))
-        if not over.any():
-            return new, g_new, L
-        L = np.where(over, 2.0 * L, L)
 
 
 def without_steps(form: Form) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from ._rows import longest as longest
 from ._rows import norm_bound as norm_bound
 from ._rows import pieces_of as pieces_of
 from ._rows import row_norm as row_norm
+from ._rows import split as split
 from .ball import Ball as Ball
 from .base import AbstractAbsoluteNorm as AbstractAbsoluteNorm
 from .base import AbstractConstraint as AbstractConstraint

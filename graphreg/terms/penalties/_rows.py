@@ -24,11 +24,11 @@ def column(step: Any) -> Any:
     return step[:, None] if step.ndim == 1 else step
 
 
-def split(written: Any) -> tuple[list[Any], Any]:
-    """What a penalty wrote for CVXPY, as the list of its constraints and its value; None where that is 0."""
+def split(written: Any) -> tuple[Any, list[Any]]:
+    """What a term wrote for CVXPY: an expression with one value per row, or None where that is 0, and constraints."""
     parts = written if isinstance(written, (list, tuple)) else [written]
     values = [part for part in parts if not isinstance(part, cp.Constraint)]
-    return [part for part in parts if isinstance(part, cp.Constraint)], (values[0] if values else None)
+    return (values[0] if values else None), [part for part in parts if isinstance(part, cp.Constraint)]
 
 
 def row_norm(z: Array) -> Array:

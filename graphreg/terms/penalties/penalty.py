@@ -117,8 +117,8 @@ class AbstractPenalty(ABC):
         if parts := self.parts():
             flows = [cp.Variable(U.shape) for _ in parts]
             each = [split(phi.cvxpy_conjugate(flow / by)) for (by, phi), flow in zip(parts, flows, strict=True)]
-            total = [by * value for (by, _), (_, value) in zip(parts, each, strict=True) if value is not None]
-            domain = [constraint for constraints, _ in each for constraint in constraints]
+            total = [by * value for (by, _), (value, _) in zip(parts, each, strict=True) if value is not None]
+            domain = [constraint for _, constraints in each for constraint in constraints]
             return [sum(flows) == U, *domain, *([sum(total)] if total else [])]
         if (form := self.composed()) is not None:
             R, h = form
