@@ -8,6 +8,20 @@ WASTED = 6  # times the length of the line: what may be looked at in vain
 
 
 @Recursion
+def balanced_along(begin: int, end: int, value: float, flow: float, given: Numbers, found: Numbers) -> None:
+    """A piece of the string: its value, and the flows within it after the ``flow`` into it."""
+    y, scale, capacity, times = given
+    w, u = found
+    of_scale, of_capacity = times[0], times[1]
+    for k in range(begin, end + 1):
+        w[k] = value
+        if k < end:
+            c = of_capacity * capacity[k]
+            flow = min(max(flow - of_scale * scale[k] * (w[k] - y[k]), -c), c)
+            u[k] = flow
+
+
+@Recursion
 def taut_string(given: Numbers, found: Numbers) -> bool:
     """The minimiser w of ``sum s/2 (w_i - y_i)^2 + sum c_i |w_i - w_{i + 1}|``, and the flows u that balance its
     gradients: c_i where w_i is larger than w_{i + 1}, -c_i where it is smaller. False where too much was looked at in
@@ -22,7 +36,7 @@ def taut_string(given: Numbers, found: Numbers) -> bool:
     ``given`` are y, and s and c but for their factors in ``times``.
     """
     y, scale, capacity, times = given
-    w, u = found
+    u = found[1]
     of_scale, of_capacity = times[0], times[1]
     n = len(y)
     begin, wasted, away = 0, 0, 0.0  # away: from the middle of the tube, where the piece begins
@@ -52,13 +66,7 @@ def taut_string(given: Numbers, found: Numbers) -> bool:
         wasted += i - end
         if wasted > WASTED * n:
             return False
-        flow = away
-        for k in range(begin, end + 1):
-            w[k] = value + first
-            if k < end:
-                c = of_capacity * capacity[k]
-                flow = min(max(flow - of_scale * scale[k] * (w[k] - y[k]), -c), c)
-                u[k] = flow
+        balanced_along(begin, end, value + first, away, given, found)
         if end < n - 1:
             u[end] = after
         begin, away = end + 1, after
