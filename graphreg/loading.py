@@ -5,10 +5,13 @@ from __future__ import annotations
 from os import PathLike
 from typing import TYPE_CHECKING, overload
 
+import numpy as np
+
 from . import checks
+from .certificate import Certifier, check_point
+from .form import Form
 from .problem import Problem, problem_of
-from .running import Solution, look
-from .running import load as read_back
+from .running import Outcome, Solution, file_of, judged, look, open_file, proved, value_of
 
 if TYPE_CHECKING:
     from .tables import Table
@@ -55,4 +58,20 @@ def load(path: str | PathLike[str], problem: Problem | None = None, *, gap: floa
     (4, 2)
     """
     checks.nonnegative(gap, "gap")
-    return look(path) if problem is None else read_back(path, problem_of(problem, "load").form.frozen(), gap)
+    return look(path) if problem is None else _proved_anew(path, problem_of(problem, "load").form.frozen(), gap)
+
+
+def _proved_anew(path: str | PathLike[str], form: Form, gap: float) -> Solution:
+    """The solution of a form in a file, its bounds proved anew."""
+    store = open_file(path, form)
+    with store.reading(), np.errstate(over="ignore", invalid="ignore"):
+        saved = value_of(store)
+        check_point(form, saved["certificate"]["w"], saved["dual"])
+        certifier = Certifier(form)
+        certifier.spot_checks.begin()
+        certificate = proved(certifier, saved["certificate"], saved["dual"])
+    outcome = judged(Outcome(certificate, certifier, "read"), gap)
+    said, name = saved["solution"], repr(str(file_of(path)))
+    message = f"{outcome.message} Read from {name}, which says {said['status']!r}; the bounds are proved anew."
+    own = {name: said[name] for name in ("method", "rounds", "seconds", "seed")}
+    return Solution(form, certificate, outcome.status, message, **own)

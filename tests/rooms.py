@@ -43,7 +43,7 @@ ROOMS = (  # from the ground up; files of the top, and folders
     "verify",  # the checker of proofs, which imports nothing of the others
     *("inputs", "terms", "form", "oracles", "network", "certificate", "compiling", "running", "methods", "kernels"),
     *("engines", "theory", "inference", "testing", "judging", "problem", "loading", "auditing", "comparing"),
-    *("datasets", "tuning", "neural", "plots", "reporting"),
+    *("datasets", "tuning", "neural", "plots", "reporting", "reading_cvxpy"),
     "catalogue",
     FACE,  # what follows is written as a user would write it, on the public names
     *("model_file", "mpi", "sklearn", "cli", "__main__"),
@@ -92,6 +92,12 @@ class ImportFinder(ast.NodeVisitor):
         self.depth = 0
         self.for_types = False
         self.found: list[Import] = []
+
+    def generic_visit(self, node: ast.AST) -> None:
+        """What stands in a statement; no expression imports anything."""
+        for child in ast.iter_child_nodes(node):
+            if not isinstance(child, ast.expr):
+                self.visit(child)
 
     def visit_Import(self, node: ast.Import) -> None:
         self.add(node, [alias.name for alias in node.names])

@@ -15,13 +15,13 @@ import numpy as np
 
 from ..engines.actors import NodePart, split
 from ..errors import MethodError
-from ..form import Form, placed
 from ..messages import did_you_mean
 from ..methods import METHOD, AbstractIteration, AbstractMethod
 from ..network import NUMBER, InProcess, Ledger, LocalView, arcs_of
 from ..oracles import Oracles
 from ..problem import Problem
 from ..terms import Array
+from .instances import with_latent
 
 
 # ---- a node of a step that is run node by node: its data, its neighbours' names and messages -------------------------
@@ -192,7 +192,7 @@ class Iteration(AbstractAlgorithm):
         view = LocalView(form, InProcess(ledger), seed)
 
         def points() -> Generator[Array]:
-            state = self.method.init(view, None if start is None else (_everywhere(form, start), None))
+            state = self.method.init(view, None if start is None else (with_latent(form, start), None))
             while True:
                 state = self.method.step(state)
                 yield self.method.point(state)[0]
@@ -221,7 +221,7 @@ class NodeStep(AbstractAlgorithm):
 
     def run(self, problem: Problem, start: Array | None, seed: int) -> Stream:
         form = problem.form.frozen()
-        whole = None if start is None else _everywhere(form, start)
+        whole = None if start is None else with_latent(form, start)
         nodes = [
             Node(part, None if whole is None else whole[part.node].copy(), seed) for part in split(form, arcs_of(form))
         ]
@@ -276,12 +276,6 @@ def _numbers(message: Any) -> int:
     if isinstance(message, (tuple, list)):
         return sum(map(_numbers, message))
     return int(np.size(message)) if message is not None else 0
-
-
-def _everywhere(form: Form, w: Array) -> Array:
-    """Parameters of the user's nodes with those of the latent ones beside them."""
-    latent = np.zeros((form.n - len(w), form.d))
-    return placed(form, np.vstack([w, latent]))
 
 
 # ---- which of them was given -----------------------------------------------------------------------------------------

@@ -10,11 +10,12 @@ import numpy as np
 from ..errors import GraphregError
 from ..form import Form
 from ..inputs import Graph
+from ..oracles import NodeGradients
 from ..problem import Problem
 from ..terms import Array
 from .algorithms import AbstractAlgorithm
 from .course import Course, run
-from .instances import nearly_flat, rebuilt, reordered, scaled, steeper, with_equal_data, with_targets
+from .instances import nearly_flat, on_graph, rebuilt, reordered, scaled, steeper, with_equal_data, with_targets
 from .limits import Optimum, limit_of
 
 FIRST = 30  # rounds that are compared bit for bit
@@ -126,8 +127,7 @@ def stressed(algorithm: AbstractAlgorithm, problem: Problem, seed: int) -> Itera
 
 def _of_least_degree(form: Form) -> Hashable:
     """Of the nodes with data and edges, one with the fewest."""
-    data = sum((np.bincount(block.node, minlength=form.n) for block in form.samples), np.zeros(form.n))
-    degree = form.degree()
+    data, degree = NodeGradients(form).counts, form.degree()
     return form.labels[int(np.argmin(np.where((data > 0) & (degree > 0), degree, np.inf)))]
 
 
@@ -135,7 +135,7 @@ def too_long_for(algorithm: AbstractAlgorithm, problem: Problem, rounds: int, se
     """What a step is too long for, of a run that does not settle: the graph, where it settles on a single edge, the
     losses, where it settles with losses and penalties that are weaker; empty where neither helps."""
     try:
-        alone = rebuilt(problem, other=lambda term: term.on_graph(_first_edge))
+        alone = rebuilt(problem, other=lambda term: on_graph(term, _first_edge))
         if settles(run(algorithm, alone, rounds, seed=seed)):
             return "it settles on a single edge, and not on this graph"
     except GraphregError:  # a consensus takes a connected graph only

@@ -9,11 +9,11 @@ import numpy as np
 
 from ..certificate import Certificate, common, feasible, relative
 from ..errors import GraphregError
-from ..form import placed
 from ..methods import Exact
 from ..problem import Problem
 from ..terms import Array
 from .course import Course, unit_of
+from .instances import with_latent
 
 # ---- distances from a certified optimum, and how far that may itself be off ------------------------------------------
 GAP = 1e-11  # asked of the optimum that distances are measured from
@@ -91,7 +91,7 @@ class Optimum:
         if self.unique:
             return self.length(w - self.w) / self.size
         form = self.certificate.form
-        whole = placed(form, np.vstack([w, np.zeros((form.n - len(w), form.d))]))
+        whole = with_latent(form, w)
         near = feasible(form, whole)
         with np.errstate(all="ignore"):
             value = form.primal(near)

@@ -7,8 +7,9 @@ instances counts, one of them with smooth penalties.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,7 +18,7 @@ from ..csgraph import shortest_path
 from ..form import Form
 from ..network import arcs_of
 from ..problem import Problem
-from ..terms import Array
+from ..terms import AbstractGraphTerm, Array
 from .algorithms import AbstractAlgorithm
 from .course import run, unit_of
 from .instances import nearly_flat, rebuilt, scaled, with_targets
@@ -121,17 +122,10 @@ def delays(algorithm: AbstractAlgorithm, problem: Problem, seed: int) -> Delays 
     form = problem.form
     n = form.space.n_observed
     rng = np.random.default_rng(seed)
-    chosen = np.sort(rng.permutation(n)[:NODES])
-    least, tried = np.full((n, n), NEVER), np.zeros(n, dtype=bool)
-    for base_problem in _instances(problem):
-        base = run(algorithm, base_problem, ROUNDS, seed=seed).points
-        for j in chosen.tolist():
-            for by in MOVES:
-                other = with_targets(base_problem, form.labels[j], by)
-                if other is not None:
-                    moved = run(algorithm, other, ROUNDS, seed=seed).points
-                    least[j] = np.minimum(least[j], _delay(base, moved, j, n))
-                    tried[j] = least[j, j] < NEVER  # its own point moves: else nobody can know
+    chosen = sorted(rng.permutation(n)[:NODES].tolist())
+    least = np.full((n, n), NEVER)
+    _listen(algorithm, problem, seed, chosen, MOVES, least)
+    tried = np.diag(least) < NEVER  # its own point moves: else nobody can know
     return Delays(tuple(form.labels[:n]), tried, least, hops(form)[:n, :n]) if tried.any() else None
 
 
@@ -139,16 +133,26 @@ def confirmed(algorithm: AbstractAlgorithm, problem: Problem, found: Delays, see
     """The delays, after more has been tried of the messages that seem late: of an algorithm that sends signs, say,
     some messages show for the right changes only."""
     least = found.rounds.copy()
-    sources = sorted({j for j, _ in found.late()})
+    _listen(algorithm, problem, seed, sorted({j for j, _ in found.late()}), MORE_MOVES, least)
+    return replace(found, rounds=least)
+
+
+def _listen(
+    algorithm: AbstractAlgorithm,
+    problem: Problem,
+    seed: int,
+    sources: Iterable[int],
+    moves: Sequence[float],
+    least: Array,
+) -> None:
+    """The delays from some nodes, where they are shorter than those that are known."""
     for base_problem in _instances(problem):
         base = run(algorithm, base_problem, ROUNDS, seed=seed).points
-        for j in sources:
-            for by in MORE_MOVES:
-                other = with_targets(base_problem, found.labels[j], by)
-                if other is not None:
-                    moved = run(algorithm, other, ROUNDS, seed=seed).points
-                    least[j] = np.minimum(least[j], _delay(base, moved, j, len(least)))
-    return replace(found, rounds=least)
+        for j, by in product(sources, moves):
+            other = with_targets(base_problem, problem.form.labels[j], by)
+            if other is not None:
+                moved = run(algorithm, other, ROUNDS, seed=seed).points
+                least[j] = np.minimum(least[j], _delay(base, moved, j, len(least)))
 
 
 def _instances(problem: Problem) -> list[Problem]:
@@ -156,7 +160,7 @@ def _instances(problem: Problem) -> list[Problem]:
     kinks decide what is late. Where nothing has a strength, the problem alone."""
     if not any(term.takes_strength() and term.nodes() for _, term in problem.model.terms):
         return [problem]
-    smooth = rebuilt(problem, other=lambda term: term.squared())
+    smooth = rebuilt(problem, other=lambda term: term.squared() if isinstance(term, AbstractGraphTerm) else term)
     return [*(scaled(problem, 1.0, strength) for strength in STRENGTHS), smooth]
 
 

@@ -15,25 +15,30 @@ from ..terms.penalties import AbstractSmoothPenalty, row_norm
 from .attainment.attainment import at_infinity, attained
 from .attainment.recession import cones_of
 from .common_model.best_common import common
-from .enclosure.enclosed import Enclosed
+from .enclosure.boxes import Enclosed
 from .enclosure.lower import Enclosure
 from .enclosure.upper import upper_bound
 from .record import OWN_TERMS, Certificate, relative
 from .remembered import Dual, Primal, Remembered, Source, check_point, source_of
-from .repairing.consensus_flows import consensus_flows
 from .repairing.feasible import feasible
 from .repairing.repair import Repair
+from .repairing.routing import consensus_flows
 from .spot_checks import SpotChecks
-from .tilting import AddedUp, FlowDual, Look
+from .tilting import AddedUp, CheapBound, FlowDual
 
 CHARGE = 1e-2  # of the gap asked for: rounding that costs less need not be avoided
 SERVES = 0.1  # of the gap asked for: a point whose bound costs less needs no repair
 NOTHING = 1e-13  # of a value: less than what plain sums may cost
+SHORT = 1e-8  # step of the Moreau envelopes whose gradients stand for flows
 BALANCED = 1e-9  # of what flows through the nodes: an imbalance that needs no repair before it is enclosed
 
 
 class Certifier:
-    """Certifies points of one problem. Any feasible point bounds the optimum, so the best on either side are kept."""
+    """Certifies points of one problem. Any feasible point bounds the optimum: whatever is proposed, bounds are proved
+    at it, and the best on either side are kept.
+
+    The relative ``gap`` that is asked for says how near to the values these bounds must come; 0: as near as can be.
+    """
 
     def __init__(self, form: Form, like: Certifier | None = None) -> None:
         """``like`` it is one of a form with other targets, offsets and centers alone."""
@@ -43,111 +48,13 @@ class Certifier:
         self.spot_checks = SpotChecks(form)
         self.best_primal: Primal | None = None
         self.best_dual: Dual | None = None
-        self._attained: tuple[bool | None, Dual | None] | None = None  # and the bound with which it was decided
-        self._slack: bool | None = None
-        self._enclosed: DualPoint | None = None  # the last point next to which a bound was proved
-        self.gap = 0.0  # the last that was asked for
         self.screened = float("nan")  # P at the last screen
+        self._attained: tuple[bool | None, Dual | None] | None = None  # and the bound with which it was decided
 
     @cached_property
     def floor(self) -> float:
         """The least yardstick of a relative gap."""
         return common(self.form).floor
-
-    def remembered(self) -> Remembered:
-        """What to `recall` elsewhere. Of shared objects: they are replaced, never changed in place."""
-        best, lowest, decided = self.best_primal, self.best_dual, None
-        if self._attained is not None:
-            by = self._attained[1]
-            decided = () if by is lowest else (source_of(by),)
-        w, plain = (None, True) if best is None else (best.w, best.plain)
-        size, exchanges, centred = self.repair.remembered()
-        return Remembered(w, plain, source_of(lowest), decided, self.screened, centred, self.gap, size, exchanges)
-
-    def recall(self, remembered: Remembered) -> None:
-        """Go on from there; every bound is proved anew. `ValueError` names points that are none of this form."""
-        form, self.gap, self.screened = self.form, remembered.gap, remembered.screened
-        self.repair.recall(remembered.size, remembered.exchanges, remembered.centred)
-        self.best_primal = self.best_dual = self._attained = self._slack = None
-        for source in (remembered.source, *(remembered.decided or ())):
-            check_point(form, *(None, None) if source is None else (source.at, source.point))
-        check_point(form, remembered.w, None)
-        if remembered.w is not None:
-            self.best_primal = self._upper(remembered.w, form.primal(remembered.w), remembered.plain)
-        self.best_dual = lowest = self._proved(remembered.source)
-        if remembered.decided is not None:
-            by = self._proved(remembered.decided[0]) if remembered.decided else lowest
-            self._attained = (self._decided(by), by)
-
-    def _proved(self, source: Source | None) -> Dual | None:
-        """The lower bound that follows from a source."""
-        if source is None:
-            return None
-        if source.point is None:
-            found = self.enclosure(self.form.nothing())
-            return Dual(found.value, found, source)
-        if source.at is not None and self._flow_dual is not None:
-            found = self._flow_dual.proved(self.enclosure.structure, source.point, source.at)
-            if found is not None and found.value >= source.least:
-                return Dual(self.form.dual(found.dual_point), found, source)
-        found = self.enclosure(source.point, self._middle, source.least)
-        return Dual(self.form.dual(found.dual_point), found, source)
-
-    def attained(self) -> bool | None:
-        """Whether the infimum is attained, decided once; see `attained`.
-
-        It is where all prices of an exactly conserved point lie in the relative interiors of their domains: with
-        <a, Xv> + <u, Kv> = 0, each summand is as large as its recession function along any v along which P does not
-        grow, and there no sample changes.
-        """
-        if self._attained is None:
-            self._attained = (self._decided(self.best_dual), self.best_dual)
-        return self._attained[0]
-
-    def _decided(self, best: Dual | None) -> bool | None:
-        if best is not None and best.found.inner and np.isfinite(best.bound) and cones_of(self.form) is not None:
-            return True
-        return attained(self.form, None if best is None else best.found.dual_point)
-
-    def recedes(self) -> bool:
-        """Whether the problem is better solved without what falls away at infinity (see `at_infinity`): where samples
-        fall for ever, or where no dual point lies well inside all domains."""
-        if self.attained() is False:
-            return True
-        if self._slack is None and self.repair.slater is False:
-            self._slack = at_infinity(self.form) is not None
-        return bool(self._slack)
-
-    def screen(self, w: Array, flows: tuple[Array, ...] | None, prices: tuple[Array, ...] | None = None) -> float:
-        """A cheap relative gap that certifies nothing: that within the ball of twice the largest ||w_i||.
-
-        gap_R = sum_e FY_e + sum_r FY_r + sum_i (<rho_i, w_i> + R ||rho_i||), rho_i = (K'u)_i + X_i'a_i, with the
-        gradients of smooth losses for prices, whose FY_r is 0. ``screened`` is P at the point.
-        """
-        form = self.form
-        w = feasible(form, w if flows is not None else settled(form, w))
-        primal, gap, rho = 0.0, 0.0, np.zeros(form.shape)
-        for k, block in enumerate(form.samples):
-            x, s = block.predict(w), block.scale
-            value = float(s @ block.loss.value(x, block.y))
-            primal += value
-            if prices is None or isinstance(block.loss, AbstractSmoothLoss):
-                a = block.scaled(block.loss.gradient(x, block.y))
-            else:
-                s = block.column(s)  # prices at the ends of their domains, from where rounding may have moved them
-                a = s * block.loss.clip(prices[k] / s, block.y)
-                gap += value + float(block.conjugates(a).sum()) - float(np.vdot(a, x))
-            rho += block.adjoint(a, form.shape)
-        for edge, flow in zip(form.edges, self._flows(w, flows), strict=True):
-            u, z = edge.clip(flow), edge.difference(w)
-            value = float(edge.weight @ edge.penalty.value(z))
-            primal += value
-            gap += value + float(edge.conjugates(u).sum()) - float(np.vdot(u, z))
-            edge.add_adjoint(u, rho)
-        self.screened = primal
-        radius = 2.0 * float(row_norm(w).max(initial=0.0))
-        gap += radius * float(row_norm(rho).sum()) + float(np.vdot(rho, w))
-        return relative(abs(gap), primal, primal, self.floor)
 
     @cached_property
     def _flow_dual(self) -> FlowDual | None:
@@ -159,71 +66,66 @@ class Certifier:
     def _sums(self) -> AddedUp | None:
         return None if self.spot_checks else AddedUp.of(self.form)
 
-    @property
-    def adds_up(self) -> bool:
-        """Whether parameters and flows are certified by their sums alone, see `AddedUp`."""
-        return self._sums is not None
-
-    def added_up(self, w: Array, flows: tuple[Array, ...]) -> Certificate:
-        """The certificate with what the sums of parameters and flows say, nothing of which is repaired."""
-        found = None if self._sums is None else self._sums(w, flows)
-        if found is not None:
-            self._take(found[0])
-            self._keep(found[1])
-        return self.best()
-
-    @property
-    def looks(self) -> bool:
-        """Whether every node is strictly convex, so that a look finds something."""
-        return self._flow_dual is not None
-
-    def look(self, points: Sequence[Array], flows: tuple[Array, ...] | None, fast: bool = False) -> Look | None:
-        """The best of some parameters against the best prices for some flows, nothing of it proved; None where some
-        node is not strictly convex, or its prices are not found. By compiled code where that is ``fast``."""
-        if flows is None or self._flow_dual is None:
-            return None
-        return self._flow_dual.look([feasible(self.form, w) for w in points], flows, fast)
-
+    # ---- from a point to its certificate -----------------------------------------------------------------------------
     def certify(
         self,
         w: Array,
         flows: tuple[Array, ...] | None,
         prices: tuple[Array, ...] | None,
         gap: float,
-        look: Look | None = None,
+        cheap: CheapBound | None = None,
     ) -> Certificate:
         """The certificate of w with the best bounds known, given any flows and prices near the optimum.
 
-        Without flows the latent nodes are put where the others want them (see `settled`). What a ``look`` has found is
-        taken first, and no repair follows where the gap is met or could not become much smaller.
+        What a ``cheap`` bound has found is proposed first; then the point as it is, where that is nearly conserved;
+        then what a repair makes of it. Without flows the latent nodes are put where the others want them (see
+        `settled`).
         """
-        form, self.gap = self.form, gap
-        if look is not None and self._flow_dual is not None:
-            self.consider(look.w)
-            self.improve(*self._flow_dual.point(look))
-            if self.best_dual is not None and (not look.repairable or self.best().holds(gap)):
-                return self.best()
-        w = feasible(form, w if flows is not None else settled(form, w))
-        point = DualPoint(self._flows(w, flows), form.gradient_prices(w) if prices is None else prices)
-        if all(np.isfinite(x).all() for x in (*point.flows, *point.prices)):
+        if cheap is not None and self._cheaply(cheap, gap):
+            return self.best()
+        w = feasible(self.form, w if flows is not None else settled(self.form, w))
+        point = DualPoint(self._flows(w, flows), self.form.gradient_prices(w) if prices is None else prices)
+        self.propose_primal(w, gap)
+        if point.is_finite():
             point = self.repair.clip(point)
-            self.consider(w)
-            if not self._serves(point):
-                point = self.repair(w, point, gap)
-        self.admit(w, point)
+            if not self._as_it_is(point, gap):
+                self.propose_dual(self.repair(w, point, gap), gap=gap)
         if self.best_dual is None or not np.isfinite(self.best_dual.bound):
-            self._keep(self._proved(Source(None, np.inf)))  # Q(0, 0) is better than nothing, where 0 is a dual point
+            self._keep_dual(self._proved(Source(None, np.inf)))  # Q(0, 0) is better than nothing, where 0 is one
         return self.best()
 
-    def _serves(self, point: DualPoint) -> bool:
+    def _cheaply(self, cheap: CheapBound, gap: float) -> bool:
+        """Whether no repair need follow the bound that a cheap one leads to: the gap is met, or could not become much
+        smaller."""
+        if self._flow_dual is None:
+            return False
+        self.propose_primal(cheap.w, gap)
+        self.propose_dual(*self._flow_dual.point(cheap), gap=gap)
+        return self.best_dual is not None and (not cheap.repairable or self.best().holds(gap))
+
+    def _as_it_is(self, point: DualPoint, gap: float) -> bool:
         """Whether a point needs no repair: it is nearly conserved, and the bound next to it costs little beside the gap
         asked for."""
         value = self.form.dual(point)
         if not np.isfinite(value) or not self._balanced(point):
             return False
         if self._promising(value):
-            self._enclose(point, value)
-        return self.best_dual is not None and value - self.best_dual.bound <= SERVES * self.gap * abs(value)
+            self._prove(point, value, gap)
+        return self.best_dual is not None and value - self.best_dual.bound <= SERVES * gap * abs(value)
+
+    def _flows(self, w: Array, flows: tuple[Array, ...] | None) -> tuple[Array, ...]:
+        """The flows given, or those of the penalties' gradients (of their Moreau envelopes where they have kinks), and
+        on edges whose ends agree (as in a consensus) those that balance what these and the losses leave."""
+        if flows is not None:
+            return flows
+        out = list[Array]()
+        for edge in self.form.edges:
+            z, penalty, c = edge.difference(w), edge.penalty, edge.weight[:, None]
+            smooth = isinstance(penalty, AbstractSmoothPenalty)
+            out.append(c * penalty.gradient(z) if smooth else c * (z - penalty.prox(z, SHORT)) / SHORT)
+        found, rounds = consensus_flows(self.form, w, tuple(out), self.form.gradient_prices(w))
+        self.repair.exchanges += rounds
+        return found
 
     def best(self) -> Certificate:
         """The certificate of the best points seen so far."""
@@ -259,44 +161,124 @@ class Certifier:
         scope = OWN_TERMS if own else "global"
         return Certificate(primal, dual, charge, scope, w, point, form, own.assumed, rounding, found.found.spread)
 
-    def admit(self, w: Array, point: DualPoint) -> None:
-        """Take points, feasible and conserved up to rounding, among the best."""
-        self.consider(w)
-        self.improve(point)
+    # ---- what is cheap to know of a point ----------------------------------------------------------------------------
+    def screen(self, w: Array, flows: tuple[Array, ...] | None, prices: tuple[Array, ...] | None = None) -> float:
+        """A cheap relative gap that certifies nothing: that within the ball of twice the largest ||w_i||.
 
-    def consider(self, w: Array) -> None:
+        gap_R = sum_e FY_e + sum_r FY_r + sum_i (<rho_i, w_i> + R ||rho_i||), rho_i = (K'u)_i + X_i'a_i, with the
+        gradients of smooth losses for prices, whose FY_r is 0. ``screened`` is P at the point.
+        """
+        form = self.form
+        w = feasible(form, w if flows is not None else settled(form, w))
+        primal, gap, rho = 0.0, 0.0, np.zeros(form.shape)
+        for k, block in enumerate(form.samples):
+            x, s = block.predict(w), block.scale
+            value = float(s @ block.loss.value(x, block.y))
+            primal += value
+            if prices is None or isinstance(block.loss, AbstractSmoothLoss):
+                a = block.scaled(block.loss.gradient(x, block.y))
+            else:
+                s = block.column(s)  # prices at the ends of their domains, from where rounding may have moved them
+                a = s * block.loss.clip(prices[k] / s, block.y)
+                gap += value + float(block.conjugates(a).sum()) - float(np.vdot(a, x))
+            rho += block.adjoint(a, form.shape)
+        for edge, flow in zip(form.edges, self._flows(w, flows), strict=True):
+            u, z = edge.clip(flow), edge.difference(w)
+            value = float(edge.weight @ edge.penalty.value(z))
+            primal += value
+            gap += value + float(edge.conjugates(u).sum()) - float(np.vdot(u, z))
+            edge.add_adjoint(u, rho)
+        self.screened = primal
+        radius = 2.0 * float(row_norm(w).max(initial=0.0))
+        gap += radius * float(row_norm(rho).sum()) + float(np.vdot(rho, w))
+        return relative(abs(gap), primal, primal, self.floor)
+
+    @property
+    def bounds_cheaply(self) -> bool:
+        """Whether every node is strictly convex, so that there are cheap bounds."""
+        return self._flow_dual is not None
+
+    def cheap_bound(
+        self, points: Sequence[Array], flows: tuple[Array, ...] | None, fast: bool = False
+    ) -> CheapBound | None:
+        """The best of some parameters against the best prices for some flows, nothing of it proved; None where some
+        node is not strictly convex, or its prices are not found. By compiled code where that is ``fast``."""
+        if flows is None or self._flow_dual is None:
+            return None
+        return self._flow_dual.cheap_bound([feasible(self.form, w) for w in points], flows, fast)
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether parameters and flows are certified by their sums alone, see `AddedUp`."""
+        return self._sums is not None
+
+    def added_up(self, w: Array, flows: tuple[Array, ...]) -> Certificate:
+        """The certificate with what the sums of parameters and flows say, nothing of which is repaired."""
+        found = None if self._sums is None else self._sums(w, flows)
+        if found is not None:
+            self._keep_primal(found[0])
+            self._keep_dual(found[1])
+        return self.best()
+
+    # ---- what is proposed, and kept where it is the best -------------------------------------------------------------
+    def propose(self, w: Array, point: DualPoint, gap: float = 0.0) -> None:
+        """Take points, feasible and conserved up to rounding, among the best."""
+        self.propose_primal(w, gap)
+        self.propose_dual(point, gap=gap)
+
+    def propose_primal(self, w: Array, gap: float = 0.0) -> None:
         """Take a feasible w among the best."""
         if not np.isfinite(w).all():
             return
         value, best = self.form.primal(w), self.best_primal
-        enough = self._enough(value)
+        enough = _enough(value, gap)
         if best is not None and not value < best.value and not (best.plain and best.bound - value > enough):
             return
         found = self._upper(w, value, plain=True) if enough > 0.0 else None
         if found is None or not found.bound - value <= enough:
             found = self._upper(w, value, plain=False)
-        self._take(found)
+        self._keep_primal(found)
 
-    def _take(self, one: Primal | None) -> None:
-        if one is not None and (self.best_primal is None or one.bound < self.best_primal.bound):
-            self.best_primal = one
-
-    def _upper(self, w: Array, value: float, plain: bool) -> Primal | None:
-        """The upper bound at w; None where it is not finite."""
-        bound = upper_bound(self.form, w, self.enclosure.structure.designs if plain else None)
-        return Primal(value, bound, w, plain) if np.isfinite(bound) else None
-
-    def improve(self, point: DualPoint, at: Array | None = None) -> None:
+    def propose_dual(self, point: DualPoint, at: Array | None = None, *, gap: float = 0.0) -> None:
         """Keep a dual point where the bound that is proved next to it is the best; its prices may be gradients ``at``
         parameters.
 
         Only what rounding leaves is mended there: a point that is further out of balance is worth no attempt.
         """
-        if point is self._enclosed or not all(np.isfinite(x).all() for x in (*point.flows, *point.prices)):
+        if not point.is_finite():
             return
         value = self.form.dual(point)
         if self._promising(value) and (at is not None or self._balanced(point)):
-            self._enclose(point, value, at)
+            self._prove(point, value, gap, at)
+
+    def propose_bound(self, found: Enclosed) -> None:
+        """Take a lower bound that was proved elsewhere among the best."""
+        self._keep_dual(Dual(self.form.dual(found.dual_point), found))
+
+    def propose_from(self, other: Certifier, v: Array, gap: float) -> None:
+        """Take the lower bound of the problem around a common model v (d,), for what it is worth here."""
+        best = other.best_dual
+        self.spot_checks.contradiction = self.spot_checks.contradiction or other.spot_checks.contradiction
+        if best is None:
+            return
+        found = self.enclosure.beside(best.found)
+        if found is not None and found.value >= best.bound - _enough(best.value, gap):
+            self.propose_bound(found)
+            return
+        if best.source is not None and best.source.at is not None and self._flow_dual is not None:
+            self.propose_dual(*self._flow_dual.near(best.found.dual_point.flows, best.source.at + v), gap=gap)
+            costs = best.bound - (-np.inf if self.best_dual is None else self.best_dual.bound)
+            if costs <= SERVES * gap * abs(best.value) and self.best().holds(gap):
+                return
+        self.propose_dual(best.found.dual_point, gap=gap)
+
+    def _keep_primal(self, one: Primal | None) -> None:
+        if one is not None and (self.best_primal is None or one.bound < self.best_primal.bound):
+            self.best_primal = one
+
+    def _keep_dual(self, one: Dual | None) -> None:
+        if one is not None and (self.best_dual is None or one.bound > self.best_dual.bound):
+            self.best_dual = one
 
     def _balanced(self, point: DualPoint) -> bool:
         return self.repair.unbalance(point) <= BALANCED * self.repair.throughput(point)
@@ -305,19 +287,35 @@ class Certifier:
         best = self.best_dual
         return best is None or not np.isfinite(best.bound) or value > best.bound
 
-    def _enclose(self, point: DualPoint, value: float, at: Array | None = None) -> None:
-        enough = self._enough(value)
-        self._enclosed = point
-        least = value - enough if enough > 0.0 else np.inf
-        if self.best_primal is not None and self.gap > NOTHING:  # or what meets the gap asked for
-            primal = self.best_primal.bound
-            enough_to_meet = primal - self.gap * max(abs(primal), self.floor)
-            least = min(least, max(enough_to_meet, value - SERVES * self.gap * abs(value)))
-        self._keep(self._proved(Source(point, least, at)))
+    # ---- how bounds are proved ---------------------------------------------------------------------------------------
+    def _upper(self, w: Array, value: float, plain: bool) -> Primal | None:
+        """The upper bound at w; None where it is not finite."""
+        bound = upper_bound(self.form, w, self.enclosure.structure.designs if plain else None)
+        return Primal(value, bound, w, plain) if np.isfinite(bound) else None
 
-    def _enough(self, value: float) -> float:
-        """What a bound may cost beside the gap asked for; 0 where plain sums cost more."""
-        return CHARGE * self.gap * abs(value) if CHARGE * self.gap > NOTHING else 0.0
+    def _prove(self, point: DualPoint, value: float, gap: float, at: Array | None = None) -> None:
+        """Keep the lower bound next to a point, by plain sums where these cost little beside the gap asked for."""
+        enough = _enough(value, gap)
+        least = value - enough if enough > 0.0 else np.inf
+        if self.best_primal is not None and gap > NOTHING:  # or what meets the gap asked for
+            primal = self.best_primal.bound
+            enough_to_meet = primal - gap * max(abs(primal), self.floor)
+            least = min(least, max(enough_to_meet, value - SERVES * gap * abs(value)))
+        self._keep_dual(self._proved(Source(point, least, at)))
+
+    def _proved(self, source: Source | None) -> Dual | None:
+        """The lower bound that follows from a source: from the gradients that its prices are, or else enclosed."""
+        if source is None:
+            return None
+        if source.point is None:
+            found = self.enclosure(self.form.nothing())
+            return Dual(found.value, found, source)
+        found = None
+        if source.at is not None and self._flow_dual is not None:
+            found = self._flow_dual.proved(self.enclosure.structure, source.point, source.at)
+        if found is None or not found.value >= source.least:
+            found = self.enclosure(source.point, self._middle, source.least)
+        return Dual(self.form.dual(found.dual_point), found, source)
 
     def _middle(self) -> DualPoint | None:
         """A point well inside all domains, where there is one."""
@@ -327,45 +325,60 @@ class Certifier:
         center = self.repair.center
         return None if self.repair.slater is False else center
 
-    def bounded(self, found: Enclosed) -> None:
-        """Take a lower bound that was proved elsewhere among the best."""
-        self._keep(Dual(self.form.dual(found.dual_point), found))
+    # ---- whether the infimum is attained -----------------------------------------------------------------------------
+    def attained(self) -> bool | None:
+        """Whether the infimum is attained, decided once; see `attained`.
 
-    def _keep(self, one: Dual | None) -> None:
-        if one is not None and (self.best_dual is None or one.bound > self.best_dual.bound):
-            self.best_dual = one
+        It is where all prices of an exactly conserved point lie in the relative interiors of their domains: with
+        <a, Xv> + <u, Kv> = 0, each summand is as large as its recession function along any v along which P does not
+        grow, and there no sample changes.
+        """
+        if self._attained is None:
+            self._attained = (self._decided(self.best_dual), self.best_dual)
+        return self._attained[0]
 
-    def beside(self, other: Certifier, v: Array) -> None:
-        """Take the lower bound of the problem around a common model v (d,), for what it is worth here."""
-        best = other.best_dual
-        self.spot_checks.contradiction = self.spot_checks.contradiction or other.spot_checks.contradiction
-        if best is None:
-            return
-        found = self.enclosure.beside(best.found)
-        if found is not None and found.value >= best.bound - self._enough(best.value):
-            self._keep(Dual(self.form.dual(found.dual_point), found))
-            return
-        if best.source is not None and best.source.at is not None and self._flow_dual is not None:
-            self.improve(*self._flow_dual.near(best.found.dual_point.flows, best.source.at + v))
-            costs = best.bound - (-np.inf if self.best_dual is None else self.best_dual.bound)
-            if costs <= SERVES * self.gap * abs(best.value) and self.best().holds(self.gap):
-                return
-        self.improve(best.found.dual_point)
+    def _decided(self, best: Dual | None) -> bool | None:
+        if best is not None and best.found.inner and np.isfinite(best.bound) and cones_of(self.form) is not None:
+            return True
+        return attained(self.form, None if best is None else best.found.dual_point)
 
-    def _flows(self, w: Array, flows: tuple[Array, ...] | None) -> tuple[Array, ...]:
-        """The flows given, or those of the penalties' gradients (of their Moreau envelopes where they have kinks), and
-        on edges whose ends agree (as in a consensus) those that balance what these and the losses leave."""
-        if flows is not None:
-            return flows
-        out: list[Array] = []
-        form = self.form
-        for edge in form.edges:
-            z, penalty = edge.difference(w), edge.penalty
-            step = 1e-8
-            if isinstance(penalty, AbstractSmoothPenalty):
-                out.append(edge.weight[:, None] * penalty.gradient(z))
-            else:
-                out.append(edge.weight[:, None] * (z - penalty.prox(z, step)) / step)
-        found, rounds = consensus_flows(form, self.repair.stacks, w, tuple(out), form.gradient_prices(w))
-        self.repair.exchanges += rounds
-        return found
+    def recedes(self) -> bool:
+        """Whether the problem is better solved without what falls away at infinity (see `at_infinity`): where samples
+        fall for ever, or where no dual point lies well inside all domains."""
+        return self.attained() is False or (self.repair.slater is False and self._falls_away)
+
+    @cached_property
+    def _falls_away(self) -> bool:
+        return at_infinity(self.form) is not None
+
+    # ---- what a checkpoint keeps -------------------------------------------------------------------------------------
+    def remembered(self, gap: float) -> Remembered:
+        """What to `recall` elsewhere, in a run to some gap. Of shared objects: they are replaced, never changed in
+        place."""
+        best, lowest, decided = self.best_primal, self.best_dual, None
+        if self._attained is not None:
+            by = self._attained[1]
+            decided = () if by is lowest else (source_of(by),)
+        w, plain = (None, True) if best is None else (best.w, best.plain)
+        size, exchanges, centred = self.repair.remembered()
+        return Remembered(w, plain, source_of(lowest), decided, self.screened, centred, gap, size, exchanges)
+
+    def recall(self, remembered: Remembered) -> None:
+        """Go on from there; every bound is proved anew. `ValueError` names points that are none of this form."""
+        form, self.screened = self.form, remembered.screened
+        self.repair.recall(remembered.size, remembered.exchanges, remembered.centred)
+        self.best_primal = self.best_dual = self._attained = None
+        for source in (remembered.source, *(remembered.decided or ())):
+            check_point(form, *(None, None) if source is None else (source.at, source.point))
+        check_point(form, remembered.w, None)
+        if remembered.w is not None:
+            self.best_primal = self._upper(remembered.w, form.primal(remembered.w), remembered.plain)
+        self.best_dual = lowest = self._proved(remembered.source)
+        if remembered.decided is not None:
+            by = self._proved(remembered.decided[0]) if remembered.decided else lowest
+            self._attained = (self._decided(by), by)
+
+
+def _enough(value: float, gap: float) -> float:
+    """What a bound may cost beside the gap asked for; 0 where plain sums cost more."""
+    return CHARGE * gap * abs(value) if CHARGE * gap > NOTHING else 0.0

@@ -1,4 +1,4 @@
-"""How the program ends: exit codes, and errors of graphreg as one clean line."""
+"""The end of the program: exit codes, and errors of graphreg as one clean line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a command gives: text, and where it is asked for a table, a page, a picture or one JSON document."""
+"""The outputs of a command: text, and where it is asked for a table, a page, a picture or one JSON document."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def to_page(title: str, body: str) -> bytes:
 
 @dataclass(frozen=True)
 class Outputs:
-    """Where a command is to put what it finds.
+    """The places where a command is to put what it finds.
 
     Attributes
     ----------

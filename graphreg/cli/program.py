@@ -81,7 +81,7 @@ def chosen_method(text: str | None, model: Any) -> Any:
 
 
 def algorithm_of(text: str, folders: Sequence[Path]) -> Any:
-    """What is to be audited: a method, or the function that ``module:function`` names."""
+    """The algorithm that is to be audited: a method, or the function that ``module:function`` names."""
     from ..model_file import Place, imported
 
     if ":" not in text or "(" in text:

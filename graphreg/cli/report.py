@@ -74,7 +74,7 @@ def report(  # noqa: PLR0913, PLR0917 - one argument per option
 
 
 def _observer(method: Any, options: Any) -> Any:
-    """What is kept of a run: parameters, and flows where the method holds any."""
+    """The observations that a report needs of a run: parameters, and flows where the method holds any."""
     from ..errors import MethodError
     from ..methods import AbstractIteration
 

@@ -25,7 +25,7 @@ MOST_ROWS, MOST_COLUMNS, MOST_CLUSTERS, MOST_MEMBERS = 10, 7, 5, 8  # in the tex
 
 
 def has_point(solution: gr.Solution) -> bool:
-    """Whether there are coefficients at all: a point that satisfies every constraint."""
+    """True where there are coefficients at all: a point that satisfies every constraint."""
     return math.isfinite(solution.objective)
 
 
@@ -51,7 +51,7 @@ def _coefficients(table: pd.DataFrame) -> str:
 
 
 def _clusters(solution: gr.Solution) -> str:
-    """How many there are, and who is in the largest."""
+    """The number of clusters, and the members of the largest."""
     found = solution.clusters()
     lines = [str(found)]
     for members in found.members()[:MOST_CLUSTERS]:
@@ -90,7 +90,7 @@ def tables(model: ModelFile, solution: gr.Solution) -> dict[str, pd.DataFrame]:
 
 
 def _standardised(model: ModelFile) -> list[tuple[str, Any]]:
-    """What the features of each table of samples were centred by and divided by, where they were."""
+    """The centre and scale of the features of each table of samples, where they were standardised."""
     return [(each.name or each.file, each.standardised) for each in model.samples if each.standardised is not None]
 
 
@@ -154,7 +154,7 @@ def _named(record: Any, *names: str) -> dict[str, Any]:
 
 
 def _point(solution: gr.Solution) -> dict[str, Any]:
-    """What can be read off the coefficients."""
+    """The entries that are read off the coefficients."""
     clusters = solution.clusters()
     return {
         "coefficients": _by_label(solution, dict(zip(solution.labels, solution.coef, strict=True))),

@@ -184,7 +184,7 @@ def cv(
 
 
 def _grid(given: tuple[tuple[str | None, Any], ...]) -> Any:
-    """What --strengths says, as `cross_validate` takes it."""
+    """The values of --strengths, as `cross_validate` takes them."""
     if not given:
         return None
     if len(given) == 1 and given[0][0] is None:

@@ -170,8 +170,8 @@ def _module(name: str) -> str:
 
 
 def _hidden(name: str, path: Path) -> str:
-    """What a class of that name would hide: one of graphreg, or a module that its file is called like; empty where it
-    hides nothing."""
+    """The sentence that names what a class of that name would hide: a class of graphreg, or a module that its file is
+    called like; empty where it hides nothing."""
     if hasattr(gr, name):
         return f"{name} is there already, as graphreg.{name}, and would be meant wherever {name} is written"
     if not path.exists() and find_spec(path.stem) is not None:

@@ -249,10 +249,7 @@ def compare(
     apply = [m for m in listed() if not (isinstance(m, Auto) or m.missing(problem.form))]  # which is one of the others
     left_out = tuple(m.label for m in apply if m.seldom_certified) if methods is None else ()
     chosen = _named([m for m in apply if not m.seldom_certified] if methods is None else methods)
-    lacks = {name: m.missing(problem.form) for name, m in chosen.items() if isinstance(m, AbstractMethod)}
-    if len(lacks) == len(chosen) and all(lacks.values()):
-        said = "; ".join(f"{name}: {', '.join(missing)}" for name, missing in lacks.items())
-        raise MethodError(f"none of the methods applies to the problem: {said}")
+    _check_some_apply(problem, chosen)
     allowed = Allowed(gap, rounds, seconds, secrets.randbits(32) if seed is None else (checks.seed(seed, "seed")))
     reached = max(gap, LEAST)
     exact = next((name for name, method in chosen.items() if isinstance(method, Exact)), None)
@@ -273,6 +270,13 @@ def compare(
     reference, bound = _reference(exact, found, reached)
     not_run = tuple(name for name in chosen if name not in found)
     return Comparison(entries, reference, bound, allowed.seed, not_run, sent, left_out)
+
+
+def _check_some_apply(problem: Problem, chosen: Mapping[str, AbstractMethod | AbstractAlgorithm]) -> None:
+    lacks = {name: m.missing(problem.form) for name, m in chosen.items() if isinstance(m, AbstractMethod)}
+    if len(lacks) == len(chosen) and all(lacks.values()):
+        said = "; ".join(f"{name}: {', '.join(missing)}" for name, missing in lacks.items())
+        raise MethodError(f"none of the methods applies to the problem: {said}")
 
 
 def _named(methods: Any) -> dict[str, AbstractMethod | AbstractAlgorithm]:

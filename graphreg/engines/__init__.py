@@ -1,4 +1,4 @@
-"""Where a method runs."""
+"""The engines: places where a method runs."""
 
 from ..network import InProcess as InProcess
 from ..running import AbstractEngine as AbstractEngine

@@ -29,6 +29,9 @@ class DualPoint:
     flows: tuple[Array, ...]
     prices: tuple[Array, ...]
 
+    def is_finite(self) -> bool:
+        return all(np.isfinite(each).all() for each in (*self.flows, *self.prices))
+
     def __repr__(self) -> str:
         flows, prices = (", ".join(str(part.shape) for part in each) for each in (self.flows, self.prices))
         return f"<DualPoint: flows of the shapes {flows or 'none'}; prices {prices or 'none'}>"

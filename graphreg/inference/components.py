@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import DataError
+from ..oracles import descended
 from ..terms import Array
 from .recursion import CoefficientTree, Statistics, log_determinant, slopes, upward
 
@@ -174,18 +175,22 @@ def _with(u: Array, place: int, value: float) -> Array:
 
 
 def _polished(both: Callable[[Array], tuple[float, Array]], v: Array) -> Array:
-    """After a few steps of Newton's method, where they help."""
-    slope = both(v)[1]
-    for _ in range(5):
-        H = _hessian(lambda x: both(x)[1], v)
+    """Newton's method on the slope, while it lessens it: near its minimum the likelihood itself is all rounding."""
+
+    def slope(x: Array) -> Array:
+        return both(x)[1]
+
+    def largest(x: Array) -> float:
+        return float(np.abs(slope(x)).max())
+
+    def step(x: Array) -> tuple[Array, float]:
+        H = _hessian(slope, x)
         if np.linalg.eigvalsh(H)[0] <= 1e-8 * (1.0 + np.abs(H).max()):
-            break
-        new = np.clip(v - np.clip(np.linalg.solve(H, slope), -1.0, 1.0), -RANGE, RANGE)
-        after = both(new)[1]
-        if np.abs(after).max() >= np.abs(slope).max():
-            break
-        v, slope = new, after
-    return v
+            return x, np.nan
+        new = np.clip(x - np.clip(np.linalg.solve(H, slope(x)), -1.0, 1.0), -RANGE, RANGE)
+        return x - new, largest(x)
+
+    return descended(largest, step, v, settled=0.0, shortest=0.5, steps=5)[0]
 
 
 def _hessian(slope: Callable[[Array], Array], x: Array) -> Array:

@@ -17,6 +17,7 @@ from .. import checks
 from ..clock import nothing_yet
 from ..errors import DataError, MethodError, MethodWarning
 from ..methods import DecreasingStep, ExactDiffusion
+from ..oracles import NodeGradients
 from ..running import Solution
 from ..terms import Array
 from ..theory import form_of
@@ -282,7 +283,7 @@ def estimate(
     form = form_of(problem, "inference").frozen()
     steps = (checks.count | None)(rounds, "rounds", MethodError)
     if steps is None:
-        counts = sum((np.bincount(b.node, minlength=form.n) for b in form.samples), np.zeros(form.n, int))
+        counts = NodeGradients(form).counts
         steps = max(int(counts[counts > 0].min()) // (getattr(method, "batch", None) or 1), 1)
     if method is None:
         a = max(min(ceil(MANY * form.d / form.n), steps), 1)

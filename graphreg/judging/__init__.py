@@ -1,9 +1,9 @@
 """What comes from elsewhere, judged: a point, whoever found it, and what stands in a CVXPY problem."""
 
-from .compiled import Compiled as Compiled
 from .given import beyond_capacity as beyond_capacity
 from .given import given_arrays as given_arrays
 from .given import given_point as given_point
 from .given import given_start as given_start
+from .judgement import Compiled as Compiled
 from .judgement import Judgement as Judgement
 from .judgement import judge as judge

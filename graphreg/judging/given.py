@@ -1,8 +1,13 @@
-"""Points as users give them: parameters, flows and prices, or solutions."""
+"""Points as users give them: parameters, flows and prices, or answers to other problems.
+
+Of an answer to another problem is taken what it says of this one: parameters by label of node and coordinate, flows by
+term and edge.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,14 +15,16 @@ import numpy as np
 from .. import checks
 from ..errors import ModelError
 from ..escaping import visible
-from ..form import Form, parameters_of, placed
-from ..messages import missing_entries
+from ..form import EdgeBlock, Form, parameters_of, placed
+from ..inputs import index_of, places_of
+from ..messages import did_you_mean, missing_entries
 from ..running import Solution
-from ..terms import Array
-from .carried import Carried, carried, spread
+from ..terms import GROUND, Array
 
 Arrays = tuple[Array, ...]
 ROUNDING = 1e-9  # relative: a flow at its capacity may lie so far outside
+NAMED = 3  # labels that a sentence lists
+_Flows = tuple[Array, Array]
 
 
 class Given(NamedTuple):
@@ -79,7 +86,7 @@ def beyond_capacity(form: Form, flows: Arrays) -> str:
     """Which flows lie outside the domains of their edges, as a sentence; empty where none does."""
     count, worst, where = 0, 1.0 + ROUNDING, ""
     for edge, u in zip(form.edges, flows, strict=True):
-        load = edge.penalty.gauge(u / edge.weight[:, None])
+        load = edge.penalty.domain.gauge(u / edge.weight[:, None])
         count += int((load > 1.0 + ROUNDING).sum())
         if len(load) and load.max() > worst:
             e = int(load.argmax())
@@ -116,3 +123,147 @@ def given_arrays(given: Any, what: str, here: Arrays) -> Arrays:
 def _like(given: Arrays, here: Arrays) -> Arrays | None:
     """The arrays, where they are shaped like those here."""
     return given if [each.shape for each in given] == [each.shape for each in here] else None
+
+
+# ---- what an answer to one problem says of another -------------------------------------------------------------------
+@dataclass(frozen=True)
+class Carried:
+    """Parameters and flows for a form, from an answer to another.
+
+    Attributes
+    ----------
+    w : (n, d) array
+        Where the answer says nothing: 0.
+    flows : tuple of (m, k) arrays
+        Within their capacities; 0 where the answer says nothing.
+    rows : (n,) mask
+        The nodes that the answer knows, latent ones included.
+    columns : (d,) mask
+        The coordinates that it knows.
+    edges : tuple of (m,) masks
+        The edges of each term of which it has the flow.
+    """
+
+    form: Form
+    w: Array
+    flows: tuple[Array, ...]
+    rows: Array
+    columns: Array
+    edges: tuple[Array, ...]
+
+    @property
+    def whole(self) -> bool:
+        return bool(self.rows.all() and self.columns.all() and all(each.all() for each in self.edges))
+
+    def __str__(self) -> str:
+        """What matched, in words; empty where all did."""
+        if self.whole:
+            return ""
+        known = np.concatenate([np.zeros(0, dtype=bool), *self.edges])
+        parts = [
+            _count(self.rows, "nodes", self.form.labels),
+            _count(self.columns, "coordinates", self.form.space.names),
+            f"{known.sum()} of {len(known)} flows",
+        ]
+        return f"The start was taken by label: {', '.join(parts)}."
+
+
+def carried(solution: Solution, form: Form, what: str) -> Carried:
+    """What a solution says of a form; refused where it is of none of its nodes, or of none of its coordinates."""
+    old, certificate = solution.form, solution.certificate
+    node, known = _places(old.labels, form.labels)
+    column, same = _places(old.space.coordinates, form.space.coordinates)
+    observed = known[: form.space.n_observed]
+    for of, mask, there, here in (
+        ("nodes", observed, old.observed, form.observed),
+        ("coordinates", same, old.space.names, form.space.names),
+    ):
+        if not mask.any():
+            hint = did_you_mean(there[0], here) if there else ""
+            raise ModelError(
+                f"{what} is the answer of a problem with the {of} {_some(there)}, of which this problem has none: its "
+                f"{of} are {_some(here)}{hint}; leave {what} out, or give an array"
+            )
+    w = np.zeros(form.shape)
+    w[np.ix_(known, same)] = certificate.w[np.ix_(node[known], column[same])]
+    dual = certificate.dual_point.flows
+    found = [_flows(edge, k, old, form, node, dual) for edge, k in _partners(old, form)]
+    return Carried(form, w, tuple(u for u, _ in found), known, same, tuple(mask for _, mask in found))
+
+
+def spread(form: Form, w: Array, known: Array) -> Array:
+    """w with the nodes that are not ``known`` at the weighted means of their neighbours that are, these first and then
+    their own neighbours; at 0 where no path leads to any."""
+    w, known = w.copy(), known.copy()
+    blocks = [edge for edge in form.edges if not edge.ground]
+    while not known.all():
+        total, weight = np.zeros(form.shape), np.zeros(form.n)
+        for edge in blocks:
+            for here, there in ((edge.tail, edge.head), (edge.head, edge.tail)):
+                use = known[there] & ~known[here]
+                c = edge.weight[use]
+                np.add.at(weight, here[use], c)
+                np.add.at(total, here[use], c[:, None] * w[there[use]])
+        reached = weight > 0.0
+        if not reached.any():
+            return w
+        w[reached] = total[reached] / weight[reached][:, None]
+        known |= reached
+    return w
+
+
+def _places(old: Sequence[Hashable], new: Sequence[Hashable]) -> tuple[Array, Array]:
+    """Where each of the new names was among the old ones, and which were."""
+    place = places_of(new, index_of(old))
+    return place, place >= 0
+
+
+def _partners(old: Form, new: Form) -> Iterator[tuple[EdgeBlock, int | None]]:
+    """Each block of edges with the number of its counterpart: the next of the same name and role, and of the same
+    coordinates where there is one."""
+    left = list(enumerate(old.edges))
+    for edge in new.edges:
+        alike = [k for k, other in left if (other.name, other.role) == (edge.name, edge.role)]
+        same = [k for k in alike if set(_coordinates(old, old.edges[k])) == set(_coordinates(new, edge))]
+        place = next(iter(same or alike), None)
+        left = [each for each in left if each[0] != place]
+        yield edge, place
+
+
+def _coordinates(form: Form, edge: EdgeBlock) -> list[Hashable]:
+    return [form.space.coordinates[j] for j in edge.columns(form.d)]
+
+
+def _flows(edge: EdgeBlock, k: int | None, old: Form, form: Form, node: Array, dual: Sequence[Array]) -> _Flows:
+    """The flows of a block by the labels of its ends, clipped into its capacities, and which of them were known."""
+    u, found = np.zeros((len(edge.tail), form.width(edge))), np.zeros(len(edge.tail), dtype=bool)
+    if k is None:
+        return u, found
+    other = old.edges[k]
+    tail, head = node[edge.tail], np.full(len(u), GROUND) if edge.ground else node[edge.head]
+    there = (tail >= 0) & (edge.ground | (head >= 0))
+    key, turned = _keys(tail, head, old.n)
+    own, own_turned = _keys(other.tail, other.head, old.n)
+    order = np.argsort(own, kind="stable")
+    place = order[np.minimum(np.searchsorted(own[order], key), len(own) - 1)]
+    found = there & (own[place] == key)
+    sign = np.where(turned == own_turned[place], 1.0, -1.0)
+    column, same = _places(_coordinates(old, other), _coordinates(form, edge))
+    u[np.ix_(found, same)] = (sign[:, None] * dual[k][place])[np.ix_(found, column[same])]
+    return edge.clip(u), found
+
+
+def _keys(tail: Array, head: Array, n: int) -> tuple[Array, Array]:
+    """A number for each pair of ends whatever their order, and whether they are turned."""
+    low, high = np.minimum(tail, head), np.maximum(tail, head)
+    return (low + 1) * (n + 1) + high + 1, tail > head
+
+
+def _count(mask: Array, of: str, names: Sequence[object]) -> str:
+    new = [name for name, known in zip(names, mask, strict=True) if not known]
+    return f"{mask.sum()} of {len(mask)} {of}" + (f" (not {_some(new)})" if new else "")
+
+
+def _some(names: Sequence[object]) -> str:
+    more = f", ... ({len(names)} in all)" if len(names) > NAMED else ""
+    return ", ".join(map(repr, names[:NAMED])) + more

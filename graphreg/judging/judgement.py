@@ -1,4 +1,5 @@
-"""A point of anybody's, judged: the objective there, and the best lower bound that can be had with its help."""
+"""What comes from elsewhere, judged: a point, with the best lower bound that can be had with its help, and what stands
+in a CVXPY problem."""
 
 from __future__ import annotations
 
@@ -7,22 +8,25 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..certificate import Certificate, Certifier, Enclosed, Kinks, Routing, feasible, kinks, relative
+from ..certificate import Certificate, Certifier, Enclosed, Kinks, Routing, feasible, kinks, levelled, relative
 from ..certificate import common as best_common
 from ..clock import LAST, OutOfTimeError, afresh, alarm, left, look, within
 from ..compiling import conic
 from ..display import Html, sentence, table
+from ..errors import FailedError, ModelError
 from ..form import Form
 from ..methods import AbstractMethod, Exact, PrimalDual
-from ..running import Budget, solve
+from ..running import Budget, Solution, contradicted, solve
 from ..terms import Array
 from .given import Arrays
 
 if TYPE_CHECKING:
+    import cvxpy as cp
+
     from ..certificate.proof import Proved
 
 NEAR = (1e-2, 1e-3, 1e-4, 1e-6)  # of the root mean square of w: the kinks that may be those of the optimum
@@ -92,31 +96,26 @@ class Judgement(Certificate):
 
         return prove(self, path)
 
+    def _remarks(self) -> list[str]:
+        """What else is to be known of the point, in sentences."""
+        better = None if self.better is None else f"{self.better.primal:.10g}: .better.w"
+        return [
+            *([f"moved by at most {self.moved:.2g} to where every constraint holds"] if self.moved else []),
+            *([self.beyond] if self.beyond else []),
+            *([f"a better point was met, of objective {better}"] if better else []),
+        ]
+
     def _html(self) -> Iterable[Html]:
         yield from super()._html()
-        if self.moved:
-            yield sentence(f"moved by at most {self.moved:.2g} to where every constraint holds")
-        if self.beyond:
-            yield sentence(self.beyond)
-        if self.better is not None:
-            yield sentence(f"a better point was met, of objective {self.better.primal:.10g}: .better.w")
+        yield from map(sentence, self._remarks())
         rows = [
             (step.name, f"{step.dual:.10g}", f"{step.relative_gap:.3g}", f"{step.seconds:.2g}") for step in self.steps
         ]
         yield table(("lower bound from", "dual", "relative gap", "seconds"), rows)
 
     def __str__(self) -> str:
-        lines = [super().__str__()]
-        if self.moved:
-            lines.append(f"  moved by at most {self.moved:.2g} to where every constraint holds")
-        if self.beyond:
-            lines.append(f"  {self.beyond}")
-        if self.better is not None:
-            lines.append(f"  a better point was met, of objective {self.better.primal:.10g}: .better.w")
-        lines += [
-            f"  {step.name}: relative gap {step.relative_gap:.3g}, {step.seconds:.2g} seconds" for step in self.steps
-        ]
-        return "\n".join(lines)
+        tried = [f"{e.name}: relative gap {e.relative_gap:.3g}, {e.seconds:.2g} seconds" for e in self.steps]
+        return "\n  ".join([super().__str__(), *self._remarks(), *tried])
 
 
 def judge(
@@ -213,11 +212,11 @@ class _Judged:
 
     def judgement(self, moved: float) -> Judgement:
         certifier = self.certifier
-        certifier.gap, certifier.best_primal = self.gap, None  # of w itself, whatever else was met
-        certifier.consider(self.w)
+        certifier.best_primal = None  # of w itself, whatever else was met
+        certifier.propose_primal(self.w, self.gap)
         if self.found:
             lowest = self.lowest
-            certifier.bounded(Enclosed(np.array([lowest.dual]), lowest.dual_point, lowest.spread))
+            certifier.propose_bound(Enclosed(np.array([lowest.dual]), lowest.dual_point, lowest.spread))
         found = certifier.best()
         broken = [each for each in (*self.found, found) if each.contradiction]
         if broken:  # a term of the user's own breaks a law: no bound of any step holds
@@ -231,3 +230,65 @@ class _Judged:
     def _judgement(self, found: Certificate, moved: float, better: Certificate | None) -> Judgement:
         known = {field.name: getattr(found, field.name) for field in fields(found)}
         return Judgement(**known, moved=moved, better=better, steps=tuple(self.steps))
+
+
+# ---- what somebody else made of the problem in CVXPY -----------------------------------------------------------------
+@dataclass(frozen=True, repr=False)
+class Compiled:
+    """A problem compiled to CVXPY.
+
+    Attributes
+    ----------
+    cvxpy : cvxpy.Problem
+        To be solved by whoever likes; ``read()`` then certifies what was found.
+    w : cvxpy.Variable
+        The (n, d) parameters, latent nodes last (None in the dual form).
+    z : list
+        One (m, k) variable per edge block: the differences in the primal form, the flows in the dual form.
+    """
+
+    cvxpy: cp.Problem
+    w: cp.Variable | None
+    z: list[cp.Variable]
+    conic: conic.ConicProblem
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise ModelError("what is compiled can be neither copied nor sent; send the problem, and compile it there")
+
+    def __repr__(self) -> str:
+        return f"<Compiled: a problem of CVXPY, status {self.cvxpy.status}; .cvxpy.solve(...), then .read()>"
+
+    def read(self) -> Solution:
+        """The answer that stands in the CVXPY problem, certified by graphreg's own code.
+
+        Returns
+        -------
+        Solution
+
+        Raises
+        ------
+        FailedError
+            Where the CVXPY problem has no values: it was not solved, or not successfully. And where a term of the
+            user's is found to break a law that bounds rest on, which the message names.
+
+        Examples
+        --------
+        >>> compiled = problem.compile()
+        >>> _ = compiled.cvxpy.solve(solver="CLARABEL")
+        >>> compiled.read().certificate.holds(1e-6)
+        True
+        """
+        found = self.conic.read_back()
+        if found is None:
+            raise FailedError("the CVXPY problem holds no answer; call .cvxpy.solve(...) first")
+        certifier = Certifier(self.conic.form.frozen())
+        certifier.spot_checks.begin()
+        certificate = levelled(certifier.certify(found[0], found[1].flows, found[1].prices, 1e-6), 1e-6)
+        status = "certified" if certificate.holds(1e-6) else "no_certificate"
+        message = f"Read from CVXPY, whose solver said {self.cvxpy.status!r}."
+        if certificate.contradiction:
+            status, message = "failed", contradicted(certificate)
+        solution = Solution(certificate.form, certificate, status, message, "CVXPY")
+        if status == "failed":
+            raise FailedError(message, solution)
+        return solution

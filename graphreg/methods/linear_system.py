@@ -72,7 +72,7 @@ class LinearSystem(AbstractMethod):
         if v.any() and not certifier.best().holds(gap):  # large targets have cost the bound its last digits
             near = Certifier(there, certifier)
             near.certify(w, point.flows, point.prices, gap)
-            certifier.beside(near, v)
+            certifier.propose_from(near, v, gap)
         return Outcome(certifier.best(), certifier, "limit", seconds=time.perf_counter() - began)
 
 

@@ -260,7 +260,7 @@ def _said_at(path: Path, error: str) -> str:
 def _by_name(
     kind: str, tables: Mapping[str, list[Section]], read: Callable[[Section], Source]
 ) -> dict[str | None, Source]:
-    """What is read for each table of a kind; where there are several, each needs a name of its own."""
+    """The records that are read for the tables of a kind, by name; where there are several, each needs a name."""
     sections = tables[kind]
     names = [section.keys.name for section in sections]
     for k, section in enumerate(sections):

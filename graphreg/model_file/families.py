@@ -97,7 +97,7 @@ def find(kind: str, name: str, place: Place, folders: Sequence[Path] | None) -> 
 
 
 def imported(name: str, place: Place, folders: Sequence[Path], fits: Callable[[Any], bool]) -> Any:
-    """What ``module:name`` names; ``fits`` says what might have been meant where the module has no such name."""
+    """The object that ``module:name`` names; where there is none, those that ``fits`` might have been meant."""
     module, _, attribute = name.partition(":")
     with _importable(folders):
         try:

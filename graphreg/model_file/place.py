@@ -1,4 +1,4 @@
-"""Where in a model file something stands, and errors that say so."""
+"""Places in a model file, and errors that name them."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ ALLOWED = f"+ - * / of columns and numbers, brackets and the functions {', '.joi
 
 @dataclass(frozen=True)
 class Standardised:
-    """What a feature was centred by and divided by: its mean and standard deviation (with n - 1) over all rows."""
+    """The centre and scale of each feature: its mean and standard deviation (with n - 1) over all rows."""
 
     center: Mapping[str, float]
     scale: Mapping[str, float]

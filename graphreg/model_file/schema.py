@@ -225,7 +225,7 @@ NAMES: dict[Any, str] = {
 
 
 def fits(value: Any, hint: Any) -> bool:  # noqa: PLR0911 - one return per kind of annotation
-    """Whether a TOML value is of the annotated type; a whole number will do where a number is asked for.
+    """True for a TOML value of the annotated type; a whole number will do where a number is asked for.
 
     None, which TOML does not have, can be written on the command line."""
     if value is None:

@@ -23,9 +23,9 @@ MISSING = ["", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "null", "NULL", "None",
 
 @dataclass(frozen=True)
 class Folders:
-    """What a model file may touch: paths begin at ``data`` for tables, at ``model`` for everything else, and stay below
-    unless ``outside``; modules that it names are run where ``code``. A table whose path has ``{site}`` is one of each
-    of the ``sites``, by default of all whose files are there."""
+    """The files that a model file may touch: paths begin at ``data`` for tables, at ``model`` for all else, and stay
+    below unless ``outside``; modules that it names are run where ``code``. A table whose path has ``{site}`` is one of
+    each of the ``sites``, by default of all whose files are there."""
 
     model: Path
     data: Path
@@ -35,7 +35,7 @@ class Folders:
 
     @property
     def modules(self) -> list[Path] | None:
-        """Where modules are looked for first; None where none may be run."""
+        """The folders in which modules are looked for first; None where none may be run."""
         return [self.model, Path.cwd()] if self.code else None
 
     def below(self, base: Path, name: str, place: Place) -> Path:

@@ -34,7 +34,7 @@ class Sources:
     parameters: dict[str, Parameter] = field(default_factory=dict[str, Parameter])
 
     def pick(self, kind: str, section: Section) -> Any:
-        """What the key ``kind`` of a table names; it may be left out where there is one alone."""
+        """The source that the key ``kind`` of a table names; it may be left out where there is one alone."""
         known, name, place = getattr(self, kind), getattr(section.keys, kind), section.place
         if not known:
             place.refuse(f" needs the table [{kind}]")

@@ -112,7 +112,7 @@ class LocalNetworks:
 
     @property
     def d(self) -> int:
-        """How many parameters a network has."""
+        """The number of parameters of a network."""
         return sum(each.numel() for each in self._trained.values())
 
     @property

@@ -5,6 +5,7 @@ from .comparing import comparison_figure, plot_audit, plot_comparison
 from .flows import plot_flows, plot_ledger
 from .graphs import plot_graph, plot_recovery
 from .inference import plot_region, plot_selection, plot_tests
+from .layouts import given_places as given_places
 from .maps import plot_map
 from .penalties import penalty_figure, plot_penalty
 from .shapes import Shape as Shape

@@ -13,6 +13,8 @@ import numpy as np
 
 from ..errors import ModelError
 from ..escaping import caption
+from ..messages import did_you_mean
+from ..terms import Space
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,6 +55,15 @@ def log_scale(*axes: Any) -> None:
 def look(k: int) -> dict[str, Any]:
     """Line k of a picture: colour, line style and marker differ, so that it is told apart in grey."""
     return {"color": f"C{k % 10}", "linestyle": STYLES[k % len(STYLES)], "marker": MARKS[k % len(MARKS)]}
+
+
+def column_of(space: Space, feature: Any) -> int:
+    """The place of a coefficient among the coordinates, by default the first."""
+    coordinates = list(space.coordinates)
+    if feature is not None and feature not in coordinates:
+        known, near = ", ".join(map(repr, coordinates[:10])), did_you_mean(feature, coordinates)
+        raise ModelError(f"{feature!r} is not a coefficient of the problem, which has {known}{near}")
+    return 0 if feature is None else coordinates.index(feature)
 
 
 def swatch(axes: Axes, hatch: str, label: str) -> None:
@@ -116,6 +127,22 @@ def legend_below(axes: Axes, *handles: Any, below: float = 0.5, points: float = 
     axes.legend(
         shown, labels, loc="upper center", ncols=columns, fontsize=points, frameon=False, handlelength=2.8, **place
     )
+
+
+def described(axes: Axes, x: str = "", y: str = "", logs: str = "", grid: str = "") -> None:
+    """Axes with labels; ``logs`` has the letters of logarithmic ones, ``grid`` is the colour of lines behind."""
+    log_scale(*(getattr(axes, f"{each}axis") for each in logs))
+    labelled(axes, x, y)
+    if grid:
+        axes.grid(True, which="major", color=grid)
+        axes.set_axisbelow(True)
+
+
+def finished(axes: Axes, title: str, points: float = 10.0) -> Axes:
+    """A picture with its title and its legend below."""
+    titled(axes, title, points)
+    legend_below(axes)
+    return axes
 
 
 def framed(axes: Axes, title: str, margin: float) -> Axes:

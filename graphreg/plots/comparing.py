@@ -14,7 +14,7 @@ from ..errors import ModelError
 from ..escaping import caption, picture
 from ..running import Solution
 from ..terms import Array
-from .canvas import COSTS, LEAST_GAP, axes_for, labelled, legend_below, log_scale, look, pyplot, titled
+from .canvas import COSTS, LEAST_GAP, axes_for, described, finished, look, pyplot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,13 +53,8 @@ def plot_comparison(comparison: Comparison, x: str = "rounds", ax: Axes | None =
     axes = axes_for(ax, (8.0, 5.0))
     for k, (name, solution) in enumerate(comparison.solutions.items()):
         _draw(axes, name, solution, comparison.bound, x, k)
-    log_scale(axes.xaxis, axes.yaxis)
-    labelled(axes, COSTS[x][1], "relative gap")
-    axes.grid(True, which="major", color="0.9")
-    if ax is None:
-        titled(axes, _words(comparison), 8.5)
-        legend_below(axes)
-    return axes
+    described(axes, COSTS[x][1], "relative gap", "xy", "0.9")
+    return finished(axes, _words(comparison), 8.5) if ax is None else axes
 
 
 def comparison_figure(comparison: Comparison, figure: Figure | None = None) -> Figure:
@@ -166,10 +161,5 @@ def plot_audit(audit: Audit, ax: Axes | None = None) -> Axes:
     if np.isfinite(audit.radius):
         known = max(audit.radius, LEAST_GAP)
         axes.axhline(known, color="0.5", linestyle=":", linewidth=1.0, label="how far the optimum itself is known")
-    log_scale(axes.xaxis, axes.yaxis)
-    labelled(axes, "rounds", "distance from the optimum")
-    axes.grid(True, which="major", color="0.9")
-    if ax is None:
-        titled(axes, audit.name or audit.measure, 9.0)
-        legend_below(axes)
-    return axes
+    described(axes, "rounds", "distance from the optimum", "xy", "0.9")
+    return finished(axes, audit.name or audit.measure, 9.0) if ax is None else axes

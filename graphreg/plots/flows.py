@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from ..escaping import picture
 from ..form.notation import count
 from ..network import Ledger
 from ..running import Solution
-from .canvas import HATCHES, axes_for, labelled, legend_below, look, titled
+from .canvas import HATCHES, axes_for, described, finished, look
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -61,8 +60,7 @@ def plot_flows(solution: Solution, ax: Axes | None = None) -> Axes:
     (_bars if few else _curves)(axes, shown)
     what = f"flows of {count(len(shown), 'edge')}, {int(shown['saturated'].sum())} saturated"
     left = f"; without capacities: {', '.join(map(str, free))}" if free else ""
-    titled(axes, what + left)
-    return axes
+    return finished(axes, what + left)
 
 
 def _bars(axes: Axes, shown: Any) -> None:
@@ -81,8 +79,7 @@ def _bars(axes: Axes, shown: Any) -> None:
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.axvline(1.0, color="black", linestyle="--", linewidth=1.0, label="capacity")
     axes.set_xlim(0.0, 1.05)
-    labelled(axes, "flow / capacity")
-    legend_below(axes)
+    described(axes, "flow / capacity")
 
 
 def _name(tail: Any, head: Any) -> str:
@@ -103,9 +100,7 @@ def _curves(axes: Axes, shown: Any) -> None:
         axes.plot([], [], marker=mark, label=said, **style)
     axes.axhline(1.0, color="black", linewidth=0.8, linestyle=(0, (6, 2)), label="capacity")
     axes.set(xlim=(0.0, 100.0), ylim=(0.0, 1.08))
-    axes.grid(True, color="0.92")
-    labelled(axes, "edges of the term, from the largest load to the smallest (%)", "flow / capacity")
-    legend_below(axes)
+    described(axes, "edges of the term, from the largest load to the smallest (%)", "flow / capacity", grid="0.92")
 
 
 # ---- what a run has sent, by purpose and level. matplotlib is imported when it is drawn ------------------------------
@@ -156,17 +151,12 @@ def plot_ledger(ledger: Ledger | Solution, what: str = "messages", ax: Axes | No
             _written(total, what), (total, place), (4, 0), textcoords="offset points", va="center", fontsize=9
         )
     axes.set(xlim=(0.0, 1.18 * left.max()), ylim=(len(purposes) - 0.5, -0.5))
-    axes.xaxis.set_major_formatter(partial(_tick, what))
+    axes.xaxis.set_major_formatter(lambda value, _: _written(value, what))
     axes.tick_params(axis="x", labelsize=9)
     axes.locator_params(axis="x", nbins=5)
-    labelled(axes, what)
-    titled(axes, f"{_written(left.sum(), what)}{' messages' if what == 'messages' else ''} in {of.rounds:,} rounds")
-    legend_below(axes)
-    return axes
-
-
-def _tick(what: str, value: float, _position: float) -> str:
-    return _written(value, what)
+    described(axes, what)
+    sent = f"{_written(left.sum(), what)}{' messages' if what == 'messages' else ''}"
+    return finished(axes, f"{sent} in {of.rounds:,} rounds")
 
 
 def _written(value: float, what: str) -> str:

@@ -17,7 +17,7 @@ from ..running import Solution
 from ..terms import Array
 from ..theory import Recovery
 from .canvas import axes_for, framed
-from .layouts import MOST_GROUPS, area_of, draw_group, draw_links, placed, thinned, write_labels
+from .layouts import MOST_GROUPS, area_of, draw_group, draw_links, given_places, placed, thinned, write_labels
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -119,13 +119,7 @@ def _layout(
     """Where each node is drawn, (n, 2)."""
     if positions is None:
         return placed(form.labels, pairs, None)
-    place = np.full((form.n, 2), np.nan)
-    place[: form.space.n_observed] = placed(tuple(form.space.index), (), positions)
-    for i in range(form.space.n_observed, form.n):  # those of lower levels come first
-        ends = [a + b - i for a, b in pairs if i in (a, b)]
-        near = place[[j for j in ends if np.isfinite(place[j]).all()]]
-        place[i] = near.mean(axis=0) if len(near) else np.nanmean(place, axis=0)
-    return place
+    return given_places(positions, form.labels, len(form.latent), np.array(pairs).reshape(-1, 2))
 
 
 def _draw_nodes(axes: Axes, form: Form, place: Array, labels: Mapping[Hashable, int]) -> None:

@@ -12,7 +12,7 @@ from ..escaping import LONGEST, picture, visible
 from ..form.notation import count
 from ..inputs import Graph
 from ..terms import name_of
-from .canvas import axes_for, framed, labelled, legend_below, log_scale, titled
+from .canvas import axes_for, described, finished, framed
 from .layouts import area_of, draw_group, draw_links, placed, thinned, write_labels
 
 if TYPE_CHECKING:
@@ -73,20 +73,14 @@ def plot_tests(tests: Table | EdgeSelection, ax: Axes | None = None) -> Axes:
     line: dict[str, Any] = {"color": "black", "linestyle": "--", "linewidth": 1.0, "label": "threshold"}
     if few:
         axes.axvline(1.0, **line)
-        log_scale(axes.xaxis)
         names = [f"{picture(a)} to {picture(b)}" for a, b in zip(rows["tail"], rows["head"], strict=True)]
         axes.set_yticks(place, names, fontsize=8)
         axes.set_ylim(len(order) - 0.4, -0.6)
-        labelled(axes, "statistic / threshold")
+        described(axes, "statistic / threshold", logs="x", grid="0.92")
     else:
         axes.axhline(1.0, **line)
-        log_scale(axes.yaxis)
-        labelled(axes, "edges, from the largest statistic to the smallest", "statistic / threshold")
-    axes.grid(True, which="major", color="0.92")
-    axes.set_axisbelow(True)
-    titled(axes, f"{count(len(order), 'edge')}: {int(keep.sum())} kept, {int((~keep).sum())} removed")
-    legend_below(axes)
-    return axes
+        described(axes, "edges, from the largest statistic to the smallest", "statistic / threshold", "y", "0.92")
+    return finished(axes, f"{count(len(order), 'edge')}: {int(keep.sum())} kept, {int((~keep).sum())} removed")
 
 
 # ---- a picture of an edge selection: which edges were kept and which were removed ------------------------------------
@@ -175,7 +169,5 @@ def plot_region(
             draw(at, color="0.7", linewidth=0.8, zorder=0)
     x_name = visible(name_of(a), LONGEST)  # pyright: ignore[reportArgumentType]  (a name, or a feature and a class)
     y_name = visible(name_of(b), LONGEST)  # pyright: ignore[reportArgumentType]
-    labelled(axes, x_name, y_name)
-    titled(axes, region.title)
-    legend_below(axes)
-    return axes
+    described(axes, x_name, y_name)
+    return finished(axes, region.title)

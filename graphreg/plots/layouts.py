@@ -11,7 +11,7 @@ import numpy as np
 from ..errors import ModelError
 from ..escaping import picture, visible
 from ..inputs import positions_by_label
-from ..messages import missing_entries
+from ..messages import missing_entries, shown
 from ..terms import Array
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ LONGEST_INSIDE = 2  # characters of a label that fit inside a node
 THINNER = 60  # nodes from which on lines become thinner
 WEAK = 0.1  # of springs that only keep parts from flying apart, against 1
 MARKS = "oD^vphX<>P*"  # of groups of nodes, 11 beside 10 colours; squares are latent nodes
+NO_EDGES = np.zeros((0, 2), dtype=int)
 DARK = 0.5  # luminance of a colour below which text on it is white
 
 
@@ -39,10 +40,7 @@ def placed(
     import networkx as nx
 
     if positions is not None:
-        positions = positions_by_label(positions)
-        for said in missing_entries("positions", positions, labels):
-            raise ModelError(said)
-        return np.array([positions[label] for label in labels], dtype=float).reshape(-1, 2)
+        return given_places(positions, labels)
     cells = cells_of(labels)
     if cells is not None:
         return np.stack([cells[:, 1], -cells[:, 0]], axis=1).astype(float)
@@ -51,6 +49,38 @@ def placed(
     graph.add_edges_from(weak, weight=WEAK)
     graph.add_edges_from(pairs, weight=1.0)
     return _spring(graph)
+
+
+def given_places(positions: Any, labels: Sequence[Hashable], latent: int = 0, ends: Array = NO_EDGES) -> Array:
+    """The positions (n, 2) that the user gave, latent nodes (the last ones) amid their neighbours along edges (m, 2).
+
+    Raises
+    ------
+    ModelError
+        For a node without a position, and for a position that is no pair of finite numbers.
+    """
+    positions = positions_by_label(positions)
+    users = labels[: len(labels) - latent]
+    for said in missing_entries("positions", positions, users):
+        raise ModelError(f"{said}; give it a pair (x, y), or leave positions out")
+    place = np.full((len(labels), 2), np.nan)
+    for i, label in enumerate(users):
+        place[i] = _pair(positions[label], label)
+    for i in range(len(users), len(labels)):  # those of lower levels come first
+        near = place[ends[(ends == i).any(axis=1)].sum(axis=1) - i]
+        near = near[np.isfinite(near).all(axis=1)]
+        place[i] = near.mean(axis=0) if len(near) else np.nanmean(place, axis=0)
+    return place
+
+
+def _pair(value: Any, label: Hashable) -> Array:
+    try:
+        pair = np.array(value, dtype=float)
+    except (TypeError, ValueError):
+        pair = np.zeros(0)
+    if pair.shape != (2,) or not np.isfinite(pair).all():
+        raise ModelError(f"the position of the node {label!r} must be a pair (x, y) of numbers, got {shown(value)}")
+    return pair
 
 
 def cells_of(labels: Sequence[Hashable]) -> Array | None:

@@ -11,10 +11,9 @@ import numpy as np
 from ..errors import ModelError
 from ..escaping import LONGEST, visible
 from ..form.notation import count
-from ..messages import did_you_mean
 from ..running import Solution
 from ..terms import Array, name_of
-from .canvas import axes_for, fitted, legend_below, room_of, swatch, titled
+from .canvas import axes_for, column_of, fitted, legend_below, room_of, swatch, titled
 from .graphs import boundary
 from .layouts import DARK, area_of, cells_of, luminance, placed
 from .shapes import Rings, borders, outlines, squares
@@ -89,9 +88,11 @@ def plot_map(
     >>> gr.plots.plot_map(solution, places, "rain", unit="m per mm").get_title()
     'rain at 4 nodes in 2 clusters'
     """
-    column, name = _feature(solution, feature)
+    space = solution.form.space
+    column = column_of(space, feature)
+    name = visible(name_of(space.coordinates[column]), LONGEST)
     values, clusters = solution.coef[:, column].copy(), solution.clusters(prove)
-    values[[solution.form.space.index[label] for label in solution.free]] = np.nan
+    values[[space.index[label] for label in solution.free]] = np.nan
     axes = axes_for(ax, (7.5, 5.5))
     points = shapes is not None and _are_points(shapes)
     colours = _Colours.of(values)
@@ -110,15 +111,6 @@ def plot_map(
     titled(axes, what + ("" if solution.status == "certified" else f" (not certified: {solution.status})"))
     legend_below(axes, below=0.1)
     return axes
-
-
-def _feature(solution: Solution, feature: Any) -> tuple[int, str]:
-    coordinates = list(solution.form.space.coordinates)
-    if feature is not None and feature not in coordinates:
-        known, near = ", ".join(map(repr, coordinates[:10])), did_you_mean(feature, coordinates)
-        raise ModelError(f"{feature!r} is not a coefficient of the problem, which has {known}{near}")
-    column = 0 if feature is None else coordinates.index(feature)
-    return column, visible(name_of(coordinates[column]), LONGEST)
 
 
 def _are_points(shapes: Any) -> bool:

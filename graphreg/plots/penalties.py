@@ -12,7 +12,7 @@ from ..errors import ModelError
 from ..escaping import caption, picture
 from ..terms import Array
 from ..terms.penalties import AbstractPenalty
-from .canvas import axes_for, labelled, legend_below, look, pyplot
+from .canvas import axes_for, described, finished, look, pyplot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -88,10 +88,8 @@ def plot_penalty(
     top = max((float(y[np.isfinite(y)].max(initial=0.0)) for y in lines.values()), default=0.0)
     if what != "prox":
         axes.set_ylim(-0.08 * (top or 1.0), 1.08 * min(top or 1.0, 2.0 * reach))
-    labelled(axes, "s", WHAT[what])
-    if ax is None:
-        legend_below(axes)
-    return axes
+    described(axes, "s", WHAT[what])
+    return finished(axes, "") if ax is None else axes
 
 
 def penalty_figure(

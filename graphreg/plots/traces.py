@@ -15,7 +15,7 @@ from ..errors import ModelError
 from ..escaping import picture
 from ..running import Record, Solution
 from ..terms import Array
-from .canvas import COSTS, LEAST_GAP, axes_for, labelled, legend_below, log_scale, look, titled
+from .canvas import COSTS, LEAST_GAP, axes_for, described, finished, legend_below, log_scale, look, titled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,12 +50,8 @@ def plot_trace(solutions: Solution | Sequence[Solution] | Mapping[str, Solution]
     screened = [_draw_run(axes, name, solution, k) for k, (name, solution) in enumerate(runs.items())]
     if any(screened):
         axes.plot([], [], ".", color="0.65", markersize=4, label="screens (not certified)")
-    log_scale(axes.xaxis, axes.yaxis)
-    axes.set(xlabel="communication rounds", ylabel="relative gap")
-    titled(axes, "Certified relative gap")
-    axes.grid(True, which="major", color="0.9")
-    legend_below(axes)
-    return axes
+    described(axes, "communication rounds", "relative gap", "xy", "0.9")
+    return finished(axes, "Certified relative gap")
 
 
 def _named(solutions: Solution | Sequence[Solution] | Mapping[str, Solution]) -> dict[str, Solution]:
@@ -138,15 +134,12 @@ def plot_bounds(solutions: Solution | Sequence[Solution], x: str = "rounds", ax:
     field, label = COSTS[x]
     _draw_bounds(axes, certified, screens, field)
     _draw_gap(below, certified, screens, field)
-    if x in ("messages", "bytes"):  # of a few thousand to millions
-        log_scale(axes.xaxis)
+    lower, upper = max(record.dual for record in certified), min(record.primal for record in certified)
+    logs = "x" if x in ("messages", "bytes") else ""  # of a few thousand to millions
     axes.tick_params(labelbottom=False)
-    labelled(axes, y=_ticks(axes, max(record.dual for record in certified)))
-    labelled(below, label, "relative gap")
-    for each in (axes, below):
-        each.grid(True, which="major", color="0.92")
-        each.set_axisbelow(True)
-    titled(axes, _proved(max(record.dual for record in certified), min(record.primal for record in certified)))
+    described(axes, "", _ticks(axes, lower), logs, "0.92")
+    described(below, label, "relative gap", grid="0.92")
+    titled(axes, _proved(lower, upper))
     legend_below(below, *axes.get_legend_handles_labels())
     return axes
 

@@ -13,7 +13,7 @@ from ..escaping import LONGEST, picture, visible
 from ..messages import did_you_mean
 from ..terms import Array, name_of
 from ..tuning import CrossValidation, Path
-from .canvas import axes_for, fitted, labelled, legend_below, log_scale, look, room_of, swatch, titled
+from .canvas import axes_for, column_of, described, finished, fitted, legend_below, look, room_of, swatch
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -55,8 +55,7 @@ def plot_path(path: Path, node: Hashable = None, feature: Any = None, ax: Axes |
     left = "" if path.complete else f" (incomplete: {len(path.left)} strengths were not reached)"
     _draw(axes, strengths, lines, names, "node" if node is None else "coefficient")
     second = _clusters(axes, path)
-    log_scale(axes.xaxis)
-    labelled(axes, f"{visible(path.parameter.name, LONGEST)}{left}", what)
+    described(axes, f"{visible(path.parameter.name, LONGEST)}{left}", what, "x")
     missed = [strength for strength, each in path.solutions.items() if not each.certificate.holds(path.gap)]
     if missed:
         style: dict[str, Any] = {"transform": axes.get_xaxis_transform(), "clip_on": False, "label": "uncertified"}
@@ -87,19 +86,13 @@ def _lines(path: Path, node: Hashable, feature: Any) -> tuple[Array, list[str], 
     coordinates = list(space.coordinates)
     if node is not None and node not in space.index:
         raise ModelError(f"{node!r} is not a node of the problem{did_you_mean(node, space.index)}")
-    if feature is not None and feature not in coordinates:
-        known = ", ".join(map(repr, coordinates[:FEW]))
-        near = did_you_mean(feature, coordinates)
-        raise ModelError(f"{feature!r} is not a coefficient of the problem, which has {known}{near}")
+    column = column_of(space, feature)
     if node is not None:
-        chosen = coordinates if feature is None else [feature]
-        places = [coordinates.index(each) for each in chosen]
-        lines = path.coef[:, space.index[node], places]
-        return lines, [picture(name_of(each)) for each in chosen], f"coefficients of {visible(node, LONGEST)}"
-    feature = coordinates[0] if feature is None else feature
-    lines = path.coef[:, :, coordinates.index(feature)]
-    what = f"coefficient of {visible(name_of(feature), LONGEST)}, of each node"
-    return lines, [picture(label) for label in space.index], what
+        places = list(range(len(coordinates))) if feature is None else [column]
+        names = [picture(name_of(coordinates[j])) for j in places]
+        return path.coef[:, space.index[node], places], names, f"coefficients of {visible(node, LONGEST)}"
+    what = f"coefficient of {visible(name_of(coordinates[column]), LONGEST)}, of each node"
+    return path.coef[:, :, column], [picture(label) for label in space.index], what
 
 
 def _draw(axes: Axes, strengths: Array, lines: Array, names: list[str], each: str) -> None:
@@ -153,8 +146,7 @@ def plot_cross_validation(found: CrossValidation, ax: Axes | None = None) -> Axe
     else:
         _map(axes, found)
     done = "" if found.complete else f" (incomplete: {len(found.runs)} of {len(found.folds)} folds)"
-    titled(axes, f"{len(found.folds)}-fold cross-validation{done}")
-    return axes
+    return finished(axes, f"{len(found.folds)}-fold cross-validation{done}")
 
 
 def _mark(axes: Axes, found: CrossValidation, x: Array, y: Array, sizes: tuple[int, int], **style: Any) -> None:
@@ -181,11 +173,8 @@ def _line(axes: Axes, found: CrossValidation) -> None:
         best, sign = found.index("min"), -1.0 if found.scorer.greater_is_better else 1.0
         limit = found.mean[best] + sign * found.standard_error[best]
         axes.axhline(limit, color="0.5", linestyle="--", linewidth=1.0, label="one standard error from the best")
-    log_scale(axes.xaxis)
-    axes.set_axisbelow(True)
-    labelled(axes, visible(found.grid.names[0], LONGEST), f"held-out {visible(found.scorer.name, LONGEST)}")
-    axes.grid(True, which="major", color="0.92")
-    legend_below(axes)
+    score = f"held-out {visible(found.scorer.name, LONGEST)}"
+    described(axes, visible(found.grid.names[0], LONGEST), score, "x", "0.92")
 
 
 def _map(axes: Axes, found: CrossValidation) -> None:
@@ -205,8 +194,7 @@ def _map(axes: Axes, found: CrossValidation) -> None:
     for axis, values in ((axes.yaxis, rows), (axes.xaxis, columns)):
         shown = _some(len(values))
         axis.set_ticks(shown, [f"{values[j]:.3g}" for j in shown])
-    labelled(axes, visible(found.grid.names[1], LONGEST), visible(found.grid.names[0], LONGEST))
-    legend_below(axes)
+    described(axes, visible(found.grid.names[1], LONGEST), visible(found.grid.names[0], LONGEST))
 
 
 def _some(count: int, most: int = 10) -> Array:

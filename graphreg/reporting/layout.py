@@ -5,57 +5,16 @@ from __future__ import annotations
 import math
 import random
 import warnings
-from collections.abc import Hashable, Sequence
-from typing import Any
 
 import numpy as np
 
-from ..errors import ModelError
-from ..inputs import components_of, positions_by_label
-from ..messages import missing_entries, shown
+from ..inputs import components_of
 from ..terms import Array
 from .outlines import WIDTH
 
 SMALL = 120  # nodes of a component up to which distances on the graph are drawn as they are (Kamada and Kawai)
 ROUNDS = 300  # of Fruchterman and Reingold's forces, in larger ones
 MARGIN = 90
-
-
-def given_places(positions: Any, labels: Sequence[Hashable], latent: int, ends: Array) -> Array:
-    """The positions (n, 2) that the user gave, latent nodes (the last ones) amid their neighbours.
-
-    Raises
-    ------
-    ModelError
-        For a node without a position, and for a position that is no pair of finite numbers.
-    """
-    positions = positions_by_label(positions)
-    users = labels[: len(labels) - latent]
-    for said in missing_entries("positions", positions, users):
-        raise ModelError(f"{said}; give it a pair (x, y), or leave positions out")
-    place = np.full((len(labels), 2), np.nan)
-    for i, label in enumerate(users):
-        place[i] = _pair(positions[label], label)
-    for i in range(len(users), len(labels)):
-        near = place[_neighbours(i, ends)]
-        near = near[np.isfinite(near).all(axis=1)]
-        place[i] = near.mean(axis=0) if len(near) else np.nanmean(place, axis=0)
-    return place * [1.0, -1.0]
-
-
-def _pair(value: Any, label: Hashable) -> Array:
-    try:
-        pair = np.array(value, dtype=float)
-    except (TypeError, ValueError):
-        pair = np.zeros(0)
-    if pair.shape != (2,) or not np.isfinite(pair).all():
-        raise ModelError(f"the position of the node {label!r} must be a pair (x, y) of numbers, got {shown(value)}")
-    return pair
-
-
-def _neighbours(i: int, ends: Array) -> Array:
-    touching = ends[(ends == i).any(axis=1)]
-    return touching.sum(axis=1) - i
 
 
 def drawn_places(n: int, ends: Array) -> Array:
@@ -97,7 +56,8 @@ def _component(n: int, ends: Array) -> Array:
     finally:
         igraph.set_random_number_generator(random)  # igraph's own choice, see its manual
     place = np.array(found.coords)
-    place = _turned(place - place.mean(axis=0))
+    place = place - place.mean(axis=0)
+    place = place @ np.linalg.svd(place, full_matrices=False)[2].T  # along its principal axes
     return (place - place.min(axis=0)) / max(float(np.ptp(place, axis=0).max()), 1e-300)
 
 
@@ -119,12 +79,6 @@ def _spectral(n: int, ends: Array) -> list[list[float]]:
     found = np.asarray(vectors) / np.sqrt(degree)[:, None]
     found = found / np.maximum(np.abs(found).max(axis=0), 1e-300) * math.sqrt(n)
     return (found + 1e-3 * rng.standard_normal((n, 2))).tolist()
-
-
-def _turned(place: Array) -> Array:
-    """With its long side along x."""
-    _, _, axes = np.linalg.svd(place, full_matrices=False)
-    return place @ axes.T
 
 
 def fitted(place: Array) -> tuple[Array, int]:

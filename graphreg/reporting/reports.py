@@ -6,7 +6,6 @@ import math
 import os
 import time
 from collections.abc import Sequence
-from pathlib import Path as Location
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -65,7 +64,9 @@ def report_solution(
         data["runs"][0]["trace"] = [*seen, *(each for each in data["runs"][0]["trace"][-1:] if each["certified"])]
         data["between"] = BETWEEN
     title = f"{solution.method} on {count(form.n, 'node')}: {solution.status}"
-    _write(place, title, solution, form, data, answer=sentences.certificate(solution))
+    left_open = sentences.left_open(False, kind == "round")
+    said = sentences.certificate(solution), sentences.assumed(solution), left_open
+    write(place, page(Words(title, sentences.subject(form), *said), formulas(form), picture.script_json(data)))
 
 
 def report_path(path: Path, file: str | os.PathLike[str], positions: Any = None, outlines: Any = None) -> None:
@@ -89,22 +90,9 @@ def report_path(path: Path, file: str | os.PathLike[str], positions: Any = None,
     title = f"A path of {name}: {count(len(found), 'strength')}, {count(first.form.n, 'node')}"
     low, high = kept[0], kept[-1]
     form = with_parameter(path.parameter, (low[0], high[0]), (low[1].form, high[1].form))
-    _write(place, title, first, form, data, answer=_of_path(path, len(found), len(kept)), path=path)
-
-
-def _write(
-    place: Location,
-    title: str,
-    solution: Solution,
-    form: Form,
-    data: dict[str, Any],
-    answer: Sequence[str],
-    path: Path | None = None,
-) -> None:
-    assumed = [*([] if path is None else path.assumed), *sentences.assumed(solution)]
-    left_open = sentences.left_open(path is not None, data["kind"] == "round")
-    words = Words(title, sentences.subject(form), answer, assumed, left_open)
-    write(place, page(words, formulas(form), picture.script_json(data)))
+    assumed = [*path.assumed, *sentences.assumed(first)]
+    said = _of_path(path, len(found), len(kept)), assumed, sentences.left_open(True, False)
+    write(place, page(Words(title, sentences.subject(form), *said), formulas(form), picture.script_json(data)))
 
 
 def _check_point(solution: Solution) -> None:

@@ -11,13 +11,12 @@ from .checkpoints.fingerprint import entry as entry
 from .checkpoints.fingerprint import of_losses as of_losses
 from .checkpoints.fingerprint import of_method as of_method
 from .checkpoints.fingerprint import of_problem as of_problem
-from .checkpoints.fitting import MisfitError as MisfitError
-from .checkpoints.fitting import check_entries as check_entries
-from .checkpoints.fitting import check_state as check_state
+from .checkpoints.packing import MisfitError as MisfitError
 from .checkpoints.packing import Packed as Packed
+from .checkpoints.packing import check_entries as check_entries
+from .checkpoints.packing import check_state as check_state
 from .driver import around as around
 from .driver import view_of as view_of
-from .loading import load as load
 from .method import METHOD as METHOD
 from .method import AbstractEngine as AbstractEngine
 from .method import AbstractIteration as AbstractIteration
@@ -30,9 +29,12 @@ from .observing import Observation as Observation
 from .observing import Observer as Observer
 from .observing import observer_of as observer_of
 from .saved import check_parts as check_parts
+from .saved import file_of as file_of
 from .saved import look as look
+from .saved import open_file as open_file
 from .saved import parts_of as parts_of
 from .saved import proved as proved
+from .saved import value_of as value_of
 from .schedule import Schedule as Schedule
 from .solution import Solution as Solution
 from .solving import Task as Task
@@ -41,6 +43,7 @@ from .solving import solved as solved
 from .statuses import STATUSES as STATUSES
 from .statuses import contradicted as contradicted
 from .statuses import floor_of as floor_of
+from .statuses import judged as judged
 from .statuses import unlike as unlike
 from .trace import Record as Record
 from .trace import Trace as Trace

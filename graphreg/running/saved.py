@@ -21,8 +21,7 @@ from ..terms import Array
 from .checkpoints import archive
 from .checkpoints.checkpoint import FORMAT, Checkpoint, Store, limits, write_values
 from .checkpoints.fingerprint import of_problem
-from .checkpoints.fitting import MisfitError, check_entries
-from .checkpoints.packing import PLAIN, Packed
+from .checkpoints.packing import PLAIN, MisfitError, Packed, check_entries
 from .statuses import STATUSES
 
 if TYPE_CHECKING:
@@ -88,7 +87,7 @@ def look(path: Any) -> Table:
 def proved(certifier: Certifier, known: Mapping[str, Any], point: DualPoint) -> Certificate:
     """The certificate of points: with the bounds that are known, where they say no more than is proved anew."""
     form = certifier.form
-    certifier.admit(known["w"], point)
+    certifier.propose(known["w"], point)
     best = certifier.best()
     if certifier.best_primal is None and not best.contradiction and form.primal(known["w"]) == np.inf:
         return violated(best, known["w"])  # of a baseline, which drops what ties the nodes

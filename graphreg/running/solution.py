@@ -19,7 +19,6 @@ from ..shortcuts import shortcut
 from ..terms import Array
 from .flows import Flows
 from .observed import Observed
-from .predictions import predicted
 from .splitting import split, tied_certificate
 from .trace import Trace
 
@@ -350,6 +349,8 @@ class Solution(Shown):
         >>> solution.predict(frame).shape
         (24,)
         """
+        from .summary import predicted
+
         return predicted(self.form, self.coef, frame, kind)
 
     def score(self, frame: Any, by: str = "node") -> Table:

@@ -29,9 +29,10 @@ from ..network import arcs_of
 from ..terms import Array
 from . import statuses
 from .budget import Budget, Outcome
+from .checkpoints.checkpoint import Store
 from .driver import around, drive, view_of
 from .observed import Recorder
-from .snapshot import StoredRuns
+from .snapshot import Keeper, open_runs
 from .solution import Solution
 
 if TYPE_CHECKING:
@@ -47,10 +48,10 @@ def solve(form: Form, method: AbstractMethod, budget: Budget, compiler: conic.Co
     as the status "failed"; what a callback or a user's term raises is passed on.
     """
     asked, seed = budget.checkpoint, budget.seed
-    kept = nullcontext() if asked is None else closing(StoredRuns(asked, form, method, budget.start, seed))
+    kept = nullcontext() if asked is None else closing(open_runs(asked, form, method, budget.start, seed))
     with kept as store:
         seed = secrets.randbits(32) if seed is None else seed  # noted in the solution, to repeat the run
-        seed = seed if store is None else store.seed(seed)
+        seed = seed if store is None else store.facts.setdefault("seed", seed)
         callback = Watched.of(budget.callback)
         task = Task(form, method, replace(budget, seed=seed, callback=callback), compiler, store)
         try:
@@ -69,11 +70,13 @@ def solve(form: Form, method: AbstractMethod, budget: Budget, compiler: conic.Co
         certificate = found.certificate
         if budget.gap > 0.0 and own is None:  # else exactly this iterate is asked for, or this baseline's point
             certificate = levelled(certificate, budget.gap)
-        unproven = f"Convergence is not guaranteed: {'; '.join(said)}." if (said := method.unproven(form)) else ""
-        message = " ".join(filter(None, (found.message, unproven, "" if store is None else store.note)))
+        unproven = "; ".join(method.unproven(form))
+        words = [found.message, f"Convergence is not guaranteed: {unproven}." if unproven else ""]
+        words += [] if store is None else [store.note, store.ending]
     if certificate.contradiction:  # nor did any bound before it was found hold
         found.trace.records[:] = [replace(record, certified=False, dual=np.nan) for record in found.trace.records]
     more = (found.rounds, found.seconds, found.trace, found.ledger, seed, found.gathered, own, found.observed)
+    message = " ".join(filter(None, words))
     return Solution(certificate.form, certificate, found.status, message, found.by or method.name, *more)
 
 
@@ -99,7 +102,7 @@ class Task:
     method: AbstractMethod
     budget: Budget
     compiler: conic.Compiler  # of the form to CVXPY
-    store: StoredRuns | None
+    store: Store | None  # of checkpoints
     depth: int = 0  # how often the form is what was left at infinity
 
     @cached_property
@@ -108,11 +111,11 @@ class Task:
         form, budget, certifier = self.form, self.budget, Certifier(self.form)
         with alarm(), np.errstate(over="ignore", invalid="ignore"):
             if budget.known is not None:
-                certifier.admit(budget.known.w, budget.known.dual_point)
+                certifier.propose(budget.known.w, budget.known.dual_point)
             if budget.gap > 0.0 and budget.start is not None and budget.warm_start is None:  # no answer is worse
                 w = budget.start[0]
                 for each in (w, placed(form, w)) if form.latent else (w,):
-                    certifier.consider(feasible(form, each))
+                    certifier.propose_primal(feasible(form, each))
         return certifier
 
     @cached_property
@@ -136,16 +139,15 @@ class Task:
         """Rounds of a method, around the best common model where that keeps digits; judged by what its answer is worth
         in the problem itself."""
         form, certifier = self.form, self.certifier
-        keeper = None if self.store is None or budget.checkpoint is None else self.store.keeper(self.depth)
+        keeper = None if self.store is None or budget.checkpoint is None else Keeper(self.store, self.depth)
         there, v = around(form, method)
         judge = certifier
         if v is not None:
             judge = Certifier(there, certifier)
             if certifier.best_primal is not None and certifier.best_dual is not None:
-                judge.admit(certifier.best_primal.w - v, certifier.best_dual.found.dual_point)
+                judge.propose(certifier.best_primal.w - v, certifier.best_dual.found.dual_point)
             if budget.start is not None:
                 budget = replace(budget, start=(budget.start[0] - v, budget.start[1]))
-        judge.gap = budget.gap
         view, engine = view_of(there, budget), budget.engine
         if v is not None and not method.central and budget.warm_start is None:
             numbers = form.d * (form.d + 3) // 2  # a gradient and a symmetric Hessian
@@ -163,9 +165,9 @@ class Task:
         if gap == 0.0:  # the iterate after exactly so many rounds is asked for, not the best one
             certifier.best_primal = None
         w = np.where(form.free[:, None], 0.0, outcome.certificate.w + v)
-        w, point, certifier.gap = feasible(form, w), outcome.certificate.dual_point, gap
-        certifier.consider(w)
-        certifier.beside(judge, v)
+        w, point = feasible(form, w), outcome.certificate.dual_point
+        certifier.propose_primal(w, gap)
+        certifier.propose_from(judge, v, gap)
         if outcome.ended == "gap" and not certifier.best().holds(gap):  # there it does, here rounding is another
             certifier.certify(w, point.flows, point.prices, gap)
         return replace(outcome, certifier=certifier, certificate=certifier.best())
@@ -179,7 +181,7 @@ class Task:
         """The outcome, judged; with what is known of the problem at infinity, where that says more."""
         form, own, gap = self.form, self.own, self.budget.gap
         if not form.samples:  # everything ran away: 0 is optimal, with nothing to pay and nothing to carry
-            self.certifier.admit(np.zeros(form.shape), form.nothing())
+            self.certifier.propose(np.zeros(form.shape), form.nothing())
             best, said = self.certifier.best(), "Nothing is left to fit."
             return Outcome(best, self.certifier, "gap", status="certified", message=said)
         own.spot_checks.begin()
@@ -249,13 +251,14 @@ def _extend(infinity: AtInfinity, rest: Certificate, before: Certificate, gap: f
     the whole. Its dual point is one of the whole as well, with no price and no flow where something fell away.
     """
     certifier = Certifier(infinity.form)
-    certifier.admit(before.w, infinity.form.nothing())
+    certifier.propose(before.w, infinity.form.nothing())
     certifier.spot_checks.contradiction = rest.contradiction
     if rest.valid:
         point = infinity.extend(rest.dual_point)
         spread = infinity.extend(DualPoint(rest.spread, rest.dual_point.prices)).flows if rest.spread else ()
-        certifier.consider(infinity.push(rest.w, gap))
-        certifier.bounded(Enclosed(np.array([np.nextafter(rest.dual - infinity.dropped(), -np.inf)]), point, spread))
+        certifier.propose_primal(infinity.push(rest.w, gap))
+        lower = np.nextafter(rest.dual - infinity.dropped(), -np.inf)
+        certifier.propose_bound(Enclosed(np.array([lower]), point, spread))
     return certifier.best()
 
 

@@ -1,4 +1,4 @@
-"""What the estimators share: parameters, fitting, the node of each row, linear predictors."""
+"""The base of all estimators: parameters, fitting, the node of each row, linear predictors."""
 
 from __future__ import annotations
 
@@ -231,13 +231,13 @@ class AbstractGraphEstimator(BaseEstimator, ABC):
         return np.array([known.get(label, len(self.nodes_)) for label in labels], dtype=np.intp)
 
     def _why(self, label: Hashable) -> str:
-        """Why a node has no model of its own."""
+        """The reason why a node has no model of its own."""
         if label in self.nodes_:
             return f"a node that no path of edges joins to one with rows; {REMEDY}"
         return f"which is none of the {len(self.nodes_)} nodes ({REMEDY}){did_you_mean(label, self.nodes_)}"
 
     def _response(self, link: Array) -> Array:
-        """What the loss expects of a target at linear predictors."""
+        """The expected targets at linear predictors."""
         return self.solution_.form.samples[0].loss.response(link)
 
 

@@ -23,7 +23,7 @@ ALL = "all"  # the node of every row where nothing is said of nodes
 
 
 def named(kind: str, value: Any) -> Any:
-    """What a name such as "L2" stands for among the losses or the penalties of graphreg; anything else as it is."""
+    """The loss or penalty of graphreg that a name such as "L2" stands for; anything else as it is."""
     if not isinstance(value, str):
         return value
     known = {name: getattr(catalogue, name) for name in catalogue.__all__}

@@ -20,6 +20,7 @@ from .gossip import mixing as mixing
 from .gossip import mixing_matrix as mixing_matrix
 from .gossip import sparseness_exponent as sparseness_exponent
 from .network import Network as Network
+from .network import square_roots as square_roots
 from .recovery import Recovery as Recovery
 from .recovery import recovery as recovery
 from .spectrum import AlgebraicConnectivity as AlgebraicConnectivity

@@ -23,9 +23,8 @@ from ..form import Form, SampleBlock
 from ..network import without_edges
 from ..oracles import NodeGradients, minimisers
 from ..terms import Array
-from ..terms.losses import AbstractSmoothLoss
 from ..terms.penalties import AbstractPenalty, AbstractSmoothPenalty, pieces_of
-from .curvature import tells_curvature
+from .curvature import curvature_near, hessians, is_constant
 
 STEPS = 100
 SINGULAR = 1e-12  # least over largest eigenvalue
@@ -67,7 +66,7 @@ class Clusterwise:
     def quadratic(self) -> bool:
         """Whether all Hessians are constant, so that the constants are eigenvalues of them."""
         ground = [e.penalty for e in self.form.edges]
-        return all(_constant(b) for b in self.form.samples) and all(
+        return all(is_constant(b) for b in self.form.samples) and all(
             isinstance(p, AbstractSmoothPenalty) and p.smoothness() == p.strong_convexity() for p in ground
         )
 
@@ -121,47 +120,21 @@ class Clusterwise:
 
     def lower(self, radius: Array) -> Array:
         """Matrices below all Hessians of the clusters within the balls, (k, d, d)."""
-        curvature = [self._curvature(block, radius)[0] for block in self.form.samples]
-        return _hessians(self.pooled, curvature, most=False)
+        return hessians(self.pooled, [low for low, _ in self._curvatures(radius)], most=False)
 
     def upper(self, radius: Array) -> Array:
         """Matrices above all Hessians of the nodes within the balls, (n, d, d)."""
-        curvature = [self._curvature(block, radius)[1] for block in self.form.samples]
-        return _hessians(self.form, curvature, most=True)
+        return hessians(self.form, [high for _, high in self._curvatures(radius)], most=True)
 
-    def _curvature(self, block: SampleBlock, radius: Array) -> tuple[Array, Array]:
-        """Bounds of l'' of each sample, (M,), from below and above, while phi(w_i - wbar) <= radius."""
-        loss, size = block.loss, len(block.node)
-        assert isinstance(loss, AbstractSmoothLoss)
-        everywhere = np.full(size, loss.least_curvature()), np.full(size, loss.smoothness())
-        if _constant(block) or not tells_curvature(block):
-            return everywhere
-        assert block.X is not None
-        # |x_r'(w - wbar)| <= ||x_r||_* phi(w - wbar)
-        reach = self.norm.gauge_at_zero(block.X) * radius[self.member[block.node]]
-        x = block.predict(self.optimum[0][self.member])
-        return loss.curvature_within(x - reach, x + reach, block.y) or everywhere
+    def _curvatures(self, radius: Array) -> list[tuple[Array, Array]]:
+        """Bounds of l'' of the samples of each block while phi(w_i - wbar) <= radius, as then
+        |x_r'(w - wbar)| <= ||x_r||_* phi(w - wbar)."""
 
+        def reach(block: SampleBlock) -> Array:
+            assert block.X is not None
+            return self.norm.gauge_at_zero(block.X) * radius[self.member[block.node]]
 
-def _constant(block: SampleBlock) -> bool:
-    loss = block.loss
-    return isinstance(loss, AbstractSmoothLoss) and loss.least_curvature() == loss.smoothness()
-
-
-def _hessians(form: Form, curvature: list[Array], most: bool) -> Array:
-    """sum_r s_r curvature_r x_r x_r' per node plus a bound of its ground edges, (n, d, d)."""
-    out = np.zeros((form.n, form.d, form.d))
-    for block, c in zip(form.samples, curvature, strict=True):
-        weight = block.scale * c
-        with np.errstate(invalid="ignore"):
-            H = block.sums(weight)
-        out += H if H.shape[1] == form.d else np.kron(H, np.eye(block.width))
-    for edge in form.edges:
-        assert isinstance(edge.penalty, AbstractSmoothPenalty)
-        columns = edge.columns(form.d)
-        each = edge.penalty.smoothness() if most else edge.penalty.strong_convexity()
-        np.add.at(out, (edge.tail[:, None], columns, columns), (each * edge.weight)[:, None])
-    return out
+        return [curvature_near(block, self.optimum[0][self.member], reach) for block in self.form.samples]
 
 
 def _minimise(gradients: NodeGradients, norm: AbstractPenalty) -> tuple[Array, Array]:

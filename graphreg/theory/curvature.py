@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
 from ..errors import MethodError
 from ..form import Form, SampleBlock
-from ..oracles import NodeGradients
+from ..network import without_edges
 from ..terms import Array
 from ..terms.losses import AbstractQuadraticLoss, AbstractSmoothLoss
+from ..terms.penalties import AbstractSmoothPenalty
 
 GROWTH, TRIES, REFINEMENTS = 1.25, 80, 40
 ROUNDING = 1e-12  # smallest over largest eigenvalue below which a Hessian is called singular
@@ -20,6 +22,40 @@ def tells_curvature(block: SampleBlock) -> bool:
     """Whether the loss bounds its curvature around a predictor by more than what holds everywhere."""
     x, y, loss = block.offset[:1], block.y[:1], block.loss
     return isinstance(loss, AbstractSmoothLoss) and x.ndim == 1 and loss.curvature_within(x, x, y) is not None
+
+
+def is_constant(block: SampleBlock) -> bool:
+    """Whether the curvature of the loss is one number."""
+    loss = block.loss
+    return isinstance(loss, AbstractSmoothLoss) and loss.least_curvature() == loss.smoothness()
+
+
+def curvature_near(block: SampleBlock, w: Array, reach: Callable[[SampleBlock], Array]) -> tuple[Array, Array]:
+    """Bounds of l'' of each sample, (M,), from below and above, while its predictor is within ``reach`` of that at w;
+    those that hold everywhere where the loss tells no better."""
+    loss, size = block.loss, len(block.node)
+    assert isinstance(loss, AbstractSmoothLoss)
+    everywhere = np.full(size, loss.least_curvature()), np.full(size, loss.smoothness())
+    if is_constant(block) or not tells_curvature(block):
+        return everywhere
+    x, far = block.predict(w), reach(block)
+    return loss.curvature_within(x - far, x + far, block.y) or everywhere
+
+
+def hessians(form: Form, curvature: list[Array], most: bool) -> Array:
+    """sum_r s_r curvature_r x_r x_r' per node plus a bound of its ground edges, (n, d, d)."""
+    out = np.zeros((form.n, form.d, form.d))
+    for block, c in zip(form.samples, curvature, strict=True):
+        weight = block.scale * c
+        with np.errstate(invalid="ignore"):
+            H = block.sums(weight)
+        out += H if H.shape[1] == form.d else np.kron(H, np.eye(block.width))
+    for edge in form.edges:
+        assert isinstance(edge.penalty, AbstractSmoothPenalty)
+        columns = edge.columns(form.d)
+        each = edge.penalty.smoothness() if most else edge.penalty.strong_convexity()
+        np.add.at(out, (edge.tail[:, None], columns, columns), (each * edge.weight)[:, None])
+    return out
 
 
 @dataclass(frozen=True)
@@ -32,7 +68,6 @@ class Curvature:
 
     form: Form
     w: Array
-    ground: Array
     local: bool
 
     @staticmethod
@@ -44,7 +79,7 @@ class Curvature:
                     f"the curvature of {block.loss.called()} around a point is not bounded here; it is for "
                     "quadratic, logistic, Poisson, Huber and squared hinge losses, and your own with curvature_within"
                 )
-        return Curvature(form, w, NodeGradients(replace(form, samples=())).convexity, bool(local))
+        return Curvature(without_edges(form), w, bool(local))
 
     def around(self, size: float) -> tuple[float, float]:
         """(mu, r) for which ||w_hat - w|| <= size / mu(r) <= r is proven, r as small as it was found; (0, nan) where no
@@ -70,29 +105,16 @@ class Curvature:
 
     def least(self, r: float) -> float:
         """mu(r); 0 where a node has no curvature."""
-        each = self.ground.copy()
-        for block in self.form.samples:
-            self._add(block, r, each)
-        return max(float(each.min()), 0.0)
+        return float(self._each(r).min())
 
-    def _add(self, block: SampleBlock, r: float, each: Array) -> None:
-        assert isinstance(block.loss, AbstractSmoothLoss)
-        if block.stacks is None:
-            each += block.loss.least_curvature() * np.bincount(block.node, block.scale, self.form.n)
-            return
-        x, reach = block.predict(self.w), r * block.lengths
-        found = block.loss.curvature_within(x - reach, x + reach, block.y)
-        assert found is not None  # by `of`
-        weight = block.scale * found[0]
-        values = np.linalg.eigvalsh(block.sums(weight))
-        each += np.where(values[:, 0] > ROUNDING * values[:, -1], values[:, 0], 0.0)
+    def _each(self, r: float) -> Array:
+        near = [curvature_near(block, self.w, lambda block: r * block.lengths)[0] for block in self.form.samples]
+        values = np.linalg.eigvalsh(hessians(self.form, near, most=False))
+        return np.where(values[:, 0] > ROUNDING * values[:, -1], values[:, 0], 0.0)
 
     def why(self) -> str:
         """Why no curvature was found."""
-        each = self.ground.copy()
-        for block in self.form.samples:
-            self._add(block, 0.0, each)
-        bad = np.flatnonzero(each <= 0.0)
+        bad = np.flatnonzero(self._each(0.0) <= 0.0)
         if bad.size:
             more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
             return (

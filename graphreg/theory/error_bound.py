@@ -31,7 +31,7 @@ from ..terms import Array
 from .arguments import all_parameters, form_of, per_node
 from .compatibility import CompatibilityFactor, factor, norm_of
 from .curvature import Curvature
-from .network import Network
+from .network import Network, square_roots
 
 ROUNDING = 1e-12  # relative: a strength that misses what is required by no more is taken to meet it
 
@@ -135,15 +135,9 @@ def error_bound(
     network = Network((edge,), (edge.base_weight,), form.shape)
     noise, assumed = _noise(form, w, covariance, int(checks.count(draws, "draws", MethodError)), seed)
     quantile = 1.0 if covariance is None else quantile
-    sizes = [_sizes(network, g) for g in noise]
+    sizes = [(float(np.linalg.norm(network.means(g))), network.strain(g)) for g in noise]
     projection, required = np.quantile(sizes, quantile, axis=0, method="higher").tolist()
     return _record(form, w, edge, projection, required, assumed)
-
-
-def _sizes(network: Network, g: Array) -> tuple[float, float]:
-    """||Pi g||_F, and R*{(D^+)'g}: the largest load of the electrical flow that carries g - Pi g."""
-    _, flows = network.electrical(network.balanced(g))
-    return float(np.linalg.norm(network.means(g))), float(network.largest(flows).max())
 
 
 def _record(
@@ -209,12 +203,11 @@ def _noise(form: Form, w: Array, covariance: Any, draws: int, seed: int) -> tupl
     C = per_node("the covariances", covariance, form, (form.d, form.d))
     if not np.allclose(C, C.transpose(0, 2, 1)):
         raise MethodError("the covariances must be symmetric")
-    values, vectors = np.linalg.eigh(C)
+    values = np.linalg.eigvalsh(C)
     if (values < -1e-9 * np.abs(values).max(initial=1e-300)).any():
         guilty = form.labels[int(np.argmin(values[:, 0]))]
         raise MethodError(f"the covariance of the node {guilty!r} has the negative eigenvalue {values.min():.3g}")
-    root = vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
-    rng = np.random.default_rng(seed)
-    out = [np.einsum("ijk,ik->ij", root, rng.standard_normal(form.shape)) for _ in range(draws)]
+    rng, roots = np.random.default_rng(seed), square_roots(C)
+    out = [np.einsum("ijk,ik->ij", roots, rng.standard_normal(form.shape)) for _ in range(draws)]
     said = f"data to come, with normal gradients of the given covariances, independent between nodes ({draws} draws)"
     return out, (said, "curvature as of the problem's own data")

@@ -23,8 +23,15 @@ from ..display import Brief
 from ..form import EdgeBlock, held_together
 from ..inputs import components_of
 from ..terms import Array
+from ..terms.penalties import slope_at_zero
 
 Flows = tuple[Array, ...]  # (m, k) per edge block
+
+
+def square_roots(C: Array) -> Array:
+    """R with R R' = C for covariances, (n, d, d): R z has the covariance C for z with that of the identity."""
+    values, vectors = np.linalg.eigh(C)
+    return vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,17 +266,22 @@ class Network(Brief):
             np.maximum.at(out, where, load)
         return out
 
+    def strain(self, g: Array) -> float:
+        """The largest load of the electrical flows that balance what of g may flow."""
+        _, flows = self.electrical(self.balanced(g))
+        return float(self.largest(flows).max())
+
     def excess(self, w: Array) -> float:
         """sum_e A_e (phi((Kw)_e) - phi'(0; (Kw)_e)): how much more the penalties grow than at 0; 0 for norms."""
         total = 0.0
         for block, A in zip(self.blocks, self.weights, strict=True):
             z = block.apply(w)
-            total += float(A @ np.maximum(block.penalty.value(z) - block.penalty.slope_at_zero(z), 0.0))
+            total += float(A @ np.maximum(block.penalty.value(z) - slope_at_zero(block.penalty, z), 0.0))
         return total
 
     def variation(self, w: Array) -> Array:
         """sum_e A_e phi'(0; (Kw)_e) of each component, (components,)."""
         out = np.zeros(self.n_components)
         for block, A, where in zip(self.blocks, self.weights, self.where, strict=True):
-            out += np.bincount(where, A * block.penalty.slope_at_zero(block.apply(w)), len(out))
+            out += np.bincount(where, A * slope_at_zero(block.penalty, block.apply(w)), len(out))
         return out

@@ -104,7 +104,7 @@ def _certified(
     if np.isfinite(w).all():
         point = smooth.dual_point_at(w)
         flows = tied.along_forest(tied.balanced(smooth.form.conservation(point)))
-        certifier.admit(w, whole(vary, point, flows))
+        certifier.propose(w, whole(vary, point, flows))
     return certifier.best(), certifier.attained()
 
 

@@ -12,6 +12,7 @@ Where a penalty has no form in CVXPY there is no such programme, and the bounds 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,7 +22,7 @@ from ..compiling import Links, steepest
 from ..display import Brief
 from ..form import EdgeBlock
 from ..terms import Array
-from ..terms.penalties import AbstractNorm, AbstractPenalty
+from ..terms.penalties import AbstractNorm, AbstractPenalty, slope_at_zero
 from .network import Flows, Network
 from .varied import homogeneous
 
@@ -70,7 +71,7 @@ def route(network: Network, r: Array, close: float = CLOSE) -> Routes:
     with needed("the strength at which all nodes agree"):
         flows = network.along_forest(r)
         found.offer(flows, _cut(network, flows))
-    cyclic, ended = ~network.acyclic & (found.upper > 0), ""
+    cyclic, ended = ~network.acyclic & (found.known.upper > 0), ""
     try:
         if cyclic.any():
             parts = _by_coordinate(network)
@@ -109,14 +110,15 @@ def _offer_coordinates(network: Network, r: Array, found: _Best, parts: list[Net
         own = _Best(part, r[:, [j]])
         own.offer(part.along_forest(own.r), np.zeros(part.shape))
         first = np.unique(part.component, return_index=True)[1]
-        cyclic = ~part.acyclic & (own.upper > 0)
-        _settle(part, own.r, own, cyclic, found.lower[network.component[first]], close)
+        cyclic = ~part.acyclic & (own.known.upper > 0)
+        _settle(part, own.r, own, cyclic, found.known.lower[network.component[first]], close)
         w = np.zeros(network.shape)
         most = np.zeros(network.n_components)
-        np.maximum.at(most, network.component, own.lower[part.component])
-        w[:, [j]] = np.where((own.lower[part.component] == most[network.component])[:, None], own.direction, 0.0)
-        found.offer(found.flows, w)
-        given = iter(own.flows)
+        lower = own.known.lower[part.component]
+        np.maximum.at(most, network.component, lower)
+        w[:, [j]] = np.where((lower == most[network.component])[:, None], own.known.direction, 0.0)
+        found.offer(found.known.flows, w)
+        given = iter(own.known.flows)
         for u, columns in zip(flows, network.columns, strict=True):
             if j in columns:
                 u[:, columns == j] = next(given)
@@ -137,29 +139,22 @@ def _unwritten(network: Network) -> str:
     return ", ".join(dict.fromkeys(b.penalty.called() for b in network.blocks if b.penalty.unwritten()))
 
 
+class Known(NamedTuple):
+    """What `Routes` has of flows and directions, before it is told how they were found."""
+
+    flows: Flows
+    direction: Array
+    upper: Array
+    lower: Array
+
+
 class _Best:
     """The best flows and directions that were offered, component by component."""
 
     def __init__(self, network: Network, r: Array) -> None:
         self.network, self.r = network, r
         nothing = np.full(network.n_components, np.inf), np.zeros(network.n_components)
-        self.known = network.nothing(), np.zeros(network.shape), *nothing
-
-    @property
-    def flows(self) -> Flows:
-        return self.known[0]
-
-    @property
-    def direction(self) -> Array:
-        return self.known[1]
-
-    @property
-    def upper(self) -> Array:
-        return self.known[2]
-
-    @property
-    def lower(self) -> Array:
-        return self.known[3]
+        self.known = Known(network.nothing(), np.zeros(network.shape), *nothing)
 
     def offer(self, flows: Flows, w: Array) -> None:
         network = self.network
@@ -169,18 +164,18 @@ class _Best:
         np.maximum.at(worst, network.component, left)
         np.maximum.at(most, network.component, size)
         upper = np.where(worst <= IMBALANCE * most, network.largest(flows), np.inf)
-        better = upper < self.upper
-        upper = np.where(better, upper, self.upper)
-        pairs = zip(network.where, flows, self.flows, strict=True)
+        better = upper < self.known.upper
+        upper = np.where(better, upper, self.known.upper)
+        pairs = zip(network.where, flows, self.known.flows, strict=True)
         flows = tuple(np.where(better[where][:, None], new, old) for where, new, old in pairs)
         slope = -np.bincount(network.component, np.einsum("ij,ij->i", self.r, w), network.n_components)
         variation = network.variation(w)
         lower = np.divide(slope, variation, out=np.zeros_like(slope), where=variation > 0)
-        better = lower > self.lower
-        lower = np.where(better, lower, self.lower)
+        better = lower > self.known.lower
+        lower = np.where(better, lower, self.known.lower)
         size = np.where(variation > 0, variation, 1.0)[network.component][:, None]
-        direction = np.where(better[network.component][:, None], w / size, self.direction)
-        self.known = flows, direction, upper, lower  # all at once, so that Ctrl-C finds what fits together
+        direction = np.where(better[network.component][:, None], w / size, self.known.direction)
+        self.known = Known(flows, direction, upper, lower)  # all at once, so that Ctrl-C finds what fits together
 
     def routes(self, cyclic: Array, ended: str) -> Routes:
         kinds = zip(self.network.n_edges, cyclic, self.network.acyclic, strict=True)
@@ -195,7 +190,8 @@ class _Best:
             "bounds of components with cycles together"
         )
         loose = loose if unwritten else ""
-        return Routes(self.flows, self.direction, self.upper, np.minimum(self.lower, self.upper), how, ended, loose)
+        flows, direction, upper, lower = self.known
+        return Routes(flows, direction, upper, np.minimum(lower, upper), how, ended, loose)
 
 
 def _cut(network: Network, flows: Flows) -> Array:
@@ -231,7 +227,7 @@ def norming(penalty: AbstractPenalty, u: Array) -> Array:
 
 
 def _ratio(penalty: AbstractPenalty, u: Array, v: Array) -> Array:
-    value = penalty.slope_at_zero(v)
+    value = slope_at_zero(penalty, v)
     return np.divide(np.einsum("ij,ij->i", u, v), value, out=np.zeros(len(u)), where=value > 0)
 
 
@@ -258,12 +254,12 @@ def _level(network: Network, r: Array) -> list[tuple[Flows, Array]]:
 
 def _refine(network: Network, r: Array, found: _Best, cyclic: Array, floor: Array, close: float) -> None:
     """Offers flows and directions of the components that are no trees until their bounds are close."""
-    awake, flows = np.zeros(network.shape[0], dtype=bool), found.flows
+    awake, flows = np.zeros(network.shape[0], dtype=bool), found.known.flows
     few = network.shape[1] == 1 and int(network.n_edges.sum()) <= FEW
     for k in range(ROUNDS):
         todo = _apart(found, cyclic, floor, close)
         if few and k == TRIED and todo.any():
-            found.offer(*_merged(network, r, found.flows, todo[network.component]))
+            found.offer(*_merged(network, r, found.known.flows, todo[network.component]))
             todo = _apart(found, cyclic, floor, close)
         if not todo.any():
             return
@@ -272,7 +268,7 @@ def _refine(network: Network, r: Array, found: _Best, cyclic: Array, floor: Arra
         for block, rows in zip(network.blocks, near, strict=True):  # and their neighbours, by and by
             awake[block.tail[rows]] = awake[block.head[rows]] = True
         for block, load, where in zip(network.blocks, network.loads(flows), network.where, strict=True):
-            busy = todo[where] & (load > BUSY * found.upper[where])
+            busy = todo[where] & (load > BUSY * found.known.upper[where])
             awake[block.tail[busy]] = awake[block.head[busy]] = True
         if k == ROUNDS - 1 or int(awake.sum()) == before:
             awake |= todo[network.component]
@@ -284,7 +280,7 @@ def _refine(network: Network, r: Array, found: _Best, cyclic: Array, floor: Arra
 
 def _apart(found: _Best, cyclic: Array, floor: Array, close: float) -> Array:
     """The components that are no trees whose bounds are not close, and whose upper one is above ``floor``."""
-    return cyclic & (np.maximum(found.lower, floor) < (1.0 - close) * found.upper)
+    return cyclic & (np.maximum(found.known.lower, floor) < (1.0 - close) * found.known.upper)
 
 
 def _merged(network: Network, r: Array, flows: Flows, awake: Array) -> tuple[Flows, Array]:

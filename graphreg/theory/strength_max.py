@@ -125,7 +125,7 @@ class StrengthMax(StatedNumber):
         form, c = self.vary.at(factor * self.value), self.consensus.certificate.w
         point = self.consensus.certificate.dual_point
         certifier = Certifier(form)
-        certifier.admit(c, point)
+        certifier.propose(c, point)
         found = certifier.best()  # a flow at its capacity, at factor 1, may lie outside by rounding: repair it
         return found if found.holds(1e-9) else certifier.certify(c, point.flows, point.prices, 1e-9)
 
@@ -242,7 +242,7 @@ def _record(vary: Varying, smooth: SmoothObjective, solution: Solution, routes: 
     certifier = Certifier(solution.form)
     tied, point = vary.tied, smooth.dual_point_at(c)
     held = tied.along_forest(tied.balanced(smooth.form.conservation(point)))[len(vary.places) :]
-    certifier.admit(c, whole(vary, point, (*routes.flows, *held)))
+    certifier.propose(c, whole(vary, point, (*routes.flows, *held)))
     upper = float(routes.upper.max())
     lower = min(float(routes.lower.max()), upper)
     binding = int(np.argmax(routes.lower))

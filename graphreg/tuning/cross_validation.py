@@ -25,8 +25,6 @@ from .scoring import Scorer, held, scorer_of
 from .stored import StoredFolds
 from .warm import usual_method
 
-ALL_PROCESSORS = checks.Check("-1 for all processors", lambda jobs: checks.is_whole(jobs) and jobs == -1)
-
 
 @checks.named
 def cross_validate(  # noqa: PLR0913
@@ -129,10 +127,10 @@ def cross_validate(  # noqa: PLR0913
     >>> found.best in ({"lam": 0.01}, {"lam": 1.0})
     True
     """
-    _check(problem, rule, gap, seed, seconds, jobs, method)
+    problem_of(problem, "cross_validate")
+    _check(rule=rule, gap=gap, seed=seed, seconds=seconds, jobs=jobs, method=method)
+    _check(engine=engine, refit=refit, progress=progress)
     _check_engine(engine, jobs, checkpoint)
-    checks.switch(refit, "refit")
-    (checks.switch | None)(progress, "progress")
     with within(seconds):
         values, split = grid_of(problem, grid), folds_of(problem.form, folds, by, seed)
         scorer = scorer_of(problem.form, scoring, greater_is_better)
@@ -140,18 +138,15 @@ def cross_validate(  # noqa: PLR0913
             values.regularisation(problem.form)  # refuses where no order is known, before hours are spent
         if not callable(scoring):
             _try(problem, split, scorer)
-        chosen = method or usual_method(problem)
-        task = Task(problem.model, problem.form, values, chosen, gap, int(seed), usual=method is None)
+        usual = method is None
+        task = Task(problem.model, problem.form, values, method or usual_method(problem), gap, int(seed), usual)
         with closing(StoredFolds(checkpoint, task, split)) as stored:
             found = CrossValidation(problem, values, split, scorer, rule, gap, stored.runs)
             found = _carried_out(found, task, stored, jobs if engine is None else engine, progress)
-        if found.ended == "out of time" and not found.runs:
-            raise nothing_yet("cross_validate")
         if rule == "1se" and found.indifferent:
             warnings.warn(found.indifferent, MethodWarning, stacklevel=users_line())
-        if not (refit and found.complete and found.usable.any()):
-            return found
-        return found.refitted(task.method, task.seed, task.usual)
+        chosen = refit and found.complete and found.usable.any()
+        return found.refitted(task.method, task.seed, task.usual) if chosen else found
 
 
 def _carried_out(
@@ -171,6 +166,8 @@ def _carried_out(
             raise
         ended = "interrupted"
     except OutOfTimeError:
+        if not stored.runs:
+            raise nothing_yet("cross_validate") from None
         ended = "out of time"
     except WorkerError as error:
         error.found = replace(found, runs=dict(sorted(stored.runs.items())), ended="a process died")
@@ -192,18 +189,25 @@ def _try(problem: Problem, folds: Folds, scorer: Scorer) -> None:
         scorer.score(held(problem.form, rows, np.zeros((len(rows), width))), fold.name)
 
 
-def _check(problem: Any, rule: Any, gap: Any, seed: Any, seconds: Any, jobs: Any, method: Any) -> None:
-    problem_of(problem, "cross_validate")
-    checks.one_of(*RULES)(rule, "rule")
-    checks.inside("(0, inf)", "a positive number that is finite")(gap, "gap")
-    checks.seed(seed, "seed")
-    (checks.seconds | None)(seconds, "seconds")
-    (checks.count | ALL_PROCESSORS)(jobs, "jobs")
-    (METHOD | None)(method, "method")
+CHECKS = {
+    "rule": checks.one_of(*RULES),
+    "gap": checks.inside("(0, inf)", "a positive number that is finite"),
+    "seed": checks.seed,
+    "seconds": checks.seconds | None,
+    "jobs": checks.count | checks.Check("-1 for all processors", lambda jobs: checks.is_whole(jobs) and jobs == -1),
+    "method": METHOD | None,
+    "engine": checks.instance(MPI, "gr.MPI()") | None,
+    "refit": checks.switch,
+    "progress": checks.switch | None,
+}
+
+
+def _check(**given: Any) -> None:
+    for name, value in given.items():
+        CHECKS[name](value, name)
 
 
 def _check_engine(engine: Any, jobs: int, checkpoint: Any) -> None:
-    (checks.instance(MPI, "gr.MPI()") | None)(engine, "engine")
     if engine is not None and (jobs != 1 or checkpoint is not None):
         what = "jobs" if jobs != 1 else "checkpoint"
         raise MethodError(

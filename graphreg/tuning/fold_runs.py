@@ -23,9 +23,9 @@ from ..form import Form
 from ..inputs import Labels
 from ..methods import AbstractMethod
 from ..problem import Problem
-from ..running import entry, of_problem
+from ..running import Budget, entry, of_problem
 from ..terms import AbstractTerm, Array, Lowered, Model, Space, Strength
-from ..terms.losses import AbstractLoss
+from ..terms.losses import AbstractLoss, at_rows
 from .folds import Fold
 from .grid import Grid
 from .warm import Warm, order_of
@@ -79,7 +79,7 @@ def training(model: Model, form: Form, rows: Array) -> Problem:
         own = kept[begin : begin + term.data.n_samples]
         begin += len(own)
         if own.any():
-            terms.append((strength, term.take(own)))
+            terms.append((strength, at_rows(term, own)))
     return Problem(Model(tuple(terms)))
 
 
@@ -115,7 +115,8 @@ class Task:
             missing = self.method.missing(problem.form)
             if missing:
                 raise MethodError(f"{self.method.name} does not apply: {'; '.join(missing)}", missing)
-            warm = Warm(problem, self.method, gap=self.gap, seed=self.seed, usual=self.usual)
+            budget = Budget(self.gap, progress=False, seed=self.seed)
+            warm = Warm(problem, self.method, budget, usual=self.usual)
             down = self.grid.descending
             for k in (down[place] for place in warm.order(len(down))):
                 with self.grid.at(k), placed(self.grid, fold, k):

@@ -20,7 +20,7 @@ from ..inference import LocalFits, local_fits
 from ..lazy import stats
 from ..tables import StatedNumber
 from ..terms import Array, Parameter
-from ..theory import Network, Varying, varying
+from ..theory import Network, Varying, square_roots, varying
 
 NAME = "noise_strength"
 LEAST = 20  # draws
@@ -113,7 +113,7 @@ def noise_strength(
             vary = varying(problem, parameter, NAME)
             fits = local_fits(vary.form)
             roots = np.zeros((vary.form.n, vary.form.d, vary.form.d))  # latent nodes have no noise
-            roots[: fits.form.n] = _roots(fits.score_covariance(covariance))
+            roots[: fits.form.n] = square_roots(fits.score_covariance(covariance))
             worth = fits.worth
         ended = _draw(values, vary.network, roots, draws, seed, progress)
     with afresh(None):
@@ -140,12 +140,6 @@ def _record(
     return NoiseStrength(float(np.quantile(values, quantile)), *ends, quantile, values, assumed=assumed)
 
 
-def _roots(S: Array) -> Array:
-    """S_i^(1/2), (n, d, d)."""
-    values, vectors = np.linalg.eigh(S)
-    return vectors * np.sqrt(np.maximum(values, 0.0))[:, None, :]
-
-
 def _draw(
     values: list[float], network: Network, roots: Array, draws: int, seed: int | None, progress: bool | None
 ) -> str:
@@ -156,8 +150,7 @@ def _draw(
             for _ in range(draws):
                 look()
                 psi = np.einsum("ijk,ik->ij", roots, rng.normal(size=network.shape))
-                _, flows = network.electrical(network.balanced(psi))
-                values.append(float(network.largest(flows).max()))
+                values.append(network.strain(psi))
                 tick(1)
     except KeyboardInterrupt:
         if len(values) < LEAST:

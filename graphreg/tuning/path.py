@@ -19,7 +19,7 @@ from ..errors import ModelError
 from ..escaping import visible
 from ..methods import AbstractMethod
 from ..problem import RAISES, Problem, check_solve, problem_of
-from ..running import Checkpoint, Solution
+from ..running import Budget, Checkpoint, Solution
 from ..shortcuts import shortcut
 from ..tables import Table, as_html, assumed_html, assumed_lines
 from ..terms import Array, Parameter
@@ -304,7 +304,7 @@ def path(  # noqa: PLR0913
     parameter = parameter_of(problem, parameter)
     stored = Checkpoint.of(checkpoint)
     with restored([parameter]), within(seconds):
-        warm = Warm(problem, method, gap, rounds, seed, upwards=True)
+        warm = Warm(problem, method, Budget(gap, rounds, progress=False, seed=seed), upwards=True)
         given = {"gap": gap, "rounds": rounds, "seconds": seconds, "progress": progress, "on_failure": on_failure}
         check_solve(warm.method, problem.form, **given)
         values, top = grid(problem, parameter, strengths)

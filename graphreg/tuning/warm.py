@@ -98,6 +98,9 @@ def restored(parameters: Iterable[Parameter]) -> Generator[None]:
             parameter.value = value
 
 
+QUIET = Budget(progress=False, seed=0)
+
+
 class Warm:
     """Solves one problem at one set of values of its Parameters after another, each from the answers at the last.
 
@@ -124,15 +127,13 @@ class Warm:
         self,
         problem: Problem,
         method: AbstractMethod | None = None,
-        gap: float = 1e-6,
-        rounds: int | None = None,
-        seed: int = 0,
+        budget: Budget = QUIET,
         usual: bool = False,
         upwards: bool = False,
     ) -> None:
         self.problem = problem
         self.method: AbstractMethod = usual_method(problem) if method is None else method
-        own = usual or method is None
+        own, rounds = usual or method is None, budget.rounds
         newton = own and rounds is None and isinstance(self.method, InteriorPoint)
         self.climbing = upwards and newton and climbs(problem.form)
         self.handed: float | None = None  # the strength from which on `InteriorPoint` is the method
@@ -141,10 +142,10 @@ class Warm:
         self.standby, most = standby(self.method, problem.form) if own else ((), None)
         self.most = most if rounds is None else None  # rounds after which the standby takes over
         if self.climbing:
-            costs = Costs(problem.form, gap, ON_A_PATH)
+            costs = Costs(problem.form, budget.gap, ON_A_PATH)
             self.most = max(costs.rounds_in(SHARE * costs.interior), 1)
         self.warm_start = WarmStart()
-        self.budget = Budget(gap, rounds, progress=False, seed=seed)
+        self.budget = budget
         self.known: list[tuple[float | None, Certificate]] = []  # the last two answers, with their strengths
         self.top: tuple[float, Certificate] | None = None  # a strength at which all is known beforehand
         self.between: dict[float, Interior] = {}  # of `InteriorPoint`: from where runs at other strengths begin

@@ -434,7 +434,7 @@ def test_they_are_remembered_by_their_points():
     found = certifier.added_up(*squares(form))
     assert found.holds(1e-13)
     again = Certifier(form)
-    again.recall(certifier.remembered())
+    again.recall(certifier.remembered(0.0))
     assert again.best().holds(1e-12)
     assert not Certifier(random_problem(0).problem.form).added_up(*squares(form)).valid
 

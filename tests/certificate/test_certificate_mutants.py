@@ -158,7 +158,7 @@ def slightly_off():
         for a, b in zip(best.dual_point.prices, problem.form.samples, strict=True)
     )
     certifier = Certifier(problem.form)
-    certifier.improve(DualPoint(best.dual_point.flows, prices))
+    certifier.propose_dual(DualPoint(best.dual_point.flows, prices))
     return certifier.best().dual, best.primal
 
 

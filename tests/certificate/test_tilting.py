@@ -16,8 +16,8 @@ from graphreg.certificate.enclosure import boxes
 from graphreg.certificate.enclosure.structure import Structure
 from graphreg.certificate.tilting import FlowDual
 from graphreg.certificate.tilting import nodes as tilted
+from graphreg.certificate.tilting.flow_dual import proved
 from graphreg.certificate.tilting.nodes import QuadraticNodes, SmoothNodes, tilted_nodes
-from graphreg.certificate.tilting.proved import proved
 from graphreg.datasets import random_problem
 from graphreg.form import DualPoint
 from graphreg.network import fast
@@ -127,7 +127,7 @@ def bound(form, flows, move=None, prices=None):
     """What is proved of some flows, from parameters that are off the minimisers by ``move`` of their size; with the
     prices there, or at ``prices`` times those."""
     dual = FlowDual.of(form)
-    look = dual.look([np.zeros(form.shape)], flows)
+    look = dual.cheap_bound([np.zeros(form.shape)], flows)
     point, at = dual.point(look)
     if move is not None:
         at = at * (1.0 + move)
@@ -205,7 +205,7 @@ def test_an_exactly_conserved_point_lies_in_the_box():
     form = squared(rng, ridge=np.array([0.5, -3.0]))
     found = bound(form, some_flows(form, rng), 1e-3 * rng.standard_normal(form.shape))
     dual = FlowDual.of(form)
-    w = dual.look([np.zeros(form.shape)], found.dual_point.flows).at
+    w = dual.cheap_bound([np.zeros(form.shape)], found.dual_point.flows).at
     for edge, u, spread in zip(form.edges, found.dual_point.flows, found.spread, strict=True):
         exact_flow = edge.gradients(w) if edge.ground else u
         assert (np.abs(exact_flow - u) <= spread + 1e-13).all()
@@ -219,9 +219,8 @@ def test_a_look_is_the_gap():
     for form in (make(rng) for make in CASES.values()):
         w, flows = rng.standard_normal(form.shape), some_flows(form, rng)
         certifier = Certifier(form)
-        look = certifier.look([w], flows)
-        certifier.gap = 1e-8
-        certifier.improve(*FlowDual.of(form).point(look))
+        look = certifier.cheap_bound([w], flows)
+        certifier.propose_dual(*FlowDual.of(form).point(look), gap=1e-8)
         assert look.primal == pytest.approx(form.primal(w), rel=1e-9)
         assert look.gap == pytest.approx(form.primal(w) - certifier.best_dual.bound, rel=1e-8)
         assert 0.0 <= look.nodes <= look.gap * (1 + 1e-12)
@@ -231,7 +230,7 @@ def test_the_best_of_some_parameters_is_taken():
     form = squared(np.random.default_rng(3))
     flows = some_flows(form, np.random.default_rng(4))
     points = [np.full(form.shape, 3.0), np.zeros(form.shape), np.full(form.shape, -5.0)]
-    look = Certifier(form).look(points, flows)
+    look = Certifier(form).cheap_bound(points, flows)
     assert look.w is min(points, key=form.primal)
 
 
@@ -242,7 +241,7 @@ def test_logistic_nodes_take_newton_steps():
     form = gr.Problem(gr.LogisticLoss(data) + 0.05 * gr.TotalVariation(nx.path_graph(5), gr.L2())).form
     dual = FlowDual.of(form)
     assert isinstance(dual.nodes, SmoothNodes)
-    look = dual.look([np.zeros(form.shape)], some_flows(form, rng))
+    look = dual.cheap_bound([np.zeros(form.shape)], some_flows(form, rng))
     point, at = dual.point(look)
     assert at is None
     assert np.abs(form.conservation(point)).max() <= 1e-13
@@ -264,7 +263,7 @@ def test_logistic_nodes_take_newton_steps():
 )
 def test_elsewhere_there_are_none(form):
     assert FlowDual.of(form) is None
-    assert Certifier(form).look([np.zeros(form.shape)], form.nothing().flows) is None
+    assert Certifier(form).cheap_bound([np.zeros(form.shape)], form.nothing().flows) is None
 
 
 def test_strengths_of_edges_change_no_node():
@@ -286,15 +285,14 @@ def test_where_nothing_is_repaired_bounds_are_as_good_as_those_of_repairs(monkey
 
     def compared(self, state, k):
         (w, flows, prices), form = self.method.point(state), self.certifier.form
-        look = self.certifier.look([w], flows)
+        look = self.certifier.cheap_bound([w], flows)
         if look is not None and not look.repairable and k <= 200:
             one, other = Certifier(form), Certifier(form)
-            one.gap = 1e-9
-            one.consider(look.w)
-            one.improve(*FlowDual.of(form).point(look))
-            other.consider(feasible(form, w))
+            one.propose_primal(look.w, 1e-9)
+            one.propose_dual(*FlowDual.of(form).point(look), gap=1e-9)
+            other.propose_primal(feasible(form, w))
             point = other.repair(w, DualPoint(flows, prices or form.gradient_prices(w)), 1e-9)
-            other.improve(point)
+            other.propose_dual(point)
             if other.best_dual is not None:
                 gap = one.best().gap
                 seen.append((other.best_dual.bound - one.best_dual.bound) / max(gap, 1e-11 * look.primal))
@@ -334,19 +332,21 @@ def test_planted_false_merges_are_caught(method, penalty):
     assert np.abs(planted.w - truth.w).max() <= 1e-2 * np.abs(truth.w).max()
     certifier = Certifier(problem.form)
     w = np.broadcast_to(truth.w.mean(axis=0), truth.w.shape)
-    lie = certifier.look([w], truth.dual_point.flows)
+    lie = certifier.cheap_bound([w], truth.dual_point.flows)
     assert lie.gap >= (problem.form.primal(w) - truth.primal) * (1.0 - 1e-9)
 
 
 def test_a_proved_bound_is_recalled_to_the_bit():
     form = squared(np.random.default_rng(6))
     certifier, again = Certifier(form), Certifier(form)
-    look = certifier.look([np.zeros(form.shape)], some_flows(form, np.random.default_rng(7)))
+    look = certifier.cheap_bound([np.zeros(form.shape)], some_flows(form, np.random.default_rng(7)))
     certifier.certify(look.w, look.flows, None, 10.0, look)
     assert certifier.best_dual.source.at is not None
-    again.recall(certifier.remembered())
+    again.recall(certifier.remembered(10.0))
     assert again.best_dual.bound == certifier.best_dual.bound
-    forged = replace(certifier.remembered(), source=replace(certifier.best_dual.source, at=np.full(form.shape, 1e3)))
+    forged = replace(
+        certifier.remembered(10.0), source=replace(certifier.best_dual.source, at=np.full(form.shape, 1e3))
+    )
     again.recall(forged)
     assert again.best_dual.bound <= certifier.best_primal.bound
     with pytest.raises(ValueError, match="shapes"):

@@ -9,6 +9,7 @@ import threading
 import numpy as np
 import pytest
 from actor_cases import on_arrays, whole
+from factories import thinned
 from round_cases import PROBLEMS, RIDGE, WAYS, WITH_NUMBA, compiling, forced_rounds, graph, regression, tied
 from test_joint import coef_of, jointly, owners
 from test_local_parts import Country, together
@@ -171,8 +172,10 @@ def test_one_part_without_numba_is_enough(forced, taken, monkeypatch):
     assert not taken
 
 
-@pytest.mark.parametrize("compiles", [False, True])
-@pytest.mark.parametrize("name", ["few samples", "wide", "logistic", "mixed", "twenty coordinates"])
+@pytest.mark.parametrize(
+    ("name", "compiles"),
+    thinned(["few samples", "wide", "logistic", "mixed", "twenty coordinates"], [True, False], every=2),
+)
 def test_sizes_at_which_large_problems_are_done_otherwise(name, compiles, forced, monkeypatch):
     """What decides is the whole's size where bits depend on it."""
     compiling(monkeypatch, compiles)
@@ -197,7 +200,7 @@ def test_the_curvature_of_a_node_does_not_depend_on_the_others():
 
 def test_random_problems(forced, request):
     """Losses and penalties of all kinds; all that apply with ``make test ARGS=--whole``."""
-    for seed in range(0, 120, 1 if request.config.getoption("--whole") else 9):
+    for seed in range(0, 120, 1 if request.config.getoption("--whole") else 13):
         form = random_problem(seed).problem.form.frozen()
         for method in (gr.PrimalDual(), gr.PrimalDual(balance=1.0)):
             if not method.missing(form):

@@ -261,7 +261,7 @@ if "module" in sys.argv:
 else:
     main(*load())
 """
-PLACES = [("module", "own", "2"), ("main", "plain", "2")]
+PLACES = [("module", "own", "2")]
 MORE = [(place, terms, count) for place in ("module", "main") for terms in ("own", "plain") for count in ("2", "4")]
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import graphreg as gr
 from graphreg.errors import ModelError
-from graphreg.judging.carried import carried, spread
+from graphreg.judging.given import carried, spread
 from graphreg.running.schedule import MAYBE, WARM, Schedule
 
 LABELS = list(range(12))

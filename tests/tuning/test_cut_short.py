@@ -17,6 +17,7 @@ import pytest
 import graphreg as gr
 from graphreg.clock import OutOfTimeError
 from graphreg.errors import BudgetError, ModelError, WorkerError
+from graphreg.running import Budget
 from graphreg.tuning import fold_runs
 from graphreg.tuning.fold_runs import Task
 from graphreg.tuning.warm import Warm
@@ -62,7 +63,7 @@ def test_seconds_bind_in_a_path():
 
 
 def test_a_point_that_time_cuts_short_is_no_point(monkeypatch):
-    warm = Warm(problem(), gr.PrimalDual(), gap=1e-300)
+    warm = Warm(problem(), gr.PrimalDual(), Budget(1e-300, progress=False, seed=0))
     with gr.clock.within(0.2), pytest.raises(OutOfTimeError):
         warm.solve(0.1)
     assert warm.warm_start.state is None

@@ -11,6 +11,7 @@ from path_cases import GRID, problem_of
 import graphreg as gr
 from graphreg.methods.interior_point.interior_point import InteriorPoint
 from graphreg.methods.splitting.primal_dual import PrimalDual
+from graphreg.running import Budget
 from graphreg.theory import routes
 from graphreg.tuning.grid import ABOVE, downwards, grid
 from graphreg.tuning.warm import Warm, halving, usual_method
@@ -179,7 +180,7 @@ def test_what_is_carried_from_point_to_point(monkeypatch):
 
 def test_a_method_without_a_state_worth_keeping_starts_at_the_last_point():
     problem, lam = problem_of(gr.SquaredL2())
-    warm = Warm(problem, gr.SubgradientDescent(), gap=1e-2, rounds=400)
+    warm = Warm(problem, gr.SubgradientDescent(), Budget(1e-2, 400, progress=False, seed=0))
     first = warm.solve(0.3)
     lam.value = 0.3001
     again = warm.solve(0.3001)

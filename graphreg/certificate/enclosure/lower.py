@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 
 from ...form import DualPoint, Form
 from ...terms import Array
 from .attempt import Attempt, Attempts, zeros
-from .boxes import Box, box_value
-from .enclosed import Enclosed
+from .boxes import Box, Enclosed, box_value
 from .plain import boxes_near
 from .structure import Structure
 from .sums import Pair
@@ -33,7 +33,10 @@ class Enclosure:
         """``outside`` is what is taken from the nodes beside the form's own flows and prices, (n, d)."""
         self.form, self.outside = form, outside
         self.structure = Structure(form) if like is None else like.structure
-        self.attempt = Attempts(form, self.structure, outside)
+
+    @cached_property
+    def attempt(self) -> Attempts:
+        return Attempts(self.form, self.structure, self.outside)
 
     def __call__(
         self, point: DualPoint, center: Callable[[], DualPoint | None] | None = None, least: float = np.inf
@@ -42,7 +45,7 @@ class Enclosure:
 
         Sums are taken plainly where that gives a bound of at least ``least``.
         """
-        if not all(np.isfinite(x).all() for x in (*point.flows, *point.prices)):
+        if not point.is_finite():
             none = np.full(self.form.n_components, -np.inf)
             return Enclosed(none, point, zeros(point.flows), "flows or prices are not finite")
         if least < np.inf and self.outside is None:  # boxes are shrunk, which what is outside is not
@@ -75,7 +78,7 @@ class Enclosure:
         if np.isfinite(best.lower).all():
             return best
         middle = None if center is None else center()
-        if middle is not None and all(np.isfinite(x).all() for x in (*middle.flows, *middle.prices)):
+        if middle is not None and middle.is_finite():
             for t in PULLS:
                 best = self._better(best, self._within(_between(point, middle, t)))
                 if np.isfinite(best.lower).all():

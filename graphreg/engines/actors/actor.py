@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -48,8 +48,7 @@ def split(form: Form, arcs: Arcs) -> tuple[NodePart, ...]:
 
 def _part(form: Form, arcs: Arcs, i: int) -> NodePart:
     part = part_of(form, arcs, np.arange(form.n) == i)
-    given = [getattr(part, field.name) for field in fields(part)]
-    return NodePart(*given, node=i, label=form.labels[i], tree=_tree(arcs, i))
+    return NodePart(**vars(part), node=i, label=form.labels[i], tree=_tree(arcs, i))
 
 
 def _tree(arcs: Arcs, i: int) -> SpanningTree:
@@ -108,14 +107,14 @@ class ActorEngine:
         return self._swapped(values, mine, along)
 
     def swap(self, mine: tuple[Array, ...]) -> tuple[Array, ...]:
-        """What the other ends of all edges between two nodes have for them, from what this end has: rows per edge of
+        """The values that the other ends of all edges between two nodes have, from those of this end: rows per edge of
         each block; NaN where nothing came in this round."""
         return self._swapped(mine, self.ends, None)
 
     def _swapped(
         self, values: tuple[Array, ...], rows_of: dict[int, list[tuple[int, Array]]], along: Array | None
     ) -> tuple[Array, ...]:
-        """What neighbours have at the rows of each that they share; NaN where nothing came in this round."""
+        """The values of neighbours at the rows that they share; NaN where nothing came in this round."""
         tag = self._next()
         out = tuple(np.full(each.shape, np.nan) for each in values)
         for j, common in rows_of.items():
@@ -168,7 +167,7 @@ class ActorEngine:
         return own if payload is None or payload.shape != own.shape else payload
 
     def _own_end(self, k: int, rows: Array) -> Array:
-        """Where this end of each edge is among the tails, and below them the heads, of a block."""
+        """The row of this end of each edge among the tails, and below them the heads, of a block."""
         tail = self.part.form.edges[k].tail
         return np.where(tail[rows] == self.me, rows, rows + len(tail))
 
@@ -216,7 +215,7 @@ class ActorAnswer(Answer):
 
 @dataclass(frozen=True)
 class SavedState:
-    """What a crash leaves of an actor: its packed state, and its last answer."""
+    """The rest of an actor after a crash: its packed state, and its last answer."""
 
     state: Packed
     answer: ActorAnswer
@@ -258,8 +257,7 @@ class Actor:
     def answer(self, at: int) -> ActorAnswer:
         if self.disk is not None:
             return replace(self.disk.answer, tally=self.endpoint.tally)
-        answer = answer_of(self.method, self.states[at], self.part)
-        return ActorAnswer(answer.w, answer.flows, answer.prices, answer.gathered, self.endpoint.tally)
+        return ActorAnswer(**vars(answer_of(self.method, self.states[at], self.part)), tally=self.endpoint.tally)
 
     # ---- how ---------------------------------------------------------------------------------------------------------
     def _view(self) -> LocalView:

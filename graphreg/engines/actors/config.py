@@ -15,7 +15,7 @@ from ...messages import unknown_labels, users_line
 from ...methods import AbstractIteration, ToleratesLostMessages
 from ...network import Arcs
 from ...running import AbstractEngine
-from ..base import refuse_judges
+from ..parts import refuse_judges
 from .actor import split
 from .coordinator import Coordinator
 from .faults import FaultPlan, Faults

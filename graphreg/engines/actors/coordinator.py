@@ -5,8 +5,7 @@ from __future__ import annotations
 import math
 import time
 import warnings
-from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping, Sequence
 from queue import Empty, SimpleQueue
 from typing import Any, NoReturn, Protocol
 
@@ -16,11 +15,10 @@ from ...clock import OutOfTimeError, left
 from ...errors import ActorError, GraphregError
 from ...form import Form
 from ...messages import SHOWN, users_line
-from ...methods import Point, Start
+from ...methods import Start
 from ...network import PURPOSES, Ledger, LocalView
 from ...terms import Array
-from ..base import AbstractCoordinator
-from ..parts import gathered_of, point_of
+from ..parts import AbstractCoordinator, CoordinatorState
 from .actor import COORDINATOR, ActorAnswer, NodePart
 from .faults import Tag
 from .mailbox import DOWN, Message, WaitError
@@ -32,7 +30,7 @@ GLANCE = 0.25  # seconds
 
 
 class Hosts(Protocol):
-    """Where actors are hosted: threads of this process, or other processes."""
+    """The hosts of all actors: threads of this process, or other processes."""
 
     replies: SimpleQueue[Any]
 
@@ -43,13 +41,6 @@ class Hosts(Protocol):
     def stop(self) -> None: ...
 
 
-@dataclass(frozen=True)
-class CoordinatorState:
-    """The state of all actors after a round; they hold it."""
-
-    round: int
-
-
 class Coordinator(AbstractCoordinator):
     """A method, carried out by actors.
 
@@ -58,6 +49,7 @@ class Coordinator(AbstractCoordinator):
     """
 
     who = "actors"
+    unheard = (KeyboardInterrupt, OutOfTimeError)  # the run ends before anything was heard
 
     def __init__(self, settings: RunSettings, form: Form, parts: tuple[NodePart, ...], hosts: Hosts) -> None:
         self.method, self.form, self.parts, self.hosts = settings.method, form, parts, hosts
@@ -67,7 +59,7 @@ class Coordinator(AbstractCoordinator):
         self.number = 0  # of the last order
         self.sums: dict[Tag, dict[int, Array]] = {}  # of components, that wait for those of others
         self.ledger: Ledger | None = None
-        self.known: tuple[int, dict[int, ActorAnswer]] | None = None  # the last answers, and of which round
+        self.known: tuple[int, list[ActorAnswer]] | None = None  # the last answers, and of which round
 
     # ---- what the driver asks for ------------------------------------------------------------------------------------
     def init(self, view: LocalView, start: Start | None) -> CoordinatorState:
@@ -79,50 +71,37 @@ class Coordinator(AbstractCoordinator):
         self._ask("step", dict.fromkeys(self._nodes, state.round + 1))
         return CoordinatorState(state.round + 1)
 
-    def point(self, state: CoordinatorState) -> Point:
-        return point_of(self.form, self.parts, self._listed(state))
-
-    def gathered(self, state: CoordinatorState) -> dict[str, Any]:
-        """One row per node; what is no array is the first node's."""
-        try:
-            return gathered_of(self.form, self.parts, self._listed(state))
-        except (KeyboardInterrupt, OutOfTimeError):  # the run ends before anything was heard
-            return {}
-
     # ---- putting together ----------------------------------------------------------------------------------------
     @property
     def _nodes(self) -> range:
         return range(len(self.parts))
 
-    def _listed(self, state: CoordinatorState) -> list[ActorAnswer]:
-        answers = self._answers(state)
-        return [answers[i] for i in self._nodes]
-
-    def _answers(self, state: CoordinatorState) -> dict[int, ActorAnswer]:
+    def _answers(self, state: CoordinatorState) -> list[ActorAnswer]:
         """Those after this round; the last that are known where the run is to end and actors do not answer at once."""
         if self.known is None or self.known[0] != state.round:
             try:
-                self.known = state.round, self._ask("answer", dict.fromkeys(self._nodes, state.round))
+                answers = self._ask("answer", dict.fromkeys(self._nodes, state.round))
+                self.known = state.round, [answers[i] for i in self._nodes]
                 self._update_ledger(self.known[1])
             except OutOfTimeError:
                 if self.known is None:
                     raise (KeyboardInterrupt if self.interrupted else OutOfTimeError) from None
         return self.known[1]
 
-    def _update_ledger(self, answers: Mapping[int, ActorAnswer]) -> None:
+    def _update_ledger(self, answers: Sequence[ActorAnswer]) -> None:
         """The ledger of what all actors have sent so far."""
         ledger = self.ledger
         if ledger is None or ledger.arcs is None:
             return
         arcs = ledger.arcs
         place = {pair: k for k, pair in enumerate(zip(arcs.source.tolist(), arcs.target.tolist(), strict=True))}
-        away = np.array([answers[i].tally.away for i in self._nodes], dtype=np.int64)
+        away = np.array([each.tally.away for each in answers], dtype=np.int64)
         for purpose in PURPOSES[:2]:
             account = ledger.accounts[purpose]
             account.messages, account.numbers = np.zeros((2, len(arcs.source)), dtype=np.int64)
             account.beyond = account.beyond_numbers = 0
-            for i in self._nodes:
-                for (what, receiver), (messages, numbers) in answers[i].tally.sent.items():
+            for i, answer in enumerate(answers):
+                for (what, receiver), (messages, numbers) in answer.tally.sent.items():
                     if what == purpose and receiver == COORDINATOR:
                         account.beyond += messages
                         account.beyond_numbers += numbers
@@ -168,7 +147,7 @@ class Coordinator(AbstractCoordinator):
         return out
 
     def _hear(self, until: float) -> Any:
-        """What is said next, by whomever; `Empty` where all have been silent for ``timeout`` seconds.
+        """The next item that anybody says; `Empty` where all have been silent for ``timeout`` seconds.
 
         Patience is counted in glances and not by the clock, which goes on while this process itself is stopped.
         """

@@ -18,7 +18,7 @@ DROP, DELAY, DUPLICATE, REORDER, CRASH, ACKNOWLEDGE = range(6)  # what is drawn
 
 
 class Delivery(NamedTuple):
-    """What becomes of a message."""
+    """The fate of a message."""
 
     lost: bool = False
     late: int = 0  # rounds
@@ -95,12 +95,12 @@ class Faults:
 
     @property
     def crashing(self) -> bool:
-        """Whether nodes may crash."""
+        """True where nodes may crash."""
         return self.crash > 0.0 or any(self.crashes.values())
 
     @property
     def lossy(self) -> bool:
-        """Whether a message may be missing in its exchange."""
+        """True where a message may be missing in its exchange."""
         disturbed = self.drop > 0.0 or self.delay > 0 or self.reorder > 0.0
         return self.crashing or (disturbed and not self.resend)
 
@@ -135,7 +135,7 @@ class FaultPlan:
                 return out
 
     def away(self, node: int, at: int) -> bool:
-        """Whether a node is away in a round."""
+        """True where a node is away in a round."""
         f = self.faults
         since = range(max(1, at - f.down + 1), at + 1)
         if any(t in since for t in self.planned.get(node, ())):

@@ -121,7 +121,7 @@ def _portable(item: Any) -> Any:
 
 
 def _travels(value: Any) -> bool:
-    """Whether the coordinator can have it."""
+    """True for a value that the coordinator can be sent."""
     try:
         pickle.loads(pickle.dumps(value))
     except Exception:  # noqa: BLE001 - whatever its class makes of it

@@ -1,4 +1,4 @@
-"""How the processes of hosts come to be, and how they end.
+"""The processes of hosts: their start and their end.
 
 A plain fork would hand the memory of this process, with the data of all nodes, to each of them, and multiprocessing's
 fork server and its spawned processes import the user's script again, with the data that it loads. So hosts are forked

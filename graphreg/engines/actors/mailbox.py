@@ -1,4 +1,4 @@
-"""What an actor sends and hears: messages, its mailbox, and the faults that befall messages."""
+"""Messages between actors: the mailbox of each, its endpoint, and the faults that befall messages."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class StoppedError(Exception):
 
 
 class WaitError(Exception):
-    """Who waits for whom; raised where the run is over while an actor still waits."""
+    """An actor waits for a sender in vain; raised where the run is over while it still waits."""
 
     def __init__(self, sender: int, tag: Tag) -> None:
         super().__init__(sender, tag)
@@ -55,7 +55,7 @@ Carry = Callable[[Message], None]  # takes a message to the mailbox of its recei
 
 
 class Mailbox:
-    """What has arrived for an actor and was not yet taken; read by the actor's thread alone.
+    """The messages that have arrived for an actor and were not yet taken; read by the actor's thread alone.
 
     It waits until the coordinator has enough: who waits by a clock of his own gives up while the coordinator, or the
     whole machine, merely stands still.
@@ -108,7 +108,7 @@ class Mailbox:
 # ---- messages under faults -------------------------------------------------------------------------------------------
 @dataclass
 class Tally:
-    """What an actor has sent: messages and numbers by purpose and receiver, beyond the graph to the coordinator."""
+    """The messages and numbers that an actor has sent, by purpose and receiver, beyond the graph to the coordinator."""
 
     sent: dict[tuple[str, int], list[int]] = field(default_factory=dict[tuple[str, int], list[int]])
     away: int = 0  # rounds
@@ -121,7 +121,7 @@ class Tally:
 
 @dataclass
 class Received:
-    """What an actor knows of one sender: the newest message of each exchange of a round, by its number."""
+    """The messages of one sender that an actor knows: the newest message of each exchange of a round, by its number."""
 
     newest: dict[int, Message] = field(default_factory=dict[int, Message])
     late: list[tuple[Tag, Message]] = field(default_factory=list[tuple[Tag, Message]])  # with when they arrive

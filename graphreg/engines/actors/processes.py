@@ -159,7 +159,7 @@ class _Pickler(cloudpickle.Pickler):
 
 
 def _of_the_user(code: type | FunctionType) -> bool:
-    """Whether it is neither of this package nor of Python, which writes methods of dataclasses."""
+    """True for code that is neither of this package nor of Python, which writes methods of dataclasses."""
     generated = "__create_fn__" in code.__qualname__
     if isinstance(code, FunctionType):
         generated |= code.__code__.co_filename in WRITERS
@@ -167,7 +167,7 @@ def _of_the_user(code: type | FunctionType) -> bool:
 
 
 def bundles(groups: Sequence[Sequence[NodePart]], settings: RunSettings) -> list[bytes]:
-    """What each process is sent. A warning names what is sent as code, and the data that go with it."""
+    """The bytes that each process is sent. A warning names what is sent as code, and the data that go with it."""
     out: list[bytes] = []
     code: dict[str, None] = {}
     data: dict[str, None] = {}

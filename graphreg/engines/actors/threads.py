@@ -21,7 +21,7 @@ LEAVE = 1.0  # seconds that threads have to end
 
 @dataclass(frozen=True)
 class RunSettings:
-    """What the coordinator and all actors of a run are told."""
+    """The settings of a run, which the coordinator and all actors are told."""
 
     method: AbstractIteration
     seed: int

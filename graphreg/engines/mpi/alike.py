@@ -1,4 +1,4 @@
-"""What must be the same on every rank, compared before a run: it would go wrong otherwise, later and in silence."""
+"""Facts that must be the same on every rank, compared before a run that would go wrong otherwise, later, in silence."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _differences(every: list[dict[tuple[str, str], str]]) -> str:
 
 
 def _difference(name: str, values: list[str]) -> str:
-    """Which ranks have which value; of long ones, which differ."""
+    """A sentence that says which ranks have which value; of long ones, which differ."""
     ranks: dict[str, list[int]] = {}
     for rank, value in enumerate(values):
         ranks.setdefault(value, []).append(rank)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
+
+import numpy as np
 
 from ...checks import check_fields, checked
 from ...errors import MethodError
@@ -15,12 +17,10 @@ from ...methods import AbstractIteration, AbstractMethod
 from ...network import Arcs
 from ...running import AbstractEngine, Budget, entry, of_problem
 from ...terms import Array
-from ..base import refuse_judges
-from ..parts import Coordinator, Part, Posts, Worker, owners, part_of
+from ..parts import Coordinator, Part, Posts, Worker, owners, part_of, refuse_judges
 from ..parts.config import SITES, share_of_border, warn_of_border
 from .alike import agreed, call, shared, versions
-from .job import abort, end_all_with_errors, world
-from .wire import MPIWire, packed, receive, send
+from .job import abort, end_all_with_errors, mpi, world
 
 T = TypeVar("T")
 
@@ -51,11 +51,8 @@ class MPI(AbstractEngine):
         owner = owners(form, arcs, comm.size, self.sites) % comm.size
         parts = [part_of(form, arcs, owner == k) for k in range(comm.size)]
         warn_of_border(max(map(share_of_border, parts)), form.n)
-        crew = MPICrew(comm, parts, owner, method, seed)
-        try:
+        with closing(MPICrew(comm, parts, owner, method, seed)) as crew:
             yield Coordinator(method, form, parts, crew)
-        finally:
-            crew.close()
 
     def everywhere(self, form: Form, method: AbstractMethod, budget: Budget, solve: Callable[[], T]) -> T:
         comm = world()
@@ -65,8 +62,8 @@ class MPI(AbstractEngine):
             found, error = pickle.loads(Follower(comm).serve())
         else:
             found, error = _tried(solve)
-            packed, unsent = _packed(found, error)
-            comm.bcast((END, True, packed), root=0)
+            content, unsent = _pickled(found, error)
+            comm.bcast((END, True, content), root=0)
             error = error or unsent
         if error is not None:
             raise shared(error)
@@ -81,7 +78,7 @@ def _tried(solve: Callable[[], T]) -> tuple[T | None, Exception | None]:
         return None, error
 
 
-def _packed(found: Any, error: Exception | None) -> tuple[bytes, MethodError | None]:
+def _pickled(found: Any, error: Exception | None) -> tuple[bytes, MethodError | None]:
     """For the other ranks; and what all raise where it cannot be sent."""
     try:
         return pickle.dumps((found, error)), None
@@ -97,8 +94,8 @@ REPLIED = ("answer", "sent")  # orders to which there is a reply; who cannot car
 
 
 class MPICrew:
-    """What rank 0 has of all workers. Its own is in a thread, as those of `graphreg.engines.parts.worker` are, so that
-    a Ctrl-C or a deadline never strikes between two messages."""
+    """All workers, as rank 0 sees them. Its own is in a thread, as those of `graphreg.engines.parts.worker` are: so a
+    Ctrl-C or a deadline never strikes between two messages."""
 
     def __init__(self, comm: Any, parts: Sequence[Part], owner: Array, method: AbstractIteration, seed: int) -> None:
         self.comm, self.worker = comm, Follower(comm)
@@ -156,3 +153,53 @@ class Follower:
 
 def _nothing() -> None:
     """A rank that fails ends the job."""
+
+
+# ---- the ways between ranks ------------------------------------------------------------------------------------------
+Packed = tuple[bytes, list[Array]]
+
+
+def packed(value: Any) -> Packed:
+    """For `send`: raises where the value cannot be sent, before anybody waits for it."""
+    buffers: list[pickle.PickleBuffer] = []
+    header = pickle.dumps(value, protocol=5, buffer_callback=buffers.append)
+    return header, [np.frombuffer(each.raw(), dtype=np.uint8) for each in buffers]
+
+
+def send(comm: Any, value: Packed, to: int) -> None:
+    header, raw = value
+    comm.send((header, [each.size for each in raw]), to)
+    for each in raw:
+        comm.Send(each, to)
+
+
+def receive(comm: Any, sender: int) -> Any:
+    header, sizes = comm.recv(source=sender)
+    buffers = [np.empty(size, dtype=np.uint8) for size in sizes]
+    for each in buffers:
+        comm.Recv(each, source=sender)
+    return pickle.loads(header, buffers=buffers)
+
+
+class MPIWire:
+    """See `graphreg.engines.parts.wire.Wire`."""
+
+    def __init__(self, comm: Any) -> None:
+        self.comm, self.me, self.count = comm, int(comm.rank), int(comm.size)
+
+    def swap(self, out: Mapping[int, Array], into: Mapping[int, Array]) -> None:
+        waiting = [self.comm.Irecv(values, source=other) for other, values in into.items() if values.size]
+        waiting += [self.comm.Isend(values, dest=other) for other, values in out.items() if values.size]
+        mpi().Request.Waitall(waiting)
+
+    def largest(self, values: Array) -> Array:
+        return self._all(values, mpi().MAX)
+
+    def total(self, values: Array) -> Array:
+        return self._all(values, mpi().SUM)
+
+    def _all(self, values: Array, operation: Any) -> Array:
+        given = np.ascontiguousarray(values, dtype=float)
+        out = np.empty_like(given)
+        self.comm.Allreduce(given, out, op=operation)
+        return out

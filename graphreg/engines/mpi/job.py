@@ -49,7 +49,7 @@ def world() -> Any:
 
 @cache
 def end_all_with_errors() -> None:
-    """What one rank of a job raises from now on ends all of them."""
+    """End all ranks of a job, from now on, with what one of them raises."""
     if job_size() > 1 and mpi().COMM_WORLD.size > 1:
         end_with_errors(mpi().COMM_WORLD.rank, abort)
 
@@ -60,7 +60,7 @@ def job_size() -> int:
 
 
 def launched_rank() -> int:
-    """Which process of its job this one is by what the launcher says, as long as MPI says nothing; 0 without one."""
+    """The number of this process in its job by what the launcher says, as long as MPI says nothing; 0 without one."""
     return max(_numbers(RANKS), default=0)
 
 

@@ -2,7 +2,10 @@
 
 from .config import Parts as Parts
 from .config import owners as owners
+from .coordinator import AbstractCoordinator as AbstractCoordinator
 from .coordinator import Coordinator as Coordinator
+from .coordinator import CoordinatorState as CoordinatorState
+from .coordinator import refuse_judges as refuse_judges
 from .joint import solve_jointly as solve_jointly
 from .keeping import writable as writable
 from .local_solution import LocalSolution as LocalSolution
@@ -10,8 +13,6 @@ from .local_solution import SavedParts as SavedParts
 from .part import Answer as Answer
 from .part import Part as Part
 from .part import answer_of as answer_of
-from .part import gathered_of as gathered_of
 from .part import part_of as part_of
-from .part import point_of as point_of
 from .worker import Posts as Posts
 from .worker import Worker as Worker

@@ -25,7 +25,7 @@ EPS = 2.0**-52
 
 @dataclass(frozen=True, repr=False)
 class HeldFlows(AbstractSmoothLoss):
-    """What given flows take from a node: ``l(x; y) = <y, x>`` with the flow y of an edge, or minus it at its head.
+    """The pull of given flows on a node: ``l(x; y) = <y, x>`` with the flow y of an edge, or minus it at its head.
 
     The conjugate is 0 at b = y and +inf elsewhere: no price but y itself is conserved, and no bound moves it.
     """
@@ -114,7 +114,7 @@ class Border:
         return len(self.own), self.part.form.d
 
     def pull(self, flows: Sequence[Array], spread: Sequence[Array], but: Sequence[Array]) -> Pair:
-        """What flows (m, k) per block take from the own nodes, (n, d), each within its spread; those of the rows
+        """The sums that flows (m, k) per block take from the own nodes, (n, d), each within its spread; the rows
         ``but`` (masks over the cut edges) are left out."""
         high, errors = list[Array](), [np.zeros(self.shape)]
         for cut, u, around, out in zip(self.cuts, flows, spread, but, strict=True):
@@ -191,7 +191,7 @@ class Border:
 
 def _roomy(cut: Cut, u: Array) -> Array:
     c = cut.edge.weight[cut.rows, None]
-    return np.asarray((cut.edge.penalty.room(u[cut.rows] / c) > 0.0).any(axis=1)).reshape(len(cut.rows))
+    return np.asarray((cut.edge.penalty.domain.room(u[cut.rows] / c) > 0.0).any(axis=1)).reshape(len(cut.rows))
 
 
 def _joined(parts: list[Array]) -> Array:

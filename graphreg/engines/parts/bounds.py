@@ -14,20 +14,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from hashlib import blake2b
 
 import numpy as np
 
 from ...certificate import SpotChecks, Structure, feasible, follows, tilted_nodes, upper_bound
 from ...errors import MethodError
-from ...form import DualPoint, EdgeBlock, Form
+from ...form import DualPoint, Form
 from ...terms import Array, Space
 from ...terms.losses import AbstractSmoothLoss
-from ...terms.penalties import AbstractConstraint, composition_of, row_norm
+from ...terms.penalties import AbstractConstraint, row_norm
 from .border import Border
 from .engine import PartEngine
 from .lower import JointLook, LowerBound
-from .wire import everyone
+from .part import edges_among
+from .wire import digest, everyone
 
 SHRUNK = 1e-13  # by so much flows are shrunk: clipped ones may be rounded out of their domains
 
@@ -48,14 +48,14 @@ class PartBounds:
         space = Space({label: k for k, label in enumerate(labels)}, form.space.coordinates, form.space.penalised)
         samples = tuple(replace(block, node=place[block.node], n=len(labels)) for block in form.samples)
         masks = list(zip(form.edges, self.inner, self.counted, strict=True))
-        edges = tuple(_within(edge, np.flatnonzero(inner), place, len(labels)) for edge, inner, _ in masks)
+        edges = tuple(edges_among(edge, np.flatnonzero(inner), place, len(labels)) for edge, inner, _ in masks)
         self.inside = Form(space, (), samples, edges)
         cut = tuple(edge.part(np.flatnonzero(counted & ~inner)) for edge, inner, counted in masks)
         self.between = Form(form.space, (), (), cut)
         self.structure, self.structure_between = Structure(self.inside), Structure(self.between)
         self.nodes = tilted_nodes(self.inside)
         border = Border.of(engine, owner, place, self.inner)
-        self.lower = LowerBound(self.inside, self.structure, self.nodes, border, self.inner, self.counted)
+        self.lower = LowerBound(self.inside, self.structure, self.nodes, border, self.inner)
         self.checks = [SpotChecks(each) for each in (self.inside, self.between)]
 
     # ---- looks -------------------------------------------------------------------------------------------------------
@@ -66,11 +66,11 @@ class PartBounds:
         return out
 
     def look(self, w: Array, flows: tuple[Array, ...], prices: tuple[Array, ...] | None) -> JointLook:
-        """What parameters (n, d), known at neighbours, too, flows and prices are worth."""
+        """The worth of parameters (n, d), known at neighbours, too, of flows and of prices."""
         form, clipped = self.part.form, list(flows)
         for k, edge in enumerate(form.edges):
             if not follows(edge):  # of fewer numbers than coordinates: shrunk they would not be so any more
-                shrunk = 1.0 - SHRUNK if composition_of(edge.penalty) is None else 1.0
+                shrunk = 1.0 - SHRUNK if edge.penalty.composed() is None else 1.0
                 clipped[k] = shrunk * edge.clip(flows[k])
         at, priced, gap, primal = self._at_nodes(w[self.own], clipped, prices)
         for k, edge in enumerate(form.edges):
@@ -136,13 +136,13 @@ class PartBounds:
         return float(np.nextafter(low, -np.inf)), float(np.nextafter(high, np.inf))
 
     def _shared(self, flows: tuple[Array, ...]) -> bool:
-        """Whether the other parts have the very flows that this one has on the edges between them."""
+        """True where the other parts have the very flows that this one has on the edges between them."""
         digests = {k: list[int]() for k in range(self.wire.count)}
         for edge, inner, u in zip(self.part.form.edges, self.inner, flows, strict=True):
             cut = np.flatnonzero(~inner & ~np.full(len(inner), edge.ground))
             far = np.where(self.part.whole.own[edge.tail[cut]], edge.head[cut], edge.tail[cut])
             for k in np.unique(self.owner[far]).tolist():
-                digests[k].append(_digest(u[cut[self.owner[far] == k]]))
+                digests[k].append(digest(u[cut[self.owner[far] == k]].tobytes()))
         got = everyone(self.wire, {k: np.array(values, dtype=np.int64) for k, values in digests.items()})
         return all(got[k].tolist() == values for k, values in digests.items())
 
@@ -151,8 +151,8 @@ class PartBounds:
         return float(np.nextafter(inside + upper_bound(self.between, w, self.structure_between.designs), np.inf))
 
     def _charges(self, look: JointLook, s: float) -> tuple[float, float]:
-        """What terms of the user's cost the upper and the lower bound, this with s times the flows; infinite where they
-        contradict themselves."""
+        """The charges of the user's terms on the upper and on the lower bound, this with s times the flows; infinite
+        where they contradict themselves."""
         above = below = 0.0
         cut = [counted & ~inner for counted, inner in zip(self.counted, self.inner, strict=True)]
         points = ((look.w[self.own], self.inner), (look.w, cut))
@@ -181,20 +181,10 @@ def _refuse(form: Form, inner: list[Array]) -> None:
         why = ""
         if isinstance(edge.penalty, AbstractConstraint):
             why = "is a constraint, which no part can satisfy alone"
-        elif composition_of(edge.penalty) is not None:
+        elif edge.penalty.composed() is not None:
             why = "acts on fewer numbers than there are coordinates, which rounded flows do not"
         if why:
             raise MethodError(
                 f"{edge.name} on edges between parts {why}; give both ends of such edges to one part, or solve the "
                 "problem on one machine"
             )
-
-
-def _digest(values: Array) -> int:
-    return int.from_bytes(blake2b(np.ascontiguousarray(values).tobytes(), digest_size=7).digest(), "big")
-
-
-def _within(edge: EdgeBlock, rows: Array, place: Array, n: int) -> EdgeBlock:
-    part = edge.part(rows)
-    head = part.head if edge.ground else place[part.head]
-    return replace(part, tail=place[part.tail], head=head, n=n)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Generator, Hashable, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
@@ -22,8 +22,7 @@ from ...methods import AbstractIteration
 from ...network import Arcs
 from ...running import AbstractEngine
 from ...terms import Array
-from ..base import refuse_judges
-from .coordinator import Coordinator
+from .coordinator import Coordinator, refuse_judges
 from .part import Part, part_of
 from .worker import ThreadCrew
 
@@ -57,11 +56,8 @@ class Parts(AbstractEngine):
         refuse_judges(method)
         owner = owners(form, arcs, self.count, self.sites)
         parts = [part_of(form, arcs, owner == k) for k in range(int(owner.max(initial=0)) + 1)]
-        crew = ThreadCrew(parts, owner, method, seed)
-        try:
+        with closing(ThreadCrew(parts, owner, method, seed)) as crew:
             yield Coordinator(method, form, parts, crew)
-        finally:
-            crew.close()
 
 
 # ---- which part each node belongs to ---------------------------------------------------------------------------------
@@ -112,7 +108,7 @@ def owners(form: Form, arcs: Arcs, count: int, sites: Mapping[Hashable, Hashable
 
 
 def share_of_border(part: Part) -> float:
-    """How many nodes of others a part works with for each of its own."""
+    """The number of nodes of others that a part works with for each of its own."""
     own = int(part.whole.own.sum())
     return (part.form.n - own) / max(own, 1)
 

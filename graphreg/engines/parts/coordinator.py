@@ -1,19 +1,76 @@
-"""All parts of a run as one method that the driver can run."""
+"""A method as the driver runs it where others carry out its rounds, and all parts of a run as such a method."""
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from ...errors import MethodError
 from ...form import Form
 from ...methods import AbstractIteration, Point, Start
 from ...network import PURPOSES, Account, Arcs, Ledger, LocalView, arcs_of
-from ..base import AbstractCoordinator
 from .part import Answer, Part, gathered_of, point_of
 from .wire import BrokenOffError
+
+
+@dataclass(frozen=True)
+class CoordinatorState:
+    """The state of all actors or parts after a round; they hold it."""
+
+    round: int
+
+
+class AbstractCoordinator(AbstractIteration):
+    """A ``method`` as the driver runs it where ``who`` carry out its rounds: its points are gathered."""
+
+    who: ClassVar[str]
+    unheard: ClassVar[tuple[type[BaseException], ...]]  # raised where they cannot answer any more
+    method: AbstractIteration
+    form: Form
+    parts: Sequence[Part]
+
+    @abstractmethod
+    def _answers(self, state: CoordinatorState) -> Sequence[Answer]:
+        """The answers of all of them after this round."""
+
+    @property
+    def name(self) -> str:
+        return self.method.name
+
+    def centres(self) -> bool:
+        return self.method.centres()
+
+    def missing(self, form: Form) -> tuple[str, ...]:
+        return self.method.missing(form)
+
+    def point(self, state: CoordinatorState) -> Point:
+        return point_of(self.form, self.parts, self._answers(state))
+
+    def gathered(self, state: CoordinatorState) -> dict[str, Any]:
+        """One row per node; what is no array is that of the first of them. Nothing where they cannot answer."""
+        try:
+            return gathered_of(self.form, self.parts, self._answers(state))
+        except self.unheard:
+            return {}
+
+    def held(self, state: Any) -> dict[str, Any]:
+        raise MethodError(
+            f"what {self.who} hold beside their points stays with them; observe 'w', 'flows' or 'prices', or leave "
+            "engine out"
+        )
+
+
+def refuse_judges(method: AbstractIteration) -> None:
+    """A method that judges its own answer needs all data in one place."""
+    if type(method).judge is not AbstractIteration.judge:
+        raise MethodError(
+            f"{method.name} has no actors or parts: the problem that it solves follows from what all nodes chose; "
+            "leave engine out"
+        )
 
 
 class Crew(Protocol):
@@ -24,17 +81,11 @@ class Crew(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class CoordinatorState:
-    """The state of all parts after a round; they hold it."""
-
-    round: int
-
-
 class Coordinator(AbstractCoordinator):
     """A method, carried out on parts of the graph. Points are gathered to be certified."""
 
     who = "parts"
+    unheard = (BrokenOffError,)
 
     def __init__(self, method: AbstractIteration, form: Form, parts: Sequence[Part], crew: Crew) -> None:
         self.method, self.form, self.parts, self.crew = method, form, parts, crew
@@ -55,16 +106,6 @@ class Coordinator(AbstractCoordinator):
         done = self._all("steps", (state.round, count))[0]
         return CoordinatorState(state.round + done), done
 
-    def point(self, state: CoordinatorState) -> Point:
-        return point_of(self.form, self.parts, self._answers(state))
-
-    def gathered(self, state: CoordinatorState) -> dict[str, Any]:
-        """One row per node; what is no array is the first part's. Nothing where a part has failed."""
-        try:
-            return gathered_of(self.form, self.parts, self._answers(state))
-        except BrokenOffError:
-            return {}
-
     # ---- how ---------------------------------------------------------------------------------------------------------
     def _all(self, what: str, argument: Any) -> list[Any]:
         return self.crew.ask(what, [argument] * len(self.parts))
@@ -76,7 +117,7 @@ class Coordinator(AbstractCoordinator):
         return self.known[1]
 
     def _update_ledger(self, ledgers: Sequence[Ledger]) -> None:
-        """What the nodes of all parts have sent so far, beside what was sent before."""
+        """Account for what the nodes of all parts have sent so far, beside what was sent before."""
         if self.ledger is not None and self.before is not None and self.ledger.arcs is not None:
             for purpose in PURPOSES[:2]:
                 accounts = [each.accounts[purpose] for each in ledgers]

@@ -85,7 +85,7 @@ def neighbours_of(part: Part, owner: Array) -> tuple[Neighbour, ...]:
 
 
 def _coupled(arcs: Arcs, some: Array, node: Array) -> Array | None:
-    """Which coordinates of each sending node some of the arcs couple; None where it is all."""
+    """The coordinates of each sending node that some of the arcs couple, as a mask; None where it is all."""
     each = arcs.coupled[some % arcs.pairs]
     if each.all():
         return None
@@ -204,7 +204,7 @@ class PartEngine(AbstractPartEngine):
         return joined(self.wire.total(pieces(own, most, self.part.whole.n)), most)
 
     def swapped(self, sent: Mapping[int, Array], into: Mapping[int, Array]) -> Mapping[int, Array]:
-        """What other parts send, written into arrays; what goes to them is counted."""
+        """The arrays ``into``, with what other parts send; what goes to them is counted."""
         for number, values in sent.items():
             if values.size:
                 messages, numbers = self.crossed.get(number, (0, 0))

@@ -48,7 +48,7 @@ class JointRun:
     began: float = field(default_factory=lambda: time.perf_counter())  # noqa: PLW0108 - the clock of the moment
 
     def run(self, v: Array) -> tuple[str, Array, int]:
-        """Why it ended, the parameters (n, d) of the best upper bound, and how many rounds there were."""
+        """The reason of its end, the parameters (n, d) of the best upper bound, and how many rounds there were."""
         budget, method, form = self.budget, self.method, self.view.form
         most = method.most_rounds if budget.rounds is None else budget.rounds
         schedule = Schedule(budget.gap, polishes=False, every=method.every)
@@ -80,14 +80,14 @@ class JointRun:
         return ended, w, k
 
     def _free(self, k: int, kept: int, until: int) -> int:
-        """How many rounds may follow round k before one is looked at or, after round ``kept``, kept."""
+        """The number of rounds that may follow round k before one is looked at or, after round ``kept``, kept."""
         asked = self.budget.checkpoint
         if asked is not None and asked.rounds is not None:
             until = min(until, kept + asked.rounds)
         return max(until - k, 1)
 
     def _due(self, k: int, kept: tuple[int, float], ended: bool, looked: bool) -> bool:
-        """Whether to keep round k; clocks are compared after looks alone, where all parts wait for each other."""
+        """True where round k is to be kept; clocks are compared after looks alone, at which all parts wait."""
         asked = self.budget.checkpoint
         assert asked is not None
         many = asked.rounds is not None and k - kept[0] >= asked.rounds
@@ -107,7 +107,7 @@ class JointRun:
         self.began -= stored.seconds
 
     def _checked(self, state: object, k: int, schedule: Schedule, w: Array, last: bool) -> tuple[str, Array]:
-        """Why the run ends after round k, empty where it goes on; and the best parameters."""
+        """The reason for which the run ends after round k, empty where it goes on; and the best parameters."""
         at, flows, prices = self.method.point(state)
         if flows is None:
             raise MethodError(f"{self.method.name} has no flows, from which a certificate by parts is made")

@@ -1,4 +1,4 @@
-"""What parts keep of a run: each a file of its own, and one manifest that says which files belong together.
+"""The checkpoint of a run on parts: each has a file of its own, and one manifest that says which files belong together.
 
 A file is written beside those before it. The manifest names a round only when the files of all parts are there, and
 what came before is removed only then: whenever a part is killed, the files of some round are whole.
@@ -19,7 +19,7 @@ from ...errors import CheckpointError, GraphregError
 from ...files import put
 from ...methods import AbstractMethod
 from ...network import LocalView
-from ...running import Packed, Record, Schedule, archive, of_method, of_problem, write_values
+from ...running import Checkpoint, Packed, Record, Schedule, Store, archive, of_method, of_problem, write_values
 from ...terms import Array
 from .part import Part
 from .wire import Wire
@@ -64,8 +64,8 @@ class JointStore:
         self.facts = {"seed": seed, "part": wire.me, "parts": wire.count}
 
     def begun(self, view: LocalView, meeting: Wire) -> JointSnapshot | None:
-        """What is there of the run, after the folder has been made; None where it begins. `CheckpointError` where parts
-        do not see the same folder, or cannot write to it."""
+        """The snapshot that is there, after the folder has been made; None where the run begins. `CheckpointError`
+        where parts do not see the same folder, or cannot write to it."""
         if self.wire.me == 0:
             writable(self.folder, "checkpoint", CheckpointError)
         meeting.largest(np.zeros(1))  # it is there
@@ -84,7 +84,7 @@ class JointStore:
         return stored
 
     def load(self, view: LocalView) -> JointSnapshot | None:
-        """What the manifest names; None where there is none yet. `CheckpointError` where it is of another run."""
+        """The snapshot that the manifest names, if there is one; `CheckpointError` where it is of another run."""
         manifest = self._manifest()
         if manifest is None:
             return None
@@ -98,19 +98,10 @@ class JointStore:
             raise CheckpointError(f"{path} is missing, which {MANIFEST} names; name another folder to begin anew")
         if _digest(path) != manifest["digests"][self.wire.me]:
             raise CheckpointError(f"{path} is not the file that {MANIFEST} names: it is damaged, or of another run")
-        header, arrays = archive.read(path)
-        for what, here in self.of.items():
-            if header["of"][what] != here:
-                raise CheckpointError(f"{path} is of another {what}; name another folder to begin anew")
-        if header["facts"] != self.facts:
-            raise CheckpointError(f"{path} is of another run ({header['facts']}, here {self.facts})")
-        stored = header["values"][0]
-        names = [f"0-{k}" for k in range(stored["arrays"])]
-        packed = Packed(stored["tree"], stored["generators"], [arrays[name] for name in names])
-        value = packed.value(view, KIND)
-        if not isinstance(value, JointSnapshot):
-            raise CheckpointError(f"{path} holds no part of a run")
-        return value
+        store = Store(Checkpoint(path), KIND, self.of, view.form, alone=False)
+        if store.facts != self.facts:
+            raise CheckpointError(f"{path} is of another run ({store.facts}, here {self.facts})")
+        return store.value(0, JointSnapshot, view)
 
     def keep(self, snapshot: JointSnapshot) -> None:
         """Write this part's file, and by the first part the manifest when all are there."""

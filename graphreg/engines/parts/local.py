@@ -17,7 +17,7 @@ from ...form import EdgeBlock, Form, SampleBlock
 from ...network import WholeGraph
 from ...terms import Array, Layout, Space
 from .part import Part
-from .wire import Wire, everyone
+from .wire import Wire, digest, everyone
 
 OCTAVES = 64
 
@@ -102,7 +102,7 @@ def _sorted(edge: EdgeBlock, place: Array) -> EdgeBlock:
 def _check_alike(part: Part, owner: Array, wire: Wire) -> None:
     """Every two sites must have the same edges between them, with the same penalties, and all the same features."""
     form, ids = part.form, part.whole.ids
-    said = _digest(repr(form.space.coordinates).encode())
+    said = digest(repr(form.space.coordinates).encode())
     counts, digests = [0] * wire.count, [b""] * wire.count
     for edge in form.edges:
         far = np.where(part.whole.own[edge.tail], owner[edge.head], owner[edge.tail])
@@ -114,7 +114,7 @@ def _check_alike(part: Part, owner: Array, wire: Wire) -> None:
                 words = f"{edge.name} {edge.penalty!r} {edge.columns(form.d).tolist()}"
                 numbers = (ends, edge.weight[some], *(() if edge.center is None else (edge.center[some],)))
                 digests[k] += words.encode() + b"".join(each.tobytes() for each in numbers)
-    mine = [np.array([said, counts[k], _digest(digests[k])]) for k in range(wire.count)]
+    mine = [np.array([said, counts[k], digest(digests[k])]) for k in range(wire.count)]
     for k, theirs in everyone(wire, dict(enumerate(mine))).items():
         if theirs[0] != said:
             raise DataError(
@@ -126,10 +126,6 @@ def _check_alike(part: Part, owner: Array, wire: Wire) -> None:
                 f"part {wire.me} and part {k} do not have the same edges between them ({counts[k]} and {theirs[1]}); "
                 "both sites must have every edge between their nodes, with one weight and one penalty"
             )
-
-
-def _digest(content: bytes) -> int:
-    return int.from_bytes(blake2b(content, digest_size=7).digest(), "big")
 
 
 # ---- who has which node ----------------------------------------------------------------------------------------------
@@ -150,7 +146,7 @@ def _number(label: Hashable) -> int:
 
 
 def owners_of(own: Array, mine: Sequence[Hashable], others: Array, names: Sequence[Hashable], wire: Wire) -> Array:
-    """Which part has each of the ``others``, (k,). ``mine`` and ``names`` are the labels of ``own`` and ``others``, by
+    """The part of each of the ``others``, (k,). ``mine`` and ``names`` are the labels of ``own`` and ``others``, by
     which errors name them.
 
     `DataError` where a node is claimed by two parts, or one at the end of an edge by none.

@@ -1,4 +1,4 @@
-"""What a part has of an answer that nobody has as a whole, and the files of all parts."""
+"""An answer of which every part has its own nodes alone, and the files of all parts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SUMMARY = "summary.json"
 
 @dataclass(frozen=True)
 class Sent:
-    """What crossed from each part to each other one: messages and bytes, (parts, parts)."""
+    """The traffic from each part to each other one: messages and bytes, (parts, parts)."""
 
     messages: Array
     bytes: Array

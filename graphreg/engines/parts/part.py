@@ -17,6 +17,7 @@ from ...form import EdgeBlock, Form, SampleBlock
 from ...methods import AbstractIteration, Point, Start
 from ...network import Arcs, WholeGraph
 from ...terms import Array, Space
+from ...terms.losses import at_nodes
 
 Rows = tuple[tuple[int, Array], ...]
 
@@ -36,7 +37,7 @@ class Part:
         return self.whole.ids[self.whole.own]
 
     def start(self, start: Start | None) -> Start | None:
-        """What the part knows of a start: its own parameters (NaN at neighbours), and the flows of its edges."""
+        """The start as the part knows it: its own parameters (NaN at neighbours), and the flows of its edges."""
         if start is None:
             return None
         w = np.where(self.whole.own[:, None], start[0][self.whole.ids], np.nan)
@@ -73,14 +74,18 @@ def _touched(edge: EdgeBlock, mine: Array) -> Array:
 def _samples(form: Form, block: SampleBlock, rows: Array, place: Array, n: int) -> SampleBlock:
     part = block.part(rows)
     own = {form.labels[i] for i in np.unique(part.node).tolist()}
-    return replace(part, loss=part.loss.of(own), node=place[part.node], n=n, given_layout=block.layout)
+    return replace(part, loss=at_nodes(part.loss, own), node=place[part.node], n=n, given_layout=block.layout)
 
 
 def _edges(edge: EdgeBlock, rows: Array, place: Array, n: int) -> EdgeBlock:
+    features = None if edge.features is None else edge.features.copy()
+    return replace(edges_among(edge, rows, place, n), penalty=copy.deepcopy(edge.penalty), features=features)
+
+
+def edges_among(edge: EdgeBlock, rows: Array, place: Array, n: int) -> EdgeBlock:
+    """Some edges of a block, in a form of n nodes that has each node in its new place."""
     part = edge.part(rows)
-    head = part.head if edge.ground else place[part.head]
-    penalty, features = copy.deepcopy(edge.penalty), None if edge.features is None else edge.features.copy()
-    return replace(part, penalty=penalty, tail=place[part.tail], head=head, features=features, n=n)
+    return replace(part, tail=place[part.tail], head=part.head if edge.ground else place[part.head], n=n)
 
 
 # ---- points, put together from those of parts ------------------------------------------------------------------------
@@ -95,7 +100,7 @@ class Answer:
 
 
 def answer_of(method: AbstractIteration, state: Any, part: Part) -> Answer:
-    """What a part has after a round."""
+    """The answer of a part after a round."""
     own = part.whole.own
     w, flows, prices = method.point(state)
     gathered = {

@@ -1,4 +1,4 @@
-"""How parts reach one another: messages between neighbours, sums and maxima over all, and how they set up a run.
+"""The ways between parts: messages between neighbours, sums and maxima over all, and a run that is set up together.
 
 Where they set it up together, what is refused at one of them is raised at all, and nobody waits for ever.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
+from hashlib import blake2b
 from queue import SimpleQueue
 from typing import Protocol
 
@@ -54,7 +55,7 @@ class Switchboard:
         self._queues[a, b].put(values)
 
     def take(self, a: int, b: int) -> Array:
-        """What b is sent by a."""
+        """The next array that a has sent to b."""
         values = self._queues[a, b].get()
         if values is None:
             raise BrokenOffError
@@ -89,6 +90,11 @@ class ThreadWire:
         got = {k: np.empty(values.shape) for k in others}
         self.swap(dict.fromkeys(others, values), got)
         return [got.get(k, values) for k in range(self.board.count)]
+
+
+def digest(content: bytes) -> int:
+    """A number that no other content has, as far as anybody knows."""
+    return int.from_bytes(blake2b(content, digest_size=7).digest(), "big")
 
 
 def everyone(wire: Wire, out: dict[int, Array]) -> dict[int, Array]:

@@ -70,7 +70,7 @@ class Posts:
                 return value
 
     def _first(self, error: BaseException) -> BaseException:
-        """What broke off a run: of those who failed the first that did not only hear of it from another."""
+        """The error that broke off a run: the first that is not of a part which only heard of another's failure."""
         errors = [error]
         for replies in self._replies:
             while not replies.empty():
@@ -123,7 +123,7 @@ class Worker:
         return answer_of(self.method, self.states[at], self.part)
 
     def sent(self, at: int) -> Ledger:
-        """What the part's nodes have sent so far."""
+        """The ledger of what the part's nodes have sent so far."""
         del at
         return self.engine.ledger
 

@@ -95,7 +95,7 @@ class DynamicProgramming(AbstractMethod):
         if v.any():  # large targets have cost the bound its last digits: it is the same around the best common model
             there = Certifier(centred(form, v), certifier)
             there.certify(*solved(there.form), gap)
-            certifier.beside(there, v)
+            certifier.propose_from(there, v, gap)
         return Outcome(certifier.best(), certifier, "limit", seconds=time.perf_counter() - began)
 
 

@@ -28,9 +28,7 @@ from ...network import LocalView
 from ...version import __version__
 from . import archive
 from .fingerprint import Fingerprint, differences
-from .fitting import MisfitError, check_entries
-from .lock import Lock
-from .packing import Packed
+from .packing import MisfitError, Packed, check_entries
 
 FORMAT, VERSION = "graphreg checkpoint", 5
 HEADER = {
@@ -47,7 +45,10 @@ HEADER = {
 ENTRY = {"tree": Any, "generators": list[list[Any]], "arrays": int}
 DENSE = 1 << 15  # numbers of which a state may hold a square
 HOLDS = {"run": "round {}", "path": "{} of the points", "cross-validation": "{} of the folds"}
-OTHERWISE = {"solution": "solve the problem again"}  # about a file that is of no use: instead of removing it
+OTHERWISE = {  # about a file that is of no use: instead of removing it
+    "solution": "solve the problem again",
+    "part of a run": "begin anew in another folder",
+}
 T = TypeVar("T")
 
 
@@ -123,7 +124,7 @@ class Store:
         self.mark(-1)
         self.path = place_of(checkpoint.file)  # the links on the way are not looked at again
         self._limits = SMALL if form is None else limits(form, many)
-        self._lock = Lock(self.path) if alone else None
+        self._lock = archive.Lock(self.path) if alone else None
         try:
             if self.path.exists():
                 self._read(*archive.read(self.path, self._limits))
