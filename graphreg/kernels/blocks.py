@@ -91,7 +91,7 @@ class CompiledBlock(AbstractRoundBlock):
         first, tail, head = (NO_RUNS, self.order.tail, self.order.head) if runs is None else vars(runs).values()
         even = int(len(self.c) < len(self.order.tail))
         flags = int(self.center.size > 0), int(rho != 0.0), int(nodes.degree.size > 0), even, int(rounds is not None)
-        kernel = specialised(swept_round, int(runs is not None), self.kind, *flags)
+        kernel = specialised(swept_round, int(runs is not None), self.kind, flags)
         way = Way(order.group, order.reach, order.lag, first)
         kernel(way, Edges(tail, head, self.c, self.center), (0.5 / s, rho), flows, nodes, done)
 

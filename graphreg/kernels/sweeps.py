@@ -41,8 +41,9 @@ class Nodes(NamedTuple):
 
 
 @Step
-def flow_of(kind: int, relaxes: int, flow: float, z: float, limit: float, sigma: float, rho: float) -> float:
+def flow_of(kind: int, relaxes: int, flow: float, z: float, limit: float, steps: Steps) -> float:
     """The prox of sigma g* at flow + sigma z, relaxed."""
+    sigma, rho = steps
     v = flow + sigma * z
     v = v / (1.0 + sigma / limit) if kind == SQUARE else min(max(v, -limit), limit)
     return flow + rho * (v - flow) if relaxes else v
@@ -57,9 +58,7 @@ def added(u: Array, given: Array, taken: Array, length: int) -> None:
         taken[k] -= u[k]
 
 
-def swept_round(  # noqa: PLR0915 - constants
-    runs: int, kind: int, centred: int, relaxes: int, moves: int, even: int, stays: int
-) -> Kernel:
+def swept_round(runs: int, kind: int, flags: tuple[int, ...]) -> Kernel:  # noqa: PLR0915 - constants
     """As `edges.edge_round`, for edges in ``runs`` or in a list; where all capacities are ``even`` there is one.
 
     Where it ``moves`` nodes, too, those of a group come right before it, while they are in a cache: the first
@@ -68,13 +67,14 @@ def swept_round(  # noqa: PLR0915 - constants
     there may be several rounds, ``done`` (rounds,) zeros: each ``lag`` groups behind the one before, so that all of
     them find a group in the cache.
     """
+    centred, relaxes, moves, even, stays = flags
 
     def kernel(  # noqa: PLR0915 - what is done while it is in a cache
         way: Way, edges: Edges, steps: Steps, flows: Flows, nodes: Nodes, done: Array
     ) -> None:
         group, reach, lag, first = way
         tail, head, c, center = edges
-        sigma, rho = steps
+        rho = steps[1]
         ahead, u, new, pull = flows
         degree, s, mass, h, force, w, moved = nodes
         for stage in range(reach.size + (done.size - 1) * lag):
@@ -106,7 +106,7 @@ def swept_round(  # noqa: PLR0915 - constants
                     z = ahead[i] - ahead[j]
                     if centred:
                         z -= shift[e]
-                    x = flow_of(kind, relaxes, last[e], z, c[0] if even else most[e], sigma, rho)
+                    x = flow_of(kind, relaxes, last[e], z, c[0] if even else most[e], steps)
                     after[e] = x
                     pull[i] += x
                     pull[j] -= x
@@ -121,7 +121,7 @@ def swept_round(  # noqa: PLR0915 - constants
                         z = here[k] - there[k]
                         if centred:
                             z -= shift[k]
-                        after[k] = flow_of(kind, relaxes, last[k], z, c[0] if even else most[k], sigma, rho)
+                        after[k] = flow_of(kind, relaxes, last[k], z, c[0] if even else most[k], steps)
                     added(after, pull[i : i + length], pull[j : j + length], length)
 
     return kernel
