@@ -143,8 +143,10 @@ def other_points(rows: BlockRows) -> Iterator[Trial]:
         yield replace(trial, excess=np.where(known, trial.excess, -np.inf), b=b)
     yield from _boxes(rows)
     composition = of.composition()
-    for each in () if composition is None else (x, *points):
-        yield replace(composed(of, each, *composition), b=b, side="below")
+    if composition is not None:
+        R, h = composition
+        for each in (x, *points):
+            yield replace(composed(of, each, R, h), b=b, side="below")
 
 
 def _arguments(rows: BlockRows) -> Iterator[Array]:
