@@ -13,12 +13,12 @@ from functools import cached_property
 import numpy as np
 
 from graphreg import checks
-from graphreg.datasets.builder import Builder, Spread
+from graphreg.datasets.builder import Builder, Spread, connected
 from graphreg.datasets.families import chosen, drawn_like
 from graphreg.datasets.plain import PlainProblem
 from graphreg.datasets.random_problems import LOSSES, PENALTIES, STRUCTURES, Choice
 from graphreg.problem import Problem
-from graphreg.terms import Model
+from graphreg.terms import Consensus, Model
 from graphreg.terms.losses import AbstractLoss
 from graphreg.terms.penalties import AbstractPenalty
 
@@ -102,6 +102,33 @@ class WildProblem:
         return "; ".join([what, ", ".join(dict.fromkeys(self.traits))])
 
 
+class WildBuilder(Builder):
+    """A builder that knows consensus problems, too."""
+
+    def build(self, penalty: str, structure: str) -> None:
+        if structure != "consensus":
+            super().build(penalty, structure)
+            return
+        self.draw.other(penalty)  # as every structure draws one
+        self._consensus()
+        self._node_penalty("SquaredL2" if penalty == "Zero" else penalty, False)
+        if self.rng.random() < self.spread.ridge:
+            self._ridge()
+
+    def _consensus(self) -> None:
+        """A consensus on a connected graph, in half of the cases on some of the features alone."""
+        import networkx as nx
+
+        columns = self._columns(self.rng.random() < 0.5)
+        order = self.rng.permutation(len(self.labels))
+        graph = nx.Graph()
+        graph.add_nodes_from(self.labels)
+        graph.add_edges_from((self.labels[i], self.labels[j]) for i, j in connected(self.rng, order))
+        self.model = self.model + Consensus(graph, self._features(columns))
+        zero = self.draw("Zero", self.d if columns is None else len(columns))
+        self._add(graph.edges(data="weight", default=1.0), zero, columns)
+
+
 def wild_problem(seed: int, *, loss: Choice = None, penalty: Choice = None) -> WildProblem:
     """A wild problem; the same for the same seed.
 
@@ -130,7 +157,7 @@ def wild_problem(seed: int, *, loss: Choice = None, penalty: Choice = None) -> W
         structure = "node penalty"
     labels: list[Hashable] = [f"node {i}" for i in rng.permutation(n)]
     losses = wild_losses(rng, loss, labels, d, traits)
-    builder = Builder(rng, labels, losses, traits, _spread(rng, traits))
+    builder = WildBuilder(rng, labels, losses, traits, _spread(rng, traits))
     builder.build(penalty, structure)
     gap, rounds = float(10.0 ** rng.uniform(-10, -2)), [*FEW_ROUNDS, None, None, None][int(rng.integers(6))]
     from_zero = bool(rng.random() < 0.3)

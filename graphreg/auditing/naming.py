@@ -17,7 +17,7 @@ from ..methods import Exact
 from ..problem import Problem
 from ..running import Budget, solve
 from ..terms import Array, Strength
-from ..terms.penalties import AbstractPenalty
+from ..terms.penalties import AbstractPenalty, is_equality
 from .algorithms import AbstractAlgorithm
 from .balance import Family, accepted, balanced, by_factor, node_factors, other_penalties
 from .behaviour import drift, goes_to_and_fro, settles, too_long_for
@@ -79,7 +79,7 @@ def _optimum(form: Form) -> Array | None:
 def modifications(form: Form) -> Iterator[tuple[str, Form]]:
     """Modified problems by the name of the mistake."""
     links = [k for k, edge in enumerate(form.edges) if not edge.ground]
-    tied = [k for k in links if form.edges[k].penalty.is_equality(form.width(form.edges[k]))]
+    tied = [k for k in links if is_equality(form.edges[k].penalty, form.width(form.edges[k]))]
     yield "local fits: the edges do nothing", replace(form, edges=tuple(e for e in form.edges if e.ground))
     for name, a in node_factors(form).items():
         yield name, _weighted(form, a)
@@ -174,7 +174,7 @@ def names(
 
 def _is_consensus(problem: Problem) -> bool:
     form = problem.form
-    return any(edge.penalty.is_equality(form.width(edge)) for edge in form.edges if not edge.ground)
+    return any(is_equality(edge.penalty, form.width(edge)) for edge in form.edges if not edge.ground)
 
 
 def _of_mixing(

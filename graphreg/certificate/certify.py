@@ -15,14 +15,14 @@ from ..terms.penalties import AbstractSmoothPenalty, row_norm
 from .attainment.attainment import at_infinity, attained
 from .attainment.recession import cones_of
 from .common_model.best_common import common
-from .enclosure.enclosed import Enclosed
+from .enclosure.boxes import Enclosed
 from .enclosure.lower import Enclosure
 from .enclosure.upper import upper_bound
 from .record import OWN_TERMS, Certificate, relative
 from .remembered import Dual, Primal, Remembered, Source, check_point, source_of
-from .repairing.consensus_flows import consensus_flows
 from .repairing.feasible import feasible
 from .repairing.repair import Repair
+from .repairing.routing import consensus_flows
 from .spot_checks import SpotChecks
 from .tilting import AddedUp, CheapBound, FlowDual
 
@@ -123,7 +123,7 @@ class Certifier:
             z, penalty, c = edge.difference(w), edge.penalty, edge.weight[:, None]
             smooth = isinstance(penalty, AbstractSmoothPenalty)
             out.append(c * penalty.gradient(z) if smooth else c * (z - penalty.prox(z, SHORT)) / SHORT)
-        found, rounds = consensus_flows(self.form, self.repair.stacks, w, tuple(out), self.form.gradient_prices(w))
+        found, rounds = consensus_flows(self.form, w, tuple(out), self.form.gradient_prices(w))
         self.repair.exchanges += rounds
         return found
 

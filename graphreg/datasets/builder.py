@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..declaring import declared
-from ..terms import Consensus, Hierarchy, NodePenalty, TotalVariation
+from ..terms import Hierarchy, NodePenalty, TotalVariation
 from ..terms.penalties import AbstractConstraint, AbstractOneSided, AbstractPenalty
 from .families import is_stiff, penalty_of
 from .plain import CONSTRAINTS, Array, PlainEdge, PlainProblem
@@ -170,12 +170,9 @@ class Builder:
     def build(self, penalty: str, structure: str) -> None:
         on_nodes = is_one_sided(penalty) or structure == "node penalty"
         other = self.draw.other(penalty)
-        if structure == "consensus":
-            self._consensus()
-            on_nodes, penalty = True, "SquaredL2" if penalty == "Zero" else penalty
         if structure == "hierarchy":
             self._hierarchy(other if is_constraint(penalty) else penalty)
-        if structure not in ("hierarchy", "consensus") or (is_constraint(penalty) and not on_nodes):
+        if structure != "hierarchy" or (is_constraint(penalty) and not on_nodes):
             columns = self._columns(structure == "feature subset")
             self._total_variation(self._graph(), other if on_nodes else penalty, columns)
         if structure == "two graphs":
@@ -258,19 +255,6 @@ class Builder:
             for tail, head, weight in ends
         ]
 
-    def _consensus(self) -> None:
-        """A consensus on a connected graph, in half of the cases on some of the features alone."""
-        import networkx as nx
-
-        columns = self._columns(self.rng.random() < 0.5)
-        order = self.rng.permutation(len(self.labels))
-        graph = nx.Graph()
-        graph.add_nodes_from(self.labels)
-        graph.add_edges_from((self.labels[i], self.labels[j]) for i, j in _connected(self.rng, order))
-        self.model = self.model + Consensus(graph, self._features(columns))
-        zero = self.draw("Zero", self.d if columns is None else len(columns))
-        self._add(graph.edges(data="weight", default=1.0), zero, columns)
-
     def _weight(self) -> float:
         return float(10.0 ** self.rng.uniform(-self.spread.decades, self.spread.decades))
 
@@ -306,12 +290,12 @@ class Builder:
         graph = nx.Graph()
         graph.add_nodes_from(self.labels)
         for part in np.array_split(order[alone:], parts):
-            for i, j in _connected(rng, part):
+            for i, j in connected(rng, part):
                 graph.add_edge(self.labels[i], self.labels[j])
         return graph
 
 
-def _connected(rng: np.random.Generator, nodes: Array) -> list[tuple[int, int]]:
+def connected(rng: np.random.Generator, nodes: Array) -> list[tuple[int, int]]:
     """The edges of a path, a star or a random tree on the nodes, with further random edges."""
     kind, count = rng.integers(4), len(nodes)
     edges: list[tuple[int, int]] = []

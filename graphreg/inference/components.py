@@ -180,7 +180,7 @@ def _polished(both: Callable[[Array], tuple[float, Array]], v: Array) -> Array:
     def slope(x: Array) -> Array:
         return both(x)[1]
 
-    def steepness(x: Array) -> float:
+    def largest(x: Array) -> float:
         return float(np.abs(slope(x)).max())
 
     def step(x: Array) -> tuple[Array, float]:
@@ -188,9 +188,9 @@ def _polished(both: Callable[[Array], tuple[float, Array]], v: Array) -> Array:
         if np.linalg.eigvalsh(H)[0] <= 1e-8 * (1.0 + np.abs(H).max()):
             return x, np.nan
         new = np.clip(x - np.clip(np.linalg.solve(H, slope(x)), -1.0, 1.0), -RANGE, RANGE)
-        return x - new, steepness(x)
+        return x - new, largest(x)
 
-    return descended(steepness, step, v, settled=0.0, shortest=0.5, steps=5)[0]
+    return descended(largest, step, v, settled=0.0, shortest=0.5, steps=5)[0]
 
 
 def _hessian(slope: Callable[[Array], Array], x: Array) -> Array:

@@ -235,25 +235,14 @@ def _warn_of_few(fits: LocalFits, ends: Ends) -> None:
 
 
 # ---- the tests -------------------------------------------------------------------------------------------------------
-@dataclass(frozen=True)
-class Found:
-    """The tests of the edges between nodes with data: ``used`` names each one's covariance; ``spread`` is a bound of
-    the largest eigenvalue of Omega_i + Omega_j."""
-
-    statistic: Array
-    reference: Reference
-    used: Array
-    spread: Array
-
-
-def _test(fits: LocalFits, ends: Ends, covariance: str) -> Found:
+def _test(fits: LocalFits, ends: Ends, covariance: str) -> pd.DataFrame:
+    """One row per edge, as `_rows` has them."""
     if covariance == "robust":
         return _robust(fits, ends)
     if covariance not in ("auto", "chow"):
         omega = ends.part(fits.covariance(covariance))
         statistic, _ = wald(_difference(fits, ends), omega, ends)
-        reference = Reference.chi_square(ends.k, len(statistic))
-        return Found(statistic, reference, np.full(len(statistic), covariance, object), _spread(omega, ends))
+        return _rows(statistic, Reference.chi_square(ends.k, len(statistic)), covariance, _spread(omega, ends))
     noise = noise_of(fits, ends.contrast)
     if covariance == "chow":
         _check_chow(fits, ends, noise)
@@ -262,23 +251,21 @@ def _test(fits: LocalFits, ends: Ends, covariance: str) -> Found:
     known = noise.known[ends.tail] & noise.known[ends.head]
     if noise.known.any() and noise.overall() > DOUBT:
         fit_one[known] = noise.p_values(_at(ends, known)) > DOUBT
-    parts = [(fit_one, _chow(fits, _at(ends, fit_one), noise))] if fit_one.any() else []
+    parts = [_chow(fits, _at(ends, fit_one), noise)] if fit_one.any() else []
     if not fit_one.all():
-        parts.append((~fit_one, _robust(fits, _at(ends, ~fit_one))))
-    return _together(ends, parts)
+        parts.append(_robust(fits, _at(ends, ~fit_one)))
+    order = np.concatenate([np.flatnonzero(fit_one), np.flatnonzero(~fit_one)])
+    return pd.concat(parts).set_index(order).sort_index()
+
+
+def _rows(statistic: Array, reference: Reference, covariance: str, spread: Array) -> pd.DataFrame:
+    """What is known of edges: ``spread`` is a bound of the largest eigenvalue of Omega_i + Omega_j."""
+    columns = {"statistic": statistic, "residual_df": reference.residual_df, "factor": reference.factor}
+    return pd.DataFrame(columns | {"covariance": covariance, "spread": spread})
 
 
 def _at(ends: Ends, chosen: Array) -> Ends:
     return Ends(ends.labels, ends.tail[chosen], ends.head[chosen], ends.contrast)
-
-
-def _together(ends: Ends, parts: list[tuple[Array, Found]]) -> Found:
-    m = len(ends.tail)
-    statistic, left, factor, spread, used = *(np.empty(m) for _ in range(4)), np.empty(m, dtype=object)
-    for where, part in parts:
-        statistic[where], spread[where], used[where] = part.statistic, part.spread, part.used
-        left[where], factor[where] = part.reference.residual_df, part.reference.factor
-    return Found(statistic, Reference(ends.k, left, factor), used, spread)
 
 
 def _difference(fits: LocalFits, ends: Ends) -> Array:
@@ -294,22 +281,20 @@ def _spread(omega: Array, ends: Ends) -> Array:
     return ends.sum(largest)
 
 
-def _robust(fits: LocalFits, ends: Ends) -> Found:
+def _robust(fits: LocalFits, ends: Ends) -> pd.DataFrame:
     several = any(block.offset.ndim > 1 for block in fits.form.samples)
     # HC2 is too small where the noise grows with the leverage; HC3 costs much power beside it
     omega = ends.part(fits.covariance("HC3" if several else "HC4"))
     statistic, nu = wald(_difference(fits, ends), omega, ends, degrees(fits, ends))
-    used = np.full(len(statistic), "robust", dtype=object)
-    return Found(statistic, Reference.hotelling(ends.k, nu), used, _spread(omega, ends))
+    return _rows(statistic, Reference.hotelling(ends.k, nu), "robust", _spread(omega, ends))
 
 
-def _chow(fits: LocalFits, ends: Ends, noise: Noise) -> Found:
+def _chow(fits: LocalFits, ends: Ends, noise: Noise) -> pd.DataFrame:
     variance, left = noise.pooled(ends)
     omega = ends.part(noise.average[:, None, None] * fits.inverse)
     statistic, _ = wald(_difference(fits, ends), omega, ends)
-    m = len(statistic)
-    reference = Reference(ends.k, left, np.ones(m))
-    return Found(statistic / variance, reference, np.full(m, "chow", object), variance * _spread(omega, ends))
+    reference = Reference(ends.k, left, np.ones(len(statistic)))
+    return _rows(statistic / variance, reference, "chow", variance * _spread(omega, ends))
 
 
 def _check_chow(fits: LocalFits, ends: Ends, noise: Noise) -> None:
@@ -327,11 +312,13 @@ def _check_chow(fits: LocalFits, ends: Ends, noise: Noise) -> None:
 
 
 # ---- the table -------------------------------------------------------------------------------------------------------
-def _table(fits: LocalFits, ends: Ends, usable: Array, found: Found, asked: TestOptions) -> Table:
-    m, p = len(usable), found.reference.p_values(found.statistic)
+def _table(fits: LocalFits, ends: Ends, usable: Array, tests: pd.DataFrame, asked: TestOptions) -> Table:
+    found = {name: column.to_numpy() for name, column in tests.items()}
+    reference = Reference(ends.k, found["residual_df"], found["factor"])
+    m, p = len(usable), reference.p_values(found["statistic"])
     adjusted = _adjusted(p, asked.correction)
     # (15): W^2 of the true parameters at least 4 times what Bonferroni's test is held against
-    separation = 2.0 * np.sqrt(found.reference.critical(asked.alpha / len(p)) * found.spread)
+    separation = 2.0 * np.sqrt(reference.critical(asked.alpha / len(p)) * found["spread"])
 
     def spread(values: Array, missing: Any = np.nan) -> Array:
         out = np.full(m, missing, dtype=values.dtype)
@@ -342,13 +329,13 @@ def _table(fits: LocalFits, ends: Ends, usable: Array, found: Found, asked: Test
         {
             "tail": [ends.labels[i] for i in ends.tail.tolist()],
             "head": [ends.labels[j] for j in ends.head.tolist()],
-            "statistic": spread(found.statistic),
-            "threshold": spread(found.reference.critical(_level(adjusted, asked))),
+            "statistic": spread(found["statistic"]),
+            "threshold": spread(reference.critical(_level(adjusted, asked))),
             "df": ends.k,
-            "residual_df": spread(found.reference.residual_df),
+            "residual_df": spread(reference.residual_df),
             "p_value": spread(p),
             "adjusted": spread(adjusted),
-            "covariance": spread(found.used, "none"),
+            "covariance": spread(found["covariance"], "none"),
             "separation": spread(separation),
             "keep": spread(~(adjusted < asked.alpha), missing=True),
         }
@@ -358,7 +345,7 @@ def _table(fits: LocalFits, ends: Ends, usable: Array, found: Found, asked: Test
     what = "all coefficients" if len(used) == fits.form.d else f"those of {names}"
     kept = int((~(adjusted < asked.alpha)).sum()) + int((~usable).sum())
     title = f"Edge tests of equal parameters ({what}): {kept} of {m} edges kept, {m - kept} removed"
-    rests_on = assumed(fits, found.used, found.reference, int((~usable).sum()), asked)
+    rests_on = assumed(fits, found["covariance"], reference, int((~usable).sum()), asked)
     return Table.of(frame, title, rests_on, verdict(m - kept, len(p), asked))
 
 

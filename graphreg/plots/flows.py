@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -152,16 +151,12 @@ def plot_ledger(ledger: Ledger | Solution, what: str = "messages", ax: Axes | No
             _written(total, what), (total, place), (4, 0), textcoords="offset points", va="center", fontsize=9
         )
     axes.set(xlim=(0.0, 1.18 * left.max()), ylim=(len(purposes) - 0.5, -0.5))
-    axes.xaxis.set_major_formatter(partial(_tick, what))
+    axes.xaxis.set_major_formatter(lambda value, _: _written(value, what))
     axes.tick_params(axis="x", labelsize=9)
     axes.locator_params(axis="x", nbins=5)
     described(axes, what)
     sent = f"{_written(left.sum(), what)}{' messages' if what == 'messages' else ''}"
     return finished(axes, f"{sent} in {of.rounds:,} rounds")
-
-
-def _tick(what: str, value: float, _position: float) -> str:
-    return _written(value, what)
 
 
 def _written(value: float, what: str) -> str:

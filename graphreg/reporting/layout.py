@@ -56,7 +56,8 @@ def _component(n: int, ends: Array) -> Array:
     finally:
         igraph.set_random_number_generator(random)  # igraph's own choice, see its manual
     place = np.array(found.coords)
-    place = _turned(place - place.mean(axis=0))
+    place = place - place.mean(axis=0)
+    place = place @ np.linalg.svd(place, full_matrices=False)[2].T  # along its principal axes
     return (place - place.min(axis=0)) / max(float(np.ptp(place, axis=0).max()), 1e-300)
 
 
@@ -78,12 +79,6 @@ def _spectral(n: int, ends: Array) -> list[list[float]]:
     found = np.asarray(vectors) / np.sqrt(degree)[:, None]
     found = found / np.maximum(np.abs(found).max(axis=0), 1e-300) * math.sqrt(n)
     return (found + 1e-3 * rng.standard_normal((n, 2))).tolist()
-
-
-def _turned(place: Array) -> Array:
-    """With its long side along x."""
-    _, _, axes = np.linalg.svd(place, full_matrices=False)
-    return place @ axes.T
 
 
 def fitted(place: Array) -> tuple[Array, int]:

@@ -21,7 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from ..certificate import Repair
+from ..certificate import Repair, edge_system
 from ..form import DualPoint, EdgeBlock, Form, SampleBlock
 from ..oracles import descended
 from ..terms import Array, block_diagonal
@@ -221,33 +221,7 @@ def _route(repair: Repair, found: Guess, w: Array) -> DualPoint:
         flows.append(np.where(fused, 0.0, gradient))
         conductances.append(np.where(fused, edge.weight[:, None], 0.0))
     point = repair.clip(DualPoint(tuple(flows), prices))
-    z, iterations = _potentials(form, conductances, form.conservation(point))
+    z, iterations = edge_system(form, tuple(conductances)).solve(form.conservation(point), 1e-13, CG_STEPS)
     repair.exchanges += iterations + 1
     flows = [u - C * edge.apply(z) for edge, u, C in zip(form.edges, point.flows, conductances, strict=True)]
     return DualPoint(tuple(flows), point.prices)
-
-
-def _potentials(form: Form, conductances: list[Array], r: Array) -> tuple[Array, int]:
-    """z with K'CKz = r as far as r can be balanced, by conjugate gradients with a diagonal preconditioner."""
-    diagonal = np.zeros(form.shape)
-    for edge, C in zip(form.edges, conductances, strict=True):
-        columns = edge.coordinates
-        diagonal[:, columns] += abs(edge.transposed) @ C
-    inverse = 1.0 / np.where(diagonal > 0.0, diagonal, np.inf)
-    z, target = np.zeros_like(r), 1e-13 * np.linalg.norm(r)
-    y = inverse * r
-    p, ry = y, float(np.vdot(r, y))
-    for iteration in range(CG_STEPS):
-        Ap = np.zeros_like(p)
-        for edge, C in zip(form.edges, conductances, strict=True):
-            edge.add_adjoint(C * edge.apply(p), Ap)
-        curvature = float(np.vdot(p, Ap))
-        if not curvature > 0.0:
-            return z, iteration
-        z, r = z + (ry / curvature) * p, r - (ry / curvature) * Ap
-        y = inverse * r
-        ry, previous = float(np.vdot(r, y)), ry
-        p = y + (ry / previous) * p
-        if np.linalg.norm(r) <= target:
-            return z, iteration + 1
-    return z, CG_STEPS

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -152,11 +152,7 @@ def examine(graph: Graph, demand: Array) -> WellConnected:
     """`well_connected` of checked arguments."""
     parts = _parts(graph)
     routing = Routing(graph.n_nodes, graph.tail, graph.head, graph.weight)
-    if len(parts) > 1:
-        return _disconnected(graph, demand, parts)
-    found = largest_multiple(routing, np.where(np.isinf(demand), np.inf, 0.0), np.where(np.isinf(demand), 0.0, demand))
-    if math.isinf(found.t) and found.t < 0:  # two infinite demands, or weights lost beside much larger ones
-        found = Multiple(0.0, found.sink, found.tight, found.obstacles)
+    found = _multiple(routing, demand) if len(parts) == 1 else _apart(graph, demand)
     finite = np.where(np.arange(graph.n_nodes) == found.sink, 0.0, demand)
     holds = found.t > 1.0 and (math.isinf(found.t) or routing.route(found.sink, finite, strictly=True)[0])
     routed, flow = _certificate(routing, found, finite, holds)
@@ -191,16 +187,19 @@ def _certificate(routing: Routing, found: Multiple, demand: Array, holds: bool) 
     return 0.0, np.zeros(len(routing.tail))
 
 
-def _disconnected(graph: Graph, demand: Array, parts: tuple[tuple[Hashable, ...], ...]) -> WellConnected:
-    largest = max(range(len(parts)), key=lambda k: len(parts[k]))
+def _multiple(routing: Routing, demand: Array) -> Multiple:
+    found = largest_multiple(routing, np.where(np.isinf(demand), np.inf, 0.0), np.where(np.isinf(demand), 0.0, demand))
+    lost = math.isinf(found.t) and found.t < 0  # two infinite demands, or weights lost beside much larger ones
+    return replace(found, t=0.0) if lost else found
+
+
+def _apart(graph: Graph, demand: Array) -> Multiple:
+    """The same of a graph that falls apart: nothing is routed from the parts beside the largest."""
     component = graph.components()
-    away = component == next(k for k in range(len(parts)) if k != largest)
-    source = parts[largest][int(np.argmax(demand[component == largest]))]
-    flow = dict.fromkeys(graph.edges(), 0.0)
-    tight, lost = _labels(graph, away), float(demand[away].sum())
-    assumed = _assumed(Routing(graph.n_nodes, graph.tail, graph.head, graph.weight), demand)
-    sides, labels = (away, ~away), tuple(graph.labels)
-    return WellConnected(False, 0.0, source, tight, 0.0, lost, flow, 0.0, parts, sides, labels, assumed=assumed)
+    largest = int(np.argmax(np.bincount(component)))
+    away = component == int(largest == 0)  # the first of the others
+    sink = int(np.argmax(np.where(component == largest, demand, -1.0)))
+    return Multiple(0.0, sink, away, (away, ~away))
 
 
 def _assumed(routing: Routing, demand: Array) -> tuple[str, ...]:

@@ -203,16 +203,15 @@ def _product(given: Mapping[Any, Any], known: Sequence[Parameter]) -> Grid:
     """All combinations of the values of each Parameter."""
     if not given:
         raise ModelError("the grid is empty; give the values of at least one Parameter")
-    columns: dict[Parameter, list[float]] = {}
+    columns: dict[Parameter, list[Any]] = {}
     for key, values in given.items():
         parameter = _found(key, known, columns)
         if isinstance(values, (str, Mapping)) or not isinstance(values, Iterable):
             raise ModelError(f"the values of {parameter.name!r} must be a sequence of numbers, got {values!r}")
-        columns[parameter] = [_value(value, parameter) for value in values]
+        columns[parameter] = list(values)
         if not columns[parameter]:
             raise ModelError(f"the grid has no values for {parameter.name!r}; give at least one, or leave it out")
-    parameters = tuple(columns)
-    return Grid(parameters, _distinct(list(itertools.product(*columns.values())), parameters))
+    return _listed([dict(zip(columns, point, strict=True)) for point in itertools.product(*columns.values())], known)
 
 
 def _listed(values: Sequence[Any], known: Sequence[Parameter]) -> Grid:

@@ -21,19 +21,49 @@ import numpy as np
 from ...display import Html, Shown, details, more, sentence, table, title
 from ...form import EdgeBlock, Form
 from ...form.notation import some
+from ...inputs import components_of
 from ...terms import Array
-from ...terms.penalties import row_norm
+from ...terms.penalties import has_kink, is_equality, row_norm
 from ..convexity import node_convexity
 from ..record import OWN_TERMS, Certificate
 from .cluster_radius import cluster_radius
 from .fusion import fused
-from .joining import joined
-from .near import nearness, radius, spread_of, upper_gap
-from .scales import scales
+from .near import nearness, radius, scales, spread_of, upper_gap
 
 if TYPE_CHECKING:
     import pandas as pd
 
+
+# ---- nodes that chosen edges join, over all terms and coordinates ----------------------------------------------------
+def joined(
+    form: Form, ends: list[tuple[EdgeBlock, Array]], chosen: Callable[[Array], Array], observed: bool = True
+) -> Array:
+    """The component of each node in the graph of the pairs that chosen edges join: on all coordinates, by all terms
+    together, and none of the terms of the pair being split. What an equality shares holds for all that it connects."""
+    covered: dict[int, set[int]] = {}
+    whole, apart = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
+    for edge, state in ends:
+        pairs = edge.tail.astype(np.int64) * form.n + edge.head
+        apart.append(pairs[state == "split"])
+        mask = chosen(state)
+        if edge.features is None:
+            whole.append(pairs[mask])
+        else:  # on some coordinates: a cluster only where the terms together cover all of them
+            for pair in pairs[mask].tolist():
+                covered.setdefault(pair, set()).update(map(int, edge.features))
+    for edge, _ in ends:
+        if edge.features is not None and is_equality(edge.penalty, len(edge.features)):
+            part = components_of(edge.tail, edge.head, form.n)[1]
+            for pair in (pair for pair in covered if part[pair // form.n] == part[pair % form.n]):
+                covered[pair].update(map(int, edge.features))
+    whole.append(np.array([pair for pair, columns in covered.items() if len(columns) == form.d], dtype=np.int64))
+    pairs = np.concatenate(whole)
+    links = np.stack(np.divmod(pairs[~np.isin(pairs, np.concatenate(apart))], form.n), axis=1)
+    number = components_of(links[:, 0], links[:, 1], form.n)[1]
+    return number[: form.space.n_observed] if observed else number
+
+
+# ---- clusters --------------------------------------------------------------------------------------------------------
 NEGLIGIBLE = 1e-3  # of the scale of each coordinate: edges whose ends are provably closer are near
 STATES = ("fused", "near", "split", "undecided")
 SHOWN = 10  # clusters in a notebook
@@ -241,7 +271,7 @@ def _claims(certificate: Certificate) -> list[_Claim]:
 def _of_block(certificate: Certificate, k: int, edge: EdgeBlock, gap: float, reach: Array, size: Array) -> _Claim:
     z = edge.difference(certificate.w)
     difference = row_norm(z)
-    if edge.penalty.is_equality(z.shape[1]):
+    if is_equality(edge.penalty, z.shape[1]):
         m = len(difference)
         return _Claim(
             k,
@@ -253,7 +283,7 @@ def _of_block(certificate: Certificate, k: int, edge: EdgeBlock, gap: float, rea
             np.zeros(z.shape, dtype=bool),
         )
     found = nearness(edge, certificate.dual_point.flows[k], spread_of(certificate, k), gap)
-    kink = edge.penalty.has_kink(certificate.form.width(edge))
+    kink = has_kink(edge.penalty, certificate.form.width(edge))
     columns = edge.coordinates
     far = np.minimum(found.reach, np.abs(z) * (1 + 1e-12) + reach[:, None])
     near = kink & (far <= NEGLIGIBLE * size[columns]).all(axis=1)

@@ -191,7 +191,7 @@ class Border:
 
 def _roomy(cut: Cut, u: Array) -> Array:
     c = cut.edge.weight[cut.rows, None]
-    return np.asarray((cut.edge.penalty.room(u[cut.rows] / c) > 0.0).any(axis=1)).reshape(len(cut.rows))
+    return np.asarray((cut.edge.penalty.domain.room(u[cut.rows] / c) > 0.0).any(axis=1)).reshape(len(cut.rows))
 
 
 def _joined(parts: list[Array]) -> Array:
