@@ -15,7 +15,7 @@ from .source import AbstractReadPenalty
 
 ROUNDING = 1e-12  # of a flow's length: what is off the row space by less is taken for rounding, as in `Quadratic`
 NEARLY = 1e-6  # relative; far more than a pseudo-inverse is off
-CHANCES = 3  # exchanges of all that is wrong at once that may fail to make less of it wrong
+TOGETHER = 10  # rounds that exchange all that is wrong at once
 EXCHANGES = 30  # and per coordinate; what has not ended by then is solved row by row
 TABLED = 6  # coordinates up to which the inverses of all principal blocks are kept
 
@@ -26,7 +26,7 @@ class BoxProgramme:
 
     Block principal pivoting (Judice and Pires, A block principal pivoting algorithm for large-scale strictly monotone
     linear complementarity problems, 1994): what is wrong of the free coordinates and of those at an end is exchanged,
-    all of it at once while that makes less wrong, else the last of it alone, which ends (Murty, 1974).
+    all of it at once in some rounds, and then the last of it alone, which ends (Murty, 1974).
     """
 
     G: Array
@@ -50,20 +50,14 @@ class BoxProgramme:
         size = size + np.abs(self.G).sum(axis=1)
         y = np.clip(np.linalg.solve(self.G, b.T).T, -1.0, 1.0)
         end = np.where(np.abs(y) < 1.0, 0.0, np.sign(y))  # -1 or 1 where a coordinate is held there, else 0
-        fewest, chances = np.full(len(b), len(self.G) + 1), np.full(len(b), CHANCES)
         live = np.arange(len(b))
-        for _ in range(EXCHANGES * (1 + len(self.G))):
+        for i in range(EXCHANGES * (1 + len(self.G))):
             y[live] = self._at(b[live], end[live])
             wrong = self._wrong(b[live], size[live], y[live], end[live])
-            count = wrong.sum(axis=1)
-            fewer = count < fewest[live]
-            chances[live] = np.where(fewer, CHANCES, chances[live] - 1)
-            fewest[live] = np.where(fewer, count, fewest[live])
-            alone = chances[live] < 0
-            last = np.arange(len(self.G)) == len(self.G) - 1 - wrong[:, ::-1].argmax(axis=1)[:, None]
-            exchanged = wrong & (last | ~alone[:, None])
-            end[live] = np.where(exchanged, np.where(end[live] == 0.0, np.sign(y[live]), 0.0), end[live])
-            live = live[count > 0]
+            if i >= TOGETHER:
+                wrong &= np.arange(len(self.G)) == len(self.G) - 1 - wrong[:, ::-1].argmax(axis=1)[:, None]
+            end[live] = np.where(wrong, np.where(end[live] == 0.0, np.sign(y[live]), 0.0), end[live])
+            live = live[wrong.any(axis=1)]
             if not len(live):
                 break
         y[live] = self._one_by_one(b[live])

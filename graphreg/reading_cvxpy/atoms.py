@@ -1,4 +1,4 @@
-"""The smooth functions of one number that CVXPY's atoms are at each entry, with their derivatives."""
+"""What CVXPY's atoms are: affine ones matrices, others smooth functions of each entry, with their derivatives."""
 
 from __future__ import annotations
 
@@ -112,3 +112,28 @@ _ATOMS = {
     "entr": Smooth(lambda x: -xlogy(x, x), lambda x: -np.log(x) - 1.0, lambda x: -1.0 / x, _rise_of_entropy),
     "logistic": Smooth(_logistic, expit, lambda x: expit(x) * expit(-x), _rise_of_logistic),
 }
+
+
+# ---- affine atoms ----------------------------------------------------------------------------------------------------
+def affine_map(atom: Any) -> tuple[Array, list[Array | None]]:
+    """(size,) and a (size, size of the argument) matrix for each argument that is not constant, flat in CVXPY's order;
+    None for those that are."""
+    fixed = [arg.value if arg.is_constant() else np.zeros(arg.shape) for arg in atom.args]
+    base = dense(atom.numeric(fixed)).ravel(order="F")
+    matrices: list[Array | None] = []
+    for i, arg in enumerate(atom.args):
+        if arg.is_constant():
+            matrices.append(None)
+            continue
+        units = np.eye(arg.size).reshape(arg.size, -1)
+        columns = [
+            dense(atom.numeric([*fixed[:i], unit.reshape(arg.shape, order="F"), *fixed[i + 1 :]])).ravel(order="F")
+            for unit in units
+        ]
+        matrices.append(np.array(columns).T - base[:, None])
+    return base, matrices
+
+
+def dense(value: Any) -> Array:
+    """A value of CVXPY as an array of floats."""
+    return np.asarray(value.toarray() if hasattr(value, "toarray") else value, dtype=float)

@@ -24,8 +24,7 @@ from ..terms.penalties import (
     norm_bound,
     row_norm,
 )
-from .curves import Curve
-from .functions import Function
+from .functions import Curve, Function
 from .sides import RootedSides, Sides
 from .source import AbstractReadPenalty
 from .sums import sides_of

@@ -12,8 +12,7 @@ import numpy as np
 from ..terms import Array, RecessionCone
 from ..terms.penalties import LEAST_SLACK, AbstractOneSided, OneSidedDomain, OwnDomain, beside, column, row_norm
 from .conic import ConeProgramme
-from .jets import Jets
-from .newton import FURTHEST, Problems, starts
+from .newton import FURTHEST, Jets, Problems, starts
 from .source import AbstractReadPenalty
 
 NEWTON_MARGIN = 1e-12  # relative; of what Newton's method leaves, whose square is missed

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import TermError
 from ..terms import Array
-from .linear import affine_map, dense
+from .atoms import affine_map, dense
 
 Rows = Callable[[Array], Array]  # (m, k) -> (m, size of the expression), flat in CVXPY's order
 

@@ -16,7 +16,7 @@ from .atoms import KinkedError
 from .cone_penalty import AbstractConePenalty, ConePenalty, OneSidedConePenalty
 from .conic import ConeProgramme
 from .evaluating import evaluator, refuse_inexact
-from .jets import jets
+from .newton import jets
 from .recognise import closed_form
 from .source import AbstractReadPenalty, Source
 

@@ -15,9 +15,8 @@ from ..inputs import NodeData
 from ..lazy import cp
 from ..terms import ULP, Array, Notation, increasing_root, largest_around
 from ..terms.losses import AbstractSmoothLoss
-from .atoms import KinkedError, smooth
-from .curves import Line
-from .linear import dense
+from .atoms import KinkedError, dense, smooth
+from .functions import Line
 
 TRUSTED = 8.0 * ULP  # of what the values of CVXPY's formulas are made of
 EDGE = 1e-13  # of the width of dom l*: its ends are taken so far inside

@@ -11,10 +11,8 @@ from typing import Any
 import numpy as np
 
 from ..terms import Array
-from .atoms import KinkedError, Smooth, hypot, smooth
-from .curves import LINE, NOTHING, Curve, larger
-from .functions import Function, through
-from .linear import affine_map, dense
+from .atoms import KinkedError, Smooth, affine_map, dense, hypot, smooth
+from .functions import LINE, NOTHING, Curve, Function, larger, through
 
 
 class UnknownError(Exception):

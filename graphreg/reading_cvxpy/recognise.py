@@ -16,8 +16,7 @@ from ..terms import Array
 from ..terms.penalties import L1, L2, AbstractNorm, AbstractPenalty, LInf, Quadratic, SquaredL2
 from .analysis_l1 import AnalysisL1, AnalysisNorm
 from .composed import Ridged, Thresholded, of_norm
-from .curves import NOTHING, Curve
-from .functions import Function
+from .functions import NOTHING, Curve, Function
 from .norms import EllipsoidNorm, KLargestNorm, NormBesideL2, PNorm, ScaledNorm
 from .reading import Entry, Map, NormOf, UnknownError, factor_of, read, weight_of
 from .sums import blocks, separable

@@ -10,8 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from ..terms import ULP, Array, slopes_far_out
-from .curves import Curve, Key, Line
-from .functions import Function
+from .functions import Curve, Function, Key, Line
 from .norms import power_root
 
 TRUSTED = 6.0 * ULP  # of what values are sums of

@@ -12,8 +12,7 @@ import numpy as np
 
 from ..terms import ULP, Array, RecessionCone, ends
 from ..terms.penalties import INSIDE, LEAST_SLACK, AbstractOneSided, AbstractPenalty, AbstractSmoothPenalty, OwnDomain
-from .curves import Curve
-from .functions import Function
+from .functions import Curve, Function
 from .sides import RootedSides, Sides
 from .source import AbstractReadPenalty
 
