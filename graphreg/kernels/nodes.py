@@ -11,7 +11,7 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from ..compiled import Kernel, Step, compiled, specialised, width_of
-from ..oracles import AbstractNodeProx, Factors, Memory, Quadratics
+from ..oracles import AbstractNodeProx, GramProx, Memory, QuadraticProx
 from ..terms import Array, Packed
 from .packed import packed_spreads
 
@@ -94,7 +94,7 @@ class PackedRound(AbstractRoundLoss):
     """f_i = 1/2 w'H_i w - <h_i, w>, by the inverses of H_i + I/tau_i at the s of the moment; at nodes where such a
     matrix is nearly singular by the prox' eigenvectors."""
 
-    def __init__(self, nodes: Array, prox: AbstractNodeProx, each: Quadratics, d: int, strict: bool = False) -> None:
+    def __init__(self, nodes: Array, prox: AbstractNodeProx, each: GramProx, d: int, strict: bool = False) -> None:
         self.nodes, self.prox, self.each, self.d, self.strict = nodes, prox, each, d, strict
         self.h, self.work = _flat(each.h), np.empty(d)
         # s, the inverses there, and the nodes that must not take theirs
@@ -118,8 +118,8 @@ class PackedRound(AbstractRoundLoss):
         return self._known[1:]
 
     def _by_factors(self, some: slice | Array) -> QuadraticRound:
-        found = cast(Factors, self.prox.factors())
-        own = Factors(cast(Array, found.V)[some], found.values[some], found.pull[some])
+        found = cast(QuadraticProx, self.prox.factors())
+        own = replace(found, V=cast(Array, found.V)[some], values=found.values[some], pull=found.pull[some])
         return _by_factors(self.nodes[some], own, self.d, self.strict)
 
 
@@ -161,9 +161,9 @@ def round_losses(
     for prox in proxes:
         nodes = np.asarray(prox.nodes if place is None else place[prox.nodes], dtype=np.int32)
         left[nodes] = False
-        quadratics = prox.quadratics()
-        if quadratics is not None:
-            out.append(PackedRound(nodes, prox, quadratics, d, strict))
+        grams = prox.grams()
+        if grams is not None:
+            out.append(PackedRound(nodes, prox, grams, d, strict))
             continue
         found = prox.factors()
         if found is not None and not (np.diff(nodes) > 0).all():  # in order, in which means of all nodes stand
@@ -186,7 +186,7 @@ def round_losses(
     return tuple(out)
 
 
-def _by_factors(nodes: Array, found: Factors, d: int, strict: bool) -> QuadraticRound:
+def _by_factors(nodes: Array, found: QuadraticProx, d: int, strict: bool) -> QuadraticRound:
     V = cast(Array, found.V)
     own = Eigen(_flat(V), _flat(found.values), _flat(found.pull))
     return QuadraticRound(nodes, own, np.empty(V.shape[2]), d, strict)

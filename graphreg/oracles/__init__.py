@@ -21,8 +21,8 @@ from .newton import filled_work as filled_work
 from .newton import fits as fits
 from .newton import work as work
 from .nodeprox import AbstractNodeProx as AbstractNodeProx
-from .nodeprox import Factors as Factors
+from .nodeprox import GramProx as GramProx
 from .nodeprox import Memory as Memory
-from .nodeprox import Quadratics as Quadratics
+from .nodeprox import QuadraticProx as QuadraticProx
 from .nodeprox import node_proxes as node_proxes
 from .nodeprox import without_prox as without_prox

@@ -24,24 +24,6 @@ from .boxprox import PiecewiseProx
 Memory = Any  # what a prox keeps from round to round: None, arrays, tuples of them
 
 
-@dataclass(frozen=True)
-class Factors:
-    """f_i = 1/2 w'V diag(values) V'w - <V pull, w> at each node, V with orthonormal columns; None: I, values all the
-    same."""
-
-    V: Array | None  # (g, d, k)
-    values: Array  # (g, k); (g, 1) where V is I
-    pull: Array  # (g, k)
-
-
-@dataclass(frozen=True)
-class Quadratics:
-    """f_i = 1/2 w'H_i w - <h_i, w> at each node."""
-
-    H: Packed
-    h: Array  # (g, d)
-
-
 class AbstractNodeProx(ABC):
     """The prox of the losses of some nodes, ``nodes`` (g,)."""
 
@@ -63,11 +45,11 @@ class AbstractNodeProx(ABC):
     def curvature(self) -> Array:
         """The mean curvature of each node's loss, trace(Hessian) / d, (g,)."""
 
-    def factors(self) -> Factors | None:
-        """The losses, where they are quadratic: what a compiled round needs of them."""
+    def factors(self) -> QuadraticProx | None:
+        """The losses by their factors, where they are quadratic: what a compiled round needs of them."""
         return None
 
-    def quadratics(self) -> Quadratics | None:
+    def grams(self) -> GramProx | None:
         """The same by their Hessians, where these are kept, of more than one coordinate."""
         return None
 
@@ -87,32 +69,32 @@ class MeanProx(AbstractNodeProx):
     def curvature(self) -> Array:
         return self.mass
 
-    def factors(self) -> Factors:
-        return Factors(None, self.mass[:, None], self.pull)
+    def factors(self) -> QuadraticProx:
+        return QuadraticProx(self.nodes, None, self.mass[:, None], self.pull)
 
 
 @dataclass(frozen=True)
 class QuadraticProx(AbstractNodeProx):
-    """f_i = 1/2 w'H_i w - <h_i, w> with H_i = V diag(values) V' thin and h_i = V pull.
+    """f_i = 1/2 w'H_i w - <h_i, w> with H_i = V diag(values) V' thin and h_i = V pull, V with orthonormal columns.
 
     w - v = V (pull - values V'v) / (values + 1/tau): free of cancellation, one factorisation for every tau.
     """
 
     nodes: Array
-    V: Array  # (g, d, k)
-    values: Array  # (g, k)
+    V: Array | None  # (g, d, k); None: I, values all the same
+    values: Array  # (g, k); (g, 1) where V is I
     pull: Array  # (g, k)
 
     def __call__(self, v: Array, tau: Array, warm: Array, memory: Memory) -> tuple[Array, None]:
-        turned = np.matmul(v[:, None, :], self.V)[:, 0, :]
+        turned = v if self.V is None else np.matmul(v[:, None, :], self.V)[:, 0, :]
         r = (self.pull - self.values * turned) / (self.values + 1.0 / tau[:, None])
-        return v + np.matmul(self.V, r[:, :, None])[:, :, 0], None
+        return v + (r if self.V is None else np.matmul(self.V, r[:, :, None])[:, :, 0]), None
 
     def curvature(self) -> Array:
-        return self.values.sum(axis=1) / self.V.shape[1]
+        return self.values[:, 0] if self.V is None else self.values.sum(axis=1) / self.V.shape[1]
 
-    def factors(self) -> Factors:
-        return Factors(self.V, self.values, self.pull)
+    def factors(self) -> QuadraticProx:
+        return self
 
 
 @dataclass(frozen=True)
@@ -120,29 +102,28 @@ class GramProx(AbstractNodeProx):
     """f_i = 1/2 w'H_i w - <h_i, w>, factorised when it is first asked for."""
 
     nodes: Array
-    each: Quadratics
+    H: Packed
+    h: Array  # (g, d)
 
     @cached_property
     def factorised(self) -> QuadraticProx:
         """The same by eigenvectors."""
-        values, V = np.linalg.eigh(self.each.H.dense())
+        values, V = np.linalg.eigh(self.H.dense())
         values = np.where(values > 1e-15 * values[:, -1:], values, 0.0)
-        pull = np.where(values > 0, np.matmul(self.each.h[:, None, :], V)[:, 0, :], 0.0)
+        pull = np.where(values > 0, np.matmul(self.h[:, None, :], V)[:, 0, :], 0.0)
         return QuadraticProx(self.nodes, np.ascontiguousarray(V), values, pull)
 
     def __call__(self, v: Array, tau: Array, warm: Array, memory: Memory) -> tuple[Array, None]:
         return self.factorised(v, tau, warm, memory)
 
     def curvature(self) -> Array:
-        return self.each.H.diagonal.mean(axis=1)
+        return self.H.diagonal.mean(axis=1)
 
-    def factors(self) -> Factors:
-        if self.each.H.d == 1:
-            return Factors(None, self.each.H.rows, self.each.h)
-        return self.factorised.factors()
+    def factors(self) -> QuadraticProx:
+        return QuadraticProx(self.nodes, None, self.H.rows, self.h) if self.H.d == 1 else self.factorised
 
-    def quadratics(self) -> Quadratics | None:
-        return None if self.each.H.d == 1 else self.each
+    def grams(self) -> GramProx | None:
+        return None if self.H.d == 1 else self
 
 
 # ---- the samples of smooth losses, as stacks of arrays ---------------------------------------------------------------
@@ -383,5 +364,5 @@ def _quadratic(block: SampleBlock, stacks: tuple[Batch, ...]) -> list[AbstractNo
         H = thick[0][1] if len(thick) == 1 else Packed(np.concatenate([each.flat for _, each in thick]), d)
         h = block.moments if len(nodes) == block.n and (np.diff(nodes) == 1).all() else block.moments[nodes]
         strength = float(block.strength)
-        out.append(GramProx(nodes, Quadratics(H.scaled(strength), h if strength == 1.0 else strength * h)))
+        out.append(GramProx(nodes, H.scaled(strength), h if strength == 1.0 else strength * h))
     return out

@@ -14,8 +14,7 @@ from ..form import settles
 from ..network import Ledger, pays
 from ..terms import Array
 from .budget import Budget
-from .merging import Groups, groups_of_flows
-from .polish import applies, guess, most_unknowns, polish
+from .polish import Groups, applies, groups_of_flows, guess, most_unknowns, polish
 from .schedule import MAYBE, Schedule, stalled
 from .snapshot import Checked, Snapshot
 from .trace import Record, Trace

@@ -161,7 +161,7 @@ class _Run:
                 self._keep()
 
     def _over(self) -> bool:
-        """Whether no round may follow, and why."""
+        """Whether the run is over; why, is noted."""
         if self.ended:
             return True
         budget, checks, remaining = self.budget, self.checks, left()

@@ -91,7 +91,7 @@ def value_bound_of_losses(loss: AbstractLoss, samples: LossProbe) -> Failures:
         return loss.value_bound(r, spread, y)
 
     def off(r: Array) -> Array:
-        """What rounding r + anchor may change."""
+        """The change that rounding r + anchor may bring."""
         rounding = ULP * (np.abs(r) + 2 * np.abs(t))
         steep = dots(np.abs(loss.gradient(frozen(r + t), y)), rounding)
         several = 4 * ULP if y.ndim == 2 else 0.0  # sums of terms of order 1, where predictors are vectors

@@ -250,7 +250,7 @@ def _across_cone(cone: RecessionCone, k: int) -> Array:
 
 
 def _distance_to_cone(cone: RecessionCone, z: Array) -> Array:
-    """How far each direction is from satisfying the bounds and equations of the cone."""
+    """The distance of each direction from satisfying the bounds and equations of the cone."""
     out = np.abs(z - np.clip(z, cone.lower, cone.upper)).max(axis=1)
     if cone.equations is None or not np.size(cone.equations):
         return out

@@ -119,5 +119,5 @@ def _of_samples(loss: AbstractLoss, y: Array, fall: Array, v: Array) -> tuple[Ar
 
 
 def _any(sample: Array, rows: Array, count: int) -> Array:
-    """Whether any row of a sample is marked, (M,)."""
+    """A mask (M,) of the samples of which any row is marked."""
     return np.bincount(sample[rows], minlength=count) > 0

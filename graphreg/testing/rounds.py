@@ -35,7 +35,7 @@ class Case:
 
     @cached_property
     def optimum(self) -> Solution:
-        """What answers are held to."""
+        """The solution that answers are held to."""
         return solve(self.form, Exact(), Budget(EXACT), Compiler(self.form))
 
     def elsewhere(self, node: int) -> Form:

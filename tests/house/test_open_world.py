@@ -17,8 +17,7 @@ from rooms import PACKAGE, all_imports, layer_of
 
 import graphreg as gr
 from graphreg.certificate import Certifier
-from graphreg.running.merging import groups_of_flows
-from graphreg.running.polish import applies, guess, polish
+from graphreg.running.polish import applies, groups_of_flows, guess, polish
 from graphreg.terms.losses.base import AbstractLoss, AbstractQuadraticLoss
 from graphreg.terms.penalties import is_equality
 from graphreg.terms.penalties.base import AbstractPenalty

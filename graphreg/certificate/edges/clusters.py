@@ -164,7 +164,7 @@ class Clusters(Shown):
         return {state: found[state] for state in STATES}
 
     def _proved(self, count: dict[str, int]) -> str:
-        """What is proved, in a few words."""
+        """The proof in a few words."""
         named = ", ".join(f"{name} ({number})" for name, number in self.split_in.items())
         coordinates = f"split in {named}" if named else ""
         if self.certain:
@@ -224,13 +224,13 @@ def cluster_count(certificate: Certificate) -> int:
 
 
 def _together(state: Array) -> Array:
-    """Which edges are inside a cluster."""
+    """A mask of the edges inside a cluster."""
     return (state == "fused") | (state == "near")
 
 
 @dataclass
 class _Claim:
-    """What is said of the edges of one block between nodes; the state is refined as proofs come in."""
+    """The states of the edges of one block between nodes; each is refined as proofs come in."""
 
     place: int  # of the block in the form
     edge: EdgeBlock
@@ -260,7 +260,7 @@ class _Claim:
 
 
 def _claims(certificate: Certificate) -> list[_Claim]:
-    """What the certificate says by itself."""
+    """The states that the certificate tells by itself."""
     form, gap = certificate.form, upper_gap(certificate)
     whole = certificate.strong_convexity if certificate.valid else 0.0
     mu, size = node_convexity(form), scales(form, certificate.w)
@@ -323,7 +323,7 @@ def _prove(certificate: Certificate, claims: list[_Claim], splitter: Splitter | 
 
 
 def _masks(form: Form, claims: list[_Claim], state: str) -> list[Array]:
-    """Which edges of each block of the form are said to be in a state."""
+    """Masks of the edges of each block of the form that are said to be in a state."""
     masks = [np.zeros(len(edge.tail), dtype=bool) for edge in form.edges]
     for claim in claims:
         masks[claim.place] = claim.state == state

@@ -61,7 +61,7 @@ def upper_gap(certificate: Certificate) -> float:
 
 
 def spread_of(certificate: Certificate, k: int) -> Array:
-    """How far the exactly conserved flows of edge block k may be from those that are shown, (m, k)."""
+    """The distance at most of the exactly conserved flows of edge block k from those that are shown, (m, k)."""
     if certificate.spread:
         return certificate.spread[k]
     u = certificate.dual_point.flows[k]
@@ -76,7 +76,7 @@ def load(edge: EdgeBlock, u: Array, eta: Array) -> Array:
 
 @dataclass(frozen=True)
 class Nearness:
-    """What the slack of the edges of a block says.
+    """Bounds of the differences on the edges of a block, by their slack.
 
     Attributes
     ----------
@@ -109,7 +109,8 @@ def nearness(edge: EdgeBlock, u: Array, eta: Array, gap: float) -> Nearness:
 
 
 def radius(edge: EdgeBlock, mu: Array, whole: float, gap: float) -> Array:
-    """What ||z - z*|| is at most by strong convexity: mu_i of the nodes (n,), or that of the whole objective, (m,)."""
+    """An upper bound of ||z - z*|| by strong convexity: mu_i of the nodes (n,), or that of the whole objective,
+    (m,)."""
     with np.errstate(divide="ignore", invalid="ignore"):
         each = np.where(mu > 0, 1.0 / mu, np.inf)
         ends = each[edge.tail] + np.where(edge.head == GROUND, 0.0, each[edge.head])

@@ -65,7 +65,8 @@ def tied_means(tied: list[tuple[Array, Array]], w: Array) -> Array:
 
 
 def satisfied(edge: EdgeBlock, w: Array) -> Array:
-    """Which edges' penalties are finite at these very numbers, whatever rounding does to their differences, (m,)."""
+    """A mask of the edges whose penalties are finite at these very numbers, whatever rounding does to their
+    differences, (m,)."""
     return np.isfinite(edge.penalty.value_bound(*differences(edge, w, slice(None))))
 
 

@@ -40,8 +40,8 @@ class Repair:
         return tuple(block.stacks for block in self.form.samples)
 
     def remembered(self) -> tuple[float, int, bool]:
-        """What the repairs to come depend on beside the problem: the scale of w, the messages so far, and whether the
-        Slater centre was looked for, which takes some."""
+        """The state that repairs to come depend on beside the problem: the scale of w, the messages so far, and whether
+        the Slater centre was looked for, which takes some."""
         return self.size, self.exchanges, "center" in vars(self)
 
     def recall(self, size: float, exchanges: int, centred: bool) -> None:
@@ -89,7 +89,7 @@ class Repair:
         return total
 
     def throughput(self, point: DualPoint) -> float:
-        """What flows through the nodes, against which their imbalance is judged; at least a thousandth of the
+        """The flow through the nodes, against which their imbalance is judged; at least a thousandth of the
         gradient at 0, for optima at which nothing flows."""
         total = 1e-3 * self.pressure
         for edge, u in zip(self.form.edges, point.flows, strict=True):
@@ -135,7 +135,7 @@ class Repair:
         return all(np.isfinite(part).all() for part in self.form.dual_parts(point))
 
     def conductances(self, point: DualPoint, size: float) -> Conductances:
-        """How readily each flow and price gives way; ``size`` is the scale of w, by which penalties are conducted."""
+        """The conductance of each flow and price; ``size`` is the scale of w, by which penalties are conducted."""
         edges = []
         for edge, u in zip(self.form.edges, point.flows, strict=True):
             # the capacity of a norm is a flow: over the scale of w it becomes a conductance; a constraint has none,

@@ -98,7 +98,7 @@ class TermRows:
         return "check_loss" if self.targets else "check_penalty"
 
     def writes(self, method: str) -> bool:
-        """Whether the term has a method of its own in place of the derived one."""
+        """True where the term has a method of its own in place of the derived one."""
         derived = AbstractLoss if self.targets else AbstractPenalty
         return getattr(type(self.term), method) is not getattr(derived, method)
 

@@ -1,4 +1,4 @@
-"""What flows are worth at once, where every node is strictly convex: no screen and no repair is needed.
+"""The dual function of the flows, where every node is strictly convex: no screen and no repair is needed.
 
 With h_i the losses of node i and its smooth ground edges, and g_i = (K'u)_i what the flows of all other edges take,
 
@@ -133,7 +133,7 @@ def _distances(
     w: Array,
     outside: tuple[Array, Array] | None,
 ) -> tuple[Array, Array, tuple[Array, ...]]:
-    """What it costs each node that (u, a) is not conserved, nor w the minimiser, (n,); (v'H_i v)^1/2 at most for the
+    """The cost at each node of (u, a) not being conserved, nor w the minimiser, (n,); (v'H_i v)^1/2 at most for the
     way v from w to that, (n,); and how far prices are from the gradients at w."""
     balance, slope, away = Balance(form), np.zeros(form.shape), list[Array]()
     if outside is not None:
@@ -157,7 +157,7 @@ def _distances(
 
 
 def _rounding(edge: EdgeBlock, w: Array) -> Array:
-    """How far the gradients c L z at w, as they were computed, are from exact ones, (m, k)."""
+    """The distance of the gradients c L z at w, as they were computed, from exact ones, (m, k)."""
     z = edge.difference(w)
     return (4.0 * EPS * edge.weight[:, None] * _bend(edge.penalty)) * np.abs(z) + DUST * (z != 0.0)
 
@@ -167,7 +167,7 @@ def _bend(penalty: AbstractPenalty) -> float:
 
 
 def _isotropic(edge: EdgeBlock) -> bool:
-    """Whether phi is L/2 ||z||^2, as ground edges mostly are."""
+    """True where phi is L/2 ||z||^2, as ground edges mostly are."""
     return edge.penalty.strong_convexity() == _bend(edge.penalty)
 
 
@@ -212,7 +212,7 @@ class CheapBound:
 
     @property
     def repairable(self) -> bool:
-        """Whether a repair, which changes the flows a little for other prices, might find a better bound: it leaves
+        """True where a repair, which changes the flows a little for other prices, might find a better bound: it leaves
         what the edges hold."""
         return self.nodes > SHARE * self.gap
 
