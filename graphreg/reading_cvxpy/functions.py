@@ -187,7 +187,7 @@ class Function:
     def smooth_until(self) -> float:
         """An x > 0 up to which it has no knot beyond 0."""
         inner = [part.inner.at(part.scale).smooth_until for part in self.parts]
-        return min(self.curve.smooth_until, *inner)
+        return min([self.curve.smooth_until, *inner])
 
     @property
     def level(self) -> float:
@@ -201,12 +201,14 @@ class Function:
 
     def power(self) -> tuple[float, float] | None:
         """c and p where it is ``c x^p`` at x >= 0, with p > 1."""
-        part = self.parts[0]
-        if len(self.parts) > 1 or not self.curve.is_zero or part.power is None or part.shift != 0.0:
+        if len(self.parts) != 1 or not self.curve.is_zero:
             return None
-        line = part.inner.at(part.scale)
-        steep = isinstance(line, Curve) and not (line.knots > 0.0).any() and not line.bend[-1] and line.slope[-1] > 0.0
-        return (part.factor * float(line.slope[-1]) ** part.power, part.power) if steep and part.power > 1.0 else None
+        part = self.parts[0]
+        line, p = part.inner.at(part.scale), part.power
+        if p is None or not p > 1.0 or part.shift != 0.0 or not isinstance(line, Curve):
+            return None
+        straight = not (line.knots > 0.0).any() and not line.bend[-1] and line.slope[-1] > 0.0
+        return (part.factor * float(line.slope[-1]) ** p, p) if straight else None
 
     def times(self, factor: float) -> Function:
         parts = tuple(replace(part, factor=factor * part.factor) for part in self.parts)

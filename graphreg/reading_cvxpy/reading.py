@@ -260,7 +260,7 @@ def _max(atom: Any, entries: list[Entry], k: int) -> Entry:
 
 def _inner(entry: Entry) -> Entry:
     """a z_j where the entry is ``a |z_j|``."""
-    weights = {variable: LINE.times(weight_of(curve)) for variable, curve in entry.used.items()}
+    weights: dict[Variable, Map] = {v: LINE.times(weight_of(curve)) for v, curve in entry.used.items()}
     if len(weights) != 1 or entry.constant != 0.0 or np.any(entry.Q):
         raise UnknownError
     return Entry(curves=weights)

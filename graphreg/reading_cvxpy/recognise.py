@@ -111,11 +111,20 @@ def _together(norms: Sequence[AbstractPenalty]) -> AbstractPenalty:
 
 
 def _separable(functions: Sequence[Map]) -> AbstractPenalty:
-    curves = [h for h in functions if isinstance(h, Curve)]
-    plain = all(
-        np.array_equal(c.knots, [0.0]) and np.array_equal(c.slope, [-1, 1]) and not c.bend.any() for c in curves
-    )
-    return L1() if plain and len(curves) == len(functions) else separable(functions)
+    rooted = np.array([isinstance(h, Function) for h in functions])
+    if rooted.any() and not rooted.all():  # domains of conjugates are open, and closed
+        kinds = (np.flatnonzero(rooted), np.flatnonzero(~rooted))
+        return blocks([(on, separable([functions[j] for j in on])) for on in kinds])
+    plain = not rooted.any() and all(_is_size(h) for h in functions)
+    return L1() if plain else separable(functions)
+
+
+def _is_size(h: Map) -> bool:
+    """Whether the function is ``|x|``."""
+    try:
+        return weight_of(h) == 1.0
+    except UnknownError:
+        return False
 
 
 def _normed(norm: NormOf, A: Array, curve: Map, plain: bool) -> AbstractPenalty:

@@ -31,10 +31,14 @@ class AbstractSeparable(OwnDomain, AbstractReadPenalty):
         """h_j at x >= 0."""
         return sides_of(self.functions)
 
-    @property
-    @abstractmethod
+    @cached_property
     def left(self) -> Sides | RootedSides:
         """h_j(-x) at x >= 0."""
+        return self.mirrored()
+
+    @abstractmethod
+    def mirrored(self) -> Sides | RootedSides:
+        """The left side; where the functions are even, the right one itself."""
 
     def added(self, what: str, x: Array) -> Array:
         """What both sides tell, (m, k)."""
@@ -118,8 +122,7 @@ def _gauges(u: Array, high: Array, low: Array) -> Array:
 class Separable(AbstractSeparable):
     """Even functions of the coordinates."""
 
-    @property
-    def left(self) -> Sides | RootedSides:
+    def mirrored(self) -> Sides | RootedSides:
         return self.right
 
 
@@ -128,8 +131,7 @@ class Separable(AbstractSeparable):
 class OneSidedSeparable(AbstractSeparable, AbstractOneSided):
     """Functions of the coordinates that are not all even."""
 
-    @cached_property
-    def left(self) -> Sides | RootedSides:
+    def mirrored(self) -> Sides | RootedSides:
         return sides_of([h.at(-1.0) for h in self.functions])
 
     def interior(self, k: int) -> Array:
@@ -142,8 +144,7 @@ class OneSidedSeparable(AbstractSeparable, AbstractOneSided):
 class SmoothSeparable(AbstractSeparable, AbstractSmoothPenalty):
     """Even piecewise quadratic functions of the coordinates without kinks."""
 
-    @property
-    def left(self) -> Sides | RootedSides:
+    def mirrored(self) -> Sides | RootedSides:
         return self.right
 
     def gradient(self, z: Array) -> Array:
@@ -172,11 +173,9 @@ def separable(functions: Sequence[Curve | Function]) -> AbstractSeparable:
 
 
 def sides_of(functions: Sequence[Curve | Function]) -> Sides | RootedSides:
-    """The side x >= 0 of functions that are least at 0."""
+    """The side x >= 0 of functions that are least at 0, all of one kind."""
     curves = [h for h in functions if isinstance(h, Curve)]
-    if len(curves) == len(functions):
-        return Sides.of(curves)
-    return RootedSides.of([Function(h) if isinstance(h, Curve) else h for h in functions])
+    return Sides.of(curves) if curves else RootedSides.of([h for h in functions if isinstance(h, Function)])
 
 
 # ---- blocks ----------------------------------------------------------------------------------------------------------
