@@ -93,7 +93,7 @@ def _of_edge(kind: str, rng: np.random.Generator) -> Case | None:
     reference = problem.solve(gap=1e-11, on_failure="return").certificate
     edges = problem.form.edges[0]
     z = np.asarray(np.abs(edges.difference(reference.w)).max(axis=1))
-    slack = 1.0 - edges.penalty.gauge(reference.dual_point.flows[0] / edges.weight[:, None])
+    slack = 1.0 - edges.penalty.domain.gauge(reference.dual_point.flows[0] / edges.weight[:, None])
     apart, equal = np.flatnonzero(z > APART), np.flatnonzero((z < EQUAL) & (slack > SLACK))
     if not len(apart) or not len(equal):
         return None

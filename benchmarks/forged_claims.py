@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any
 
-from graphreg.certificate.proof.numbers import text, texts
+from graphreg.certificate.proof.statement import text, texts
 from graphreg.verify import NotProvedError, check
 
 from .honest import (

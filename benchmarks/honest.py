@@ -10,7 +10,7 @@ from fractions import Fraction
 from math import isqrt
 from typing import Any
 
-from graphreg.certificate.proof.numbers import text, texts
+from graphreg.certificate.proof.statement import text, texts
 
 F = Fraction
 Document = dict[str, Any]

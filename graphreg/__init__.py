@@ -60,15 +60,19 @@ if TYPE_CHECKING:
     from .terms import NodePenalty as NodePenalty
     from .terms import Parameter as Parameter
     from .terms import TotalVariation as TotalVariation
+    from .terms.losses import AbstractCounts as AbstractCounts
     from .terms.losses import AbstractPeakedLoss as AbstractPeakedLoss
     from .terms.losses import AbstractPiecewiseLinearLoss as AbstractPiecewiseLinearLoss
     from .terms.losses import AbstractQuadraticLoss as AbstractQuadraticLoss
     from .terms.losses import AbstractSmoothLoss
+    from .terms.losses import AbstractTwoClasses as AbstractTwoClasses
+    from .terms.losses import PriceDomain as PriceDomain
     from .terms.penalties import AbstractConstraint as AbstractConstraint
     from .terms.penalties import AbstractNorm as AbstractNorm
     from .terms.penalties import AbstractOneSided as AbstractOneSided
     from .terms.penalties import AbstractPenalty
     from .terms.penalties import AbstractSmoothPenalty as AbstractSmoothPenalty
+    from .terms.penalties import FlowDomain as FlowDomain
     from .theory import strength_max as strength_max
     from .tuning import cross_validate as cross_validate
     from .tuning import path as path
@@ -83,11 +87,11 @@ for _name, _place in {  # methods whose work is done further out than their clas
     "Comparison.plot": "plots:plot_comparison",
     "ConfidenceRegion.plot": "plots:plot_region",
     "CrossValidation.plot": "plots:plot_cross_validation",
-    "Loss.from_cvxpy": "terms.losses.from_cvxpy:from_cvxpy",
+    "Loss.from_cvxpy": "reading_cvxpy.loss:from_cvxpy",
     "Model.formula": "form.notation.text:formula",
     "Path.plot": "plots:plot_path",
     "Path.report": "reporting:report_path",
-    "Penalty.from_cvxpy": "terms.penalties.from_cvxpy:from_cvxpy",
+    "Penalty.from_cvxpy": "reading_cvxpy.penalty:from_cvxpy",
     "Recovery.plot": "plots:plot_recovery",
     "Solution.report": "reporting:report_solution",
     "Solution.score": "tuning:node_scores",
@@ -98,6 +102,7 @@ for _name, _place in {  # methods whose work is done further out than their clas
 _PLACES = {
     "MPI": "engines",
     "AbstractConstraint": "terms.penalties",
+    "AbstractCounts": "terms.losses",
     "AbstractFixedPoint": "methods",
     "AbstractIteration": "methods",
     "AbstractNorm": "terms.penalties",
@@ -106,6 +111,7 @@ _PLACES = {
     "AbstractPiecewiseLinearLoss": "terms.losses",
     "AbstractQuadraticLoss": "terms.losses",
     "AbstractSmoothPenalty": "terms.penalties",
+    "AbstractTwoClasses": "terms.losses",
     "Acceleration": "methods",
     "Actors": "engines",
     "Audit": "auditing",
@@ -117,6 +123,7 @@ _PLACES = {
     "Consensus": "terms",
     "DecreasingStep": "methods",
     "Faults": "engines",
+    "FlowDomain": "terms.penalties",
     "Graph": "inputs",
     "Hierarchy": "terms",
     "Loss": "terms.losses",
@@ -128,6 +135,7 @@ _PLACES = {
     "Parameter": "terms",
     "Parts": "engines",
     "Penalty": "terms.penalties",
+    "PriceDomain": "terms.losses",
     "Problem": "problem",
     "Solution": "running",
     "TotalVariation": "terms",

@@ -16,13 +16,14 @@ from functools import cache, cached_property
 from importlib import import_module
 from importlib.util import find_spec
 from types import FunctionType
-from typing import Any
+from typing import Any, TypeVar
 
 WIDEST = 32  # coordinates up to which a kernel is compiled for their number alone
 # sums over the coordinates of an edge may be taken in any order; NaN and infinity stay what they are
 FAST = {"contract", "reassoc", "nsz", "arcp"}
 
 Kernel = Callable[..., Any]
+T = TypeVar("T")
 
 LARGE = 30_000  # numbers from which on it pays to load numba for a recursion; fewer take Python hundredths of a second
 LONG = 1_000_000  # numbers from which on it takes so long that the clock and Ctrl-C are to be heard meanwhile
@@ -76,12 +77,22 @@ def compiled(function: Kernel, strict: bool = False) -> Kernel:
     """The function as machine code, which is kept on disk for the next process; itself where nothing compiles."""
     if not compiles():
         return function
+    function = _linked(function, Step, lambda step: _part(step, strict))
+    if strict:  # numba keeps code on disk by names, whatever it was told of its arithmetic
+        function = _copy(function, function.__globals__)
+        function.__qualname__ += "_strict"
+    return _kept(function, _arithmetic(strict))
+
+
+def _arithmetic(strict: bool) -> dict[str, Any]:
     how: dict[str, Any] = {"error_model": "numpy", "pipeline_class": _compiler()}
-    if strict:
-        function = _strict(function)
-    else:
-        how["fastmath"] = FAST
-    return _kept(function, how)
+    return how if strict else {**how, "fastmath": FAST}
+
+
+@cache
+def _part(step: Step, strict: bool) -> Kernel:
+    function = _linked(step.function, Step, lambda other: _part(other, strict))
+    return import_module("numba").njit(inline="always", **_arithmetic(strict))(function)
 
 
 def _kept(function: Kernel, how: dict[str, Any]) -> Kernel:
@@ -93,15 +104,32 @@ def _kept(function: Kernel, how: dict[str, Any]) -> Kernel:
         return njit(**how)(function)
 
 
-def _strict(function: Any) -> Kernel:
-    """The function under another name: numba keeps code on disk by names, whatever it was told of its arithmetic."""
-    copy = FunctionType(function.__code__, function.__globals__, function.__name__, closure=function.__closure__)
-    copy.__qualname__ = f"{function.__qualname__}_strict"
+def _linked(function: Any, kind: type[T], version: Callable[[T], Kernel]) -> Any:
+    """The function with a version of what it calls of a kind in its place; itself where it calls none."""
+    known: dict[str, Any] = function.__globals__
+    called = {name: known[name] for name in function.__code__.co_names if isinstance(known.get(name), kind)}
+    return _copy(function, {**known, **{name: version(each) for name, each in called.items()}}) if called else function
+
+
+def _copy(function: Any, known: dict[str, Any]) -> Any:
+    copy = FunctionType(function.__code__, known, function.__name__, closure=function.__closure__)
+    copy.__qualname__ = function.__qualname__
     return copy
 
 
+class Step:
+    """A function that kernels of the same file call: where they are compiled it becomes a part of them, so that what
+    is constant there is constant in it."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function: Any = function
+
+    def __call__(self, *given: Any) -> Any:
+        return self.function(*given)
+
+
 @cache
-def specialised(make: Callable[..., Kernel], *constants: int, strict: bool = False) -> Kernel:
+def specialised(make: Callable[..., Kernel], *constants: int | tuple[int, ...], strict: bool = False) -> Kernel:
     """The compiled kernel that ``make`` returns for these constants."""
     return compiled(make(*constants), strict)
 
@@ -123,20 +151,13 @@ class Recursion:
     @cached_property
     def plain(self) -> Callable[..., Any]:
         """In Python."""
-        return self._calling(lambda other: other.plain)
+        return _linked(self.function, Recursion, lambda other: other.plain)
 
     @cached_property
     def machine(self) -> Callable[..., Any]:
         """As machine code, which is kept on disk for the next process."""
-        function = self._calling(lambda other: other.machine)
+        function = _linked(self.function, Recursion, lambda other: other.machine)
         return _kept(function, {"nogil": True, "error_model": "numpy"})
-
-    def _calling(self, version: Callable[[Recursion], Callable[..., Any]]) -> Any:
-        """The function with a version of those that it calls in their places."""
-        known: dict[str, Any] = self.function.__globals__
-        called = {name: known[name] for name in self.function.__code__.co_names if name in known}
-        others = {name: version(each) for name, each in called.items() if isinstance(each, Recursion)}
-        return FunctionType(self.function.__code__, {**known, **others}, self.function.__name__)
 
     def __call__(self, *groups: Any) -> Any:
         """What it returns for some groups of arrays, tuples of them, and leaves in these; it only reads the first."""

@@ -36,8 +36,3 @@ def shortcut(name: str) -> Callable[..., Any]:
         return place
     module, _, function = place.partition(":")
     return getattr(import_module(module), function)
-
-
-def registered() -> tuple[str, ...]:
-    """The names of all shortcuts for which there is a function."""
-    return tuple(sorted(_places))

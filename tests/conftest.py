@@ -27,6 +27,7 @@ def pytest_collection_finish(session):
     gc.enable()
     gc.collect()
     gc.freeze()
+    gc.set_threshold(20_000, 20, 20)  # tests make many small objects, and hardly one that waits for the collector
 
 
 def pytest_addoption(parser):

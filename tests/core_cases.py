@@ -14,6 +14,12 @@ from graphreg.network.arcs import arcs_of
 from graphreg.network.ledger import Ledger
 from graphreg.network.view import LocalView
 
+# Random problems to which the interior-point method applies.
+INTERIOR = (
+    *(0, 1, 2, 3, 4, 6, 8, 10, 11, 12, 13, 14, 16, 18, 30, 31, 32, 33, 34, 36, 38, 40, 41, 42, 43, 44, 46, 48, 49, 50),
+    *(51, 52, 53, 54, 56, 58, 100, 101, 102, 103),
+)
+
 
 # ---- the sums --------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)

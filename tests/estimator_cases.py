@@ -18,6 +18,7 @@ from graphreg.sklearn import GraphClassifier, GraphPoissonRegressor, GraphQuanti
 MEASURED = ["bmi", "bp", "s5"]
 BANDS = 4
 ESTIMATORS = (GraphRegressor, GraphClassifier, GraphPoissonRegressor, GraphQuantileRegressor)
+SOME = [each if k < 2 else pytest.param(each, marks=pytest.mark.whole) for k, each in enumerate(ESTIMATORS)]
 
 
 @cache

@@ -9,7 +9,7 @@ import numpy as np
 from own_terms import Elastic, LogCosh, OwnEquality, OwnL1, OwnSquare
 
 import graphreg as gr
-from graphreg.terms.losses.coding import numeric
+from graphreg.terms.losses.samples import numeric
 
 HONEST = {each.__name__: each() for each in (OwnL1, Elastic, OwnSquare, OwnEquality)}
 
@@ -83,7 +83,11 @@ PENALTIES = [
     Lie("conjugate_bound of the middle", {"conjugate_bound": lambda g, u, s: (u * u).sum(1) / 2}, of="OwnSquare"),
     Lie("value_bound too tight", {"value_bound": lambda f, z, s: 0.9 * f}),
     Lie("value_bound of the middle", {"value_bound": lambda f, z, s: HONEST["OwnL1"].value(z)}),
-    Lie("squares of another function", {"squares": lambda R, *_: np.array([[2.0, 0.0]])}, of="OwnSquare"),
+    Lie(
+        "squares of another function",
+        {"composed": lambda R, *_: (np.array([[2.0, 0.0]]), gr.SquaredL2())},
+        of="OwnSquare",
+    ),
     Lie("gradient twice as steep", {"gradient": lambda g, z: 2 * g}, found=False, of="OwnSquare"),
     Lie("more strongly convex than it is", {"strong_convexity": lambda mu: 3.0}, of="OwnSquare"),
     Lie(

@@ -6,6 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from graphreg.terms.losses import AbstractLoss, PriceDomain
+from graphreg.terms.penalties.domain import FlowDomain
+from graphreg.terms.penalties.penalty import AbstractPenalty
+
 
 @dataclass(frozen=True)
 class Mutant:
@@ -19,8 +23,23 @@ class Mutant:
 
 
 def mutant(name: str, original: Any, laws: str, tolerance: float = 1e-8, **methods: Callable[..., Any]) -> Mutant:
-    """The original with some methods replaced; ``laws`` are separated by commas."""
-    cls = type(type(original).__name__, (type(original),), methods)
-    broken = object.__new__(cls)
-    broken.__dict__.update(original.__dict__)
-    return Mutant(name, original, broken, frozenset(laws.split(", ")), tolerance)
+    """The original with some methods replaced, its own or those of its domain (which know the ``original`` domain);
+    ``laws`` are separated by commas."""
+    for kind, owner, domain in ((AbstractPenalty, "phi", "domain"), (AbstractLoss, "loss", "prices")):
+        known = vars(FlowDomain) if owner == "phi" else vars(PriceDomain)
+        changes = {key: each for key, each in methods.items() if key in known}
+        if changes and isinstance(original, kind) and not isinstance(original, FlowDomain):
+            methods = {key: methods[key] for key in methods.keys() - changes.keys()}
+            methods[domain] = property(_changed_domain(getattr(original, domain), changes, owner))
+    return Mutant(name, original, _changed(original, methods), frozenset(laws.split(", ")), tolerance)
+
+
+def _changed_domain(domain: Any, changes: dict[str, Any], owner: str) -> Callable[[Any], Any]:
+    return lambda term: _changed(domain, changes, original=domain, **{owner: term})
+
+
+def _changed(term: Any, methods: dict[str, Any], **fields: Any) -> Any:
+    """A copy of another class, with some methods and fields of its own."""
+    out = object.__new__(type(type(term).__name__, (type(term),), methods))
+    out.__dict__.update(term.__dict__, **fields)
+    return out

@@ -9,10 +9,11 @@ import numpy as np
 from law_cases import SINGULAR, SOLVER_TOLERANCE
 from mutant import Mutant, mutant
 
-from graphreg.terms.penalties._cone_penalty import ConePenalty
+from graphreg.reading_cvxpy.cone_penalty import ConePenalty
+from graphreg.reading_cvxpy.penalty import from_cvxpy
 from graphreg.terms.penalties.ball import Ball
 from graphreg.terms.penalties.box import Box
-from graphreg.terms.penalties.from_cvxpy import from_cvxpy
+from graphreg.terms.penalties.domain import DualBall
 from graphreg.terms.penalties.huber_norm import HuberNorm
 from graphreg.terms.penalties.l1 import L1
 from graphreg.terms.penalties.l2 import L2
@@ -106,7 +107,6 @@ NORMS = [
     mutant("l2: pulls twice as strongly", L2(), "gauge at zero", gauge_at_zero=lambda s, u: norm(u) / 2),
     mutant("l2: no pull at 0", L2(), "gauge at zero", gauge_at_zero=lambda s, u: np.where(norm(u) > 0, np.inf, 0.0)),
     mutant("linf: as short as it is high", LInf(), "gauge at zero", extent=lambda s, k: 1.0),
-    mutant("l1: nothing around", L1(), "gauge at zero", gauge_around=lambda s, u, eta: s.gauge_at_zero(u)),
     mutant("linf: projection by clipping", LInf(), "prox fenchel young", project_dual=L1.project_dual),
     mutant("linf: mean", LInf(), "prox fenchel young, cvxpy value", value=lambda s, z: np.abs(z).mean(1)),
     mutant(
@@ -193,7 +193,7 @@ SMOOTH = [
     mutant("huber norm: strongly convex", HuberNorm(0.7), "strong convexity", strong_convexity=lambda s: 1.0),
     mutant("huber norm: a kink at 0", HuberNorm(0.7), "gauge at zero", gauge_at_zero=lambda s, u: norm(u) / 0.7),
     mutant("squared: a kink at 0", SquaredL2(), "gauge at zero", gauge_at_zero=zeros),
-    mutant("huber norm: clip too far inside", HuberNorm(0.7), "clip", clip=lambda s, u: HuberNorm.clip(s, u) / 2),
+    mutant("huber norm: clip too far inside", HuberNorm(0.7), "clip", clip=lambda s, u: DualBall.clip(s, u) / 2),
     mutant(
         "huber norm: CVXPY twice",
         HuberNorm(0.7),
@@ -231,7 +231,7 @@ SMOOTH = [
 ]
 
 CONSTRAINTS = [
-    mutant("ball: an equation", Ball(2.0), "is equality", is_equality=lambda s, k: True),
+    mutant("ball: an equation", Ball(2.0), "is equality", conjugate=zeros),
     mutant("ball: squared radius", Ball(2.0), "prox fenchel young", conjugate=lambda s, u: 4.0 * norm(u)),
     mutant("ball: radius too small", Ball(2.0), "fenchel young everywhere", conjugate=lambda s, u: norm(u)),
     mutant(

@@ -32,7 +32,7 @@ def broken_penalty(penalty):
     less = {"conjugate": lambda s, u: cls.conjugate(s, u) - 1}
     ways = {"conjugate is less by 1": ("prox fenchel young", less)}
     if np.isinf(penalty.conjugate(1e6 * np.array([[1.0, 0.0], [-1.0, 0.0], [1.0, 1.0]]))).any():
-        forgets = {"conjugate": lambda s, u: cls.conjugate(s, cls.clip(s, u))}
+        forgets = {"conjugate": lambda s, u: cls.conjugate(s, penalty.domain.clip(u))}
         ways["conjugate forgets its domain"] = ("fenchel young everywhere", forgets)
     else:
         twice = {"prox": lambda s, v, step: cls.prox(s, v, 2 * np.asarray(step))}

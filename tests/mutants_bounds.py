@@ -9,6 +9,7 @@ import numpy as np
 from law_cases import CLASSES, COUNTS, KINDS, NUMBERS, POINTS, SINGULAR, samples
 from mutant import mutant
 
+from graphreg.reading_cvxpy.penalty import from_cvxpy
 from graphreg.terms.losses import AbstractLoss
 from graphreg.terms.losses.hinge import HingeLoss, SquaredHingeLoss
 from graphreg.terms.losses.huber import HuberLoss
@@ -20,7 +21,7 @@ from graphreg.terms.losses.squared import MeanLoss, SquaredLoss
 from graphreg.terms.penalties.ball import Ball
 from graphreg.terms.penalties.base import AbstractPenalty
 from graphreg.terms.penalties.box import Box
-from graphreg.terms.penalties.from_cvxpy import from_cvxpy
+from graphreg.terms.penalties.domain import Cube
 from graphreg.terms.penalties.huber_norm import HuberNorm
 from graphreg.terms.penalties.l1 import L1
 from graphreg.terms.penalties.l2 import L2
@@ -165,8 +166,8 @@ PENALTIES = [
         conjugate_bound=lambda s, u, e: L2.conjugate_bound(s, u / (1 + 1e-6), e),
     ),
     mutant("l2: length of the middle", L2(), Z_VALUE, value_bound=middle(L2, "value_bound")),
-    mutant("l2: room of l1", L2(), "room", room=L1.room),
-    mutant("linf: room of l1", LInf(), "room", room=L1.room),
+    mutant("l2: room of l1", L2(), "room", room=Cube.room),
+    mutant("linf: room of l1", LInf(), "room", room=Cube.room),
     mutant("linf: bound of l1", LInf(), Z_VALUE, value_bound=lambda s, z, e: L1.value_bound(L1(), z, e)),
     mutant(
         "squared: middle",
@@ -181,14 +182,14 @@ PENALTIES = [
         U_CONJUGATE,
         conjugate_bound=lambda s, u, e: 1.001 * SquaredL2.conjugate_bound(s, u, e),
     ),
-    mutant("squared: stated by too many squares", SquaredL2(), "squares", squares=lambda s: np.eye(3)),
+    mutant("squared: stated by too many squares", SquaredL2(), "composed", composed=lambda s: (np.eye(3), SquaredL2())),
     mutant("huber norm: no domain", HuberNorm(0.2), U_CONJUGATE, conjugate_bound=SquaredL2.conjugate_bound),
     mutant("huber norm: endless room", HuberNorm(0.2), "room", room=lambda s, u: np.full(u.shape, np.inf)),
     mutant("differences: of half the size", DIFFERENCES, "composed", composed=lambda s: (0.5 * s.scaled, L1())),
     mutant("differences: another norm of them", DIFFERENCES, "composed", composed=lambda s: (s.scaled, LInf())),
     mutant("differences: all coordinates", DIFFERENCES, "composed", composed=lambda s: (np.eye(3), L1())),
-    mutant("quadratic: half the root", Quadratic(SINGULAR), "squares", squares=lambda s: 0.5 * s.root),
-    mutant("quadratic: one row of the root", Quadratic(SINGULAR), "squares", squares=lambda s: s.root[:1]),
+    mutant("quadratic: half the root", Quadratic(SINGULAR), "composed", composed=lambda s: (s.root / 2, SquaredL2())),
+    mutant("quadratic: one row of it", Quadratic(SINGULAR), "composed", composed=lambda s: (s.root[:1], SquaredL2())),
     mutant(
         "quadratic: no inverse",
         Quadratic(np.diag([1.0, 4.0, 0.1])),

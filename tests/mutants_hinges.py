@@ -42,8 +42,8 @@ HINGES = [
         gradient=lambda s, x, y: np.where(y * x < 0, -y, 0.0),
     ),
     mutant("hinge: 0 is inside", HINGE, "interior", interior=lambda s, y: np.full(y.shape, True)),
-    mutant("hinge: falls for ever", HINGE, "descent", descent=for_ever(HingeLoss, ever=True)),
-    mutant("hinge: falls the other way", HINGE, "descent", descent=turned(HingeLoss)),
+    mutant("hinge: falls for ever", HINGE, "descent", descent=for_ever(ever=True)),
+    mutant("hinge: falls the other way", HINGE, "descent", descent=turned),
     mutant("hinge: what fell stays", HINGE, "remains", remains=keeps_samples),
     mutant("hinge: smoothed outside the domain", HINGE, "smoothed", smoothed=smooth(HingeLoss, gradient=-1.0)),
     mutant("hinge: swapped classes", HINGE, "classify", classify=lambda s, x: HingeLoss.classify(s, -x)),
@@ -89,12 +89,12 @@ HINGES = [
     mutant(
         "squared hinge: curvature on both sides", SQUARED_HINGE, "curvature", curvature=lambda s, x, y: np.ones_like(x)
     ),
-    mutant("squared hinge: falls for ever", SQUARED_HINGE, "descent", descent=for_ever(SquaredHingeLoss, ever=True)),
+    mutant("squared hinge: falls for ever", SQUARED_HINGE, "descent", descent=for_ever(ever=True)),
     mutant(
         "squared hinge: both ways",
         SQUARED_HINGE,
         "descent",
-        descent=lambda s, y: replace(SquaredHingeLoss.descent(s, y), falls=0 * SquaredHingeLoss.descent(s, y).falls),
+        descent=lambda s, y: replace(s.original.descent(y), falls=0 * s.original.descent(y).falls),
     ),
     mutant(
         "squared hinge: smoothed by itself",

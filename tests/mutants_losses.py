@@ -10,7 +10,7 @@ import numpy as np
 from law_cases import CLASSES, COUNTS, KINDS, NUMBERS, samples
 from mutant import mutant
 
-from graphreg.terms.losses import AbstractLoss
+from graphreg.terms.losses import AbstractLoss, PriceDomain
 from graphreg.terms.losses.huber import HuberLoss
 from graphreg.terms.losses.logistic import LogisticLoss
 from graphreg.terms.losses.multinomial import MultinomialLoss
@@ -31,14 +31,15 @@ def entropy(q: Any) -> Any:
     return q * np.log(np.where(q > 0, q, 1.0))
 
 
-def turned(cls: type[AbstractLoss]) -> Any:
+def turned(self: Any, y: Any) -> Any:
     """Descent in the opposite directions."""
-    return lambda s, y: replace(cls.descent(s, y), falls=-cls.descent(s, y).falls)
+    found = self.original.descent(y)
+    return replace(found, falls=-found.falls)
 
 
-def for_ever(cls: type[AbstractLoss], ever: bool) -> Any:
+def for_ever(ever: bool) -> Any:
     def descent(self: Any, y: Any) -> Any:
-        found = cls.descent(self, y)
+        found = self.original.descent(y)
         return replace(found, for_ever=np.full_like(found.for_ever, ever))
 
     return descent
@@ -46,7 +47,7 @@ def for_ever(cls: type[AbstractLoss], ever: bool) -> Any:
 
 def nowhere(self: Any, y: Any) -> Any:
     """No direction of descent: every entry must be still."""
-    found = HuberLoss.descent(HUBER, np.ones(y.size))
+    found = HUBER.prices.descent(np.ones(y.size))
     return replace(found, still=np.arange(y.size))
 
 
@@ -104,8 +105,8 @@ POISSONS = [
     ),
     mutant("poisson: curvature y", POISSON, "curvature", curvature=lambda s, x, y: y),
     mutant("poisson: zeros forgotten", POISSON, "descent", descent=nowhere),
-    mutant("poisson: zeros grow", POISSON, "descent", descent=turned(PoissonLoss)),
-    mutant("poisson: zeros reach their minimum", POISSON, "descent", descent=for_ever(PoissonLoss, ever=False)),
+    mutant("poisson: zeros grow", POISSON, "descent", descent=turned),
+    mutant("poisson: zeros reach their minimum", POISSON, "descent", descent=for_ever(ever=False)),
     mutant("poisson: response is the predictor", POISSON, "response", response=lambda s, x: x),
     mutant(
         "poisson: CVXPY with the constant log y!",
@@ -155,9 +156,7 @@ QUANTILES = [
     ),
     mutant("quantile: clip symmetric", QUANTILE, "clip", clip=lambda s, b, y: np.clip(b, -s.tau, s.tau)),
     mutant("quantile: negative conductance", QUANTILE, "conductance", conductance=lambda s, b, y: b - s.tau),
-    mutant(
-        "quantile: falls", QUANTILE, "descent", descent=lambda s, y: LogisticLoss.descent(LOGISTIC, np.sign(y + 0.5))
-    ),
+    mutant("quantile: falls", QUANTILE, "descent", descent=lambda s, y: LOGISTIC.prices.descent(np.sign(y + 0.5))),
     mutant("quantile: smoothed value twice", QUANTILE, "smoothed", smoothed=smooth(QuantileLoss, value=2.0)),
     mutant("quantile: smoothed beyond the domain", QUANTILE, "smoothed", smoothed=smooth(QuantileLoss, 1.1, 1.1, 1.1)),
     mutant("quantile: smoothed curvature", QUANTILE, "smoothed", smoothed=smooth(QuantileLoss, curvature=0.5)),
@@ -188,7 +187,7 @@ def least(self: Any, x: Any) -> Any:
 
 
 def keeps_classes(self: Any, y: Any, fallen: Any) -> Any:
-    kept, _ = MultinomialLoss.remains(self, y, fallen)
+    kept, _ = self.original.remains(y, fallen)
     return kept, y[kept]
 
 
@@ -256,14 +255,14 @@ MULTINOMIALS = [
         clip=lambda s, b, y: np.clip(b, *MultinomialLoss.domain(s, y)),
     ),
     mutant("multinomial: span of everything", MULTINOMIAL, "span", span=lambda s, b: 0.5 * b),
-    mutant("multinomial: reach ignores the sum", MULTINOMIAL, "reach", reach=AbstractLoss.reach),
+    mutant("multinomial: reach ignores the sum", MULTINOMIAL, "reach", reach=PriceDomain.reach),
     mutant("multinomial: 0 is inside", MULTINOMIAL, "interior", interior=lambda s, y: np.full(len(y), True)),
     mutant(
         "multinomial: curvature without coupling", MULTINOMIAL, "curvature", curvature=lambda s, x, y: 2.0 * softmax(x)
     ),
     mutant("multinomial: smoothness 1/4", MULTINOMIAL, "slopes", smoothness=lambda s: 0.25),
     mutant("multinomial: never falls", MULTINOMIAL, "descent", descent=nowhere),
-    mutant("multinomial: falls as others gain", TWO, "descent", descent=turned(MultinomialLoss)),
+    mutant("multinomial: falls as others gain", TWO, "descent", descent=turned),
     mutant("multinomial: classes that left stay", MULTINOMIAL, "remains", remains=keeps_classes),
     mutant("multinomial: samples that left stay", MULTINOMIAL, "remains", remains=keeps_samples),
     mutant("multinomial: probabilities that sum to 2", MULTINOMIAL, "response", response=lambda s, x: 2 * softmax(x)),
@@ -287,7 +286,7 @@ MULTINOMIALS = [
 
 FAR_AWAY = [
     mutant("logistic: never falls", LOGISTIC, "descent", descent=nowhere),
-    mutant("logistic: falls to a minimum", LOGISTIC, "descent", descent=for_ever(LogisticLoss, ever=False)),
+    mutant("logistic: falls to a minimum", LOGISTIC, "descent", descent=for_ever(ever=False)),
     mutant("logistic: what fell stays", LOGISTIC, "remains", remains=keeps_samples),
     mutant("logistic: response of the first class", LOGISTIC, "response", response=lambda s, x: 1 / (1 + np.exp(x))),
     mutant(

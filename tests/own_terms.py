@@ -9,7 +9,7 @@ import numpy as np
 
 import graphreg as gr
 from graphreg.terms.losses.base import AbstractPeakedLoss
-from graphreg.terms.losses.coding import numeric
+from graphreg.terms.losses.samples import numeric
 from graphreg.terms.penalties.base import AbstractSmoothPenalty
 from graphreg.terms.records import Notation
 

@@ -19,6 +19,7 @@ ASKED = (AbstractMethod, AbstractTerm, AbstractPenalty)  # what users write; wha
 INNER = {  # the library's own records, which can be reached from results; they are not gone into
     *("Account", "Arcs", "ConicProblem", "EdgeBlock", "Form", "Held", "Outcome", "Presence", "Role", "SampleBlock"),
     *("Batch", "CoefficientTree", "Sent", "Group", "Network", "PlainProblem", "Routes", "Varying"),
+    *("Descent", "FlowDomain", "PriceDomain", "RecessionCone"),  # what a term says of its domain
     *("Edge", "Math", "Row", "Section"),  # parts of formulas and claims
     *("DataKeys", "Folders", "Place", "SampleTable", "Standardised"),  # what a model file says
 }

@@ -25,7 +25,7 @@ CORE = {  # from the ground up
     "base": "version escaping display errors declaring messages files memory checks compiled clock breakdown "
     "interrupting lazy csgraph tables shortcuts",
     "inputs": "inputs",
-    "terms": "terms terms/penalties/__init__ terms/penalties/_rows terms/penalties/_tried",
+    "terms": "terms",
     "form": "form",
     "oracles": "oracles",
     "network": "network",
@@ -43,7 +43,7 @@ AROUND = {
     "statistics": "theory inference tuning",
     "workbench": "testing auditing comparing datasets",
     "show": "plots reporting",
-    "reading_cvxpy": "terms/penalties/from_cvxpy terms/losses/from_cvxpy terms/penalties/_*",
+    "reading_cvxpy": "reading_cvxpy",
     FACE: FACE,  # the public names; what follows is written as a user would write it
     "shells": "cli __main__ model_file mpi/command mpi/__main__ sklearn neural",
 }

@@ -13,8 +13,7 @@ import pandas as pd
 import graphreg as gr
 from graphreg.datasets import random_problem
 from graphreg.errors import MethodWarning
-from graphreg.methods import METHODS
-from graphreg.methods.base import AbstractIteration
+from graphreg.methods import METHODS, AbstractIteration
 from graphreg.methods.tolerance import ToleratesLostMessages
 
 SEEDS = range(0, 500, 21)

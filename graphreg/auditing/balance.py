@@ -19,7 +19,7 @@ from ..declaring import declared, needs_no_options
 from ..form import EdgeBlock, Form
 from ..oracles import NodeGradients
 from ..terms import Array
-from ..terms.penalties import AbstractOneSided, AbstractPenalty, AbstractSmoothPenalty
+from ..terms.penalties import AbstractOneSided, AbstractPenalty, AbstractSmoothPenalty, is_equality
 from .instances import degrees, with_latent
 
 # ---- names of mistakes: those that no limit can tell apart have one name ---------------------------------------------
@@ -186,7 +186,7 @@ class _Forces:
     def force(self, edge: EdgeBlock, penalty: AbstractPenalty) -> tuple[Array, Array]:
         """Subgradients at weight 1 (m, k), 0 where they are free, and where they are, (m, k) bool."""
         z = edge.difference(self.w)
-        if penalty.is_equality(z.shape[1]):
+        if is_equality(penalty, z.shape[1]):
             return np.zeros(z.shape), np.ones(z.shape, dtype=bool)
         if isinstance(penalty, AbstractSmoothPenalty):
             return penalty.gradient(z), np.zeros(z.shape, dtype=bool)
@@ -289,7 +289,7 @@ def node_factors(form: Form) -> dict[str, Array]:
     counts = np.maximum(NodeGradients(form).counts, 1.0)
     links = [edge for edge in form.edges if not edge.ground]
     degree = np.maximum(degrees(form), 1.0)
-    mixed = any(edge.penalty.is_equality(form.width(edge)) for edge in links)
+    mixed = any(is_equality(edge.penalty, form.width(edge)) for edge in links)
     why = MIXING if mixed else ""
     return {
         "sum for mean: the sum over samples for their mean": counts,
@@ -335,7 +335,7 @@ def _single_edges(forces: _Forces, edge: EdgeBlock, g: Array, free: Array, total
 def _other_penalties(forces: _Forces, k: int, rest: Array) -> Iterator[Family]:
     """Another penalty of the library in place of the edges' own."""
     edge, own = forces.form.edges[k], forces.parts[k][1]
-    if edge.penalty.is_equality(forces.form.width(edge)):
+    if is_equality(edge.penalty, forces.form.width(edge)):
         return
     for name, penalty in other_penalties(edge):
         g, free = forces.force(edge, penalty)
@@ -350,5 +350,5 @@ def other_penalties(edge: EdgeBlock) -> Iterator[tuple[str, AbstractPenalty]]:
     for name, kind in declared(AbstractPenalty, users=False).items():
         if needs_no_options(kind) and not issubclass(kind, AbstractOneSided) and not isinstance(edge.penalty, kind):
             penalty = kind()
-            if penalty.gauge(np.full((1, 2), 1e9))[0] != 0.0 or isinstance(penalty, AbstractSmoothPenalty):
+            if penalty.domain.gauge(np.full((1, 2), 1e9))[0] != 0.0 or isinstance(penalty, AbstractSmoothPenalty):
                 yield name, penalty

@@ -16,7 +16,7 @@ from ..problem import Problem
 from ..terms import Array
 from .algorithms import AbstractAlgorithm
 from .course import Course, run
-from .instances import nearly_flat, rebuilt, reordered, scaled, steeper, with_equal_data, with_targets
+from .instances import nearly_flat, on_graph, rebuilt, reordered, scaled, steeper, with_equal_data, with_targets
 from .limits import Optimum, limit_of
 
 FIRST = 30  # rounds that are compared bit for bit
@@ -136,7 +136,7 @@ def too_long_for(algorithm: AbstractAlgorithm, problem: Problem, rounds: int, se
     """The reason for which a step is too long, of a run that does not settle: the graph, where it settles on a single
     edge, the losses, where it settles with losses and penalties that are weaker; empty where neither helps."""
     try:
-        alone = rebuilt(problem, other=lambda term: term.on_graph(_first_edge))
+        alone = rebuilt(problem, other=lambda term: on_graph(term, _first_edge))
         if settles(run(algorithm, alone, rounds, seed=seed)):
             return "it settles on a single edge, and not on this graph"
     except GraphregError:  # a consensus takes a connected graph only

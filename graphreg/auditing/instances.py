@@ -14,8 +14,9 @@ from ..form import Form, placed
 from ..inputs import Graph, NodeData
 from ..oracles import NodeGradients
 from ..problem import Problem
-from ..terms import AbstractTerm, Array, Model, Strength
-from ..terms.losses import AbstractLoss
+from ..terms import AbstractGraphTerm, AbstractTerm, Array, Model, Strength
+from ..terms.losses import AbstractLoss, at_rows, on_data, rescaled
+from ..terms.penalties import is_equality
 
 CHORDS = 0.4  # edges that an irregular graph has more, as a share of its nodes
 UNEVEN = 30.0  # times as far as another parameter, that one must move to be felt as much
@@ -41,6 +42,11 @@ def rebuilt(
 def with_latent(form: Form, w: Array) -> Array:
     """Parameters of the user's nodes with those of the latent ones beside them."""
     return placed(form, np.vstack([w, np.zeros((form.n - len(w), form.d))]))
+
+
+def on_graph(term: AbstractTerm, change: Callable[[Graph], Graph]) -> AbstractTerm:
+    """The term on the graph that ``change`` makes of its own; itself where it has none."""
+    return term.on_graph(change) if isinstance(term, AbstractGraphTerm) else term
 
 
 def own(problem: Problem) -> Problem:
@@ -78,7 +84,7 @@ def _changed(term: AbstractLoss, label: Hashable, change: Callable[[Array, Array
     if label not in data.labels or data.y is None:
         return term
     rows = data.node == data.labels.index(label)
-    return term.on(replace(data, y=change(data.y, rows)))
+    return on_data(term, replace(data, y=change(data.y, rows)))
 
 
 def _moved(y: Array, rows: Array, by: float) -> Array:
@@ -119,7 +125,7 @@ def steeper(problem: Problem, by: float, label: Hashable | None = None) -> Probl
 
 def _featured(problem: Problem, factors: Callable[[NodeData], Array]) -> Problem:
     def changed(term: AbstractLoss) -> AbstractLoss:
-        return term.on(replace(term.data, X=np.asarray(term.data.X) * factors(term.data)))
+        return on_data(term, replace(term.data, X=np.asarray(term.data.X) * factors(term.data)))
 
     return rebuilt(problem, changed)
 
@@ -135,7 +141,7 @@ def reordered(problem: Problem, rng: np.random.Generator) -> Problem | None:
         labels = tuple(graph.labels[i] for i in order)
         return Graph(labels, place[graph.tail][edges], place[graph.head][edges], graph.weight[edges])
 
-    found = rebuilt(problem, other=lambda term: term.on_graph(change))
+    found = rebuilt(problem, other=lambda term: on_graph(term, change))
     return None if found.form.labels == problem.form.labels else found
 
 
@@ -156,7 +162,7 @@ def irregular(problem: Problem, rng: np.random.Generator) -> Problem:
         tail, head = np.append(graph.tail, ends[:, 0]), np.append(graph.head, ends[:, 1])
         return Graph(graph.labels, tail, head, typical * weight)
 
-    return rebuilt(problem, lambda term: _thinned(term, rng), lambda term: term.on_graph(change))
+    return rebuilt(problem, lambda term: _thinned(term, rng), lambda term: on_graph(term, change))
 
 
 def _thinned(term: AbstractLoss, rng: np.random.Generator) -> AbstractLoss:
@@ -165,7 +171,7 @@ def _thinned(term: AbstractLoss, rng: np.random.Generator) -> AbstractLoss:
         if count > 4:
             rows = np.flatnonzero(term.data.node == i)
             keep[rng.permutation(rows)[: int(rng.integers(0, count // 2))]] = False
-    return term.take(keep)
+    return at_rows(term, keep)
 
 
 def degrees(form: Form) -> Array:
@@ -178,7 +184,7 @@ def is_irregular(problem: Problem) -> bool:
     form = problem.form
     links, degree = [edge for edge in form.edges if not edge.ground], degrees(form)
     counts = NodeGradients(form).counts
-    weighted = [edge for edge in links if not edge.penalty.is_equality(form.width(edge))]
+    weighted = [edge for edge in links if not is_equality(edge.penalty, form.width(edge))]
     even = [len(edge.base_weight) > 1 and np.ptp(edge.base_weight) == 0.0 for edge in weighted]
     own = slice(0, form.space.n_observed)
     return bool(np.ptp(degree[own]) > 0 and np.ptp(counts[own]) > 0 and not any(even))
@@ -203,8 +209,8 @@ def _everywhere(term: AbstractLoss, data: NodeData, most: int, rows: Array) -> A
         name: None if (value := getattr(data, name)) is None else np.concatenate([value[rows]] * times)
         for name in ("X", "y", "weights", "offset")
     }
-    even = term.rescaled(_evened(term, most))
-    return even.on(replace(data, node=node, **tiled))
+    even = rescaled(term, _evened(term, most))
+    return on_data(even, replace(data, node=node, **tiled))
 
 
 def _evened(term: AbstractLoss, most: int) -> dict[Hashable, float]:
@@ -219,6 +225,6 @@ def nearly_flat(problem: Problem, but: Hashable, by: float, others: float = 1.0)
     keeps the constants on which steps depend."""
 
     def flattened(term: AbstractLoss) -> AbstractLoss:
-        return term.rescaled({label: by for label in term.data.labels if label != but})
+        return rescaled(term, {label: by for label in term.data.labels if label != but})
 
     return rebuilt(problem, flattened, factors=(1.0, others))

@@ -18,7 +18,7 @@ from ..csgraph import shortest_path
 from ..form import Form
 from ..network import arcs_of
 from ..problem import Problem
-from ..terms import Array
+from ..terms import AbstractGraphTerm, Array
 from .algorithms import AbstractAlgorithm
 from .course import run, unit_of
 from .instances import nearly_flat, rebuilt, scaled, with_targets
@@ -160,7 +160,7 @@ def _instances(problem: Problem) -> list[Problem]:
     kinks decide what is late. Where nothing has a strength, the problem alone."""
     if not any(term.takes_strength() and term.nodes() for _, term in problem.model.terms):
         return [problem]
-    smooth = rebuilt(problem, other=lambda term: term.squared())
+    smooth = rebuilt(problem, other=lambda term: term.squared() if isinstance(term, AbstractGraphTerm) else term)
     return [*(scaled(problem, 1.0, strength) for strength in STRENGTHS), smooth]
 
 

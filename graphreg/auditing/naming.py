@@ -17,7 +17,7 @@ from ..methods import Exact
 from ..problem import Problem
 from ..running import Budget, solve
 from ..terms import Array, Strength
-from ..terms.penalties import AbstractPenalty
+from ..terms.penalties import AbstractPenalty, is_equality
 from .algorithms import AbstractAlgorithm
 from .balance import Family, accepted, balanced, by_factor, node_factors, other_penalties
 from .behaviour import drift, goes_to_and_fro, settles, too_long_for
@@ -79,7 +79,7 @@ def _optimum(form: Form) -> Array | None:
 def modifications(form: Form) -> Iterator[tuple[str, Form]]:
     """Modified problems by the name of the mistake."""
     links = [k for k, edge in enumerate(form.edges) if not edge.ground]
-    tied = [k for k in links if form.edges[k].penalty.is_equality(form.width(form.edges[k]))]
+    tied = [k for k in links if is_equality(form.edges[k].penalty, form.width(form.edges[k]))]
     yield "local fits: the edges do nothing", replace(form, edges=tuple(e for e in form.edges if e.ground))
     for name, a in node_factors(form).items():
         yield name, _weighted(form, a)
@@ -167,7 +167,7 @@ def names(seen: Seen, noisy: bool) -> Iterator[Finding]:
             yield from _of_weak_coupling(seen)
             yield from _of_steps(seen)
         return
-    consensus = any(edge.penalty.is_equality(form.width(edge)) for edge in form.edges if not edge.ground)
+    consensus = any(is_equality(edge.penalty, form.width(edge)) for edge in form.edges if not edge.ground)
     families: list[Family] = [] if noisy else balanced(form.frozen(), limit.point)
     disagreement = seen.optimum.disagreement(limit.point)
     exact = accepted(families)

@@ -11,16 +11,16 @@ from .common_model.best_common import common as common
 from .common_model.best_common import common_by_sums as common_by_sums
 from .common_model.best_common import lengths as lengths
 from .common_model.centring import centred as centred
+from .convexity import factor as factor
 from .convexity import strong_convexity as strong_convexity
-from .definite import factor as factor
 from .edges.clusters import STATES as STATES
 from .edges.clusters import Clusters as Clusters
 from .edges.clusters import cluster_count as cluster_count
 from .edges.clusters import clusters as clusters
 from .edges.near import upper_gap as upper_gap
 from .enclosure.boxes import Box as Box
+from .enclosure.boxes import Enclosed as Enclosed
 from .enclosure.boxes import box_value as box_value
-from .enclosure.enclosed import Enclosed as Enclosed
 from .enclosure.lower import Enclosure as Enclosure
 from .enclosure.structure import Structure as Structure
 from .enclosure.sums import Pair as Pair
@@ -35,6 +35,7 @@ from .record import violated as violated
 from .remembered import Remembered as Remembered
 from .remembered import check_point as check_point
 from .repairing.feasible import feasible as feasible
+from .repairing.linear import edge_system as edge_system
 from .repairing.repair import Repair as Repair
 from .repairing.routing import Kinks as Kinks
 from .repairing.routing import Routing as Routing
@@ -43,8 +44,8 @@ from .spot_checks import SpotChecks as SpotChecks
 from .spot_checks import TermRows as TermRows
 from .spot_checks import laws as laws
 from .tilting import CheapBound as CheapBound
+from .tilting.flow_dual import proved as proved
 from .tilting.nodes import AbstractTiltedNodes as AbstractTiltedNodes
 from .tilting.nodes import QuadraticNodes as QuadraticNodes
 from .tilting.nodes import follows as follows
 from .tilting.nodes import tilted_nodes as tilted_nodes
-from .tilting.proved import proved as proved

@@ -15,14 +15,14 @@ from ..terms.penalties import AbstractSmoothPenalty, row_norm
 from .attainment.attainment import at_infinity, attained
 from .attainment.recession import cones_of
 from .common_model.best_common import common
-from .enclosure.enclosed import Enclosed
+from .enclosure.boxes import Enclosed
 from .enclosure.lower import Enclosure
 from .enclosure.upper import upper_bound
 from .record import OWN_TERMS, Certificate, relative
 from .remembered import Dual, Primal, Remembered, Source, check_point, source_of
-from .repairing.consensus_flows import consensus_flows
 from .repairing.feasible import feasible
 from .repairing.repair import Repair
+from .repairing.routing import consensus_flows
 from .spot_checks import SpotChecks
 from .tilting import AddedUp, CheapBound, FlowDual
 
@@ -95,8 +95,8 @@ class Certifier:
         return self.best()
 
     def _cheaply(self, cheap: CheapBound, gap: float) -> bool:
-        """Whether no repair need follow the bound that a cheap one leads to: the gap is met, or could not become much
-        smaller."""
+        """The bound that a cheap one leads to is taken. True where no repair need follow: the gap is met, or could not
+        become much smaller."""
         if self._flow_dual is None:
             return False
         self.propose_primal(cheap.w, gap)
@@ -104,13 +104,13 @@ class Certifier:
         return self.best_dual is not None and (not cheap.repairable or self.best().holds(gap))
 
     def _as_it_is(self, point: DualPoint, gap: float) -> bool:
-        """Whether a point needs no repair: it is nearly conserved, and the bound next to it costs little beside the gap
-        asked for."""
+        """The bound next to a point that is nearly conserved is taken. True where the point needs no repair: that bound
+        costs little beside the gap asked for."""
         value = self.form.dual(point)
         if not np.isfinite(value) or not self._balanced(point):
             return False
         if self._promising(value):
-            self._prove(point, value, gap)
+            self._keep_dual(self._proved(self._source(point, value, gap)))
         return self.best_dual is not None and value - self.best_dual.bound <= SERVES * gap * abs(value)
 
     def _flows(self, w: Array, flows: tuple[Array, ...] | None) -> tuple[Array, ...]:
@@ -123,7 +123,7 @@ class Certifier:
             z, penalty, c = edge.difference(w), edge.penalty, edge.weight[:, None]
             smooth = isinstance(penalty, AbstractSmoothPenalty)
             out.append(c * penalty.gradient(z) if smooth else c * (z - penalty.prox(z, SHORT)) / SHORT)
-        found, rounds = consensus_flows(self.form, self.repair.stacks, w, tuple(out), self.form.gradient_prices(w))
+        found, rounds = consensus_flows(self.form, w, tuple(out), self.form.gradient_prices(w))
         self.repair.exchanges += rounds
         return found
 
@@ -195,7 +195,7 @@ class Certifier:
 
     @property
     def bounds_cheaply(self) -> bool:
-        """Whether every node is strictly convex, so that there are cheap bounds."""
+        """True where every node is strictly convex."""
         return self._flow_dual is not None
 
     def cheap_bound(
@@ -209,7 +209,7 @@ class Certifier:
 
     @property
     def adds_up(self) -> bool:
-        """Whether parameters and flows are certified by their sums alone, see `AddedUp`."""
+        """True where parameters and flows are certified by their sums alone, see `AddedUp`."""
         return self._sums is not None
 
     def added_up(self, w: Array, flows: tuple[Array, ...]) -> Certificate:
@@ -249,7 +249,7 @@ class Certifier:
             return
         value = self.form.dual(point)
         if self._promising(value) and (at is not None or self._balanced(point)):
-            self._prove(point, value, gap, at)
+            self._keep_dual(self._proved(self._source(point, value, gap, at)))
 
     def propose_bound(self, found: Enclosed) -> None:
         """Take a lower bound that was proved elsewhere among the best."""
@@ -293,15 +293,16 @@ class Certifier:
         bound = upper_bound(self.form, w, self.enclosure.structure.designs if plain else None)
         return Primal(value, bound, w, plain) if np.isfinite(bound) else None
 
-    def _prove(self, point: DualPoint, value: float, gap: float, at: Array | None = None) -> None:
-        """Keep the lower bound next to a point, by plain sums where these cost little beside the gap asked for."""
+    def _source(self, point: DualPoint, value: float, gap: float, at: Array | None = None) -> Source:
+        """The bound next to a point of that value is to be proved by plain sums, where these cost little beside the gap
+        asked for, or meet it."""
         enough = _enough(value, gap)
         least = value - enough if enough > 0.0 else np.inf
-        if self.best_primal is not None and gap > NOTHING:  # or what meets the gap asked for
+        if self.best_primal is not None and gap > NOTHING:
             primal = self.best_primal.bound
             enough_to_meet = primal - gap * max(abs(primal), self.floor)
             least = min(least, max(enough_to_meet, value - SERVES * gap * abs(value)))
-        self._keep_dual(self._proved(Source(point, least, at)))
+        return Source(point, least, at)
 
     def _proved(self, source: Source | None) -> Dual | None:
         """The lower bound that follows from a source: from the gradients that its prices are, or else enclosed."""
@@ -327,7 +328,7 @@ class Certifier:
 
     # ---- whether the infimum is attained -----------------------------------------------------------------------------
     def attained(self) -> bool | None:
-        """Whether the infimum is attained, decided once; see `attained`.
+        """Attainment of the infimum, decided once; None where it is not known. See `attained`.
 
         It is where all prices of an exactly conserved point lie in the relative interiors of their domains: with
         <a, Xv> + <u, Kv> = 0, each summand is as large as its recession function along any v along which P does not
@@ -343,8 +344,8 @@ class Certifier:
         return attained(self.form, None if best is None else best.found.dual_point)
 
     def recedes(self) -> bool:
-        """Whether the problem is better solved without what falls away at infinity (see `at_infinity`): where samples
-        fall for ever, or where no dual point lies well inside all domains."""
+        """True where the problem is better solved without what falls away at infinity (see `at_infinity`): samples fall
+        for ever, or no dual point lies well inside all domains."""
         return self.attained() is False or (self.repair.slater is False and self._falls_away)
 
     @cached_property
@@ -353,8 +354,8 @@ class Certifier:
 
     # ---- what a checkpoint keeps -------------------------------------------------------------------------------------
     def remembered(self, gap: float) -> Remembered:
-        """What to `recall` elsewhere, in a run to some gap. Of shared objects: they are replaced, never changed in
-        place."""
+        """The points to `recall` elsewhere, of a run to some gap. Of shared objects: they are replaced, never changed
+        in place."""
         best, lowest, decided = self.best_primal, self.best_dual, None
         if self._attained is not None:
             by = self._attained[1]
@@ -380,5 +381,5 @@ class Certifier:
 
 
 def _enough(value: float, gap: float) -> float:
-    """What a bound may cost beside the gap asked for; 0 where plain sums cost more."""
+    """The cost of a bound that is small beside the gap asked for; 0 where plain sums cost more."""
     return CHARGE * gap * abs(value) if CHARGE * gap > NOTHING else 0.0

@@ -184,7 +184,7 @@ def _lengths(form: Form, certificate: Certificate) -> Iterator[Line]:
     for edge, u in zip(form.edges, point.flows, strict=True):
         named, z = partial(_name, form, edge), edge.difference(w)
         if isinstance(edge.penalty, AbstractNorm):
-            excess = np.maximum(edge.penalty.gauge(u / edge.weight[:, None]) - 1.0, 0.0) * row_norm(u)
+            excess = np.maximum(edge.penalty.domain.gauge(u / edge.weight[:, None]) - 1.0, 0.0) * row_norm(u)
             yield length("flows are within their capacities", edge.name, excess, row_norm(u), named)
         if isinstance(edge.penalty, AbstractConstraint):
             off = row_norm(z - edge.penalty.prox(z, 1.0))

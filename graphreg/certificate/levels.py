@@ -62,7 +62,7 @@ def without_levels(form: Form, w: Array) -> Array:
 
 def _unseen(loss: AbstractLoss, k: int) -> Array | None:
     """The projection (k, k) onto what a loss does not see of its predictors, as no price acts on it; None: nothing."""
-    level = np.eye(k) - loss.span(np.eye(k))
+    level = np.eye(k) - loss.prices.span(np.eye(k))
     return level if k > 1 and level.any() else None
 
 

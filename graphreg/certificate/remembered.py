@@ -9,7 +9,7 @@ import numpy as np
 from ..checks import checked, inside, whole
 from ..form import DualPoint, Form
 from ..terms import Array
-from .enclosure.enclosed import Enclosed
+from .enclosure.boxes import Enclosed
 
 
 @dataclass(frozen=True)
@@ -24,8 +24,8 @@ class Source:
 
 @dataclass(frozen=True)
 class Remembered:
-    """What the certificates to come depend on beside the problem. Of bounds only the points from which they are proved
-    anew: nobody has to believe whoever had it meanwhile."""
+    """The state that certificates to come depend on beside the problem. Of bounds only the points from which they are
+    proved anew: nobody has to believe whoever had it meanwhile."""
 
     w: Array | None
     plain: bool  # how the sums of its upper bound are taken

@@ -117,13 +117,7 @@ def _say_nothing(text: object) -> None:
 @with_outputs("the gaps against rounds, messages, bytes and seconds")
 @click.pass_context
 def compare(
-    ctx: click.Context,
-    read: Any,
-    to: Outputs,
-    names: tuple[str, ...],
-    gap: float | None,
-    seconds: float,
-    seed: int | None,
+    ctx: click.Context, read: Any, to: Outputs, names: tuple[str, ...], gap: float | None, **asked: Any
 ) -> None:
     """Run every method that applies, or those named, and set the answers side by side.
 
@@ -132,9 +126,10 @@ def compare(
     import graphreg as gr
 
     methods: dict[str, Any] = {name: chosen_method(name, read) or read.method for name in names}
-    target: float = read.options.get("gap", 1e-6) if gap is None else gap
-    seed = read.options.get("seed") if seed is None else seed
-    found = gr.compare(read.problem, methods or None, gap=target, seconds=seconds, seed=seed, progress=to.progress)
+    asked["gap"] = read.options.get("gap", 1e-6) if gap is None else gap
+    if asked["seed"] is None:
+        asked["seed"] = read.options.get("seed")
+    found = gr.compare(read.problem, methods or None, progress=to.progress, **asked)
     table = found.table().rename_axis("method")
     rows = {str(name): row.to_dict() for name, row in table.iterrows()}
     undrawn = to.deliver(
@@ -210,24 +205,16 @@ def methods(read: Any) -> None:
 @gap_option
 @with_outputs()
 @click.pass_context
-def predict(
-    ctx: click.Context,
-    read: Any,
-    to: Outputs,
-    rows: Path,
-    kind: str,
-    name: str | None,
-    method: str | None,
-    gap: float | None,
-) -> None:
+def predict(ctx: click.Context, read: Any, to: Outputs, rows: Path, kind: str, name: str | None, **asked: Any) -> None:
     """Solve the problem in a model file, and predict the rows of the table ROWS, each from the parameters of its node.
 
     ROWS has the columns of the data; the target is not needed. Derived columns are computed and features standardised
     as those of the data were. The column prediction_status says whether the parameters are certified.
     """
     frame = read.rows_like(rows, name)
-    options = {} if gap is None else {"gap": gap}
-    solution = read.solve(chosen_method(method, read), progress=to.progress, on_failure="return", **options)
+    chosen = chosen_method(asked.pop("method"), read)
+    given = {key: value for key, value in asked.items() if value is not None}
+    solution = read.solve(chosen, progress=to.progress, on_failure="return", **given)
     warning = ""
     if solution.status != "certified":
         warning = f"the coefficients are not certified to the gap asked for: {solution.status}"

@@ -47,7 +47,6 @@ def edges(
     to: Outputs,
     all_pairs: bool,
     name: str | None,
-    correction: str,
     features: tuple[str, ...],
     **asked: Any,
 ) -> None:
@@ -61,8 +60,9 @@ def edges(
     from ..plots import plot_selection
 
     graph = None if all_pairs else _graph(read, name)
-    asked |= {"correction": None if correction == "none" else correction, "features": features or None}
-    found = gr.inference.select_edges(_local(read), graph, **asked)
+    if asked["correction"] == "none":
+        asked["correction"] = None
+    found = gr.inference.select_edges(_local(read), graph, features=features or None, **asked)
     rows = found.tests.to_dict("records")
     undrawn = to.deliver(
         found,

@@ -5,6 +5,6 @@ from . import solvers as solvers
 from .conic import Compiler as Compiler
 from .emptiness import excluded as excluded
 from .emptiness import overflow as overflow
-from .sign_bound import conic_bound as conic_bound
 from .steepness import Links as Links
+from .steepness import conic_bound as conic_bound
 from .steepness import steepest as steepest

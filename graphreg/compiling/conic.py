@@ -23,7 +23,7 @@ from ..form import DualPoint, EdgeBlock, Form, SampleBlock
 from ..lazy import cp
 from ..terms import Array, Parameter, Strength, batches
 from ..terms.losses import AbstractQuadraticLoss, AbstractSmoothLoss
-from ..terms.penalties import AbstractConstraint
+from ..terms.penalties import AbstractConstraint, split
 from .rules import broken_rule
 from .solvers import Outcome, breakdown_of, listening, solver_name
 from .units import PLAIN, Parameters, Units, units
@@ -141,14 +141,6 @@ def _written(strength: Strength, known: dict[int, tuple[Parameter, Any]]) -> Any
     if id(parameter) not in known:
         known[id(parameter)] = (parameter, cp.Parameter(nonneg=True, name=parameter.name))
     return strength.factor * known[id(parameter)][1]
-
-
-def split(written: Any) -> tuple[Any, list[Any]]:
-    """What a term wrote down as (expression with one value per row or None, list of constraints)."""
-    parts = written if isinstance(written, (list, tuple)) else [written]
-    constraints = [part for part in parts if isinstance(part, cp.Constraint)]
-    values = [part for part in parts if not isinstance(part, cp.Constraint)]
-    return (values[0] if values else None), constraints
 
 
 def primal(form: Form, units: Units = PLAIN) -> ConicProblem:

@@ -22,8 +22,7 @@ from ..certificate import Enclosure, feasible
 from ..form import DualPoint, Form
 from ..lazy import cp
 from ..terms import Array
-from ..terms.penalties import AbstractConstraint
-from .conic import split
+from ..terms.penalties import AbstractConstraint, split
 from .solvers import breakdown_of, solver_name, time_limit
 
 

@@ -14,7 +14,7 @@ from ..errors import DataError, TermError
 from ..inputs import NodeData
 from ..messages import near
 from ..terms.losses import AbstractLoss, AbstractSmoothLoss
-from ..terms.penalties import AbstractPenalty, AbstractSmoothPenalty
+from ..terms.penalties import AbstractPenalty, AbstractSmoothPenalty, has_kink
 from .plain import Array, PlainSamples
 
 # ---- declared losses and penalties by name, those of the user among them ---------------------------------------------
@@ -42,7 +42,7 @@ def penalty_of(kind: str, *options: Any) -> AbstractPenalty:
 
 def is_stiff(penalty: AbstractPenalty) -> bool:
     """True where its strength compares with curvatures, as that of a square, and not with gradients."""
-    return isinstance(penalty, AbstractSmoothPenalty) or not penalty.has_kink(1)
+    return isinstance(penalty, AbstractSmoothPenalty) or not has_kink(penalty, 1)
 
 
 def sample_of(family: str) -> AbstractLoss:

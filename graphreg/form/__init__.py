@@ -12,4 +12,7 @@ from .latent import halves_squares as halves_squares
 from .latent import placed as placed
 from .latent import settled as settled
 from .latent import settles as settles
+from .parts import in_parts as in_parts
+from .parts import joined as joined
+from .parts import parts_of as parts_of
 from .points import parameters_of as parameters_of

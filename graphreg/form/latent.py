@@ -13,6 +13,7 @@ import scipy.sparse as sp
 
 from ..csgraph import connected_components
 from ..terms import Array
+from ..terms.penalties import is_equality
 from .form import EdgeBlock, Form
 
 
@@ -40,7 +41,7 @@ def placed(form: Form, w: Array) -> Array:
     L: Any = sp.csr_array((form.n, form.n))
     ties: Any = sp.csr_array((form.n, form.n))
     for edge in form.edges:
-        if edge.penalty.is_equality(form.width(edge)) and not edge.ground:
+        if is_equality(edge.penalty, form.width(edge)) and not edge.ground:
             ties = ties + sp.csr_array((np.ones(len(edge.tail)), (edge.tail, edge.head)), shape=ties.shape)
         elif not edge.ground:
             L = L + edge.K.T @ sp.diags_array(edge.weight) @ edge.K
@@ -56,7 +57,7 @@ def placed(form: Form, w: Array) -> Array:
 
 
 def _fits(form: Form, edge: EdgeBlock) -> bool:
-    if edge.penalty.is_equality(form.width(edge)):
+    if is_equality(edge.penalty, form.width(edge)):
         return bool((edge.tail >= form.space.n_observed).all())
     return halves_squares(form, edge) and not edge.ground and edge.features is None
 

@@ -16,23 +16,28 @@ from ..messages import did_you_mean
 from .columns import (
     Array,
     Columns,
+    Where,
     aligned,
+    assembled,
     column_of,
+    design,
     features_of,
+    label_list,
     labels_in,
+    listing,
     matrix,
     names_of,
     numbers_of,
+    offsets,
     raw,
     seen,
-    shown,
     stack,
+    stacked,
     table,
     vector,
+    width,
 )
-from .labels import Labels, as_labels
-from .reading import Frozen
-from .samples import Where, assembled, design, label_list, offsets, stacked, width
+from .labels import Frozen, Labels, as_labels
 
 if TYPE_CHECKING:
     from narwhals.stable.v2.typing import IntoDataFrame
@@ -357,9 +362,9 @@ class NodeData(Frozen, display.Shown):
     def __repr__(self) -> str:
         counts = self.counts()
         each = f"{counts.min()} to {counts.max()}" if counts.min() < counts.max() else f"{counts.max()}"
-        features = f"{self.n_features} features ({shown(self.features)})" if self.features else "no features"
+        features = f"{self.n_features} features ({listing(self.features)})" if self.features else "no features"
         target = "target" if len(self.targets) == 1 else "targets"
-        targets = f"{target} {shown(self.targets)}" if self.targets else "no target"
+        targets = f"{target} {listing(self.targets)}" if self.targets else "no target"
         return f"NodeData: {self.n_samples} samples at {len(self.labels)} nodes ({each} each), {features}, {targets}"
 
     def _html(self) -> Iterable[display.Html]:

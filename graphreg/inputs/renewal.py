@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from ..errors import DataError
-from ..messages import shown as plainly
-from .columns import Array, raw, seen, shown
+from ..messages import shown
+from .columns import Array, Where, check_targets, listing, raw, seen, stacked, width
 from .data import NodeData
 from .labels import as_labels
-from .samples import Where, check_targets, stacked, width
 
 WANTED = "NodeData, a frame, targets for all rows or a mapping of labels to (X, y)"
 
@@ -37,7 +36,7 @@ def renewed(data: NodeData, given: Any) -> NodeData:
         return _with_targets(data, given)
     for what, here, there in (("features", new.features, data.features), ("targets", new.targets, data.targets)):
         if here != there and (what == "features" or len(here) != len(there)):
-            said = [f"[{shown(names)}]" for names in (here, there)]
+            said = [f"[{listing(names)}]" for names in (here, there)]
             raise DataError(
                 f"the new data have the {what} {said[0]}, and the data before have {said[1]}; give the same"
             )
@@ -62,7 +61,7 @@ def _read_alike(data: NodeData, frame: Any) -> NodeData:
 def _with_targets(data: NodeData, given: Any) -> NodeData:
     """The same rows with other targets."""
     if isinstance(given, (str, bytes, Set)) or not isinstance(given, Iterable):
-        raise DataError(f"new data are {WANTED}, got {plainly(given)}")
+        raise DataError(f"new data are {WANTED}, got {shown(given)}")
     y = raw(given, "the new y")
     if len(y) != data.n_samples or width(y) != len(data.targets):
         there = (data.n_samples,) if len(data.targets) == 1 else (data.n_samples, len(data.targets))
@@ -83,7 +82,7 @@ def _at_some_nodes(data: NodeData, samples: Mapping[Any, Any]) -> NodeData:
     X, y, names = stacked(samples)
     own = data.features[data.intercept :]
     if width(X) != len(own):
-        raise DataError(f"the new X have {width(X)} features, and the data before have {len(own)}: {shown(own)}")
+        raise DataError(f"the new X have {width(X)} features, and the data before have {len(own)}: {listing(own)}")
     new = NodeData.from_arrays(X, y, names, features=None if X is None else own, intercept=data.intercept)
     kept = np.flatnonzero(~np.isin(data.node, [k for k, label in enumerate(data.labels) if label in samples]))
     return _together(data.take(kept), new) if kept.size else new

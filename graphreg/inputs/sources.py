@@ -18,8 +18,20 @@ from .. import checks
 from ..errors import GraphError
 from ..messages import did_you_mean
 from .columns import is_frame
-from .labels import IntegerLabels, Labels, as_labels, by_appearance, is_integers, places_of, plain_label
-from .reading import Array, checked_size, edge_name, is_in, label_index
+from .labels import (
+    Array,
+    IntegerLabels,
+    Labels,
+    as_labels,
+    by_appearance,
+    checked_size,
+    edge_name,
+    is_in,
+    is_integers,
+    label_index,
+    places_of,
+    plain_label,
+)
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -86,7 +86,7 @@ def beyond_capacity(form: Form, flows: Arrays) -> str:
     """Which flows lie outside the domains of their edges, as a sentence; empty where none does."""
     count, worst, where = 0, 1.0 + ROUNDING, ""
     for edge, u in zip(form.edges, flows, strict=True):
-        load = edge.penalty.gauge(u / edge.weight[:, None])
+        load = edge.penalty.domain.gauge(u / edge.weight[:, None])
         count += int((load > 1.0 + ROUNDING).sum())
         if len(load) and load.max() > worst:
             e = int(load.argmax())

@@ -96,31 +96,26 @@ class Judgement(Certificate):
 
         return prove(self, path)
 
+    def _remarks(self) -> list[str]:
+        """What else is to be known of the point, in sentences."""
+        better = None if self.better is None else f"{self.better.primal:.10g}: .better.w"
+        return [
+            *([f"moved by at most {self.moved:.2g} to where every constraint holds"] if self.moved else []),
+            *([self.beyond] if self.beyond else []),
+            *([f"a better point was met, of objective {better}"] if better else []),
+        ]
+
     def _html(self) -> Iterable[Html]:
         yield from super()._html()
-        if self.moved:
-            yield sentence(f"moved by at most {self.moved:.2g} to where every constraint holds")
-        if self.beyond:
-            yield sentence(self.beyond)
-        if self.better is not None:
-            yield sentence(f"a better point was met, of objective {self.better.primal:.10g}: .better.w")
+        yield from map(sentence, self._remarks())
         rows = [
             (step.name, f"{step.dual:.10g}", f"{step.relative_gap:.3g}", f"{step.seconds:.2g}") for step in self.steps
         ]
         yield table(("lower bound from", "dual", "relative gap", "seconds"), rows)
 
     def __str__(self) -> str:
-        lines = [super().__str__()]
-        if self.moved:
-            lines.append(f"  moved by at most {self.moved:.2g} to where every constraint holds")
-        if self.beyond:
-            lines.append(f"  {self.beyond}")
-        if self.better is not None:
-            lines.append(f"  a better point was met, of objective {self.better.primal:.10g}: .better.w")
-        lines += [
-            f"  {step.name}: relative gap {step.relative_gap:.3g}, {step.seconds:.2g} seconds" for step in self.steps
-        ]
-        return "\n".join(lines)
+        tried = [f"{e.name}: relative gap {e.relative_gap:.3g}, {e.seconds:.2g} seconds" for e in self.steps]
+        return "\n  ".join([super().__str__(), *self._remarks(), *tried])
 
 
 def judge(

@@ -10,12 +10,12 @@ import numpy as np
 
 from ..compiled import specialised, width_of
 from ..terms import Array, EdgeBlock
-from .edges import edge_pull, edge_round, kind_of
+from .edges import Edges, Flows, edge_pull, edge_round, kind_of
 from .order import EdgeOrder, Sweep
-from .sweeps import run_pull, swept_round
+from .sweeps import Nodes, Way, run_pull, swept_round
 
 NOTHING = np.zeros(0)
-NO_NODES, NO_RUNS = (NOTHING,) * 6, np.zeros(0, dtype=np.int32)
+NO_NODES, NO_RUNS = Nodes(NOTHING, 1.0, *(NOTHING,) * 5), np.zeros(0, dtype=np.int32)
 
 
 class AbstractRoundBlock(ABC):
@@ -77,27 +77,23 @@ class CompiledBlock(AbstractRoundBlock):
 
     def round(self, s: float, rho: float, ahead: Array, u: Array, new: Array, pull: Array) -> None:
         if self.order.sweep is not None:
-            self.sweep(s, rho, (ahead, u, new, pull), NO_NODES, 1 if new is u else None)
+            self.sweep(s, rho, Flows(ahead, u, new, pull), NO_NODES, 1 if new is u else None)
             return
         o, sigma, relaxes = self.order, (1.0 if self.edge.ground else 0.5) / s, int(rho != 0.0)
         flags = int(self.edge.ground), int(self.center.size > 0), relaxes, int(new is u)
-        constants = width_of(self.d), self.kind, *flags
-        kernel = specialised(edge_round, *constants, strict=self.strict)
-        kernel(o.tail, o.head, self.c, self.center, sigma, rho, ahead, u, new, pull, self.work, self.d)
+        kernel = specialised(edge_round, width_of(self.d), self.kind, *flags, strict=self.strict)
+        edges, flows = Edges(o.tail, o.head, self.c, self.center), Flows(ahead, u, new, pull)
+        kernel(edges, sigma, rho, flows, self.work, self.d)
 
-    def sweep(
-        self, s: float, rho: float, edges: tuple[Array, ...], nodes: tuple[Array, ...], rounds: int | None = None
-    ) -> None:
-        """A round of edges that a sweep takes, and of the nodes where there are any: with (ahead, u, new, pull) and
-        with (degree, mass, h, force, w, moved) of `swept_round`; or ``rounds`` in place."""
-        degree, *rest = nodes
-        way, runs, done = cast(Sweep, self.order.sweep), self.order.runs, np.zeros(rounds or 1, dtype=np.int64)
+    def sweep(self, s: float, rho: float, flows: Flows, nodes: Nodes, rounds: int | None = None) -> None:
+        """A round of edges that a sweep takes, and of the nodes where there are any; or ``rounds`` in place."""
+        order, runs, done = cast(Sweep, self.order.sweep), self.order.runs, np.zeros(rounds or 1, dtype=np.int64)
         first, tail, head = (NO_RUNS, self.order.tail, self.order.head) if runs is None else vars(runs).values()
-        even, flags = int(len(self.c) < len(self.order.tail)), (int(self.center.size > 0), int(rho != 0.0))
-        constants = int(runs is not None), self.kind, *flags, int(degree.size > 0), even, int(rounds is not None)
-        of_groups = way.group, way.reach, way.lag, first, tail, head
-        kernel = specialised(swept_round, *constants)
-        kernel(*of_groups, self.c, self.center, 0.5 / s, rho, *edges, done, degree, s, *rest)
+        even = int(len(self.c) < len(self.order.tail))
+        flags = int(self.center.size > 0), int(rho != 0.0), int(nodes.degree.size > 0), even, int(rounds is not None)
+        kernel = specialised(swept_round, int(runs is not None), self.kind, flags)
+        way = Way(order.group, order.reach, order.lag, first)
+        kernel(way, Edges(tail, head, self.c, self.center), (0.5 / s, rho), flows, nodes, done)
 
     def pull(self, u: Array, pull: Array) -> None:
         o = self.order

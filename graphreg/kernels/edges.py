@@ -7,6 +7,7 @@ the coordinates are short and many, because each of them becomes a few vector in
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 from ..compiled import Kernel
 from ..terms import Array, EdgeBlock
@@ -24,26 +25,33 @@ def kind_of(edge: EdgeBlock, d: int) -> int | None:
     return KINDS["box" if name == "ball" and d == 1 else name]
 
 
+class Edges(NamedTuple):
+    """The ends of edges, in the order of a round, their capacities and centres."""
+
+    tail: Array
+    head: Array
+    c: Array
+    center: Array
+
+
+class Flows(NamedTuple):
+    """What edges read and write: 2 w+ - w, flows, their next values, and K' of these."""
+
+    ahead: Array
+    u: Array
+    new: Array
+    pull: Array
+
+
 def edge_round(width: int, kind: int, ground: int, centred: int, relaxes: int, stays: int) -> Kernel:
     """For edges of ``width`` coordinates (0: any number of them) in a list; not relaxed, but as the prox leaves them,
     where not ``relaxes``. Where flows ``stay`` in place, ``new`` is what they were before."""
 
-    def kernel(  # noqa: PLR0913, PLR0917 - all that it reads and writes
-        tail: Array,
-        head: Array,
-        c: Array,
-        center: Array,
-        sigma: float,
-        rho: float,
-        ahead: Array,
-        u: Array,
-        new: Array,
-        pull: Array,
-        work: Array,
-        d: int,
-    ) -> None:
+    def kernel(edges: Edges, sigma: float, rho: float, flows: Flows, work: Array, d: int) -> None:
         """The flows are written to ``new``, and K' of them is added to ``pull``; ``work`` is room for an edge's."""
         end = width if width else d
+        tail, head, c, center = edges
+        ahead, u, new, pull = flows
         was = new if stays else u
         for e in range(tail.size):
             i, at = tail[e] * end, e * end

@@ -10,24 +10,17 @@ import math
 from ..compiled import Kernel
 from ..terms import Array
 
+Edges = tuple[Array, Array, Array, float]  # tails, heads, and capacities but for the last number, their factor
 
-def unite(ball: int, each: int) -> Kernel:
+
+def unite(ball: int, each: int, ground: int) -> Kernel:
     """For edges that are inside or not as a whole (``ball``), or coordinate by coordinate; they tie ``each``
     coordinate, or the nodes."""
 
-    def kernel(  # noqa: PLR0913, PLR0917 - all that it reads and writes
-        tail: Array,
-        head: Array,
-        base: Array,
-        strength: float,
-        share: float,
-        ground: int,
-        u: Array,
-        parent: Array,
-        d: int,
-    ) -> None:
+    def kernel(edges: Edges, share: float, u: Array, parent: Array, d: int) -> None:
         """Edges of capacity c = strength base whose flow is shorter than ``share`` c join the groups of their ends, of
         which ``parent`` is a forest that grows."""
+        tail, head, base, strength = edges
         ways = d if each else 1
         for e in range(tail.size):
             most, size = share * (strength * base[e]), 0.0

@@ -13,14 +13,16 @@ LEAST = 1e-12  # of its diagonal: a pivot below it counts as 0
 TINY = 1e-300  # instead of what has no root
 LANES = 8  # matrices side by side
 
+Work = tuple[Array, Array, Array]  # room for so many matrices, their factors, and four numbers of each
+
 
 def packed_spreads(H: Packed, shift: Array, strict: bool = False) -> tuple[Packed, Array]:
     """The inverses of H_i + shift_i I, and the products of the traces of such a matrix and of its inverse, which are
     not less than a condition number, (n,); inf where a matrix is singular in floats, and its inverse any numbers."""
     out, spread = Packed(np.empty(H.flat.shape), H.d), np.full(len(shift), np.inf)
     kernel = specialised(packed_inverse, width_of(H.d), strict=strict)
-    work = (np.empty(numbers * LANES) for numbers in (H.rows.shape[1], H.d**2, 4))
-    kernel(H.flat, shift, out.flat, spread, *work, H.d)
+    work = np.empty(H.rows.shape[1] * LANES), np.empty(H.d**2 * LANES), np.empty(4 * LANES)
+    kernel(H.flat, shift, out.flat, spread, work, H.d)
     return out, spread
 
 
@@ -38,10 +40,10 @@ def packed_inverse(width: int) -> Kernel:
     `LANES` matrices side by side, so that each step is one of vectors."""
 
     def kernel(  # noqa: PLR0912 - three loops of Cholesky, and room for matrices that are not there
-        H: Array, shift: Array, out: Array, spread: Array, A: Array, root: Array, lane: Array, d: int
+        H: Array, shift: Array, out: Array, spread: Array, work: Work, d: int
     ) -> None:
-        """The inverses are written to ``out``, the products of traces to ``spread``. There is room for `LANES` matrices
-        in ``A`` and ``root``, and for four numbers of each in ``lane``."""
+        """The inverses are written to ``out``, the products of traces to ``spread``."""
+        A, root, lane = work
         end = width if width else d
         size = end * (end + 1) // 2
         part, trace = lane[:LANES], lane[LANES : 2 * LANES]
@@ -115,45 +117,5 @@ def packed_times(width: int) -> Kernel:
                 for b in range(a):
                     out[at + b] += A[row + b] * x
                 out[at + a] = total
-
-    return kernel
-
-
-def packed_round(width: int) -> Kernel:
-    """The nodes' half of a round, as in `nodes`: w+ = (H + I/tau)^-1 (h - K'u + w/tau), for these inverses."""
-
-    def kernel(  # noqa: PLR0913, PLR0917 - all that it reads and writes
-        nodes: Array,
-        inverse: Array,
-        h: Array,
-        degree: Array,
-        s: float,
-        pull: Array,
-        w: Array,
-        rho: float,
-        work: Array,
-        hat: Array,
-        ahead: Array,
-        new: Array,
-        d: int,
-    ) -> None:
-        end = width if width else d
-        size = end * (end + 1) // 2
-        for r in range(nodes.size):
-            at, of, mine, weight = nodes[r] * end, r * size, r * end, degree[nodes[r]] / s
-            for a in range(end):
-                work[a] = h[mine + a] - pull[at + a] + weight * w[at + a]
-                hat[at + a] = 0.0
-            for a in range(end):
-                row, x = of + a * (a + 1) // 2, work[a]
-                total = inverse[row + a] * x
-                for b in range(a):
-                    total += inverse[row + b] * work[b]
-                for b in range(a):
-                    hat[at + b] += inverse[row + b] * x
-                hat[at + a] += total
-            for k in range(end):
-                ahead[at + k] = 2.0 * hat[at + k] - w[at + k]
-                new[at + k] = w[at + k] + rho * (hat[at + k] - w[at + k])
 
     return kernel

@@ -14,7 +14,7 @@ import numpy as np
 from ..compiled import Kernel, compiled, specialised, width_of
 from ..terms import Array, EdgeBlock
 from .edges import BALL, SQUARE, TINY, kind_of
-from .groups import numbered, spread_means, unite
+from .groups import Edges, numbered, spread_means, unite
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class EdgePasses:
     def pull(self, u: Array, g: Array) -> None:
         """K'u of the clipped flows is added to g (n, d)."""
         kernel = specialised(clipped_pull, width_of(self.d), self.kind, int(self.edge.ground))
-        kernel(*self._edges, _flat(u), g.reshape(-1), self.d)
+        kernel(self._edges, _flat(u), g.reshape(-1), self.d)
 
     def residual(self, w: Array, u: Array) -> tuple[float, float]:
         """sum c ||z||, and sum of c ||z|| - <u, z> of the clipped flows, z = Kw - center."""
@@ -36,16 +36,15 @@ class EdgePasses:
         kernel = specialised(
             norm_residuals, width_of(self.d), self.kind, int(self.edge.ground), int(self.edge.center is not None)
         )
-        return kernel(*self._edges, center, _flat(u), _flat(w), self.d)
+        return kernel(self._edges, center, _flat(u), _flat(w), self.d)
 
     def unite(self, share: float, u: Array, parent: Array, whole: bool) -> None:
         """Nodes, unless ``whole`` entries, that are tied by flows shorter than ``share`` c come into one group."""
-        kernel = specialised(unite, int(self.kind == BALL), int(not whole))
-        tail, head, base, strength = self._edges
-        kernel(tail, head, base, strength, share, int(self.edge.ground), _flat(u), parent, self.d)
+        kernel = specialised(unite, int(self.kind == BALL), int(not whole), int(self.edge.ground))
+        kernel(self._edges, share, _flat(u), parent, self.d)
 
     @property
-    def _edges(self) -> tuple[Array, Array, Array, float]:
+    def _edges(self) -> Edges:
         return self.edge.tail, self.edge.head, self.edge.base_weight, float(self.edge.strength)
 
 
@@ -119,8 +118,9 @@ def magnitudes(width: int, ground: int) -> Kernel:
 def clipped_pull(width: int, kind: int, ground: int) -> Kernel:
     """K'u is added to ``pull``."""
 
-    def kernel(tail: Array, head: Array, base: Array, strength: float, u: Array, pull: Array, d: int) -> None:
+    def kernel(edges: Edges, u: Array, pull: Array, d: int) -> None:
         end = width if width else d
+        tail, head, base, strength = edges
         for e in range(tail.size):
             c, i, at = strength * base[e], tail[e] * end, e * end
             j = 0 if ground else head[e] * end
@@ -142,9 +142,8 @@ def clipped_pull(width: int, kind: int, ground: int) -> Kernel:
 def norm_residuals(width: int, kind: int, ground: int, centred: int) -> Kernel:
     """sum c ||z_e||, and the sum of c ||z_e|| - <u_e, z_e>, z = Kw - center."""
 
-    def kernel(
-        tail: Array, head: Array, base: Array, strength: float, center: Array, u: Array, w: Array, d: int
-    ) -> tuple[float, float]:
+    def kernel(edges: Edges, center: Array, u: Array, w: Array, d: int) -> tuple[float, float]:
+        tail, head, base, strength = edges
         end = width if width else d
         value, residual = 0.0, 0.0
         for e in range(tail.size):

@@ -20,10 +20,10 @@ from ..network import AbstractHeld, AbstractImage, AbstractRounds, Memories, Res
 from ..oracles import AbstractNodeProx
 from ..terms import Array
 from .blocks import AbstractRoundBlock, CompiledBlock, PlainBlock
-from .edges import edge_way
-from .losses import AbstractRoundLoss, MeanRound, Moved, Standing, round_losses
-from .nodes import node_way
+from .edges import Flows, edge_way
+from .nodes import AbstractRoundLoss, MeanRound, Moved, Standing, node_way, round_losses
 from .order import Orders
+from .sweeps import Nodes
 
 AT_ONCE = 50_000_000  # entries of the flows times rounds between two looks at the clock: about .1 s
 
@@ -201,23 +201,23 @@ class Rounds(AbstractRounds):
     def _swept(self, x: Held, s: float, rho: float, edges: CompiledBlock, nodes: MeanRound) -> Held:
         take, n = self.buffers.take, len(x.flat_w)
         w, u, pull = take(n), take(edges.size), take(n)
-        of_nodes = self.stepped, nodes.mass, nodes.h, x.pull, x.flat_w, w
-        edges.sweep(s, rho, (take(n), x.flat_u[0], u, pull), of_nodes)
+        of_nodes = Nodes(self.stepped, s, nodes.mass, nodes.h, x.pull, x.flat_w, w)
+        edges.sweep(s, rho, Flows(take(n), x.flat_u[0], u, pull), of_nodes)
         return Held(self, w, (u,), pull)
 
     def _stays(self, x: Held, s: float, rho: float, count: int, edges: CompiledBlock, nodes: MeanRound) -> None:
         """Rounds that write into x."""
         (u,), ahead = x.flat_u, self.buffers.take(len(x.flat_w))
-        of_nodes = self.stepped, nodes.mass, nodes.h, x.pull, x.flat_w, x.flat_w
-        edges.sweep(s, rho, (ahead, u, u, x.pull), of_nodes, count)
+        of_nodes = Nodes(self.stepped, s, nodes.mass, nodes.h, x.pull, x.flat_w, x.flat_w)
+        edges.sweep(s, rho, Flows(ahead, u, u, x.pull), of_nodes, count)
 
     def nodes(self, x: Held, warm: Array | None, s: float, rho: float, memory: Memories) -> tuple[Moved, Memories]:
         """The nodes after their half of a round, and 2 w+ - w of their neighbours."""
-        at = Standing(self.stepped, s, x.pull, x.flat_w, warm)
+        at = Standing(self.stepped, s, x.pull, x.flat_w)
         hat, ahead, new = (self.buffers.take(len(x.flat_w)) for _ in range(3))
         out = Moved(hat, ahead, new, rho)
         known = (*memory, *[None] * (len(self.losses) - len(memory)))
-        kept = [loss.round(at, each, out) for loss, each in zip(self.losses, known, strict=True)]
+        kept = [loss.round(at, warm, each, out) for loss, each in zip(self.losses, known, strict=True)]
         if self.rest is not None:
             self.rest.fill(ahead.reshape(self.form.shape))
         return out, tuple(kept[: len(memory)])

@@ -7,50 +7,76 @@ made it, is a few long runs.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
-from ..compiled import Kernel
+from ..compiled import Kernel, Step
 from ..terms import Array
-from .edges import SQUARE
+from .edges import SQUARE, Edges, Flows
+
+Steps = tuple[float, float]  # sigma and rho
 
 
-def swept_round(  # noqa: PLR0915 - constants
-    runs: int, kind: int, centred: int, relaxes: int, moves: int, even: int, stays: int
-) -> Kernel:
-    """As `edges.edge_round`, for the ``runs`` that begin at the edges ``first``, tails ``tail`` and heads ``head``, or
-    for edges in a list; where all capacities are ``even`` there is one.
+class Way(NamedTuple):
+    """The order of a `Sweep`, and the first edge of each run where there are runs; tails and heads are then those of
+    the first edges."""
 
-    Where it ``moves`` nodes, too, as `nodes.mean_round` does, those of a group come right before it, while they are in
-    a cache: the first ``reach[g]`` nodes before the runs, or edges, from ``group[g]`` to ``group[g + 1]``. They write
-    ``ahead`` and empty ``pull``. Where everything ``stays`` in place, ``new``, ``pull`` and ``moved`` are also what it
-    begins with, and there may be several rounds, ``done`` (rounds,) zeros: each ``lag`` groups behind the one before,
-    so that all of them find a group in the cache.
+    group: Array
+    reach: Array
+    lag: int
+    first: Array
+
+
+class Nodes(NamedTuple):
+    """Means, 1/2 mass ||w||^2 - <h, w>, with 1/tau = degree / s; K'u, w, and where w is written relaxed."""
+
+    degree: Array
+    s: float
+    mass: Array
+    h: Array
+    force: Array
+    w: Array
+    moved: Array
+
+
+@Step
+def flow_of(kind: int, relaxes: int, flow: float, z: float, limit: float, steps: Steps) -> float:
+    """The prox of sigma g* at flow + sigma z, relaxed."""
+    sigma, rho = steps
+    v = flow + sigma * z
+    v = v / (1.0 + sigma / limit) if kind == SQUARE else min(max(v, -limit), limit)
+    return flow + rho * (v - flow) if relaxes else v
+
+
+@Step
+def added(u: Array, given: Array, taken: Array, length: int) -> None:
+    """The flows of a run are added at its tails, and subtracted at its heads."""
+    for k in range(length):
+        given[k] += u[k]
+    for k in range(length):
+        taken[k] -= u[k]
+
+
+def swept_round(runs: int, kind: int, flags: tuple[int, ...]) -> Kernel:  # noqa: PLR0915 - constants
+    """As `edges.edge_round`, for edges in ``runs`` or in a list; where all capacities are ``even`` there is one.
+
+    Where it ``moves`` nodes, too, those of a group come right before it, while they are in a cache: the first
+    ``reach[g]`` nodes before the runs, or edges, from ``group[g]`` to ``group[g + 1]``. They write ``ahead`` and empty
+    ``pull``. Where everything ``stays`` in place, ``new``, ``pull`` and ``moved`` are also what it begins with, and
+    there may be several rounds, ``done`` (rounds,) zeros: each ``lag`` groups behind the one before, so that all of
+    them find a group in the cache.
     """
+    centred, relaxes, moves, even, stays = flags
 
-    def kernel(  # noqa: PLR0913, PLR0915, PLR0917 - what is read, written, done in a cache
-        group: Array,
-        reach: Array,
-        lag: int,
-        first: Array,
-        tail: Array,
-        head: Array,
-        c: Array,
-        center: Array,
-        sigma: float,
-        rho: float,
-        ahead: Array,
-        u: Array,
-        new: Array,
-        pull: Array,
-        done: Array,
-        degree: Array,
-        s: float,
-        mass: Array,
-        h: Array,
-        force: Array,
-        w: Array,
-        moved: Array,
+    def kernel(  # noqa: PLR0915 - what is done while it is in a cache
+        way: Way, edges: Edges, steps: Steps, flows: Flows, nodes: Nodes, done: Array
     ) -> None:
+        group, reach, lag, first = way
+        tail, head, c, center = edges
+        rho = steps[1]
+        ahead, u, new, pull = flows
+        degree, s, mass, h, force, w, moved = nodes
         for stage in range(reach.size + (done.size - 1) * lag):
             for turn in range(done.size):
                 g = stage - turn * lag
@@ -59,14 +85,8 @@ def swept_round(  # noqa: PLR0915 - constants
                 if moves:
                     till = max(reach[g], done[turn])
                     part = slice(done[turn], till)  # of slices the compiler knows that no index is negative
-                    deg, m, target, to, out, zero = (
-                        degree[part],
-                        mass[part],
-                        h[part],
-                        ahead[part],
-                        moved[part],
-                        pull[part],
-                    )
+                    deg, m, target = degree[part], mass[part], h[part]
+                    to, out, zero = ahead[part], moved[part], pull[part]
                     old = out if stays else w[part]
                     by = zero if stays else force[part]
                     for k in range(till - done[turn]):
@@ -86,10 +106,7 @@ def swept_round(  # noqa: PLR0915 - constants
                     z = ahead[i] - ahead[j]
                     if centred:
                         z -= shift[e]
-                    flow, limit = last[e], c[0] if even else most[e]
-                    v = flow + sigma * z
-                    v = v / (1.0 + sigma / limit) if kind == SQUARE else min(max(v, -limit), limit)
-                    x = flow + rho * (v - flow) if relaxes else v
+                    x = flow_of(kind, relaxes, last[e], z, c[0] if even else most[e], steps)
                     after[e] = x
                     pull[i] += x
                     pull[j] -= x
@@ -98,21 +115,14 @@ def swept_round(  # noqa: PLR0915 - constants
                     i, j, length = tail[r], head[r], end - begin
                     after, most = new[begin:end], c[begin:end]
                     here, there = ahead[i : i + length], ahead[j : j + length]
-                    given, taken = pull[i : i + length], pull[j : j + length]
                     last = after if stays else u[begin:end]
                     shift = center[begin:end] if centred else after
                     for k in range(length):
                         z = here[k] - there[k]
                         if centred:
                             z -= shift[k]
-                        flow, limit = last[k], c[0] if even else most[k]
-                        v = flow + sigma * z
-                        v = v / (1.0 + sigma / limit) if kind == SQUARE else min(max(v, -limit), limit)
-                        after[k] = flow + rho * (v - flow) if relaxes else v
-                    for k in range(length):
-                        given[k] += after[k]
-                    for k in range(length):
-                        taken[k] -= after[k]
+                        after[k] = flow_of(kind, relaxes, last[k], z, c[0] if even else most[k], steps)
+                    added(after, pull[i : i + length], pull[j : j + length], length)
 
     return kernel
 
@@ -124,10 +134,6 @@ def run_pull() -> Kernel:
         for r in range(tail.size):
             begin, end = first[r], first[r + 1]
             i, j, length = tail[r], head[r], end - begin
-            out, given, taken = u[begin:end], pull[i : i + length], pull[j : j + length]
-            for k in range(length):
-                given[k] += out[k]
-            for k in range(length):
-                taken[k] -= out[k]
+            added(u[begin:end], pull[i : i + length], pull[j : j + length], length)
 
     return kernel

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from ..declaring import declared, listed_class, needs_no_options
 from ..network import Availability as Availability
 from ..network import LocalView
-from ..oracles import NodeGradients, without_gradient
+from ..oracles import NodeGradients, without_gradient, without_prox
 from ..running import METHOD as METHOD
 from ..running import AbstractIteration, AbstractMethod
 from ..running import Checkpoint as Checkpoint
@@ -33,7 +33,16 @@ if TYPE_CHECKING:
 
     METHODS: tuple[AbstractMethod, ...]
 
-__all__ = ["METHODS", "AbstractIteration", "AbstractMethod", "LocalView", "NodeGradients", "listed", "without_gradient"]
+__all__ = [
+    "METHODS",
+    "AbstractIteration",
+    "AbstractMethod",
+    "LocalView",
+    "NodeGradients",
+    "listed",
+    "without_gradient",
+    "without_prox",
+]
 
 _PLACES = {  # of what else is imported when it is first asked for
     "AbstractBaseline": "baselines._baseline",

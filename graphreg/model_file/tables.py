@@ -23,9 +23,9 @@ MISSING = ["", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "null", "NULL", "None",
 
 @dataclass(frozen=True)
 class Folders:
-    """The files that a model file may touch: paths begin at ``data`` for tables, at ``model`` for all else, and stay below
-    unless ``outside``; modules that it names are run where ``code``. A table whose path has ``{site}`` is one of each
-    of the ``sites``, by default of all whose files are there."""
+    """The files that a model file may touch: paths begin at ``data`` for tables, at ``model`` for all else, and stay
+    below unless ``outside``; modules that it names are run where ``code``. A table whose path has ``{site}`` is one of
+    each of the ``sites``, by default of all whose files are there."""
 
     model: Path
     data: Path

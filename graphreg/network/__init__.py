@@ -6,6 +6,7 @@ from .availability import Availability as Availability
 from .availability import Presence as Presence
 from .availability import per_node as per_node
 from .engine import AbstractPartEngine as AbstractPartEngine
+from .engine import InProcess as InProcess
 from .fast import SOME as SOME
 from .fast import AbstractHeld as AbstractHeld
 from .fast import AbstractImage as AbstractImage
@@ -19,7 +20,6 @@ from .fast import edge_pulls as edge_pulls
 from .fast import kernels as kernels
 from .fast import pays as pays
 from .fast import worthwhile as worthwhile
-from .in_process import InProcess as InProcess
 from .ledger import NUMBER as NUMBER
 from .ledger import PURPOSES as PURPOSES
 from .ledger import Account as Account

@@ -20,6 +20,7 @@ import scipy.sparse as sp
 
 from ..form import EdgeBlock, Form, halves_squares
 from ..terms import Array
+from ..terms.penalties import is_equality
 from .arcs import Arcs
 
 
@@ -129,7 +130,7 @@ def tree_of(form: Form, arcs: Arcs) -> ClusterTree:
         if edge.role.of_leaves:
             cluster[edge.tail], gamma[edge.tail] = edge.head, edge.weight
         else:
-            tied = edge.penalty.is_equality(form.width(edge))
+            tied = is_equality(edge.penalty, form.width(edge))
             root[edge.tail], lam[edge.tail] = edge.head, np.inf if tied else edge.weight
     clients = np.flatnonzero(cluster >= 0)
     np.maximum.at(gamma, cluster[clients], gamma[clients])
@@ -156,7 +157,7 @@ def without_tree(form: Form) -> tuple[str, ...]:
 def _unfit(form: Form, edge: EdgeBlock) -> list[str]:
     if edge.role.kind != "hierarchy":
         return [f"{edge.name} links nodes to one another, and the method is for a Hierarchy alone"]
-    tied = edge.penalty.is_equality(form.width(edge)) and not edge.role.of_leaves  # alpha = 1
+    tied = is_equality(edge.penalty, form.width(edge)) and not edge.role.of_leaves  # alpha = 1
     if halves_squares(form, edge) or tied:
         return []
     return [f"{edge.name} has the penalty {edge.penalty.called()}, and the method is for SquaredL2"]

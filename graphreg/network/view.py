@@ -19,9 +19,8 @@ from ..oracles import AbstractNodeProx, Memory, NewtonSystem, NodeGradients, nod
 from ..terms import Array, alike, shared
 from ..terms.losses import AbstractSmoothLoss
 from .arcs import Arcs, arcs_of, ends_of
-from .engine import AbstractPartEngine, Engine
+from .engine import AbstractPartEngine, Engine, InProcess
 from .fast import AbstractRounds, Kernels, Memories, Orders, Rest, kernels
-from .in_process import InProcess
 from .streams import Streams
 from .tree import ClusterTree, tree_of
 

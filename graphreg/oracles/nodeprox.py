@@ -6,20 +6,226 @@ round; piecewise linear ones solve a quadratic programme in their prices. Nodes 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from ..clock import look
 from ..errors import MethodError
 from ..form import Form, SampleBlock
-from ..terms import Array, Batch, Packed
+from ..terms import Array, Batch, Packed, adjoint, gram, predictors
 from ..terms.losses import AbstractPiecewiseLinearLoss, AbstractQuadraticLoss, AbstractSmoothLoss
 from ..terms.penalties import row_norm
 from .boxprox import PiecewiseProx
-from .quadraticprox import AbstractNodeProx, GramProx, MeanProx, Memory, QuadraticProx, Quadratics
-from .smooth_samples import SmoothSamples
 
+Memory = Any  # what a prox keeps from round to round: None, arrays, tuples of them
+
+
+class AbstractNodeProx(ABC):
+    """The prox of the losses of some nodes, ``nodes`` (g,)."""
+
+    nodes: Array
+
+    @abstractmethod
+    def __call__(self, v: Array, tau: Array, warm: Array, memory: Memory) -> tuple[Array, Memory]:
+        """The minimisers (g, d) for v (g, d) and tau (g,), started from ``warm`` (g, d) where that matters.
+
+        ``memory`` is what the last call returned beside them (None at first): nothing is kept in the object, so that
+        a step can be repeated.
+        """
+
+    def write_prices(self, memory: Memory, out: tuple[Array, ...]) -> None:
+        """Write the prices of the last call, where they are not the gradients at its point, into those of all samples
+        (one array per block)."""
+
+    @abstractmethod
+    def curvature(self) -> Array:
+        """The mean curvature of each node's loss, trace(Hessian) / d, (g,)."""
+
+    def factors(self) -> QuadraticProx | None:
+        """The losses by their factors, where they are quadratic: what a compiled round needs of them."""
+        return None
+
+    def grams(self) -> GramProx | None:
+        """The same by their Hessians, where these are kept, of more than one coordinate."""
+        return None
+
+
+@dataclass(frozen=True)
+class MeanProx(AbstractNodeProx):
+    """f_i = 1/2 mass_i ||w||^2 - <pull_i, w>."""
+
+    nodes: Array
+    mass: Array
+    pull: Array
+
+    def __call__(self, v: Array, tau: Array, warm: Array, memory: Memory) -> tuple[Array, None]:
+        weight = 1.0 / tau
+        return (weight[:, None] * v + self.pull) / (weight + self.mass)[:, None], None
+
+    def curvature(self) -> Array:
+        return self.mass
+
+    def factors(self) -> QuadraticProx:
+        return QuadraticProx(self.nodes, None, self.mass[:, None], self.pull)
+
+
+@dataclass(frozen=True)
+class QuadraticProx(AbstractNodeProx):
+    """f_i = 1/2 w'H_i w - <h_i, w> with H_i = V diag(values) V' thin and h_i = V pull, V with orthonormal columns.
+
+    w - v = V (pull - values V'v) / (values + 1/tau): free of cancellation, one factorisation for every tau.
+    """
+
+    nodes: Array
+    V: Array | None  # (g, d, k); None: I, values all the same
+    values: Array  # (g, k); (g, 1) where V is I
+    pull: Array  # (g, k)
+
+    def __call__(self, v: Array, tau: Array, warm: Array, memory: Memory) -> tuple[Array, None]:
+        turned = v if self.V is None else np.matmul(v[:, None, :], self.V)[:, 0, :]
+        r = (self.pull - self.values * turned) / (self.values + 1.0 / tau[:, None])
+        return v + (r if self.V is None else np.matmul(self.V, r[:, :, None])[:, :, 0]), None
+
+    def curvature(self) -> Array:
+        return self.values[:, 0] if self.V is None else self.values.sum(axis=1) / self.V.shape[1]
+
+    def factors(self) -> QuadraticProx:
+        return self
+
+
+@dataclass(frozen=True)
+class GramProx(AbstractNodeProx):
+    """f_i = 1/2 w'H_i w - <h_i, w>, factorised when it is first asked for."""
+
+    nodes: Array
+    H: Packed
+    h: Array  # (g, d)
+
+    @cached_property
+    def factorised(self) -> QuadraticProx:
+        """The same by eigenvectors."""
+        values, V = np.linalg.eigh(self.H.dense())
+        values = np.where(values > 1e-15 * values[:, -1:], values, 0.0)
+        pull = np.where(values > 0, np.matmul(self.h[:, None, :], V)[:, 0, :], 0.0)
+        return QuadraticProx(self.nodes, np.ascontiguousarray(V), values, pull)
+
+    def __call__(self, v: Array, tau: Array, warm: Array, memory: Memory) -> tuple[Array, None]:
+        return self.factorised(v, tau, warm, memory)
+
+    def curvature(self) -> Array:
+        return self.H.diagonal.mean(axis=1)
+
+    def factors(self) -> QuadraticProx:
+        return QuadraticProx(self.nodes, None, self.H.rows, self.h) if self.H.d == 1 else self.factorised
+
+    def grams(self) -> GramProx | None:
+        return None if self.H.d == 1 else self
+
+
+# ---- the samples of smooth losses, as stacks of arrays ---------------------------------------------------------------
+MOST_HALVINGS = 40
+LEAST_BEND = 1e-12  # of the largest eigenvalue, where a Hessian has no inverse in floats
+
+Nodes = Any  # numbers, a mask or a slice
+
+
+@dataclass(frozen=True)
+class SmoothSamples:
+    """f_i(w) + 1/(2 tau_i) ||w - v_i||^2 at each of g nodes, f_i(w) = sum_r s_r l((Xw)_r + o_r)."""
+
+    loss: AbstractSmoothLoss
+    X: Array  # (g, m, p)
+    XT: Array
+    y: Array
+    offset: Array
+    s: Array  # 0 where a node has fewer samples
+    v: Array  # (g, d)
+    weight: Array  # 1 / tau_i, (g, 1)
+
+    @staticmethod
+    def of(block: SampleBlock, batch: Batch, loss: AbstractSmoothLoss) -> SmoothSamples:
+        XT, s = np.ascontiguousarray(batch.X.transpose(0, 2, 1)), batch.pad(block.scale) * batch.mask
+        none = np.zeros((len(s), 0)), np.zeros((len(s), 1))
+        return SmoothSamples(loss, batch.X, XT, batch.pad(block.y), batch.pad(block.offset), s, *none)
+
+    def near(self, v: Array, tau: Array) -> SmoothSamples:
+        """With v_i and tau_i."""
+        return replace(self, v=v, weight=(1.0 / tau)[:, None])
+
+    def part(self, nodes: Nodes) -> SmoothSamples:
+        """Some of the nodes."""
+        arrays = (self.X, self.XT, self.y, self.offset, self.s, self.v, self.weight)
+        return SmoothSamples(self.loss, *(each[nodes] for each in arrays))
+
+    def predict(self, w: Array) -> Array:
+        return predictors(self.X, w) + self.offset
+
+    def slope(self, x: Array, w: Array) -> Array:
+        """The gradient at w, whose predictors are x, (g, d)."""
+        prices = self._scaled(self.loss.gradient(x, self.y))
+        return adjoint(self.XT, prices) + self.weight * (w - self.v)
+
+    def value(self, x: Array, w: Array) -> Array:
+        """(g,)."""
+        return (self.s * self.loss.value(x, self.y)).sum(axis=1) + 0.5 * (self.weight * (w - self.v) ** 2).sum(axis=1)
+
+    def inverses(self, x: Array) -> Array:
+        """The inverse Hessians, (g, d, d)."""
+        return _inverse(gram(self.X, self._scaled(self.loss.curvature(x, self.y))), self.weight)
+
+    def stepped(self, w: Array, x: Array, slope: Array, step: Array, slow: Array) -> tuple[Array, Array]:
+        """The point after a step and its predictors; after a Newton step (``slow`` nodes) halved until the objective
+        decreases."""
+        new = w - step
+        x_new = self.predict(new)
+        if not slow.any():
+            return new, x_new
+        nodes = slice(None) if slow.all() else np.flatnonzero(slow)
+        own = self.part(nodes)
+        w, step, there, x_there = w[nodes], step[nodes], new[nodes], x_new[nodes]
+        gain = 1e-4 * np.einsum("gd,gd->g", step, slope[nodes])
+        before = own.value(x[nodes], w)
+        t = np.ones(len(w))
+        for _ in range(MOST_HALVINGS):
+            bad = own.value(x_there, there) > before - t * gain + 1e-12 * np.abs(before)
+            if not bad.any():
+                break
+            t[bad] *= 0.5
+            there = w - t[:, None] * step
+            x_there = own.predict(there)
+        new[nodes], x_new[nodes] = there, x_there
+        return new, x_new
+
+    def _scaled(self, values: Array) -> Array:
+        return self.s.reshape(*self.s.shape, *[1] * (values.ndim - 2)) * values
+
+
+def _inverse(H: Array, weight: Array) -> Array:
+    """The inverses of H + weight I, for positive semidefinite H (g, d, d) and weight (g, 1)."""
+    d = H.shape[1]
+    more = H.copy()
+    more[:, np.arange(d), np.arange(d)] += weight
+    try:
+        return np.linalg.inv(more)
+    except np.linalg.LinAlgError:  # a weight below the rounding of H, whose columns are collinear
+        return _inverse_by_parts(H, weight)
+
+
+def _inverse_by_parts(H: Array, weight: Array) -> Array:
+    """About the same by eigenvalues, with columns of length 1, and positive definite always: an eigenvalue below
+    `LEAST_BEND` counts as that, because one number cannot hold the inverses of both ends."""
+    D = 1.0 / np.sqrt(np.einsum("gdd->gd", H) + weight)
+    values, V = np.linalg.eigh(D[:, :, None] * H * D[:, None, :])
+    values += weight * np.einsum("gd,gdk->gk", D**2, V**2)
+    V = D[:, :, None] * V
+    return np.matmul(V / np.maximum(values, LEAST_BEND * values[:, -1:])[:, None, :], V.transpose(0, 2, 1))
+
+
+# ---- the proxes of all nodes -----------------------------------------------------------------------------------------
 SMALL = 32  # up to this many coordinates all nodes share one stack of d x d matrices
 ACCURACY = 1e-2  # of an inner Newton solve, relative to the move of the outer round
 CONTRACTION = 0.3  # of the residual, below which a step with an old inverse Hessian will do
@@ -158,5 +364,5 @@ def _quadratic(block: SampleBlock, stacks: tuple[Batch, ...]) -> list[AbstractNo
         H = thick[0][1] if len(thick) == 1 else Packed(np.concatenate([each.flat for _, each in thick]), d)
         h = block.moments if len(nodes) == block.n and (np.diff(nodes) == 1).all() else block.moments[nodes]
         strength = float(block.strength)
-        out.append(GramProx(nodes, Quadratics(H.scaled(strength), h if strength == 1.0 else strength * h)))
+        out.append(GramProx(nodes, H.scaled(strength), h if strength == 1.0 else strength * h))
     return out

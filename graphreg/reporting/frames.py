@@ -126,7 +126,7 @@ def _of_block(edge: EdgeBlock, z: Array, u: Array, residual: Array, together: Ar
     length = row_norm(along)
     unit = np.where(length[:, None] > 0.0, along / np.maximum(length, 1e-300)[:, None], np.eye(1, z.shape[1]))
     with np.errstate(all="ignore"):
-        used = np.where(flow > 0.0, edge.penalty.gauge(u / c[:, None]), 0.0)
+        used = np.where(flow > 0.0, edge.penalty.domain.gauge(u / c[:, None]), 0.0)
         matrix = edge.penalty.quadratic(z.shape[1])
         bend = edge.penalty.value(unit) if matrix is None else np.einsum("ej,jk,ek->e", unit, matrix, unit)
     return {

@@ -13,7 +13,7 @@ from ..escaping import visible
 from ..form import Form
 from ..plots import given_places
 from ..terms import Array, EdgeBlock
-from ..terms.penalties import AbstractNorm
+from ..terms.penalties import AbstractNorm, is_equality
 from .frames import NUMBERS, Frame, between, ends_of, followed, packed
 from .layout import drawn_places, fitted
 from .outlines import WIDTH, outlines_of
@@ -43,7 +43,7 @@ def slices(form: Form, frames: list[Frame]) -> list[dict[str, Any]]:
 
 def _kind(edge: EdgeBlock, k: int, rows: slice, frames: list[Frame]) -> dict[str, Any]:
     phi = edge.penalty
-    if phi.is_equality(k):
+    if is_equality(phi, k):
         return {"kind": "equal"}
     if isinstance(phi, AbstractNorm):
         return {"kind": "norm"}
@@ -56,7 +56,7 @@ def _kind(edge: EdgeBlock, k: int, rows: slice, frames: list[Frame]) -> dict[str
     far = max((float(frame.edge["distance"][rows].max(initial=0.0)) for frame in frames), default=1.0) or 1.0
     steep = max((_steepest(frame, rows) for frame in frames), default=1.0) or 1.0
     first = np.eye(1, k)
-    gauge = float(phi.gauge(first)[0])
+    gauge = float(phi.domain.gauge(first)[0])
     limit = 1.0 / gauge if gauge > 0.0 else np.inf  # of the flow, beyond which h* is infinite
     ends = 2.0 * far, min(2.0 * steep, limit)
     s, t = (np.append(0.0, end * np.logspace(-DECADES, 0.0, POINTS - 1)) for end in ends)
@@ -139,7 +139,7 @@ def moving(form: Form, frames: Sequence[Frame]) -> dict[str, Any]:
     kinds = slices(form, list(frames))
     for kind, (_, edge) in zip(kinds, between(form), strict=True):
         k = form.width(edge)
-        gauge = edge.penalty.gauge(np.eye(k))
+        gauge = edge.penalty.domain.gauge(np.eye(k))
         kind |= {
             "name": visible(edge.name),
             "width": k,

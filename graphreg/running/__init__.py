@@ -11,10 +11,10 @@ from .checkpoints.fingerprint import entry as entry
 from .checkpoints.fingerprint import of_losses as of_losses
 from .checkpoints.fingerprint import of_method as of_method
 from .checkpoints.fingerprint import of_problem as of_problem
-from .checkpoints.fitting import MisfitError as MisfitError
-from .checkpoints.fitting import check_entries as check_entries
-from .checkpoints.fitting import check_state as check_state
+from .checkpoints.packing import MisfitError as MisfitError
 from .checkpoints.packing import Packed as Packed
+from .checkpoints.packing import check_entries as check_entries
+from .checkpoints.packing import check_state as check_state
 from .driver import around as around
 from .driver import view_of as view_of
 from .method import METHOD as METHOD

@@ -15,7 +15,7 @@ from .trace import Record, Trace
 
 if TYPE_CHECKING:
     from .checkpoints.checkpoint import Checkpoint
-    from .method import AbstractEngine, AbstractIteration, Start
+    from .method import AbstractEngine, Start
 
 
 @dataclass
@@ -31,18 +31,6 @@ class WarmStart:
     schedule: Schedule | None = None
     interrupted: bool = False
     cut: bool = False
-
-    def first(self, method: AbstractIteration, view: LocalView, start: Start | None) -> Any:
-        """The state in which the next run begins."""
-        return method.init(view, start) if self.state is None else method.resume(view, self.state, start)
-
-    def expecting(self, schedule: Schedule) -> Schedule:
-        """The schedule of the next run."""
-        return schedule if self.schedule is None else schedule.expecting(self.schedule)
-
-    def take(self, view: LocalView, state: Any, schedule: Schedule) -> None:
-        """Keep what a run ended with."""
-        self.view, self.state, self.schedule = view, state, schedule
 
 
 @dataclass(frozen=True)

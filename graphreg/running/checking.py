@@ -14,8 +14,7 @@ from ..form import settles
 from ..network import Ledger, pays
 from ..terms import Array
 from .budget import Budget
-from .merging import Groups, groups_of_flows
-from .polish import applies, guess, most_unknowns, polish
+from .polish import Groups, applies, groups_of_flows, guess, most_unknowns, polish
 from .schedule import MAYBE, Schedule, stalled
 from .snapshot import Checked, Snapshot
 from .trace import Record, Trace
@@ -50,15 +49,15 @@ class Checks:
         if start is None or start[1] is None or gap == 0.0 or self.certifier.best_dual is not None:
             return ""
         point = start[0], start[1], None
-        look = self.look(point, None, 0)
-        if look is None:
+        bound = self.cheap_bound(point, None, 0)
+        if bound is None:
             promising = self.screen(point, 0) <= MAYBE * gap
         else:
-            met, near = self._relative(look.gap, look) <= gap, self._relative(look.screen, look) <= MAYBE * gap
-            promising = met or (near and self._left(look) <= gap)
+            met, near = self._relative(bound.gap, bound) <= gap, self._relative(bound.screen, bound) <= MAYBE * gap
+            promising = met or (near and self._left(bound) <= gap)
         if not promising:
             return ""
-        certificate = self.certified(point, 0, look)
+        certificate = self.certify_point(point, 0, bound)
         return "failed" if certificate.contradiction else "gap" if certificate.holds(gap) else ""
 
     # ---- what a checkpoint keeps of them ----------------------------------------------------------------------------
@@ -89,33 +88,33 @@ class Checks:
         if method.searches(state) or method.far(state, asked):
             return ""
         self.certifier = method.judge(state, self.certifier)
-        look = self.look(point, self._inside(state), k)
-        if look is not None:
-            gap = self._relative(look.gap, look)
+        bound = self.cheap_bound(point, self._inside(state), k)
+        if bound is not None:
+            gap = self._relative(bound.gap, bound)
             schedule.looks(k, gap)
             if schedule.proves(k, gap):
                 method.lighten(state)
-                if ended := self._ended(self.certified(point, k, look), k):
+                if ended := self._ended(self.certify_point(point, k, bound), k):
                     return ended
                 schedule.proved(k)
-        helps = look is None or look.w is not point[0]  # what flows tie together is better tied
+        helps = bound is None or bound.w is not point[0]  # what flows tie together is better tied
         if schedule.polish_now(k) and helps and self.polish(state, k):
             return "gap"
-        screen = self._worth_a_repair(point, k, look)
+        screen = self._worth_a_repair(point, k, bound)
         if screen is None:
             return self._stalled(k)
-        certificate = self.certify(state, k, look)
+        certificate = self.certify_state(state, k, bound)
         schedule.repaired(k, screen, certificate.relative_gap)
         return self._ended(certificate, k)
 
-    def _worth_a_repair(self, point: Point, k: int, look: CheapBound | None) -> float | None:
+    def _worth_a_repair(self, point: Point, k: int, bound: CheapBound | None) -> float | None:
         """The screen of a point that is worth a repair; None where it is not."""
         gap, schedule = self.budget.gap, self.schedule
-        if look is not None and not (look.repairable and self._left(look) <= gap):  # nor would a repair meet the gap
+        if bound is not None and not (bound.repairable and self._left(bound) <= gap):  # nor would a repair meet the gap
             return None
-        screen = self.screen(point, k) if look is None else self._relative(look.screen, look)
+        screen = self.screen(point, k) if bound is None else self._relative(bound.screen, bound)
         schedule.saw(k, screen)
-        hopeless = look is not None and screen > MAYBE * gap
+        hopeless = bound is not None and screen > MAYBE * gap
         return screen if schedule.repairs(k, screen) and not hopeless else None
 
     def _ended(self, certificate: Certificate, k: int) -> str:
@@ -131,29 +130,29 @@ class Checks:
             return ""
         return "stalled" if stalled(self.trace.records, k, self.method.drawn) else ""
 
-    def _relative(self, gap: float, look: CheapBound) -> float:
-        """The gap of a look, or another, relative to P there."""
-        return relative(gap, look.primal, look.primal, self.certifier.floor)
+    def _relative(self, gap: float, bound: CheapBound) -> float:
+        """The gap of a bound, or another, relative to P there."""
+        return relative(gap, bound.primal, bound.primal, self.certifier.floor)
 
-    def _left(self, look: CheapBound) -> float:
+    def _left(self, bound: CheapBound) -> float:
         """What of the relative gap the edges hold: a repair would leave about that much."""
-        return self._relative(look.gap - look.nodes, look)
+        return self._relative(bound.gap - bound.nodes, bound)
 
     def _inside(self, state: Any) -> tuple[Array, ...] | None:
         """Flows that say what is fused, where a merge may help."""
         return self.method.inside_flows(state) if self.budget.gap > 0 and applies(self.certifier.form) else None
 
-    def look(self, point: Point, inside: tuple[Array, ...] | None, k: int) -> CheapBound | None:
+    def cheap_bound(self, point: Point, inside: tuple[Array, ...] | None, k: int) -> CheapBound | None:
         """What the flows of a point are worth at once, noted; None where that is not known (see `FlowDual`)."""
         at = time.perf_counter()
         points = [point[0]]
         if inside is not None and self.certifier.bounds_cheaply:
             points.append(self._merged(point[0], inside, k))
-        look = self.certifier.cheap_bound(points, point[1], self._fast(k))
-        if look is not None:
+        bound = self.certifier.cheap_bound(points, point[1], self._fast(k))
+        if bound is not None:
             self._charge(1, 1)
-            self._note(Record(k, self.elapsed(), self._relative(look.gap, look), False, look.primal), at)
-        return look
+            self._note(Record(k, self.elapsed(), self._relative(bound.gap, bound), False, bound.primal), at)
+        return bound
 
     def _merged(self, w: Array, inside: tuple[Array, ...], k: int) -> Array:
         groups = self._groups(inside, k)
@@ -179,28 +178,26 @@ class Checks:
         before = self.certifier.repair.exchanges
         screen = self.certifier.screen(*point)
         screen = np.inf if np.isnan(screen) else screen  # inf - inf, where no point satisfies all constraints
-        spent = self.certifier.repair.exchanges - before  # to balance flows that the method does not have
-        self._charge(1 + spent + self._settling(point), 1 + spent)
+        self._charge_repairs(before, point, screens=1)  # to balance flows that the method does not have
         self._note(Record(k, self.elapsed(), screen, False, self.certifier.screened), at)
         return screen
 
-    def certify(self, state: Any, k: int, look: CheapBound | None = None) -> Certificate:
+    def certify_state(self, state: Any, k: int, bound: CheapBound | None = None) -> Certificate:
         point, inside = self.method.point(state), self._inside(state)
-        if look is None:
-            look = self.look(point, inside, k)
-        if look is None and inside is not None:
+        if bound is None:
+            bound = self.cheap_bound(point, inside, k)
+        if bound is None and inside is not None:
             self.certifier.propose_primal(self._merged(point[0], inside, k), self.budget.gap)
-        return self.certified(point, k, look)
+        return self.certify_point(point, k, bound)
 
-    def certified(self, point: Point, k: int, look: CheapBound | None = None) -> Certificate:
+    def certify_point(self, point: Point, k: int, bound: CheapBound | None = None) -> Certificate:
         """The certificate of a point, charged and noted."""
         at = time.perf_counter()
         before = self.certifier.repair.exchanges
         with alarm():
-            certificate = self.certifier.certify(*point, self.budget.gap, look)
+            certificate = self.certifier.certify(*point, self.budget.gap, bound)
         self.longest = max(self.longest, time.perf_counter() - at)
-        spent = self.certifier.repair.exchanges - before
-        self._charge(spent + self._settling(point), spent)
+        self._charge_repairs(before, point)
         gap = certificate.relative_gap if certificate.valid else np.inf
         self._note(Record(k, self.elapsed(), gap, certificate.valid, certificate.primal, certificate.dual), at)
         return certificate
@@ -219,11 +216,11 @@ class Checks:
 
     def _polish(self, state: Any, k: int) -> bool:
         form, certifier = self.certifier.form, self.certifier
-        w, flows, _ = self.method.point(state)
+        w, flows, _ = point = self.method.point(state)
         if flows is None:
             return False
         most = most_unknowns(form)
-        again = certifier.bounds_cheaply and flows is self._inside(state)  # the next look merges the same
+        again = certifier.bounds_cheaply and flows is self._inside(state)  # the next bound merges the same
         groups = self._groups(flows, k) if again else groups_of_flows(form, flows, most)
         unknowns = None if groups is None or groups.numbers(form.d) > most else groups.numbers(form.d)
         settled, self.unknowns = unknowns == self.unknowns, unknowns
@@ -233,15 +230,17 @@ class Checks:
         polished = polish(certifier.repair, w, guess(form, flows, groups))
         numbers = unknowns * (unknowns + 3) // 2  # a gradient and a symmetric Hessian
         self.ledger.sum("adaptation", numbers, polished.sums)
-        self._charge(certifier.repair.exchanges - before, certifier.repair.exchanges - before)
+        self._charge_repairs(before, point)
         if polished.dual_point is None:
             return False
         certifier.propose(polished.w, polished.dual_point, self.budget.gap)
         return certifier.best().holds(self.budget.gap)
 
-    def _settling(self, point: Point) -> int:
-        """Exchanges for latent nodes that the certifier settles: up and down a tree, once each way across an edge."""
-        return int(point[1] is None and settles(self.certifier.form))
+    def _charge_repairs(self, before: int, point: Point, screens: int = 0) -> None:
+        """Charge what repairs of a point have exchanged since, and screens of it. Latent nodes that the certifier
+        settles take an exchange: up and down a tree, once each way across an edge."""
+        spent = screens + self.certifier.repair.exchanges - before
+        self._charge(spent + (point[1] is None and settles(self.certifier.form)), spent)
 
     def _charge(self, exchanges: int, reductions: int) -> None:
         if self.method.central:  # all data are in one place, and nothing is sent

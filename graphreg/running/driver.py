@@ -60,8 +60,8 @@ def drive(
         every=method.every,
         earliest=EARLIEST if budget.start is None else WARM,
     )
-    if budget.warm_start is not None:
-        schedule = budget.warm_start.expecting(schedule)
+    if budget.warm_start is not None and budget.warm_start.schedule is not None:
+        schedule = schedule.expecting(budget.warm_start.schedule)
     budget = replace(budget, callback=Watched.of(budget.callback))
     checks = Checks(method, certifier, budget, view.engine.ledger, schedule)
     run = _Run(method, view, budget, checks, keeper, recorder)
@@ -106,12 +106,12 @@ class _Run:
             if stored is not None:
                 self._resume(stored, self.keeper)
                 return
-        warm = budget.warm_start
+        before = None if budget.warm_start is None else budget.warm_start.state
         with alarm():
-            if warm is None:
+            if before is None:
                 state = self.method.init(self.view, budget.start)
             else:
-                state = warm.first(self.method, self.view, budget.start)
+                state = self.method.resume(self.view, before, budget.start)
         if self.recorder is not None:
             self.recorder.see(self.method, state, 0)
         self.ended = self.checks.begun(budget.start)
@@ -126,7 +126,7 @@ class _Run:
                 f"the checkpoint is at round {stored.round}, beyond the rounds={asked} asked for, which "
                 "count from the start; allow more rounds, or name another file"
             )
-        with keeper.reading():
+        with keeper.store.reading():
             checks.restore(stored)
             finite = np.isfinite(self.method.point(stored.state)[0]).all()
         if self.recorder is not None:
@@ -161,7 +161,7 @@ class _Run:
                 self._keep()
 
     def _over(self) -> bool:
-        """Whether no round may follow, and why."""
+        """Whether the run is over; why, is noted."""
         if self.ended:
             return True
         budget, checks, remaining = self.budget, self.checks, left()
@@ -210,7 +210,7 @@ class _Run:
                 w = feasible(checks.certifier.form, self.method.point(self.state)[0])
                 checks.certifier.propose_primal(w, budget.gap)
             else:
-                checks.certify(self.state, self.k)
+                checks.certify_state(self.state, self.k)
         certificate = checks.certifier.best()
         if self.recorder is not None:
             self.recorder.close(self.method, self.state, self.k)
@@ -234,7 +234,7 @@ class _Run:
                     checks.certifier.propose_primal(feasible(form, w), budget.gap)
                 else:
                     checks.certifier = self.method.judge(self.state, checks.certifier)
-                    checks.certify(self.state, self.k)
+                    checks.certify_state(self.state, self.k)
         except (KeyboardInterrupt, OutOfTimeError):
             pass
         return checks.certifier.best()
@@ -251,7 +251,7 @@ class _Run:
         budget, checks, ended = self.budget, self.checks, self.ended
         checks.ledger.rounds = self.k
         if (warm := budget.warm_start) is not None:
-            warm.take(self.view, self.state, checks.schedule)
+            warm.view, warm.state, warm.schedule = self.view, self.state, checks.schedule
             warm.interrupted |= ended == "interrupted"
             warm.cut |= ended == "budget" and self.k != budget.rounds
         return Outcome(

@@ -154,7 +154,7 @@ def _rows(form: Form, edge: EdgeBlock, u: Array, full: float) -> Any:
 
     size, still = row_norm(u), (u == 0.0).all(axis=1)
     along = np.where(still[:, None], np.eye(1, u.shape[1]), u)  # where nothing flows, along the first coordinate
-    share = edge.penalty.gauge(along / edge.weight[:, None])
+    share = edge.penalty.domain.gauge(along / edge.weight[:, None])
     with np.errstate(divide="ignore"):
         capacity = row_norm(along) / share
     used = np.where(still, 0.0, share)

@@ -21,21 +21,103 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from ..certificate import Repair
+from ..certificate import Repair, edge_system
 from ..form import DualPoint, EdgeBlock, Form, SampleBlock
+from ..inputs import components_of
+from ..network import kernels
 from ..oracles import descended
 from ..terms import Array, block_diagonal
 from ..terms.losses import AbstractQuadraticLoss, AbstractSmoothLoss
-from ..terms.penalties import AbstractPenalty, AbstractSmoothPenalty
-from .merging import Groups, inside
+from ..terms.penalties import AbstractPenalty, AbstractSmoothPenalty, row_norm
 
 MOST = 1000  # unknowns, and at most one for FEWER entries of w
 FEWER = 10
 DENSE = 20_000_000  # entries
 STEPS = 30
 CG_STEPS = 60  # where routing is hard the guess is seldom right
+STRICT = 1.0 - 1e-9  # a flow below this share of its capacity is strictly inside
 
 
+# ---- what flows say is fused -----------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Groups:
+    """To which of ``count`` values each node belongs, or each entry of w where they are not tied as a ``whole``; to 0
+    where it is -1."""
+
+    number: Array
+    count: int
+    whole: bool
+
+    def numbers(self, d: int) -> int:
+        """Of how many numbers w is made."""
+        return self.count * (d if self.whole else 1)
+
+    def merged(self, w: Array) -> Array:
+        """w with each entry set to the mean of its group: the differences there vanish, which iterates only tend to."""
+        values = w if self.whole else w.reshape(-1, 1)
+        fast = kernels() if self.number.dtype == np.int32 else None
+        if fast is not None:
+            return fast.group_means(self.number, self.count, values).reshape(w.shape)
+        number = np.where(self.number < 0, self.count, self.number)
+        sizes = np.maximum(np.bincount(number, minlength=self.count + 1), 1.0)
+        out = np.empty(values.shape)
+        for j in range(values.shape[1]):
+            means = np.bincount(number, values[:, j], self.count + 1) / sizes
+            means[self.count] = 0.0  # with the ground
+            out[:, j] = means[number]
+        return out.reshape(w.shape)
+
+
+def groups_of_flows(form: Form, flows: tuple[Array, ...], most: int | None = None, fast: bool = False) -> Groups | None:
+    """What is fused; None where more than ``most`` numbers are left. By compiled code where that is ``fast``, and
+    knows all penalties."""
+    n, d = form.shape
+    whole = all(e.features is None and e.penalty.pieces(d) in (None, d) for e in form.edges)
+    each, per = (d, 1) if whole else (1, d)  # nodes are tied as a whole, or their coordinates one by one
+    compiled = kernels() if fast else None
+    passes = [None] if compiled is None else [compiled.edge_passes(edge, d) for edge in form.edges]
+    if compiled is not None and all(found is not None for found in passes):
+        parent = np.arange(n * per + 1, dtype=np.int32)
+        for found, u in zip(passes, flows, strict=True):
+            if found is not None:
+                found.unite(STRICT, u, parent, whole)
+        number, count = compiled.group_numbers(parent)
+        return None if most is not None and count * each > most else Groups(number, count, whole)
+    return _joined(form, flows, whole, n * d if most is None else most, each, per)
+
+
+def _joined(form: Form, flows: tuple[Array, ...], whole: bool, most: int, each: int, per: int) -> Groups | None:
+    size = form.n * per
+    tails, heads = [np.zeros(0, dtype=int)], [np.zeros(0, dtype=int)]
+    for edge, u in zip(form.edges, flows, strict=True):
+        mask = inside(edge, u)
+        if per == 1:
+            e, j = np.flatnonzero(mask[:, 0]), 0
+        else:
+            e, j = np.nonzero(mask)
+            j = j if edge.features is None else edge.features[j]
+        tails.append(edge.tail[e] * per + j)
+        heads.append(np.full(len(e), size) if edge.ground else edge.head[e] * per + j)
+    t, h = np.concatenate(tails), np.concatenate(heads)
+    if (size - len(t)) * each > most:  # every tie joins two at most
+        return None
+    count, member = components_of(t, h, size + 1)
+    if (count - 1) * each > most:
+        return None
+    tied = np.arange(count) != member[size]  # not tied to 0 by the ground
+    return Groups(np.where(tied, np.cumsum(tied) - 1, -1)[member[:size]], count - 1, whole)
+
+
+def inside(edge: EdgeBlock, u: Array) -> Array:
+    """Which entries (m, k) vanish at each edge: those of pieces whose flow is strictly inside."""
+    p = edge.penalty.pieces(u.shape[1])
+    if p is None:
+        return np.zeros(u.shape, dtype=bool)
+    lengths = row_norm(u.reshape(-1, p)).reshape(len(u), -1)
+    return np.repeat(lengths < STRICT * edge.weight[:, None], p, axis=1)
+
+
+# ---- the problem that is left ----------------------------------------------------------------------------------------
 def applies(form: Form) -> bool:
     """Whether losses are smooth, and penalties too or sums of norms."""
     smooth = all(isinstance(b.loss, AbstractSmoothLoss) for b in form.samples)
@@ -221,33 +303,7 @@ def _route(repair: Repair, found: Guess, w: Array) -> DualPoint:
         flows.append(np.where(fused, 0.0, gradient))
         conductances.append(np.where(fused, edge.weight[:, None], 0.0))
     point = repair.clip(DualPoint(tuple(flows), prices))
-    z, iterations = _potentials(form, conductances, form.conservation(point))
+    z, iterations = edge_system(form, tuple(conductances)).solve(form.conservation(point), 1e-13, CG_STEPS)
     repair.exchanges += iterations + 1
     flows = [u - C * edge.apply(z) for edge, u, C in zip(form.edges, point.flows, conductances, strict=True)]
     return DualPoint(tuple(flows), point.prices)
-
-
-def _potentials(form: Form, conductances: list[Array], r: Array) -> tuple[Array, int]:
-    """z with K'CKz = r as far as r can be balanced, by conjugate gradients with a diagonal preconditioner."""
-    diagonal = np.zeros(form.shape)
-    for edge, C in zip(form.edges, conductances, strict=True):
-        columns = edge.coordinates
-        diagonal[:, columns] += abs(edge.transposed) @ C
-    inverse = 1.0 / np.where(diagonal > 0.0, diagonal, np.inf)
-    z, target = np.zeros_like(r), 1e-13 * np.linalg.norm(r)
-    y = inverse * r
-    p, ry = y, float(np.vdot(r, y))
-    for iteration in range(CG_STEPS):
-        Ap = np.zeros_like(p)
-        for edge, C in zip(form.edges, conductances, strict=True):
-            edge.add_adjoint(C * edge.apply(p), Ap)
-        curvature = float(np.vdot(p, Ap))
-        if not curvature > 0.0:
-            return z, iteration
-        z, r = z + (ry / curvature) * p, r - (ry / curvature) * Ap
-        y = inverse * r
-        ry, previous = float(np.vdot(r, y)), ry
-        p = y + (ry / previous) * p
-        if np.linalg.norm(r) <= target:
-            return z, iteration + 1
-    return z, CG_STEPS

@@ -21,8 +21,7 @@ from ..terms import Array
 from .checkpoints import archive
 from .checkpoints.checkpoint import FORMAT, Checkpoint, Store, limits, write_values
 from .checkpoints.fingerprint import of_problem
-from .checkpoints.fitting import MisfitError, check_entries
-from .checkpoints.packing import PLAIN, Packed
+from .checkpoints.packing import PLAIN, MisfitError, Packed, check_entries
 from .statuses import STATUSES
 
 if TYPE_CHECKING:

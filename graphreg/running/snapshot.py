@@ -5,7 +5,7 @@ happened. The file fits one problem, method and start; the budget (gap, rounds, 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +18,7 @@ from ..form import Form
 from ..network import PURPOSES, Account, LocalView, arcs_of
 from .checkpoints.checkpoint import Checkpoint, Store
 from .checkpoints.fingerprint import entry, of_method, of_problem
-from .checkpoints.fitting import MisfitError, check_state
-from .checkpoints.packing import Packed
+from .checkpoints.packing import MisfitError, Packed, check_state
 from .observed import Log
 from .schedule import LATEST, Schedule
 from .trace import Record
@@ -74,56 +73,41 @@ class Snapshot:
                 raise MisfitError(f"run.checks.schedule.{name} is the round {at}, seen from the round {self.round}")
 
 
-class StoredRuns:
-    """The file of one solve, with a snapshot of each of its runs.
+def open_runs(
+    checkpoint: Checkpoint, form: Form, method: AbstractMethod, start: Start | None, seed: int | None
+) -> Store:
+    """The file of one solve, with a snapshot of each of its runs; refused where it is of another start or seed.
 
     There is a second run where the infimum is not attained: that of the problem at infinity. It follows from the end
     of the first one, which stays in the file beside it.
     """
+    store = Store(checkpoint, "run", {"method": of_method(method), "problem": of_problem(form)}, form)
+    try:
+        _check_begun(store, start, seed)
+    except BaseException:
+        store.close()
+        raise
+    return store
 
-    def __init__(
-        self, checkpoint: Checkpoint, form: Form, method: AbstractMethod, start: Start | None, seed: int | None
-    ) -> None:
-        self.store = Store(checkpoint, "run", {"method": of_method(method), "problem": of_problem(form)}, form)
-        try:
-            self._fit(start, seed)
-        except BaseException:
-            self.close()
-            raise
 
-    def _fit(self, start: Start | None, seed: int | None) -> None:
-        """Refuse another start and another seed than those of the file."""
-        facts, begun = self.store.facts, entry(start)
-        with self.store.reading():
-            whole(0)(facts.get("seed", 0), "the seed", MisfitError)
-            text()(facts.get("start", ""), "the start", MisfitError)
-        if facts.setdefault("start", begun) != begun and start is not None:
-            raise CheckpointError(
-                f"{self.store} began from another start than the one given, so it is not clear where to go on: leave "
-                "start out to go on from the checkpoint, or remove the file to begin from start",
-                ("the start",),
-            )
-        if seed is not None and facts.setdefault("seed", int(seed)) != seed:
-            raise CheckpointError(
-                f"{self.store} is of a run with seed={facts['seed']}, not {seed}: leave seed out to go on from the "
-                "checkpoint, or remove the file to begin anew",
-                ("the seed",),
-            )
-
-    def seed(self, drawn: int) -> int:
-        """The seed of the run that is kept; ``drawn`` where none is kept and nobody gave one."""
-        return self.store.facts.setdefault("seed", drawn)
-
-    def close(self) -> None:
-        self.store.close()
-
-    @property
-    def note(self) -> str:
-        """What the user is to know of the file, for the end of the message."""
-        return " ".join(filter(None, (self.store.note, self.store.ending)))
-
-    def keeper(self, run: int) -> Keeper:
-        return Keeper(self.store, run)
+def _check_begun(store: Store, start: Start | None, seed: int | None) -> None:
+    """Refuse another start and another seed than those of the file."""
+    facts, begun = store.facts, entry(start)
+    with store.reading():
+        whole(0)(facts.get("seed", 0), "the seed", MisfitError)
+        text()(facts.get("start", ""), "the start", MisfitError)
+    if facts.setdefault("start", begun) != begun and start is not None:
+        raise CheckpointError(
+            f"{store} began from another start than the one given, so it is not clear where to go on: leave "
+            "start out to go on from the checkpoint, or remove the file to begin from start",
+            ("the start",),
+        )
+    if seed is not None and facts.setdefault("seed", int(seed)) != seed:
+        raise CheckpointError(
+            f"{store} is of a run with seed={facts['seed']}, not {seed}: leave seed out to go on from the "
+            "checkpoint, or remove the file to begin anew",
+            ("the seed",),
+        )
 
 
 class Keeper:
@@ -144,10 +128,6 @@ class Keeper:
             self.resumed = True
         self.store.mark(-1 if self.latest is None else self.latest.round)
         return self.latest
-
-    def reading(self) -> AbstractContextManager[None]:
-        """What raises within is taken for a file that makes no sense."""
-        return self.store.reading()
 
     @contextmanager
     def going_on(self) -> Generator[None]:

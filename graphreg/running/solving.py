@@ -29,9 +29,10 @@ from ..network import arcs_of
 from ..terms import Array
 from . import statuses
 from .budget import Budget, Outcome
+from .checkpoints.checkpoint import Store
 from .driver import around, drive, view_of
 from .observed import Recorder
-from .snapshot import StoredRuns
+from .snapshot import Keeper, open_runs
 from .solution import Solution
 
 if TYPE_CHECKING:
@@ -47,10 +48,10 @@ def solve(form: Form, method: AbstractMethod, budget: Budget, compiler: conic.Co
     as the status "failed"; what a callback or a user's term raises is passed on.
     """
     asked, seed = budget.checkpoint, budget.seed
-    kept = nullcontext() if asked is None else closing(StoredRuns(asked, form, method, budget.start, seed))
+    kept = nullcontext() if asked is None else closing(open_runs(asked, form, method, budget.start, seed))
     with kept as store:
         seed = secrets.randbits(32) if seed is None else seed  # noted in the solution, to repeat the run
-        seed = seed if store is None else store.seed(seed)
+        seed = seed if store is None else store.facts.setdefault("seed", seed)
         callback = Watched.of(budget.callback)
         task = Task(form, method, replace(budget, seed=seed, callback=callback), compiler, store)
         try:
@@ -69,11 +70,13 @@ def solve(form: Form, method: AbstractMethod, budget: Budget, compiler: conic.Co
         certificate = found.certificate
         if budget.gap > 0.0 and own is None:  # else exactly this iterate is asked for, or this baseline's point
             certificate = levelled(certificate, budget.gap)
-        unproven = f"Convergence is not guaranteed: {'; '.join(said)}." if (said := method.unproven(form)) else ""
-        message = " ".join(filter(None, (found.message, unproven, "" if store is None else store.note)))
+        unproven = "; ".join(method.unproven(form))
+        words = [found.message, f"Convergence is not guaranteed: {unproven}." if unproven else ""]
+        words += [] if store is None else [store.note, store.ending]
     if certificate.contradiction:  # nor did any bound before it was found hold
         found.trace.records[:] = [replace(record, certified=False, dual=np.nan) for record in found.trace.records]
     more = (found.rounds, found.seconds, found.trace, found.ledger, seed, found.gathered, own, found.observed)
+    message = " ".join(filter(None, words))
     return Solution(certificate.form, certificate, found.status, message, found.by or method.name, *more)
 
 
@@ -99,7 +102,7 @@ class Task:
     method: AbstractMethod
     budget: Budget
     compiler: conic.Compiler  # of the form to CVXPY
-    store: StoredRuns | None
+    store: Store | None  # of checkpoints
     depth: int = 0  # how often the form is what was left at infinity
 
     @cached_property
@@ -136,7 +139,7 @@ class Task:
         """Rounds of a method, around the best common model where that keeps digits; judged by what its answer is worth
         in the problem itself."""
         form, certifier = self.form, self.certifier
-        keeper = None if self.store is None or budget.checkpoint is None else self.store.keeper(self.depth)
+        keeper = None if self.store is None or budget.checkpoint is None else Keeper(self.store, self.depth)
         there, v = around(form, method)
         judge = certifier
         if v is not None:

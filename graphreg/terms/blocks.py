@@ -13,11 +13,9 @@ import scipy.sparse as sp
 from ..display import Brief
 from ..inputs import difference_matrix
 from .calculus import Strength
-from .packed import Packed, packed_grams
-from .padding import Batch, adjoint, at_a_time, batches, gram, lanes_of, predictors
+from .padding import Batch, Packed, adjoint, at_a_time, batches, gram, lanes_of, packed_grams, predictors
 from .penalties.base import AbstractPenalty, row_norm
-from .records import Array, Role
-from .sharing import alike, shared
+from .records import Array, Role, alike, shared
 
 if TYPE_CHECKING:
     from .losses.loss import AbstractLoss
@@ -390,7 +388,7 @@ class EdgeBlock(Brief):
         return _streamed(lambda some: self._clip(u[some], self.weight_of(some)[:, None]), *u.shape)
 
     def _clip(self, u: Array, c: Array) -> Array:
-        return c * self.penalty.clip(u / c)
+        return c * self.penalty.domain.clip(u / c)
 
 
 def _streamed(each: Callable[[Rows], Array], rows: int, width: int = 1) -> Array:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ from ..messages import shown
 from ..shortcuts import shortcut
 
 if TYPE_CHECKING:
-    from ..inputs import Graph, Labels
+    from ..inputs import Labels
     from .blocks import Lowered
     from .records import Space
 
@@ -177,15 +177,6 @@ class AbstractTerm(Brief, _Summand):
     def nodes(self) -> Labels:
         """The labels of the nodes that the term brings into the problem."""
         return ()
-
-    def on_graph(self, change: Callable[[Graph], Graph]) -> AbstractTerm:
-        """The term on the graph that ``change`` makes of its own; the term itself where it has no graph."""
-        del change
-        return self
-
-    def squared(self) -> AbstractTerm:
-        """The term with 1/2 ||.||^2 in place of a penalty between nodes that has kinks; itself where it has none."""
-        return self
 
     def takes_strength(self) -> bool:
         """Whether a strength other than 1 may stand before the term: not before a constraint."""

@@ -1,11 +1,13 @@
-"""What terms and the canonical form tell each other: the space of parameters, notation, cones, roles of edges."""
+"""What terms and the canonical form tell each other: the space of parameters, notation, cones, roles of edges;
+and what copies of an object with other numbers in them have in common."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal, Self, TypeVar, cast, overload
 
 import numpy as np
 
@@ -58,10 +60,12 @@ def names_of(term: object) -> tuple[str, str]:
 @dataclass(frozen=True)
 class Stated:
     """How a proof states a loss or a penalty: by a name of its format (docs/proofs.md), and the parameter that goes
-    with the name: a number, or lists of numbers (None where a bound is not there)."""
+    with the name: a number, or lists of numbers (None where a bound is not there). ``root`` is R (r, k) where flows are
+    stated by t, ``u = R't``, because not every u is a flow."""
 
     name: str
     parameter: Any = None
+    root: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -221,3 +225,37 @@ class Role:
 
 
 TO_GROUND, IN_GRAPH, TO_SERVER = Role("ground"), Role("graph"), Role("server")
+
+
+# ---- what copies have in common --------------------------------------------------------------------------------------
+T = TypeVar("T")
+COMMON = "_common"
+
+
+class shared(cached_property[T]):  # noqa: N801  (a decorator)
+    """A cached property that follows from what an object has in common with its copies made by `alike`."""
+
+    @overload
+    def __get__(self, instance: None, owner: type[Any] | None = None) -> Self: ...
+    @overload
+    def __get__(self, instance: object, owner: type[Any] | None = None) -> T: ...
+    def __get__(self, instance: object | None, owner: type[Any] | None = None) -> Self | T:
+        if instance is None:
+            return self
+        name, key = str(self.attrname), self.key(instance)
+        known = vars(instance).setdefault(COMMON, {})
+        if name not in known or known[name][0] != key:
+            known[name] = key, self.func(instance)
+        vars(instance)[name] = known[name][1]
+        return known[name][1]
+
+    def key(self, instance: Any) -> Any:
+        """What it follows from beside that: where this is another, it is found anew."""
+        return None
+
+
+def alike(old: T, **changes: Any) -> T:
+    """``old`` with changed fields, from which none of its `shared` properties follow."""
+    new: T = replace(cast(Any, old), **changes)
+    vars(new)[COMMON] = vars(old).setdefault(COMMON, {})
+    return new

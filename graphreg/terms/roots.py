@@ -1,4 +1,4 @@
-"""The roots of increasing functions, and the slopes of functions far out."""
+"""The roots of increasing functions, the ends of intervals, and the slopes of functions far out."""
 
 from __future__ import annotations
 
@@ -58,6 +58,18 @@ def _bracket(function: Function, start: Array) -> tuple[Array, Array]:
         )
         step *= GROWTH
     return np.where(np.isinf(low), high - step, low), np.where(np.isinf(high), low + step, high)
+
+
+def bisected(inside: Function, low: Array, high: Array, halvings: int = 100) -> tuple[Array, Array]:
+    """The ends of intervals of which ``inside`` is true at ``low`` (or nowhere) and false at ``high`` (or nowhere),
+    halved until nothing is between them."""
+    for _ in range(halvings):
+        middle = 0.5 * (low + high)
+        if np.all((middle == low) | (middle == high)):
+            break
+        ok = inside(middle)
+        low, high = np.where(ok, middle, low), np.where(ok, high, middle)
+    return low, high
 
 
 def slopes_far_out(gradient: Function, shape: tuple[int, ...]) -> tuple[Array, Array]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,9 +16,9 @@ from ..inputs import Graph, Labels, in_place, is_series, places_of
 from ..messages import unmatched
 from .blocks import EdgeBlock, Lowered
 from .calculus import AbstractTerm, Strength, positive
-from .penalties._tried import refuse_uneven
 from .penalties.base import AbstractConstraint, AbstractOneSided, AbstractPenalty
 from .penalties.squared_l2 import SquaredL2
+from .penalties.tried import refuse_uneven
 from .penalties.zero import Zero
 from .records import GROUND, IN_GRAPH, TO_GROUND, Array, Coordinate, Space
 
@@ -57,8 +58,25 @@ def check_strength(penalty: AbstractPenalty, strength: Strength, weighted: bool,
         raise TermError(f"{where} is a constraint ({name}) and takes no weights; {remedy}")
 
 
+class AbstractGraphTerm(AbstractTerm):
+    """A sum over the edges of a graph."""
+
+    graph: Any
+
+    def nodes(self) -> Labels:
+        return self.graph.labels
+
+    @abstractmethod
+    def on_graph(self, change: Callable[[Graph], Graph]) -> AbstractGraphTerm:
+        """The term on the graph that ``change`` makes of its own."""
+
+    def squared(self) -> AbstractGraphTerm:
+        """The term with 1/2 ||.||^2 in place of a penalty that has kinks; itself where it has none."""
+        return self
+
+
 @dataclass(frozen=True, repr=False)
-class TotalVariation(AbstractTerm):
+class TotalVariation(AbstractGraphTerm):
     """Generalised total variation: ``sum over edges e = (i, j) of A_e phi(w_i - w_j)``.
 
     Parameters
@@ -79,9 +97,6 @@ class TotalVariation(AbstractTerm):
         check_between_nodes(self.penalty, "TotalVariation")
         object.__setattr__(self, "graph", Graph.of(self.graph))
 
-    def nodes(self) -> Labels:
-        return self.graph.labels
-
     def lower(self, space: Space, strength: Strength) -> Lowered:
         name = f"TotalVariation({self.penalty.called()})"
         return graph_edges(self.graph, self.penalty, self.features, strength, space, name)
@@ -98,7 +113,7 @@ class TotalVariation(AbstractTerm):
 
 
 @dataclass(frozen=True, repr=False)
-class Consensus(AbstractTerm):
+class Consensus(AbstractGraphTerm):
     """Consensus: the indicator of ``w_i = w_j`` on every edge of a connected graph.
 
     Parameters
@@ -122,9 +137,6 @@ class Consensus(AbstractTerm):
                 f"{graph.labels[apart[0]]!r}; add edges, give it a connected graph of its own over the same nodes (a "
                 "star), or use TotalVariation(graph, Zero()), one value per component"
             )
-
-    def nodes(self) -> Labels:
-        return self.graph.labels
 
     def lower(self, space: Space, strength: Strength) -> Lowered:
         return graph_edges(self.graph, Zero(), self.features, strength, space, "Consensus")

@@ -19,7 +19,7 @@ ADVICE = {
     "zero tolerance, np.where(size <= 1.0, ..., np.inf) and not 1.0 + 1e-12",
     "even": "an edge has no direction: use abs(z) or squares; a function that means its sign derives from "
     "gr.AbstractOneSided and stands in NodePenalty",
-    "is equality": "is_equality(k) says True of a penalty that is finite at other points than 0",
+    "is equality": "the conjugate is 0 along all axes, as that of {0} is, and phi is finite at other points than 0",
     "pieces": "pieces(k) says that phi is a sum of Euclidean norms of pieces; leave it out where it is not",
     "quadratic": "quadratic(k) returns Q with phi(z) = 1/2 z'Qz: mind the half",
     "cvxpy value": "cvxpy writes another function than value: a missing half, sum for a value per row (axis=1), or "
@@ -54,7 +54,6 @@ ADVICE = {
     "conjugate bound of penalties": "conjugate rounds more than 16 units in the last place (differences of large "
     "numbers; np.log1p, np.expm1, squares of sums help), or runs a solver: then say so by accuracy()",
     "room": "room(u) lets a coordinate move out of dom phi*; by default it follows from gauge",
-    "squares": "squares() returns R with phi(z) = 1/2 ||Rz||^2 and fewer rows than coordinates",
     "composed": "composed() returns R, with fewer rows than coordinates and of full rank, and h with phi(z) = h(Rz)",
     "gradient differences": "gradient is not the derivative of value: a sign, a factor, or x - y for y - x",
     "gradient fenchel young": "conjugate is not that of value, or the gradient leaves its domain: with b = gradient(x, "

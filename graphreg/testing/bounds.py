@@ -49,35 +49,23 @@ def _towards(x: Array, by: Array, spread: Array) -> Array:
     return frozen(np.where(out, np.nextafter(moved, x), moved))
 
 
-def holds(
-    name: str,
-    bound: Bound,
-    function: Function,
-    x: Array,
-    rng: np.random.Generator,
-    trusted: float = TRUSTED * ULP,
-    rowwise: bool = False,
-    **where: Any,
-) -> Failures:
+def holds(name: str, bound: Bound, function: Function, x: Array, probe: Probe | LossProbe, **where: Any) -> Failures:
     """The bound is not less than the function at any point of the box; +inf where one is outside the domain.
 
-    ``rowwise``: the function takes any number of rows, and is asked once for all points.
+    Values are trusted to the last places; where methods run a solver, as far as the tolerance that they are granted.
     """
-    for spread, points in boxes(x, rng):
+    trusted = TRUSTED * ULP if probe.tolerance <= CLOSED else probe.tolerance
+    for spread, points in boxes(x, probe.rng):
         top = bound(x, spread)
         shaped(name, top, (len(x),))
-        found = function(frozen(np.vstack(points))).reshape(-1, len(x)) if rowwise else map(function, points)
+        together = isinstance(probe, Probe)  # which takes any number of rows: a solver is asked once
+        found = function(frozen(np.vstack(points))).reshape(-1, len(x)) if together else map(function, points)
         for point, value in zip(points, found, strict=True):
             floor = 1.0 if trusted > TRUSTED * ULP else 0.0  # of what a solver returns
             allowed = trusted * np.where(np.isfinite(value), np.maximum(np.abs(value), floor), 0.0)
             short = np.where(value == top, 0.0, value - allowed - top)
             sentence = f"{name} is an upper bound over every box"
             yield from judge(sentence, short, 0.0, x=x, spread=spread, at=point, **where)
-
-
-def trust(probe: Probe) -> float:
-    """How far values are trusted: methods that run a solver only as far as the tolerance that they are granted."""
-    return TRUSTED * ULP if probe.tolerance <= CLOSED else probe.tolerance
 
 
 def tight(name: str, bound: Bound, function: Function, x: Array, size: Array, **where: Any) -> Failures:
@@ -91,8 +79,7 @@ def tight(name: str, bound: Bound, function: Function, x: Array, size: Array, **
 # ---- losses ----------------------------------------------------------------------------------------------------------
 def value_bound_of_losses(loss: AbstractLoss, samples: LossProbe) -> Failures:
     """value_bound(r, spread) bounds l around r + anchor, and is l there where nothing is spread."""
-    y, rng = samples.y, samples.rng
-    t = loss.anchor(y)
+    y, t = samples.y, loss.anchor(samples.y)
     shaped("anchor", t, y.shape)
     r = frozen(samples.x - t + t - t)
 
@@ -104,13 +91,13 @@ def value_bound_of_losses(loss: AbstractLoss, samples: LossProbe) -> Failures:
         return loss.value_bound(r, spread, y)
 
     def off(r: Array) -> Array:
-        """What rounding r + anchor may change."""
+        """The change that rounding r + anchor may bring."""
         rounding = ULP * (np.abs(r) + 2 * np.abs(t))
         steep = dots(np.abs(loss.gradient(frozen(r + t), y)), rounding)
         several = 4 * ULP if y.ndim == 2 else 0.0  # sums of terms of order 1, where predictors are vectors
         return np.nan_to_num(steep, nan=0.0, posinf=0.0) + dots(rounding, rounding) + several
 
-    yield from holds("value_bound", bound, lambda r: value(r) - off(r), r, rng, y=y)
+    yield from holds("value_bound", bound, lambda r: value(r) - off(r), r, samples, y=y)
     near = np.isfinite(value(r)) & (value(r) < LARGEST)
     r = frozen(np.where(rowwise(near, r), r, 0.0))
     yield from tight("value_bound", bound, value, r, off(r) / ULP + 1.0, y=y)
@@ -119,8 +106,8 @@ def value_bound_of_losses(loss: AbstractLoss, samples: LossProbe) -> Failures:
 def conjugate_bound_of_losses(loss: AbstractLoss, samples: LossProbe) -> Failures:
     """conjugate_bound(b, spread) bounds l*(b) - <b, anchor> around b, is +inf where the domain is left, and that
     difference itself where nothing is spread and b lies inside."""
-    y, rng = samples.y, samples.rng
-    t, own = loss.anchor(y), loss.dependent(y)
+    y = samples.y
+    t, own = loss.anchor(y), loss.prices.dependent(y)
 
     def less(b: Array) -> Array:
         b = samples.rows.closed(b)
@@ -133,7 +120,7 @@ def conjugate_bound_of_losses(loss: AbstractLoss, samples: LossProbe) -> Failure
 
     low, high = loss.domain(y)
     for b in (samples.inside, samples.prices, _ends(low, samples.inside), _ends(high, samples.inside)):
-        yield from holds("conjugate_bound", bound, less, b, rng, y=y)
+        yield from holds("conjugate_bound", bound, less, b, samples, y=y)
     inside = frozen(0.9 * samples.inside)
     terms = np.abs(loss.conjugate(inside, y)) + dots(np.abs(inside), np.abs(t)) + dots(np.abs(inside), np.abs(inside))
     size = terms + _entries(y)
@@ -169,7 +156,7 @@ def _leaves(bound: Bound, low: Array, high: Array, inside: Array, y: Array) -> F
 def dependent(loss: AbstractLoss, samples: LossProbe) -> Failures:
     """Where a loss names a dependent coordinate, its prices sum to 0; where it names none, each may move by itself."""
     y, outside = samples.y, samples.outside
-    own = loss.dependent(y)
+    own = loss.prices.dependent(y)
     if own is None:
         if y.ndim == 1:
             return
@@ -206,19 +193,19 @@ def value_bound_of_penalties(penalty: AbstractPenalty, probe: Probe) -> Failures
     """value_bound(z, spread) bounds phi around z, +inf where the domain is left, and is phi where nothing is spread."""
     inner = 0.9 * penalty.prox(probe.points, 1.0)
     z = frozen(np.vstack([probe.points, penalty.prox(probe.points, 1.0), inner]))
-    yield from holds("value_bound", penalty.value_bound, penalty.value, z, probe.rng, trust(probe), rowwise=True)
+    yield from holds("value_bound", penalty.value_bound, penalty.value, z, probe)
     size = np.abs(penalty.value(frozen(inner))) + probe.apart(inner)
     yield from tight("value_bound", penalty.value_bound, penalty.value, frozen(inner), size)
 
 
 def conjugate_bound_of_penalties(penalty: AbstractPenalty, probe: Probe) -> Failures:
     """conjugate_bound(u, spread) bounds phi* around u, +inf where the domain is left, and is phi* where nothing is
-    spread and u lies inside. (Of flows that are stated by `squares` it is not asked.)"""
-    if penalty.squares() is not None:
+    spread and u lies inside. (Of flows that are stated by `composed` it is not asked.)"""
+    if penalty.composed() is not None:
         return
     u = frozen(np.vstack([probe.points, probe.inside]))
     bound, conjugate = penalty.conjugate_bound, penalty.conjugate
-    yield from holds("conjugate_bound", bound, conjugate, u, probe.rng, trust(probe), rowwise=True)
+    yield from holds("conjugate_bound", bound, conjugate, u, probe)
     inside = frozen(probe.middle + 0.9 * (probe.inside - probe.middle))
     size = np.where(probe.outside(inside), 0.0, (inside**2).sum(axis=1))
     # phi*(u) = <u, x> - phi(x) is a difference of numbers of the size of <u, x>: how fast phi* grows along u
@@ -229,10 +216,10 @@ def conjugate_bound_of_penalties(penalty: AbstractPenalty, probe: Probe) -> Fail
 
 def room(penalty: AbstractPenalty, probe: Probe) -> Failures:
     """A coordinate may move by its room either way without leaving dom phi*, and some may move at all."""
-    if penalty.squares() is not None:
+    if penalty.composed() is not None:
         return
     u = frozen(probe.middle + 0.7 * (probe.inside - probe.middle))
-    room = np.broadcast_to(penalty.room(u), u.shape)
+    room = np.broadcast_to(penalty.domain.room(u), u.shape)
     yield from judge("room is a number >= 0 per coordinate", ~(room >= 0.0).all(axis=1), 0, u=u)
     inside = ~probe.outside(u)
     for j in range(probe.k):
@@ -242,19 +229,6 @@ def room(penalty: AbstractPenalty, probe: Probe) -> Failures:
             moved[:, j] += sign * by
             lost = inside & probe.outside(moved)
             yield from judge("a flow that moves within its room stays inside", lost, 0, u=u, room=room)
-
-
-def squares(penalty: AbstractPenalty, probe: Probe) -> Failures:
-    """Where phi is stated as 1/2 ||Rz||^2, it is, with fewer rows than coordinates."""
-    R = penalty.squares()
-    if R is None:
-        return []
-    fitting = R.ndim == 2 and R.shape[1] == probe.k and len(R) < probe.k
-    demand(fitting, f"squares must be (r, {probe.k}) with r < {probe.k}, got {R.shape}")
-    z = probe.points
-    want = 0.5 * ((z @ R.T) ** 2).sum(axis=1)
-    by = np.abs(penalty.value(z) - want) / (1e-300 + want + 1e-14 * (z**2).sum(axis=1) * (R**2).sum())
-    return judge("phi(z) = 1/2 ||Rz||^2", by, 1e-12, z=z)
 
 
 def composed(penalty: AbstractPenalty, probe: Probe) -> Failures:
@@ -269,6 +243,6 @@ def composed(penalty: AbstractPenalty, probe: Probe) -> Failures:
     value, want = penalty.value(z), h.value(frozen(z @ R.T))
     by = np.abs(value - want) / (1e-300 + value + want + probe.apart(z))
     yield from judge("phi(z) = h(Rz)", by, 1e-12, z=z)
-    q = frozen(h.clip(frozen(probe.rng.standard_normal((8, len(R))))) * (1.0 - 1e-9))
+    q = frozen(h.domain.clip(frozen(probe.rng.standard_normal((8, len(R))))) * (1.0 - 1e-9))
     by = np.abs(penalty.conjugate(frozen(q @ R)) - h.conjugate(q)) / (1.0 + h.conjugate(q))
     yield from judge("phi*(R'q) = h*(q)", by, 1e-9, q=q)

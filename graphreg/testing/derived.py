@@ -6,7 +6,14 @@ import numpy as np
 
 from ..certificate import laws
 from ..terms import Array, RecessionCone
-from ..terms.penalties import AbstractConstraint, AbstractNorm, AbstractPenalty, AbstractSmoothPenalty
+from ..terms.penalties import (
+    AbstractConstraint,
+    AbstractNorm,
+    AbstractPenalty,
+    AbstractSmoothPenalty,
+    extent,
+    gauge_around,
+)
 from . import fenchel
 from .probe import Probe
 from .report import Failures, demand, distance, dots, frozen, judge, judged, shaped, size
@@ -15,7 +22,7 @@ from .report import Failures, demand, distance, dots, frozen, judge, judged, sha
 def gauge(penalty: AbstractPenalty, probe: Probe) -> Failures:
     """gauge(u) is the smallest t >= 0 with u / t in dom phi*."""
     u = probe.points[1:]
-    g = penalty.gauge(u)
+    g = penalty.domain.gauge(u)
     shaped("gauge", g, (len(u),))
 
     yield from judge("gauge(u) >= 0", -g, 0.0, u=u)
@@ -54,7 +61,7 @@ def gauge_at_zero(penalty: AbstractPenalty, probe: Probe) -> Failures:
     away = known & bool((penalty.value(np.zeros((1, probe.k))) == 0).all())
     beyond = frozen((u * out[:, None])[away])
     yield from judge("phi*(u) > 0 beyond", ~(penalty.conjugate(beyond) > 0), 0, u=beyond)
-    R = penalty.extent(probe.k)
+    R = extent(penalty, probe.k)
     with np.errstate(invalid="ignore"):
         value = penalty.value(u)
         by = np.where(np.isinf(value) | np.isinf(R), 0.0, size(u) - R * value)
@@ -62,7 +69,7 @@ def gauge_at_zero(penalty: AbstractPenalty, probe: Probe) -> Failures:
     eta = np.abs(probe.rng.standard_normal(u.shape)) * np.abs(u).max(axis=1, keepdims=True)
     corner = frozen(u + eta * np.where(probe.rng.random(u.shape) < 0.5, -1.0, 1.0))
     largest = np.maximum(penalty.gauge_at_zero(corner), g)
-    most = penalty.gauge_around(u, frozen(eta))
+    most = gauge_around(penalty, u, frozen(eta))
     with np.errstate(invalid="ignore"):
         by = np.where(most == np.inf, 0.0, (largest - most) / (1e-300 + most))
     yield from judge("gauge_around(u, eta) bounds gauge_at_zero around u", by, margin, u=u, eta=eta)
@@ -89,10 +96,10 @@ def reach(penalty: AbstractPenalty, probe: Probe) -> Failures:
     inside = probe.inside
     end = frozen(2.0 * probe.points[probe.rng.integers(1, len(probe.points), len(inside))])
     margin = max(1e-6, 10.0 * probe.tolerance)
-    yield from fenchel.reach_is_sound(probe.rows, penalty.reach(inside, end), inside, end)
+    yield from fenchel.reach_is_sound(probe.rows, penalty.domain.reach(inside, end), inside, end)
     zero = frozen(np.zeros_like(end))
     if not probe.outside(zero).any():
-        yield from fenchel.reach_is_sound(probe.rows, penalty.reach(zero, end), zero, end, margin)
+        yield from fenchel.reach_is_sound(probe.rows, penalty.domain.reach(zero, end), zero, end, margin)
 
 
 def dual_prox(penalty: AbstractPenalty, probe: Probe) -> Failures:
@@ -112,7 +119,7 @@ def dual_prox(penalty: AbstractPenalty, probe: Probe) -> Failures:
 def conductance(penalty: AbstractPenalty, probe: Probe) -> Failures:
     """conductance(u) is finite, non-negative and shaped like u, or one number per row."""
     u = probe.inside
-    c = penalty.conductance(u)
+    c = penalty.domain.conductance(u)
     shaped("conductance", c, u.shape, (len(u), 1))
     return judge("conductance is finite and non-negative", ~(np.isfinite(c) & (c >= 0)).all(axis=1), 0, u=u)
 
@@ -120,9 +127,9 @@ def conductance(penalty: AbstractPenalty, probe: Probe) -> Failures:
 def conduct(penalty: AbstractPenalty, probe: Probe) -> Failures:
     """conduct is a symmetric positive semidefinite map, which does not lead out of the span of dom phi*."""
     u = probe.inside
-    c = penalty.conductance(u)
+    c = penalty.domain.conductance(u)
     z, other = (frozen(probe.rng.standard_normal(u.shape) + shift) for shift in (0.0, 1.0))
-    flow, back = penalty.conduct(c, z), penalty.conduct(c, other)
+    flow, back = penalty.domain.conduct(c, z), penalty.domain.conduct(c, other)
     shaped("conduct", flow, u.shape)
     where = {"u": u, "z": z}
     scale = size(flow) * (size(z) + size(other)) + 1e-300
@@ -138,7 +145,7 @@ def interior(penalty: AbstractPenalty, probe: Probe) -> Failures:
     """interior(k) lies in dom phi* so far inside that one may step a little away from every other point of it."""
     middle = probe.middle
     shaped("interior", middle, (probe.k,))
-    u = penalty.clip(probe.points)
+    u = penalty.domain.clip(probe.points)
     away = middle - 1e-3 * (u - middle) / np.maximum(1.0, size(u - middle))[:, None]
     tried = np.vstack([middle[None], away])
     return judge("interior(k) lies well inside dom phi*", probe.outside(tried), 0, interior=tried)
@@ -153,7 +160,7 @@ def subgradient(penalty: AbstractPenalty, probe: Probe) -> Failures:
     # at the end of its domain phi may be infinitely steep
     keep = np.isfinite(u).all(axis=1) | np.isfinite(penalty.value(frozen(z * (1.0 + 1e-9))))
     z, u = frozen(z[keep]), u[keep]
-    clipped = penalty.clip(u)  # by a last bit, where it lies on the boundary
+    clipped = penalty.domain.clip(u)  # by a last bit, where it lies on the boundary
     yield from judge("subgradient(z) lies in dom phi*", size(u - clipped) / (1e-300 + size(u)), 1e-3, z=z)
     gap = penalty.value(z) + penalty.conjugate(clipped) - dots(clipped, z)
     smooth = isinstance(penalty, AbstractSmoothPenalty)
@@ -206,7 +213,7 @@ def strong_convexity(penalty: AbstractPenalty, probe: Probe) -> Failures:
 
 def recession(penalty: AbstractPenalty, probe: Probe) -> Failures:
     """phi stays bounded along the directions of recession(k), and grows along all others."""
-    cone = penalty.recession(probe.k)
+    cone = penalty.domain.recession(probe.k)
     if cone is None:
         return
     start = penalty.prox(np.zeros((1, probe.k)), 1.0)
@@ -243,7 +250,7 @@ def _across_cone(cone: RecessionCone, k: int) -> Array:
 
 
 def _distance_to_cone(cone: RecessionCone, z: Array) -> Array:
-    """How far each direction is from satisfying the bounds and equations of the cone."""
+    """The distance of each direction from satisfying the bounds and equations of the cone."""
     out = np.abs(z - np.clip(z, cone.lower, cone.upper)).max(axis=1)
     if cone.equations is None or not np.size(cone.equations):
         return out

@@ -39,8 +39,8 @@ def settled(rows: TermRows, b: Array, slack: Array) -> tuple[Array, Array]:
 
 
 def floor_of(tolerance: float) -> float:
-    """What is added to sizes in relative differences: closed forms keep their digits near 0, what a solver finds is
-    known against numbers near 1."""
+    """The number that is added to sizes in relative differences: closed forms keep their digits near 0, what a solver
+    finds is known against numbers near 1."""
     return 1e-300 if tolerance <= CLOSED else 1.0
 
 

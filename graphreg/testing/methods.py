@@ -19,8 +19,7 @@ from ..methods import AbstractIteration
 from ..running import Budget, solve
 from ..terms import Array
 from .report import Failures, LawError, Report, check_numbers, demand, named, try_laws
-from .rounds import after, bits, disturbed, moved, reached, strays, view_of
-from .small import EXACT, Case, small_problems
+from .rounds import EXACT, Case, after, bits, disturbed, moved, reached, small_problems, strays, view_of
 
 AT = (0, 1, 9, 12)  # rounds after which states are looked at; methods that adapt do so at round 10
 ITERATION = instance(AbstractIteration, "a method that iterates, such as gr.PrimalDual()")

@@ -10,6 +10,7 @@ from ..certificate import TermRows, laws
 from ..checks import count, instance, sequence
 from ..errors import TermError
 from ..terms.penalties import AbstractOneSided, AbstractPenalty
+from ..terms.penalties import is_equality as allows_zero_only
 from . import bounds, derived, fenchel, written
 from .probe import Probe
 from .report import (
@@ -96,8 +97,8 @@ def even(penalty: AbstractPenalty, probe: Probe) -> Failures:
 
 # ---- what it says that it is -------------------------------------------------------------------------------------
 def is_equality(penalty: AbstractPenalty, probe: Probe) -> Failures:
-    """Where is_equality(k), phi is +inf at every z but 0."""
-    if not penalty.is_equality(probe.k):
+    """Where phi counts as an equality, it is +inf at every z but 0."""
+    if not allows_zero_only(penalty, probe.k):
         return []
     z = np.vstack([np.zeros((1, probe.k)), probe.points, 1e-9 * probe.points])
     wrong = penalty.value(frozen(z)) != np.where(z.any(axis=1), np.inf, 0.0)

@@ -16,7 +16,7 @@ SMALL = 8.0  # predictors up to here leave every class a probability that can be
 
 
 def ungiven(loss: AbstractLoss) -> dict[str, str]:
-    """Which laws of predictions are not tried of a loss of the user's, as nobody wrote what they judge."""
+    """The laws of predictions that are not tried of a loss of the user's, as nobody wrote what they judge."""
     kind = type(loss)
     owners = {name: next(each for each in kind.__mro__ if name in vars(each)) for name in ("response", "classify")}
     said = "no {} was given, so that predictions are the library's guess"

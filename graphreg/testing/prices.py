@@ -42,14 +42,14 @@ def reach(loss: AbstractLoss, samples: LossProbe) -> Failures:
     start = loss.clip(frozen(0.3 * samples.inside), samples.y)
     margin = 1e-6 if samples.y.ndim == 1 else None
     for end in (samples.prices, 1e2 * samples.prices):
-        t = loss.reach(start, frozen(end), samples.y)
+        t = loss.prices.reach(start, frozen(end), samples.y)
         yield from fenchel.reach_is_sound(samples.rows, t, start, end, margin, y=samples.y)
 
 
 def interior(loss: AbstractLoss, samples: LossProbe) -> Failures:
     """interior says whether the price 0 may be moved a little in every direction of dom l*."""
     y, outside = samples.y, samples.outside
-    claimed = loss.interior(y)
+    claimed = loss.prices.interior(y)
     shaped("interior", claimed, (len(y),))
     away = -1e-6 * loss.clip(samples.prices, y)  # opposite to points of the domain: outside, where 0 is on its boundary
     yield from judge("0 is inside where interior says so", claimed & outside(away), 0, y=y, b=away)
@@ -67,16 +67,16 @@ def conductance(loss: AbstractLoss, samples: LossProbe) -> Failures:
     least, most = extremes(c)
     yield from judge("conductance is finite and non-negative", ~(np.isfinite(most) & (least >= -1e-12)), 0, b=b, y=y)
     current = times(c, samples.rng.standard_normal(b.shape))
-    off = size(loss.span(b + current) - (b + current)) / (1.0 + size(current))
+    off = size(loss.prices.span(b + current) - (b + current)) / (1.0 + size(current))
     yield from judge("currents stay in the span of the domain", off, 1e-12, b=b, y=y)
 
 
 def span(loss: AbstractLoss, samples: LossProbe) -> Failures:
     """span leaves the prices of the domain as they are, and span of a span is that span."""
     b, y = samples.inside, samples.y
-    yield from judge("span(b) = b inside dom l*", distance(loss.span(b), b, 1.0), 1e-12, b=b, y=y)
-    flat = frozen(loss.span(samples.prices))
-    yield from judge("span(span(b)) = span(b)", distance(loss.span(flat), flat, 1.0), 1e-12, b=flat, y=y)
+    yield from judge("span(b) = b inside dom l*", distance(loss.prices.span(b), b, 1.0), 1e-12, b=b, y=y)
+    flat = frozen(loss.prices.span(samples.prices))
+    yield from judge("span(span(b)) = span(b)", distance(loss.prices.span(flat), flat, 1.0), 1e-12, b=flat, y=y)
 
 
 def shapes(x: Array) -> list[tuple[int, ...]]:

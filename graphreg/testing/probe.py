@@ -65,12 +65,12 @@ class Probe:
     @cached_property
     def middle(self) -> Array:
         """The interior point of dom phi*, (k,)."""
-        return np.asarray(self.penalty.interior(self.k), dtype=float)
+        return np.asarray(self.penalty.domain.interior(self.k), dtype=float)
 
     @cached_property
     def inside(self) -> Array:
         """Prices inside dom phi*, most of them on its boundary, some nearer to the interior point."""
-        clipped, middle = self.penalty.clip(self.points), self.middle
+        clipped, middle = self.penalty.domain.clip(self.points), self.middle
         return frozen(np.vstack([clipped, middle + 0.5 * (clipped[1::2] - middle), middle[None]]))
 
 

@@ -19,7 +19,7 @@ CLEAR = 0.1  # by so much a direction must leave the cone before the loss has to
 def descent(loss: AbstractLoss, samples: LossProbe) -> Failures:
     """Along the directions of descent l does not grow, along all others it does; it falls for ever, or to a minimum."""
     y, x = samples.y, _near(samples)
-    cone = loss.descent(y)
+    cone = loss.prices.descent(y)
     q = len(cone.sample)
     shapes = f"{cone.falls.shape}, {cone.sample.shape}, {cone.for_ever.shape}"
     fitting = cone.falls.shape == (q, y.size) and len(cone.for_ever) == q
@@ -45,7 +45,7 @@ def descent(loss: AbstractLoss, samples: LossProbe) -> Failures:
 def remains(loss: AbstractLoss, samples: LossProbe) -> Failures:
     """What remains of a sample far out along a direction of descent is its limit there, and a loss of its own."""
     y, x = samples.y, _near(samples)
-    cone = loss.descent(y)
+    cone = loss.prices.descent(y)
     if not len(cone.sample):
         return
     for v in _directions(samples):
@@ -55,7 +55,7 @@ def remains(loss: AbstractLoss, samples: LossProbe) -> Failures:
         fallen = (fall > 0.5) & plain[cone.sample]
         if not fallen.any():
             continue
-        kept, left = loss.remains(y, fallen)
+        kept, left = loss.prices.remains(y, fallen)
         fitting = kept.shape == (len(y),) and len(left) == kept.sum()
         demand(fitting, f"remains keeps {len(left)} targets of {kept.shape} samples")
         limit = np.where(plain, loss.value(frozen(x + FAR * v), y), loss.value(x, y))
@@ -110,7 +110,7 @@ def _directions(samples: LossProbe) -> list[Array]:
 
 def _of_samples(loss: AbstractLoss, y: Array, fall: Array, v: Array) -> tuple[Array, Array]:
     """For each sample the least of its rows of ``falls v``, and how far the entries move that must be still."""
-    cone = loss.descent(y)
+    cone = loss.prices.descent(y)
     lowest = np.full(len(y), np.inf)
     np.minimum.at(lowest, cone.sample, fall)
     still = np.zeros(y.size)
@@ -119,5 +119,5 @@ def _of_samples(loss: AbstractLoss, y: Array, fall: Array, v: Array) -> tuple[Ar
 
 
 def _any(sample: Array, rows: Array, count: int) -> Array:
-    """Whether any row of a sample is marked, (M,)."""
+    """A mask (M,) of the samples of which any row is marked."""
     return np.bincount(sample[rows], minlength=count) > 0

@@ -1,4 +1,4 @@
-"""What a check tells: one line per law, and for each failure where it happened and by how much."""
+"""The report of a check: one line per law, and for each failure where it happened and by how much."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Failure:
 
 @dataclass(frozen=True, repr=False)
 class Report(Shown):
-    """What `check_penalty` or `check_loss` found.
+    """The findings of `check_penalty` or `check_loss`.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class Report(Shown):
 
     @property
     def ok(self) -> bool:
-        """Whether every law that was tried holds."""
+        """True where every law that was tried holds."""
         return not self.failures
 
     def __bool__(self) -> bool:

@@ -64,7 +64,7 @@ def _has_the_value(write: Write, value: Callable[[Array], Array], x: Array, tole
 
 
 def _has_variables(write: Write, x: Array, rows: Array) -> bool:
-    """Whether the value is the least that the constraints allow."""
+    """True where the value is the least that the constraints allow."""
     import cvxpy as cp
 
     expression = _split(write(cp.Constant(x[rows]), rows))[1]

@@ -23,6 +23,7 @@ from ..display import Brief
 from ..form import EdgeBlock, held_together
 from ..inputs import components_of
 from ..terms import Array
+from ..terms.penalties import slope_at_zero
 
 Flows = tuple[Array, ...]  # (m, k) per edge block
 
@@ -275,12 +276,12 @@ class Network(Brief):
         total = 0.0
         for block, A in zip(self.blocks, self.weights, strict=True):
             z = block.apply(w)
-            total += float(A @ np.maximum(block.penalty.value(z) - block.penalty.slope_at_zero(z), 0.0))
+            total += float(A @ np.maximum(block.penalty.value(z) - slope_at_zero(block.penalty, z), 0.0))
         return total
 
     def variation(self, w: Array) -> Array:
         """sum_e A_e phi'(0; (Kw)_e) of each component, (components,)."""
         out = np.zeros(self.n_components)
         for block, A, where in zip(self.blocks, self.weights, self.where, strict=True):
-            out += np.bincount(where, A * block.penalty.slope_at_zero(block.apply(w)), len(out))
+            out += np.bincount(where, A * slope_at_zero(block.penalty, block.apply(w)), len(out))
         return out

@@ -22,7 +22,7 @@ from ..compiling import Links, steepest
 from ..display import Brief
 from ..form import EdgeBlock
 from ..terms import Array
-from ..terms.penalties import AbstractNorm, AbstractPenalty
+from ..terms.penalties import AbstractNorm, AbstractPenalty, slope_at_zero
 from .network import Flows, Network
 from .varied import homogeneous
 
@@ -227,7 +227,7 @@ def norming(penalty: AbstractPenalty, u: Array) -> Array:
 
 
 def _ratio(penalty: AbstractPenalty, u: Array, v: Array) -> Array:
-    value = penalty.slope_at_zero(v)
+    value = slope_at_zero(penalty, v)
     return np.divide(np.einsum("ij,ij->i", u, v), value, out=np.zeros(len(u)), where=value > 0)
 
 

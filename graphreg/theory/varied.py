@@ -13,7 +13,7 @@ from ..form import EdgeBlock, Form
 from ..messages import did_you_mean
 from ..terms import Parameter, Strength
 from ..terms.losses import AbstractLoss, AbstractSmoothLoss
-from ..terms.penalties import AbstractConstraint, AbstractPenalty, AbstractSmoothPenalty
+from ..terms.penalties import AbstractConstraint, AbstractPenalty, AbstractSmoothPenalty, has_kink, is_equality
 from .arguments import form_of
 from .network import Network
 
@@ -56,7 +56,7 @@ class Varying:
             for k, e in enumerate(self.form.edges)
             if k not in self.places
             and not e.ground
-            and e.penalty.is_equality(self.form.width(e))
+            and is_equality(e.penalty, self.form.width(e))
             and not np.isin(e.columns(self.form.d), varying).any()
         )
 
@@ -145,13 +145,13 @@ def pulls(penalty: AbstractPenalty, k: int) -> bool:
     """True where there is a strength from which on the penalty holds all together: it has a kink at 0 in every
     direction (or is homogeneous: then `check_smooth` says along which it is 0), and is no constraint."""
     kinked = not isinstance(penalty, (AbstractConstraint, AbstractSmoothPenalty))
-    return kinked and (penalty.has_kink(k) or homogeneous(penalty, k))
+    return kinked and (has_kink(penalty, k) or homogeneous(penalty, k))
 
 
 def is_norm(penalty: AbstractPenalty, k: int) -> bool:
     """True of a norm on k coordinates: homogeneous, with a kink at 0 in every direction. Its dual norm is
     ``gauge_at_zero``."""
-    return pulls(penalty, k) and homogeneous(penalty, k) and penalty.has_kink(k)
+    return pulls(penalty, k) and homogeneous(penalty, k) and has_kink(penalty, k)
 
 
 def homogeneous(penalty: AbstractPenalty, k: int) -> bool:

@@ -25,7 +25,7 @@ from ..methods import AbstractMethod
 from ..problem import Problem
 from ..running import Budget, entry, of_problem
 from ..terms import AbstractTerm, Array, Lowered, Model, Space, Strength
-from ..terms.losses import AbstractLoss
+from ..terms.losses import AbstractLoss, at_rows
 from .folds import Fold
 from .grid import Grid
 from .warm import Warm, order_of
@@ -83,7 +83,7 @@ def training(model: Model, form: Form, rows: Array) -> Problem:
         own = kept[begin : begin + term.data.n_samples]
         begin += len(own)
         if own.any():
-            terms.append((strength, term.take(own)))
+            terms.append((strength, at_rows(term, own)))
     return Problem(Model(tuple(terms)))
 
 

@@ -18,7 +18,7 @@ from ..errors import DataError, ModelError
 from ..form import Form
 from ..inputs import components_of, listed, numbered
 from ..terms import Array
-from ..terms.penalties import AbstractConstraint
+from ..terms.penalties import AbstractConstraint, is_equality
 
 
 @dataclass(frozen=True, repr=False)
@@ -183,7 +183,7 @@ def determined(form: Form, trained: Array) -> Array:
     own = np.repeat(trained[:, None], form.d, axis=1)
     anchored = own.copy()
     for edge in form.edges:
-        fixes = not isinstance(edge.penalty, AbstractConstraint) or edge.penalty.is_equality(form.width(edge))
+        fixes = not isinstance(edge.penalty, AbstractConstraint) or is_equality(edge.penalty, form.width(edge))
         if edge.ground and fixes:
             columns = edge.columns(form.d)
             anchored[np.ix_(edge.tail, columns)] = True

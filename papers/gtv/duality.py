@@ -124,7 +124,7 @@ def dual_of_norms(at: Trial) -> Evidence:
         inside = np.isfinite(phi.conjugate(u))
         reach = (u[:5] @ z.T / phi.value(z)).max(axis=1)  # sup of <u, z> / phi(z), from below
         checks += [
-            equal(f"{name}: the gauge of the domain of phi*, and ||u||_*", phi.gauge(u), sizes),
+            equal(f"{name}: the gauge of the domain of phi*, and ||u||_*", phi.domain.gauge(u), sizes),
             at_most(f"{name}: points where phi* is finite and ||u||_* > 1, or not", (inside != (sizes <= 1)).sum(), 0),
             at_most(f"{name}: |phi*| where it is finite", np.abs(phi.conjugate(u[inside])), 0.0),
             at_most(f"{name}: <u, z> / phi(z) at 20000 z", reach, sizes[:5], 1e-12),

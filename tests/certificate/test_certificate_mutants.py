@@ -17,6 +17,7 @@ from graphreg.datasets import random_problem
 from graphreg.form.form import DualPoint
 from graphreg.problem import Compiled
 from graphreg.running.solution import Solution
+from graphreg.terms.penalties.domain import DualBall, Everywhere
 
 GAP = 1e-6
 LINE = nx.path_graph(6)
@@ -202,9 +203,8 @@ def test_the_pseudo_inverse_off_the_range(monkeypatch):
 
     monkeypatch.setattr(gr.Quadratic, "conjugate", pseudo_inverse)
     monkeypatch.setattr(gr.Quadratic, "conjugate_bound", pseudo_inverse)
-    monkeypatch.setattr(gr.Quadratic, "squares", lambda self: None)
-    monkeypatch.setattr(gr.Quadratic, "room", lambda self, u: np.full(u.shape, np.inf))
-    monkeypatch.setattr(gr.Quadratic, "span", lambda self, u: u)
+    monkeypatch.setattr(gr.Quadratic, "composed", lambda self: None)
+    monkeypatch.setattr(gr.Quadratic, "domain", property(Everywhere))
     refuses(lambda: bounds(*off_the_range()[:2], optimum))
 
 
@@ -225,8 +225,7 @@ def test_a_finite_number_for_infinity(stand_in, monkeypatch):
     bounds(*over_capacity(10.0), optimum)
     monkeypatch.setattr(gr.L2, "conjugate", lambda self, u: np.where(self.dual_norm(u) <= 1.0, 0.0, stand_in))
     monkeypatch.setattr(gr.L2, "conjugate_bound", lambda self, u, spread: gr.L2.conjugate(self, u))
-    monkeypatch.setattr(gr.L2, "gauge", lambda self, u: np.zeros(len(u)))
-    monkeypatch.setattr(gr.L2, "clip", stay)
+    monkeypatch.setattr(gr.L2, "domain", property(Everywhere))
     refuses(lambda: bounds(*over_capacity(10.0), optimum))
 
 
@@ -236,8 +235,7 @@ def test_a_tolerance_at_the_capacity(monkeypatch):
     bounds(*over_capacity(tolerance), optimum)
     monkeypatch.setattr(gr.L2, "conjugate", lambda self, u: np.where(self.dual_norm(u) <= tolerance, 0.0, np.inf))
     monkeypatch.setattr(gr.L2, "conjugate_bound", lambda self, u, spread: gr.L2.conjugate(self, u))
-    monkeypatch.setattr(gr.L2, "clip", lambda self, u: self.project_dual(u, tolerance))
-    monkeypatch.setattr(gr.L2, "gauge", lambda self, u: self.dual_norm(u) / tolerance)
+    monkeypatch.setattr(gr.L2, "domain", property(lambda self: DualBall(self, self, tolerance)))
     refuses(lambda: bounds(*over_capacity(tolerance), optimum))
 
 
@@ -363,7 +361,7 @@ def test_attainment_that_overlooks_a_ridge(monkeypatch):
 
     certified(problem)
     whole = gr.terms.records.RecessionCone(np.array([-np.inf]), np.array([np.inf]))
-    monkeypatch.setattr(gr.SquaredL2, "recession", lambda self, k: whole)
+    monkeypatch.setattr(Everywhere, "recession", lambda self, k: whole)
     refuses(certified, problem)
 
 

@@ -19,7 +19,7 @@ import pytest
 from cli_cases import run
 
 import graphreg as gr
-from graphreg.certificate.proof.numbers import text
+from graphreg.certificate.proof.statement import text
 from graphreg.verify import NotProvedError, check, spell
 
 N = 3

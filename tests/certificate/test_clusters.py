@@ -14,8 +14,7 @@ from own_terms import Elastic, OwnL1
 
 import graphreg as gr
 from graphreg.certificate import cluster_count
-from graphreg.certificate.edges.clusters import _together
-from graphreg.certificate.edges.joining import joined
+from graphreg.certificate.edges.clusters import _together, joined
 
 
 # ---- exact optima ----------------------------------------------------------------------------------------------------

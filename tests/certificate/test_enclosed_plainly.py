@@ -166,7 +166,7 @@ def test_totals_count_what_rounding_leaves_of_dependent_prices(monkeypatch):
     loss = gr.MultinomialLoss(gr.NodeData.from_arrays(np.ones((n, 1)), y, np.arange(n)), scale="sum")
     form = gr.Problem(loss + gr.TotalVariation(nx.path_graph(n), gr.L2())).form
     block = form.samples[0]
-    others = np.arange(k) != block.loss.dependent(block.y)[:, None]
+    others = np.arange(k) != block.loss.prices.dependent(block.y)[:, None]
     prices = np.zeros((n, k))
     prices[others] = np.tile([0.25, *[2.0**-55] * 6], n)
     taken = []

@@ -12,11 +12,10 @@ import scipy.sparse as sp
 import graphreg as gr
 from graphreg.certificate.enclosure import sums as sums_module
 from graphreg.certificate.enclosure.arcs import Arcs, forest
-from graphreg.certificate.enclosure.arrow import Arrow
 from graphreg.certificate.enclosure.closing import Closing
 from graphreg.certificate.enclosure.rows import SampleRows
 from graphreg.certificate.enclosure.sums import DUST, EPS, Runs, total, two_product, two_sum
-from graphreg.certificate.enclosure.systems import Systems, reduced, triangles
+from graphreg.certificate.enclosure.systems import Arrow, Systems, reduced, triangles
 from graphreg.certificate.rationals import Echelon
 
 

@@ -6,6 +6,7 @@ import cvxpy as cp
 import networkx as nx
 import numpy as np
 import pytest
+from factories import thinned
 
 import graphreg as gr
 from graphreg.certificate import Certifier, at_infinity, attained, common
@@ -78,8 +79,7 @@ def test_something_falls_away_and_the_minimum_is_attained(name):
     assert lost or left < sum(len(edge.tail) * form.width(edge) for edge in form.edges)
 
 
-@pytest.mark.parametrize("name", SLACK)
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(("name", "method"), thinned(SLACK, METHODS, every=2))
 def test_every_method_certifies_it(name, method):
     solution = gr.Problem(SLACK[name]()).solve(METHODS[method], gap=1e-7)
     assert solution.status == "certified", solution
@@ -121,7 +121,7 @@ def test_points_of_the_rest_are_points_of_the_whole(seed):
     point = type(rest.nothing())(flows, prices)
     whole = infinity.extend(point)
     np.testing.assert_allclose(form.conservation(whole), rest.conservation(point), atol=1e-9)
-    falls = [b.loss.descent(b.y).falls @ b.apply(v).ravel() for b in form.samples]
+    falls = [b.loss.prices.descent(b.y).falls @ b.apply(v).ravel() for b in form.samples]
     assert all((each > -1e-7).all() for each in falls if len(each))
     # along v the whole loses what fell away, and nothing else
     kept = form.primal(w + 1e5 * v) if np.isfinite(form.primal(w)) else None
@@ -154,7 +154,7 @@ def test_a_box_is_restricted_to_the_coordinates_that_are_left():
     np.testing.assert_array_equal(box.low, [0.0, -np.inf])
     np.testing.assert_array_equal(box.high, [np.inf, 2.0])
     assert gr.NonNegative().restricted(np.array([1])) == gr.NonNegative()
-    assert gr.L2().restricted(np.array([0])) is None
+    assert not hasattr(gr.L2(), "restricted")
 
 
 @pytest.mark.parametrize("rounds", [pytest.param(300, marks=pytest.mark.whole), 450])

@@ -20,7 +20,7 @@ from benchmarks.claims import KINDS, case, outcome
 from benchmarks.forgeries import tampered
 from graphreg import verify
 from graphreg.certificate.proof import exact_dual, exact_primal, model_hash
-from graphreg.certificate.proof.numbers import text
+from graphreg.certificate.proof.statement import text
 from graphreg.datasets import random_problem
 from graphreg.errors import ProofError
 from graphreg.verify import NotProvedError, check

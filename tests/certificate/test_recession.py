@@ -13,7 +13,7 @@ from factories import named, thinned
 import graphreg as gr
 from graphreg import clock
 from graphreg.certificate import at_infinity, attained, rationals, recedes_exactly
-from graphreg.certificate.attainment import attainment, programmes, simplex
+from graphreg.certificate.attainment import attainment, simplex
 from graphreg.certificate.attainment.directions import ConditionPart, allowed
 from graphreg.datasets import random_problem
 
@@ -188,13 +188,13 @@ def test_many_equations_on_many_unknowns_are_decided(seed):
 @pytest.mark.parametrize("wrong", [1e-3, 1e-9, 0.5])
 def test_a_programme_that_errs_is_not_believed(monkeypatch, wrong):
     """Whatever HiGHS says, right answers or none come out."""
-    real = programmes.answers
+    real = attainment.answers
     rng = np.random.default_rng(0)
 
     def lying(falls, slack, still):
         for answer in real(falls, slack, still):
             other = [each + wrong * rng.standard_normal(each.shape) for each in (answer.x, answer.falls, answer.slack)]
-            yield programmes.Answer(rng.choice([-1, 1]) * other[0], other[1], other[2], answer.still, answer.tolerance)
+            yield attainment.Answer(rng.choice([-1, 1]) * other[0], other[1], other[2], answer.still, answer.tolerance)
 
     monkeypatch.setattr(attainment, "answers", lying)
     monkeypatch.setattr(simplex, "decided", lambda part: None)

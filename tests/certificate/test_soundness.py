@@ -70,13 +70,13 @@ def test_a_seed_decides_everything():
 
 
 def test_every_pair_comes_often_enough(whole):
-    """In 500 problems; in 1000 with ``make test ARGS=--whole``."""
-    count = 1000 if whole else 500
+    """In 200 problems; in 1000, and in every structure, with ``make test ARGS=--whole``."""
+    count = 1000 if whole else 200
     drawn = [random_problem(seed) for seed in range(count)]
     pairs = Counter((p.loss, p.penalty) for p in drawn)
     assert set(pairs) == set(product(LOSSES, PENALTIES))
     assert set(pairs.values()) == {count // 100}
-    assert set(Counter((p.loss, p.penalty, p.structure) for p in drawn).values()) == {count // 500}
+    assert not whole or set(Counter((p.loss, p.penalty, p.structure) for p in drawn).values()) == {count // 500}
     families = {part.family for p in drawn if p.loss == "mixed" for part in p.plain.samples}
     assert families == set(LOSSES) - {"mean", "multinomial", "mixed"}
 

@@ -16,8 +16,8 @@ from graphreg.certificate.enclosure import boxes
 from graphreg.certificate.enclosure.structure import Structure
 from graphreg.certificate.tilting import FlowDual
 from graphreg.certificate.tilting import nodes as tilted
+from graphreg.certificate.tilting.flow_dual import proved
 from graphreg.certificate.tilting.nodes import QuadraticNodes, SmoothNodes, tilted_nodes
-from graphreg.certificate.tilting.proved import proved
 from graphreg.datasets import random_problem
 from graphreg.form import DualPoint
 from graphreg.network import fast

@@ -9,6 +9,7 @@ import threading
 import numpy as np
 import pytest
 from actor_cases import on_arrays, whole
+from factories import thinned
 from round_cases import PROBLEMS, RIDGE, WAYS, WITH_NUMBA, compiling, forced_rounds, graph, regression, tied
 from test_joint import coef_of, jointly, owners
 from test_local_parts import Country, together
@@ -20,7 +21,7 @@ from graphreg.datasets import random_problem
 from graphreg.engines.parts import part_of
 from graphreg.engines.parts.engine import PartEngine
 from graphreg.engines.parts.wire import BrokenOffError, ThreadWire
-from graphreg.kernels import Rounds, losses, nodes, rounds
+from graphreg.kernels import Rounds, nodes, rounds
 from graphreg.network import LocalView, arcs_of, fast
 
 ROUNDS = 25
@@ -85,7 +86,7 @@ def test_the_bits_do_not_depend_on_the_parts(name, forced, taken, monkeypatch, r
     compiling(monkeypatch, False)
     arrays = on_arrays(method, form, ROUNDS)
     assert arrays.ledger == alone.ledger
-    digits = 1e-9 if "singular" not in name else 1e-6  # inverses lose those of condition numbers up to `losses.EVEN`
+    digits = 1e-9 if "singular" not in name else 1e-6  # inverses lose those of condition numbers up to `nodes.EVEN`
     size = np.abs(arrays.points[-1][0]).max()
     np.testing.assert_allclose(alone.points[-1][0], arrays.points[-1][0], rtol=0, atol=digits * size)
 
@@ -95,8 +96,8 @@ def test_some_nodes_are_nearly_singular_and_others_are_not(forced):
     form = CASES["some nodes nearly singular"][0]().form.frozen()
     view = whole(form)
     (loss, _) = view.rounds.losses
-    assert isinstance(loss, losses.PackedRound)
-    inverse, others = loss._ways(losses.Standing(view.rounds.stepped, 2e5, None, None, None))
+    assert isinstance(loss, nodes.PackedRound)
+    inverse, others = loss._ways(nodes.Standing(view.rounds.stepped, 2e5, None, None))
     assert inverse is not None
     assert 0 < len(others.nodes) < len(loss.nodes)
 
@@ -171,12 +172,14 @@ def test_one_part_without_numba_is_enough(forced, taken, monkeypatch):
     assert not taken
 
 
-@pytest.mark.parametrize("compiles", [False, True])
-@pytest.mark.parametrize("name", ["few samples", "wide", "logistic", "mixed", "twenty coordinates"])
+@pytest.mark.parametrize(
+    ("name", "compiles"),
+    thinned(["few samples", "wide", "logistic", "mixed", "twenty coordinates"], [True, False], every=2),
+)
 def test_sizes_at_which_large_problems_are_done_otherwise(name, compiles, forced, monkeypatch):
     """What decides is the whole's size where bits depend on it."""
     compiling(monkeypatch, compiles)
-    for where, value in (("blocks.STREAM", 50), ("blocks.LARGE", 300), ("blocks.MANY", 20), ("packed.CELLS", 40)):
+    for where, value in (("blocks.STREAM", 50), ("blocks.LARGE", 300), ("blocks.MANY", 20), ("padding.CELLS", 40)):
         monkeypatch.setattr(f"graphreg.terms.{where}", value)
     monkeypatch.setattr("graphreg.network.summing.CACHED", 8)
     make, method = CASES[name]
@@ -197,7 +200,7 @@ def test_the_curvature_of_a_node_does_not_depend_on_the_others():
 
 def test_random_problems(forced, request):
     """Losses and penalties of all kinds; all that apply with ``make test ARGS=--whole``."""
-    for seed in range(0, 120, 1 if request.config.getoption("--whole") else 9):
+    for seed in range(0, 120, 1 if request.config.getoption("--whole") else 13):
         form = random_problem(seed).problem.form.frozen()
         for method in (gr.PrimalDual(), gr.PrimalDual(balance=1.0)):
             if not method.missing(form):

@@ -131,7 +131,7 @@ def test_nothing_prints_but_by_the_one_place():
         "_echo(page(",
         '_echo(f"{json_text(',
         "click.echo(content, **how)",
-        "click.echo(example.MODEL",
+        "click.echo(MODEL",
         'click.echo("',
     )
     for file in (ROOT / "graphreg" / "cli").glob("*.py"):

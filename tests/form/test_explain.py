@@ -13,7 +13,7 @@ import pytest
 
 import graphreg as gr
 from graphreg.errors import ModelError, TermError
-from graphreg.form.notation import filling, writing
+from graphreg.form.notation import blocks, writing
 from graphreg.plots import plot_graph, plot_trace
 
 RNG = np.random.default_rng(11)
@@ -335,7 +335,7 @@ def test_prose_survives_latex(words):
 )
 def test_tokens_are_replaced_with_sense(template, weight, filled):
     symbols = [writing.same(each) for each in ("p - q", "u", weight, "y")]
-    assert filling.fill(template, template, *symbols).math.text == filled
+    assert blocks.fill(template, template, *symbols).math.text == filled
 
 
 # ---- plots -----------------------------------------------------------------------------------------------------------

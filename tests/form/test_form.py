@@ -74,7 +74,7 @@ def test_dual_value_is_minus_infinity_outside_a_domain(drawn, rng):
             prices = (*point.prices[:k], beyond, *point.prices[k + 1 :])
             assert form.dual(DualPoint(point.flows, prices)) == -np.inf
     for k, edge in enumerate(form.edges):
-        gauge = edge.penalty.gauge(point.flows[k] / edge.weight[:, None])
+        gauge = edge.penalty.domain.gauge(point.flows[k] / edge.weight[:, None])
         if (np.isfinite(gauge) & (gauge > 0)).any():
             beyond = point.flows[k] / np.where(gauge > 0, gauge, 1.0)[:, None] * (1 + 1e-9)
             flows = (*point.flows[:k], beyond, *point.flows[k + 1 :])

@@ -13,7 +13,7 @@ import graphreg as gr
 from graphreg.catalogue import BASES
 from graphreg.declaring import declared
 from graphreg.errors import DataError
-from graphreg.form.notation import filling, writing
+from graphreg.form.notation import blocks, writing
 
 ROWS, NODES = 24, 4
 UNLIKE = [
@@ -96,6 +96,6 @@ def test_a_sum_after_a_minus_stands_in_brackets(term):
         (n.conjugate, n.latex_conjugate),
         (n.domain, n.latex_domain),
     ):
-        written = filling.fill(text, latex, *symbols)
+        written = blocks.fill(text, latex, *symbols)
         for each in (written.math.text, written.math.latex):
             assert not re.search(r"-\s?p \+ q", each), each

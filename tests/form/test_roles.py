@@ -11,7 +11,7 @@ import pytest
 import graphreg as gr
 from graphreg.certificate.attainment.attainment import at_infinity
 from graphreg.certificate.common_model.centring import centred
-from graphreg.certificate.edges.separate import separate
+from graphreg.certificate.edges.fusion import separate
 from graphreg.certificate.proof.statement import write_out
 from graphreg.engines.actors.actor import split
 from graphreg.errors import MethodError

@@ -224,7 +224,7 @@ def test_the_rest_is_derived(loss):
     v, step = 5.0 * rng.standard_normal(len(y)), 10.0 ** rng.uniform(-2, 2, len(y))
     np.testing.assert_allclose(bare.prox(v, step, y), loss.prox(v, step, y), rtol=1e-12, atol=1e-12)
     np.testing.assert_array_equal(bare.domain(y), loss.domain(y))
-    assert (bare.interior(y) == loss.interior(y)).all()
+    assert (bare.prices.interior(y) == loss.prices.interior(y)).all()
     inside, bend = loss.gradient(v, y), loss.curvature(v, y)
     curved = bend > 1e-6
     assert curved.sum() > 10

@@ -19,10 +19,19 @@ from graphreg.testing import check_method
 
 RUN_BY_OTHERS = ("command-line",)  # tests/house/test_command_line_docs.py
 NEEDS = {"networks": "torch"}  # modules that are not installed everywhere
+# Pages that take seconds; the functions that they show have tests of their own, and `make tutorials` runs them too.
+SLOW = (
+    *("adding-a-loss", "auditing", "from-scikit-learn", "pictures", "reports"),
+    *("counties", "federated", "verify-an-algorithm"),  # tutorials
+)
 PAGES = sorted(page.stem for page in DOCS.glob("*.md") if "```python" in page.read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize("document", [page for page in PAGES if page not in RUN_BY_OTHERS])
+def slowly(pages):
+    return [pytest.param(page, marks=pytest.mark.whole if page in SLOW else ()) for page in pages]
+
+
+@pytest.mark.parametrize("document", slowly(page for page in PAGES if page not in RUN_BY_OTHERS))
 def test_the_python_runs_and_prints_what_is_shown(document, capsys, tmp_path, monkeypatch, pyplot):
     pytest.importorskip(NEEDS.get(document, "numpy"))
     monkeypatch.chdir(tmp_path)
@@ -34,17 +43,22 @@ def test_the_python_runs_and_prints_what_is_shown(document, capsys, tmp_path, mo
 
 
 @pytest.mark.parametrize("page", sorted(tutorials.PAGES.glob("*.md")), ids=lambda page: page.stem)
-def test_tutorials_do_what_they_say(page, tmp_path, monkeypatch):
-    """Their Python runs and prints what they show; so do their pictures; links lead somewhere."""
+def test_links_of_tutorials_lead_somewhere(page):
+    for picture in tutorials.pictures(page):
+        assert (tutorials.PAGES / picture).exists(), f"{picture} is not there (make tutorials)"
+    for link in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8")):
+        assert (tutorials.PAGES / link).exists(), f"{page.name} links to {link}"
+
+
+@pytest.mark.parametrize("name", slowly(sorted(page.stem for page in tutorials.PAGES.glob("*.md"))))
+def test_tutorials_do_what_they_say(name, tmp_path, monkeypatch):
+    """Their Python runs and prints what they show, and makes their pictures."""
+    page = tutorials.PAGES / f"{name}.md"
     pytest.importorskip("matplotlib").use("Agg")
     monkeypatch.chdir(tmp_path)
     assert not list(tutorials.differences(page))
     for picture in tutorials.pictures(page):
         assert (tmp_path / picture).exists(), f"no block saves {picture}"
-        assert (tutorials.PAGES / picture).exists(), f"{picture} is not there (make tutorials)"
-    text = page.read_text(encoding="utf-8")
-    for link in re.findall(r"\]\((?!https?:)([^)#]+)", text):
-        assert (tutorials.PAGES / link).exists(), f"{page.name} links to {link}"
 
 
 @pytest.mark.parametrize("name", tutorials.NOTEBOOKS)

@@ -15,11 +15,12 @@ import pytest
 import graphreg as gr
 from graphreg.cli.example import write
 from graphreg.methods import AbstractMethod
-from graphreg.terms.losses import AbstractLoss
+from graphreg.terms.losses.samples import AbstractSamples
 from graphreg.terms.penalties.base import AbstractPenalty
 
 ROOMS = ("datasets", "plots", "inference", "testing", "theory", "tuning")
-INTERFACES = (AbstractLoss, AbstractPenalty, AbstractMethod)  # whose methods the library calls; see docs/adding-*.md
+# whose methods the library calls; see docs/adding-*.md
+INTERFACES = (AbstractSamples, AbstractPenalty, gr.FlowDomain, gr.PriceDomain, AbstractMethod)
 CALLED_BY_THE_LIBRARY = ("Actors.", "Parts.", "MPI.", "Availability.", "Checkpoint.of", "Model.of", ".lower", ".nodes")
 CALLED_BY_THE_LIBRARY += (".on_graph", ".squared", ".takes_strength")
 

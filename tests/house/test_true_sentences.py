@@ -383,7 +383,7 @@ LIMITS = [
     (
         "methods.md",
         "Where more than 6 n nodes are looked at in vain",
-        "methods.dynamic_programming._taut_string",
+        "methods.dynamic_programming._squares",
         {"WASTED": 6},
     ),
     (

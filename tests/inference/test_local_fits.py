@@ -11,6 +11,7 @@ import statsmodels.api as sm
 import graphreg as gr
 from graphreg.errors import DataError, MethodError
 from graphreg.inference.local import local_fits
+from graphreg.terms.losses import at_rows
 
 NODES, M, D = 3, 50, 3
 
@@ -204,7 +205,7 @@ def test_rows_of_data_and_losses():
     assert part.labels == (0, 1)
     assert part.node.tolist() == [1, 0, 1]
     np.testing.assert_array_equal(part.X, X[[60, 5, 61]])
-    loss = gr.LogisticLoss(data, scale={0: 1.0, 1: 2.0, 2: 3.0}).take(node == 2)
+    loss = at_rows(gr.LogisticLoss(data, scale={0: 1.0, 1: 2.0, 2: 3.0}), node == 2)
     assert loss.data.labels == (2,)
     np.testing.assert_array_equal(loss.scales(), np.full(M, 3.0))
     with pytest.raises(DataError, match="no row"):

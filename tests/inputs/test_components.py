@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from graphreg.inputs import components_of, incidence
+from graphreg.inputs import components_of
+from graphreg.inputs import graph as graphs
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -18,7 +19,7 @@ def test_labels_passed_along_are_those_of_scipy(seed, monkeypatch):
         order = rng.permutation(n)
         tail, head = order[:-1], order[1:]
     count, member = components_of(tail, head, n)
-    monkeypatch.setattr(incidence, "SMALL", 0)
+    monkeypatch.setattr(graphs, "SMALL", 0)
     expected, members = components_of(tail, head, n)
     assert count == expected
     np.testing.assert_array_equal(member, members)

@@ -11,7 +11,7 @@ from factories import chain
 
 import graphreg as gr
 from graphreg.errors import ModelError
-from graphreg.inputs.reading import Frozen
+from graphreg.inputs.labels import Frozen
 
 WAYS = {"pickle": lambda each: pickle.loads(pickle.dumps(each)), "deepcopy": copy.deepcopy, "copy": copy.copy}
 WHOLE = {

@@ -71,7 +71,7 @@ def test_there_is_none_of_a_singular_matrix(way):
 
 
 def test_more_than_fit_at_a_time(monkeypatch):
-    monkeypatch.setattr("graphreg.terms.packed.CELLS", 20)
+    monkeypatch.setattr("graphreg.terms.padding.CELLS", 20)
     dense, kept = stack(11, 3)
     v = np.random.default_rng(1).standard_normal((11, 3))
     np.testing.assert_allclose(kept.times(v), np.einsum("njk,nk->nj", dense, v), rtol=1e-12, atol=1e-12)

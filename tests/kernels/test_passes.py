@@ -12,7 +12,7 @@ from graphreg import compiled, kernels
 from graphreg.certificate.tilting import FlowDual
 from graphreg.kernels import edge_passes, group_means
 from graphreg.network import fast
-from graphreg.running.merging import groups_of_flows
+from graphreg.running.polish import groups_of_flows
 
 WITH_NUMBA = pytest.mark.skipif(find_spec("numba") is None, reason="numba is not installed")
 

@@ -13,7 +13,7 @@ from round_cases import PROBLEMS, WAYS, compiling, forced_rounds, means, regress
 
 import graphreg as gr
 from graphreg.engines import Actors
-from graphreg.kernels import losses, order, rounds
+from graphreg.kernels import nodes, order, rounds
 from graphreg.methods.splitting._halpern import Iterate
 from graphreg.network import fast
 from graphreg.running.checkpoints.packing import Packed
@@ -73,7 +73,7 @@ def test_nearly_singular_nodes_keep_their_digits(forced, monkeypatch):
     problem, method = gr.Problem(regression(4, 2) + tied(gr.L2())), gr.PrimalDual(balance=1e8, relaxation=1.0)
     arrays = walk(problem, method, False, count=5)[-1]
     close(walk(problem, method, True, count=5)[-1], arrays)
-    monkeypatch.setattr(losses, "EVEN", np.inf)
+    monkeypatch.setattr(nodes, "EVEN", np.inf)
     with pytest.raises(AssertionError):
         close(walk(problem, method, True, count=5)[-1], arrays)
 

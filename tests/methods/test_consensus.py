@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from consensus_cases import CORRECTED, EVERY, EVERY_KIND, SEEDS, network, run
 from core_cases import view_of
-from factories import named
+from factories import named, thinned
 
 import graphreg as gr
 from graphreg.datasets import random_problem
@@ -105,8 +105,7 @@ def test_the_corrected_methods_are_certified(name, method):
     assert found.ledger.messages["certificate"] < 2 * found.ledger.messages["method"]
 
 
-@pytest.mark.parametrize("method", CORRECTED, ids=named)
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize(("seed", "method"), thinned(SEEDS, CORRECTED, every=2), ids=named)
 def test_random_consensus_problems(seed, method):
     found = random_problem(seed).problem.solve(method, gap=1e-8, rounds=6000)
     assert found.status == "certified"
@@ -146,7 +145,7 @@ def test_local_sgd_is_certified_from_its_parameters_alone():
     assert found.certificate.dual <= optimum.objective
 
 
-@pytest.mark.parametrize("method", [gr.GradientTracking, gr.ExactDiffusion])
+@pytest.mark.parametrize("method", thinned([gr.GradientTracking, gr.ExactDiffusion], every=2))
 def test_batches_end_in_a_ball_that_shrinks_with_the_step(method, whole):
     """Mean squared distances proportional to the step, and certificates that the noise of the flows does not spoil.
 

@@ -36,7 +36,7 @@ def test_a_constant_step_biases_local_sgd_alone():
         assert off(method, 3000) < 1e-8
 
 
-@pytest.mark.parametrize("tau", [1, 4])
+@pytest.mark.parametrize("tau", [pytest.param(1, marks=pytest.mark.whole), 4])
 def test_the_consensus_error_falls_with_the_square_of_the_step(tau):
     """Proposition 1: a slope of 2 once eta tau << 1 - rho."""
     problem = network()
@@ -50,6 +50,7 @@ def test_the_consensus_error_falls_with_the_square_of_the_step(tau):
     assert np.log2(errors[0] / errors[1]) == pytest.approx(2.0, abs=0.2)
 
 
+@pytest.mark.whole
 def test_the_error_falls_with_the_step_in_time():
     """(9): E||mean - theta*||^2 <= v_1 eta_T / K + ...: a slope of -alpha in T, here over a decade and a half, of the
     mean over stretches of T and over seeds. The study in benchmarks measures it over more."""

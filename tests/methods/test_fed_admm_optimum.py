@@ -165,7 +165,7 @@ def test_full_gradients_converge_linearly():
     [
         pytest.param(P, id="known"),
         pytest.param(ESTIMATED, id="estimated", marks=pytest.mark.whole),
-        pytest.param(AWAY["correlated"], id="correlated"),
+        pytest.param(AWAY["correlated"], id="correlated", marks=pytest.mark.whole),
     ],
 )
 def test_inverse_probability_weights_reach_the_optimum(availability, marks):

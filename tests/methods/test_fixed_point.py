@@ -13,7 +13,7 @@ import graphreg as gr
 import graphreg.testing
 from graphreg.errors import MethodError
 from graphreg.methods.splitting._lossy import LossyEdges
-from graphreg.oracles.inexact import without_steps
+from graphreg.oracles.gradients import without_steps
 from graphreg.oracles.nodeprox import without_prox
 from graphreg.terms.penalties.base import AbstractSmoothPenalty
 

@@ -78,7 +78,7 @@ def test_messages_hold_the_numbers_that_are_needed():
 @pytest.mark.parametrize(
     ("name", "batch"),
     thinned(
-        ["even", "uneven", "near the network", "some apart, some tied", "apart", "one cluster"], [None, 1], every=2
+        ["even", "uneven", "near the network", "some apart, some tied", "apart", "one cluster"], [None, 1], every=4
     ),
 )
 def test_algorithm_2_reaches_the_optimum(name, batch):
@@ -98,6 +98,7 @@ def test_algorithm_2_reaches_the_optimum(name, batch):
     np.testing.assert_allclose(certified.coef, star, atol=2e-3)
 
 
+@pytest.mark.whole
 def test_a_hard_case_converges_with_the_corrected_estimator_and_not_with_the_printed_one():
     """p_j = 0, gamma = 20, rho = .01, condition number about 500. The squared distance is to fall by 1 - b2 mu a round
     (Theorem 4.3): by exp(-3) in 3 / (b2 mu) rounds, times a constant."""
@@ -112,6 +113,7 @@ def test_a_hard_case_converges_with_the_corrected_estimator_and_not_with_the_pri
     assert np.linalg.norm(printed - star) > 10 * np.linalg.norm(star)
 
 
+@pytest.mark.whole
 def test_the_neighbourhood_of_a_constant_step_scales_with_it():
     """E||theta - theta*||^2 in the long run is about eta (Theorem 3.5), over 1.5 decades; and below its bound."""
     c = case(m=60, gamma=np.linspace(0.5, 3.0, 9), lam=[1.0, 5.0, 0.3])
@@ -144,6 +146,7 @@ def _variance(c, state, star):
     return total
 
 
+@pytest.mark.whole
 def test_with_a_decreasing_step_the_error_falls_as_one_over_t():
     c = CASES["even"]()
     star, method = c.optimum(), gr.AsyncL2GD(decreasing=True)

@@ -12,10 +12,9 @@ from factories import thinned
 
 import graphreg as gr
 from graphreg import compiled
-from graphreg.methods.dynamic_programming import _squares, _taut_string, dynamic_programming
+from graphreg.methods.dynamic_programming import _squares, dynamic_programming
 from graphreg.methods.dynamic_programming._forest import Forest
-from graphreg.methods.dynamic_programming._squares import squares
-from graphreg.methods.dynamic_programming._taut_string import taut_string
+from graphreg.methods.dynamic_programming._squares import squares, taut_string
 from graphreg.methods.dynamic_programming.dynamic_programming import solved
 
 METHOD = gr.DynamicProgramming()
@@ -171,7 +170,7 @@ def test_coordinates_with_graphs_of_their_own():
 def test_where_it_takes_too_long_the_other_recursion_follows(graph):
     problem = simple(graph, np.random.default_rng(0).standard_normal((50, 1)), strength=3.0)
     w, flows = squares(problem.form)
-    with mock.patch.dict(_taut_string.__dict__, WASTED=0), mock.patch.object(_squares, "taut_string", impatient()):
+    with mock.patch.object(_squares, "WASTED", 0), mock.patch.object(_squares, "taut_string", impatient()):
         again, others = squares(problem.form)
         assert problem.solve(METHOD, gap=1e-12).status == "certified"
     np.testing.assert_allclose(again, w, atol=1e-14)

@@ -8,9 +8,8 @@ import pytest
 import scipy.sparse as sp
 
 import graphreg as gr
-from graphreg.oracles import factors, newton
-from graphreg.oracles.factors import Factors, is_low
-from graphreg.oracles.newton import NewtonSystem
+from graphreg.oracles import newton
+from graphreg.oracles.newton import Factors, NewtonSystem, is_low
 
 RNG = np.random.default_rng(0)
 
@@ -29,7 +28,7 @@ def matrix(seed=0, n=30):
 def test_quick_factors_are_made_where_they_are_dropped(monkeypatch):
     """Scipy frees what SuperLU allocates in the thread of its making alone."""
     made = []
-    monkeypatch.setattr(factors, "carry_out", lambda work: made.append(1) or work())
+    monkeypatch.setattr(newton, "carry_out", lambda work: made.append(1) or work())
     H = matrix()
     for quick in (True, False):
         Factors(H.indices, H.indptr, low=False, quick=quick)(H.data)
@@ -88,6 +87,6 @@ def test_the_interior_point_is_the_same_with_either(monkeypatch, graph, loss):
 def test_low_are_chains_and_small_maps_not_dense_graphs():
     assert is_low(12.0, 120.0 * 12.0)
     assert not is_low(12.0, 121.0 * 12.0)
-    assert not is_low(1e9, factors.QUICK * 1.01)
+    assert not is_low(1e9, newton.QUICK * 1.01)
     assert NewtonSystem(problem(nx.path_graph(200), 9).form).low
     assert not NewtonSystem(problem(nx.complete_graph(40), 9).form).low

@@ -13,7 +13,7 @@ from scipy.sparse.linalg import splu
 import graphreg as gr
 from graphreg import memory
 from graphreg.compiling import conic
-from graphreg.oracles import factors, fill
+from graphreg.oracles import newton
 from graphreg.oracles.newton import NewtonSystem, filled_work
 
 GRAPHS = {
@@ -57,31 +57,31 @@ def eliminated(A, order):
 @pytest.mark.parametrize("ordered", [True, False])
 def test_the_entries_of_each_column(name, ordered):
     A = matrix(GRAPHS[name])
-    order = fill.sparse_order(A) if ordered else np.random.default_rng(3).permutation(A.shape[0])
-    assert np.array_equal(fill.column_counts(A, order), eliminated(A, order))
+    order = newton.sparse_order(A) if ordered else np.random.default_rng(3).permutation(A.shape[0])
+    assert np.array_equal(newton.column_counts(A, order), eliminated(A, order))
 
 
 @pytest.mark.parametrize("name", GRAPHS)
 def test_the_order_is_that_of_a_whole_factorisation(name):
     A = matrix(GRAPHS[name])
     whole = splu(A, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
-    assert np.array_equal(fill.sparse_order(A), np.argsort(whole.perm_c))
+    assert np.array_equal(newton.sparse_order(A), np.argsort(whole.perm_c))
 
 
 @pytest.mark.parametrize("name", GRAPHS)
 def test_no_fill_leaves_the_band(name):
     A = matrix(GRAPHS[name])
-    assert fill.column_counts(A, fill.sparse_order(A)).sum() <= fill.band(A).sum() + A.shape[0] or name == "star"
-    assert fill.least_fill(A) <= fill.column_counts(A, fill.sparse_order(A)).sum()
+    assert newton.column_counts(A, newton.sparse_order(A)).sum() <= newton.band(A).sum() + A.shape[0] or name == "star"
+    assert newton.least_fill(A) <= newton.column_counts(A, newton.sparse_order(A)).sum()
 
 
 def test_trees_have_no_least_fill():
-    assert fill.least_fill(matrix(GRAPHS["tree"])) == fill.least_fill(matrix(GRAPHS["star"])) == 0.0
+    assert newton.least_fill(matrix(GRAPHS["tree"])) == newton.least_fill(matrix(GRAPHS["star"])) == 0.0
 
 
 def test_the_work_counts_the_columns():
     A = matrix(GRAPHS["grid"])
-    counts = eliminated(A, fill.sparse_order(A))
+    counts = eliminated(A, newton.sparse_order(A))
     assert filled_work(problem(GRAPHS["grid"], 3).form) == 27.0 * (counts**2).sum()
 
 
@@ -90,7 +90,7 @@ def test_products_are_those_of_the_pattern():
         form = problem(GRAPHS["random"], 3, penalty).form
         system = NewtonSystem(form)
         found = sum(len(rows.entries()[0]) for rows in (*system.samples, *system.edges))
-        assert found <= fill._products(form) <= 4.0 * found, penalty
+        assert found <= newton._products(form) <= 4.0 * found, penalty
 
 
 # ---- memory ----------------------------------------------------------------------------------------------------------
@@ -106,12 +106,12 @@ def test_what_does_not_fit_is_not_begun(monkeypatch, name):
     """With limits at which the matrix, a bound of the factor and the factor itself are too large."""
     graph, limit = LIMITS[name]
     model = problem(GRAPHS[graph], 12, gr.L1())
-    monkeypatch.setattr(fill, "PER_PRODUCT", fill.PER_PRODUCT if name == "the pattern" else 0.0)
+    monkeypatch.setattr(newton, "PER_PRODUCT", newton.PER_PRODUCT if name == "the pattern" else 0.0)
     monkeypatch.setattr(memory, "LIMIT", limit)
-    monkeypatch.setattr(factors.Factors, "__call__", untouched)
+    monkeypatch.setattr(newton.Factors, "__call__", untouched)
     monkeypatch.setattr(NewtonSystem, "_pattern", untouched)
     if name != "the count":
-        monkeypatch.setattr(fill, "column_counts", untouched)
+        monkeypatch.setattr(newton, "column_counts", untouched)
     found = model.solve(gr.InteriorPoint(), on_failure="return")
     assert found.status == "failed"
     assert "would take" in found.message

@@ -8,6 +8,7 @@ from functools import cache
 import networkx as nx
 import numpy as np
 import pytest
+from factories import thinned
 from picture_checks import check_picture, handles_of
 
 import graphreg as gr
@@ -133,7 +134,7 @@ LONG_DRAWN = {
 }
 
 
-@pytest.mark.parametrize("name", LONG_DRAWN)
+@pytest.mark.parametrize("name", thinned(LONG_DRAWN, every=2))
 @pytest.mark.filterwarnings("ignore:the node .* has .* samples")
 def test_long_names_stay_inside(pyplot, name):
     check_picture(LONG_DRAWN[name](long_case()))

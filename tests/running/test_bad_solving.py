@@ -93,12 +93,15 @@ def test_constraints_that_no_point_satisfies(case):
     error = refused(posed.solve, UnboundedError, "No point satisfies all constraints", "centers")
     assert error.solution.status == "unbounded"
     assert not error.solution.certificate.valid
-    returned = posed.solve(on_failure="return")
-    assert (returned.status, returned.certificate.valid) == ("unbounded", False)
     run = posed.solve(gr.PrimalDual(), rounds=30)
     assert run.status == "budget"
     assert "no point was found that satisfies all constraints" in run.message
     assert not run.certificate.valid
+
+
+def test_where_no_point_is_the_answer_is_returned_if_asked_for():
+    returned = gr.Problem(INFEASIBLE["two boxes"]).solve(on_failure="return")
+    assert (returned.status, returned.certificate.valid) == ("unbounded", False)
 
 
 @pytest.mark.parametrize("far", [0.0, 1e8])

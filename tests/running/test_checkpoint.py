@@ -72,11 +72,11 @@ def test_every_break_of_a_short_run(case, options, tmp_path):
     assert facts(broken(problem, method, path, [1, 9, 10, 11, 20, 40, 44], gap=0, rounds=45)) == whole
 
 
-@pytest.mark.parametrize(("seed", "method"), thinned([120, 112, 60, 141], ITERATIVE, every=2), ids=named)
+@pytest.mark.parametrize(("seed", "method"), thinned([120, 112, 60, 141], ITERATIVE, every=4), ids=named)
 def test_breaks_between_repairs(seed, method, tmp_path):
     """Repairs remember a scale and a Slater centre, which cost messages to find; the schedule learns from them.
 
-    Every method on two of the problems; on all with ``make test ARGS=--whole``.
+    Every method on one of the problems; on all with ``make test ARGS=--whole``.
     """
 
     def problem():
@@ -123,7 +123,7 @@ def test_the_second_run_of_an_unattained_problem(tmp_path):
     assert whole.status == "unattained"
     separable().solve(method, callback=seen.append, **budget)
     second = next(k for k in range(1, len(seen)) if seen[k].round < seen[k - 1].round)
-    for at in (1, second - 1, second, second + 2, len(seen) - 1):
+    for at in (1, second, len(seen) - 1):
         path, count = tmp_path / f"run-{at}", iter(range(10**6))
 
         def interrupt(record, at=at, count=count):

@@ -17,13 +17,13 @@ from sameness import bits, facts
 import graphreg as gr
 from graphreg import files as place
 from graphreg.errors import CheckpointError
-from graphreg.running.checkpoints import lock
-from graphreg.running.checkpoints.lock import Lock
+from graphreg.running.checkpoints import archive
+from graphreg.running.checkpoints.archive import Lock
 
 HOLDER = """
 import sys, time
 from pathlib import Path
-from graphreg.running.checkpoints.lock import Lock
+from graphreg.running.checkpoints.archive import Lock
 
 lock = Lock(Path(sys.argv[1]))
 print("held", flush=True)
@@ -109,7 +109,7 @@ def test_a_forked_process_keeps_no_lock(tmp_path):
         os._exit(0)
     os.read(begun, 1)
     os.close(held.handle)  # as though the process had died without a word
-    lock._held.discard(held.handle)
+    archive._held.discard(held.handle)
     again = Lock(tmp_path / "run")
     os.write(tells, b".")
     assert os.waitpid(child, 0)[1] == 0
@@ -142,7 +142,7 @@ def test_what_has_the_name_of_the_lock_is_left_alone(what, tmp_path):
 
 def test_a_lock_that_is_removed_meanwhile_is_taken_anew(tmp_path, monkeypatch):
     """Between opening it and locking it its last owner lets go: what was locked is no longer there."""
-    true, times = lock.fcntl.flock, []
+    true, times = archive.fcntl.flock, []
 
     def flock(handle, how):
         times.append(handle)
@@ -150,7 +150,7 @@ def test_a_lock_that_is_removed_meanwhile_is_taken_anew(tmp_path, monkeypatch):
             (tmp_path / ".run.lock").unlink()
         true(handle, how)
 
-    monkeypatch.setattr(lock.fcntl, "flock", flock)
+    monkeypatch.setattr(archive.fcntl, "flock", flock)
     held = Lock(tmp_path / "run")
     assert len(times) == 2
     assert left(tmp_path) == [".run.lock"]
@@ -159,7 +159,7 @@ def test_a_lock_that_is_removed_meanwhile_is_taken_anew(tmp_path, monkeypatch):
 
 
 def test_without_flock_runs_go_on(tmp_path, monkeypatch):
-    monkeypatch.setattr(lock, "fcntl", None)
+    monkeypatch.setattr(archive, "fcntl", None)
     assert run(tmp_path / "run").rounds == 30
     assert left(tmp_path) == ["run"]
 
@@ -172,7 +172,7 @@ def test_a_planted_link_is_not_written_through(tmp_path, monkeypatch):
     assert run(tmp_path / "run").rounds == 30
     monkeypatch.setattr(place.secrets, "token_hex", lambda n: "0" * 2 * n)  # and if it were guessed
     (tmp_path / f".again.{'0' * 16}.writing").symlink_to(victim)
-    monkeypatch.setattr(lock, "sweep", lambda path: None)
+    monkeypatch.setattr(archive, "sweep", lambda path: None)
     with pytest.raises(CheckpointError, match="could not be written: File exists"):
         run(tmp_path / "again")
     assert victim.read_text() == "dear diary"

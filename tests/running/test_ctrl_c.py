@@ -10,6 +10,7 @@ import threading
 import time
 from contextlib import contextmanager
 from dataclasses import replace
+from importlib import import_module
 
 import networkx as nx
 import numpy as np
@@ -113,7 +114,7 @@ def test_a_last_certificate_that_takes_for_ever_is_left_out(monkeypatch, work, s
 def test_a_factorisation_is_broken_off(monkeypatch, work, status):
     monkeypatch.setattr("graphreg.oracles.newton.QUICK", 0.0)  # one that takes long
     monkeypatch.setattr("graphreg.oracles.newton.is_low", lambda *_: False)
-    monkeypatch.setattr("graphreg.oracles.factors.splu", work)
+    monkeypatch.setattr("graphreg.oracles.newton.splu", work)
     with soon():
         found = problem().solve(gr.InteriorPoint(), seconds=0.3 if work is nap else None, progress=False)
     assert found.status == status
@@ -248,7 +249,7 @@ def test_proofs_of_edges_that_were_found_are_kept(monkeypatch):
 # ---- theory and inference --------------------------------------------------------------------------------------------
 def test_seconds_bind_in_theory_and_inference(monkeypatch):
     monkeypatch.setattr(gr.oracles.NodeGradients, "full", nap)
-    monkeypatch.setattr("graphreg.theory.connected.largest_multiple", nap)
+    monkeypatch.setattr(import_module("graphreg.theory.connected"), "largest_multiple", nap)
     one, loss = problem(), problem().model.terms[0][1]
     calls = [
         lambda: gr.theory.recovery(one, dict.fromkeys(range(12), 0), seconds=0.2),

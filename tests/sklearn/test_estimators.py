@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from estimator_cases import ESTIMATORS, MEASURED, cohorts, fitted, target_of
+from estimator_cases import ESTIMATORS, MEASURED, SOME, cohorts, fitted, target_of
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, PoissonRegressor, QuantileRegressor, Ridge
@@ -33,7 +33,7 @@ LOSSES = {
 }
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize("estimator", SOME)
 def test_the_formula_of_the_docstring_is_what_is_minimised(estimator):
     more = {"quantile": 0.8} if estimator is GraphQuantileRegressor else {}
     y, v = np.asarray(target_of(estimator, Y)), np.random.default_rng(0).uniform(0.5, 2.0, len(Y))
@@ -137,7 +137,7 @@ def test_hinge_losses_have_no_probabilities():
 
 
 # ---- rows ------------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize("estimator", SOME)
 def test_a_weight_of_0_is_no_row_and_a_weight_of_2_is_two(estimator):
     y, v = np.asarray(target_of(estimator, Y)), np.random.default_rng(1).integers(0, 3, len(Y))
     times = np.repeat(np.arange(len(Y)), v)
@@ -163,7 +163,7 @@ def test_sparse_features_are_stored_densely_and_too_many_are_refused():
         model.fit(sp.csr_array((4, 10**14)), np.arange(4.0), node=["f0"] * 4)
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize("estimator", SOME)
 def test_copies_and_pickles(estimator):
     model = fitted(estimator, unseen="pooled")
     again = pickle.loads(pickle.dumps(model))
@@ -234,7 +234,7 @@ def test_errors_name_what_is_wrong(error, match, call):
         call()
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize("estimator", SOME)
 def test_coefficients_of_two_methods_agree_to_seven_digits(estimator):
     rounds = gr.PrimalDual() if estimator is GraphQuantileRegressor else gr.InteriorPoint()
     one, two = (fitted(estimator, method=method) for method in (gr.Exact(), rounds))

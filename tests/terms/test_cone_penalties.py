@@ -9,8 +9,9 @@ import pytest
 from factories import thinned
 
 import graphreg as gr
-from graphreg.terms.penalties import AbstractPenalty, _examine
-from graphreg.terms.penalties._cone_penalty import AbstractConePenalty, ConePenalty
+from graphreg.reading_cvxpy import examine
+from graphreg.reading_cvxpy.cone_penalty import AbstractConePenalty, ConePenalty
+from graphreg.terms.penalties import AbstractPenalty
 from graphreg.testing import check_penalty
 from graphreg.testing.penalties import LAWS
 from graphreg.testing.probe import Probe
@@ -37,7 +38,7 @@ RIGHT = {
 @pytest.fixture
 def derive(monkeypatch):
     """Penalties on k coordinates that no closed form is known for."""
-    monkeypatch.setattr(_examine, "closed_form", lambda *_: None)
+    monkeypatch.setattr(examine, "closed_form", lambda *_: None)
 
     def derived(function, k=3) -> AbstractConePenalty:
         found = AbstractPenalty.from_cvxpy(function).acting_on(k)
@@ -119,7 +120,7 @@ def test_the_prox_of_a_maximum_is_that_of_its_pieces(derive):
 def test_no_point_is_above_the_conjugate(name, derive):
     """Kinks may leave nothing to gain along a row and its axes, though there is along their sum."""
     phi, rng = derive(RIGHT[name]), np.random.default_rng(2)
-    u = phi.clip(np.vstack([np.eye(3), -1.5 * np.eye(3), rng.normal(size=(10, 3))]))
+    u = phi.domain.clip(np.vstack([np.eye(3), -1.5 * np.eye(3), rng.normal(size=(10, 3))]))
     top = phi.conjugate(u)
     directions = np.vstack([np.ones((1, 3)), np.tri(3), np.eye(3), rng.normal(size=(10, 3))])
     z = np.vstack([t * directions for t in (-2.0, -0.6, -0.2, 0.05, 0.2, 0.6, 2.0)] + [phi.prox(1e3 * u, 1e3)])
@@ -137,8 +138,8 @@ def test_a_factor_is_a_change_of_units(name, factor, derive):
     size = np.linalg.norm(v, axis=1, keepdims=True)
     apart = np.abs(scaled.prox(v, 0.7 / factor) - phi.prox(v, 0.7)) / size
     assert apart.max() <= 1e-6
-    np.testing.assert_allclose(factor * scaled.gauge(factor * v), factor * phi.gauge(v), rtol=1e-7)
-    u = v / np.maximum(1.0, 2.0 * phi.gauge(v))[:, None]
+    np.testing.assert_allclose(factor * scaled.domain.gauge(factor * v), factor * phi.domain.gauge(v), rtol=1e-7)
+    u = v / np.maximum(1.0, 2.0 * phi.domain.gauge(v))[:, None]
     np.testing.assert_allclose(scaled.conjugate(factor * u), factor * phi.conjugate(u), rtol=1e-6)
     apart = np.abs(scaled.subgradient(v) / factor - phi.subgradient(v)).max(axis=1)
     assert (apart <= 1e-3 * np.abs(phi.subgradient(v)).max(axis=1)).all()

@@ -25,7 +25,7 @@ def test_the_derived_conjugate_is_never_too_small_and_close(phi):
     u = np.random.default_rng(0).normal(size=(60, 2)) * np.logspace(-3, 1, 60)[:, None]
     derived, true = given(phi).conjugate(u), phi.conjugate(u)
     assert (derived >= true * (1.0 - 1e-13)).all()
-    clear = np.isfinite(true) & (np.abs(phi.gauge(u) - 1.0) > 1e-6)
+    clear = np.isfinite(true) & (np.abs(phi.domain.gauge(u) - 1.0) > 1e-6)
     np.testing.assert_allclose(derived[clear], true[clear], rtol=1e-6, atol=1e-9)
 
 
@@ -175,7 +175,7 @@ def test_a_formula_that_divides_by_0_on_its_way_gives_no_warning():
     penalty = gr.Penalty.from_prox(l2, prox, name="mine")
     assert not penalty.prox(np.zeros((2, 3)), 1.0).any()
     stuck = gr.Penalty.from_prox(l2, lambda v, s: 1.0 * v, name="mine")
-    assert np.isinf(stuck.gauge(np.ones((1, 3)))).all()
+    assert np.isinf(stuck.domain.gauge(np.ones((1, 3)))).all()
 
 
 @pytest.mark.parametrize("method", [gr.Exact(), gr.PrimalDual()], ids=lambda method: method.name)

@@ -79,10 +79,10 @@ def test_report_says_which_law_failed_where_and_by_how_much():
 
 def test_exception_is_a_failure_of_its_law():
     class Raises(L1):
-        def gauge(self, u):
+        def gauge_at_zero(self, u):
             raise RuntimeError("no gauge today")
 
-    failures = [failure for failure in check_penalty(Raises()).failures if failure.law == "gauge"]
+    failures = [failure for failure in check_penalty(Raises()).failures if failure.law == "gauge at zero"]
     assert failures[0].sentence == "RuntimeError: no gauge today"
 
 

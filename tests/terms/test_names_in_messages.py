@@ -48,14 +48,10 @@ def test_a_one_sided_penalty_is_called_by_its_name() -> None:
 
 
 @pytest.mark.parametrize(
-    ("function", "name"),
-    [
-        (lambda z: cp.norm(z, 3) + cp.norm_inf(z), "mine"),
-        (lambda z: cp.norm_inf(z) + 0.5 * cp.norm1(z), r"0\.5 \|\|z\|\|_1 \+ \|\|z\|\|_inf"),
-    ],
+    "function", [lambda z: cp.norm(z, 3) + cp.norm_inf(z), lambda z: cp.norm_inf(z) + 0.5 * cp.norm1(z)]
 )
-def test_a_penalty_without_a_conjugate_for_cvxpy_is_called_by_its_name(function: Any, name: str) -> None:
-    with pytest.raises(TermError, match=f"^{name} has no method cvxpy_conjugate"):
+def test_a_penalty_without_a_conjugate_for_cvxpy_is_called_by_its_name(function: Any) -> None:
+    with pytest.raises(TermError, match=r"^mine has no method cvxpy_conjugate"):
         total(gr.Penalty.from_cvxpy(function, name="mine")).compile("dual")
 
 

@@ -12,11 +12,10 @@ from scipy.optimize import linprog, lsq_linear
 
 import graphreg as gr
 import graphreg.testing  # pyright: ignore[reportUnusedImport]  (gr.testing)
-from graphreg.terms.penalties import AbstractNorm, _box_programme
-from graphreg.terms.penalties._analysis_l1 import AnalysisL1, AnalysisNorm
-from graphreg.terms.penalties._k_largest_norm import KLargestNorm
-from graphreg.terms.penalties._norm_beside_l2 import NormBesideL2
-from graphreg.terms.penalties._rooted_norms import EllipsoidNorm, PNorm, ScaledNorm
+from graphreg.reading_cvxpy import analysis_l1
+from graphreg.reading_cvxpy.analysis_l1 import AnalysisL1, AnalysisNorm
+from graphreg.reading_cvxpy.norms import EllipsoidNorm, KLargestNorm, NormBesideL2, PNorm, ScaledNorm
+from graphreg.terms.penalties import AbstractNorm
 
 own = gr.Penalty.from_cvxpy
 STEPS = (1e-3, 1.0, 50.0)
@@ -62,7 +61,7 @@ def test_the_prox_is_optimal_to_rounding_on_wild_rows(k):
             p = phi.prox(v, np.full(len(v), step))
             flow = v - p
             size = np.abs(v).max(axis=1)
-            outside = np.maximum(phi.gauge(phi.span(flow)) - step, 0.0) / size
+            outside = np.maximum(phi.domain.gauge(phi.domain.span(flow)) - step, 0.0) / size
             missed = np.abs(step * phi.value(p) - (p * flow).sum(axis=1)) / (size**2 + step * apart)
             assert max(outside.max(), missed.max()) <= 1e-12, (phi, step)
 
@@ -105,8 +104,8 @@ def test_the_gauge_is_not_below_what_any_point_shows_in_exact_numbers(k):
     for phi in cases(k):
         if not isinstance(phi, (KLargestNorm, AnalysisL1, AnalysisNorm)):
             continue
-        u = phi.span(wild(k)[::6])
-        gauge = phi.gauge(u)
+        u = phi.domain.span(wild(k)[::6])
+        gauge = phi.domain.gauge(u)
         for z in np.vstack([np.sign(u), np.eye(k), u[:4], phi.prox(u, 1.0)]):
             value = exact_value(phi, z)
             for row, g in zip(u, gauge, strict=True):
@@ -120,7 +119,7 @@ def test_the_gauge_is_not_below_what_any_point_shows_in_exact_numbers(k):
 def test_the_gauge_is_that_of_a_linear_programme(phi):
     """max <u, z> over phi(z) <= 1: by q t + sum_j s_j with s_j >= |z_j| - t, or by ``|(Rz)_i| <= s_i``."""
     k = 4
-    for u in phi.span(np.random.default_rng(0).standard_normal((8, k))):
+    for u in phi.domain.span(np.random.default_rng(0).standard_normal((8, k))):
         if isinstance(phi, KLargestNorm):
             extra, cost = k + 1, np.r_[np.ones(k), phi.q]
             rows = [np.hstack([sign * np.eye(k), -np.eye(k), -np.ones((k, 1))]) for sign in (1.0, -1.0)]
@@ -130,7 +129,7 @@ def test_the_gauge_is_that_of_a_linear_programme(phi):
         above = np.vstack([*rows, np.r_[np.zeros(k), cost]])
         bounds = [(None, None)] * k + [(0.0, None)] * extra
         found = linprog(np.r_[-u, np.zeros(extra)], above, np.r_[np.zeros(len(above) - 1), 1.0], bounds=bounds)
-        assert abs(phi.gauge(u[None])[0] + found.fun) <= 1e-9 * abs(found.fun)
+        assert abs(phi.domain.gauge(u[None])[0] + found.fun) <= 1e-9 * abs(found.fun)
 
 
 @pytest.mark.parametrize("k", [2, 3])
@@ -139,12 +138,12 @@ def test_the_gauge_of_a_sum_lies_between_what_any_point_and_any_split_show(k):
     for phi in cases(k):
         if not isinstance(phi, NormBesideL2):
             continue
-        gauge = phi.gauge(u)
+        gauge = phi.domain.gauge(u)
         p = phi.prox(u, gauge * (1.0 - 1e-7))  # not 0, and along the z at which <u, z> / phi(z) is largest
         shown = (u * p).sum(axis=1) / phi.value(p)
         assert (gauge >= shown * (1.0 - 1e-14)).all(), phi
         assert (gauge <= shown * (1.0 + 1e-6)).all(), phi
-        assert (np.abs(phi.gauge(3.0 * u) - 3.0 * gauge) <= 1e-13 * gauge).all(), phi
+        assert (np.abs(phi.domain.gauge(3.0 * u) - 3.0 * gauge) <= 1e-13 * gauge).all(), phi
 
 
 def test_the_prox_of_differences_is_that_of_bounded_least_squares(monkeypatch):
@@ -153,7 +152,7 @@ def test_the_prox_of_differences_is_that_of_bounded_least_squares(monkeypatch):
         phi, v = differences(k, np.linspace(0.3, 3.0, k - 1)), 3.0 * rng.standard_normal((20, k))
         y = np.array([lsq_linear(phi.scaled.T, row, (-0.7, 0.7), method="bvls", tol=1e-15).x for row in v])
         np.testing.assert_allclose(phi.prox(v, 0.7), v - y @ phi.scaled, atol=1e-12)
-        monkeypatch.setattr(_box_programme, "EXCHANGES", 0)  # what the exchanges do not end is solved row by row
+        monkeypatch.setattr(analysis_l1, "EXCHANGES", 0)  # what the exchanges do not end is solved row by row
         np.testing.assert_allclose(differences(k, phi.w).prox(v, 0.7), v - y @ phi.scaled, atol=1e-12)
         monkeypatch.undo()
 
@@ -211,5 +210,5 @@ def test_as_many_as_there_are_is_the_l1_norm_and_one_the_maximum():
 
 
 def test_other_sizes_are_refused_by_name():
-    with pytest.raises(gr.errors.TermError, match="is for 3 coordinates, and the term has 2"):
-        differences(3).check(2)
+    with pytest.raises(gr.errors.TermError, match="was read on 3 coordinates, and the term has 2"):
+        own(FUNCTIONS["differences"]).acting_on(3).check(2)

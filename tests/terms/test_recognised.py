@@ -9,9 +9,9 @@ import pytest
 
 import graphreg as gr
 from graphreg.errors import TermError
+from graphreg.reading_cvxpy.examine import values
+from graphreg.reading_cvxpy.recognise import closed_form
 from graphreg.terms.penalties import AbstractNorm, AbstractOneSided, AbstractPenalty, AbstractSmoothPenalty
-from graphreg.terms.penalties._examine import values
-from graphreg.terms.penalties._recognise import closed_form
 
 own = AbstractPenalty.from_cvxpy
 W = np.array([1.0, 0.5, 2.0])
@@ -29,8 +29,8 @@ KNOWN = {
     "Separable": lambda z: cp.norm(cp.multiply(W, z), 1) + cp.sum_squares(z[1]),
     "SmoothSeparable": lambda z: cp.sum(cp.huber(z, 0.3)),
     "OneSidedSeparable": lambda z: cp.sum(cp.maximum(0.3 * z, -0.7 * z)),
-    "SmoothRadial": lambda z: cp.huber(cp.norm(z), 2),
-    "Radial": lambda z: cp.pos(cp.norm(z) - 0.1),
+    "SmoothOfNorm": lambda z: cp.huber(cp.norm(z), 2),
+    "OfNorm": lambda z: cp.pos(cp.norm(z) - 0.1),
     "Blocks": lambda z: cp.sum(cp.hstack([cp.norm(z[:2]), cp.abs(z[2])])),
     "Thresholded": lambda z: cp.norm1(z) + cp.norm(z) + cp.sum_squares(z),
     "Ridged": lambda z: cp.norm_inf(z) + cp.sum_squares(z),
@@ -53,7 +53,7 @@ def test_a_known_function_is_recognised_and_is_the_function(name):
     phi = own(function).acting_on(3)
     assert type(phi).__name__ == name
     z = np.random.default_rng(1).normal(size=(40, 3)) * np.logspace(-4, 4, 40)[:, None]
-    np.testing.assert_allclose(phi.value(z), values(function, False, z), rtol=1e-12)
+    np.testing.assert_allclose(phi.value(z), values(function, False, 3)(z), rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", UNKNOWN)
@@ -64,7 +64,7 @@ def test_the_rest_is_solved_together_as_it_is_row_by_row(name):
     together = phi.prox(v, step)
     alone = np.vstack([phi.prox(v[i : i + 1], step[i : i + 1]) for i in range(0, 230, 23)])
     np.testing.assert_allclose(together[::23], alone, atol=1e-4)  # the root of what the solver misses
-    np.testing.assert_allclose(phi.value(v), values(UNKNOWN[name], False, v), rtol=1e-12)
+    np.testing.assert_allclose(phi.value(v), values(UNKNOWN[name], False, 3)(v), rtol=1e-12)
 
 
 def test_a_tree_that_was_misread_is_not_used():

@@ -8,6 +8,7 @@ import pytest
 
 import graphreg as gr
 from graphreg.errors import MethodError
+from graphreg.terms.penalties import is_equality
 from graphreg.tuning.grid import ABOVE
 
 N = 6
@@ -33,7 +34,7 @@ def spread(problem, lam, strength):
     """How far intercepts differ at most within a component of their graph, at an exact optimum."""
     lam.value = strength
     w = problem.solve(gr.Exact(), gap=1e-9, on_failure="return").coef[:, 0]
-    edges = next(e for e in problem.form.edges if not e.ground and not e.penalty.is_equality(problem.form.width(e)))
+    edges = next(e for e in problem.form.edges if not e.ground and not is_equality(e.penalty, problem.form.width(e)))
     return float(np.abs(w[edges.tail] - w[edges.head]).max())
 
 

@@ -12,20 +12,91 @@ dual point.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
-from ...clock import OutOfTimeError, look
+from ...clock import GRACE, OutOfTimeError, carry_out, left, look
 from ...form import DualPoint, EdgeBlock, Form, SampleBlock
 from ...terms import Array, RecessionCone
+from ...terms.penalties import AbstractEntrywise, AbstractPenalty
 from ..common_model.best_common import common
 from . import simplex
 from .directions import ConditionPart
-from .programmes import Answer, answers, smallest
 from .recession import Conditions, conditions, cones_of, multipliers
 
+# Bounds on the entries of a direction, and tolerances: the next where the answer of the one before is not verified.
+# ---- linear programmes, by HiGHS, which hears the clock and Ctrl-C ---------------------------------------------------
+LOOKS = ((1e6, 1e-10), (1e3, 1e-10), (1e3, 1e-7))
+MOST_SECONDS = 300.0  # where no time is set: then nothing is known
 
+
+@dataclass(frozen=True)
+class Answer:
+    """A direction x that a programme found, and the multipliers that show there is no better one."""
+
+    x: Array
+    falls: Array
+    slack: Array
+    still: Array
+    tolerance: float
+
+
+def answers(falls: Any, slack: Any, still: Any) -> Iterator[Answer]:
+    """x that maximises sum_r min(1, (falls x)_r) over the conditions, with its multipliers; look after look."""
+    rows, count = falls.shape
+    none: Any = sp.csr_array((slack.shape[0], rows))
+    upper: Any = sp.vstack([sp.hstack([-falls, sp.eye_array(rows)]), sp.hstack([-slack, none])])
+    equal = sp.hstack([still, sp.csr_array((still.shape[0], rows))])
+    c = np.r_[np.zeros(count), -np.ones(rows)]
+    for far, tolerance in LOOKS:
+        bounds = [(-far, far)] * count + [(0.0, 1.0)] * rows
+        result = _solved(c, upper, np.zeros(upper.shape[0]), equal, bounds, tolerance)
+        if result is not None:
+            marginals = -np.asarray(result.ineqlin.marginals)
+            free = np.asarray(result.eqlin.marginals) if still.shape[0] else np.zeros(0)
+            yield Answer(np.asarray(result.x)[:count], marginals[:rows], marginals[rows:], free, tolerance)
+
+
+def smallest(x: Array, found: Conditions, tolerance: float) -> Array:
+    """minimise max |v| where the rows that fall along the given x fall by 1 at least; entries that no row needs are at
+    their bounds in that x, and coefficients that run along it would be huge for nothing."""
+    falls = (found.falls.matrix @ x > 0.5).astype(float)
+    G: Any = sp.vstack([found.falls.matrix, found.slack.matrix])
+    least = np.r_[falls, np.zeros(G.shape[0] - len(falls))]
+    count = len(x)
+    one, eye = np.ones((count, 1)), sp.eye_array(count)
+    upper = sp.vstack([sp.hstack([-G, sp.csr_array((G.shape[0], 1))]), sp.hstack([eye, -one]), sp.hstack([-eye, -one])])
+    right = np.r_[-least, np.zeros(2 * count)]
+    equal = sp.hstack([found.still.matrix, sp.csr_array((found.still.matrix.shape[0], 1))])
+    bounds = [(None, None)] * count + [(0.0, None)]
+    result = _solved(np.r_[np.zeros(count), 1.0], upper, right, equal, bounds, tolerance)
+    return x if result is None else np.asarray(result.x)[:count]
+
+
+def _solved(c: Array, upper: Any, right: Array, equal: Any, bounds: list[Any], tolerance: float) -> Any:
+    """argmin c'x over upper x <= right, equal x = 0; None where HiGHS gets lost or the time is up."""
+    from scipy.optimize import linprog  # half of the time that importing graphreg would take
+
+    options: dict[str, Any] = {"primal_feasibility_tolerance": tolerance, "dual_feasibility_tolerance": tolerance}
+    seconds = left()
+    options["time_limit"] = MOST_SECONDS if seconds is None else max(seconds, GRACE)
+
+    def work() -> Any:
+        above, zero = sp.csr_array(upper), np.zeros(equal.shape[0])
+        return linprog(c, above, right, sp.csr_array(equal), zero, bounds, method="highs", options=options)
+
+    try:
+        result = carry_out(work)
+    except OutOfTimeError:
+        return None
+    return result if result.status == 0 else None
+
+
+# ---- attainment ------------------------------------------------------------------------------------------------------
 def attained(form: Form, point: DualPoint | None = None) -> bool | None:
     """Whether the infimum of P is attained; None where that is not known: a penalty does not say how it grows, no
     answer of the linear programme is confirmed, or time is up.
@@ -33,7 +104,7 @@ def attained(form: Form, point: DualPoint | None = None) -> bool | None:
     ``point`` is a conserved dual point: where the prices of the one-sided samples lie well inside their domains it
     mostly settles the question at once (Gordan: <a, Xv> = -<u, Kv> leaves no room for a direction of recession).
     """
-    if not any(block.loss.descent(block.y).for_ever.any() for block in form.samples):
+    if not any(block.loss.prices.descent(block.y).for_ever.any() for block in form.samples):
         return True
     cones = cones_of(form)
     if cones is None:
@@ -159,7 +230,7 @@ def at_infinity(form: Form) -> AtInfinity | None:
     masks: list[Array] = []
     blocks: list[SampleBlock] = []
     for block, fallen in zip(form.samples, away.fallen, strict=True):
-        rows, y = block.loss.remains(block.y, fallen)
+        rows, y = block.loss.prices.remains(block.y, fallen)
         masks.append(rows)
         if rows.any():
             blocks.append(replace(block.part(np.flatnonzero(rows)), y=y))
@@ -199,7 +270,7 @@ def _away(form: Form, cones: list[RecessionCone]) -> _Away | None:
         return None
     x = x / (moved[chosen] / found.falls.across[chosen]).min()  # in the data's own units they fall by 1 or more
     fallen, slack = _by_block(form, cones, chosen)
-    ends = any((each & b.loss.descent(b.y).for_ever).any() for each, b in zip(fallen, form.samples, strict=True))
+    ends = any((each & b.loss.prices.descent(b.y).for_ever).any() for each, b in zip(fallen, form.samples, strict=True))
     return _Away(found.spread(x), fallen, slack, _confirmed(form, cones, answer, found) if ends else True)
 
 
@@ -218,7 +289,7 @@ def _confirmed(form: Form, cones: list[RecessionCone], answer: Answer, found: Co
 
 def _by_block(form: Form, cones: list[RecessionCone], chosen: Array) -> tuple[list[Array], list[Array]]:
     """The rows of `conditions` that fall, by sample block and by edge block."""
-    descents = [block.loss.descent(block.y) for block in form.samples]
+    descents = [block.loss.prices.descent(block.y) for block in form.samples]
     fallen = [np.zeros(len(descent.for_ever), dtype=bool) for descent in descents]
     at = 0
     for kind in (True, False):  # in the order of `conditions`
@@ -237,6 +308,11 @@ def _by_block(form: Form, cones: list[RecessionCone], chosen: Array) -> tuple[li
     return fallen, slack
 
 
+def _restricted(edge: EdgeBlock, columns: Array) -> AbstractPenalty | None:
+    """The penalty on some of its coordinates; None where it is no sum over them."""
+    return edge.penalty.restricted(columns) if isinstance(edge.penalty, AbstractEntrywise) else None
+
+
 def _tight(edge: EdgeBlock, slack: Array) -> list[tuple[Array, Array, EdgeBlock]]:
     """What is left of an edge block whose constraints slacken at some coordinates, by those that are left: rows,
     columns within the block, and the block."""
@@ -246,7 +322,7 @@ def _tight(edge: EdgeBlock, slack: Array) -> list[tuple[Array, Array, EdgeBlock]
     out: list[tuple[Array, Array, EdgeBlock]] = []
     for pattern in np.unique(slack, axis=0):
         rows, columns = np.flatnonzero((slack == pattern).all(axis=1)), np.flatnonzero(~pattern)
-        penalty = edge.penalty if not pattern.any() else edge.penalty.restricted(columns) if len(columns) else None
+        penalty = edge.penalty if not pattern.any() else _restricted(edge, columns) if len(columns) else None
         if penalty is None and len(columns):  # not a sum over coordinates: it stays as it is
             penalty, columns = edge.penalty, np.arange(k)
         if penalty is not None:

@@ -118,7 +118,7 @@ def _split(matrix: Any, label: Array, local: Array, columns: list[Array]) -> lis
 # ---- the conditions of a form ----------------------------------------------------------------------------------------
 def cones_of(form: Form) -> list[RecessionCone] | None:
     """Along which directions the penalty of each edge block does not grow; None where one does not say."""
-    cones = [edge.penalty.recession(form.width(edge)) for edge in form.edges]
+    cones = [edge.penalty.domain.recession(form.width(edge)) for edge in form.edges]
     return None if any(cone is None for cone in cones) else [cone for cone in cones if cone is not None]
 
 
@@ -129,7 +129,7 @@ def conditions(form: Form, cones: list[RecessionCone], everything: bool = False)
     falls: list[Any] = []
     slack: list[Any] = []
     for block in form.samples:
-        descent = block.loss.descent(block.y)
+        descent = block.loss.prices.descent(block.y)
         A = unknowns.matrix(block.A)
         still.append(A[descent.still])
         fall = sp.csr_array(descent.falls @ A)
@@ -152,7 +152,7 @@ def multipliers(form: Form, cones: list[RecessionCone], point: DualPoint) -> tup
     slack: list[Array] = []
     still: list[Array] = []
     for block, a in zip(form.samples, point.prices, strict=True):
-        descent = block.loss.descent(block.y)
+        descent = block.loss.prices.descent(block.y)
         inner = -np.asarray(descent.falls @ a.ravel())
         gram = sp.csc_array(descent.falls @ descent.falls.T)
         if gram.nnz > gram.shape[0]:  # pyright: ignore[reportOptionalSubscript]  # classes share the price of the sample's own

@@ -28,7 +28,7 @@ RESOLVED = 1e10  # times what rounding leaves of the objective: below it a fit i
 
 @dataclass(frozen=True)
 class Common:
-    """What the best common model tells.
+    """The best common model, and the sizes that it tells.
 
     Attributes
     ----------
@@ -52,7 +52,7 @@ class Common:
 
     @property
     def exact(self) -> bool:
-        """Whether the common model fits all data, for all that can be told."""
+        """True where the common model fits all data, for all that can be told."""
         return SHARE * abs(self.value) < self.floor
 
 
@@ -158,7 +158,7 @@ def _center(form: Form) -> tuple[Array, int]:
 
 
 def _intercept(form: Form, free: Array) -> bool:
-    """Whether some free column is constant."""
+    """True where some free column is constant."""
     for block in form.samples:
         if block.X is None:
             continue

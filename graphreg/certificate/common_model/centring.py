@@ -46,7 +46,7 @@ def _samples(block: SampleBlock, v: Array) -> SampleBlock:
 
 
 def _cancels(block: SampleBlock, v: Array, left: float) -> bool:
-    """Whether predictors at v are sums of numbers far larger than what is left, so that a plain product would lose
+    """True where predictors at v are sums of numbers far larger than what is left, so that a plain product would lose
     digits. The working form need only be near the problem, in which its answer is judged."""
     top = np.abs(v).max(initial=0.0)
     if block.X is not None:

@@ -72,7 +72,7 @@ class Pool:
         return total
 
     def _bends(self, ground: list[EdgeBlock]) -> Array:
-        """How much the penalties bend at the centers, (d,): what counts as data do where steps are to be taken."""
+        """The curvature of the penalties at the centers, (d,), which counts as data do where steps are to be taken."""
         self.base = centers(ground, self.form.d)
         if self.kinked:
             self.soft = kinks(self.kinked, self.form.d, self._spread())
@@ -211,12 +211,12 @@ def moved(form: Form, v: Array, whole: bool = False) -> Iterator[tuple[SampleBlo
 
 
 def of_difference(block: SampleBlock) -> bool:
-    """Whether the loss is a function of the difference of predictor and target."""
+    """True of a loss that is a function of the difference of predictor and target."""
     return not block.loss.moved(block.y[:1], np.ones_like(block.offset[:1]))[1].any()
 
 
 def _bends_less(block: SampleBlock) -> bool:
-    """Whether the loss may bend less than a quadratic of the difference that touches it from above."""
+    """True of a loss that may bend less than a quadratic of the difference that touches it from above."""
     return of_difference(block) and not isinstance(block.loss, AbstractQuadraticLoss)
 
 
@@ -295,7 +295,8 @@ def centers(edges: list[EdgeBlock], d: int) -> Array:
 
 
 def kinks(edges: list[EdgeBlock], d: int, size: float) -> Array:
-    """What a quadratic in place of the kinks bends by, (d,): it is as large as they are, where these are ``size``."""
+    """The curvature of a quadratic in place of the kinks, (d,), which is as large as they are where these are
+    ``size``."""
     slopes = np.zeros(d)
     for edge in edges:
         at = edge.columns(d)

@@ -23,8 +23,8 @@ UP = 1.0 + 1e-9  # for the rounding of the sums
 
 
 def cluster_radius(certificate: Certificate, member: Array, edges: list[EdgeBlock]) -> list[Array]:
-    """What ||z - z*|| is at most on the edges of each block between nodes, given nodes ``member`` (n,) that are proved
-    to be equal at every optimum."""
+    """An upper bound of ||z - z*|| on the edges of each block between nodes, given nodes ``member`` (n,) that are
+    proved to be equal at every optimum."""
     form, w, gap = certificate.form, certificate.w, upper_gap(certificate)
     if not np.isfinite(gap):
         return [np.full(len(edge.tail), np.inf) for edge in edges]

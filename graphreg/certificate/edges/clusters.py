@@ -21,19 +21,49 @@ import numpy as np
 from ...display import Html, Shown, details, more, sentence, table, title
 from ...form import EdgeBlock, Form
 from ...form.notation import some
+from ...inputs import components_of
 from ...terms import Array
-from ...terms.penalties import row_norm
+from ...terms.penalties import has_kink, is_equality, row_norm
 from ..convexity import node_convexity
 from ..record import OWN_TERMS, Certificate
 from .cluster_radius import cluster_radius
 from .fusion import fused
-from .joining import joined
-from .near import nearness, radius, spread_of, upper_gap
-from .scales import scales
+from .near import nearness, radius, scales, spread_of, upper_gap
 
 if TYPE_CHECKING:
     import pandas as pd
 
+
+# ---- nodes that chosen edges join, over all terms and coordinates ----------------------------------------------------
+def joined(
+    form: Form, ends: list[tuple[EdgeBlock, Array]], chosen: Callable[[Array], Array], observed: bool = True
+) -> Array:
+    """The component of each node in the graph of the pairs that chosen edges join: on all coordinates, by all terms
+    together, and none of the terms of the pair being split. What an equality shares holds for all that it connects."""
+    covered: dict[int, set[int]] = {}
+    whole, apart = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
+    for edge, state in ends:
+        pairs = edge.tail.astype(np.int64) * form.n + edge.head
+        apart.append(pairs[state == "split"])
+        mask = chosen(state)
+        if edge.features is None:
+            whole.append(pairs[mask])
+        else:  # on some coordinates: a cluster only where the terms together cover all of them
+            for pair in pairs[mask].tolist():
+                covered.setdefault(pair, set()).update(map(int, edge.features))
+    for edge, _ in ends:
+        if edge.features is not None and is_equality(edge.penalty, len(edge.features)):
+            part = components_of(edge.tail, edge.head, form.n)[1]
+            for pair in (pair for pair in covered if part[pair // form.n] == part[pair % form.n]):
+                covered[pair].update(map(int, edge.features))
+    whole.append(np.array([pair for pair, columns in covered.items() if len(columns) == form.d], dtype=np.int64))
+    pairs = np.concatenate(whole)
+    links = np.stack(np.divmod(pairs[~np.isin(pairs, np.concatenate(apart))], form.n), axis=1)
+    number = components_of(links[:, 0], links[:, 1], form.n)[1]
+    return number[: form.space.n_observed] if observed else number
+
+
+# ---- clusters --------------------------------------------------------------------------------------------------------
 NEGLIGIBLE = 1e-3  # of the scale of each coordinate: edges whose ends are provably closer are near
 STATES = ("fused", "near", "split", "undecided")
 SHOWN = 10  # clusters in a notebook
@@ -134,7 +164,7 @@ class Clusters(Shown):
         return {state: found[state] for state in STATES}
 
     def _proved(self, count: dict[str, int]) -> str:
-        """What is proved, in a few words."""
+        """The proof in a few words."""
         named = ", ".join(f"{name} ({number})" for name, number in self.split_in.items())
         coordinates = f"split in {named}" if named else ""
         if self.certain:
@@ -194,13 +224,13 @@ def cluster_count(certificate: Certificate) -> int:
 
 
 def _together(state: Array) -> Array:
-    """Which edges are inside a cluster."""
+    """A mask of the edges inside a cluster."""
     return (state == "fused") | (state == "near")
 
 
 @dataclass
 class _Claim:
-    """What is said of the edges of one block between nodes; the state is refined as proofs come in."""
+    """The states of the edges of one block between nodes; each is refined as proofs come in."""
 
     place: int  # of the block in the form
     edge: EdgeBlock
@@ -230,7 +260,7 @@ class _Claim:
 
 
 def _claims(certificate: Certificate) -> list[_Claim]:
-    """What the certificate says by itself."""
+    """The states that the certificate tells by itself."""
     form, gap = certificate.form, upper_gap(certificate)
     whole = certificate.strong_convexity if certificate.valid else 0.0
     mu, size = node_convexity(form), scales(form, certificate.w)
@@ -241,7 +271,7 @@ def _claims(certificate: Certificate) -> list[_Claim]:
 def _of_block(certificate: Certificate, k: int, edge: EdgeBlock, gap: float, reach: Array, size: Array) -> _Claim:
     z = edge.difference(certificate.w)
     difference = row_norm(z)
-    if edge.penalty.is_equality(z.shape[1]):
+    if is_equality(edge.penalty, z.shape[1]):
         m = len(difference)
         return _Claim(
             k,
@@ -253,7 +283,7 @@ def _of_block(certificate: Certificate, k: int, edge: EdgeBlock, gap: float, rea
             np.zeros(z.shape, dtype=bool),
         )
     found = nearness(edge, certificate.dual_point.flows[k], spread_of(certificate, k), gap)
-    kink = edge.penalty.has_kink(certificate.form.width(edge))
+    kink = has_kink(edge.penalty, certificate.form.width(edge))
     columns = edge.coordinates
     far = np.minimum(found.reach, np.abs(z) * (1 + 1e-12) + reach[:, None])
     near = kink & (far <= NEGLIGIBLE * size[columns]).all(axis=1)
@@ -293,7 +323,7 @@ def _prove(certificate: Certificate, claims: list[_Claim], splitter: Splitter | 
 
 
 def _masks(form: Form, claims: list[_Claim], state: str) -> list[Array]:
-    """Which edges of each block of the form are said to be in a state."""
+    """Masks of the edges of each block of the form that are said to be in a state."""
     masks = [np.zeros(len(edge.tail), dtype=bool) for edge in form.edges]
     for claim in claims:
         masks[claim.place] = claim.state == state

@@ -17,7 +17,7 @@ point lies inside the domains of all penalties but for equations.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
@@ -26,11 +26,54 @@ from ...csgraph import dijkstra
 from ...form import EdgeBlock, Form, held_together
 from ...inputs import components_of
 from ...terms import Array
+from ...terms.penalties import AbstractEntrywise, has_kink, is_equality
 from ..record import Certificate
 from .dual_region import Region, of_edges, of_samples
 from .near import U, load, spread_of, upper_gap
-from .separate import separate
 
+
+# ---- penalties that are sums over coordinates, taken apart: one edge per coordinate ----------------------------------
+@dataclass(frozen=True)
+class Separated:
+    """``form`` with the same objective; its edge block k is part of block ``owner[k]`` and acts on ``columns[k]`` of
+    that block's coordinates."""
+
+    form: Form
+    owner: tuple[int, ...]
+    columns: tuple[Array, ...]
+
+    def parts(self, flows: tuple[Array, ...]) -> tuple[Array, ...]:
+        """Arrays shaped like the flows of the whole, taken apart."""
+        return tuple(flows[k][:, j] for k, j in zip(self.owner, self.columns, strict=True))
+
+    def together(self, masks: list[Array], count: int) -> list[Array]:
+        """Per edge of the whole, whether a mask is true of all its parts."""
+        out: list[Array | None] = [None] * count
+        for k, mask in zip(self.owner, masks, strict=True):
+            out[k] = mask if out[k] is None else out[k] & mask
+        return [np.zeros(0, dtype=bool) if each is None else each for each in out]
+
+
+def separate(form: Form) -> Separated:
+    """The form with every penalty that is a sum over coordinates (`restricted`) taken apart."""
+    edges, owner, columns = list[EdgeBlock](), list[int](), list[Array]()
+    for k, edge in enumerate(form.edges):
+        features = edge.columns(form.d)
+        places = [np.array([j]) for j in range(len(features))]
+        if len(places) < 2 or not isinstance(edge.penalty, AbstractEntrywise):
+            edges.append(edge)
+            owner.append(k)
+            columns.append(np.arange(len(features)))
+            continue
+        for j in places:
+            center = None if edge.center is None else edge.center[:, j]
+            edges.append(replace(edge, penalty=edge.penalty.restricted(j), features=features[j], center=center))
+            owner.append(k)
+            columns.append(j)
+    return Separated(replace(form, edges=tuple(edges)), tuple(owner), tuple(columns))
+
+
+# ---- fusion ----------------------------------------------------------------------------------------------------------
 ROUNDS = 8  # of leaving out the edges, then the clusters that fail
 INSIDE = 1.0 - 1e-9  # of the room of an edge
 
@@ -95,7 +138,7 @@ def _has_optimal_dual(form: Form, w: Array) -> bool:
 def _inside(edge: EdgeBlock, w: Array) -> bool:
     z = edge.difference(w)
     k = z.shape[1]
-    if edge.penalty.is_equality(k):
+    if is_equality(edge.penalty, k):
         return not z.any()
     step = 1e-6 * (1.0 + np.abs(z).max(initial=0.0))
     return all(np.isfinite(edge.penalty.value(z + sign * step * e)).all() for e in np.eye(k) for sign in (1.0, -1.0))
@@ -103,7 +146,7 @@ def _inside(edge: EdgeBlock, w: Array) -> bool:
 
 def _movable(edge: EdgeBlock, t: Array, k: int) -> Array:
     """Edges with room all around their flow; those to the ground where they pull to 0."""
-    if not edge.penalty.has_kink(k):
+    if not has_kink(edge.penalty, k):
         return np.zeros(len(t), dtype=bool)
     return (t < 1.0) & (True if edge.center is None else ~edge.center.any(axis=1))
 

@@ -14,10 +14,41 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...form import EdgeBlock
+from ...form import EdgeBlock, Form
 from ...terms import GROUND, Array
+from ...terms.penalties import extent, gauge_around, pulls_at_zero
 from ..record import Certificate
 
+# ---- the scale of differences, beside which one is negligible or not -------------------------------------------------
+ROUNDING = 1e-9  # of the coefficients themselves: closer is equal but for rounding
+
+
+def scales(form: Form, w: Array) -> Array:
+    """The scale of differences in each coordinate, (d,): how far nodes differ in this answer, or how far a step along
+    the gradients of their own losses would take them from their mean, whichever is larger.
+
+    Neither depends on the units of the other columns, nor on a shift that all nodes share.
+    """
+    mean = np.broadcast_to(w.mean(axis=0), w.shape)
+    gradient, curvature = np.zeros(form.shape), np.zeros(form.shape)
+    with np.errstate(all="ignore"):
+        for block in form.samples:
+            x = block.predict(mean)
+            gradient += block.adjoint(block.prices(mean), form.shape)
+            bend = block.scale * block.loss.typical_curvature(x, block.y)
+            each = np.repeat(bend, block.width)
+            curvature += (block.A.power(2).T @ each).reshape(form.shape)
+        step = _size(gradient) / _size(curvature)
+    step = np.where(np.isfinite(step), step, 0.0)
+    return np.maximum(np.maximum(_size(w - mean), step), ROUNDING * _size(w))
+
+
+def _size(a: Array) -> Array:
+    """Root mean square of each column."""
+    return np.sqrt(np.mean(a * a, axis=0)) if len(a) else np.zeros(a.shape[1])
+
+
+# ---- how far apart ends are at most ----------------------------------------------------------------------------------
 U = 2.0**-53
 UNKNOWN = 1e-12  # of the largest flow: its rounding, where a certificate does not say how far the conserved one may be
 
@@ -30,7 +61,7 @@ def upper_gap(certificate: Certificate) -> float:
 
 
 def spread_of(certificate: Certificate, k: int) -> Array:
-    """How far the exactly conserved flows of edge block k may be from those that are shown, (m, k)."""
+    """The distance at most of the exactly conserved flows of edge block k from those that are shown, (m, k)."""
     if certificate.spread:
         return certificate.spread[k]
     u = certificate.dual_point.flows[k]
@@ -40,12 +71,12 @@ def spread_of(certificate: Certificate, k: int) -> Array:
 def load(edge: EdgeBlock, u: Array, eta: Array) -> Array:
     """t = gauge_at_zero(v / c) at most, over all flows v with |v - u| <= eta, (m,)."""
     c = edge.weight[:, None]
-    return edge.penalty.gauge_around(u / c, eta / c * (1 + 4 * U)) * (1.0 + (4 * u.shape[1] + 16) * U)
+    return gauge_around(edge.penalty, u / c, eta / c * (1 + 4 * U)) * (1.0 + (4 * u.shape[1] + 16) * U)
 
 
 @dataclass(frozen=True)
 class Nearness:
-    """What the slack of the edges of a block says.
+    """Bounds of the differences on the edges of a block, by their slack.
 
     Attributes
     ----------
@@ -70,15 +101,16 @@ def nearness(edge: EdgeBlock, u: Array, eta: Array, gap: float) -> Nearness:
     t = load(edge, u, eta)
     with np.errstate(divide="ignore", invalid="ignore"):
         value = np.where(t < 1.0, gap / (edge.weight * (1.0 - t)) * (1.0 + 16 * U), np.inf)
-        pull = edge.penalty.pull(u.shape[1])
+        pull = pulls_at_zero(edge.penalty, u.shape[1])
         reach = np.where(pull > 0, pull * value[:, None] * (1.0 + 4 * U), 0.0)
-        extent = edge.penalty.extent(u.shape[1])
-        length = extent * value * (1.0 + 8 * U) if extent > 0 else np.zeros(len(t))
+        R = extent(edge.penalty, u.shape[1])
+        length = R * value * (1.0 + 8 * U) if R > 0 else np.zeros(len(t))
     return Nearness(t, value, reach, length)
 
 
 def radius(edge: EdgeBlock, mu: Array, whole: float, gap: float) -> Array:
-    """What ||z - z*|| is at most by strong convexity: mu_i of the nodes (n,), or that of the whole objective, (m,)."""
+    """An upper bound of ||z - z*|| by strong convexity: mu_i of the nodes (n,), or that of the whole objective,
+    (m,)."""
     with np.errstate(divide="ignore", invalid="ignore"):
         each = np.where(mu > 0, 1.0 / mu, np.inf)
         ends = each[edge.tail] + np.where(edge.head == GROUND, 0.0, each[edge.head])

@@ -5,7 +5,7 @@ moved by tiny amounts so that conservation holds exactly; how far is bounded in 
 value is bounded over all points that near.
 """
 
-from .enclosed import Enclosed
+from .boxes import Enclosed
 from .lower import Enclosure
 from .upper import upper_bound
 

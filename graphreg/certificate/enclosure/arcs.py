@@ -11,7 +11,6 @@ from ...csgraph import breadth_first_order, dijkstra
 from ...form import Form
 from ...inputs import components_of
 from ...terms import Array
-from ...terms.penalties import composition_of
 from .sums import Pair, Runs
 
 LEAST_ROOM = 1e-15  # of the largest number of its coordinate: an arc with less room keeps its flow
@@ -39,7 +38,7 @@ class Arcs:
         blocks: list[int] = []
         shapes: list[tuple[int, int]] = []
         for k, edge in enumerate(form.edges):
-            if composition_of(edge.penalty) is not None:
+            if edge.penalty.composed() is not None:
                 continue
             columns = edge.columns(d)
             tail = edge.tail[:, None].astype(np.int64) * d + columns
@@ -78,7 +77,7 @@ def rooms(form: Form, arcs: Arcs, flows: tuple[Array, ...]) -> Array:
     for k in arcs.blocks:
         edge = form.edges[k]
         c = edge.weight[:, None]
-        out.append(np.broadcast_to(c * edge.penalty.room(flows[k] / c), flows[k].shape).ravel())
+        out.append(np.broadcast_to(c * edge.penalty.domain.room(flows[k] / c), flows[k].shape).ravel())
     return np.concatenate([np.zeros(0), *out])
 
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 
 from ...form import DualPoint, Form
 from ...terms import Array
 from .attempt import Attempt, Attempts, zeros
-from .boxes import Box, box_value
-from .enclosed import Enclosed
+from .boxes import Box, Enclosed, box_value
 from .plain import boxes_near
 from .structure import Structure
 from .sums import Pair
@@ -33,7 +33,10 @@ class Enclosure:
         """``outside`` is what is taken from the nodes beside the form's own flows and prices, (n, d)."""
         self.form, self.outside = form, outside
         self.structure = Structure(form) if like is None else like.structure
-        self.attempt = Attempts(form, self.structure, outside)
+
+    @cached_property
+    def attempt(self) -> Attempts:
+        return Attempts(self.form, self.structure, self.outside)
 
     def __call__(
         self, point: DualPoint, center: Callable[[], DualPoint | None] | None = None, least: float = np.inf

@@ -91,7 +91,7 @@ def _heads(edge: EdgeBlock) -> Array:
 def _movable(form: Form, k: int) -> Array:
     """Which arcs of an edge block may move at all around 0, (m, k)."""
     edge = form.edges[k]
-    return (edge.weight > 0.0)[:, None] & (edge.penalty.room(np.zeros((1, form.width(edge)))) > 0.0)
+    return (edge.weight > 0.0)[:, None] & (edge.penalty.domain.room(np.zeros((1, form.width(edge)))) > 0.0)
 
 
 # ---- totals of groups ----------------------------------------------------------------------------------------------
@@ -166,7 +166,7 @@ def _placed(
         off[at] = around[some] + np.where(by[some] == 0.0, 0.0, EPS * np.abs(flat[at]))
         if not ways.alike:
             at, need = _by_edge(at, need, u.shape)
-        needed.append(float(edge.penalty.gauge(need / edge.weight[at, None]).max(initial=0.0)))
+        needed.append(float(edge.penalty.domain.gauge(need / edge.weight[at, None]).max(initial=0.0)))
         found[k] = u
         start += m * width
     return found, spread, max(needed)

@@ -129,7 +129,7 @@ class SampleRows(AbstractRows):
     @cached_property
     def own(self) -> Array | None:
         """The dependent coordinate of each sample's price."""
-        return self.block.loss.dependent(self.block.y)
+        return self.block.loss.prices.dependent(self.block.y)
 
     @cached_property
     def _domain(self) -> tuple[Array, Array]:
@@ -310,7 +310,7 @@ class RootRows(AbstractRows):
 
     def room(self, prices: Prices) -> Array:
         c = self.edge.weight[:, None]
-        return (c * np.minimum(self.h.room(prices.high / c), 1.0)).ravel()
+        return (c * np.minimum(self.h.domain.room(prices.high / c), 1.0)).ravel()
 
     def nodes(self) -> Array:
         return np.repeat(np.arange(len(self.edge.tail)), len(self.R))

@@ -11,9 +11,8 @@ import numpy as np
 
 from ...form import Form
 from ...terms import Array
-from ...terms.penalties import composition_of
 from .arcs import Arcs, Forest, forest_of
-from .price_groups import Tied, tied, tied_alike
+from .closing import Tied, tied, tied_alike
 from .rows import AbstractRows, Design, RootRows, SampleRows, at_ends
 from .sums import Runs
 
@@ -51,7 +50,7 @@ class Structure:
         self.form = form
         self.n, self.d = form.shape
         self.designs = [Design(block.node, block.X, form.n) for block in form.samples]
-        each = [(k, composition_of(edge.penalty)) for k, edge in enumerate(form.edges)]
+        each = [(k, edge.penalty.composed()) for k, edge in enumerate(form.edges)]
         self.roots = [(k, *found) for k, found in each if found is not None]  # whose flows are R'q
         self.blocks = tuple(k for k, found in each if found is None)  # the other edge blocks, which have arcs
         self._ways: Ways | None = None

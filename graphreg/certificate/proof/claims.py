@@ -13,13 +13,12 @@ from ...form import EdgeBlock, Form
 from ...terms import Array
 from ...verify import STATE, UNIT, WORK, Edges, Model, NotProvedError, inside, kept, rational
 from ..attainment import simplex
+from ..attainment.attainment import answers
 from ..attainment.directions import ConditionPart
-from ..attainment.programmes import answers
 from ..attainment.recession import conditions, cones_of
 from ..record import Certificate
 from .attempts import lower_bound
-from .numbers import exact, nearest, text, texts
-from .statement import state_edges
+from .statement import exact, nearest, state_edges, text, texts
 
 NORMS = ("L1", "L2", "LInf")
 MOST = 50  # programmes for the edges of one answer that may be split

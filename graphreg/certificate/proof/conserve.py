@@ -4,6 +4,10 @@
    it has them; where groups are coupled, by the solution of one linear system.
 2. What is left at each vertex is pushed along the trees to a root, which then has nothing left.
 3. The flows that moved are stated again, those of roots by t.
+
+The vertices are (node, column), numbered ``node * d + column``, and the ground, ``n * d``. An edge e with room is a
+link between the two vertices of each of its columns. What is not tied to the ground falls into groups: moving flows
+cannot change the total of a group, prices can.
 """
 
 from __future__ import annotations
@@ -14,14 +18,79 @@ from typing import Any
 import numpy as np
 
 from ...errors import ProofError
-from ...form import Form
+from ...form import EdgeBlock, Form
 from ...inputs import components_of, groups_of
 from ...terms import Array
 from ...verify import rational
-from .forest import Forest, Link, forest
-from .numbers import exact, nearest, solve, truncated
 from .point import ExactPoint, Variable, free_prices, free_roots
+from .statement import exact, flow_root, nearest, solve, truncated
 
+
+# ---- the trees along which flows are moved ---------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Link:
+    """One column of one edge: (block, edge, place in the block's columns), and its ends, as the flow runs."""
+
+    block: int
+    edge: int
+    place: int
+    tail: int
+    head: int
+
+
+@dataclass(frozen=True)
+class Forest:
+    """Spanning trees of the links with most room; ``group`` (n d,) is -1 where the ground is tied to."""
+
+    links: list[list[Link]]  # of the trees, at each vertex
+    group: Array
+    count: int
+
+
+def forest(form: Form, rooms: list[Array], least: float) -> Forest:
+    """The trees of the links whose room is above ``least``, those with most room first (Kruskal)."""
+    from networkx.utils import UnionFind
+
+    ground = form.n * form.d
+    joined, trees = UnionFind(range(ground + 1)), [list[Link]() for _ in range(ground + 1)]
+    for link in _links(form, rooms, least):
+        if joined[link.tail] != joined[link.head]:
+            joined.union(link.tail, link.head)
+            trees[link.tail].append(link)
+            trees[link.head].append(link)
+    group, count = numbered([joined[v] for v in range(ground + 1)])
+    return Forest(trees, np.array(group), count)
+
+
+def _links(form: Form, rooms: list[Array], least: float) -> list[Link]:
+    found: list[Link] = []
+    sizes: list[Array] = []
+    for m, (edge, given) in enumerate(zip(form.edges, rooms, strict=True)):
+        room = np.broadcast_to(given, (len(edge.tail), form.width(edge)))
+        chosen = room > least
+        ends = zip(*np.nonzero(chosen), *ends_of(form, edge, chosen), strict=True)
+        found += [Link(m, *map(int, each)) for each in ends]
+        sizes.append(room[chosen])
+    order = np.argsort(-np.concatenate(sizes), kind="stable") if sizes else []
+    return [found[k] for k in order]
+
+
+def ends_of(form: Form, edge: EdgeBlock, chosen: Array) -> tuple[Array, Array]:
+    """The vertices between which the chosen entries (m, k) of a block's flows run."""
+    e, p = np.nonzero(chosen)
+    f = edge.columns(form.d)[p]
+    return edge.tail[e] * form.d + f, np.where(edge.head[e] < 0, form.n * form.d, edge.head[e] * form.d + f)
+
+
+def numbered(label: list[int]) -> tuple[list[int], int]:
+    """Groups 0, 1, ... of all vertices but the ground, which is the last, by their labels; -1 where that is the
+    ground's. And how many there are."""
+    numbers: dict[int, int] = {}
+    group = [-1 if g == label[-1] else numbers.setdefault(g, len(numbers)) for g in label[:-1]]
+    return group, len(numbers)
+
+
+# ---- exact balance ---------------------------------------------------------------------------------------------------
 RATIONAL = 60  # groups in one system that is solved in rationals; larger ones are refined in dyadics
 BITS = 1300  # 2^-BITS is what refinement leaves
 ENTRIES = 20_000_000  # of a dense matrix
@@ -230,14 +299,14 @@ class Conserver:
 def conserve(point: ExactPoint, rooms: list[Array], least: float, with_roots: bool) -> bool:
     """Balance the point exactly (or to 2^-BITS, then False), moving flows with more room than ``least``."""
     rooms = [
-        room * 0.0 if with_roots and edge.penalty.flow_root() is not None else room
+        room * 0.0 if with_roots and flow_root(point.form, edge) is not None else room
         for edge, room in zip(point.form.edges, rooms, strict=True)
     ]
     return Conserver(point, forest(point.form, rooms, least), least, with_roots)()
 
 
 def rooms_of(form: Form, flows: tuple[Array, ...]) -> list[Array]:
-    return [edge.penalty.exact_room(u / edge.weight[:, None]) for edge, u in zip(form.edges, flows, strict=True)]
+    return [edge.penalty.domain.share(u / edge.weight[:, None]) for edge, u in zip(form.edges, flows, strict=True)]
 
 
 def independent(Y: Array, weight: Array) -> tuple[list[int], list[int]]:

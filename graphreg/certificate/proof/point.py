@@ -10,7 +10,7 @@ import numpy as np
 from ...form import DualPoint, Form, SampleBlock
 from ...terms import Array
 from ...verify import Model, rational
-from .numbers import exact, exactly, nearest
+from .statement import exact, exactly, flow_root, nearest
 
 AT_AN_END = 1e-9  # prices (at scale 1) so near an end of their domain are put inside exactly
 
@@ -108,7 +108,7 @@ def exact_point(form: Form, model: Model, point: DualPoint, snap: float = 0.0) -
     flows: list[list[list[Any]]] = []
     roots: list[list[list[Any]] | None] = []
     for edge, block, u in zip(form.edges, model.blocks[len(prices) :], point.flows, strict=True):
-        root = edge.penalty.flow_root()
+        root = flow_root(form, edge)
         if root is None:
             flows.append(exactly(u.tolist()))
             roots.append(None)
@@ -130,7 +130,7 @@ def _prices(block: SampleBlock, stated: Any, a: Array, snap: float) -> list[list
     for r, c in zip(*np.nonzero((b <= low + near) | (b >= high - near)), strict=True):
         ends = [stated.s[r] * exact(float(side[r, c])) if np.isfinite(side[r, c]) else None for side in (low, high)]
         out[r][c] = _inside(out[r][c], ends, exact(snap) * stated.s[r])
-    if block.loss.prices_add_up_to_zero():
+    if block.loss.prices.dependent(block.y) is not None:
         for row, own in zip(out, block.loss.stated_targets(block.y), strict=True):
             row[own] = -sum((v for c, v in enumerate(row) if c != own), rational(0))
     return out
@@ -157,7 +157,7 @@ def free_prices(point: ExactPoint, least: float) -> list[Variable]:
         b = np.array([[nearest(x) for x in row] for row in a]) / block.scale[:, None]
         low, high = (np.broadcast_to(side.reshape(M, -1), b.shape) for side in block.loss.domain(block.y))
         room = np.clip(np.minimum(b - low, high - b), 0.0, 1.0)
-        contrast = block.loss.prices_add_up_to_zero()
+        contrast = block.loss.prices.dependent(block.y) is not None
         for r, row in enumerate(room.tolist()):
             most = int(np.argmax(row))
             for c, each in enumerate(row):

@@ -21,11 +21,9 @@ from ...terms import Array
 from ...terms.penalties import AbstractConstraint
 from ...verify import UNIT, Model, NotProvedError, rational, shown
 from ..record import Certificate
-from .attempts import Lower, lower_bound
+from .attempts import Lower, exact_optimum, lower_bound
 from .claims import CertifyTied, Claim, Found, claims_of, kinds
-from .numbers import exact, exactly, text, texts
-from .optimum import exact_optimum
-from .statement import statement, write_out
+from .statement import exact, exactly, statement, text, texts, write_out
 
 SHOWN = 10  # claims in a notebook
 CHECK = "python -m graphreg.verify FILE, or the file verify.py alone"

@@ -9,12 +9,68 @@ from typing import Any
 import numpy as np
 
 from ...errors import ProofError
-from ...form import DualPoint, EdgeBlock, Form, SampleBlock
-from ...terms import Array, Stated, Strength
+from ...form import DualPoint, EdgeBlock, Form, SampleBlock, parts_of
+from ...terms import Array, Stated
+from ...terms.losses import factors_of
 from ...terms.penalties import AbstractPenalty, AbstractSmoothPenalty
-from ...verify import spell
+from ...verify import STATE, rational, spell
+from ..rationals import Echelon
 
 
+# ---- exact numbers: how they are written, and linear systems of them -------------------------------------------------
+def exact(x: float) -> Any:
+    """The rational that a float is."""
+    return rational(*float(x).as_integer_ratio())
+
+
+def exactly(values: Any) -> Any:
+    """Nested lists of floats as rationals."""
+    return [exactly(value) for value in values] if isinstance(values, list) else exact(values)
+
+
+def nearest(x: Any) -> float:
+    """A float near a rational, of any size."""
+    p, q = int(x.numerator), int(x.denominator)
+    try:
+        return p / q
+    except OverflowError:
+        return float("inf") if p > 0 else float("-inf")
+
+
+def text(x: Any) -> str:
+    """A rational in the spelling of proofs: hexadecimal digits, a power of two, an odd denominator."""
+    p, q = int(x.numerator), int(x.denominator)
+    if p == 0:
+        return "0"
+    up, down = (p & -p).bit_length() - 1, (q & -q).bit_length() - 1
+    digits = f"{'-' * (p < 0)}{abs(p) >> up:x}"
+    return digits + (f"p{up - down}" if up != down else "") + (f"/{q >> down:x}" if q >> down > 1 else "")
+
+
+def texts(values: Any) -> Any:
+    return [texts(value) for value in values] if isinstance(values, list) else text(values)
+
+
+def truncated(x: Any, bits: int) -> Any:
+    """A multiple of 2^-bits near x."""
+    return rational((int(x.numerator) << bits) // int(x.denominator), 1 << bits)
+
+
+def solve(A: list[list[Any]], b: list[Any]) -> list[Any]:
+    """The solution of a square system of rationals; ZeroDivisionError where the matrix is singular."""
+    n = len(b)
+    if STATE.flint:
+        from flint import fmpq_mat
+
+        z = fmpq_mat(n, n, [x for row in A for x in row]).solve(fmpq_mat(n, 1, b))
+        return [z[k, 0] for k in range(n)]
+    system = Echelon(n)
+    if not all(system.add(row, right) for row, right in zip(A, b, strict=True)):
+        raise ZeroDivisionError("the matrix is singular")
+    return system.solution([rational(0)] * n)
+
+
+# ---- the problem -----------------------------------------------------------------------------------------------------
 def statement(form: Form) -> dict[str, Any]:
     """The ``model`` of a proof, of a form that is written out, see `write_out`."""
     return {
@@ -51,7 +107,7 @@ def numbers(values: Array) -> Any:
 def _samples(block: SampleBlock) -> dict[str, Any]:
     stated, M = block.loss.stated(), len(block.node)
     assert isinstance(stated, Stated)  # as the form is written out
-    rule, weights = block.loss.factors()
+    rule, weights = factors_of(block.loss)
     if not np.array_equal(block.loss.scales(), block.base_scale):  # a block of other scales than its loss gives
         rule, weights = "sum", block.base_scale
     return {
@@ -65,6 +121,12 @@ def _samples(block: SampleBlock) -> dict[str, Any]:
         "y": spelled(block.loss.stated_targets(block.y)),
         "offset": numbers(block.offset.reshape(M, -1)),
     }
+
+
+def flow_root(form: Form, edge: EdgeBlock) -> Array | None:
+    """R where a proof states the flow u by t, u = c R't, because not every u is a flow; else None."""
+    stated = edge.penalty.stated(form.width(edge))
+    return None if stated is None else stated.root
 
 
 def state_edges(edge: EdgeBlock, k: int) -> dict[str, Any]:
@@ -93,24 +155,21 @@ def write_out(form: Form, w: Array, point: DualPoint) -> tuple[Form, DualPoint]:
     edges: list[EdgeBlock] = []
     flows: list[Array] = []
     for edge, u in zip(form.edges, point.flows, strict=True):
-        parts = parts_of(edge, form.width(edge))
+        parts = _parts(edge, form.width(edge))
         edges += parts
         flows += _split(parts, edge.difference(w), u) if len(parts) > 1 else [u]
     return replace(form, edges=tuple(edges)), DualPoint(tuple(flows), point.prices)
 
 
-def parts_of(edge: EdgeBlock, k: int) -> list[EdgeBlock]:
+def _parts(edge: EdgeBlock, k: int) -> list[EdgeBlock]:
     """The block, or one block per part where its penalty is a composition."""
-    if edge.penalty.stated(k) is not None:
-        return [edge]
-    parts = edge.penalty.parts()
-    if not parts:
+    parts = parts_of(edge, lambda block: block.penalty.stated(k) is not None)
+    if parts is None:
         raise ProofError(
             f"{edge.name}: the penalty {edge.penalty.called()} cannot be stated in a proof; where it is a sum of "
             "the library's penalties, give it a method `parts` that says so"
         )
-    blocks = [replace(edge, penalty=part, strength=Strength(float(edge.strength) * by)) for by, part in parts]
-    return [inner for block in blocks for inner in parts_of(block, k)]
+    return parts
 
 
 def _split(parts: list[EdgeBlock], z: Array, u: Array) -> list[Array]:

@@ -12,12 +12,13 @@ import numpy as np
 
 from ...form import EdgeBlock, Form, held_together
 from ...inputs import components_of, means_of
-from ...terms import Array
-from ...terms.penalties import AbstractConstraint, AbstractNorm
+from ...terms import Array, bisected
+from ...terms.penalties import AbstractConstraint, AbstractNorm, is_equality
 from ..common_model.best_common import center
 from ..enclosure.upper import differences
 
 ROUNDS = 100
+HALVINGS = 60  # of a factor
 MARGIN = 2e-14  # by so much a component is scaled further than its constraints ask for
 ULPS = 4  # by which a projected coordinate may be moved on
 
@@ -25,7 +26,7 @@ ULPS = 4  # by which a projected coordinate may be moved on
 def feasible(form: Form, w: Array) -> Array:
     """A point near w at which P is finite, where one is found."""
     constraints = [edge for edge in form.edges if isinstance(edge.penalty, AbstractConstraint)]
-    ties = [edge for edge in constraints if edge.penalty.is_equality(form.width(edge))]
+    ties = [edge for edge in constraints if is_equality(edge.penalty, form.width(edge))]
     tied: list[tuple[Array, Array]] | None = None
     for k in range(ROUNDS):
         if all(satisfied(edge, w).all() for edge in constraints):
@@ -64,7 +65,8 @@ def tied_means(tied: list[tuple[Array, Array]], w: Array) -> Array:
 
 
 def satisfied(edge: EdgeBlock, w: Array) -> Array:
-    """Which edges' penalties are finite at these very numbers, whatever rounding does to their differences, (m,)."""
+    """A mask of the edges whose penalties are finite at these very numbers, whatever rounding does to their
+    differences, (m,)."""
     return np.isfinite(edge.penalty.value_bound(*differences(edge, w, slice(None))))
 
 
@@ -96,7 +98,7 @@ def _shrink(form: Form, constraints: list[EdgeBlock], w: Array, margin: float) -
     its centred constraints hold: so a shift of all targets changes nothing."""
     factor = np.ones(form.n_components)
     for edge in constraints:
-        if edge.center is not None or edge.penalty.is_equality(form.width(edge)):
+        if edge.center is not None or is_equality(edge.penalty, form.width(edge)):
             continue
         z = edge.difference(w)
         outside = ~satisfied(edge, w)
@@ -111,21 +113,18 @@ def _shrink(form: Form, constraints: list[EdgeBlock], w: Array, margin: float) -
 
 def _excess(edge: EdgeBlock, z: Array) -> Array:
     """The smallest t with z / t inside, per row, by bisection (the set contains 0); inf where there is none."""
-    low, high = np.zeros(len(z)), np.ones(len(z))  # factors, not their inverses
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        ok = np.isfinite(edge.penalty.value_bound(z * middle[:, None], np.zeros(z.shape)))
-        low, high = np.where(ok, middle, low), np.where(ok, high, middle)
+
+    def inside(factor: Array) -> Array:
+        return np.isfinite(edge.penalty.value_bound(z * factor[:, None], np.zeros(z.shape)))
+
+    low, _ = bisected(inside, np.zeros(len(z)), np.ones(len(z)), HALVINGS)  # factors, not their inverses
     with np.errstate(divide="ignore"):
         return 1.0 / low
 
 
 def _shrink_all(form: Form, w: Array) -> Array:
     """For penalties of the user that are +inf somewhere: one common factor towards 0, by bisection."""
-    low, high = 0.0, 1.0
     if not np.isfinite(form.primal(0.0 * w)):
         return w
-    for _ in range(60):
-        middle = 0.5 * (low + high)
-        low, high = (middle, high) if np.isfinite(form.primal(middle * w)) else (low, middle)
-    return low * w
+    low, _ = bisected(lambda t: np.isfinite([form.primal(t[0] * w)]), np.zeros(1), np.ones(1), HALVINGS)
+    return low[0] * w

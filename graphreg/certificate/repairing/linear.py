@@ -18,7 +18,7 @@ import scipy.sparse as sp
 
 from ...form import DualPoint, EdgeBlock, Form
 from ...terms import Array, Batch, gram, times
-from ...terms.penalties import AbstractPenalty
+from ...terms.penalties import FlowDomain
 
 MOST = 400  # iterations
 ALIKE = 1e6  # diagonals of coordinates that differ by less are in the same units
@@ -74,13 +74,13 @@ class System:
         """(C K z, M X z): the flows and prices that the potentials z drive."""
         C = self.conductances
         pairs = zip(self.form.edges, C.edges, strict=True)
-        flows = tuple(edge.penalty.conduct(conductance, edge.apply(z)) for edge, conductance in pairs)
+        flows = tuple(edge.penalty.domain.conduct(conductance, edge.apply(z)) for edge, conductance in pairs)
         prices = tuple(times(M, block.apply(z)) for block, M in zip(self.form.samples, C.samples, strict=True))
         return DualPoint(flows, prices)
 
-    def solve(self, r: Array, tolerance: float) -> tuple[Array, int]:
-        """z with (K'CK + X'MX) z = r to a relative residual of ``tolerance`` in the units of the coordinates, and the
-        iterations that it took.
+    def solve(self, r: Array, tolerance: float, most: int = MOST) -> tuple[Array, int]:
+        """z with (K'CK + X'MX) z = r to a relative residual of ``tolerance`` in the units of the coordinates, or as far
+        as ``most`` iterations come, and the iterations that it took.
 
         The system is consistent for every residual r of conservation.
         """
@@ -90,7 +90,7 @@ class System:
         p, ry = y.copy(), float(np.vdot(r, y))
         best, best_norm = z.copy(), np.inf
         iteration = 0
-        while iteration < MOST:
+        while iteration < most:
             norm = float(np.linalg.norm(self.units * r))
             if norm < best_norm:
                 best[:], best_norm = z, norm
@@ -123,12 +123,18 @@ class System:
         return y
 
 
+def edge_system(form: Form, C: tuple[Array, ...]) -> System:
+    """The system where nothing but edges conducts: potentials drive flows alone."""
+    bare: Stacks = tuple(None if block.X is None else () for block in form.samples)
+    return System(form, bare, Conductances(C, form.nothing().prices))
+
+
 def _edge_map(edge: EdgeBlock, C: Array) -> Map:
     """K'CK on the coordinates of the edges."""
-    if C.shape[1] == 1 and type(edge.penalty).conduct is AbstractPenalty.conduct:
+    if C.shape[1] == 1 and type(edge.penalty.domain).conduct is FlowDomain.conduct:
         L = sp.csr_array(edge.transposed @ sp.diags_array(C[:, 0]) @ edge.K)
         return lambda z: L @ np.ascontiguousarray(z)
-    return lambda z: edge.transposed @ edge.penalty.conduct(C, edge.K @ np.ascontiguousarray(z))
+    return lambda z: edge.transposed @ edge.penalty.domain.conduct(C, edge.K @ np.ascontiguousarray(z))
 
 
 def _node_maps(X: Array, M: Array, D: Array) -> tuple[Map, Map]:

@@ -40,8 +40,8 @@ class Repair:
         return tuple(block.stacks for block in self.form.samples)
 
     def remembered(self) -> tuple[float, int, bool]:
-        """What the repairs to come depend on beside the problem: the scale of w, the messages so far, and whether the
-        Slater centre was looked for, which takes some."""
+        """The state that repairs to come depend on beside the problem: the scale of w, the messages so far, and whether
+        the Slater centre was looked for, which takes some."""
         return self.size, self.exchanges, "center" in vars(self)
 
     def recall(self, size: float, exchanges: int, centred: bool) -> None:
@@ -89,7 +89,7 @@ class Repair:
         return total
 
     def throughput(self, point: DualPoint) -> float:
-        """What flows through the nodes, against which their imbalance is judged; at least a thousandth of the
+        """The flow through the nodes, against which their imbalance is judged; at least a thousandth of the
         gradient at 0, for optima at which nothing flows."""
         total = 1e-3 * self.pressure
         for edge, u in zip(self.form.edges, point.flows, strict=True):
@@ -135,17 +135,17 @@ class Repair:
         return all(np.isfinite(part).all() for part in self.form.dual_parts(point))
 
     def conductances(self, point: DualPoint, size: float) -> Conductances:
-        """How readily each flow and price gives way; ``size`` is the scale of w, by which penalties are conducted."""
+        """The conductance of each flow and price; ``size`` is the scale of w, by which penalties are conducted."""
         edges = []
         for edge, u in zip(self.form.edges, point.flows, strict=True):
             # the capacity of a norm is a flow: over the scale of w it becomes a conductance; a constraint has none,
             # and takes the scale of the losses' gradients for it
             if isinstance(edge.penalty, AbstractConstraint):
-                C = self.pressure / size * edge.penalty.conductance(u / self.pressure)
+                C = self.pressure / size * edge.penalty.domain.conductance(u / self.pressure)
                 C = C / np.square(self._units_of(edge))
             else:
                 c = edge.weight[:, None]
-                C = c * edge.penalty.conductance(u / c)
+                C = c * edge.penalty.domain.conductance(u / c)
                 C = C / (size * self._units_of(edge)) if isinstance(edge.penalty, AbstractNorm) else C
             edges.append(C)
         samples = []
@@ -172,8 +172,12 @@ class Repair:
         z, iterations = system.solve(r, tolerance)
         self.exchanges += iterations + 1
         move = system.currents(z)
-        flows = [edge.penalty.span(u - v) for edge, u, v in zip(form.edges, point.flows, move.flows, strict=True)]
-        prices = [block.loss.span(a - b) for block, a, b in zip(form.samples, point.prices, move.prices, strict=True)]
+        flows = [
+            edge.penalty.domain.span(u - v) for edge, u, v in zip(form.edges, point.flows, move.flows, strict=True)
+        ]
+        prices = [
+            block.loss.prices.span(a - b) for block, a, b in zip(form.samples, point.prices, move.prices, strict=True)
+        ]
         return DualPoint(tuple(flows), tuple(prices))
 
     @cached_property
@@ -196,11 +200,11 @@ class Repair:
         most = np.ones(self.form.n_components)
         for block, start, end in zip(self.form.samples, center.prices, point.prices, strict=True):
             s = block.column(block.scale)
-            t = block.loss.reach(start / s, end / s, block.y)
+            t = block.loss.prices.reach(start / s, end / s, block.y)
             np.minimum.at(most, self._where(block), t if t.ndim == 1 else t.min(axis=1))
         for edge, start, end in zip(self.form.edges, center.flows, point.flows, strict=True):
             c = edge.weight[:, None]
-            np.minimum.at(most, self._where(edge), edge.penalty.reach(start / c, end / c))
+            np.minimum.at(most, self._where(edge), edge.penalty.domain.reach(start / c, end / c))
         most = np.where(most < 1.0, most * (1.0 - 1e-12), 1.0)
         return self._line_search(center, point, most)
 
@@ -239,11 +243,11 @@ class Repair:
         form = self.form
         flows = []
         for edge, u, v in zip(form.edges, start.flows, end.flows, strict=True):
-            flows.append(edge.penalty.span(u + t[self._where(edge)][:, None] * (v - u)))
+            flows.append(edge.penalty.domain.span(u + t[self._where(edge)][:, None] * (v - u)))
         prices = []
         for block, a, b in zip(form.samples, start.prices, end.prices, strict=True):
             each = t[self._where(block)]
-            prices.append(block.loss.span(a + (each[:, None] if a.ndim == 2 else each) * (b - a)))
+            prices.append(block.loss.prices.span(a + (each[:, None] if a.ndim == 2 else each) * (b - a)))
         return DualPoint(tuple(flows), tuple(prices))
 
     # ---- the Slater centre -------------------------------------------------------------------------------------------
@@ -256,8 +260,8 @@ class Repair:
         domains are star-shaped, so a multiple t <= 1/2 stays inside these and can be chosen to lie inside all.
         """
         form = self.form
-        signs = [edge.penalty.interior(form.width(edge)) for edge in form.edges]
-        if all(b.loss.interior(b.y).all() for b in form.samples) and not any(sign.any() for sign in signs):
+        signs = [edge.penalty.domain.interior(form.width(edge)) for edge in form.edges]
+        if all(b.loss.prices.interior(b.y).all() for b in form.samples) and not any(sign.any() for sign in signs):
             return form.nothing()
         fit = self._fit(form.nothing(), signs)
         self.slater = bool((self.gauge(fit) < FARTHEST).all())
@@ -267,7 +271,7 @@ class Repair:
         """inf {t : point / t inside} per component."""
         gauge = np.zeros(self.form.n_components)
         for edge, u in zip(self.form.edges, point.flows, strict=True):
-            np.maximum.at(gauge, self._where(edge), edge.penalty.gauge(u / edge.weight[:, None]))
+            np.maximum.at(gauge, self._where(edge), edge.penalty.domain.gauge(u / edge.weight[:, None]))
         for block, a in zip(self.form.samples, point.prices, strict=True):
             np.maximum.at(gauge, self._where(block), _price_gauge(block, a))
         return gauge
@@ -316,7 +320,7 @@ class Repair:
             curvatures.append(block.scaled(_lifted(curvature)))
         for edge, sign, conductance in zip(self.form.edges, signs, C, strict=True):
             z = edge.difference(w)
-            u, slope = edge.penalty.conduct(conductance, z), conductance
+            u, slope = edge.penalty.domain.conduct(conductance, z), conductance
             if sign.any():  # pressure size log(1 + exp(sign z / size)), flat one way like the losses it stands for
                 steep = np.clip(sign * z / self.size, -500, 500)
                 pressed = self.pressure / (1.0 + np.exp(-steep))

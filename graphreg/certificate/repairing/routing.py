@@ -20,7 +20,8 @@ from ...form import DualPoint, EdgeBlock, Form, SampleBlock
 from ...terms import Array
 from ...terms.losses import AbstractSmoothLoss
 from ...terms.penalties import AbstractNorm, AbstractSmoothPenalty, row_norm
-from .linear import Conductances, Stacks, System
+from .feasible import tied_means, tied_parts
+from .linear import Conductances, Stacks, System, edge_system
 
 ROUNDS = 300
 BALANCED = 1e-13  # of the imbalance at the beginning
@@ -185,3 +186,30 @@ def _arrays(point: DualPoint) -> tuple[Array, ...]:
 def _each(f: Any, one: DualPoint, other: DualPoint) -> DualPoint:
     flows = tuple(f(a, b) for a, b in zip(one.flows, other.flows, strict=True))
     return DualPoint(flows, tuple(f(a, b) for a, b in zip(one.prices, other.prices, strict=True)))
+
+
+# ---- flows across edges whose ends agree, where a method has none ----------------------------------------------------
+FINE = 1e-9  # the relative residual of the linear solve
+
+
+def consensus_flows(
+    form: Form, w: Array, flows: tuple[Array, ...], prices: tuple[Array, ...]
+) -> tuple[tuple[Array, ...], int]:
+    """The flows with those that level out, over the edges between nodes that agree at w, what the others and the prices
+    leave of the conservation, and the rounds of messages that it takes to find them.
+
+    There any flow within the capacity is a subgradient; those of a consensus (Zero) have none. The mean of what is left
+    over the nodes that are tied stays: no flow between them can change it. The prices that a consensus needs at its
+    nodes are far from balanced one by one: left to the repair alone, they would be moved as well.
+    """
+    level = [(edge.difference(w) == 0.0).all(axis=1) & (not edge.ground) for edge in form.edges]  # between equal nodes
+    ties = [edge.part(rows) for edge, rows in zip(form.edges, level, strict=True) if rows.any()]
+    if not ties or not all(np.isfinite(part).all() for part in (*flows, *prices)):
+        return flows, 0
+    flows = tuple(np.where(rows[:, None], 0.0, u) for u, rows in zip(flows, level, strict=True))
+    r = form.conservation(DualPoint(flows, prices))
+    r -= tied_means(tied_parts(form, ties), r)
+    C = tuple(rows[:, None].astype(float) for rows in level)
+    z, iterations = edge_system(form, C).solve(r, FINE)  # r has no part that they cannot carry
+    each = zip(form.edges, flows, level, strict=True)
+    return tuple(np.where(rows[:, None], -edge.apply(z), u) for edge, u, rows in each), iterations + 1

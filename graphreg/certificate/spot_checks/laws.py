@@ -16,7 +16,7 @@ import numpy as np
 
 from ...terms import Array
 from ...terms.losses import AbstractLoss, AbstractSmoothLoss
-from ...terms.penalties import AbstractConstraint, AbstractPenalty, AbstractSmoothPenalty, composition_of
+from ...terms.penalties import AbstractConstraint, AbstractPenalty, AbstractSmoothPenalty
 
 PROX = "the prox is that of the value: with p = prox(v, t) and b = (v - p) / t"
 GRADIENT = "the gradient is that of the value: with b = gradient(p)"
@@ -44,7 +44,7 @@ class TermRows:
         return self.term.gradient(x, *self.targets)
 
     def clip(self, b: Array) -> Array:
-        return self.term.clip(b, *self.targets)
+        return self.term.clip(b, *self.targets) if self.targets else self.term.domain.clip(b)
 
     def value_bound(self, r: Array, spread: Array) -> Array:
         """A bound of f(r + anchor) around r."""
@@ -75,11 +75,11 @@ class TermRows:
 
     def composition(self) -> tuple[Array, AbstractPenalty] | None:
         """R and h, where the term says that f(x) = h(Rx)."""
-        return None if self.targets else composition_of(self.term)
+        return None if self.targets else self.term.composed()
 
     def closed(self, b: Array) -> Array:
         """Slopes whose dependent coordinate is exactly minus the sum of the others, as bounds have it."""
-        one = self.term.dependent(*self.targets) if self.targets else None
+        one = self.term.prices.dependent(*self.targets) if self.targets else None
         if one is None:
             return b
         at, b = np.arange(len(b)), b.copy()
@@ -98,7 +98,7 @@ class TermRows:
         return "check_loss" if self.targets else "check_penalty"
 
     def writes(self, method: str) -> bool:
-        """Whether the term has a method of its own in place of the derived one."""
+        """True where the term has a method of its own in place of the derived one."""
         derived = AbstractLoss if self.targets else AbstractPenalty
         return getattr(type(self.term), method) is not getattr(derived, method)
 
@@ -172,7 +172,7 @@ def composed(rows: TermRows, x: Array, R: Array, h: AbstractPenalty) -> Trial:
     """f(x) >= h(Rx)."""
     value, inner = rows.value(x), h.value(x @ R.T)
     said = {"x": x, "value(x)": value, "h(Rx)": inner}
-    law = "value(x) >= h(Rx) with the R and h of composed(), or 1/2 ||Rx||^2 with the R of squares()"
+    law = "value(x) >= h(Rx) with the R and h of composed()"
     return Trial(law, inner - value, np.abs(value) + inner, said, x, x)
 
 

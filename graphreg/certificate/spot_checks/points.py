@@ -54,11 +54,11 @@ class BlockRows:
 
     @property
     def undirected(self) -> bool:
-        """Whether -x is as good an argument as x."""
+        """True between nodes, where -x is as good an argument as x."""
         return isinstance(self.block, EdgeBlock) and not self.block.ground
 
     def at(self, row: int) -> str:
-        """Where a row is: the edge or the node."""
+        """The place of a row in words: its edge or its node."""
         labels, r, block = self.form.labels, self.place[row], self.block
         if isinstance(block, SampleBlock):
             target = np.array2string(np.asarray(block.y[r]), precision=6, threshold=6)
@@ -125,7 +125,7 @@ def own_points(rows: BlockRows) -> Iterator[Trial]:
 
 
 def other_points(rows: BlockRows) -> Iterator[Trial]:
-    """What else is tried, on a few of the rows."""
+    """Further trials, on a few of the rows."""
     of, x, b = rows.of, rows.x, rows.b
     points, conjugate = list(_arguments(rows)), of.conjugate(b)
     for each in points:
@@ -143,8 +143,10 @@ def other_points(rows: BlockRows) -> Iterator[Trial]:
         yield replace(trial, excess=np.where(known, trial.excess, -np.inf), b=b)
     yield from _boxes(rows)
     composition = of.composition()
-    for each in () if composition is None else (x, *points):
-        yield replace(composed(of, each, *composition), b=b, side="below")
+    if composition is not None:
+        R, h = composition
+        for each in (x, *points):
+            yield replace(composed(of, each, R, h), b=b, side="below")
 
 
 def _arguments(rows: BlockRows) -> Iterator[Array]:
@@ -227,7 +229,7 @@ def claims(rows: BlockRows) -> Iterator[Trial]:
 
 
 def _tried(function: Callable[..., Array], *given: Any) -> list[Array]:
-    """What a method gives at points that no solve has asked it for: nothing where it raises, or is not finite."""
+    """The values of a method at points that no solve has asked it for: none where it raises, or is not finite."""
     try:
         found = function(*given)
     except Exception:  # noqa: BLE001 - no law says that these points can be taken

@@ -25,7 +25,7 @@ NEARBY, PULLED = 1e-3, 2.0**-6  # how far apart the points are at which noise is
 
 
 class SpotChecks:
-    """What is known of the user's terms in a form. ``contradiction`` is the first law that was found broken, in words;
+    """Spot checks of the user's terms in a form. ``contradiction`` is the first law that was found broken, in words;
     ``below`` and ``above`` are what small disagreements cost either bound at the last points, and ``size`` is that of
     the numbers that are compared there."""
 
@@ -42,7 +42,7 @@ class SpotChecks:
 
     @property
     def assumed(self) -> str:
-        """What bounds of the form rest on beside arithmetic; empty where all terms are the library's."""
+        """The assumption beside arithmetic that bounds of the form rest on; empty where all terms are the library's."""
         terms = [self.form.samples[k].loss.called() for k in self.samples]
         terms += [self.form.edges[k].penalty.called() for k in self.edges]
         names = ", ".join(dict.fromkeys(terms))
@@ -61,7 +61,7 @@ class SpotChecks:
                 self._try(rows)
 
     def doubt(self, w: Array, point: DualPoint) -> str:
-        """What is wrong with the user's terms that misleads a solve, though no bound; empty where nothing is found."""
+        """The error of a user's term that misleads a solve, though no bound; empty where none is found."""
         with np.errstate(all="ignore"):
             for rows in self._rows(w, point):
                 few = rows.take(_some(rows, np.zeros(len(rows.place))))
@@ -124,7 +124,7 @@ def _some(rows: BlockRows, residual: Array) -> Array:
 
 
 def _missed(rows: BlockRows, trial: Trial, least: float) -> str:
-    """What is wrong with the term, where a law is missed by more than rounding, and ``least``; else empty."""
+    """The error of the term, where a law is missed by more than rounding, and ``least``; else empty."""
     size = _known(trial.size)
     excess = np.where(np.isnan(trial.excess), -np.inf, trial.excess)
     bad = np.flatnonzero(excess > BEYOND * size)
@@ -148,7 +148,7 @@ def _missed(rows: BlockRows, trial: Trial, least: float) -> str:
 
 
 def _noise(rows: BlockRows, x: Array, b: Array) -> Array:
-    """How far off values near x and conjugates near b are by rounding, as their fourth differences show."""
+    """The rounding of values near x and of conjugates near b, as their fourth differences show it."""
     along = NEARBY * rows.reach * rows.along()
     values = np.stack([rows.of.value(x + k * along) for k in range(12)])
     conjugates = np.stack([rows.of.conjugate(b * (1.0 - PULLED * k)) for k in range(12)])

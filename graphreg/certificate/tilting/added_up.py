@@ -22,7 +22,7 @@ import numpy as np
 
 from ...form import DualPoint, Form
 from ...terms import Array, SampleBlock
-from ..enclosure.enclosed import Enclosed
+from ..enclosure.boxes import Enclosed
 from ..enclosure.sums import EPS, MORE
 from ..remembered import Dual, Primal, Source
 from .in_one_pass import PIECE, on_a_graph, on_a_line

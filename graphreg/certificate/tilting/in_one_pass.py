@@ -59,7 +59,7 @@ def on_a_line(given: Numbers, found: Numbers) -> tuple[float, float]:
 
 
 @Recursion
-def on_a_graph(  # noqa: PLR0912, PLR0915 - one pass
+def on_a_graph(  # noqa: PLR0915 - one pass
     given: Numbers, nodes: Numbers, found: Numbers
 ) -> tuple[float, float, float]:
     """The same for any samples ``s h(x w_i - y)`` at the nodes i, and any edges, with a bound of how far the objective
@@ -71,7 +71,6 @@ def on_a_graph(  # noqa: PLR0912, PLR0915 - one pass
     """
     node, x, y, s, low, high, curved, tail, head, c, u, w = given
     slope, curvature, error = nodes
-    (a,) = found
     inf = float("inf")
     objective, rest, off, gap, piece = 0.0, 0.0, 0.0, 0.0, 0.0
     samples, edges = len(node), len(tail)
@@ -122,13 +121,31 @@ def on_a_graph(  # noqa: PLR0912, PLR0915 - one pass
             back = total - objective
             rest += (objective - (total - back)) + (piece - back)
             objective, piece = total, 0.0
+    gap = _at_nodes(nodes, gap)
+    return objective + rest, off, _of_prices(given, nodes, found, gap)
+
+
+@Recursion
+def _at_nodes(nodes: Numbers, gap: float) -> float:
+    """The gap with what is left at nodes without ends of slopes. Leaves the steps to their minimisers for slopes."""
+    slope, curvature, error = nodes
     for i in range(len(slope)):
         if curvature[i] >= 0.0:
             left = abs(slope[i]) + error[i]
             if left > 0.0:
-                gap += 0.5 * left * left / curvature[i] if curvature[i] > 0.0 else inf
+                gap += 0.5 * left * left / curvature[i] if curvature[i] > 0.0 else float("inf")
             slope[i] = slope[i] / curvature[i] if curvature[i] > 0.0 else 0.0
-    for k in range(samples):
+    return gap
+
+
+@Recursion
+def _of_prices(given: Numbers, nodes: Numbers, found: Numbers, gap: float) -> float:
+    """The gap with that of samples whose slopes end; infinite where a price may be beyond them. Leaves all prices."""
+    node, x, y, s, low, high, curved, _, _, _, _, w = given
+    slope, curvature, error = nodes
+    (a,) = found
+    inf = float("inf")
+    for k in range(len(node)):
         i, scale, factor = node[k], s[k], x[k]
         if curvature[i] >= 0.0:
             a[k] = scale * ((factor * w[i] - y[k]) - factor * slope[i])
@@ -138,7 +155,7 @@ def on_a_graph(  # noqa: PLR0912, PLR0915 - one pass
         size = abs(b) + (high[k] if high[k] < inf else 0.0) - (low[k] if low[k] > -inf else 0.0)
         away = AND_ITS_OWN * error[i] / (abs(factor) * scale) + 4.0 * U * size + DUST  # off the price over the scale
         if not low[k] + away <= b <= high[k] - away:
-            return 0.0, 0.0, inf
+            return inf
         p = factor * w[i]
         r = p - y[k]
         around = U * (abs(r) if factor == 1.0 else abs(p) + abs(r)) + DUST
@@ -150,4 +167,4 @@ def on_a_graph(  # noqa: PLR0912, PLR0915 - one pass
             gap += scale * (abs(r) + around) * ((high[k] - b if r > 0.0 else b - low[k]) + away)
         else:
             gap += scale * 2.0 * around * (high[k] - low[k])
-    return objective + rest, off, gap
+    return gap

@@ -187,7 +187,7 @@ def _is_quadratic(form: Form, k: int) -> bool:
 
 
 def _off_diagonal(H: Array) -> bool:
-    """Whether anything stands beside the diagonals."""
+    """True where anything stands beside the diagonals."""
     d = H.shape[1]
     return any(bool(H[:, a, b].any()) for a in range(d) for b in range(d) if a != b)
 
@@ -283,7 +283,7 @@ def _convexity(H: Array | Packed, inverse: Array | Packed, terms: Array) -> Arra
 
 
 def follows(edge: EdgeBlock) -> bool:
-    """Whether an edge's flow is the gradient of its penalty at a node's parameters."""
+    """True of an edge whose flow is the gradient of its penalty at a node's parameters."""
     return edge.ground and isinstance(edge.penalty, AbstractSmoothPenalty)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -48,8 +48,7 @@ def split(form: Form, arcs: Arcs) -> tuple[NodePart, ...]:
 
 def _part(form: Form, arcs: Arcs, i: int) -> NodePart:
     part = part_of(form, arcs, np.arange(form.n) == i)
-    given = [getattr(part, field.name) for field in fields(part)]
-    return NodePart(*given, node=i, label=form.labels[i], tree=_tree(arcs, i))
+    return NodePart(**vars(part), node=i, label=form.labels[i], tree=_tree(arcs, i))
 
 
 def _tree(arcs: Arcs, i: int) -> SpanningTree:
@@ -258,8 +257,7 @@ class Actor:
     def answer(self, at: int) -> ActorAnswer:
         if self.disk is not None:
             return replace(self.disk.answer, tally=self.endpoint.tally)
-        answer = answer_of(self.method, self.states[at], self.part)
-        return ActorAnswer(answer.w, answer.flows, answer.prices, answer.gathered, self.endpoint.tally)
+        return ActorAnswer(**vars(answer_of(self.method, self.states[at], self.part)), tally=self.endpoint.tally)
 
     # ---- how ---------------------------------------------------------------------------------------------------------
     def _view(self) -> LocalView:

@@ -23,6 +23,7 @@ from typing import Any, Protocol
 from ...errors import ActorError
 from .host import live
 
+METHODS = "graphreg.methods."  # the modules that hosts import before they are forked, where this process has them
 LEAVE = 0.5  # seconds that a process has to end before it is made to
 Pairs = Sequence[tuple[int, int]]  # hosts that are neighbours
 
@@ -86,7 +87,8 @@ class Forked:
         self._control = self.links.pop(0)
         self.signs, self._codes, self._count = [self._control], dict[int, int](), count
         try:
-            self._control.send(([each or os.getcwd() for each in sys.path], list(pairs)))
+            methods = [name for name in list(sys.modules) if name.startswith(METHODS)]
+            self._control.send(([each or os.getcwd() for each in sys.path], list(pairs), methods))
         except OSError:  # it has ended, as is heard of
             pass
         except BaseException:

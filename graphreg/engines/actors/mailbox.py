@@ -108,7 +108,7 @@ class Mailbox:
 # ---- messages under faults -------------------------------------------------------------------------------------------
 @dataclass
 class Tally:
-    """The account of an actor: messages and numbers sent, by purpose and receiver, beyond the graph to the coordinator."""
+    """The messages and numbers that an actor has sent, by purpose and receiver, beyond the graph to the coordinator."""
 
     sent: dict[tuple[str, int], list[int]] = field(default_factory=dict[tuple[str, int], list[int]])
     away: int = 0  # rounds

@@ -1,8 +1,9 @@
 """The process that hosts of actors are forked from: a script of its own, which knows nothing of the user's.
 
 It is started with the numbers of open files: the connection to the coordinator, then one for each host. It is told
-where modules are and which hosts are neighbours, forks the hosts, says how each of them ends, and ends them all when
-the coordinator says so, or is gone. No data ever come here, and nothing is written to disk.
+where modules are, which of ours to import, and which hosts are neighbours; it forks the hosts, says how each of them
+ends, and ends them all when the coordinator says so, or is gone. No data ever come here, and nothing is written to
+disk.
 """
 
 from __future__ import annotations
@@ -26,10 +27,12 @@ HOST = "graphreg.engines.actors.host"
 def main(control: Any, links: Sequence[Any]) -> None:
     """The life of the process."""
     parent = os.getppid()
-    path, pairs = control.recv()
+    path, pairs, methods = control.recv()
     sys.path[:] = path
     with _beating(control):
         host = importlib.import_module(HOST)
+        for name in methods:  # once, and not by each host
+            importlib.import_module(name)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # of threads: those of BLAS know how to be forked

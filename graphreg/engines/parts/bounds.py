@@ -22,7 +22,7 @@ from ...errors import MethodError
 from ...form import DualPoint, Form
 from ...terms import Array, Space
 from ...terms.losses import AbstractSmoothLoss
-from ...terms.penalties import AbstractConstraint, composition_of, row_norm
+from ...terms.penalties import AbstractConstraint, row_norm
 from .border import Border
 from .engine import PartEngine
 from .lower import JointLook, LowerBound
@@ -55,7 +55,7 @@ class PartBounds:
         self.structure, self.structure_between = Structure(self.inside), Structure(self.between)
         self.nodes = tilted_nodes(self.inside)
         border = Border.of(engine, owner, place, self.inner)
-        self.lower = LowerBound(self.inside, self.structure, self.nodes, border, self.inner, self.counted)
+        self.lower = LowerBound(self.inside, self.structure, self.nodes, border, self.inner)
         self.checks = [SpotChecks(each) for each in (self.inside, self.between)]
 
     # ---- looks -------------------------------------------------------------------------------------------------------
@@ -70,7 +70,7 @@ class PartBounds:
         form, clipped = self.part.form, list(flows)
         for k, edge in enumerate(form.edges):
             if not follows(edge):  # of fewer numbers than coordinates: shrunk they would not be so any more
-                shrunk = 1.0 - SHRUNK if composition_of(edge.penalty) is None else 1.0
+                shrunk = 1.0 - SHRUNK if edge.penalty.composed() is None else 1.0
                 clipped[k] = shrunk * edge.clip(flows[k])
         at, priced, gap, primal = self._at_nodes(w[self.own], clipped, prices)
         for k, edge in enumerate(form.edges):
@@ -181,7 +181,7 @@ def _refuse(form: Form, inner: list[Array]) -> None:
         why = ""
         if isinstance(edge.penalty, AbstractConstraint):
             why = "is a constraint, which no part can satisfy alone"
-        elif composition_of(edge.penalty) is not None:
+        elif edge.penalty.composed() is not None:
             why = "acts on fewer numbers than there are coordinates, which rounded flows do not"
         if why:
             raise MethodError(

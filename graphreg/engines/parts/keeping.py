@@ -64,8 +64,8 @@ class JointStore:
         self.facts = {"seed": seed, "part": wire.me, "parts": wire.count}
 
     def begun(self, view: LocalView, meeting: Wire) -> JointSnapshot | None:
-        """The snapshot that is there, after the folder has been made; None where the run begins. `CheckpointError` where
-        parts do not see the same folder, or cannot write to it."""
+        """The snapshot that is there, after the folder has been made; None where the run begins. `CheckpointError`
+        where parts do not see the same folder, or cannot write to it."""
         if self.wire.me == 0:
             writable(self.folder, "checkpoint", CheckpointError)
         meeting.largest(np.zeros(1))  # it is there
@@ -84,7 +84,7 @@ class JointStore:
         return stored
 
     def load(self, view: LocalView) -> JointSnapshot | None:
-        """The snapshot that the manifest names; None where there is none. `CheckpointError` where it is of another run."""
+        """The snapshot that the manifest names, if there is one; `CheckpointError` where it is of another run."""
         manifest = self._manifest()
         if manifest is None:
             return None

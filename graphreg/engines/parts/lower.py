@@ -49,8 +49,8 @@ class JointLook:
 
 
 class LowerBound:
-    """The lower bounds of one part, whose own problem is ``inside``. Of its edges those ``inner`` lead to no other
-    part, and those ``counted`` have their tails here (masks per block)."""
+    """The lower bounds of one part, whose own problem is ``inside``; the edges ``inner`` (masks per block) lead to no
+    other part."""
 
     def __init__(
         self,
@@ -59,10 +59,8 @@ class LowerBound:
         nodes: AbstractTiltedNodes | None,
         border: Border,
         inner: list[Array],
-        counted: list[Array],
     ) -> None:
-        self.inside, self.structure, self.nodes, self.border = inside, structure, nodes, border
-        self.inner, self.counted = inner, counted
+        self.inside, self.structure, self.nodes, self.border, self.inner = inside, structure, nodes, border, inner
         self.why = ""  # there is no bound, as of the last call
         self._enclosure: Enclosure | None = None
 
@@ -179,15 +177,14 @@ class LowerBound:
 
     def _between(self, flows: list[Array], ways: list[Array]) -> list[float]:
         """The share of the flows on edges between parts in the bound, per component, but for those that are ways."""
-        cuts, form = self.border.cuts, self.border.part.form
-        masks = [counted & ~inner for counted, inner in zip(self.counted, self.inner, strict=True)]
-        pairs = list(zip(cuts, ways, strict=True))
+        form, pairs = self.border.part.form, list(zip(self.border.cuts, ways, strict=True))
         theirs = self.border.received([_in_rows(*pair) for pair in pairs])
-        for k, (mask, (cut, way), there) in enumerate(zip(masks, pairs, theirs, strict=True)):
-            mask[cut.rows[way]] = False
-            masks[k] = mask & (there[:, 0] == 0.0)
-        edges = tuple(e.part(np.flatnonzero(mask)) for e, mask in zip(form.edges, masks, strict=True))
-        held = tuple(u[mask] for u, mask in zip(flows, masks, strict=True))
+        counted = [  # those that have their tails here, and are a way at neither end
+            cut.rows[(cut.sign > 0.0) & ~way & (there[cut.rows, 0] == 0.0)]
+            for (cut, way), there in zip(pairs, theirs, strict=True)
+        ]
+        edges = tuple(edge.part(rows) for edge, rows in zip(form.edges, counted, strict=True))
+        held = tuple(u[rows] for u, rows in zip(flows, counted, strict=True))
         between, nothing = Form(form.space, (), (), edges), tuple(np.zeros(u.shape) for u in held)
         return box_value(between, Structure(between), Box(held, nothing, (), ())).lower.tolist()
 

@@ -17,6 +17,7 @@ from ...form import EdgeBlock, Form, SampleBlock
 from ...methods import AbstractIteration, Point, Start
 from ...network import Arcs, WholeGraph
 from ...terms import Array, Space
+from ...terms.losses import at_nodes
 
 Rows = tuple[tuple[int, Array], ...]
 
@@ -73,7 +74,7 @@ def _touched(edge: EdgeBlock, mine: Array) -> Array:
 def _samples(form: Form, block: SampleBlock, rows: Array, place: Array, n: int) -> SampleBlock:
     part = block.part(rows)
     own = {form.labels[i] for i in np.unique(part.node).tolist()}
-    return replace(part, loss=part.loss.of(own), node=place[part.node], n=n, given_layout=block.layout)
+    return replace(part, loss=at_nodes(part.loss, own), node=place[part.node], n=n, given_layout=block.layout)
 
 
 def _edges(edge: EdgeBlock, rows: Array, place: Array, n: int) -> EdgeBlock:

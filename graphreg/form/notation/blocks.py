@@ -2,18 +2,60 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from ...terms import Notation
-from ...terms.penalties import AbstractConstraint, AbstractNorm
-from ..form import EdgeBlock, SampleBlock
-from .filling import Filled, fill
-from .writing import NOTHING, Math, join, number, same
+from ...terms import Notation, Parameter, Strength, defined
+from ...terms.penalties import AbstractConstraint, AbstractNorm, is_equality
+from ..form import EdgeBlock, Form, SampleBlock
+from .writing import NOTHING, Math, join, name, number, same
 
+
+@dataclass(frozen=True)
+class Filled:
+    """The notation of a block, its tokens replaced: the formula, and the definition of what stands in it."""
+
+    math: Math
+    definition: Math
+
+
+def fill(text: str, latex: str, z: Math, u: Math, c: Math, y: Math) -> Filled:
+    """Replace the tokens of a `Notation`: argument, flow or price, weight and target."""
+    written = [_fill(part, z.text, u.text, c.text, y.text, " * ") for part in defined(text)]
+    typeset = [_fill(part, z.latex, u.latex, c.latex, y.latex, r" \cdot ") for part in defined(latex)]
+    definition = NOTHING if len(written) == 1 else Math(written[1], typeset[-1])
+    return Filled(Math(written[0], typeset[0]), definition)
+
+
+def _fill(template: str, z: str, u: str, c: str, y: str, times: str) -> str:
+    if c == "1":
+        template = re.sub(r"\((\d[\d.]*) %c\)", r"\1", template).replace(" / %c", "")
+        template = re.sub(r"(?<=\d)( \\,)? %c|%c (\\, )?(?=[^\s<>=])", "", template)
+    if c[:1].isdigit():
+        template = re.sub(r"(?<=\d)( \\,)? %c", lambda _: times + "%c", template)
+    if c.startswith("\\text"):
+        template = template.replace("2 %c", r"2 \, %c")
+    if " " in c:
+        template = template.replace("/ %c", "/ (%c)")
+    template = re.sub(r"%z", lambda found: f"({z})" if _in_product(found, z) else z, template)
+    filled = {"%u": u, "%c": c, "%y": y}
+    return re.sub("%[ucy]", lambda found: filled[found[0]], template)  # in one go: a name may contain a token
+
+
+def _in_product(found: re.Match[str], z: str) -> bool:
+    """Whether a sum that is put here must stand in brackets: as a factor, and after a minus."""
+    if " - " not in z and " + " not in z:
+        return False
+    before, after = found.string[: found.start()], found.string[found.end() :]
+    factor = re.search(r"[-\w)}]\s?$", before) and not re.search(r"(\\[a-zA-Z]+|\bin|[<>=]) $", before)
+    return bool(factor) or bool(re.match(r"['^_]|\s?[\w(]", after) and not re.match(r" in\b", after))
+
+
+# ---- blocks ----------------------------------------------------------------------------------------------------------
 ONE = same("1")
 
 
@@ -175,7 +217,7 @@ class EdgeWords:
 
     @property
     def equality(self) -> bool:
-        return self.block.penalty.is_equality(self.width)
+        return is_equality(self.block.penalty, self.width)
 
     @property
     def norm(self) -> bool:
@@ -290,3 +332,71 @@ class EdgeWords:
 def _inside(written: str, opening: str, closing: str) -> str:
     whole = written.startswith(opening) and written.endswith(closing)
     return written[len(opening) : len(written) - len(closing)] if whole else f"{written} = 0"
+
+
+# ---- all blocks of a problem -----------------------------------------------------------------------------------------
+class Symbols:
+    """The blocks of a form with their symbols. Blocks are numbered where there is more than one of a kind."""
+
+    def __init__(self, form: Form) -> None:
+        self.form = form
+        self.parameters = _parameter_names(form)
+        sets = list(dict.fromkeys(tuple(b.features.tolist()) for b in form.edges if b.features is not None))
+        self.features: dict[tuple[int, ...], Math] = {
+            columns: _numbered("F", k, len(sets)) for k, columns in enumerate(sets, 1)
+        }
+        self.samples = [
+            SampleWords(block, "" if len(form.samples) == 1 else str(k), self.strength(block.strength))
+            for k, block in enumerate(form.samples, 1)
+        ]
+        nodes = "observed node i" if form.latent else "node i"
+        several = sum(not block.ground for block in form.edges) > 1
+        self.edges = [
+            EdgeWords(
+                block,
+                "" if len(form.edges) == 1 else str(k),
+                f"E{k}" if several and not block.ground else "",
+                self.strength(block.strength),
+                NOTHING if block.features is None else self.features[tuple(block.features.tolist())],
+                nodes,
+                form.width(block),
+            )
+            for k, block in enumerate(form.edges, 1)
+        ]
+
+    @property
+    def penalties(self) -> list[EdgeWords]:
+        return [words for words in self.edges if not words.constraint]
+
+    @property
+    def constraints(self) -> list[EdgeWords]:
+        return [words for words in self.edges if words.constraint]
+
+    @property
+    def conservation(self) -> Math:
+        """(K'u)_i + X_i'a_i = 0, written out."""
+        prices = [words.at_node + words.pull for words in self.samples]
+        parts = [*prices, *(words.divergence for words in self.edges)]
+        return join(parts, " + ") + same(" = 0")
+
+    def strength(self, strength: Strength) -> Math:
+        """A strength as it was given: a number, a parameter's name, or both; empty for 1."""
+        factor = NOTHING if strength.factor == 1.0 else number(strength.factor)
+        parameter = NOTHING if strength.parameter is None else self.parameters[id(strength.parameter)][1]
+        return join([factor, parameter], " ", r" \, ")
+
+
+def _parameter_names(form: Form) -> Mapping[int, tuple[Parameter, Math]]:
+    """The parameters of a form by id; those that share a name are numbered."""
+    found = {id(b.strength.parameter): b.strength.parameter for b in (*form.samples, *form.edges)}
+    parameters = [parameter for parameter in found.values() if parameter is not None]
+    names: dict[int, tuple[Parameter, Math]] = {}
+    for parameter in parameters:
+        alike = [other for other in parameters if other.name == parameter.name]
+        suffix = "" if len(alike) == 1 else f"_{alike.index(parameter) + 1}"
+        names[id(parameter)] = parameter, name(parameter.name + suffix)
+    return names
+
+
+def _numbered(letter: str, k: int, of: int) -> Math:
+    return same(letter) if of == 1 else Math(f"{letter}{k}", f"{letter}_{{{k}}}")

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from ..form import Form
-from .blocks import EdgeWords, SampleWords
-from .symbols import Symbols
+from .blocks import EdgeWords, SampleWords, Symbols
 from .writing import Row, count, prose, same, some, span
 
 

@@ -5,13 +5,93 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ...terms import Model
+from ...terms.losses import AbstractSmoothLoss
 from ..building import build
 from ..form import Form
-from . import conditions, legend
-from .filling import Filled
-from .symbols import Symbols
-from .writing import WITH, Math, Row, Section, Written, count, grouped, join, prose, same
+from . import legend
+from .blocks import EdgeWords, Filled, SampleWords, Symbols
+from .writing import IMPLIES, INDENT, NOTHING, WITH, Math, Row, Section, Written, count, grouped, join, prose, same
 
+
+def price_conditions(words: SampleWords) -> list[Row]:
+    smooth = isinstance(words.block.loss, AbstractSmoothLoss)
+    mark = words.mark
+    l = Math("l" + mark, f"l_{{{mark}}}" if mark else "l")
+    value = words.value(same("t"))
+    price, scale, x = words.price, words.scale, words.argument
+    if smooth:
+        slope = Math(
+            f"{price.text} = {scale.text} {l.text}'({x.text})",
+            rf"{price.latex} = {scale.latex} \, {l.latex}'({x.latex})",
+        )
+    else:
+        slope = Math(
+            f"{price.text} in {scale.text} d{l.text}({x.text})",
+            rf"{price.latex} \in {scale.latex} \, \partial {l.latex}({x.latex})",
+        )
+    definition = Math(f"{l.text}(t) = {value.math.text}", f"{l.latex}(t) = {value.math.latex}")
+    if value.definition:
+        definition += Math(", ", r",\ ") + value.definition
+    where = prose(f"{words.each} at node i ({words.title})")
+    rows = [] if smooth else [Row(INDENT + price + prose(" is a subgradient: any slope between those of both sides"))]
+    return [Row(slope, where), *rows, Row(WITH + definition)]
+
+
+def flow_conditions(words: EdgeWords) -> list[Row]:
+    flow, weight, z = words.flow, words.weight, words.argument
+    times = NOTHING if weight.text == "1" else weight + Math(" ", r" \, ")
+    gradient = words.gradient
+    if gradient:
+        return [Row(flow + same(" = ") + times + gradient, prose(f"{words.each} ({words.block.name})"))]
+    subgradient = Math(
+        f"{flow.text} in {times.text}d phi({z.text})", rf"{flow.latex} \in {times.latex}\partial \phi({z.latex})"
+    )
+    if not words.norm:
+        phi = words.value(same("z"))
+        definition = Math(f"phi(z) = {phi.math.text}", rf"\phi(z) = {phi.math.latex}")
+        rows = [Row(subgradient, prose(f"{words.each} ({words.block.name})")), Row(WITH + definition)]
+        return rows + ([Row(WITH + phi.definition)] if phi.definition else [])
+    value = words.value()
+    between = Math(" * ", r" \cdot ") if value.math.text[0].isdigit() else Math(" ", r" \, ")
+    product = join([weight if times else NOTHING, value.math], between.text, between.latex)
+    inner = Math(f"<{flow.text}, {z.text}> = ", rf"\langle {flow.latex}, {z.latex} \rangle = ") + product
+    definitions = [Row(WITH + value.definition)] if value.definition else []
+    left, right = words.ends()
+    right = right or same("0")
+    equal, apart = join((left, right), " = "), join((left, right), " != ", r" \ne ")
+    fused = ": the edge is fused" if not words.block.ground else ""
+    return [
+        Row(words.domain.math + prose(" and ") + inner, prose(f"{words.each} ({words.block.name})")),
+        *definitions,
+        Row(INDENT + prose("the flow is below capacity") + IMPLIES + equal + prose(fused)),
+        Row(INDENT + apart + IMPLIES + prose("the flow is at capacity")),
+    ]
+
+
+def constraint_conditions(words: EdgeWords) -> list[Row]:
+    name = f"{words.each} ({words.block.name})"
+    flow = words.flow
+    if words.equality:
+        return [Row(words.condition, prose(name)), Row(flow + prose(" is free: it is the price of being equal"))]
+    normal = prose(" is normal to this set, outwards: 0 where the constraint is slack")
+    return [Row(words.condition, prose(name)), Row(flow + normal)]
+
+
+def gap_identity() -> tuple[Row, ...]:
+    first = Math(
+        "P(w) - Q(u, a) = sum_r FY(sample r) + sum_e FY(edge e) + sum_i <w_i, balance of node i>",
+        r"P(w) - Q(u, a) = \sum_r \mathrm{FY}_r + \sum_e \mathrm{FY}_e + "
+        r"\sum_i \langle w_i, \text{balance of node } i \rangle",
+    )
+    second = Math(
+        "FY(x, s) = f(x) + f*(s) - <x, s> >= 0,  and = 0 exactly where s is a slope (subgradient) of f at x",
+        r"\mathrm{FY}(x, s) = f(x) + f^*(s) - \langle x, s \rangle \ge 0, \quad "
+        r"= 0 \text{ exactly where } s \in \partial f(x)",
+    )
+    return Row(first), Row(second)
+
+
+# ---- all blocks ------------------------------------------------------------------------------------------------------
 __all__ = ["Written", "dual", "formula", "kkt", "primal"]
 
 SUBJECT = Math("subject to", r"\text{subject to}")
@@ -103,17 +183,15 @@ def kkt(form: Form) -> Written:
     symbols = Symbols(form)
     stationarity = Row(symbols.conservation, prose("at every node i"))
     sections = [Section(prose("stationarity: flows and prices are conserved"), (stationarity,))]
-    rows = tuple(row for words in symbols.samples for row in conditions.prices(words))
+    rows = tuple(row for words in symbols.samples for row in price_conditions(words))
     sections.append(Section(prose("prices are the slopes of the losses"), rows))
-    rows = tuple(row for words in symbols.penalties for row in conditions.penalties(words))
+    rows = tuple(row for words in symbols.penalties for row in flow_conditions(words))
     if rows:
         sections.append(Section(prose("flows are the slopes of the penalties"), rows))
     if symbols.constraints:
-        rows = tuple(row for words in symbols.constraints for row in conditions.constraints(words))
+        rows = tuple(row for words in symbols.constraints for row in constraint_conditions(words))
         sections.append(Section(prose("constraints hold, and their flows are normal to them"), rows))
-    sections.append(
-        Section(prose("and for all w, u, a the duality gap is the sum of what is missing"), conditions.identity())
-    )
+    sections.append(Section(prose("and for all w, u, a the duality gap is the sum of what is missing"), gap_identity()))
     return Written(tuple(sections), _letters(symbols))
 
 

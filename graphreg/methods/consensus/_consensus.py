@@ -10,7 +10,7 @@ from ...network import LocalView, Mixing, MixingMatrix, largest
 from ...oracles import unbounded, without_gradient
 from ...running import Start
 from ...terms import Array
-from ...terms.penalties import AbstractSmoothPenalty
+from ...terms.penalties import AbstractSmoothPenalty, is_equality
 
 
 def missing(form: Form, mixing: MixingMatrix | str, lazy: bool, stepped: bool) -> tuple[str, ...]:
@@ -32,7 +32,7 @@ def _not_tied(form: Form) -> list[str]:
     for edge in form.edges:
         if edge.ground:
             continue
-        if not edge.penalty.is_equality(form.width(edge)):
+        if not is_equality(edge.penalty, form.width(edge)):
             out.append(f"{edge.name} is no consensus: between nodes the method takes gr.Consensus(graph) alone")
         elif form.width(edge) < form.d:
             out.append(f"{edge.name} ties some coordinates only, and the method takes a consensus on all of them")

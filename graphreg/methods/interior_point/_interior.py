@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from ...certificate import common
-from ...form import DualPoint, Form
+from ...form import DualPoint, EdgeBlock, Form, in_parts, joined
 from ...network import LocalView
 from ...oracles import NewtonSystem
 from ...running import Point
@@ -62,12 +63,20 @@ class State:
     gap: float = np.inf  # the complementarity, relative to P
 
 
+def fits(form: Form) -> Callable[[EdgeBlock], bool]:
+    """Whether the penalty of a block is smooth, or has cones."""
+    return lambda edge: isinstance(edge.penalty, AbstractSmoothPenalty) or bool(edge.penalty.pieces(form.width(edge)))
+
+
 class Blocks:
     """The blocks of a form as the steps see them: those with kinks as cones, the others with their Hessians."""
 
-    def __init__(self, view: LocalView, most: float) -> None:
-        self.view, self.form, self.most = view, view.form, most
-        self.system: NewtonSystem = view.newton
+    def __init__(self, view: LocalView, most: float | None = None) -> None:
+        self.view, self.form = view, in_parts(view.form, fits(view.form))
+        whole = self.form is view.form
+        system = view.newton if whole else view.form.once("newton of parts", None, lambda: NewtonSystem(self.form))
+        self.system: NewtonSystem = system
+        self.most = sufficient_capacity(self.form) if most is None else most
         self.kinks = self.system.kinks
         self.smooth = {k: e for k, e in enumerate(self.form.edges) if isinstance(e.penalty, AbstractSmoothPenalty)}
         self.capacity = [self._capacity(k) for k in self.kinks]
@@ -111,6 +120,10 @@ class Blocks:
         cones = dict(zip(self.kinks, y, strict=True))
         every = range(len(self.form.edges))
         return tuple(smooth[k] if k in smooth else self.rows(k, -cones[k][1:]) for k in every)
+
+    def joined(self, flows: Sequence[Array]) -> tuple[Array, ...]:
+        """The flows of the form itself, whose penalties may be sums."""
+        return joined(self.view.form, fits(self.view.form), flows)
 
     # ---- states -----------------------------------------------------------------------------------------------------
     def state(self, at: Interior) -> State:

@@ -7,13 +7,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from ...form import Form
+from ...form import Form, parts_of
 from ...network import LocalView
 from ...running import AbstractIteration, Point, Start
 from ...terms import Array
 from ...terms.losses import AbstractSmoothLoss
-from ...terms.penalties import AbstractSmoothPenalty
-from ._interior import Blocks, Interior, State, sufficient_capacity
+from ._interior import Blocks, Interior, State, fits
 from .cones import TINY, lengths
 
 FAR = 100.0  # times a gap: relative complementarity from which on it is not looked for
@@ -29,7 +28,8 @@ class InteriorPoint(AbstractIteration):
 
         grad f(w) + K'u = 0,   s_e o y_e = mu (1, 0),   s_e = (t_e, z_e),   y_e = (c_e, -u_e)
 
-    with s_e and y_e in the second-order cone (`L1`: one cone per coordinate; see `pieces` of penalties). A step solves
+    with s_e and y_e in the second-order cone (`L1`: one cone per coordinate; see `pieces` of penalties; a sum of such
+    penalties, see `parts`, is as many terms). A step solves
     their linearisation, symmetrised by the scaling of Nesterov and Todd, with one sparse factorisation of
 
         grad^2 f + K' diag(D_e) K,
@@ -47,7 +47,9 @@ class InteriorPoint(AbstractIteration):
     Vandenberghe, The CVXOPT linear and quadratic cone program solvers, 2010 (scalings and directions).
     """
 
-    needs = "smooth losses; penalties L1, L2 or smooth ones; factors of a sparse matrix of all parameters in memory"
+    needs = (
+        "smooth losses; penalties L1, L2, smooth ones, sums of these; factors of a matrix of all parameters in memory"
+    )
     sends = "nothing: all data are in one place"
     central: ClassVar[bool] = True
     every: ClassVar[int] = 1
@@ -62,7 +64,7 @@ class InteriorPoint(AbstractIteration):
         out += [
             f"{edge.name} has the penalty {edge.penalty.called()}, and the method takes L1, L2 and smooth ones"
             for edge in form.edges
-            if not (isinstance(edge.penalty, AbstractSmoothPenalty) or edge.penalty.pieces(form.width(edge)))
+            if parts_of(edge, fits(form)) is None
         ]
         return tuple(dict.fromkeys(out))
 
@@ -70,9 +72,10 @@ class InteriorPoint(AbstractIteration):
         return True
 
     def init(self, view: LocalView, start: Start | None) -> State:
-        form, cones = view.form, Blocks(view, sufficient_capacity(view.form))
-        w, flows = (np.zeros(form.shape), None) if start is None else start
-        far = form.step_length
+        cones = Blocks(view)
+        w, flows = (np.zeros(view.form.shape), None) if start is None else start
+        flows = flows if cones.form is view.form else None
+        far = view.form.step_length
         s, y = [], []
         for number, c in zip(cones.kinks, cones.capacity, strict=True):
             z = cones.differences(number, w)
@@ -84,7 +87,7 @@ class InteriorPoint(AbstractIteration):
     def resume(self, view: LocalView, state: State, start: Start | None) -> State:
         """From the early iterate there, its flows as large a share of the capacities here as there."""
         del start
-        cones, early = Blocks(view, sufficient_capacity(view.form)), state.early
+        cones, early = Blocks(view), state.early
         y = tuple(each * (c / each[0]) for c, each in zip(cones.capacity, early.y, strict=True))
         return cones.state(replace(early, y=y))
 
@@ -98,15 +101,17 @@ class InteriorPoint(AbstractIteration):
         return replace(state, round=state.round + 1)
 
     def inside_flows(self, state: State) -> tuple[Array, ...]:
-        blocks, flows = Blocks(state.view, state.most), list(state.point[1] or ())
+        blocks = Blocks(state.view, state.most)
+        flows = list(state.point[1] or ())
         for number, c, s, y in zip(blocks.kinks, blocks.capacity, state.at.s, state.at.y, strict=True):
             slack, size = 1.0 - lengths(y[1:]) / c, s[0] / max(float(s[0].max(initial=0.0)), TINY)
             inside = np.where(slack * CLEARLY > size, 0.0, c)  # of a cone only one of the two tends to 0
             flows[number] = blocks.rows(number, np.broadcast_to(inside / np.sqrt(len(y) - 1.0), y[1:].shape))
-        return tuple(flows)
+        return blocks.joined(flows)
 
     def far(self, state: State, gap: float) -> bool:
         return not state.stuck and 0.0 < FAR * gap < state.gap < np.inf
 
     def point(self, state: State) -> Point:
-        return state.point
+        w, flows, prices = state.point
+        return w, Blocks(state.view, state.most).joined(flows or ()), prices

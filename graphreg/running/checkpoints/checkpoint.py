@@ -28,9 +28,7 @@ from ...network import LocalView
 from ...version import __version__
 from . import archive
 from .fingerprint import Fingerprint, differences
-from .fitting import MisfitError, check_entries
-from .lock import Lock
-from .packing import Packed
+from .packing import MisfitError, Packed, check_entries
 
 FORMAT, VERSION = "graphreg checkpoint", 5
 HEADER = {
@@ -126,7 +124,7 @@ class Store:
         self.mark(-1)
         self.path = place_of(checkpoint.file)  # the links on the way are not looked at again
         self._limits = SMALL if form is None else limits(form, many)
-        self._lock = Lock(self.path) if alone else None
+        self._lock = archive.Lock(self.path) if alone else None
         try:
             if self.path.exists():
                 self._read(*archive.read(self.path, self._limits))

@@ -10,19 +10,25 @@ import numpy as np
 from ...lazy import cp
 from ..bounds import ULP, half_square
 from ..records import Array, Descent, Notation, Stated
-from ._piecewise import AbstractPiecewiseLinearLoss, smooth_rise
-from ._samples import AbstractTwoClasses
-from .base import AbstractPeakedLoss
+from .base import AbstractPeakedLoss, AbstractPiecewiseLinearLoss, smooth_rise
 from .loss import AbstractLoss
+from .prices import PriceDomain
+from .samples import AbstractTwoClasses
+
+
+class _Falling(PriceDomain):
+    def descent(self, y: Array) -> Descent:
+        descent = super().descent(y)
+        return replace(descent, for_ever=np.zeros_like(descent.for_ever))
 
 
 @dataclass(frozen=True)
 class AbstractHinge(AbstractTwoClasses, AbstractLoss):
     """A loss that falls to 0 where the margin y x grows, and no further: it reaches its infimum."""
 
-    def descent(self, y: Array) -> Descent:
-        descent = super().descent(y)
-        return replace(descent, for_ever=np.zeros_like(descent.for_ever))
+    @property
+    def prices(self) -> PriceDomain:
+        return _Falling(self)
 
 
 @dataclass(frozen=True, repr=False)

@@ -10,9 +10,9 @@ import numpy as np
 from ...lazy import cp
 from ..bounds import ULP, ends, shown
 from ..records import Array, Notation, Stated
-from ._samples import AbstractTwoClasses
 from .base import AbstractPeakedLoss
 from .loss import INSIDE
+from .samples import AbstractTwoClasses
 
 
 @dataclass(frozen=True, repr=False)
@@ -44,19 +44,6 @@ class LogisticLoss(AbstractTwoClasses, AbstractPeakedLoss):
         q = np.where(inside, q, 0.5)
         entropy = q * np.log(np.where(q > 0, q, 1.0)) + (1 - q) * np.log1p(-np.where(q < 1, q, 0.0))
         return np.where(inside, entropy, np.inf)
-
-    def prox(self, v: Array, step: Any, y: Array) -> Array:
-        # Newton on the increasing s(p) = p + step l'(p) - v, whose root lies between v - step and v + step. s bends at
-        # p = 0 alone (convex below, concave above), so that from the point of the bracket nearest to 0 the iterates
-        # move towards the root monotonically. Started at v they may cycle around it.
-        p = np.clip(0.0, v - step, v + step)
-        for _ in range(200):
-            new = p - (p + step * self.gradient(p, y) - v) / (1.0 + step * self.curvature(p, y))
-            done = np.all(np.abs(new - p) <= 1e-15 * (1.0 + np.abs(p)))
-            p = new
-            if done:
-                break
-        return p
 
     def domain(self, y: Array) -> tuple[Array, Array]:
         return np.minimum(-y, 0.0), np.maximum(-y, 0.0)

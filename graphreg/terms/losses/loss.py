@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from ...declaring import in_library
 from ...errors import DataError, TermError
@@ -26,8 +25,9 @@ from ...shortcuts import shortcut
 from ..blocks import Lowered, SampleBlock
 from ..bounds import largest_around
 from ..calculus import Strength
-from ..records import Array, Bends, Descent, Notation, Space, Stated, names_of
-from ._samples import AbstractSamples
+from ..records import Array, Bends, Notation, Space, Stated, names_of
+from .prices import PriceDomain
+from .samples import AbstractSamples
 
 INSIDE = 1.0 - 1e-14
 
@@ -97,23 +97,10 @@ class AbstractLoss(AbstractSamples):
         width = np.where(np.isfinite(high - low), (1.0 - INSIDE) * (high - low), 0.0)
         return np.clip(b, low + width, high - width)
 
-    def span(self, b: Array) -> Array:
-        """The nearest point of the smallest affine set that contains dom l*; b itself where that is everything."""
-        return b
-
-    def interior(self, y: Array) -> Array:
-        """Whether the price 0 lies inside dom l* (and not on its boundary), shape (M,)."""
-        low, high = self.domain(y)
-        return _every((low < 0) & (high > 0))
-
-    def reach(self, start: Array, end: Array, y: Array) -> Array:
-        """For each sample the largest t in [0, 1] with start + t (end - start) in dom l* (start lies in it)."""
-        low, high = self.domain(y)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            to_low, to_high = (low - start) / (end - start), (high - start) / (end - start)
-            t = np.where(end < low, to_low, np.where(end > high, to_high, 1.0))
-        t = np.clip(np.nan_to_num(t, nan=0.0), 0.0, 1.0)
-        return t if t.ndim == 1 else t.min(axis=1, initial=1.0)
+    @property
+    def prices(self) -> PriceDomain:
+        """dom l*, where prices may lie, as far as ``domain`` and ``clip`` do not say it."""
+        return PriceDomain(self)
 
     def moved(self, y: Array, by: Array, rest: Any = 0.0) -> tuple[Array, Array]:
         """Targets y' and offsets o' with ``l(x + by + rest; y) = l(x + o'; y')`` for every x.
@@ -136,15 +123,6 @@ class AbstractLoss(AbstractSamples):
         """The largest m with l''(x; y) >= m everywhere."""
         return 0.0
 
-    def descent(self, y: Array) -> Descent:
-        """The directions of the predictor along which l does not grow: where dom l* ends at 0, one of the signs."""
-        low, high = self.domain(y)
-        flat = (low == 0) | (high == 0)
-        rows = np.arange(y.size).reshape(y.shape)
-        sign = np.where(high == 0, 1.0, -1.0)[flat]
-        eye = sp.csr_array((sign, (np.arange(flat.sum()), rows[flat])), shape=(int(flat.sum()), y.size))
-        return Descent(eye, np.nonzero(flat)[0], np.full(len(sign), True), np.flatnonzero(~flat.ravel()))
-
     def lower(self, space: Space, strength: Strength) -> Lowered:
         data = self.data
         node = data.node
@@ -161,17 +139,6 @@ class AbstractLoss(AbstractSamples):
     def stated_targets(self, y: Array) -> list[Any]:
         """The coded targets as a proof states them: floats, lists of floats, or the number of a class."""
         return y.tolist()
-
-    def prices_add_up_to_zero(self) -> bool:
-        """Whether dom l* holds prices with the sum 0 only."""
-        return False
-
-    def remains(self, y: Array, fallen: Array) -> tuple[Array, Array]:
-        """What is left of the samples where some rows of `descent` fell for ever (``fallen``, a mask over these rows):
-        a mask over the samples, and the coded targets of those that are left."""
-        gone = np.zeros(len(y), dtype=bool)
-        gone[self.descent(y).sample[fallen]] = True
-        return ~gone, y[~gone]
 
     # ---- bounds that hold whatever rounding does; what a certificate rests on ---------------------------------------
     def anchor(self, y: Array) -> Array:
@@ -192,11 +159,6 @@ class AbstractLoss(AbstractSamples):
         from `conjugate`, trusted as `value` is."""
         return largest_around(lambda a: self.conjugate(a, y) - dots(a, self.anchor(y)), b, spread)
 
-    def dependent(self, y: Array) -> Array | None:
-        """For each sample the coordinate of its price that is minus the sum of the others, (M,); None where all
-        coordinates are free."""
-        return None
-
     def called(self) -> str:
         """What messages and tables call the loss: the name of its class."""
         return type(self).__name__
@@ -208,7 +170,7 @@ class AbstractLoss(AbstractSamples):
     @staticmethod
     def from_cvxpy(function: Any, data: Any, *, name: str | None = None, scale: Any = "mean") -> AbstractLoss:
         """A smooth loss from a CVXPY function of predictors and targets; see
-        `graphreg.terms.losses.from_cvxpy.from_cvxpy`."""
+        `graphreg.reading_cvxpy.loss.from_cvxpy`."""
         return shortcut("Loss.from_cvxpy")(function, data, name, scale)
 
     # ---- predictions -----------------------------------------------------------------------------------------------
@@ -219,10 +181,6 @@ class AbstractLoss(AbstractSamples):
     def classify(self, x: Array) -> Array:
         """The class at the predictor x, coded as the data were."""
         raise DataError(f"kind='class' needs a classification loss, and {type(self).__name__} is none")
-
-
-def _every(a: Array) -> Array:
-    return a if a.ndim == 1 else np.logical_and.reduce(a, axis=1)
 
 
 def dots(a: Array, b: Array) -> Array:

@@ -14,11 +14,44 @@ from ...errors import DataError, TermError
 from ...lazy import cp
 from ..bounds import ULP, ends, shown
 from ..records import Array, Coordinate, Descent, Notation, Stated
+from ..roots import increasing_root
 from .base import AbstractSmoothLoss
-from .coding import classes_of, named_classes, one_hot
 from .loss import INSIDE
+from .prices import PriceDomain
+from .samples import classes_of, named_classes, one_hot
 
 ROUNDING = 1e-14  # of the sum of a sample's prices over the classes
+
+
+class SumsToZero(PriceDomain):
+    """Prices that sum to zero over the classes: what a class gains, others lose. One that has left is coded as -1."""
+
+    def span(self, b: Array) -> Array:
+        return b - b.mean(axis=-1, keepdims=True)
+
+    def reach(self, start: Array, end: Array, y: Array) -> Array:
+        level = np.abs(end.sum(axis=-1)) <= ROUNDING * y.shape[-1]
+        return np.where(level, super().reach(start, end, y), 0.0)
+
+    def dependent(self, y: Array) -> Array:
+        return np.argmax(y, axis=1)  # prices sum to zero over the classes
+
+    def descent(self, y: Array) -> Descent:
+        M, k = y.shape
+        sample, other = np.nonzero(y == 0)
+        own = np.argmax(y, axis=1)[sample]
+        row = np.arange(len(sample))
+        entries = np.concatenate([np.ones(len(row)), -np.ones(len(row))])
+        columns = np.concatenate([sample * k + own, sample * k + other])
+        falls = sp.csr_array((entries, (np.concatenate([row, row]), columns)), shape=(len(row), M * k))
+        return Descent(falls, sample, np.full(len(row), True), np.zeros(0, dtype=int))
+
+    def remains(self, y: Array, fallen: Array) -> tuple[Array, Array]:
+        sample, other = np.nonzero(y == 0)
+        left = y.copy()
+        left[sample[fallen], other[fallen]] = -1.0
+        kept = (left == 0).any(axis=1)  # a sample whose other classes are all gone costs nothing
+        return kept, left[kept]
 
 
 @dataclass(frozen=True, repr=False)
@@ -99,15 +132,16 @@ class MultinomialLoss(AbstractSmoothLoss):
 
         t = np.asarray(step, dtype=float)[..., None] * np.ones_like(v[..., :1])
         c = np.where(y < 0, -np.inf, v + t * np.maximum(y, 0.0))
-        L = c.max(axis=-1, keepdims=True) - t
-        for _ in range(100):
-            q = wrightomega(c - L + np.log(t))
-            excess = q.sum(axis=-1, keepdims=True) - t
-            move = excess / (q / (1.0 + q)).sum(axis=-1, keepdims=True)
-            L = L + move
-            if np.all(np.abs(move) <= 1e-15 * (1.0 + np.abs(L))):
-                break
-        q = wrightomega(c - L + np.log(t))
+
+        def shares(L: Array) -> Array:
+            return wrightomega(c - L + np.log(t))
+
+        def bend(L: Array) -> Array:
+            q = shares(L)
+            return (q / (1.0 + q)).sum(axis=-1, keepdims=True)
+
+        start = c.max(axis=-1, keepdims=True) - t
+        q = shares(increasing_root(lambda L: t - shares(L).sum(axis=-1, keepdims=True), bend, start))
         q = q * (t / q.sum(axis=-1, keepdims=True))
         return np.where(y < 0, v, v + t * np.maximum(y, 0.0) - q)
 
@@ -125,19 +159,13 @@ class MultinomialLoss(AbstractSmoothLoss):
         others = others * (INSIDE / np.maximum(others.sum(axis=-1, keepdims=True), INSIDE))
         return np.where(y > 0, -others.sum(axis=-1, keepdims=True), others)
 
-    def span(self, b: Array) -> Array:
-        return b - b.mean(axis=-1, keepdims=True)
-
-    def reach(self, start: Array, end: Array, y: Array) -> Array:
-        level = np.abs(end.sum(axis=-1)) <= ROUNDING * y.shape[-1]
-        return np.where(level, super().reach(start, end, y), 0.0)
+    @property
+    def prices(self) -> PriceDomain:
+        return SumsToZero(self)
 
     def conductance(self, b: Array, y: Array) -> Array:
         p = np.maximum(b + np.maximum(y, 0.0), 0.0)
         return _covariance(p / p.sum(axis=-1, keepdims=True))
-
-    def dependent(self, y: Array) -> Array:
-        return np.argmax(y, axis=1)  # prices sum to zero over the classes
 
     def value_bound(self, r: Array, spread: Array, y: Array) -> Array:
         # log sum exp(x_j - x_own) >= 0, larger where all others rise and x_own falls
@@ -162,23 +190,6 @@ class MultinomialLoss(AbstractSmoothLoss):
 
     def smoothness(self) -> float:
         return 0.5
-
-    def descent(self, y: Array) -> Descent:
-        M, k = y.shape
-        sample, other = np.nonzero(y == 0)
-        own = np.argmax(y, axis=1)[sample]
-        row = np.arange(len(sample))
-        entries = np.concatenate([np.ones(len(row)), -np.ones(len(row))])
-        columns = np.concatenate([sample * k + own, sample * k + other])
-        falls = sp.csr_array((entries, (np.concatenate([row, row]), columns)), shape=(len(row), M * k))
-        return Descent(falls, sample, np.full(len(row), True), np.zeros(0, dtype=int))
-
-    def remains(self, y: Array, fallen: Array) -> tuple[Array, Array]:
-        sample, other = np.nonzero(y == 0)
-        left = y.copy()
-        left[sample[fallen], other[fallen]] = -1.0
-        kept = (left == 0).any(axis=1)  # a sample whose other classes are all gone costs nothing
-        return kept, left[kept]
 
     def response(self, x: Array) -> Array:
         """The probability of each class."""
@@ -205,9 +216,6 @@ class MultinomialLoss(AbstractSmoothLoss):
 
     def stated_targets(self, y: Array) -> list[Any]:
         return y.argmax(axis=1).tolist()
-
-    def prices_add_up_to_zero(self) -> bool:
-        return True
 
     @property
     def notation(self) -> Notation:

@@ -11,12 +11,12 @@ from ...lazy import cp
 from ..bounds import ULP, ends, shown
 from ..records import Array, Notation, Stated
 from .base import AbstractPeakedLoss
-from .coding import counts
 from .loss import INSIDE
+from .samples import AbstractCounts
 
 
 @dataclass(frozen=True, repr=False)
-class PoissonLoss(AbstractPeakedLoss):
+class PoissonLoss(AbstractCounts, AbstractPeakedLoss):
     """Poisson regression with the logarithmic link: ``l(x; y) = exp(x) - y x``, without the constant log y!.
 
     With ``q = b + y``, ``l*(b; y) = q log q - q`` for q >= 0 and +inf elsewhere. Exposures enter as offsets,
@@ -29,9 +29,6 @@ class PoissonLoss(AbstractPeakedLoss):
     scale : {"mean", "sum"}, float or mapping
         See `AbstractLoss`.
     """
-
-    def encode(self, target: Array) -> Array:
-        return counts(target, "PoissonLoss")
 
     def value(self, x: Array, y: Array) -> Array:
         with np.errstate(over="ignore"):

@@ -8,8 +8,7 @@ import numpy as np
 
 from ...checks import checked, inside
 from ..records import Array, Notation, Stated
-from ._piecewise import AbstractPiecewiseLinearLoss
-from .base import AbstractDifferenceLoss
+from .base import AbstractDifferenceLoss, AbstractPiecewiseLinearLoss
 
 
 @dataclass(frozen=True, repr=False)

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from ...lazy import cp
 from ..bounds import SHORT, ULP
 from ..records import Array
+from ..roots import bisected
 
 INSIDE = 1.0 - 1e-14  # clipped points lie inside their domain by this factor
 LEAST_SLACK = 1e-2  # conductance of a saturated edge, relative to its capacity
@@ -22,10 +24,11 @@ def column(step: Any) -> Any:
     return step[:, None] if step.ndim == 1 else step
 
 
-def split(written: Any) -> tuple[list[Any], Any]:
-    """What a penalty wrote for CVXPY, as the list of its constraints and its value."""
-    *domain, value = written if isinstance(written, list) else [written]
-    return domain, value
+def split(written: Any) -> tuple[Any, list[Any]]:
+    """What a term wrote for CVXPY: an expression with one value per row, or None where that is 0, and constraints."""
+    parts = written if isinstance(written, (list, tuple)) else [written]
+    values = [part for part in parts if not isinstance(part, cp.Constraint)]
+    return (values[0] if values else None), [part for part in parts if isinstance(part, cp.Constraint)]
 
 
 def row_norm(z: Array) -> Array:
@@ -79,14 +82,10 @@ def gauge_of(u: Array, inside: Callable[[Array], Array]) -> Array:
         ok = inside(direction * reach[:, None])
         high = np.where(grow & ~ok, reach, high)
         low = np.where(grow & ok, reach, low)
-    for _ in range(100):
-        middle = np.where(np.isinf(high), low, 0.5 * (low + high))
-        if np.all((middle == low) | (middle == high)):
-            break  # nothing is between them
-        ok = inside(direction * middle[:, None])
-        low, high = np.where(ok, middle, low), np.where(ok, high, middle)
+    always = np.isinf(high)
+    low, _ = bisected(lambda t: inside(direction * t[:, None]), low, np.where(always, low, high))
     with np.errstate(divide="ignore"):
-        gauge = np.where(np.isinf(high), 0.0, scale / low)
+        gauge = np.where(always, 0.0, scale / low)
     return np.where(row_norm(u) > 0, gauge, 0.0)
 
 

@@ -13,9 +13,17 @@ from ..bounds import ULP
 from ..records import Array, Notation, Stated
 from ._rows import column, longest, row_norm
 from .base import AbstractConstraint, AbstractSupercoercive
+from .domain import Everywhere, FlowDomain
 
 MARGIN = 1e-14  # relative; points that are projected land twice as far inside, so that rounding never leaves the ball
 LEAST_CONDUCTANCE = 0.1  # of an edge without flow, whose conjugate has a kink there
+
+
+class _Free(Everywhere):
+    """Flows of which those near 0, where phi* has a kink, give way less."""
+
+    def conductance(self, u: Array) -> Array:
+        return np.maximum(row_norm(u), LEAST_CONDUCTANCE)[:, None]
 
 
 @dataclass(frozen=True)
@@ -50,12 +58,13 @@ class Ball(AbstractSupercoercive, AbstractConstraint):
     def gauge_at_zero(self, u: Array) -> Array:
         return np.where((u == 0.0).all(axis=1), 0.0, np.inf)  # 0 is interior to the ball
 
+    @property
+    def domain(self) -> FlowDomain:
+        return _Free(self)
+
     def dual_prox(self, v: Array, step: Array, weight: Array) -> Array:
         threshold = step * self.radius
         return v * column(1.0 - threshold / np.maximum(row_norm(v), threshold))
-
-    def conductance(self, u: Array) -> Array:
-        return np.maximum(row_norm(u), LEAST_CONDUCTANCE)[:, None]
 
     def conjugate_bound(self, u: Array, spread: Array) -> Array:
         return self.radius * longest(u, spread) * (1.0 + ULP)

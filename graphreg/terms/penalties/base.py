@@ -1,4 +1,5 @@
-"""The kinds of penalties, beside `AbstractPenalty` itself: smooth ones, constraints, norms, and what is not even."""
+"""The kinds of penalties, beside `AbstractPenalty` itself: smooth ones, constraints, norms, and what is not even; and
+what is known of the kink at 0 of any of them."""
 
 from __future__ import annotations
 
@@ -8,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ..records import Array, Notation, RecessionCone, names_of
-from ._rows import INSIDE, norm_bound, row_norm
+from ..records import Array, Notation, names_of
+from ._rows import norm_bound, row_norm
+from .domain import DualBall, Everywhere, FlowDomain, OneSidedDomain
 from .penalty import AbstractPenalty
-
-HALVINGS = 52  # of an interval, until nothing is between its ends
 
 
 class AbstractSmoothPenalty(AbstractPenalty):
@@ -47,43 +47,28 @@ class AbstractSmoothPenalty(AbstractPenalty):
 class AbstractSupercoercive(AbstractPenalty):
     """A penalty that outgrows every multiple of a norm: phi* is finite everywhere, so that flows have no capacity."""
 
-    def gauge(self, u: Array) -> Array:
-        return np.zeros(len(u))
-
-    def clip(self, u: Array) -> Array:
-        return u
+    @property
+    def domain(self) -> FlowDomain:
+        return Everywhere(self)
 
 
 class AbstractOneSided(AbstractPenalty):
     """A penalty that is not even, and so may only stand on edges to the ground.
 
-    0 may be on the boundary of dom phi*, where rays to 0 lead nowhere: what is outside is pulled to an inner point.
+    0 may be on the boundary of dom phi*.
     """
 
-    def interior(self, k: int) -> Array:
-        zero, axes = np.zeros(k), np.vstack([np.eye(k), -np.eye(k)])
-        if np.isfinite(self.conjugate(1e-3 * axes)).all():
-            return zero
-        # v - prox(v, 1) is a subgradient of phi, so in dom phi*; the mean over directions all around is well inside
-        around = np.vstack([scale * axes for scale in (0.1, 1.0, 10.0)])
-        return (around - self.prox(around, 1.0)).mean(axis=0)
+    @property
+    def domain(self) -> FlowDomain:
+        return OneSidedDomain(self)
 
-    def clip(self, u: Array) -> Array:
-        out = ~np.isfinite(self.conjugate(u))
-        if not out.any():
-            return u
-        inner = np.broadcast_to(self.interior(u.shape[1]), u.shape)
-        t = INSIDE * self.reach(inner, u)
-        return np.where(out[:, None], inner + t[:, None] * (u - inner), u)
 
-    def reach(self, start: Array, end: Array) -> Array:
-        low = np.where(np.isfinite(self.conjugate(end)), 1.0, 0.0)
-        high, open_ = np.ones(len(start)), low < 1.0
-        for _ in range(HALVINGS):
-            middle = 0.5 * (low + high)
-            inside = np.isfinite(self.conjugate(start + middle[:, None] * (end - start)))
-            low, high = np.where(open_ & inside, middle, low), np.where(open_ & ~inside, middle, high)
-        return low
+class AbstractEntrywise(AbstractPenalty):
+    """A sum over the coordinates."""
+
+    @abstractmethod
+    def restricted(self, columns: Array) -> AbstractPenalty:
+        """The penalty on some of its coordinates."""
 
 
 class AbstractConstraint(AbstractPenalty):
@@ -104,9 +89,6 @@ class AbstractConstraint(AbstractPenalty):
     def value_bound(self, z: Array, spread: Array) -> Array:
         inside = super().value_bound(z, spread)
         return np.where(inside <= 0.0, 0.0, np.inf)
-
-    def is_equality(self, k: int) -> bool:
-        return not self.conjugate(np.vstack([np.eye(k), -np.eye(k)])).any()  # as far as the set reaches along the axes
 
     def prox(self, v: Array, step: Any) -> Array:
         return self.project(v)  # a multiple of an indicator is the same indicator
@@ -145,14 +127,16 @@ class AbstractNorm(AbstractPenalty):
     def conjugate(self, u: Array) -> Array:
         return np.where(self.dual_norm(u) <= 1.0, 0.0, np.inf)
 
-    def gauge(self, u: Array) -> Array:
-        return self.dual_norm(u)
+    @property
+    def domain(self) -> FlowDomain:
+        return DualBall(self, self)
 
     def gauge_at_zero(self, u: Array) -> Array:
         return self.dual_norm(u)
 
-    def clip(self, u: Array) -> Array:
-        return self.project_dual(u, INSIDE)
+    def extent(self, k: int) -> float:
+        """An R with ``||z||_2 <= R phi(z)`` for every z of k coordinates, the smaller the better."""
+        return float(np.linalg.norm(self.dual_norm(np.eye(k))))
 
     def conjugate_bound(self, u: Array, spread: Array) -> Array:
         return np.where(norm_bound(self.dual_norm, u, spread) <= 1.0, 0.0, np.inf)
@@ -168,11 +152,59 @@ class AbstractNorm(AbstractPenalty):
         length = np.maximum(row_norm(z), 1e-300)[:, None]
         return self.project_dual(z / length * 1e9, 1.0)
 
-    def recession(self, k: int) -> RecessionCone:
-        return RecessionCone(np.zeros(k), np.zeros(k))
-
     @property
     def notation(self) -> Notation:
         name, latex = names_of(self)
         dual = f"dual norm of {name} at %u <= %c"
         return Notation(f"{name}(%z)", "", dual, f"{latex}(%z)", "", rf"{latex}^\circ(%u) \le %c")
+
+
+class AbstractAbsoluteNorm(AbstractNorm):
+    """A norm of the sizes ``|z_j|`` alone. So is its dual norm, which over a box is largest at one of its corners."""
+
+
+# ---- the kink at 0, by its gauge: how strongly a flow must pull before z moves from 0 --------------------------------
+def pulls_at_zero(phi: AbstractPenalty, k: int) -> Array:
+    """What each of the k coordinates must pull by to move from 0: t_j (k,) with ``phi(z) >= |z_j| / t_j`` for every z;
+    +inf where phi has no kink at 0 along coordinate j."""
+    eye = np.eye(k)
+    return np.maximum(phi.gauge_at_zero(eye), phi.gauge_at_zero(-eye))
+
+
+def has_kink(phi: AbstractPenalty, k: int) -> bool:
+    """Whether phi on k coordinates has a kink at 0 in every direction: 0 is interior to its subgradients at 0, so that
+    an edge whose flow is small enough is fused."""
+    return bool(np.isfinite(pulls_at_zero(phi, k)).all())  # then the subgradients hold the hull of all +-e_j / t_j
+
+
+def extent(phi: AbstractPenalty, k: int) -> float:
+    """An R with ``||z||_2 <= R phi(z)`` for every z, the smaller the better; +inf where there is no kink at 0 along
+    some direction."""
+    known = phi.extent(k) if isinstance(phi, AbstractNorm) else None
+    return float(np.linalg.norm(pulls_at_zero(phi, k))) if known is None else known
+
+
+def gauge_around(phi: AbstractPenalty, u: Array, eta: Array) -> Array:
+    """An upper bound of gauge_at_zero(v) over all v with |v_j - u_j| <= eta_j, for each row."""
+    if isinstance(phi, AbstractAbsoluteNorm):
+        return phi.dual_norm(np.abs(u) + eta)
+    pull = pulls_at_zero(phi, u.shape[1])
+    with np.errstate(invalid="ignore"):
+        more = np.where((eta > 0) & (pull > 0), eta * pull, 0.0)
+    return phi.gauge_at_zero(u) + more.sum(axis=1)
+
+
+def is_equality(phi: AbstractPenalty, k: int) -> bool:
+    """Whether phi on k coordinates is the indicator of {0}: z = 0 is all that it allows."""
+    if not isinstance(phi, AbstractConstraint):
+        return False
+    return not phi.conjugate(np.vstack([np.eye(k), -np.eye(k)])).any()  # as far as the set reaches along the axes
+
+
+def slope_at_zero(phi: AbstractPenalty, z: Array) -> Array:
+    """The growth of phi from 0 along each row, ``phi'(0; z) = lim phi(s z) / s`` as s falls to 0, to about eight digits
+    and from above; phi itself where it is homogeneous. It is the support function of what ``gauge_at_zero`` is the
+    gauge of."""
+    largest = np.abs(z).max(axis=1, initial=0.0)
+    s = 2.0 ** (-26.0 - np.ceil(np.log2(np.where(largest > 0, largest, 1.0))))  # exact: a power of 2
+    return phi.value(z * s[:, None]) / s

@@ -14,73 +14,92 @@ from ...lazy import cp
 from ..bounds import ULP, ends
 from ..records import Array, Notation, RecessionCone, Stated
 from ._rows import INSIDE
-from .base import AbstractConstraint, AbstractOneSided
+from .base import AbstractConstraint, AbstractEntrywise, AbstractOneSided
+from .domain import FlowDomain
 
 LEAST_CONDUCTANCE = 0.1  # of a coordinate without flow, whose conjugate has a kink there
 
 
-class AbstractBox(AbstractOneSided, AbstractConstraint):
+class SupportedCone(FlowDomain):
+    """The domain of a support function of bounds: a cone of flows that push against no bound that is not there.
+
+    ``least`` is the conductance of a coordinate without flow, whose conjugate has a kink there.
+    """
+
+    def __init__(self, phi: AbstractBox, least: float) -> None:
+        super().__init__(phi)
+        self.no_low, self.no_high, self.least = np.isinf(phi.low), np.isinf(phi.high), least
+
+    def leaves(self, u: Array) -> Array:
+        """The coordinates of flows that push against a bound that is not there."""
+        return ((u > 0) & self.no_high) | ((u < 0) & self.no_low)
+
+    def gauge(self, u: Array) -> Array:
+        return np.where(self.leaves(u).any(axis=1), np.inf, 0.0)
+
+    def clip(self, u: Array) -> Array:
+        return np.where(self.leaves(u), 0.0, u)
+
+    def reach(self, start: Array, end: Array) -> Array:
+        leaves = self.leaves(end)
+        t = np.where(leaves, INSIDE * start / np.where(leaves, start - end, 1.0), 1.0)
+        return t.min(axis=1, initial=1.0)
+
+    def interior(self, k: int) -> Array:
+        sign = self.no_low.astype(float) - self.no_high.astype(float)
+        return np.array(np.broadcast_to(sign, (k,)))
+
+    def recession(self, k: int) -> RecessionCone:
+        low, high = (np.where(np.isinf(bound), bound, 0.0) for bound in (self.phi.low, self.phi.high))
+        return RecessionCone(np.array(np.broadcast_to(low, (k,))), np.array(np.broadcast_to(high, (k,))))
+
+    def conductance(self, u: Array) -> Array:
+        free = self.no_low & self.no_high  # a coordinate without bounds carries no flow
+        return np.where(free, 0.0, np.maximum(np.abs(u), self.least))
+
+    def room(self, u: Array) -> Array:
+        one_way = np.where(self.no_high, np.maximum(-u, 0.0), np.inf)
+        return np.minimum(one_way, np.where(self.no_low, np.maximum(u, 0.0), np.inf))
+
+    def share(self, u: Array) -> Array:
+        bounded, free = ~self.no_low & ~self.no_high, self.no_low & self.no_high
+        one_sided = np.clip(np.abs(u) / (np.abs(u).mean() + 1e-300), 0.0, 1.0)
+        return np.where(bounded, 1.0, np.where(free | self.leaves(u), 0.0, one_sided))
+
+
+class AbstractBox(AbstractEntrywise, AbstractOneSided, AbstractConstraint):
     """The points between two bounds, ``low <= z <= high`` in every coordinate; infinite where there is no bound."""
 
     low: Any
     high: Any
 
+    @property
+    def domain(self) -> SupportedCone:
+        return SupportedCone(self, LEAST_CONDUCTANCE)
+
     def value(self, z: Array) -> Array:
         return np.where(((z >= self.low) & (z <= self.high)).all(axis=1), 0.0, np.inf)
-
-    def gauge(self, u: Array) -> Array:
-        return np.where(self._leaves(u).any(axis=1), np.inf, 0.0)  # dom phi* is a cone
 
     def gauge_at_zero(self, u: Array) -> Array:
         pushes = ((u > 0) & (self.high != 0)) | ((u < 0) & (self.low != 0))  # against a bound that is not at 0
         inside = np.all((self.low <= 0) & (self.high >= 0))
         return np.where(pushes.any(axis=1) | ~inside, np.inf, 0.0)
 
-    def clip(self, u: Array) -> Array:
-        return np.where(self._leaves(u), 0.0, u)
-
-    def reach(self, start: Array, end: Array) -> Array:
-        leaves = self._leaves(end)
-        t = np.where(leaves, INSIDE * start / np.where(leaves, start - end, 1.0), 1.0)
-        return t.min(axis=1, initial=1.0)
-
-    def room(self, u: Array) -> Array:
-        up, down = np.isinf(self.low), np.isinf(self.high)  # flows must not be negative, or not be positive
-        one_way = np.where(down, np.maximum(-u, 0.0), np.inf)
-        return np.minimum(one_way, np.where(up, np.maximum(u, 0.0), np.inf))
-
     def conjugate_bound(self, u: Array, spread: Array) -> Array:
         low, high = u - spread, u + spread
         ends = [np.where(x > 0, _finite(self.high) * x, _finite(self.low) * x) for x in (low, high)]
         each = np.maximum(*ends)
         value = each.sum(axis=1) + (4 + u.shape[1]) * ULP * np.abs(each).sum(axis=1)
-        return np.where((self._leaves(low) | self._leaves(high)).any(axis=1), np.inf, value)
+        return np.where((self.domain.leaves(low) | self.domain.leaves(high)).any(axis=1), np.inf, value)
 
     def value_bound(self, z: Array, spread: Array) -> Array:
         low, high = ends(z, spread)
         return np.where(((low >= self.low) & (high <= self.high)).all(axis=1), 0.0, np.inf)
 
-    def interior(self, k: int) -> Array:
-        sign = np.isinf(self.low).astype(float) - np.isinf(self.high).astype(float)
-        return np.array(np.broadcast_to(sign, (k,)))
-
-    def recession(self, k: int) -> RecessionCone:
-        low, high = (np.where(np.isinf(bound), bound, 0.0) for bound in (self.low, self.high))
-        return RecessionCone(np.array(np.broadcast_to(low, (k,))), np.array(np.broadcast_to(high, (k,))))
-
-    def exact_room(self, u: Array) -> Array:
-        bounded, free = np.isfinite(self.low) & np.isfinite(self.high), np.isinf(self.low) & np.isinf(self.high)
-        one_sided = np.clip(np.abs(u) / (np.abs(u).mean() + 1e-300), 0.0, 1.0)
-        return np.where(bounded, 1.0, np.where(free | self._leaves(u), 0.0, one_sided))
-
     def settle(self, z: list[Any], exact: Callable[[float], Any]) -> list[Any]:
         low, high = (np.broadcast_to(bound, (len(z),)).tolist() for bound in (self.low, self.high))
         above = [p if a == -np.inf else max(p, exact(a)) for p, a in zip(z, low, strict=True)]
         return [p if b == np.inf else min(p, exact(b)) for p, b in zip(above, high, strict=True)]
-
-    def _leaves(self, u: Array) -> Array:
-        """The coordinates of flows that push against a bound that is not there."""
-        return ((u > 0) & np.isinf(self.high)) | ((u < 0) & np.isinf(self.low))
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +135,7 @@ class Box(AbstractBox):
 
     def conjugate(self, u: Array) -> Array:
         value = np.where(u > 0, _finite(self.high) * u, _finite(self.low) * u).sum(axis=1)
-        return np.where(self._leaves(u).any(axis=1), np.inf, value)
+        return np.where(self.domain.leaves(u).any(axis=1), np.inf, value)
 
     def cvxpy(self, Z: Any) -> Any:
         return [side for side in (_at_least(Z, self.low), _at_least(-Z, -self.high)) if side is not None]
@@ -125,10 +144,6 @@ class Box(AbstractBox):
         for name, bound in (("low", self.low), ("high", self.high)):
             if bound.ndim and bound.size != k:
                 raise TermError(f"the bound {name} of Box is for {bound.size} coordinates, and the term has {k}")
-
-    def conductance(self, u: Array) -> Array:
-        free = np.isinf(self.low) & np.isinf(self.high)  # a coordinate without bounds carries no flow
-        return np.where(free, 0.0, np.maximum(np.abs(u), LEAST_CONDUCTANCE))
 
     def restricted(self, columns: Array) -> Box:
         low, high = (bound[columns] if bound.ndim else bound for bound in (self.low, self.high))

@@ -13,8 +13,9 @@ from ...escaping import upright, visible
 from ..bounds import ULP
 from ..records import Array, Notation
 from ._rows import row_norm
-from ._tried import try_size, try_some_size
+from .domain import OwnDomain
 from .penalty import AbstractPenalty
+from .tried import try_size, try_some_size
 
 OUTWARD = 1e-8  # flows are taken this much longer, so that what is proved there holds for them
 ROUNDS, GROWTH = 30, 4.0  # of the proximal point method, and of its step
@@ -29,7 +30,7 @@ __all__ = ["from_prox"]  # its class is made by the function
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class ProxPenalty(AbstractPenalty):
+class ProxPenalty(OwnDomain, AbstractPenalty):
     """An even penalty given by value and prox (see `from_prox`).
 
     With p = prox(v, t), w = (v - p) / t is a subgradient at p, where ``phi*(w) = <w, p> - phi(p)``. For a flow u the

@@ -10,9 +10,11 @@ import numpy as np
 from ...checks import checked, positive
 from ...lazy import cp
 from ..bounds import ULP, half_square, shown
-from ..records import Array, Notation, RecessionCone, Stated
-from ._rows import INSIDE, column, longest, onto_ball, row_norm
+from ..records import Array, Notation, Stated
+from ._rows import column, longest, onto_ball, row_norm
 from .base import AbstractSmoothPenalty
+from .domain import DualBall
+from .l2 import L2
 
 
 @dataclass(frozen=True)
@@ -60,17 +62,12 @@ class HuberNorm(AbstractSmoothPenalty):
     def cvxpy(self, Z: Any) -> Any:
         return cp.huber(cp.norm(Z, 2, axis=1), self.delta) / 2  # pyright: ignore[reportArgumentType]
 
-    def gauge(self, u: Array) -> Array:
-        return row_norm(u) / self.delta
-
-    def clip(self, u: Array) -> Array:
-        return onto_ball(u, INSIDE * self.delta)
+    @property
+    def domain(self) -> DualBall:
+        return DualBall(self, L2(), self.delta)
 
     def dual_prox(self, v: Array, step: Array, weight: Array) -> Array:
         return onto_ball(v / (1.0 + column(step / weight)), weight * self.delta)
-
-    def recession(self, k: int) -> RecessionCone:
-        return RecessionCone(np.zeros(k), np.zeros(k))
 
     def conjugate_bound(self, u: Array, spread: Array) -> Array:
         inside = longest(u, spread) <= self.delta

@@ -11,11 +11,12 @@ from ...lazy import cp
 from ..bounds import ULP
 from ..records import Array, Notation, Stated
 from ._rows import column
-from .base import AbstractNorm
+from .base import AbstractAbsoluteNorm, AbstractEntrywise
+from .domain import Cube
 
 
 @dataclass(frozen=True)
-class L1(AbstractNorm):
+class L1(AbstractEntrywise, AbstractAbsoluteNorm):
     """The l1 norm: ``phi(z) = sum_j |z_j|``; every coordinate of an edge is fused or split by itself.
 
     ``phi*(u) = 0`` where ``max_j |u_j| <= 1`` and +inf elsewhere (Parikh and Boyd, Proximal algorithms, 6.5).
@@ -33,14 +34,15 @@ class L1(AbstractNorm):
         top = np.where(spread == 0.0, top, top * (1.0 + ULP))  # that sum is rounded, but where it is exact
         return np.where(top.max(axis=1, initial=0.0) <= 1.0, 0.0, np.inf)
 
+    @property
+    def domain(self) -> Cube:
+        return Cube(self, self)
+
     def extent(self, k: int) -> float:
         return 1.0
 
     def pieces(self, k: int) -> int:
         return 1
-
-    def gauge_around(self, u: Array, eta: Array) -> Array:
-        return self.dual_norm(np.abs(u) + eta)
 
     def project_dual(self, u: Array, radius: Any) -> Array:
         r = column(radius)
@@ -52,9 +54,6 @@ class L1(AbstractNorm):
     def restricted(self, columns: Array) -> L1:
         return self
 
-    def room(self, u: Array) -> Array:
-        return np.maximum(1.0 - np.abs(u), 0.0)
-
     def cvxpy(self, Z: Any) -> Any:
         return cp.sum(cp.abs(Z), axis=1)
 
@@ -63,9 +62,6 @@ class L1(AbstractNorm):
 
     def stated(self, k: int) -> Stated:
         return Stated("L1")
-
-    def exact_room(self, u: Array) -> Array:
-        return np.clip(1.0 - np.abs(u), 0.0, 1.0)
 
     @property
     def notation(self) -> Notation:

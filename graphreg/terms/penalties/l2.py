@@ -10,11 +10,11 @@ import numpy as np
 from ...lazy import cp
 from ..records import Array, Notation, Stated
 from ._rows import longest, onto_ball, row_norm
-from .base import AbstractNorm
+from .base import AbstractAbsoluteNorm
 
 
 @dataclass(frozen=True)
-class L2(AbstractNorm):
+class L2(AbstractAbsoluteNorm):
     """The Euclidean norm, not squared: ``phi(z) = ||z||_2``; an edge is fused or split as a whole.
 
     ``phi*(u) = 0`` where ``||u||_2 <= 1`` and +inf elsewhere (Parikh and Boyd, Proximal algorithms, 6.5.1).
@@ -34,9 +34,6 @@ class L2(AbstractNorm):
 
     def pieces(self, k: int) -> int:
         return k
-
-    def gauge_around(self, u: Array, eta: Array) -> Array:
-        return self.dual_norm(np.abs(u) + eta)
 
     def project_dual(self, u: Array, radius: Any) -> Array:
         return onto_ball(u, radius)

@@ -10,11 +10,11 @@ import numpy as np
 from ...lazy import cp
 from ..records import Array, Notation, Stated
 from ._rows import column
-from .base import AbstractNorm
+from .base import AbstractAbsoluteNorm
 
 
 @dataclass(frozen=True)
-class LInf(AbstractNorm):
+class LInf(AbstractAbsoluteNorm):
     """The maximum norm: ``phi(z) = max_j |z_j|``.
 
     ``phi*(u) = 0`` where ``||u||_1 <= 1`` and +inf elsewhere (Parikh and Boyd, Proximal algorithms, 6.5.2). The prox
@@ -26,9 +26,6 @@ class LInf(AbstractNorm):
 
     def dual_norm(self, u: Array) -> Array:
         return np.abs(u).sum(axis=1)
-
-    def gauge_around(self, u: Array, eta: Array) -> Array:
-        return self.dual_norm(np.abs(u) + eta)
 
     def project_dual(self, u: Array, radius: Any) -> Array:
         # from the largest entry downwards, which keeps the digits of a ball that is small beside u

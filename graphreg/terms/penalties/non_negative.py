@@ -9,7 +9,7 @@ import numpy as np
 
 from ..records import Array, Notation, Stated
 from ._rows import LEAST_SLACK
-from .box import AbstractBox
+from .box import AbstractBox, SupportedCone
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,9 @@ class NonNegative(AbstractBox):
     def dual_prox(self, v: Array, step: Array, weight: Array) -> Array:
         return np.minimum(v, 0.0)
 
-    def conductance(self, u: Array) -> Array:
-        return np.maximum(np.abs(u), LEAST_SLACK)
+    @property
+    def domain(self) -> SupportedCone:
+        return SupportedCone(self, LEAST_SLACK)
 
     def restricted(self, columns: Array) -> NonNegative:
         return self

@@ -15,8 +15,41 @@ from ..bounds import ULP, half_square, shown
 from ..records import Array, Notation, RecessionCone, Stated
 from ._rows import by_row, column, longest, row_norm
 from .base import AbstractSmoothPenalty
+from .domain import FlowDomain
+from .squared_l2 import SquaredL2
 
 ROUNDING = 1e-12  # relative to the largest eigenvalue: below it an eigenvalue is 0
+
+
+class Range(FlowDomain):
+    """The range of Q."""
+
+    def gauge(self, u: Array) -> Array:
+        return np.where(np.isfinite(self.phi.conjugate(u)), 0.0, np.inf)
+
+    def clip(self, u: Array) -> Array:
+        return self.span(u)
+
+    def span(self, u: Array) -> Array:
+        return self.phi.onto_range(u)
+
+    def recession(self, k: int) -> RecessionCone:
+        root = self.phi.root
+        if len(root) == k:  # triangular with a positive diagonal, so not singular
+            return RecessionCone(np.zeros(k), np.zeros(k))
+        # as many equations as the rank: Q itself, once rounded, may vanish along no direction at all
+        return RecessionCone(np.full(k, -np.inf), np.full(k, np.inf), root)
+
+    def conductance(self, u: Array) -> Array:
+        return np.ones_like(u)
+
+    def conduct(self, conductance: Array, z: Array) -> Array:
+        return conductance * (z @ self.phi.Q)  # keeps the flow in range(Q)
+
+    def share(self, u: Array) -> Array:
+        # the flow of a singular Q stays in its range; that of a definite one is moved where no other can be
+        rank, k = self.phi.root.shape
+        return np.full(u.shape, 1e-6 if rank == k else 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +111,11 @@ class Quadratic(AbstractSmoothPenalty):
         inside = row_norm(u @ V[:, ~positive]) <= 1e-12 * row_norm(u)
         return np.where(inside, value, np.inf)
 
+    def onto_range(self, u: Array) -> Array:
+        """The projection of each row onto the range of Q."""
+        V = self._vectors[:, self._values > 0]
+        return u if V.shape[0] == V.shape[1] else by_row(by_row(u, V), V.T)
+
     def cvxpy(self, Z: Any) -> Any:
         return cp.sum(cp.square(Z @ self.root.T), axis=1) / 2
 
@@ -85,24 +123,12 @@ class Quadratic(AbstractSmoothPenalty):
         if k != len(self._values):
             raise TermError(f"the Q of Quadratic is for {len(self._values)} coordinates, and the term has {k}")
 
-    def gauge(self, u: Array) -> Array:
-        return np.where(np.isfinite(self.conjugate(u)), 0.0, np.inf)
+    @property
+    def domain(self) -> Range:
+        return Range(self)
 
-    def clip(self, u: Array) -> Array:
-        return self.span(u)
-
-    def span(self, u: Array) -> Array:
-        V = self._vectors[:, self._values > 0]
-        return u if V.shape[0] == V.shape[1] else by_row(by_row(u, V), V.T)
-
-    def conductance(self, u: Array) -> Array:
-        return np.ones_like(u)
-
-    def conduct(self, conductance: Array, z: Array) -> Array:
-        return conductance * (z @ self.Q)  # keeps the flow in range(Q)
-
-    def squares(self) -> Array | None:
-        return self.root if len(self.root) < self.root.shape[1] else None
+    def composed(self) -> tuple[Array, SquaredL2] | None:
+        return (self.root, SquaredL2()) if len(self.root) < self.root.shape[1] else None
 
     def value_bound(self, z: Array, spread: Array) -> Array:
         R, k = self.root, self.root.shape[1]
@@ -139,27 +165,13 @@ class Quadratic(AbstractSmoothPenalty):
     def strong_convexity(self) -> float:
         return float(self._values[0])
 
-    def recession(self, k: int) -> RecessionCone:
-        if len(self.root) == k:  # triangular with a positive diagonal, so not singular
-            return RecessionCone(np.zeros(k), np.zeros(k))
-        # as many equations as the rank: Q itself, once rounded, may vanish along no direction at all
-        return RecessionCone(np.full(k, -np.inf), np.full(k, np.inf), self.root)
-
     def cvxpy_conjugate(self, U: Any) -> Any:
         V, positive = self._vectors, self._values > 0
         value = cp.sum(cp.square(U @ (V[:, positive] / np.sqrt(self._values[positive]))), axis=1) / 2
         return value if positive.all() else [U @ V[:, ~positive] == 0, value]
 
     def stated(self, k: int) -> Stated:
-        return Stated("Quadratic", self.root.tolist())
-
-    def exact_room(self, u: Array) -> Array:
-        # the flow of a singular Q stays in its range; that of a definite one is moved where no other can be
-        rank, k = self.root.shape
-        return np.full(u.shape, 1e-6 if rank == k else 0.0)
-
-    def flow_root(self) -> Array:
-        return self.root
+        return Stated("Quadratic", self.root.tolist(), self.root)
 
     @property
     def notation(self) -> Notation:

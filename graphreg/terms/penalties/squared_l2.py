@@ -12,7 +12,6 @@ from ..bounds import half_square
 from ..records import Array, Notation, Stated
 from ._rows import column
 from .base import AbstractSmoothPenalty, AbstractSupercoercive
-from .penalty import AbstractPenalty
 
 
 @dataclass(frozen=True)
@@ -74,9 +73,3 @@ class SquaredL2(AbstractSupercoercive, AbstractSmoothPenalty):
             gradient="(%z)",
             latex_gradient="(%z)",
         )
-
-
-def composition_of(penalty: AbstractPenalty) -> tuple[Array, AbstractPenalty] | None:
-    """R and h, where a penalty says by `composed` or `squares` that it is h(Rz) with fewer rows than coordinates."""
-    R = penalty.squares()
-    return penalty.composed() if R is None else (R, SquaredL2())

@@ -1,0 +1,155 @@
+"""Small systems: which of the free variables answer for the totals of trees without the ground.
+
+Of a system the rows are trees, the columns free variables, and the entries what a variable adds to the total of a tree.
+Systems of one size are solved together, in floats; where these leave a doubt whether rows depend on others, a system
+is looked at alone, in rational numbers. Nothing here is trusted.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from scipy.linalg import qr
+
+from graphreg.certificate.rationals import number, rational
+from graphreg.terms import Array
+
+from .balance import Combination
+
+DEPENDENT = 1e-10  # pivots below that, of equilibrated rows, count as 0
+MANY = 6  # columns for one row, among which those of a large system are looked for first
+EXACT = 40  # rows of a system, up to which it is solved in rational numbers where floats leave a doubt
+MOST = 2000  # rows of a system, beyond which it is not solved
+
+
+@dataclass(frozen=True)
+class Solved:
+    """``X`` (columns, rows) with A X = I on the rows that are ``kept``; for each other row g that follows from these a
+    combination y with y_g = 1 and y'A = 0."""
+
+    kept: Array
+    X: Array
+    combinations: dict[int, Combination]
+
+
+def right_inverses(A: Array, w: Array) -> tuple[Array, Array]:
+    """X (systems, columns, rows) with A X = I, the smallest in the norm of 1/w, for A (systems, rows, columns) and w
+    (systems, columns); and for which systems floats leave no doubt of that."""
+    M, length = _equilibrated(A, w)
+    Q, R = np.linalg.qr(np.swapaxes(M, -1, -2))
+    pivots = np.abs(np.diagonal(R, axis1=-2, axis2=-1))
+    sure = pivots.min(axis=-1, initial=np.inf) > DEPENDENT * pivots.max(axis=-1, initial=0.0)
+    R = np.where(sure[..., None, None], R, np.eye(R.shape[-1]))
+    X = np.sqrt(w)[..., None] * (Q @ np.swapaxes(np.linalg.inv(R), -1, -2)) / length[..., None, :]
+    return X, sure
+
+
+def _equilibrated(A: Array, w: Array) -> tuple[Array, Array]:
+    """A W^1/2 with rows of length 1, and the lengths that these had."""
+    M = A * np.sqrt(w)[..., None, :]
+    top = np.abs(M).max(axis=-1, initial=0.0)
+    top = np.where(top > 0.0, top, 1.0)
+    length = top * np.sqrt(((M / top[..., None]) ** 2).sum(axis=-1))
+    length = np.where(length > 0.0, length, 1.0)
+    return M / length[..., None], length
+
+
+def independent(A: Array, w: Array) -> Array:
+    """Rows of A that are independent, as far as floats tell."""
+    if not A.size:
+        return np.zeros(0, dtype=int)
+    R, order = qr(_equilibrated(A, w)[0].T, mode="r", pivoting=True)
+    pivots = np.zeros(len(A))
+    k = min(R.shape)
+    pivots[:k] = np.abs(np.diagonal(R[:k, :k]))
+    return np.sort(order[pivots > DEPENDENT * max(float(pivots.max()), 1e-300)])
+
+
+def solved(A: Array, w: Array, node: Array) -> Solved:
+    """One system, whose rows may depend on one another; ``node`` is that of each row's root."""
+    kept = np.flatnonzero(A.any(axis=1)) if A.shape[1] else np.zeros(0, dtype=int)
+    kept = kept[independent(A[kept], w)] if len(kept) <= MOST else kept[:0]
+    X = right_inverses(A[kept][None], w[None])[0][0] if len(kept) else np.zeros((A.shape[1], 0))
+    combinations: dict[int, Combination] = {int(g): {int(g): Fraction(1)} for g in np.flatnonzero(~A.any(axis=1))}
+    rest = np.setdiff1d(np.arange(len(A)), [*kept, *combinations])
+    if not len(rest):
+        return Solved(kept, X, combinations)
+    if len(A) > EXACT:
+        return Solved(kept, X, combinations | _at_nodes(A, kept, rest, node))
+    most = MANY * len(A) + 10
+    wide = np.argsort(-w, kind="stable")[:most]
+    found, pivots, more = eliminated(A[:, wide], [*kept.tolist(), *rest.tolist()])
+    if len(found) > len(kept):  # rows that nearly depend on others
+        kept, X = np.array(found), np.zeros((A.shape[1], len(found)))
+        X[wide[pivots]] = _inverse(A[np.ix_(kept, wide[pivots])])
+    return Solved(kept, X, combinations | more)
+
+
+def _at_nodes(A: Array, kept: Array, rest: Array, node: Array) -> dict[int, Combination]:
+    """Combinations of the rows at one node, for rows of a large system."""
+    out: dict[int, Combination] = {}
+    for i in np.unique(node[rest]).tolist():
+        some = np.concatenate([kept[node[kept] == i], rest[node[rest] == i]])
+        if len(some) > EXACT:
+            continue
+        columns = np.flatnonzero(A[some].any(axis=0))
+        found = eliminated(A[np.ix_(some, columns)], range(len(some)))[2]
+        named = {int(some[g]): {int(some[k]): x for k, x in y.items()} for g, y in found.items()}
+        out |= {g: y for g, y in named.items() if g in rest}
+    return out
+
+
+def eliminated(A: Array, order: Sequence[int]) -> tuple[list[int], list[int], dict[int, Combination]]:
+    """Rows of A that are independent of those before, in an order, by elimination in integers; the columns of their
+    pivots; and combinations for the others."""
+    found: list[int] = []
+    pivots: list[int] = []
+    reduced: list[list[int]] = []
+    combinations: dict[int, Combination] = {}
+    size = A.shape[1]
+    for g in order:
+        row, scale = _integers(A[g].tolist())
+        row += [scale * (g == k) for k in range(len(A))]
+        for column, other in zip(pivots, reduced, strict=True):
+            if t := row[column]:
+                p = other[column]
+                row = _reduced([p * a - t * b for a, b in zip(row, other, strict=True)])
+        at = max(range(size), key=lambda c: abs(row[c]), default=-1)
+        if at < 0 or not row[at]:
+            combinations[g] = {k: Fraction(x, row[size + g]) for k, x in enumerate(row[size:]) if x}
+            continue
+        found.append(g)
+        pivots.append(at)
+        reduced.append(row)
+    return found, pivots, combinations
+
+
+def _integers(row: list[float]) -> tuple[list[int], int]:
+    """Floats times a power of two, and that."""
+    pairs = [x.as_integer_ratio() for x in row]
+    scale = max((bottom for _, bottom in pairs), default=1)
+    return [top * (scale // bottom) for top, bottom in pairs], scale
+
+
+def _reduced(row: list[int]) -> list[int]:
+    common = math.gcd(*row)
+    return [x // common for x in row] if common > 1 else row
+
+
+def _inverse(A: Array) -> Array:
+    """The inverse of a square matrix, in rational numbers, rounded."""
+    k = len(A)
+    rows = [[number(Fraction(x)) for x in [*row, *np.eye(k)[i].tolist()]] for i, row in enumerate(A.tolist())]
+    for c in range(k):
+        at = next(r for r in range(c, k) if rows[r][c])
+        rows[c], rows[at] = rows[at], rows[c]
+        t = rows[c][c]
+        rows[c] = [x / t for x in rows[c]]
+        for r in range(k):
+            if r != c and (t := rows[r][c]):
+                rows[r] = [a - t * b for a, b in zip(rows[r], rows[c], strict=True)]
+    return np.array([[float(rational(x)) for x in row[k:]] for row in rows])

@@ -1,0 +1,64 @@
+"""The domain of a conjugate, dom l*: where the prices of a loss may lie.
+
+A loss says of it the ends, by ``domain``, and the nearest point, by ``clip``; `PriceDomain` derives the rest. One whose
+prices are coupled says more, by its property ``prices``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..records import Array, Descent
+
+if TYPE_CHECKING:
+    from .loss import AbstractLoss
+
+
+class PriceDomain:
+    """dom l* of a loss. Prices b (at scale 1) are shaped like its coded targets y, one for each sample."""
+
+    def __init__(self, loss: AbstractLoss) -> None:
+        self.loss: Any = loss
+
+    def interior(self, y: Array) -> Array:
+        """Whether the price 0 lies inside the domain (and not on its boundary), shape (M,)."""
+        low, high = self.loss.domain(y)
+        inside = (low < 0) & (high > 0)
+        return inside if inside.ndim == 1 else np.logical_and.reduce(inside, axis=1)
+
+    def reach(self, start: Array, end: Array, y: Array) -> Array:
+        """For each sample the largest t in [0, 1] with start + t (end - start) in the domain (start lies in it)."""
+        low, high = self.loss.domain(y)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            to_low, to_high = (low - start) / (end - start), (high - start) / (end - start)
+            t = np.where(end < low, to_low, np.where(end > high, to_high, 1.0))
+        t = np.clip(np.nan_to_num(t, nan=0.0), 0.0, 1.0)
+        return t if t.ndim == 1 else t.min(axis=1, initial=1.0)
+
+    def span(self, b: Array) -> Array:
+        """The nearest point of the smallest affine set that contains the domain; b itself where that is everything."""
+        return b
+
+    def dependent(self, y: Array) -> Array | None:
+        """For each sample the coordinate of its price that is minus the sum of the others, (M,); None where all
+        coordinates are free."""
+        return None
+
+    def descent(self, y: Array) -> Descent:
+        """The directions of the predictor along which l does not grow: where the domain ends at 0, one of the signs."""
+        low, high = self.loss.domain(y)
+        flat = (low == 0) | (high == 0)
+        rows = np.arange(y.size).reshape(y.shape)
+        sign = np.where(high == 0, 1.0, -1.0)[flat]
+        eye = sp.csr_array((sign, (np.arange(flat.sum()), rows[flat])), shape=(int(flat.sum()), y.size))
+        return Descent(eye, np.nonzero(flat)[0], np.full(len(sign), True), np.flatnonzero(~flat.ravel()))
+
+    def remains(self, y: Array, fallen: Array) -> tuple[Array, Array]:
+        """What is left of the samples where some rows of `descent` fell for ever (``fallen``, a mask over these rows):
+        a mask over the samples, and the coded targets of those that are left."""
+        gone = np.zeros(len(y), dtype=bool)
+        gone[self.descent(y).sample[fallen]] = True
+        return ~gone, y[~gone]

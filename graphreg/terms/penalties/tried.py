@@ -1,0 +1,185 @@
+"""Trials of a user's functions before they are used: of what they return, and whether a penalty returns it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...errors import ConvexityError, TermError
+from ..records import Array
+
+CALLS = "they are called as value(z) and prox(v, step), with z and v of the shape (m, k) and step of the shape (m,)"
+
+SIZES = (3, 2, 1, *range(4, 33))  # the sizes of rows on which a function is tried when the penalty is made
+MODERATE = 10.0  # entries of the rows on which convexity is tried
+ROUNDING = 1e-9  # relative; within it a function is 0 at 0, even, homogeneous
+ABOUT = "where it is smallest at a, write phi(z + a) without the constant, and give center=a to NodePenalty"
+DRAWS, DECADES = 200, 8  # rows on which a function is tried to be even, from 10^-8 to 10^8
+
+Value = Callable[[Array], Array]
+Prox = Callable[[Array, Any], Array]
+
+
+def try_some_size(value: Value, prox: Prox, name: str) -> None:
+    """Try the functions on rows of the first size that they take. What they raise on rows of every size alike is
+    refused; else they may be for rows of another size, on which `try_size` tries them before their use."""
+    raised: set[str] = set()
+    for k in SIZES:
+        try:
+            _try(value, prox, name, k)
+        except TermError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever the user's functions raise on rows of a wrong size
+            raised.add(_told(error))
+            continue
+        return
+    if len(raised) == 1:
+        raise TermError(f"the penalty {name} cannot be used: {raised.pop()}; {CALLS}")
+
+
+def try_size(value: Value, prox: Prox, name: str, k: int) -> None:
+    """Refuse functions that do not return, on rows of k coordinates, what those of a penalty do."""
+    try:
+        _try(value, prox, name, k)
+    except TermError:
+        raise
+    except Exception as error:
+        raise TermError(f"the penalty {name} cannot act on {k} coordinates: {_told(error)}; {CALLS}") from error
+
+
+def _told(error: Exception) -> str:
+    return f"value or prox raises {type(error).__name__}: {error}"
+
+
+def _try(value: Value, prox: Prox, name: str, k: int) -> None:
+    z = moderate(k)
+    z.flags.writeable = False
+    with np.errstate(all="ignore"):  # answers are judged by their numbers
+        phi = _shaped(value(z), f"value of the penalty {name}", "(m,)", (len(z),), z)
+        _try_prox(prox, name, z)
+        if np.isnan(phi).any():
+            raise TermError(f"value of the penalty {name} is nan at z = {z[int(np.isnan(phi).argmax())]}")
+        refuse_values(name, z, phi)
+        refuse_uneven(name, value, k)
+        if shown := unconvex(value, z, phi):
+            raise ConvexityError(f"the penalty {name} is not convex: {shown}")
+
+
+def _try_prox(prox: Prox, name: str, v: Array) -> None:
+    steps, what = np.geomspace(0.1, 2.0, len(v)), f"prox of the penalty {name}"
+    try:
+        p = prox(v, steps)
+    except Exception:
+        _explain(prox, what, v, steps)
+        raise
+    if np.shape(p) != v.shape:
+        _explain(prox, what, v, steps)
+    p = _shaped(p, what, "(m, k)", v.shape, v)
+    if not np.isfinite(p).all():
+        i = int(np.flatnonzero(~np.isfinite(p).all(axis=1))[0])
+        raise TermError(f"{what} is {p[i]} at v = {v[i]} and step = {steps[i]:.3g}; it must be finite")
+
+
+def _explain(prox: Prox, what: str, v: Array, steps: Array) -> None:
+    """Refuse a prox that has failed, where it is known why: it takes a number for step, or step first."""
+    if _has_shape(lambda: prox(v, 0.5), v.shape):
+        raise TermError(
+            f"{what} takes a number as step, and must take one per row: step of the shape (m,) beside v of the shape "
+            "(m, k); let it begin with step = np.reshape(step, (-1, 1))"
+        )
+    if _has_shape(lambda: prox(steps, v), v.shape):
+        raise TermError(f"{what} takes its arguments in the other order; it must be prox(v, step)")
+
+
+def _has_shape(call: Callable[[], Any], shape: tuple[int, ...]) -> bool:
+    try:
+        return np.shape(call()) == shape
+    except Exception:  # noqa: BLE001 - then this is not what the function takes
+        return False
+
+
+def _shaped(given: Any, what: str, letters: str, shape: tuple[int, ...], rows: Array) -> Array:
+    """What a function has returned, as floats of the shape that is asked for."""
+    if np.shape(given) != shape:
+        raise TermError(
+            f"{what} must have the shape {letters}; on rows of the shape {rows.shape} it returned the shape "
+            f"{np.shape(given)} and not {shape}"
+        )
+    try:
+        return np.asarray(given, dtype=float)
+    except (TypeError, ValueError):
+        raise TermError(f"{what} must be real numbers, it returned {given!r}") from None
+
+
+def _floats(value: Value, *rows: Array) -> list[Array]:
+    return [np.asarray(value(z), dtype=float) for z in rows]
+
+
+def refuse_uneven(name: str, value: Value, k: int) -> None:
+    """Refuse a function that is not even on k coordinates: an undirected edge may be listed either way round."""
+    rng, near = np.random.default_rng(0), moderate(k)
+    spread = rng.standard_normal((DRAWS, k)) * 10.0 ** rng.uniform(-DECADES, DECADES, (DRAWS, 1))
+    axes = np.kron(10.0 ** np.arange(-DECADES, DECADES + 1.0)[:, None], np.eye(k))
+    with np.errstate(all="ignore"):
+        try:
+            z = np.concatenate([near, spread, axes])
+            phi, other = _floats(value, z, -z)
+        except (ArithmeticError, ValueError):  # far away phi may be too large for its author's arithmetic
+            z = near
+            phi, other = _floats(value, z, -z)
+    known = np.isfinite(phi) & (np.abs(z).max(axis=1) <= 1.0)
+    unit = float(np.abs(phi[known]).max(initial=0.0))  # what cancels within phi is rounded relative to this
+    off = ~np.isclose(phi, other, rtol=ROUNDING, atol=ROUNDING * unit, equal_nan=True)
+    if off.any():
+        i = int(off.argmax())
+        raise TermError(
+            f"the penalty {name} is not even, phi(-z) != phi(z): {phi[i]:.6g} at z = {z[i]} and {other[i]:.6g} at -z; "
+            "an undirected edge has no direction, so the optimum would depend on how edges are listed: derive it from "
+            "gr.AbstractOneSided, and use it in NodePenalty"
+        )
+
+
+# ---- values ----------------------------------------------------------------------------------------------------------
+def points(k: int) -> Array:
+    """Rows on which a function is tried: random ones from tiny to huge, 0, axes, ties of both signs, one long axis."""
+    rng = np.random.default_rng(0)
+    random = rng.standard_normal((12, k)) * np.r_[np.logspace(-2, 2, 8), 1e-5, 1e4, 1e6, 1e9][:, None]
+    signs = np.where(rng.random((6, k)) < 0.5, -1.0, 1.0) * np.r_[1.0, 0.3, 0.05, 1e-3, 3.0, 1e3][:, None]
+    return np.vstack([random, np.zeros((1, k)), np.eye(k), -0.7 * np.eye(k), np.ones((1, k)), signs])
+
+
+def moderate(k: int) -> Array:
+    """Those of the `points` that are not large: of larger entries a function may well be infinite."""
+    z = points(k)
+    return z[np.abs(z).max(axis=1) <= MODERATE]
+
+
+def unconvex(value: Callable[[Array], Array], z: Array, phi: Array) -> str:
+    """Where a function with the values phi at the rows z is not convex, in words; "" where that is not seen.
+
+    By the midpoints of all pairs of rows, 0 and multiples of an axis among them."""
+    first, second = np.triu_indices(len(z), 1)
+    middle, ends = np.asarray(value((z[first] + z[second]) / 2.0), dtype=float), (phi[first] + phi[second]) / 2.0
+    above = np.isfinite(ends) & ~(middle <= ends + ROUNDING * (1.0 + ends))
+    if not above.any():
+        return ""
+    i = int(np.where(above, middle - ends, -np.inf).argmax())
+    return (
+        f"halfway between a = {z[first[i]]} and b = {z[second[i]]} its value is "
+        f"{middle[i]:.6g}, more than {ends[i]:.6g}, the mean of its values at a and b"
+    )
+
+
+def refuse_values(name: str, z: Array, phi: Array) -> None:
+    """Raises where the values phi at the rows z are none of a penalty."""
+    at_zero = phi[~z.any(axis=1)][0]
+    if (phi < at_zero - ROUNDING * (1.0 + abs(at_zero) + np.abs(z).max(axis=1))).any():
+        i = int(phi.argmin())
+        raise TermError(
+            f"the penalty {name} must not be negative, and 0 at z = 0: it is {at_zero:.6g} there and smaller, "
+            f"{phi[i]:.6g}, at z = {z[i]}; {ABOUT}"
+        )
+    if not abs(at_zero) <= ROUNDING:
+        raise TermError(f"the penalty {name} must be 0 at z = 0; it is {at_zero:.6g}; subtract the constant")
