@@ -115,7 +115,7 @@ def _equalities(k: int) -> Iterator[AbstractPenalty]:
     """The penalties of the library that allow no difference in k coordinates."""
     kinds: list[Any] = list(declared(AbstractPenalty, users=False).values())
     for kind in kinds:
-        if needs_no_options(kind) and (penalty := kind()).is_equality(k):
+        if needs_no_options(kind) and is_equality(penalty := kind(), k):
             yield penalty
 
 
