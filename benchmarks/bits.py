@@ -17,7 +17,7 @@ import numpy as np
 
 import graphreg as gr
 from graphreg.datasets import random_problem
-from graphreg.engines import InProcess
+from graphreg.distributed import InProcess
 from graphreg.form import Form
 from graphreg.methods import METHODS, AbstractIteration
 from graphreg.network import Ledger, LocalView, arcs_of
@@ -104,7 +104,7 @@ def on_ranks(file: Path) -> None:
         return engine.everywhere(form, method, Budget(), lambda: hosted(method, form, engine))
 
     found = collected(seeds, find)
-    from graphreg.engines import world
+    from graphreg.distributed import world
 
     if world().rank == 0:
         file.write_text(json.dumps(found))

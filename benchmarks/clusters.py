@@ -90,9 +90,9 @@ def heard(ranks: int, *arguments: str) -> dict[str, Any]:
 # ---- what ranks do ---------------------------------------------------------------------------------------------------
 def rounds(asked: argparse.Namespace) -> None:
     """Seconds a round, the median of blocks of ten rounds on the slowest rank, after ten that are not counted."""
-    from graphreg.engines import MPIWire, world
-    from graphreg.engines.parts.engine import PartEngine
-    from graphreg.engines.parts.local import local_part
+    from graphreg.distributed import MPIWire, world
+    from graphreg.distributed.parts.engine import PartEngine
+    from graphreg.distributed.parts.local import local_part
     from graphreg.network import LocalView
 
     comm = world()
@@ -122,7 +122,7 @@ def rounds(asked: argparse.Namespace) -> None:
 def certified(asked: argparse.Namespace) -> None:
     """A run to a gap, with the memory of each rank."""
     from graphreg import mpi
-    from graphreg.engines import world
+    from graphreg.distributed import world
 
     comm = world()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss

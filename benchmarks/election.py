@@ -18,8 +18,8 @@ import pandas as pd
 
 import graphreg as gr
 from graphreg import mpi
-from graphreg.engines.parts.joint import solve_jointly
-from graphreg.engines.parts.wire import Switchboard, ThreadWire
+from graphreg.distributed.parts.joint import solve_jointly
+from graphreg.distributed.parts.wire import Switchboard, ThreadWire
 from graphreg.running import Budget
 
 from .clusters import ROOT, THREADS

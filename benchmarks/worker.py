@@ -132,7 +132,7 @@ def failure(code: int, stderr: str) -> str:
 def main() -> None:
     """``python -m benchmarks.worker WORKLOAD SOLVER SETTING OUT full|tiny``."""
     workload, solver, setting, out, size = sys.argv[1:]
-    from graphreg.compiled import compiles
+    from graphreg.base.compiled import compiles
 
     from .datasets import find, tiny
     from .solvers import PREFIX, REFERENCE, SOLVERS

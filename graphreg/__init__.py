@@ -9,15 +9,15 @@ Nothing of it is imported before it is first asked for, so that ``import graphre
 
 from __future__ import annotations
 
-from . import interrupting as interrupting  # isort: split
+from .base import interrupting as interrupting  # isort: split
 
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from . import compiled, shortcuts
 from . import errors as errors
-from .declaring import listed_class
+from .base import compiled, shortcuts
+from .base.declaring import listed_class
 from .version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from .certificate import Certificate as Certificate
     from .comparing import Comparison as Comparison
     from .comparing import compare as compare
-    from .engines import MPI as MPI
-    from .engines import Actors as Actors
-    from .engines import Faults as Faults
-    from .engines import Parts as Parts
+    from .distributed import MPI as MPI
+    from .distributed import Actors as Actors
+    from .distributed import Faults as Faults
+    from .distributed import Parts as Parts
     from .inputs import Graph as Graph
     from .inputs import NodeData as NodeData
     from .loading import load as load
@@ -80,7 +80,7 @@ if TYPE_CHECKING:
     Loss = AbstractSmoothLoss
     Penalty = AbstractPenalty
 
-compiled.offer(f"{__name__}.kernels")
+compiled.offer(f"{__name__}.fast")
 for _name, _place in {  # methods whose work is done further out than their class
     "Audit.plot": "plots:plot_audit",
     "Comparison.figure": "plots:comparison_figure",
@@ -100,7 +100,7 @@ for _name, _place in {  # methods whose work is done further out than their clas
 
 # Where the public names lie, beside the losses, penalties and methods.
 _PLACES = {
-    "MPI": "engines",
+    "MPI": "distributed",
     "AbstractConstraint": "terms.penalties",
     "AbstractCounts": "terms.losses",
     "AbstractFixedPoint": "methods",
@@ -113,7 +113,7 @@ _PLACES = {
     "AbstractSmoothPenalty": "terms.penalties",
     "AbstractTwoClasses": "terms.losses",
     "Acceleration": "methods",
-    "Actors": "engines",
+    "Actors": "distributed",
     "Audit": "auditing",
     "Availability": "network",
     "Certificate": "certificate",
@@ -122,7 +122,7 @@ _PLACES = {
     "Compiled": "problem",
     "Consensus": "terms",
     "DecreasingStep": "methods",
-    "Faults": "engines",
+    "Faults": "distributed",
     "FlowDomain": "terms.penalties",
     "Graph": "inputs",
     "Hierarchy": "terms",
@@ -133,7 +133,7 @@ _PLACES = {
     "NodePenalty": "terms",
     "Observer": "running",
     "Parameter": "terms",
-    "Parts": "engines",
+    "Parts": "distributed",
     "Penalty": "terms.penalties",
     "PriceDomain": "terms.losses",
     "Problem": "problem",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .declaring import declared
+from .base.declaring import declared
 from .methods import AbstractMethod
 from .terms.losses import AbstractLoss
 from .terms.penalties import AbstractPenalty

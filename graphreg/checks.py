@@ -24,8 +24,8 @@ from typing import Any, ParamSpec, TypeGuard, TypeVar, overload
 
 import numpy as np
 
+from .base.messages import did_you_mean, either, shown
 from .errors import ArgumentError, GraphregError, ModelError
-from .messages import did_you_mean, either, shown
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .escaping import page
+from .base.escaping import page
 
 
 class _Shown:

@@ -14,7 +14,7 @@ from .problem import Problem, problem_of
 from .running import Outcome, Solution, file_of, judged, look, open_file, proved, value_of
 
 if TYPE_CHECKING:
-    from .tables import Table
+    from .base.tables import Table
 
 
 @overload

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import checks
-from .breakdown import Watched
+from .base.breakdown import Watched
+from .base.display import Html, ShownFormula, details, inside, title
+from .base.messages import warn
 from .compiling import conic
-from .display import Html, ShownFormula, details, inside, title
 from .errors import (
     CheckpointError,
     FailedError,
@@ -26,7 +27,6 @@ from .errors import (
 from .form import Form, build, notation
 from .inputs import Labels
 from .judging import Compiled, Judgement, beyond_capacity, given_arrays, given_point, given_start, judge
-from .messages import warn
 from .methods import METHOD, AbstractMethod, listed
 from .oracles import Oracles
 from .running import KEPT, AbstractEngine, Budget, Checkpoint, Record, Solution, observer_of, solve

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 import graphreg as gr
-from graphreg.engines import InProcess
-from graphreg.engines.actors.actor import Actor
-from graphreg.engines.actors.threads import Threads
+from graphreg.distributed import InProcess
+from graphreg.distributed.actors.actor import Actor
+from graphreg.distributed.actors.threads import Threads
 from graphreg.errors import MethodError
 from graphreg.methods import METHODS, AbstractIteration
 from graphreg.network.arcs import arcs_of

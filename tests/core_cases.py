@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks.soundness.formulas import excess, loss_conjugate, loss_values, penalty_conjugate, penalty_value
 from benchmarks.soundness.formulas import predictors as predictors_of
-from graphreg.engines import InProcess
+from graphreg.distributed import InProcess
 from graphreg.form.form import DualPoint
 from graphreg.network.arcs import arcs_of
 from graphreg.network.ledger import Ledger

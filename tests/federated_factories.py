@@ -6,7 +6,7 @@ import networkx as nx
 import numpy as np
 
 import graphreg as gr
-from graphreg.engines import InProcess
+from graphreg.distributed import InProcess
 from graphreg.network.arcs import arcs_of
 from graphreg.network.ledger import Ledger
 from graphreg.network.streams import Streams

@@ -11,8 +11,8 @@ from collections import defaultdict
 from pathlib import Path
 
 import graphreg as gr
+from graphreg.base.declaring import declared
 from graphreg.catalogue import BASES
-from graphreg.declaring import declared
 
 ROOT = Path(__file__).resolve().parents[1]
 STUB = "graphreg/catalogue.pyi"

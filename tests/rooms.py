@@ -20,29 +20,12 @@ DOCUMENT = ROOT / "docs" / "rooms.md"
 MARKS = ("<!-- what follows is written by tests/rooms.py -->", "<!-- as far as here -->")
 FACE = "__init__"  # the public names of the package as a whole
 
+BASE = ("checks", "errors", "version")  # files of the top that belong to the base
 ROOMS = (  # from the ground up; files of the top, and folders
-    *(
-        "version",
-        "escaping",
-        "display",
-        "errors",
-        "declaring",
-        "messages",
-        "files",
-        "memory",
-        "checks",
-        "clock",
-        "compiled",
-        "breakdown",
-        "interrupting",
-        "lazy",
-        "csgraph",
-        "shortcuts",
-        "tables",
-    ),
+    "base",
     "verify",  # the checker of proofs, which imports nothing of the others
-    *("inputs", "terms", "form", "oracles", "network", "certificate", "compiling", "running", "methods", "kernels"),
-    *("engines", "theory", "inference", "testing", "judging", "problem", "loading", "auditing", "comparing"),
+    *("inputs", "terms", "form", "oracles", "network", "certificate", "compiling", "running", "methods", "fast"),
+    *("distributed", "theory", "inference", "testing", "judging", "problem", "loading", "auditing", "comparing"),
     *("datasets", "tuning", "neural", "plots", "reporting", "reading_cvxpy"),
     "catalogue",
     FACE,  # what follows is written as a user would write it, on the public names
@@ -73,7 +56,7 @@ class Import:
         first = rest.partition(".")[0]
         if not first:
             return FACE
-        return first if path_of(f"graphreg.{first}") else FACE
+        return "base" if first in BASE else first if path_of(f"graphreg.{first}") else FACE
 
     @cached_property
     def module(self) -> str:
@@ -144,7 +127,9 @@ def path_of(module: str) -> Path | None:
 
 
 def layer_of(path: Path) -> str:
-    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+    """The room that a file belongs to."""
+    top = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+    return "base" if top in BASE else top
 
 
 @cache

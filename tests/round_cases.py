@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import graphreg as gr
-from graphreg import compiled, kernels
-from graphreg.kernels import order
+from graphreg import fast as kernels
+from graphreg.base import compiled
+from graphreg.fast import order
 from graphreg.network import fast
 
 WITH_NUMBA = pytest.mark.skipif(find_spec("numba") is None, reason="numba is not installed")

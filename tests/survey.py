@@ -22,8 +22,7 @@ from rooms import FACE, PACKAGE, ROOT, every_import, path_of, trees
 Node = TypeVar("Node", bound=Hashable)
 
 CORE = {  # from the ground up
-    "base": "version escaping display errors declaring messages files memory checks compiled clock breakdown "
-    "interrupting lazy csgraph tables shortcuts",
+    "base": "base checks errors version",
     "inputs": "inputs",
     "terms": "terms",
     "form": "form",
@@ -38,8 +37,8 @@ CORE = {  # from the ground up
     "catalogue": "catalogue",
 }
 AROUND = {
-    "fast": "kernels methods/dynamic_programming",
-    "distributed": "engines mpi",
+    "fast": "fast methods/dynamic_programming",
+    "distributed": "distributed mpi",
     "statistics": "theory inference tuning",
     "workbench": "testing auditing comparing datasets",
     "show": "plots reporting",

@@ -15,9 +15,9 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 
+from graphreg.base.csgraph import connected_components
 from graphreg.certificate.enclosure.arcs import Arcs, Forest, forest
 from graphreg.certificate.enclosure.attempt import held_apart
-from graphreg.csgraph import connected_components
 from graphreg.terms import Array
 
 from .arithmetic import RANGE

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 import graphreg as gr
-from graphreg.engines import InProcess
+from graphreg.distributed import InProcess
 from graphreg.network.arcs import arcs_of
 from graphreg.network.ledger import Ledger
 from graphreg.network.view import LocalView

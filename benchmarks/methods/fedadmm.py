@@ -10,7 +10,7 @@ import networkx as nx
 import numpy as np
 
 import graphreg as gr
-from graphreg.engines import InProcess
+from graphreg.distributed import InProcess
 from graphreg.methods.fed_admm._averages import Mean, SuffixMean
 from graphreg.methods.fed_admm._fed_steps import Decreasing
 from graphreg.methods.fed_admm.fed_algorithm_2 import State

@@ -16,7 +16,7 @@ import pandas as pd
 from scipy.optimize import root
 
 import graphreg as gr
-from graphreg.engines import InProcess
+from graphreg.distributed import InProcess
 from graphreg.form.building import build
 from graphreg.inference.decentralised import region_of
 from graphreg.network.arcs import arcs_of

@@ -13,9 +13,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..engines.actors import NodePart, split
+from ..base.messages import did_you_mean
+from ..distributed.actors import NodePart, split
 from ..errors import MethodError
-from ..messages import did_you_mean
 from ..methods import METHOD, AbstractIteration, AbstractMethod
 from ..network import NUMBER, InProcess, Ledger, LocalView, arcs_of
 from ..oracles import Oracles

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ..base.declaring import declared, needs_no_options
 from ..certificate import lengths
-from ..declaring import declared, needs_no_options
 from ..form import EdgeBlock, Form
 from ..oracles import NodeGradients
 from ..terms import Array

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from .. import checks
+from ..base.clock import OutOfTimeError, carry_out, left, within
+from ..base.escaping import visible
 from ..certificate import common, lengths
-from ..clock import OutOfTimeError, carry_out, left, within
 from ..errors import MethodError
-from ..escaping import visible
 from ..form import Form
 from ..inputs import is_frame
 from ..judging import given_point

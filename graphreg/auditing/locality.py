@@ -14,7 +14,7 @@ from itertools import product
 import numpy as np
 import scipy.sparse as sp
 
-from ..csgraph import shortest_path
+from ..base.csgraph import shortest_path
 from ..form import Form
 from ..network import arcs_of
 from ..problem import Problem

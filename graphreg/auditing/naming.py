@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..clock import left
+from ..base.clock import left
+from ..base.declaring import declared, needs_no_options
 from ..compiling import conic
-from ..declaring import declared, needs_no_options
 from ..errors import GraphregError
 from ..form import EdgeBlock, Form
 from ..methods import Exact

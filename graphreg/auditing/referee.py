@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from .. import checks
-from ..clock import OutOfTimeError, look, within
+from ..base.clock import OutOfTimeError, look, within
+from ..base.escaping import visible
 from ..errors import GraphregError
-from ..escaping import visible
 from ..problem import Problem, problem_of
 from .algorithms import AbstractAlgorithm, Iterates, algorithm_of
 from .behaviour import Repeats, repeats

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..base.display import Html, block
+from ..base.escaping import page, visible
+from ..base.shortcuts import shortcut
 from ..certificate import Certificate
-from ..display import Html, block
-from ..escaping import page, visible
 from ..problem import Problem
-from ..shortcuts import shortcut
 from ..terms import Array
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ class Audit:
         >>> gr.audit(problem, [problem.solve().coef]).table()["evidence"].tolist()[-1]
         'the rest'
         """
-        from ..tables import LabelledTable
+        from ..base.tables import LabelledTable
 
         rows = [(each.evidence, each.outcome, each.sentence) for each in self.findings]
         return LabelledTable(rows, columns=["evidence", "outcome", "sentence"])

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ..display import Html, html, sentence, title
-from ..display import table as html_table
-from ..escaping import visible
+from ..base.display import Html, html, sentence, title
+from ..base.display import table as html_table
+from ..base.escaping import visible
+from ..base.tables import LabelledTable, Printed, Stated, assumed_html
 from ..form import Form
-from ..tables import LabelledTable, Printed, Stated, assumed_html
 from ..terms import Array, EdgeBlock
 from ..terms.losses import AbstractSmoothLoss
 from ..terms.penalties import AbstractConstraint, AbstractNorm, row_norm

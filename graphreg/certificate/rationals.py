@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..clock import look
+from ..base.clock import look
 from ..terms import Array
 
 ROUNDING = 2.0**-52  # twice the unit roundoff, which pays for terms of second order

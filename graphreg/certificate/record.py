@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..display import Html, Shown, details, facts, inside, sentence, title
-from ..escaping import visible
+from ..base.display import Html, Shown, details, facts, inside, sentence, title
+from ..base.escaping import visible
 from ..form import DualPoint, Form
 from ..terms import Array
 from .common_model.best_common import common
@@ -161,7 +161,7 @@ class Certificate(Shown):
         """
         import pandas as pd
 
-        from ..tables import LabelledTable
+        from ..base.tables import LabelledTable
 
         labels = self.form.labels
         rows: list[tuple[Any, ...]] = []

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from ..escaping import printed
+from ..base.escaping import printed
 from . import exits
 from .example import MODEL
 from .outputs import Outputs, to_page, with_outputs

@@ -12,8 +12,8 @@ import numpy as np
 
 import graphreg as gr
 
+from ..base.escaping import printed, visible
 from ..errors import ModelFileError
-from ..escaping import printed, visible
 from . import exits
 from .program import FOLDER, force_option, main
 

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .. import interrupting
+from ..base import interrupting
+from ..base.escaping import json_text, page
 from ..errors import DataError, GraphError, GraphregError, ModelFileError, SolveError
-from ..escaping import json_text, page
 
 if TYPE_CHECKING:
     from ..auditing import Audit

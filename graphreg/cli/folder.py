@@ -15,9 +15,10 @@ from typing import Any
 
 import graphreg as gr
 
-from .. import escaping, plots
+from .. import plots
+from ..base import escaping
+from ..base.files import replacing
 from ..errors import ModelFileError
-from ..files import replacing
 from ..model_file import ModelFile, text_of
 from . import results
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from .. import escaping
+from ..base import escaping
 from . import exits
 from .program import FILE, force_option, json_option, quiet_option
 

@@ -14,8 +14,8 @@ import pandas as pd
 
 import graphreg as gr
 
+from ..base.escaping import printed, visible
 from ..comparing import distinct
-from ..escaping import printed, visible
 from ..model_file import ModelFile
 from ..terms import name_of
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from .. import escaping
+from ..base import escaping
 from ..errors import ModelFileError
 from . import exits
 from .outputs import Outputs, with_outputs

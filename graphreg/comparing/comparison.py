@@ -11,15 +11,15 @@ import numpy as np
 
 from .. import checks
 from ..auditing import AbstractAlgorithm, algorithm_of
+from ..base.clock import progress_bar
+from ..base.display import Html, Shown, sentence, title
+from ..base.escaping import page, printed, visible
+from ..base.shortcuts import shortcut
 from ..certificate import Certificate
-from ..clock import progress_bar
-from ..display import Html, Shown, sentence, title
 from ..errors import MethodError
-from ..escaping import page, printed, visible
 from ..methods import METHOD, AbstractMethod, Auto, Exact, listed
 from ..problem import Problem, problem_of
 from ..running import Solution
-from ..shortcuts import shortcut
 from .runs import Allowed, NoRun, Sent, of_algorithm, of_method
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class Comparison(Shown):
         """
         import pandas as pd
 
-        from ..tables import LabelledTable
+        from ..base.tables import LabelledTable
 
         table = LabelledTable.from_dict(
             {name: self._row(name, each) for name, each in self.entries.items()}, orient="index"
@@ -151,7 +151,7 @@ class Comparison(Shown):
         return f"<Comparison of {len(self.entries)} methods, {met} certified; bound {self.bound:.8g}>"
 
     def _html(self) -> Iterable[Html]:
-        from ..tables import as_html
+        from ..base.tables import as_html
 
         yield title(f"Comparison of {len(self.entries)} methods")
         yield as_html(self.table(), formatters=FORMATS)

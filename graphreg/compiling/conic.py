@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ..base.clock import PATIENCE, carry_out, look
+from ..base.lazy import cp
 from ..certificate import common
-from ..clock import PATIENCE, carry_out, look
 from ..errors import ConvexityError, SolverError, TermError
 from ..form import DualPoint, EdgeBlock, Form, SampleBlock
-from ..lazy import cp
 from ..terms import Array, Parameter, Strength, batches
 from ..terms.losses import AbstractQuadraticLoss, AbstractSmoothLoss
 from ..terms.penalties import AbstractConstraint, split

@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
+from ..base.lazy import cp
 from ..certificate import Enclosure, feasible
 from ..form import DualPoint, Form
-from ..lazy import cp
 from ..terms import Array
 from ..terms.penalties import AbstractConstraint, split
 from .solvers import breakdown_of, solver_name, time_limit

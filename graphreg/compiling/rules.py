@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from ..base.escaping import visible
+from ..base.lazy import cp
 from ..errors import TermError
-from ..escaping import visible
 from ..form import Form
-from ..lazy import cp
 from ..terms import not_convex
 
 ROWS = 2  # on which a term is written once more: its parts are printed

@@ -9,10 +9,10 @@ from typing import Any
 
 import scipy.sparse as sp
 
-from ..breakdown import cause, panic
-from ..clock import OutOfTimeError, awaited, carry_out
+from ..base.breakdown import cause, panic
+from ..base.clock import OutOfTimeError, awaited, carry_out
+from ..base.lazy import cp
 from ..errors import SolverError
-from ..lazy import cp
 
 _TIGHT = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11, "accept_unknown": True}
 _SHORT = {**_TIGHT, "max_step_fraction": 0.9, "min_terminate_step_length": 1e-8}

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..clock import carry_out
-from ..lazy import cp
+from ..base.clock import carry_out
+from ..base.lazy import cp
 from ..terms import Array
 from ..terms.penalties import AbstractPenalty, split
 from .solvers import ATTEMPTS

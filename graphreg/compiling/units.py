@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ..base.lazy import cp
 from ..certificate import centred, common, lengths
 from ..form import EdgeBlock, Form
-from ..lazy import cp
 from ..terms import Array
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..declaring import declared
+from ..base.declaring import declared
 from ..terms import Hierarchy, NodePenalty, TotalVariation
 from ..terms.penalties import AbstractConstraint, AbstractOneSided, AbstractPenalty
 from .families import is_stiff, penalty_of

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ..declaring import declared, needs_no_options
+from ..base.declaring import declared, needs_no_options
+from ..base.messages import near
 from ..errors import DataError, TermError
 from ..inputs import NodeData
-from ..messages import near
 from ..terms.losses import AbstractLoss, AbstractSmoothLoss
 from ..terms.penalties import AbstractPenalty, AbstractSmoothPenalty, has_kink
 from .plain import Array, PlainSamples

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from ..base.messages import look_alike
 from ..errors import DataError, TermError
 from ..inputs import all_of, index_of, places_of
-from ..messages import look_alike
 from ..terms import Array, EdgeBlock, Model, SampleBlock, Space, at_a_time, feature_of
 from ..terms.losses import AbstractLoss
 from .form import Form

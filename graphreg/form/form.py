@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ..escaping import visible
+from ..base.escaping import visible
 from ..inputs import Labels, as_labels, components_of
 from ..terms import Array, EdgeBlock, SampleBlock, Space, alike, shared
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..csgraph import connected_components
+from ..base.csgraph import connected_components
 from ..terms import Array
 from ..terms.penalties import is_equality
 from .form import EdgeBlock, Form

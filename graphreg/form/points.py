@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from .. import checks
+from ..base.messages import missing_entries, unknown_labels
 from ..errors import GraphregError, ModelError
 from ..inputs import is_frame, is_series
-from ..messages import missing_entries, unknown_labels
 from ..terms import Array
 from .form import Form
 

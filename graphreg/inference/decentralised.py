@@ -14,7 +14,7 @@ import pandas as pd
 from scipy.linalg import cho_factor, cho_solve
 
 from .. import checks
-from ..clock import nothing_yet
+from ..base.clock import nothing_yet
 from ..errors import DataError, MethodError, MethodWarning
 from ..methods import DecreasingStep, ExactDiffusion
 from ..oracles import NodeGradients

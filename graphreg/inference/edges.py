@@ -12,12 +12,12 @@ import numpy as np
 import pandas as pd
 
 from .. import checks
-from ..clock import in_time
+from ..base.clock import in_time
+from ..base.lazy import stats
+from ..base.tables import Table
 from ..errors import DataError, GraphError, MethodError, MethodWarning, TermError
 from ..form import Form, build
 from ..inputs import Graph
-from ..lazy import stats
-from ..tables import Table
 from ..terms import Array, Model, NodePenalty, TotalVariation, feature_of
 from ..terms.losses import AbstractLoss
 from ..terms.penalties import SquaredL2

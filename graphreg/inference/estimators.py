@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ..display import Html, Shown
+from ..base.display import Html, Shown
+from ..base.messages import look_alike
+from ..base.tables import Table, by_label, whole_html
 from ..errors import DataError, MethodError
 from ..inputs import NodeData
-from ..messages import look_alike
-from ..tables import Table, by_label, whole_html
 from ..terms import Array, times
 from ..terms.losses import AbstractQuadraticLoss
 from .components import Components

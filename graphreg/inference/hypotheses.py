@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from .. import checks
+from ..base.escaping import visible
+from ..base.messages import did_you_mean
 from ..errors import DataError
-from ..escaping import visible
-from ..messages import did_you_mean
 from ..terms import Array, name_of
 
 NUMBER = r"(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"

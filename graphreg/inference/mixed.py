@@ -22,12 +22,12 @@ import numpy as np
 import pandas as pd
 
 from .. import checks
+from ..base.clock import in_time
+from ..base.tables import Printed, Stated, Table, by_label
 from ..certificate import Certificate, Certifier
-from ..clock import in_time
 from ..errors import MethodError, ModelError, TermError
 from ..form import Form, build
 from ..inputs import Graph, NodeData
-from ..tables import Printed, Stated, Table, by_label
 from ..terms import Array, Consensus, Hierarchy, Model, TotalVariation, tree_levels
 from ..terms.losses import AbstractLoss, AbstractQuadraticLoss, MeanLoss, SquaredLoss
 from ..terms.penalties import SquaredL2, Zero

@@ -19,7 +19,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ..display import Brief
+from ..base.display import Brief
 from ..errors import DataError
 from ..form import Form
 from ..terms import Array, times

@@ -10,15 +10,15 @@ import numpy as np
 import pandas as pd
 
 from .. import checks
-from ..clock import in_time
-from ..display import Html, Shown
+from ..base.clock import in_time
+from ..base.display import Html, Shown
+from ..base.lazy import stats
+from ..base.messages import did_you_mean
+from ..base.shortcuts import shortcut
+from ..base.tables import Stated, Table, whole_html
 from ..errors import DataError
 from ..form import Form
-from ..lazy import stats
-from ..messages import did_you_mean
 from ..network import Ledger
-from ..shortcuts import shortcut
-from ..tables import Stated, Table, whole_html
 from ..terms import Array
 from ..theory import form_of
 from .hypotheses import linear, position, written

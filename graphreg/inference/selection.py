@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..clock import in_time
+from ..base.clock import in_time
+from ..base.tables import Printed, Stated, Table
 from ..inputs import Graph, groups_of
-from ..tables import Printed, Stated, Table
 from .edges import edge_tests
 
 if TYPE_CHECKING:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..base.lazy import stats
 from ..errors import DataError
 from ..form import SampleBlock
-from ..lazy import stats
 from ..terms import Array, Batch, at_a_time
 from ..terms.losses import AbstractQuadraticLoss
 from .local import LocalFits

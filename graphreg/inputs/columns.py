@@ -12,9 +12,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from .. import checks
+from ..base.messages import near, shown
 from ..checks import unmasked
 from ..errors import DataError, ModelError
-from ..messages import near, shown
 from .labels import FILL, Array, Labels, is_integers, is_missing, numbered, plain_label
 
 if TYPE_CHECKING:

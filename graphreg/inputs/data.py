@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import checks, display
+from .. import checks
+from ..base import display
+from ..base.escaping import visible
+from ..base.messages import did_you_mean
 from ..errors import DataError
-from ..escaping import visible
-from ..messages import did_you_mean
 from .columns import (
     Array,
     Columns,

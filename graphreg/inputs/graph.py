@@ -15,10 +15,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from .. import checks
-from ..csgraph import connected_components, narrow
-from ..display import Html, Shown, details, facts, more, table, title
+from ..base.csgraph import connected_components, narrow
+from ..base.display import Html, Shown, details, facts, more, table, title
+from ..base.escaping import visible
 from ..errors import GraphError
-from ..escaping import visible
 from . import sources
 from .labels import (
     Array,

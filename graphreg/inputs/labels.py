@@ -13,8 +13,8 @@ from typing import Any, ClassVar, SupportsIndex, TypeGuard, overload
 import numpy as np
 
 from .. import checks
+from ..base.memory import too_much
 from ..errors import GraphError, GraphregError
-from ..memory import too_much
 
 Array = np.ndarray[Any, np.dtype[Any]]
 SHOWN = 20  # labels that the text of a longer sequence leaves out

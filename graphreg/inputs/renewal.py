@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ..base.messages import shown
 from ..errors import DataError
-from ..messages import shown
 from .columns import Array, Where, check_targets, listing, raw, seen, stacked, width
 from .data import NodeData
 from .labels import as_labels

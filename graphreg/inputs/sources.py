@@ -15,8 +15,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from .. import checks
+from ..base.messages import did_you_mean
 from ..errors import GraphError
-from ..messages import did_you_mean
 from .columns import is_frame
 from .labels import (
     Array,

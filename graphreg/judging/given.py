@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import checks
+from ..base.escaping import visible
+from ..base.messages import did_you_mean, missing_entries
 from ..errors import ModelError
-from ..escaping import visible
 from ..form import EdgeBlock, Form, parameters_of, placed
 from ..inputs import index_of, places_of
-from ..messages import did_you_mean, missing_entries
 from ..running import Solution
 from ..terms import GROUND, Array
 

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..base.clock import LAST, OutOfTimeError, afresh, alarm, left, look, within
+from ..base.display import Html, sentence, table
 from ..certificate import Certificate, Certifier, Enclosed, Kinks, Routing, feasible, kinks, levelled, relative
 from ..certificate import common as best_common
-from ..clock import LAST, OutOfTimeError, afresh, alarm, left, look, within
 from ..compiling import conic
-from ..display import Html, sentence, table
 from ..errors import FailedError, ModelError
 from ..form import Form
 from ..methods import AbstractMethod, Exact, PrimalDual

@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from ..declaring import declared, listed_class, needs_no_options
+from ..base.declaring import declared, listed_class, needs_no_options
 from ..network import Availability as Availability
 from ..network import LocalView
 from ..oracles import NodeGradients, without_gradient, without_prox

@@ -10,10 +10,10 @@ from importlib import import_module
 
 import numpy as np
 
-from ..breakdown import Watched, broken, cause
+from ..base.breakdown import Watched, broken, cause
+from ..base.clock import OutOfTimeError, progress_bar, uncounted
 from ..certificate import Certificate, common
 from ..checks import checked, one_of, text
-from ..clock import OutOfTimeError, progress_bar, uncounted
 from ..compiling import excluded, overflow, solvers
 from ..form import Form
 from ..oracles import check_size

@@ -10,8 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
+from ..base.clock import carry_out
 from ..certificate import Certifier, center, centred
-from ..clock import carry_out
 from ..form import DualPoint, Form
 from ..oracles import check_size
 from ..running import AbstractMethod, Outcome, Task

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from ..base.escaping import visible
+from ..base.messages import near, shown
 from ..checks import switch
 from ..errors import ModelFileError
-from ..escaping import visible
 from ..inputs import Graph
-from ..messages import near, shown
 from ..methods import AbstractMethod
 from ..problem import Problem
 from ..running import Solution

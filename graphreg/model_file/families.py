@@ -16,9 +16,9 @@ from typing import Any
 
 import graphreg as gr
 
+from ..base.declaring import declared
+from ..base.messages import closest, near
 from ..catalogue import BASES
-from ..declaring import declared
-from ..messages import closest, near
 from .place import Place, Table, text_of
 from .schema import check, type_hints, unknown_key
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..base.memory import too_much
+from ..base.messages import either, near
 from ..errors import DataError
 from ..inputs import Graph
-from ..memory import too_much
-from ..messages import either, near
 from .place import Place
 from .schema import GraphKeys, Section
 from .tables import SITE, Folders, check_columns, label_list

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..base.escaping import visible
+from ..base.messages import near
 from ..errors import DataError
-from ..escaping import visible
 from ..inputs import NodeData
-from ..messages import near
 from .place import Place, listed, text_of
 from .schema import DataKeys, Section
 from .tables import Folders, check_columns, label_list

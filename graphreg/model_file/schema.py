@@ -12,7 +12,7 @@ from dataclasses import MISSING, dataclass, fields
 from functools import cache
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from ..messages import closest, either, near
+from ..base.messages import closest, either, near
 from .place import Place, Table
 
 Record = TypeVar("Record")

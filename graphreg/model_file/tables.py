@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..base.messages import near, shown
 from ..errors import DataError, GraphregError
-from ..messages import near, shown
 from .place import Place, text_of
 
 if TYPE_CHECKING:

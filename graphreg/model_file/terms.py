@@ -9,9 +9,9 @@ from operator import add
 from pathlib import Path
 from typing import Any
 
+from ..base.messages import near
 from ..errors import GraphregError
 from ..inputs import Graph
-from ..messages import near
 from ..problem import Problem
 from ..terms import Consensus, Hierarchy, Model, NodePenalty, Parameter, TotalVariation, feature_of
 from ..terms.penalties import AbstractConstraint, SquaredL2

@@ -4,6 +4,6 @@ Every process reads the samples and the edges of its own sites, and no process h
 docs/clusters.md. In Python `solve` does the same for problems that are built by hand.
 """
 
-from ..engines import LocalSolution as LocalSolution
-from ..engines import SavedParts as SavedParts
+from ..distributed import LocalSolution as LocalSolution
+from ..distributed import SavedParts as SavedParts
 from .solving import solve as solve

@@ -13,8 +13,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
-from ..engines import INTERRUPTED, Facts, LocalSolution, abort, agreed, job_size, world, writable
-from ..engines import launched_rank as rank_of_launcher
+from ..distributed import INTERRUPTED, Facts, LocalSolution, abort, agreed, job_size, world, writable
+from ..distributed import launched_rank as rank_of_launcher
 from ..errors import GraphregError, MethodError, ModelFileError
 from ..model_file import ModelFile, read_model, sites_of
 from ..running import Checkpoint, entry

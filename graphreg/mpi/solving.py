@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from .. import checks
-from ..engines import Facts, LocalSolution, MPIWire, abort, agreed, call, solve_jointly, versions, world
+from ..distributed import Facts, LocalSolution, MPIWire, abort, agreed, call, solve_jointly, versions, world
 from ..errors import MethodError
 from ..form import Form
 from ..methods import METHOD, AbstractIteration, AbstractMethod, PrimalDual

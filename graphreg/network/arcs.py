@@ -8,8 +8,8 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 
-from ..csgraph import breadth_first_order, connected_components
-from ..display import Brief
+from ..base.csgraph import breadth_first_order, connected_components
+from ..base.display import Brief
 from ..form import Form
 from ..terms import Array
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
+from ..base.messages import unmatched
 from ..checks import Check, check_fields, checked, inside, is_number, per
 from ..errors import MethodError
 from ..form import Form
-from ..messages import unmatched
 from ..terms import Array
 from .streams import Streams
 from .view import LocalView

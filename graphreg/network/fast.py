@@ -1,8 +1,8 @@
 """What compiled code may do in the place of numpy, and from what size on it is asked.
 
-Nothing here compiles. A package of `Kernels` is offered by whoever has one (see `graphreg.compiled.offer`); who could
-be faster asks `kernels`, and takes numpy where there are none. Iterates agree to rounding, and the certificate judges
-both.
+Nothing here compiles. A package of `Kernels` is offered by whoever has one (see `graphreg.base.compiled.offer`); who
+could be faster asks `kernels`, and takes numpy where there are none. Iterates agree to rounding, and the certificate
+judges both.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
 
-from ..compiled import compiles, offered
+from ..base.compiled import compiles, offered
 from ..form import Form
 from ..oracles import AbstractNodeProx, Memory
 from ..terms import Array, EdgeBlock, Packed

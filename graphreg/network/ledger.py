@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..base.display import Html, Shown, table, title
 from ..checks import checked, whole
-from ..display import Html, Shown, table, title
 from ..terms import Array
 from .arcs import Arcs
 
@@ -119,7 +119,7 @@ class Ledger(Shown):
 
     def by_edge(self) -> pd.DataFrame:
         """Messages and bytes by sender, receiver and purpose: one row where anything was sent."""
-        from ..tables import LabelledTable
+        from ..base.tables import LabelledTable
 
         columns = ["sender", "receiver", "level", "purpose", "messages", "bytes"]
         rows: list[tuple[Any, ...]] = []
@@ -139,7 +139,7 @@ class Ledger(Shown):
         """Messages sent and received, for all purposes, and the rounds in which each node was away."""
         import pandas as pd
 
-        from ..tables import LabelledTable
+        from ..base.tables import LabelledTable
 
         arcs = self.arcs
         n = 0 if arcs is None else arcs.n

@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 
 from .. import checks
+from ..base.messages import unknown_labels
 from ..errors import DataError, FailedError, MethodError, TermError
 from ..form import Form, lower, placed
-from ..messages import unknown_labels
 from ..methods import AbstractBaseline, PFedMe, PrimalDual
 from ..network import InProcess, Ledger, LocalView, of_losses
 from ..oracles import AbstractNodeProx, Memory

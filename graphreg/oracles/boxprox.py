@@ -29,7 +29,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from ..clock import look
+from ..base.clock import look
 from ..errors import MethodError
 from ..terms import Array, times
 from ..terms.penalties import row_norm

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..clock import look
+from ..base.clock import look
 from ..terms import Array
 from .gradients import NodeGradients
 

@@ -20,8 +20,8 @@ from typing import Any
 
 import numpy as np
 
+from ..base.clock import look
 from ..checks import Check, inside, is_number
-from ..clock import look
 from ..errors import MethodError
 from ..form import Form, SampleBlock
 from ..terms import Array, gram, predictors

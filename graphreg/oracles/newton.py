@@ -18,10 +18,10 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import spilu, splu
 
-from ..clock import carry_out
-from ..csgraph import reverse_cuthill_mckee
+from ..base.clock import carry_out
+from ..base.csgraph import reverse_cuthill_mckee
+from ..base.memory import GIB, usable_memory
 from ..form import Form
-from ..memory import GIB, usable_memory
 from ..terms import Array
 from ..terms.penalties import AbstractSmoothPenalty
 

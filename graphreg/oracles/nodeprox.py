@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..clock import look
+from ..base.clock import look
 from ..errors import MethodError
 from ..form import Form, SampleBlock
 from ..terms import Array, Batch, Packed, adjoint, gram, predictors

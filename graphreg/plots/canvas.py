@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..base.escaping import caption
+from ..base.messages import did_you_mean
 from ..errors import ModelError
-from ..escaping import caption
-from ..messages import did_you_mean
 from ..terms import Space
 
 if TYPE_CHECKING:

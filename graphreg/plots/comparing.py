@@ -8,10 +8,10 @@ import numpy as np
 
 from .. import checks
 from ..auditing import Audit
+from ..base.escaping import caption, picture
 from ..certificate import common, relative
 from ..comparing import Comparison
 from ..errors import ModelError
-from ..escaping import caption, picture
 from ..running import Solution
 from ..terms import Array
 from .canvas import COSTS, LEAST_GAP, axes_for, described, finished, look, pyplot

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import checks
+from ..base.escaping import picture
 from ..errors import ModelError
-from ..escaping import picture
 from ..form.notation import count
 from ..network import Ledger
 from ..running import Solution

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..base.escaping import picture
+from ..base.messages import did_you_mean
 from ..errors import ModelError
-from ..escaping import picture
 from ..form import Form
 from ..form.notation import count
-from ..messages import did_you_mean
 from ..running import Solution
 from ..terms import Array
 from ..theory import Recovery

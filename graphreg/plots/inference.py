@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..base.escaping import LONGEST, picture, visible
 from ..errors import ModelError
-from ..escaping import LONGEST, picture, visible
 from ..form.notation import count
 from ..inputs import Graph
 from ..terms import name_of
@@ -18,8 +18,8 @@ from .layouts import area_of, draw_group, draw_links, placed, thinned, write_lab
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from ..base.tables import Table
     from ..inference import ConfidenceRegion, EdgeSelection
-    from ..tables import Table
     from .layouts import Positions
 
 MOST_NAMES = 24  # edges that are named

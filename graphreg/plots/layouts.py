@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..base.escaping import picture, visible
+from ..base.messages import missing_entries, shown
 from ..errors import ModelError
-from ..escaping import picture, visible
 from ..inputs import positions_by_label
-from ..messages import missing_entries, shown
 from ..terms import Array
 
 if TYPE_CHECKING:

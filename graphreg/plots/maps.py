@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..base.escaping import LONGEST, visible
 from ..errors import ModelError
-from ..escaping import LONGEST, visible
 from ..form.notation import count
 from ..running import Solution
 from ..terms import Array, name_of

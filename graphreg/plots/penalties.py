@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import checks
+from ..base.escaping import caption, picture
 from ..errors import ModelError
-from ..escaping import caption, picture
 from ..terms import Array
 from ..terms.penalties import AbstractPenalty
 from .canvas import axes_for, described, finished, look, pyplot

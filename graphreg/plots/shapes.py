@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from ..base.messages import did_you_mean, missing_entries, shown
 from ..errors import DataError, GraphregError
-from ..messages import did_you_mean, missing_entries, shown
 from ..terms import Array
 
 FORMATS = ("FeatureCollection", "Topology")  # of GeoJSON and of TopoJSON

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import checks
+from ..base.escaping import picture
 from ..comparing import distinct
 from ..errors import ModelError
-from ..escaping import picture
 from ..running import Record, Solution
 from ..terms import Array
 from .canvas import COSTS, LEAST_GAP, axes_for, described, finished, legend_below, log_scale, look, titled

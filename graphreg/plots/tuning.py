@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..base.escaping import LONGEST, picture, visible
+from ..base.messages import did_you_mean
 from ..errors import ModelError
-from ..escaping import LONGEST, picture, visible
-from ..messages import did_you_mean
 from ..terms import Array, name_of
 from ..tuning import CrossValidation, Path
 from .canvas import axes_for, column_of, described, finished, fitted, legend_below, look, room_of, swatch

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from scipy import linalg, sparse
 
+from ..base.lazy import cp
 from ..errors import SolverError
-from ..lazy import cp
 from ..terms import Array
 
 TOLERANCES = (1e-12, 1e-8)  # tried in this order: tight, then Clarabel's default

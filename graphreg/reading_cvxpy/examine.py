@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ..base.lazy import cp
 from ..errors import ConvexityError, TermError
-from ..lazy import cp
 from ..terms import Array, not_convex
 from ..terms.penalties import AbstractOneSided, AbstractPenalty, row_norm, tried
 from .atoms import KinkedError

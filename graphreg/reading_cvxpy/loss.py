@@ -9,10 +9,10 @@ from typing import Any, final
 
 import numpy as np
 
+from ..base.escaping import upright, visible
+from ..base.lazy import cp
 from ..errors import ConvexityError, TermError
-from ..escaping import upright, visible
 from ..inputs import NodeData
-from ..lazy import cp
 from ..terms import ULP, Array, Notation, increasing_root, largest_around
 from ..terms.losses import AbstractSmoothLoss
 from .atoms import KinkedError, dense, smooth

@@ -10,7 +10,7 @@ from typing import Any, final
 
 import numpy as np
 
-from ..lazy import cp
+from ..base.lazy import cp
 from ..terms import ULP, Array
 from ..terms.penalties import L2, AbstractAbsoluteNorm, AbstractNorm, AbstractPenalty, by_row, column, row_norm
 from .source import AbstractReadPenalty

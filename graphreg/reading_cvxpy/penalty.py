@@ -7,9 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, final
 
+from ..base.escaping import visible
+from ..base.lazy import cp
 from ..errors import TermError
-from ..escaping import visible
-from ..lazy import cp
 from ..terms import Array, Notation, RecessionCone
 from ..terms.penalties import AbstractOneSided, AbstractPenalty, OwnDomain, tried
 from .examine import apply, examine

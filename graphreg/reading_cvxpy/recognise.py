@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..csgraph import connected_components
+from ..base.csgraph import connected_components
 from ..terms import Array
 from ..terms.penalties import L1, L2, AbstractNorm, AbstractPenalty, LInf, Quadratic, SquaredL2
 from .analysis_l1 import AnalysisL1, AnalysisNorm

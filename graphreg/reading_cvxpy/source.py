@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from ..base.escaping import upright
+from ..base.lazy import cp
 from ..errors import TermError
-from ..escaping import upright
-from ..lazy import cp
 from ..terms import Notation
 from ..terms.penalties import AbstractPenalty
 from .conic import ConeProgramme, cone_programme

@@ -11,9 +11,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from ..base.escaping import page as visible_lines
+from ..base.files import own_place, put
 from ..errors import ModelError
-from ..escaping import page as visible_lines
-from ..files import own_place, put
 from ..version import __version__
 
 SCRIPTS = ("numbers.js", "graph.js", "edge.js", "bounds.js", "main.js")

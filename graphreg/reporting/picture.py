@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ..base.escaping import visible
 from ..errors import ModelError
-from ..escaping import visible
 from ..form import Form
 from ..plots import given_places
 from ..terms import Array, EdgeBlock

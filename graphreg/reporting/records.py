@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from ..base.escaping import visible
 from ..certificate import Certificate
 from ..comparing import Comparison
 from ..errors import ModelError
-from ..escaping import visible
 from ..running import Solution
 from ..terms import Array
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from .. import checks
+from ..base.escaping import visible
 from ..certificate import Certificate, Certifier
 from ..comparing import Comparison
 from ..errors import ModelError
-from ..escaping import visible
 from ..form import Form
 from ..form.notation import count
 from ..running import Solution

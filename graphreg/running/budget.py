@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ..breakdown import Watched
+from ..base.breakdown import Watched
 from ..certificate import Certificate, Certifier
 from ..network import Ledger, LocalView
 from .observed import Observed

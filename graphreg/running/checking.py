@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..base.clock import alarm
 from ..certificate import Certificate, Certifier, CheapBound, relative
-from ..clock import alarm
 from ..form import settles
 from ..network import Ledger, pays
 from ..terms import Array

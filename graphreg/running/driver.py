@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..breakdown import Watched, cause, numerical, raised_by
+from ..base.breakdown import Watched, cause, numerical, raised_by
+from ..base.clock import LAST, SHORT, OutOfTimeError, afresh, alarm, left, progress_bar
 from ..certificate import Certificate, Certifier, center, centred, feasible
-from ..clock import LAST, SHORT, OutOfTimeError, afresh, alarm, left, progress_bar
 from ..errors import CheckpointError
 from ..form import Form
 from ..network import InProcess, Ledger, LocalView, arcs_of

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..base.display import Html, Shown, title
 from ..certificate import Certificate
-from ..display import Html, Shown, title
 from ..form import Form
 from ..terms import GROUND, Array, EdgeBlock
 from ..terms.penalties import row_norm
 
 if TYPE_CHECKING:
-    from ..tables import Table
+    from ..base.tables import Table
 
 LEAST, MOST = 1e-9, 1e-2  # of a capacity: what may be left of one that is used up
 ASSUMED = (
@@ -88,7 +88,7 @@ class Flows(Shown, Mapping[tuple[Hashable, Hashable], Array]):
         """
         import pandas as pd
 
-        from ..tables import Table
+        from ..base.tables import Table
 
         parts = [_rows(self._form, edge, u, self._full) for edge, u in zip(self._form.edges, self._blocks, strict=True)]
         names = ["term", "tail", "head", "flow", "capacity", "used", "saturated"]
@@ -114,7 +114,7 @@ class Flows(Shown, Mapping[tuple[Hashable, Hashable], Array]):
         return str(self.table())
 
     def _html(self) -> Iterable[Html]:
-        from ..tables import as_html, assumed_html
+        from ..base.tables import as_html, assumed_html
 
         table = self.table()
         full = np.count_nonzero(table["saturated"])

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
+from ..base.declaring import declared
+from ..base.messages import closest, near
 from ..certificate import Certifier
 from ..checks import check_fields, instance, is_number
-from ..declaring import declared
 from ..errors import ArgumentError, MethodError
 from ..form import Form
-from ..messages import closest, near
 from ..network import Arcs, LocalView
 from ..terms import Array
 

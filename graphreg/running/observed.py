@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..breakdown import Watched
+from ..base.breakdown import Watched
+from ..base.messages import did_you_mean, shown
 from ..checks import checked, whole
 from ..errors import CheckpointError, MethodError
 from ..form import Form
-from ..messages import did_you_mean, shown
 from ..terms import Array
 from .observing import Observation, Observer, Seen, grid_of
 

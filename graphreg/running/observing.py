@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from ..base.messages import did_you_mean, shown
 from ..checks import check_fields, checked, inside, is_whole, sequence, whole
 from ..errors import MethodError
 from ..form import Form
-from ..messages import did_you_mean, shown
 from ..terms import Array
 
 if TYPE_CHECKING:

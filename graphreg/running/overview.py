@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from ..display import block, table, title
+from ..base.display import block, table, title
 from ..form import Form
 from ..network import Arcs, arcs_of
 

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..base.escaping import visible
+from ..base.files import place_of
+from ..base.messages import shown
 from ..certificate import Certificate, Certifier, violated
 from ..checks import one_of, whole
 from ..errors import CheckpointError
-from ..escaping import visible
-from ..files import place_of
 from ..form import DualPoint, Form
-from ..messages import shown
 from ..terms import Array
 from .checkpoints import archive
 from .checkpoints.checkpoint import FORMAT, Checkpoint, Store, limits, write_values
@@ -25,7 +25,7 @@ from .checkpoints.packing import PLAIN, MisfitError, Packed, check_entries
 from .statuses import STATUSES
 
 if TYPE_CHECKING:
-    from ..tables import Table
+    from ..base.tables import Table
     from .solution import Solution
 
 KIND = "solution"
@@ -63,7 +63,7 @@ def look(path: Any) -> Table:
     """The coefficients in a file, for which nothing is known but the file."""
     import pandas as pd
 
-    from ..tables import Table
+    from ..base.tables import Table
 
     store = open_file(path, None)
     with store.reading():

@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..breakdown import alone, numerical
+from ..base.breakdown import alone, numerical
+from ..base.clock import OutOfTimeError
 from ..certificate import Remembered
 from ..checks import checked, inside, one_of, text, whole
-from ..clock import OutOfTimeError
 from ..errors import CheckpointError, GraphregError
 from ..form import Form
 from ..network import PURPOSES, Account, LocalView, arcs_of

@@ -8,14 +8,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..base.display import Html, Shown, details, inside
+from ..base.escaping import page
+from ..base.shortcuts import shortcut
 from ..certificate import Certificate, Clusters, clusters
 from ..checks import switch
-from ..display import Html, Shown, details, inside
-from ..escaping import page
 from ..form import Form
 from ..inputs import Labels
 from ..network import Ledger
-from ..shortcuts import shortcut
 from ..terms import Array
 from .flows import Flows
 from .observed import Observed
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     import networkx as nx
     import pandas as pd
 
+    from ..base.tables import Table
     from ..certificate.kkt import KKT
     from ..certificate.proof import Proved
-    from ..tables import Table
     from .summary import Summary
 
 
@@ -120,7 +120,7 @@ class Solution(Shown):
         """
         import pandas as pd
 
-        from ..tables import LabelledTable
+        from ..base.tables import LabelledTable
 
         index = pd.Index(list(self.labels), dtype=object, name="node", tupleize_cols=False)
         names = list(self.form.space.coordinates)
@@ -398,7 +398,7 @@ class Solution(Shown):
         return f"<Solution {self.method}: {self.status}, objective {self.objective:.6g}>"
 
     def _html(self) -> Iterable[Html]:
-        from ..tables import as_html
+        from ..base.tables import as_html
 
         yield inside(self.summary())
         yield details("the coefficients of the nodes", as_html(self.table()))

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..breakdown import Watched, broken, cause
+from ..base.breakdown import Watched, broken, cause
+from ..base.clock import LAST, SHORT, OutOfTimeError, afresh, alarm, look, within
 from ..certificate import (
     AtInfinity,
     Certificate,
@@ -22,7 +23,6 @@ from ..certificate import (
     feasible,
     levelled,
 )
-from ..clock import LAST, SHORT, OutOfTimeError, afresh, alarm, look, within
 from ..compiling import conic
 from ..form import DualPoint, Form, placed
 from ..network import arcs_of

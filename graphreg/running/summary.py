@@ -12,14 +12,14 @@ import networkx as nx
 import numpy as np
 import pandas as pd
 
+from ..base.display import Html, facts, title
+from ..base.messages import did_you_mean
+from ..base.tables import WIDTH, LabelledTable, Printed, Stated, assumed_html
 from ..certificate import OWN_TERMS
 from ..checks import one_of
-from ..display import Html, facts, title
 from ..errors import DataError
 from ..form import Form, SampleBlock
 from ..inputs import places_of
-from ..messages import did_you_mean
-from ..tables import WIDTH, LabelledTable, Printed, Stated, assumed_html
 from ..terms import Array, predictors
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from ..base.display import Html, Shown, sentence, title
 from ..checks import checked, whole
-from ..display import Html, Shown, sentence, title
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -59,7 +59,7 @@ class Trace(Shown):
         return f"<Trace: {len(self)} checks; after round {last.round} relative gap {last.relative_gap:.3g}, {word}>"
 
     def _html(self) -> Iterable[Html]:
-        from ..tables import as_html
+        from ..base.tables import as_html
 
         yield title(f"Trace: {len(self)} checks, {len(self.certified())} of them certified")
         yield as_html(self.table())

@@ -17,9 +17,9 @@ from sklearn.utils.validation import _check_sample_weight as weights_of  # pyrig
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from .. import checks
+from ..base.messages import did_you_mean
 from ..errors import DataError
 from ..inputs import NodeData
-from ..messages import did_you_mean
 from ..methods import AbstractMethod, Exact, InteriorPoint, PrimalDual
 from ..problem import RAISES, Problem
 from ..running import Budget, Solution, solve

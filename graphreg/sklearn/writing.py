@@ -10,9 +10,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from .. import catalogue
+from ..base.messages import near
 from ..errors import GraphError, TermError
 from ..inputs import Graph, NodeData, is_frame, is_networkx
-from ..messages import near
 from ..problem import Problem
 from ..terms import Model, NodePenalty, Parameter, TotalVariation
 from ..terms.losses import AbstractLoss

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..display import Brief
+from ..base.display import Brief
 from ..inputs import difference_matrix
 from .calculus import Strength
 from .padding import Batch, Packed, adjoint, at_a_time, batches, gram, lanes_of, packed_grams, predictors

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
+from ..base.display import Brief, Html, Shown, inside, sentence, table, title
+from ..base.escaping import visible
+from ..base.messages import shown
+from ..base.shortcuts import shortcut
 from ..checks import Check, is_number
-from ..display import Brief, Html, Shown, inside, sentence, table, title
 from ..errors import GraphregError, TermError
-from ..escaping import visible
-from ..messages import shown
-from ..shortcuts import shortcut
 
 if TYPE_CHECKING:
     from ..inputs import Labels

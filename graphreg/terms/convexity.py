@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..lazy import cp
+from ..base.lazy import cp
 
 
 def not_convex(expression: Any) -> str:

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from ..base.messages import unmatched
 from ..checks import inside, per
 from ..errors import TermError
 from ..inputs import IntegerLabels, is_missing, plain_label
-from ..messages import unmatched
 from .blocks import EdgeBlock, Lowered
 from .calculus import AbstractTerm, Strength, positive
 from .penalties.base import AbstractConstraint, AbstractPenalty

@@ -11,11 +11,11 @@ from typing import Any, Literal, Self, TypeVar, cast, overload
 
 import numpy as np
 
+from ..base.display import Brief
+from ..base.escaping import upright
+from ..base.messages import did_you_mean, unmatched
 from ..checks import sequence
-from ..display import Brief
 from ..errors import TermError
-from ..escaping import upright
-from ..messages import did_you_mean, unmatched
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Coordinate = str | tuple[str, Hashable]  # the name of a feature, or a feature and a class

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from ..base.declaring import in_library
+from ..base.messages import unmatched
 from ..checks import numbers
-from ..declaring import in_library
 from ..errors import GraphError, TermError
 from ..inputs import Graph, Labels, in_place, is_series, places_of
-from ..messages import unmatched
 from .blocks import EdgeBlock, Lowered
 from .calculus import AbstractTerm, Strength, positive
 from .penalties.base import AbstractConstraint, AbstractOneSided, AbstractPenalty

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..declaring import in_library
+from ..base.declaring import in_library
 from ..errors import DataError
 from ..terms import Array
 from ..terms.losses import AbstractLoss

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from ..base.display import Html, Shown, sentence, sentences, table, title
+from ..base.escaping import page
 from ..certificate import laws
 from ..checks import positive, seed
-from ..display import Html, Shown, sentence, sentences, table, title
-from ..escaping import page
 from ..terms import Array
 from .advice import ADVICE
 

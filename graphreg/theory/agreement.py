@@ -25,11 +25,11 @@ import numpy as np
 import pandas as pd
 
 from .. import checks
+from ..base.clock import afresh, needed, within
+from ..base.tables import StatedNumber, Table
 from ..certificate import Certificate, Certifier, SpotChecks, common
-from ..clock import afresh, needed, within
 from ..errors import FailedError, MethodError
 from ..running import Solution
-from ..tables import StatedNumber, Table
 from ..terms import Array, Parameter, positive
 from .pooled import SmoothObjective, as_solution, best_step, pooled, rounding, whole
 from .routes import CLOSE, Routes, route

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from .. import checks
+from ..base.messages import did_you_mean, missing_entries, unknown_labels, unmatched
 from ..certificate import Clusters
 from ..errors import GraphError, GraphregError, MethodError, ModelError
 from ..form import Form, parameters_of
 from ..inputs import Graph, IntegerLabels, edge_name, is_frame, is_in, is_missing, is_series, plain_label
-from ..messages import did_you_mean, missing_entries, unknown_labels, unmatched
 from ..terms import Array
 
 

@@ -21,12 +21,12 @@ from typing import Any
 import numpy as np
 
 from .. import checks
-from ..clock import in_time
+from ..base.clock import in_time
+from ..base.tables import Stated
 from ..errors import MethodError
 from ..form import EdgeBlock, Form
 from ..inputs import Graph
 from ..oracles import NodeGradients, without_gradient
-from ..tables import Stated
 from ..terms import Array
 from .arguments import all_parameters, form_of, per_node
 from .compatibility import CompatibilityFactor, factor, norm_of

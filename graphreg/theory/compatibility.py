@@ -11,10 +11,10 @@ import pandas as pd
 import scipy.sparse as sp
 
 from .. import checks
+from ..base.tables import StatedNumber, Table
 from ..compiling import conic_bound
 from ..errors import MethodError
 from ..inputs import Graph, components_of, difference_matrix, groups_of
-from ..tables import StatedNumber, Table
 from ..terms import Array, at_a_time
 from ..terms.penalties import AbstractPenalty
 from .arguments import edge_positions

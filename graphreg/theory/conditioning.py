@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ..base.display import Html, Shown
+from ..base.tables import Table, whole_html
 from ..certificate import strong_convexity
-from ..display import Html, Shown
 from ..form import Form
 from ..methods import AsyncL2GD, ExactDiffusion, FedADMM, GradientTracking
 from ..network import InProcess, Ledger, LocalView, arcs_of
 from ..oracles import NodeGradients
-from ..tables import Table, whole_html
 from ..terms import Array
 from ..terms.losses import AbstractQuadraticLoss
 from ..terms.penalties import AbstractSmoothPenalty

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from .. import checks
-from ..clock import in_time
+from ..base.clock import in_time
+from ..base.messages import did_you_mean, unknown_labels
+from ..base.tables import Stated
 from ..errors import GraphError
 from ..inputs import Graph, groups_of, plain_label
-from ..messages import did_you_mean, unknown_labels
-from ..tables import Stated
 from ..terms import Array
 from .arguments import in_order
 from .routing import Multiple, Routing, largest_multiple

@@ -10,10 +10,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from .. import checks
+from ..base.messages import unmatched
+from ..base.tables import Stated, StatedNumber
 from ..errors import GraphError, MethodError
 from ..inputs import Graph, components_of, is_networkx
-from ..messages import unmatched
-from ..tables import Stated, StatedNumber
 from ..terms import Array
 from .arguments import edge_positions, read_clusters
 from .compatibility import CompatibilityFactor, factor

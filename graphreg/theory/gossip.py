@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 
 from .. import checks
+from ..base.lazy import stats
+from ..base.tables import Stated, StatedNumber, Table
 from ..errors import GraphError, MethodError
 from ..form import EdgeBlock, Form
 from ..inputs import Graph
-from ..lazy import stats
 from ..network import METROPOLIS, InProcess, Ledger, LocalView, Mixing, MixingMatrix, arcs_of, mixing_of
-from ..tables import Stated, StatedNumber, Table
 from ..terms import IN_GRAPH, Space, Strength
 from ..terms.penalties import Zero
 from .spectrum import connectivity, laplacian, largest

@@ -18,13 +18,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ..clock import in_time
+from ..base.clock import in_time
+from ..base.shortcuts import shortcut
+from ..base.tables import Printed, Stated, Table, by_label
 from ..errors import MethodError
 from ..form import EdgeBlock, Form
 from ..inputs import Graph
 from ..oracles import STEPPING, without_gradient
-from ..shortcuts import shortcut
-from ..tables import Printed, Stated, Table, by_label
 from ..terms import Array
 from ..terms.losses import AbstractSmoothLoss
 from .arguments import form_of, read_clusters

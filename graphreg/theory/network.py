@@ -17,9 +17,9 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
+from ..base.csgraph import minimum_spanning_tree
+from ..base.display import Brief
 from ..certificate import factor
-from ..csgraph import minimum_spanning_tree
-from ..display import Brief
 from ..form import EdgeBlock, held_together
 from ..inputs import components_of
 from ..terms import Array

@@ -14,8 +14,8 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
+from ..base.clock import carry_out
 from ..certificate import Certificate, Certifier
-from ..clock import carry_out
 from ..errors import FailedError, UnattainedError
 from ..form import DualPoint, EdgeBlock, Form, SampleBlock
 from ..methods import Exact

@@ -17,9 +17,9 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from ..clock import OutOfTimeError, alarm, needed
+from ..base.clock import OutOfTimeError, alarm, needed
+from ..base.display import Brief
 from ..compiling import Links, steepest
-from ..display import Brief
 from ..form import EdgeBlock
 from ..terms import Array
 from ..terms.penalties import AbstractNorm, AbstractPenalty, slope_at_zero

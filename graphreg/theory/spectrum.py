@@ -12,10 +12,10 @@ from scipy.linalg import eigh
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from .. import checks
+from ..base.tables import StatedNumber, Table
 from ..certificate import factor
 from ..errors import MethodError
 from ..inputs import Graph, difference_matrix, groups_of
-from ..tables import StatedNumber, Table
 from ..terms import Array
 
 DENSE = 100  # up to this many nodes eigenvalues are computed densely

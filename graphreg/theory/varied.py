@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ..base.messages import did_you_mean
 from ..errors import MethodError, TermError
 from ..form import EdgeBlock, Form
-from ..messages import did_you_mean
 from ..terms import Parameter, Strength
 from ..terms.losses import AbstractLoss, AbstractSmoothLoss
 from ..terms.penalties import AbstractConstraint, AbstractPenalty, AbstractSmoothPenalty, has_kink, is_equality

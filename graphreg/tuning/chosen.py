@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from ..display import Html, Shown, sentence, title
+from ..base.display import Html, Shown, sentence, title
+from ..base.escaping import visible
+from ..base.shortcuts import shortcut
+from ..base.tables import LabelledTable, Table, as_html, assumed_html, assumed_lines
 from ..errors import ModelError
-from ..escaping import visible
 from ..form import Form
 from ..methods import AbstractMethod
 from ..problem import Problem
 from ..running import Solution, unlike
-from ..shortcuts import shortcut
-from ..tables import LabelledTable, Table, as_html, assumed_html, assumed_lines
 from ..terms import Array, name_of
 from .fold_runs import FoldRun, placed
 from .folds import Fold, Folds, nodes_of

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from .. import checks
-from ..clock import OutOfTimeError, nothing_yet, progress_bar, within
-from ..engines import MPI
+from ..base.clock import OutOfTimeError, nothing_yet, progress_bar, within
+from ..base.messages import users_line
+from ..distributed import MPI
 from ..errors import MethodError, MethodWarning, WorkerError
-from ..messages import users_line
 from ..methods import METHOD, AbstractMethod
 from ..problem import Problem, problem_of
 from .chosen import RULES, CrossValidation, scores_of

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from ..base.clock import OutOfTimeError, alarm, deadline, end_with, until
+from ..base.display import Brief
 from ..certificate import cluster_count
-from ..clock import OutOfTimeError, alarm, deadline, end_with, until
-from ..display import Brief
-from ..engines import agreed, versions, world
+from ..distributed import agreed, versions, world
 from ..errors import FailedError, GraphregError, MethodError, ModelError, WorkerError
 from ..form import Form
 from ..inputs import Labels

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .. import checks
-from ..display import Brief
+from ..base.display import Brief
 from ..errors import DataError, ModelError
 from ..form import Form
 from ..inputs import components_of, listed, numbered

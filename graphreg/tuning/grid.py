@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from .. import checks
+from ..base.escaping import visible
+from ..base.memory import too_much
 from ..certificate import Certificate
 from ..errors import MethodError, ModelError, TermError, UnattainedError
-from ..escaping import visible
 from ..form import Form
-from ..memory import too_much
 from ..problem import Problem
 from ..terms import Array, Parameter, positive
 from ..theory import StrengthMax, meant, parameters_in, strength_bounds

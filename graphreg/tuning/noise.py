@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from .. import checks
-from ..clock import OutOfTimeError, afresh, look, needed, nothing_yet, progress_bar, within
+from ..base.clock import OutOfTimeError, afresh, look, needed, nothing_yet, progress_bar, within
+from ..base.lazy import stats
+from ..base.tables import StatedNumber
 from ..inference import LocalFits, local_fits
-from ..lazy import stats
-from ..tables import StatedNumber
 from ..terms import Array, Parameter
 from ..theory import Network, Varying, square_roots, varying
 

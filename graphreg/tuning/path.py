@@ -12,16 +12,16 @@ import numpy as np
 import pandas as pd
 
 from .. import checks
+from ..base.clock import OutOfTimeError, progress_bar, within
+from ..base.display import Html, Shown, title
+from ..base.escaping import visible
+from ..base.shortcuts import shortcut
+from ..base.tables import Table, as_html, assumed_html, assumed_lines
 from ..certificate import STATES, Clusters
-from ..clock import OutOfTimeError, progress_bar, within
-from ..display import Html, Shown, title
 from ..errors import ModelError
-from ..escaping import visible
 from ..methods import AbstractMethod
 from ..problem import RAISES, Problem, check_solve, problem_of
 from ..running import Budget, Checkpoint, Solution
-from ..shortcuts import shortcut
-from ..tables import Table, as_html, assumed_html, assumed_lines
 from ..terms import Array, Parameter
 from .grid import grid, parameter_of
 from .stored import StoredPath

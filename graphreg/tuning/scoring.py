@@ -24,11 +24,11 @@ import numpy as np
 from scipy.special import xlogy
 
 from .. import checks
+from ..base.messages import did_you_mean
+from ..base.tables import Table
 from ..errors import DataError, ModelError
 from ..form import Form, SampleBlock, build
 from ..inputs import renewed
-from ..messages import did_you_mean
-from ..tables import Table
 from ..terms import Array, Model, predictors
 from ..terms.losses import AbstractLoss
 

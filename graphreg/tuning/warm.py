@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
+from ..base.clock import GRACE, OutOfTimeError, left, look
 from ..certificate import Certificate
-from ..clock import GRACE, OutOfTimeError, left, look
 from ..form import Form
 from ..methods import AbstractMethod, Costs, Exact, Interior, InteriorPoint, PrimalDual, Start
 from ..network import LocalView

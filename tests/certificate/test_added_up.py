@@ -11,7 +11,7 @@ import pytest
 from factories import thinned
 
 import graphreg as gr
-from graphreg import compiled
+from graphreg.base import compiled
 from graphreg.certificate import Certifier
 from graphreg.certificate.enclosure.sums import MORE
 from graphreg.certificate.tilting import AddedUp

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from factories import named, thinned
 
 import graphreg as gr
-from graphreg import clock
+from graphreg.base import clock
 from graphreg.certificate import at_infinity, attained, rationals, recedes_exactly
 from graphreg.certificate.attainment import attainment, simplex
 from graphreg.certificate.attainment.directions import ConditionPart, allowed

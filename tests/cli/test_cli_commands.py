@@ -15,7 +15,7 @@ from model_files import BASE, write
 from places import ROOT
 
 import graphreg as gr
-from graphreg.declaring import declared
+from graphreg.base.declaring import declared
 from graphreg.methods import METHODS
 from graphreg.model_file import families
 

@@ -11,7 +11,8 @@ import pytest
 from cli_cases import run
 
 import graphreg as gr
-from graphreg import files, plots
+from graphreg import plots
+from graphreg.base import files
 from graphreg.cli import folder as folder_module
 
 pytest.importorskip("matplotlib")

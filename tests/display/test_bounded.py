@@ -12,11 +12,11 @@ from result_cases import results
 from result_classes import given_back
 
 import graphreg as gr
-from graphreg.display import Shown
+from graphreg.base.display import Shown
+from graphreg.base.tables import Stated
 from graphreg.errors import MethodWarning
 from graphreg.form.notation import Written
 from graphreg.running.summary import Summary
-from graphreg.tables import Stated
 
 A_FEW_LINES = (3, 500)
 A_SCREEN = (45, 4600)

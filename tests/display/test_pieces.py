@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hostile import EVERY, TAGS, tags, unprintable
 
-from graphreg.display import Brief, Html, block, details, facts, html, more, sentence, sentences, table, title
+from graphreg.base.display import Brief, Html, block, details, facts, html, more, sentence, sentences, table, title
 
 
 @pytest.mark.parametrize("name", EVERY)

@@ -8,8 +8,8 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from graphreg.clock import progress_bar
-from graphreg.display import Line, in_notebook
+from graphreg.base.clock import progress_bar
+from graphreg.base.display import Line, in_notebook
 
 
 class Handle:

@@ -31,7 +31,7 @@ from factories import named, thinned
 
 import graphreg as gr
 from graphreg.datasets import random_problem
-from graphreg.engines.actors.actor import split
+from graphreg.distributed.actors.actor import split
 from graphreg.errors import ActorError, CheckpointError, FailedError, MethodError, ModelError
 from graphreg.network.arcs import arcs_of
 

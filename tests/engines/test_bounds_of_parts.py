@@ -14,11 +14,11 @@ import graphreg as gr
 from benchmarks.wild import wild_problem
 from graphreg.certificate import Repair
 from graphreg.datasets import random_problem
-from graphreg.engines.parts import part_of
-from graphreg.engines.parts.border import Border, HeldFlows, held_block
-from graphreg.engines.parts.engine import PartEngine
-from graphreg.engines.parts.joint import solve_part
-from graphreg.engines.parts.wire import Switchboard, ThreadWire
+from graphreg.distributed.parts import part_of
+from graphreg.distributed.parts.border import Border, HeldFlows, held_block
+from graphreg.distributed.parts.engine import PartEngine
+from graphreg.distributed.parts.joint import solve_part
+from graphreg.distributed.parts.wire import Switchboard, ThreadWire
 from graphreg.errors import MethodError
 from graphreg.form import DualPoint
 from graphreg.network import arcs_of

@@ -16,12 +16,13 @@ from test_local_parts import Country, together
 from test_parts import by_parts, same
 
 import graphreg as gr
-from graphreg import compiled, kernels
+from graphreg import fast as kernels
+from graphreg.base import compiled
 from graphreg.datasets import random_problem
-from graphreg.engines.parts import part_of
-from graphreg.engines.parts.engine import PartEngine
-from graphreg.engines.parts.wire import BrokenOffError, ThreadWire
-from graphreg.kernels import Rounds, nodes, rounds
+from graphreg.distributed.parts import part_of
+from graphreg.distributed.parts.engine import PartEngine
+from graphreg.distributed.parts.wire import BrokenOffError, ThreadWire
+from graphreg.fast import Rounds, nodes, rounds
 from graphreg.network import LocalView, arcs_of, fast
 
 ROUNDS = 25

@@ -8,8 +8,8 @@ from actor_cases import KINDS, by_actors, deviation, gap, on_arrays, problem, wa
 from factories import thinned
 
 import graphreg as gr
-from graphreg.engines.actors.faults import FaultPlan, Faults
-from graphreg.engines.actors.mailbox import Message, Received
+from graphreg.distributed.actors.faults import FaultPlan, Faults
+from graphreg.distributed.actors.mailbox import Message, Received
 from graphreg.errors import MethodError, MethodWarning
 from graphreg.methods.splitting import _lossy
 

@@ -29,12 +29,12 @@ from actor_cases import (
 )
 
 import graphreg as gr
-from graphreg.clock import OutOfTimeError, within
+from graphreg.base.clock import OutOfTimeError, within
 from graphreg.datasets import random_problem
-from graphreg.engines.actors import hosting
-from graphreg.engines.actors.coordinator import CoordinatorState
-from graphreg.engines.actors.mailbox import Order
-from graphreg.engines.actors.threads import Threads
+from graphreg.distributed.actors import hosting
+from graphreg.distributed.actors.coordinator import CoordinatorState
+from graphreg.distributed.actors.mailbox import Order
+from graphreg.distributed.actors.threads import Threads
 from graphreg.errors import ActorError, MethodError, MethodWarning
 
 ENDED = 5.0  # seconds, beyond the timeout, after which nothing is left of a run

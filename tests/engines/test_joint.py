@@ -11,10 +11,10 @@ import pytest
 from test_local_parts import Country, together
 
 import graphreg as gr
-from graphreg.engines.parts import config
-from graphreg.engines.parts.joint import solve_jointly
-from graphreg.engines.parts.local_solution import SavedParts
-from graphreg.engines.parts.wire import BrokenOffError
+from graphreg.distributed.parts import config
+from graphreg.distributed.parts.joint import solve_jointly
+from graphreg.distributed.parts.local_solution import SavedParts
+from graphreg.distributed.parts.wire import BrokenOffError
 from graphreg.errors import CheckpointError, DataError, MethodWarning
 from graphreg.running import Budget
 

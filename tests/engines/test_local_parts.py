@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import graphreg as gr
-from graphreg.engines.parts.engine import PartEngine
-from graphreg.engines.parts.local import local_part
-from graphreg.engines.parts.wire import Switchboard, ThreadWire
+from graphreg.distributed.parts.engine import PartEngine
+from graphreg.distributed.parts.local import local_part
+from graphreg.distributed.parts.wire import Switchboard, ThreadWire
 from graphreg.errors import DataError, MethodError
 from graphreg.network import LocalView
 

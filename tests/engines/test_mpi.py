@@ -12,7 +12,7 @@ import pytest
 from mpi_jobs import HEAD, LAUNCHER, TESTS, can_meet, launched, on_sites, three_states
 
 import graphreg as gr
-from graphreg.engines.parts.local_solution import SavedParts
+from graphreg.distributed.parts.local_solution import SavedParts
 
 pytestmark = pytest.mark.skipif(
     find_spec("mpi4py") is None or LAUNCHER is None, reason="there is no MPI: pip install 'graphreg[mpi-local]'"
@@ -36,7 +36,7 @@ assert found.status == "certified"
 print(f"rank {rank} agrees")
 """
 COMPILED = """
-from graphreg.kernels import Rounds
+from graphreg.fast import Rounds
 from graphreg.network import fast
 fast.WORTH, nodes, halves = 0, Rounds.nodes, []
 Rounds.nodes = lambda self, *args: halves.append(1) or nodes(self, *args)
@@ -145,7 +145,7 @@ def test_the_launcher_of_another_library(tmp_path):
 
 
 def test_without_mpi4py(monkeypatch):
-    from graphreg.engines.mpi import job
+    from graphreg.distributed.mpi import job
 
     monkeypatch.setitem(sys.modules, "mpi4py", None)
     monkeypatch.setitem(sys.modules, "mpi4py.MPI", None)

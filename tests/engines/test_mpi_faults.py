@@ -50,7 +50,7 @@ def commanded(code, ranks, folder):
 # ---- what ranks must have alike --------------------------------------------------------------------------------------
 DIFFERENT = """
 from graphreg import mpi
-from graphreg.engines.mpi import alike
+from graphreg.distributed.mpi import alike
 def refused(call):
     try:
         call()
@@ -104,7 +104,7 @@ def test_what_ranks_must_have_alike_is_refused_before_the_run(tmp_path):
 
 
 def test_three_ranks_are_named_by_their_values():
-    from graphreg.engines.mpi.alike import _differences
+    from graphreg.distributed.mpi.alike import _differences
 
     every = [{("versions", "numpy"): value} for value in ("1", "2", "1")]
     assert "numpy is 1 on ranks 0, 2 and 2 on rank 1; install" in _differences(every)
@@ -154,7 +154,7 @@ except Exception as error:
 # ---- ranks that do not come ------------------------------------------------------------------------------------------
 MEETING = """
 import os, signal, sys
-sys.modules["graphreg.engines.mpi.job"].LATEST = 2.0
+sys.modules["graphreg.distributed.mpi.job"].LATEST = 2.0
 if rank == 1:
     {}
 problem("squared").solve(gr.PrimalDual(), engine=gr.MPI())
@@ -191,12 +191,12 @@ def test_a_failure_in_a_round_at_several_ranks_is_said_once(country):
         ("if rank == 1: at_round(3, fail)", 1, "rank 1 of 3 failed: no reason"),
         ("if rank == 2: gr.PrimalDual.point = lambda *_: fail()", 1, "rank 2 of 3 failed: no reason"),
         (
-            "from graphreg.engines.parts import joint; joint.common_by_sums = fail",
+            "from graphreg.distributed.parts import joint; joint.common_by_sums = fail",
             1,
             "(and 2 more) failed: fail()",
         ),
         (
-            "import graphreg.engines.parts.joint as j\nif rank == 1: j.PartBounds = fail",
+            "import graphreg.distributed.parts.joint as j\nif rank == 1: j.PartBounds = fail",
             1,
             "rank 1 of 3 failed: fail()",
         ),

@@ -12,9 +12,9 @@ from test_local_parts import together
 
 import graphreg as gr
 from graphreg.datasets import random_problem
-from graphreg.engines.parts import part_of
-from graphreg.engines.parts.engine import PartEngine
-from graphreg.engines.parts.wire import ThreadWire
+from graphreg.distributed.parts import part_of
+from graphreg.distributed.parts.engine import PartEngine
+from graphreg.distributed.parts.wire import ThreadWire
 from graphreg.errors import CheckpointError, FailedError, MethodError
 from graphreg.network import arcs_of
 from graphreg.terms import blocks
@@ -215,5 +215,5 @@ def test_a_part_may_have_no_nodes(kind, method, monkeypatch):
     if method.missing(form) or type(method).judge is not gr.AbstractIteration.judge:
         pytest.skip("the method does not apply")
     owner = np.resize([0, 2, 2, 0, 3, 3], form.n)
-    monkeypatch.setattr("graphreg.engines.parts.config.owners", lambda *_: owner)
+    monkeypatch.setattr("graphreg.distributed.parts.config.owners", lambda *_: owner)
     same(on_arrays(method, form, ROUNDS), by_parts(method, form, gr.Parts(4)))

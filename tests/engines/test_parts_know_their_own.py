@@ -17,10 +17,10 @@ from reachable import arrays_of, holding, most_rows
 from test_local_parts import Country, together
 
 import graphreg as gr
-from graphreg.engines.parts import bounds, local
-from graphreg.engines.parts import wire as wires
-from graphreg.engines.parts.engine import PartEngine
-from graphreg.engines.parts.joint import JointRun, solve_jointly
+from graphreg.distributed.parts import bounds, local
+from graphreg.distributed.parts import wire as wires
+from graphreg.distributed.parts.engine import PartEngine
+from graphreg.distributed.parts.joint import JointRun, solve_jointly
 from graphreg.running import Budget
 
 N, SITES, M, D = 60, 4, 4, 3

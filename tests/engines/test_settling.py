@@ -8,8 +8,8 @@ from test_joint import owners, with_penalty
 from test_local_parts import Country, together
 
 import graphreg as gr
-from graphreg.engines.parts.joint import solve_jointly
-from graphreg.engines.parts.wire import settled
+from graphreg.distributed.parts.joint import solve_jointly
+from graphreg.distributed.parts.wire import settled
 from graphreg.errors import CheckpointError, DataError, GraphregError
 from graphreg.running import Budget
 

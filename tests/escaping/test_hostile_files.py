@@ -13,7 +13,7 @@ from cli_cases import run
 from hostile import HOSTILE, unprintable
 from model_files import write
 
-from graphreg import escaping
+from graphreg.base import escaping
 
 LABELS = [text for text in HOSTILE.values() if text.strip()]
 FEATURES = [HOSTILE[name] for name in ("equals", "a tag", "lines", "tokens")]

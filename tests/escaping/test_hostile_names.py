@@ -13,7 +13,7 @@ import pytest
 from hostile import EVERY, FORMULAS, HOSTILE, TAGS, bare, commands, tags, unprintable
 
 import graphreg as gr
-from graphreg import escaping
+from graphreg.base import escaping
 from graphreg.errors import GraphregError
 
 FEATURES = [HOSTILE[name] for name in ("a tag", "TeX that reads", "colours", "an underscore")]

@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 import graphreg as gr
+from graphreg.base.declaring import declared
 from graphreg.catalogue import BASES
-from graphreg.declaring import declared
 from graphreg.errors import DataError
 from graphreg.form.notation import blocks, writing
 

@@ -13,7 +13,7 @@ from graphreg.certificate.attainment.attainment import at_infinity
 from graphreg.certificate.common_model.centring import centred
 from graphreg.certificate.edges.fusion import separate
 from graphreg.certificate.proof.statement import write_out
-from graphreg.engines.actors.actor import split
+from graphreg.distributed.actors.actor import split
 from graphreg.errors import MethodError
 from graphreg.network.arcs import arcs_of
 from graphreg.network.server_topology import server_form, with_servers, without_edges

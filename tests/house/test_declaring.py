@@ -16,11 +16,11 @@ from own_terms import LogCosh, OwnL1, OwnSquare
 
 import graphreg as gr
 from benchmarks.wild import wild_problem
+from graphreg.base.declaring import declared, needs_no_options, room_of
 from graphreg.catalogue import BASES
 from graphreg.datasets.random_problems import LOSSES as DRAWN_LOSSES
 from graphreg.datasets.random_problems import PENALTIES as DRAWN_PENALTIES
 from graphreg.datasets.random_problems import random_problem
-from graphreg.declaring import declared, needs_no_options, room_of
 from graphreg.methods import METHODS, listed
 
 VECTORS = {"MeanLoss", "MultinomialLoss"}  # drawn as "mean" and "multinomial"

@@ -13,7 +13,7 @@ from places import DOCS
 from test_layers import imports_of
 
 import graphreg as gr
-from graphreg.declaring import is_private
+from graphreg.base.declaring import is_private
 from graphreg.methods import METHODS
 from graphreg.testing import check_method
 

@@ -31,7 +31,7 @@ from rooms import (
     where,
 )
 
-from graphreg import shortcuts
+from graphreg.base import shortcuts
 from graphreg.errors import InternalError
 
 CVXPY_PLACES = ("terms", "compiling", "reading_cvxpy", "testing")
@@ -58,7 +58,7 @@ def through_a_face(source: str, found: Import) -> bool:
     if found.layer in (None, source, FACE) or found.in_function:
         return True
     path = path_of(found.module)
-    if path is None or path.parent == PACKAGE or path.name == "__init__.py":
+    if path is None or path.parent in (PACKAGE, PACKAGE / "base") or path.name == "__init__.py":
         return True
     face, _, name = found.module.rpartition(".")  # a module that its face exports as such
     return found.module == found.name and any(
@@ -136,17 +136,17 @@ def test_the_walk_names_files_that_exist():
 
 
 def test_cvxpy_is_imported_in_its_places_only():
-    users = [(p, found) for p, found in all_imports() if found.name.startswith(("cvxpy", "graphreg.lazy.cp"))]
+    users = [(p, found) for p, found in all_imports() if found.name.startswith(("cvxpy", "graphreg.base.lazy.cp"))]
     wrong = [where(path, found) for path, found in users if layer_of(path) not in CVXPY_PLACES]
     assert not wrong, f"CVXPY belongs to {', '.join(CVXPY_PLACES)}:\n  " + "\n  ".join(wrong)
     early = [where(p, found) for p, found in users if found.name.startswith("cvxpy") and not found.in_function]
-    assert not early, "import cp from graphreg.lazy, or CVXPY inside a function:\n  " + "\n  ".join(early)
+    assert not early, "import cp from graphreg.base.lazy, or CVXPY inside a function:\n  " + "\n  ".join(early)
 
 
 def test_searches_in_graphs_are_called_in_one_place():
-    """Most versions of scipy take indices of 32 bits alone, which ``graphreg.csgraph`` sees to."""
+    """Most versions of scipy take indices of 32 bits alone, which ``graphreg.base.csgraph`` sees to."""
     theirs = [(p, each) for p, each in all_imports() if "scipy.sparse.csgraph" in f"{each.name}."]
-    assert [p.name for p, _ in theirs] == ["csgraph.py"], "import it from graphreg.csgraph"
+    assert [p.name for p, _ in theirs] == ["csgraph.py"], "import it from graphreg.base.csgraph"
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,7 @@ def test_exceptions_are_in_use():
         ("graphreg", True),
         ("graphreg.errors.ModelError", True),
         ("graphreg.theory.recovery", True),
-        ("graphreg.files.replacing", False),
+        ("graphreg.base.files.replacing", False),
         ("graphreg.theory._nothing", False),
         ("graphreg.theory.nothing", False),
     ],

@@ -14,7 +14,8 @@ import pytest
 from rooms import PACKAGE, ROOT
 
 import graphreg as gr
-from graphreg import catalogue, declaring
+from graphreg import catalogue
+from graphreg.base import declaring
 
 USE = """import graphreg as gr
 reveal_type(gr.plots.plot_graph)

@@ -362,7 +362,7 @@ LIMITS = [
         {"VERSION": 5},
     ),
     ("checkpoints.md", "is kept, up to 32 MiB of it", "running.observing", {"KEPT": 32 * 2**20}),
-    ("clusters.md", "A run on 10,000 nodes or more", "engines.parts.config", {"LARGE": 10_000}),
+    ("clusters.md", "A run on 10,000 nodes or more", "distributed.parts.config", {"LARGE": 10_000}),
     (
         "confidence-regions.md",
         "takes 1000 samples per coefficient for the Hessian",
@@ -401,7 +401,7 @@ LIMITS = [
     ("observing.md", "up to 32 MiB of them", "running.observing", {"KEPT": 32 * 2**20}),
     ("paths.md", "factors of up to 1e10 multiplications", "tuning.warm", {"MOST": 1e10}),
     ("paths.md", "neighbours are further than a factor of 3.2 apart", "tuning.warm", {"NEAR": 3.2}),
-    ("pictures.md", "Names are shortened to 24 characters", "escaping", {"IN_PICTURES": 24}),
+    ("pictures.md", "Names are shortened to 24 characters", "base.escaping", {"IN_PICTURES": 24}),
     ("proofs.md", "at most 50 edges are tried", "certificate.proof.claims", {"MOST": 50}),
     (
         "proofs.md",
@@ -416,7 +416,7 @@ LIMITS = [
         "reporting.reports",
         {"MOST": 120, "DATA": 4.2e6},
     ),
-    ("security.md", "long names are cut to 60 characters", "escaping", {"LONGEST": 60}),
+    ("security.md", "long names are cut to 60 characters", "base.escaping", {"LONGEST": 60}),
 ]
 
 

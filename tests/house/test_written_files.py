@@ -25,8 +25,8 @@ from places import ROOT
 import graphreg as gr
 from graphreg import mpi
 from graphreg.cli import main
-from graphreg.engines import LocalSolution
-from graphreg.engines.parts.local_solution import Sent
+from graphreg.distributed import LocalSolution
+from graphreg.distributed.parts.local_solution import Sent
 from graphreg.errors import CheckpointWarning, GraphregError
 from graphreg.running import Trace
 

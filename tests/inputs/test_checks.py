@@ -15,9 +15,9 @@ import pytest
 
 import graphreg as gr
 from graphreg import checks
+from graphreg.base.messages import closest, did_you_mean, either, missing_entries, near, unknown_labels, unmatched
 from graphreg.checks import Check, check_fields, checked, inside, instance, numbers, one_of, per, whole
 from graphreg.errors import MethodError, ModelError, TermError
-from graphreg.messages import closest, did_you_mean, either, missing_entries, near, unknown_labels, unmatched
 from graphreg.methods import METHODS
 
 NO_NUMBERS = [

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from graphreg import csgraph
+from graphreg.base import csgraph
 from graphreg.errors import GraphError
 
 CALLED = [name for name, each in vars(csgraph).items() if hasattr(each, "__wrapped__")]

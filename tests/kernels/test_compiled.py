@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from graphreg import compiled
+from graphreg.base import compiled
 
 
 @pytest.fixture

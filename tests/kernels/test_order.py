@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import graphreg as gr
-from graphreg.kernels import order
-from graphreg.kernels.rounds import Buffers
+from graphreg.fast import order
+from graphreg.fast.rounds import Buffers
 
 
 def grid(rows, columns):

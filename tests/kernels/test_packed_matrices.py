@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import graphreg as gr
-from graphreg import compiled, kernels
+from graphreg import fast as kernels
+from graphreg.base import compiled
 from graphreg.certificate import centred
 from graphreg.certificate.tilting import nodes
 from graphreg.network import fast

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import graphreg as gr
-from graphreg import compiled, kernels
+from graphreg import fast as kernels
+from graphreg.base import compiled
 from graphreg.certificate.tilting import FlowDual
-from graphreg.kernels import edge_passes, group_means
+from graphreg.fast import edge_passes, group_means
 from graphreg.network import fast
 from graphreg.running.polish import groups_of_flows
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import graphreg as gr
-from graphreg import compiled, kernels
+from graphreg import fast as kernels
+from graphreg.base import compiled
 from graphreg.network import edge_pulls, fast
 
 WITH_NUMBA = pytest.mark.skipif(find_spec("numba") is None, reason="numba is not installed")

@@ -12,8 +12,8 @@ from core_cases import view_of
 from round_cases import PROBLEMS, WAYS, compiling, forced_rounds, means, regression, tied
 
 import graphreg as gr
-from graphreg.engines import Actors
-from graphreg.kernels import nodes, order, rounds
+from graphreg.distributed import Actors
+from graphreg.fast import nodes, order, rounds
 from graphreg.methods.splitting._halpern import Iterate
 from graphreg.network import fast
 from graphreg.running.checkpoints.packing import Packed

@@ -14,7 +14,7 @@ from sameness import assert_identical, broken, carried, facts
 
 import graphreg as gr
 from graphreg.datasets import random_problem
-from graphreg.engines import InProcess
+from graphreg.distributed import InProcess
 from graphreg.form.form import Form
 from graphreg.network.arcs import arcs_of
 from graphreg.network.ledger import Ledger

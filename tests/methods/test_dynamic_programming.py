@@ -14,7 +14,7 @@ from factories import thinned
 from forest_cases import LOSSES, drawn
 
 import graphreg as gr
-from graphreg import compiled
+from graphreg.base import compiled
 from graphreg.certificate import common
 from graphreg.errors import MethodError
 from graphreg.form.form import DualPoint

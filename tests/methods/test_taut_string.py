@@ -11,7 +11,7 @@ import pytest
 from factories import thinned
 
 import graphreg as gr
-from graphreg import compiled
+from graphreg.base import compiled
 from graphreg.methods.dynamic_programming import _squares, dynamic_programming
 from graphreg.methods.dynamic_programming._forest import Forest
 from graphreg.methods.dynamic_programming._squares import squares, taut_string

@@ -11,7 +11,7 @@ import pytest
 from model_files import BASE, DATE, FULL, OWN, changed, keys, read, tables
 
 import graphreg as gr
-from graphreg.declaring import declared
+from graphreg.base.declaring import declared
 from graphreg.errors import DataError, GraphError, GraphregError, MethodError, ModelFileError, TermError
 from graphreg.model_file import families
 from graphreg.model_file.place import Place

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
 import graphreg as gr
-from graphreg import memory
+from graphreg.base import memory
 from graphreg.compiling import conic
 from graphreg.oracles import newton
 from graphreg.oracles.newton import NewtonSystem, filled_work

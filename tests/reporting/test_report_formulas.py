@@ -14,8 +14,8 @@ from law_cases import LOSSES, PENALTIES, RECOGNISED
 from report_cases import chain
 
 import graphreg as gr
+from graphreg.base.escaping import visible
 from graphreg.errors import ModelError
-from graphreg.escaping import visible
 from graphreg.reporting.sentences import formulas, with_parameter
 
 GRAPH = nx.path_graph(3)

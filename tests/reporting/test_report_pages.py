@@ -16,9 +16,9 @@ from hostile import EVERY
 from report_cases import Page, chain
 
 import graphreg as gr
+from graphreg.base.escaping import visible
 from graphreg.certificate import STATES
 from graphreg.errors import ModelError
-from graphreg.escaping import visible
 from graphreg.reporting import reports
 
 OURS = {"html", "head", "meta", "link", "title", "style", "body", "header", "h1", "h2", "h3", "p", "main", "section"}
@@ -236,7 +236,7 @@ def test_a_full_disk_is_told(answer, tmp_path, monkeypatch):
     def full(place):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("graphreg.files.replacing", full)
+    monkeypatch.setattr("graphreg.base.files.replacing", full)
     with pytest.raises(ModelError, match=r"a\.html': No space left on device; name a file"):
         answer.report(tmp_path / "a.html")
 

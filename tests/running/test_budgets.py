@@ -14,7 +14,7 @@ import pytest
 import scipy.optimize
 
 import graphreg as gr
-from graphreg import clock
+from graphreg.base import clock
 from graphreg.certificate import at_infinity, attained
 from graphreg.compiling import conic
 from graphreg.methods import exact
@@ -279,7 +279,7 @@ def test_no_alarm_rings_while_a_thread_is_started(kind, monkeypatch):
     """Python would raise it in the new thread, and the one that starts it wait for ever."""
     import threading
 
-    from graphreg.clock import OutOfTimeError, alarm, carry_out, within
+    from graphreg.base.clock import OutOfTimeError, alarm, carry_out, within
 
     class Slow(getattr(threading, kind)):
         def start(self):
@@ -305,7 +305,7 @@ def test_an_alarm_that_rings_at_the_last_moment_leaves_nothing_behind(monkeypatc
     import cProfile
     import threading
 
-    from graphreg.clock import alarm, within
+    from graphreg.base.clock import alarm, within
 
     class Timer:
         def __init__(self, seconds, ring):

@@ -39,7 +39,7 @@ def test_an_interruption_leaves_a_checkpoint(at, tmp_path):
 @pytest.mark.parametrize("call", [1, 2, 25, 26])
 def test_an_interruption_within_a_round(call, tmp_path, monkeypatch):
     """After the messages of the round are recorded."""
-    from graphreg.engines import InProcess
+    from graphreg.distributed import InProcess
 
     problem, path, true, count = chain(), tmp_path / "run", InProcess.exchange, iter(range(10**6))
     whole = problem.solve(gr.PrimalDual(), gap=0, rounds=40)

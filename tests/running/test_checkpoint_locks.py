@@ -15,7 +15,7 @@ from places import PACKAGE
 from sameness import bits, facts
 
 import graphreg as gr
-from graphreg import files as place
+from graphreg.base import files as place
 from graphreg.errors import CheckpointError
 from graphreg.running.checkpoints import archive
 from graphreg.running.checkpoints.archive import Lock

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import graphreg as gr
-from graphreg import clock
+from graphreg.base import clock
 from graphreg.compiling import solvers
 from graphreg.errors import BudgetError
 from graphreg.methods import AbstractIteration

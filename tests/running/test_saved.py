@@ -12,7 +12,7 @@ from factories import chain
 from forging import forged, places
 
 import graphreg as gr
-from graphreg.declaring import declared
+from graphreg.base.declaring import declared
 from graphreg.errors import CheckpointError
 from graphreg.methods import AbstractMethod
 from graphreg.running.checkpoints import archive

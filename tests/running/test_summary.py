@@ -8,7 +8,7 @@ import pytest
 from solution_cases import CHAIN, means, read
 
 import graphreg as gr
-from graphreg.escaping import printed
+from graphreg.base.escaping import printed
 
 
 @pytest.fixture

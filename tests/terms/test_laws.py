@@ -8,7 +8,7 @@ from factories import thinned
 from law_cases import LOSSES, PENALTIES, RECOGNISED, SOLVED_PENALTIES, SOLVER_TOLERANCE, concrete_subclasses
 from own_terms import Elastic
 
-from graphreg.engines.parts.border import HeldFlows
+from graphreg.distributed.parts.border import HeldFlows
 from graphreg.terms.losses.base import AbstractLoss
 from graphreg.terms.penalties.base import AbstractPenalty
 from graphreg.terms.penalties.l1 import L1

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import graphreg as gr
-from graphreg.clock import OutOfTimeError
+from graphreg.base.clock import OutOfTimeError
 from graphreg.errors import BudgetError, ModelError, WorkerError
 from graphreg.running import Budget
 from graphreg.tuning import fold_runs

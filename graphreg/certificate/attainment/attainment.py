@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ...clock import GRACE, OutOfTimeError, carry_out, left, look
+from ...base.clock import GRACE, OutOfTimeError, carry_out, left, look
 from ...form import DualPoint, EdgeBlock, Form, SampleBlock
 from ...terms import Array, RecessionCone
 from ...terms.penalties import AbstractEntrywise, AbstractPenalty

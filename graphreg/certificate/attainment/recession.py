@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ...csgraph import connected_components
+from ...base.csgraph import connected_components
 from ...form import DualPoint, EdgeBlock, Form
 from ...inputs import components_of, groups_of
 from ...terms import Array, RecessionCone

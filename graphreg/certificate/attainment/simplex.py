@@ -13,7 +13,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from ...clock import look
+from ...base.clock import look
 from ...terms import Array
 from ..rationals import Echelon, exactly, number, rational
 from .directions import ConditionPart

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...display import Html, Shown, details, more, sentence, table, title
+from ...base.display import Html, Shown, details, more, sentence, table, title
 from ...form import EdgeBlock, Form
 from ...form.notation import some
 from ...inputs import components_of
@@ -141,7 +141,7 @@ class Clusters(Shown):
         return f"<Clusters: {self.count} of {len(self.labels)} nodes; proved: {proved}>"
 
     def _html(self) -> Iterable[Html]:
-        from ...tables import as_html
+        from ...base.tables import as_html
 
         groups = self.members()
         yield title(f"{self.count} cluster{'s' if self.count > 1 else ''} of {len(self.labels)} nodes")
@@ -333,6 +333,6 @@ def _masks(form: Form, claims: list[_Claim], state: str) -> list[Array]:
 def _table(tables: list[pd.DataFrame]) -> pd.DataFrame:
     import pandas as pd
 
-    from ...tables import LabelledTable
+    from ...base.tables import LabelledTable
 
     return LabelledTable(pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=list(COLUMNS)))

@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 
-from ...csgraph import minimum_spanning_tree
+from ...base.csgraph import minimum_spanning_tree
 from ...form import DualPoint, Form
 from ...terms import Array, at_a_time
 from .arcs import Arcs, Forest, forest, rooms

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from ... import verify
-from ...display import Html, Shown, facts, more, sentences, title
+from ...base.display import Html, Shown, facts, more, sentences, title
+from ...base.escaping import visible
+from ...base.files import own_place, put
 from ...errors import ProofError
-from ...escaping import visible
-from ...files import own_place, put
 from ...form import DualPoint, EdgeBlock, Form
 from ...terms import Array
 from ...terms.penalties import AbstractConstraint

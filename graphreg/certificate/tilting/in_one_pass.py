@@ -7,7 +7,7 @@ kept short. What a bound of a bound is off by, and numbers near the end of the r
 
 from __future__ import annotations
 
-from ...compiled import Numbers, Recursion
+from ...base.compiled import Numbers, Recursion
 
 U = 2.0**-53
 AND_ITS_OWN = 1.0 + 1e-7  # what a sum of bounds is rounded by itself

@@ -192,7 +192,7 @@ class _Reader:
         return "".join(parts)
 
     def upright(self) -> str:
-        """The characters of a word that `graphreg.escaping.upright` has written."""
+        """The characters of a word that `graphreg.base.escaping.upright` has written."""
         self.skip()
         written, deep = "", 1 if self.next() == "{" else 0
         while deep and (token := self.next()):

@@ -7,8 +7,8 @@ import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ...display import Html, ShownFormula, details, sentence, title
-from ...escaping import IN_FORMULAS, visible
+from ...base.display import Html, ShownFormula, details, sentence, title
+from ...base.escaping import IN_FORMULAS, visible
 from .mathml import to_mathml, to_sentence
 
 WIDTH = 110  # of a printed page

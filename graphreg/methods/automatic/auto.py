@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from ...breakdown import broken, cause
-from ...clock import left
-from ...declaring import declared, needs_no_options
+from ...base.breakdown import broken, cause
+from ...base.clock import left
+from ...base.declaring import declared, needs_no_options
 from ...errors import InternalError
 from ...form import Form
 from ...running import AbstractIteration, AbstractMethod, Outcome, Task, Trace

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ...base.clock import look
+from ...base.messages import unmatched, warn
 from ...checks import inside, per
-from ...clock import look
 from ...form import Form
-from ...messages import unmatched, warn
 from ...network import LocalView, ServerTopology, balanced_flows, per_node
 from ...oracles import without_bound, without_gradient
 from ...running import AbstractIteration, Point, Start

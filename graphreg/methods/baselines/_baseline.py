@@ -13,8 +13,8 @@ from typing import ClassVar, Generic, TypeVar
 
 import numpy as np
 
+from ...base.clock import OutOfTimeError, afresh
 from ...certificate import Certificate, Certifier, violated
-from ...clock import OutOfTimeError, afresh
 from ...form import Form, placed
 from ...network import with_servers
 from ...running import AbstractIteration, AbstractMethod, Outcome, Start, Task

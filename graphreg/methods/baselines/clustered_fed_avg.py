@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from ...base.messages import unknown_labels
 from ...checks import checked, count, positive
 from ...errors import MethodError, TermError
 from ...form import Form
-from ...messages import unknown_labels
 from ...network import server_form
 from ...terms import latent_label, tree_levels
 from ...terms.penalties import Zero

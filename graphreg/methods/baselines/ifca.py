@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from ...base.clock import look
+from ...base.messages import warn
 from ...certificate import Certifier
 from ...checks import Check, checked, count, one_of, positive
-from ...clock import look
 from ...form import Form
-from ...messages import warn
 from ...network import LocalView, ServerTopology, Streams, balanced_flows, consensus_within, server_form
 from ...oracles import without_bound, without_gradient
 from ...running import AbstractIteration, Point, Start

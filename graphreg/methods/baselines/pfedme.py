@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ...base.clock import look
+from ...base.messages import unmatched, warn
 from ...checks import checked, count, per, positive
-from ...clock import look
 from ...form import Form
-from ...messages import unmatched, warn
 from ...network import LocalView, Memories, ServerTopology, per_node, server_form
 from ...oracles import without_ground_gradient, without_prox
 from ...running import AbstractIteration, Point, Start

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ...base.messages import warn
 from ...checks import checked, count, function, is_number, one_of, positive
 from ...form import Form
-from ...messages import warn
 from ...network import LocalView
 from ...running import AbstractIteration, Point, Start
 from ...terms import Array

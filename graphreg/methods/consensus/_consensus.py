@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...base.messages import warn
 from ...form import Form
-from ...messages import warn
 from ...network import LocalView, Mixing, MixingMatrix, largest
 from ...oracles import unbounded, without_gradient
 from ...running import Start

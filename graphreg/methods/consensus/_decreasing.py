@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...base.messages import warn
 from ...checks import check_fields, checked, inside, instance, is_number, nonnegative, positive
 from ...errors import MethodError
-from ...messages import warn
 from ...network import LocalView, largest
 from ...terms import Array
 from . import _consensus as consensus

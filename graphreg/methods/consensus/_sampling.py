@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ...base.messages import warn
 from ...form import Form
-from ...messages import warn
 from ...network import LocalView, MixingMatrix
 from ...running import AbstractIteration
 from ...terms import Array

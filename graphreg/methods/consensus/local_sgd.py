@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ...base.messages import unknown_labels
 from ...checks import checked, count, inside, per, whole
 from ...form import Form
-from ...messages import unknown_labels
 from ...network import LocalView, Mixing, mixing_of
 from ...running import Point, Start
 from ...terms import Array

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...compiled import Numbers, Recursion
+from ...base.compiled import Numbers, Recursion
 
 
 @Recursion

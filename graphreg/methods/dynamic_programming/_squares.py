@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...clock import look
-from ...compiled import Numbers, Recursion
+from ...base.clock import look
+from ...base.compiled import Numbers, Recursion
 from ...form import Form
 from ...terms import Array
 from ...terms.losses import AbstractQuadraticLoss

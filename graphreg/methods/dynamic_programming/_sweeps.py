@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...compiled import Numbers, Recursion
+from ...base.compiled import Numbers, Recursion
 from ._chains import plus
 
 UNIT = 2.3e-16  # more than what a sum is rounded by, relative

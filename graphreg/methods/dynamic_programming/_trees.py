@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...compiled import Numbers, Recursion
+from ...base.compiled import Numbers, Recursion
 from ._chains import plus
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...base.clock import look
 from ...certificate import Certifier, center, centred
-from ...clock import look
 from ...form import Form
 from ...running import AbstractMethod, Outcome, Task
 from ...terms import Array

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from ...base.clock import look
+from ...base.messages import warn
 from ...checks import function, per, positive
-from ...clock import look
 from ...errors import MethodError
-from ...messages import warn
 from ...network import LocalView, per_node
 from ...oracles import NodeGradients
 from ...terms import Array

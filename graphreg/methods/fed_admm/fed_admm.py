@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from ...base.messages import unmatched
 from ...checks import among, checked, count, one_of, positive, several
 from ...errors import MethodError
 from ...form import Form
-from ...messages import unmatched
 from ...network import Availability, LocalView
 from ...oracles import unbounded, without_gradient
 from ...running import AbstractIteration, Point, Start

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...clock import look
+from ...base.clock import look
 from ...oracles import Rows
 from ...terms import Array
 from .cones import Scaling, determinant, product, quotient, room, towards

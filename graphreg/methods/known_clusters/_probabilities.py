@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from ...base.messages import unmatched, warn
 from ...checks import checked, inside, per, positive
 from ...errors import MethodError
 from ...form import Form
-from ...messages import unmatched, warn
 from ...network import LocalView, without_tree
 from ...oracles import NodeGradients, unbounded, without_gradient
 from ...running import AbstractIteration

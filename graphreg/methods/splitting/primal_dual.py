@@ -10,10 +10,10 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import eigsh
 
+from ...base.messages import unmatched
 from ...checks import checked, inside, per, positive
 from ...errors import MethodError
 from ...form import EdgeBlock, Form
-from ...messages import unmatched
 from ...network import SOME, AbstractHeld, AbstractRounds, LocalView, Memories, per_node, worthwhile
 from ...oracles import INEXACT, Accuracy, Inexact, gradient_steps, without_prox, without_steps
 from ...terms import Array

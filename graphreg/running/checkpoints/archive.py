@@ -19,8 +19,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from ...base.files import opened, replacing, sweep
 from ...errors import CheckpointError
-from ...files import opened, replacing, sweep
 from ...terms import Array
 from .packing import extent, laid_out, layout, plain
 

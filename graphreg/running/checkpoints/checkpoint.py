@@ -19,11 +19,11 @@ from typing import Any, TypeVar
 import numpy as np
 import scipy
 
+from ...base.files import place_of
+from ...base.messages import shown
 from ...checks import check_fields, checked, count, is_whole, positive
 from ...errors import CheckpointError, CheckpointWarning, GraphregError
-from ...files import place_of
 from ...form import Form
-from ...messages import shown
 from ...network import LocalView
 from ...version import __version__
 from . import archive

@@ -19,10 +19,10 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
+from ...base.messages import shown
 from ...checks import check_fields, is_number, is_switch, is_whole, whole
 from ...errors import CheckpointError
 from ...form import Form
-from ...messages import shown
 from ...network import LocalView
 from ...terms import Array
 

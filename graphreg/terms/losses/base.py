@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from ...base.lazy import cp
 from ...errors import TermError
-from ...lazy import cp
 from ..bounds import ULP, ends, half_square, shown
 from ..records import Array, Bends, Notation
 from ..roots import increasing_root, slopes_far_out

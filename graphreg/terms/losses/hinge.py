@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...lazy import cp
+from ...base.lazy import cp
 from ..bounds import ULP, half_square
 from ..records import Array, Descent, Notation, Stated
 from .base import AbstractPeakedLoss, AbstractPiecewiseLinearLoss, smooth_rise

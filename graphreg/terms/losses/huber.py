@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ...base.lazy import cp
 from ...checks import checked, positive
-from ...lazy import cp
 from ..bounds import ULP, half_square
 from ..records import Array, Bends, Notation, Stated
 from .base import AbstractDifferenceLoss, AbstractPeakedLoss

@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from ...declaring import in_library
+from ...base.declaring import in_library
+from ...base.shortcuts import shortcut
 from ...errors import DataError, TermError
 from ...inputs import in_place, places_of
-from ...shortcuts import shortcut
 from ..blocks import Lowered, SampleBlock
 from ..bounds import largest_around
 from ..calculus import Strength

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...lazy import cp
+from ...base.lazy import cp
 from ..bounds import ULP, ends, shown
 from ..records import Array, Notation, Stated
 from .base import AbstractPeakedLoss

@@ -9,10 +9,10 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ...base.messages import look_alike, missing_entries, shown, unknown_labels
 from ...checks import check_fields, is_number, is_switch
 from ...errors import DataError, TermError
 from ...inputs import NodeData, change, renewed
-from ...messages import look_alike, missing_entries, shown, unknown_labels
 from ..calculus import AbstractTerm, Model, positive
 from ..records import Array, Coordinate
 

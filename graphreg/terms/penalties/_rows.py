@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...lazy import cp
+from ...base.lazy import cp
 from ..bounds import SHORT, ULP
 from ..records import Array
 from ..roots import bisected

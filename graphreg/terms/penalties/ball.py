@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ...base.lazy import cp
 from ...checks import checked, positive
-from ...lazy import cp
 from ..bounds import ULP
 from ..records import Array, Notation, Stated
 from ._rows import column, longest, row_norm

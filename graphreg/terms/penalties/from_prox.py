@@ -8,8 +8,8 @@ from typing import Any, final
 
 import numpy as np
 
+from ...base.escaping import upright, visible
 from ...errors import TermError
-from ...escaping import upright, visible
 from ..bounds import ULP
 from ..records import Array, Notation
 from ._rows import row_norm

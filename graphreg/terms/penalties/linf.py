@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...lazy import cp
+from ...base.lazy import cp
 from ..records import Array, Notation, Stated
 from ._rows import column
 from .base import AbstractAbsoluteNorm

@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
+from ...base.declaring import in_library
+from ...base.lazy import cp
+from ...base.shortcuts import shortcut
 from ...checks import check_fields
-from ...declaring import in_library
 from ...errors import TermError
-from ...lazy import cp
-from ...shortcuts import shortcut
 from ..bounds import largest_around
 from ..records import Array, Notation, Stated, names_of
 from ._rows import beside, column, gauge_of, pieces_of, row_norm, split
@@ -143,7 +143,7 @@ class AbstractPenalty(ABC):
         return v - column(step) * self.prox(v / column(step), weight / step)
 
     def kernel(self) -> str:
-        """What a compiled `dual_prox` is (see `graphreg.kernels`): "box" or "ball" of the radius ``weight``, "square"
+        """What a compiled `dual_prox` is (see `graphreg.fast`): "box" or "ball" of the radius ``weight``, "square"
         for v / (1 + step / weight); empty where there is none."""
         return ""
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ...base.lazy import cp
 from ...checks import numbers
 from ...errors import TermError
-from ...lazy import cp
 from ..bounds import ULP, half_square, shown
 from ..records import Array, Notation, RecessionCone, Stated
 from ._rows import by_row, column, longest, row_norm

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...lazy import cp
+from ...base.lazy import cp
 from ..bounds import half_square
 from ..records import Array, Notation, Stated
 from ._rows import column

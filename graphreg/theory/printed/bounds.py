@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from ... import checks
+from ...base.tables import Stated
 from ...errors import MethodError
 from ...form import Form
 from ...inputs import Graph
 from ...oracles import NodeGradients
-from ...tables import Stated
 from ...terms import Array
 from ...terms.losses import AbstractQuadraticLoss
 from ..arguments import all_parameters, edge_positions, form_of

@@ -7,7 +7,7 @@ from importlib.resources import files
 
 import pandas as pd
 
-from ...tables import Table
+from ...base.tables import Table
 
 COLUMNS = ("paper", "place", "print", "holds", "as_printed", "right", "unnamed")
 

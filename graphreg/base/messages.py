@@ -1,0 +1,126 @@
+"""What messages say alike: alternatives in words, and the name that was probably meant."""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from inspect import currentframe
+from itertools import islice
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from ..errors import MethodWarning
+
+CONTEXTS = str(contextlib.__file__)  # stands between a ``with`` and the generator that it enters
+HERE = str(Path(__file__).parent)
+MANY = 10_000  # names among which one that was meant is looked for
+SHOWN = 12  # names that a message lists
+LONGEST = 300  # characters of a value
+
+
+def users_line() -> int:
+    """For ``stacklevel=`` of a warning that whoever calls this gives: the nearest line that is not of this library."""
+    here = currentframe()
+    frame: FrameType | None = None if here is None else here.f_back
+    level = 1
+    while frame is not None and (frame.f_code.co_filename.startswith(HERE) or frame.f_code.co_filename == CONTEXTS):
+        frame, level = frame.f_back, level + 1
+    return level
+
+
+def warn(message: str) -> None:
+    """Warn of a method that was configured against its theory, at the user's line."""
+    warnings.warn(message, MethodWarning, stacklevel=users_line())
+
+
+def either(words: Iterable[str]) -> str:
+    """'a', 'a or b', 'a, b or c'."""
+    *first, last = dict.fromkeys(words)
+    return f"{', '.join(first)} or {last}" if first else last
+
+
+def shown(value: object) -> str:
+    """A value as a message shows it: what is long is cut."""
+    text = repr(value)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+
+
+def look_alike(label: Hashable, labels: Iterable[Hashable]) -> str:
+    """A hint where a label was meant that only looks the same: 1 against '1'."""
+    for other in labels:
+        if str(other) == str(label) and type(other) is not type(label):
+            return (
+                f" (there is {other!r} of type {type(other).__name__}, not {label!r} of type {type(label).__name__}: "
+                "labels are compared as they are)"
+            )
+    return ""
+
+
+def closest(name: object, known: Iterable[object]) -> str | None:
+    """The name that was probably meant: the same in other letters, one written nearly so, or one that contains it."""
+    if not isinstance(name, str):
+        return None
+    word = name.lower()
+    names = {each.lower(): each for each in islice(known, MANY) if isinstance(each, str)}
+    found = [word] * (word in names) or get_close_matches(word, names, 1)
+    found = found or [each for each in names if len(word) > 2 and word in each]
+    return names[found[0]] if found else None
+
+
+def did_you_mean(label: Hashable, labels: Iterable[Hashable]) -> str:
+    """A hint where a label that is not there looks like one that is, or is written nearly so."""
+    known = list(islice(labels, MANY))
+    near = closest(label, known)
+    return look_alike(label, known) or (f"; did you mean {near!r}?" if near else "")
+
+
+def unknown_labels(what: str, given: Iterable[Hashable], known: Collection[Hashable], of: str = "node") -> list[str]:
+    """A sentence on the first label that ``what`` names and that is none, with what was probably meant, or what there
+    is."""
+    found = [label for label in given if label not in known]
+    name = "name" if _is_plural(what) else "names"
+    return [
+        f"{what} {name} {x!r}, which is not a {of}{_and_more(found)}{did_you_mean(x, known) or _few(known, of)}"
+        for x in found[:1]
+    ]
+
+
+def _few(known: Collection[Hashable], of: str) -> str:
+    """All labels, where they are few."""
+    return f"; the {of}s are {', '.join(map(repr, known))}" if 0 < len(known) <= SHOWN else ""
+
+
+def _and_more(found: Sequence[Hashable]) -> str:
+    return f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+
+
+def missing_entries(what: str, given: Collection[Hashable], known: Iterable[Hashable], of: str = "node") -> list[str]:
+    """A sentence on the labels for which ``what`` has no entry."""
+    lacking = [label for label in known if label not in given]
+    has = "have" if _is_plural(what) else "has"
+    return [f"{what} {has} no entry for the {of} {x!r}{_and_more(lacking)}{look_alike(x, given)}" for x in lacking[:1]]
+
+
+def _is_plural(what: str) -> bool:
+    """Whether 'the weights of L1' are many, as 'the weight of L1' is not."""
+    return what.partition(" of ")[0].endswith("s")
+
+
+def unmatched(what: str, given: Any, known: Collection[Hashable], of: str = "node") -> list[str]:
+    """What does not match between the keys of a mapping and the labels there are, as sentences; nothing where
+    ``given`` is no mapping but one value for all."""
+    if not isinstance(given, Mapping):
+        return []
+    return [*unknown_labels(what, given, known, of), *missing_entries(what, given, known, of)]
+
+
+def near(name: str, known: Sequence[str], what: str = "there are") -> str:
+    """'did you mean ...?', or the names that there are."""
+    if not known:
+        return f"{what} none"
+    close = closest(name, known)
+    more = ", ..." if len(known) > SHOWN else ""
+    return f"did you mean {close!r}?" if close else f"{what} {', '.join(map(repr, known[:SHOWN]))}{more}"

@@ -1,0 +1,140 @@
+"""The edge blocks of a form as a round takes them: each by a compiled kernel, or as the block itself says."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+
+from ..base.compiled import specialised, width_of
+from ..terms import Array, EdgeBlock
+from .edges import Edges, Flows, edge_pull, edge_round, kind_of
+from .order import EdgeOrder, Sweep
+from .sweeps import Nodes, Way, run_pull, swept_round
+
+NOTHING = np.zeros(0)
+NO_NODES, NO_RUNS = Nodes(NOTHING, 1.0, *(NOTHING,) * 5), np.zeros(0, dtype=np.int32)
+
+
+class AbstractRoundBlock(ABC):
+    """A block of edges between two rounds; its flows are one flat array, in an order of its own."""
+
+    size: int  # of the flat array
+
+    @abstractmethod
+    def entered(self, rows: Array) -> Array:
+        """Flows (m, k) in the order of the block as a flat array."""
+
+    @abstractmethod
+    def left(self, flat: Array) -> Array:
+        """The way back, (m, k)."""
+
+    @abstractmethod
+    def round(self, s: float, rho: float, ahead: Array, u: Array, new: Array, pull: Array) -> None:
+        """The prox of sigma g* at u + sigma (K ahead - center), sigma = 1/(2 s), relaxed by rho (not for rho = 0), is
+        written to ``new``, which may be u, and K' of it added to ``pull``."""
+
+    @abstractmethod
+    def pull(self, u: Array, pull: Array) -> None:
+        """K'u is added to ``pull``, with the bits that `round` leaves."""
+
+
+@dataclass(frozen=True)
+class CompiledBlock(AbstractRoundBlock):
+    """Edges on all coordinates, with a penalty that has a kernel."""
+
+    edge: EdgeBlock
+    order: EdgeOrder
+    kind: int
+    c: Array
+    center: Array
+    work: Array
+    d: int
+    strict: bool
+
+    @staticmethod
+    def of(edge: EdgeBlock, order: EdgeOrder, d: int, strict: bool = False) -> CompiledBlock | None:
+        """None where the block needs its own prox; a penalty of the user's always does."""
+        kind = kind_of(edge, d)
+        if kind is None:
+            return None
+        center = NOTHING if edge.center is None else order.of(edge.center)
+        c = order.of(edge.weight)
+        even = order.sweep is not None and len(c) > 0 and bool((c == c[0]).all())
+        return CompiledBlock(edge, order, kind, c[:1].copy() if even else c, center, np.empty(d), d, strict)
+
+    @property
+    def size(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return len(self.order.tail) * self.d
+
+    def entered(self, rows: Array) -> Array:
+        return self.order.of(rows)
+
+    def left(self, flat: Array) -> Array:
+        return self.order.back(flat, self.d)
+
+    def round(self, s: float, rho: float, ahead: Array, u: Array, new: Array, pull: Array) -> None:
+        if self.order.sweep is not None:
+            self.sweep(s, rho, Flows(ahead, u, new, pull), NO_NODES, 1 if new is u else None)
+            return
+        o, sigma, relaxes = self.order, (1.0 if self.edge.ground else 0.5) / s, int(rho != 0.0)
+        flags = int(self.edge.ground), int(self.center.size > 0), relaxes, int(new is u)
+        kernel = specialised(edge_round, width_of(self.d), self.kind, *flags, strict=self.strict)
+        edges, flows = Edges(o.tail, o.head, self.c, self.center), Flows(ahead, u, new, pull)
+        kernel(edges, sigma, rho, flows, self.work, self.d)
+
+    def sweep(self, s: float, rho: float, flows: Flows, nodes: Nodes, rounds: int | None = None) -> None:
+        """A round of edges that a sweep takes, and of the nodes where there are any; or ``rounds`` in place."""
+        order, runs, done = cast(Sweep, self.order.sweep), self.order.runs, np.zeros(rounds or 1, dtype=np.int64)
+        first, tail, head = (NO_RUNS, self.order.tail, self.order.head) if runs is None else vars(runs).values()
+        even = int(len(self.c) < len(self.order.tail))
+        flags = int(self.center.size > 0), int(rho != 0.0), int(nodes.degree.size > 0), even, int(rounds is not None)
+        kernel = specialised(swept_round, int(runs is not None), self.kind, flags)
+        way = Way(order.group, order.reach, order.lag, first)
+        kernel(way, Edges(tail, head, self.c, self.center), (0.5 / s, rho), flows, nodes, done)
+
+    def pull(self, u: Array, pull: Array) -> None:
+        o = self.order
+        if o.runs is not None:
+            specialised(run_pull)(o.runs.first, o.runs.tail, o.runs.head, u, pull)
+        else:
+            kernel = specialised(edge_pull, width_of(self.d), int(self.edge.ground), strict=self.strict)
+            kernel(o.tail, o.head, u, pull, self.d)
+
+
+@dataclass(frozen=True)
+class PlainBlock(AbstractRoundBlock):
+    """Edges whose penalty takes whole arrays, in the order of the block."""
+
+    edge: EdgeBlock
+    c: Array
+    width: int
+    shape: tuple[int, int]  # of the parameters
+
+    @property
+    def size(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return len(self.c) * self.width
+
+    def entered(self, rows: Array) -> Array:
+        return np.ascontiguousarray(rows, dtype=float).reshape(-1)
+
+    def left(self, flat: Array) -> Array:
+        return flat.reshape(-1, self.width)
+
+    def round(self, s: float, rho: float, ahead: Array, u: Array, new: Array, pull: Array) -> None:
+        sigma = (1.0 if self.edge.ground else 0.5) / s
+        v = self.edge.difference(ahead.reshape(self.shape))
+        v *= sigma
+        v += self.left(u)
+        out = self.edge.penalty.dual_prox(v, np.full(len(self.c), sigma), self.c)
+        if rho != 0.0:
+            out = out - self.left(u)
+            out *= rho
+            out += self.left(u)
+        self.left(new)[...] = out
+        self.pull(new, pull)
+
+    def pull(self, u: Array, pull: Array) -> None:
+        self.edge.add_adjoint(self.left(u), pull.reshape(self.shape))

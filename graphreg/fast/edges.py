@@ -1,0 +1,109 @@
+"""The edges' half of a round: the prox of sigma g* at u + sigma (K(2 w+ - w) - center), relaxed, and K'u of it.
+
+All arrays are flat: coordinate k of row i stands at i d + k. One pass reads and writes everything once; its loops over
+the coordinates are short and many, because each of them becomes a few vector instructions.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+from ..base.compiled import Kernel
+from ..terms import Array, EdgeBlock
+
+BOX, BALL, SQUARE = 0, 1, 2
+KINDS = {"box": BOX, "ball": BALL, "square": SQUARE}
+TINY = 1e-300  # a square: no capacity is divided by less than its root
+
+
+def kind_of(edge: EdgeBlock, d: int) -> int | None:
+    """Which kernel the penalty of a block has; None for one of the user's, or on some coordinates only."""
+    name = "" if edge.penalty.is_users() else edge.penalty.kernel()
+    if not name or edge.features is not None:
+        return None
+    return KINDS["box" if name == "ball" and d == 1 else name]
+
+
+class Edges(NamedTuple):
+    """The ends of edges, in the order of a round, their capacities and centres."""
+
+    tail: Array
+    head: Array
+    c: Array
+    center: Array
+
+
+class Flows(NamedTuple):
+    """What edges read and write: 2 w+ - w, flows, their next values, and K' of these."""
+
+    ahead: Array
+    u: Array
+    new: Array
+    pull: Array
+
+
+def edge_round(width: int, kind: int, ground: int, centred: int, relaxes: int, stays: int) -> Kernel:
+    """For edges of ``width`` coordinates (0: any number of them) in a list; not relaxed, but as the prox leaves them,
+    where not ``relaxes``. Where flows ``stay`` in place, ``new`` is what they were before."""
+
+    def kernel(edges: Edges, sigma: float, rho: float, flows: Flows, work: Array, d: int) -> None:
+        """The flows are written to ``new``, and K' of them is added to ``pull``; ``work`` is room for an edge's."""
+        end = width if width else d
+        tail, head, c, center = edges
+        ahead, u, new, pull = flows
+        was = new if stays else u
+        for e in range(tail.size):
+            i, at = tail[e] * end, e * end
+            j = 0 if ground else head[e] * end
+            size = 0.0
+            for k in range(end):
+                z = ahead[i + k] if ground else ahead[i + k] - ahead[j + k]
+                if centred:
+                    z -= center[at + k]
+                v = was[at + k] + sigma * z
+                size += v * v
+                work[k] = v
+            factor = 1.0
+            if kind == SQUARE:
+                factor = 1.0 / (1.0 + sigma / c[e])
+            elif kind == BALL:  # without a branch: nobody can foresee which edges are saturated
+                factor = c[e] / math.sqrt(max(size, c[e] * c[e], TINY))
+            for k in range(end):
+                v = min(max(work[k], -c[e]), c[e]) if kind == BOX else factor * work[k]
+                before = was[at + k]
+                work[k] = before + rho * (v - before) if relaxes else v
+            for k in range(end):
+                new[at + k] = work[k]
+            for k in range(end):
+                pull[i + k] += work[k]
+            if not ground:
+                for k in range(end):
+                    pull[j + k] -= work[k]
+
+    return kernel
+
+
+def edge_pull(width: int, ground: int) -> Kernel:
+    """K'u is added to ``pull``, in the order of `edge_round`."""
+
+    def kernel(tail: Array, head: Array, u: Array, pull: Array, d: int) -> None:
+        end = width if width else d
+        for e in range(tail.size):
+            i, at = tail[e] * end, e * end
+            for k in range(end):
+                pull[i + k] += u[at + k]
+            if not ground:
+                j = head[e] * end
+                for k in range(end):
+                    pull[j + k] -= u[at + k]
+
+    return kernel
+
+
+def edge_way(u: Array, other: Array) -> float:
+    """sum_e ||u_e - other_e||^2."""
+    total = 0.0
+    for k in range(u.size):
+        total += (u[k] - other[k]) ** 2
+    return total

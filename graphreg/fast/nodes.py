@@ -1,0 +1,305 @@
+"""The nodes' half of a round: w+ = prox of tau f at w - tau K'u, with 2 w+ - w, which goes across the edges, and w
+relaxed. Compiled for losses f_i = 1/2 w'H_i w - <h_i, w> with H_i = V diag(values) V', by their proxes for others.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import NamedTuple, cast
+
+import numpy as np
+
+from ..base.compiled import Kernel, Step, compiled, specialised, width_of
+from ..oracles import AbstractNodeProx, GramProx, Memory, QuadraticProx
+from ..terms import Array, Packed
+from .packed import packed_spreads
+
+EVEN = 1e6  # condition number of H + I/tau up to which an inverse does no harm to a round
+
+
+class Standing(NamedTuple):
+    """Where all nodes stand before a round, flat: tau_i = s / degree_i, K'u and w."""
+
+    degree: Array
+    s: float
+    pull: Array
+    w: Array
+
+
+class Moved(NamedTuple):
+    """Where a round writes what it finds of the nodes, flat: w+, 2 w+ - w, and w relaxed by ``rho`` towards w+."""
+
+    hat: Array
+    ahead: Array
+    new: Array
+    rho: float
+
+
+class Eigen(NamedTuple):
+    """f_i = 1/2 w'V diag(values) V'w - <V target, w>, flat."""
+
+    V: Array
+    values: Array
+    target: Array
+
+
+class AbstractRoundLoss(ABC):
+    """The nodes of one prox; it ``begins`` where it is told."""
+
+    begins = False
+
+    @abstractmethod
+    def round(self, at: Standing, warm: Array | None, memory: Memory, out: Moved) -> Memory:
+        """Write w+, the prox at w - tau K'u, of these nodes, and say what the prox remembers; ``warm`` (n, d) is where
+        it may begin."""
+
+
+@dataclass(frozen=True)
+class MeanRound(AbstractRoundLoss):
+    """All nodes, f_i = 1/2 mass_i ||w||^2 - <h_i, w>; mass and h are 0 where there is no loss."""
+
+    nodes: Array
+    mass: Array
+    h: Array
+    d: int
+    strict: bool = False
+
+    def round(self, at: Standing, warm: Array | None, memory: Memory, out: Moved) -> Memory:
+        whole = len(self.nodes) == len(at.degree)
+        kernel = specialised(mean_round, width_of(self.d), int(whole), strict=self.strict)
+        kernel(self.nodes, self.mass, self.h, at, out, self.d)
+        return memory
+
+
+@dataclass(frozen=True)
+class QuadraticRound(AbstractRoundLoss):
+    """By the eigenvectors of the H_i."""
+
+    nodes: Array
+    own: Eigen
+    work: Array
+    d: int
+    strict: bool = False
+
+    def round(self, at: Standing, warm: Array | None, memory: Memory, out: Moved) -> Memory:
+        rank = len(self.work)
+        widths = width_of(self.d), width_of(rank) if width_of(self.d) else 0
+        kernel = specialised(quadratic_round, *widths, strict=self.strict)
+        kernel(self.nodes, self.own, at, out, self.work, self.d)
+        return memory
+
+
+class PackedRound(AbstractRoundLoss):
+    """f_i = 1/2 w'H_i w - <h_i, w>, by the inverses of H_i + I/tau_i at the s of the moment; at nodes where such a
+    matrix is nearly singular by the prox' eigenvectors."""
+
+    def __init__(self, nodes: Array, prox: AbstractNodeProx, each: GramProx, d: int, strict: bool = False) -> None:
+        self.nodes, self.prox, self.each, self.d, self.strict = nodes, prox, each, d, strict
+        self.h, self.work = _flat(each.h), np.empty(d)
+        # s, the inverses there, and the nodes that must not take theirs
+        self._known: tuple[float, Packed | None, QuadraticRound | None] = (0.0, None, None)
+
+    def round(self, at: Standing, warm: Array | None, memory: Memory, out: Moved) -> Memory:
+        inverse, others = self._ways(at)
+        if inverse is not None:
+            kernel = specialised(packed_round, width_of(self.d), strict=self.strict)
+            kernel(self.nodes, (inverse.flat, self.h), at, out, self.work, self.d)
+        return memory if others is None else others.round(at, warm, memory, out)
+
+    def _ways(self, at: Standing) -> tuple[Packed | None, QuadraticRound | None]:
+        """Each node decides for itself, so that the bits of one do not depend on which others are here."""
+        if self._known[0] != at.s:
+            self._known = (0.0, None, None)  # before there is another as large
+            inverse, spread = packed_spreads(self.each.H, at.degree[self.nodes] / at.s, self.strict)
+            bad = ~(spread <= EVEN)
+            others = self._by_factors(slice(None) if bad.all() else bad) if bad.any() else None
+            self._known = at.s, None if bad.all() else inverse, others
+        return self._known[1:]
+
+    def _by_factors(self, some: slice | Array) -> QuadraticRound:
+        found = cast(QuadraticProx, self.prox.factors())
+        own = replace(found, V=cast(Array, found.V)[some], values=found.values[some], pull=found.pull[some])
+        return _by_factors(self.nodes[some], own, self.d, self.strict)
+
+
+@dataclass(frozen=True)
+class PlainRound(AbstractRoundLoss):
+    """Any other prox."""
+
+    begins = True
+
+    prox: AbstractNodeProx
+    whole: bool
+    d: int
+    strict: bool = False
+
+    def round(self, at: Standing, warm: Array | None, memory: Memory, out: Moved) -> Memory:
+        i = slice(None) if self.whole else self.prox.nodes
+        tau = at.s / at.degree[i]
+        w, pull, hat, ahead, new = (a.reshape(-1, self.d) for a in (at.w, at.pull, out.hat, out.ahead, out.new))
+        v = w[i] - tau[:, None] * pull[i]
+        begin = v if warm is None else warm[i]
+        x, memory = self.prox(v, tau, begin, memory)
+        if self.whole:
+            out.hat[:] = x.reshape(-1)
+            compiled(all_settled, self.strict)(at.w, out)
+        else:
+            hat[i] = x
+            ahead[i] = 2.0 * x - w[i]
+            new[i] = w[i] + out.rho * (x - w[i])
+        return memory
+
+
+def round_losses(
+    proxes: tuple[AbstractNodeProx, ...], n: int, d: int, place: Array | None = None, strict: bool = False
+) -> tuple[AbstractRoundLoss, ...]:
+    """One for each prox, and one for the nodes that have none, where there are any; ``place`` is where nodes stand.
+    ``strict``: as `compiled` says."""
+    out: list[AbstractRoundLoss] = []
+    left = np.full(n, True)
+    for prox in proxes:
+        nodes = np.asarray(prox.nodes if place is None else place[prox.nodes], dtype=np.int32)
+        left[nodes] = False
+        grams = prox.grams()
+        if grams is not None:
+            out.append(PackedRound(nodes, prox, grams, d, strict))
+            continue
+        found = prox.factors()
+        if found is not None and not (np.diff(nodes) > 0).all():  # in order, in which means of all nodes stand
+            order = np.argsort(nodes)
+            V = None if found.V is None else found.V[order]
+            nodes, found = nodes[order], replace(found, V=V, values=found.values[order], pull=found.pull[order])
+        whole = np.array_equal(nodes, np.arange(n))
+        if found is None:
+            out.append(PlainRound(prox, whole, d, strict))
+        elif found.V is None:
+            out.append(MeanRound(nodes, found.values[:, 0], _flat(found.pull), d, strict))
+        elif d == 1 and found.V.shape[2] == 1:  # of one coordinate
+            V = found.V[:, 0, 0]
+            out.append(MeanRound(nodes, V * V * found.values[:, 0], V * found.pull[:, 0], d, strict))
+        else:
+            out.append(_by_factors(nodes, found, d, strict))
+    if left.any():
+        nodes = np.flatnonzero(left).astype(np.int32)
+        out.append(MeanRound(nodes, np.zeros(len(nodes)), np.zeros(len(nodes) * d), d, strict))
+    return tuple(out)
+
+
+def _by_factors(nodes: Array, found: QuadraticProx, d: int, strict: bool) -> QuadraticRound:
+    V = cast(Array, found.V)
+    own = Eigen(_flat(V), _flat(found.values), _flat(found.pull))
+    return QuadraticRound(nodes, own, np.empty(V.shape[2]), d, strict)
+
+
+def _flat(values: Array) -> Array:
+    return np.ascontiguousarray(values, dtype=float).reshape(-1)
+
+
+# ---- kernels: all arrays are flat; a node of ``nodes`` stands at ``nodes[r]`` in w, and at r in what its loss has ----
+@Step
+def settled(out: Moved, i: int, old: float, x: float) -> None:
+    """What follows from w+ = x in one coordinate."""
+    out.hat[i] = x
+    out.ahead[i] = 2.0 * x - old
+    out.new[i] = old + out.rho * (x - old)
+
+
+def mean_round(width: int, whole: int) -> Kernel:
+    """For H_i = mass_i I and 1/tau_i = degree_i / s; of all nodes in their order where ``whole``."""
+
+    def kernel(nodes: Array, mass: Array, h: Array, at: Standing, out: Moved, d: int) -> None:
+        end = width if width else d
+        for r in range(nodes.size):
+            i = r if whole else nodes[r]
+            weight = at.degree[i] / at.s
+            inverse = 1.0 / (weight + mass[r])
+            for k in range(end):
+                old = at.w[i * end + k]
+                settled(out, i * end + k, old, (weight * old - at.pull[i * end + k] + h[r * end + k]) * inverse)
+
+    return kernel
+
+
+def quadratic_round(width: int, rank: int) -> Kernel:
+    """For h_i = V target: w+ - v = V (target - values V'v) / (values + 1/tau) at v = w - tau K'u, free of cancellation.
+
+    ``work`` is room for as many numbers as V has columns."""
+
+    def kernel(nodes: Array, own: Eigen, at: Standing, out: Moved, work: Array, d: int) -> None:
+        end = width if width else d
+        columns = rank if rank else work.size
+        V, values, target = own
+        degree, s, pull, w = at
+        hat = out.hat
+        for r in range(nodes.size):
+            i, of, weight = nodes[r] * end, r * columns, degree[nodes[r]] / s
+            tau = 1.0 / weight
+            for k in range(end):
+                hat[i + k] = w[i + k] - tau * pull[i + k]
+            for q in range(columns):
+                work[q] = 0.0
+            for k in range(end):
+                v, row = hat[i + k], of * end + k * columns
+                for q in range(columns):
+                    work[q] += v * V[row + q]
+            for q in range(columns):
+                work[q] = (target[of + q] - values[of + q] * work[q]) / (values[of + q] + weight)
+            for k in range(end):
+                total, row = 0.0, of * end + k * columns
+                for q in range(columns):
+                    total += V[row + q] * work[q]
+                hat[i + k] += total
+            for k in range(end):
+                settled(out, i + k, w[i + k], hat[i + k])
+
+    return kernel
+
+
+def packed_round(width: int) -> Kernel:
+    """w+ = (H + I/tau)^-1 (h - K'u + w/tau), for these inverses, packed; ``own`` are they and h."""
+
+    def kernel(nodes: Array, own: tuple[Array, Array], at: Standing, out: Moved, work: Array, d: int) -> None:
+        end = width if width else d
+        size = end * (end + 1) // 2
+        inverse, h = own
+        degree, s, pull, w = at
+        hat = out.hat
+        for r in range(nodes.size):
+            i, of, mine, weight = nodes[r] * end, r * size, r * end, degree[nodes[r]] / s
+            for a in range(end):
+                work[a] = h[mine + a] - pull[i + a] + weight * w[i + a]
+                hat[i + a] = 0.0
+            for a in range(end):
+                row, x = of + a * (a + 1) // 2, work[a]
+                total = inverse[row + a] * x
+                for b in range(a):
+                    total += inverse[row + b] * work[b]
+                for b in range(a):
+                    hat[i + b] += inverse[row + b] * x
+                hat[i + a] += total
+            for k in range(end):
+                settled(out, i + k, w[i + k], hat[i + k])
+
+    return kernel
+
+
+def all_settled(w: Array, out: Moved) -> None:
+    """What follows from w+ that is known already."""
+    for i in range(w.size):
+        settled(out, i, w[i], out.hat[i])
+
+
+def node_way(width: int) -> Kernel:
+    """sum_i degree_i ||w_i - other_i||^2."""
+
+    def kernel(degree: Array, w: Array, other: Array, d: int) -> float:
+        end, total = width if width else d, 0.0
+        for i in range(degree.size):
+            size = 0.0
+            for k in range(end):
+                size += (w[i * end + k] - other[i * end + k]) ** 2
+            total += degree[i] * size
+        return total
+
+    return kernel

@@ -1,0 +1,208 @@
+"""Single passes over the edges and nodes of a form, in its own order: what a look at some flows takes.
+
+In kernels all arrays are flat: coordinate k of row i stands at i d + k. A flow outside of its capacity
+c = strength base counts as the nearest one inside.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..base.compiled import Kernel, compiled, specialised, width_of
+from ..terms import Array, EdgeBlock
+from .edges import BALL, SQUARE, TINY, kind_of
+from .groups import Edges, numbered, spread_means, unite
+
+
+@dataclass(frozen=True)
+class EdgePasses:
+    """A block of edges with a norm."""
+
+    edge: EdgeBlock
+    kind: int
+    d: int
+
+    def pull(self, u: Array, g: Array) -> None:
+        """K'u of the clipped flows is added to g (n, d)."""
+        kernel = specialised(clipped_pull, width_of(self.d), self.kind, int(self.edge.ground))
+        kernel(self._edges, _flat(u), g.reshape(-1), self.d)
+
+    def residual(self, w: Array, u: Array) -> tuple[float, float]:
+        """sum c ||z||, and sum of c ||z|| - <u, z> of the clipped flows, z = Kw - center."""
+        center = np.zeros(0) if self.edge.center is None else _flat(self.edge.center)
+        kernel = specialised(
+            norm_residuals, width_of(self.d), self.kind, int(self.edge.ground), int(self.edge.center is not None)
+        )
+        return kernel(self._edges, center, _flat(u), _flat(w), self.d)
+
+    def unite(self, share: float, u: Array, parent: Array, whole: bool) -> None:
+        """Nodes, unless ``whole`` entries, that are tied by flows shorter than ``share`` c come into one group."""
+        kernel = specialised(unite, int(self.kind == BALL), int(not whole), int(self.edge.ground))
+        kernel(self._edges, share, _flat(u), parent, self.d)
+
+    @property
+    def _edges(self) -> Edges:
+        return self.edge.tail, self.edge.head, self.edge.base_weight, float(self.edge.strength)
+
+
+def edge_passes(edge: EdgeBlock, d: int) -> EdgePasses | None:
+    """None where the penalty has no kernel, or is no norm."""
+    kind = kind_of(edge, d)
+    return None if kind in (None, SQUARE) else EdgePasses(edge, kind, d)
+
+
+def edge_pulls(edge: EdgeBlock, u: Array) -> tuple[Array, Array]:
+    """K'u and |K'||u| on the coordinates of the block, (n, k), each rounded as sums are."""
+    d = u.shape[1]
+    pull, size = np.zeros((2, edge.n, d))
+    specialised(magnitudes, width_of(d), int(edge.ground))(
+        edge.tail, edge.head, _flat(u), pull.reshape(-1), size.reshape(-1), d
+    )
+    return pull, size
+
+
+def group_numbers(parent: Array) -> tuple[Array, int]:
+    """The number of each entry's group, -1 with the ground, and how many there are; see `EdgePasses.unite`."""
+    number = np.empty(len(parent) - 1, dtype=np.int32)
+    return number, compiled(numbered)(parent, number)
+
+
+def group_means(number: Array, count: int, values: Array) -> Array:
+    """The rows of values (n, k), each the mean of its group; 0 at the ground."""
+    k, out = values.shape[1], np.empty(values.shape)
+    compiled(spread_means)(number, _flat(values), np.zeros(count), np.zeros(count * k), out.reshape(-1), k)
+    return out
+
+
+def quadratic_minimisers(inverse: Array, center: Array, g: Array) -> Array:
+    """center - H^-1 g, (n, d), for inverses (n, d, d) or their diagonals (n, d)."""
+    at, d = np.empty(g.shape), g.shape[1]
+    kernel = specialised(minimised, width_of(d), int(inverse.ndim == 3))
+    kernel(_flat(inverse), _flat(center), _flat(g), at.reshape(-1), d)
+    return at
+
+
+def quadratic_total(H: Array, a: Array, b: Array) -> float:
+    """sum_i (a_i - b_i)'H_i (a_i - b_i), of matrices (n, d, d) or diagonals (n, d)."""
+    d = a.shape[1]
+    return specialised(squares, width_of(d), int(H.ndim == 3))(_flat(H), _flat(a), _flat(b), d)
+
+
+def _flat(values: Array) -> Array:
+    return np.ascontiguousarray(values, dtype=float).reshape(-1)
+
+
+# ---- kernels ---------------------------------------------------------------------------------------------------------
+def magnitudes(width: int, ground: int) -> Kernel:
+    """K'u is added to ``pull``, |K'||u| to ``size``."""
+
+    def kernel(tail: Array, head: Array, u: Array, pull: Array, size: Array, d: int) -> None:
+        end = width if width else d
+        for e in range(tail.size):
+            i, at = tail[e] * end, e * end
+            for k in range(end):
+                pull[i + k] += u[at + k]
+                size[i + k] += abs(u[at + k])
+            if not ground:
+                j = head[e] * end
+                for k in range(end):
+                    pull[j + k] -= u[at + k]
+                    size[j + k] += abs(u[at + k])
+
+    return kernel
+
+
+def clipped_pull(width: int, kind: int, ground: int) -> Kernel:
+    """K'u is added to ``pull``."""
+
+    def kernel(edges: Edges, u: Array, pull: Array, d: int) -> None:
+        end = width if width else d
+        tail, head, base, strength = edges
+        for e in range(tail.size):
+            c, i, at = strength * base[e], tail[e] * end, e * end
+            j = 0 if ground else head[e] * end
+            factor = 1.0
+            if kind == BALL:
+                size = 0.0
+                for k in range(end):
+                    size += u[at + k] ** 2
+                factor = c / math.sqrt(max(size, c * c, TINY))
+            for k in range(end):
+                v = factor * u[at + k] if kind == BALL else min(max(u[at + k], -c), c)
+                pull[i + k] += v
+                if not ground:
+                    pull[j + k] -= v
+
+    return kernel
+
+
+def norm_residuals(width: int, kind: int, ground: int, centred: int) -> Kernel:
+    """sum c ||z_e||, and the sum of c ||z_e|| - <u_e, z_e>, z = Kw - center."""
+
+    def kernel(edges: Edges, center: Array, u: Array, w: Array, d: int) -> tuple[float, float]:
+        tail, head, base, strength = edges
+        end = width if width else d
+        value, residual = 0.0, 0.0
+        for e in range(tail.size):
+            c, i, at = strength * base[e], tail[e] * end, e * end
+            j = 0 if ground else head[e] * end
+            length, size, along = 0.0, 0.0, 0.0
+            for k in range(end):
+                z = w[i + k] if ground else w[i + k] - w[j + k]
+                if centred:
+                    z -= center[at + k]
+                if kind == BALL:
+                    length += z * z
+                    size += u[at + k] ** 2
+                    along += u[at + k] * z
+                else:
+                    length += abs(z)
+                    along += min(max(u[at + k], -c), c) * z
+            if kind == BALL:
+                length = math.sqrt(length)
+                along *= c / math.sqrt(max(size, c * c, TINY))
+            value += c * length
+            residual += c * length - along
+        return value, residual
+
+    return kernel
+
+
+def minimised(width: int, full: int) -> Kernel:
+    """center - H^-1 g is written to ``at``, for inverses (n, d, d) where ``full``, else for their diagonals (n, d)."""
+
+    def kernel(inverse: Array, center: Array, g: Array, at: Array, d: int) -> None:
+        end = width if width else d
+        for i in range(0, g.size, end):
+            for k in range(end):
+                step = 0.0
+                if full:
+                    for q in range(end):
+                        step += inverse[(i + k) * end + q] * g[i + q]
+                else:
+                    step = inverse[i + k] * g[i + k]
+                at[i + k] = center[i + k] - step
+
+    return kernel
+
+
+def squares(width: int, full: int) -> Kernel:
+    """sum_i v_i'H_i v_i, v = a - b."""
+
+    def kernel(H: Array, a: Array, b: Array, d: int) -> float:
+        end, total = width if width else d, 0.0
+        for i in range(0, a.size, end):
+            for k in range(end):
+                v, row = a[i + k] - b[i + k], 0.0
+                if full:
+                    for q in range(end):
+                        row += H[(i + k) * end + q] * (a[i + q] - b[i + q])
+                else:
+                    row = H[i + k] * v
+                total += v * row
+        return total
+
+    return kernel

@@ -1,0 +1,257 @@
+"""Rounds of the primal-dual method on flat arrays: two passes over nodes and edges, and nothing allocated.
+
+    w+ = prox of tau f at w - tau K'u,     u+ = prox of sigma g* at u + sigma (K(2 w+ - w) - center),     both relaxed,
+
+with tau_i = s/deg_i and sigma = 1/(2 s), on edges to the ground 1/s. K'u is carried from round to round; u+ itself,
+which only checks look at, is found when they do.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from ..base.compiled import compiled, specialised, width_of
+from ..form import Form
+from ..network import AbstractHeld, AbstractImage, AbstractRounds, Memories, Rest
+from ..oracles import AbstractNodeProx
+from ..terms import Array
+from .blocks import AbstractRoundBlock, CompiledBlock, PlainBlock
+from .edges import Flows, edge_way
+from .nodes import AbstractRoundLoss, MeanRound, Moved, Standing, node_way, round_losses
+from .order import Orders
+from .sweeps import Nodes
+
+AT_ONCE = 50_000_000  # entries of the flows times rounds between two looks at the clock: about .1 s
+
+Round = tuple["Held", "Image", Memories]
+
+
+def _holders(arrays: list[Array], k: int) -> int:
+    return sys.getrefcount(arrays[k])
+
+
+ALONE = _holders([np.empty(0)], 0)  # of an array that only its list holds; views of it hold it, too
+
+
+class Buffers:
+    """Flat arrays of floats that are used again as soon as nobody holds them, so that rounds allocate nothing.
+
+    Whoever keeps an array of a state (an observer, a checkpoint, the state itself) keeps its numbers: what is handed
+    out is known to nobody else.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[int, list[Array]] = {}
+
+    def take(self, size: int) -> Array:
+        """An array of this size that nobody holds, with any numbers in it."""
+        known = self._known.setdefault(size, [])
+        for k in range(len(known)):
+            if _holders(known, k) == ALONE:
+                return known[k]
+        known.append(np.empty(size))
+        return known[-1]
+
+    def trim(self) -> None:
+        """Give back what nobody holds, for what needs memory between two rounds."""
+        for known in self._known.values():
+            known[:] = [known[k] for k in range(len(known)) if _holders(known, k) != ALONE]
+
+
+@dataclass(frozen=True)
+class Held(AbstractHeld):
+    """Parameters and flows in the order of the rounds, and K'u."""
+
+    rounds: Rounds
+    flat_w: Array
+    flat_u: tuple[Array, ...]
+    pull: Array
+
+    @cached_property
+    def w(self) -> Array:
+        """(n, d)."""
+        return self.rounds.left(self.flat_w)
+
+    @cached_property
+    def u(self) -> tuple[Array, ...]:
+        """(m, k) per block, in the order of the form."""
+        return tuple(block.left(u) for block, u in zip(self.rounds.blocks, self.flat_u, strict=True))
+
+
+@dataclass(frozen=True)
+class Image(AbstractImage):
+    """T x = (w+, u+) at ``before`` = x: what of it the round has not left is found when somebody asks."""
+
+    before: Held
+    s: float
+    left: Moved | None  # of the nodes
+
+    @cached_property
+    def moved(self) -> Moved:
+        return self.before.rounds.nodes(self.before, None, self.s, 1.0, ())[0] if self.left is None else self.left
+
+    @cached_property
+    def w(self) -> Array:
+        """(n, d)."""
+        return self.before.rounds.left(self.moved.hat)
+
+    @cached_property
+    def u(self) -> tuple[Array, ...]:
+        """(m, k) per block, in the order of the form."""
+        new, _ = self.before.rounds.edges(self.before, self.moved.ahead, self.s, 0.0)
+        return tuple(block.left(u) for block, u in zip(self.before.rounds.blocks, new, strict=True))
+
+
+@dataclass(frozen=True, eq=False)
+class Rounds(AbstractRounds):
+    """What rounds need of a form."""
+
+    form: Form
+    blocks: tuple[AbstractRoundBlock, ...]
+    losses: tuple[AbstractRoundLoss, ...]
+    place: Array | None  # where each node stands; None: as in the form
+    degree: Array  # (n,)
+    stepped: Array  # the same, but positive at nodes without edges: deg_i of the steps
+    rest: Rest | None = None  # of the graph, where the form is a part of it
+    buffers: Buffers = field(default_factory=Buffers)
+
+    @staticmethod
+    def of(
+        form: Form, proxes: tuple[AbstractNodeProx, ...], stepped: Array, orders: Orders, rest: Rest | None = None
+    ) -> Rounds:
+        """With the proxes of the form's losses, and `orders_of` its nodes and edges. On a part of a graph nothing is
+        done otherwise than on another one that has the same node or edge."""
+        blocks: list[AbstractRoundBlock] = []
+        for edge, order in zip(form.edges, orders.edges, strict=True):
+            found = CompiledBlock.of(edge, order, form.d, strict=rest is not None)
+            blocks.append(PlainBlock(edge, edge.weight, form.width(edge), form.shape) if found is None else found)
+        place = orders.nodes
+        degree, stepped = _placed(form.degree(), place), _placed(stepped, place)
+        losses = round_losses(proxes, *form.shape, place, strict=rest is not None)
+        return Rounds(form, tuple(blocks), losses, place, degree, stepped, rest)
+
+    def entered(self, w: Array, u: tuple[Array, ...]) -> Held:
+        """A point (n, d) with flows (m, k), as rounds hold it."""
+        shapes = [self.form.shape, *((len(edge.tail), self.form.width(edge)) for edge in self.form.edges)]
+        if [w.shape, *(each.shape for each in u)] != shapes:  # kernels look at no bounds
+            raise ValueError(f"parameters and flows must have the shapes {shapes}")
+        flat = tuple(block.entered(each) for block, each in zip(self.blocks, u, strict=True))
+        pull = self._no_pull()
+        for block, each in zip(self.blocks, flat, strict=True):
+            block.pull(each, pull)
+        return Held(self, np.ascontiguousarray(_placed(w, self.place), dtype=float).reshape(-1), flat, pull)
+
+    def left(self, flat_w: Array) -> Array:
+        """The way back of parameters, (n, d)."""
+        w = flat_w.reshape(self.form.shape)
+        return w if self.place is None else w[self.place]
+
+    def rounds(self, x: Held, warm: Array | None, s: float, rho: float, memory: Memories, count: int) -> Round:
+        """x after so many rounds, T x of the last of them, and what the proxes remember; ``warm`` (n, d) is where they
+        begin. Nothing of x changes."""
+        if count > 1:
+            x, warm, memory = self._forward(x, warm, s, rho, memory, count - 1)
+        if self.swept is not None:
+            return self._swept(x, s, rho, *self.swept), Image(x, s, None), memory
+        left, memory = self.nodes(x, warm, s, rho, memory)
+        u, pull = self.edges(x, left.ahead, s, rho)
+        return Held(self, left.new, u, pull), Image(x, s, left), memory
+
+    def _forward(
+        self, x: Held, warm: Array | None, s: float, rho: float, memory: Memories, count: int
+    ) -> tuple[Held, Array | None, Memories]:
+        """The same without T x, but where the next round begins: flows move in place from the second round on."""
+        if self.swept is not None:
+            x = self._swept(x, s, rho, *self.swept)
+            if count > 1:
+                self._stays(x, s, rho, count - 1, *self.swept)
+            return x, None, memory
+        for k in range(count):
+            left, memory = self.nodes(x, warm, s, rho, memory)
+            u, pull = self.edges(x, left.ahead, s, rho, x.flat_u if k else None)
+            x, warm = Held(self, left.new, u, pull), left.hat.reshape(self.form.shape) if self.begins else None
+        return x, warm, memory
+
+    @cached_property
+    def swept(self) -> tuple[CompiledBlock, MeanRound] | None:
+        """The one block of edges that a sweep takes and the means of all nodes, where there is nothing else: one pass
+        has both."""
+        if len(self.blocks) != 1 or len(self.losses) != 1:
+            return None
+        edges, nodes = self.blocks[0], self.losses[0]
+        if isinstance(edges, CompiledBlock) and isinstance(nodes, MeanRound) and edges.order.sweep is not None:
+            return edges, nodes
+        return None
+
+    @property
+    def at_once(self) -> int:
+        """Rounds that may go by before anybody looks at the clock."""
+        entries = self.form.differences if self.rest is None else self.rest.entries
+        return max(AT_ONCE // max(entries, 1), 1)
+
+    @property
+    def begins(self) -> bool:
+        """Whether proxes ask where to begin."""
+        return any(loss.begins for loss in self.losses)
+
+    def _swept(self, x: Held, s: float, rho: float, edges: CompiledBlock, nodes: MeanRound) -> Held:
+        take, n = self.buffers.take, len(x.flat_w)
+        w, u, pull = take(n), take(edges.size), take(n)
+        of_nodes = Nodes(self.stepped, s, nodes.mass, nodes.h, x.pull, x.flat_w, w)
+        edges.sweep(s, rho, Flows(take(n), x.flat_u[0], u, pull), of_nodes)
+        return Held(self, w, (u,), pull)
+
+    def _stays(self, x: Held, s: float, rho: float, count: int, edges: CompiledBlock, nodes: MeanRound) -> None:
+        """Rounds that write into x."""
+        (u,), ahead = x.flat_u, self.buffers.take(len(x.flat_w))
+        of_nodes = Nodes(self.stepped, s, nodes.mass, nodes.h, x.pull, x.flat_w, x.flat_w)
+        edges.sweep(s, rho, Flows(ahead, u, u, x.pull), of_nodes, count)
+
+    def nodes(self, x: Held, warm: Array | None, s: float, rho: float, memory: Memories) -> tuple[Moved, Memories]:
+        """The nodes after their half of a round, and 2 w+ - w of their neighbours."""
+        at = Standing(self.stepped, s, x.pull, x.flat_w)
+        hat, ahead, new = (self.buffers.take(len(x.flat_w)) for _ in range(3))
+        out = Moved(hat, ahead, new, rho)
+        known = (*memory, *[None] * (len(self.losses) - len(memory)))
+        kept = [loss.round(at, warm, each, out) for loss, each in zip(self.losses, known, strict=True)]
+        if self.rest is not None:
+            self.rest.fill(ahead.reshape(self.form.shape))
+        return out, tuple(kept[: len(memory)])
+
+    def edges(
+        self, x: Held, ahead: Array, s: float, rho: float, new: tuple[Array, ...] | None = None
+    ) -> tuple[tuple[Array, ...], Array]:
+        """The flows, relaxed by rho (as the prox leaves them for rho = 0), and K' of them; ``new`` is where they are
+        written, which may be where they were."""
+        pull = self._no_pull()
+        new = tuple(self.buffers.take(block.size) for block in self.blocks) if new is None else new
+        for block, u, after in zip(self.blocks, x.flat_u, new, strict=True):
+            block.round(s, rho, ahead, u, after, pull)
+        return new, pull
+
+    def way(self, a: Held, b: Held) -> tuple[float, float]:
+        """sum_i deg_i ||dw_i||^2, and sum_e (2, to the ground 1) ||du_e||^2."""
+        d, moved = self.form.d, 0.0
+        for edge, here, there in zip(self.form.edges, a.flat_u, b.flat_u, strict=True):
+            moved += (1.0 if edge.ground else 2.0) * compiled(edge_way)(here, there)
+        return specialised(node_way, width_of(d))(self.degree, a.flat_w, b.flat_w, d), moved
+
+    def trim(self) -> None:
+        self.buffers.trim()
+
+    def _no_pull(self) -> Array:
+        pull = self.buffers.take(self.form.n * self.form.d)
+        pull[:] = 0.0
+        return pull
+
+
+def _placed(rows: Array, place: Array | None) -> Array:
+    if place is None:
+        return rows
+    out = np.empty_like(rows)
+    out[place] = rows
+    return out
