@@ -7,23 +7,25 @@ from rooms import PACKAGE, trees
 from survey import AROUND, CORE, FIGURES, HOUSE, circles, holds, room_of
 
 LIMITS = {
-    "lines of code": 45_302,
-    "lines of code in the core": 22_175,
-    "files": 581,
-    "arrows upwards": 16,
+    "lines of code": 44_050,
+    # 189 more than before: compilers and what they may do in the place of numpy are declared in base and network, so
+    # that no room of the core imports compiled code
+    "lines of code in the core": 22_364,
+    "files": 447,
+    "arrows upwards": 1,
     "largest circle of files at load": 0,
-    "with later imports": 117,
-    "with types too": 454,
-    "functions over 40 lines": 16,
-    "functions over 60 lines": 5,
-    "functions with more than 6 parameters": 43,
-    "modules that an import loads": 390,
-    "PrimalDual on a chain: files": 77,
-    "PrimalDual on a chain: functions": 522,
-    "PrimalDual on a chain: depth": 29,
-    "Exact on a chain: files": 61,
-    "Exact on a chain: functions": 385,
-    "Exact on a chain: depth": 25,
+    "with later imports": 2,
+    "with types too": 14,
+    "functions over 40 lines": 7,
+    "functions over 60 lines": 2,
+    "functions with more than 6 parameters": 18,
+    "modules that an import loads": 9,
+    "PrimalDual on a chain: files": 65,
+    "PrimalDual on a chain: functions": 513,
+    "PrimalDual on a chain: depth": 25,
+    "Exact on a chain: files": 57,
+    "Exact on a chain: functions": 381,
+    "Exact on a chain: depth": 22,
 }
 
 
