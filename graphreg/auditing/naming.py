@@ -145,7 +145,7 @@ SHOWN = 4  # families that no limit tells apart, at most
 
 
 @dataclass(frozen=True)
-class Seen:
+class Examined:
     """A run, and where it leads."""
 
     algorithm: AbstractAlgorithm
@@ -159,7 +159,7 @@ class Seen:
         return self.optimum.problem
 
 
-def names(seen: Seen, noisy: bool) -> Iterator[Finding]:
+def names(seen: Examined, noisy: bool) -> Iterator[Finding]:
     """The names of the limit of a run on a problem, the surest first."""
     form, limit, again = seen.problem.form, seen.limit, seen.algorithm.repeatable
     if limit.kind == "never settles":
@@ -186,7 +186,7 @@ def names(seen: Seen, noisy: bool) -> Iterator[Finding]:
         yield from _of_start(seen)
 
 
-def _of_mixing(seen: Seen, disagree: bool) -> Iterator[Finding]:
+def _of_mixing(seen: Examined, disagree: bool) -> Iterator[Finding]:
     found = mass(seen.algorithm, seen.problem, seen.seed) if seen.algorithm.takes_start else None
     if found is None or not (found.constant or disagree):
         yield Finding("mixing", "not tried", "it takes no start, or where losses are flat it keeps no constant")
@@ -241,7 +241,7 @@ def _of_dictionary(optimum: Optimum, limit: Limit) -> Iterator[Finding]:
         yield Finding("dictionary", "remark", f"none of {len(found)} modified problems has this optimum; {near}")
 
 
-def _of_drift(seen: Seen) -> Iterator[Finding]:
+def _of_drift(seen: Examined) -> Iterator[Finding]:
     found = drift(seen.algorithm, seen.optimum, seen.limit.point, seen.course.total, seen.seed)
     if found is None:
         yield Finding("drift", "not tried", "nodes have different losses, and cannot be given the same data")
@@ -256,7 +256,7 @@ def _of_drift(seen: Seen) -> Iterator[Finding]:
         yield Finding("drift", "remark", f"wrong on equal data, too: {found.equal:.1e} from the optimum")
 
 
-def _of_start(seen: Seen) -> Iterator[Finding]:
+def _of_start(seen: Examined) -> Iterator[Finding]:
     """The end of the run that begins at the optimum."""
     optimum, limit = seen.optimum, seen.limit
     other = run(seen.algorithm, seen.problem, seen.course.total, start=optimum.w, seed=seen.seed)
@@ -268,7 +268,7 @@ def _of_start(seen: Seen) -> Iterator[Finding]:
         yield Finding("start", "name", f"few digits: it stops anywhere near the optimum, as rounded numbers do; {said}")
 
 
-def _of_weak_coupling(seen: Seen) -> Iterator[Finding]:
+def _of_weak_coupling(seen: Examined) -> Iterator[Finding]:
     """The limit where penalties are weak: there a run with a wrong sign settles."""
     weak = scaled(seen.problem, 1.0, WEAK)
     course = run(seen.algorithm, weak, 2000, seed=seen.seed)
@@ -279,7 +279,7 @@ def _of_weak_coupling(seen: Seen) -> Iterator[Finding]:
         yield Finding("balance", "name", f"{exact[0].sentence} (where strengths are x {WEAK:g}, it settles)")
 
 
-def _of_steps(seen: Seen) -> Iterator[Finding]:
+def _of_steps(seen: Examined) -> Iterator[Finding]:
     why = too_long_for(seen.algorithm, seen.problem, min(seen.course.total, 1500) or 1500, seen.seed)
     if why or goes_to_and_fro(seen.course):
         said = why or "the run goes to and fro, and its moves do not decay"

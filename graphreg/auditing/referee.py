@@ -21,7 +21,7 @@ from .course import Course, Follower, run
 from .evidence import Evidence
 from .instances import in_even_units, irregular, is_irregular, own
 from .limits import Limit, Optimum, limit_of
-from .naming import Seen, names
+from .naming import Examined, names
 from .report import IN_THE_LIMIT, RIGHT, Audit, Finding
 
 CLAIMS = ("limit", "local", "prompt", "repeatable", "steps")
@@ -235,7 +235,7 @@ class _Referee:
         assert limit is not None
         self.evidence.limit(limit, where)
         if limit.kind in ("wrong", "never settles"):
-            found = names(Seen(self.algorithm, self.seed, optimum, course, limit), noisy)
+            found = names(Examined(self.algorithm, self.seed, optimum, course, limit), noisy)
             self._try("what it does instead", lambda: self.evidence.found.extend(found))
 
     def _on_irregular(self) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 from ..errors import MethodWarning
 
 CONTEXTS = str(contextlib.__file__)  # stands between a ``with`` and the generator that it enters
-HERE = str(Path(__file__).parent)
+HERE = str(Path(__file__).parents[1])
 MANY = 10_000  # names among which one that was meant is looked for
 SHOWN = 12  # names that a message lists
 LONGEST = 300  # characters of a value

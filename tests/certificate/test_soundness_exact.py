@@ -6,6 +6,7 @@ import importlib.util
 import json
 import math
 import sys
+import time
 from dataclasses import asdict, replace
 from fractions import Fraction
 from functools import cache
@@ -374,7 +375,7 @@ def test_a_run_goes_on_where_it_stopped(tmp_path):
 
 
 def test_a_seed_that_takes_too_long_is_killed(tmp_path):
-    (row,) = pool.run(judged.standard, [3], tmp_path / "rows.jsonl", 1, 0.0, fresh=True)
+    (row,) = pool.run(time.sleep, [30], tmp_path / "rows.jsonl", 1, 0.0, fresh=True)
     assert "was killed" in row["error"]
     assert not tally.sound([row])
 

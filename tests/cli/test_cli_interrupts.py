@@ -37,7 +37,7 @@ def test_ctrl_c_while_modules_are_imported(command, tmp_path):
 def test_who_imports_the_library_keeps_the_traceback(tmp_path):
     (tmp_path / "numpy.py").write_text("raise KeyboardInterrupt\n")
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}
-    command = [sys.executable, "-c", "import graphreg"]
+    command = [sys.executable, "-c", "import graphreg; graphreg.Problem"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, cwd=tmp_path)
     assert "Traceback" in done.stderr
 

@@ -13,6 +13,7 @@ from test_local_parts import together
 import graphreg as gr
 from graphreg.datasets import random_problem
 from graphreg.distributed.parts import part_of
+from graphreg.distributed.parts.config import owners
 from graphreg.distributed.parts.engine import PartEngine
 from graphreg.distributed.parts.wire import ThreadWire
 from graphreg.errors import CheckpointError, FailedError, MethodError
@@ -135,7 +136,7 @@ def test_a_part_is_sent_what_its_neighbours_send_and_no_more(monkeypatch):
     assert seen
     assert all(seen)
     arcs = arcs_of(form)
-    owner = gr.engines.parts.owners(form, arcs, 3, None)
+    owner = owners(form, arcs, 3, None)
     border = {(a, b): len(np.unique(arcs.source[(owner[arcs.source] == a) & (owner[arcs.target] == b)]))
               for a in range(3) for b in range(3) if a != b}  # fmt: skip
     for each in sent:

@@ -127,7 +127,7 @@ def test_an_interpreter_that_ends_waits_for_what_it_broke_off():
     script = (
         "import numpy as np\n"
         "from scipy.optimize import linprog\n"
-        "from graphreg import clock\n"
+        "from graphreg.base import clock\n"
         "rng = np.random.default_rng(0)\n"
         "A = rng.normal(size=(700, 700))\n"
         "work = lambda: linprog(rng.normal(size=700), A_ub=A, b_ub=np.ones(700), bounds=[(-1, 1)] * 700,\n"

@@ -158,7 +158,7 @@ def test_a_process_ends_under_compiled_work_that_was_broken_off(held):
 import ctypes, signal, sys, time
 from scipy.sparse import csc_array, eye_array
 from scipy.sparse.linalg import splu
-from graphreg import clock
+from graphreg.base import clock
 sleep = ctypes.CDLL(None).sleep  # without Python's lock, and deaf
 def work():
     kept = {held}

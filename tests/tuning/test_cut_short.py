@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 import graphreg as gr
+from graphreg.base import clock
 from graphreg.base.clock import OutOfTimeError
 from graphreg.errors import BudgetError, ModelError, WorkerError
 from graphreg.running import Budget
@@ -64,7 +65,7 @@ def test_seconds_bind_in_a_path():
 
 def test_a_point_that_time_cuts_short_is_no_point(monkeypatch):
     warm = Warm(problem(), gr.PrimalDual(), Budget(1e-300, progress=False, seed=0))
-    with gr.clock.within(0.2), pytest.raises(OutOfTimeError):
+    with clock.within(0.2), pytest.raises(OutOfTimeError):
         warm.solve(0.1)
     assert warm.warm_start.state is None
 
@@ -158,7 +159,7 @@ def test_a_process_that_dies_is_named_with_fold_and_strength(monkeypatch):
 # ---- processes that outlive nobody -----------------------------------------------------------------------------------
 CHILD = """
 import os, time
-from graphreg import clock
+from graphreg.base import clock
 clock.end_with(os.getppid())
 print("there", flush=True)
 time.sleep(99)
