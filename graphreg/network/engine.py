@@ -15,7 +15,7 @@ from .summing import summed
 
 
 class Engine(Protocol):
-    """Where a method runs; see `graphreg.distributed`. ``ledger`` records what is sent (see `graphreg.network.ledger`)."""
+    """Where a method runs, see `graphreg.distributed`. ``ledger`` records what is sent."""
 
     ledger: Ledger
 

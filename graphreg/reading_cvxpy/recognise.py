@@ -114,7 +114,7 @@ def _separable(functions: Sequence[Map]) -> AbstractPenalty:
     rooted = np.array([isinstance(h, Function) for h in functions])
     if rooted.any() and not rooted.all():  # domains of conjugates are open, and closed
         kinds = (np.flatnonzero(rooted), np.flatnonzero(~rooted))
-        return blocks([(on, separable([functions[j] for j in on])) for on in kinds])
+        return blocks([(on, separable([functions[j] for j in on.tolist()])) for on in kinds])
     plain = not rooted.any() and all(_is_size(h) for h in functions)
     return L1() if plain else separable(functions)
 

@@ -64,7 +64,7 @@ class Coordinator(AbstractCoordinator):
     # ---- what the driver asks for ------------------------------------------------------------------------------------
     def init(self, view: LocalView, start: Start | None) -> CoordinatorState:
         self.ledger = view.engine.ledger
-        self._ask("init", {part.node: part.start(start) for part in self.parts})
+        self._ask("init", dict(enumerate(part.start(start) for part in self.parts)))
         return CoordinatorState(0)
 
     def step(self, state: CoordinatorState) -> CoordinatorState:
