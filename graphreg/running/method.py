@@ -74,6 +74,11 @@ class AbstractMethod(ABC):
     sends: ClassVar[str] = ""
     in_one_pass: ClassVar[bool] = False  # certified after one pass over the graph: `Auto` takes it where it applies
     seldom_certified: ClassVar[bool] = False  # and so uses up its budget: `compare` runs it only where it is named
+    classes: ClassVar[int] = 0  # of methods that there are by now: what was found among them holds until there are more
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        AbstractMethod.classes += 1
 
     def __new__(cls, *args: Any, **options: Any) -> Self:
         """Refuses an option that the method does not have (see `check_options`)."""

@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 from ...base.breakdown import broken, cause
@@ -91,7 +91,7 @@ class Stage:
 def plan(costs: Costs) -> Iterator[Stage]:
     """What is tried, one after the other."""
     form = costs.form
-    for direct in _in_one_pass():
+    for direct in _in_one_pass(AbstractMethod.classes):
         if not direct.missing(form):
             yield Stage(direct)
     if not LinearSystem().missing(form) and costs.interior < float("inf"):
@@ -110,8 +110,10 @@ def plan(costs: Costs) -> Iterator[Stage]:
         yield Stage(PrimalDual())
 
 
-def _in_one_pass() -> list[AbstractMethod]:
-    """The methods, by name, that say so of themselves."""
+@lru_cache(maxsize=1)
+def _in_one_pass(classes: int) -> list[AbstractMethod]:
+    """The methods, by name, that say so of themselves, among so many ``classes``."""
+    del classes
     known: list[Any] = [each for each in declared(AbstractMethod).values() if each.in_one_pass]
     return [each() for each in known if needs_no_options(each)]
 
