@@ -7,10 +7,10 @@ from rooms import PACKAGE, trees
 from survey import AROUND, CORE, FIGURES, HOUSE, circles, holds, room_of
 
 LIMITS = {
-    "lines of code": 44_050,
-    # 189 more than before: compilers and what they may do in the place of numpy are declared in base and network, so
-    # that no room of the core imports compiled code
-    "lines of code in the core": 22_364,
+    "lines of code": 44_055,
+    # 194 more than before: compilers and what they may do in the place of numpy are declared in base and network, so
+    # that no room of the core imports compiled code; the classes of methods are counted, not searched by every solve
+    "lines of code in the core": 22_369,
     "files": 447,
     "arrows upwards": 1,
     "largest circle of files at load": 0,

@@ -111,9 +111,8 @@ def plan(costs: Costs) -> Iterator[Stage]:
 
 
 @lru_cache(maxsize=1)
-def _in_one_pass(classes: int) -> list[AbstractMethod]:
-    """The methods, by name, that say so of themselves, among so many ``classes``."""
-    del classes
+def _in_one_pass(_: int) -> list[AbstractMethod]:
+    """The methods, by name, that say so of themselves, among so many classes."""
     known: list[Any] = [each for each in declared(AbstractMethod).values() if each.in_one_pass]
     return [each() for each in known if needs_no_options(each)]
 
