@@ -19,6 +19,7 @@ from collections.abc import Callable
 from contextlib import redirect_stdout
 from dataclasses import dataclass
 from functools import cache
+from types import FrameType
 from typing import Any
 
 import networkx as nx
@@ -34,6 +35,7 @@ from .worker import ROOT, THREADS
 HEARD, ENDED = 1.0, 2.0  # seconds
 LONGEST = 60.0  # seconds after which a process that hears nothing is killed
 TINY = 1e-12  # a gap that is not met before the press
+_pressed: list[int] = []  # signals of this process
 
 
 # ---- problems --------------------------------------------------------------------------------------------------------
@@ -77,10 +79,11 @@ def _solve(problem: gr.Problem, method: Any = None, **how: Any) -> Action:
 
 
 def _again(action: Action) -> Action:
-    """What is soon done, over and over, until it says that it was interrupted."""
+    """What is soon done, over and over, until Ctrl-C is pressed: an answer that has just met its gap is certified, and
+    does not say that it was interrupted."""
 
     def work() -> Any:
-        while not _cut(found := action()):
+        while not _cut(found := action()) and not _pressed:
             pass
         return found
 
@@ -166,18 +169,24 @@ class Press:
 
 
 def _child(place: str) -> None:
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # shells have what runs in the background ignore it
+    signal.signal(signal.SIGINT, _heard)  # shells have what runs in the background ignore it
     action = PLACES[place]()
     print("ready", flush=True)
     try:
         with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stdout(nowhere):
             found = action()
-        end = "interrupted" if _cut(found) else str(getattr(found, "status", type(found).__name__))
+        whole = bool(_pressed) and getattr(found, "status", "") == "certified"
+        end = "interrupted" if _cut(found) or whole else str(getattr(found, "status", type(found).__name__))
     except KeyboardInterrupt:
         end = "KeyboardInterrupt"
     except BaseException as error:  # noqa: BLE001 - whatever it is, it is told
         end = f"{type(error).__name__}: {error}"
     print(json.dumps({"end": end, "at": time.monotonic(), "cpu": time.process_time()}), flush=True)
+
+
+def _heard(number: int, frame: FrameType | None) -> None:
+    _pressed.append(number)
+    signal.default_int_handler(number, frame)
 
 
 def _cut(found: Any) -> bool:
