@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from graphreg.certificate.enclosure.sums import two_sum
 from graphreg.terms import Array
 
 U = 2.0**-52
@@ -18,7 +19,6 @@ SMALL = 1e-270  # products of at least that size split exactly
 RANGE = 1e70  # entries of B, R and scales lie within 1/RANGE .. RANGE, so that their products do not underflow
 LARGEST = 1e140  # of the numbers of a point and of targets
 LEAST = 1e-110  # of what is multiplied by them and is not 0
-SPLITTER = 134217729.0  # 2^27 + 1
 LAYERS = 2  # of leading parts that are added up exactly
 
 
@@ -29,26 +29,6 @@ class RefusedError(Exception):
 def need(holds: object, why: str) -> None:
     if not holds:
         raise RefusedError(why)
-
-
-def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
-    """a + b as a float, and what rounding left of it, exactly (Knuth)."""
-    s = a + b
-    t = s - a
-    return s, (a - (s - t)) + (b - t)
-
-
-def two_product(a: Array, b: Array) -> tuple[Array, Array]:
-    """a b as a float, and what rounding left of it: exactly where the product is 0 or at least SMALL (Dekker)."""
-    p = a * b
-    a_high, b_high = _leading(a), _leading(b)
-    a_low, b_low = a - a_high, b - b_high
-    return p, ((a_high * b_high - p) + a_high * b_low + a_low * b_high) + a_low * b_low
-
-
-def _leading(a: Array) -> Array:
-    c = SPLITTER * a
-    return c - (c - a)
 
 
 def upwards(x: Array, roundings: int) -> Array:

@@ -25,20 +25,10 @@ from fractions import Fraction
 import numpy as np
 import scipy.sparse as sp
 
+from graphreg.certificate.enclosure.sums import two_product
 from graphreg.terms import Array
 
-from .arithmetic import (
-    LARGEST,
-    LEAST,
-    SMALL,
-    TINY,
-    U,
-    in_range,
-    need,
-    run_sums,
-    two_product,
-    upwards,
-)
+from .arithmetic import LARGEST, LEAST, SMALL, TINY, U, in_range, need, run_sums, upwards
 from .system import System
 
 BITS = 1074  # every float is an integer over 2^BITS

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from graphreg.certificate.enclosure.sums import two_sum
 from graphreg.form import DualPoint, Form
 from graphreg.terms import Array
 
-from .arithmetic import LEAST, RefusedError, U, two_sum, upwards
+from .arithmetic import LEAST, RefusedError, U, upwards
 from .balance import Witness, balanced, residual
 from .plan import Plan, Planner
 from .slack import slack_of

@@ -19,10 +19,11 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 
+from graphreg.certificate.enclosure.sums import two_product, two_sum
 from graphreg.form import EdgeBlock, Form, SampleBlock
 from graphreg.terms import Array
 
-from .arithmetic import LARGEST, U, in_range, need, two_product, two_sum, upwards
+from .arithmetic import LARGEST, U, in_range, need, upwards
 
 Bound = Callable[[Array, Array], Array]  # of f*: not less than it over the boxes b +- spread, (m,); inf outside
 

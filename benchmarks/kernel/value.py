@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from graphreg.certificate.enclosure.sums import two_product, two_sum
 from graphreg.terms import Array
 
-from .arithmetic import SMALL, TINY, U, run_sums, two_product, two_sum, upwards
+from .arithmetic import SMALL, TINY, U, run_sums, upwards
 from .balance import Balanced
 from .system import Summand, System
 

@@ -19,6 +19,8 @@ ADVICE = {
     "zero tolerance, np.where(size <= 1.0, ..., np.inf) and not 1.0 + 1e-12",
     "even": "an edge has no direction: use abs(z) or squares; a function that means its sign derives from "
     "gr.AbstractOneSided and stands in NodePenalty",
+    "methods of the domain": "move the method to a class derived from gr.FlowDomain (of a loss gr.PriceDomain), and "
+    "return it from the property `domain` (`prices`); rename it where it is something else",
     "is equality": "the conjugate is 0 along all axes, as that of {0} is, and phi is finite at other points than 0",
     "pieces": "pieces(k) says that phi is a sum of Euclidean norms of pieces; leave it out where it is not",
     "quadratic": "quadratic(k) returns Q with phi(z) = 1/2 z'Qz: mind the half",

@@ -7,7 +7,7 @@ import numpy as np
 from ..certificate import TermRows, laws
 from ..checks import instance
 from ..errors import DataError, TermError
-from ..terms.losses import AbstractLoss, AbstractSmoothLoss
+from ..terms.losses import AbstractLoss, AbstractSmoothLoss, PriceDomain
 from . import bounds, fenchel, predictions, prices, recession, written
 from .probe import LossProbe
 from .report import (
@@ -16,6 +16,7 @@ from .report import (
     Report,
     check_numbers,
     demand,
+    demand_on_its_domain,
     dots,
     frozen,
     judge,
@@ -77,6 +78,12 @@ def ends_of_the_domain(loss: AbstractLoss, samples: LossProbe) -> Failures:
     for away in (each[::4] for each in samples.directions()):
         end = frozen(1e3 * (1.0 + size(start)).max() * away)
         yield from fenchel.ends_where_it_must(rows, start, end, away, samples.tolerance, 1.0, y=y)
+
+
+def methods_of_the_domain(loss: AbstractLoss, samples: LossProbe) -> Failures:
+    """What is known of dom l* is said by ``prices``, where it is asked for, and not by the loss itself."""
+    demand_on_its_domain(loss, AbstractLoss, loss.prices, PriceDomain, "prices")
+    return []
 
 
 def slopes(loss: AbstractLoss, samples: LossProbe) -> Failures:

@@ -9,7 +9,7 @@ import numpy as np
 from ..certificate import TermRows, laws
 from ..checks import count, instance, sequence
 from ..errors import TermError
-from ..terms.penalties import AbstractOneSided, AbstractPenalty
+from ..terms.penalties import AbstractOneSided, AbstractPenalty, FlowDomain
 from ..terms.penalties import is_equality as allows_zero_only
 from . import bounds, derived, fenchel, written
 from .probe import Probe
@@ -19,6 +19,7 @@ from .report import (
     Report,
     check_numbers,
     demand,
+    demand_on_its_domain,
     distance,
     dots,
     frozen,
@@ -93,6 +94,12 @@ def even(penalty: AbstractPenalty, probe: Probe) -> Failures:
         return []
     trial = laws.evenness(probe.rows, probe.points)
     return judged(trial, probe.tolerance, fenchel.floor_of(probe.tolerance))
+
+
+def methods_of_the_domain(penalty: AbstractPenalty, probe: Probe) -> Failures:
+    """What is known of dom phi* is said by ``domain``, where it is asked for, and not by the penalty itself."""
+    demand_on_its_domain(penalty, AbstractPenalty, penalty.domain, FlowDomain, "domain")
+    return []
 
 
 # ---- what it says that it is -------------------------------------------------------------------------------------

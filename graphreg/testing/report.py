@@ -152,6 +152,15 @@ def demand(holds: Any, sentence: str, where: str = "", by: float = np.inf) -> No
         raise LawError(sentence, where, by)
 
 
+def demand_on_its_domain(term: Any, base: type, part: Any, kind: type, name: str) -> None:
+    """Demand that a term has no method of a domain, where nothing asks for it, but for one that is its own domain."""
+    if part is not term:
+        theirs = {each for each, value in vars(kind).items() if isfunction(value) and each[0] != "_"} - set(dir(base))
+        stray = sorted(theirs & set(dir(type(term))))
+        sentence = f"nothing asks {term.called()} for {', '.join(stray)}: its `{name}` is asked (a {kind.__name__})"
+        demand(not stray, sentence)
+
+
 def shaped(name: str, array: Array, *shapes: tuple[int, ...]) -> None:
     """Demand that an array has one of some shapes."""
     demand(array.shape in shapes, f"{name} has the shape {array.shape}, expected {' or '.join(map(str, shapes))}")

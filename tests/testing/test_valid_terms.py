@@ -149,3 +149,20 @@ def test_squares_of_both_sides_are_smooth():
 def test_other_kinks_are_refused(function):
     with pytest.raises(gr.errors.TermError, match="the atom maximum, which is not smooth"):
         gr.Loss.from_cvxpy(function, samples(np.asarray))
+
+
+@pytest.mark.parametrize(
+    ("term", "check"),
+    [
+        (type("Gauged", (gr.L2,), {"gauge": lambda self, u: np.linalg.norm(u, axis=1)})(), check_penalty),
+        (type("Reaching", (gr.HuberLoss,), {"interior": lambda self, y: 0.0 * y}), check_loss),
+    ],
+    ids=["penalty", "loss"],
+)
+def test_a_method_that_only_a_domain_is_asked_for_is_named(term, check):
+    if check is check_loss:
+        rng = np.random.default_rng(0)
+        term = term(gr.NodeData.from_dict({k: (rng.normal(size=(9, 2)), rng.normal(size=9)) for k in range(3)}))
+    report = check(term)
+    assert [failure.law for failure in report.failures] == ["methods of the domain"] * len(report.failures) != []
+    assert f"nothing asks {term.called()} for" in str(report)
