@@ -209,7 +209,7 @@ def _solved(drawn: WildProblem, problem: ExactProblem, method: str, seconds: flo
 def updated(drawn: WildProblem, seconds: float) -> tuple[gr.Problem, Any]:
     """The problem as an update of one with other targets, and the answer to that one: of one loss, samples by node."""
     y = np.concatenate([part.y for part in drawn.plain.samples])
-    other = drawn.problem.update(-y if set(y) <= {-1.0, 1.0} else y[::-1].copy())
+    other = drawn.problem.update(-y if set(y.ravel()) <= {-1.0, 1.0} else y[::-1].copy())
     before = other.solve(gap=1e-3, seconds=seconds, progress=False, on_failure="return")
     return other.update(y), before
 
