@@ -15,16 +15,17 @@ from ..terms.penalties import AbstractSmoothPenalty, row_norm
 from .attainment.attainment import at_infinity, attained
 from .attainment.recession import cones_of
 from .common_model.best_common import common
-from .enclosure.boxes import Enclosed
-from .enclosure.lower import Enclosure
-from .enclosure.upper import upper_bound
+from .kernel.upper import upper_bound
+from .kernel.value import Enclosed
+from .proposing.enclosure import Enclosure
+from .proposing.flow_dual import CheapBound, FlowDual
+from .proposing.tilted_nodes import QuadraticNodes
 from .record import OWN_TERMS, Certificate, relative
 from .remembered import Dual, Primal, Remembered, Source, check_point, source_of
 from .repairing.feasible import feasible
 from .repairing.repair import Repair
 from .repairing.routing import consensus_flows
 from .spot_checks import SpotChecks
-from .tilting import AddedUp, CheapBound, FlowDual
 
 CHARGE = 1e-2  # of the gap asked for: rounding that costs less need not be avoided
 SERVES = 0.1  # of the gap asked for: a point whose bound costs less needs no repair
@@ -61,10 +62,6 @@ class Certifier:
         """None beside terms of the user's, whose laws are tried where repairs lead: a conjugate that has forgotten its
         domain is not noticed at flows that a prox has kept inside."""
         return None if self.spot_checks else FlowDual.of(self.form)
-
-    @cached_property
-    def _sums(self) -> AddedUp | None:
-        return None if self.spot_checks else AddedUp.of(self.form)
 
     # ---- from a point to its certificate -----------------------------------------------------------------------------
     def certify(
@@ -207,17 +204,12 @@ class Certifier:
             return None
         return self._flow_dual.cheap_bound([feasible(self.form, w) for w in points], flows, fast)
 
-    @property
-    def adds_up(self) -> bool:
-        """True where parameters and flows are certified by their sums alone, see `AddedUp`."""
-        return self._sums is not None
-
-    def added_up(self, w: Array, flows: tuple[Array, ...]) -> Certificate:
-        """The certificate with what the sums of parameters and flows say, nothing of which is repaired."""
-        found = None if self._sums is None else self._sums(w, flows)
-        if found is not None:
-            self._keep_primal(found[0])
-            self._keep_dual(found[1])
+    def from_flows(self, w: Array, flows: tuple[Array, ...], gap: float) -> Certificate:
+        """The certificate with what parameters and flows say that are nearly optimal, where every node is strictly
+        convex; nothing of it is repaired."""
+        if self._flow_dual is not None:
+            self.propose_primal(w, gap)
+            self.propose_dual(*self._flow_dual.near(flows, w), gap=gap)
         return self.best()
 
     # ---- what is proposed, and kept where it is the best -------------------------------------------------------------
@@ -290,7 +282,7 @@ class Certifier:
     # ---- how bounds are proved ---------------------------------------------------------------------------------------
     def _upper(self, w: Array, value: float, plain: bool) -> Primal | None:
         """The upper bound at w; None where it is not finite."""
-        bound = upper_bound(self.form, w, self.enclosure.structure.designs if plain else None)
+        bound = upper_bound(self.form, w, self.enclosure.designs if plain else None)
         return Primal(value, bound, w, plain) if np.isfinite(bound) else None
 
     def _source(self, point: DualPoint, value: float, gap: float, at: Array | None = None) -> Source:
@@ -313,7 +305,9 @@ class Certifier:
             return Dual(found.value, found, source)
         found = None
         if source.at is not None and self._flow_dual is not None:
-            found = self._flow_dual.proved(self.enclosure.structure, source.point, source.at)
+            nodes = self._flow_dual.nodes
+            if isinstance(nodes, QuadraticNodes):
+                found = self.enclosure.absorbed(nodes.curvature, source.point, source.at)
         if found is None or not found.value >= source.least:
             found = self.enclosure(source.point, self._middle, source.least)
         return Dual(self.form.dual(found.dual_point), found, source)

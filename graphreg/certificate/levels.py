@@ -15,7 +15,7 @@ from ..form import Form
 from ..inputs import components_of, means_of
 from ..terms import Array
 from ..terms.losses import AbstractLoss
-from .enclosure import upper_bound
+from .kernel.upper import upper_bound
 from .record import Certificate
 from .repairing.feasible import feasible
 

@@ -9,7 +9,7 @@ import numpy as np
 from ..checks import checked, inside, whole
 from ..form import DualPoint, Form
 from ..terms import Array
-from .enclosure.boxes import Enclosed
+from .kernel.value import Enclosed
 
 
 @dataclass(frozen=True)

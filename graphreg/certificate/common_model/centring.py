@@ -14,7 +14,7 @@ import numpy as np
 
 from ...form import EdgeBlock, Form, SampleBlock
 from ...terms import Array, alike
-from ..enclosure.sums import two_product, two_sum
+from ..kernel.arithmetic import two_product, two_sum
 from .coordinates import column_top, slices
 from .pooled import predictors
 

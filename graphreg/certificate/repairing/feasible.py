@@ -15,7 +15,7 @@ from ...inputs import components_of, means_of
 from ...terms import Array, bisected
 from ...terms.penalties import AbstractConstraint, AbstractNorm, is_equality
 from ..common_model.best_common import center
-from ..enclosure.upper import differences
+from ..kernel.upper import differences
 
 ROUNDS = 100
 HALVINGS = 60  # of a factor

@@ -17,7 +17,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...certificate import SpotChecks, Structure, feasible, follows, tilted_nodes, upper_bound
+from ...certificate import SpotChecks, designs_of, feasible, follows, tilted_nodes, upper_bound
 from ...errors import MethodError
 from ...form import DualPoint, Form
 from ...terms import Array, Space
@@ -52,10 +52,9 @@ class PartBounds:
         self.inside = Form(space, (), samples, edges)
         cut = tuple(edge.part(np.flatnonzero(counted & ~inner)) for edge, inner, counted in masks)
         self.between = Form(form.space, (), (), cut)
-        self.structure, self.structure_between = Structure(self.inside), Structure(self.between)
-        self.nodes = tilted_nodes(self.inside)
+        self.designs, self.nodes = designs_of(self.inside), tilted_nodes(self.inside)
         border = Border.of(engine, owner, place, self.inner)
-        self.lower = LowerBound(self.inside, self.structure, self.nodes, border, self.inner)
+        self.lower = LowerBound(self.inside, self.nodes, border, self.inner)
         self.checks = [SpotChecks(each) for each in (self.inside, self.between)]
 
     # ---- looks -------------------------------------------------------------------------------------------------------
@@ -147,8 +146,8 @@ class PartBounds:
         return all(got[k].tolist() == values for k, values in digests.items())
 
     def _upper(self, w: Array) -> float:
-        inside = upper_bound(self.inside, w[self.own], self.structure.designs)
-        return float(np.nextafter(inside + upper_bound(self.between, w, self.structure_between.designs), np.inf))
+        inside = upper_bound(self.inside, w[self.own], self.designs)
+        return float(np.nextafter(inside + upper_bound(self.between, w, []), np.inf))
 
     def _charges(self, look: JointLook, s: float) -> tuple[float, float]:
         """The charges of the user's terms on the upper and on the lower bound, this with s times the flows; infinite

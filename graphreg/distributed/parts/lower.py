@@ -1,5 +1,5 @@
 """The lower bound of a part's own problem: by the dual function of flows where its nodes are strictly convex (see
-`graphreg.certificate.tilting`), else next to prices that are repaired within the part.
+`graphreg.certificate.kernel.squares`), else next to prices that are repaired within the part.
 
 Where what a part has cannot answer for some of its nodes, flows on edges to others give way (see `border`).
 """
@@ -14,16 +14,12 @@ import numpy as np
 
 from ...certificate import (
     AbstractTiltedNodes,
-    Box,
     Enclosed,
     Enclosure,
     Pair,
     QuadraticNodes,
     Repair,
-    Structure,
-    box_value,
     follows,
-    proved,
 )
 from ...form import DualPoint, Form
 from ...terms import Array, alike
@@ -55,12 +51,11 @@ class LowerBound:
     def __init__(
         self,
         inside: Form,
-        structure: Structure,
         nodes: AbstractTiltedNodes | None,
         border: Border,
         inner: list[Array],
     ) -> None:
-        self.inside, self.structure, self.nodes, self.border, self.inner = inside, structure, nodes, border, inner
+        self.inside, self.nodes, self.border, self.inner = inside, nodes, border, inner
         self.why = ""  # there is no bound, as of the last call
         self._enclosure: Enclosure | None = None
 
@@ -149,14 +144,13 @@ class LowerBound:
             leave = [cut.sign[way, None] * u[cut.rows[way]] for cut, u, way in pairs]
             form = replace(self.inside, edges=(*self.inside.edges, *self.border.to_the_ground(ways)))
             return Enclosure(form, outside=outside)(DualPoint((*point.flows, *leave), point.prices))
+        self._enclosure = Enclosure(self.inside, self._enclosure, outside)
         if isinstance(self.nodes, QuadraticNodes) and look.at is not None:
-            given = outside.high, np.abs(outside.low) + outside.error
-            slope = self.inside.conservation(_point(self.inside, point.flows, look.at)) + given[0]
+            slope = self.inside.conservation(_point(self.inside, point.flows, look.at)) + outside.high
             at = self.nodes.corrected(look.at, slope)
-            found = proved(self.inside, self.structure, self.nodes, _point(self.inside, point.flows, at), at, given)
+            found = self._enclosure.absorbed(self.nodes.curvature, _point(self.inside, point.flows, at), at)
             if found is not None:
                 return found
-        self._enclosure = Enclosure(self.inside, self._enclosure, outside)
         return self._enclosure(point)
 
     def _moved(
@@ -185,8 +179,7 @@ class LowerBound:
         ]
         edges = tuple(edge.part(rows) for edge, rows in zip(form.edges, counted, strict=True))
         held = tuple(u[rows] for u, rows in zip(flows, counted, strict=True))
-        between, nothing = Form(form.space, (), (), edges), tuple(np.zeros(u.shape) for u in held)
-        return box_value(between, Structure(between), Box(held, nothing, (), ())).lower.tolist()
+        return Enclosure(Form(form.space, (), (), edges)).over(held).tolist()
 
 
 def _in_rows(cut: Cut, way: Array) -> Array:

@@ -83,11 +83,11 @@ class DynamicProgramming(AbstractMethod):
 
     def run(self, task: Task) -> Outcome:
         began, form, gap, own = time.perf_counter(), task.form, task.budget.gap, task.own
-        if own.adds_up and (found := squares(form)) is not None and own.added_up(*found).holds(gap):
+        if own.bounds_cheaply and (found := squares(form)) is not None and own.from_flows(*found, gap).holds(gap):
             return Outcome(own.best(), own, "limit", seconds=time.perf_counter() - began)
         w, flows, prices = solved(form)
         w = _without_free(form, w)
-        if own.adds_up and own.added_up(w, flows).holds(gap):
+        if own.from_flows(w, flows, gap).holds(gap):
             return Outcome(own.best(), own, "limit", seconds=time.perf_counter() - began)
         certifier = task.certifier
         certificate = certifier.certify(w, flows, prices, gap)

@@ -1,8 +1,9 @@
-"""Sums without cancellation: products split exactly, sums by extraction, what is left bounded.
+"""Arithmetic that pays for its rounding: sums and products without error, bounds that are rounded outwards.
 
-A sum is returned as a pair ``high + low`` and a bound ``error`` of what that misses. By extraction (Rump, Ogita and
-Oishi, Accurate floating-point summation, SIAM J. Sci. Comput. 31, 2008) the leading parts of all summands add up
-exactly in any order; two layers leave an error of about the unit roundoff squared times the largest summand.
+IEEE doubles, to nearest, with gradual underflow; sums and products of matrices in any order, with or without fused
+multiply and add. A sum is returned as a pair ``high + low`` and a bound ``error`` of what that misses. By extraction
+(Rump, Ogita and Oishi, Accurate floating-point summation, SIAM J. Sci. Comput. 31, 2008) the leading parts of all
+summands add up exactly in any order; two layers leave an error of about the unit roundoff squared times the largest.
 """
 
 from __future__ import annotations
@@ -23,6 +24,30 @@ DUST = 1e-300  # what such a product, or any operation at the end of the range, 
 LARGEST = 1020  # exponent of sums, near the end of the range
 CHUNK = 1 << 16  # summands at a time, so that they stay in the cache
 PIECE = 512  # summands that are added up plainly; those sums are added up without rounding
+RANGE = 1e70  # entries of designs, answers and scales lie within 1/RANGE .. RANGE, so that products do not underflow
+MOST = 1e140  # of the numbers of a point, and of targets
+LEAST = 1e-110  # of corrections that are not 0
+
+
+class RefusedError(Exception):
+    """A proposal proves nothing; the message says why."""
+
+
+def need(holds: object, why: str) -> None:
+    """Refuse a proposal of which something does not hold."""
+    if not holds:
+        raise RefusedError(why)
+
+
+def in_range(x: Array) -> bool:
+    """True where all numbers that are not 0 lie within 1/RANGE .. RANGE."""
+    size = np.abs(x)
+    return bool(((size <= RANGE) & ((size >= 1.0 / RANGE) | (size == 0.0))).all())
+
+
+def upwards(x: Array, roundings: int) -> Array:
+    """Not less than what x >= 0 stands for: a value of so many roundings of numbers >= 0, where 0 is exact."""
+    return np.where(x > 0.0, x * (1.0 + (roundings + 3) * EPS) + DUST, x)
 
 
 @dataclass(frozen=True)
@@ -40,10 +65,10 @@ class Pair:
             whole[:, columns] = part
         return out
 
-    def upper(self) -> Array:
-        """Not less than the numbers."""
-        value = self.high + self.low
-        return value + (self.error * MORE + EPS * np.abs(value))
+    def size(self) -> Array:
+        """Not less than the magnitudes of the numbers."""
+        value = np.abs(self.high + self.low)
+        return np.where((value > 0.0) | (self.error > 0.0), (value + self.error) * MORE + DUST, 0.0)
 
 
 def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
@@ -64,6 +89,12 @@ def two_product(a: Array, b: Array) -> tuple[Array, Array]:
 def _leading(a: Array) -> Array:
     c = SPLITTER * a
     return c - (c - a)
+
+
+def dust(p: Array, a: Array, b: Array) -> Array | None:
+    """What products near the end of the range may miss; None where there are none."""
+    small = (np.abs(p) < UNDERFLOW) & (a != 0.0) & (b != 0.0)
+    return small * DUST if small.any() else None
 
 
 def total(parts: Sequence[Array], errors: Sequence[Array]) -> Pair:
@@ -88,10 +119,9 @@ class Runs:
         self.order: Array | None = None if rising else np.argsort(index, kind="stable")
         sorted_index = index if self.order is None else index[self.order]
         changes = np.flatnonzero(sorted_index[1:] != sorted_index[:-1]) + 1
-        first = np.concatenate([[0], changes]) if len(index) else changes
-        self.starts = first
-        self.counts = np.diff(first, append=len(index))
-        self.targets = sorted_index[first]
+        self.starts = np.concatenate([[0], changes]) if len(index) else changes
+        self.counts = np.diff(self.starts, append=len(index))
+        self.targets = sorted_index[self.starts]
 
     def chunks(self) -> Iterator[tuple[slice, slice | Array]]:
         """Some runs at a time, and the entries that they hold."""
@@ -113,25 +143,32 @@ class Runs:
             self._store(out, runs, p, e, dust(p, x, factor))
         return out
 
-    def sums(self, values: Array, plain: bool = False) -> Pair:
+    def sums(self, values: Array) -> Pair:
         """sum over each run of values (L, p) or (L,): Pair of (size, p) or (size,)."""
-        if plain and self.size == 1 and values.ndim == 1 and len(values) > 2 * PIECE:
-            return _in_pieces(values)
         out = Pair(*(np.zeros((self.size, *values.shape[1:])) for _ in range(3)))
         for runs, rows in self.chunks():
-            if plain:
-                self._add(out, runs, values[rows], 1)
-            else:
-                self._store(out, runs, values[rows], None, None)
+            self._store(out, runs, values[rows], None, None)
         return out
 
-    def _add(self, out: Pair, runs: slice, p: Array, roundings: int) -> None:
-        starts, counts = self.starts[runs] - self.starts[runs.start], self.counts[runs]
-        target = self.targets[runs]
-        out.high[target] = np.add.reduceat(p, starts, axis=0)
-        size = np.add.reduceat(np.abs(p), starts, axis=0)
-        steps = (counts + roundings).reshape(-1, *[1] * (p.ndim - 1))
-        out.error[target] = steps * (EPS * size + DUST * (size > 0.0)) * MORE
+    def plain(self, values: Array) -> Pair:
+        """The same of values (L,), rounded at every step within pieces, which are added up without rounding."""
+        values = values if self.order is None else values[self.order]
+        starts = np.union1d(self.starts, np.arange(0, len(values), PIECE))
+        each, size = (np.add.reduceat(x, starts) if len(x) else x for x in (values, np.abs(values)))
+        off = np.diff(starts, append=len(values)) * (EPS * size + DUST * (size > 0.0))
+        if len(starts) == len(self.starts) == self.size:
+            return Pair(each, np.zeros(len(each)), off * MORE)
+        of_pieces = Runs(self.targets[np.searchsorted(self.starts, starts, side="right") - 1], self.size)
+        found = of_pieces.sums(each)
+        return Pair(found.high, found.low, found.error + of_pieces.most(off))
+
+    def most(self, amounts: Array) -> Array:
+        """Not less than the sums of amounts >= 0 (L,) over each run, (size,)."""
+        amounts = amounts if self.order is None else amounts[self.order]
+        out = np.zeros(self.size)
+        if len(amounts):
+            out[self.targets] = np.add.reduceat(amounts, self.starts) * MORE
+        return out
 
     def largest(self, values: Array) -> Array:
         """The largest magnitude of each run, for values (L, p): (size, p)."""
@@ -155,20 +192,6 @@ class Runs:
         out.high[target], out.low[target], out.error[target] = found.high, found.low, found.error
         if missed is not None:
             out.error[target] += np.add.reduceat(missed, starts, axis=0)
-
-
-def _in_pieces(values: Array) -> Pair:
-    """The sum of all values (L,) as a pair of (1,), plainly within pieces."""
-    starts = np.arange(0, len(values), PIECE)
-    each, size = np.add.reduceat(values, starts), np.add.reduceat(np.abs(values), starts)
-    found = Runs(np.zeros(len(starts), dtype=int), 1).sums(each)
-    return Pair(found.high, found.low, found.error + PIECE * EPS * MORE * float(size.sum()) + DUST * len(values))
-
-
-def dust(p: Array, a: Array, b: Array) -> Array | None:
-    """What products near the end of the range may miss; None where there are none."""
-    small = (np.abs(p) < UNDERFLOW) & (a != 0.0) & (b != 0.0)
-    return small * DUST if small.any() else None
 
 
 def _extracted(p: Array, e: Array | None, starts: Array, counts: Array) -> Pair:

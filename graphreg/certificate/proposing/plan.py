@@ -15,18 +15,17 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 
-from graphreg.base.csgraph import connected_components
-from graphreg.certificate.enclosure.arcs import Arcs, Forest, forest
-from graphreg.certificate.enclosure.attempt import held_apart
-from graphreg.terms import Array
-
-from .arithmetic import RANGE
-from .balance import Answers, Combination
+from ...base.csgraph import connected_components, minimum_spanning_tree
+from ...terms import Array
+from ..kernel.arithmetic import RANGE, need
+from ..kernel.balance import Answers, Combination
+from ..kernel.system import Prices, System
+from .arcs import Arcs, Forest, forest
 from .slack import Slack
-from .system import System
-from .systems import MANY, independent, right_inverses, solved
+from .systems import MOST, right_inverses, solved
 
 Entries = tuple[Array, Array, Array]  # variables, equations and values of R
+MANY = 6  # variables for each equation of a root that are looked at first
 
 
 @dataclass(frozen=True)
@@ -34,7 +33,6 @@ class Plan:
     """What takes up imbalances: ``tree`` carries them to roots, where other variables answer."""
 
     answers: Answers
-    R: sp.csr_array
     tree: Forest
     dropped: dict[int, Combination]
 
@@ -45,9 +43,16 @@ class Plan:
 
     @cached_property
     def kept(self) -> Array:
-        kept = np.ones(self.R.shape[1], dtype=bool)
+        """Which equations are not dropped."""
+        kept = np.ones(len(self.tree.parent), dtype=bool)
         kept[list(self.dropped)] = False
         return kept
+
+    def gathered(self, x: Array) -> Array:
+        """Of each equation that is kept what its subtree leaves in total."""
+        x = np.where(self.kept, x, 0.0)
+        found = self.tree.gather(np.maximum(x, 0.0)) - self.tree.gather(np.maximum(-x, 0.0))
+        return np.where(self.kept, found, 0.0)
 
 
 def _depth(tree: Forest) -> Array:
@@ -61,69 +66,114 @@ def _depth(tree: Forest) -> Array:
 
 
 class Planner:
-    """Plans for one system."""
+    """Plans for systems that have the same graph and designs."""
 
     def __init__(self, system: System) -> None:
-        self.system, self.form = system, system.form
-        self.arcs = Arcs.of(self.form)
-        each = [system.summands[len(self.form.samples) + k].columns for k in self.arcs.blocks]
-        ranges = [np.arange(columns.start, columns.stop) for columns in each]
-        self.variable = np.concatenate([np.zeros(0, dtype=int), *ranges])  # of each arc
+        self.system = system
+        self.arcs = Arcs.of(system.form)
+        each = [np.arange(system.flows[k].columns.start, system.flows[k].columns.stop) for k in self.arcs.blocks]
+        self.variable = np.concatenate([np.zeros(0, dtype=int), *each])  # of each arc
         self.is_arc = np.zeros(system.size, dtype=bool)
         self.is_arc[self.variable] = True
+        self.kept: Plan | None = None  # for points of any kind
 
-    def __call__(self, v: Array, slack: Slack, held: Array, apart: bool) -> Plan:
-        """Where ``apart``, every node with free variables answers for itself, and flows move from the others alone."""
+    @cached_property
+    def node(self) -> Array:
+        """A node at which each variable acts."""
+        none = np.zeros(0, dtype=int)
+        return np.concatenate([none, *(np.repeat(one.node, one.shape[1]) for one in self.system.summands)])
+
+    def near(self, v: Array, slack: Slack, held: Array, apart: bool) -> Plan:
+        """For a point. Where ``apart``, every node with free variables answers for itself, and flows move from the
+        others alone."""
         room = np.where(held, 0.0, slack.room)[self.variable]
         weight = np.where(held | self.is_arc, 0.0, slack.weight)
         stays = held[self.variable]
         if apart:
-            free = np.flatnonzero(weight > 0.0)
-            stays = stays | held_apart(self.arcs, room, [_Free(self.system.transposed[free])], weight[free])
-        tree = forest(self.arcs, room, self._largest(v), stays)
+            free = _foremost(self.node, weight, np.zeros(len(weight)), MANY * self.system.form.d)
+            stays = stays | self._apart(room, free)
+        return self._plan(forest(self.arcs, room, self._largest(v), stays), weight)
+
+    def everywhere(self, slack: Slack) -> Plan:
+        """For all points, whose flows are to be shrunk by as much as those move that may."""
+        room = slack.room[self.variable]
+        none = np.zeros(self.system.form.d)
+        tree = forest(self.arcs, room, none, np.zeros(len(room), dtype=bool))
+        self.kept = self._plan(tree, np.where(self.is_arc, 0.0, slack.weight))
+        return self.kept
+
+    def _plan(self, tree: Forest, weight: Array) -> Plan:
         at = np.flatnonzero(tree.arc >= 0)
-        arc = tree.arc[at]
-        entries: list[Entries] = [(self.variable[arc], at, np.where(self.arcs.tail[arc] == at, 1.0, -1.0))]
-        dropped: dict[int, Combination] = {}
-        Totals(self, tree, weight, entries, dropped).answer()
-        rows, columns, values = (np.concatenate(x) for x in zip(*entries, strict=True))
+        arc, (N, V) = tree.arc[at], self.system.shape
+        carried = self.variable[arc], at, np.where(self.arcs.tail[arc] == at, 1.0, -1.0)
+        free = _foremost(tree.group[:-1].reshape(-1, self.system.form.d).max(axis=1)[self.node], weight,
+                         _depth(tree).reshape(-1, self.system.form.d).max(axis=1)[self.node], MANY * self.system.form.d)
+        for some in (free, np.flatnonzero(weight > 0.0)):
+            found = Totals(self, tree, some, weight[some])
+            found.answer()
+            if not found.dropped or len(some) == np.count_nonzero(weight):
+                break
+        rows, columns, values = (np.concatenate(x) for x in zip(carried, *found.entries, strict=True))
         values = np.where(np.abs(values) < 1.0 / RANGE, 0.0, values)
-        R = sp.csr_array((values, (rows, columns)), shape=self.system.transposed.shape)
+        R = sp.csr_array((values, (rows, columns)), shape=(V, N))
         R.eliminate_zeros()
-        return Plan(Answers(self.system, R), R, tree, dropped)
+        return Plan(Answers(self.system, R), tree, found.dropped)
 
     def _largest(self, v: Array) -> Array:
         """The largest summand of an equation, by coordinate: what rounding leaves there is small beside it."""
-        B, d = self.system.transposed, self.form.d
-        size = np.abs(B.data) * np.repeat(np.abs(v), np.diff(B.indptr))
-        out = np.zeros(d)
-        if d == 1:
-            return np.array([size.max(initial=0.0)])
-        np.maximum.at(out, B.indices % d, size)
+        out = np.zeros(self.system.form.d)
+        np.maximum.at(out, self.arcs.tail % len(out), np.abs(v[self.variable]))
+        for one in self.system.prices:
+            out = np.maximum(out, _tops(one, one.taken(v)))
         return out
 
+    def _apart(self, room: Array, free: Array) -> Array:
+        """All arcs but, for each coordinate without a free variable, one on its roomiest way to one that has."""
+        arcs = self.arcs
+        served = np.zeros(arcs.ground + 1, dtype=bool)
+        served[arcs.ground] = True
+        served[self.system.rows(free).indices] = True
+        number = np.where(served, 0, np.cumsum(~served))  # all that are served are one
+        tail, head = number[arcs.tail], number[arcs.head]
+        low, high = np.minimum(tail, head), np.maximum(tail, head)
+        held = np.ones(len(room), dtype=bool)
+        some = np.flatnonzero((low != high) & (room > 0.0))
+        some = some[np.lexsort((-room[some], high[some], low[some]))]
+        first = np.ones(len(some), dtype=bool)  # of several arcs between two the roomiest
+        first[1:] = (low[some][1:] != low[some][:-1]) | (high[some][1:] != high[some][:-1])
+        some = some[first]
+        size = int(number.max(initial=0)) + 1
+        rank = np.empty(len(some))
+        rank[np.argsort(-room[some], kind="stable")] = np.arange(1, len(some) + 1)
+        found = minimum_spanning_tree(sp.csr_array((rank, (low[some], high[some])), shape=(size, size)))
+        held[some[np.isin(rank, found.data)]] = False
+        return held
 
-class _Free:
-    """Free variables, as `held_apart` asks for them."""
 
-    def __init__(self, rows: sp.csr_array) -> None:
-        self.rows = rows
+def _tops(one: Prices, a: Array) -> Array:
+    """The largest |x_rj a_rc| of each coordinate."""
+    X, a = one.design.X, np.abs(one.given(a.ravel().reshape(one.shape))).reshape(len(a), -1)
+    if X is None:
+        return a.max(axis=0, initial=0.0)
+    return np.stack([(np.abs(X) * c[:, None]).max(axis=0, initial=0.0) for c in a.T], axis=1).ravel()
 
-    def nodes(self) -> Array:
-        return np.zeros(self.rows.shape[0])
 
-    def entries(self, free: Array) -> tuple[Array, Array]:
-        rows = self.rows[free]
-        return rows.indices, rows.data
+def _foremost(group: Array, weight: Array, far: Array, most: int) -> Array:
+    """So many variables of each group with the least distance, and the largest weights among these."""
+    free = np.flatnonzero(weight > 0.0)
+    order = free[np.lexsort((-weight[free], far[free], group[free]))]
+    count = np.bincount(group[order]) if len(order) else np.zeros(1, dtype=int)
+    place = np.arange(len(order)) - np.repeat(np.cumsum(count) - count, count)
+    return np.sort(order[place < most])
 
 
 class Totals:
     """The totals of trees without the ground, and what answers for them."""
 
-    def __init__(
-        self, planner: Planner, tree: Forest, weight: Array, entries: list[Entries], dropped: dict[int, Combination]
-    ) -> None:
-        self.planner, self.tree, self.entries, self.dropped = planner, tree, entries, dropped
+    def __init__(self, planner: Planner, tree: Forest, free: Array, weight: Array) -> None:
+        self.planner, self.tree, self.free, self.weight = planner, tree, free, weight
+        self.entries: list[Entries] = []
+        self.dropped: dict[int, Combination] = {}
         group = tree.group[:-1]
         inside = np.flatnonzero(group != tree.grounded)
         number = np.unique(group[inside], return_inverse=True)[1]
@@ -133,9 +183,7 @@ class Totals:
         self.root = np.zeros(self.count, dtype=int)
         top = inside[tree.arc[inside] < 0]
         self.root[self.of[top]] = top
-        self.free = np.flatnonzero(weight > 0.0)
-        self.weight = weight[self.free]
-        B = planner.system.transposed[self.free]
+        self.B = B = planner.system.rows(self.free)
         at = self.of[B.indices]
         row = np.repeat(np.arange(len(self.free)), np.diff(B.indptr))
         kept = at >= 0
@@ -154,18 +202,17 @@ class Totals:
         trees, variables = _Sorted(label[: self.count]), _Sorted(label[self.count :])
         rows, columns = trees.counts, np.zeros(len(trees.counts), dtype=int)
         columns[: len(variables.counts)] = variables.counts[: len(rows)]
-        large = columns > 2 * (MANY * rows + 10)
-        together = np.flatnonzero((columns >= rows) & ~large & (rows > 0))
+        together = np.flatnonzero((columns >= rows) & (rows > 0))
         size = 1 << np.ceil(np.log2(np.maximum(columns, 1))).astype(int)
         key = rows[together] * (1 << 32) + size[together]
-        alone = [np.flatnonzero(((columns < rows) | large) & (rows > 0))]
+        alone = [np.flatnonzero((columns < rows) & (rows > 0))]
+        need(rows.max(initial=0) <= MOST, "too many equations depend on one another")
         for each in np.unique(key).tolist():
             some = together[key == each]
             sure = self._together(some, each >> 32, each & ((1 << 32) - 1), trees, variables)
             alone.append(some[~sure])
         for k in np.concatenate(alone).tolist():
-            mine = variables.of(k) if k < len(variables.counts) else np.zeros(0, dtype=int)
-            self._alone(trees.of(k), mine, bool(large[k]))
+            self._alone(trees.of(k), variables.of(k) if k < len(variables.counts) else np.zeros(0, dtype=int))
 
     def _labels(self) -> Array:
         """A number for each tree and then each free variable: that of the system to which it belongs."""
@@ -195,29 +242,15 @@ class Totals:
         self._take(variable, self.root[trees.order[trees.starts[some[k]] + g]], X[k, c, g])
         return sure
 
-    def _alone(self, trees: Array, variables: Array, large: bool) -> None:
-        """One system whose rows may depend on one another, or that has many columns."""
-        chosen = self._near(trees, variables) if large else variables
+    def _alone(self, trees: Array, chosen: Array) -> None:
+        """One system whose rows may depend on one another."""
         A = self.A[chosen][:, trees].toarray().T
-        found = solved(A, self.weight[chosen], self.root[trees] // self.planner.form.d)
+        found = solved(A, self.weight[chosen], self.root[trees] // self.planner.system.form.d)
         c, g = np.nonzero(found.X)
         self._take(chosen[c], self.root[trees[found.kept[g]]], found.X[c, g])
         for g, y in found.combinations.items():
             members = [(np.flatnonzero(self.of == trees[k]).tolist(), value) for k, value in y.items()]
             self.dropped[int(self.root[trees[g]])] = {i: value for some, value in members for i in some}
-
-    def _near(self, trees: Array, variables: Array) -> Array:
-        """Some of many variables: those near the roots, and heavy ones first, until they do."""
-        B = self.planner.system.transposed[self.free[variables]]
-        far = np.maximum.reduceat(self._depth[B.indices], B.indptr[:-1])
-        order = variables[np.lexsort((-self.weight[variables], far))]
-        most = MANY * len(trees) + 10
-        while most < len(order):
-            chosen = order[:most]
-            if len(independent(self.A[chosen][:, trees].toarray().T, self.weight[chosen])) == len(trees):
-                return chosen
-            most *= 4
-        return order
 
     @cached_property
     def _depth(self) -> Array:
@@ -238,7 +271,7 @@ class Totals:
     def _carried(self, variable: Array, by: Array, root: int) -> Entries:
         """The arcs from where variables move what is no root."""
         tree, arcs = self.tree, self.planner.arcs
-        B = self.planner.system.transposed[self.free[variable]]
+        B = self.B[variable]
         left = np.bincount(B.indices, B.data * np.repeat(by, np.diff(B.indptr)), len(tree.parent))
         load = {int(i): float(left[i]) for i in np.flatnonzero(left)}
         queue = [(-int(self._depth[i]), i) for i in load]

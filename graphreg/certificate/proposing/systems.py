@@ -15,15 +15,14 @@ from fractions import Fraction
 import numpy as np
 from scipy.linalg import qr
 
-from graphreg.certificate.rationals import number, rational
-from graphreg.terms import Array
-
-from .balance import Combination
+from ...terms import Array
+from ..kernel.balance import Combination
+from ..rationals import number, rational
 
 DEPENDENT = 1e-10  # pivots below that, of equilibrated rows, count as 0
 MANY = 6  # columns for one row, among which those of a large system are looked for first
 EXACT = 40  # rows of a system, up to which it is solved in rational numbers where floats leave a doubt
-MOST = 2000  # rows of a system, beyond which it is not solved
+MOST = 300  # rows of a system, beyond which it is not solved
 
 
 @dataclass(frozen=True)

@@ -13,15 +13,14 @@ import numpy as np
 from ...form import EdgeBlock, Form
 from ...network import kernels
 from ...oracles import NodeGradients, minimisers
-from ...terms import Array, Packed, at_a_time, triangles
+from ...terms import Array, Packed, triangles
 from ...terms.losses import AbstractQuadraticLoss, AbstractSmoothLoss
 from ...terms.penalties import AbstractSmoothPenalty, row_norm
+from ..kernel.squares import Curvature
 
 WORST = 1e10  # condition number from which on a Hessian, with a diagonal of 1, counts as singular
 EVEN = 1e6  # up to this one a linear solve needs no correction
 ALIKE = 1e6  # diagonals that differ by less are in the same units
-EPS = 2.0**-52
-CELLS = 1 << 15  # numbers at a time
 LARGE = 1 << 20  # numbers of Hessians from which on one triangle of each is kept
 FEW = 8  # matrices that are inverted before all others
 STEPS = 12  # of Newton's method: from an iterate near the minimisers three or four will do
@@ -62,12 +61,7 @@ class QuadraticNodes(AbstractTiltedNodes):
     inverse: Array | Packed
     center: Array  # (n, d)
     least: Array  # (n,)
-    convexity: Array  # (n,), mu_i: proved to be at most its least eigenvalue in the units of `scale`; 0: nothing was
-
-    @property
-    def scale(self) -> Array:
-        """The units in which H_i has a diagonal of about 1, (n, d)."""
-        return _units(self.H)
+    curvature: Curvature
 
     def minimisers(self, g: Array, w: Array, fast: bool = False) -> Array:
         compiled = kernels() if fast else None
@@ -157,7 +151,7 @@ def _tilted_nodes(gradients: NodeGradients) -> AbstractTiltedNodes | None:
     if not quadratic or not all(_is_quadratic(form, k) for k in range(len(form.edges))):
         return SmoothNodes(gradients)
     samples, tied = gradients.counts, form.degree()
-    convexity, j = _convexity(H, inverse, samples + tied), np.arange(form.d)
+    curvature, j = Curvature.of(H, inverse, samples + tied), np.arange(form.d)
     if isinstance(H, np.ndarray) and isinstance(inverse, np.ndarray) and (form.d == 1 or not _off_diagonal(H)):
         H, inverse = H[:, j, j], inverse[:, j, j]
     first = (
@@ -166,7 +160,7 @@ def _tilted_nodes(gradients: NodeGradients) -> AbstractTiltedNodes | None:
     center = -_times(inverse, first)
     if condition > EVEN:  # for what rounding left
         center = center - _times(inverse, gradients.full(center))
-    return QuadraticNodes(H, inverse, center, gradients.value(center), convexity)
+    return QuadraticNodes(H, inverse, center, gradients.value(center), curvature)
 
 
 def _packed(gradients: NodeGradients) -> Packed | None:
@@ -196,10 +190,6 @@ def _diagonal(A: Array | Packed) -> Array:
     if isinstance(A, Packed):
         return A.diagonal
     return A if A.ndim == 2 else np.einsum("ijj->ij", A)
-
-
-def _units(H: Array | Packed) -> Array:
-    return 1.0 / np.sqrt(_diagonal(H))
 
 
 def _inverse(H: Array | Packed) -> tuple[Array | Packed, float] | None:
@@ -260,28 +250,6 @@ def _spreads(H: Packed, shift: Array) -> tuple[Packed, Array]:
     return out, spread
 
 
-def _convexity(H: Array | Packed, inverse: Array | Packed, terms: Array) -> Array:
-    """Lower bounds of the least eigenvalues of S H S, S = diag(`_units`), for Gram matrices that were computed as
-    H (n, d, d) from so many terms each; 0 where nothing is proved.
-
-    With any R near its inverse, ||(S H S)^-1|| <= ||R|| / (1 - ||I - R S H S||), in Frobenius's norm. Rounding is
-    within so many units of rounding of the trace as there are terms, since |x_j x_k| add up to at most that.
-    """
-    scale = _units(H)
-    n, d = scale.shape
-    out = np.zeros(n)
-    for some in at_a_time(CELLS // (d * d), n):
-        both = scale[some, :, None] * scale[some, None, :]
-        A, R = _dense(H, some) * both, _dense(inverse, some) / both
-        size = [np.sqrt(np.einsum("ijk,ijk->i", each, each)) for each in (A, R)]
-        E = np.matmul(R, A)
-        E[:, np.arange(d), np.arange(d)] -= 1.0
-        error = (terms[some] + 8.0 * d + 16.0) * EPS * np.einsum("ijj->i", A)
-        off = np.sqrt(np.einsum("ijk,ijk->i", E, E)) + size[1] * (error + (d + 4.0) * EPS * size[0])
-        out[some] = np.where(off <= 0.5, 0.49 / size[1], 0.0)
-    return out
-
-
 def follows(edge: EdgeBlock) -> bool:
     """True of an edge whose flow is the gradient of its penalty at a node's parameters."""
     return edge.ground and isinstance(edge.penalty, AbstractSmoothPenalty)
@@ -300,10 +268,6 @@ def _newton(H: Array, g: Array, some: Array) -> Array:
         except np.linalg.LinAlgError:
             step = g / diagonal
     return np.where(np.isfinite(step), step, 0.0)
-
-
-def _dense(A: Array | Packed, some: slice) -> Array:
-    return A.dense(some) if isinstance(A, Packed) else A[some]
 
 
 def _times(A: Array | Packed, v: Array) -> Array:

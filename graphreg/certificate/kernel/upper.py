@@ -9,8 +9,8 @@ import numpy as np
 
 from ...form import EdgeBlock, Form, SampleBlock
 from ...terms import Array
-from .rows import Design
-from .sums import DUST, EPS, MORE, Runs, dust, total, two_product, two_sum
+from .arithmetic import DUST, EPS, MORE, Runs, dust, total, two_product, two_sum
+from .system import Design
 
 
 def upper_bound(form: Form, w: Array, designs: Sequence[Design] | None = None) -> float:
@@ -102,7 +102,8 @@ def _sum_up(values: Array, plain: bool = False) -> float:
         return np.inf
     if not values.any():
         return 0.0
-    found = Runs(np.zeros(len(values), dtype=int), 1).sums(values, plain)
+    every = Runs(np.zeros(len(values), dtype=int), 1)
+    found = every.plain(values) if plain else every.sums(values)
     size = float(np.abs(values).sum()) * MORE
     value = float(found.high[0] + found.low[0])
     return value + (float(found.error[0]) + 2 * EPS * size + len(values) * DUST)

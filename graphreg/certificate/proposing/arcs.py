@@ -11,7 +11,6 @@ from ...base.csgraph import breadth_first_order, dijkstra
 from ...form import Form
 from ...inputs import components_of
 from ...terms import Array
-from .sums import Pair, Runs
 
 LEAST_ROOM = 1e-15  # of the largest number of its coordinate: an arc with less room keeps its flow
 NARROW = 1e3  # times that: arcs with less room than this are gone through where there is no other way
@@ -48,38 +47,6 @@ class Arcs:
             shapes.append(tail.shape)
         return Arcs(tuple(blocks), tuple(shapes), np.concatenate(tails), np.concatenate(heads), n * d, d)
 
-    @staticmethod
-    def of_nodes(form: Form, blocks: tuple[int, ...]) -> Arcs:
-        """The edges themselves, one arc for all coordinates of each; vertices are nodes."""
-        edges = [form.edges[k] for k in blocks]
-        heads = [np.where(edge.head < 0, form.n, edge.head) for edge in edges]
-        none = np.zeros(0, dtype=np.int64)
-        tails = np.concatenate([none, *(edge.tail for edge in edges)])
-        return Arcs(blocks, tuple((len(e.tail), 1) for e in edges), tails, np.concatenate([none, *heads]), form.n, 1)
-
-    def flat(self, arrays: tuple[Array, ...]) -> Array:
-        """One number per arc, from one array per edge block of the form."""
-        return np.concatenate([np.zeros(0), *(np.ravel(arrays[k]) for k in self.blocks)])
-
-    def fold(self, flat: Array, like: tuple[Array, ...]) -> tuple[Array, ...]:
-        """The inverse of `flat`; blocks without arcs as in ``like``."""
-        out, at = list(like), 0
-        for k, shape in zip(self.blocks, self.shapes, strict=True):
-            size = shape[0] * shape[1]
-            out[k] = flat[at : at + size].reshape(shape)
-            at += size
-        return tuple(out)
-
-
-def rooms(form: Form, arcs: Arcs, flows: tuple[Array, ...]) -> Array:
-    """How far each arc's flow may move either way."""
-    out = []
-    for k in arcs.blocks:
-        edge = form.edges[k]
-        c = edge.weight[:, None]
-        out.append(np.broadcast_to(c * edge.penalty.domain.room(flows[k] / c), flows[k].shape).ravel())
-    return np.concatenate([np.zeros(0), *out])
-
 
 @dataclass(frozen=True)
 class Forest:
@@ -111,15 +78,6 @@ class Forest:
             place = ancestor if d == 1 else (ancestor[:, None] * d + each).ravel()
             total += np.bincount(place, total, len(total) + d)[:-d]
         return total[:-d].reshape(values.shape)
-
-    def carried_out(self, arcs: Arcs, u: Array) -> Pair | None:
-        """What arcs that do not move carry out of each group; None for nothing. Those within a group do none."""
-        tail, head = self.group[arcs.tail], self.group[arcs.head]
-        across = np.flatnonzero(~self.movable & (u != 0.0) & (tail != head))
-        if not len(across):
-            return None
-        ends, out = np.concatenate([tail[across], head[across]]), np.concatenate([u[across], -u[across]])
-        return Runs(ends, self.count).sums(out)
 
 
 def forest(arcs: Arcs, room: Array, largest: Array, held: Array) -> Forest:

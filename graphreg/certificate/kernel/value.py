@@ -1,0 +1,167 @@
+"""The dual value over a box of prices and flows, from below, component by component."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...form import DualPoint
+from ...terms import Array
+from .arithmetic import DUST, EPS, MORE, RANGE, UNDERFLOW, Pair, need, total, two_product, two_sum
+from .balance import Balanced
+from .system import Summand, System
+
+
+@dataclass(frozen=True)
+class LowerBound:
+    """A lower bound of the optimum of each component, -inf where there is none, and what stands in its way; ``outside``
+    says of each variable whether its function leaves its domain, and ``inner`` whether all prices lie in the relative
+    interiors of theirs."""
+
+    lower: Array
+    outside: Array
+    why: str
+    inner: bool
+
+
+def lower_bound(system: System, box: Balanced, plain: bool = False) -> LowerBound:
+    """``- sum f*(v) - <v, t>`` over all of a box, rounded downwards: by weak duality not more than the infimum.
+
+    Where ``plain``, roundings are paid for instead of avoided.
+    """
+    lost, outside, why = box.lost.copy(), np.zeros(system.size, dtype=bool), [box.why] if box.why else []
+    sums, errors, inner = list[Array](), np.zeros(len(lost)), True
+    for one, where in zip(system.summands, system.components, strict=True):
+        found = _Terms(one)
+        for some in one.some():
+            found.add(some, *(one.taken(x)[some] for x in (box.high, box.low, box.spread)), plain)
+        inner = inner and found.inner
+        if found.bad.any():
+            first = int(np.argmax(found.bad))
+            why.append(f"{one.name} leaves its domain at node {system.form.labels[int(one.node[first])]!r}")
+            lost[system.form.component[one.node[found.bad]]] = True
+            outside[one.columns] = np.repeat(found.bad, one.shape[1])
+        for values in found.values:
+            pair = where.plain(values) if plain else where.sums(values)
+            sums += [pair.high, pair.low]
+            errors += pair.error
+        errors += where.most(found.errors)
+    return LowerBound(np.where(lost, -np.inf, _down(sums, errors)), outside, "; ".join(why[:3]), inner)
+
+
+def _down(sums: list[Array], errors: Array) -> Array:
+    """Sums of parts that may be off by the errors, rounded downwards."""
+    found = total([np.zeros(len(errors)), *sums], [errors])
+    value = found.high + found.low
+    exact = (found.error == 0.0) & (found.low == 0.0)
+    with np.errstate(invalid="ignore"):
+        lower = np.where(exact, value, value - (found.error * MORE + EPS * np.abs(value) + DUST))
+    return np.where(np.isfinite(lower), lower, -np.inf)
+
+
+@dataclass(frozen=True)
+class Enclosed:
+    """A lower bound, and the dual point next to which it was found.
+
+    Attributes
+    ----------
+    lower : (components,) array
+        A lower bound of the optimum of each component; -inf where none was found. One number alone is a bound of all
+        together.
+    dual_point : DualPoint
+    spread : tuple of arrays
+        An exactly balanced point has its flows within ``dual_point.flows +- spread``.
+    why : str
+        What failed, where a bound is missing.
+    inner : bool
+        Whether the prices of the exactly balanced point lie in the relative interior of their domains.
+    box : Balanced
+        All variables of that point; None where that is not known.
+    """
+
+    lower: Array
+    dual_point: DualPoint
+    spread: tuple[Array, ...]
+    why: str = ""
+    inner: bool = False
+    box: Balanced | None = None
+
+    @property
+    def value(self) -> float:
+        """The sum of the bounds, rounded downwards."""
+        if not np.isfinite(self.lower).all():
+            return -np.inf
+        exact = math.fsum(self.lower)
+        return exact if exact == 0.0 and not self.lower.any() else float(np.nextafter(exact, -np.inf))
+
+
+class _Terms:
+    """The summands of one kind, function by function, and bounds of what their roundings miss."""
+
+    def __init__(self, one: Summand) -> None:
+        self.one = one
+        M, k = one.shape
+        self.scale, self.targets = one.scale, one.targets
+        need(self.scale.min(initial=1.0) >= 1.0 / RANGE, f"a scale of {one.name} is out of range")
+        need(self.scale.max(initial=1.0) <= RANGE, f"a scale of {one.name} is out of range")
+        self.bad = np.zeros(M, dtype=bool)
+        self.errors = np.zeros(M)
+        self.values: list[Array] = []
+        self.inner = True
+
+    def add(self, some: slice, high: Array, low: Array, off: Array, plain: bool) -> None:
+        """-s f*(v / s) - <v, t> for v = high + low within ``off``."""
+        s = self.scale[some, None]
+        b, around = _scaled(high, low, off, s, plain)
+        value = self.one.bound(b, around, some)
+        self.inner = self.inner and self.one.inner(b, around, some)
+        self.bad[some] = ~(value < np.inf)
+        value = np.where(value < np.inf, s[:, 0] * value, 0.0)
+        error = 2 * EPS * np.abs(value) + DUST * ((b != 0.0) | (around != 0.0)).any(axis=1)
+        found = Pair(-value, np.zeros(1), error)
+        if self.targets is not None:
+            take = _plainly if plain else _exactly
+            found = take(found, high, low, off, *(t[some] for t in self.targets))
+        self.errors[some] = found.error
+        parts = [found.high] if plain or self.targets is None else [found.high, found.low]
+        if not self.values:
+            self.values = [np.zeros(len(self.bad)) for _ in parts]
+        for whole, part in zip(self.values, parts, strict=True):
+            whole[some] = part
+
+
+def _scaled(high: Array, low: Array, off: Array, s: Array, plain: bool) -> tuple[Array, Array]:
+    """v / s, and how far that may be off. Where it is a float, a domain's end is met exactly."""
+    v, left = (high, 0.0) if plain else two_sum(high, low)
+    b = v / s
+    around = (off + np.abs(left)) / s * (1.0 + 4 * EPS)
+    around += DUST * (around > 0.0)
+    if plain:
+        return b, around * (1.0 + EPS) + np.where(b == 0.0, DUST * (v != 0.0), EPS * np.abs(b) + DUST)
+    back, rest = two_product(b, np.broadcast_to(s, b.shape))
+    exact = (back == v) & (rest == 0.0) & ((np.abs(v) >= UNDERFLOW) | (v == 0.0))
+    return b, (around + np.where(exact, 0.0, EPS * np.abs(b) + DUST)) * (1.0 + EPS)
+
+
+def _plainly(value: Pair, v: Array, low: Array, off: Array, t_high: Array, t_low: Array, t_off: Array) -> Pair:
+    """value - <v, t>, row by row, v and t within what they may be off."""
+    size = (np.abs(v) * np.abs(t_high)).sum(axis=1)
+    lost = off * np.abs(t_high) + (np.abs(v) + off) * (np.abs(t_low) + t_off) + DUST * ((v != 0.0) | (off != 0.0))
+    found = value.high - (v * t_high).sum(axis=1)
+    rounded = (v.shape[1] + 2) * EPS * size + EPS * np.abs(found)
+    return Pair(found, value.low, (value.error + rounded + lost.sum(axis=1)) * MORE)
+
+
+def _exactly(value: Pair, high: Array, low: Array, off: Array, t_high: Array, t_low: Array, t_off: Array) -> Pair:
+    """The same, with products split, and added up without rounding."""
+    p, e = two_product(high, t_high)
+    crossed = high * t_low, low * t_high
+    size = np.abs(crossed[0]) + np.abs(crossed[1])
+    lost = 2 * EPS * size + np.abs(low * t_low) + off * (np.abs(t_high) + np.abs(t_low))
+    lost = lost + (np.abs(high) + np.abs(low) + off) * t_off
+    some = (t_high != 0.0) | (t_low != 0.0) | (t_off != 0.0)
+    lost = lost * MORE + 4 * DUST * (((high != 0.0) | (low != 0.0) | (off != 0.0)) & some)
+    parts = [-x for each in (p, e, crossed[0] + crossed[1]) for x in each.T]
+    return total([value.high, *parts], [value.error, lost.sum(axis=1)])

@@ -1,0 +1,231 @@
+"""A lower bound next to any prices and flows: they are corrected until they balance, as far as their domains allow.
+
+Where roundings cost little beside what is asked for, one plan of corrections serves all points: these are shrunk towards
+0 by as much as makes room for it. Where dom phi* holds a ball of radius r around 0, it holds one of radius t r around
+(1 - t) u for every u in it; balance is linear, and Q concave: t costs at most t (Q - Q(0, 0)). Else the corrections are
+planned for the point; where a domain is left, the flows and prices there stay as they are and the others answer for
+them; and where that is not enough, the point is pulled towards the middle of the domains, component by component.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ...form import DualPoint, Form
+from ...terms import Array
+from ..kernel.arithmetic import EPS, LEAST, MORE, Pair, RefusedError, two_sum, upwards
+from ..kernel.balance import Balanced, Witness, balanced
+from ..kernel.squares import Curvature, absorbed
+from ..kernel.system import Design, Flows, Summand, System
+from ..kernel.value import Enclosed, LowerBound, lower_bound
+from .plan import Plan, Planner
+from .slack import Slack
+
+SWEEPS = 3  # corrections, each of what the one before left
+AGAIN = 4  # attempts with fewer and fewer variables that may move
+ROUNDS = 12  # in which the sizes of corrections grow
+PULLS = (4e-15, 1e-13, 1e-11, 1e-9, 1e-7, 1e-5, 1e-3, 1e-2)  # shares of the way to a point well inside all domains
+SHRUNK = 1e-13  # what flows are shrunk by beside what they need: they may be rounded out of their domains as they are
+MOST = 1e-2  # what they may be shrunk by in all
+Proved = tuple[LowerBound, Balanced]
+
+
+class Enclosure:
+    """The bounds of one problem. What does not depend on targets, offsets and centers is shared with one ``like`` it."""
+
+    def __init__(self, form: Form, like: Enclosure | None = None, outside: Pair | None = None) -> None:
+        """``outside`` is what is taken from the nodes beside the form's own flows and prices, (n, d)."""
+        self.form, self.refused = form, ""
+        try:
+            self.system = System(form, None if like is None or like.refused else like.system, outside)
+        except RefusedError as error:
+            self.refused = str(error)
+            return
+        self.planner = Planner(self.system) if like is None or like.refused else like.planner
+        self.of = form.component[self.planner.node]  # the component of each variable
+
+    @property
+    def designs(self) -> list[Design] | None:
+        """Those of the samples; None where no bound can be proved."""
+        return None if self.refused else self.system.designs
+
+    def __call__(
+        self, point: DualPoint, center: Callable[[], DualPoint | None] | None = None, least: float = np.inf
+    ) -> Enclosed:
+        """The best bound per component; ``center`` gives a point well inside all domains where one is needed.
+
+        Sums are taken plainly where that gives a bound of at least ``least``.
+        """
+        if not point.is_finite():
+            return self._none(point, "flows or prices are not finite")
+        if self.refused:
+            return self._none(point, self.refused)
+        v = self.system.flat(point)
+        if least < np.inf and self.system.outside is None:  # points are shrunk, which what is outside is not
+            for found in self._plainly(v):
+                if float(found[0].lower.sum()) >= least:
+                    return self._enclosed(*found)
+        best = self._tried(v)
+        if not _whole(best) and center is not None:
+            best = self._pulled(best, v, center())
+        if not _whole(best) and self.system.outside is None:
+            best = self._better(best, self._tried(np.zeros(len(v))))
+        return self._enclosed(*best)
+
+    def beside(self, found: Enclosed) -> Enclosed | None:
+        """What is proved of the same dual points here, where ``found`` is of a form with the same graph and designs."""
+        if self.refused or found.box is None or found.box.high.shape != (self.system.size,):
+            return None
+        return self._enclosed(lower_bound(self.system, found.box, plain=True), found.box)
+
+    def absorbed(self, curvature: Curvature, point: DualPoint, w: Array) -> Enclosed | None:
+        """What follows from flows and prices that are nearly the gradients at w, where squares absorb what is left."""
+        if self.refused:
+            return None
+        try:
+            return self._enclosed(*absorbed(self.system, curvature, self.system.flat(point), w))
+        except RefusedError:
+            return None
+
+    def over(self, flows: tuple[Array, ...]) -> Array:
+        """What flows are worth in a form without samples, whatever they are to balance: a lower bound by component."""
+        if self.refused:
+            return np.full(self.form.n_components, -np.inf)
+        v = self.system.flat(DualPoint(flows, ()))
+        zero = np.zeros(len(v))
+        box = Balanced(v, zero, zero, np.zeros(self.form.n_components, dtype=bool))
+        return lower_bound(self.system, box).lower
+
+    def _none(self, point: DualPoint, why: str) -> Enclosed:
+        none = np.full(self.form.n_components, -np.inf)
+        return Enclosed(none, point, tuple(np.zeros(u.shape) for u in point.flows), why)
+
+    def _enclosed(self, found: LowerBound, box: Balanced) -> Enclosed:
+        one, off = self.system, np.abs(box.low) + box.spread
+        spread = tuple(each.around(each.taken(box.high), each.taken(off)) for each in one.flows)
+        why = "" if np.isfinite(found.lower).all() else found.why
+        return Enclosed(found.lower, one.point(box.high), spread, why, found.inner, box)
+
+    # ---- one plan for all points -------------------------------------------------------------------------------------
+    def _plainly(self, v: Array) -> Iterator[Proved]:
+        """Bounds next to the point by the plan that is kept, and by a new one where that does not serve."""
+        kept = self.planner.kept
+        for k in range(1 if kept is None else 2):
+            try:
+                plan = kept if k == 0 and kept is not None else self.planner.everywhere(Slack.of(self.system, v, flows=False))
+                yield from self._shrunk(plan, v)
+            except (RefusedError, np.linalg.LinAlgError):
+                continue
+
+    def _shrunk(self, plan: Plan, v: Array) -> Iterator[Proved]:
+        system = self.system
+        left = system.residual(v, v, plain=True)
+        move = plan.answers.R @ plan.gathered(left.high.ravel())
+        off = 4.0 * left.error.ravel() + 4 * EPS * np.abs(left.high.ravel())
+        z = plan.tree.gather(np.where(plan.kept, off, 0.0)) * MORE
+        spread = plan.answers.moved(np.where(plan.kept, z, 0.0))
+        needed = 0.0
+        for one in system.flows:
+            need = np.abs(one.taken(move)) + one.taken(spread)
+            needed = max(needed, float(one.penalty.domain.gauge(need / one.scale[:, None]).max(initial=0.0)))
+        v = v - move
+        for times in (1, self.form.d)[: 1 + (self.form.d > 1)]:  # gauges mostly grow with the size of each coordinate
+            t = SHRUNK + times * needed * MORE
+            if t > MOST:
+                return
+            u = (1.0 - t) * v
+            zero = np.zeros(len(v))
+            z = self._sizes(plan, system.residual(u, zero, plain=True).size().ravel())
+            box = balanced(system, Witness(u, zero, plan.answers, z, plan.dropped, plain=True))
+            yield lower_bound(system, box, plain=True), box
+
+    # ---- a plan for the point ----------------------------------------------------------------------------------------
+    def _tried(self, v: Array) -> Proved:
+        """The bound next to a point: of nodes that answer for themselves, or else of flows that move; what leaves its
+        domain stays where it is, and the others answer for it."""
+        best = self._nothing(v)
+        mixed = np.concatenate([np.zeros(0, dtype=bool), *map(_mixed, self.system.summands)])
+        for still in (mixed, np.zeros(len(v), dtype=bool))[: 1 + int(mixed.any())]:
+            for apart in (True, False):
+                held = still
+                for _ in range(AGAIN):
+                    try:
+                        found = self._next_to(v, held, apart)
+                    except (RefusedError, np.linalg.LinAlgError) as error:
+                        best = replace(best[0], why=best[0].why or str(error)), best[1]
+                        break
+                    best = self._better(best, found)
+                    if _whole(best):
+                        return best
+                    if not (found[0].outside & ~held).any():
+                        break
+                    held = held | found[0].outside
+        return best
+
+    def _nothing(self, v: Array) -> Proved:
+        none, zero = np.full(self.form.n_components, -np.inf), np.zeros(len(v))
+        box = Balanced(v, zero, zero, np.ones(len(none), dtype=bool))
+        return LowerBound(none, np.zeros(len(v), dtype=bool), "", True), box
+
+    def _pulled(self, best: Proved, v: Array, middle: DualPoint | None) -> Proved:
+        inner = np.zeros_like(v) if middle is None or not middle.is_finite() else self.system.flat(middle)
+        for t in PULLS:
+            best = self._better(best, self._tried(v + t * (inner - v)))
+            if _whole(best):
+                break
+        return best
+
+    def _next_to(self, v: Array, held: Array, apart: bool) -> Proved:
+        plan = self.planner.near(v, Slack.of(self.system, v), held, apart)
+        high, low = v, np.zeros_like(v)
+        for _ in range(SWEEPS):
+            left = self.system.residual(high, low)
+            x = plan.gathered((left.high + left.low).ravel())
+            high, low = two_sum(high, low - plan.answers.R @ x)
+        z = self._sizes(plan, self.system.residual(high, low).size().ravel())
+        box = balanced(self.system, Witness(high, low, plan.answers, z, plan.dropped))
+        return lower_bound(self.system, box), box
+
+    def _sizes(self, plan: Plan, left: Array) -> Array:
+        """z with |Bv| + E z <= z, as far as a few rounds find it."""
+        size = np.where(plan.kept, left, 0.0)
+        depth, width = plan.depth, plan.answers.width
+        # a bound of roundings grows by some units from arc to arc
+        more = 1.0 + 4 * EPS * (width + 16) * (depth.max(initial=0) - depth + 2)
+        own, z = size, size
+        for _ in range(ROUNDS):
+            z = plan.tree.gather(own) * more
+            z = np.where(plan.kept & (z > 0.0), np.maximum(z, LEAST), 0.0)
+            short = upwards(size + plan.answers.passed(z), 4) - z
+            if not (plan.kept & (short > 0.0)).any():
+                break
+            own = own + np.where(plan.kept & (short > 0.0), 2.0 * short + LEAST, 0.0)
+        return z
+
+    def _better(self, one: Proved, other: Proved) -> Proved:
+        """Component by component the point with the better bound."""
+        take = other[0].lower > one[0].lower
+        if not take.any():
+            return one
+        some = take[self.of]
+        high, low, spread = (
+            np.where(some, b, a)
+            for a, b in ((getattr(one[1], x), getattr(other[1], x)) for x in ("high", "low", "spread"))
+        )
+        lower = np.where(take, other[0].lower, one[0].lower)
+        inner = other[0].inner and (one[0].inner or bool(take.all()))
+        lost = np.where(take, other[1].lost, one[1].lost)
+        why = other[0].why or one[0].why
+        return LowerBound(lower, other[0].outside, why, inner), Balanced(high, low, spread, lost, why)
+
+
+def _mixed(one: Summand) -> Array:
+    """Which of its variables are those of flows R'q: they tie all nodes into one system."""
+    return np.full(one.shape[0] * one.shape[1], isinstance(one, Flows) and one.mix is not None)
+
+
+def _whole(found: Proved) -> bool:
+    return bool(np.isfinite(found[0].lower).all())

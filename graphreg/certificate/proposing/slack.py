@@ -1,0 +1,50 @@
+"""How far prices and flows may move inside their domains, as rough as it may be: nothing that is proved rests on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...terms import Array
+from ..kernel.system import Prices, System
+
+
+@dataclass(frozen=True)
+class Slack:
+    """Of each variable how far it may move either way, and its weight in least squares; 0 where it is to stay."""
+
+    room: Array
+    weight: Array
+
+    @staticmethod
+    def of(system: System, v: Array, *, flows: bool = True) -> Slack:
+        """At a point near the domains; without ``flows`` these are taken to be 0."""
+        room, weight = np.zeros(system.size), np.zeros(system.size)
+        for one in system.prices:
+            s = one.scale[:, None]
+            _put(one.columns, s, _depth(one, one.taken(v) / s), room, weight)
+        for one in system.flows:
+            c = one.scale[:, None]
+            u = one.taken(v) if flows else np.zeros((1, one.shape[1]))
+            _put(one.columns, c, np.broadcast_to(one.penalty.domain.room(u / c), one.shape), room, weight)
+        return Slack(room, weight)
+
+
+def _put(columns: slice, scale: Array, depth: Array, room: Array, weight: Array) -> None:
+    depth = np.maximum(np.nan_to_num(depth, nan=0.0, posinf=np.inf), 0.0)
+    room[columns] = (scale * depth).ravel()
+    weight[columns] = (scale * np.minimum(depth, 1.0) ** 2).ravel()
+
+
+def _depth(one: Prices, b: Array) -> Array:
+    """How far prices at scale 1 are from the ends of their domain."""
+    y = one.block.y
+    low, high = (np.broadcast_to(x, one.block.offset.shape) for x in one.block.loss.domain(y))
+    with np.errstate(invalid="ignore"):
+        depth = np.minimum(b - one.reduced(low), one.reduced(high) - b)
+        if one.own is None:
+            return depth
+        own, last = np.asarray(one.own)[:, None], -b.sum(axis=1, keepdims=True)
+        ends = [np.take_along_axis(x, own, axis=1) for x in (low, high)]
+        return np.minimum(depth, np.minimum(last - ends[0], ends[1] - last))
