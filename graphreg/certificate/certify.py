@@ -209,7 +209,7 @@ class Certifier:
         convex; nothing of it is repaired."""
         if self._flow_dual is not None:
             self.propose_primal(w, gap)
-            self.propose_dual(*self._flow_dual.near(flows, w), gap=gap)
+            self.propose_dual(*self._flow_dual.near(self._flow_dual.inside(flows), w), gap=gap)
         return self.best()
 
     # ---- what is proposed, and kept where it is the best -------------------------------------------------------------

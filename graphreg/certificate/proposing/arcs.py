@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
@@ -68,6 +69,17 @@ class Forest:
     arc: Array
     movable: Array
     jumps: tuple[Array, ...]
+
+    @cached_property
+    def depth(self) -> Array:
+        """How many arcs lie between each vertex and its root."""
+        depth, at = np.zeros(len(self.parent), dtype=int), np.arange(len(self.parent))
+        for k, up in reversed([*enumerate(self.jumps)]):  # 2^k arcs at a time
+            ancestor = up[at]
+            further = ancestor < len(self.parent)
+            depth[further] += 2**k
+            at = np.where(further, ancestor, at)
+        return depth
 
     def gather(self, values: Array) -> Array:
         """The sum of values >= 0, (n d,) or (n, d), over the subtree of each vertex, by doubling of the distance looked

@@ -192,7 +192,7 @@ class Enclosure:
     def _sizes(self, plan: Plan, left: Array) -> Array:
         """z with |Bv| + E z <= z, as far as a few rounds find it."""
         size = np.where(plan.kept, left, 0.0)
-        depth, width = plan.depth, plan.answers.width
+        depth, width = plan.tree.depth, plan.answers.width
         # a bound of roundings grows by some units from arc to arc
         more = 1.0 + 4 * EPS * (width + 16) * (depth.max(initial=0) - depth + 2)
         own, z = size, size

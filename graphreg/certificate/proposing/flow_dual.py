@@ -105,8 +105,7 @@ class CheapBound:
     @cached_property
     def flows(self) -> tuple[Array, ...]:
         """Those given, inside their domains."""
-        pairs = zip(self.dual.form.edges, self.given, strict=True)
-        return tuple(u if follows(edge) else _inside(edge, u) for edge, u in pairs)
+        return self.dual.inside(self.given)
 
     @cached_property
     def screen(self) -> float:
@@ -160,6 +159,11 @@ class FlowDual:
         for k in self.free:
             self.form.edges[k].add_adjoint(cheap.flows[k], g)
         return self.nodes.slope(cheap.w, cheap.at, g)
+
+    def inside(self, flows: Sequence[Array]) -> tuple[Array, ...]:
+        """Flows inside their domains."""
+        pairs = zip(self.form.edges, flows, strict=True)
+        return tuple(u if follows(edge) else _inside(edge, u) for edge, u in pairs)
 
     def point(self, cheap: CheapBound) -> tuple[DualPoint, Array | None]:
         """Flows and prices, conserved but for rounding; and the parameters whose gradients these are, where the bound

@@ -8,7 +8,6 @@ vanish with the others, and a combination says so. Nothing here is trusted.
 
 from __future__ import annotations
 
-import heapq
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -37,11 +36,6 @@ class Plan:
     dropped: dict[int, Combination]
 
     @cached_property
-    def depth(self) -> Array:
-        """How many arcs lie between each equation and its root."""
-        return _depth(self.tree)
-
-    @cached_property
     def kept(self) -> Array:
         """Which equations are not dropped."""
         kept = np.ones(len(self.tree.parent), dtype=bool)
@@ -53,16 +47,6 @@ class Plan:
         x = np.where(self.kept, x, 0.0)
         found = self.tree.gather(np.maximum(x, 0.0)) - self.tree.gather(np.maximum(-x, 0.0))
         return np.where(self.kept, found, 0.0)
-
-
-def _depth(tree: Forest) -> Array:
-    depth, at = np.zeros(len(tree.parent), dtype=int), np.arange(len(tree.parent))
-    for k, up in reversed([*enumerate(tree.jumps)]):  # 2^k arcs at a time
-        ancestor = up[at]
-        further = ancestor < len(tree.parent)
-        depth[further] += 2**k
-        at = np.where(further, ancestor, at)
-    return depth
 
 
 class Planner:
@@ -107,7 +91,7 @@ class Planner:
         arc, (N, V) = tree.arc[at], self.system.shape
         carried = self.variable[arc], at, np.where(self.arcs.tail[arc] == at, 1.0, -1.0)
         free = _foremost(tree.group[:-1].reshape(-1, self.system.form.d).max(axis=1)[self.node], weight,
-                         _depth(tree).reshape(-1, self.system.form.d).max(axis=1)[self.node], MANY * self.system.form.d)
+                         tree.depth.reshape(-1, self.system.form.d).max(axis=1)[self.node], MANY * self.system.form.d)
         for some in (free, np.flatnonzero(weight > 0.0)):
             found = Totals(self, tree, some, weight[some])
             found.answer()
@@ -252,44 +236,29 @@ class Totals:
             members = [(np.flatnonzero(self.of == trees[k]).tolist(), value) for k, value in y.items()]
             self.dropped[int(self.root[trees[g]])] = {i: value for some, value in members for i in some}
 
-    @cached_property
-    def _depth(self) -> Array:
-        return _depth(self.tree)
-
     def _take(self, variable: Array, root: Array, value: Array) -> None:
         """Entries of R in the columns of roots, with the arcs that carry there what variables leave elsewhere."""
         self.entries.append((self.free[variable], root, value))
-        carried = ~self.alone[variable]
-        if not carried.any():
-            return
-        variable, root, value = variable[carried], root[carried], value[carried]
-        order = np.argsort(root, kind="stable")
-        ends = np.flatnonzero(np.diff(root[order], append=-1)) + 1
-        for some in np.split(order, ends[:-1]):
-            self.entries.append(self._carried(variable[some], value[some], int(root[some[0]])))
-
-    def _carried(self, variable: Array, by: Array, root: int) -> Entries:
-        """The arcs from where variables move what is no root."""
-        tree, arcs = self.tree, self.planner.arcs
-        B = self.B[variable]
-        left = np.bincount(B.indices, B.data * np.repeat(by, np.diff(B.indptr)), len(tree.parent))
-        load = {int(i): float(left[i]) for i in np.flatnonzero(left)}
-        queue = [(-int(self._depth[i]), i) for i in load]
-        heapq.heapify(queue)
-        moved: list[tuple[int, float]] = []
-        while queue:
-            i = heapq.heappop(queue)[1]
-            x, arc = load.pop(i), int(tree.arc[i])
-            if arc < 0:
-                continue
-            moved.append((int(self.planner.variable[arc]), -x if arcs.tail[arc] == i else x))
-            above = int(tree.parent[i])
-            if above < len(tree.parent):
-                if above not in load:
-                    heapq.heappush(queue, (-int(self._depth[above]), above))
-                load[above] = load.get(above, 0.0) + x
-        columns = np.array([j for j, _ in moved], dtype=int)
-        return columns, np.full(len(moved), root), np.array([x for _, x in moved])
+        some, size = ~self.alone[variable], len(self.tree.parent)
+        roots, at = np.unique(root[some], return_inverse=True)
+        X = sp.csr_array((value[some], (variable[some], at)), shape=(len(self.free), len(roots)))
+        left = sp.coo_array(self.B.T @ X)
+        i, at = left.coords
+        depth = self.tree.depth[i]
+        order = np.argsort(depth, kind="stable")
+        key, left, depth = roots[at[order]] * size + i[order], left.data[order], depth[order]
+        ends = np.searchsorted(depth, np.arange(1, depth.max(initial=0) + 2))
+        above = key[:0], left[:0]
+        for begin, end in zip(ends[:-1][::-1], ends[1:][::-1], strict=True):  # what is deepest first
+            here = np.append(key[begin:end], above[0])
+            found, place = np.unique(here, return_inverse=True)
+            x = np.bincount(place, np.append(left[begin:end], above[1]), len(found))
+            column, i = np.divmod(found, size)
+            arc = self.tree.arc[i]
+            sign = np.where(self.planner.arcs.tail[arc] == i, -1.0, 1.0)
+            self.entries.append((self.planner.variable[arc], column, sign * x))
+            on = self.tree.parent[i] < size
+            above = (column * size + self.tree.parent[i])[on], x[on]
 
 
 class _Sorted:
