@@ -151,7 +151,7 @@ class Enclosure:
         for still in (mixed, np.zeros(len(v), dtype=bool))[: 1 + int(mixed.any())]:
             for apart in (True, False):
                 held = still
-                for _ in range(AGAIN):
+                for _ in range(2 if apart else AGAIN):
                     try:
                         found = self._next_to(v, held, apart)
                     except (RefusedError, np.linalg.LinAlgError) as error:

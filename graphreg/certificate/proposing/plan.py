@@ -24,6 +24,7 @@ from .slack import Slack
 from .systems import MOST, right_inverses, solved
 
 Entries = tuple[Array, Array, Array]  # variables, equations and values of R
+LIGHT = 1e-3  # of the largest weight: variables with less are looked at last
 MANY = 6  # variables for each equation of a root that are looked at first
 
 
@@ -143,9 +144,12 @@ def _tops(one: Prices, a: Array) -> Array:
 
 
 def _foremost(group: Array, weight: Array, far: Array, most: int) -> Array:
-    """So many variables of each group with the least distance, and the largest weights among these."""
+    """So many variables of each group: those with some weight first, of these the nearest, then the heaviest."""
     free = np.flatnonzero(weight > 0.0)
-    order = free[np.lexsort((-weight[free], far[free], group[free]))]
+    top = np.zeros(int(group.max(initial=0)) + 1)
+    np.maximum.at(top, group[free], weight[free])
+    light = weight[free] < LIGHT * top[group[free]]
+    order = free[np.lexsort((-weight[free], far[free], light, group[free]))]
     count = np.bincount(group[order]) if len(order) else np.zeros(1, dtype=int)
     place = np.arange(len(order)) - np.repeat(np.cumsum(count) - count, count)
     return np.sort(order[place < most])
