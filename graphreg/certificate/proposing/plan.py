@@ -8,7 +8,9 @@ vanish with the others, and a combination says so. Nothing here is trusted.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 
 import numpy as np
@@ -161,6 +163,7 @@ class Totals:
     def __init__(self, planner: Planner, tree: Forest, free: Array, weight: Array) -> None:
         self.planner, self.tree, self.free, self.weight = planner, tree, free, weight
         self.entries: list[Entries] = []
+        self.found: list[Entries] = []  # of these free variables, by their place, and roots
         self.dropped: dict[int, Combination] = {}
         group = tree.group[:-1]
         inside = np.flatnonzero(group != tree.grounded)
@@ -199,8 +202,12 @@ class Totals:
             some = together[key == each]
             sure = self._together(some, each >> 32, each & ((1 << 32) - 1), trees, variables)
             alone.append(some[~sure])
+        members = _Sorted(self.of[self.of >= 0]), np.flatnonzero(self.of >= 0)
         for k in np.concatenate(alone).tolist():
-            self._alone(trees.of(k), variables.of(k) if k < len(variables.counts) else np.zeros(0, dtype=int))
+            mine = variables.of(k) if k < len(variables.counts) else np.zeros(0, dtype=int)
+            self._alone(trees.of(k), mine, lambda tree: members[1][members[0].of(tree)].tolist())
+        if self.found:
+            self._take(*(np.concatenate(x) for x in zip(*self.found, strict=True)))
 
     def _labels(self) -> Array:
         """A number for each tree and then each free variable: that of the system to which it belongs."""
@@ -227,18 +234,21 @@ class Totals:
         X, sure = right_inverses(A, w)
         k, c, g = np.nonzero((X != 0.0) & sure[:, None, None])
         variable = variables.order[variables.starts[some[k]] + c]
-        self._take(variable, self.root[trees.order[trees.starts[some[k]] + g]], X[k, c, g])
+        self.found.append((variable, self.root[trees.order[trees.starts[some[k]] + g]], X[k, c, g]))
         return sure
 
-    def _alone(self, trees: Array, chosen: Array) -> None:
+    def _alone(self, trees: Array, chosen: Array, members: Callable[[int], list[int]]) -> None:
         """One system whose rows may depend on one another."""
+        if not len(chosen):
+            self.dropped |= {int(self.root[k]): dict.fromkeys(members(k), Fraction(1)) for k in trees.tolist()}
+            return
         A = self.A[chosen][:, trees].toarray().T
         found = solved(A, self.weight[chosen], self.root[trees] // self.planner.system.form.d)
         c, g = np.nonzero(found.X)
-        self._take(chosen[c], self.root[trees[found.kept[g]]], found.X[c, g])
+        self.found.append((chosen[c], self.root[trees[found.kept[g]]], found.X[c, g]))
         for g, y in found.combinations.items():
-            members = [(np.flatnonzero(self.of == trees[k]).tolist(), value) for k, value in y.items()]
-            self.dropped[int(self.root[trees[g]])] = {i: value for some, value in members for i in some}
+            each = [(members(int(trees[k])), value) for k, value in y.items()]
+            self.dropped[int(self.root[trees[g]])] = {i: value for some, value in each for i in some}
 
     def _take(self, variable: Array, root: Array, value: Array) -> None:
         """Entries of R in the columns of roots, with the arcs that carry there what variables leave elsewhere."""
