@@ -13,13 +13,10 @@ from ..form import DualPoint
 from ..methods import AbstractIteration, Interior, InteriorPoint
 from ..network import LocalView
 from ..problem import Problem
-from ..running import (
-    STATUSES,
-    Checkpoint,
+from ..running import STATUSES, Checkpoint, Schedule, Solution
+from ..saving import (
     MisfitError,
     Packed,
-    Schedule,
-    Solution,
     Store,
     check_entries,
     check_parts,

@@ -19,7 +19,8 @@ from ...base.files import put
 from ...errors import CheckpointError, GraphregError
 from ...methods import AbstractMethod
 from ...network import LocalView
-from ...running import Checkpoint, Packed, Record, Schedule, Store, archive, of_method, of_problem, write_values
+from ...running import Checkpoint, Record, Schedule
+from ...saving import Packed, Store, archive, of_method, of_problem, write_values
 from ...terms import Array
 from .part import Part
 from .wire import Wire

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...form import EdgeBlock, Form, SampleBlock
-from ...inputs import IntegerLabels, NodeData
-from ...terms import Strength
+from ..form import EdgeBlock, Form, SampleBlock
+from ..inputs import IntegerLabels, NodeData
+from ..terms import Strength
 
 if TYPE_CHECKING:
-    from ..method import AbstractMethod
+    from ..running import AbstractMethod
 
 DERIVED = ("n", "role")  # what follows from the other fields of a block, and from its term
 WORDS = {

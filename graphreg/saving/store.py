@@ -6,26 +6,25 @@ run, the points of a path, the folds of a cross-validation. It is refused where 
 
 from __future__ import annotations
 
-import os
 import platform
 import time
 import warnings
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 import scipy
 
-from ...base.files import place_of
-from ...base.messages import shown
-from ...checks import check_fields, checked, count, is_whole, positive
-from ...errors import CheckpointError, CheckpointWarning, GraphregError
-from ...form import Form
-from ...network import LocalView
-from ...version import __version__
+from ..base.files import place_of
+from ..base.messages import shown
+from ..checks import is_whole
+from ..errors import CheckpointError, CheckpointWarning, GraphregError
+from ..form import Form
+from ..network import LocalView
+from ..running import Checkpoint
+from ..version import __version__
 from . import archive
 from .fingerprint import Fingerprint, differences
 from .packing import MisfitError, Packed, check_entries
@@ -50,46 +49,6 @@ OTHERWISE = {  # about a file that is of no use: instead of removing it
     "part of a run": "begin anew in another folder",
 }
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Checkpoint:
-    """Where a run is kept, and how often.
-
-    Parameters
-    ----------
-    path : str or path
-        The file; its folder must exist. Where the file exists the run goes on from it.
-    seconds : float, optional
-        Write it when so many seconds have passed since the last time; 60 by default, None for never.
-    rounds : int, optional
-        Write it after so many rounds; None (default) for never. With both, whichever comes first.
-
-    A killed process loses at most one interval. The file is also written before the first round, at Ctrl-C, and at
-    the end of the run. It is replaced as a whole: at any moment the file is the last complete one.
-    """
-
-    path: str | os.PathLike[str]
-    seconds: float | None = checked(positive | None, 60.0)
-    rounds: int | None = checked(count, None)
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.path, (str, os.PathLike)) or not isinstance(os.fspath(self.path), str):
-            raise CheckpointError(f"a checkpoint is a path or gr.Checkpoint(path, ...), got {self.path!r}")
-        if not os.fspath(self.path):
-            raise CheckpointError("the path of a checkpoint is empty; name a file")
-        check_fields(self, CheckpointError)
-        if self.seconds is None and self.rounds is None:
-            raise CheckpointError("a Checkpoint without seconds and without rounds is never written; give one of them")
-
-    @staticmethod
-    def of(value: Any) -> Checkpoint | None:
-        """From what a user gives: a path, a Checkpoint, or None."""
-        return value if value is None or isinstance(value, Checkpoint) else Checkpoint(value)
-
-    @property
-    def file(self) -> Path:
-        return Path(self.path)
 
 
 class Store:

@@ -19,12 +19,12 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from ...base.messages import shown
-from ...checks import check_fields, is_number, is_switch, is_whole, whole
-from ...errors import CheckpointError
-from ...form import Form
-from ...network import LocalView
-from ...terms import Array
+from ..base.messages import shown
+from ..checks import check_fields, is_number, is_switch, is_whole, whole
+from ..errors import CheckpointError
+from ..form import Form
+from ..network import LocalView
+from ..terms import Array
 
 KINDS = "biufcmMSU"  # of the numbers in arrays, by numpy's letters
 POOL = 1024  # words that a seed may mix, at most

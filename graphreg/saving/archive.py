@@ -19,9 +19,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ...base.files import opened, replacing, sweep
-from ...errors import CheckpointError
-from ...terms import Array
+from ..base.files import opened, replacing, sweep
+from ..errors import CheckpointError
+from ..terms import Array
 from .packing import extent, laid_out, layout, plain
 
 try:
