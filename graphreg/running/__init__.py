@@ -19,8 +19,8 @@ from .observing import observer_of as observer_of
 from .schedule import LATEST as LATEST
 from .schedule import Schedule as Schedule
 from .snapshot import AbstractKeeper as AbstractKeeper
-from .snapshot import AbstractKept as AbstractKept
 from .snapshot import Checkpoint as Checkpoint
+from .snapshot import Kept as Kept
 from .snapshot import Snapshot as Snapshot
 from .solution import Solution as Solution
 from .solving import Task as Task

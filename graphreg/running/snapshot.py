@@ -76,18 +76,13 @@ class AbstractKeeper(ABC):
         """Write the latest, where it is not written yet."""
 
 
-class AbstractKept(ABC):
-    """What is kept of one solve: each of its runs, of which the second is of the problem at infinity."""
+@dataclass(frozen=True)
+class Kept:
+    """What is kept of one solve: each of its runs, of which the second is that of the problem at infinity."""
 
     seed: int
-
-    @abstractmethod
-    def keeper(self, run: int) -> AbstractKeeper:
-        """The keeper of the run of that number, from 0."""
-
-    @abstractmethod
-    def said(self) -> tuple[str, ...]:
-        """Sentences for the user: why last bits may differ, whether the last write failed; empty where not."""
+    keeper: Callable[[int], AbstractKeeper]  # of a run, by its number from 0
+    said: Callable[[], tuple[str, ...]]  # to the user at the end: why last bits may differ, whether writing failed
 
 
 @dataclass(frozen=True)

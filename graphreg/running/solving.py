@@ -32,7 +32,7 @@ from . import statuses
 from .budget import Budget, Outcome
 from .driver import around, drive, view_of
 from .observed import Recorder
-from .snapshot import AbstractKept
+from .snapshot import Kept
 from .solution import Solution
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def solve(form: Form, method: AbstractMethod, budget: Budget, compiler: conic.Co
     as the status "failed"; what a callback or a user's term raises is passed on.
     """
     asked, seed = budget.checkpoint, budget.seed
-    opened: AbstractContextManager[AbstractKept | None] = nullcontext()
+    opened: AbstractContextManager[Kept | None] = nullcontext()
     if asked is not None:
         opened = shortcut("Checkpoint.opened")(asked, form, method, budget.start, seed)
     with opened as kept:
@@ -104,7 +104,7 @@ class Task:
     method: AbstractMethod
     budget: Budget
     compiler: conic.Compiler  # of the form to CVXPY
-    kept: AbstractKept | None  # its runs
+    kept: Kept | None  # its runs
     depth: int = 0  # how often the form is what was left at infinity
 
     @cached_property

@@ -8,6 +8,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Generator
 from contextlib import AbstractContextManager, closing, contextmanager
+from functools import partial
 from typing import Any
 
 from ..base.breakdown import alone, numerical
@@ -16,7 +17,7 @@ from ..checks import text, whole
 from ..errors import CheckpointError, GraphregError
 from ..form import Form
 from ..network import PURPOSES, LocalView, arcs_of
-from ..running import LATEST, AbstractKeeper, AbstractKept, AbstractMethod, Checkpoint, Snapshot, Start
+from ..running import LATEST, AbstractKeeper, AbstractMethod, Checkpoint, Kept, Snapshot, Start
 from .fingerprint import entry, of_method, of_problem
 from .packing import MisfitError, Packed, check_state
 from .store import Store
@@ -49,20 +50,7 @@ def opened(
                 ("the seed",),
             )
         facts.setdefault("seed", secrets.randbits(32))
-        yield Kept(store)
-
-
-class Kept(AbstractKept):
-    """The runs in a file."""
-
-    def __init__(self, store: Store) -> None:
-        self.store, self.seed = store, store.facts["seed"]
-
-    def keeper(self, run: int) -> Keeper:
-        return Keeper(self.store, run)
-
-    def said(self) -> tuple[str, ...]:
-        return self.store.note, self.store.ending
+        yield Kept(facts["seed"], partial(Keeper, store), lambda: (store.note, store.ending))
 
 
 class Keeper(AbstractKeeper):
@@ -70,17 +58,15 @@ class Keeper(AbstractKeeper):
 
     def __init__(self, store: Store, run: int) -> None:
         self.store, self.run = store, run
-        self.resumed = False
+        self.resumed = run < len(store.values)
         self.latest: Snapshot | None = None
-        self.written: Snapshot | None = None
 
     def load(self, view: LocalView, init: Callable[[], Any]) -> Snapshot | None:
         store = self.store
-        if self.run < len(store.values):
-            self.latest = self.written = store.value(self.run, Snapshot, view)
+        if self.resumed:
+            self.latest = store.value(self.run, Snapshot, view)
             with store.reading():
                 _check(self.latest, view.form, init())
-            self.resumed = True
         store.mark(-1 if self.latest is None else self.latest.round)
         return self.latest
 
@@ -105,13 +91,10 @@ class Keeper(AbstractKeeper):
 
     def write(self) -> None:
         """The latest snapshot to the file; later runs, which followed from it, leave it."""
-        if self.latest is None or self.latest is self.written:
-            return
-        first = not self.store.values
-        with self.store.trying(self.latest.round, first):
-            self.store.values[self.run :] = [Packed.of(self.latest, "run")]
-            self.store.write()
-            self.written = self.latest
+        latest, before = self.latest, self.store.values[: self.run]
+        if latest is not None:
+            first = not self.store.values
+            self.store.write(latest.round, lambda: [*before, Packed.of(latest, "run")], first)
 
 
 def _check(snapshot: Snapshot, form: Form, like: Any) -> None:

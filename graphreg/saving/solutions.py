@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 KIND = "solution"
 OF_SOLUTION = {"status": str, "message": str, "method": str, "rounds": int, "seconds": float, "seed": int}
 OF_CERTIFICATE = {"primal": float, "dual": float, "w": Array}
-SAVED = {"solution": dict, "certificate": dict, "dual": DualPoint, "labels": list, "coordinates": list}
+PARTS = {"solution": dict, "certificate": dict, "dual": DualPoint}
+SAVED = PARTS | {"labels": list, "coordinates": list}
 ASSUMED = (
     "nothing is certified: the numbers are those of the file, and so is what it says of them; load it with the problem "
     "that it is of, and the bounds are proved anew",
@@ -159,8 +160,9 @@ def proved(certifier: Certifier, known: Mapping[str, Any], point: DualPoint) -> 
     return replace(best, primal=primal, dual=dual, charge=charge, rounding=rounding, dual_point=point)
 
 
-def check_parts(parts: Mapping[str, Any], where: str) -> None:
-    """Refuse parts of another type, and texts that a terminal would obey."""
+def check_parts(parts: Mapping[str, Any], wanted: Mapping[str, Any], where: str) -> None:
+    """Refuse what has not the `PARTS` of a solution, beside others that are wanted, and texts that a terminal would obey."""
+    check_entries(parts, wanted, where)
     check_entries(parts["solution"], OF_SOLUTION, where)
     check_entries(parts["certificate"], OF_CERTIFICATE, where)
     said = parts["solution"]
@@ -190,8 +192,7 @@ def _read(path: Any, form: Form | None) -> tuple[Store, dict[str, Any]]:
         if len(store.values) != 1:
             raise MisfitError(f"it holds {len(store.values)} values, and not one solution")
         saved = store.value(0, dict)
-        check_entries(saved, SAVED, "the solution")
-        check_parts(saved, "the solution")
+        check_parts(saved, SAVED, "the solution")
     return store, saved
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import platform
 import time
 import warnings
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -57,11 +57,11 @@ class Store:
     Attributes
     ----------
     values : list of Packed
-        What the file holds; the caller adds to it, and calls `write`.
+        What the file holds.
     facts : dict
         What else is to be known before a value is read, in numbers and texts.
-    note : str
-        For the user: why the last bits may differ.
+    note, ending : str
+        For the user: why the last bits may differ; where writing failed, whether the last attempt succeeded.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class Store:
         self.checkpoint, self.kind, self.of = checkpoint, kind, of
         self.values: list[Packed] = []
         self.facts: dict[str, Any] = {}
-        self.note, self._warned, self._failed = "", False, ""
+        self.note = self.ending = ""
         self.mark(-1)
         self.path = place_of(checkpoint.file)  # the links on the way are not looked at again
         self._limits = SMALL if form is None else limits(form, many)
@@ -182,38 +182,29 @@ class Store:
         many = every is not None and count - self.count >= every
         return self.count < 0 or many or (seconds is not None and time.perf_counter() - self.when >= seconds)
 
-    @contextmanager
-    def trying(self, count: int, first: bool = False) -> Generator[None]:
-        """An attempt to `write` what there is after so many rounds.
+    def write(self, count: int, values: Callable[[], list[Packed]], first: bool = False) -> None:
+        """Write all values that there are after so many rounds, unless the file has them already.
 
         Only the first time is it an error where it fails: work that there is goes on, with a warning, and the next
         attempt is made when it is due.
         """
+        if count == self.good:
+            return
         try:
-            yield
+            self.values = values()
+            write_values(self.path, self.kind, self.of or {}, self.facts, self.values, self._limits)
         except CheckpointError as error:
             if first:
                 raise
-            self._failed = f"{_capital(str(error))}. It holds {HOLDS[self.kind].format(max(self.good, 0))}."
-            self.when, self.count = time.perf_counter(), count
-            if not self._warned:
-                self._warned = True
+            holds, warned = HOLDS[self.kind].format(max(self.good, 0)), self.ending
+            self.when, self.count, self.ending = time.perf_counter(), count, f"{_capital(error)}. It holds {holds}."
+            if not warned:
                 said = f"{error}; the {self.kind} goes on, and it is tried again when it is due"
-                warnings.warn(said, CheckpointWarning, stacklevel=4)
+                warnings.warn(said, CheckpointWarning, stacklevel=3)
         else:
-            self._failed = ""
+            if self.ending:
+                self.ending = f"{_capital(self)} could not be written for a while; the last write succeeded."
             self.mark(count)
-
-    @property
-    def ending(self) -> str:
-        """Where writing failed: whether the last attempt succeeded."""
-        if not self._warned:
-            return ""
-        return self._failed or f"{_capital(str(self))} could not be written for a while; the last write succeeded."
-
-    def write(self) -> None:
-        """All values to the file; within `trying`."""
-        write_values(self.path, self.kind, self.of or {}, self.facts, self.values, self._limits)
 
 
 def write_values(
@@ -248,7 +239,8 @@ def limits(form: Form, many: int) -> archive.Limits:
     return archive.Limits(archive.ONE + much, archive.ALL + 64 * much)
 
 
-def _capital(text: str) -> str:
+def _capital(said: object) -> str:
+    text = str(said)
     return text[:1].upper() + text[1:]
 
 
@@ -263,8 +255,8 @@ def _versions() -> dict[str, str]:
 
 
 def _note(there: Mapping[str, str]) -> str:
-    differ = [(name, there.get(name, "?"), mine) for name, mine in _versions().items() if there.get(name) != mine]
-    found = [f"{name} {shown(theirs)[1:-1]}, here {mine}" for name, theirs, mine in differ]
+    differ = {name: mine for name, mine in _versions().items() if there.get(name) != mine}
+    found = [f"{name} {shown(there.get(name, '?'))[1:-1]}, here {mine}" for name, mine in differ.items()]
     if not found:
         return ""
     return f"The run went on from a checkpoint of {'; '.join(found)}: its last bits may differ from an unbroken run's."
