@@ -161,7 +161,8 @@ def proved(certifier: Certifier, known: Mapping[str, Any], point: DualPoint) -> 
 
 
 def check_parts(parts: Mapping[str, Any], wanted: Mapping[str, Any], where: str) -> None:
-    """Refuse what has not the `PARTS` of a solution, beside others that are wanted, and texts that a terminal would obey."""
+    """Refuse what has not the parts that are wanted, those of a solution among them; and texts that a terminal would
+    obey."""
     check_entries(parts, wanted, where)
     check_entries(parts["solution"], OF_SOLUTION, where)
     check_entries(parts["certificate"], OF_CERTIFICATE, where)
