@@ -9,7 +9,7 @@ from .packing import MisfitError as MisfitError
 from .packing import Packed as Packed
 from .packing import check_entries as check_entries
 from .packing import check_state as check_state
-from .solutions import PARTS as PARTS
+from .solutions import OF_ANSWER as OF_ANSWER
 from .solutions import check_parts as check_parts
 from .solutions import load as load
 from .solutions import parts_of as parts_of

@@ -18,7 +18,6 @@ from ..base.messages import shown
 from ..certificate import Certificate, Certifier, check_point, violated
 from ..errors import CheckpointError
 from ..form import DualPoint, Form
-from ..problem import Problem, problem_of
 from ..running import STATUSES, Checkpoint, Outcome, Solution, judged
 from ..terms import Array
 from . import archive
@@ -28,12 +27,13 @@ from .store import FORMAT, Store, limits, write_values
 
 if TYPE_CHECKING:
     from ..base.tables import Table
+    from ..problem import Problem
 
 KIND = "solution"
 OF_SOLUTION = {"status": str, "message": str, "method": str, "rounds": int, "seconds": float, "seed": int}
 OF_CERTIFICATE = {"primal": float, "dual": float, "w": Array}
-PARTS = {"solution": dict, "certificate": dict, "dual": DualPoint}
-SAVED = PARTS | {"labels": list, "coordinates": list}
+OF_ANSWER = {"solution": dict, "certificate": dict, "dual": DualPoint}
+SAVED = OF_ANSWER | {"labels": list, "coordinates": list}
 ASSUMED = (
     "nothing is certified: the numbers are those of the file, and so is what it says of them; load it with the problem "
     "that it is of, and the bounds are proved anew",
@@ -92,7 +92,11 @@ def load(path: str | PathLike[str], problem: Problem | None = None, *, gap: floa
     (4, 2)
     """
     checks.nonnegative(gap, "gap")
-    return _table(path) if problem is None else _proved_anew(path, problem_of(problem, "load").form.frozen(), gap)
+    if problem is None:
+        return _table(path)
+    from ..problem import problem_of  # not before: an actor that starts on its own needs no problem
+
+    return _proved_anew(path, problem_of(problem, "load").form.frozen(), gap)
 
 
 def _table(path: Any) -> Table:
@@ -123,10 +127,9 @@ def _proved_anew(path: Any, form: Form, gap: float) -> Solution:
     """The solution of a form in a file, its bounds proved anew."""
     store, saved = _read(path, form)
     with store.reading(), np.errstate(over="ignore", invalid="ignore"):
-        check_point(form, saved["certificate"]["w"], saved["dual"])
         certifier = Certifier(form)
         certifier.spot_checks.begin()
-        certificate = proved(certifier, saved["certificate"], saved["dual"])
+        certificate = proved(certifier, saved)
     outcome = judged(Outcome(certificate, certifier, "read"), gap)
     said, name = saved["solution"], repr(str(_file_of(path)))
     message = f"{outcome.message} Read from {name}, which says {said['status']!r}; the bounds are proved anew."
@@ -145,9 +148,11 @@ def parts_of(solution: Solution) -> dict[str, Any]:
     }
 
 
-def proved(certifier: Certifier, known: Mapping[str, Any], point: DualPoint) -> Certificate:
-    """The certificate of points: with the bounds that are known, where they say no more than is proved anew."""
-    form = certifier.form
+def proved(certifier: Certifier, parts: Mapping[str, Any]) -> Certificate:
+    """The certificate of the points in parts of a solution: with the bounds that are known, where they say no more than
+    is proved anew. A `ValueError` where they are no points of the certifier's form."""
+    form, known, point = certifier.form, parts["certificate"], parts["dual"]
+    check_point(form, known["w"], point)
     certifier.propose(known["w"], point)
     best = certifier.best()
     if certifier.best_primal is None and not best.contradiction and form.primal(known["w"]) == np.inf:

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from ..certificate import Certifier, check_point
+from ..certificate import Certifier
 from ..checks import is_whole
 from ..methods import AbstractIteration, Interior, InteriorPoint
 from ..network import LocalView
 from ..problem import Problem
 from ..running import STATUSES, Checkpoint, Schedule, Solution
 from ..saving import (
-    PARTS,
+    OF_ANSWER,
     MisfitError,
     Packed,
     Store,
@@ -32,7 +32,7 @@ from .fold_runs import FoldRun, Task
 from .folds import Folds
 from .warm import Warm
 
-POINT = {"strength": float} | PARTS
+POINT = {"strength": float} | OF_ANSWER
 LAST = {"state": Any, "schedule": Schedule | None, "between": list[tuple[float, Interior]]}
 ANSWERS = ("certified", "budget", "no_certificate")  # statuses that follow from the bounds of a point
 
@@ -77,13 +77,12 @@ class StoredPath:
     def _point(self, point: dict[str, Any], where: str) -> tuple[float, Solution | None]:
         """A strength and its solution; None where it is to be solved again."""
         check_parts(point, POINT, where)
-        strength, solution, own = point["strength"], point["solution"], point["certificate"]
+        strength, solution = point["strength"], point["solution"]
         if strength not in self.asked["the strengths"]:
             raise MisfitError(f"{where} is of the strength {strength}")
         self.parameter.value = strength
         form = self.problem.form.frozen()
-        check_point(form, own["w"], point["dual"])
-        certificate = proved(Certifier(form), own, point["dual"])
+        certificate = proved(Certifier(form), point)
         status = solution["status"]
         holds = status in ANSWERS and (status != "certified" or certificate.holds(self.asked["the gap"]))
         return strength, Solution(form, certificate, **solution) if holds else None
