@@ -203,8 +203,8 @@ class Problem(ShownFormula):
         form = self.form.frozen()
         begun = None if start is None else given_start(start, "start", form)
         point = None if begun is None else (begun.w, begun.flows)
-        budget = Budget(gap, rounds, seconds, point, callback, progress, stored, seed, engine)
-        budget = replace(budget, observer=Watched.of(observer))
+        looks = None if observer is None else Watched(observer)
+        budget = Budget(gap, rounds, seconds, point, callback, progress, stored, seed, engine, observer=looks)
         run = partial(solve, form, method, budget, self._compiler)
         solution = run() if engine is None else engine.everywhere(form, method, budget, run)
         if begun is not None and begun.note:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import scipy.sparse as sp
@@ -93,7 +93,7 @@ class Arcs(Brief):
 def arcs_of(form: Form) -> Arcs:
     """The arcs of all edges between two nodes; several edges of a pair share a message, of the union of their
     coordinates."""
-    return form.once("arcs", None, lambda: _arcs_of(form))
+    return form.once("arcs", None, partial(_arcs_of, form))
 
 
 def _arcs_of(form: Form) -> Arcs:

@@ -52,7 +52,7 @@ def solve(form: Form, method: AbstractMethod, budget: Budget, compiler: conic.Co
     with kept as store:
         seed = secrets.randbits(32) if seed is None else seed  # noted in the solution, to repeat the run
         seed = seed if store is None else store.facts.setdefault("seed", seed)
-        callback = Watched.of(budget.callback)
+        callback = None if budget.callback is None else Watched(budget.callback)
         task = Task(form, method, replace(budget, seed=seed, callback=callback), compiler, store)
         try:
             with within(budget.seconds):

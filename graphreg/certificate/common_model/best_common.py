@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -68,7 +69,7 @@ def common(form: Form) -> Common:
     """
     key = tuple(float(block.strength) for block in (*form.samples, *(edge for edge in form.edges if edge.ground)))
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        return form.once("common", key, lambda: _common(form))
+        return form.once("common", key, partial(_common, form))
 
 
 def common_by_sums(form: Form, reduce: Callable[[Array], Array]) -> Common:
@@ -138,7 +139,7 @@ def center(form: Form) -> tuple[Array, int]:
     """
     key = tuple(float(block.strength) for block in form.samples)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        return form.once("center", key, lambda: _center(form))
+        return form.once("center", key, partial(_center, form))
 
 
 def _center(form: Form) -> tuple[Array, int]:
