@@ -197,7 +197,8 @@ class Problem(ShownFormula):
             method = Auto()
         plain = {"gap": gap, "rounds": rounds, "seconds": seconds, "seed": seed, "callback": callback}
         check_solve(method, self.form, **plain, progress=progress, engine=engine, on_failure=on_failure)
-        stored, observer = Checkpoint.of(checkpoint), observer_of(observe)
+        stored = None if checkpoint is None else Checkpoint.of(checkpoint)
+        observer = None if observe is None else observer_of(observe)
         given = {"engine": engine, "checkpoint": stored, "rounds": rounds, "callback": callback, "observe": observer}
         _check_together(method, given)
         form = self.form.frozen()

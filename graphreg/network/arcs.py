@@ -81,11 +81,6 @@ class Arcs(Brief):
         p = self.parent
         return (p[self.source] == self.target) | (p[self.target] == self.source)
 
-    @cached_property
-    def in_forest(self) -> int:
-        """How many arcs the spanning forest has."""
-        return 2 * (self.n - self.components)
-
     def _links(self) -> sp.csr_array:
         return sp.csr_array((np.ones(len(self.source)), (self.source, self.target)), shape=(self.n, self.n))
 
