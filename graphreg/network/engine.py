@@ -93,9 +93,10 @@ class InProcess:
 
 
 # ---- sums that come out the same, bit for bit, in whatever order and however dealt out their numbers are added -------
-# Every number is cut into three pieces, each a multiple of a unit so large that sums of all of these pieces are exact in
-# floating point (pre-rounding: Demmel and Nguyen, Fast reproducible floating-point summation, 2013). What is beyond the
-# third piece is below 2^-60 of the largest number for up to 2^30 of them: the result is nearer than that of any loop.
+# Every number is cut into three pieces, each a multiple of a unit so large that sums of all of these pieces are exact
+# in floating point (pre-rounding: Demmel and Nguyen, Fast reproducible floating-point summation, 2013). What is beyond
+# the third piece is below 2^-60 of the largest number for up to 2^30 of them: the result is nearer than that of any
+# loop.
 PIECES = 3
 CACHED = 1 << 15  # numbers looked at together
 LARGEST, SMALLEST = 960, -1000  # exponents of the largest number beyond which all are scaled by a power of two

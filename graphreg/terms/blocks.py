@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -383,6 +383,11 @@ class EdgeBlock(Brief):
             return c * self.penalty.domain.clip(u[some] / c)
 
         return _streamed(each, *u.shape)
+
+
+def strengths(blocks: Iterable[SampleBlock | EdgeBlock]) -> tuple[float, ...]:
+    """The strengths of some blocks at this moment: what holds as long as they do is found once for them."""
+    return tuple(float(block.strength) for block in blocks)
 
 
 def _streamed(each: Callable[[Rows], Array], rows: int, width: int = 1) -> Array:

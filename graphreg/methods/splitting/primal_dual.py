@@ -14,7 +14,7 @@ from ...base.messages import unmatched
 from ...checks import checked, inside, per, positive
 from ...errors import MethodError
 from ...form import EdgeBlock, Form
-from ...network import SOME, AbstractHeld, AbstractRounds, LocalView, Memories, per_node, worthwhile
+from ...network import SOME, AbstractHeld, AbstractRounds, Memories, per_node, worthwhile
 from ...oracles import INEXACT, Accuracy, Inexact, gradient_steps, without_prox, without_steps
 from ...terms import Array
 from ._halpern import Flows, Halpern, Iterate
