@@ -47,9 +47,8 @@ def difference_matrix(tail: Array, head: Array, n_nodes: int) -> sp.csr_array:
 
     Where ``head`` is ``GROUND`` the row has the +1 alone.
     """
-    kind = (
-        np.int32 if max(2 * len(tail), n_nodes) < np.iinfo(np.int32).max else np.int64
-    )  # products are bound by memory
+    narrow = max(2 * len(tail), n_nodes) < np.iinfo(np.int32).max  # products are bound by memory
+    kind = np.int32 if narrow else np.int64
     tail, head = np.asarray(tail, dtype=kind), np.asarray(head, dtype=kind)
     if len(head) and head.min() != GROUND:
         first = tail < head  # rows are sorted

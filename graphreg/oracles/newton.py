@@ -101,8 +101,8 @@ def fits(form: Form) -> bool:
 def check_size(form: Form) -> None:
     """Raise where Newton systems of a form would not fit into memory, before anything large is computed.
 
-    Enough are the entries of all pairs of parameters, or of a band (see `band`), not enough less than `least_fill`; only
-    between these the order of the factorisation is computed, and with it the entries are counted.
+    Enough are the entries of all pairs of parameters, or of a band (see `band`), not enough less than `least_fill`;
+    only between these the order of the factorisation is computed, and with it the entries are counted.
 
     Raises
     ------
