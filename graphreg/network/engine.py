@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -64,11 +65,11 @@ class AbstractPartEngine(ABC):
 
 
 # ---- the whole graph in one process ----------------------------------------------------------------------------------
+@dataclass(eq=False)
 class InProcess:
     """Runs a method on the whole graph and records the messages of its decentralised execution; see `Engine`."""
 
-    def __init__(self, ledger: Ledger) -> None:
-        self.ledger = ledger
+    ledger: Ledger
 
     def exchange(
         self, values: Array, along: Array | None = None, *, parameters: bool = True, purpose: str = "method"
