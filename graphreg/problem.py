@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -72,6 +72,7 @@ class Problem(ShownFormula):
         self.model = Model.of(model)
         _check_labels(self.model)
         self.form: Form = build(self.model)
+        self._compiler = conic.Compiler(self.form)
 
     def update(self, *data: Any) -> Problem:
         """The same model on other data, as a new problem; this one stays as it is.
@@ -298,10 +299,6 @@ class Problem(ShownFormula):
             return judged if own is None else replace(judged, beyond=beyond_capacity(form, own))
 
     # ---- the exact route ---------------------------------------------------------------------------------------
-    @cached_property
-    def _compiler(self) -> conic.Compiler:
-        return conic.Compiler(self.form)
-
     def compile(self, form: str = "primal") -> Compiled:
         """The problem in CVXPY, primal or dual, stacked and sparse.
 

@@ -74,12 +74,12 @@ class Form:
 
     @shared
     def labels(self) -> Labels:
-        return as_labels((*self.space.index, *self.latent)) if self.latent else self.observed
+        return as_labels((*self.space.index, *self.latent) if self.latent else self.space.index)
 
     @shared
     def observed(self) -> Labels:
         """The labels of the user's nodes, in order."""
-        return as_labels(self.space.index)
+        return self.labels[: self.space.n_observed]
 
     @shared
     def component(self) -> Array:
