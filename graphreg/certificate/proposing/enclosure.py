@@ -209,7 +209,7 @@ class Enclosure:
         """Component by component the point with the better bound."""
         take = other[0].lower > one[0].lower
         if not take.any():
-            return one
+            return replace(one[0], why=one[0].why or other[0].why), one[1]
         some = take[self.of]
         high, low, spread = (
             np.where(some, b, a)
