@@ -76,12 +76,13 @@ class Planner:
         others alone."""
         room = np.where(held, 0.0, slack.room)[self.variable]
         weight = np.where(held | self.is_arc, 0.0, slack.weight)
-        stays = held[self.variable]
+        stays, largest = held[self.variable], self._largest(v)
         if apart:
+            largest = np.zeros(len(largest))
             free = _foremost(self.node, weight, np.zeros(len(weight)), MANY * self.system.form.d)
             weight = np.where(weight < NEGLIGIBLE * _top(self.node, weight)[self.node], 0.0, weight)
             stays = stays | self._apart(room, free[weight[free] > 0.0])
-        return self._plan(forest(self.arcs, room, self._largest(v), stays), weight)
+        return self._plan(forest(self.arcs, room, largest, stays), weight)
 
     def everywhere(self, slack: Slack) -> Plan:
         """For all points, whose flows are to be shrunk by as much as those move that may."""
