@@ -93,11 +93,10 @@ def along_chains(nodes: Numbers, ends: Numbers, knots: Numbers) -> None:  # noqa
             left -= 1
             x[left], s[left], ds[left], q[left], dq[left] = low[i], a, da, c, dc
             below, dbelow = -limit, zero
-        if low[i] == high[i]:
-            above, dabove = limit, zero
-        elif high[i] < inf:
+        if low[i] < high[i] < inf:
             right += 1
             x[right], s[right], ds[right], q[right], dq[right] = high[i], -e, -de, -g, -dg
+        if high[i] < inf:
             above, dabove = limit, zero
     for i in range(n):
         if parent[i] >= 0:
