@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...base.compiled import Numbers, Recursion
-from ._chains import plus
+from ._chains import INF, clip_down, plus
 
 
 @Recursion
@@ -53,18 +53,15 @@ def reached(top: int, heap: Numbers, changes: Numbers, line: Any, sign: int) -> 
     key, child, sibling, gone = heap
     s, ds, q, dq = changes
     a, da, b, db, limit = line
-    last = -float("inf")
+    last, zero = -INF, a - a
     while True:
         while top >= 0 and gone[top]:
             top = without_least(top, key, child, sibling)
-        c, dc = plus(b, db, limit, limit - limit)
+        c, dc = plus(b, db, limit, zero)
         if top < 0 or key[top] > last:  # else one more at the same place
-            if a > 0:
-                cross = -c / a
-                if top < 0 or key[top] > cross:
-                    return max(last, cross), top, a, da, b, db, c, dc
-            elif top < 0 or c >= 0:
-                return last, top, a, da, b, db, c, dc
+            cross = -c / a if a > 0 else last
+            if top < 0 or (key[top] > cross if a > 0 else c >= 0):
+                return max(last, cross), top, a, da, b, db, c, dc
         last = key[top]
         a, da = plus(a, da, sign * s[top], sign * ds[top])
         b, db = plus(b, db, q[top], dq[top])
@@ -88,12 +85,11 @@ def along_trees(  # noqa: PLR0915 - one loop
     x, s, ds, q, dq, key = knots
     lowest, highest, gone, child, sibling, child2, sibling2 = heaps
     from_left, from_right, changes = (x, child, sibling, gone), (key, child2, sibling2, gone), (s, ds, q, dq)
-    inf = float("inf")
     n = len(slope)
     zero = height[0] - height[0]
     for i in range(n - 1, -1, -1):
         p = parent[i]
-        limit = zero if p < 0 else capacity[i]
+        limit = capacity[i]
         e, de = slope[i], zero
         f, df = plus(above[i], dabove[i], height[i], zero)
         start, end = lowest[i], highest[i]
@@ -107,7 +103,7 @@ def along_trees(  # noqa: PLR0915 - one loop
         here, start, a, da, b, db, c, dc = reached(start, from_left, changes, (slope[i], zero, b, db, limit), 1)
         low[i] = here
         if p < 0:
-            w[i] = here if here > -inf else (x[start] if start >= 0 else zero)
+            w[i] = here if here > -INF else (x[start] if start >= 0 else zero)
             continue
         far, end, e, de, f, df, g, dg = reached(end, from_right, changes, (e, de, -f, -df, limit), -1)
         there = max(-far, here) if e > 0 or g >= 0 else here  # a jump from one end to the other
@@ -117,22 +113,20 @@ def along_trees(  # noqa: PLR0915 - one loop
         if here == there:  # one knot: no two of a message are at one place
             start = end = -1
             a, da, c, dc = zero, zero, limit + limit, zero
-        if here > -inf:
+        if here > -INF:
             x[k], key[k], s[k], ds[k], q[k], dq[k] = here, -here, a, da, c, dc
             start = meld(start, k, x, child, sibling)
             end = meld(end, k, key, child2, sibling2)
             b, db = -limit, zero
-        if here < there < inf:
+        if here < there < INF:
             k += 1
             x[k], key[k], s[k], ds[k], q[k], dq[k] = there, -there, -e, -de, g, dg
             start = meld(start, k, x, child, sibling)
             end = meld(end, k, key, child2, sibling2)
-        if there < inf:
+        if there < INF:
             f, df = limit, zero
         lowest[p] = meld(lowest[p], start, x, child, sibling)
         highest[p] = meld(highest[p], end, key, child2, sibling2)
         below[p], dbelow[p] = plus(below[p], dbelow[p], b, db)
         above[p], dabove[p] = plus(above[p], dabove[p], f, df)
-    for i in range(n):
-        if parent[i] >= 0:
-            w[i] = min(max(w[parent[i]], low[i]), high[i])
+    clip_down(parent, ends)
