@@ -7,16 +7,16 @@ from rooms import PACKAGE, trees
 from survey import AROUND, CORE, FIGURES, HOUSE, circles, holds, room_of
 
 LIMITS = {
-    "lines of code": 44_049,
-    "lines of code in the core": 21_535,
+    "lines of code": 44_022,
+    "lines of code in the core": 21_508,
     "files": 447,
     "arrows upwards": 1,
     "largest circle of files at load": 0,
     "with later imports": 2,
     "with types too": 11,
-    "functions over 40 lines": 7,
-    "functions over 60 lines": 2,
-    "functions with more than 6 parameters": 18,
+    "functions over 40 lines": 3,
+    "functions over 60 lines": 0,
+    "functions with more than 6 parameters": 16,
     "modules that an import loads": 9,
     "PrimalDual on a chain: files": 55,
     "PrimalDual on a chain: functions": 476,
