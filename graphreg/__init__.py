@@ -95,6 +95,7 @@ for _name, _place in {  # methods whose work is done further out than their clas
     "Recovery.plot": "plots:plot_recovery",
     "Solution.report": "reporting:report_solution",
     "Solution.score": "tuning:node_scores",
+    "Written._html": "mathml:page_of",
 }.items():
     shortcuts.register(_name, f"{__name__}.{_place}")
 

@@ -26,7 +26,7 @@ ROOMS = (  # from the ground up; files of the top, and folders
     "verify",  # the checker of proofs, which imports nothing of the others
     *("inputs", "terms", "form", "oracles", "network", "certificate", "compiling", "running", "methods", "fast"),
     *("distributed", "theory", "inference", "testing", "judging", "problem", "loading", "auditing", "comparing"),
-    *("datasets", "tuning", "neural", "plots", "reporting", "reading_cvxpy"),
+    *("datasets", "tuning", "neural", "plots", "mathml", "reporting", "reading_cvxpy"),
     "catalogue",
     FACE,  # what follows is written as a user would write it, on the public names
     *("model_file", "mpi", "sklearn", "cli", "__main__"),

@@ -91,8 +91,7 @@ def solved(form: Form) -> tuple[Array, DualPoint]:
             break
         w, point, left = new, there, rest
     move = _gradients(form, -solve(left.ravel()).reshape(form.shape), move=True)
-    flows = tuple(u + by for u, by in zip(point.flows, move.flows, strict=True))
-    return w, DualPoint(flows, tuple(a + by for a, by in zip(point.prices, move.prices, strict=True)))
+    return w, form.mapped(lambda _, x, by: x + by, point, move)
 
 
 def matrix(form: Form) -> sp.csc_array:

@@ -124,12 +124,7 @@ class Repair:
         return np.where(size > 0.0, np.median(known) / np.where(size > 0.0, size, 1.0), 1.0)
 
     def clip(self, point: DualPoint) -> DualPoint:
-        flows = tuple(edge.clip(u) for edge, u in zip(self.form.edges, point.flows, strict=True))
-        prices = []
-        for block, a in zip(self.form.samples, point.prices, strict=True):
-            s = block.column(block.scale)
-            prices.append(s * block.loss.clip(a / s, block.y))
-        return DualPoint(flows, tuple(prices))
+        return self.form.mapped(lambda block, x: block.clip(x), point)
 
     def inside(self, point: DualPoint) -> bool:
         return all(np.isfinite(part).all() for part in self.form.dual_parts(point))
@@ -171,14 +166,7 @@ class Repair:
             return point
         z, iterations = system.solve(r, tolerance)
         self.exchanges += iterations + 1
-        move = system.currents(z)
-        flows = [
-            edge.penalty.domain.span(u - v) for edge, u, v in zip(form.edges, point.flows, move.flows, strict=True)
-        ]
-        prices = [
-            block.loss.prices.span(a - b) for block, a, b in zip(form.samples, point.prices, move.prices, strict=True)
-        ]
-        return DualPoint(tuple(flows), tuple(prices))
+        return form.mapped(lambda block, x, move: block.span(x - move), point, system.currents(z))
 
     @cached_property
     def pressure(self) -> float:
@@ -198,13 +186,8 @@ class Repair:
         if not scaled.all():
             center = self.blend(self.center, center, scaled.astype(float))
         most = np.ones(self.form.n_components)
-        for block, start, end in zip(self.form.samples, center.prices, point.prices, strict=True):
-            s = block.column(block.scale)
-            t = block.loss.prices.reach(start / s, end / s, block.y)
-            np.minimum.at(most, self._where(block), t if t.ndim == 1 else t.min(axis=1))
-        for edge, start, end in zip(self.form.edges, center.flows, point.flows, strict=True):
-            c = edge.weight[:, None]
-            np.minimum.at(most, self._where(edge), edge.penalty.domain.reach(start / c, end / c))
+        for block, start, end in zip(self.form.blocks, center.parts, point.parts, strict=True):
+            np.minimum.at(most, self._where(block), block.reach(start, end))
         most = np.where(most < 1.0, most * (1.0 - 1e-12), 1.0)
         return self._line_search(center, point, most)
 
@@ -230,25 +213,21 @@ class Repair:
     def _values(self, point: DualPoint) -> Array:
         """Q per component."""
         total = np.zeros(self.form.n_components)
-        for part, block in zip(self.form.dual_parts(point), (*self.form.samples, *self.form.edges), strict=True):
+        for part, block in zip(self.form.dual_parts(point), self.form.blocks, strict=True):
             total += np.bincount(self._where(block), part, len(total))
         return total
 
     def _where(self, block: SampleBlock | EdgeBlock) -> Array:
         """The component of each sample or edge."""
-        return self.form.component[block.node if isinstance(block, SampleBlock) else block.tail]
+        return self.form.component[block.nodes]
 
     def blend(self, start: DualPoint, end: DualPoint, t: Array) -> DualPoint:
         """start + t (end - start), t per component."""
-        form = self.form
-        flows = []
-        for edge, u, v in zip(form.edges, start.flows, end.flows, strict=True):
-            flows.append(edge.penalty.domain.span(u + t[self._where(edge)][:, None] * (v - u)))
-        prices = []
-        for block, a, b in zip(form.samples, start.prices, end.prices, strict=True):
-            each = t[self._where(block)]
-            prices.append(block.loss.prices.span(a + (each[:, None] if a.ndim == 2 else each) * (b - a)))
-        return DualPoint(tuple(flows), tuple(prices))
+
+        def between(block: SampleBlock | EdgeBlock, x: Array, y: Array) -> Array:
+            return block.span(x + block.column(t[self._where(block)]) * (y - x))
+
+        return self.form.mapped(between, start, end)
 
     # ---- the Slater centre -------------------------------------------------------------------------------------------
     @cached_property
@@ -270,10 +249,8 @@ class Repair:
     def gauge(self, point: DualPoint) -> Array:
         """inf {t : point / t inside} per component."""
         gauge = np.zeros(self.form.n_components)
-        for edge, u in zip(self.form.edges, point.flows, strict=True):
-            np.maximum.at(gauge, self._where(edge), edge.penalty.domain.gauge(u / edge.weight[:, None]))
-        for block, a in zip(self.form.samples, point.prices, strict=True):
-            np.maximum.at(gauge, self._where(block), _price_gauge(block, a))
+        for block, x in zip(self.form.blocks, point.parts, strict=True):
+            np.maximum.at(gauge, self._where(block), block.gauge(x))
         return gauge
 
     def shrink(self, point: DualPoint) -> DualPoint:
@@ -339,12 +316,3 @@ def _lifted(curvature: Array) -> Array:
     """Curvatures of at least 1e-9; those of vectors, matrices that keep prices in the span of their domain, as they
     are."""
     return curvature if curvature.ndim == 3 else np.maximum(curvature, 1e-9)
-
-
-def _price_gauge(block: SampleBlock, a: Array) -> Array:
-    """inf {t : a / t in dom l*} for each sample, (M,)."""
-    low, high = block.loss.domain(block.y)
-    b = a / block.column(block.scale)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        gauge = np.abs(np.where(b > 0, b / high, np.where(b < 0, b / low, 0.0)))
-    return gauge if gauge.ndim == 1 else gauge.max(axis=1)

@@ -12,7 +12,6 @@ Which kinks are near is a guess, and so is what comes out: the certificate judge
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -111,13 +110,11 @@ class Routing:
             if size <= BALANCED * began or (k == PATIENCE and size > STUCK * began):
                 break
             new = self._projected(found, ahead, self.newton_step(r), shorter)
-            back = sum(
-                float(np.vdot(p - q, q - o))
-                for p, q, o in zip(_arrays(ahead), _arrays(new), _arrays(point), strict=True)
-            )
+            each = zip(*((*p.flows, *p.prices) for p in (ahead, new, point)), strict=True)
+            back = sum(float(np.vdot(p - q, q - o)) for p, q, o in each)
             following = 1.0 if back > 0.0 else 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * t * t))
             carry = 0.0 if back > 0.0 else (t - 1.0) / following
-            ahead = _each(lambda q, o, c=carry: q + c * (q - o), new, point)
+            ahead = self.form.mapped(lambda _, q, o, c=carry: q + c * (q - o), new, point)
             point, t = new, following
         return point
 
@@ -177,15 +174,6 @@ def _bends(block: SampleBlock, w: Array) -> Array:
         return block.curvatures(w)
     typical = block.scale * block.loss.typical_curvature(block.predict(w), block.y)
     return typical if block.offset.ndim == 1 else np.repeat(typical[:, None], block.width, axis=1)
-
-
-def _arrays(point: DualPoint) -> tuple[Array, ...]:
-    return (*point.flows, *point.prices)
-
-
-def _each(f: Any, one: DualPoint, other: DualPoint) -> DualPoint:
-    flows = tuple(f(a, b) for a, b in zip(one.flows, other.flows, strict=True))
-    return DualPoint(flows, tuple(f(a, b) for a, b in zip(one.prices, other.prices, strict=True)))
 
 
 # ---- flows across edges whose ends agree, where a method has none ----------------------------------------------------
