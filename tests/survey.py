@@ -40,7 +40,7 @@ AROUND = {
     "fast": "fast methods/dynamic_programming",
     "distributed": "distributed mpi",
     "statistics": "theory inference tuning",
-    "workbench": "testing auditing comparing datasets",
+    "workbench": "methods/baselines testing auditing comparing datasets",
     "show": "plots mathml reporting",
     "reading_cvxpy": "reading_cvxpy reading_prox",
     FACE: FACE,  # the public names; what follows is written as a user would write it

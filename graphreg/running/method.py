@@ -74,6 +74,7 @@ class AbstractMethod(ABC):
     sends: ClassVar[str] = ""
     in_one_pass: ClassVar[bool] = False  # certified after one pass over the graph: `Auto` takes it where it applies
     seldom_certified: ClassVar[bool] = False  # and so uses up its budget: `compare` runs it only where it is named
+    aim: ClassVar[str] = ""  # in a few words what a method minimises in place of the problem, if anything
     classes: ClassVar[int] = 0  # of methods that there are by now: what was found among them holds until there are more
 
     def __init_subclass__(cls, **options: Any) -> None:
