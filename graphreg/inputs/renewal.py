@@ -47,14 +47,9 @@ def _read_alike(data: NodeData, frame: Any) -> NodeData:
     columns = data.columns
     if columns is None:
         raise DataError("the data before were not read from a frame, so that no frame can be read alike; give NodeData")
+    targets, features = list(columns.targets), list(columns.features)
     return NodeData.from_frame(
-        frame,
-        columns.node,
-        list(columns.targets),
-        list(columns.features),
-        columns.weights,
-        columns.offset,
-        columns.intercept,
+        frame, columns.node, targets, features, columns.weights, columns.offset, columns.intercept
     )
 
 

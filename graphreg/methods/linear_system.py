@@ -14,7 +14,7 @@ from ..base.clock import carry_out
 from ..certificate import Certifier, center, centred
 from ..form import DualPoint, Form
 from ..oracles import check_size
-from ..running import AbstractMethod, Outcome, Task
+from ..running import AbstractMethod, Outcome, Task, without_rounds
 from ..terms import Array
 from ..terms.losses import AbstractQuadraticLoss
 
@@ -54,13 +54,8 @@ class LinearSystem(AbstractMethod):
         return tuple(dict.fromkeys(out))
 
     def refuses(self) -> dict[str, str]:
-        return {
-            "engine": "LinearSystem has no actors: a factorisation needs all data in one place",
-            "checkpoint": "LinearSystem takes no checkpoint: a factorisation cannot be resumed",
-            "rounds": "LinearSystem has no rounds that could be counted: give seconds=",
-            "callback": "LinearSystem has no rounds after which to call",
-            "observe": "LinearSystem has no rounds that could be observed",
-        }
+        engine, checkpoint = "a factorisation needs all data in one place", "a factorisation cannot be resumed"
+        return without_rounds(self.name, engine, checkpoint)
 
     def run(self, task: Task) -> Outcome:
         began, form, certifier, gap = time.perf_counter(), task.form, task.certifier, task.budget.gap

@@ -134,6 +134,17 @@ class AbstractMethod(ABC):
         return f"{self.name}({', '.join(said)})" if said else self.name
 
 
+def without_rounds(name: str, engine: str, checkpoint: str) -> dict[str, str]:
+    """What a method refuses that has no rounds; with why no actors can carry it out, and why no run can be resumed."""
+    return {
+        "engine": f"{name} has no actors: {engine}",
+        "checkpoint": f"{name} takes no checkpoint: {checkpoint}",
+        "rounds": f"{name} has no rounds that could be counted: give seconds=",
+        "callback": f"{name} has no rounds after which to call",
+        "observe": f"{name} has no rounds that could be observed",
+    }
+
+
 _METHOD = instance(AbstractMethod, "a method such as gr.PrimalDual()")
 
 

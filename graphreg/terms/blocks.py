@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from ..base.display import Brief
 from ..inputs import difference_matrix
 from .calculus import Strength
-from .padding import Batch, Packed, adjoint, at_a_time, batches, gram, lanes_of, packed_grams, predictors
+from .padding import Batch, Packed, adjoint, at_a_time, batches, gram, lanes_of, packed_grams, predictors, times
 from .penalties.base import AbstractPenalty, row_norm
 from .records import Array, Role, alike, shared
 
@@ -145,9 +145,9 @@ class SampleBlock(Brief):
         """s_r shaped to broadcast against predictors."""
         return scale[:, None] if self.offset.ndim == 2 else scale
 
-    def scaled(self, values: Array) -> Array:
+    def scaled(self, values: Array, some: Rows = slice(None)) -> Array:
         """s_r times values per sample, of any shape: numbers, vectors, matrices."""
-        return self.scale.reshape(-1, *[1] * (values.ndim - 1)) * values
+        return self.scale_of(some).reshape(-1, *[1] * (values.ndim - 1)) * values
 
     def apply(self, w: Array) -> Array:
         """X w, without the offset."""
@@ -248,6 +248,10 @@ class SampleBlock(Brief):
     def residuals(self, w: Array, a: Array) -> Array:
         """The Fenchel-Young residuals."""
         return self.values(w) + self.conjugates(a) - _rowwise(a * self.predict(w))
+
+    def conduct(self, M: Array, w: Array) -> Array:
+        """M X w, the prices that potentials drive; M has a number per predictor, or a matrix per sample."""
+        return times(M, self.apply(w))
 
     def clip(self, a: Array) -> Array:
         """Prices near a, inside their domain."""
@@ -407,11 +411,12 @@ class EdgeBlock(Brief):
 
     def conjugates(self, u: Array) -> Array:
         """c_e phi_e*(u_e / c_e)."""
-        return _streamed(lambda some: self._conjugates(u[some], some), *u.shape)
 
-    def _conjugates(self, u: Array, some: Rows) -> Array:
-        c = self.weight_of(some)
-        return c * self.penalty.conjugate(u / c[:, None])
+        def each(some: Rows) -> Array:
+            c = self.weight_of(some)
+            return c * self.penalty.conjugate(u[some] / c[:, None])
+
+        return _streamed(each, *u.shape)
 
     def duals(self, u: Array) -> Array:
         """The summands of Q: -<u_e, center_e> - c_e phi_e*(u_e / c_e)."""
@@ -421,12 +426,18 @@ class EdgeBlock(Brief):
         """The Fenchel-Young residuals."""
         return self.values(w) + self.conjugates(u) - np.einsum("ij,ij->i", u, self.difference(w))
 
+    def conduct(self, C: Array, w: Array) -> Array:
+        """C K w, the flows that potentials drive; C (m, k) or (m, 1)."""
+        return self.penalty.domain.conduct(C, self.apply(w))
+
     def clip(self, u: Array) -> Array:
         """Flows near u, inside their domain."""
-        return _streamed(lambda some: self._clip(u[some], self.weight_of(some)[:, None]), *u.shape)
 
-    def _clip(self, u: Array, c: Array) -> Array:
-        return c * self.penalty.domain.clip(u / c)
+        def each(some: Rows) -> Array:
+            c = self.weight_of(some)[:, None]
+            return c * self.penalty.domain.clip(u[some] / c)
+
+        return _streamed(each, *u.shape)
 
     def span(self, u: Array) -> Array:
         """The nearest flows in the span of their domain."""

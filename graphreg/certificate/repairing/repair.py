@@ -13,7 +13,7 @@ import numpy as np
 from ...form import DualPoint, EdgeBlock, Form, SampleBlock
 from ...terms import Array
 from ...terms.penalties import AbstractConstraint, AbstractNorm, row_norm
-from .linear import Conductances, Stacks, System
+from .linear import Stacks, System
 
 CYCLES = 5
 SMALL = 0.1
@@ -129,7 +129,7 @@ class Repair:
     def inside(self, point: DualPoint) -> bool:
         return all(np.isfinite(part).all() for part in self.form.dual_parts(point))
 
-    def conductances(self, point: DualPoint, size: float) -> Conductances:
+    def conductances(self, point: DualPoint, size: float) -> DualPoint:
         """The conductance of each flow and price; ``size`` is the scale of w, by which penalties are conducted."""
         edges = []
         for edge, u in zip(self.form.edges, point.flows, strict=True):
@@ -147,7 +147,7 @@ class Repair:
         for block, a in zip(self.form.samples, point.prices, strict=True):
             b = a / block.column(block.scale)
             samples.append(block.scaled(block.loss.conductance(b, block.y)))
-        return Conductances(tuple(edges), tuple(samples))
+        return DualPoint(tuple(edges), tuple(samples))
 
     def _units_of(self, edge: EdgeBlock) -> Array | float:
         """The units of the coordinates of an edge block; the number 1 where all are."""
@@ -262,14 +262,14 @@ class Repair:
     def _fit(self, origin: DualPoint, signs: list[Array]) -> DualPoint:
         """Newton's method on the smooth fit, with backtracking; its gradients, corrected once."""
         form, size = self.form, self.size
-        C = self.conductances(origin, size).edges
+        C = self.conductances(origin, size).flows
         w = np.zeros(form.shape)
         point, slopes, curvatures, value = self._drive(w, signs, C)
         for _ in range(FIT_STEPS):
             r = form.conservation(point)
             if np.linalg.norm(self.units * r) <= 1e-9 * sum(np.linalg.norm(a) for a in point.prices):
                 break
-            z, iterations = System(form, self.stacks, Conductances(slopes, curvatures), self.units).solve(r, 1e-4)
+            z, iterations = System(form, self.stacks, DualPoint(slopes, curvatures), self.units).solve(r, 1e-4)
             self.exchanges += iterations + 1
             t, fall = 1.0, float(np.vdot(r, z))
             new, reached = point, value
@@ -294,7 +294,8 @@ class Repair:
             each, gradient, curvature = block.loss.smoothed(block.predict(w), block.y)
             value += float(block.scale @ each)
             prices.append(block.scaled(gradient))
-            curvatures.append(block.scaled(_lifted(curvature)))
+            # matrices keep prices in the span of their domain, as they are
+            curvatures.append(block.scaled(curvature if curvature.ndim == 3 else np.maximum(curvature, 1e-9)))
         for edge, sign, conductance in zip(self.form.edges, signs, C, strict=True):
             z = edge.difference(w)
             u, slope = edge.penalty.domain.conduct(conductance, z), conductance
@@ -310,9 +311,3 @@ class Repair:
             flows.append(u)
             slopes.append(slope)
         return DualPoint(tuple(flows), tuple(prices)), tuple(slopes), tuple(curvatures), value
-
-
-def _lifted(curvature: Array) -> Array:
-    """Curvatures of at least 1e-9; those of vectors, matrices that keep prices in the span of their domain, as they
-    are."""
-    return curvature if curvature.ndim == 3 else np.maximum(curvature, 1e-9)
