@@ -8,10 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.linalg import splu
 
-from ..base.clock import carry_out
-from ..certificate import Certifier, center, centred
+from ..certificate import Certifier, center, centred, factor
 from ..form import DualPoint, Form
 from ..oracles import check_size
 from ..running import AbstractMethod, Outcome, Task, without_rounds
@@ -112,12 +110,10 @@ def _factorised(H: sp.csc_array) -> Callable[[Array], Array]:
     diagonal = H.diagonal()
     lift = np.where(diagonal > 0.0, RIDGE * diagonal, 1.0)  # 1 where nothing is said of a coordinate
     H = sp.csc_array(H + sp.diags_array(lift))
-    options = {"SymmetricMode": True}
     try:
-        found = carry_out(lambda: splu(H, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options))
+        return factor(H).solve
     except RuntimeError as error:
         raise ArithmeticError(f"the linear system is singular ({error})") from error
-    return found.solve
 
 
 def _gradients(form: Form, w: Array, *, move: bool = False) -> DualPoint:

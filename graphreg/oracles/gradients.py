@@ -172,9 +172,8 @@ class NodeGradients:
     @cached_property
     def convexity(self) -> Array:
         """mu_i, a lower bound of the smallest eigenvalue of the Hessian of h_i, (n,)."""
-        return self._extremes(lambda block: block.loss.least_curvature(), largest=False) + self._ground_bound(
-            largest=False
-        )
+        of_losses = self._extremes(lambda block: block.loss.least_curvature(), largest=False)
+        return of_losses + self._ground_bound(largest=False)
 
     @cached_property
     def sample_smoothness(self) -> Array:
