@@ -17,10 +17,9 @@ from ._versions import Versions, begun
 
 
 @dataclass(frozen=True)
-class State(fed_algorithm_1.State):
-    """The same, and what neighbours know of each other."""
+class State(fed_algorithm_1.State[Versions]):
+    """The same, beta and u = -alpha as each end of an edge has them, and what neighbours know of each other."""
 
-    copies: Versions  # beta and u = -alpha, as each end of an edge has them
     presence: Presence
     received: Array = field(kw_only=True)  # L_i as neighbours know it, (n,): they step for node i while it is away
 
