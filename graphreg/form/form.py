@@ -75,7 +75,7 @@ class Form:
 
     def mapped(self, change: Callable[..., Array], *points: DualPoint) -> DualPoint:
         """``change(block, x, ...)`` of every block, and of what the points have there."""
-        parts = [change(*each) for each in zip(self.blocks, *(point.parts for point in points), strict=True)]
+        parts = [change(*each) for each in zip(self.blocks, *[point.parts for point in points], strict=True)]
         return DualPoint(tuple(parts[len(self.samples) :]), tuple(parts[: len(self.samples)]))
 
     def width(self, edge: EdgeBlock) -> int:
