@@ -13,11 +13,16 @@ from ...form import DualPoint, EdgeBlock, Form, SampleBlock, parts_of
 from ...terms import Array, Stated
 from ...terms.losses import factors_of
 from ...terms.penalties import AbstractPenalty, AbstractSmoothPenalty
-from ...verify import STATE, exact, rational, spell
+from ...verify import STATE, rational, spell
 from ..rationals import Echelon
 
 
 # ---- exact numbers: how they are written, and linear systems of them -------------------------------------------------
+def exact(x: float) -> Any:
+    """The rational that a float is."""
+    return rational(*float(x).as_integer_ratio())
+
+
 def exactly(values: Any) -> Any:
     """Nested lists of floats as rationals."""
     return [exactly(value) for value in values] if isinstance(values, list) else exact(values)
