@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,7 +27,8 @@ Rows = Array | slice
 @dataclass(frozen=True)
 class Layout:
     """How a block of samples is multiplied: in stacks with these lanes (see `padding.batches`), and whether `apply`
-    takes them. Bits depend on it, so a part of a block is multiplied as the whole is."""
+    takes them: a sparse A would need half as much memory again as X, for its indices. Bits depend on it, so a part of a
+    block is multiplied as the whole is."""
 
     lanes: tuple[int, ...]
     in_stacks: bool
@@ -90,10 +91,6 @@ class SampleBlock(Brief):
         return sp.csr_array(entries, shape=(M * k, self.n * p * k))
 
     @shared
-    def _adjoint(self) -> Any:
-        return self.A.T
-
-    @shared
     def stacks(self) -> tuple[Batch, ...] | None:
         """The samples in stacks of nodes; None where the predictor is w_i itself."""
         return None if self.X is None else batches(self.node, self.X, self.layout.lanes)
@@ -145,13 +142,13 @@ class SampleBlock(Brief):
         """s_r shaped to broadcast against predictors."""
         return scale[:, None] if self.offset.ndim == 2 else scale
 
-    def scaled(self, values: Array, some: Rows = slice(None)) -> Array:
+    def scaled(self, values: Array) -> Array:
         """s_r times values per sample, of any shape: numbers, vectors, matrices."""
-        return self.scale_of(some).reshape(-1, *[1] * (values.ndim - 1)) * values
+        return self.scale.reshape(-1, *[1] * (values.ndim - 1)) * values
 
     def apply(self, w: Array) -> Array:
         """X w, without the offset."""
-        if self._in_stacks:
+        if self.layout.in_stacks:
             return self._by_node(w)
         return (self.A @ w.ravel()).reshape(self.offset.shape)
 
@@ -175,8 +172,8 @@ class SampleBlock(Brief):
 
     def adjoint(self, a: Array, shape: tuple[int, int]) -> Array:
         """X'a, (n, d)."""
-        if not self._in_stacks:
-            return (self._adjoint @ a.ravel()).reshape(shape)
+        if not self.layout.in_stacks:
+            return (self.A.T @ a.ravel()).reshape(shape)
         out = np.zeros(shape)
         with np.errstate(all="ignore"):  # infinite prices, of which a sparse product says nothing either
             for batch in self.stacks or ():
@@ -185,11 +182,6 @@ class SampleBlock(Brief):
                     each = np.where((batch.mask if a.ndim == 1 else batch.mask[:, :, None]) != 0.0, each, 0.0)
                 out[batch.nodes] = adjoint(batch.X.transpose(0, 2, 1), each)
         return out
-
-    @property
-    def _in_stacks(self) -> bool:
-        """Whether products with X take the stacks: A would need half as much memory again as X, for its indices."""
-        return self.X is not None and self.layout.in_stacks
 
     def _by_node(self, w: Array) -> Array:
         stacks, out = self.stacks or (), np.zeros(self.offset.shape)
@@ -365,7 +357,7 @@ class EdgeBlock(Brief):
     def apply(self, w: Array) -> Array:
         """(Kw)_e on the features of the block, (m, k)."""
         part = np.ascontiguousarray(w[:, self.coordinates])
-        return _streamed(lambda some: self._across(part, some), len(self.tail), part.shape[1])
+        return _streamed(partial(self._across, part), len(self.tail), part.shape[1])
 
     def _across(self, part: Array, some: Rows) -> Array:
         """w_tail - w_head of some edges, for the coordinates of the block."""
@@ -451,6 +443,11 @@ class EdgeBlock(Brief):
         """For each edge a t in [0, 1] with start + t (end - start) inside, where start lies."""
         c = self.weight[:, None]
         return self.penalty.domain.reach(start / c, end / c)
+
+
+def strengths(blocks: Iterable[SampleBlock | EdgeBlock]) -> tuple[float, ...]:
+    """The strengths of some blocks at this moment: what holds as long as they do is found once for them."""
+    return tuple(float(block.strength) for block in blocks)
 
 
 def _streamed(each: Callable[[Rows], Array], rows: int, width: int = 1) -> Array:

@@ -98,7 +98,7 @@ class Pool:
             if of_difference(block):
                 for some in block.some():
                     y = block.loss.moved(block.y[some], predictors(block, self.base, some))[0]
-                    slope -= adjoint(block, block.scaled(y, some), some)
+                    slope -= adjoint(block, block.column(block.scale_of(some)) * y, some)
                 H = H + self._hessian(block, np.broadcast_to(1.0, block.offset.shape))
         if not H.ndim:
             return slope
@@ -114,12 +114,12 @@ class Pool:
         slope, H = np.zeros(d), np.zeros((T.shape[1] * classes, T.shape[1] * classes))
         whole = wide and any(map(_bends_less, self.form.samples))
         bends: dict[int, list[Array]] = {}
-        for block, some, _, y, x in moved(self.form, v, whole):
+        for block, some, scale, y, x in moved(self.form, v, whole):
             a, h = _derivatives(block, x, y)
             if wide and _bends_less(block):
                 size = np.abs(y)
                 h = np.maximum(h, np.abs(a) / np.maximum(size, LEAST * (float(size.mean()) or 1.0)))
-            slope += adjoint(block, block.scaled(a, some), some)
+            slope += adjoint(block, block.column(scale) * a, some)
             bends.setdefault(id(block), []).append(h)
         for block in self.form.samples:
             H += self._hessian(block, np.concatenate(bends[id(block)]))
