@@ -142,10 +142,8 @@ class Form:
 
     def nothing(self) -> DualPoint:
         """No flow anywhere, all prices 0."""
-        return DualPoint(
-            tuple(np.zeros((len(edge.tail), self.width(edge))) for edge in self.edges),
-            tuple(np.zeros_like(block.offset) for block in self.samples),
-        )
+        flows = [np.zeros((len(edge.tail), self.width(edge))) for edge in self.edges]
+        return DualPoint(tuple(flows), tuple([np.zeros_like(block.offset) for block in self.samples]))
 
     def primal(self, w: Array) -> float:
         """P(w)."""
@@ -153,7 +151,7 @@ class Form:
 
     def dual(self, point: DualPoint) -> float:
         """Q(u, a); -inf outside the domains. A lower bound of P only where the point is conserved."""
-        return float(sum(part.sum() for part in self.dual_parts(point)))
+        return float(sum([part.sum() for part in self.dual_parts(point)]))
 
     def dual_parts(self, point: DualPoint) -> list[Array]:
         """The summands of Q, one array per sample block and then per edge block."""
