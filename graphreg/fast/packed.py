@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from ..base.compiled import Kernel, Step, specialised, width_of
 from ..terms import Array, Packed
+from .compiler import Kernel, Step, specialised, width_of
 
 LEAST = 1e-12  # of its diagonal: a pivot below it counts as 0
 TINY = 1e-300  # instead of what has no root

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..base.compiled import Kernel, Step
 from ..terms import Array
+from .compiler import Kernel, Step
 from .edges import SQUARE, Edges, Flows
 
 Steps = tuple[float, float]  # sigma and rho

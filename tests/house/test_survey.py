@@ -7,9 +7,9 @@ from rooms import PACKAGE, trees
 from survey import AROUND, CORE, FIGURES, HOUSE, circles, holds, room_of
 
 LIMITS = {
-    "lines of code": 44_022,
-    "lines of code in the core": 21_508,
-    "files": 447,
+    "lines of code": 43_970,
+    "lines of code in the core": 20_421,
+    "files": 446,
     "arrows upwards": 1,
     "largest circle of files at load": 0,
     "with later imports": 2,
@@ -19,7 +19,7 @@ LIMITS = {
     "functions with more than 6 parameters": 16,
     "modules that an import loads": 9,
     "PrimalDual on a chain: files": 55,
-    "PrimalDual on a chain: functions": 476,
+    "PrimalDual on a chain: functions": 474,
     "PrimalDual on a chain: depth": 23,
     "Exact on a chain: files": 53,
     "Exact on a chain: functions": 362,
