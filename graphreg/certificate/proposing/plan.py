@@ -96,8 +96,12 @@ class Planner:
         at = np.flatnonzero(tree.arc >= 0)
         arc, (N, V) = tree.arc[at], self.system.shape
         carried = self.variable[arc], at, np.where(self.arcs.tail[arc] == at, 1.0, -1.0)
-        free = _foremost(tree.group[:-1].reshape(-1, self.system.form.d).max(axis=1)[self.node], weight,
-                         tree.depth.reshape(-1, self.system.form.d).max(axis=1)[self.node], MANY * self.system.form.d)
+        free = _foremost(
+            tree.group[:-1].reshape(-1, self.system.form.d).max(axis=1)[self.node],
+            weight,
+            tree.depth.reshape(-1, self.system.form.d).max(axis=1)[self.node],
+            MANY * self.system.form.d,
+        )
         for some in (free, np.flatnonzero(weight > 0.0)):
             found = Totals(self, tree, some, weight[some])
             found.answer()
