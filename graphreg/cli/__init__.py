@@ -7,5 +7,4 @@ from . import example as example
 from . import graphs as graphs
 from . import report as report
 from . import strengths as strengths
-from . import template as template
 from .program import main as main

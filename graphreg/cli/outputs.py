@@ -13,7 +13,7 @@ import click
 
 from ..base import escaping
 from . import exits
-from .program import FILE, force_option, json_option, quiet_option
+from .program import FILE, Command, force_option, json_option, quiet_option
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,8 +62,7 @@ class Outputs:
         from . import folder
 
         for file, option in ((self.csv, "--csv"), (self.html, "--html"), (self.picture, "--picture")):
-            if file is not None:
-                folder.check_new(file, self.force, option)
+            folder.check_new(file, self.force, option)
         if self.picture is not None and folder.find_spec("matplotlib") is None:
             raise click.UsageError(folder.NO_PICTURES)
 
@@ -104,11 +103,11 @@ class Outputs:
         return undrawn
 
 
-def with_outputs(picture: str = "") -> Callable[[Callable[..., None]], Callable[..., None]]:
+def with_outputs(picture: str = "") -> Callable[[Command], Command]:
     """A command with the options --csv, --html, --picture (where ``picture`` says what it shows), --force, --quiet and
     --json, which it is given as ``to``, an `Outputs`."""
 
-    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+    def decorate(command: Command) -> Command:
         @wraps(command)
         def call(
             *args: Any,
@@ -119,10 +118,10 @@ def with_outputs(picture: str = "") -> Callable[[Callable[..., None]], Callable[
             as_json: bool,
             picture: Path | None = None,
             **options: Any,
-        ) -> None:
+        ) -> int | None:
             to = Outputs(csv, html, picture, force, quiet, as_json)
             to.check()
-            command(*args, to=to, **options)
+            return command(*args, to=to, **options)
 
         wrapped = json_option(quiet_option(force_option(call)))
         if picture:

@@ -24,9 +24,7 @@ from .strengths import Values, code_of, parameter_option
 @gap_option
 @click.option("--seconds", type=SECONDS, help="A budget of time for the solve, the path, or each method compared.")
 @quiet_option
-@click.pass_context
 def report(  # noqa: PLR0913, PLR0917 - one argument per option
-    ctx: click.Context,
     read: Any,
     out: Path,
     strengths: Any,
@@ -38,7 +36,7 @@ def report(  # noqa: PLR0913, PLR0917 - one argument per option
     gap: float | None,
     seconds: float | None,
     quiet: bool,
-) -> None:
+) -> int:
     """Write one page that opens offline: the model and its dual, the certificate in words, the graph with its clusters
     and flows, and both bounds, with sliders over the rounds, or over the strengths of a path.
 
@@ -70,7 +68,7 @@ def report(  # noqa: PLR0913, PLR0917 - one argument per option
         code, said = exits.of_status(solution.status), str(solution)
     if not quiet:
         exits.say(f"{said}\n\nwritten to {out}")
-    ctx.exit(code)
+    return code
 
 
 def _observer(method: Any, options: Any) -> Any:

@@ -81,10 +81,7 @@ def code_of(complete: bool, certified: bool, ended: str, undrawn: dict[str, str]
 @checkpoint_option
 @click.option("--events", type=FILE, help="Write which edges fuse and split, and where, to this CSV file.")
 @with_outputs("the coefficients along the path")
-@click.pass_context
-def path(
-    ctx: click.Context, read: Any, to: Outputs, method: str | None, gap: float | None, events: Path | None, **asked: Any
-) -> None:
+def path(read: Any, to: Outputs, method: str | None, gap: float | None, events: Path | None, **asked: Any) -> int:
     """Solve the problem in a model file at many strengths, each certified.
 
     Which strength varies is said in the model file: parameter = "lam" beside strength = 0.3.
@@ -93,8 +90,7 @@ def path(
 
     from . import folder
 
-    if events is not None:
-        folder.check_new(events, to.force, "--events")
+    folder.check_new(events, to.force, "--events")
     check_varies(read)
     asked["gap"] = read.options.get("gap", 1e-6) if gap is None else gap
     how = chosen_method(method, read)
@@ -108,7 +104,7 @@ def path(
             found, found.table(), {**document, "ended": found.ended}, lambda figure: found.plot(ax=figure.subplots())
         )
     certified = all(solution.status == "certified" for solution in found)
-    ctx.exit(code_of(found.complete, certified, found.ended, undrawn))
+    return code_of(found.complete, certified, found.ended, undrawn)
 
 
 @main.command(short_help="The strength that predicts best, by cross-validation.")
@@ -147,16 +143,14 @@ def path(
 @click.option("--jobs", type=int, default=1, show_default=True, help="Processes; -1: as many as processors.")
 @checkpoint_option
 @with_outputs("the scores")
-@click.pass_context
 def cv(
-    ctx: click.Context,
     read: Any,
     to: Outputs,
     given: tuple[tuple[str | None, Any], ...],
     method: str | None,
     gap: float | None,
     **asked: Any,
-) -> None:
+) -> int:
     """Choose the strengths of the problem in a model file by cross-validation, and solve it there.
 
     Which strengths are to be chosen is said in the model file: parameter = "lam" beside strength = 0.3.
@@ -180,7 +174,7 @@ def cv(
         }
         undrawn = to.deliver(found, table, document, lambda figure: found.plot(ax=figure.subplots()))
     certified = chosen is not None and (refit is None or refit.status == "certified")
-    ctx.exit(code_of(found.complete, certified, found.ended, undrawn))
+    return code_of(found.complete, certified, found.ended, undrawn)
 
 
 def _grid(given: tuple[tuple[str | None, Any], ...]) -> Any:
@@ -199,8 +193,7 @@ def _grid(given: tuple[tuple[str | None, Any], ...]) -> Any:
 @parameter_option
 @seconds_option
 @with_outputs()
-@click.pass_context
-def strength_max(ctx: click.Context, read: Any, to: Outputs, **asked: Any) -> None:
+def strength_max(read: Any, to: Outputs, **asked: Any) -> int:
     """The smallest strength from which on all nodes of a component agree: a larger one changes nothing.
 
     It has a certified lower and upper bound, and says which component binds.
@@ -210,4 +203,4 @@ def strength_max(ctx: click.Context, read: Any, to: Outputs, **asked: Any) -> No
     found = gr.strength_max(read.problem, **asked)
     numbers = {"strength_max": found.value, "lower": found.lower, "upper": found.upper, "ended": found.ended}
     to.deliver(found, found.table(), numbers)
-    ctx.exit(code_of(not found.ended, True, found.ended, {}))
+    return code_of(not found.ended, True, found.ended, {})
