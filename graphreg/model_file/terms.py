@@ -16,9 +16,8 @@ from ..problem import Problem
 from ..terms import Consensus, Hierarchy, Model, NodePenalty, Parameter, TotalVariation, feature_of
 from ..terms.penalties import AbstractConstraint, SquaredL2
 from .families import make, make_inline
-from .place import Place, listed
 from .samples import SampleTable
-from .schema import LossKeys, Section
+from .schema import LossKeys, Place, Section, listed
 
 PlacedTerm = tuple[Model, Place]
 

@@ -15,8 +15,7 @@ from ..plots import given_places
 from ..terms import Array, EdgeBlock
 from ..terms.penalties import AbstractNorm, is_equality
 from .frames import NUMBERS, Frame, between, ends_of, followed, packed
-from .layout import drawn_places, fitted
-from .outlines import WIDTH, outlines_of
+from .outlines import WIDTH, drawn_places, fitted, outlines_of
 
 # ---- penalties along a line through 0: f(s) = c phi(s q), and its conjugate ------------------------------------------
 # For a unit vector q, f*(t) = sup over s of t s - f(s), and the Fenchel-Young residual f(s) + f*(t) - s t of the slice

@@ -50,7 +50,7 @@ def commanded(code, ranks, folder):
 # ---- what ranks must have alike --------------------------------------------------------------------------------------
 DIFFERENT = """
 from graphreg import mpi
-from graphreg.distributed.mpi import alike
+from graphreg.distributed.mpi import job
 def refused(call):
     try:
         call()
@@ -104,7 +104,7 @@ def test_what_ranks_must_have_alike_is_refused_before_the_run(tmp_path):
 
 
 def test_three_ranks_are_named_by_their_values():
-    from graphreg.distributed.mpi.alike import _differences
+    from graphreg.distributed.mpi.job import _differences
 
     every = [{("versions", "numpy"): value} for value in ("1", "2", "1")]
     assert "numpy is 1 on ranks 0, 2 and 2 on rank 1; install" in _differences(every)
