@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import wraps
 from html import escape
+from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,21 +19,13 @@ from .program import FILE, Command, force_option, json_option, quiet_option
 if TYPE_CHECKING:
     import pandas as pd
 
-PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{title}</title>
-<style>body {{ font: 15px/1.45 sans-serif; max-width: 75em; margin: 2em auto; padding: 0 1em; color: #222 }}
-img {{ max-width: 100% }} th, td {{ padding: .15em .7em; text-align: right }}</style></head>
-<body>
-<h1>{title}</h1>
-{body}
-</body></html>
-"""
 MOST = 1000  # rows of a table on a page; a file of --csv has all of them
 
 
 def to_page(title: str, body: str) -> bytes:
     """An HTML page that needs no other file; the body is HTML."""
-    return PAGE.format(title=escape(title), body=body).encode()
+    whole = (resources.files("graphreg.cli") / "assets" / "page.html").read_text(encoding="utf-8")
+    return whole.format(title=escape(title), body=body).encode()
 
 
 @dataclass(frozen=True)
@@ -109,17 +102,8 @@ def with_outputs(picture: str = "") -> Callable[[Command], Command]:
 
     def decorate(command: Command) -> Command:
         @wraps(command)
-        def call(
-            *args: Any,
-            csv: Path | None,
-            html: Path | None,
-            force: bool,
-            quiet: bool,
-            as_json: bool,
-            picture: Path | None = None,
-            **options: Any,
-        ) -> int | None:
-            to = Outputs(csv, html, picture, force, quiet, as_json)
+        def call(*args: Any, **options: Any) -> int | None:
+            to = Outputs(**{each.name: options.pop(each.name, None) for each in fields(Outputs)})
             to.check()
             return command(*args, to=to, **options)
 
