@@ -110,13 +110,7 @@ def _clusters(section: Section, sources: Sources) -> dict[Any, Any]:
     return tree
 
 
-BUILD = {
-    "loss": loss,
-    "total_variation": total_variation,
-    "consensus": consensus,
-    "node_penalty": node_penalty,
-    "hierarchy": hierarchy,
-}
+BUILD = {build.__name__: build for build in (loss, total_variation, consensus, node_penalty, hierarchy)}
 
 
 # ---- the sum ---------------------------------------------------------------------------------------------------------

@@ -183,13 +183,15 @@ def recovery(problem: Any, clusters: Any, *, seconds: float | None = None) -> Re
     losses = Clusterwise.of(form, member, len(names), block.penalty)
     parts = [ClusterPart.of(graph, member, c) for c in range(len(names))]
     lam = float(block.strength)
-    at = strengths(losses, parts, lam)
-    tests = {name: examine(part.graph, at.demand[part.nodes]) for name, part in zip(names, parts, strict=True)}
-    ends = np.array([end or (np.nan, np.nan) for end in at.intervals])
+    now = demands(losses, parts, np.full(len(names), lam))
+    demand = now.base + now.slope / lam
+    intervals = _everywhere(parts, now) if losses.quadratic else _stepwise(losses, parts)
+    tests = {name: examine(part.graph, demand[part.nodes]) for name, part in zip(names, parts, strict=True)}
+    ends = np.array([end or (np.nan, np.nan) for end in intervals])
     low, high = ends[:, 0].max(), ends[:, 1].min()
     interval = (float(low), float(high)) if low < high else None
-    reasons = {name: _why(test, at, c) for c, (name, test) in enumerate(tests.items()) if not test.holds}
-    table = _table(names, parts, at, tests, ends)
+    reasons = {name: _why(test, losses, c) for c, (name, test) in enumerate(tests.items()) if not test.holds}
+    table = _table(tests, parts, now, demand, losses.delta, ends)
     owner = {label: names[c] for label, c in zip(form.labels, member, strict=True)}
     centers = by_label(losses.optimum[0], names, form.space.names, "cluster")
     return Recovery(table, lam, interval, tests, reasons, centers, owner, graph, assumed=_assumed(losses, block))
@@ -218,40 +220,45 @@ def _total_variation(form: Form) -> EdgeBlock:
     return between[0]
 
 
-def _why(test: WellConnected, at: AtStrength, c: int) -> str:
+def _why(test: WellConnected, losses: Clusterwise, c: int) -> str:
     if len(test.parts) == 1 and not math.isfinite(test.demand):
         return (
             "its summed losses are not strongly convex where the optimum may lie (alpha = 0), so that nothing bounds "
             "how far it moves; give its nodes more samples, drop features, add a ridge, or lower the strength"
-            if at.found[c]
+            if np.isfinite(losses.optimum[1][c])
             else "no optimum of its summed losses was found; add a ridge, for instance 1e-3 * NodePenalty(SquaredL2())"
         )
     return test.sentence()
 
 
 def _table(
-    names: list[Hashable], parts: list[ClusterPart], at: AtStrength, tests: dict[Hashable, WellConnected], ends: Array
+    tests: dict[Hashable, WellConnected],
+    parts: list[ClusterPart],
+    now: Demands,
+    demand: Array,
+    delta: Array,
+    ends: Array,
 ) -> Any:
     sure = all(test.holds for test in tests.values())
     rows = [
         {
             "nodes": len(part.nodes),
             "boundary": part.boundary,
-            "alpha": at.now.alpha[c],
-            "beta": at.now.beta[part.nodes].max(),
-            "delta": at.delta[part.nodes].max(),
-            "demand": at.demand[part.nodes].max(),
+            "alpha": now.alpha[c],
+            "beta": now.beta[part.nodes].max(),
+            "delta": delta[part.nodes].max(),
+            "demand": demand[part.nodes].max(),
             "margin": test.margin,
             "holds": test.holds,
             "source": test.source,
             "strength_from": ends[c, 0],
             "strength_to": ends[c, 1],
-            "bound": 2.0 * at.now.distance[c] if sure else np.nan,
-            "sharp": at.now.distance[c] if sure else np.nan,
+            "bound": 2.0 * now.distance[c] if sure else np.nan,
+            "sharp": now.distance[c] if sure else np.nan,
         }
         for c, (part, test) in enumerate(zip(parts, tests.values(), strict=True))
     ]
-    index = pd.Index(names, dtype=object, name="cluster", tupleize_cols=False)
+    index = pd.Index(list(tests), dtype=object, name="cluster", tupleize_cols=False)
     return Table.of(pd.DataFrame(rows, index=index), "Theorem 2, cluster by cluster", ())
 
 
@@ -314,25 +321,6 @@ class Demands:
     alpha: Array
     beta: Array
     distance: Array
-
-
-@dataclass(frozen=True)
-class AtStrength:
-    """At the strength of the problem: delta and demand (n,), whether a wbar was found (k,), and the interval of
-    strengths of each cluster, None where there is none."""
-
-    now: Demands
-    delta: Array
-    demand: Array
-    found: Array
-    intervals: list[tuple[float, float] | None]
-
-
-def strengths(losses: Clusterwise, parts: list[ClusterPart], lam: float) -> AtStrength:
-    """Demands at one strength, and the strengths for which each cluster is well-connected."""
-    now = demands(losses, parts, np.full(losses.k, lam))
-    intervals = _everywhere(parts, now) if losses.quadratic else _stepwise(losses, parts)
-    return AtStrength(now, losses.delta, now.base + now.slope / lam, np.isfinite(losses.optimum[1]), intervals)
 
 
 def demands(losses: Clusterwise, parts: list[ClusterPart], lam: Array) -> Demands:
