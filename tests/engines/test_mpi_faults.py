@@ -75,9 +75,9 @@ numpy = np.__version__
 np.__version__ = f"9.{rank}"
 refused(lambda: row().solve(method, engine=engine))
 np.__version__ = numpy
-alike.find_spec, alike.version = (lambda name: rank or None), (lambda name: "1.0")  # numba at rank 1 alone
+job.find_spec, job.version = (lambda name: rank or None), (lambda name: "1.0")  # numba at rank 1 alone
 refused(lambda: mpi.solve(row(), own))
-alike.find_spec, alike.compiles = (lambda name: name), (lambda: rank == 0)
+job.find_spec, job.compiles = (lambda name: name), (lambda: rank == 0)
 refused(lambda: mpi.solve(row(), own))
 """
 
