@@ -33,11 +33,12 @@ CORE = {  # from the ground up
     "running": "running",
     "methods": "methods",
     "judging": "judging",
-    "problem": "problem loading",
+    "problem": "problem",
     "catalogue": "catalogue",
 }
 AROUND = {
     "fast": "fast methods/dynamic_programming",
+    "saving": "saving",
     "distributed": "distributed mpi",
     "statistics": "theory inference tuning",
     "workbench": "testing auditing comparing datasets",

@@ -23,7 +23,7 @@ from .checking import Checks
 from .observed import Recorder
 from .polish import applies
 from .schedule import EARLIEST, WARM, Schedule
-from .snapshot import Checked, Keeper, Snapshot
+from .snapshot import AbstractKeeper, Checked, Snapshot
 
 if TYPE_CHECKING:
     from .method import AbstractIteration, AbstractMethod
@@ -50,7 +50,7 @@ def drive(
     view: LocalView,
     certifier: Certifier,
     budget: Budget,
-    keeper: Keeper | None = None,
+    keeper: AbstractKeeper | None = None,
     recorder: Recorder | None = None,
 ) -> Outcome:
     """Run a method until the certified relative gap is met, the budget is used up, or it is interrupted."""
@@ -86,7 +86,7 @@ class _Run:
     view: LocalView
     budget: Budget
     checks: Checks
-    keeper: Keeper | None
+    keeper: AbstractKeeper | None
     recorder: Recorder | None
     state: Any = None  # None while it is set up
     k: int = 0  # rounds so far
@@ -118,7 +118,7 @@ class _Run:
         self.state = state
         self._keep()
 
-    def _resume(self, stored: Snapshot, keeper: Keeper) -> None:
+    def _resume(self, stored: Snapshot, keeper: AbstractKeeper) -> None:
         """Go on from a checkpoint; end at once where it is of a run that has ended, or has met the gap."""
         asked, checks = self.budget.rounds, self.checks
         if asked is not None and stored.round > asked:
@@ -126,7 +126,7 @@ class _Run:
                 f"the checkpoint is at round {stored.round}, beyond the rounds={asked} asked for, which "
                 "count from the start; allow more rounds, or name another file"
             )
-        with keeper.store.reading():
+        with keeper.reading():
             checks.restore(stored)
             finite = np.isfinite(self.method.point(stored.state)[0]).all()
         if self.recorder is not None:

@@ -22,7 +22,8 @@ import numpy as np
 from ...base.compiled import compiles
 from ...errors import GraphregError, MethodError
 from ...methods import AbstractMethod
-from ...running import Budget, entry, of_method
+from ...running import Budget
+from ...saving import entry, of_method
 from ...version import __version__
 
 # what launchers tell a process of how many there are, and which one it is

@@ -11,8 +11,8 @@ import json
 import tempfile
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
-from hashlib import blake2b
+from functools import cached_property, partial
+from hashlib import blake2b, file_digest
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,7 +24,8 @@ from ...certificate import OWN_TERMS
 from ...errors import CheckpointError, DataError, GraphregError
 from ...methods import AbstractMethod
 from ...network import LocalView
-from ...running import Checkpoint, Packed, Record, Schedule, Store, Trace, archive, of_method, of_problem, write_values
+from ...running import Checkpoint, Record, Schedule, Trace
+from ...saving import Packed, Store, archive, of_method, of_problem, write_values
 from ...terms import Array
 from .engine import PartEngine
 from .part import Part
@@ -142,11 +143,8 @@ class JointStore:
 
 def _digest(path: Path) -> int:
     """Of a file, in as many bits as a float holds."""
-    found = blake2b(digest_size=8)
     with path.open("rb") as file:
-        while piece := file.read(1 << 20):
-            found.update(piece)
-    return int.from_bytes(found.digest(), "big") >> 12
+        return int.from_bytes(file_digest(file, partial(blake2b, digest_size=8)).digest(), "big") >> 12
 
 
 SUMMARY = "summary.json"
