@@ -54,7 +54,7 @@ def solve(form: Form, method: AbstractMethod, budget: Budget, compiler: conic.Co
     with opened as kept:
         seed = secrets.randbits(32) if seed is None else seed  # noted in the solution, to repeat the run
         seed = seed if kept is None else kept.seed
-        callback = Watched.of(budget.callback)
+        callback = None if budget.callback is None else Watched(budget.callback)
         task = Task(form, method, replace(budget, seed=seed, callback=callback), compiler, kept)
         try:
             with within(budget.seconds):

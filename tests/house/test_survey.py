@@ -7,9 +7,9 @@ from rooms import PACKAGE, trees
 from survey import AROUND, CORE, FIGURES, HOUSE, circles, holds, room_of
 
 LIMITS = {
-    "lines of code": 43_747,
-    "lines of code in the core": 21_535,
-    "files": 430,
+    "lines of code": 43_727,
+    "lines of code in the core": 21_515,
+    "files": 429,
     "arrows upwards": 1,
     "largest circle of files at load": 0,
     "with later imports": 2,
@@ -18,12 +18,12 @@ LIMITS = {
     "functions over 60 lines": 2,
     "functions with more than 6 parameters": 18,
     "modules that an import loads": 9,
-    "PrimalDual on a chain: files": 65,
-    "PrimalDual on a chain: functions": 513,
-    "PrimalDual on a chain: depth": 25,
-    "Exact on a chain: files": 57,
-    "Exact on a chain: functions": 381,
-    "Exact on a chain: depth": 22,
+    "PrimalDual on a chain: files": 55,
+    "PrimalDual on a chain: functions": 476,
+    "PrimalDual on a chain: depth": 23,
+    "Exact on a chain: files": 53,
+    "Exact on a chain: functions": 362,
+    "Exact on a chain: depth": 21,
 }
 
 
