@@ -12,11 +12,9 @@ from ..base.lazy import cp
 from ..errors import ConvexityError, TermError
 from ..terms import Array, not_convex
 from ..terms.penalties import AbstractOneSided, AbstractPenalty, row_norm, tried
-from .atoms import KinkedError
 from .cone_penalty import AbstractConePenalty, ConePenalty, OneSidedConePenalty
 from .conic import ConeProgramme
 from .evaluating import evaluator, refuse_inexact
-from .newton import jets
 from .recognise import closed_form
 from .source import AbstractReadPenalty, Source
 
@@ -88,11 +86,7 @@ def examine(function: Callable[[Any], Any], rows: bool, k: int, name: str) -> Ab
     source = replace(source, strength=_strength(z, phi))
     if wrong := _disagreement(source.programme, z[2:6], phi[2:6]):
         raise TermError(f"the penalty {name} {wrong}; where an atom is approximated, pass it approx=False")
-    try:
-        smooth = jets(expression, variable)
-    except KinkedError:
-        smooth = None
-    found = (ConePenalty if even else OneSidedConePenalty)(value, False, smooth, source=source)
+    found = (ConePenalty if even else OneSidedConePenalty)(value, False, source=source)
     return replace(found, everywhere=_is_finite_everywhere(found, k))
 
 
