@@ -1,11 +1,10 @@
-"""Penalties made of another one: functions of a norm, thresholds before it, a square beside it."""
+"""Penalties made of another one: functions of a norm, and thresholds before it."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, final
 
 import numpy as np
@@ -18,16 +17,12 @@ from ..terms.penalties import (
     AbstractNorm,
     AbstractPenalty,
     AbstractSmoothPenalty,
-    AbstractSupercoercive,
     OwnDomain,
-    longest,
     norm_bound,
     row_norm,
 )
-from .functions import Curve, Function
 from .sides import RootedSides, Sides
 from .source import AbstractReadPenalty
-from .sums import sides_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,11 +33,7 @@ class AbstractOfNorm(OwnDomain, AbstractReadPenalty):
     """
 
     norm: AbstractNorm
-    function: Curve | Function
-
-    @cached_property
-    def h(self) -> Sides | RootedSides:
-        return sides_of([self.function])
+    h: Sides | RootedSides
 
     def of_numbers(self, what: Callable[[Array], Array], x: Array) -> Array:
         """A function of numbers, (m,)."""
@@ -110,9 +101,12 @@ class AbstractOfNorm(OwnDomain, AbstractReadPenalty):
     def recession(self, k: int) -> RecessionCone:
         return RecessionCone(np.zeros(k), np.zeros(k))
 
+    def accuracy(self) -> float:
+        return self.h.accuracy
+
     def strong_convexity(self) -> float:
-        h = self.h  # on the whole line beyond a kink at 0, if h bends everywhere
-        return float(h.bend.min()) if isinstance(h, Sides) and isinstance(self.norm, L2) else 0.0
+        # on the whole line beyond a kink at 0, if h bends everywhere
+        return self.h.least_bend if isinstance(self.h, Sides) and isinstance(self.norm, L2) else 0.0
 
 
 @final
@@ -148,11 +142,10 @@ class SmoothOfNorm(AbstractOfNorm, AbstractSmoothPenalty):
         return float(self.h.bend.max())
 
 
-def of_norm(norm: AbstractNorm, function: Curve | Function) -> AbstractOfNorm:
+def of_norm(norm: AbstractNorm, h: Sides | RootedSides) -> AbstractOfNorm:
     """A function of one of the norms L1, L2 and LInf."""
-    phi = OfNorm(norm, function)
-    smooth = isinstance(norm, L2) and isinstance(phi.h, Sides) and phi.h.is_smooth
-    return SmoothOfNorm(norm, function) if smooth else phi
+    smooth = isinstance(norm, L2) and isinstance(h, Sides) and h.is_smooth
+    return (SmoothOfNorm if smooth else OfNorm)(norm, h)
 
 
 @final
@@ -197,43 +190,3 @@ class Thresholded(OwnDomain, AbstractReadPenalty):
 
 def _soft(v: Array, threshold: Array) -> Array:
     return v - np.clip(v, -threshold, threshold)
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class Ridged(AbstractReadPenalty, AbstractSupercoercive):
-    """``phi(z) = rest(z) + ridge/2 ||z||_2^2`` with ridge > 0.
-
-    ``prox(v, t) = rest.prox(v / (1 + t ridge), t / (1 + t ridge))``, and ``phi*(u)`` is the least of
-    ``rest*(s) + ||u - s||^2 / (2 ridge)``, which s = u - ridge rest.prox(u / ridge, 1 / ridge) attains (Parikh and
-    Boyd, Proximal algorithms, 2.2 and 3.1): any s in dom rest* bounds it from above.
-    """
-
-    rest: AbstractPenalty
-    ridge: float
-
-    def value(self, z: Array) -> Array:
-        return self.rest.value(z) + 0.5 * self.ridge * (z * z).sum(axis=1)
-
-    def prox(self, v: Array, step: Any) -> Array:
-        t = np.broadcast_to(np.asarray(step, dtype=float), (len(v),))
-        return self.rest.prox(v / (1.0 + self.ridge * t)[:, None], t / (1.0 + self.ridge * t))
-
-    def conjugate(self, u: Array) -> Array:
-        pulled = self.ridge * self.rest.prox(u / self.ridge, 1.0 / self.ridge)
-        s = self.rest.domain.clip(u - pulled)
-        return self.rest.conjugate(s) + 0.5 / self.ridge * (pulled * pulled).sum(axis=1)
-
-    def conjugate_bound(self, u: Array, spread: Array) -> Array:
-        top = super().conjugate_bound(u, spread)
-        size = longest(u, spread)  # the part beyond the threshold is a difference of numbers of this size
-        return top + 64.0 * ULP * size * np.sqrt(2.0 * np.maximum(top, 0.0) / self.ridge)
-
-    def subgradient(self, z: Array) -> Array:
-        return self.rest.subgradient(z) + self.ridge * z
-
-    def gauge_at_zero(self, u: Array) -> Array:
-        return self.rest.gauge_at_zero(u)
-
-    def strong_convexity(self) -> float:
-        return self.ridge + self.rest.strong_convexity()

@@ -1,4 +1,4 @@
-"""The general way: a penalty on k coordinates that a CVXPY function is, whose prox and conjugate are cone programmes."""
+"""The general way: a penalty that a CVXPY function is on k coordinates, whose prox and conjugate are cone programmes."""
 
 from __future__ import annotations
 

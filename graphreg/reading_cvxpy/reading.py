@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from ..terms import Array
-from .atoms import KinkedError, Smooth, affine_map, dense, hypot, smooth
-from .functions import LINE, NOTHING, Curve, Function, larger, through
+from .atoms import KinkedError, affine_map, dense, smooth
+from .curve import LINE, NOTHING, Curve, Map, Rooted, larger
 
 
 class UnknownError(Exception):
@@ -21,16 +21,10 @@ class UnknownError(Exception):
 
 @dataclass(frozen=True, eq=False)
 class NormOf:
-    """The p-norm of the ``largest`` entries of Az, A (r, k)."""
+    """The p-norm of Az, A (r, k)."""
 
     p: float
     A: Array
-    largest: float = np.inf
-
-    @property
-    def is_l1(self) -> bool:
-        """Whether it is the l1 norm of all entries."""
-        return self.p == 1.0 and np.isinf(self.largest)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, NormOf) and self._key == other._key
@@ -39,12 +33,11 @@ class NormOf:
         return hash(self._key)
 
     @property
-    def _key(self) -> tuple[float, float, int, bytes]:
-        return self.p, self.largest, len(self.A), self.A.tobytes()
+    def _key(self) -> tuple[float, int, bytes]:
+        return self.p, len(self.A), self.A.tobytes()
 
 
 Variable = int | NormOf
-Map = Curve | Function
 
 
 @dataclass(frozen=True)
@@ -117,14 +110,14 @@ class Entry:
 
 def factor_of(curve: Map) -> float:
     """c where the function is ``c x``."""
-    if isinstance(curve, Function) or not curve.is_line:
+    if isinstance(curve, Rooted) or not curve.is_line:
         raise UnknownError
     return float(curve.slope[0])
 
 
 def weight_of(curve: Map) -> float:
     """w where the function is ``w |x|``."""
-    if isinstance(curve, Function):
+    if isinstance(curve, Rooted):
         raise UnknownError
     if curve.is_zero:
         return 0.0
@@ -166,10 +159,10 @@ def _piecewise(atom: Any, args: list[list[Entry]], k: int) -> list[Entry]:
 def _smooth(atom: Any, entries: list[Entry], k: int) -> list[Entry]:
     """A smooth atom of each entry."""
     try:
-        f, power = smooth(atom), getattr(atom, "p", None)
+        f = smooth(atom).value
     except KinkedError as kinked:
         raise UnknownError from kinked
-    return [_through(f, entry, k, None if power is None else float(power.value)) for entry in entries]
+    return [_rooted(f, entry, k) for entry in entries]
 
 
 def _linear(atom: Any, args: list[list[Entry]]) -> list[Entry]:
@@ -182,16 +175,13 @@ def _linear(atom: Any, args: list[list[Entry]]) -> list[Entry]:
     return out
 
 
-def _through(f: Smooth, entry: Entry, k: int, power: float | None = None) -> Entry:
-    """A smooth function of a function of one variable."""
+def _rooted(f: Callable[[Array], Array], entry: Entry, k: int) -> Entry:
+    """A function of a function of one variable."""
     with np.errstate(all="ignore"):
-        constant = float(f.value(np.array(entry.constant)))
+        constant = float(f(np.array(entry.constant)))
     if not np.isfinite(constant):
         raise UnknownError
-    if entry.is_fixed:
-        return Entry(constant)
-    variable, h = entry.alone(k)
-    return Entry(constant, {variable: through(f, h, entry.constant, power)})
+    return Entry(constant) if entry.is_fixed else Entry(constant, {entry.alone(k)[0]: Rooted()})
 
 
 def _sum(entries: Sequence[Entry]) -> Entry:
@@ -242,9 +232,10 @@ def _largest(entries: Sequence[Entry], k: int) -> Entry:
     variables = {variable for variable, _ in found if variable is not None}
     top, best = entries[0].constant, found[0][1]
     for entry, (_, curve) in zip(entries[1:], found[1:], strict=True):
-        if isinstance(best, Function) or isinstance(curve, Function):
-            raise UnknownError
-        best = larger(best, curve, entry.constant - top)
+        if isinstance(best, Curve) and isinstance(curve, Curve):
+            best = larger(best, curve, entry.constant - top)
+        else:
+            best = Rooted()
         top = max(top, entry.constant)
     if len(variables) > 1:
         raise UnknownError
@@ -274,21 +265,23 @@ def _sum_largest(atom: Any, entries: list[Entry], k: int) -> Entry:
     entries, q = [_inner(entry) for entry in entries], float(atom.k)
     if q >= len(entries):
         return _norm1(atom, entries, k)
-    return _norm(1.0, entries, k, q) if q > 1.0 else _norm(np.inf, entries, k).times(q)
+    if q > 1.0:
+        raise UnknownError
+    return _norm(np.inf, entries, k).times(q)
 
 
-def _norm(p: float, entries: Sequence[Entry], k: int, largest: float = np.inf) -> Entry:
+def _norm(p: float, entries: Sequence[Entry], k: int) -> Entry:
     fixed = np.array([entry.constant for entry in entries if entry.is_fixed])
     if p == 2.0 and fixed.any():  # sqrt(norm^2 + c^2)
         inner = _norm(p, [entry for entry in entries if not entry.is_fixed], k)
-        return _through(hypot(float(np.linalg.norm(fixed))), inner, k)
+        return _rooted(lambda x: np.hypot(x, np.linalg.norm(fixed)), inner, k)
     A = np.array([entry.row(k) for entry in entries])
     A = A[A.any(axis=1)]
     if p < 1.0 or not len(A):
         raise UnknownError
     if len(A) == 1:
         return _abs(Entry(curves={int(j): LINE.times(float(A[0, j])) for j in np.flatnonzero(A[0])}), k)
-    return Entry(curves={NormOf(p, A, largest): LINE})
+    return Entry(curves={NormOf(p, A): LINE})
 
 
 def _quad_over_lin(atom: Any, entries: list[Entry], k: int) -> Entry:
