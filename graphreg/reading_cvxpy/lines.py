@@ -82,8 +82,13 @@ def _atom(atom: Any) -> Callable[[list[Line]], Line]:
 
 def _through(f: Smooth, x: Line) -> Line:
     value, df = f.value(x.value), f.slope(x.value)
-    size = np.abs(value) + np.abs(df) * x.size
-    return Line(value, df * x.slope, f.bend(x.value) * x.slope * x.slope + df * x.bend, size)
+    bend = _product(f.bend(x.value), x.slope * x.slope) + _product(df, x.bend)
+    return Line(value, _product(df, x.slope), bend, np.abs(value) + _product(np.abs(df), x.size))
+
+
+def _product(a: Array, b: Array) -> Array:
+    """a b, 0 where b is, though a be infinite: what does not move has no derivative."""
+    return np.where(b == 0.0, 0.0, a * b)
 
 
 def _times(x: Line, factor: Any) -> Line:

@@ -81,14 +81,10 @@ class Entry:
             raise UnknownError
         return a
 
-    def line(self) -> tuple[Variable | None, float, float]:
-        """(variable, a, b) where it is ``a * variable + b``."""
-        used = self.used
-        if len(used) > 1 or np.any(self.Q):
-            raise UnknownError
-        for variable, curve in used.items():
-            return variable, factor_of(curve), self.constant
-        return None, 0.0, self.constant
+    def line(self, k: int) -> tuple[Variable, float]:
+        """The variable and a where it is ``a * variable``, beside its constant."""
+        variable, h = self.alone(k)
+        return variable, factor_of(h)
 
     def alone(self, k: int) -> tuple[Variable, Map]:
         """The variable and the function of it that it is, beside its constant."""
@@ -189,33 +185,36 @@ def _sum(entries: Sequence[Entry]) -> Entry:
 
 
 # ---- atoms of each entry ---------------------------------------------------------------------------------------------
-def _of_line(f: Callable[[float], float], curve: Curve, entry: Entry) -> Entry:
+def _of_line(f: Callable[[float], float], curve: Curve, entry: Entry, k: int) -> Entry:
     """f of ``a * variable + b``, f with this derivative."""
-    variable, a, b = entry.line()
-    return Entry(f(b), {} if variable is None else {variable: curve.at(a, b)})
+    b = entry.constant
+    if entry.is_fixed:
+        return Entry(f(b))
+    variable, a = entry.line(k)
+    return Entry(f(b), {variable: curve.at(a, b)})
 
 
 def _abs(entry: Entry, k: int) -> Entry:
     try:
-        return _of_line(abs, Curve.of([0.0], [-1.0, 1.0]), entry)
+        return _of_line(abs, Curve.of([0.0], [-1.0, 1.0]), entry, k)
     except UnknownError:  # of several coordinates?
         return Entry(curves={NormOf(1.0, entry.row(k)[None]): LINE})
 
 
-def _square(entry: Entry) -> Entry:
-    return _of_line(lambda x: x * x, Curve.of([], [0.0], [2.0]), entry)
+def _square(entry: Entry, k: int) -> Entry:
+    return _of_line(lambda x: x * x, Curve.of([], [0.0], [2.0]), entry, k)
 
 
 def _power(atom: Any, entry: Entry, k: int) -> Entry:
     if float(atom.p.value) != 2.0:
         raise UnknownError
-    return _square(entry)
+    return _square(entry, k)
 
 
 def _huber(atom: Any, entry: Entry, k: int) -> Entry:
     M = float(atom.M.value)
     curve = Curve.of([-M, M], [-2.0 * M, 0.0, 2.0 * M], [0.0, 2.0, 0.0])
-    return _of_line(lambda x: x * x if abs(x) <= M else M * (2.0 * abs(x) - M), curve, entry)
+    return _of_line(lambda x: x * x if abs(x) <= M else M * (2.0 * abs(x) - M), curve, entry, k)
 
 
 _OF_ENTRIES: dict[str, Callable[[Any, Entry, int], Entry]] = {
@@ -291,7 +290,7 @@ def _quad_over_lin(atom: Any, entries: list[Entry], k: int) -> Entry:
     try:
         A = np.array([entry.row(k) for entry in entries])
     except UnknownError:
-        return _sum([_square(entry) for entry in entries]).times(1.0 / over)
+        return _sum([_square(entry, k) for entry in entries]).times(1.0 / over)
     return Entry(Q=A.T @ A * (2.0 / over))
 
 

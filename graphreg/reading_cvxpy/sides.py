@@ -241,7 +241,7 @@ def _roots(function: Rising, target: Array, high: Array, start: Array) -> tuple[
             fair = (new > a) & (new < b) & (2.0 * np.abs(step) <= before[live])
             # Newton's steps square what is left, unless they are short because the slope is huge
             squared = np.isfinite(last[live]) & (np.abs(step) <= np.minimum(SETTLED * x, 1e-3 * last[live]))
-            done = squared | (np.abs(step) <= 2.0 * ULP * x) | (value == aim)
+            done = squared | (np.abs(step) <= 16.0 * ULP * x) | (value == aim)
             middle = np.where(a > 0.0, np.sqrt(a) * np.sqrt(b), b / 1024.0)
             middle = np.where((a > 0.0) & (b <= 4.0 * a), 0.5 * (a + b), middle)
             middle = np.where(np.isinf(b), np.minimum(4.0 * x * np.maximum(x, 1.0), 1e300), middle)
