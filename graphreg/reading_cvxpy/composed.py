@@ -1,8 +1,7 @@
-"""Penalties made of another one: functions of a norm, and thresholds before it."""
+"""Penalties made of another one: functions of a norm, and thresholds before a penalty."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, final
@@ -10,23 +9,14 @@ from typing import Any, final
 import numpy as np
 
 from ..terms import ULP, Array, RecessionCone, shown
-from ..terms.penalties import (
-    INSIDE,
-    L1,
-    L2,
-    AbstractNorm,
-    AbstractPenalty,
-    AbstractSmoothPenalty,
-    OwnDomain,
-    norm_bound,
-    row_norm,
-)
+from ..terms.penalties import INSIDE, L1, L2, AbstractNorm, AbstractPenalty, OwnDomain, norm_bound, row_norm
 from .sides import RootedSides, Sides
 from .source import AbstractReadPenalty
 
 
+@final
 @dataclass(frozen=True, eq=False)
-class AbstractOfNorm(OwnDomain, AbstractReadPenalty):
+class OfNorm(OwnDomain, AbstractReadPenalty):
     """``phi(z) = h(norm(z))`` for the norm L1, L2 or LInf, with h >= 0, h(0) = 0, convex and increasing on x >= 0.
 
     ``phi*(u) = h*(dual norm of u)`` (Rockafellar, Convex Analysis, theorem 15.3).
@@ -35,20 +25,16 @@ class AbstractOfNorm(OwnDomain, AbstractReadPenalty):
     norm: AbstractNorm
     h: Sides | RootedSides
 
-    def of_numbers(self, what: Callable[[Array], Array], x: Array) -> Array:
-        """A function of numbers, (m,)."""
-        return what(x[:, None])[:, 0]
-
     @property
     def last(self) -> float:
         """The slope of h at infinity."""
         return float(self.h.last[0])
 
     def value(self, z: Array) -> Array:
-        return self.of_numbers(self.h.value, self.norm.value(z))
+        return _of_numbers(self.h.value, self.norm.value(z))
 
     def conjugate(self, u: Array) -> Array:
-        return self.of_numbers(self.h.conjugate, self.norm.dual_norm(u))
+        return _of_numbers(self.h.conjugate, self.norm.dual_norm(u))
 
     def prox(self, v: Array, step: Any) -> Array:
         t = np.broadcast_to(np.asarray(step, dtype=float), (len(v),))
@@ -74,9 +60,6 @@ class AbstractOfNorm(OwnDomain, AbstractReadPenalty):
         above = (size > level).sum(axis=1, keepdims=True)
         return np.where(above > 0, np.take_along_axis(level, np.maximum(above - 1, 0), axis=1), size[:, :1])
 
-    @abstractmethod
-    def subgradient(self, z: Array) -> Array: ...
-
     def gauge(self, u: Array) -> Array:
         return self.norm.dual_norm(u) / self.last
 
@@ -89,14 +72,10 @@ class AbstractOfNorm(OwnDomain, AbstractReadPenalty):
         return self.norm.project_dual(u, INSIDE * self.last) if np.isfinite(self.last) else u
 
     def conjugate_bound(self, u: Array, spread: Array) -> Array:
-        return self._bound(self.h.conjugate_bound, norm_bound(self.norm.dual_norm, u, spread))
+        return _bound(self.h.conjugate_bound, norm_bound(self.norm.dual_norm, u, spread))
 
     def value_bound(self, z: Array, spread: Array) -> Array:
-        return self._bound(self.h.value_bound, norm_bound(self.norm.value, z, spread))
-
-    def _bound(self, what: Callable[[Array], Array], r: Array) -> Array:
-        top = self.of_numbers(what, r)
-        return shown(top * (1.0 + 16.0 * ULP), (top > 0.0) & (r > 0.0))
+        return _bound(self.h.value_bound, norm_bound(self.norm.value, z, spread))
 
     def recession(self, k: int) -> RecessionCone:
         return RecessionCone(np.zeros(k), np.zeros(k))
@@ -106,46 +85,17 @@ class AbstractOfNorm(OwnDomain, AbstractReadPenalty):
 
     def strong_convexity(self) -> float:
         # on the whole line beyond a kink at 0, if h bends everywhere
-        return self.h.least_bend if isinstance(self.h, Sides) and isinstance(self.norm, L2) else 0.0
+        return self.h.least_bend if isinstance(self.norm, L2) else 0.0
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class OfNorm(AbstractOfNorm):
-    """A function of a norm."""
-
-    def subgradient(self, z: Array) -> Array:
-        return self.of_numbers(self.h.slope, self.norm.value(z))[:, None] * self.norm.subgradient(z)
+def _of_numbers(what: Callable[[Array], Array], x: Array) -> Array:
+    """A function of numbers, (m,)."""
+    return what(x[:, None])[:, 0]
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class SmoothOfNorm(AbstractOfNorm, AbstractSmoothPenalty):
-    """A piecewise quadratic function of the Euclidean norm without kinks."""
-
-    def gradient(self, z: Array) -> Array:
-        r = np.maximum(row_norm(z), 1e-300)[:, None]
-        return z * (self.h.slope(r) / r)
-
-    def subgradient(self, z: Array) -> Array:
-        return self.gradient(z)
-
-    def curvature(self, z: Array) -> Array:
-        assert isinstance(self.h, Sides)
-        r = np.maximum(row_norm(z), 1e-300)[:, None]
-        along, across = self.h.curvature(r)[:, :, None], (self.h.slope(r) / r)[:, :, None]
-        unit = z / r
-        return across * np.eye(z.shape[1]) + (along - across) * unit[:, :, None] * unit[:, None, :]
-
-    def smoothness(self) -> float:
-        assert isinstance(self.h, Sides)
-        return float(self.h.bend.max())
-
-
-def of_norm(norm: AbstractNorm, h: Sides | RootedSides) -> AbstractOfNorm:
-    """A function of one of the norms L1, L2 and LInf."""
-    smooth = isinstance(norm, L2) and isinstance(h, Sides) and h.is_smooth
-    return (SmoothOfNorm if smooth else OfNorm)(norm, h)
+def _bound(what: Callable[[Array], Array], r: Array) -> Array:
+    top = _of_numbers(what, r)
+    return shown(top * (1.0 + 16.0 * ULP), (top > 0.0) & (r > 0.0))
 
 
 @final
@@ -177,9 +127,6 @@ class Thresholded(OwnDomain, AbstractReadPenalty):
             moved = np.clip(u, -self.weights, self.weights) + (1.0 - 1e-12) * rest
             u = super().clip(np.where(out[:, None], moved, u))
         return u
-
-    def subgradient(self, z: Array) -> Array:
-        return self.weights * np.sign(z) + self.rest.subgradient(z)
 
     def recession(self, k: int) -> RecessionCone | None:
         return RecessionCone(np.zeros(k), np.zeros(k)) if self.weights.all() else self.rest.domain.recession(k)

@@ -1,4 +1,4 @@
-"""The general way: a penalty that a CVXPY function is on k coordinates, whose prox and conjugate are cone programmes."""
+"""The general way: what a CVXPY function is on k coordinates, with a prox and a conjugate that are cone programmes."""
 
 from __future__ import annotations
 

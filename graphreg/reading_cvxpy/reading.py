@@ -19,22 +19,20 @@ class UnknownError(Exception):
     """A part of the tree that is not recognised."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class NormOf:
-    """The p-norm of Az, A (r, k)."""
+    """The p-norm of Az, by the rows of A (r, k)."""
 
     p: float
-    A: Array
+    rows: tuple[tuple[float, ...], ...]
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, NormOf) and self._key == other._key
-
-    def __hash__(self) -> int:
-        return hash(self._key)
+    @staticmethod
+    def of(p: float, A: Array) -> NormOf:
+        return NormOf(p, tuple(map(tuple, A.tolist())))
 
     @property
-    def _key(self) -> tuple[float, int, bytes]:
-        return self.p, len(self.A), self.A.tobytes()
+    def A(self) -> Array:  # noqa: N802 - the letter of the formula
+        return np.array(self.rows)
 
 
 Variable = int | NormOf
@@ -92,7 +90,7 @@ class Entry:
         if Q.any():
             on = np.flatnonzero(np.diag(Q))
             A, q = np.eye(k)[on], float(Q[on[0], on[0]]) if len(on) else 0.0
-            variable: Variable = int(on[0]) if len(on) == 1 else NormOf(2.0, A)
+            variable: Variable = int(on[0]) if len(on) == 1 else NormOf.of(2.0, A)
             if not np.array_equal(Q, q * A.T @ A) or any(other != variable for other in used):
                 raise UnknownError
             return variable, used.get(variable, NOTHING) + Curve.of([], [0.0], [q])
@@ -101,7 +99,7 @@ class Entry:
         weights = {j: weight_of(curve) for j, curve in used.items() if not isinstance(j, NormOf)}
         if not used or len(weights) < len(used) or len(set(weights.values())) > 1:
             raise UnknownError
-        return NormOf(1.0, np.array([weight * np.eye(k)[j] for j, weight in weights.items()])), LINE
+        return NormOf.of(1.0, np.array([weight * np.eye(k)[j] for j, weight in weights.items()])), LINE
 
 
 def factor_of(curve: Map) -> float:
@@ -198,7 +196,7 @@ def _abs(entry: Entry, k: int) -> Entry:
     try:
         return _of_line(abs, Curve.of([0.0], [-1.0, 1.0]), entry, k)
     except UnknownError:  # of several coordinates?
-        return Entry(curves={NormOf(1.0, entry.row(k)[None]): LINE})
+        return Entry(curves={NormOf.of(1.0, entry.row(k)[None]): LINE})
 
 
 def _square(entry: Entry, k: int) -> Entry:
@@ -280,7 +278,7 @@ def _norm(p: float, entries: Sequence[Entry], k: int) -> Entry:
         raise UnknownError
     if len(A) == 1:
         return _abs(Entry(curves={int(j): LINE.times(float(A[0, j])) for j in np.flatnonzero(A[0])}), k)
-    return Entry(curves={NormOf(p, A): LINE})
+    return Entry(curves={NormOf.of(p, A): LINE})
 
 
 def _quad_over_lin(atom: Any, entries: list[Entry], k: int) -> Entry:

@@ -17,8 +17,8 @@ from ..base.csgraph import connected_components
 from ..terms import Array
 from ..terms.penalties import L1, L2, AbstractNorm, AbstractPenalty, LInf, Quadratic, SquaredL2
 from .atoms import KinkedError
-from .composed import Thresholded, of_norm
-from .curve import LINE, NOTHING, Curve, Map
+from .composed import OfNorm, Thresholded
+from .curve import LINE, NOTHING, Curve, Map, Rooted
 from .lines import Lines, lines
 from .norms import MappedNorm, PNorm, ScaledNorm
 from .reading import Entry, NormOf, UnknownError, factor_of, read, weight_of
@@ -70,7 +70,7 @@ class Reading:
         return blocks([(on, self._block(on, [own[j] for j in on], Q, norms)) for on in _connected(k, Q, norms)])
 
     def _block(self, on: Array, own: Sequence[Map], Q: Array, norms: Sequence[Normed]) -> AbstractPenalty:
-        here = [(NormOf(norm.p, norm.A[:, on]), curve) for norm, curve in norms if norm.A[:, on].any()]
+        here = [(NormOf.of(norm.p, norm.A[:, on]), curve) for norm, curve in norms if norm.A[:, on].any()]
         Q = Q[np.ix_(on, on)]
         diagonal = np.diag(Q)
         if not here and np.array_equal(Q, np.diag(diagonal)):
@@ -80,7 +80,10 @@ class Reading:
             return Quadratic(Q)
         if here and not Q.any() and all(norm.p == 1.0 and curve.is_line for norm, curve in here):
             return _analysis(
-                [*here, *((NormOf(1.0, a[None]), LINE.times(w)) for a, w in zip(np.eye(len(on)), weights, strict=True))]
+                [
+                    *here,
+                    *((NormOf.of(1.0, a[None]), LINE.times(w)) for a, w in zip(np.eye(len(on)), weights, strict=True)),
+                ]
             )
         if len(here) != 1:
             raise UnknownError
@@ -99,32 +102,26 @@ class Reading:
         phi = separable(Sides.of(curves), Sides.of([h.at(-1.0) for h in curves]))
         return L1() if all(_is_size(h) for h in functions) else phi
 
-    def _of_norm(self, on: Array, norm: NormOf, curve: Map, Q: Array, plain: bool) -> AbstractPenalty:
+    def _of_norm(self, on: Array, of: NormOf, curve: Map, Q: Array, plain: bool) -> AbstractPenalty:
         """A function of the norm of Az. Unless ``plain`` it may not change with the signs of coordinates."""
-        A, p, k = norm.A, norm.p, len(on)
-        scale, known = _common_size(A), {1.0: L1(), 2.0: L2(), np.inf: LInf()}.get(p)
+        A, p, k = of.A, of.p, len(on)
         gram = A.T @ A
-        if p == 2.0 and np.allclose(gram, gram[0, 0] * np.eye(k), rtol=1e-15, atol=0.0):
-            scale = float(np.sqrt(gram[0, 0]))
-        if scale is None:
-            if not plain or Q.any():
-                raise UnknownError
-            A = np.linalg.qr(A)[1] if p == 2.0 and len(A) > k else A
-            return _mapped(factor_of(curve) * A, known or PNorm(p))
-        if Q.any() and not (p == 2.0 and np.array_equal(Q, Q[0, 0] * np.eye(k))):
+        turned = p == 2.0 and np.allclose(gram, gram[0, 0] * np.eye(k), rtol=1e-15, atol=0.0)
+        scale = float(np.sqrt(gram[0, 0])) if turned else _common_size(A)
+        norm = {1.0: L1(), 2.0: L2(), np.inf: LInf()}.get(p) or PNorm(p)
+        if scale is not None and not isinstance(norm, PNorm):
+            if isinstance(curve, Rooted) and plain:
+                return OfNorm(norm, RootedSides(self.lines, np.eye(self.z.size)[on[:1]]))
+            if turned and isinstance(curve, Curve) and np.array_equal(Q, Q[0, 0] * np.eye(k)):
+                curve, Q, scale = curve.at(scale) + Curve.of([], [0.0], [Q[0, 0]]), np.zeros((k, k)), 1.0
+            if isinstance(curve, Curve) and not curve.is_line and not Q.any():
+                return OfNorm(norm, Sides.of([curve.at(scale)]))
+        if Q.any() or (scale is None and not plain):
             raise UnknownError
-        if not isinstance(curve, Curve) and known is not None and plain:
-            return of_norm(known, RootedSides(self.lines, np.eye(self.z.size)[on[:1]]))
-        if known is not None and (Q.any() or not curve.is_line):
-            return of_norm(known, Sides.of([_curve(curve).at(scale) + Curve.of([], [0.0], [Q[0, 0]])]))
-        c = factor_of(curve) * scale
-        return (known or PNorm(p)) if c == 1.0 else ScaledNorm(known or PNorm(p), c)
-
-
-def _curve(h: Map) -> Curve:
-    if not isinstance(h, Curve):
-        raise UnknownError
-    return h
+        if scale is not None:
+            c = factor_of(curve) * scale
+            return norm if c == 1.0 else ScaledNorm(norm, c)
+        return _mapped(factor_of(curve) * (np.linalg.qr(A)[1] if p == 2.0 and len(A) > k else A), norm)
 
 
 def _connected(k: int, Q: Array, norms: Sequence[Normed]) -> Iterator[Array]:

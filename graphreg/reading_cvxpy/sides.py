@@ -13,8 +13,7 @@ from ..terms import ULP, Array, slopes_far_out
 from .curve import Curve
 from .lines import Line, Lines, along
 
-TRUSTED = 6.0 * ULP  # of what values are sums of
-SURE = 1.5  # times that in bounds, so that they are above values that are rounded otherwise
+TRUSTED = 9.0 * ULP  # of what values are sums of
 STEPS = 200
 SETTLED = 1e-12
 NEAR = 2.0**-32  # relative width of a bracket of a root: of values its square is missed
@@ -125,6 +124,7 @@ class RootedSides:
     ways: Array
 
     accuracy = 1e-7  # values near 0 may be differences of large numbers
+    least_bend = 0.0  # as far as is known
 
     def line(self, x: Array, j: Array) -> Line:
         """What h_j is at x, all (n,)."""
@@ -181,13 +181,13 @@ class RootedSides:
 
     def conjugate(self, u: Array) -> Array:
         """h_j* at u >= 0, rounded upwards."""
-        return self._each(lambda u, j: self._conjugate(u, j, TRUSTED), u)
+        return self._each(self._conjugate, u)
 
     def conjugate_bound(self, u: Array) -> Array:
-        """The same, and more than what rounding may have left of `conjugate` at another point."""
-        return self._each(lambda u, j: self._conjugate(u, j, SURE * TRUSTED), u)
+        """More than what rounding may have left of `conjugate` at another point."""
+        return self.conjugate(u)
 
-    def _conjugate(self, u: Array, j: Array, trusted: float) -> Array:
+    def _conjugate(self, u: Array, j: Array) -> Array:
         """The sup over x of ``u x - h_j(x)`` is attained between two ends that slopes show: as h_j is convex, it is at
         most its value at the lower one and (u - h_j') times the width."""
         ends = u < self.last[j]
@@ -209,7 +209,7 @@ class RootedSides:
             low, high = np.where(near, below, low), np.where(near, above, high)
             line = self.line(low, j)
             over = np.where(high > low, (u - line.slope) * (high - low), 0.0)
-            top = u * low - line.value + over + trusted * (u * low + line.size)
+            top = u * low - line.value + over + TRUSTED * (u * low + line.size)
         out[live] = np.where(np.isfinite(top), np.maximum(top, 0.0), np.inf)
         return out
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, final
@@ -10,7 +9,15 @@ from typing import Any, final
 import numpy as np
 
 from ..terms import ULP, Array, RecessionCone, ends
-from ..terms.penalties import INSIDE, LEAST_SLACK, AbstractOneSided, AbstractPenalty, AbstractSmoothPenalty, OwnDomain
+from ..terms.penalties import (
+    INSIDE,
+    LEAST_SLACK,
+    AbstractOneSided,
+    AbstractPenalty,
+    AbstractSmoothPenalty,
+    OneSidedDomain,
+    OwnDomain,
+)
 from .sides import RootedSides, Sides
 from .source import AbstractReadPenalty
 
@@ -81,14 +88,6 @@ class AbstractSeparable(OwnDomain, AbstractReadPenalty):
     def span(self, u: Array) -> Array:
         return np.where(self.right.last + self.left.last > 0.0, u, 0.0)
 
-    def reach(self, start: Array, end: Array) -> Array:
-        low, high = -self.left.last, self.right.last
-        inner = (1.0 - INSIDE) * np.minimum(high - low, 1.0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            t = np.where(end > high, (np.maximum(high - inner, start) - start) / (end - start), 1.0)
-            t = np.where(end < low, (np.minimum(low + inner, start) - start) / (end - start), t)
-        return np.clip(np.nan_to_num(t, nan=0.0), 0.0, 1.0).min(axis=1, initial=1.0)
-
     def recession(self, k: int) -> RecessionCone:
         return RecessionCone(np.where(self.left.last > 0.0, 0.0, -np.inf), np.where(self.right.last > 0.0, 0.0, np.inf))
 
@@ -113,12 +112,8 @@ class Separable(AbstractSeparable):
 
 @final
 @dataclass(frozen=True, eq=False)
-class OneSidedSeparable(AbstractSeparable, AbstractOneSided):
+class OneSidedSeparable(AbstractSeparable, OneSidedDomain, AbstractOneSided):
     """Functions of the coordinates that are not all even."""
-
-    def interior(self, k: int) -> Array:
-        low, high = -self.left.last, self.right.last
-        return np.where((low < 0.0) & (high > 0.0), 0.0, 0.5 * (np.maximum(low, -1.0) + np.minimum(high, 1.0)))
 
 
 @final
@@ -177,9 +172,6 @@ class AbstractBlocks(OwnDomain, AbstractReadPenalty):
     def conjugate(self, u: Array) -> Array:
         return np.add.reduce(self.on(lambda phi, u: phi.conjugate(u), u))
 
-    def subgradient(self, z: Array) -> Array:
-        return self.each(lambda phi, z: phi.subgradient(z), z)
-
     def gauge(self, u: Array) -> Array:
         return np.maximum.reduce(self.on(lambda phi, u: phi.domain.gauge(u), u))
 
@@ -188,9 +180,6 @@ class AbstractBlocks(OwnDomain, AbstractReadPenalty):
 
     def clip(self, u: Array) -> Array:
         return self.each(lambda phi, u: phi.domain.clip(u), u)
-
-    def reach(self, start: Array, end: Array) -> Array:
-        return np.minimum.reduce(self.on(lambda phi, start, end: phi.domain.reach(start, end), start, end))
 
     def room(self, u: Array) -> Array:
         return self.each(lambda phi, u: phi.domain.room(u), u)
@@ -213,9 +202,6 @@ class AbstractBlocks(OwnDomain, AbstractReadPenalty):
     def _bound(self, what: Callable[..., Array], *rows: Array) -> Array:
         return np.add.reduce(self.on(what, *rows)) * (1.0 + len(self.blocks) * ULP)
 
-    @abstractmethod
-    def interior(self, k: int) -> Array: ...
-
     def recession(self, k: int) -> RecessionCone | None:
         low, high = np.zeros(k), np.zeros(k)
         for columns, phi in self.blocks:
@@ -237,17 +223,11 @@ class AbstractBlocks(OwnDomain, AbstractReadPenalty):
 class Blocks(AbstractBlocks):
     """A sum of even functions of blocks of coordinates."""
 
-    def interior(self, k: int) -> Array:
-        return np.zeros(k)
-
 
 @final
 @dataclass(frozen=True, eq=False)
-class OneSidedBlocks(AbstractBlocks, AbstractOneSided):
+class OneSidedBlocks(AbstractBlocks, OneSidedDomain, AbstractOneSided):
     """A sum of functions of blocks of coordinates that are not all even."""
-
-    def interior(self, k: int) -> Array:
-        return self.each(lambda phi, rows: phi.domain.interior(rows.shape[1]), np.zeros((1, k)))[0]
 
 
 def blocks(parts: Sequence[tuple[Array, AbstractPenalty]]) -> AbstractPenalty:
