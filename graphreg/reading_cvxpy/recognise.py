@@ -119,9 +119,12 @@ class Reading:
         if Q.any() or (scale is None and not plain):
             raise UnknownError
         if scale is not None:
-            c = factor_of(curve) * scale
-            return norm if c == 1.0 else ScaledNorm(norm, c)
-        return _mapped(factor_of(curve) * (np.linalg.qr(A)[1] if p == 2.0 and len(A) > k else A), norm)
+            return _scaled(norm, factor_of(curve) * scale)
+        return _mapped(np.linalg.qr(A)[1] if p == 2.0 and len(A) > k else A, _scaled(norm, factor_of(curve)))
+
+
+def _scaled(norm: AbstractNorm, c: float) -> AbstractNorm:
+    return norm if c == 1.0 else ScaledNorm(norm, c)
 
 
 def _connected(k: int, Q: Array, norms: Sequence[Normed]) -> Iterator[Array]:
@@ -139,8 +142,11 @@ def _connected(k: int, Q: Array, norms: Sequence[Normed]) -> Iterator[Array]:
 
 
 def _analysis(norms: Sequence[Normed]) -> AbstractPenalty:
-    """The sum of l1 norms of rows."""
-    return _mapped(np.vstack([factor_of(curve) * norm.A for norm, curve in norms if factor_of(curve)]), L1())
+    """The sum of l1 norms of rows; their largest factor is left out of them, whose differences then keep their digits."""
+    factors = [factor_of(curve) for _, curve in norms]
+    most = max(factors)
+    rows = [c / most * norm.A for (norm, _), c in zip(norms, factors, strict=True) if c]
+    return _mapped(np.vstack(rows), _scaled(L1(), most))
 
 
 def _mapped(R: Array, norm: AbstractNorm) -> AbstractPenalty:
