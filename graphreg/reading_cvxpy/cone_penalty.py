@@ -60,17 +60,17 @@ class AbstractConePenalty(OwnDomain, AbstractReadPenalty):
         return self.of_rows(z)
 
     def prox(self, v: Array, step: Any) -> Array:
-        p, live = np.zeros(v.shape), np.flatnonzero(v.any(axis=1))
+        p, size = np.zeros(v.shape), row_norm(v)
         step = np.broadcast_to(np.asarray(step, dtype=float), (len(v),))
-        if len(live):
-            p[live] = self._prox(v[live], step[live])
+        live = size >= LEAST_PULL * step * self.programme.strength
+        live[~live] = self.gauge_at_zero(v[~live]) > step[~live]  # other short rows are fused, and too short to solve
+        if live.any():
+            p[live] = self._prox(v[live], step[live], size[live])
         return p
 
-    def _prox(self, v: Array, step: Array) -> Array:
-        size = row_norm(v)
+    def _prox(self, v: Array, step: Array, size: Array) -> Array:
         if self.homogeneous:
-            pull = np.maximum(size, LEAST_PULL * step * self.programme.strength)
-            p = self.programme.prox(v, step, size, pull)
+            p = self.programme.prox(v, step, size, np.maximum(size, LEAST_PULL * step * self.programme.strength))
             p[row_norm(p) <= OUTWARD * size] = 0.0  # what the solver leaves of a fused row
             return p
         start, length = starts(self.value, step, v, 1.0)

@@ -117,13 +117,14 @@ def _largest(x: Line) -> Line:
 
 def _length(x: Line) -> Line:
     """The Euclidean norm; at 0 that of the slope, as on a ray."""
-    length = np.sqrt((x.value * x.value).sum(axis=1, keepdims=True))
-    over = np.where(length > 0.0, length, 1.0)
+    most = np.maximum(np.abs(x.value).max(axis=1, keepdims=True), 1e-300)  # so that squares do not overflow
+    length = most * np.sqrt(((x.value / most) ** 2).sum(axis=1, keepdims=True))
+    unit = x.value / np.where(length > 0.0, length, 1.0)
     way = np.sqrt((x.slope * x.slope).sum(axis=1, keepdims=True))
-    slope = np.where(length > 0.0, (x.value / over * x.slope).sum(axis=1, keepdims=True), way)
-    turn = np.maximum(way * way - slope * slope, 0.0) / over
-    bend = np.where(length > 0.0, turn + (x.value / over * x.bend).sum(axis=1, keepdims=True), 0.0)
-    return Line(length, slope, bend, length + x.size.max(axis=1, keepdims=True))
+    slope = np.where(length > 0.0, (unit * x.slope).sum(axis=1, keepdims=True), way)
+    turn = ((x.slope - slope * unit) ** 2).sum(axis=1, keepdims=True) / np.where(length > 0.0, length, np.inf)
+    size = length + x.size.max(axis=1, keepdims=True)
+    return Line(length, slope, turn + (unit * x.bend).sum(axis=1, keepdims=True), size)
 
 
 def _squares(x: Line, over: Line) -> Line:

@@ -142,7 +142,7 @@ def _connected(k: int, Q: Array, norms: Sequence[Normed]) -> Iterator[Array]:
 
 
 def _analysis(norms: Sequence[Normed]) -> AbstractPenalty:
-    """The sum of l1 norms of rows; their largest factor is left out of them, whose differences then keep their digits."""
+    """The sum of l1 norms of rows, whose differences keep their digits where the largest factor is left out."""
     factors = [factor_of(curve) for _, curve in norms]
     most = max(factors)
     rows = [c / most * norm.A for (norm, _), c in zip(norms, factors, strict=True) if c]

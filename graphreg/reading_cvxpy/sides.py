@@ -16,6 +16,7 @@ from .lines import Line, Lines, along
 TRUSTED = 9.0 * ULP  # of what values are sums of
 STEPS = 200
 SETTLED = 1e-12
+FURTHER = 10.0  # logarithm of how much longer a step of Newton's may lead
 NEAR = 2.0**-32  # relative width of a bracket of a root: of values its square is missed
 SMALL, LEFT = 1e-6, 1e-4  # a last step of Newton's, relative, and what it leaves of its length
 
@@ -236,7 +237,8 @@ def _roots(function: Rising, target: Array, high: Array, start: Array) -> tuple[
             value, slope = function(x, live)
             a = low[live] = np.where(value <= aim, x, low[live])
             b = high[live] = np.where(value >= aim, x, high[live])
-            step = x * np.expm1(-np.log1p((value - aim) / aim) * (value / (x * slope)))
+            power = -np.log1p((value - aim) / aim) * (value / (x * slope))
+            step = x * np.expm1(np.minimum(power, FURTHER))
             new = x + step
             fair = (new > a) & (new < b) & (2.0 * np.abs(step) <= before[live])
             # Newton's steps square what is left, unless they are short because the slope is huge
