@@ -203,13 +203,6 @@ class MappedNorm(OwnDomain, AbstractReadPenalty):
     def gauge_at_zero(self, u: Array) -> Array:
         return self.gauge(u)
 
-    def conjugate_bound(self, u: Array, spread: Array) -> Array:
-        y, off = self.prices(u)
-        top = y + spread @ np.abs(self._inverse[0]) * (1.0 + NEARLY)
-        spans = len(self.R) == u.shape[1]  # else what is added to a flow may leave the row space
-        inside = (off <= ROUNDING * row_norm(u)) & (spans | ~spread.any(axis=1))
-        return np.where(inside & (self.norm.dual_norm(top) * (1.0 + SURE) <= 1.0), 0.0, np.inf)
-
     def clip(self, u: Array) -> Array:
         out = ~(self.gauge(u) <= 1.0)
         if out.any():

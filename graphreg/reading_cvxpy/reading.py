@@ -258,15 +258,6 @@ def _norm1(atom: Any, entries: list[Entry], k: int) -> Entry:
     return _sum([_abs(entry, k) for entry in entries])
 
 
-def _sum_largest(atom: Any, entries: list[Entry], k: int) -> Entry:
-    entries, q = [_inner(entry) for entry in entries], float(atom.k)
-    if q >= len(entries):
-        return _norm1(atom, entries, k)
-    if q > 1.0:
-        raise UnknownError
-    return _norm(np.inf, entries, k).times(q)
-
-
 def _norm(p: float, entries: Sequence[Entry], k: int) -> Entry:
     fixed = np.array([entry.constant for entry in entries if entry.is_fixed])
     if p == 2.0 and fixed.any():  # sqrt(norm^2 + c^2)
@@ -301,7 +292,6 @@ _OF_VECTORS: dict[str, Callable[[Any, list[Entry], int], Entry]] = {
     "max": _max,
     "norm1": _norm1,
     "norm_inf": lambda atom, entries, k: _norm(np.inf, entries, k),
-    "sum_largest": _sum_largest,
     "Pnorm": lambda atom, entries, k: _norm(float(atom.p), entries, k),
     "quad_over_lin": _quad_over_lin,
     "QuadForm": _quad_form,

@@ -142,9 +142,10 @@ def _connected(k: int, Q: Array, norms: Sequence[Normed]) -> Iterator[Array]:
 
 
 def _analysis(norms: Sequence[Normed]) -> AbstractPenalty:
-    """The sum of l1 norms of rows, whose differences keep their digits where the largest factor is left out."""
+    """The sum of l1 norms of rows. The largest factor of those of several coordinates is left out of them: their
+    differences then keep their digits."""
     factors = [factor_of(curve) for _, curve in norms]
-    most = max(factors)
+    most = max(c for (norm, _), c in zip(norms, factors, strict=True) if (norm.A != 0.0).sum(axis=1).max() > 1)
     rows = [c / most * norm.A for (norm, _), c in zip(norms, factors, strict=True) if c]
     return _mapped(np.vstack(rows), _scaled(L1(), most))
 

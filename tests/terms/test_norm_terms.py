@@ -148,10 +148,10 @@ def test_nodes_without_data_and_without_edges_are_certified(name):
     assert max(exact.certificate.dual, run.certificate.dual) <= min(exact.objective, run.objective)
 
 
-def test_as_many_as_there_are_is_the_l1_norm_and_one_the_maximum():
-    assert isinstance(own(lambda z: cp.sum_largest(cp.abs(z), 3)).acting_on(3), gr.L1)
-    assert isinstance(own(lambda z: cp.sum_largest(cp.abs(z), 1)).acting_on(3), gr.LInf)
-    assert own(lambda z: cp.sum_largest(cp.abs(z), 0.5)).acting_on(3).value(np.array([[1.0, -4.0, 2.0]])) == 2.0
+def test_a_share_of_the_largest_is_that_share():
+    z = np.array([[1.0, -4.0, 2.0]])
+    for q, value in ((0.5, 2.0), (1, 4.0), (2, 6.0), (3, 7.0)):
+        assert own(lambda z, q=q: cp.sum_largest(cp.abs(z), q)).acting_on(3).value(z) == value
 
 
 def test_other_sizes_are_refused_by_name():
