@@ -60,8 +60,8 @@ def _matrices(atom: Any) -> Callable[[list[Line]], Line]:
 
     def act(args: list[Line]) -> Line:
         pairs = [(arg, M.T) for arg, M in zip(args, matrices, strict=True) if M is not None]
-        value, slope, bend = (sum(arg[part] @ M for arg, M in pairs) for part in range(3))
-        return Line(base + value, slope, bend, np.abs(base) + sum(arg.size @ np.abs(M) for arg, M in pairs))
+        value, slope, bend = (np.add.reduce([arg[part] @ M for arg, M in pairs]) for part in range(3))
+        return Line(base + value, slope, bend, np.abs(base) + np.add.reduce([arg.size @ np.abs(M) for arg, M in pairs]))
 
     return act
 
