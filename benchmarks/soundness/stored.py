@@ -93,8 +93,8 @@ def _edges(plain: PlainProblem, form: Any) -> tuple[PlainEdge, ...]:
 
 
 def _keys(block: Any, form: Any) -> list[tuple[Any, float]]:
-    p = block.penalty
-    kind = {"MappedNorm": "AnalysisL1"}.get(type(p).__name__, type(p).__name__)
+    kind, p = type(block.penalty).__name__, block.penalty
+    kind = {"MappedNorm": "AnalysisL1"}.get(kind, kind)
     columns = np.arange(form.d) if block.features is None else np.asarray(block.features)
     parameter = {"HuberNorm": "delta", "Ball": "radius"}.get(kind)
     value = (p.low, p.high) if kind == "Box" else None if parameter is None else getattr(p, parameter)

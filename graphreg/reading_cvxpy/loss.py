@@ -214,13 +214,14 @@ def refuse_kinks(expression: Any, squared: bool = False) -> None:
 
     if not expression.args or expression.is_constant():
         return
-    name = type(expression).__name__.removesuffix("Approx")
+    name, below = type(expression).__name__.removesuffix("Approx"), False
     if isinstance(expression, AffAtom):
         if name not in ("AddExpression", "NegExpression", "multiply", "MulExpression", "DivExpression", "Promote"):
             raise KinkedError(name)
+        below = squared and name == "NegExpression"
     elif not (squared and name in ("maximum", "minimum") and any(map(_is_zero, expression.args))):
         smooth(expression)
-    below = (name == "Power" and float(expression.p.value) == 2.0) or (squared and name == "NegExpression")
+        below = name == "Power" and float(expression.p.value) == 2.0
     for arg in expression.args:
         refuse_kinks(arg, below)
 
