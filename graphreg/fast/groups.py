@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import math
 
-from ..base.compiled import Kernel
 from ..terms import Array
+from .compiler import Kernel
 
 Edges = tuple[Array, Array, Array, float]  # tails, heads, and capacities but for the last number, their factor
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..base.compiled import Kernel, compiled, specialised, width_of
 from ..terms import Array, EdgeBlock
+from .compiler import Kernel, compiled, specialised, width_of
 from .edges import BALL, SQUARE, TINY, kind_of
 from .groups import Edges, numbered, spread_means, unite
 

@@ -16,9 +16,8 @@ import numpy as np
 from .. import checks
 from ..certificate import Certificate, Certifier
 from ..errors import DataError, MethodError
-from ..form import Form, SampleBlock
+from ..form import Form, SampleBlock, without_edges
 from ..methods import Exact
-from ..network import without_edges
 from ..oracles import STEPPING, NodeGradients, minimisers, without_gradient
 from ..running import solved
 from ..terms import Array, batches, gram

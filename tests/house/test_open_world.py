@@ -249,7 +249,7 @@ MAKERS = {  # modules that make a loss or a penalty of some class, and why
     "running/splitting.py": "ties the ends of one edge",
     "inference/edges.py": "joins nodes that are tested by a square, to have the edges",
     "inference/mixed.py": "(5.1) is a model of squares; what is shared is a consensus",
-    "network/server_topology.py": "ties the clusters that were found",
+    "methods/baselines/_servers.py": "ties the clusters that were found",
     "methods/baselines/clustered_fed_avg.py": "solves a model of its own: one vector per cluster",
     "methods/baselines/fed_avg.py": "solves a model of its own: one vector for all",
     "methods/baselines/ifca.py": "solves a model of its own: one vector per cluster",
