@@ -256,7 +256,7 @@ MAKERS = {  # modules that make a loss or a penalty of some class, and why
     "methods/baselines/pfedme.py": "solves a model of its own: squares between clients and server",
     "methods/baselines/pooled.py": "solves a model of its own: one vector for all",
     "model_file/terms.py": "the penalty of a Hierarchy where a file names none",
-    "sklearn/writing.py": "the ridge of the estimators",
+    "sklearn/given.py": "the ridge of the estimators",
     "testing/rounds.py": "small problems that methods are tried on",
     "theory/pooled.py": "the limit of large strengths",
     "theory/gossip.py": "the consensus that gossip reaches",

@@ -7,9 +7,9 @@ from rooms import PACKAGE, trees
 from survey import AROUND, CORE, FIGURES, HOUSE, circles, holds, room_of
 
 LIMITS = {
-    "lines of code": 43_970,
-    "lines of code in the core": 20_421,
-    "files": 446,
+    "lines of code": 43_631,
+    "lines of code in the core": 20_414,
+    "files": 429,
     "arrows upwards": 1,
     "largest circle of files at load": 0,
     "with later imports": 2,
