@@ -1,10 +1,11 @@
 """A lower bound next to any prices and flows: they are corrected until they balance, as far as their domains allow.
 
 Where roundings cost little beside what is asked for, one plan of corrections serves all points: these are shrunk
-towards 0 by as much as makes room for it. Where dom phi* holds a ball of radius r around 0, it holds one of radius t r around
-(1 - t) u for every u in it; balance is linear, and Q concave: t costs at most t (Q - Q(0, 0)). Else the corrections are
-planned for the point; where a domain is left, the flows and prices there stay as they are and the others answer for
-them; and where that is not enough, the point is pulled towards the middle of the domains, component by component.
+towards 0 by as much as makes room for it. Where dom phi* holds a ball of radius r around 0, it holds one of radius t
+r around (1 - t) u for every u in it; balance is linear, and Q concave: t costs at most t (Q - Q(0, 0)). Else the
+corrections are planned for the point; where a domain is left, the flows and prices there stay as they are and the
+others answer for them; and where that is not enough, the point is pulled towards the middle of the domains, component
+by component.
 """
 
 from __future__ import annotations
