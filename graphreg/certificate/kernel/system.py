@@ -34,9 +34,14 @@ class Summand(ABC):
 
     first: int
     shape: tuple[int, int]
-    scale: Array
     node: Array
     name: str
+    targets: Triple | None  # t (M, k) as high + low, and a bound of what that misses; None where all are 0
+
+    @property
+    @abstractmethod
+    def scale(self) -> Array:
+        """s of each function, (M,)."""
 
     @property
     def columns(self) -> slice:
@@ -50,11 +55,6 @@ class Summand(ABC):
     def some(self) -> Iterator[slice]:
         """Some functions at a time."""
         return at_a_time(max(CELLS // max(self.shape[1], 1), 1), self.shape[0])
-
-    @property
-    @abstractmethod
-    def targets(self) -> Triple | None:
-        """t (M, k) as high + low, and a bound of what that misses; None where all are 0."""
 
     @abstractmethod
     def bound(self, b: Array, around: Array, some: slice) -> Array:
@@ -119,6 +119,7 @@ class Prices(Summand):
         self.node, self.name = block.node, f"a price of {block.loss.called()}"
         self.own = block.loss.prices.dependent(block.y)  # the class whose price depends on the others
         self.shape = len(block.node), block.width - (self.own is not None)
+        self.targets = self._targets()
 
     @property
     def scale(self) -> Array:
@@ -156,8 +157,7 @@ class Prices(Summand):
     def _shaped(self, x: Array) -> Array:
         return x[:, 0] if self.block.offset.ndim == 1 else x
 
-    @cached_property
-    def targets(self) -> Triple | None:
+    def _targets(self) -> Triple | None:
         anchor, offset = self.block.loss.anchor(self.block.y), self.block.offset
         if self.own is None:
             if not (anchor.any() or offset.any()):
@@ -194,7 +194,8 @@ class Prices(Summand):
         if low.any():
             parts.append(self._product(low))
         if off.any():
-            parts.append(Pair(*np.zeros((2, self.n, self.d)), self._reach(off)))
+            nothing = np.zeros((self.n, self.d))
+            parts.append(Pair(nothing, nothing, self._reach(off)))
         return total([x for p in parts for x in (p.high, p.low)], [p.error for p in parts])
 
     def _product(self, a: Array) -> Pair:
@@ -249,7 +250,7 @@ class Flows(Summand):
         self.mix, self.penalty = edge.penalty.composed() or (None, edge.penalty)
         self.at = edge.columns(form.d)
         self.shape = len(edge.tail), len(self.at if self.mix is None else self.mix)
-        self.node, self.name = edge.tail, f"a flow of {edge.name}"
+        self.node, self.name, self.targets = edge.tail, f"a flow of {edge.name}", self._targets()
         need(self.mix is None or in_range(self.mix), f"an entry of the root of {edge.penalty!r} is out of range")
 
     @property
@@ -264,8 +265,7 @@ class Flows(Summand):
         """The variables of flows (m, k)."""
         return u if self.mix is None else np.linalg.lstsq(self.mix.T, u.T, rcond=None)[0].T
 
-    @cached_property
-    def targets(self) -> Triple | None:
+    def _targets(self) -> Triple | None:
         center = self.edge.center
         if center is None:
             return None

@@ -36,7 +36,8 @@ def lower_bound(system: System, box: Balanced, plain: bool = False) -> LowerBoun
     for one, where in zip(system.summands, system.components, strict=True):
         found = _Terms(one)
         for some in one.some():
-            found.add(some, *(one.taken(x)[some] for x in (box.high, box.low, box.spread)), plain)
+            high, low, off = (one.taken(x)[some] for x in (box.high, box.low, box.spread))
+            found.add(some, high, low, off, plain)
         inner = inner and found.inner
         if found.bad.any():
             first = int(np.argmax(found.bad))
