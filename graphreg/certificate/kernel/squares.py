@@ -20,7 +20,7 @@ from ...terms.losses import AbstractQuadraticLoss
 from ...terms.penalties import AbstractSmoothPenalty
 from .arithmetic import DUST, EPS, MORE, Runs, need
 from .balance import Balanced
-from .system import Flows, Prices, Summand, System
+from .system import Flows, Prices, System
 from .upper import plain_residuals, sizes
 from .value import LowerBound, lower_bound
 
@@ -60,13 +60,11 @@ def _dense(A: Array | Packed, some: slice) -> Array:
     return A.dense(some) if isinstance(A, Packed) else A[some]
 
 
-def is_square(one: Summand) -> bool:
+def is_square(one: Prices | Flows) -> bool:
     """True of summands s L / 2 ||B'w - t||^2, at one node each."""
     if isinstance(one, Prices):
         return isinstance(one.block.loss, AbstractQuadraticLoss)
-    return (
-        isinstance(one, Flows) and one.edge.ground and one.mix is None and one.penalty.strong_convexity() == bend(one)
-    )
+    return one.edge.ground and one.mix is None and one.penalty.strong_convexity() == bend(one)
 
 
 def bend(one: Flows) -> float:
@@ -78,7 +76,7 @@ def absorbed(system: System, curvature: Curvature, v: Array, w: Array) -> tuple[
     """The bound from prices and flows v that are nearly balanced, and nearly the gradients of the squares at w (n, d);
     and a box that holds an exactly balanced point. All nodes are to have the curvature."""
     need((curvature.least > 0.0).all() and np.isfinite(w).all(), "a node is not strictly convex")
-    squares = [*filter(is_square, system.summands)]
+    squares = [one for one in (*system.prices, *system.flows) if is_square(one)]
     bent = [one for one in system.flows if one.edge.ground and np.isfinite(bend(one))]
     need(all(one in squares for one in (*system.prices, *bent)), "a Hessian is of something that is no square")
     form, zero = system.form, np.zeros(len(v))

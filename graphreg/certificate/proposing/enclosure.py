@@ -25,6 +25,7 @@ from ..kernel.value import Enclosed, LowerBound, lower_bound
 from .plan import Plan, Planner
 from .slack import Slack
 
+TINY = 1e-200  # numbers that small may leave their domains by what products of them miss
 SWEEPS = 3  # corrections, each of what the one before left
 AGAIN = 4  # attempts with fewer and fewer variables that may move
 ROUNDS = 12  # in which the sizes of corrections grow
@@ -65,6 +66,7 @@ class Enclosure:
         if self.refused:
             return self._none(point, self.refused)
         v = self.system.flat(point)
+        v[np.abs(v) < TINY] = 0.0
         if least < np.inf and self.system.outside is None:  # points are shrunk, which what is outside is not
             for found in self._plainly(v):
                 if float(found[0].lower.sum()) >= least:

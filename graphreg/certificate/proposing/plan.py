@@ -227,7 +227,7 @@ class Totals:
 
     def _labels(self) -> Array:
         """A number for each tree and then each free variable: that of the system to which it belongs."""
-        M, G = self.A.shape
+        M, G = len(self.free), self.count
         row = np.repeat(np.arange(M), np.diff(self.A.indptr))
         label = components_of(self.A.indices, row + G, G + M)[1]
         used = np.unique(label[:G])  # those of variables that touch no tree come behind
