@@ -38,7 +38,7 @@ class Answers:
 
     def __init__(self, system: System, R: sp.csr_array) -> None:
         N, V = system.shape
-        need(np.shape(R) == (V, N), "R has another shape")
+        need(R.shape == (V, N), "R has another shape")  # pyright: ignore[reportUnnecessaryComparison]  (scipy has no types)
         need(in_range(R.data), "an entry of R is out of range")
         R.sum_duplicates()
         self.R = R
@@ -93,7 +93,7 @@ def balanced(system: System, w: Witness) -> Balanced:
     """The box that a witness proves; a component whose equations it does not close is lost, and no other."""
     N, V = system.shape
     need(w.high.shape == w.low.shape == (V,) and w.z.shape == (N,), "a witness of another shape")
-    need(np.shape(w.answers.R) == (V, N), "answers of another shape")
+    need(w.answers.R.shape == (V, N), "answers of another shape")  # pyright: ignore[reportUnnecessaryComparison]  (as above)
     need(all(_below(x) for x in (w.high, w.low, w.z)), "prices, flows or corrections are too large")
     need(((w.z == 0.0) | (w.z >= LEAST)).all(), "corrections are out of range")
     need(not (w.plain and w.low.any()), "plain sums are of high parts alone")

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 
@@ -41,13 +42,21 @@ class Enclosure:
     def __init__(self, form: Form, like: Enclosure | None = None, outside: Pair | None = None) -> None:
         """``outside`` is what is taken from the nodes beside the form's own flows and prices, (n, d)."""
         self.form, self.refused = form, ""
+        self.like = None if like is None or like.refused else like
         try:
-            self.system = System(form, None if like is None or like.refused else like.system, outside)
+            self.system = System(form, None if self.like is None else self.like.system, outside)
         except RefusedError as error:
             self.refused = str(error)
-            return
-        self.planner = Planner(self.system) if like is None or like.refused else like.planner
-        self.of = form.component[self.planner.node]  # the component of each variable
+
+    @cached_property
+    def planner(self) -> Planner:
+        """What plans corrections: a matter of the graph and the designs alone."""
+        return Planner(self.system) if self.like is None else self.like.planner
+
+    @cached_property
+    def of(self) -> Array:
+        """The component of each variable."""
+        return self.form.component[self.planner.node]
 
     @property
     def designs(self) -> list[Design] | None:
