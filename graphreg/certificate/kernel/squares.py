@@ -18,7 +18,7 @@ import numpy as np
 from ...terms import Array, Packed, at_a_time
 from ...terms.losses import AbstractQuadraticLoss
 from ...terms.penalties import AbstractSmoothPenalty
-from .arithmetic import DUST, EPS, MORE, Runs, need
+from .arithmetic import DUST, EPS, MORE, Runs, below, need
 from .balance import Balanced
 from .system import Flows, Prices, Summand, System
 from .upper import plain_residuals, sizes
@@ -75,7 +75,8 @@ def bend(one: Flows) -> float:
 def absorbed(system: System, curvature: Curvature, v: Array, w: Array) -> tuple[LowerBound, Balanced]:
     """The bound from prices and flows v that are nearly balanced, and nearly the gradients of the squares at w (n, d);
     and a box that holds an exactly balanced point. All nodes are to have the curvature."""
-    need((curvature.least > 0.0).all() and np.isfinite(w).all(), "a node is not strictly convex")
+    need((curvature.least > 0.0).all(), "a node is not strictly convex")
+    need(below(v) and below(w), "prices, flows or parameters are too large")
     squares = [*filter(is_square, system.summands)]
     bent = [one for one in system.flows if one.edge.ground and np.isfinite(bend(one))]
     need(all(one in squares for one in (*system.prices, *bent)), "a Hessian is of something that is no square")
