@@ -247,8 +247,8 @@ class Rows(Summand):
         self.size, self.n, self.d = form.n * form.d, form.n, form.d
         self.shape = (self.K.shape[0] // k, k)
         self.scale = np.ones(self.shape[0]) if scale is None else scale
-        ends = [self.K.indices[self.K.indptr[e * k]] // form.d for e in range(self.shape[0])]
-        self.node, self.name, self.target = np.array(ends, dtype=int), "a row", target
+        first_entries = [self.K[[e * k]].indices[:1].tolist() or [0] for e in range(self.shape[0])]
+        self.node, self.name, self.target = np.ravel(first_entries) // form.d, "a row", target
 
     @property
     def made_of(self):
@@ -267,7 +267,8 @@ class Rows(Summand):
         for i, x in found.items():
             out[0, i] = float(x)
             out[1, i] = float(x - number(out[0, i]))
-            out[2, i] = 2.0**-50 * abs(out[1, i]) + 1e-300
+            missed = x - number(out[0, i]) - number(out[1, i])
+            out[2, i] = 2.0**-50 * abs(out[1, i]) + 1e-300 if missed else 0.0
         return Pair(*out.reshape(3, self.n, self.d))
 
     def _each(self):
@@ -311,3 +312,41 @@ def box(form, v, low=None, spread=None):
     zero = np.zeros_like(v)
     none = np.zeros(form.n_components, dtype=bool)
     return Balanced(v, zero if low is None else low, zero if spread is None else spread, none)
+
+
+def blank(d, n=1):
+    """A form of d numbers at each of n nodes, without any function."""
+    form = gr.Problem(gr.MeanLoss(gr.NodeData.from_arrays(None, np.zeros((n, d)), np.arange(n)))).form
+    return replace(form, samples=(), edges=())
+
+
+def general(K, penalty=None, d=None, **more):
+    """One node, whose functions are one of each row of K."""
+    K = np.asarray(K, dtype=float)
+    form = blank(K.shape[1] if d is None else d, K.shape[1] // (K.shape[1] if d is None else d))
+    return General(form, lambda first: Rows(K, penalty or gr.SquaredL2(), form, first, **more))
+
+
+def matrix(system):
+    """B in rationals, by equations."""
+    return [numbers(row) for row in system.B.toarray()]
+
+
+def balance_holds(system, w, found):
+    """In rationals there is a balanced point in the box: all equations of components that are not lost vanish, and each
+    correction lies within its size. False where there may be none beside the corrections looked at."""
+    B, R = matrix(system), [numbers(row) for row in w.answers.R.toarray()]
+    v = [x + y for x, y in zip(numbers(w.high), numbers(w.low), strict=True)]
+    z, spread = numbers(w.z), numbers(found.spread)
+    kept = [i for i in range(len(B)) if i not in w.dropped and not found.lost[system.component[i]]]
+    BR = [[sum(b * r[j] for b, r in zip(B[i], R, strict=True) if b and r[j]) for j in kept] for i in kept]
+    left = times(B, v)
+    x = solved(BR, [-left[i] for i in kept]) if kept else []
+    if x is None:
+        return False
+    corrected = dict(zip(kept, x, strict=True))
+    moved = [sum((row[j] * y for j, y in corrected.items()), Fraction(0)) for row in R]
+    fits = all(abs(y) <= z[j] for j, y in corrected.items())
+    fits = fits and all(abs(m) <= s for m, s in zip(moved, spread, strict=True))
+    after = times(B, [a + m for a, m in zip(v, moved, strict=True)])
+    return fits and all(y == 0 for i, y in enumerate(after) if not found.lost[system.component[i]])
