@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from math import isqrt
 
 import networkx as nx
@@ -140,6 +141,9 @@ def form_of(name):
     return replace(form, samples=() if name == "no samples" else tuple(blocks))
 
 
+KNOWN = {}
+
+
 # ---- B, and the functions whose prices and flows its columns are -----------------------------------------------------
 def columns(form):
     """The columns of B: of each variable its entries by equation. In the order of the samples, then of the edges."""
@@ -175,16 +179,16 @@ def pulled(found, v):
     return out
 
 
-def conjugate(term, y, b):
-    """f*(b) less what the anchor says, exactly, or from below where it has a root; None where it is infinite."""
+def conjugate(term, ends, b):
+    """f*(b) less what the anchor says, exactly, or from below where it has a root; None where it is infinite, which is
+    beyond the ends for prices."""
     match term:
         case gr.SquaredLoss() | gr.MeanLoss() | gr.SquaredL2():
             return sum(x * x for x in b) / 2
         case gr.HuberLoss():
             return b[0] * b[0] / 2 if abs(b[0]) <= number(term.delta) else None
         case gr.QuantileLoss() | gr.HingeLoss():
-            low, high = (number(end[0]) for end in term.domain(np.array([y])))
-            return Fraction(0) if low <= b[0] <= high else None
+            return Fraction(0) if ends[0] <= b[0] <= ends[1] else None
         case gr.L1():
             return Fraction(0) if max(map(abs, b)) <= 1 else None
         case gr.L2():
@@ -205,14 +209,22 @@ def conjugate(term, y, b):
 
 def functions(form):
     """Of each function its number of variables, scale, conjugate, target t and component."""
+    if id(form) not in KNOWN:
+        KNOWN[id(form)] = form, list(_functions(form))
+    return KNOWN[id(form)][1]
+
+
+def _functions(form):
     for block in form.samples:
         assert block.loss.prices.dependent(block.y) is None
         anchor = np.broadcast_to(block.loss.anchor(block.y), block.offset.shape)
+        domain, bounded = block.loss.domain(block.y), isinstance(block.loss, gr.QuantileLoss | gr.HingeLoss)
+        scale = numbers(block.scale)
         for r in range(len(block.node)):
             t = [a - b for a, b in zip(numbers(anchor[r]), numbers(block.offset[r]), strict=True)]
-            y = block.y[r]
-            star = lambda b, loss=block.loss, y=y: conjugate(loss, y, b)  # noqa: E731
-            yield block.width, number(block.scale[r]), star, t, int(form.component[block.node[r]])
+            ends = [number(end[r]) for end in domain] if bounded else None
+            star = partial(conjugate, block.loss, ends)
+            yield block.width, scale[r], star, t, int(form.component[block.node[r]])
     for edge in form.edges:
         mix, penalty = edge.penalty.composed() or (None, edge.penalty)
         for e in range(len(edge.tail)):
@@ -220,8 +232,7 @@ def functions(form):
             t = [Fraction(0)] * k if edge.center is None else numbers(edge.center[e])
             if mix is not None:
                 t = times([numbers(row) for row in mix], t)
-            star = lambda b, penalty=penalty: conjugate(penalty, None, b)  # noqa: E731
-            yield len(t), number(edge.weight[e]), star, t, int(form.component[edge.tail[e]])
+            yield len(t), number(edge.weight[e]), partial(conjugate, penalty, None), t, int(form.component[edge.tail[e]])
 
 
 def dual_value(form, v):

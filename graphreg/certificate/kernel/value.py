@@ -31,7 +31,7 @@ def lower_bound(system: System, box: Balanced, plain: bool = False) -> LowerBoun
 
     Where ``plain``, roundings and low parts are paid for instead of avoided.
     """
-    around = (box.spread + np.abs(box.low)) * MORE if plain else box.spread
+    around = (box.spread + np.abs(box.low)) * (1.0 + 2 * EPS) if plain else box.spread
     lost, outside, why = box.lost.copy(), np.zeros(system.size, dtype=bool), [box.why] if box.why else []
     sums, errors, inner = list[Array](), np.zeros(len(lost)), True
     for one, where in zip(system.summands, system.components, strict=True):
