@@ -87,8 +87,9 @@ def absorbed(system: System, curvature: Curvature, v: Array, w: Array) -> tuple[
         off[one.columns] = far.ravel()
         slope += one.reach(far)
     left = system.residual(v, zero, plain=True).size()
-    square = (((left + slope) * curvature.scale) ** 2).sum(axis=1) / curvature.least * MORE  # d_i'H_i d_i
-    reach = np.sqrt(square) * MORE
+    rest = left + slope
+    square = ((rest * curvature.scale) ** 2).sum(axis=1) / curvature.least * MORE  # d_i'H_i d_i
+    reach = np.sqrt(square + DUST * rest.any(axis=1)) * MORE
     for one in squares:
         each = np.sqrt(one.scale * (1.0 if isinstance(one, Prices) else bend(one))) * reach[one.node]
         off[one.columns] += np.repeat(each, one.shape[1])
@@ -112,5 +113,5 @@ def _from_gradients(one: Prices | Flows, v: Array, w: Array) -> Array:
     for some in block.some():
         s = block.column(block.scale_of(some))
         r, around = plain_residuals(block, w, size, some)
-        out[some] = (s * (around + EPS * np.abs(r)) + np.abs(a[some] - s * r)) * MORE
+        out[some] = (s * (around + EPS * np.abs(r)) + np.abs(a[some] - s * r)) * MORE + DUST * (around > 0.0)
     return out.reshape(v.shape)
