@@ -25,7 +25,7 @@ from tqdm import tqdm
 import graphreg as gr
 from graphreg.datasets import random_problem
 from graphreg.methods import METHODS, AbstractIteration
-from graphreg.running.checkpoints.archive import read
+from graphreg.saving.archive import read
 
 from .resume_cases import CASES, digest, study
 from .worker import THREADS

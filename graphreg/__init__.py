@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from .distributed import Parts as Parts
     from .inputs import Graph as Graph
     from .inputs import NodeData as NodeData
-    from .loading import load as load
     from .methods import AbstractFixedPoint as AbstractFixedPoint
     from .methods import AbstractIteration as AbstractIteration
     from .methods import Acceleration as Acceleration
@@ -54,6 +53,7 @@ if TYPE_CHECKING:
     from .running import Checkpoint as Checkpoint
     from .running import Observer as Observer
     from .running import Solution as Solution
+    from .saving import load as load
     from .terms import Consensus as Consensus
     from .terms import Hierarchy as Hierarchy
     from .terms import Model as Model
@@ -83,6 +83,7 @@ if TYPE_CHECKING:
 compiled.offer(f"{__name__}.fast")
 for _name, _place in {  # methods whose work is done further out than their class
     "Audit.plot": "plots:plot_audit",
+    "Checkpoint.opened": "saving.runs:opened",
     "Comparison.figure": "plots:comparison_figure",
     "Comparison.plot": "plots:plot_comparison",
     "ConfidenceRegion.plot": "plots:plot_region",
@@ -94,6 +95,7 @@ for _name, _place in {  # methods whose work is done further out than their clas
     "Penalty.from_cvxpy": "reading_cvxpy.penalty:from_cvxpy",
     "Recovery.plot": "plots:plot_recovery",
     "Solution.report": "reporting:report_solution",
+    "Solution.save": "saving.solutions:save",
     "Solution.score": "tuning:node_scores",
 }.items():
     shortcuts.register(_name, f"{__name__}.{_place}")
@@ -142,7 +144,7 @@ _PLACES = {
     "audit": "auditing",
     "compare": "comparing",
     "cross_validate": "tuning",
-    "load": "loading",
+    "load": "saving",
     "path": "tuning",
     "read_model": "model_file",
     "strength_max": "theory",

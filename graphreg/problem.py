@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -72,6 +72,7 @@ class Problem(ShownFormula):
         self.model = Model.of(model)
         _check_labels(self.model)
         self.form: Form = build(self.model)
+        self._compiler = conic.Compiler(self.form)
 
     def update(self, *data: Any) -> Problem:
         """The same model on other data, as a new problem; this one stays as it is.
@@ -197,14 +198,15 @@ class Problem(ShownFormula):
             method = Auto()
         plain = {"gap": gap, "rounds": rounds, "seconds": seconds, "seed": seed, "callback": callback}
         check_solve(method, self.form, **plain, progress=progress, engine=engine, on_failure=on_failure)
-        stored, observer = Checkpoint.of(checkpoint), observer_of(observe)
+        stored = None if checkpoint is None else Checkpoint.of(checkpoint)
+        observer = None if observe is None else observer_of(observe)
         given = {"engine": engine, "checkpoint": stored, "rounds": rounds, "callback": callback, "observe": observer}
         _check_together(method, given)
         form = self.form.frozen()
         begun = None if start is None else given_start(start, "start", form)
         point = None if begun is None else (begun.w, begun.flows)
-        budget = Budget(gap, rounds, seconds, point, callback, progress, stored, seed, engine)
-        budget = replace(budget, observer=Watched.of(observer))
+        looks = None if observer is None else Watched(observer)
+        budget = Budget(gap, rounds, seconds, point, callback, progress, stored, seed, engine, observer=looks)
         run = partial(solve, form, method, budget, self._compiler)
         solution = run() if engine is None else engine.everywhere(form, method, budget, run)
         if begun is not None and begun.note:
@@ -297,10 +299,6 @@ class Problem(ShownFormula):
             return judged if own is None else replace(judged, beyond=beyond_capacity(form, own))
 
     # ---- the exact route ---------------------------------------------------------------------------------------
-    @cached_property
-    def _compiler(self) -> conic.Compiler:
-        return conic.Compiler(self.form)
-
     def compile(self, form: str = "primal") -> Compiled:
         """The problem in CVXPY, primal or dual, stacked and sparse.
 

@@ -8,7 +8,7 @@ import numpy as np
 
 import graphreg as gr
 from graphreg.methods import METHODS, AbstractIteration
-from graphreg.running.checkpoints import archive
+from graphreg.saving import archive
 
 ITERATIVE = [method for method in METHODS if isinstance(method, AbstractIteration)]
 FAST = (gr.PrimalDual, gr.ADMM)  # the others get so many rounds at most

@@ -10,7 +10,7 @@ from factories import chain
 
 import graphreg as gr
 from graphreg.errors import CheckpointError
-from graphreg.running.checkpoints import archive
+from graphreg.saving import archive
 
 REFUSED = "refused"
 

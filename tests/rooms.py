@@ -24,8 +24,8 @@ BASE = ("checks", "errors", "version")  # files of the top that belong to the ba
 ROOMS = (  # from the ground up; files of the top, and folders
     "base",
     "verify",  # the checker of proofs, which imports nothing of the others
-    *("inputs", "terms", "form", "oracles", "network", "certificate", "compiling", "running", "methods", "fast"),
-    *("distributed", "theory", "inference", "testing", "judging", "problem", "loading", "auditing", "comparing"),
+    *("inputs", "terms", "form", "oracles", "network", "certificate", "compiling", "running", "methods", "judging"),
+    *("problem", "fast", "saving", "distributed", "theory", "inference", "testing", "auditing", "comparing"),
     *("datasets", "tuning", "neural", "plots", "reporting", "reading_cvxpy"),
     "catalogue",
     FACE,  # what follows is written as a user would write it, on the public names

@@ -9,8 +9,8 @@ from core_cases import view_of
 from factories import chain
 
 import graphreg as gr
-from graphreg.running.checkpoints import archive
-from graphreg.running.checkpoints.packing import Packed
+from graphreg.saving import archive
+from graphreg.saving.packing import Packed
 
 ROUNDS = 120  # that runs to be broken off have at most, where a round costs much
 

@@ -33,11 +33,12 @@ CORE = {  # from the ground up
     "running": "running",
     "methods": "methods",
     "judging": "judging",
-    "problem": "problem loading",
+    "problem": "problem",
     "catalogue": "catalogue",
 }
 AROUND = {
     "fast": "fast methods/dynamic_programming",
+    "saving": "saving",
     "distributed": "distributed mpi",
     "statistics": "theory inference tuning",
     "workbench": "testing auditing comparing datasets",
@@ -201,11 +202,11 @@ def passed(method):
     def look(frame, event, value):
         nonlocal depth, most
         code = frame.f_code
-        if event in ("call", "return") and code.co_filename.startswith(PACKAGE):
+        ours = code.co_filename.startswith(PACKAGE) and code.co_name not in INLINED
+        if event in ("call", "return") and ours:
             depth += 1 if event == "call" else -1
             most = max(most, depth)
-            if code.co_name not in INLINED:
-                found.add((code.co_filename, code.co_firstlineno))
+            found.add((code.co_filename, code.co_firstlineno))
     given = problem()
     sys.setprofile(look)
     given.solve(method)

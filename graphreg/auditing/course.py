@@ -20,7 +20,7 @@ from ..form import Form
 from ..inputs import is_frame
 from ..judging import given_point
 from ..problem import Problem
-from ..running import of_problem
+from ..saving import of_problem
 from ..terms import Array
 from .algorithms import AbstractAlgorithm, Stream
 from .instances import own

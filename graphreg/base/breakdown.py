@@ -83,10 +83,6 @@ class Watched:
     function: Callable[..., Any]
     raised: BaseException | None = None
 
-    @staticmethod
-    def of(function: Callable[..., Any] | None) -> Watched | None:
-        return function if function is None or isinstance(function, Watched) else Watched(function)
-
     def __call__(self, *args: Any) -> Any:
         try:
             return self.function(*args)

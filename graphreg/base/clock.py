@@ -21,7 +21,6 @@ from typing import Any, ParamSpec, TypeVar
 
 from .. import checks
 from ..errors import BudgetError
-from .display import Line, in_notebook
 from .escaping import visible
 
 P = ParamSpec("P")
@@ -223,6 +222,39 @@ def _bar(**how: Any) -> Any:
         auto: Any = import_module("tqdm.auto")
     widgets = auto.notebook_tqdm is not auto.std_tqdm
     return auto.tqdm(**how) if widgets else auto.tqdm(file=Line(), **how)
+
+
+def in_notebook() -> bool:
+    """Whether this is the kernel of a notebook."""
+    ipython: Any = sys.modules.get("IPython")
+    shell = None if ipython is None else ipython.get_ipython()
+    return shell is not None and "IPKernelApp" in shell.config
+
+
+class Line:
+    """A file of which the last line is shown; a blank one leaves nothing in the page.
+
+    What goes to stderr instead stays in notebooks that are stored, every state of it.
+    """
+
+    encoding = "utf-8"
+
+    def __init__(self) -> None:
+        self.handle: Any = None
+        self.shown = ""
+
+    def write(self, text: str) -> int:
+        line = text.strip()
+        if line != self.shown:
+            self.shown, content = line, {"text/plain": line}
+            if self.handle is None:
+                self.handle = import_module("IPython.display").display(content, raw=True, display_id=True)
+            else:
+                self.handle.update(content, raw=True)
+        return len(text)
+
+    def flush(self) -> None:
+        """Nothing is held back."""
 
 
 def carry_out(work: Callable[[], T]) -> T:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import errno
 import os
-import re
 import secrets
 import stat
 from collections.abc import Generator
@@ -118,16 +117,6 @@ def replacing(path: Path) -> Generator[BinaryIO]:
             beside.unlink()
         raise
     _settle(path.parent)
-
-
-def sweep(path: Path) -> None:
-    """Remove what processes that were killed left beside a file. Only for whoever has its lock."""
-    unfinished = re.compile(rf"\.{re.escape(path.name)}\.[0-9a-f]{{16}}{re.escape(UNFINISHED)}")
-    with suppress(OSError), os.scandir(path.parent) as entries:
-        for entry in entries:
-            if unfinished.fullmatch(entry.name):
-                with suppress(OSError):
-                    os.unlink(entry.path)
 
 
 def _settle(folder: Path) -> None:

@@ -25,7 +25,7 @@ from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh, splu
 
 from ..base.clock import carry_out
 from ..form import EdgeBlock, Form
-from ..terms import Array, at_a_time, gram
+from ..terms import Array, at_a_time, gram, strengths
 from ..terms.penalties import AbstractSmoothPenalty
 
 # ---- smallest eigenvalues, from below --------------------------------------------------------------------------------
@@ -188,7 +188,7 @@ def strong_convexity(form: Form) -> float:
     is curved, as `node_convexity` is.
     """
     curved = [edge for edge in form.edges if edge_modulus(edge, form.width(edge)) > 0]
-    return form.once("strong convexity", _strengths(form, curved), lambda: _strong_convexity(form))
+    return form.once("strong convexity", strengths((*form.samples, *curved)), lambda: _strong_convexity(form))
 
 
 def _strong_convexity(form: Form) -> float:
@@ -208,13 +208,8 @@ def node_convexity(form: Form) -> Array:
 
     No strength of a penalty between nodes changes them: along these they are found once.
     """
-    key = _strengths(form, [edge for edge in form.edges if edge.ground])
+    key = strengths((*form.samples, *(edge for edge in form.edges if edge.ground)))
     return form.once("node convexity", key, lambda: group_convexity(form, np.arange(form.n), form.n))
-
-
-def _strengths(form: Form, edges: list[EdgeBlock]) -> tuple[float, ...]:
-    """The strengths of the samples and of some edges."""
-    return tuple(float(block.strength) for block in (*form.samples, *edges))
 
 
 def group_convexity(form: Form, member: Array, count: int) -> Array:

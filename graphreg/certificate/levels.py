@@ -62,8 +62,10 @@ def without_levels(form: Form, w: Array) -> Array:
 
 def _unseen(loss: AbstractLoss, k: int) -> Array | None:
     """The projection (k, k) onto what a loss does not see of its predictors, as no price acts on it; None: nothing."""
+    if k == 1:
+        return None
     level = np.eye(k) - loss.prices.span(np.eye(k))
-    return level if k > 1 and level.any() else None
+    return level if level.any() else None
 
 
 def _afloat(form: Form, acting: tuple[int, ...], held: Array) -> tuple[Array, Array]:

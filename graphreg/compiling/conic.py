@@ -93,13 +93,13 @@ class ConicProblem:
         return (found, "") if right else (None, "the solver's answer has another shape than the problem")
 
 
+@dataclass(eq=False)
 class Compiler:
     """Compiles one form, and keeps what it compiled between solves (the dual form holds weights as constants)."""
 
-    def __init__(self, form: Form) -> None:
-        self.form = form
-        self._primal: dict[bool, ConicProblem] = {}
-        self._alone = threading.Lock()
+    form: Form
+    _primal: dict[bool, ConicProblem] = field(default_factory=dict[bool, ConicProblem], init=False, repr=False)
+    _alone: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
 
     @contextmanager
     def alone(self) -> Generator[None]:

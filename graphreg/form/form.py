@@ -51,11 +51,11 @@ class Form:
         terms = [block.loss.called() for block in self.samples] + [edge.name for edge in self.edges]
         return visible(f"<Form: {self.n} nodes x {self.d} coordinates{latent}; {', '.join(terms)}>", LONGEST_REPR)
 
-    @property
+    @cached_property
     def n(self) -> int:
         return self.space.n_observed + len(self.latent)
 
-    @property
+    @cached_property
     def d(self) -> int:
         return len(self.space.coordinates)
 
@@ -74,12 +74,12 @@ class Form:
 
     @shared
     def labels(self) -> Labels:
-        return as_labels((*self.space.index, *self.latent)) if self.latent else self.observed
+        return as_labels((*self.space.index, *self.latent) if self.latent else self.space.index)
 
     @shared
     def observed(self) -> Labels:
         """The labels of the user's nodes, in order."""
-        return as_labels(self.space.index)
+        return self.labels[: self.space.n_observed]
 
     @shared
     def component(self) -> Array:
@@ -165,9 +165,6 @@ class Form:
 
     def degree(self) -> Array:
         """Edges at each node, those to the ground included, (n,)."""
-        return self.once("degree", None, self._degree)
-
-    def _degree(self) -> Array:
         out = np.zeros(self.n)
         for edge in self.edges:
             out += np.bincount(edge.tail, minlength=self.n)

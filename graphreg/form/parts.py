@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from ..terms import Array, Strength
+from ..terms import Array, Strength, strengths
 from .form import EdgeBlock, Form
 
 Fits = Callable[[EdgeBlock], bool]
@@ -29,8 +29,7 @@ def in_parts(form: Form, fits: Fits) -> Form:
     """The form with every block that does not fit as its parts, where these do: itself where all fit."""
     if all(map(fits, form.edges)):
         return form
-    strengths = tuple(float(edge.strength) for edge in form.edges)
-    found = form.once("parts", strengths, lambda: [parts_of(edge, fits) or [edge] for edge in form.edges])
+    found = form.once("parts", strengths(form.edges), lambda: [parts_of(edge, fits) or [edge] for edge in form.edges])
     return replace(form, edges=tuple(part for each in found for part in each))
 
 

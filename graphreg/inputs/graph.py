@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .. import checks
-from ..base.csgraph import connected_components, narrow
+from ..base.csgraph import connected_components
 from ..base.display import Html, Shown, details, facts, more, table, title
 from ..base.escaping import visible
 from ..errors import GraphError
@@ -47,17 +47,19 @@ def difference_matrix(tail: Array, head: Array, n_nodes: int) -> sp.csr_array:
 
     Where ``head`` is ``GROUND`` the row has the +1 alone.
     """
-    tail, head = np.asarray(tail, dtype=np.intp), np.asarray(head, dtype=np.intp)
+    narrow = max(2 * len(tail), n_nodes) < np.iinfo(np.int32).max  # products are bound by memory
+    kind = np.int32 if narrow else np.int64
+    tail, head = np.asarray(tail, dtype=kind), np.asarray(head, dtype=kind)
     if len(head) and head.min() != GROUND:
         first = tail < head  # rows are sorted
         columns, signs = np.where(first, tail, head), np.where(first, 1.0, -1.0)
         entries = np.stack([signs, -signs], axis=1).ravel(), np.stack([columns, tail + head - columns], axis=1).ravel()
-        return narrow(sp.csr_array((*entries, 2 * np.arange(len(tail) + 1)), shape=(len(tail), n_nodes)))
-    edge = np.arange(len(tail))
+        return sp.csr_array((*entries, 2 * np.arange(len(tail) + 1, dtype=kind)), shape=(len(tail), n_nodes))
+    edge = np.arange(len(tail), dtype=kind)
     inner = np.flatnonzero(head != GROUND)
     rows, columns = np.concatenate([edge, inner]), np.concatenate([tail, head[inner]])
     signs = np.concatenate([np.ones(len(tail)), -np.ones(len(inner))])
-    return narrow(sp.csr_array((signs, (rows, columns)), shape=(len(tail), n_nodes)))
+    return sp.csr_array((signs, (rows, columns)), shape=(len(tail), n_nodes))
 
 
 def components_of(tail: Array, head: Array, n_nodes: int) -> tuple[int, Array]:

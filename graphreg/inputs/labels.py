@@ -134,6 +134,8 @@ def as_labels(given: Iterable[Any]) -> Labels:
     """The labels in their order, numpy's scalars as Python's; 0 to n - 1 without an object for each."""
     if isinstance(given, IntegerLabels):
         return given
+    if isinstance(given, IntegerIndex):
+        return IntegerLabels(len(given))
     if isinstance(given, range) and given and given == range(len(given)):
         return IntegerLabels(len(given))
     if is_integers(given):

@@ -10,7 +10,7 @@ from importlib import import_module
 
 import numpy as np
 
-from ..base.breakdown import Watched, broken, cause
+from ..base.breakdown import broken, cause
 from ..base.clock import OutOfTimeError, progress_bar, uncounted
 from ..certificate import Certificate, common
 from ..checks import checked, one_of, text
@@ -108,7 +108,7 @@ class _Attempts:
             if self.task.budget.warm_start is not None:
                 self.task.budget.warm_start.interrupted = True
         except Exception as error:
-            if not broken(error, Watched.of(self.task.budget.callback)):
+            if not broken(error, self.task.budget.callback):
                 raise
             end = "failed", cause(error)
         self.task.compiler.forget()

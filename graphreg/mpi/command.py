@@ -17,7 +17,8 @@ from ..distributed import INTERRUPTED, Facts, LocalSolution, abort, agreed, job_
 from ..distributed import launched_rank as rank_of_launcher
 from ..errors import GraphregError, MethodError, ModelFileError
 from ..model_file import ModelFile, read_model, sites_of
-from ..running import Checkpoint, entry
+from ..running import Checkpoint
+from ..saving import entry
 from .solving import solve
 
 OPTIONS = ("gap", "rounds", "seconds", "seed")  # of [solve] that such a run knows

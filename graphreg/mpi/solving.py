@@ -12,7 +12,8 @@ from ..errors import MethodError
 from ..form import Form
 from ..methods import METHOD, AbstractIteration, AbstractMethod, PrimalDual
 from ..problem import Problem
-from ..running import Budget, Checkpoint, of_losses
+from ..running import Budget, Checkpoint
+from ..saving import of_losses
 
 
 def solve(  # noqa: PLR0913 - those of Problem.solve

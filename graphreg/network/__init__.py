@@ -7,6 +7,10 @@ from .availability import Presence as Presence
 from .availability import per_node as per_node
 from .engine import AbstractPartEngine as AbstractPartEngine
 from .engine import InProcess as InProcess
+from .engine import joined as joined
+from .engine import magnitude as magnitude
+from .engine import pieces as pieces
+from .engine import summed as summed
 from .fast import SOME as SOME
 from .fast import AbstractHeld as AbstractHeld
 from .fast import AbstractImage as AbstractImage
@@ -36,10 +40,6 @@ from .server_topology import server_form as server_form
 from .server_topology import with_servers as with_servers
 from .server_topology import without_edges as without_edges
 from .streams import Streams as Streams
-from .summing import joined as joined
-from .summing import magnitude as magnitude
-from .summing import pieces as pieces
-from .summing import summed as summed
 from .tree import ClusterTree as ClusterTree
 from .tree import tree_of as tree_of
 from .tree import without_tree as without_tree

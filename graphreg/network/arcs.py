@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import scipy.sparse as sp
@@ -81,11 +81,6 @@ class Arcs(Brief):
         p = self.parent
         return (p[self.source] == self.target) | (p[self.target] == self.source)
 
-    @cached_property
-    def in_forest(self) -> int:
-        """How many arcs the spanning forest has."""
-        return 2 * (self.n - self.components)
-
     def _links(self) -> sp.csr_array:
         return sp.csr_array((np.ones(len(self.source)), (self.source, self.target)), shape=(self.n, self.n))
 
@@ -93,7 +88,7 @@ class Arcs(Brief):
 def arcs_of(form: Form) -> Arcs:
     """The arcs of all edges between two nodes; several edges of a pair share a message, of the union of their
     coordinates."""
-    return form.once("arcs", None, lambda: _arcs_of(form))
+    return form.once("arcs", None, partial(_arcs_of, form))
 
 
 def _arcs_of(form: Form) -> Arcs:

@@ -176,7 +176,7 @@ class Ledger(Shown):
         account, arcs = self.accounts[purpose], self.arcs
         if arcs is None:
             return 0, 0
-        in_forest = arcs.in_forest if account.sums else 0
+        in_forest = 2 * (arcs.n - arcs.components) if account.sums else 0  # arcs, both ways
         messages = account.exchanges * len(arcs.source) + account.sums * in_forest
         numbers = account.exchanges * arcs.all_numbers + account.summed * in_forest
         if account.messages is not None and account.numbers is not None:

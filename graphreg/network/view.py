@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 from ..form import Form
 from ..oracles import AbstractNodeProx, Memory, NewtonSystem, NodeGradients, node_proxes
-from ..terms import Array, alike, shared
+from ..terms import Array, alike, shared, strengths
 from ..terms.losses import AbstractSmoothLoss
 from .arcs import Arcs, arcs_of, ends_of
 from .engine import AbstractPartEngine, Engine, InProcess
@@ -46,7 +46,7 @@ class of_losses(shared[T]):  # noqa: N801  (a decorator)
     """What holds as long as the strengths of the losses do."""
 
     def key(self, instance: LocalView) -> tuple[float, ...]:
-        return tuple(float(block.strength) for block in instance.form.samples)
+        return strengths(instance.form.samples)
 
 
 @dataclass(frozen=True)
@@ -79,8 +79,7 @@ class LocalView:
 
     def same_losses(self, other: LocalView) -> bool:
         """Whether the losses of another view of the same problem have the strengths that they have here."""
-        pairs = zip(self.form.samples, other.form.samples, strict=True)
-        return all(float(here.strength) == float(there.strength) for here, there in pairs)
+        return strengths(self.form.samples) == strengths(other.form.samples)
 
     @property
     def n_nodes(self) -> int:

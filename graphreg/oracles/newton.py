@@ -101,8 +101,8 @@ def fits(form: Form) -> bool:
 def check_size(form: Form) -> None:
     """Raise where Newton systems of a form would not fit into memory, before anything large is computed.
 
-    Enough are the entries of a band (see `band`), not enough less than `least_fill`; only between them the order of
-    the factorisation is computed, and with it the entries are counted.
+    Enough are the entries of all pairs of parameters, or of a band (see `band`), not enough less than `least_fill`;
+    only between these the order of the factorisation is computed, and with it the entries are counted.
 
     Raises
     ------
@@ -113,6 +113,8 @@ def check_size(form: Form) -> None:
     pattern = PER_PRODUCT * _products(form)
     if pattern > limit:
         raise _too_large(pattern, limit, "about")
+    if PER_ENTRY * (form.n * d) ** 2 <= limit:  # of most problems, of which nothing need be ordered
+        return
     A = adjacency(form)
     if max(pattern, PER_ENTRY * d**2 * float(band(A).sum() + form.n)) <= limit:
         return

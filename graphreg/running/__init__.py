@@ -1,20 +1,8 @@
-"""A run of a method, from its first round to a solution: driver, schedule, checkpoints."""
+"""A run of a method, from its first round to a solution: driver, schedule, solution."""
 
 from .budget import Budget as Budget
 from .budget import Outcome as Outcome
 from .budget import WarmStart as WarmStart
-from .checkpoints import archive as archive
-from .checkpoints.checkpoint import Checkpoint as Checkpoint
-from .checkpoints.checkpoint import Store as Store
-from .checkpoints.checkpoint import write_values as write_values
-from .checkpoints.fingerprint import entry as entry
-from .checkpoints.fingerprint import of_losses as of_losses
-from .checkpoints.fingerprint import of_method as of_method
-from .checkpoints.fingerprint import of_problem as of_problem
-from .checkpoints.packing import MisfitError as MisfitError
-from .checkpoints.packing import Packed as Packed
-from .checkpoints.packing import check_entries as check_entries
-from .checkpoints.packing import check_state as check_state
 from .driver import around as around
 from .driver import view_of as view_of
 from .method import METHOD as METHOD
@@ -28,14 +16,12 @@ from .observing import KEPT as KEPT
 from .observing import Observation as Observation
 from .observing import Observer as Observer
 from .observing import observer_of as observer_of
-from .saved import check_parts as check_parts
-from .saved import file_of as file_of
-from .saved import look as look
-from .saved import open_file as open_file
-from .saved import parts_of as parts_of
-from .saved import proved as proved
-from .saved import value_of as value_of
+from .schedule import LATEST as LATEST
 from .schedule import Schedule as Schedule
+from .snapshot import AbstractKeeper as AbstractKeeper
+from .snapshot import Checkpoint as Checkpoint
+from .snapshot import Kept as Kept
+from .snapshot import Snapshot as Snapshot
 from .solution import Solution as Solution
 from .solving import Task as Task
 from .solving import solve as solve

@@ -11,10 +11,10 @@ from ..certificate import Certificate, Certifier
 from ..network import Ledger, LocalView
 from .observed import Observed
 from .schedule import Schedule
+from .snapshot import Checkpoint
 from .trace import Record, Trace
 
 if TYPE_CHECKING:
-    from .checkpoints.checkpoint import Checkpoint
     from .method import AbstractEngine, Start
 
 

@@ -85,7 +85,7 @@ class Checks:
         method, schedule, asked, point = self.method, self.schedule, self.budget.gap, self.method.point(state)
         if not np.isfinite(point[0]).all():
             return "failed"
-        if method.searches(state) or method.far(state, asked):
+        if method.early(state, asked):
             return ""
         self.certifier = method.judge(state, self.certifier)
         bound = self.cheap_bound(point, self._inside(state), k)
@@ -151,7 +151,7 @@ class Checks:
         bound = self.certifier.cheap_bound(points, point[1], self._fast(k))
         if bound is not None:
             self._charge(1, 1)
-            self._note(Record(k, self.elapsed(), self._relative(bound.gap, bound), False, bound.primal), at)
+            self._note(at, k, self._relative(bound.gap, bound), False, bound.primal)
         return bound
 
     def _merged(self, w: Array, inside: tuple[Array, ...], k: int) -> Array:
@@ -179,7 +179,7 @@ class Checks:
         screen = self.certifier.screen(*point)
         screen = np.inf if np.isnan(screen) else screen  # inf - inf, where no point satisfies all constraints
         self._charge_repairs(before, point, screens=1)  # to balance flows that the method does not have
-        self._note(Record(k, self.elapsed(), screen, False, self.certifier.screened), at)
+        self._note(at, k, screen, False, self.certifier.screened)
         return screen
 
     def certify_state(self, state: Any, k: int, bound: CheapBound | None = None) -> Certificate:
@@ -199,7 +199,7 @@ class Checks:
         self.longest = max(self.longest, time.perf_counter() - at)
         self._charge_repairs(before, point)
         gap = certificate.relative_gap if certificate.valid else np.inf
-        self._note(Record(k, self.elapsed(), gap, certificate.valid, certificate.primal, certificate.dual), at)
+        self._note(at, k, gap, certificate.valid, certificate.primal, certificate.dual)
         return certificate
 
     def polish(self, state: Any, k: int) -> bool:
@@ -210,8 +210,7 @@ class Checks:
         self.trace.polish_seconds += time.perf_counter() - at
         if done:
             found = self.certifier.best()
-            record = Record(k, self.elapsed(), found.relative_gap, True, found.primal, found.dual)
-            self._note(record, time.perf_counter())
+            self._note(time.perf_counter(), k, found.relative_gap, True, found.primal, found.dual)
         return done
 
     def _polish(self, state: Any, k: int) -> bool:
@@ -255,9 +254,9 @@ class Checks:
         last = self.trace.records[-1]
         return f"gap{'' if last.certified else ' about'} {last.relative_gap:.1e}, target {self.budget.gap:.0e}"
 
-    def _note(self, record: Record, at: float) -> None:
-        messages, size = self.ledger.sent()
-        record = replace(record, messages=messages, bytes=size)
+    def _note(self, at: float, k: int, gap: float, certified: bool, primal: float, dual: float = np.nan) -> None:
+        """Note a check that began ``at`` this moment."""
+        record = Record(k, self.elapsed(), gap, certified, primal, dual, *self.ledger.sent())
         self.trace.records.append(record)
         self.trace.check_seconds += time.perf_counter() - at
         if self.budget.callback is not None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..base.breakdown import Watched, cause, numerical, raised_by
+from ..base.breakdown import cause, numerical, raised_by
 from ..base.clock import LAST, SHORT, OutOfTimeError, afresh, alarm, left, progress_bar
 from ..certificate import Certificate, Certifier, center, centred, feasible
 from ..errors import CheckpointError
@@ -23,7 +23,7 @@ from .checking import Checks
 from .observed import Recorder
 from .polish import applies
 from .schedule import EARLIEST, WARM, Schedule
-from .snapshot import Checked, Keeper, Snapshot
+from .snapshot import AbstractKeeper, Checked, Snapshot
 
 if TYPE_CHECKING:
     from .method import AbstractIteration, AbstractMethod
@@ -50,7 +50,7 @@ def drive(
     view: LocalView,
     certifier: Certifier,
     budget: Budget,
-    keeper: Keeper | None = None,
+    keeper: AbstractKeeper | None = None,
     recorder: Recorder | None = None,
 ) -> Outcome:
     """Run a method until the certified relative gap is met, the budget is used up, or it is interrupted."""
@@ -62,9 +62,9 @@ def drive(
     )
     if budget.warm_start is not None and budget.warm_start.schedule is not None:
         schedule = schedule.expecting(budget.warm_start.schedule)
-    budget = replace(budget, callback=Watched.of(budget.callback))
     checks = Checks(method, certifier, budget, view.engine.ledger, schedule)
-    run = _Run(method, view, budget, checks, keeper, recorder)
+    allowed = method.most_rounds if budget.rounds is None else budget.rounds
+    run = _Run(method, view, budget, checks, keeper, recorder, allowed)
     try:
         run.begin()
         run.rounds()
@@ -86,14 +86,14 @@ class _Run:
     view: LocalView
     budget: Budget
     checks: Checks
-    keeper: Keeper | None
+    keeper: AbstractKeeper | None
     recorder: Recorder | None
+    allowed: int  # rounds
     state: Any = None  # None while it is set up
     k: int = 0  # rounds so far
     ended: str = ""  # why it is over; empty where it goes on
     cause: str = ""  # of a breakdown
     checked: Checked | None = None  # for the checkpoint; None while it has yet to be noted
-    more: int = 0  # rounds beyond those allowed
 
     # ---- where a run begins ----------------------------------------------------------------------------------------
     def begin(self) -> None:
@@ -116,9 +116,10 @@ class _Run:
             self.recorder.see(self.method, state, 0)
         self.ended = self.checks.begun(budget.start)
         self.state = state
-        self._keep()
+        if self.keeper is not None:
+            self._keep(self.keeper)
 
-    def _resume(self, stored: Snapshot, keeper: Keeper) -> None:
+    def _resume(self, stored: Snapshot, keeper: AbstractKeeper) -> None:
         """Go on from a checkpoint; end at once where it is of a run that has ended, or has met the gap."""
         asked, checks = self.budget.rounds, self.checks
         if asked is not None and stored.round > asked:
@@ -126,7 +127,7 @@ class _Run:
                 f"the checkpoint is at round {stored.round}, beyond the rounds={asked} asked for, which "
                 "count from the start; allow more rounds, or name another file"
             )
-        with keeper.store.reading():
+        with keeper.reading():
             checks.restore(stored)
             finite = np.isfinite(self.method.point(stored.state)[0]).all()
         if self.recorder is not None:
@@ -158,7 +159,8 @@ class _Run:
                     checks.grouped = None  # its flows take room that later rounds need
                     tick(self.k - shown, checks.known())
                     shown = self.k
-                self._keep()
+                if self.keeper is not None:
+                    self._keep(self.keeper)
 
     def _over(self) -> bool:
         """Whether the run is over; why, is noted."""
@@ -170,31 +172,25 @@ class _Run:
         ):
             self.ended = "budget"
         else:
-            most = self._most()
-            if self.k >= most + self.more and budget.further is not None:
-                self.more = self.k - most + budget.further(checks.trace, self.k)
-            if self.k >= most + self.more:
+            if self.k >= self.allowed and budget.further is not None:
+                self.allowed = self.k + budget.further(checks.trace, self.k)
+            if self.k >= self.allowed:
                 self.ended = "limit" if budget.rounds is None else "budget"
         return bool(self.ended)
-
-    def _most(self) -> int:
-        return self.method.most_rounds if self.budget.rounds is None else self.budget.rounds
 
     def _free(self) -> int:
         """How many rounds may follow before one is looked at."""
         if self.keeper is not None or self.recorder is not None:
             return 1
-        return max(min(self.checks.schedule.next_round(), self._most() + max(self.more, 0)) - self.k, 1)
+        return max(min(self.checks.schedule.next_round(), self.allowed) - self.k, 1)
 
-    def _keep(self) -> None:
+    def _keep(self, keeper: Keeper) -> None:
         """Note where the run stands between two rounds; written when it is due."""
-        if self.keeper is None:
-            return
         if self.checked is None:
             self.checked = self.checks.noted()
         sent = {purpose: replace(account) for purpose, account in self.checks.ledger.accounts.items()}
         log = None if self.recorder is None else self.recorder.log
-        self.keeper.keep(Snapshot(self.state, self.checked, sent, self.k, self.ended, self.checks.elapsed(), log))
+        keeper.keep(Snapshot(self.state, self.checked, sent, self.k, self.ended, self.checks.elapsed(), log))
 
     # ---- how it ends -----------------------------------------------------------------------------------------------
     def last(self) -> Certificate:

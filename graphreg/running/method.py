@@ -217,14 +217,9 @@ class AbstractIteration(AbstractMethod):
         del state
         return certifier
 
-    def searches(self, state: Any) -> bool:
-        """Whether it is too early to certify the point and stop, because the method has yet to make a choice."""
-        del state
-        return False
-
-    def far(self, state: Any, gap: float) -> bool:
-        """Whether the state itself tells that its relative gap is still far from this one, so that no look at it is
-        worth its cost."""
+    def early(self, state: Any, gap: float) -> bool:
+        """Whether it is too early to look at the point, to certify it and stop: the method has yet to make a choice, or
+        the state itself tells that its relative gap is still far from this one."""
         del state, gap
         return False
 

@@ -125,9 +125,9 @@ class Observer:
         return isinstance(self.rounds, tuple)
 
 
-def observer_of(value: Any) -> Observer | None:
-    """From what a user gives: an Observer, what it observes, or None."""
-    return value if value is None or isinstance(value, Observer) else Observer(value)
+def observer_of(value: Any) -> Observer:
+    """From what a user gives: an Observer, or what it observes."""
+    return value if isinstance(value, Observer) else Observer(value)
 
 
 def grid_of(observer: Observer) -> Iterator[int]:

@@ -281,9 +281,7 @@ class Solution(Shown):
         >>> gr.load(folder / "answer.npz", problem).objective == solution.objective
         True
         """
-        from .saved import save
-
-        save(self, path)
+        shortcut("Solution.save")(self, path)
 
     def report(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from contextlib import closing, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -12,6 +12,7 @@ import numpy as np
 
 from ..base.breakdown import Watched, broken, cause
 from ..base.clock import LAST, SHORT, OutOfTimeError, afresh, alarm, look, within
+from ..base.shortcuts import shortcut
 from ..certificate import (
     AtInfinity,
     Certificate,
@@ -29,10 +30,9 @@ from ..network import arcs_of
 from ..terms import Array
 from . import statuses
 from .budget import Budget, Outcome
-from .checkpoints.checkpoint import Store
 from .driver import around, drive, view_of
 from .observed import Recorder
-from .snapshot import Keeper, open_runs
+from .snapshot import Kept
 from .solution import Solution
 
 if TYPE_CHECKING:
@@ -48,12 +48,14 @@ def solve(form: Form, method: AbstractMethod, budget: Budget, compiler: conic.Co
     as the status "failed"; what a callback or a user's term raises is passed on.
     """
     asked, seed = budget.checkpoint, budget.seed
-    kept = nullcontext() if asked is None else closing(open_runs(asked, form, method, budget.start, seed))
-    with kept as store:
+    opened: AbstractContextManager[Kept | None] = nullcontext()
+    if asked is not None:
+        opened = shortcut("Checkpoint.opened")(asked, form, method, budget.start, seed)
+    with opened as kept:
         seed = secrets.randbits(32) if seed is None else seed  # noted in the solution, to repeat the run
-        seed = seed if store is None else store.facts.setdefault("seed", seed)
-        callback = Watched.of(budget.callback)
-        task = Task(form, method, replace(budget, seed=seed, callback=callback), compiler, store)
+        seed = seed if kept is None else kept.seed
+        callback = None if budget.callback is None else Watched(budget.callback)
+        task = Task(form, method, replace(budget, seed=seed, callback=callback), compiler, kept)
         try:
             with within(budget.seconds):
                 found = task.solved()
@@ -72,7 +74,7 @@ def solve(form: Form, method: AbstractMethod, budget: Budget, compiler: conic.Co
             certificate = levelled(certificate, budget.gap)
         unproven = "; ".join(method.unproven(form))
         words = [found.message, f"Convergence is not guaranteed: {unproven}." if unproven else ""]
-        words += [] if store is None else [store.note, store.ending]
+        words += [] if kept is None else kept.said()
     if certificate.contradiction:  # nor did any bound before it was found hold
         found.trace.records[:] = [replace(record, certified=False, dual=np.nan) for record in found.trace.records]
     more = (found.rounds, found.seconds, found.trace, found.ledger, seed, found.gathered, own, found.observed)
@@ -102,7 +104,7 @@ class Task:
     method: AbstractMethod
     budget: Budget
     compiler: conic.Compiler  # of the form to CVXPY
-    store: Store | None  # of checkpoints
+    kept: Kept | None  # its runs
     depth: int = 0  # how often the form is what was left at infinity
 
     @cached_property
@@ -139,7 +141,7 @@ class Task:
         """Rounds of a method, around the best common model where that keeps digits; judged by what its answer is worth
         in the problem itself."""
         form, certifier = self.form, self.certifier
-        keeper = None if self.store is None or budget.checkpoint is None else Keeper(self.store, self.depth)
+        keeper = None if self.kept is None or budget.checkpoint is None else self.kept.keeper(self.depth)
         there, v = around(form, method)
         judge = certifier
         if v is not None:
@@ -175,7 +177,7 @@ class Task:
     def instead(self, form: Form, method: AbstractIteration, start: Start | None) -> Outcome:
         """The outcome of another form within the same budget, judged."""
         budget = replace(self.budget, start=start, warm_start=None, known=None)
-        return Task(form, method, budget, conic.Compiler(form), self.store, self.depth).solved()
+        return Task(form, method, budget, conic.Compiler(form), self.kept, self.depth).solved()
 
     def solved(self) -> Outcome:
         """The outcome, judged; with what is known of the problem at infinity, where that says more."""
@@ -225,7 +227,7 @@ class Task:
             return found
         there = replace(left, start=(found.certificate.w, None), warm_start=None, known=None, observer=None)
         compiler = conic.Compiler(infinity.rest)
-        rest = Task(infinity.rest, self.method, there, compiler, self.store, self.depth + 1).solved()
+        rest = Task(infinity.rest, self.method, there, compiler, self.kept, self.depth + 1).solved()
         certificate = _extend(infinity, rest.certificate, found.certificate, gap)
         rounds, seconds = found.rounds + rest.rounds, found.seconds + rest.seconds
         status, message = rest.status, rest.message

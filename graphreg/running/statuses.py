@@ -50,7 +50,8 @@ def judged(outcome: Outcome, gap: float) -> Outcome:
     """With its status; whether the infimum is attained may take a programme that is interrupted, too."""
     try:
         status, message = judge(outcome, gap) if outcome.own is None else _of_another_problem(outcome, outcome.own, gap)
-        status, message = _doubted(outcome, status, message)
+        if outcome.certifier.spot_checks:
+            status, message = _doubted(outcome, status, message)
     except KeyboardInterrupt:
         status, message = "interrupted", interrupted(outcome.rounds, outcome.certificate)
     return replace(outcome, status=status, message=f"{message} {outcome.note}" if outcome.note else message, note="")
@@ -59,7 +60,7 @@ def judged(outcome: Outcome, gap: float) -> Outcome:
 def _doubted(outcome: Outcome, status: str, message: str) -> tuple[str, str]:
     """With what is wrong with the user's own terms, where there is no certificate and that may be why."""
     certificate, checks = outcome.certificate, outcome.certifier.spot_checks
-    if not checks or certificate.contradiction or status not in ("no_certificate", "budget", "failed"):
+    if certificate.contradiction or status not in ("no_certificate", "budget", "failed"):
         return status, message
     if certificate.form is not checks.form or not (doubt := checks.doubt(certificate.w, certificate.dual_point)):
         return status, message

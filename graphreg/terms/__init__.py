@@ -4,6 +4,7 @@ from .blocks import EdgeBlock as EdgeBlock
 from .blocks import Layout as Layout
 from .blocks import Lowered as Lowered
 from .blocks import SampleBlock as SampleBlock
+from .blocks import strengths as strengths
 from .bounds import ULP as ULP
 from .bounds import ends as ends
 from .bounds import largest_around as largest_around

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,7 +27,8 @@ Rows = Array | slice
 @dataclass(frozen=True)
 class Layout:
     """How a block of samples is multiplied: in stacks with these lanes (see `padding.batches`), and whether `apply`
-    takes them. Bits depend on it, so a part of a block is multiplied as the whole is."""
+    takes them: a sparse A would need half as much memory again as X, for its indices. Bits depend on it, so a part of a
+    block is multiplied as the whole is."""
 
     lanes: tuple[int, ...]
     in_stacks: bool
@@ -90,10 +91,6 @@ class SampleBlock(Brief):
         return sp.csr_array(entries, shape=(M * k, self.n * p * k))
 
     @shared
-    def _adjoint(self) -> Any:
-        return self.A.T
-
-    @shared
     def stacks(self) -> tuple[Batch, ...] | None:
         """The samples in stacks of nodes; None where the predictor is w_i itself."""
         return None if self.X is None else batches(self.node, self.X, self.layout.lanes)
@@ -146,7 +143,7 @@ class SampleBlock(Brief):
 
     def apply(self, w: Array) -> Array:
         """X w, without the offset."""
-        if self._in_stacks:
+        if self.layout.in_stacks:
             return self._by_node(w)
         return (self.A @ w.ravel()).reshape(self.offset.shape)
 
@@ -170,8 +167,8 @@ class SampleBlock(Brief):
 
     def adjoint(self, a: Array, shape: tuple[int, int]) -> Array:
         """X'a, (n, d)."""
-        if not self._in_stacks:
-            return (self._adjoint @ a.ravel()).reshape(shape)
+        if not self.layout.in_stacks:
+            return (self.A.T @ a.ravel()).reshape(shape)
         out = np.zeros(shape)
         with np.errstate(all="ignore"):  # infinite prices, of which a sparse product says nothing either
             for batch in self.stacks or ():
@@ -180,11 +177,6 @@ class SampleBlock(Brief):
                     each = np.where((batch.mask if a.ndim == 1 else batch.mask[:, :, None]) != 0.0, each, 0.0)
                 out[batch.nodes] = adjoint(batch.X.transpose(0, 2, 1), each)
         return out
-
-    @property
-    def _in_stacks(self) -> bool:
-        """Whether products with X take the stacks: A would need half as much memory again as X, for its indices."""
-        return self.X is not None and self.layout.in_stacks
 
     def _by_node(self, w: Array) -> Array:
         stacks, out = self.stacks or (), np.zeros(self.offset.shape)
@@ -324,7 +316,7 @@ class EdgeBlock(Brief):
     def apply(self, w: Array) -> Array:
         """(Kw)_e on the features of the block, (m, k)."""
         part = np.ascontiguousarray(w[:, self.coordinates])
-        return _streamed(lambda some: self._across(part, some), len(self.tail), part.shape[1])
+        return _streamed(partial(self._across, part), len(self.tail), part.shape[1])
 
     def _across(self, part: Array, some: Rows) -> Array:
         """w_tail - w_head of some edges, for the coordinates of the block."""
@@ -370,11 +362,12 @@ class EdgeBlock(Brief):
 
     def conjugates(self, u: Array) -> Array:
         """c_e phi_e*(u_e / c_e)."""
-        return _streamed(lambda some: self._conjugates(u[some], some), *u.shape)
 
-    def _conjugates(self, u: Array, some: Rows) -> Array:
-        c = self.weight_of(some)
-        return c * self.penalty.conjugate(u / c[:, None])
+        def each(some: Rows) -> Array:
+            c = self.weight_of(some)
+            return c * self.penalty.conjugate(u[some] / c[:, None])
+
+        return _streamed(each, *u.shape)
 
     def duals(self, u: Array) -> Array:
         """The summands of Q: -<u_e, center_e> - c_e phi_e*(u_e / c_e)."""
@@ -385,10 +378,16 @@ class EdgeBlock(Brief):
         return self.values(w) + self.conjugates(u) - np.einsum("ij,ij->i", u, self.difference(w))
 
     def clip(self, u: Array) -> Array:
-        return _streamed(lambda some: self._clip(u[some], self.weight_of(some)[:, None]), *u.shape)
+        def each(some: Rows) -> Array:
+            c = self.weight_of(some)[:, None]
+            return c * self.penalty.domain.clip(u[some] / c)
 
-    def _clip(self, u: Array, c: Array) -> Array:
-        return c * self.penalty.domain.clip(u / c)
+        return _streamed(each, *u.shape)
+
+
+def strengths(blocks: Iterable[SampleBlock | EdgeBlock]) -> tuple[float, ...]:
+    """The strengths of some blocks at this moment: what holds as long as they do is found once for them."""
+    return tuple(float(block.strength) for block in blocks)
 
 
 def _streamed(each: Callable[[Rows], Array], rows: int, width: int = 1) -> Array:

@@ -63,7 +63,8 @@ def block_diagonal(blocks: Array) -> sp.bsr_array:
 def at_a_time(rows: int, length: int) -> Iterator[slice]:
     """So many rows (one at least) of ``length`` at a time: what is between then stays in the cache."""
     rows = max(1, rows)
-    return (slice(at, at + rows) for at in range(0, length, rows))
+    for at in range(0, length, rows):
+        yield slice(at, at + rows)
 
 
 def gram(X: Array, M: Array) -> Array:
@@ -125,7 +126,8 @@ def batches(node: Array, X: Array, lanes: tuple[int, ...] | None = None) -> tupl
         if order is None and full and (np.diff(first) == width).all():
             run = slice(int(first[0]), int(first[-1]) + width)
             shape = len(chosen), width
-            out.append(Batch(nodes[chosen], np.broadcast_to(1.0, shape), _side_by_side(X[run], shape), run))
+            design = np.ascontiguousarray(X[run]).reshape(*shape, X.shape[1])
+            out.append(Batch(nodes[chosen], np.broadcast_to(1.0, shape), design, run))
             continue
         lane = np.arange(width)
         mask = lane < count[chosen, None]
@@ -133,10 +135,6 @@ def batches(node: Array, X: Array, lanes: tuple[int, ...] | None = None) -> tupl
         rows = rows if order is None else order[rows]
         out.append(Batch(nodes[chosen], mask.astype(float), X[rows] * mask[:, :, None], rows))
     return tuple(out)
-
-
-def _side_by_side(X: Array, shape: tuple[int, int]) -> Array:
-    return np.ascontiguousarray(X).reshape(*shape, X.shape[1])
 
 
 # ---- stacks of symmetric matrices, one triangle of each --------------------------------------------------------------

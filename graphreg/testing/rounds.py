@@ -17,7 +17,8 @@ from ..form import Form, build
 from ..inputs import NodeData
 from ..methods import AbstractIteration, Exact
 from ..network import NUMBER, PURPOSES, InProcess, Ledger, LocalView, arcs_of
-from ..running import Budget, Packed, Solution, solve
+from ..running import Budget, Solution, solve
+from ..saving import Packed
 from ..terms import Array, Consensus, Hierarchy, Model, NodePenalty, TotalVariation
 from ..terms.losses import HuberLoss, LogisticLoss, QuantileLoss, SquaredLoss
 from ..terms.penalties import L1, L2, SquaredL2

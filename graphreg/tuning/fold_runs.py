@@ -23,7 +23,8 @@ from ..form import Form
 from ..inputs import Labels
 from ..methods import AbstractMethod
 from ..problem import Problem
-from ..running import Budget, entry, of_problem
+from ..running import Budget
+from ..saving import entry, of_problem
 from ..terms import AbstractTerm, Array, Lowered, Model, Space, Strength
 from ..terms.losses import AbstractLoss, at_rows
 from .folds import Fold

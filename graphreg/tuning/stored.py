@@ -7,19 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from ..certificate import Certifier, check_point
+from ..certificate import Certifier
 from ..checks import is_whole
-from ..form import DualPoint
 from ..methods import AbstractIteration, Interior, InteriorPoint
 from ..network import LocalView
 from ..problem import Problem
-from ..running import (
-    STATUSES,
-    Checkpoint,
+from ..running import STATUSES, Checkpoint, Schedule, Solution
+from ..saving import (
+    OF_ANSWER,
     MisfitError,
     Packed,
-    Schedule,
-    Solution,
     Store,
     check_entries,
     check_parts,
@@ -35,7 +32,7 @@ from .fold_runs import FoldRun, Task
 from .folds import Folds
 from .warm import Warm
 
-POINT = {"strength": float, "solution": dict[str, Any], "certificate": dict[str, Any], "dual": DualPoint}
+POINT = {"strength": float} | OF_ANSWER
 LAST = {"state": Any, "schedule": Schedule | None, "between": list[tuple[float, Interior]]}
 ANSWERS = ("certified", "budget", "no_certificate")  # statuses that follow from the bounds of a point
 
@@ -79,15 +76,13 @@ class StoredPath:
 
     def _point(self, point: dict[str, Any], where: str) -> tuple[float, Solution | None]:
         """A strength and its solution; None where it is to be solved again."""
-        check_entries(point, POINT, where)
-        check_parts(point, where)
-        strength, solution, own = point["strength"], point["solution"], point["certificate"]
+        check_parts(point, POINT, where)
+        strength, solution = point["strength"], point["solution"]
         if strength not in self.asked["the strengths"]:
             raise MisfitError(f"{where} is of the strength {strength}")
         self.parameter.value = strength
         form = self.problem.form.frozen()
-        check_point(form, own["w"], point["dual"])
-        certificate = proved(Certifier(form), own, point["dual"])
+        certificate = proved(Certifier(form), point)
         status = solution["status"]
         holds = status in ANSWERS and (status != "certified" or certificate.holds(self.asked["the gap"]))
         return strength, Solution(form, certificate, **solution) if holds else None
@@ -118,13 +113,10 @@ class StoredPath:
 
     def write(self) -> None:
         """All finished points to the file, where they are not there yet."""
-        if not self.points or len(self.points) == self.store.good:
-            return
-        warm_start, between = self.warm.warm_start, list(self.warm.between.items())
-        with self.store.trying(len(self.points)):
-            last = Packed.of({"state": warm_start.state, "schedule": warm_start.schedule, "between": between}, "path")
-            self.store.values = [*self.points, last]
-            self.store.write()
+        if self.points:
+            warm, between = self.warm.warm_start, list(self.warm.between.items())
+            last = {"state": warm.state, "schedule": warm.schedule, "between": between}
+            self.store.write(len(self.points), lambda: [*self.points, Packed.of(last, "path")])
 
 
 class StoredFolds:
@@ -163,9 +155,8 @@ class StoredFolds:
     def add(self, number: int, run: FoldRun) -> None:
         self.runs[number] = run
         if self.store is not None:
-            with self.store.trying(len(self.runs)):
-                self.store.values.append(Packed.of((number, run), "fold"))
-                self.store.write()
+            values = self.store.values
+            self.store.write(len(self.runs), lambda: [*values, Packed.of((number, run), "fold")])
 
     def close(self) -> None:
         if self.store is not None:

@@ -18,7 +18,7 @@ from benchmarks.audits.bugs import asymmetric_mixing, local_steps
 from benchmarks.audits.instances import instance
 from graphreg.auditing.limits import Optimum
 from graphreg.errors import ArgumentError, ModelError
-from graphreg.running import of_problem
+from graphreg.saving import of_problem
 from graphreg.terms.losses import rescaled
 
 mpl.use("Agg")

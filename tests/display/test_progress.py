@@ -8,8 +8,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from graphreg.base.clock import progress_bar
-from graphreg.base.display import Line, in_notebook
+from graphreg.base.clock import Line, in_notebook, progress_bar
 
 
 class Handle:

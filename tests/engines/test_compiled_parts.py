@@ -182,7 +182,7 @@ def test_sizes_at_which_large_problems_are_done_otherwise(name, compiles, forced
     compiling(monkeypatch, compiles)
     for where, value in (("blocks.STREAM", 50), ("blocks.LARGE", 300), ("blocks.MANY", 20), ("padding.CELLS", 40)):
         monkeypatch.setattr(f"graphreg.terms.{where}", value)
-    monkeypatch.setattr("graphreg.network.summing.CACHED", 8)
+    monkeypatch.setattr("graphreg.network.engine.CACHED", 8)
     make, method = CASES[name]
     form = make().form.frozen()
     alone = by_parts(method, form, gr.Parts(1), ROUNDS)

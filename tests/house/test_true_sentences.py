@@ -345,7 +345,7 @@ LIMITS = [
     (
         "checkpoints.md",
         "another version of the file's format (it is 5)",
-        "running.checkpoints.checkpoint",
+        "saving.store",
         {"VERSION": 5},
     ),
     ("checkpoints.md", "is kept, up to 32 MiB of it", "running.observing", {"KEPT": 32 * 2**20}),

@@ -16,7 +16,7 @@ from graphreg.certificate import common, common_by_sums, lengths, relative
 from graphreg.certificate.common_model.centring import centred
 from graphreg.certificate.common_model.pooled import Pool
 from graphreg.datasets import random_problem
-from graphreg.network.summing import summed
+from graphreg.network.engine import summed
 
 SHIFTS = (1e3, 1e6, 1e9)
 LOSSES = {"squared": gr.SquaredLoss, "huber": gr.HuberLoss, "quantile": gr.QuantileLoss}

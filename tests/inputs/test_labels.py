@@ -10,7 +10,7 @@ import pytest
 import graphreg as gr
 from graphreg.errors import DataError, GraphError
 from graphreg.inputs.labels import IntegerIndex, IntegerLabels, all_of, as_labels, by_appearance, index_of, places_of
-from graphreg.running.checkpoints import fingerprint
+from graphreg.saving import fingerprint
 
 N = 25
 TRIED = [

@@ -16,7 +16,7 @@ from graphreg.distributed import Actors
 from graphreg.fast import nodes, order, rounds
 from graphreg.methods.splitting._halpern import Iterate
 from graphreg.network import fast
-from graphreg.running.checkpoints.packing import Packed
+from graphreg.saving.packing import Packed
 
 ROUNDS = 50
 

@@ -1,22 +1,11 @@
-"""A checkpoint to begin with, and a frame of three nodes."""
+"""A frame of three nodes."""
 
 from __future__ import annotations
 
 import numpy as np
 import pandas as pd
 import pytest
-from factories import chain
 from solution_cases import NODES
-
-import graphreg as gr
-
-
-@pytest.fixture
-def stored(tmp_path):
-    """The checkpoint of a short run of `chain()`."""
-    path = tmp_path / "run"
-    chain().solve(gr.PrimalDual(), gap=0, rounds=20, checkpoint=path)
-    return path
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from sameness import bits, facts
 
 import graphreg as gr
 from graphreg.errors import CheckpointError, MethodError
-from graphreg.running.checkpoints import archive
+from graphreg.saving import archive
 
 PLAIN = gr.PrimalDual(balance=1.0, relaxation=1.0)
 

@@ -12,7 +12,7 @@ from validation_cases import FEATURES, frame_of, plain, read, ridge, river
 
 import graphreg as gr
 from graphreg.errors import CheckpointError, ModelError
-from graphreg.running.checkpoints import archive
+from graphreg.saving import archive
 from graphreg.tuning.fold_runs import Task
 
 

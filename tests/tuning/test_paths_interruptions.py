@@ -11,7 +11,7 @@ from path_cases import GRID, problem_of
 
 import graphreg as gr
 from graphreg.running import driver
-from graphreg.running.checkpoints import archive
+from graphreg.saving import archive
 from graphreg.tuning.warm import Warm
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from ...form import EdgeBlock, Form
 from ...oracles import NodeGradients, descended
-from ...terms import Array
+from ...terms import Array, strengths
 from ...terms.penalties import AbstractConstraint
 from .coordinates import largest
 from .pooled import ENOUGH, Pool, magnitude, moved, of_difference, predictors
@@ -66,9 +67,9 @@ def common(form: Form) -> Common:
     d = eps (|o_r| + |y_r| + sum_j |x_rj w_j|); but no more than a thousandth of the losses at 0, or their rounding
     there: where columns are collinear, huge coefficients may cancel that no better model needs.
     """
-    key = tuple(float(block.strength) for block in (*form.samples, *(edge for edge in form.edges if edge.ground)))
+    key = strengths((*form.samples, *(edge for edge in form.edges if edge.ground)))
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        return form.once("common", key, lambda: _common(form))
+        return form.once("common", key, partial(_common, form))
 
 
 def common_by_sums(form: Form, reduce: Callable[[Array], Array]) -> Common:
@@ -136,9 +137,8 @@ def center(form: Form) -> tuple[Array, int]:
     difference of predictor and target are less than a hundredth there of what they are at 0, so that around 0 digits
     would be lost. Elsewhere 0. No strength of a penalty changes it.
     """
-    key = tuple(float(block.strength) for block in form.samples)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        return form.once("center", key, lambda: _center(form))
+        return form.once("center", strengths(form.samples), partial(_center, form))
 
 
 def _center(form: Form) -> tuple[Array, int]:

@@ -98,7 +98,7 @@ class Pool:
             if of_difference(block):
                 for some in block.some():
                     y = block.loss.moved(block.y[some], predictors(block, self.base, some))[0]
-                    slope -= adjoint(block, _scaled(block.scale_of(some), y), some)
+                    slope -= adjoint(block, block.column(block.scale_of(some)) * y, some)
                 H = H + self._hessian(block, np.broadcast_to(1.0, block.offset.shape))
         if not H.ndim:
             return slope
@@ -119,7 +119,7 @@ class Pool:
             if wide and _bends_less(block):
                 size = np.abs(y)
                 h = np.maximum(h, np.abs(a) / np.maximum(size, LEAST * (float(size.mean()) or 1.0)))
-            slope += adjoint(block, _scaled(scale, a), some)
+            slope += adjoint(block, block.column(scale) * a, some)
             bends.setdefault(id(block), []).append(h)
         for block in self.form.samples:
             H += self._hessian(block, np.concatenate(bends[id(block)]))
@@ -218,10 +218,6 @@ def of_difference(block: SampleBlock) -> bool:
 def _bends_less(block: SampleBlock) -> bool:
     """True of a loss that may bend less than a quadratic of the difference that touches it from above."""
     return of_difference(block) and not isinstance(block.loss, AbstractQuadraticLoss)
-
-
-def _scaled(scale: Array, values: Array) -> Array:
-    return scale.reshape(-1, *[1] * (values.ndim - 1)) * values
 
 
 def _derivatives(block: SampleBlock, x: Array, y: Array) -> tuple[Array, Array]:

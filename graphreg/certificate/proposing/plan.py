@@ -27,6 +27,7 @@ from .systems import MOST, right_inverses, solved
 
 Entries = tuple[Array, Array, Array]  # variables, equations and values of R
 LIGHT = 1e-3  # of the largest weight: variables with less are looked at last
+NEGLIGIBLE = 1e-10  # of the largest weight at a node: with less a variable answers for nothing there
 MANY = 6  # variables for each equation of a root that are looked at first
 
 
@@ -78,7 +79,8 @@ class Planner:
         stays = held[self.variable]
         if apart:
             free = _foremost(self.node, weight, np.zeros(len(weight)), MANY * self.system.form.d)
-            stays = stays | self._apart(room, free)
+            weight = np.where(weight < NEGLIGIBLE * _top(self.node, weight)[self.node], 0.0, weight)
+            stays = stays | self._apart(room, free[weight[free] > 0.0])
         return self._plan(forest(self.arcs, room, self._largest(v), stays), weight)
 
     def everywhere(self, slack: Slack) -> Plan:
@@ -115,11 +117,14 @@ class Planner:
         return out
 
     def _apart(self, room: Array, free: Array) -> Array:
-        """All arcs but, for each coordinate without a free variable, one on its roomiest way to one that has."""
-        arcs = self.arcs
+        """All arcs but, for each coordinate of a node without enough free variables, one on its roomiest way to one
+        that has."""
+        arcs, d = self.arcs, self.system.form.d
         served = np.zeros(arcs.ground + 1, dtype=bool)
-        served[arcs.ground] = True
         served[self.system.rows(free).indices] = True
+        at = served[:-1].reshape(-1, d)
+        at[np.bincount(self.node[free], minlength=len(at)) < at.sum(axis=1)] = False
+        served[arcs.ground] = True
         number = np.where(served, 0, np.cumsum(~served))  # all that are served are one
         tail, head = number[arcs.tail], number[arcs.head]
         low, high = np.minimum(tail, head), np.maximum(tail, head)
@@ -145,12 +150,17 @@ def _tops(one: Prices, a: Array) -> Array:
     return np.stack([(np.abs(X) * c[:, None]).max(axis=0, initial=0.0) for c in a.T], axis=1).ravel()
 
 
+def _top(group: Array, weight: Array) -> Array:
+    """The largest weight of each group."""
+    top = np.zeros(int(group.max(initial=0)) + 1)
+    np.maximum.at(top, group, weight)
+    return top
+
+
 def _foremost(group: Array, weight: Array, far: Array, most: int) -> Array:
     """So many variables of each group: those with some weight first, of these the nearest, then the heaviest."""
     free = np.flatnonzero(weight > 0.0)
-    top = np.zeros(int(group.max(initial=0)) + 1)
-    np.maximum.at(top, group[free], weight[free])
-    light = weight[free] < LIGHT * top[group[free]]
+    light = weight[free] < LIGHT * _top(group, weight)[group[free]]
     order = free[np.lexsort((-weight[free], far[free], light, group[free]))]
     count = np.bincount(group[order]) if len(order) else np.zeros(1, dtype=int)
     place = np.arange(len(order)) - np.repeat(np.cumsum(count) - count, count)

@@ -6,6 +6,7 @@ inside; correct once more. What rounding leaves of the conservation is charged t
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -24,15 +25,18 @@ UNLIKE = 1e3  # columns whose sizes differ by more are in units of their own
 FARTHEST = 1e8  # gauge of the fit, beyond which it lies in no multiple of the domains
 
 
+@dataclass(eq=False)
 class Repair:
-    """The repair for one problem; keeps what depends on the problem alone (stacks, the Slater centre)."""
+    """The repair for one problem; keeps what depends on the problem alone (stacks, the Slater centre).
 
-    def __init__(self, form: Form, pulls: bool = True) -> None:
-        """Points are not pulled back into domains where not ``pulls``: prices that must stay as they are would not."""
-        self.form, self.pulls = form, pulls
-        self.size = 0.0  # of w, at the first repair
-        self.slater: bool | None = None  # whether the fit found a point well inside; None: not asked for so far
-        self.exchanges = 0  # rounds of messages between neighbours that the repairs so far would have taken
+    Points are not pulled back into domains where not ``pulls``: prices that must stay as they are would not.
+    """
+
+    form: Form
+    pulls: bool = True
+    size: float = field(default=0.0, init=False)  # of w, at the first repair
+    slater: bool | None = field(default=None, init=False)  # the fit found a point well inside; None: not asked so far
+    exchanges: int = field(default=0, init=False)  # rounds of messages that the repairs so far would have taken
 
     @cached_property
     def stacks(self) -> Stacks:

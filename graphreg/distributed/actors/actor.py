@@ -12,7 +12,7 @@ from ...errors import MethodError
 from ...form import Form
 from ...methods import AbstractIteration, Start, ToleratesLostMessages
 from ...network import Arcs, Ledger, LocalView, arcs_of
-from ...running import Packed
+from ...saving import Packed
 from ...terms import Array
 from ..parts import Answer, Part, answer_of, part_of
 from .faults import Tag

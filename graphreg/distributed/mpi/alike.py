@@ -14,7 +14,8 @@ import numpy as np
 from ...base.compiled import compiles
 from ...errors import GraphregError, MethodError
 from ...methods import AbstractMethod
-from ...running import Budget, entry, of_method
+from ...running import Budget
+from ...saving import entry, of_method
 from ...version import __version__
 from .job import meet
 

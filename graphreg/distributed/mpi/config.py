@@ -15,7 +15,8 @@ from ...errors import MethodError
 from ...form import Form
 from ...methods import AbstractIteration, AbstractMethod
 from ...network import Arcs
-from ...running import AbstractEngine, Budget, entry, of_problem
+from ...running import AbstractEngine, Budget
+from ...saving import entry, of_problem
 from ...terms import Array
 from ..parts import Coordinator, Part, Posts, Worker, owners, part_of, refuse_judges
 from ..parts.config import SITES, share_of_border, warn_of_border

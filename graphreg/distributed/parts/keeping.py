@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import tempfile
 from dataclasses import dataclass
-from hashlib import blake2b
+from functools import partial
+from hashlib import blake2b, file_digest
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,8 @@ from ...base.files import put
 from ...errors import CheckpointError, GraphregError
 from ...methods import AbstractMethod
 from ...network import LocalView
-from ...running import Checkpoint, Packed, Record, Schedule, Store, archive, of_method, of_problem, write_values
+from ...running import Checkpoint, Record, Schedule
+from ...saving import Packed, Store, archive, of_method, of_problem, write_values
 from ...terms import Array
 from .part import Part
 from .wire import Wire
@@ -133,8 +135,5 @@ class JointStore:
 
 def _digest(path: Path) -> int:
     """Of a file, in as many bits as a float holds."""
-    found = blake2b(digest_size=8)
     with path.open("rb") as file:
-        while piece := file.read(1 << 20):
-            found.update(piece)
-    return int.from_bytes(found.digest(), "big") >> 12
+        return int.from_bytes(file_digest(file, partial(blake2b, digest_size=8)).digest(), "big") >> 12

@@ -34,7 +34,7 @@ class Wire(Protocol):
         ...
 
     def total(self, values: Array) -> Array:
-        """The sums of each entry over all parts, which must be exact in any order (see `network.summing`)."""
+        """The sums of each entry over all parts, which must be exact in any order (see `network.engine`)."""
         ...
 
 

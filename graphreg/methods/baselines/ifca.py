@@ -139,7 +139,7 @@ class _Search(AbstractRounds[IFCA]):
         models = np.stack([self._stepped(w, h, scale) for w, h in zip(state.models, each, strict=True)])
         models = _broadcast(view, topology, models)
         new = replace(state, round=state.round + 1, models=models, cluster=cluster)
-        return self._compared(state, new, least) if self.searches(state) else new
+        return self._compared(state, new, least) if state.calm < SETTLED else new
 
     def _stepped(self, w: Array, received: Array, scale: Array) -> Array:
         """w_j - eta_j sum over {i : j_i = j} of grad f_i(w_j), from what the clients sent, (c, d + 1)."""
@@ -163,8 +163,8 @@ class _Search(AbstractRounds[IFCA]):
         best = int(np.argmin(total[:-1]))
         return replace(new, models=new.models[[best]], cluster=new.cluster[[best]], calm=SETTLED)
 
-    def searches(self, state: State) -> bool:
-        return state.calm < SETTLED
+    def early(self, state: State, gap: float) -> bool:
+        return state.calm < SETTLED  # the starts are still compared
 
     def judge(self, state: State, certifier: Certifier) -> Certifier:
         """The certifier of the clusters found; the one at hand where it is of these."""

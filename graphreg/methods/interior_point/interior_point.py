@@ -109,7 +109,7 @@ class InteriorPoint(AbstractIteration):
             flows[number] = blocks.rows(number, np.broadcast_to(inside / np.sqrt(len(y) - 1.0), y[1:].shape))
         return blocks.joined(flows)
 
-    def far(self, state: State, gap: float) -> bool:
+    def early(self, state: State, gap: float) -> bool:
         return not state.stuck and 0.0 < FAR * gap < state.gap < np.inf
 
     def point(self, state: State) -> Point:

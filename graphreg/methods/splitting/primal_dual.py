@@ -14,7 +14,7 @@ from ...base.messages import unmatched
 from ...checks import checked, inside, per, positive
 from ...errors import MethodError
 from ...form import EdgeBlock, Form
-from ...network import SOME, AbstractHeld, AbstractRounds, LocalView, Memories, per_node, worthwhile
+from ...network import SOME, AbstractHeld, AbstractRounds, Memories, per_node, worthwhile
 from ...oracles import INEXACT, Accuracy, Inexact, gradient_steps, without_prox, without_steps
 from ...terms import Array
 from ._halpern import Flows, Halpern, Iterate
@@ -101,7 +101,7 @@ class PrimalDual(LossyEdges):
 
     def missing(self, form: Form) -> tuple[str, ...]:
         lacks = without_prox(form) if self.inexact is None else without_steps(form)
-        return (*lacks, *unmatched("tau", self.tau, form.space.index))
+        return lacks if self.tau is None else (*lacks, *unmatched("tau", self.tau, form.space.index))
 
     def unproven(self, form: Form) -> tuple[str, ...]:
         if not self.apart:
@@ -164,7 +164,7 @@ class PrimalDual(LossyEdges):
     def nodes(self, state: State) -> tuple[Array, Memories]:
         """(32): the prox of tau f at w - tau K'u, exact or not."""
         view, x, last = state.view, state.x, state.hat.w
-        tau = self.step_sizes.at_nodes(view, state.s)
+        tau = self.step_sizes.at_nodes(view.form, view.degree, view.steps(state.s))
         v = x.w - tau[:, None] * view.adjoint(x.u)
         if self.inexact is None:
             return view.prox(v, tau, last, state.memory)
@@ -212,14 +212,17 @@ class StepSizes:
     tau: float | Mapping[Hashable, float] | None
     sigma: float | None
 
-    def at_nodes(self, view: LocalView, s: float) -> Array:
-        """tau_i, (n,): s/deg_i where none is given, and at nodes without edges, which need no short step."""
-        return _at_nodes(view.form, view.degree, view.steps(s), self.tau)
+    def at_nodes(self, form: Form, degree: Array, default: Array) -> Array:
+        """tau_i, (n,): the default where none is given, and at nodes without edges, which need no short step."""
+        if self.tau is None:
+            return default
+        given = per_node(form, self.tau, np.nan if isinstance(self.tau, Mapping) else self.tau)
+        return np.where((degree > 0) & np.isfinite(given), given, default)  # a mapping says nothing of latent nodes
 
     def product(self, form: Form, s: float) -> float:
         """``|| diag(sigma)^(1/2) K diag(tau)^(1/2) ||^2``, the largest over the coordinates."""
         degree = form.degree()
-        root = np.sqrt(_at_nodes(form, degree, s / np.maximum(degree, 1.0), self.tau))
+        root = np.sqrt(self.at_nodes(form, degree, s / np.maximum(degree, 1.0)))
         kinds = {tuple(j in edge.columns(form.d) for edge in form.edges) for j in range(form.d)}
         coupled = ([edge for edge, has in zip(form.edges, kind, strict=True) if has] for kind in kinds)
         return max((self._largest(edges, root, s) for edges in coupled if edges), default=0.0)
@@ -235,10 +238,3 @@ class StepSizes:
             begin = np.random.default_rng(0).standard_normal(len(root))
             largest = eigsh(M, k=1, which="LA", v0=begin, return_eigenvectors=False)[0]
         return float(largest) * long * long * most
-
-
-def _at_nodes(form: Form, degree: Array, default: Array, tau: float | Mapping[Hashable, float] | None) -> Array:
-    if tau is None:
-        return default
-    given = per_node(form, tau, np.nan if isinstance(tau, Mapping) else tau)
-    return np.where((degree > 0) & np.isfinite(given), given, default)  # a mapping says nothing of latent nodes

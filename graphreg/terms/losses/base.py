@@ -131,8 +131,7 @@ class AbstractQuadraticLoss(AbstractDifferenceLoss, AbstractSmoothLoss):
         step = step[:, None] if step.ndim == 1 and v.ndim == 2 else step
         return (v + step * y) / (1.0 + step)
 
-    def domain(self, y: Array) -> tuple[Array, Array]:
-        return AbstractLoss.domain(self, y)  # slopes have no limits
+    domain = AbstractLoss.domain  # slopes have no limits
 
     def bends(self, y: Array) -> Bends:
         return Bends(np.ones(y.shape), np.zeros(y.shape), ())

@@ -56,7 +56,7 @@ def by_row(x: Array, M: Array) -> Array:
 
 def onto_ball(u: Array, radius: Any) -> Array:
     """Euclidean projection of each row onto the ball of the radius (a number or one per row)."""
-    return u * column(radius / np.maximum(row_norm(u), radius))
+    return u * (radius / np.maximum(row_norm(u), radius))[:, None]
 
 
 def pieces_of(function: Callable[[Array], Array], k: int) -> int | None:

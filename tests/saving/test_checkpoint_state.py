@@ -15,8 +15,8 @@ from graphreg.datasets import random_problem
 from graphreg.errors import CheckpointError
 from graphreg.methods import AbstractIteration
 from graphreg.methods.baselines._baseline import AbstractBaseline
-from graphreg.running.checkpoints.fingerprint import entry
-from graphreg.running.checkpoints.packing import Packed, laid_out, layout
+from graphreg.saving.fingerprint import entry
+from graphreg.saving.packing import Packed, laid_out, layout
 
 
 @pytest.mark.parametrize(("seed", "method"), thinned(SEEDS, ITERATIVE, every=3), ids=named)

@@ -15,7 +15,7 @@ import graphreg as gr
 from graphreg.base.declaring import declared
 from graphreg.errors import CheckpointError
 from graphreg.methods import AbstractMethod
-from graphreg.running.checkpoints import archive
+from graphreg.saving import archive
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((24, 2))

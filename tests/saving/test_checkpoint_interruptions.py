@@ -15,7 +15,7 @@ from sameness import bits, facts
 
 import graphreg as gr
 from graphreg.errors import CheckpointWarning
-from graphreg.running.checkpoints import archive
+from graphreg.saving import archive
 
 
 @pytest.mark.parametrize("at", [0, 3, 4])
@@ -59,7 +59,7 @@ CHILD = """
 import os, signal, sys
 from factories import chain
 import graphreg as gr
-from graphreg.running.checkpoints import archive
+from graphreg.saving import archive
 
 path, what, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
 owner, name = {"round": (gr.PrimalDual, "step"), "file": (archive.np.lib.format, "write_array"),

@@ -11,7 +11,7 @@ from sameness import bits, facts
 
 import graphreg as gr
 from graphreg.errors import CheckpointError
-from graphreg.running.checkpoints import archive, checkpoint
+from graphreg.saving import archive, store
 
 
 def test_a_finished_run_goes_on_to_a_smaller_gap(tmp_path):
@@ -80,7 +80,7 @@ def test_the_interval_in_rounds(tmp_path, monkeypatch):
 def test_the_interval_in_seconds(tmp_path, monkeypatch):
     """By a clock that goes on by a quarter of a second with each look."""
     looks = iter(range(10**6))
-    monkeypatch.setattr(checkpoint, "time", SimpleNamespace(perf_counter=lambda: next(looks) / 4))
+    monkeypatch.setattr(store, "time", SimpleNamespace(perf_counter=lambda: next(looks) / 4))
     found = written_rounds(monkeypatch)
     chain().solve(gr.PrimalDual(), gap=0, rounds=20, checkpoint=gr.Checkpoint(tmp_path / "run", seconds=2.0))
     assert found == [0, 8, 16, 20]

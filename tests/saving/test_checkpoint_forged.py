@@ -17,7 +17,7 @@ from sameness import facts
 
 import graphreg as gr
 from graphreg.errors import CheckpointError
-from graphreg.running.checkpoints import archive
+from graphreg.saving import archive
 
 METHOD = gr.PrimalDual(polish=False)
 

@@ -12,7 +12,7 @@ from sameness import contents
 
 import graphreg as gr
 from graphreg.errors import CheckpointError
-from graphreg.running.checkpoints import archive
+from graphreg.saving import archive
 
 
 def test_a_file_that_is_no_checkpoint(tmp_path):

@@ -19,9 +19,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ...base.files import opened, replacing, sweep
-from ...errors import CheckpointError
-from ...terms import Array
+from ..base.files import UNFINISHED, opened, replacing
+from ..errors import CheckpointError
+from ..terms import Array
 from .packing import extent, laid_out, layout, plain
 
 try:
@@ -61,21 +61,16 @@ def write(path: Path, header: dict[str, Any], arrays: dict[str, Array], limits: 
             "the problem can need; keep less in the state of the method"
         )
     try:
-        with replacing(path) as file:
-            _fill(file, text, arrays)
+        with replacing(path) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
+            archive.writestr(zipfile.ZipInfo(HEADER), text)
+            for name, array in arrays.items():
+                with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
+                    np.lib.format.write_array(member, np.asarray(array, order="C"), allow_pickle=False)
     except OSError as error:
         raise CheckpointError(
             f"the checkpoint {str(path)!r} could not be written: {error.strerror or error}; make room for it or allow "
             "it, or name another place"
         ) from error
-
-
-def _fill(file: Any, header: str, arrays: dict[str, Array]) -> None:
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
-        archive.writestr(zipfile.ZipInfo(HEADER), header)
-        for name, array in arrays.items():
-            with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
-                np.lib.format.write_array(member, np.asarray(array, order="C"), allow_pickle=False)
 
 
 def read(path: Path, limits: Limits = UNLIMITED) -> tuple[dict[str, Any], dict[str, Array]]:
@@ -234,6 +229,16 @@ class Lock:
             _held.discard(self.handle)
             os.close(self.handle)
         self.handle = -1
+
+
+def sweep(path: Path) -> None:
+    """Remove what processes that were killed left beside a file. Only for whoever has its lock."""
+    unfinished = re.compile(rf"\.{re.escape(path.name)}\.[0-9a-f]{{16}}{re.escape(UNFINISHED)}")
+    with suppress(OSError), os.scandir(path.parent) as entries:
+        for entry in entries:
+            if unfinished.fullmatch(entry.name):
+                with suppress(OSError):
+                    os.unlink(entry.path)
 
 
 def _forget() -> None:

@@ -17,13 +17,13 @@ from sameness import bits, facts
 import graphreg as gr
 from graphreg.base import files as place
 from graphreg.errors import CheckpointError
-from graphreg.running.checkpoints import archive
-from graphreg.running.checkpoints.archive import Lock
+from graphreg.saving import archive
+from graphreg.saving.archive import Lock
 
 HOLDER = """
 import sys, time
 from pathlib import Path
-from graphreg.running.checkpoints.archive import Lock
+from graphreg.saving.archive import Lock
 
 lock = Lock(Path(sys.argv[1]))
 print("held", flush=True)

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...form import EdgeBlock, Form, SampleBlock
-from ...inputs import IntegerLabels, NodeData
-from ...terms import Strength
+from ..form import EdgeBlock, Form, SampleBlock
+from ..inputs import IntegerLabels, NodeData
+from ..terms import Strength
 
 if TYPE_CHECKING:
-    from ..method import AbstractMethod
+    from ..running import AbstractMethod
 
 DERIVED = ("n", "role")  # what follows from the other fields of a block, and from its term
 WORDS = {
@@ -59,9 +59,7 @@ def of_losses(form: Form) -> Fingerprint:
     """The losses with their parameters, and the coordinates: what is known of a form without its data."""
     entries = {"the features": ", ".join(form.space.names)}
     for k, block in enumerate(form.samples, 1):
-        name = f"{type(block.loss).__name__} {k}"
-        entries[f"the class of {name}"] = _class(type(block.loss))
-        entries |= {f"the {key} in {name}": entry(each) for key, each in _parameters(block.loss).items()}
+        entries |= _term(block.loss, f"{type(block.loss).__name__} {k}")
     return entries
 
 
@@ -70,14 +68,18 @@ def _block(block: SampleBlock | EdgeBlock, name: str) -> Fingerprint:
     for field in fields(block):
         value = getattr(block, field.name)
         if field.name in ("loss", "penalty"):
-            parameters = ((f"{key} of {type(value).__name__}", each) for key, each in _parameters(value).items())
-            out[f"the class of {name}"] = _class(type(value))
-            out.update({f"the {key} in {name}": entry(each) for key, each in parameters})
+            out |= _term(value, name, f" of {type(value).__name__}")
         elif isinstance(value, Strength):
             out[f"the {field.name} of {name}"] = entry(float(value))
         elif field.name not in DERIVED:
             out[f"the {WORDS.get(field.name, field.name)} of {name}"] = entry(value)
     return out
+
+
+def _term(term: Any, name: str, whose: str = "") -> Fingerprint:
+    """The class of a loss or a penalty and its parameters."""
+    parameters = {f"the {key}{whose} in {name}": entry(value) for key, value in _parameters(term).items()}
+    return {f"the class of {name}": _class(type(term))} | parameters
 
 
 def of_method(method: AbstractMethod) -> Fingerprint:

@@ -19,12 +19,12 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from ...base.messages import shown
-from ...checks import check_fields, is_number, is_switch, is_whole, whole
-from ...errors import CheckpointError
-from ...form import Form
-from ...network import LocalView
-from ...terms import Array
+from ..base.messages import shown
+from ..checks import check_fields, is_number, is_switch, is_whole, whole
+from ..errors import CheckpointError
+from ..form import Form
+from ..network import LocalView
+from ..terms import Array
 
 KINDS = "biufcmMSU"  # of the numbers in arrays, by numpy's letters
 POOL = 1024  # words that a seed may mix, at most
@@ -51,20 +51,19 @@ class Packed:
     @staticmethod
     def of(value: Any, where: str) -> Packed:
         """``where`` names the value in errors."""
-        packer = _Packer()
-        tree = packer.pack(value, where)
-        return Packed(tree, packer.generators, packer.arrays)
+        packer = _Packer([], [], {})
+        return Packed(packer.pack(value, where), packer.generators, packer.arrays)
 
     def value(self, view: LocalView | None = None, where: str = "value") -> Any:
         """The way back; `ValueError` names what does not fit."""
         return _Unpacker(self, view).unpack(self.tree, where)
 
 
+@dataclass
 class _Packer:
-    def __init__(self) -> None:
-        self.arrays: list[Array] = []
-        self.generators: list[Any] = []
-        self._known: dict[int, tuple[Any, int]] = {}  # by id, with the object, which keeps the id its own
+    arrays: list[Array]
+    generators: list[Any]
+    known: dict[int, tuple[Any, int]]  # by id, with the object, which keeps the id its own
 
     def pack(self, value: Any, where: str) -> Any:  # noqa: PLR0911 - one return per kind
         """A tree; subclasses of what it can hold would come back as something else."""
@@ -102,10 +101,10 @@ class _Packer:
 
     def _number(self, value: Any, shelf: list[Any], entry: Any) -> int:
         """The place of an object on its shelf; the same for the same object."""
-        if id(value) not in self._known:
+        if id(value) not in self.known:
             shelf.append(entry)
-            self._known[id(value)] = (value, len(shelf) - 1)
-        return self._known[id(value)][1]
+            self.known[id(value)] = (value, len(shelf) - 1)
+        return self.known[id(value)][1]
 
 
 class _Unpacker:

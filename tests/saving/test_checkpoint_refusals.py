@@ -10,7 +10,7 @@ from sameness import bits
 
 import graphreg as gr
 from graphreg.errors import CheckpointError
-from graphreg.running.checkpoints import archive
+from graphreg.saving import archive
 
 LABELS = [str(k) for k in range(8)]
 

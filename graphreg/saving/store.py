@@ -6,26 +6,25 @@ run, the points of a path, the folds of a cross-validation. It is refused where 
 
 from __future__ import annotations
 
-import os
 import platform
 import time
 import warnings
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 import scipy
 
-from ...base.files import place_of
-from ...base.messages import shown
-from ...checks import check_fields, checked, count, is_whole, positive
-from ...errors import CheckpointError, CheckpointWarning, GraphregError
-from ...form import Form
-from ...network import LocalView
-from ...version import __version__
+from ..base.files import place_of
+from ..base.messages import shown
+from ..checks import is_whole
+from ..errors import CheckpointError, CheckpointWarning, GraphregError
+from ..form import Form
+from ..network import LocalView
+from ..running import Checkpoint
+from ..version import __version__
 from . import archive
 from .fingerprint import Fingerprint, differences
 from .packing import MisfitError, Packed, check_entries
@@ -52,57 +51,17 @@ OTHERWISE = {  # about a file that is of no use: instead of removing it
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class Checkpoint:
-    """Where a run is kept, and how often.
-
-    Parameters
-    ----------
-    path : str or path
-        The file; its folder must exist. Where the file exists the run goes on from it.
-    seconds : float, optional
-        Write it when so many seconds have passed since the last time; 60 by default, None for never.
-    rounds : int, optional
-        Write it after so many rounds; None (default) for never. With both, whichever comes first.
-
-    A killed process loses at most one interval. The file is also written before the first round, at Ctrl-C, and at
-    the end of the run. It is replaced as a whole: at any moment the file is the last complete one.
-    """
-
-    path: str | os.PathLike[str]
-    seconds: float | None = checked(positive | None, 60.0)
-    rounds: int | None = checked(count, None)
-
-    def __post_init__(self) -> None:
-        if not isinstance(self.path, (str, os.PathLike)) or not isinstance(os.fspath(self.path), str):
-            raise CheckpointError(f"a checkpoint is a path or gr.Checkpoint(path, ...), got {self.path!r}")
-        if not os.fspath(self.path):
-            raise CheckpointError("the path of a checkpoint is empty; name a file")
-        check_fields(self, CheckpointError)
-        if self.seconds is None and self.rounds is None:
-            raise CheckpointError("a Checkpoint without seconds and without rounds is never written; give one of them")
-
-    @staticmethod
-    def of(value: Any) -> Checkpoint | None:
-        """From what a user gives: a path, a Checkpoint, or None."""
-        return value if value is None or isinstance(value, Checkpoint) else Checkpoint(value)
-
-    @property
-    def file(self) -> Path:
-        return Path(self.path)
-
-
 class Store:
     """The file of one run, path or cross-validation, which has it to itself until `close`.
 
     Attributes
     ----------
     values : list of Packed
-        What the file holds; the caller adds to it, and calls `write`.
+        What the file holds.
     facts : dict
         What else is to be known before a value is read, in numbers and texts.
-    note : str
-        For the user: why the last bits may differ.
+    note, ending : str
+        For the user: why the last bits may differ; where writing failed, whether the last attempt succeeded.
     """
 
     def __init__(
@@ -120,7 +79,7 @@ class Store:
         self.checkpoint, self.kind, self.of = checkpoint, kind, of
         self.values: list[Packed] = []
         self.facts: dict[str, Any] = {}
-        self.note, self._warned, self._failed = "", False, ""
+        self.note = self.ending = ""
         self.mark(-1)
         self.path = place_of(checkpoint.file)  # the links on the way are not looked at again
         self._limits = SMALL if form is None else limits(form, many)
@@ -223,38 +182,29 @@ class Store:
         many = every is not None and count - self.count >= every
         return self.count < 0 or many or (seconds is not None and time.perf_counter() - self.when >= seconds)
 
-    @contextmanager
-    def trying(self, count: int, first: bool = False) -> Generator[None]:
-        """An attempt to `write` what there is after so many rounds.
+    def write(self, count: int, values: Callable[[], list[Packed]], first: bool = False) -> None:
+        """Write all values that there are after so many rounds, unless the file has them already.
 
         Only the first time is it an error where it fails: work that there is goes on, with a warning, and the next
         attempt is made when it is due.
         """
+        if count == self.good:
+            return
         try:
-            yield
+            self.values = values()
+            write_values(self.path, self.kind, self.of or {}, self.facts, self.values, self._limits)
         except CheckpointError as error:
             if first:
                 raise
-            self._failed = f"{_capital(str(error))}. It holds {HOLDS[self.kind].format(max(self.good, 0))}."
-            self.when, self.count = time.perf_counter(), count
-            if not self._warned:
-                self._warned = True
+            holds, warned = HOLDS[self.kind].format(max(self.good, 0)), self.ending
+            self.when, self.count, self.ending = time.perf_counter(), count, f"{_capital(error)}. It holds {holds}."
+            if not warned:
                 said = f"{error}; the {self.kind} goes on, and it is tried again when it is due"
-                warnings.warn(said, CheckpointWarning, stacklevel=4)
+                warnings.warn(said, CheckpointWarning, stacklevel=3)
         else:
-            self._failed = ""
+            if self.ending:
+                self.ending = f"{_capital(self)} could not be written for a while; the last write succeeded."
             self.mark(count)
-
-    @property
-    def ending(self) -> str:
-        """Where writing failed: whether the last attempt succeeded."""
-        if not self._warned:
-            return ""
-        return self._failed or f"{_capital(str(self))} could not be written for a while; the last write succeeded."
-
-    def write(self) -> None:
-        """All values to the file; within `trying`."""
-        write_values(self.path, self.kind, self.of or {}, self.facts, self.values, self._limits)
 
 
 def write_values(
@@ -289,7 +239,8 @@ def limits(form: Form, many: int) -> archive.Limits:
     return archive.Limits(archive.ONE + much, archive.ALL + 64 * much)
 
 
-def _capital(text: str) -> str:
+def _capital(said: object) -> str:
+    text = str(said)
     return text[:1].upper() + text[1:]
 
 
@@ -304,8 +255,8 @@ def _versions() -> dict[str, str]:
 
 
 def _note(there: Mapping[str, str]) -> str:
-    differ = [(name, there.get(name, "?"), mine) for name, mine in _versions().items() if there.get(name) != mine]
-    found = [f"{name} {shown(theirs)[1:-1]}, here {mine}" for name, theirs, mine in differ]
+    differ = {name: mine for name, mine in _versions().items() if there.get(name) != mine}
+    found = [f"{name} {shown(there.get(name, '?'))[1:-1]}, here {mine}" for name, mine in differ.items()]
     if not found:
         return ""
     return f"The run went on from a checkpoint of {'; '.join(found)}: its last bits may differ from an unbroken run's."

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import graphreg as gr
 from graphreg.datasets import random_problem
-from graphreg.running.checkpoints import archive
+from graphreg.saving import archive
 
 EXAMPLES, MANY = 10, 500  # by default, and with --whole
 
