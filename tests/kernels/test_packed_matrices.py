@@ -11,7 +11,7 @@ import graphreg as gr
 from graphreg import fast as kernels
 from graphreg.base import compiled
 from graphreg.certificate import centred
-from graphreg.certificate.tilting import nodes
+from graphreg.certificate.proposing import tilted_nodes as nodes
 from graphreg.network import fast
 from graphreg.terms import Packed, triangles
 
