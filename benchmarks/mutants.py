@@ -1,5 +1,5 @@
-"""``make mutants``: change one place of what must be right at a time, and list what its tests do not see: of the checker
-of proofs, and of the kernel that makes all bounds.
+"""``make mutants``: change one place of what must be right at a time, and list what its tests do not see: of the
+checker of proofs, and of the kernel that makes all bounds.
 
 Exit code 1 where one of them is not argued in ``benchmarks/mutants.md``, or where that argues a change of no line.
 
@@ -153,7 +153,7 @@ def _other_words(node: Any) -> Iterator[tuple[Any, Any]]:
             yield from ((node, ast.Constant(value + step)) for step in (1, -1))
 
 
-def _others_of_the_kernel(node: Any) -> list[tuple[Any, Any]] | None:
+def _others_of_the_kernel(node: Any) -> list[tuple[Any, Any]] | None:  # noqa: PLR0911  (one for each kind)
     """What only the kernel's arrays have, None where a node is changed as elsewhere."""
     match node:
         case ast.BinOp() | ast.AugAssign() if type(node.op) in IN_THE_KERNEL and not _is_a_type(node):
@@ -167,7 +167,10 @@ def _others_of_the_kernel(node: Any) -> list[tuple[Any, Any]] | None:
         case ast.Call(func=ast.Attribute(attr="abs") | ast.Name("abs"), args=[inner]):
             return [(node, inner)]
         case ast.Constant(value=float()):
-            return [(node, ast.Constant(x)) for x in ([node.value * TIMES, node.value / TIMES] if node.value else [1.0, -1.0])]
+            return [
+                (node, ast.Constant(x))
+                for x in ([node.value * TIMES, node.value / TIMES] if node.value else [1.0, -1.0])
+            ]
     return None
 
 
@@ -242,7 +245,9 @@ class Tries:
         self.tried = self.all if most is None else random.Random(most).sample(self.all, min(most, len(self.all)))
         others = [f"{each.name} " for each in TESTS]
         self.argued = {
-            each for each in listed(argued) if (each.startswith(self.name) if self.name else not each.startswith(tuple(others)))
+            each
+            for each in listed(argued)
+            if (each.startswith(self.name) if self.name else not each.startswith(tuple(others)))
         }
         self.code = 2
 

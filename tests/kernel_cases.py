@@ -103,7 +103,7 @@ def centers(d, seed=7):
 
 THIN = np.outer([0.1, 0.3, -0.7], [0.1, 0.3, -0.7])  # of rank 1
 FORMS = {
-    "classes alone": lambda: classes(),
+    "classes alone": classes,
     "classes along a path": lambda: classes(4) + 0.05 * gr.TotalVariation(LINE, gr.L2()),
     "squares along a path": lambda: gr.SquaredLoss(regression()) + 0.1 * gr.TotalVariation(LINE, gr.L1()),
     "columns over 12 decades": lambda: gr.SquaredLoss(regression(sizes=6)) + 0.1 * gr.TotalVariation(LINE, gr.LInf()),
@@ -112,13 +112,16 @@ FORMS = {
     "a consensus": lambda: gr.QuantileLoss(regression()) + gr.Consensus(LINE),
     "flows of a root": lambda: gr.SquaredLoss(regression()) + gr.TotalVariation(LINE, gr.Quadratic(THIN)),
     "a root at nodes": lambda: (
-        gr.SquaredLoss(regression()) + gr.NodePenalty(gr.Quadratic(THIN), center=centers(3), features=["x0", "x1", "x2"])
+        gr.SquaredLoss(regression())
+        + gr.NodePenalty(gr.Quadratic(THIN), center=centers(3), features=["x0", "x1", "x2"])
     ),
     "means in boxes": lambda: (
         means() + 0.3 * gr.TotalVariation(LINE, gr.SquaredL2()) + gr.NodePenalty(gr.Box(-1.0, 0.7), center=centers(2))
     ),
     "labels": lambda: (
-        gr.HingeLoss(labels(2)) + 0.7 * gr.NodePenalty(gr.SquaredL2(), center=[0.3, -0.2]) + gr.Consensus(nx.path_graph(2))
+        gr.HingeLoss(labels(2))
+        + 0.7 * gr.NodePenalty(gr.SquaredL2(), center=[0.3, -0.2])
+        + gr.Consensus(nx.path_graph(2))
     ),
     "two graphs, two parts": lambda: (
         gr.SquaredLoss(regression())
@@ -179,7 +182,7 @@ def pulled(found, v):
     return out
 
 
-def conjugate(term, ends, b):
+def conjugate(term, ends, b):  # noqa: PLR0911  (one for each kind)
     """f*(b) less what the anchor says, exactly, or from below where it has a root; None where it is infinite, which is
     beyond the ends for prices."""
     match term:
@@ -232,7 +235,13 @@ def _functions(form):
             t = [Fraction(0)] * k if edge.center is None else numbers(edge.center[e])
             if mix is not None:
                 t = times([numbers(row) for row in mix], t)
-            yield len(t), number(edge.weight[e]), partial(conjugate, penalty, None), t, int(form.component[edge.tail[e]])
+            yield (
+                len(t),
+                number(edge.weight[e]),
+                partial(conjugate, penalty, None),
+                t,
+                int(form.component[edge.tail[e]]),
+            )
 
 
 def dual_value(form, v):
@@ -274,7 +283,9 @@ class Rows(Summand):
 
     def exact(self, v):
         out = np.zeros((3, self.size))
-        found = pulled([dict(zip(row.indices.tolist(), numbers(row.data), strict=True)) for row in self._each()], numbers(v))
+        found = pulled(
+            [dict(zip(row.indices.tolist(), numbers(row.data), strict=True)) for row in self._each()], numbers(v)
+        )
         for i, x in found.items():
             out[0, i] = float(x)
             out[1, i] = float(x - number(out[0, i]))

@@ -135,7 +135,7 @@ def least_squares(X, y, s, node, edge, c):
     return constant - sum(x * z for x, z in zip(b, w, strict=True)) / 2
 
 
-# ---- dual points, and the flows that lie near them ---------------------------------------------------------------------
+# ---- dual points, and the flows that lie near them -------------------------------------------------------------------
 POINTS = {
     "classes along a path": ("classes along a path", 1e-9),
     "squares along a path": ("squares along a path", 1e-9),
@@ -299,7 +299,11 @@ def test_columns_that_depend_on_one_another_but_in_one_row_of_many():
     fit = np.round(fit * 2**20) / 2**20
     found = [
         Enclosure(form)(DualPoint((), form.gradient_prices(w[None]))).value
-        for w in (np.append(fit, 0.0), np.append(fit, (y[-1] - fit.sum()) * 2.0**40), np.linalg.lstsq(X, y, rcond=None)[0])
+        for w in (
+            np.append(fit, 0.0),
+            np.append(fit, (y[-1] - fit.sum()) * 2.0**40),
+            np.linalg.lstsq(X, y, rcond=None)[0],
+        )
     ]
     left = [number(t) - number(x[0] * fit[0] + x[1] * fit[1]) for x, t in zip(X[:-1], y[:-1], strict=True)]
     reached = sum(r * r for r in left) / 2  # with the third coefficient the last row costs nothing

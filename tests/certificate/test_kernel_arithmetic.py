@@ -70,7 +70,7 @@ def test_ranges():
 
 
 def test_the_range_leaves_no_product_to_underflow():
-    """What is verified of a float in the range times one of the sizes that corrections may have: see `Answers.passed`."""
+    """What is verified of a float in the range times one of the sizes of corrections: see `Answers.passed`."""
     least = (1.0 / RANGE) * (1.0 / RANGE) * EPS * EPS * arithmetic.LEAST
     assert least > 1e-290
     assert RANGE * RANGE * MOST < 1e290
@@ -102,7 +102,10 @@ def test_what_is_rounded_upwards_is_not_less(roundings):
 
 @pytest.mark.parametrize("sign", [1.0, -1.0])
 def test_sizes_are_not_less(sign):
-    high, low = sign * np.array([1.0, 1.0, 0.0, 0.0, 1e-300, 1.0]), sign * np.array([ALMOST, -ALMOST, 0.0, 1e-5, 0.0, 1.0])
+    high, low = (
+        sign * np.array([1.0, 1.0, 0.0, 0.0, 1e-300, 1.0]),
+        sign * np.array([ALMOST, -ALMOST, 0.0, 1e-5, 0.0, 1.0]),
+    )
     error = np.array([0.0, 2.0**-60, 1e-9, 0.0, 1e-310, 1e16])
     size = Pair(high, low, error).size()
     for h, l, e, found in zip(high, low, error, size, strict=True):
@@ -129,7 +132,8 @@ def test_pairs_in_some_columns():
 
 # ---- the ends of the range -------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
-    ("one", "other"), [(1e-150, 3e-160), (1e-200, 1e-200), (1.1e-290, 0.7), (3e-308, 0.3), (3e-155, 1.7e-156), (7e-200, 3e-95)]
+    ("one", "other"),
+    [(1e-150, 3e-160), (1e-200, 1e-200), (1.1e-290, 0.7), (3e-308, 0.3), (3e-155, 1.7e-156), (7e-200, 3e-95)],
 )
 def test_products_at_the_lower_end_of_the_range_are_off_by_dust(one, other):
     rng = np.random.default_rng(9)
@@ -233,7 +237,12 @@ def test_sums_hold(plain, runs):
 
 def test_runs_in_order_are_taken_as_they_are():
     values = wide(np.random.default_rng(5), 6, 3)
-    for index, size in (([0, 1, 2, 3, 4, 5], 6), ([0, 1, 3, 4, 5, 6], 7), ([5, 4, 3, 2, 1, 0], 6), ([0, 0, 1, 1, 3, 3], 5)):
+    for index, size in (
+        ([0, 1, 2, 3, 4, 5], 6),
+        ([0, 1, 3, 4, 5, 6], 7),
+        ([5, 4, 3, 2, 1, 0], 6),
+        ([0, 0, 1, 1, 3, 3], 5),
+    ):
         for found in (Runs(np.array(index), size).plain(values), Runs(np.array(index), size).sums(values)):
             for k in range(size):
                 within(found, k, sum(numbers(values[np.array(index) == k]), Fraction(0)))
@@ -262,7 +271,9 @@ def test_sums_of_what_two_layers_leave_pay_for_their_rounding(count, sign):
     found = one_run(len(values)).sums(values)
     exact = sum(numbers(values))
     within(found, 0, exact)
-    assert abs(number(found.high[0]) + number(found.low[0]) - exact) > number(tiny) * HALF * count / 2  # as bad as meant
+    assert (
+        abs(number(found.high[0]) + number(found.low[0]) - exact) > number(tiny) * HALF * count / 2
+    )  # as bad as meant
 
 
 @pytest.mark.parametrize("count", [2, 6, 14, 30, 62, 126, 1000])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 import networkx as nx
@@ -44,6 +45,7 @@ def known(drawn):
 
 def moved(point, by, rng):
     """A point off by so much of its size."""
+
     def each(x):
         return x + by * rng.standard_normal(x.shape) * (np.abs(x) + rng.choice([0.0, np.abs(x).max(initial=0.0)]))
 
@@ -157,8 +159,7 @@ def value(penalty, z):
 @pytest.mark.parametrize("kind", ROWS)
 @pytest.mark.parametrize("norm", NORMS)
 def test_rows_of_any_kind_have_bounds_that_are_true(kind, norm):
-    """By R = a pseudoinverse and z from a few rounds: against P at many points, in rationals, where the point is near an
-    optimum of the squares alone."""
+    """By a pseudoinverse as R and z from a few rounds: against P at many points, in rationals."""
     n, d, finite = 5, 2, 0
     for seed in range(4):
         rng = np.random.default_rng(seed)
@@ -167,7 +168,7 @@ def test_rows_of_any_kind_have_bounds_that_are_true(kind, norm):
         K, penalty = ROWS[kind](rng, n, d), NORMS[norm]
         k = d if "differences" in kind else 2
         scale, target = rng.uniform(0.5, 2.0, K.shape[0] // k), rng.standard_normal((K.shape[0] // k, k))
-        system = General(form, lambda first: Rows(K, penalty, form, first, k, scale, target))
+        system = General(form, partial(Rows, K, penalty, form, k=k, scale=scale, target=target))
         (one,), (block,), (edge,) = system.more, form.samples, form.edges
         w = rng.standard_normal(form.shape)
         v = np.zeros(system.size)
@@ -201,7 +202,9 @@ def test_rows_of_any_kind_have_bounds_that_are_true(kind, norm):
 def near(form, w, rng):
     """The best parameters of each node alone, as rounded."""
     block = form.samples[0]
-    return np.stack([np.linalg.lstsq(block.X[block.node == i], block.y[block.node == i], rcond=None)[0] for i in range(form.n)])
+    return np.stack(
+        [np.linalg.lstsq(block.X[block.node == i], block.y[block.node == i], rcond=None)[0] for i in range(form.n)]
+    )
 
 
 def objective(block, edge, one, K, target, scale, w):
@@ -255,7 +258,15 @@ def test_the_kernel_asks_nobody_who_proposes(path):
         if isinstance(node, ast.ImportFrom):
             module = node.module or ""
             if node.level == 0:
-                assert module.split(".")[0] in ("__future__", "abc", "collections", "dataclasses", "fractions", "functools", "typing")
+                assert module.split(".")[0] in (
+                    "__future__",
+                    "abc",
+                    "collections",
+                    "dataclasses",
+                    "fractions",
+                    "functools",
+                    "typing",
+                )
             elif node.level == 1:
                 assert f"{module}.py" in {other.name for other in KERNEL.glob("*.py")}
             else:

@@ -1,4 +1,4 @@
-"""Squares that absorb an imbalance: the bound is never above the exact value of the flows, nor a curvature too large."""
+"""Squares that absorb an imbalance: no bound lies above the exact value of the flows, and no curvature is too large."""
 
 from __future__ import annotations
 
@@ -130,7 +130,15 @@ def test_no_bound_lies_above_the_least_of_what_flows_leave(case):
         curvature = curvature_of(form)
         assert (curvature.least > 0.0).all()
         for size in (1e-8, 1e3) if seed else (1.0,):
-            for far, prices in ((0.0, None), (1e-12, None), (1e-6, 0.999), (1e-2, None), (10.0, None), (10.0, 1.0), (1.0, 0.1)):
+            for far, prices in (
+                (0.0, None),
+                (1e-12, None),
+                (1e-6, 0.999),
+                (1e-2, None),
+                (10.0, None),
+                (10.0, 1.0),
+                (1.0, 0.1),
+            ):
                 system, v, at = given(form, rng, size, far, prices)
                 found, box = absorbed(system, curvature, v, at)
                 exact, w = exact_minimum(form, system, v)
@@ -189,7 +197,9 @@ def test_what_squares_absorb_of_one_number(scale):
         form = gr.Problem(gr.SquaredLoss(data, scale="sum") + 10.0 * gr.NodePenalty(gr.L1(), features=["x0"])).form
         (block,), (edge,) = form.samples, form.edges
         block = alike(block, y=np.array([0.7 * scale]))
-        form = replace(form, samples=(block,), edges=(alike(edge, base_weight=max(10.0 * scale, 1e-60) * edge.base_weight),))
+        form = replace(
+            form, samples=(block,), edges=(alike(edge, base_weight=max(10.0 * scale, 1e-60) * edge.base_weight),)
+        )
         system = System(form)
         curvature = Curvature.of(np.array([[[s]]]), np.array([[[1 / s]]]), np.array([1]))
         for a, u, w in ((0.3, 0.2, 0.1), (0.0, 0.2, 0.5), (-0.7 * s, 0.0, 0.0), (0.0, 0.0, 0.0), (1.0, 1.0, -2.0)):
@@ -266,12 +276,15 @@ def test_nodes_without_curvature_are_refused():
         assert "convex" in refuses(system, wrong, v, at)
 
 
-@pytest.mark.parametrize("more", [
-    gr.HuberLoss(regression(2)),
-    0.1 * gr.NodePenalty(gr.HuberNorm(0.3)),
-    0.1 * gr.NodePenalty(gr.Quadratic(np.diag([1.0, 3.0])), features=["x0", "x1"]),
-    0.1 * gr.NodePenalty(gr.Quadratic(np.ones((2, 2))), features=["x0", "x1"]),
-])
+@pytest.mark.parametrize(
+    "more",
+    [
+        gr.HuberLoss(regression(2)),
+        0.1 * gr.NodePenalty(gr.HuberNorm(0.3)),
+        0.1 * gr.NodePenalty(gr.Quadratic(np.diag([1.0, 3.0])), features=["x0", "x1"]),
+        0.1 * gr.NodePenalty(gr.Quadratic(np.ones((2, 2))), features=["x0", "x1"]),
+    ],
+)
 def test_what_is_no_square_is_refused(more):
     """Its second derivatives may be in the Hessian, and are none of a square."""
     rng = np.random.default_rng(6)
@@ -312,7 +325,10 @@ def definite(A):
 def curvature_holds(H, found):
     for each, scale, least in zip(H, found.scale, found.least, strict=True):
         s = numbers(scale)
-        shifted = [[x * s[i] * s[j] - (number(least) if i == j else 0) for j, x in enumerate(row)] for i, row in enumerate(each)]
+        shifted = [
+            [x * s[i] * s[j] - (number(least) if i == j else 0) for j, x in enumerate(row)]
+            for i, row in enumerate(each)
+        ]
         assert definite(shifted)
 
 
@@ -325,12 +341,18 @@ def test_curvatures_are_not_too_large(condition, packed):
         X[:, :, -1] = X[:, :, 0] + X[:, :, -1] / condition**0.5 if d > 1 else X[:, :, -1]
         X *= 10.0 ** rng.uniform(-3, 3, d)
         exact = [
-            [[sum(a * b for a, b in zip(numbers(x[:, i]), numbers(x[:, j]), strict=True)) for j in range(d)] for i in range(d)]
+            [
+                [sum(a * b for a, b in zip(numbers(x[:, i]), numbers(x[:, j]), strict=True)) for j in range(d)]
+                for i in range(d)
+            ]
             for x in X
         ]
         H = np.einsum("nij,nik->njk", X, X)
         for inverse in (np.linalg.pinv(H), np.linalg.pinv(H) * 1.3, np.linalg.pinv(H) + 1e-3, 0.0 * H, 1e3 + 0.0 * H):
-            given = (Packed(triangles(each).ravel(), d) if packed else each for each in (H, (inverse + inverse.transpose(0, 2, 1)) / 2))
+            given = (
+                Packed(triangles(each).ravel(), d) if packed else each
+                for each in (H, (inverse + inverse.transpose(0, 2, 1)) / 2)
+            )
             with np.errstate(all="ignore"):
                 found = Curvature.of(*given, np.full(4, 2 * d + 1))
             curvature_holds(exact, found)

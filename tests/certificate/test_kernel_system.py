@@ -8,7 +8,21 @@ import networkx as nx
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from kernel_cases import ALMOST, FORMS, HALF, LINE, classes, columns, form_of, number, numbers, pulled, regression, wide, within
+from kernel_cases import (
+    ALMOST,
+    FORMS,
+    HALF,
+    LINE,
+    classes,
+    columns,
+    form_of,
+    number,
+    numbers,
+    pulled,
+    regression,
+    wide,
+    within,
+)
 
 import graphreg as gr
 from graphreg.certificate.kernel.arithmetic import Pair, RefusedError
@@ -114,7 +128,9 @@ def test_no_variables_leave_nothing():
 def test_what_is_taken_outside_counts(plain):
     form, _, found = made("squares along a path")
     rng = np.random.default_rng(3)
-    outside = Pair(rng.standard_normal(form.shape), 2.0**-55 * rng.standard_normal(form.shape), np.full(form.shape, 1e-9))
+    outside = Pair(
+        rng.standard_normal(form.shape), 2.0**-55 * rng.standard_normal(form.shape), np.full(form.shape, 1e-9)
+    )
     system = System(form, outside=outside)
     v, zero = some(system, 4)[0], np.zeros(system.size)
     exact = pulled(found, numbers(v))
@@ -221,12 +237,13 @@ def test_prices_of_all_classes_lie_within_what_those_that_are_free_may_be():
     for part in (slice(None), slice(2, 9)):
         high, spread = one._of_all(b[part], around[part], part)
         for sign in (-1.0, 0.0, 1.0):
-            moved = [[x + Fraction(sign) * y for x, y in zip(*map(numbers, both), strict=True)] for both in zip(b[part], around[part], strict=True)]
+            moved = [
+                [x + Fraction(sign) * y for x, y in zip(*map(numbers, both), strict=True)]
+                for both in zip(b[part], around[part], strict=True)
+            ]
             for r, own in enumerate(np.asarray(one.own)[part]):
                 whole = [*moved[r][:own], -sum(moved[r]), *moved[r][own:]]
-                assert all(
-                    abs(x - number(p)) <= number(q) for x, p, q in zip(whole, high[r], spread[r], strict=True)
-                )
+                assert all(abs(x - number(p)) <= number(q) for x, p, q in zip(whole, high[r], spread[r], strict=True))
 
 
 def test_whether_prices_lie_inside_is_said_of_all_classes():
@@ -250,7 +267,9 @@ def test_targets_are_anchors_less_offsets():
     rng = np.random.default_rng(8)
     for loss, binary in ((gr.SquaredLoss, False), (gr.HingeLoss, True), (gr.LogisticLoss, True)):
         y = rng.integers(2, size=12) if binary else 1e9 + rng.standard_normal(12)
-        data = gr.NodeData.from_arrays(rng.standard_normal((12, 2)), y, np.arange(12) % 3, offset=rng.standard_normal(12))
+        data = gr.NodeData.from_arrays(
+            rng.standard_normal((12, 2)), y, np.arange(12) % 3, offset=rng.standard_normal(12)
+        )
         form = gr.Problem(loss(data)).form
         (one,), (block,) = System(form).prices, form.samples
         anchor = np.broadcast_to(block.loss.anchor(block.y), block.offset.shape)
@@ -321,7 +340,8 @@ def test_flows_lie_within_what_is_said_of_them(name):
         for j in range(u.shape[1]):
             for sign in (-1, 0, 1):
                 exact = sum(
-                    number(one.mix[s, j]) * (number(q[e, s]) + sign * np.sign(one.mix[s, j]).astype(int).item() * number(off[e, s]))
+                    number(one.mix[s, j])
+                    * (number(q[e, s]) + sign * np.sign(one.mix[s, j]).astype(int).item() * number(off[e, s]))
                     for s in range(len(one.mix))
                 )
                 assert abs(exact - number(u[e, j])) <= number(around[e, j])
@@ -380,7 +400,10 @@ def test_targets_out_of_range_are_refused():
     form = gr.Problem(gr.SquaredLoss(regression())).form
     block = form.samples[0]
     for y in (1e140, np.nan):
-        for change in ({"y": np.where(np.arange(24) == 3, y, block.y)}, {"offset": np.where(np.arange(24) == 3, y, 0.0)}):
+        for change in (
+            {"y": np.where(np.arange(24) == 3, y, block.y)},
+            {"offset": np.where(np.arange(24) == 3, y, 0.0)},
+        ):
             wrong = type(form)(form.space, (), (alike(block, **change),), ())
             assert "target" in refused(wrong)
 
@@ -415,7 +438,11 @@ def test_systems_share_what_is_the_same_alone():
     }
     for other in others.values():
         assert "like" in refused(type(form)(form.space, (), (other,), (edge,)), like=first)
-    for change in ({"tail": edge.head, "head": edge.tail}, {"features": np.arange(form.d)[::-1]}, {"features": np.arange(2)}):
+    for change in (
+        {"tail": edge.head, "head": edge.tail},
+        {"features": np.arange(form.d)[::-1]},
+        {"features": np.arange(2)},
+    ):
         assert "like" in refused(type(form)(form.space, (), (block,), (alike(edge, **change),)), like=first)
     assert "like" in refused(type(form)(form.space, (), (block,), ()), like=first)
     assert "like" in refused(type(form)(form.space, (), (block,), (edge, edge)), like=first)

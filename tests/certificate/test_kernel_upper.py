@@ -18,7 +18,7 @@ from graphreg.terms import alike
 RATIONAL = [name for name in FORMS if "classes" not in name]
 
 
-def least_value(term, y, ends, z):
+def least_value(term, y, ends, z):  # noqa: PLR0911, PLR0912  (one for each kind)
     """f(z), or less where it has a root; None where it is infinite."""
     square = sum(x * x for x in z)
     match term:
@@ -155,7 +155,9 @@ def test_residuals_that_err_at_every_step_stay_within_their_bound(p, sign):
     block, at = form.samples[0], np.stack([w, w])
     size = sizes(block, at, designs_of(form)[0])
     r, around = plain_residuals(block, at, size, slice(0, 2))
-    true = sum((Fraction(x) * Fraction(v) for x, v in zip(X[0].tolist(), w.tolist(), strict=True)), Fraction(0)) - number(y[0])
+    true = sum(
+        (Fraction(x) * Fraction(v) for x, v in zip(X[0].tolist(), w.tolist(), strict=True)), Fraction(0)
+    ) - number(y[0])
     missed = abs(true - number(r[0]))
     assert missed <= number(around[0])
     assert missed > Fraction(11, 10) * HALF * number(size[0] + 2 * abs(y[0]))  # as bad as it is meant to be
@@ -182,10 +184,16 @@ def test_residuals_lie_within_what_they_may_be_off(name, size):
                 for c in range(k):
                     x, v = numbers(A[r * k + c]), numbers(w)
                     products = [a * b for a, b in zip(x, v, strict=True) if a and b]
-                    true = sum(products, Fraction(0)) + number(block.offset.reshape(-1, k)[r, c]) - number(anchor.reshape(-1, k)[r, c])
+                    true = (
+                        sum(products, Fraction(0))
+                        + number(block.offset.reshape(-1, k)[r, c])
+                        - number(anchor.reshape(-1, k)[r, c])
+                    )
                     for value, around in flat:
                         assert abs(true - number(value[at, c])) <= number(around[at, c])
-                    assert sum(map(abs, products), Fraction(0)) <= number(reach_of[block.node[r], c if reach_of.shape[1] > 1 else 0])
+                    assert sum(map(abs, products), Fraction(0)) <= number(
+                        reach_of[block.node[r], c if reach_of.shape[1] > 1 else 0]
+                    )
 
 
 def test_offsets_and_targets_cancel_exactly():
@@ -298,7 +306,9 @@ def test_sums_of_values_are_rounded_upwards(plain):
 def test_sums_of_blocks_are_rounded_upwards():
     """Blocks of 0.1, 0.2 and so on: their sum is no float."""
     data = gr.NodeData.from_arrays(np.ones((2, 1)), np.zeros(2), [0, 1])
-    model = gr.SquaredLoss(data) + sum((c * gr.TotalVariation(nx.path_graph(2), gr.L1()) for c in (0.1, 0.2, 0.3, 1e-17)), start=0)
+    model = gr.SquaredLoss(data) + sum(
+        (c * gr.TotalVariation(nx.path_graph(2), gr.L1()) for c in (0.1, 0.2, 0.3, 1e-17)), start=0
+    )
     form = gr.Problem(model).form
     w = np.array([[1.0], [0.0]])
     for found in both(form, w):

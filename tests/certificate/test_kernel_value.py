@@ -1,4 +1,4 @@
-"""The dual value over a box, from below: never above what the conjugates are in rational numbers, wherever in the box."""
+"""The dual value over a box, from below: never above what it is in rational numbers, wherever in the box."""
 
 from __future__ import annotations
 
@@ -41,7 +41,13 @@ def spots(rng, b):
     """Points of a box: its middle, some corners, and others; exactly."""
     high, low, spread = (numbers(x) for x in (b.high, b.low, b.spread))
     size = len(high)
-    for share in (np.zeros(size), np.ones(size), -np.ones(size), *rng.choice([-1.0, 1.0], (3, size)), rng.uniform(-1, 1, size)):
+    for share in (
+        np.zeros(size),
+        np.ones(size),
+        -np.ones(size),
+        *rng.choice([-1.0, 1.0], (3, size)),
+        rng.uniform(-1, 1, size),
+    ):
         yield [h + l + s * Fraction(float(t)) for h, l, s, t in zip(high, low, spread, share, strict=True)]
 
 
@@ -115,7 +121,9 @@ def one_row(target, scale=1.0, penalty=None):
 def product_holds(target, v, low=None, spread=None):
     system = one_row(target)
     b = box(system.form, np.asarray(v, dtype=float), low, spread)
-    least = min(-sum(x * y for x, y in zip(v, numbers(target), strict=True)) for v in spots(np.random.default_rng(3), b))
+    least = min(
+        -sum(x * y for x, y in zip(v, numbers(target), strict=True)) for v in spots(np.random.default_rng(3), b)
+    )
     for plain in (False, True):
         assert Fraction(float(lower_bound(system, b, plain).lower[0])) <= least
 
@@ -181,7 +189,9 @@ class Unrounded(gr.SquaredL2):
     """1/2 ||u||^2 where that is a float: bounds beyond it are this test's own."""
 
     def conjugate_bound(self, u, spread):
-        return np.where((spread == 0.0).all(axis=1), 0.5 * (u * u).sum(axis=1), 0.5 * ((np.abs(u) + spread) ** 2).sum(axis=1))
+        return np.where(
+            (spread == 0.0).all(axis=1), 0.5 * (u * u).sum(axis=1), 0.5 * ((np.abs(u) + spread) ** 2).sum(axis=1)
+        )
 
 
 def test_multiples_of_values_pay_for_their_rounding():
@@ -225,7 +235,9 @@ def test_flows_at_their_capacity_are_inside_and_no_others():
             assert finite or lower_bound(system, b, plain=True).lower[0] == -np.inf
 
 
-@pytest.mark.parametrize("name", ["a consensus", "labels", "squares along a path", "half lines", "columns over 12 decades", "some columns"])
+@pytest.mark.parametrize(
+    "name", ["a consensus", "labels", "squares along a path", "half lines", "columns over 12 decades", "some columns"]
+)
 @pytest.mark.parametrize("plain", [False, True])
 def test_nothing_outside_of_a_domain_has_a_value(name, plain):
     """Prices and flows at the ends of their domains, give or take some units in the last place."""
@@ -287,7 +299,10 @@ def test_what_leaves_its_domain_loses_its_component_and_is_named():
 
 
 def test_variables_of_a_function_leave_their_domain_together():
-    form = gr.Problem(gr.SquaredLoss(gr.NodeData.from_arrays(np.eye(3), np.zeros(3), [0, 0, 1])) + gr.TotalVariation(nx.path_graph(2), gr.L2())).form
+    form = gr.Problem(
+        gr.SquaredLoss(gr.NodeData.from_arrays(np.eye(3), np.zeros(3), [0, 0, 1]))
+        + gr.TotalVariation(nx.path_graph(2), gr.L2())
+    ).form
     system = System(form)
     v = np.array([0.0, 0.0, 0.0, 0.9, 0.9, 0.0])
     found = lower_bound(system, box(form, v))
@@ -368,7 +383,11 @@ def test_scales_at_the_ends_of_the_range_hold(scale):
                 for plain in (False, True):
                     lower = lower_bound(system, b, plain).lower[0]
                     x, s = number(v) + number(off), number(scale)
-                    exact = None if isinstance(penalty, gr.L1) and x > s else -x - (0 if isinstance(penalty, gr.L1) else x * x / (2 * s))
+                    exact = (
+                        None
+                        if isinstance(penalty, gr.L1) and x > s
+                        else -x - (0 if isinstance(penalty, gr.L1) else x * x / (2 * s))
+                    )
                     assert lower == -np.inf or (exact is not None and Fraction(float(lower)) <= exact)
 
 

@@ -332,7 +332,12 @@ LIMITS = [
     ),
     ("certificates.md", "three sweeps of corrections", "certificate.proposing.enclosure", {"SWEEPS": 3}),
     ("certificates.md", "less than a hundredth of the gap", "certificate.certify", {"CHARGE": 1e-2}),
-    ("certificates.md", "the gap that is asked for is above 1e-11", "certificate.certify", {"NOTHING": 1e-13, "CHARGE": 1e-2}),
+    (
+        "certificates.md",
+        "the gap that is asked for is above 1e-11",
+        "certificate.certify",
+        {"NOTHING": 1e-13, "CHARGE": 1e-2},
+    ),
     (
         "certificates.md",
         "Beyond 5000 parameters only the nodes' own Hessians",

@@ -64,7 +64,9 @@ def is_square(one: Summand) -> bool:
     """True of summands s L / 2 ||B'w - t||^2, at one node each."""
     if isinstance(one, Prices):
         return isinstance(one.block.loss, AbstractQuadraticLoss)
-    return isinstance(one, Flows) and one.edge.ground and one.mix is None and one.penalty.strong_convexity() == bend(one)
+    return (
+        isinstance(one, Flows) and one.edge.ground and one.mix is None and one.penalty.strong_convexity() == bend(one)
+    )
 
 
 def bend(one: Flows) -> float:

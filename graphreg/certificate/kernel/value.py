@@ -103,7 +103,7 @@ class _Terms:
 
     def __init__(self, one: Summand) -> None:
         self.one = one
-        M, k = one.shape
+        M = one.shape[0]
         self.scale, self.targets = one.scale, one.targets
         need(self.scale.min(initial=1.0) >= 1.0 / RANGE, f"a scale of {one.name} is out of range")
         need(self.scale.max(initial=1.0) <= RANGE, f"a scale of {one.name} is out of range")
