@@ -12,7 +12,7 @@ from kernel_cases import LINE, columns, dual_value, number, numbers, pulled, reg
 
 import graphreg as gr
 from graphreg.certificate.kernel.arithmetic import MOST, Pair, RefusedError
-from graphreg.certificate.kernel.squares import Curvature, absorbed, bend, is_square
+from graphreg.certificate.kernel.squares import Curvature, _from_gradients, absorbed, bend, is_square
 from graphreg.certificate.kernel.system import System
 from graphreg.form import DualPoint
 from graphreg.terms import Packed, alike, triangles
@@ -210,6 +210,30 @@ def test_what_squares_absorb_of_one_number(scale):
             if np.isfinite(found.lower[0]):
                 gradient = number(s) * (point[0][0] - number(0.7 * scale))
                 assert abs(gradient - number(v[0])) <= number(box.spread[0])
+
+
+@pytest.mark.parametrize("size", [1.0, 1e-100, 1e-200, 1e-260, 1e-320])
+@pytest.mark.parametrize("scale", [1.0, 1e-60, 1e60])
+def test_how_far_prices_are_from_gradients(size, scale):
+    """Also where their products underflow."""
+    form = ring(np.random.default_rng(11), more=0.3 * gr.NodePenalty(gr.SquaredL2(), center=[0.5, -3.0]))
+    (block,), (tv, ground) = form.samples, form.edges
+    none = np.zeros(len(block.node))
+    block = alike(block, y=none, offset=none, base_scale=scale * block.base_scale)
+    ground = alike(ground, center=None, base_weight=scale * ground.base_weight)
+    system = System(replace(form, samples=(block,), edges=(tv, ground)))
+    rng = np.random.default_rng(12)
+    for off in (0.0, 1e-12, 1.0):
+        w = size * rng.standard_normal(form.shape)
+        for one in (system.prices[0], system.flows[1]):
+            gradient = block.prices(w)[:, None] if one is system.prices[0] else ground.gradients(w)
+            v = gradient * (1.0 + off)
+            far = _from_gradients(one, v, w)
+            for r, i in enumerate(one.node.tolist()):
+                x, at = ([numbers(block.X[r])], w[i]) if one is system.prices[0] else (np.eye(2).tolist(), w[i])
+                for c, row in enumerate(x):
+                    z = sum(number(a) * number(b) for a, b in zip(row, at, strict=True))
+                    assert abs(number(v[r, c]) - number(one.scale[r]) * z) <= number(far[r, c])
 
 
 def test_components_pay_for_themselves():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 
 import networkx as nx
 import numpy as np
@@ -15,7 +16,7 @@ from graphreg.certificate.kernel import arithmetic
 from graphreg.certificate.kernel.arithmetic import LEAST, RANGE, RefusedError
 from graphreg.certificate.kernel.balance import Balanced
 from graphreg.certificate.kernel.system import System
-from graphreg.certificate.kernel.value import Enclosed, LowerBound, lower_bound
+from graphreg.certificate.kernel.value import Enclosed, LowerBound, _scaled, _Terms, lower_bound
 from graphreg.form import DualPoint
 
 RATIONAL = [name for name in FORMS if "classes" not in name]
@@ -150,25 +151,61 @@ def test_products_that_underflow_are_paid_for(far):
         product_holds([t], [v], spread=np.array([far]))
 
 
-def test_targets_are_known_up_to_their_errors():
+class Known(Rows):
+    """A row whose targets are given with what they miss."""
+
+    triple = None
+
+    @property
+    def targets(self):
+        return self.triple
+
+
+SMALL = 1e-200
+TARGETS = [
+    (high, low, off, np.array([1.0, -2.0]), (0.0, 2.0**-10))
+    for high in ([1.0, 3.0], [-1.0, -3.0], [0.0, 0.0])
+    for low, off in (
+        (2.0**-30, 0.0),
+        (-(2.0**-30), 0.0),
+        (0.0, 2.0**-20),
+        (2.0**-30, 2.0**-20),
+        (-(2.0**-30), 2.0**-20),
+    )
+] + [([0.0, 0.0], low, off, np.array([SMALL, -SMALL]), (0.0, SMALL)) for low, off in ((SMALL, 0.0), (0.0, SMALL))]
+
+
+@pytest.mark.parametrize(("high", "low", "off", "v", "spreads"), TARGETS)
+def test_targets_are_known_up_to_their_errors(high, low, off, v, spreads):
     form = blank(2)
-    for low, off in ((2.0**-30, 0.0), (-(2.0**-30), 0.0), (0.0, 2.0**-20), (2.0**-30, 2.0**-20)):
-        system = General(form, lambda first: Rows(np.eye(2), gr.Zero(), form, first, k=2))
-        one = system.more[0]
-        triple = np.array([[1.0, 3.0]]), np.full((1, 2), low), np.full((1, 2), off)
-        one.__class__ = type("Known", (Rows,), {"targets": property(lambda self, t=triple: t)})
-        for spread in (0.0, 2.0**-10):
-            v = np.array([1.0, -2.0])
-            b = box(form, v, np.array([2.0**-40, 0.0]), np.full(2, spread))
-            for plain in (False, True):
-                lower = Fraction(float(lower_bound(system, b, plain).lower[0]))
-                for point in spots(np.random.default_rng(4), b):
-                    for sign in (-1, 1):
-                        moved = [
-                            number(t) + number(low) + sign * s * number(off)
-                            for t, s in zip(triple[0][0], (1 if x > 0 else -1 for x in point), strict=True)
-                        ]
-                        assert lower <= -sum(x * y for x, y in zip(point, moved, strict=True))
+    system = General(form, partial(Known, np.eye(2), gr.Zero(), form, k=2))
+    system.more[0].triple = np.array([high]), np.full((1, 2), low), np.full((1, 2), off)
+    for spread in spreads:
+        b = box(form, v, np.array([2.0**-40, 0.0]) * v, np.full(2, spread))
+        for plain in (False, True):
+            lower = Fraction(float(lower_bound(system, b, plain).lower[0]))
+            for point in spots(np.random.default_rng(4), b):
+                for sign in (-1, 1):
+                    moved = [
+                        number(t) + number(low) + sign * s * number(off)
+                        for t, s in zip(high, (1 if x > 0 else -1 for x in point), strict=True)
+                    ]
+                    assert lower <= -sum(x * y for x, y in zip(point, moved, strict=True))
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_prices_over_their_scales_lie_within_what_they_may_be_off(plain):
+    """Where a float is said to be exact it is."""
+    rng = np.random.default_rng(7)
+    high = np.concatenate([rng.standard_normal(40), 5e-324 * rng.integers(1, 99, 60), 1e-283 * rng.random(20), [0.0]])
+    s = np.concatenate([rng.uniform(0.1, 3.0, 60), rng.choice([3.0, 7.0, 0.1, 1e-70, 1e70], 61)])
+    for low, off in ((0.0, 0.0), (2.0**-54, 0.0), (0.0, 1e-9), (2.0**-54, 2.0**-60)):
+        low_part = 0.0 * high if plain else low * high
+        b, around = _scaled(high[:, None], low_part[:, None], off * np.abs(high)[:, None], s[:, None], plain)
+        for k in range(len(high)):
+            for sign in (-1, 1):
+                v = number(high[k]) + number(low_part[k]) + sign * number(off * abs(high[k]))
+                assert abs(v / number(s[k]) - number(b[k, 0])) <= number(around[k, 0])
 
 
 def test_values_of_functions_are_multiplied_by_their_scales():
@@ -204,8 +241,6 @@ def test_multiples_of_values_pay_for_their_rounding():
         lost.append((exact - Fraction(s * (0.5 * q * q)), s, q))
     _, s, q = max(lost)
     one = one_row([0.0], s, Unrounded()).more[0]
-    from graphreg.certificate.kernel.value import _Terms
-
     terms = _Terms(one)
     v = np.array([[s * q]])
     terms.add(slice(0, 1), v, np.zeros((1, 1)), np.zeros((1, 1)), False)
