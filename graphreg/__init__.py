@@ -93,10 +93,12 @@ for _name, _place in {  # methods whose work is done further out than their clas
     "Path.plot": "plots:plot_path",
     "Path.report": "reporting:report_path",
     "Penalty.from_cvxpy": "reading_cvxpy.penalty:from_cvxpy",
+    "Penalty.from_prox": "reading_prox:from_prox",
     "Recovery.plot": "plots:plot_recovery",
     "Solution.report": "reporting:report_solution",
     "Solution.save": "saving.solutions:save",
     "Solution.score": "tuning:node_scores",
+    "Written._html": "mathml:page_of",
 }.items():
     shortcuts.register(_name, f"{__name__}.{_place}")
 

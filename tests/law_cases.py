@@ -14,6 +14,7 @@ import graphreg.terms
 from graphreg.inputs.data import NodeData
 from graphreg.reading_cvxpy.loss import from_cvxpy as loss_from_cvxpy
 from graphreg.reading_cvxpy.penalty import from_cvxpy
+from graphreg.reading_prox import from_prox
 from graphreg.terms.losses.hinge import HingeLoss, SquaredHingeLoss
 from graphreg.terms.losses.huber import HuberLoss
 from graphreg.terms.losses.logistic import LogisticLoss
@@ -23,7 +24,6 @@ from graphreg.terms.losses.quantile import QuantileLoss
 from graphreg.terms.losses.squared import MeanLoss, SquaredLoss
 from graphreg.terms.penalties.ball import Ball
 from graphreg.terms.penalties.box import Box
-from graphreg.terms.penalties.from_prox import from_prox
 from graphreg.terms.penalties.huber_norm import HuberNorm
 from graphreg.terms.penalties.l1 import L1
 from graphreg.terms.penalties.l2 import L2

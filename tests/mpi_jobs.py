@@ -18,7 +18,7 @@ COMMAND = [str(LAUNCHER), "--oversubscribe", "--bind-to", "none", "--mca", "mpi_
 HEAD = """
 import numpy as np
 import graphreg as gr
-from graphreg.distributed.parts.local_solution import SavedParts
+from graphreg.distributed.parts.keeping import SavedParts
 from actor_cases import Breaking, problem, row
 from mpi4py import MPI
 rank = MPI.COMM_WORLD.rank

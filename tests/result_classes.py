@@ -20,7 +20,7 @@ INNER = {  # the library's own records, which can be reached from results; they 
     *("Account", "Arcs", "ConicProblem", "EdgeBlock", "Form", "Held", "Outcome", "Presence", "Role", "SampleBlock"),
     *("Batch", "CoefficientTree", "Sent", "Group", "Network", "PlainProblem", "Routes", "Varying"),
     *("Descent", "FlowDomain", "PriceDomain", "RecessionCone"),  # what a term says of its domain
-    *("Edge", "Math", "Row", "Section"),  # parts of formulas and claims
+    *("Edge", "Math", "Row", "Section", "Shape"),  # parts of formulas, claims and maps
     *("DataKeys", "Folders", "Place", "SampleTable", "Standardised"),  # what a model file says
 }
 WRITTEN = {  # what users make themselves: options and parameters, of no size

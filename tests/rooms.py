@@ -26,16 +26,11 @@ ROOMS = (  # from the ground up; files of the top, and folders
     "verify",  # the checker of proofs, which imports nothing of the others
     *("inputs", "terms", "form", "oracles", "network", "certificate", "compiling", "running", "methods", "judging"),
     *("problem", "fast", "saving", "distributed", "theory", "inference", "testing", "auditing", "comparing"),
-    *("datasets", "tuning", "neural", "plots", "reporting", "reading_cvxpy"),
+    *("datasets", "tuning", "neural", "plots", "mathml", "reporting", "reading_prox", "reading_cvxpy"),
     "catalogue",
     FACE,  # what follows is written as a user would write it, on the public names
     *("model_file", "mpi", "sklearn", "cli", "__main__"),
 )
-
-
-SHORTCUTS = {  # imports inside a function, against the order of a folder
-    ("terms/penalties", "penalty", "from_prox"): "Penalty.from_prox is a shortcut to a function of that file",
-}
 
 
 @dataclass(frozen=True)
@@ -160,8 +155,7 @@ def where(path: Path, found: Import) -> str:
 
 # ---- the order of what stands in a folder ----------------------------------------------------------------------------
 def inside(folder: Path) -> dict[str, set[str]]:
-    """What each file and folder of a folder imports of the others, later imports included but for `SHORTCUTS`; its
-    face is left out."""
+    """What each file and folder of a folder imports of the others, later imports included; its face is left out."""
     out: dict[str, set[str]] = {
         path.stem: set()
         for path in folder.iterdir()
@@ -175,8 +169,7 @@ def inside(folder: Path) -> dict[str, set[str]]:
         child = path.relative_to(folder).parts[0].removesuffix(".py")
         for found in (found for _, found in each if found.module.startswith(f"{here}.")):
             other = found.module.removeprefix(f"{here}.").partition(".")[0]
-            short = found.in_function and (folder.relative_to(PACKAGE).as_posix(), child, other) in SHORTCUTS
-            if other != child and other in out and not short:
+            if other != child and other in out:
                 out[child].add(other)
     return out
 

@@ -10,8 +10,7 @@ import pytest
 
 import graphreg as gr
 from graphreg import fast as kernels
-from graphreg.base import compiled
-from graphreg.fast import order
+from graphreg.fast import compiler, order
 from graphreg.network import fast
 
 WITH_NUMBA = pytest.mark.skipif(find_spec("numba") is None, reason="numba is not installed")
@@ -30,11 +29,11 @@ def forced_rounds(monkeypatch, way):
     compiling(monkeypatch, True)
     monkeypatch.setattr(order, "BLOCK", 128)  # so that a small grid has several groups
     if way == "python":
-        monkeypatch.setattr(compiled, "compiles", lambda: False)
-    for each in (compiled.compiled, compiled.specialised):
+        monkeypatch.setattr(compiler, "compiles", lambda: False)
+    for each in (compiler.compiled, compiler.specialised):
         each.cache_clear()
     yield way
-    for each in (compiled.compiled, compiled.specialised):
+    for each in (compiler.compiled, compiler.specialised):
         each.cache_clear()
 
 

@@ -41,9 +41,9 @@ AROUND = {
     "saving": "saving",
     "distributed": "distributed mpi",
     "statistics": "theory inference tuning",
-    "workbench": "testing auditing comparing datasets",
-    "show": "plots reporting",
-    "reading_cvxpy": "reading_cvxpy",
+    "workbench": "methods/baselines testing auditing comparing datasets",
+    "show": "plots mathml reporting",
+    "reading_cvxpy": "reading_cvxpy reading_prox",
     FACE: FACE,  # the public names; what follows is written as a user would write it
     "shells": "cli __main__ model_file mpi/command mpi/__main__ sklearn neural",
 }

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -244,22 +245,26 @@ class _Forces:
         t = -float(a @ b) / far**2
         return t, float(np.linalg.norm(a + t * b)) / size, b / far
 
+    def family(self, name: str, kind: str, known: Array, unknown: Array, model: bool, **how: Any) -> Iterator[Family]:
+        """The family of that name, where `fit` finds a factor."""
+        if (found := self.fit(known, unknown, **how)) is not None:
+            yield Family(name, *found, model, kind)
+
 
 def _families(forces: _Forces) -> Iterator[Family]:
     form, total = forces.form, forces.total()
 
-    def family(name: str, kind: str, known: Array, unknown: Array, model: bool) -> Iterator[Family]:
-        if (found := forces.fit(known, unknown)) is not None:
-            yield Family(name, *found, model, kind)
-
     links = [edge for edge in form.edges if not edge.ground]
-    yield from family("the model as it is", "model", 0.0 * total, forces.gradient + total, True)
+    yield from forces.family("the model as it is", "model", 0.0 * total, forces.gradient + total, True)
     if len(form.edges) > 1 or not links:
-        yield from family("the losses", "losses", total, forces.gradient, True)
-    smooth = sum((forces.at_nodes(e, e.weight[:, None] * g) for e, (g, _) in _smooth_nodes(forces)), 0.0 * total)
+        yield from forces.family("the losses", "losses", total, forces.gradient, True)
+    smooth = 0.0 * total  # what smooth penalties on nodes pull
+    for edge, (g, _) in zip(form.edges, forces.parts, strict=True):
+        if edge.ground and isinstance(edge.penalty, AbstractSmoothPenalty):
+            smooth = smooth + forces.at_nodes(edge, edge.weight[:, None] * g)
     for name, a in node_factors(form).items():
         own, even = a[:, None] * (forces.gradient + smooth), bool(np.ptp(a) == 0.0)
-        found = list(family(name, "nodes", total - smooth, own, even))
+        found = list(forces.family(name, "nodes", total - smooth, own, even))
         if not even or (a[0] != 1.0 and found and is_one(found[0].factor)):
             yield from found
     yield from _single_nodes(forces, total, smooth)
@@ -267,21 +272,15 @@ def _families(forces: _Forces) -> Iterator[Family]:
         if free.all():
             continue
         rest, name = forces.gradient + forces.total(skip=k), edge.name
-        yield from family(name, "strength", rest, forces.at_nodes(edge, edge.weight[:, None] * g), True)
+        yield from forces.family(name, "strength", rest, forces.at_nodes(edge, edge.weight[:, None] * g), True)
         if not edge.ground:
             for word, power in (("forgotten", 0.0), ("squared", 2.0)):
                 if np.ptp(edge.base_weight) > 0.0:
                     weight = float(edge.strength) * edge.base_weight**power
                     flow = forces.at_nodes(edge, weight[:, None] * g)
-                    yield from family(f"the edge weights {word}", "weights", rest, flow, False)
+                    yield from forces.family(f"the edge weights {word}", "weights", rest, flow, False)
             yield from _single_edges(forces, edge, g, free, total)
             yield from _other_penalties(forces, k, rest)
-
-
-def _smooth_nodes(forces: _Forces) -> Iterator[tuple[EdgeBlock, tuple[Array, Array]]]:
-    for edge, part in zip(forces.form.edges, forces.parts, strict=True):
-        if edge.ground and isinstance(edge.penalty, AbstractSmoothPenalty):
-            yield edge, part
 
 
 def node_factors(form: Form) -> dict[str, Array]:
@@ -310,8 +309,8 @@ def _single_nodes(forces: _Forces, total: Array, smooth: Array) -> Iterator[Fami
             own = np.zeros(gradient.shape)
             own[i] = of[i]
             alone = 0.0 if held[i] or not forces.w[i].any() else None  # what nothing holds may be anywhere
-            if (found := forces.fit(rest - own, own, alone=alone)) is not None:
-                yield Family(f"the losses of the node {forces.form.labels[i]!r}", *found, True, "node")
+            name = f"the losses of the node {forces.form.labels[i]!r}"
+            yield from forces.family(name, "node", rest - own, own, True, alone=alone)
 
 
 def _single_edges(forces: _Forces, edge: EdgeBlock, g: Array, free: Array, total: Array) -> Iterator[Family]:
@@ -323,13 +322,11 @@ def _single_edges(forces: _Forces, edge: EdgeBlock, g: Array, free: Array, total
         own = forces.at_nodes(edge, flow)
         name = f"the edge ({labels[edge.tail[e]]!r}, {labels[edge.head[e]]!r})"
         rest = forces.gradient + total
-        if (found := forces.fit(rest - own, own)) is not None:
-            yield Family(name, *found, True, "edge")
+        yield from forces.family(name, "edge", rest - own, own, True)
         for i in K[[e]].indices.tolist():
             end = np.zeros(own.shape)
             end[i] = own[i]
-            if (found := forces.fit(rest - end, end)) is not None:
-                yield Family(f"{name} at its end {labels[i]!r}", *found, True, "end")
+            yield from forces.family(f"{name} at its end {labels[i]!r}", "end", rest - end, end, True)
 
 
 def _other_penalties(forces: _Forces, k: int, rest: Array) -> Iterator[Family]:
@@ -341,8 +338,9 @@ def _other_penalties(forces: _Forces, k: int, rest: Array) -> Iterator[Family]:
         g, free = forces.force(edge, penalty)
         masks = [free if j == k else part[1] for j, part in enumerate(forces.parts)]
         flow = forces.at_nodes(edge, edge.weight[:, None] * g)
-        if not free.all() and (found := forces.fit(rest, flow, forces.orthonormal(masks))) is not None:
-            yield Family(f"{name} for {edge.penalty.called()}", *found, bool((free == own).all()), "penalty")
+        if not free.all():
+            said, basis = f"{name} for {edge.penalty.called()}", forces.orthonormal(masks)
+            yield from forces.family(said, "penalty", rest, flow, bool((free == own).all()), basis=basis)
 
 
 def other_penalties(edge: EdgeBlock) -> Iterator[tuple[str, AbstractPenalty]]:

@@ -1,12 +1,6 @@
 """The one place that decides whether loops are compiled: where numba is installed (the extra ``fast``), on first use.
 
 A package of kernels is offered here, and never imported from below: `offered` finds it.
-
-A kernel is a plain Python function of numbers and flat arrays that do not overlap. `specialised` makes one for a given
-width: its loops over the coordinates then have a length that the compiler knows, and become vector instructions.
-
-A ``strict`` kernel takes every operation as it is written. What it leaves at an edge or a node then depends on nothing
-else, wherever that stands among the others: parts of a graph rest on this.
 """
 
 from __future__ import annotations
@@ -17,10 +11,6 @@ from importlib import import_module
 from importlib.util import find_spec
 from types import FunctionType
 from typing import Any, TypeVar
-
-WIDEST = 32  # coordinates up to which a kernel is compiled for their number alone
-# sums over the coordinates of an edge may be taken in any order; NaN and infinity stay what they are
-FAST = {"contract", "reassoc", "nsz", "arcp"}
 
 Kernel = Callable[..., Any]
 T = TypeVar("T")
@@ -53,49 +43,7 @@ def compiles() -> bool:
         return False
 
 
-@cache
-def _compiler() -> Any:
-    """numba's compiler, told that arrays do not overlap and to look for vectors in unrolled loops, which it does not do
-    by itself: a round of edges with ten coordinates takes .4 of the time."""
-    config: Any = import_module("numba.core.config")
-    numbas: Any = import_module("numba.core.compiler").Compiler
-
-    class VectorCompiler(numbas):
-        def compile_extra(self, func: Any) -> Any:
-            self.state.flags.noalias = True
-            before, config.SLP_VECTORIZE = config.SLP_VECTORIZE, 1
-            try:
-                return super().compile_extra(func)
-            finally:
-                config.SLP_VECTORIZE = before
-
-    return VectorCompiler
-
-
-@cache
-def compiled(function: Kernel, strict: bool = False) -> Kernel:
-    """The function as machine code, which is kept on disk for the next process; itself where nothing compiles."""
-    if not compiles():
-        return function
-    function = _linked(function, Step, lambda step: _part(step, strict))
-    if strict:  # numba keeps code on disk by names, whatever it was told of its arithmetic
-        function = _copy(function, function.__globals__)
-        function.__qualname__ += "_strict"
-    return _kept(function, _arithmetic(strict))
-
-
-def _arithmetic(strict: bool) -> dict[str, Any]:
-    how: dict[str, Any] = {"error_model": "numpy", "pipeline_class": _compiler()}
-    return how if strict else {**how, "fastmath": FAST}
-
-
-@cache
-def _part(step: Step, strict: bool) -> Kernel:
-    function = _linked(step.function, Step, lambda other: _part(other, strict))
-    return import_module("numba").njit(inline="always", **_arithmetic(strict))(function)
-
-
-def _kept(function: Kernel, how: dict[str, Any]) -> Kernel:
+def kept(function: Kernel, how: dict[str, Any]) -> Kernel:
     """Compiled, and kept on disk where there is a place that can be written to."""
     njit = import_module("numba").njit
     try:
@@ -104,39 +52,18 @@ def _kept(function: Kernel, how: dict[str, Any]) -> Kernel:
         return njit(**how)(function)
 
 
-def _linked(function: Any, kind: type[T], version: Callable[[T], Kernel]) -> Any:
+def linked(function: Any, kind: type[T], version: Callable[[T], Kernel]) -> Any:
     """The function with a version of what it calls of a kind in its place; itself where it calls none."""
     known: dict[str, Any] = function.__globals__
     called = {name: known[name] for name in function.__code__.co_names if isinstance(known.get(name), kind)}
-    return _copy(function, {**known, **{name: version(each) for name, each in called.items()}}) if called else function
+    return copied(function, {**known, **{name: version(each) for name, each in called.items()}}) if called else function
 
 
-def _copy(function: Any, known: dict[str, Any]) -> Any:
+def copied(function: Any, known: dict[str, Any]) -> Any:
+    """A copy of the function with other globals."""
     copy = FunctionType(function.__code__, known, function.__name__, closure=function.__closure__)
     copy.__qualname__ = function.__qualname__
     return copy
-
-
-class Step:
-    """A function that kernels of the same file call: where they are compiled it becomes a part of them, so that what
-    is constant there is constant in it."""
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self.function: Any = function
-
-    def __call__(self, *given: Any) -> Any:
-        return self.function(*given)
-
-
-@cache
-def specialised(make: Callable[..., Kernel], *constants: int | tuple[int, ...], strict: bool = False) -> Kernel:
-    """The compiled kernel that ``make`` returns for these constants."""
-    return compiled(make(*constants), strict)
-
-
-def width_of(d: int) -> int:
-    """The width for which a kernel of d coordinates is compiled: d itself, or 0 for any."""
-    return d if d <= WIDEST else 0
 
 
 class Recursion:
@@ -151,13 +78,14 @@ class Recursion:
     @cached_property
     def plain(self) -> Callable[..., Any]:
         """In Python."""
-        return _linked(self.function, Recursion, lambda other: other.plain)
+        return linked(self.function, Recursion, lambda other: other.plain)
 
     @cached_property
     def machine(self) -> Callable[..., Any]:
         """As machine code, which is kept on disk for the next process."""
-        function = _linked(self.function, Recursion, lambda other: other.machine)
-        return _kept(function, {"nogil": True, "error_model": "numpy"})
+        function = linked(self.function, Recursion, lambda other: other.machine)
+        # recursions make no arrays: references need not be counted, which took two thirds of the time of a tree
+        return kept(function, {"nogil": True, "error_model": "numpy", "_nrt": False})
 
     def __call__(self, *groups: Any) -> Any:
         """What it returns for some groups of arrays, tuples of them, and leaves in these; it only reads the first."""

@@ -28,7 +28,8 @@ def usable_memory() -> float:
     with suppress(ImportError):  # on Windows
         from resource import RLIM_INFINITY, RLIMIT_AS, getrlimit
 
-        found = min([found, *(float(own) for own in getrlimit(RLIMIT_AS)[:1] if own != RLIM_INFINITY)])
+        own, _ = getrlimit(RLIMIT_AS)
+        found = found if own == RLIM_INFINITY else min(found, float(own))
     return USABLE * found if found > 0.0 else np.inf
 
 

@@ -5,7 +5,5 @@ from . import checks as checks
 from . import commands as commands
 from . import example as example
 from . import graphs as graphs
-from . import report as report
 from . import strengths as strengths
-from . import template as template
 from .program import main as main

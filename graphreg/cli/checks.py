@@ -26,8 +26,7 @@ NODES, EACH = 5, 12  # nodes and samples per node of the data on which a loss is
 @click.option("--gap", type=click.FloatRange(min=0), help="The most that the bounds may be apart, relative to them.")
 @click.option("--no-flint", is_flag=True, help="Compute with the standard library alone.")
 @click.option("--seconds", type=SECONDS, default=3600.0, show_default=True, help="The most it may take.")
-@click.pass_context
-def verify(ctx: click.Context, proof: Path, no_flint: bool, **asked: Any) -> None:
+def verify(proof: Path, no_flint: bool, **asked: Any) -> int:
     """Check a proof in exact arithmetic: a file that `solve --proof`, or Solution.prove in Python, has written.
 
     The checker is one file that imports nothing of graphreg and runs alone, on any machine with Python. Exit code 0
@@ -36,7 +35,7 @@ def verify(ctx: click.Context, proof: Path, no_flint: bool, **asked: Any) -> Non
     from ..verify import main as check
 
     options = [f"--{name}={value}" for name, value in asked.items() if value is not None]
-    ctx.exit(check([*options, *(["--no-flint"] if no_flint else []), "--", str(proof)]))
+    return check([*options, *(["--no-flint"] if no_flint else []), "--", str(proof)])
 
 
 @main.command(short_help="The answer's bounds, with their proof in a file.")
@@ -53,10 +52,7 @@ def verify(ctx: click.Context, proof: Path, no_flint: bool, **asked: Any) -> Non
 @click.option("--seconds", type=SECONDS, help="At most so many seconds for the answer.")
 @force_option
 @quiet_option
-@click.pass_context
-def prove(
-    ctx: click.Context, read: Any, file: Path, claims: tuple[str, ...], force: bool, quiet: bool, **asked: Any
-) -> None:
+def prove(read: Any, file: Path, claims: tuple[str, ...], force: bool, quiet: bool, **asked: Any) -> int:
     """Solve the problem in a model file, and write a proof of the answer's bounds into FILE.
 
     `graphreg verify FILE` checks it; so does the file verify.py alone, on a machine without graphreg.
@@ -69,7 +65,7 @@ def prove(
     proved = solution.prove(file, claims, force=force)
     if not quiet:
         exits.say(proved)
-    ctx.exit(exits.of_status(solution.status))
+    return exits.of_status(solution.status)
 
 
 @main.command("hash", short_help="The hash by which proofs name a problem.")
@@ -108,13 +104,10 @@ tolerance_option = click.option(
 )
 @seed_option
 @tolerance_option
-@click.pass_context
-def check_penalty(
-    ctx: click.Context, name: str, given: tuple[str, ...], sizes: tuple[int, ...], seed: int, tolerance: float | None
-) -> None:
+def check_penalty(name: str, given: tuple[str, ...], sizes: tuple[int, ...], seed: int, tolerance: float | None) -> int:
     """Check a penalty: NAME, or MODULE:CLASS."""
     penalty = penalty_of(name, options_of(given))
-    _say(ctx, gr.testing.check_penalty(penalty, k=sizes or (1, 3), seed=seed, tolerance=tolerance))
+    return _say(gr.testing.check_penalty(penalty, k=sizes or (1, 3), seed=seed, tolerance=tolerance))
 
 
 @check.command("loss")
@@ -122,16 +115,15 @@ def check_penalty(
 @option_option
 @seed_option
 @tolerance_option
-@click.pass_context
-def check_loss(ctx: click.Context, name: str, given: tuple[str, ...], seed: int, tolerance: float | None) -> None:
+def check_loss(name: str, given: tuple[str, ...], seed: int, tolerance: float | None) -> int:
     """Check a loss: NAME, or MODULE:CLASS. It is tried on random data of a kind that it takes."""
     loss = loss_of(name, options_of(given), seed)
-    _say(ctx, gr.testing.check_loss(loss, seed=seed, tolerance=tolerance))
+    return _say(gr.testing.check_loss(loss, seed=seed, tolerance=tolerance))
 
 
-def _say(ctx: click.Context, report: Any) -> None:
+def _say(report: Any) -> int:
     exits.say(str(report))
-    ctx.exit(exits.CERTIFIED if report.ok else exits.LAW_BROKEN)
+    return exits.CERTIFIED if report.ok else exits.LAW_BROKEN
 
 
 def options_of(given: Sequence[str]) -> dict[str, Any]:

@@ -49,9 +49,7 @@ class _WithExample(click.Command):
 @click.option("--pictures/--no-pictures", default=True, help="Whether --out draws the graph and the trace.")
 @quiet_option
 @json_option
-@click.pass_context
-def solve(  # noqa: PLR0913, PLR0917 - one argument per option
-    ctx: click.Context,
+def solve(
     read: Any,
     method: str | None,
     out: Path | None,
@@ -61,7 +59,7 @@ def solve(  # noqa: PLR0913, PLR0917 - one argument per option
     quiet: bool,
     as_json: bool,
     **options: Any,
-) -> None:
+) -> int:
     """Solve the problem in a model file and certify the answer.
 
     Prints the problem, the answer with its certificate, the first coefficients and the clusters. The options come
@@ -74,8 +72,7 @@ def solve(  # noqa: PLR0913, PLR0917 - one argument per option
     say = exits.say if said else _say_nothing
     chosen = chosen_method(method, read)
     place = folder.Folder.prepare(out, force) if out is not None else None
-    if proof is not None:
-        folder.check_new(proof, force, "--proof")
+    folder.check_new(proof, force, "--proof")
     say(f"{read}\n\n{read.problem}\n")
     given = {key: value for key, value in options.items() if value is not None}
     solution = read.solve(chosen, progress=False if quiet else None, on_failure="return", **given)
@@ -95,7 +92,7 @@ def solve(  # noqa: PLR0913, PLR0917 - one argument per option
         if as_json:
             exits.say_json(results.document(read, solution, files))
         exits.say_undrawn(undrawn)
-    ctx.exit(exits.of_status(solution.status, undrawn))
+    return exits.of_status(solution.status, undrawn)
 
 
 def _say_nothing(text: object) -> None:
@@ -115,10 +112,7 @@ def _say_nothing(text: object) -> None:
 @click.option("--seconds", type=SECONDS, default=60.0, show_default=True, help="The budget of each method.")
 @click.option("--seed", type=click.IntRange(min=0), help="For methods that draw random numbers.")
 @with_outputs("the gaps against rounds, messages, bytes and seconds")
-@click.pass_context
-def compare(
-    ctx: click.Context, read: Any, to: Outputs, names: tuple[str, ...], gap: float | None, **asked: Any
-) -> None:
+def compare(read: Any, to: Outputs, names: tuple[str, ...], gap: float | None, **asked: Any) -> int:
     """Run every method that applies, or those named, and set the answers side by side.
 
     The exit code is that of the method with the best answer: 0 where at least one is certified.
@@ -140,7 +134,7 @@ def compare(
         f"{read}\n\n{found}\n(above: the objective minus the best lower bound of all)",
     )
     codes = [exits.of_status(entry.status) for entry in found.entries.values()]
-    ctx.exit(exits.INTERRUPTED if exits.INTERRUPTED in codes else min(codes) or exits.of_status("certified", undrawn))
+    return exits.INTERRUPTED if exits.INTERRUPTED in codes else min(codes) or exits.of_status("certified", undrawn)
 
 
 def _draw_comparison(found: Any, figure: Any) -> None:
@@ -161,8 +155,7 @@ def _draw_comparison(found: Any, figure: Any) -> None:
 )
 @click.option("--html", type=FILE, help="Write the report as a page to this file.")
 @force_option
-@click.pass_context
-def audit(ctx: click.Context, read: Any, algorithm: str, html: Path | None, force: bool, **options: Any) -> None:
+def audit(read: Any, algorithm: str, html: Path | None, force: bool, **options: Any) -> int:
     """Audit an algorithm on the problem in a model file: where it leads, whether its nodes hear of neighbours alone,
     and what it does instead.
 
@@ -173,14 +166,13 @@ def audit(ctx: click.Context, read: Any, algorithm: str, html: Path | None, forc
 
     from . import folder
 
-    if html is not None:
-        folder.check_new(html, force, "--html")
+    folder.check_new(html, force, "--html")
     given = algorithm_of(algorithm, [read.folders.model, Path.cwd()])
     report = gr.audit(read.problem, given, **options)
     exits.say(str(report))
     if html is not None:
         folder.write_all(html.parent, {html.name: to_page("graphreg audit", report.to_html())})
-    ctx.exit(exits.of_audit(report))
+    return exits.of_audit(report)
 
 
 @main.command(short_help="Which methods apply, what each needs and sends.")
@@ -204,8 +196,7 @@ def methods(read: Any) -> None:
 @method_option
 @gap_option
 @with_outputs()
-@click.pass_context
-def predict(ctx: click.Context, read: Any, to: Outputs, rows: Path, kind: str, name: str | None, **asked: Any) -> None:
+def predict(read: Any, to: Outputs, rows: Path, kind: str, name: str | None, **asked: Any) -> int:
     """Solve the problem in a model file, and predict the rows of the table ROWS, each from the parameters of its node.
 
     ROWS has the columns of the data; the target is not needed. Derived columns are computed and features standardised
@@ -225,4 +216,4 @@ def predict(ctx: click.Context, read: Any, to: Outputs, rows: Path, kind: str, n
     document = {"status": solution.status, "rows": table.to_dict("records")}
     table = table.assign(prediction_status=solution.status)  # in every row: a table is read without what was printed
     to.deliver(table, table, document, text=printed(table, max_rows=20), warning=warning)
-    ctx.exit(exits.of_status(solution.status))
+    return exits.of_status(solution.status)

@@ -1,9 +1,13 @@
-"""A complete small example, a model file with its tables, and the commands that write it and give a tour of it."""
+"""What a user begins with: a complete small example with a tour of it, and files with terms of one's own to change."""
 
 from __future__ import annotations
 
+import keyword
+import re
 import tempfile
 from collections.abc import Callable, Iterator
+from importlib import resources
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,36 +25,8 @@ if TYPE_CHECKING:
     from ..model_file import ModelFile
 
 STATIONS, SAMPLES = 10, 8
-MODEL = """\
-# Stations along a river. Below km4 a plant changes how the water level responds to rain and temperature.
-# Eight samples per station are too few for a fit of its own, but neighbours help.
-
-[data]
-file = "stations.csv"            # one sample per row
-node = "station"                 # whose sample it is
-target = "level"
-features = ["rain", "temp"]
-intercept = true
-
-[graph]
-edges = "river.csv"              # its first two columns: stations that are neighbours
-
-[loss]
-family = "SquaredLoss"           # sum_i 1/m_i sum_r (x_r'w_i - y_r)^2 / 2
-
-[total_variation]
-penalty = "L2"                   # + 0.3 sum over edges of ||w_i - w_j||: neighbours become equal where they can
-strength = 0.3
-parameter = "lam"                # a name, so that `graphreg path` and `graphreg cv` can vary it
-
-[node_penalty]
-penalty = "SquaredL2"            # + 0.001 sum over stations of ||w_i||^2 / 2, without the intercept
-strength = 0.001
-
-[solve]
-method = "PrimalDual"            # messages between neighbours; "Exact" goes through CVXPY to the exact optimum
-gap = 1e-6                       # the relative gap to be certified
-"""
+ASSETS = resources.files("graphreg.cli") / "assets"
+MODEL = (ASSETS / "model.toml").read_text(encoding="utf-8")
 
 
 def files() -> dict[str, bytes]:
@@ -133,8 +109,7 @@ def example(folder: Path | None) -> None:
 @main.command(short_help="A tour of the example, from its model file to clusters.")
 @click.option("--out", type=FOLDER, help="Write the results and pictures into this folder, which is made.")
 @force_option
-@click.pass_context
-def demo(ctx: click.Context, out: Path | None, force: bool) -> None:
+def demo(out: Path | None, force: bool) -> int:
     """A tour of the example: the model file, the problem and its dual, both routes, their certificate, clusters."""
     from . import folder
 
@@ -151,4 +126,51 @@ def demo(ctx: click.Context, out: Path | None, force: bool) -> None:
     for heading, text in tour(keep):
         exits.say(f"\n== {heading} ==\n\n{text.rstrip()}")
     exits.say_undrawn(undrawn)
-    ctx.exit(exits.of_status("certified", undrawn))
+    return exits.of_status("certified", undrawn)
+
+
+# ---- a penalty or a loss of one's own, in a file that obeys the laws as it stands, to be changed
+@main.command(short_help="Write a penalty or a loss of your own to begin with.")
+@click.argument("kind", type=click.Choice(["penalty", "loss"]))
+@click.argument("name")
+def new(kind: str, name: str) -> None:
+    """Write a penalty or a loss of your own to begin with: one file with the class NAME, which obeys every law.
+
+    Change its methods, and run the file: it checks them, and solves a small problem by two routes.
+    """
+    path = write_term(kind, name, Path.cwd())
+    exits.say(f"written: {path.name}\nnow: python {path.name}, or graphreg check {kind} {path.stem}:{name}")
+
+
+def write_term(kind: str, name: str, folder: Path) -> Path:
+    """Write the template of a kind for a class of that name; a name or a file that is there already is refused."""
+    if not name.isidentifier() or keyword.iskeyword(name) or not name[0].isupper():
+        raise ModelFileError(
+            f"{name!r} is no name of a class: write it like SoftL1, letters and digits, a capital first"
+        )
+    path = folder / f"{_module(name)}.py"
+    if hidden := _hidden(name, path):
+        raise ModelFileError(f"{hidden}; choose another name, such as My{name}")
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write((ASSETS / f"{kind}.txt").read_text(encoding="utf-8").replace("NAME", name))
+    except FileExistsError:
+        raise ModelFileError(f"{path} exists; choose another name, or remove it") from None
+    except OSError as error:
+        raise ModelFileError(f"{path} could not be written: {error.strerror or error}") from error
+    return path
+
+
+def _module(name: str) -> str:
+    """The file of a class: soft_l1 of SoftL1."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
+
+
+def _hidden(name: str, path: Path) -> str:
+    """The sentence that names what a class of that name would hide: a class of graphreg, or a module that its file is
+    called like; empty where it hides nothing."""
+    if hasattr(gr, name):
+        return f"{name} is there already, as graphreg.{name}, and would be meant wherever {name} is written"
+    if not path.exists() and find_spec(path.stem) is not None:
+        return f"{path.name} would hide the module {path.stem}, which is installed"
+    return ""

@@ -133,7 +133,7 @@ class Commands(click.Group):
                 stream.reconfigure(errors="backslashreplace")
         try:
             with _warnings_said():
-                return super().invoke(ctx)
+                ctx.exit(super().invoke(ctx) or CERTIFIED)
         except GraphregError as error:
             say("Error: " + " ".join(str(error).split()), err=True)
             ctx.exit(of_error(error))

@@ -109,8 +109,10 @@ def write_all(folder: Path, contents: Mapping[str, bytes]) -> None:
         raise ModelFileError(f"{folder}: the results cannot be written: {error.strerror}") from None
 
 
-def check_new(path: Path, force: bool, option: str) -> None:
+def check_new(path: Path | None, force: bool, option: str) -> None:
     """Refuse a file that exists, or that has no folder; before anything is computed."""
+    if path is None:
+        return
     if path.exists() and not force:
         raise ModelFileError(f"{option}: {path} exists; name another file, or say --force to overwrite it")
     if not path.parent.is_dir():

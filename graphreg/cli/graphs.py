@@ -40,16 +40,14 @@ seconds_option = click.option("--seconds", type=SECONDS, help="A budget of time.
 @click.option("--feature", "features", metavar="NAME", multiple=True, help="Compare this alone; repeatable.")
 @seconds_option
 @with_outputs("the graph with the edges that were removed")
-@click.pass_context
 def edges(
-    ctx: click.Context,
     read: Any,
     to: Outputs,
     all_pairs: bool,
     name: str | None,
     features: tuple[str, ...],
     **asked: Any,
-) -> None:
+) -> int:
     """Test for every edge whether its two nodes have the same parameters, and keep the edges where nothing speaks
     against it.
 
@@ -70,7 +68,7 @@ def edges(
         {"edges": rows, "removed": len(found.removed), "verdict": found.tests.verdict},
         lambda figure: plot_selection(found, ax=figure.subplots()),
     )
-    ctx.exit(exits.of_status("certified", undrawn))
+    return exits.of_status("certified", undrawn)
 
 
 def _graph(read: ModelFile, name: str | None) -> Graph:
@@ -102,8 +100,7 @@ def _local(read: ModelFile) -> Model:
 )
 @seconds_option
 @with_outputs("the graph with the sets of nodes that are too loosely connected")
-@click.pass_context
-def recover(ctx: click.Context, read: Any, to: Outputs, clusters: Path | None, **asked: Any) -> None:
+def recover(read: Any, to: Outputs, clusters: Path | None, **asked: Any) -> int:
     """Whether a partition into clusters is guaranteed to be recovered, at which strengths, and where it is not, which
     nodes are too loosely connected (generalised total variation, Theorem 2)."""
     import graphreg as gr
@@ -120,7 +117,7 @@ def recover(ctx: click.Context, read: Any, to: Outputs, clusters: Path | None, *
         "reasons": found.reasons,
     }
     undrawn = to.deliver(found, table, document, lambda figure: found.plot(ax=figure.subplots()))
-    ctx.exit(exits.of_status("certified", undrawn))
+    return exits.of_status("certified", undrawn)
 
 
 def _partition(file: Path) -> dict[str, str]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import wraps
 from html import escape
+from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,26 +14,18 @@ import click
 
 from ..base import escaping
 from . import exits
-from .program import FILE, force_option, json_option, quiet_option
+from .program import FILE, Command, force_option, json_option, quiet_option
 
 if TYPE_CHECKING:
     import pandas as pd
 
-PAGE = """<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>{title}</title>
-<style>body {{ font: 15px/1.45 sans-serif; max-width: 75em; margin: 2em auto; padding: 0 1em; color: #222 }}
-img {{ max-width: 100% }} th, td {{ padding: .15em .7em; text-align: right }}</style></head>
-<body>
-<h1>{title}</h1>
-{body}
-</body></html>
-"""
 MOST = 1000  # rows of a table on a page; a file of --csv has all of them
 
 
 def to_page(title: str, body: str) -> bytes:
     """An HTML page that needs no other file; the body is HTML."""
-    return PAGE.format(title=escape(title), body=body).encode()
+    whole = (resources.files("graphreg.cli") / "assets" / "page.html").read_text(encoding="utf-8")
+    return whole.format(title=escape(title), body=body).encode()
 
 
 @dataclass(frozen=True)
@@ -62,8 +55,7 @@ class Outputs:
         from . import folder
 
         for file, option in ((self.csv, "--csv"), (self.html, "--html"), (self.picture, "--picture")):
-            if file is not None:
-                folder.check_new(file, self.force, option)
+            folder.check_new(file, self.force, option)
         if self.picture is not None and folder.find_spec("matplotlib") is None:
             raise click.UsageError(folder.NO_PICTURES)
 
@@ -104,25 +96,16 @@ class Outputs:
         return undrawn
 
 
-def with_outputs(picture: str = "") -> Callable[[Callable[..., None]], Callable[..., None]]:
+def with_outputs(picture: str = "") -> Callable[[Command], Command]:
     """A command with the options --csv, --html, --picture (where ``picture`` says what it shows), --force, --quiet and
     --json, which it is given as ``to``, an `Outputs`."""
 
-    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+    def decorate(command: Command) -> Command:
         @wraps(command)
-        def call(
-            *args: Any,
-            csv: Path | None,
-            html: Path | None,
-            force: bool,
-            quiet: bool,
-            as_json: bool,
-            picture: Path | None = None,
-            **options: Any,
-        ) -> None:
-            to = Outputs(csv, html, picture, force, quiet, as_json)
+        def call(*args: Any, **options: Any) -> int | None:
+            to = Outputs(**{each.name: options.pop(each.name, None) for each in fields(Outputs)})
             to.check()
-            command(*args, to=to, **options)
+            return command(*args, to=to, **options)
 
         wrapped = json_option(quiet_option(force_option(call)))
         if picture:

@@ -32,7 +32,10 @@ Exit codes:
 The keys of model files are in docs/command-line.md."""
 
 
-def with_model(command: Callable[..., None]) -> Callable[..., None]:
+Command = Callable[..., int | None]  # the exit code, or nothing where all is done
+
+
+def with_model(command: Command) -> Command:
     """A command that is given, read, the model file which is named on the command line."""
 
     @click.argument("model", type=FILE)
@@ -42,10 +45,10 @@ def with_model(command: Callable[..., None]) -> Callable[..., None]:
         "--allow-outside", is_flag=True, help="Let paths in the model file leave its folder: by .., '/' or links."
     )
     @wraps(command)
-    def read_first(model: Path, data: Path | None, allow_code: bool, allow_outside: bool, **options: Any) -> None:
+    def read_first(model: Path, data: Path | None, allow_code: bool, allow_outside: bool, **options: Any) -> int | None:
         from ..model_file import read_model
 
-        command(read_model(model, data, allow_code=allow_code, allow_outside=allow_outside), **options)
+        return command(read_model(model, data, allow_code=allow_code, allow_outside=allow_outside), **options)
 
     return read_first
 

@@ -2,6 +2,6 @@
 bound to measure all of them by."""
 
 from .comparison import Comparison as Comparison
+from .comparison import NoRun as NoRun
 from .comparison import compare as compare
 from .comparison import distinct as distinct
-from .runs import NoRun as NoRun

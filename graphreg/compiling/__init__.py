@@ -5,6 +5,7 @@ from . import solvers as solvers
 from .conic import Compiler as Compiler
 from .emptiness import excluded as excluded
 from .emptiness import overflow as overflow
+from .rules import not_convex as not_convex
 from .steepness import Links as Links
 from .steepness import conic_bound as conic_bound
 from .steepness import steepest as steepest

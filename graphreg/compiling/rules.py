@@ -9,7 +9,6 @@ from ..base.escaping import visible
 from ..base.lazy import cp
 from ..errors import TermError
 from ..form import Form
-from ..terms import not_convex
 
 ROWS = 2  # on which a term is written once more: its parts are printed
 LONGEST = 300  # of what is printed of a part
@@ -50,3 +49,19 @@ def _terms(form: Form) -> Iterator[tuple[str, Callable[[], Any]]]:
         x, a, loss = cp.Variable(shape, name="x"), cp.Variable(shape, name="a"), block.loss
         yield f"cvxpy of {loss.called()}", lambda loss=loss, x=x, y=y: loss.cvxpy(x, y)
         yield f"cvxpy_conjugate of {loss.called()}", lambda loss=loss, a=a, y=y: loss.cvxpy_conjugate(a, y)
+
+
+def not_convex(expression: Any) -> str:
+    """The smallest part that breaks convexity, and what CVXPY's rules say of it."""
+    guilty = _guilty(expression)
+    return f"{guilty} is {'concave' if guilty.is_concave() else 'neither convex nor concave by its rules'}"
+
+
+def _guilty(expression: Any) -> Any:
+    while True:
+        worse = [part for part in expression.args if not part.is_dcp()]
+        if not worse and isinstance(expression, cp.AddExpression):
+            worse = [part for part in expression.args if not part.is_convex()]
+        if not worse:
+            return expression
+        expression = worse[0]

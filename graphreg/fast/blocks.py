@@ -8,8 +8,8 @@ from typing import cast
 
 import numpy as np
 
-from ..base.compiled import specialised, width_of
 from ..terms import Array, EdgeBlock
+from .compiler import specialised, width_of
 from .edges import Edges, Flows, edge_pull, edge_round, kind_of
 from .order import EdgeOrder, Sweep
 from .sweeps import Nodes, Way, run_pull, swept_round

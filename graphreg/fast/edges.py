@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from ..base.compiled import Kernel
 from ..terms import Array, EdgeBlock
+from .compiler import Kernel
 
 BOX, BALL, SQUARE = 0, 1, 2
 KINDS = {"box": BOX, "ball": BALL, "square": SQUARE}

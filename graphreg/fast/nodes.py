@@ -10,9 +10,9 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
-from ..base.compiled import Kernel, Step, compiled, specialised, width_of
 from ..oracles import AbstractNodeProx, GramProx, Memory, QuadraticProx
 from ..terms import Array, Packed
+from .compiler import Kernel, Step, compiled, specialised, width_of
 from .packed import packed_spreads
 
 EVEN = 1e6  # condition number of H + I/tau up to which an inverse does no harm to a round

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from ..base.compiled import Kernel, specialised, width_of
 from ..terms import Array, Packed
+from .compiler import Kernel, Step, specialised, width_of
 
 LEAST = 1e-12  # of its diagonal: a pivot below it counts as 0
 TINY = 1e-300  # instead of what has no root
@@ -35,13 +35,63 @@ def packed_products(A: Packed, v: Array) -> Array:
 
 
 # ---- kernels: all arrays are flat; entry (a, b), b <= a, of a matrix stands at a (a + 1) / 2 + b ---------------------
-def packed_inverse(width: int) -> Kernel:
-    """By Cholesky's factor L, of whose diagonal the reciprocals are kept, and by its inverse above the diagonal; of
-    `LANES` matrices side by side, so that each step is one of vectors."""
+@Step
+def factored(A: Array, root: Array, trace: Array, least: Array, part: Array, end: int) -> None:
+    """Cholesky's factors L of ``LANES`` matrices, of whose diagonals the reciprocals are kept, with the traces of the
+    matrices and what tells how near they are to singular ones."""
+    for a in range(end):
+        row = a * (a + 1) // 2
+        for b in range(a + 1):
+            for m in range(LANES):
+                part[m] = A[(row + b) * LANES + m]
+            for q in range(b):
+                for m in range(LANES):
+                    part[m] -= root[(a * end + q) * LANES + m] * root[(b * end + q) * LANES + m]
+            if b < a:
+                for m in range(LANES):
+                    root[(a * end + b) * LANES + m] = part[m] * root[(b * end + b) * LANES + m]
+        for m in range(LANES):
+            whole = A[(row + a) * LANES + m]
+            trace[m] += whole
+            least[m] = min(least[m], part[m] - LEAST * whole)
+            root[(a * end + a) * LANES + m] = 1.0 / math.sqrt(max(part[m], TINY))
 
-    def kernel(  # noqa: PLR0912 - three loops of Cholesky, and room for matrices that are not there
-        H: Array, shift: Array, out: Array, spread: Array, work: Work, d: int
-    ) -> None:
+
+@Step
+def inverted(root: Array, part: Array, end: int) -> None:
+    """The inverses of the factors, above their diagonals."""
+    for c in range(end):
+        for a in range(c + 1, end):
+            for m in range(LANES):
+                part[m] = root[(a * end + c) * LANES + m] * root[(c * end + c) * LANES + m]
+            for q in range(c + 1, a):
+                for m in range(LANES):
+                    part[m] += root[(a * end + q) * LANES + m] * root[(c * end + q) * LANES + m]
+            for m in range(LANES):
+                root[(c * end + a) * LANES + m] = -part[m] * root[(a * end + a) * LANES + m]
+
+
+@Step
+def squared(root: Array, A: Array, bends: Array, part: Array, end: int) -> None:
+    """The inverses of the matrices, from those of their factors, and their traces."""
+    for a in range(end):
+        row = a * (a + 1) // 2
+        for b in range(a + 1):
+            for m in range(LANES):
+                part[m] = root[(b * end + a) * LANES + m] * root[(a * end + a) * LANES + m]
+            for q in range(a + 1, end):
+                for m in range(LANES):
+                    part[m] += root[(a * end + q) * LANES + m] * root[(b * end + q) * LANES + m]
+            for m in range(LANES):
+                A[(row + b) * LANES + m] = part[m]
+        for m in range(LANES):
+            bends[m] += part[m]
+
+
+def packed_inverse(width: int) -> Kernel:
+    """By Cholesky's factor and its inverse, of `LANES` matrices side by side, so that each step is one of vectors."""
+
+    def kernel(H: Array, shift: Array, out: Array, spread: Array, work: Work, d: int) -> None:
         """The inverses are written to ``out``, the products of traces to ``spread``."""
         A, root, lane = work
         end = width if width else d
@@ -56,43 +106,9 @@ def packed_inverse(width: int) -> Kernel:
                 trace[m], bends[m], least[m] = 0.0, 0.0, 1.0
                 for a in range(end):
                     A[a * (a + 3) // 2 * LANES + m] += shift[i]
-            for a in range(end):
-                row = a * (a + 1) // 2
-                for b in range(a + 1):
-                    for m in range(LANES):
-                        part[m] = A[(row + b) * LANES + m]
-                    for q in range(b):
-                        for m in range(LANES):
-                            part[m] -= root[(a * end + q) * LANES + m] * root[(b * end + q) * LANES + m]
-                    if b < a:
-                        for m in range(LANES):
-                            root[(a * end + b) * LANES + m] = part[m] * root[(b * end + b) * LANES + m]
-                for m in range(LANES):
-                    whole = A[(row + a) * LANES + m]
-                    trace[m] += whole
-                    least[m] = min(least[m], part[m] - LEAST * whole)
-                    root[(a * end + a) * LANES + m] = 1.0 / math.sqrt(max(part[m], TINY))
-            for c in range(end):
-                for a in range(c + 1, end):
-                    for m in range(LANES):
-                        part[m] = root[(a * end + c) * LANES + m] * root[(c * end + c) * LANES + m]
-                    for q in range(c + 1, a):
-                        for m in range(LANES):
-                            part[m] += root[(a * end + q) * LANES + m] * root[(c * end + q) * LANES + m]
-                    for m in range(LANES):
-                        root[(c * end + a) * LANES + m] = -part[m] * root[(a * end + a) * LANES + m]
-            for a in range(end):
-                row = a * (a + 1) // 2
-                for b in range(a + 1):
-                    for m in range(LANES):
-                        part[m] = root[(b * end + a) * LANES + m] * root[(a * end + a) * LANES + m]
-                    for q in range(a + 1, end):
-                        for m in range(LANES):
-                            part[m] += root[(a * end + q) * LANES + m] * root[(b * end + q) * LANES + m]
-                    for m in range(LANES):
-                        A[(row + b) * LANES + m] = part[m]
-                for m in range(LANES):
-                    bends[m] += part[m]
+            factored(A, root, trace, least, part, end)
+            inverted(root, part, end)
+            squared(root, A, bends, part, end)
             for m in range(min(LANES, shift.size - first)):
                 for k in range(size):
                     out[(first + m) * size + k] = A[k * LANES + m]

@@ -14,12 +14,12 @@ from functools import cached_property
 
 import numpy as np
 
-from ..base.compiled import compiled, specialised, width_of
 from ..form import Form
 from ..network import AbstractHeld, AbstractImage, AbstractRounds, Memories, Rest
 from ..oracles import AbstractNodeProx
 from ..terms import Array
 from .blocks import AbstractRoundBlock, CompiledBlock, PlainBlock
+from .compiler import compiled, specialised, width_of
 from .edges import Flows, edge_way
 from .nodes import AbstractRoundLoss, MeanRound, Moved, Standing, node_way, round_losses
 from .order import Orders

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..base.compiled import Kernel, Step
 from ..terms import Array
+from .compiler import Kernel, Step
 from .edges import SQUARE, Edges, Flows
 
 Steps = tuple[float, float]  # sigma and rho
@@ -58,7 +58,24 @@ def added(u: Array, given: Array, taken: Array, length: int) -> None:
         taken[k] -= u[k]
 
 
-def swept_round(runs: int, kind: int, flags: tuple[int, ...]) -> Kernel:  # noqa: PLR0915 - constants
+@Step
+def moved_nodes(part: slice, stays: int, rho: float, nodes: Nodes, ahead: Array, pull: Array) -> None:
+    """Some nodes after their half of a round. They write ``ahead`` and empty ``pull``."""
+    degree, s, mass, h, force, w, moved = nodes
+    deg, m, target = degree[part], mass[part], h[part]
+    to, out, zero = ahead[part], moved[part], pull[part]
+    old = out if stays else w[part]
+    by = zero if stays else force[part]
+    for k in range(to.size):
+        weight = deg[k] / s
+        before = old[k]
+        x = (weight * before - by[k] + target[k]) / (weight + m[k])
+        to[k] = 2.0 * x - before
+        out[k] = before + rho * (x - before)
+        zero[k] = 0.0
+
+
+def swept_round(runs: int, kind: int, flags: tuple[int, ...]) -> Kernel:
     """As `edges.edge_round`, for edges in ``runs`` or in a list; where all capacities are ``even`` there is one.
 
     Where it ``moves`` nodes, too, those of a group come right before it, while they are in a cache: the first
@@ -69,14 +86,10 @@ def swept_round(runs: int, kind: int, flags: tuple[int, ...]) -> Kernel:  # noqa
     """
     centred, relaxes, moves, even, stays = flags
 
-    def kernel(  # noqa: PLR0915 - what is done while it is in a cache
-        way: Way, edges: Edges, steps: Steps, flows: Flows, nodes: Nodes, done: Array
-    ) -> None:
+    def kernel(way: Way, edges: Edges, steps: Steps, flows: Flows, nodes: Nodes, done: Array) -> None:
         group, reach, lag, first = way
         tail, head, c, center = edges
-        rho = steps[1]
         ahead, u, new, pull = flows
-        degree, s, mass, h, force, w, moved = nodes
         for stage in range(reach.size + (done.size - 1) * lag):
             for turn in range(done.size):
                 g = stage - turn * lag
@@ -84,18 +97,8 @@ def swept_round(runs: int, kind: int, flags: tuple[int, ...]) -> Kernel:  # noqa
                     continue
                 if moves:
                     till = max(reach[g], done[turn])
-                    part = slice(done[turn], till)  # of slices the compiler knows that no index is negative
-                    deg, m, target = degree[part], mass[part], h[part]
-                    to, out, zero = ahead[part], moved[part], pull[part]
-                    old = out if stays else w[part]
-                    by = zero if stays else force[part]
-                    for k in range(till - done[turn]):
-                        weight = deg[k] / s
-                        before = old[k]
-                        x = (weight * before - by[k] + target[k]) / (weight + m[k])
-                        to[k] = 2.0 * x - before
-                        out[k] = before + rho * (x - before)
-                        zero[k] = 0.0
+                    # of slices the compiler knows that no index is negative
+                    moved_nodes(slice(done[turn], till), stays, steps[1], nodes, ahead, pull)
                     done[turn] = till
                 part = slice(group[g], group[g] if runs else group[g + 1])
                 after, most, tails, heads = new[part], c[part], tail[part], head[part]
@@ -103,9 +106,7 @@ def swept_round(runs: int, kind: int, flags: tuple[int, ...]) -> Kernel:  # noqa
                 shift = center[part] if centred else after
                 for e in range(after.size):
                     i, j = np.uint32(tails[e]), np.uint32(heads[e])  # of which the compiler knows that, too
-                    z = ahead[i] - ahead[j]
-                    if centred:
-                        z -= shift[e]
+                    z = ahead[i] - ahead[j] - (shift[e] if centred else 0.0)
                     x = flow_of(kind, relaxes, last[e], z, c[0] if even else most[e], steps)
                     after[e] = x
                     pull[i] += x
@@ -118,9 +119,7 @@ def swept_round(runs: int, kind: int, flags: tuple[int, ...]) -> Kernel:  # noqa
                     last = after if stays else u[begin:end]
                     shift = center[begin:end] if centred else after
                     for k in range(length):
-                        z = here[k] - there[k]
-                        if centred:
-                            z -= shift[k]
+                        z = here[k] - there[k] - (shift[k] if centred else 0.0)
                         after[k] = flow_of(kind, relaxes, last[k], z, c[0] if even else most[k], steps)
                     added(after, pull[i : i + length], pull[j : j + length], length)
 

@@ -8,6 +8,7 @@ from .form import EdgeBlock as EdgeBlock
 from .form import Form as Form
 from .form import SampleBlock as SampleBlock
 from .form import held_together as held_together
+from .form import without_edges as without_edges
 from .latent import halves_squares as halves_squares
 from .latent import placed as placed
 from .latent import settled as settled

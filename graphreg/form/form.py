@@ -8,7 +8,7 @@ subject to (K'u)_i + X_i'a_i = 0 at every node
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -29,8 +29,13 @@ class DualPoint:
     flows: tuple[Array, ...]
     prices: tuple[Array, ...]
 
+    @property
+    def parts(self) -> tuple[Array, ...]:
+        """Prices, then flows, in the order of `Form.blocks`."""
+        return (*self.prices, *self.flows)
+
     def is_finite(self) -> bool:
-        return all(np.isfinite(each).all() for each in (*self.flows, *self.prices))
+        return all(np.isfinite(each).all() for each in self.parts)
 
     def __repr__(self) -> str:
         flows, prices = (", ".join(str(part.shape) for part in each) for each in (self.flows, self.prices))
@@ -62,6 +67,16 @@ class Form:
     @property
     def shape(self) -> tuple[int, int]:
         return self.n, self.d
+
+    @property
+    def blocks(self) -> tuple[SampleBlock | EdgeBlock, ...]:
+        """Those of samples, then those of edges."""
+        return (*self.samples, *self.edges)
+
+    def mapped(self, change: Callable[..., Array], *points: DualPoint) -> DualPoint:
+        """``change(block, x, ...)`` of every block, and of what the points have there."""
+        parts = [change(*each) for each in zip(self.blocks, *[point.parts for point in points], strict=True)]
+        return DualPoint(tuple(parts[len(self.samples) :]), tuple(parts[: len(self.samples)]))
 
     def width(self, edge: EdgeBlock) -> int:
         """The number k of coordinates that the edges of a block act on."""
@@ -109,7 +124,7 @@ class Form:
 
     def frozen(self) -> Form:
         """The form at the strengths of this moment: later values of Parameters do not reach it."""
-        if not any(block.strength.parameter for block in (*self.samples, *self.edges)):
+        if not any(block.strength.parameter for block in self.blocks):
             return self
         samples, edges = tuple(b.fixed() for b in self.samples), tuple(e.fixed() for e in self.edges)
         return alike(self, samples=samples, edges=edges)
@@ -127,10 +142,8 @@ class Form:
 
     def nothing(self) -> DualPoint:
         """No flow anywhere, all prices 0."""
-        return DualPoint(
-            tuple(np.zeros((len(edge.tail), self.width(edge))) for edge in self.edges),
-            tuple(np.zeros_like(block.offset) for block in self.samples),
-        )
+        flows = [np.zeros((len(edge.tail), self.width(edge))) for edge in self.edges]
+        return DualPoint(tuple(flows), tuple([np.zeros_like(block.offset) for block in self.samples]))
 
     def primal(self, w: Array) -> float:
         """P(w)."""
@@ -138,12 +151,11 @@ class Form:
 
     def dual(self, point: DualPoint) -> float:
         """Q(u, a); -inf outside the domains. A lower bound of P only where the point is conserved."""
-        return float(sum(part.sum() for part in self.dual_parts(point)))
+        return float(sum([part.sum() for part in self.dual_parts(point)]))
 
     def dual_parts(self, point: DualPoint) -> list[Array]:
         """The summands of Q, one array per sample block and then per edge block."""
-        samples = [block.duals(a) for block, a in zip(self.samples, point.prices, strict=True)]
-        return samples + [edge.duals(u) for edge, u in zip(self.edges, point.flows, strict=True)]
+        return [block.duals(x) for block, x in zip(self.blocks, point.parts, strict=True)]
 
     def conservation(self, point: DualPoint) -> Array:
         """K'u + X'a, (n, d): zero where flow and prices are conserved."""
@@ -190,3 +202,10 @@ def held_together(columns: Sequence[Array], d: int) -> list[tuple[tuple[int, ...
     for j in range(d):
         found.setdefault(tuple(k for k, each in enumerate(columns) if j in each), []).append(j)
     return [(holding, np.array(places)) for holding, places in found.items() if holding]
+
+
+def without_edges(form: Form, latent: tuple[Hashable, ...] = ()) -> Form:
+    """The form without edges between nodes, and with these latent nodes instead of its own."""
+    n = form.space.n_observed + len(latent)
+    samples = tuple(replace(block, n=n) for block in form.samples)
+    return Form(form.space, latent, samples, tuple(replace(edge, n=n) for edge in form.edges if edge.ground))

@@ -3,7 +3,6 @@ decentralised federated learning)."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import ceil
@@ -15,7 +14,8 @@ from scipy.linalg import cho_factor, cho_solve
 
 from .. import checks
 from ..base.clock import nothing_yet
-from ..errors import DataError, MethodError, MethodWarning
+from ..base.messages import warn
+from ..errors import DataError, MethodError
 from ..methods import DecreasingStep, ExactDiffusion
 from ..oracles import NodeGradients
 from ..running import Solution
@@ -29,46 +29,45 @@ SHIFT = 0.5  # standard errors: such a bias costs a 95% region of 3 coefficients
 ENOUGH = 100  # samples per coefficient, of all nodes together, for the Hessian: K a(T) >= 100 d
 
 
-def warn(got: Mapping[str, Any], nodes: int, d: int, estimator: str, method: str, shifts: Mapping[str, float]) -> None:
-    said: list[str] = []
+def warn_of(
+    got: Mapping[str, Any], nodes: int, d: int, estimator: str, method: str, shifts: Mapping[str, float]
+) -> None:
     alpha = got["alpha"]
     if method == "LocalSGD":
-        said.append(
+        warn(
             "plain LocalSGD is biased where the nodes' Hessians differ, and its regions may miss (they covered .49 at "
             f"best, .00 at worst, of 95%): here by about {shifts['consensus']:.2g} standard errors; take "
             "gr.ExactDiffusion or gr.GradientTracking"
         )
     elif shifts["consensus"] > SHIFT:
-        said.append(
+        warn(
             f"the nodes have not agreed: the estimate is off by about {shifts['consensus']:.2g} standard errors; run "
             "more rounds, or take a denser graph"
         )
     if estimator == "average" and shifts["start"] > SHIFT:
-        said.append(
+        warn(
             f"the average is still about {shifts['start']:.2g} standard errors off because of where it started; take "
             'estimator="one-step", start near the optimum, or run more rounds'
         )
     if estimator == "one-step" and shifts["hessian"] > SHIFT:
-        said.append(
+        warn(
             f"the start is {shifts['start']:.2g} standard errors away, and {behind(got)} samples behind the Hessian "
             f"may leave about {shifts['hessian']:.2g} of them; give the method larger hessian_samples, or start nearer"
         )
     if alpha == 0.0:
-        said.append("the step is constant, and a bias in proportion to it stays; take gr.DecreasingStep()")
+        warn("the step is constant, and a bias in proportion to it stays; take gr.DecreasingStep()")
     elif estimator == "average" and not 0.5 < alpha < 1.0:
-        said.append(f'with alpha = {alpha:g} the average is not efficient (Theorem 3); take estimator="one-step"')
+        warn(f'with alpha = {alpha:g} the average is not efficient (Theorem 3); take estimator="one-step"')
     elif estimator == "average" and nodes > got["steps"] ** (2.0 * alpha - 1.0):
-        said.append(
+        warn(
             f"K = {nodes} is not small beside T^(2 alpha - 1) = {got['steps'] ** (2.0 * alpha - 1.0):.3g} "
             '(Theorem 3); take estimator="one-step", or more rounds'
         )
     if behind(got) < ENOUGH * d:
-        said.append(
+        warn(
             f"the Hessian rests on {behind(got)} samples of all nodes, and {ENOUGH * d} are needed (100 per "
             "coefficient); give the method larger hessian_samples, or run more rounds"
         )
-    for sentence in said:
-        warnings.warn(sentence, MethodWarning, stacklevel=4)
 
 
 def behind(got: Mapping[str, Any]) -> int:
@@ -237,7 +236,7 @@ def region_of(
     start = _in_errors(step, V)
     unknown = np.sqrt((len(theta) + 1) / max(behind(got), 1))
     shifts = {"start": start, "hessian": start * float(unknown), "consensus": _in_errors(away, V)}
-    warn(got, sums.nodes, len(theta), estimator, method, shifts)
+    warn_of(got, sums.nodes, len(theta), estimator, method, shifts)
     title = f"{'one-step estimator' if estimator == 'one-step' else 'Polyak-Ruppert average'} of {method}"
     estimate: Any = pd.Series(theta, index=names)
     assumed = assumed_of(got, sums.nodes, len(theta), estimator, shifts, broken)
@@ -334,11 +333,9 @@ def _check_noise(S: Array, names: list[Any]) -> None:
     where = f"the gradients have no noise along {written(flat, names)}"
     if (np.diag(S) <= 0.0).any():
         raise DataError(f"{where}, so that the region would have no extent; run more steps, or drop a feature")
-    warnings.warn(
+    warn(
         f"{where}: intervals stand, and there is no joint region of all coefficients; it takes a loss that sees that "
-        "direction (multinomial losses do not see a common shift of all classes)",
-        MethodWarning,
-        stacklevel=4,
+        "direction (multinomial losses do not see a common shift of all classes)"
     )
 
 

@@ -3,7 +3,6 @@ estimates (graph-fused M-estimation, Section 3.2, (12) to (14))."""
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,8 +13,9 @@ import pandas as pd
 from .. import checks
 from ..base.clock import in_time
 from ..base.lazy import stats
+from ..base.messages import warn
 from ..base.tables import Table
-from ..errors import DataError, GraphError, MethodError, MethodWarning, TermError
+from ..errors import DataError, GraphError, MethodError, TermError
 from ..form import Form, build
 from ..inputs import Graph
 from ..terms import Array, Model, NodePenalty, TotalVariation, feature_of
@@ -225,12 +225,10 @@ def _warn_of_few(fits: LocalFits, ends: Ends) -> None:
     if few.size:
         i, d = int(few[0]), fits.form.d
         more = f" (and {len(few) - 1} more nodes have fewer than {FEW * d})" if len(few) > 1 else ""
-        warnings.warn(
+        warn(
             f"the node {fits.form.labels[i]!r} has {fits.counts[i]} samples for {d} coefficients{more}: below {FEW} "
             "per coefficient the sizes of edge tests are not assured; HC0 to HC2 then reject far too often, and "
-            "'model' needs large counts instead",
-            MethodWarning,
-            stacklevel=4,
+            "'model' needs large counts instead"
         )
 
 

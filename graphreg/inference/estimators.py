@@ -24,7 +24,7 @@ from ..inputs import NodeData
 from ..terms import Array, times
 from ..terms.losses import AbstractQuadraticLoss
 from .components import Components
-from .missing_estimates import SINGULAR, condition
+from .local import SINGULAR, condition
 from .mixed import Described, HierarchicalEstimate, fitted
 from .recursion import upward
 

@@ -23,7 +23,7 @@ from ..base.display import Brief
 from ..errors import DataError
 from ..form import Form
 from ..terms import Array, times
-from .missing_estimates import SINGULAR, condition, dependent
+from .local import SINGULAR, condition, dependent
 
 
 @dataclass(frozen=True, repr=False)

@@ -12,8 +12,7 @@ from ..errors import DataError
 from ..form import SampleBlock
 from ..terms import Array, Batch, at_a_time
 from ..terms.losses import AbstractQuadraticLoss
-from .local import LocalFits
-from .missing_estimates import SINGULAR
+from .local import SINGULAR, LocalFits
 
 AT_ONCE = 2_000_000  # entries of the stacked matrices of the edges that are worked on at once
 

@@ -306,15 +306,9 @@ class NodeData(Frozen, display.Shown):
         node = self.node[chosen]
         present = np.bincount(node, minlength=len(self.labels)) > 0
         kept, node = np.flatnonzero(present), (np.cumsum(present) - 1)[node]
-        return replace(
-            self,
-            labels=as_labels(self.labels[i] for i in kept.tolist()),
-            node=node,
-            X=None if self.X is None else self.X[chosen],
-            y=None if self.y is None else self.y[chosen],
-            weights=self.weights[chosen],
-            offset=self.offset[chosen],
-        )
+        known = {name: getattr(self, name) for name in ("X", "y", "weights", "offset")}
+        rows = {name: each[chosen] for name, each in known.items() if each is not None}
+        return replace(self, labels=as_labels(self.labels[i] for i in kept.tolist()), node=node, **rows)
 
     def _positions(self, rows: Any) -> Array:
         chosen = np.asarray(rows)

@@ -63,9 +63,6 @@ class IntegerLabels(Sequence[Hashable]):
             return place
         raise ValueError(f"{value!r} is not among the labels")
 
-    def count(self, value: Any) -> int:
-        return int(value in self)
-
     def __add__(self, other: Any) -> Labels:
         return NotImplemented if not isinstance(other, (tuple, IntegerLabels)) else (*self, *other)
 
@@ -114,9 +111,6 @@ class IntegerIndex(Mapping[Hashable, int]):
         if place < 0:
             raise KeyError(label)
         return place
-
-    def __contains__(self, label: object) -> bool:
-        return _place(label, self._n) >= 0
 
     def __repr__(self) -> str:
         return f"<IntegerIndex of the labels {IntegerLabels(self._n)!r}>"

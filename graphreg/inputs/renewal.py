@@ -10,7 +10,7 @@ import numpy as np
 
 from ..base.messages import shown
 from ..errors import DataError
-from .columns import Array, Where, check_targets, listing, raw, seen, stacked, width
+from .columns import Where, check_targets, listing, raw, seen, stacked, width
 from .data import NodeData
 from .labels import as_labels
 
@@ -47,14 +47,9 @@ def _read_alike(data: NodeData, frame: Any) -> NodeData:
     columns = data.columns
     if columns is None:
         raise DataError("the data before were not read from a frame, so that no frame can be read alike; give NodeData")
+    targets, features = list(columns.targets), list(columns.features)
     return NodeData.from_frame(
-        frame,
-        columns.node,
-        list(columns.targets),
-        list(columns.features),
-        columns.weights,
-        columns.offset,
-        columns.intercept,
+        frame, columns.node, targets, features, columns.weights, columns.offset, columns.intercept
     )
 
 
@@ -90,16 +85,13 @@ def _at_some_nodes(data: NodeData, samples: Mapping[Any, Any]) -> NodeData:
 
 def _together(one: NodeData, two: NodeData) -> NodeData:
     """The samples of both, on different nodes."""
-    parts = [(getattr(one, name), getattr(two, name)) for name in ("X", "y", "weights", "offset")]
     if width(one.y) != width(two.y):
         raise DataError(f"the new y have {width(two.y)} targets, and the data before have {width(one.y)}")
-    X, y, weights, offset = (None if a is None or b is None else np.concatenate([a, b]) for a, b in parts)
-    assert weights is not None
-    assert offset is not None
-    node = np.concatenate([one.node, two.node + len(one.labels)])
-    return replace(
-        one, labels=as_labels((*one.labels, *two.labels)), node=node, X=X, y=y, weights=weights, offset=offset
-    )
+    both: dict[str, Any] = {"node": np.concatenate([one.node, two.node + len(one.labels)])}
+    for name in ("X", "y", "weights", "offset"):
+        a, b = getattr(one, name), getattr(two, name)
+        both[name] = None if a is None or b is None else np.concatenate([a, b])
+    return replace(one, labels=as_labels((*one.labels, *two.labels)), **both)
 
 
 # ---- what is new -----------------------------------------------------------------------------------------------------
@@ -127,12 +119,8 @@ def change(old: NodeData, new: NodeData) -> str:
 
 
 def _same_rows(old: NodeData, new: NodeData) -> bool:
-    pairs = [(getattr(old, name), getattr(new, name)) for name in ("node", "X", "weights", "offset")]
-    return old.labels == new.labels and all(_equal(a, b) for a, b in pairs)
-
-
-def _equal(a: Array | None, b: Array | None) -> bool:
-    return (a is None and b is None) or (a is not None and b is not None and np.array_equal(a, b))
+    names = "node", "X", "weights", "offset"
+    return old.labels == new.labels and all(np.array_equal(getattr(old, x), getattr(new, x)) for x in names)
 
 
 def _counted(data: NodeData) -> str:

@@ -52,11 +52,9 @@ def _names_of(labels: Iterable[Hashable] | None, n: int, what: str) -> Labels:
 
 def in_order(labels: Iterable[Any], what: str) -> Iterable[Any]:
     """Labels in an order; a range and an array of integers as they are."""
-    return (
-        labels
-        if isinstance(labels, (range, IntegerLabels)) or is_integers(labels)
-        else checks.sequence(labels, what, LABELS, GraphError)
-    )
+    if isinstance(labels, (range, IntegerLabels)) or is_integers(labels):
+        return labels
+    return checks.sequence(labels, what, LABELS, GraphError)
 
 
 # ---- networkx --------------------------------------------------------------------------------------------------------

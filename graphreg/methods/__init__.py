@@ -17,8 +17,6 @@ from .tolerance import ToleratesLostMessages as ToleratesLostMessages
 if TYPE_CHECKING:
     from .automatic.auto import Auto as Auto
     from .automatic.predicting import Costs as Costs
-    from .baselines._baseline import AbstractBaseline as AbstractBaseline
-    from .baselines.pfedme import PFedMe as PFedMe
     from .consensus._decreasing import DecreasingStep as DecreasingStep
     from .consensus.exact_diffusion import ExactDiffusion as ExactDiffusion
     from .consensus.gradient_tracking import GradientTracking as GradientTracking
@@ -64,9 +62,7 @@ def listed(*, users: bool = True) -> tuple[AbstractMethod, ...]:
 
 
 def _kind(method: AbstractMethod) -> int:
-    from .baselines._baseline import AbstractBaseline
-
-    if isinstance(method, AbstractBaseline):
+    if method.aim:
         return 3
     return 1 + (not method.central) if isinstance(method, AbstractIteration) else 0
 

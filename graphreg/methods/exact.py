@@ -17,7 +17,7 @@ from ..checks import checked, one_of, text
 from ..compiling import excluded, overflow, solvers
 from ..form import Form
 from ..oracles import check_size
-from ..running import AbstractMethod, Budget, Outcome, Task, floor_of
+from ..running import AbstractMethod, Budget, Outcome, Task, floor_of, without_rounds
 from .splitting.primal_dual import PrimalDual
 
 GAP = 1e-7  # beyond it a second solve at tight tolerances is worth its time
@@ -57,13 +57,8 @@ class Exact(AbstractMethod):
         return tuple(dict.fromkeys(said for edge in form.edges if (said := edge.penalty.unwritten())))
 
     def refuses(self) -> Mapping[str, str]:
-        return {
-            "engine": "Exact has no actors: a conic solver needs all data in one place",
-            "checkpoint": "Exact takes no checkpoint: a conic solver cannot be resumed",
-            "rounds": "Exact has no rounds that could be counted: give seconds=",
-            "callback": "Exact has no rounds after which to call",
-            "observe": "Exact has no rounds that could be observed",
-        }
+        engine, checkpoint = "a conic solver needs all data in one place", "a conic solver cannot be resumed"
+        return without_rounds(self.name, engine, checkpoint)
 
     def run(self, task: Task) -> Outcome:
         uncounted(partial(import_module, "cvxpy"))

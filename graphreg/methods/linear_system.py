@@ -8,13 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.linalg import splu
 
-from ..base.clock import carry_out
-from ..certificate import Certifier, center, centred
+from ..certificate import Certifier, center, centred, factor
 from ..form import DualPoint, Form
 from ..oracles import check_size
-from ..running import AbstractMethod, Outcome, Task
+from ..running import AbstractMethod, Outcome, Task, without_rounds
 from ..terms import Array
 from ..terms.losses import AbstractQuadraticLoss
 
@@ -54,13 +52,8 @@ class LinearSystem(AbstractMethod):
         return tuple(dict.fromkeys(out))
 
     def refuses(self) -> dict[str, str]:
-        return {
-            "engine": "LinearSystem has no actors: a factorisation needs all data in one place",
-            "checkpoint": "LinearSystem takes no checkpoint: a factorisation cannot be resumed",
-            "rounds": "LinearSystem has no rounds that could be counted: give seconds=",
-            "callback": "LinearSystem has no rounds after which to call",
-            "observe": "LinearSystem has no rounds that could be observed",
-        }
+        engine, checkpoint = "a factorisation needs all data in one place", "a factorisation cannot be resumed"
+        return without_rounds(self.name, engine, checkpoint)
 
     def run(self, task: Task) -> Outcome:
         began, form, certifier, gap = time.perf_counter(), task.form, task.certifier, task.budget.gap
@@ -91,8 +84,7 @@ def solved(form: Form) -> tuple[Array, DualPoint]:
             break
         w, point, left = new, there, rest
     move = _gradients(form, -solve(left.ravel()).reshape(form.shape), move=True)
-    flows = tuple(u + by for u, by in zip(point.flows, move.flows, strict=True))
-    return w, DualPoint(flows, tuple(a + by for a, by in zip(point.prices, move.prices, strict=True)))
+    return w, form.mapped(lambda _, x, by: x + by, point, move)
 
 
 def matrix(form: Form) -> sp.csc_array:
@@ -118,12 +110,10 @@ def _factorised(H: sp.csc_array) -> Callable[[Array], Array]:
     diagonal = H.diagonal()
     lift = np.where(diagonal > 0.0, RIDGE * diagonal, 1.0)  # 1 where nothing is said of a coordinate
     H = sp.csc_array(H + sp.diags_array(lift))
-    options = {"SymmetricMode": True}
     try:
-        found = carry_out(lambda: splu(H, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options))
+        return factor(H).solve
     except RuntimeError as error:
         raise ArithmeticError(f"the linear system is singular ({error})") from error
-    return found.solve
 
 
 def _gradients(form: Form, w: Array, *, move: bool = False) -> DualPoint:

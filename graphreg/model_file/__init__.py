@@ -22,10 +22,9 @@ from .families import imported as imported
 from .families import make as make
 from .families import make_inline
 from .graphs import read_graph
-from .place import Place, listed
-from .place import text_of as text_of
 from .samples import SampleTable, read_samples
-from .schema import Section, read_tables
+from .schema import Place, Section, listed, read_tables
+from .schema import text_of as text_of
 from .tables import SITE, Folders
 from .tables import read_table as read_table
 from .terms import Sources, build_problem, build_terms

@@ -19,8 +19,7 @@ import graphreg as gr
 from ..base.declaring import declared
 from ..base.messages import closest, near
 from ..catalogue import BASES
-from .place import Place, Table, text_of
-from .schema import check, type_hints, unknown_key
+from .schema import Place, Table, check, text_of, type_hints, unknown_key
 
 DERIVED_FROM = {"loss": "Loss", "penalty": "Penalty", "method": "AbstractIteration"}  # by classes of the user's
 

@@ -12,8 +12,7 @@ from ..base.memory import too_much
 from ..base.messages import either, near
 from ..errors import DataError
 from ..inputs import Graph
-from .place import Place
-from .schema import GraphKeys, Section
+from .schema import GraphKeys, Place, Section
 from .tables import SITE, Folders, check_columns, label_list
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ from ..base.escaping import visible
 from ..base.messages import near
 from ..errors import DataError
 from ..inputs import NodeData
-from .place import Place, listed, text_of
-from .schema import DataKeys, Section
+from .schema import DataKeys, Place, Section, listed, text_of
 from .tables import Folders, check_columns, label_list
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..base.messages import near, shown
 from ..errors import DataError, GraphregError
-from .place import Place, text_of
+from .schema import Place, text_of
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -16,9 +16,8 @@ from ..problem import Problem
 from ..terms import Consensus, Hierarchy, Model, NodePenalty, Parameter, TotalVariation, feature_of
 from ..terms.penalties import AbstractConstraint, SquaredL2
 from .families import make, make_inline
-from .place import Place, listed
 from .samples import SampleTable
-from .schema import LossKeys, Section
+from .schema import LossKeys, Place, Section, listed
 
 PlacedTerm = tuple[Model, Place]
 
@@ -111,13 +110,7 @@ def _clusters(section: Section, sources: Sources) -> dict[Any, Any]:
     return tree
 
 
-BUILD = {
-    "loss": loss,
-    "total_variation": total_variation,
-    "consensus": consensus,
-    "node_penalty": node_penalty,
-    "hierarchy": hierarchy,
-}
+BUILD = {build.__name__: build for build in (loss, total_variation, consensus, node_penalty, hierarchy)}
 
 
 # ---- the sum ---------------------------------------------------------------------------------------------------------

@@ -33,12 +33,6 @@ from .mixing import Mixing as Mixing
 from .mixing import MixingMatrix as MixingMatrix
 from .mixing import largest as largest
 from .mixing import mixing_of as mixing_of
-from .server_topology import ServerTopology as ServerTopology
-from .server_topology import balanced_flows as balanced_flows
-from .server_topology import consensus_within as consensus_within
-from .server_topology import server_form as server_form
-from .server_topology import with_servers as with_servers
-from .server_topology import without_edges as without_edges
 from .streams import Streams as Streams
 from .tree import ClusterTree as ClusterTree
 from .tree import tree_of as tree_of

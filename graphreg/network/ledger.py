@@ -32,9 +32,8 @@ class Account:
     messages: Array | None = None  # of other exchanges, per arc
     numbers: Array | None = None
     away: Array | None = None  # rounds in which each node was away, (n,)
-    beyond: int = checked(
-        whole(0), 0
-    )  # messages beyond the graph, and numbers in them, of actors that count these themselves
+    # messages beyond the graph, and numbers in them, of actors that count these themselves
+    beyond: int = checked(whole(0), 0)
     beyond_numbers: int = checked(whole(0), 0)
 
 

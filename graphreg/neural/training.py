@@ -24,7 +24,8 @@ from .. import checks
 from ..base.messages import unknown_labels
 from ..errors import DataError, FailedError, MethodError, TermError
 from ..form import Form, lower, placed
-from ..methods import AbstractBaseline, PFedMe, PrimalDual
+from ..methods import PrimalDual
+from ..methods.baselines import AbstractBaseline, PFedMe
 from ..network import InProcess, Ledger, LocalView, of_losses
 from ..oracles import AbstractNodeProx, Memory
 from ..terms import Array, Model, Space

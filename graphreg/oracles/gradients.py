@@ -172,7 +172,8 @@ class NodeGradients:
     @cached_property
     def convexity(self) -> Array:
         """mu_i, a lower bound of the smallest eigenvalue of the Hessian of h_i, (n,)."""
-        return self._extremes(_convexity, largest=False) + self._ground_bound(largest=False)
+        of_losses = self._extremes(lambda block: block.loss.least_curvature(), largest=False)
+        return of_losses + self._ground_bound(largest=False)
 
     @cached_property
     def sample_smoothness(self) -> Array:
@@ -218,10 +219,6 @@ class NodeGradients:
 
 def _smoothness(block: SampleBlock) -> float:
     return block.loss.smoothness() if isinstance(block.loss, AbstractSmoothLoss) else np.inf
-
-
-def _convexity(block: SampleBlock) -> float:
-    return block.loss.least_curvature()
 
 
 def without_gradient(form: Form) -> tuple[str, ...]:

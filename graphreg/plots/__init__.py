@@ -1,38 +1,26 @@
 """Pictures of problems and answers. Importing this does not import matplotlib."""
 
-from ..form.notation import Written, dual, kkt, primal
-from .comparing import comparison_figure, plot_audit, plot_comparison
-from .flows import plot_flows, plot_ledger
-from .graphs import plot_graph, plot_recovery
-from .inference import plot_region, plot_selection, plot_tests
+from ..form.notation import Written as Written
+from ..form.notation import dual as dual
+from ..form.notation import kkt as kkt
+from ..form.notation import primal as primal
+from .comparing import comparison_figure as comparison_figure
+from .comparing import plot_audit as plot_audit
+from .comparing import plot_comparison as plot_comparison
+from .flows import plot_flows as plot_flows
+from .flows import plot_ledger as plot_ledger
+from .graphs import plot_graph as plot_graph
+from .graphs import plot_recovery as plot_recovery
+from .inference import plot_region as plot_region
+from .inference import plot_selection as plot_selection
+from .inference import plot_tests as plot_tests
 from .layouts import given_places as given_places
-from .maps import plot_map
-from .penalties import penalty_figure, plot_penalty
+from .maps import plot_map as plot_map
+from .penalties import penalty_figure as penalty_figure
+from .penalties import plot_penalty as plot_penalty
 from .shapes import Shape as Shape
 from .shapes import shapes_of as shapes_of
-from .traces import plot_bounds, plot_trace
-from .tuning import plot_cross_validation, plot_path
-
-__all__ = [
-    "Written",
-    "comparison_figure",
-    "dual",
-    "kkt",
-    "penalty_figure",
-    "plot_audit",
-    "plot_bounds",
-    "plot_comparison",
-    "plot_cross_validation",
-    "plot_flows",
-    "plot_graph",
-    "plot_ledger",
-    "plot_map",
-    "plot_path",
-    "plot_penalty",
-    "plot_recovery",
-    "plot_region",
-    "plot_selection",
-    "plot_tests",
-    "plot_trace",
-    "primal",
-]
+from .traces import plot_bounds as plot_bounds
+from .traces import plot_trace as plot_trace
+from .tuning import plot_cross_validation as plot_cross_validation
+from .tuning import plot_path as plot_path

@@ -98,7 +98,10 @@ def plot_graph(solution: Solution, positions: Positions = None, ax: Axes | None 
     form, clusters = solution.form, solution.clusters(prove)
     axes = axes_for(ax, (8.0, 6.0))
     states = edge_states(solution, prove)
-    place = _layout(form, list(states), positions)
+    if positions is None:
+        place = placed(form.labels, list(states), None)
+    else:
+        place = given_places(positions, form.labels, len(form.latent), np.array(list(states)).reshape(-1, 2))
     for state, (style, colour, width) in STATES.items():
         ends = place[[pair for pair, found in states.items() if found == state]]
         draw_links(axes, ends, state, style, colour, width if state == "split" else thinned(width, form.n))
@@ -107,13 +110,6 @@ def plot_graph(solution: Solution, positions: Positions = None, ax: Axes | None 
     edges = ", ".join(f"{counts[state]} {state}" for state in STATES if state in counts)
     what = f"{count(form.space.n_observed, 'node')} in {count(clusters.count, 'cluster')}"
     return framed(axes, what + (f"; edges: {edges}" if edges else ""), 0.08)
-
-
-def _layout(form: Form, pairs: list[tuple[int, int]], positions: Positions) -> Array:
-    """The place of each node, (n, 2)."""
-    if positions is None:
-        return placed(form.labels, pairs, None)
-    return given_places(positions, form.labels, len(form.latent), np.array(pairs).reshape(-1, 2))
 
 
 def _draw_nodes(axes: Axes, form: Form, place: Array, labels: Mapping[Hashable, int]) -> None:

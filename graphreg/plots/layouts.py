@@ -52,6 +52,10 @@ def placed(labels: Sequence[Hashable], pairs: Iterable[Pair], positions: Positio
 def given_places(positions: Any, labels: Sequence[Hashable], latent: int = 0, ends: Array = NO_EDGES) -> Array:
     """The positions (n, 2) that the user gave, latent nodes (the last ones) amid their neighbours along edges (m, 2).
 
+    Returns
+    -------
+    A pair (x, y) for each label.
+
     Raises
     ------
     ModelError

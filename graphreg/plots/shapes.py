@@ -38,6 +38,10 @@ class Shape:
 def shapes_of(given: Any, what: str, error: type[GraphregError]) -> dict[str, list[Shape]]:
     """The shapes of GeoJSON or TopoJSON (a dict, or the path of a file), by the name of their collection.
 
+    Returns
+    -------
+    A list of shapes for each collection; GeoJSON is the one named features.
+
     Raises
     ------
     error

@@ -18,6 +18,7 @@ from .canvas import axes_for, column_of, described, finished, fitted, legend_bel
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+MOST_TICKS = 10  # of an axis of a map, evenly spread
 FEW = 10  # lines that have a colour and an entry in the legend each
 
 
@@ -192,11 +193,6 @@ def _map(axes: Axes, found: CrossValidation) -> None:
         swatch(axes, "////", "no score")
     _mark(axes, found, place[1], place[0], (13, 7), markeredgecolor="white")
     for axis, values in ((axes.yaxis, rows), (axes.xaxis, columns)):
-        shown = _some(len(values))
+        shown = np.arange(0, len(values), -(-len(values) // MOST_TICKS))
         axis.set_ticks(shown, [f"{values[j]:.3g}" for j in shown])
     described(axes, visible(found.grid.names[1], LONGEST), visible(found.grid.names[0], LONGEST))
-
-
-def _some(count: int, most: int = 10) -> Array:
-    """At most so many positions, evenly spread."""
-    return np.arange(0, count, -(-count // most))

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from ..base.lazy import cp
+from ..compiling import not_convex
 from ..errors import ConvexityError, TermError
-from ..terms import Array, not_convex
+from ..terms import Array
 from ..terms.penalties import AbstractOneSided, AbstractPenalty, row_norm, tried
 from .atoms import KinkedError
 from .cone_penalty import AbstractConePenalty, ConePenalty, OneSidedConePenalty

@@ -12,11 +12,10 @@ from ..base.escaping import visible
 from ..errors import ModelError
 from ..form import Form
 from ..plots import given_places
-from ..terms import Array, EdgeBlock
+from ..terms import Array, EdgeBlock, name_of
 from ..terms.penalties import AbstractNorm, is_equality
 from .frames import NUMBERS, Frame, between, ends_of, followed, packed
-from .layout import drawn_places, fitted
-from .outlines import WIDTH, outlines_of
+from .outlines import WIDTH, drawn_places, fitted, outlines_of
 
 # ---- penalties along a line through 0: f(s) = c phi(s q), and its conjugate ------------------------------------------
 # For a unit vector q, f*(t) = sup over s of t s - f(s), and the Fenchel-Young residual f(s) + f*(t) - s t of the slice
@@ -102,7 +101,7 @@ def graph(form: Form, positions: Any, outlines: Any) -> dict[str, Any]:
     data: dict[str, Any] = {
         "nodes": [visible(label) for label in form.labels],
         "latent": len(form.latent),
-        "features": [visible(_name(each)) for each in form.space.coordinates],
+        "features": [visible(name_of(each)) for each in form.space.coordinates],
         "edges": {
             "tail": ends[:, 0].tolist(),
             "head": ends[:, 1].tolist(),
@@ -161,7 +160,3 @@ def script_json(data: dict[str, Any]) -> str:
     """JSON that may stand inside a script element: nothing in it ends the element, or begins one."""
     text = json.dumps(data, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-
-
-def _name(coordinate: Any) -> str:
-    return f"{coordinate[0]}[{coordinate[1]}]" if isinstance(coordinate, tuple) else str(coordinate)

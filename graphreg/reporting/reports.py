@@ -17,9 +17,9 @@ from ..comparing import Comparison
 from ..errors import ModelError
 from ..form import Form
 from ..form.notation import count
-from ..running import Solution
+from ..running import Record, Solution
 from ..terms import Array
-from . import picture, records, sentences
+from . import picture, sentences
 from .frames import Frame, of_answer, of_iterate, size_of
 from .page import Words, check_place, page, write
 from .sentences import formulas, with_parameter
@@ -55,7 +55,7 @@ def report_solution(
     data = picture.graph(form, positions, outlines) | picture.moving(form, frames)
     data |= {
         "kind": kind,
-        "runs": records.runs(solution, comparison),
+        "runs": _runs(solution, comparison),
         "between": "",
         "begin": picture.first_edge(frames[-1]),
     }
@@ -83,7 +83,7 @@ def report_path(path: Path, file: str | os.PathLike[str], positions: Any = None,
         label = f"{strength:.4g}"
         facts = _facts(solution, label, f"{name} = {label}, {solution.status}")
         frames.append(of_answer(solution, facts))
-        frames[-1].trace.extend(records.trace(solution))
+        frames[-1].trace.extend(_trace(solution))
     start = len(frames) // 2
     data = picture.graph(first.form, positions, outlines) | picture.moving(first.form, frames)
     data |= {"kind": "strength", "parameter": name, "start": start, "begin": picture.first_edge(frames[start])}
@@ -122,13 +122,13 @@ def _iterates(solution: Solution) -> list[Frame]:
     flows = [None if kept is None else tuple(part[k] for part in kept) for k in rows]
     points = list(zip(observed["w"][rows], flows, strict=True))
     bounds, rounds = _bounds(form, points), observed.rounds[rows]
-    sent = records.between_checks(solution, rounds)
+    sent = _between_checks(solution, rounds)
     frames: list[Frame] = []
     for (w, u), after, bytes_, found in zip(points, rounds.tolist(), sent.tolist(), bounds, strict=True):
         facts = {"label": f"round {after}", "round": after, "said": _of_round(after, found), "iterate": True}
         frames.append(of_iterate(form, w, u, FULL, facts))
         if found is not None and found.valid:
-            frames[-1].trace.append(records.check(after, int(bytes_), found))
+            frames[-1].trace.append(_check(after, int(bytes_), found))
     return frames
 
 
@@ -159,7 +159,7 @@ def _facts(solution: Solution, label: str, said: str) -> dict[str, Any]:
         bounds += f", relative gap {certificate.relative_gap:.2g}"
     if any(not edge.ground for edge in solution.form.edges):
         bounds += f"; {count(solution.clusters().count, 'cluster')}"
-    end = {"dual": records.number(certificate.dual), "primal": records.number(certificate.primal)}
+    end = {"dual": _number(certificate.dual), "primal": _number(certificate.primal)}
     return {
         "label": label,
         "name": f"{visible(solution.method)} at {label}",
@@ -183,3 +183,62 @@ def _of_path(path: Path, found: int, kept: int) -> list[str]:
     if found < len(path):
         said.append(f"At {count(len(path) - found, 'strength')} no point was found; the slider leaves them out.")
     return said
+
+
+# ---- the checks of runs as the page draws them: both bounds by round and by bytes ------------------------------------
+CHECKS = 400  # of a run; of more, the first and last and evenly spaced ones
+
+
+def _trace(solution: Solution) -> list[dict[str, Any]]:
+    """One entry per check; at a screen, which is not certified, the objective is that of the iterate, as computed."""
+    records = solution.trace.records
+    if len(records) > CHECKS:
+        records = [records[round(k * (len(records) - 1) / (CHECKS - 1))] for k in range(CHECKS)]
+    return [_check(each.round, each.bytes, each, each.certified) for each in records]
+
+
+def _check(after: int, sent: int, found: Record | Certificate, certified: bool = True) -> dict[str, Any]:
+    """Round, bytes, relative gap, objective, lower bound (null where there is none), and whether they are certified."""
+    return {"round": after, "bytes": sent, **_bounds_of(found, certified), "certified": certified}
+
+
+def _bounds_of(found: Record | Certificate, certified: bool = True) -> dict[str, float | None]:
+    bounds = {"gap": found.relative_gap, "primal": found.primal, "dual": found.dual if certified else np.nan}
+    return {name: _number(value) for name, value in bounds.items()}
+
+
+def _between_checks(solution: Solution, rounds: Array) -> Array:
+    """Bytes sent by these rounds, on straight lines between the checks of a run."""
+    known = [(0, 0), *((each.round, each.bytes) for each in solution.trace.records)]
+    return np.rint(np.interp(rounds, *np.array(sorted(known), dtype=float).T))
+
+
+def _runs(solution: Solution, comparison: Comparison | None) -> list[dict[str, Any]]:
+    """The run of the answer, and those of a comparison on the same problem; what solves another problem is left out."""
+    found = [_run(solution.method, solution)]
+    if comparison is None:
+        return found
+    certificate = solution.certificate
+    if certificate.valid and comparison.bound > certificate.primal:
+        raise ModelError(
+            f"the comparison is of another problem: it has the lower bound {comparison.bound:.10g}, and this answer "
+            f"the objective {certificate.primal:.10g}; compare on the problem of the answer"
+        )
+    others = {name: each for name, each in comparison.solutions.items() if each.own is None and each is not solution}
+    found[0]["name"] += ", this answer"
+    return found + [_run(name, each) for name, each in others.items()]
+
+
+def _run(name: str, solution: Solution) -> dict[str, Any]:
+    certificate = solution.certificate
+    return {
+        "name": visible(name),
+        "status": solution.status,
+        "trace": [] if solution.own is not None else _trace(solution),
+        "end": _bounds_of(certificate) if certificate.valid else None,
+    }
+
+
+def _number(value: float) -> float | None:
+    """A number for JSON, which has neither infinities nor nan."""
+    return float(value) if math.isfinite(value) else None

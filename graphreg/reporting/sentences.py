@@ -7,6 +7,7 @@ import math
 
 from ..form import Form, notation
 from ..form.notation import Written, count
+from ..mathml import to_mathml, to_sentence
 from ..running import Solution
 from ..terms import EdgeBlock, Parameter, SampleBlock, Strength, alike
 
@@ -111,9 +112,7 @@ def _written(written: Written) -> str:
     parts: list[str] = []
     for section in written.sections:
         rows = "".join(_row(row.math, row.note, display=True) for row in section.rows)
-        parts.append(
-            f"<p class='heading'>{notation.to_sentence(section.heading.latex)}</p><table class='rows'>{rows}</table>"
-        )
+        parts.append(f"<p class='heading'>{to_sentence(section.heading.latex)}</p><table class='rows'>{rows}</table>")
     if written.legend:
         rows = "".join(_row(row.math, row.note, display=False) for row in written.legend)
         parts.append(f"<p class='heading'>where</p><table class='rows legend'>{rows}</table>")
@@ -122,5 +121,5 @@ def _written(written: Written) -> str:
 
 
 def _row(math: notation.Math, note: notation.Math, display: bool) -> str:
-    formula = notation.to_mathml(math.latex) if display else notation.to_sentence(math.latex)
-    return f"<tr><td>{formula}</td><td>{notation.to_sentence(note.latex)}</td></tr>"
+    formula = to_mathml(math.latex) if display else to_sentence(math.latex)
+    return f"<tr><td>{formula}</td><td>{to_sentence(note.latex)}</td></tr>"

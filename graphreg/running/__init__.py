@@ -11,6 +11,7 @@ from .method import AbstractIteration as AbstractIteration
 from .method import AbstractMethod as AbstractMethod
 from .method import Point as Point
 from .method import Start as Start
+from .method import without_rounds as without_rounds
 from .observed import Observed as Observed
 from .observing import KEPT as KEPT
 from .observing import Observation as Observation

@@ -184,7 +184,7 @@ class _Run:
             return 1
         return max(min(self.checks.schedule.next_round(), self.allowed) - self.k, 1)
 
-    def _keep(self, keeper: Keeper) -> None:
+    def _keep(self, keeper: AbstractKeeper) -> None:
         """Note where the run stands between two rounds; written when it is due."""
         if self.checked is None:
             self.checked = self.checks.noted()

@@ -74,6 +74,7 @@ class AbstractMethod(ABC):
     sends: ClassVar[str] = ""
     in_one_pass: ClassVar[bool] = False  # certified after one pass over the graph: `Auto` takes it where it applies
     seldom_certified: ClassVar[bool] = False  # and so uses up its budget: `compare` runs it only where it is named
+    aim: ClassVar[str] = ""  # in a few words what a method minimises in place of the problem, if anything
     classes: ClassVar[int] = 0  # of methods that there are by now: what was found among them holds until there are more
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -131,6 +132,17 @@ class AbstractMethod(ABC):
         changed = (key not in default or getattr(value, "ndim", 0) or value != default[key] for key, value in given)
         said = [f"{key}={written(value)}" for (key, value), new in zip(given, changed, strict=True) if new]
         return f"{self.name}({', '.join(said)})" if said else self.name
+
+
+def without_rounds(name: str, engine: str, checkpoint: str) -> dict[str, str]:
+    """What a method refuses that has no rounds; with why no actors can carry it out, and why no run can be resumed."""
+    return {
+        "engine": f"{name} has no actors: {engine}",
+        "checkpoint": f"{name} takes no checkpoint: {checkpoint}",
+        "rounds": f"{name} has no rounds that could be counted: give seconds=",
+        "callback": f"{name} has no rounds after which to call",
+        "observe": f"{name} has no rounds that could be observed",
+    }
 
 
 _METHOD = instance(AbstractMethod, "a method such as gr.PrimalDual()")

@@ -10,7 +10,6 @@ except ImportError as error:
         'graphreg.sklearn needs scikit-learn 1.6 or newer; pip install "graphreg[sklearn]"', name="sklearn"
     ) from error
 
-from .classifier import GraphClassifier
-from .regressors import GraphPoissonRegressor, GraphQuantileRegressor, GraphRegressor
+from .estimators import GraphClassifier, GraphPoissonRegressor, GraphQuantileRegressor, GraphRegressor
 
 __all__ = ["GraphClassifier", "GraphPoissonRegressor", "GraphQuantileRegressor", "GraphRegressor"]

@@ -25,8 +25,7 @@ from ..problem import RAISES, Problem
 from ..running import Budget, Solution, solve
 from ..terms import Array
 from ..tuning import usual_method
-from .rows import Rows, refuse_masks, rows_of
-from .writing import ALL, brief, loss_of, pooled, problem_of
+from .given import ALL, Rows, brief, loss_of, pooled, problem_of, refuse_masks, rows_of
 
 UNUSABLE = ("failed", "unbounded")  # there is no point that could be given with a warning
 UNSEEN = ("error", "pooled")

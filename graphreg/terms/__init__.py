@@ -14,7 +14,6 @@ from .calculus import Model as Model
 from .calculus import Parameter as Parameter
 from .calculus import Strength as Strength
 from .calculus import positive as positive
-from .convexity import not_convex as not_convex
 from .hierarchy import Hierarchy as Hierarchy
 from .hierarchy import cluster_name as cluster_name
 from .hierarchy import latent_label as latent_label

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from ..base.display import Brief
 from ..inputs import difference_matrix
 from .calculus import Strength
-from .padding import Batch, Packed, adjoint, at_a_time, batches, gram, lanes_of, packed_grams, predictors
+from .padding import Batch, Packed, adjoint, at_a_time, batches, gram, lanes_of, packed_grams, predictors, times
 from .penalties.base import AbstractPenalty, row_norm
 from .records import Array, Role, alike, shared
 
@@ -133,6 +133,11 @@ class SampleBlock(Brief):
         own = {name: getattr(self, name)[rows] for name in ("node", "y", "offset", "base_scale")}
         return replace(self, X=None if self.X is None else self.X[rows], **own)
 
+    @property
+    def nodes(self) -> Array:
+        """The node of each sample."""
+        return self.node
+
     def column(self, scale: Array) -> Array:
         """s_r shaped to broadcast against predictors."""
         return scale[:, None] if self.offset.ndim == 2 else scale
@@ -236,6 +241,32 @@ class SampleBlock(Brief):
         """The Fenchel-Young residuals."""
         return self.values(w) + self.conjugates(a) - _rowwise(a * self.predict(w))
 
+    def conduct(self, M: Array, w: Array) -> Array:
+        """M X w, the prices that potentials drive; M has a number per predictor, or a matrix per sample."""
+        return times(M, self.apply(w))
+
+    def clip(self, a: Array) -> Array:
+        """Prices near a, inside their domain."""
+        s = self.column(self.scale)
+        return s * self.loss.clip(a / s, self.y)
+
+    def span(self, a: Array) -> Array:
+        """The nearest prices in the span of their domain."""
+        return self.loss.prices.span(a)
+
+    def gauge(self, a: Array) -> Array:
+        """inf {t : a / t in dom l*} for each sample, (M,)."""
+        low, high = self.loss.domain(self.y)
+        b = a / self.column(self.scale)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            gauge = np.abs(np.where(b > 0, b / high, np.where(b < 0, b / low, 0.0)))
+        return gauge if gauge.ndim == 1 else gauge.max(axis=1)
+
+    def reach(self, start: Array, end: Array) -> Array:
+        """For each sample a t in [0, 1] with start + t (end - start) in the domain, where start lies."""
+        s = self.column(self.scale)
+        return self.loss.prices.reach(start / s, end / s, self.y)
+
 
 @dataclass(frozen=True, repr=False)
 class EdgeBlock(Brief):
@@ -294,6 +325,16 @@ class EdgeBlock(Brief):
     def coordinates(self) -> Any:
         """The coordinates that the edges act on, as an index."""
         return slice(None) if self.features is None else self.features
+
+    @property
+    def nodes(self) -> Array:
+        """The node of each edge at which it begins."""
+        return self.tail
+
+    @staticmethod
+    def column(weight: Array) -> Array:
+        """c_e shaped to broadcast against differences."""
+        return weight[:, None]
 
     def columns(self, d: int) -> Array:
         """The numbers of these, of d."""
@@ -377,12 +418,31 @@ class EdgeBlock(Brief):
         """The Fenchel-Young residuals."""
         return self.values(w) + self.conjugates(u) - np.einsum("ij,ij->i", u, self.difference(w))
 
+    def conduct(self, C: Array, w: Array) -> Array:
+        """C K w, the flows that potentials drive; C (m, k) or (m, 1)."""
+        return self.penalty.domain.conduct(C, self.apply(w))
+
     def clip(self, u: Array) -> Array:
+        """Flows near u, inside their domain."""
+
         def each(some: Rows) -> Array:
             c = self.weight_of(some)[:, None]
             return c * self.penalty.domain.clip(u[some] / c)
 
         return _streamed(each, *u.shape)
+
+    def span(self, u: Array) -> Array:
+        """The nearest flows in the span of their domain."""
+        return self.penalty.domain.span(u)
+
+    def gauge(self, u: Array) -> Array:
+        """inf {t : u / t inside} for each edge, (m,)."""
+        return self.penalty.domain.gauge(u / self.weight[:, None])
+
+    def reach(self, start: Array, end: Array) -> Array:
+        """For each edge a t in [0, 1] with start + t (end - start) inside, where start lies."""
+        c = self.weight[:, None]
+        return self.penalty.domain.reach(start / c, end / c)
 
 
 def strengths(blocks: Iterable[SampleBlock | EdgeBlock]) -> tuple[float, ...]:

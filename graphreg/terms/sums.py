@@ -188,12 +188,8 @@ class NodePenalty(AbstractTerm):
         if k == 0:
             raise TermError(f"{name} has no coordinates to act on: node penalties skip the intercept; name features=")
         phi = self.penalty.acting_on(k)
-        nodes, weights, centers = (
-            np.arange(space.n_observed),
-            self._weights(space, name),
-            self._centers(space, features, name),
-        )
-        ground = np.full(len(nodes), GROUND)
+        nodes, ground = np.arange(space.n_observed), np.full(space.n_observed, GROUND)
+        weights, centers = self._weights(space, name), self._centers(space, features, name)
         edges = EdgeBlock(phi, strength, nodes, ground, weights, features, centers, TO_GROUND, name)
         return Lowered(edges=(edges,))
 

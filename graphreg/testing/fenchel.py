@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..certificate import TermRows, laws
-from ..terms import Array, times
+from ..terms import Array, bisected, times
 from .report import Failures, distance, dots, frozen, judge, judged, rowwise, shaped, size
 
 CLOSED = 1e-8  # tolerance of methods in closed form
@@ -137,12 +137,12 @@ def ends_where_it_must(
     """f(x) + f*(b) >= <x, b> at the last b with a finite conjugate on the way from start to end, with x pushed so far
     that a domain that is too wide by some units in the last place shows, where f* is not 0 inside, too; ``floor`` is
     added to the size of b."""
-    low, high = np.zeros(len(start)), np.ones(len(start))
     keep = outside(rows, end) & ~outside(rows, start)
-    for _ in range(HALVINGS if keep.any() else 0):
-        middle = 0.5 * (low + high)
-        inside = ~outside(rows, start + rowwise(middle, start) * (end - start))
-        low, high = np.where(inside, middle, low), np.where(inside, high, middle)
+
+    def inside(t: Array) -> Array:
+        return ~outside(rows, start + rowwise(t, start) * (end - start))
+
+    low, _ = bisected(inside, np.zeros(len(start)), np.ones(len(start)), HALVINGS if keep.any() else 0)
     b = frozen(start + rowwise(np.where(keep, low, 0.0), start) * (end - start))
     trial = laws.fenchel_young(rows, frozen(FARTHEST * direction), b)
     excess = np.where(keep, trial.excess, 0.0)

@@ -18,7 +18,7 @@ from ..form import Form
 from ..methods import AbstractIteration
 from ..running import Budget, solve
 from ..terms import Array
-from .report import Failures, LawError, Report, check_numbers, demand, named, try_laws
+from .report import Failures, LawError, Report, check_numbers, demand, laws_of, try_laws
 from .rounds import EXACT, Case, after, bits, disturbed, moved, reached, small_problems, strays, view_of
 
 AT = (0, 1, 9, 12)  # rounds after which states are looked at; methods that adapt do so at round 10
@@ -42,7 +42,7 @@ Law = Callable[[AbstractIteration, MethodProbe], Failures]
 def of_each_case(law: CaseLaw) -> Law:
     """A law of one problem as a law of all that the method applies to."""
 
-    @wraps(law)
+    @wraps(law, assigned=("__module__", "__name__", "__qualname__", "__doc__"))
     def of_all(method: AbstractIteration, probe: MethodProbe) -> Failures:
         for case in _fitting(method, probe):
             try:
@@ -204,17 +204,7 @@ def optimum_is_reached(method: AbstractIteration, case: Case, probe: MethodProbe
     demand(near, sentence, by=float(above))
 
 
-LAWS = named(
-    missing_gives_sentences,
-    state_is_a_record,
-    step_is_repeatable,
-    resume_equals_run,
-    same_seed_same_run,
-    ledger_is_what_was_sent,
-    a_step_reaches_neighbours_only,
-    point_has_the_right_shapes,
-    optimum_is_reached,
-)
+LAWS = laws_of(AbstractIteration, globals())
 
 
 def check_method(

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
 from inspect import isfunction
 from itertools import islice
 from typing import Any
@@ -15,7 +18,6 @@ from ..base.escaping import page
 from ..certificate import laws
 from ..checks import positive, seed
 from ..terms import Array
-from .advice import ADVICE
 
 
 @dataclass(frozen=True)
@@ -99,13 +101,19 @@ class Report(Shown):
             found = [failure for failure in self.failures if failure.law == law]
             lines.append(f"  {'FAIL' if found else 'pass'}  {law}")
             lines += [f"          {failure}" for failure in found]
-            lines += [f"          usually: {ADVICE[law]}"] if found and law in ADVICE else []
+            lines += [f"          usually: {advice()[law]}"] if found and law in advice() else []
         return page("\n".join(lines))
 
     def raise_if_failed(self) -> None:
         """Raise `AssertionError` with the printed report unless every law holds."""
         if not self.ok:
             raise AssertionError(str(self))
+
+
+@cache
+def advice() -> dict[str, str]:
+    """What is usually wrong where a law fails, by its name."""
+    return tomllib.loads((files("graphreg.testing") / "advice.toml").read_text(encoding="utf-8"))
 
 
 dots, size = laws.dots, laws.lengths

@@ -19,8 +19,7 @@ from itertools import product
 
 import numpy as np
 
-from ..form import Form, SampleBlock
-from ..network import without_edges
+from ..form import Form, SampleBlock, without_edges
 from ..oracles import NodeGradients, minimisers
 from ..terms import Array
 from ..terms.penalties import AbstractPenalty, AbstractSmoothPenalty, pieces_of

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import MethodError
-from ..form import Form, SampleBlock
-from ..network import without_edges
+from ..form import Form, SampleBlock, without_edges
 from ..terms import Array
 from ..terms.losses import AbstractQuadraticLoss, AbstractSmoothLoss
 from ..terms.penalties import AbstractSmoothPenalty

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
@@ -12,9 +11,9 @@ import numpy as np
 
 from .. import checks
 from ..base.clock import OutOfTimeError, nothing_yet, progress_bar, within
-from ..base.messages import users_line
+from ..base.messages import warn
 from ..distributed import MPI
-from ..errors import MethodError, MethodWarning, WorkerError
+from ..errors import MethodError, WorkerError
 from ..methods import METHOD, AbstractMethod
 from ..problem import Problem, problem_of
 from .chosen import RULES, CrossValidation, scores_of
@@ -144,7 +143,7 @@ def cross_validate(  # noqa: PLR0913
             found = CrossValidation(problem, values, split, scorer, rule, gap, stored.runs)
             found = _carried_out(found, task, stored, jobs if engine is None else engine, progress)
         if rule == "1se" and found.indifferent:
-            warnings.warn(found.indifferent, MethodWarning, stacklevel=users_line())
+            warn(found.indifferent)
         chosen = refit and found.complete and found.usable.any()
         return found.refitted(task.method, task.seed, task.usual) if chosen else found
 

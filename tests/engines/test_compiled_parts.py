@@ -17,12 +17,11 @@ from test_parts import by_parts, same
 
 import graphreg as gr
 from graphreg import fast as kernels
-from graphreg.base import compiled
 from graphreg.datasets import random_problem
 from graphreg.distributed.parts import part_of
 from graphreg.distributed.parts.engine import PartEngine
 from graphreg.distributed.parts.wire import BrokenOffError, ThreadWire
-from graphreg.fast import Rounds, nodes, rounds
+from graphreg.fast import Rounds, compiler, nodes, rounds
 from graphreg.network import LocalView, arcs_of, fast
 
 ROUNDS = 25
@@ -273,7 +272,7 @@ def test_a_run_that_was_killed_goes_on_with_the_same_bits(count, forced, tmp_pat
 @WITH_NUMBA
 def test_strict_kernels_are_others_than_fast_ones():
     """Also on disk, where numba knows them by their names."""
-    loose, strict = (compiled.specialised(nodes.mean_round, 3, 0, strict=each) for each in (False, True))
+    loose, strict = (compiler.specialised(nodes.mean_round, 3, 0, strict=each) for each in (False, True))
     assert loose.targetoptions["fastmath"]
     assert "fastmath" not in strict.targetoptions
     assert loose.stats.cache_path is not None

@@ -13,7 +13,7 @@ from test_local_parts import Country, together
 import graphreg as gr
 from graphreg.distributed.parts import config
 from graphreg.distributed.parts.joint import solve_jointly
-from graphreg.distributed.parts.local_solution import SavedParts
+from graphreg.distributed.parts.keeping import SavedParts
 from graphreg.distributed.parts.wire import BrokenOffError
 from graphreg.errors import CheckpointError, DataError, MethodWarning
 from graphreg.running import Budget

@@ -12,7 +12,7 @@ import pytest
 from mpi_jobs import HEAD, LAUNCHER, TESTS, can_meet, launched, on_sites, three_states
 
 import graphreg as gr
-from graphreg.distributed.parts.local_solution import SavedParts
+from graphreg.distributed.parts.keeping import SavedParts
 
 pytestmark = pytest.mark.skipif(
     find_spec("mpi4py") is None or LAUNCHER is None, reason="there is no MPI: pip install 'graphreg[mpi-local]'"

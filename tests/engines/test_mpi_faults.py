@@ -50,7 +50,7 @@ def commanded(code, ranks, folder):
 # ---- what ranks must have alike --------------------------------------------------------------------------------------
 DIFFERENT = """
 from graphreg import mpi
-from graphreg.distributed.mpi import alike
+from graphreg.distributed.mpi import job
 def refused(call):
     try:
         call()
@@ -75,9 +75,9 @@ numpy = np.__version__
 np.__version__ = f"9.{rank}"
 refused(lambda: row().solve(method, engine=engine))
 np.__version__ = numpy
-alike.find_spec, alike.version = (lambda name: rank or None), (lambda name: "1.0")  # numba at rank 1 alone
+job.find_spec, job.version = (lambda name: rank or None), (lambda name: "1.0")  # numba at rank 1 alone
 refused(lambda: mpi.solve(row(), own))
-alike.find_spec, alike.compiles = (lambda name: name), (lambda: rank == 0)
+job.find_spec, job.compiles = (lambda name: name), (lambda: rank == 0)
 refused(lambda: mpi.solve(row(), own))
 """
 
@@ -104,7 +104,7 @@ def test_what_ranks_must_have_alike_is_refused_before_the_run(tmp_path):
 
 
 def test_three_ranks_are_named_by_their_values():
-    from graphreg.distributed.mpi.alike import _differences
+    from graphreg.distributed.mpi.job import _differences
 
     every = [{("versions", "numpy"): value} for value in ("1", "2", "1")]
     assert "numpy is 1 on ranks 0, 2 and 2 on rank 1; install" in _differences(every)

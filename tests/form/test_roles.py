@@ -15,8 +15,9 @@ from graphreg.certificate.edges.fusion import separate
 from graphreg.certificate.proof.statement import write_out
 from graphreg.distributed.actors.actor import split
 from graphreg.errors import MethodError
+from graphreg.form import without_edges
+from graphreg.methods.baselines._servers import server_form, with_servers
 from graphreg.network.arcs import arcs_of
-from graphreg.network.server_topology import server_form, with_servers, without_edges
 from graphreg.running.splitting import tied_certificate
 from graphreg.terms.blocks import EdgeBlock, Lowered
 from graphreg.terms.calculus import AbstractTerm

@@ -119,7 +119,7 @@ def test_a_file_in_its_room_is_all_it_takes(tmp_path):
     code = """
         import graphreg as gr
         from graphreg.model_file.families import find
-        from graphreg.model_file.place import Place
+        from graphreg.model_file.schema import Place
 
         assert "Nearby" in gr.__all__ and "Nearby" in gr.catalogue.__all__
         assert find("penalty", "Nearby", Place("model.toml"), []) is gr.Nearby

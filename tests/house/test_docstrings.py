@@ -18,7 +18,7 @@ from graphreg.methods import AbstractMethod
 from graphreg.terms.losses.samples import AbstractSamples
 from graphreg.terms.penalties.base import AbstractPenalty
 
-ROOMS = ("datasets", "plots", "inference", "testing", "theory", "tuning")
+ROOMS = ("plots", "testing")
 # whose methods the library calls; see docs/adding-*.md
 INTERFACES = (AbstractSamples, AbstractPenalty, gr.FlowDomain, gr.PriceDomain, AbstractMethod)
 CALLED_BY_THE_LIBRARY = ("Actors.", "Parts.", "MPI.", "Availability.", "Checkpoint.of", "Model.of", ".lower", ".nodes")
@@ -44,9 +44,8 @@ def public():
     for name in gr.__all__:
         found |= functions(name, getattr(gr, name))
     for room in map(importlib.import_module, (f"graphreg.{room}" for room in ROOMS)):
-        for name in getattr(room, "__all__", ()):
-            if inspect.isfunction(getattr(room, name)):
-                found[f"{room.__name__.partition('.')[2]}.{name}"] = getattr(room, name)
+        for name, each in inspect.getmembers(room, inspect.isfunction):
+            found[f"{room.__name__.partition('.')[2]}.{name}"] = each
     return found
 
 

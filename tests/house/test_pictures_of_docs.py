@@ -58,5 +58,5 @@ def test_every_plot_has_its_place_on_the_page():
 
     text = (DOCS / "pictures.md").read_text("utf-8")
     table = text.split("| picture |")[1].split("\n\n")[0]
-    drawing = [name for name in plots.__all__ if name.startswith("plot_") or name.endswith("_figure")]
+    drawing = [name for name in dir(plots) if name.startswith("plot_") or name.endswith("_figure")]
     assert not [name for name in drawing if f"`{name}`" not in table and f"{name}`" not in table]

@@ -26,7 +26,7 @@ import graphreg as gr
 from graphreg import mpi
 from graphreg.cli import main
 from graphreg.distributed import LocalSolution
-from graphreg.distributed.parts.local_solution import Sent
+from graphreg.distributed.parts.keeping import Sent
 from graphreg.errors import CheckpointWarning, GraphregError
 from graphreg.running import Trace
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from graphreg.base import compiled
+from graphreg.fast import compiler
 
 
 @pytest.fixture
@@ -12,7 +13,7 @@ def fresh():
     """Nothing is remembered of what was found before."""
 
     def forget():
-        for each in (compiled.compiles, compiled.compiled, compiled.specialised):
+        for each in (compiled.compiles, compiler.compiled, compiler.specialised):
             each.cache_clear()
 
     forget()
@@ -26,7 +27,7 @@ def doubled(x):
 
 def test_without_numba_a_kernel_is_the_function(fresh, monkeypatch):
     monkeypatch.setattr(compiled, "find_spec", lambda name: None)
-    assert compiled.compiled(doubled) is doubled
+    assert compiler.compiled(doubled) is doubled
 
 
 def test_a_numba_that_refuses_this_numpy_is_none(fresh, monkeypatch):
@@ -56,14 +57,14 @@ def test_where_nothing_can_be_kept_on_disk_it_compiles_all_the_same(fresh, monke
         return lambda function: function
 
     monkeypatch.setattr(numba, "njit", njit)
-    assert compiled.compiled(doubled) is doubled
+    assert compiler.compiled(doubled) is doubled
     assert asked == [True, False]
 
 
 def test_settings_of_numba_are_as_before(fresh):
     numba = pytest.importorskip("numba")
     before = numba.config.SLP_VECTORIZE
-    assert compiled.compiled(doubled)(3) == 6
+    assert compiler.compiled(doubled)(3) == 6
     assert before == numba.config.SLP_VECTORIZE
 
 
@@ -74,8 +75,8 @@ def test_one_kernel_for_each_width(fresh):
         made.append(width)
         return doubled
 
-    assert compiled.specialised(make, 3) is compiled.specialised(make, 3)
-    compiled.specialised(make, 4)
+    assert compiler.specialised(make, 3) is compiler.specialised(make, 3)
+    compiler.specialised(make, 4)
     assert made == [3, 4]
-    assert compiled.width_of(compiled.WIDEST) == compiled.WIDEST
-    assert compiled.width_of(compiled.WIDEST + 1) == 0
+    assert compiler.width_of(compiler.WIDEST) == compiler.WIDEST
+    assert compiler.width_of(compiler.WIDEST + 1) == 0

@@ -9,9 +9,9 @@ import pytest
 
 import graphreg as gr
 from graphreg import fast as kernels
-from graphreg.base import compiled
 from graphreg.certificate import centred
 from graphreg.certificate.proposing import tilted_nodes as nodes
+from graphreg.fast import compiler
 from graphreg.network import fast
 from graphreg.terms import Packed, triangles
 
@@ -23,12 +23,12 @@ def way(request, monkeypatch):
     """By arrays, by kernels as they are written, or compiled."""
     monkeypatch.setattr(fast, "offered", lambda: None if request.param == "arrays" else kernels)
     if request.param != "numba":
-        monkeypatch.setattr(compiled, "compiles", lambda: False)
-    compiled.compiled.cache_clear()
-    compiled.specialised.cache_clear()
+        monkeypatch.setattr(compiler, "compiles", lambda: False)
+    compiler.compiled.cache_clear()
+    compiler.specialised.cache_clear()
     yield request.param
-    compiled.compiled.cache_clear()
-    compiled.specialised.cache_clear()
+    compiler.compiled.cache_clear()
+    compiler.specialised.cache_clear()
 
 
 def stack(n, d, seed=0, samples=None):

@@ -9,9 +9,8 @@ import pytest
 
 import graphreg as gr
 from graphreg import fast as kernels
-from graphreg.base import compiled
 from graphreg.certificate.proposing.flow_dual import FlowDual
-from graphreg.fast import edge_passes, group_means
+from graphreg.fast import compiler, edge_passes, group_means
 from graphreg.network import fast
 from graphreg.running.polish import groups_of_flows
 
@@ -22,12 +21,12 @@ WITH_NUMBA = pytest.mark.skipif(find_spec("numba") is None, reason="numba is not
 def forced(request, monkeypatch):
     monkeypatch.setattr(fast, "offered", lambda: kernels)
     if request.param == "python":
-        monkeypatch.setattr(compiled, "compiles", lambda: False)
-    compiled.compiled.cache_clear()
-    compiled.specialised.cache_clear()
+        monkeypatch.setattr(compiler, "compiles", lambda: False)
+    compiler.compiled.cache_clear()
+    compiler.specialised.cache_clear()
     yield request.param
-    compiled.compiled.cache_clear()
-    compiled.specialised.cache_clear()
+    compiler.compiled.cache_clear()
+    compiler.specialised.cache_clear()
 
 
 def graph(n=30, m=70, seed=0):

@@ -9,7 +9,7 @@ import pytest
 
 import graphreg as gr
 from graphreg import fast as kernels
-from graphreg.base import compiled
+from graphreg.fast import compiler
 from graphreg.network import edge_pulls, fast
 
 WITH_NUMBA = pytest.mark.skipif(find_spec("numba") is None, reason="numba is not installed")
@@ -21,10 +21,10 @@ def forced(request, monkeypatch):
     monkeypatch.setattr(fast, "LARGE", 0)
     monkeypatch.setattr(fast, "offered", lambda: kernels)
     if request.param == "python":
-        monkeypatch.setattr(compiled, "compiles", lambda: False)
-    compiled.specialised.cache_clear()
+        monkeypatch.setattr(compiler, "compiles", lambda: False)
+    compiler.specialised.cache_clear()
     yield request.param
-    compiled.specialised.cache_clear()
+    compiler.specialised.cache_clear()
 
 
 def blocks():

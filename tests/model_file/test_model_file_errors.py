@@ -14,8 +14,7 @@ import graphreg as gr
 from graphreg.base.declaring import declared
 from graphreg.errors import DataError, GraphError, GraphregError, MethodError, ModelFileError, TermError
 from graphreg.model_file import families
-from graphreg.model_file.place import Place
-from graphreg.model_file.schema import TABLES
+from graphreg.model_file.schema import TABLES, Place
 
 
 @pytest.fixture

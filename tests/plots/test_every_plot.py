@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from functools import cache
 
 import networkx as nx
@@ -97,8 +96,7 @@ def test_it_is_drawn_as_it_should_be(pyplot, name, n):
 
 
 def test_no_plot_is_left_out():
-    every = {name for name, each in vars(plots).items() if inspect.isfunction(each) and name.endswith(("_figure",))}
-    every |= {name for name in plots.__all__ if name.startswith("plot_")}
+    every = {name for name in dir(plots) if name.startswith("plot_") or name.endswith("_figure")}
     assert every == {name.split()[0] for name in DRAWN}
 
 

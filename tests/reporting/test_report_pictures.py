@@ -15,8 +15,7 @@ import graphreg as gr
 from graphreg.errors import ModelError
 from graphreg.reporting import outlines as maps
 from graphreg.reporting.frames import followed
-from graphreg.reporting.layout import drawn_places, fitted
-from graphreg.reporting.outlines import outlines_of
+from graphreg.reporting.outlines import drawn_places, fitted, outlines_of
 
 SQUARES = [[0, 0], [1, 0], [1, 1], [0, 1], [0, 0]]
 

@@ -10,7 +10,7 @@ from factories import chain, thinned
 
 import graphreg as gr
 from graphreg.errors import ConvexityError, MethodError, TermError
-from graphreg.terms.penalties.from_prox import RADII
+from graphreg.reading_prox import RADII
 from graphreg.testing import check_penalty
 
 FORMULAS = [gr.L1(), gr.L2(), gr.LInf(), gr.HuberNorm(0.5), gr.SquaredL2(), gr.Quadratic(np.diag([1.0, 4.0]))]

@@ -22,7 +22,7 @@ import scipy.sparse as sp
 from ...base.clock import GRACE, OutOfTimeError, carry_out, left, look
 from ...form import DualPoint, EdgeBlock, Form, SampleBlock
 from ...terms import Array, RecessionCone
-from ...terms.penalties import AbstractEntrywise, AbstractPenalty
+from ...terms.penalties import AbstractEntrywise
 from ..common_model.best_common import common
 from . import simplex
 from .directions import ConditionPart
@@ -308,11 +308,6 @@ def _by_block(form: Form, cones: list[RecessionCone], chosen: Array) -> tuple[li
     return fallen, slack
 
 
-def _restricted(edge: EdgeBlock, columns: Array) -> AbstractPenalty | None:
-    """The penalty on some of its coordinates; None where it is no sum over them."""
-    return edge.penalty.restricted(columns) if isinstance(edge.penalty, AbstractEntrywise) else None
-
-
 def _tight(edge: EdgeBlock, slack: Array) -> list[tuple[Array, Array, EdgeBlock]]:
     """What is left of an edge block whose constraints slacken at some coordinates, by those that are left: rows,
     columns within the block, and the block."""
@@ -322,12 +317,14 @@ def _tight(edge: EdgeBlock, slack: Array) -> list[tuple[Array, Array, EdgeBlock]
     out: list[tuple[Array, Array, EdgeBlock]] = []
     for pattern in np.unique(slack, axis=0):
         rows, columns = np.flatnonzero((slack == pattern).all(axis=1)), np.flatnonzero(~pattern)
-        penalty = edge.penalty if not pattern.any() else _restricted(edge, columns) if len(columns) else None
-        if penalty is None and len(columns):  # not a sum over coordinates: it stays as it is
-            penalty, columns = edge.penalty, np.arange(k)
-        if penalty is not None:
-            features = columns if edge.features is None else edge.features[columns]
-            center = None if edge.center is None else edge.center[np.ix_(rows, columns)]
-            cut = replace(edge.part(rows), penalty=penalty, features=features, center=center)
-            out.append((rows, columns, cut))
+        if not len(columns):
+            continue
+        penalty = edge.penalty
+        if pattern.any() and isinstance(penalty, AbstractEntrywise):
+            penalty = penalty.restricted(columns)
+        else:  # where it is no sum over coordinates it stays as it is
+            columns = np.arange(k)
+        features = columns if edge.features is None else edge.features[columns]
+        center = None if edge.center is None else edge.center[np.ix_(rows, columns)]
+        out.append((rows, columns, replace(edge.part(rows), penalty=penalty, features=features, center=center)))
     return out

@@ -119,7 +119,8 @@ def _split(matrix: Any, label: Array, local: Array, columns: list[Array]) -> lis
 def cones_of(form: Form) -> list[RecessionCone] | None:
     """Along which directions the penalty of each edge block does not grow; None where one does not say."""
     cones = [edge.penalty.domain.recession(form.width(edge)) for edge in form.edges]
-    return None if any(cone is None for cone in cones) else [cone for cone in cones if cone is not None]
+    known = [cone for cone in cones if cone is not None]
+    return known if len(known) == len(cones) else None
 
 
 def conditions(form: Form, cones: list[RecessionCone], everything: bool = False) -> Conditions:

@@ -272,16 +272,8 @@ def _of_block(certificate: Certificate, k: int, edge: EdgeBlock, gap: float, rea
     z = edge.difference(certificate.w)
     difference = row_norm(z)
     if is_equality(edge.penalty, z.shape[1]):
-        m = len(difference)
-        return _Claim(
-            k,
-            edge,
-            np.full(m, "fused", dtype=object),
-            np.full(m, np.inf),
-            difference,
-            np.zeros(m),
-            np.zeros(z.shape, dtype=bool),
-        )
+        fused, slack = np.full(len(z), "fused", dtype=object), np.full(len(z), np.inf)
+        return _Claim(k, edge, fused, slack, difference, np.zeros(len(z)), np.zeros(z.shape, dtype=bool))
     found = nearness(edge, certificate.dual_point.flows[k], spread_of(certificate, k), gap)
     kink = has_kink(edge.penalty, certificate.form.width(edge))
     columns = edge.coordinates

@@ -103,12 +103,11 @@ class _Terms:
 
     def __init__(self, one: Summand) -> None:
         self.one = one
-        M = one.shape[0]
         self.scale, self.targets = one.scale, one.targets
         need(self.scale.min(initial=1.0) >= 1.0 / RANGE, f"a scale of {one.name} is out of range")
         need(self.scale.max(initial=1.0) <= RANGE, f"a scale of {one.name} is out of range")
-        self.bad = np.zeros(M, dtype=bool)
-        self.errors = np.zeros(M)
+        self.bad = np.zeros(one.shape[0], dtype=bool)
+        self.errors = np.zeros(one.shape[0])
         self.values: list[Array] = []
         self.inner = True
 

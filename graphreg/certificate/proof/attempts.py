@@ -96,7 +96,9 @@ class _Starts:
         start = self.repaired if repaired else self.point
         if attempt.bits == 0:
             return start
-        return pulled(start, attempt, self.center if attempt.slater else self.form.nothing())
+        t = 2.0**-attempt.bits
+        center = self.center if attempt.slater else self.form.nothing()
+        return self.form.mapped(lambda _, x, c: (1.0 - t) * x + t * c, start, center)
 
     @cached_property
     def repaired(self) -> DualPoint:
@@ -128,13 +130,6 @@ def _snapped(form: Form, point: DualPoint, snap: float) -> DualPoint:
         size = size.max(axis=1, keepdims=True, initial=0.0) if rooted else size
         flows.append(np.where(size <= snap * edge.weight[:, None], 0.0, u))
     return DualPoint(tuple(flows), point.prices)
-
-
-def pulled(point: DualPoint, attempt: Attempt, center: DualPoint) -> DualPoint:
-    """The point moved by 2^-bits towards a center."""
-    t = 2.0**-attempt.bits
-    flows = tuple((1.0 - t) * u + t * c for u, c in zip(point.flows, center.flows, strict=True))
-    return DualPoint(flows, tuple((1.0 - t) * a + t * c for a, c in zip(point.prices, center.prices, strict=True)))
 
 
 # ---- the optimum itself ----------------------------------------------------------------------------------------------

@@ -75,7 +75,7 @@ def prove(
     """Write the proof of a certificate; see `Solution.prove`. ``certify_tied`` certifies the problem in which the ends
     of an edge are tied; without it no edge is proved to be split. With ``force`` any file is replaced."""
     place = own_place(path, "proof", ProofError, b"" if force else verify.FORMAT.encode())
-    _begin(python_flint)
+    verify.begin(python_flint)
     claims = (claims,) if isinstance(claims, str) else claims
     form, point = write_out(certificate.form, certificate.w, certificate.dual_point)
     data = statement(form)
@@ -126,7 +126,7 @@ def _found(
 
 def model_hash(form: Form) -> str:
     """The hash by which proofs name the problem."""
-    _begin(True)
+    verify.begin(True)
     form, _ = write_out(form, np.zeros(form.shape), form.nothing())
     return Model(statement(form)).hash()
 
@@ -136,7 +136,7 @@ def exact_primal(form: Form, w: Array) -> Fraction:
 
     Where a constraint does not hold exactly at the floats w, P is taken at the nearest point at which it does.
     """
-    _begin(True)
+    verify.begin(True)
     form, _ = write_out(form, w, form.nothing())
     return Fraction(_upper(form, Model(statement(form)), w)[1], 1 << UNIT)
 
@@ -144,7 +144,7 @@ def exact_primal(form: Form, w: Array) -> Fraction:
 def exact_dual(form: Form, point: DualPoint, w: Array | None = None) -> Fraction | None:
     """A lower bound of inf P by an exactly balanced dual point near ``point``; None where none is found, or only one
     that is valid within a box. ``w`` sets the scale of the pull into the domains, where one is needed."""
-    _begin(True)
+    verify.begin(True)
     w = np.zeros(form.shape) if w is None else w
     form, point = write_out(form, w, point)
     try:
@@ -152,11 +152,6 @@ def exact_dual(form: Form, point: DualPoint, w: Array | None = None) -> Fraction
     except ProofError:
         return None
     return Fraction(lower.bound, 1 << UNIT) if lower.within is None else None
-
-
-def _begin(python_flint: bool) -> None:
-    """The checker's arithmetic, with python-flint where it is there and wanted."""
-    verify.begin(python_flint)
 
 
 # ---- a primal point at which every constraint holds exactly ----------------------------------------------------------

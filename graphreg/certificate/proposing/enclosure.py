@@ -1,7 +1,7 @@
 """A lower bound next to any prices and flows: they are corrected until they balance, as far as their domains allow.
 
-Where roundings cost little beside what is asked for, one plan of corrections serves all points: these are shrunk towards
-0 by as much as makes room for it. Where dom phi* holds a ball of radius r around 0, it holds one of radius t r around
+Where roundings cost little beside what is asked for, one plan of corrections serves all points: these are shrunk
+towards 0 by as much as makes room for it. Where dom phi* holds a ball of radius r around 0, it holds one of radius t r around
 (1 - t) u for every u in it; balance is linear, and Q concave: t costs at most t (Q - Q(0, 0)). Else the corrections are
 planned for the point; where a domain is left, the flows and prices there stay as they are and the others answer for
 them; and where that is not enough, the point is pulled towards the middle of the domains, component by component.
@@ -10,7 +10,7 @@ them; and where that is not enough, the point is pulled towards the middle of th
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -34,7 +34,7 @@ Proved = tuple[LowerBound, Balanced]
 
 
 class Enclosure:
-    """The bounds of one problem. What does not depend on targets, offsets and centers is shared with one ``like`` it."""
+    """The bounds of one problem. What does not depend on targets, offsets and centers it has from one ``like`` it."""
 
     def __init__(self, form: Form, like: Enclosure | None = None, outside: Pair | None = None) -> None:
         """``outside`` is what is taken from the nodes beside the form's own flows and prices, (n, d)."""
@@ -112,11 +112,13 @@ class Enclosure:
     # ---- one plan for all points -------------------------------------------------------------------------------------
     def _plainly(self, v: Array) -> Iterator[Proved]:
         """Bounds next to the point by the plan that is kept, and by a new one where that does not serve."""
-        kept = self.planner.kept
-        for k in range(1 if kept is None else 2):
+        for renewed in (False, True):
+            if renewed and self.planner.kept is None:
+                return
             try:
-                plan = kept if k == 0 and kept is not None else self.planner.everywhere(Slack.of(self.system, v, flows=False))
-                yield from self._shrunk(plan, v)
+                plan = None if renewed else self.planner.kept
+                slack = Slack.of(self.system, v, flows=False)
+                yield from self._shrunk(plan or self.planner.everywhere(slack), v)
             except (RefusedError, np.linalg.LinAlgError):
                 continue
 
@@ -209,7 +211,7 @@ class Enclosure:
         """Component by component the point with the better bound."""
         take = other[0].lower > one[0].lower
         if not take.any():
-            return one
+            return replace(one[0], why=one[0].why or other[0].why), one[1]
         some = take[self.of]
         high, low, spread = (
             np.where(some, b, a)

@@ -76,12 +76,13 @@ class Planner:
         others alone."""
         room = np.where(held, 0.0, slack.room)[self.variable]
         weight = np.where(held | self.is_arc, 0.0, slack.weight)
-        stays = held[self.variable]
+        stays, largest = held[self.variable], self._largest(v)
         if apart:
+            largest = np.zeros(len(largest))
             free = _foremost(self.node, weight, np.zeros(len(weight)), MANY * self.system.form.d)
             weight = np.where(weight < NEGLIGIBLE * _top(self.node, weight)[self.node], 0.0, weight)
             stays = stays | self._apart(room, free[weight[free] > 0.0])
-        return self._plan(forest(self.arcs, room, self._largest(v), stays), weight)
+        return self._plan(forest(self.arcs, room, largest, stays), weight)
 
     def everywhere(self, slack: Slack) -> Plan:
         """For all points, whose flows are to be shrunk by as much as those move that may."""
@@ -95,8 +96,12 @@ class Planner:
         at = np.flatnonzero(tree.arc >= 0)
         arc, (N, V) = tree.arc[at], self.system.shape
         carried = self.variable[arc], at, np.where(self.arcs.tail[arc] == at, 1.0, -1.0)
-        free = _foremost(tree.group[:-1].reshape(-1, self.system.form.d).max(axis=1)[self.node], weight,
-                         tree.depth.reshape(-1, self.system.form.d).max(axis=1)[self.node], MANY * self.system.form.d)
+        free = _foremost(
+            tree.group[:-1].reshape(-1, self.system.form.d).max(axis=1)[self.node],
+            weight,
+            tree.depth.reshape(-1, self.system.form.d).max(axis=1)[self.node],
+            MANY * self.system.form.d,
+        )
         for some in (free, np.flatnonzero(weight > 0.0)):
             found = Totals(self, tree, some, weight[some])
             found.answer()

@@ -79,13 +79,29 @@ def solved(A: Array, w: Array, node: Array) -> Solved:
         return Solved(kept, X, combinations)
     if len(A) > EXACT:
         return Solved(kept, X, combinations | _at_nodes(A, kept, rest, node))
-    most = MANY * len(A) + 10
-    wide = np.argsort(-w, kind="stable")[:most]
-    found, pivots, more = eliminated(A[:, wide], [*kept.tolist(), *rest.tolist()])
+    wide = np.argsort(-w, kind="stable")[: MANY * len(A) + 10]
+    while True:  # until what is found holds of all columns
+        found, pivots, more = eliminated(A[:, wide], [*kept.tolist(), *rest.tolist()])
+        other = _against(A, more)
+        if not len(other) or np.isin(other, wide).any():
+            break
+        wide = np.append(wide, other)
     if len(found) > len(kept):  # rows that nearly depend on others
         kept, X = np.array(found), np.zeros((A.shape[1], len(found)))
         X[wide[pivots]] = _inverse(A[np.ix_(kept, wide[pivots])])
     return Solved(kept, X, combinations | more)
+
+
+def _against(A: Array, combinations: dict[int, Combination]) -> Array:
+    """For each combination that does not vanish on all columns one on which it does not."""
+    out = []
+    for y in combinations.values():
+        each = np.array([float(x) for x in y.values()])[:, None] * A[list(y)]
+        left, size = np.abs(each.sum(axis=0)), np.abs(each).sum(axis=0)
+        off = np.where(left > 1e-12 * size, left, 0.0)
+        if off.any():
+            out.append(int(np.argmax(off)))
+    return np.unique(np.array(out, dtype=int))
 
 
 def _at_nodes(A: Array, kept: Array, rest: Array, node: Array) -> dict[int, Combination]:

@@ -13,7 +13,7 @@ import numpy as np
 from ...form import EdgeBlock, Form, held_together
 from ...inputs import components_of, means_of
 from ...terms import Array, bisected
-from ...terms.penalties import AbstractConstraint, AbstractNorm, is_equality
+from ...terms.penalties import AbstractConstraint, AbstractNorm, gauge_of, is_equality
 from ..common_model.best_common import center
 from ..kernel.upper import differences
 
@@ -112,14 +112,8 @@ def _shrink(form: Form, constraints: list[EdgeBlock], w: Array, margin: float) -
 
 
 def _excess(edge: EdgeBlock, z: Array) -> Array:
-    """The smallest t with z / t inside, per row, by bisection (the set contains 0); inf where there is none."""
-
-    def inside(factor: Array) -> Array:
-        return np.isfinite(edge.penalty.value_bound(z * factor[:, None], np.zeros(z.shape)))
-
-    low, _ = bisected(inside, np.zeros(len(z)), np.ones(len(z)), HALVINGS)  # factors, not their inverses
-    with np.errstate(divide="ignore"):
-        return 1.0 / low
+    """The smallest t with z / t inside, per row (the set contains 0); inf where there is none."""
+    return gauge_of(z, lambda rows: np.isfinite(edge.penalty.value_bound(rows, np.zeros(rows.shape))))
 
 
 def _shrink_all(form: Form, w: Array) -> Array:

@@ -9,7 +9,6 @@ its edges.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -29,29 +28,24 @@ Stacks = tuple[tuple[Batch, ...] | None, ...]
 Map = Callable[[Array], Array]
 
 
-@dataclass(frozen=True)
-class Conductances:
-    """C on the edges (one (m, k) or (m, 1) array per block) and M on the samples (shaped like predictors, or with a
-    matrix (k, k) per sample)."""
-
-    edges: tuple[Array, ...]
-    samples: tuple[Array, ...]
-
-
 class System:
-    """The system for one set of conductances, set up once and solved for any residual of conservation."""
+    """The system for one set of conductances C, set up once and solved for any residual of conservation.
 
-    def __init__(self, form: Form, stacks: Stacks, C: Conductances, units: Array | float = 1.0) -> None:
+    C has an array (m, k) or (m, 1) per edge block in the place of flows, and M, shaped like predictors or with a matrix
+    for each, in the place of prices.
+    """
+
+    def __init__(self, form: Form, stacks: Stacks, C: DualPoint, units: Array | float = 1.0) -> None:
         self.form, self.conductances, self.units = form, C, units
         self._parts: list[tuple[Any, Map]] = []  # a share of the product, and the place that it is of and adds to
         self._inverses: list[tuple[Array | slice, Map]] = []
         diagonal = np.zeros(form.shape)
-        for edge, conductance in zip(form.edges, C.edges, strict=True):
+        for edge, conductance in zip(form.edges, C.flows, strict=True):
             columns = (slice(None), edge.coordinates)
             self._parts.append((columns, _edge_map(edge, conductance)))
             diagonal[columns] += abs(edge.transposed) @ conductance
         nodes: list[tuple[Batch, Array]] = []
-        for block, stack, M in zip(form.samples, stacks, C.samples, strict=True):
+        for block, stack, M in zip(form.samples, stacks, C.prices, strict=True):
             if stack is None:
                 mass = np.zeros(form.shape)
                 np.add.at(mass, block.node, M)
@@ -72,11 +66,7 @@ class System:
 
     def currents(self, z: Array) -> DualPoint:
         """(C K z, M X z): the flows and prices that the potentials z drive."""
-        C = self.conductances
-        pairs = zip(self.form.edges, C.edges, strict=True)
-        flows = tuple(edge.penalty.domain.conduct(conductance, edge.apply(z)) for edge, conductance in pairs)
-        prices = tuple(times(M, block.apply(z)) for block, M in zip(self.form.samples, C.samples, strict=True))
-        return DualPoint(flows, prices)
+        return self.form.mapped(lambda block, C: block.conduct(C, z), self.conductances)
 
     def solve(self, r: Array, tolerance: float, most: int = MOST) -> tuple[Array, int]:
         """z with (K'CK + X'MX) z = r to a relative residual of ``tolerance`` in the units of the coordinates, or as far
@@ -126,7 +116,7 @@ class System:
 def edge_system(form: Form, C: tuple[Array, ...]) -> System:
     """The system where nothing but edges conducts: potentials drive flows alone."""
     bare: Stacks = tuple(None if block.X is None else () for block in form.samples)
-    return System(form, bare, Conductances(C, form.nothing().prices))
+    return System(form, bare, DualPoint(C, form.nothing().prices))
 
 
 def _edge_map(edge: EdgeBlock, C: Array) -> Map:
@@ -158,9 +148,9 @@ def _node_maps(X: Array, M: Array, D: Array) -> tuple[Map, Map]:
 
     def woodbury(v: Array) -> Array:
         scaled = v / lifted
-        return scaled - _times(thin, _times(inner, _times(root, scaled)))
+        return scaled - times(thin, times(inner, times(root, scaled)))
 
-    return (lambda v: _times(turned, _times(root, v))), woodbury
+    return (lambda v: times(turned, times(root, v))), woodbury
 
 
 def _lifted(own: Array, D: Array, share: float) -> Array:
@@ -186,9 +176,4 @@ def _dense_maps(H: Array, D: Array) -> tuple[Map, Map]:
         scale = 1.0 / np.sqrt(diagonal)
         both = scale[:, :, None] * scale[:, None, :]
         inverse = np.linalg.inv(lifted * both) * both
-    return (lambda v: _times(H, v)), (lambda v: _times(inverse, v))
-
-
-def _times(A: Array, v: Array) -> Array:
-    """A stack of matrices times a stack of vectors."""
-    return np.matmul(A, v[:, :, None])[:, :, 0]
+    return (lambda v: times(H, v)), (lambda v: times(inverse, v))

@@ -14,7 +14,7 @@ import numpy as np
 from ...form import DualPoint, EdgeBlock, Form, SampleBlock
 from ...terms import Array
 from ...terms.penalties import AbstractConstraint, AbstractNorm, row_norm
-from .linear import Conductances, Stacks, System
+from .linear import Stacks, System
 
 CYCLES = 5
 SMALL = 0.1
@@ -128,17 +128,12 @@ class Repair:
         return np.where(size > 0.0, np.median(known) / np.where(size > 0.0, size, 1.0), 1.0)
 
     def clip(self, point: DualPoint) -> DualPoint:
-        flows = tuple(edge.clip(u) for edge, u in zip(self.form.edges, point.flows, strict=True))
-        prices = []
-        for block, a in zip(self.form.samples, point.prices, strict=True):
-            s = block.column(block.scale)
-            prices.append(s * block.loss.clip(a / s, block.y))
-        return DualPoint(flows, tuple(prices))
+        return self.form.mapped(lambda block, x: block.clip(x), point)
 
     def inside(self, point: DualPoint) -> bool:
         return all(np.isfinite(part).all() for part in self.form.dual_parts(point))
 
-    def conductances(self, point: DualPoint, size: float) -> Conductances:
+    def conductances(self, point: DualPoint, size: float) -> DualPoint:
         """The conductance of each flow and price; ``size`` is the scale of w, by which penalties are conducted."""
         edges = []
         for edge, u in zip(self.form.edges, point.flows, strict=True):
@@ -156,7 +151,7 @@ class Repair:
         for block, a in zip(self.form.samples, point.prices, strict=True):
             b = a / block.column(block.scale)
             samples.append(block.scaled(block.loss.conductance(b, block.y)))
-        return Conductances(tuple(edges), tuple(samples))
+        return DualPoint(tuple(edges), tuple(samples))
 
     def _units_of(self, edge: EdgeBlock) -> Array | float:
         """The units of the coordinates of an edge block; the number 1 where all are."""
@@ -175,14 +170,7 @@ class Repair:
             return point
         z, iterations = system.solve(r, tolerance)
         self.exchanges += iterations + 1
-        move = system.currents(z)
-        flows = [
-            edge.penalty.domain.span(u - v) for edge, u, v in zip(form.edges, point.flows, move.flows, strict=True)
-        ]
-        prices = [
-            block.loss.prices.span(a - b) for block, a, b in zip(form.samples, point.prices, move.prices, strict=True)
-        ]
-        return DualPoint(tuple(flows), tuple(prices))
+        return form.mapped(lambda block, x, move: block.span(x - move), point, system.currents(z))
 
     @cached_property
     def pressure(self) -> float:
@@ -202,13 +190,8 @@ class Repair:
         if not scaled.all():
             center = self.blend(self.center, center, scaled.astype(float))
         most = np.ones(self.form.n_components)
-        for block, start, end in zip(self.form.samples, center.prices, point.prices, strict=True):
-            s = block.column(block.scale)
-            t = block.loss.prices.reach(start / s, end / s, block.y)
-            np.minimum.at(most, self._where(block), t if t.ndim == 1 else t.min(axis=1))
-        for edge, start, end in zip(self.form.edges, center.flows, point.flows, strict=True):
-            c = edge.weight[:, None]
-            np.minimum.at(most, self._where(edge), edge.penalty.domain.reach(start / c, end / c))
+        for block, start, end in zip(self.form.blocks, center.parts, point.parts, strict=True):
+            np.minimum.at(most, self._where(block), block.reach(start, end))
         most = np.where(most < 1.0, most * (1.0 - 1e-12), 1.0)
         return self._line_search(center, point, most)
 
@@ -234,25 +217,21 @@ class Repair:
     def _values(self, point: DualPoint) -> Array:
         """Q per component."""
         total = np.zeros(self.form.n_components)
-        for part, block in zip(self.form.dual_parts(point), (*self.form.samples, *self.form.edges), strict=True):
+        for part, block in zip(self.form.dual_parts(point), self.form.blocks, strict=True):
             total += np.bincount(self._where(block), part, len(total))
         return total
 
     def _where(self, block: SampleBlock | EdgeBlock) -> Array:
         """The component of each sample or edge."""
-        return self.form.component[block.node if isinstance(block, SampleBlock) else block.tail]
+        return self.form.component[block.nodes]
 
     def blend(self, start: DualPoint, end: DualPoint, t: Array) -> DualPoint:
         """start + t (end - start), t per component."""
-        form = self.form
-        flows = []
-        for edge, u, v in zip(form.edges, start.flows, end.flows, strict=True):
-            flows.append(edge.penalty.domain.span(u + t[self._where(edge)][:, None] * (v - u)))
-        prices = []
-        for block, a, b in zip(form.samples, start.prices, end.prices, strict=True):
-            each = t[self._where(block)]
-            prices.append(block.loss.prices.span(a + (each[:, None] if a.ndim == 2 else each) * (b - a)))
-        return DualPoint(tuple(flows), tuple(prices))
+
+        def between(block: SampleBlock | EdgeBlock, x: Array, y: Array) -> Array:
+            return block.span(x + block.column(t[self._where(block)]) * (y - x))
+
+        return self.form.mapped(between, start, end)
 
     # ---- the Slater centre -------------------------------------------------------------------------------------------
     @cached_property
@@ -274,10 +253,8 @@ class Repair:
     def gauge(self, point: DualPoint) -> Array:
         """inf {t : point / t inside} per component."""
         gauge = np.zeros(self.form.n_components)
-        for edge, u in zip(self.form.edges, point.flows, strict=True):
-            np.maximum.at(gauge, self._where(edge), edge.penalty.domain.gauge(u / edge.weight[:, None]))
-        for block, a in zip(self.form.samples, point.prices, strict=True):
-            np.maximum.at(gauge, self._where(block), _price_gauge(block, a))
+        for block, x in zip(self.form.blocks, point.parts, strict=True):
+            np.maximum.at(gauge, self._where(block), block.gauge(x))
         return gauge
 
     def shrink(self, point: DualPoint) -> DualPoint:
@@ -289,14 +266,14 @@ class Repair:
     def _fit(self, origin: DualPoint, signs: list[Array]) -> DualPoint:
         """Newton's method on the smooth fit, with backtracking; its gradients, corrected once."""
         form, size = self.form, self.size
-        C = self.conductances(origin, size).edges
+        C = self.conductances(origin, size).flows
         w = np.zeros(form.shape)
         point, slopes, curvatures, value = self._drive(w, signs, C)
         for _ in range(FIT_STEPS):
             r = form.conservation(point)
             if np.linalg.norm(self.units * r) <= 1e-9 * sum(np.linalg.norm(a) for a in point.prices):
                 break
-            z, iterations = System(form, self.stacks, Conductances(slopes, curvatures), self.units).solve(r, 1e-4)
+            z, iterations = System(form, self.stacks, DualPoint(slopes, curvatures), self.units).solve(r, 1e-4)
             self.exchanges += iterations + 1
             t, fall = 1.0, float(np.vdot(r, z))
             new, reached = point, value
@@ -321,7 +298,8 @@ class Repair:
             each, gradient, curvature = block.loss.smoothed(block.predict(w), block.y)
             value += float(block.scale @ each)
             prices.append(block.scaled(gradient))
-            curvatures.append(block.scaled(_lifted(curvature)))
+            # matrices keep prices in the span of their domain, as they are
+            curvatures.append(block.scaled(curvature if curvature.ndim == 3 else np.maximum(curvature, 1e-9)))
         for edge, sign, conductance in zip(self.form.edges, signs, C, strict=True):
             z = edge.difference(w)
             u, slope = edge.penalty.domain.conduct(conductance, z), conductance
@@ -337,18 +315,3 @@ class Repair:
             flows.append(u)
             slopes.append(slope)
         return DualPoint(tuple(flows), tuple(prices)), tuple(slopes), tuple(curvatures), value
-
-
-def _lifted(curvature: Array) -> Array:
-    """Curvatures of at least 1e-9; those of vectors, matrices that keep prices in the span of their domain, as they
-    are."""
-    return curvature if curvature.ndim == 3 else np.maximum(curvature, 1e-9)
-
-
-def _price_gauge(block: SampleBlock, a: Array) -> Array:
-    """inf {t : a / t in dom l*} for each sample, (M,)."""
-    low, high = block.loss.domain(block.y)
-    b = a / block.column(block.scale)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        gauge = np.abs(np.where(b > 0, b / high, np.where(b < 0, b / low, 0.0)))
-    return gauge if gauge.ndim == 1 else gauge.max(axis=1)

@@ -12,7 +12,6 @@ Which kinks are near is a guess, and so is what comes out: the certificate judge
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from ...terms import Array
 from ...terms.losses import AbstractSmoothLoss
 from ...terms.penalties import AbstractNorm, AbstractSmoothPenalty, row_norm
 from .feasible import tied_means, tied_parts
-from .linear import Conductances, Stacks, System, edge_system
+from .linear import Stacks, System, edge_system
 
 ROUNDS = 300
 BALANCED = 1e-13  # of the imbalance at the beginning
@@ -38,15 +37,15 @@ class Kinks:
     prices: tuple[tuple[Array, Array], ...]
 
     def same(self, other: Kinks | None) -> bool:
-        return other is not None and all(
-            np.array_equal(a, b) for a, b in zip(self._masks(), other._masks(), strict=True)
-        )
+        return other is not None and all(map(np.array_equal, self.masks.parts, other.masks.parts))
 
     def any(self) -> bool:
-        return any(mask.any() for mask in self._masks())
+        return any(mask.any() for mask in self.masks.parts)
 
-    def _masks(self) -> list[Array]:
-        return [*self.flows, *(low < high for low, high in self.prices)]
+    @property
+    def masks(self) -> DualPoint:
+        """What is free, in the place of flows and of prices."""
+        return DualPoint(self.flows, tuple(low < high for low, high in self.prices))
 
 
 def kinks(form: Form, w: Array, distance: float) -> Kinks:
@@ -85,7 +84,7 @@ class Routing:
         self.form, self.w = form, w
         bends = tuple(_bends(block, w) for block in form.samples)
         none = tuple(np.zeros((len(edge.tail), 1)) for edge in form.edges)
-        self.newton_step = System(form, stacks, Conductances(none, bends)).precondition
+        self.newton_step = System(form, stacks, DualPoint(none, bends)).precondition
         self.steps = self._steps()
 
     def __call__(self, found: Kinks, flows: tuple[Array, ...] | None = None, rounds: int = ROUNDS) -> DualPoint:
@@ -111,13 +110,11 @@ class Routing:
             if size <= BALANCED * began or (k == PATIENCE and size > STUCK * began):
                 break
             new = self._projected(found, ahead, self.newton_step(r), shorter)
-            back = sum(
-                float(np.vdot(p - q, q - o))
-                for p, q, o in zip(_arrays(ahead), _arrays(new), _arrays(point), strict=True)
-            )
+            each = zip(*((*p.flows, *p.prices) for p in (ahead, new, point)), strict=True)
+            back = sum(float(np.vdot(p - q, q - o)) for p, q, o in each)
             following = 1.0 if back > 0.0 else 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * t * t))
             carry = 0.0 if back > 0.0 else (t - 1.0) / following
-            ahead = _each(lambda q, o, c=carry: q + c * (q - o), new, point)
+            ahead = self.form.mapped(lambda _, q, o, c=carry: q + c * (q - o), new, point)
             point, t = new, following
         return point
 
@@ -154,16 +151,12 @@ class Routing:
     def _largest(self, found: Kinks) -> float:
         """The largest eigenvalue of the Hessian in these steps, a little above it; by the power method."""
         form, v, size = self.form, np.random.default_rng(0).standard_normal(self.form.shape), 1.0
+
+        def moved(block: SampleBlock | EdgeBlock, free: Array, step: Array) -> Array:
+            return free * block.column(step) * block.apply(v)
+
         for _ in range(POWER):
-            flows = tuple(
-                free * step[:, None] * edge.apply(v)
-                for edge, free, step in zip(form.edges, found.flows, self.steps.flows, strict=True)
-            )
-            prices = tuple(
-                (low < high) * block.column(step) * block.apply(v)
-                for block, (low, high), step in zip(form.samples, found.prices, self.steps.prices, strict=True)
-            )
-            new = self.newton_step(form.conservation(DualPoint(flows, prices)))
+            new = self.newton_step(form.conservation(form.mapped(moved, found.masks, self.steps)))
             size = float(np.linalg.norm(new)) / float(np.linalg.norm(v))
             if not 0.0 < size < np.inf:
                 return 1.0
@@ -177,15 +170,6 @@ def _bends(block: SampleBlock, w: Array) -> Array:
         return block.curvatures(w)
     typical = block.scale * block.loss.typical_curvature(block.predict(w), block.y)
     return typical if block.offset.ndim == 1 else np.repeat(typical[:, None], block.width, axis=1)
-
-
-def _arrays(point: DualPoint) -> tuple[Array, ...]:
-    return (*point.flows, *point.prices)
-
-
-def _each(f: Any, one: DualPoint, other: DualPoint) -> DualPoint:
-    flows = tuple(f(a, b) for a, b in zip(one.flows, other.flows, strict=True))
-    return DualPoint(flows, tuple(f(a, b) for a, b in zip(one.prices, other.prices, strict=True)))
 
 
 # ---- flows across edges whose ends agree, where a method has none ----------------------------------------------------

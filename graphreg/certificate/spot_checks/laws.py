@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...terms import Array
-from ...terms.losses import AbstractLoss, AbstractSmoothLoss
+from ...terms.losses import AbstractLoss, AbstractSmoothLoss, dots
 from ...terms.penalties import AbstractConstraint, AbstractPenalty, AbstractSmoothPenalty
 
 PROX = "the prox is that of the value: with p = prox(v, t) and b = (v - p) / t"
@@ -177,11 +177,6 @@ def composed(rows: TermRows, x: Array, R: Array, h: AbstractPenalty) -> Trial:
 
 
 # ---- numbers ---------------------------------------------------------------------------------------------------------
-def dots(a: Array, b: Array) -> Array:
-    """The inner product of corresponding rows; the product where rows are numbers."""
-    return a * b if a.ndim == 1 else np.einsum("ij,ij->i", a, b)
-
-
 def sizes(a: Array | float, b: Array) -> Array | float:
     """That of the parts of an inner product; 0 where a is the number 0."""
     return 0.0 if isinstance(a, float) else dots(np.abs(a), np.abs(b))

@@ -88,10 +88,8 @@ class SpotChecks:
             return
         everywhere = np.arange(len(rows.place))
         charges = {side: np.zeros(len(everywhere)) for side in ("below", "above")}
-        residual, least = (
-            np.zeros(len(everywhere)),
-            LEAST * max(1.0, float(_known(rows.of.value(rows.x + rows.along())).max())),
-        )
+        residual = np.zeros(len(everywhere))
+        least = LEAST * max(1.0, float(_known(rows.of.value(rows.x + rows.along())).max()))
         for trial in own_points(rows):
             size = _known(trial.size)
             least = max(least, LEAST * float(size.max()))

@@ -43,12 +43,11 @@ class NodePart(Part):
 
 def split(form: Form, arcs: Arcs) -> tuple[NodePart, ...]:
     """The parts of all nodes, the latent ones included."""
-    return tuple(_part(form, arcs, i) for i in range(form.n))
-
-
-def _part(form: Form, arcs: Arcs, i: int) -> NodePart:
-    part = part_of(form, arcs, np.arange(form.n) == i)
-    return NodePart(**vars(part), node=i, label=form.labels[i], tree=_tree(arcs, i))
+    nodes = np.arange(form.n)
+    return tuple(
+        NodePart(**vars(part_of(form, arcs, nodes == i)), node=i, label=label, tree=_tree(arcs, i))
+        for i, label in enumerate(form.labels)
+    )
 
 
 def _tree(arcs: Arcs, i: int) -> SpanningTree:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ...base.messages import unknown_labels, users_line
+from ...base.messages import unknown_labels, warn
 from ...checks import Check, check_fields, checked, inside, instance, is_whole
-from ...errors import MethodError, MethodWarning
+from ...errors import MethodError
 from ...form import Form
 from ...methods import AbstractIteration, ToleratesLostMessages
 from ...network import Arcs
@@ -88,12 +87,10 @@ class Actors(AbstractEngine):
             return method
         if isinstance(method, ToleratesLostMessages):
             return method.for_lost_messages()
-        warnings.warn(
+        warn(
             f"{method.name} is not known to tolerate lost messages: the last value received stands in for one that is "
             "missing, and the run may end at a biased point; take Faults(resend=True), or a method that tolerates "
-            "loss, such as PrimalDual",
-            MethodWarning,
-            stacklevel=users_line(),
+            "loss, such as PrimalDual"
         )
         return method
 

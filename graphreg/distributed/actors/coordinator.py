@@ -6,8 +6,8 @@ import math
 import time
 import warnings
 from collections.abc import Hashable, Mapping, Sequence
-from queue import Empty, SimpleQueue
-from typing import Any, NoReturn, Protocol
+from queue import Empty
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -22,23 +22,14 @@ from ..parts import AbstractCoordinator, CoordinatorState
 from .actor import COORDINATOR, ActorAnswer, NodePart
 from .faults import Tag
 from .mailbox import DOWN, Message, WaitError
-from .threads import Reply, RootSum, RunSettings, Warned
+from .threads import Reply, RootSum, RunSettings, Threads, Warned
+
+if TYPE_CHECKING:
+    from .processes import Processes
 
 HASTE = 0.5  # seconds that actors have to answer where the run is to end
 LATER = 0.5  # seconds that actors have to say what they waited for when they are stopped
 GLANCE = 0.25  # seconds
-
-
-class Hosts(Protocol):
-    """The hosts of all actors: threads of this process, or other processes."""
-
-    replies: SimpleQueue[Any]
-
-    def order(self, number: int, what: str, arguments: Mapping[int, Any]) -> None: ...
-
-    def put(self, node: int, item: Any) -> None: ...
-
-    def stop(self) -> None: ...
 
 
 class Coordinator(AbstractCoordinator):
@@ -51,10 +42,13 @@ class Coordinator(AbstractCoordinator):
     who = "actors"
     unheard = (KeyboardInterrupt, OutOfTimeError)  # the run ends before anything was heard
 
-    def __init__(self, settings: RunSettings, form: Form, parts: tuple[NodePart, ...], hosts: Hosts) -> None:
+    def __init__(
+        self, settings: RunSettings, form: Form, parts: tuple[NodePart, ...], hosts: Threads | Processes
+    ) -> None:
         self.method, self.form, self.parts, self.hosts = settings.method, form, parts, hosts
         self.patience = settings.patience
         self.interrupted = False
+        self._nodes = range(len(parts))
         self.roots = [part.node for part in parts if part.tree.beyond]
         self.number = 0  # of the last order
         self.sums: dict[Tag, dict[int, Array]] = {}  # of components, that wait for those of others
@@ -72,10 +66,6 @@ class Coordinator(AbstractCoordinator):
         return CoordinatorState(state.round + 1)
 
     # ---- putting together ----------------------------------------------------------------------------------------
-    @property
-    def _nodes(self) -> range:
-        return range(len(self.parts))
-
     def _answers(self, state: CoordinatorState) -> list[ActorAnswer]:
         """Those after this round; the last that are known where the run is to end and actors do not answer at once."""
         if self.known is None or self.known[0] != state.round:

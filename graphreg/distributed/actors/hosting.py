@@ -18,7 +18,7 @@ from multiprocessing import spawn
 from multiprocessing.connection import Pipe
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Protocol
+from typing import Any
 
 from ...errors import ActorError
 from .host import live
@@ -28,30 +28,7 @@ LEAVE = 0.5  # seconds that a process has to end before it is made to
 Pairs = Sequence[tuple[int, int]]  # hosts that are neighbours
 
 
-class HostProcesses(Protocol):
-    """The processes of all hosts; ``links`` lead to them, and ``signs`` is where something is said of them."""
-
-    links: list[Any]
-    signs: list[Any]
-
-    def receive(self) -> None:
-        """Take what is said by ``signs``."""
-        ...
-
-    def code(self, h: int) -> int | None:
-        """The exit code of a host that is ending; None where nobody knows."""
-        ...
-
-    def end(self) -> None:
-        """Wait for all to leave, who have been told to; make those leave who do not, stopped ones too."""
-        ...
-
-    def close(self) -> None:
-        """Close all pipes, which nobody reads any more."""
-        ...
-
-
-def host_processes(count: int, pairs: Pairs) -> HostProcesses:
+def host_processes(count: int, pairs: Pairs) -> Forked | Spawned:
     """So many hosts, as this system allows."""
     start = Forked if hasattr(os, "fork") and not getattr(sys, "frozen", False) else Spawned
     try:
@@ -69,7 +46,8 @@ def too_many(count: int, why: object) -> ActorError:
 
 class Forked:
     """Hosts that a starter has forked. The group of the starter's processes is not that of this process: a Ctrl-C at
-    the terminal goes to the coordinator alone."""
+    the terminal goes to the coordinator alone. ``links`` lead to the hosts, and ``signs`` is where something is said of
+    them."""
 
     def __init__(self, count: int, pairs: Pairs) -> None:
         self.links, theirs = _pipes(count + 1)
@@ -97,6 +75,7 @@ class Forked:
             raise
 
     def receive(self) -> None:
+        """Take what is said by ``signs``."""
         try:
             said = self._control.recv()
         except (EOFError, OSError):
@@ -109,11 +88,13 @@ class Forked:
             self._codes[h] = code
 
     def code(self, h: int) -> int | None:
+        """The exit code of a host that is ending; None where nobody knows."""
         while h not in self._codes and self.signs and self._control.poll(LEAVE):
             self.receive()
         return self._codes.get(h)
 
     def end(self) -> None:
+        """Wait for all to leave, who have been told to; make those leave who do not, stopped ones too."""
         try:
             with suppress(subprocess.TimeoutExpired):  # it is the last to leave
                 self._starter.wait(LEAVE)
@@ -129,6 +110,7 @@ class Forked:
                 self._starter.wait()
 
     def close(self) -> None:
+        """Close all pipes, which nobody reads any more."""
         _close([self._control, *self.links])
 
 

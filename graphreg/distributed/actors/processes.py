@@ -10,7 +10,6 @@ import dataclasses
 import io
 import reprlib
 import threading
-import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from multiprocessing.connection import wait
@@ -21,8 +20,8 @@ from typing import Any
 import cloudpickle
 import numpy as np
 
-from ...base.messages import users_line
-from ...errors import ActorError, MethodError, MethodWarning
+from ...base.messages import warn
+from ...errors import ActorError, MethodError
 from .actor import NodePart
 from .host import STOP
 from .hosting import LEAVE, host_processes
@@ -192,9 +191,7 @@ def _warn(code: dict[str, None], data: dict[str, None]) -> None:
     names = [name for name in code if name.rpartition(".")[0] not in code]  # a class, without its methods
     if names:
         also = f", and with it, to every process, the values of {', '.join(sorted(data))}" if data else ""
-        warnings.warn(
+        warn(
             f"other processes cannot import {', '.join(names)}: the code itself is sent to them{also}; define it at "
-            "the top level of a module, so that its name alone is sent",
-            MethodWarning,
-            stacklevel=users_line(),
+            "the top level of a module, so that its name alone is sent"
         )

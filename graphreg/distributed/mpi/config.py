@@ -20,8 +20,7 @@ from ...saving import entry, of_problem
 from ...terms import Array
 from ..parts import Coordinator, Part, Posts, Worker, owners, part_of, refuse_judges
 from ..parts.config import SITES, share_of_border, warn_of_border
-from .alike import agreed, call, shared, versions
-from .job import abort, end_all_with_errors, mpi, world
+from .job import abort, agreed, call, end_all_with_errors, mpi, shared, versions, world
 
 T = TypeVar("T")
 

@@ -7,9 +7,9 @@ from .coordinator import Coordinator as Coordinator
 from .coordinator import CoordinatorState as CoordinatorState
 from .coordinator import refuse_judges as refuse_judges
 from .joint import solve_jointly as solve_jointly
+from .keeping import LocalSolution as LocalSolution
+from .keeping import SavedParts as SavedParts
 from .keeping import writable as writable
-from .local_solution import LocalSolution as LocalSolution
-from .local_solution import SavedParts as SavedParts
 from .part import Answer as Answer
 from .part import Part as Part
 from .part import answer_of as answer_of

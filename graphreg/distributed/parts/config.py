@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Generator, Hashable, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -14,9 +13,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...base.csgraph import reverse_cuthill_mckee
-from ...base.messages import missing_entries, unknown_labels, users_line
+from ...base.messages import missing_entries, unknown_labels, warn
 from ...checks import Check, check_fields, checked, whole
-from ...errors import MethodError, MethodWarning
+from ...errors import MethodError
 from ...form import Form
 from ...methods import AbstractIteration
 from ...network import Arcs
@@ -118,10 +117,8 @@ def warn_of_border(share: float, n: int) -> None:
     of its own, as on graphs without clusters, each round sends about as much as it computes. Small graphs are dealt out
     for other reasons."""
     if share > CROWDED and n >= LARGE:
-        warnings.warn(
+        warn(
             f"a part works with {share:.1f} nodes of others for each of its own, and every round sends as many rows: "
             "more processes are hardly faster on this graph. Fewer of them send less, and so do sites that follow the "
-            "clusters of the graph; see docs/clusters.md",
-            MethodWarning,
-            stacklevel=users_line(),
+            "clusters of the graph; see docs/clusters.md"
         )

@@ -14,11 +14,40 @@ from .part import Part
 from .wire import Wire
 
 
+@dataclass(frozen=True)
+class Side:
+    """One way between two parts: ``arcs`` as places in those of the view, the nodes that they leave, ``rows`` in order
+    of their numbers, and ``coupled`` (rows, d), which coordinates of these some arc couples, None where it is all."""
+
+    arcs: Array
+    rows: Array
+    coupled: Array | None
+
+    @staticmethod
+    def of(arcs: Arcs, some: Array) -> Side:
+        """That of some arcs."""
+        rows, place = np.unique(arcs.source[some], return_inverse=True)
+        each = arcs.coupled[some % arcs.pairs]
+        if each.all():
+            return Side(some, rows, None)
+        mask = np.zeros((len(rows), each.shape[1]), dtype=bool)
+        np.logical_or.at(mask, place, each)
+        return Side(some, rows, mask)
+
+    def used(self, source: Array, along: Array | None, width: int, parameters: bool) -> tuple[Array, Array]:
+        """The nodes that some of the arcs leave, those that a mask says, and which of so many numbers of each cross."""
+        coupled = self.coupled if parameters else None
+        mask = np.ones((len(self.rows), width), dtype=bool) if coupled is None else coupled
+        some = slice(None) if along is None else np.isin(self.rows, source[self.arcs[along[self.arcs]]])
+        return self.rows[some], mask[some]
+
+
 class Crossing:
     """Numbers of values (n, d) that cross between two parts, and the buffer in which they do: whole rows, or where a
     mask ``coupled`` (rows, d) is given some entries of them."""
 
-    def __init__(self, rows: Array, coupled: Array | None, d: int) -> None:
+    def __init__(self, side: Side, d: int) -> None:
+        rows, coupled = side.rows, side.coupled
         self.by_rows = coupled is None
         self.places = rows if coupled is None else (rows[:, None] * d + np.arange(d))[coupled]
         self.buffer = np.empty((len(rows), d) if coupled is None else len(self.places))
@@ -46,17 +75,11 @@ class Ends:
 
 @dataclass(frozen=True)
 class Neighbour:
-    """Another part. ``arcs`` and ``back`` are the arcs to it and from it, as places in those of the view; ``out`` and
-    ``into`` the own nodes that it has arcs from, and its nodes that arcs come from, in order of their numbers;
-    ``coupled`` (rows, d) which coordinates of them some arc couples, None where it is all."""
+    """Another part, and the ways to it and back."""
 
     number: int
-    arcs: Array
-    back: Array
-    out: Array
-    into: Array
-    coupled: Array | None
-    coupled_back: Array | None
+    there: Side
+    back: Side
     ends: tuple[Ends, ...]
 
 
@@ -67,32 +90,10 @@ def neighbours_of(part: Part, owner: Array) -> tuple[Neighbour, ...]:
     found: list[Neighbour] = []
     for number in np.unique(owner[~own]).tolist():
         there = np.flatnonzero(out & (owner[arcs.target] == number))
-        back = (there + arcs.pairs) % (2 * arcs.pairs)
+        back = Side.of(arcs, (there + arcs.pairs) % (2 * arcs.pairs))
         ends = [_ends(part, owner, k, number) for k, edge in enumerate(part.form.edges) if not edge.ground]
-        found.append(
-            Neighbour(
-                number,
-                there,
-                back,
-                np.unique(arcs.source[there]),
-                np.unique(arcs.target[there]),
-                _coupled(arcs, there, arcs.source),
-                _coupled(arcs, back, arcs.source),
-                tuple(each for each in ends if len(each.own)),
-            )
-        )
+        found.append(Neighbour(number, Side.of(arcs, there), back, tuple(each for each in ends if len(each.own))))
     return tuple(found)
-
-
-def _coupled(arcs: Arcs, some: Array, node: Array) -> Array | None:
-    """The coordinates of each sending node that some of the arcs couple, as a mask; None where it is all."""
-    each = arcs.coupled[some % arcs.pairs]
-    if each.all():
-        return None
-    nodes, place = np.unique(node[some], return_inverse=True)
-    mask = np.zeros((len(nodes), each.shape[1]), dtype=bool)
-    np.logical_or.at(mask, place, each)
-    return mask
 
 
 def _ends(part: Part, owner: Array, k: int, number: int) -> Ends:
@@ -129,21 +130,14 @@ class PartEngine(AbstractPartEngine):
         self.ledger.exchange(purpose, None if parameters else values.shape[1], along)
         out, sent, expected = np.full(values.shape, np.nan), dict[int, Array](), dict[int, tuple[Array, Array]]()
         out[self.part.whole.own] = values[self.part.whole.own]
-        arcs, whole = arcs_of(self.part.form), np.ones((1, values.shape[1]), dtype=bool)
+        source, width = arcs_of(self.part.form).source, values.shape[1]
         for other in self.neighbours:
-            coupled, back = (other.coupled, other.coupled_back) if parameters else (None, None)
-            there, here = other.out, other.into
-            rows, mask = there, np.broadcast_to(whole, (len(there), values.shape[1])) if coupled is None else coupled
-            hear, into = here, np.broadcast_to(whole, (len(here), values.shape[1])) if back is None else back
-            if along is not None:
-                sends = np.isin(there, arcs.source[other.arcs[along[other.arcs]]])
-                received = np.isin(here, arcs.source[other.back[along[other.back]]])
-                rows, mask, hear, into = rows[sends], mask[sends], hear[received], into[received]
+            rows, mask = other.there.used(source, along, width, parameters)
             sent[other.number] = values[rows][mask]
-            expected[other.number] = hear, into
+            expected[other.number] = other.back.used(source, along, width, parameters)
         got = self.swapped(sent, {number: np.empty(int(into.sum())) for number, (_, into) in expected.items()})
         for number, (hear, into) in expected.items():
-            rows = np.full((len(hear), values.shape[1]), np.nan)
+            rows = np.full((len(hear), width), np.nan)
             rows[into] = got[number]
             out[hear] = rows
         return out
@@ -162,11 +156,11 @@ class PartEngine(AbstractPartEngine):
 
     @cached_property
     def _out(self) -> dict[int, Crossing]:
-        return {each.number: Crossing(each.out, each.coupled, self.part.form.d) for each in self.neighbours}
+        return {each.number: Crossing(each.there, self.part.form.d) for each in self.neighbours}
 
     @cached_property
     def _into(self) -> dict[int, Crossing]:
-        return {each.number: Crossing(each.into, each.coupled_back, self.part.form.d) for each in self.neighbours}
+        return {each.number: Crossing(each.back, self.part.form.d) for each in self.neighbours}
 
     def everywhere(self, here: bool) -> bool:
         return not self.wire.largest(np.array([0.0 if here else 1.0]))[0]

@@ -23,9 +23,8 @@ from ...terms import Array
 from .bounds import PartBounds
 from .config import share_of_border, warn_of_border
 from .engine import PartEngine
-from .keeping import JointSnapshot, JointStore
+from .keeping import JointSnapshot, JointStore, LocalSolution, Sent
 from .local import local_part
-from .local_solution import LocalSolution, Sent
 from .lower import JointLook
 from .part import Part
 from .wire import Wire, settled

@@ -1,11 +1,10 @@
 """How a form is written: the problem, its dual and its optimality conditions, as text and LaTeX."""
 
-from .mathml import to_mathml as to_mathml
-from .mathml import to_sentence as to_sentence
 from .text import Written as Written
 from .text import dual as dual
 from .text import kkt as kkt
 from .text import primal as primal
 from .writing import Math as Math
+from .writing import Row as Row
 from .writing import count as count
 from .writing import some as some

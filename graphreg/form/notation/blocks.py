@@ -388,7 +388,7 @@ class Symbols:
 
 def _parameter_names(form: Form) -> Mapping[int, tuple[Parameter, Math]]:
     """The parameters of a form by id; those that share a name are numbered."""
-    found = {id(b.strength.parameter): b.strength.parameter for b in (*form.samples, *form.edges)}
+    found = {id(b.strength.parameter): b.strength.parameter for b in form.blocks}
     parameters = [parameter for parameter in found.values() if parameter is not None]
     names: dict[int, tuple[Parameter, Math]] = {}
     for parameter in parameters:

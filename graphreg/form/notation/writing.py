@@ -7,13 +7,12 @@ import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from ...base.display import Html, ShownFormula, details, sentence, title
+from ...base.display import Html, ShownFormula
 from ...base.escaping import IN_FORMULAS, visible
-from .mathml import to_mathml, to_sentence
+from ...base.shortcuts import shortcut
 
 WIDTH = 110  # of a printed page
 SHORT_HEADING = 12  # in LaTeX a longer one has a line of its own
-ROW = '<tr style="background:none">'  # formulas are no table to the reader
 COLUMN = 62  # formulas up to this long have their note beside them, longer ones below
 GREEK = frozenset(
     {"alpha", "beta", "gamma", "delta", "epsilon", "zeta", "eta", "theta", "kappa", "lambda", "mu", "nu", "xi", "pi"}
@@ -175,24 +174,7 @@ class Written(ShownFormula):
         )
 
     def _html(self) -> Iterable[Html]:
-        for section in self.sections:
-            yield title(Html(to_sentence(section.heading.latex)))
-            yield _rows_html(section.rows, own_line=True)
-        if self.legend:
-            yield details("where", _rows_html(self.legend, own_line=False))
-        yield from (sentence(remark, quiet=True) for remark in self.remarks)
-
-
-def _rows_html(rows: Iterable[Row], own_line: bool) -> Html:
-    """Formulas with their notes beside them."""
-    cell, lines = 'style="text-align:left;padding:0.15em 1.5em 0.15em 0"', ""
-    for row in rows:
-        formula = to_mathml(row.math.latex) if own_line else to_sentence(row.math.latex)
-        if row.note:
-            lines += f"{ROW}<td {cell}>{formula}</td><td {cell}>{to_sentence(row.note.latex)}</td></tr>"
-        else:
-            lines += f'{ROW}<td {cell} colspan="2">{formula}</td></tr>'
-    return Html(f'<table style="margin:0 0 0 1em;border:none;font-size:inherit">{lines}</table>')
+        return shortcut("Written._html")(self)
 
 
 def _section_text(section: Section) -> str:

@@ -11,11 +11,12 @@ from ...base.clock import look
 from ...base.messages import unmatched, warn
 from ...checks import inside, per
 from ...form import Form
-from ...network import LocalView, ServerTopology, balanced_flows, per_node
+from ...network import LocalView, per_node
 from ...oracles import without_bound, without_gradient
 from ...running import AbstractIteration, Point, Start
 from ...terms import Array
 from ._baseline import AbstractBaseline, AbstractRounds
+from ._servers import ServerTopology, balanced_flows
 
 PARTICIPATION = per("node", inside("(0, 1]", "in (0, 1]")).so("or give {node: probability}")
 

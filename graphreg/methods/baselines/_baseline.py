@@ -9,21 +9,19 @@ from __future__ import annotations
 from abc import abstractmethod
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from typing import ClassVar, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 
 from ...base.clock import OutOfTimeError, afresh
 from ...certificate import Certificate, Certifier, violated
 from ...form import Form, placed
-from ...network import with_servers
 from ...running import AbstractIteration, AbstractMethod, Outcome, Start, Task
+from ._servers import with_servers
 
 
 class AbstractBaseline(AbstractMethod):
     """Another problem, and an iteration for it. ``aim`` says in a few words what is minimised."""
-
-    aim: ClassVar[str]
 
     @property
     def bias(self) -> str:

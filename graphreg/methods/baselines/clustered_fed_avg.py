@@ -12,10 +12,10 @@ from ...base.messages import unknown_labels
 from ...checks import checked, count, positive
 from ...errors import MethodError, TermError
 from ...form import Form
-from ...network import server_form
 from ...terms import latent_label, tree_levels
 from ...terms.penalties import Zero
 from ._averaging import PARTICIPATION, AbstractAveraging
+from ._servers import server_form
 
 
 @dataclass(frozen=True)

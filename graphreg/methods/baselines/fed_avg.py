@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from ...checks import checked, count, positive
 from ...form import Form
-from ...network import server_form
 from ...terms.penalties import Zero
 from ._averaging import PARTICIPATION, AbstractAveraging
+from ._servers import server_form
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,13 @@ from ...base.messages import warn
 from ...certificate import Certifier
 from ...checks import Check, checked, count, one_of, positive
 from ...form import Form
-from ...network import LocalView, ServerTopology, Streams, balanced_flows, consensus_within, server_form
+from ...network import LocalView, Streams
 from ...oracles import without_bound, without_gradient
 from ...running import AbstractIteration, Point, Start
 from ...terms import Array
 from ...terms.penalties import Zero
 from ._baseline import AbstractBaseline, AbstractRounds
+from ._servers import ServerTopology, balanced_flows, consensus_within, server_form
 
 SETTLED = 10  # rounds without a change of any assignment, after which the starts are compared
 LONGEST = 500  # rounds, after which they are compared anyway

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ...form import Form
-from ...network import LocalView, Memories, without_edges
+from ...form import Form, without_edges
+from ...network import LocalView, Memories
 from ...oracles import without_prox
 from ...running import AbstractIteration, Point, Start
 from ...terms import Array

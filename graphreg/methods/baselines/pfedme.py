@@ -11,12 +11,13 @@ from ...base.clock import look
 from ...base.messages import unmatched, warn
 from ...checks import checked, count, per, positive
 from ...form import Form
-from ...network import LocalView, Memories, ServerTopology, per_node, server_form
+from ...network import LocalView, Memories, per_node
 from ...oracles import without_ground_gradient, without_prox
 from ...running import AbstractIteration, Point, Start
 from ...terms import Array
 from ...terms.penalties import SquaredL2
 from ._baseline import AbstractBaseline, AbstractRounds
+from ._servers import ServerTopology, server_form
 
 
 @dataclass(frozen=True)

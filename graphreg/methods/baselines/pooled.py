@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...form import Form
-from ...network import server_form
 from ...oracles import without_prox
 from ...running import AbstractIteration
 from ...terms.penalties import Zero
 from ..splitting.admm import ADMM
 from ._baseline import AbstractBaseline
+from ._servers import server_form
 
 
 @dataclass(frozen=True)

@@ -53,7 +53,7 @@ class Steps:
     D: float
     gamma: float
     alpha: float
-    tau: int
+    tau: int = 1
 
     def at(self, t: int) -> float:
         return self.D * (t // self.tau + 1 + self.gamma) ** -self.alpha
@@ -64,11 +64,10 @@ def steps_of(
     theta: Array,
     given: float | DecreasingStep | None,
     batch: int | None,
-    tau: int,
     method: str = "LocalSGD",
     slowed: float = 1.0,
 ) -> Steps:
-    """The steps on a local view, with a warning where one is beyond its bound.
+    """The steps on a local view for tau = 1, with a warning where one is beyond its bound.
 
     Nodes step along K grad f_i, so L = K max L_i; a longer step than 2 / L makes a node's own steps diverge. ``slowed``
     is what is left of that bound on this mixing.
@@ -76,7 +75,7 @@ def steps_of(
     n = view.n_nodes
     bound = slowed * 2.0 / (n * L) if 0.0 < (L := consensus.smoothness(view, None)) < np.inf else 0.0
     if is_number(given):
-        steps = Steps(float(given), 0.0, 0.0, tau)
+        steps = Steps(float(given), 0.0, 0.0)
         consensus.warn_beyond(steps.D, bound, method, f"2 / (K max L_i), K = {n}")
         return steps
     asked = given if isinstance(given, DecreasingStep) else DecreasingStep()
@@ -88,7 +87,7 @@ def steps_of(
         D = MARGIN / mu if gamma is None and mu > 0.0 else first * (1.0 + (gamma or 0.0)) ** asked.alpha
     if gamma is None:
         gamma = max((D / first) ** (1.0 / asked.alpha) - 1.0, 0.0)
-    steps = Steps(float(D), float(gamma), float(asked.alpha), tau)
+    steps = Steps(float(D), float(gamma), float(asked.alpha))
     least = min([b for b in (bound, 1.0 / mu if mu > 0.0 else 0.0) if b > 0.0], default=0.0)
     consensus.warn_beyond(steps.at(0), least, f"{method} at the start", "the lesser of 2 / (K max L_i) and 1 / mu")
     if asked.alpha == 1.0 and mu > 0.0 and 2.0 / mu >= steps.D:

@@ -48,12 +48,12 @@ class AbstractTracking(AbstractConsensusMethod):
         mixing = mixing_of(view, self.mixing, self.lazy)
         slowed = self.slowed(view, mixing)
         if isinstance(self.step_size, DecreasingStep):
-            steps = steps_of(view, theta, self.step_size, self.batch, 1, self.name, slowed)
+            steps = steps_of(view, theta, self.step_size, self.batch, self.name, slowed)
             steps = replace(steps, D=view.n_nodes * steps.D)
         else:
             L = consensus.smoothness(view, self.batch)
             bound = slowed * 2.0 / L if L > 0.0 else 0.0
-            steps = Steps(consensus.step_of(self.step_size, bound, self.name, self.source), 0.0, 0.0, 1)
+            steps = Steps(consensus.step_of(self.step_size, bound, self.name, self.source), 0.0, 0.0)
         return Tracked(view, 0, theta, u, mixing, steps, self.nothing_seen(view, theta))
 
     def point(self, state: Tracked) -> Point:

@@ -113,7 +113,7 @@ class LocalSGD(AbstractConsensusMethod):
 
     def init(self, view: LocalView, start: Start | None) -> State:
         theta, _ = consensus.start_of(view, start)
-        steps = steps_of(view, theta, self.step_size, self.batch, self.tau)
+        steps = replace(steps_of(view, theta, self.step_size, self.batch), tau=self.tau)
         mixing = mixing_of(view, self.mixing, self.lazy)
         return State(view, 0, theta, mixing, steps, self._silence(view.form), self.nothing_seen(view, theta))
 

@@ -14,6 +14,8 @@ from typing import Any
 
 from ...base.compiled import Numbers, Recursion
 
+INF = float("inf")
+
 
 @Recursion
 def plus(a: Any, da: Any, b: Any, db: Any) -> tuple[Any, Any]:
@@ -26,79 +28,85 @@ def plus(a: Any, da: Any, b: Any, db: Any) -> tuple[Any, Any]:
 
 
 @Recursion
-def along_chains(nodes: Numbers, ends: Numbers, knots: Numbers) -> None:  # noqa: PLR0912, PLR0915 - one loop
-    """The minimiser ``w`` on chains, whose nodes stand one behind the other, where the derivative at every node is one
-    line ``slope t + height``.
+def clip_down(parent: Numbers, ends: Numbers) -> None:
+    """w from the parents down: each is that of its parent, clipped."""
+    w, low, high = ends
+    for i in range(len(parent)):
+        if parent[i] >= 0:
+            w[i] = min(max(w[parent[i]], low[i]), high[i])
 
-    ``nodes`` are slope, height, the capacity of the edge to the parent, and the parent (-1: none). ``ends`` are w, and
-    what it is clipped to, given that of the parent. Knots lie in the order of their places x in the middle of scratch
-    arrays, twice as long as the others: a line and the next differ by (s + ds) t + (q + dq).
-    """
-    slope, height, capacity, parent = nodes
+
+@Recursion
+def along_chain(  # noqa: PLR0915 - one loop
+    first: int, end: int, nodes: Numbers, ends: Numbers, knots: Numbers
+) -> None:
+    """`along_chains` on the one of the nodes from ``first``, which has no parent, to before ``end``; of w only that of
+    the first."""
+    slope, height, capacity, _ = nodes
     w, low, high = ends
     x, s, ds, q, dq = knots
-    inf = float("inf")
-    n = len(slope)
-    left, right = n, n - 1  # the knots
+    left, right = len(slope), len(slope) - 1  # the knots
     zero = height[0] - height[0]
     below, dbelow, above, dabove = zero, zero, zero, zero  # what the message of the child is far out
-    for i in range(n - 1, -1, -1):
-        limit = zero if parent[i] < 0 else capacity[i]
+    for i in range(end - 1, first - 1, -1):
+        limit = capacity[i]
         a, da = slope[i], zero
-        b, db = plus(below, dbelow, height[i], zero)
-        last = -inf
+        below, dbelow = plus(below, dbelow, height[i], zero)
+        last = -INF
         while True:
-            c, dc = plus(b, db, limit, zero)
+            c, dc = plus(below, dbelow, limit, zero)
             if left > right or x[left] > last:  # else one more at the same place
-                if a > 0:
-                    cross = -c / a
-                    if left > right or x[left] > cross:
-                        low[i] = max(last, cross)
-                        break
-                elif left > right or c >= 0:
-                    low[i] = last
+                cross = -c / a if a > 0 else last
+                if left > right or (x[left] > cross if a > 0 else c >= 0):
+                    low[i] = max(last, cross)
                     break
             last = x[left]
             a, da = plus(a, da, s[left], ds[left])
-            b, db = plus(b, db, q[left], dq[left])
+            below, dbelow = plus(below, dbelow, q[left], dq[left])
             left += 1
-        if parent[i] < 0:
-            w[i] = low[i] if low[i] > -inf else (x[left] if left <= right else zero)
-            left, right = n, n - 1
-            below, dbelow, above, dabove = zero, zero, zero, zero
-            continue
+        if i == first:
+            w[i] = low[i] if low[i] > -INF else (x[left] if left <= right else zero)
+            return
         e, de = slope[i], zero
-        f, df = plus(above, dabove, height[i], zero)
-        last = inf
+        above, dabove = plus(above, dabove, height[i], zero)
+        last = INF
         while True:
-            g, dg = plus(f, df, -limit, zero)
+            g, dg = plus(above, dabove, -limit, zero)
             if left > right or x[right] < last:
-                if e > 0:
-                    cross = -g / e
-                    if left > right or x[right] < cross:
-                        high[i] = max(min(last, cross), low[i])
-                        break
-                elif left > right or g <= 0:
-                    high[i] = max(last, low[i])
+                cross = -g / e if e > 0 else last
+                if left > right or (x[right] < cross if e > 0 else g <= 0):
+                    high[i] = max(min(last, cross), low[i])
                     break
             last = x[right]
             e, de = plus(e, de, -s[right], -ds[right])
-            f, df = plus(f, df, -q[right], -dq[right])
+            above, dabove = plus(above, dabove, -q[right], -dq[right])
             right -= 1
-        below, dbelow, above, dabove = b, db, f, df
         if low[i] == high[i]:  # one knot: no two of a message are at one place
-            left, right = n, n - 1
+            left, right = len(slope), len(slope) - 1
             a, da, c, dc = zero, zero, limit + limit, zero
-        if low[i] > -inf:
+        if low[i] > -INF:
             left -= 1
             x[left], s[left], ds[left], q[left], dq[left] = low[i], a, da, c, dc
             below, dbelow = -limit, zero
-        if low[i] == high[i]:
-            above, dabove = limit, zero
-        elif high[i] < inf:
+        if low[i] < high[i] < INF:
             right += 1
             x[right], s[right], ds[right], q[right], dq[right] = high[i], -e, -de, -g, -dg
+        if high[i] < INF:
             above, dabove = limit, zero
-    for i in range(n):
-        if parent[i] >= 0:
-            w[i] = min(max(w[i - 1], low[i]), high[i])
+
+
+@Recursion
+def along_chains(nodes: Numbers, ends: Numbers, knots: Numbers) -> None:
+    """The minimiser ``w`` on chains, whose nodes stand one behind the other, where the derivative at every node is one
+    line ``slope t + height``.
+
+    ``nodes`` are slope, height, the capacity of the edge to the parent (0 where there is none), and the parent (-1:
+    none). ``ends`` are w, and what it is clipped to, given that of the parent. Knots lie in the order of their places x
+    in the middle of scratch arrays, twice as long as the others: a line and the next differ by (s + ds) t + (q + dq).
+    """
+    parent, end = nodes[3], len(nodes[3])
+    for i in range(end - 1, -1, -1):
+        if parent[i] < 0:
+            along_chain(i, end, nodes, ends, knots)
+            end = i
+    clip_down(parent, ends)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ...base.compiled import Numbers, Recursion
-from ._chains import plus
+from ._chains import INF, clip_down, plus
 
 
 @Recursion
@@ -43,7 +45,31 @@ def without_least(heap: int, key: Numbers, child: Numbers, sibling: Numbers) -> 
 
 
 @Recursion
-def along_trees(  # noqa: PLR0912, PLR0915 - one loop
+def reached(top: int, heap: Numbers, changes: Numbers, line: Any, sign: int) -> Any:
+    """Where the derivative of a message passes the capacity, from far to the left on: the place, the heap of the knots
+    beyond, the line there, and its height less the capacity. ``sign`` is -1 for what is mirrored, and so comes from
+    the right.
+    """
+    key, child, sibling, gone = heap
+    s, ds, q, dq = changes
+    a, da, b, db, limit = line
+    last, zero = -INF, a - a
+    while True:
+        while top >= 0 and gone[top]:
+            top = without_least(top, key, child, sibling)
+        c, dc = plus(b, db, limit, zero)
+        if top < 0 or key[top] > last:  # else one more at the same place
+            cross = -c / a if a > 0 else last
+            if top < 0 or (key[top] > cross if a > 0 else c >= 0):
+                return max(last, cross), top, a, da, b, db, c, dc
+        last = key[top]
+        a, da = plus(a, da, sign * s[top], sign * ds[top])
+        b, db = plus(b, db, q[top], dq[top])
+        gone[top] = True
+
+
+@Recursion
+def along_trees(  # noqa: PLR0915 - one loop
     nodes: Numbers, ends: Numbers, sums: Numbers, knots: Numbers, heaps: Numbers
 ) -> None:
     """`along_chains` on trees, where the derivative at node i is ``slope t + height`` far to the left, and changes by
@@ -58,11 +84,12 @@ def along_trees(  # noqa: PLR0912, PLR0915 - one loop
     below, dbelow, above, dabove = sums
     x, s, ds, q, dq, key = knots
     lowest, highest, gone, child, sibling, child2, sibling2 = heaps
-    inf = float("inf")
+    from_left, from_right, changes = (x, child, sibling, gone), (key, child2, sibling2, gone), (s, ds, q, dq)
     n = len(slope)
     zero = height[0] - height[0]
     for i in range(n - 1, -1, -1):
-        limit = zero if parent[i] < 0 else capacity[i]
+        p = parent[i]
+        limit = capacity[i]
         e, de = slope[i], zero
         f, df = plus(above[i], dabove[i], height[i], zero)
         start, end = lowest[i], highest[i]
@@ -72,68 +99,34 @@ def along_trees(  # noqa: PLR0912, PLR0915 - one loop
             end = meld(end, k, key, child2, sibling2)
             e, de = plus(e, de, s[k], ds[k])
             f, df = plus(f, df, q[k], dq[k])
-        a, da = slope[i], zero
         b, db = plus(below[i], dbelow[i], height[i], zero)
-        last = -inf
-        while True:
-            while start >= 0 and gone[start]:
-                start = without_least(start, x, child, sibling)
-            c, dc = plus(b, db, limit, zero)
-            if start < 0 or x[start] > last:  # else one more at the same place
-                if a > 0:
-                    cross = -c / a
-                    if start < 0 or x[start] > cross:
-                        low[i] = max(last, cross)
-                        break
-                elif start < 0 or c >= 0:
-                    low[i] = last
-                    break
-            last = x[start]
-            a, da = plus(a, da, s[start], ds[start])
-            b, db = plus(b, db, q[start], dq[start])
-            gone[start] = True
-        if parent[i] < 0:
-            w[i] = low[i] if low[i] > -inf else (x[start] if start >= 0 else zero)
+        here, start, a, da, b, db, c, dc = reached(start, from_left, changes, (slope[i], zero, b, db, limit), 1)
+        low[i] = here
+        if p < 0:
+            w[i] = here if here > -INF else (x[start] if start >= 0 else zero)
             continue
-        last = inf
-        while True:
-            while end >= 0 and gone[end]:
-                end = without_least(end, key, child2, sibling2)
-            g, dg = plus(f, df, -limit, zero)
-            if end < 0 or x[end] < last:
-                if e > 0:
-                    cross = -g / e
-                    if end < 0 or x[end] < cross:
-                        high[i] = max(min(last, cross), low[i])
-                        break
-                elif end < 0 or g <= 0:
-                    high[i] = max(last, low[i]) if g <= 0 else low[i]  # a jump from one end to the other
-                    break
-            last = x[end]
-            e, de = plus(e, de, -s[end], -ds[end])
-            f, df = plus(f, df, -q[end], -dq[end])
-            gone[end] = True
-        p = parent[i]
+        far, end, e, de, f, df, g, dg = reached(end, from_right, changes, (e, de, -f, -df, limit), -1)
+        there = max(-far, here) if e > 0 or g >= 0 else here  # a jump from one end to the other
+        high[i] = there
+        f, df = -f, -df
         k = first[n] + 2 * i
-        if low[i] == high[i]:  # one knot: no two of a message are at one place
+        if here == there:  # one knot: no two of a message are at one place
             start = end = -1
             a, da, c, dc = zero, zero, limit + limit, zero
-        if low[i] > -inf:
-            x[k], key[k], s[k], ds[k], q[k], dq[k] = low[i], -low[i], a, da, c, dc
+        if here > -INF:
+            x[k], key[k], s[k], ds[k], q[k], dq[k] = here, -here, a, da, c, dc
             start = meld(start, k, x, child, sibling)
             end = meld(end, k, key, child2, sibling2)
             b, db = -limit, zero
-        if low[i] == high[i]:
-            f, df = limit, zero
-        elif high[i] < inf:
-            x[k + 1], key[k + 1], s[k + 1], ds[k + 1], q[k + 1], dq[k + 1] = high[i], -high[i], -e, -de, -g, -dg
-            start = meld(start, k + 1, x, child, sibling)
-            end = meld(end, k + 1, key, child2, sibling2)
+        if here < there < INF:
+            k += 1
+            x[k], key[k], s[k], ds[k], q[k], dq[k] = there, -there, -e, -de, g, dg
+            start = meld(start, k, x, child, sibling)
+            end = meld(end, k, key, child2, sibling2)
+        if there < INF:
             f, df = limit, zero
         lowest[p] = meld(lowest[p], start, x, child, sibling)
         highest[p] = meld(highest[p], end, key, child2, sibling2)
         below[p], dbelow[p] = plus(below[p], dbelow[p], b, db)
         above[p], dabove[p] = plus(above[p], dabove[p], f, df)
-    for i in range(n):
-        if parent[i] >= 0:
-            w[i] = min(max(w[parent[i]], low[i]), high[i])
+    clip_down(parent, ends)

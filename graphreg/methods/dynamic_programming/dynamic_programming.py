@@ -10,7 +10,7 @@ import numpy as np
 from ...base.clock import look
 from ...certificate import Certifier, center, centred
 from ...form import Form
-from ...running import AbstractMethod, Outcome, Task
+from ...running import AbstractMethod, Outcome, Task, without_rounds
 from ...terms import Array
 from ._groups import groups_of_edges
 from ._pieces import Pieces, absolute, diagonal
@@ -73,13 +73,8 @@ class DynamicProgramming(AbstractMethod):
         return tuple(dict.fromkeys(out))
 
     def refuses(self) -> dict[str, str]:
-        return {
-            "engine": "DynamicProgramming has no actors: the sweeps need all data in one place",
-            "checkpoint": "DynamicProgramming takes no checkpoint: it takes no longer than to write one",
-            "rounds": "DynamicProgramming has no rounds that could be counted: give seconds=",
-            "callback": "DynamicProgramming has no rounds after which to call",
-            "observe": "DynamicProgramming has no rounds that could be observed",
-        }
+        engine, checkpoint = "the sweeps need all data in one place", "it takes no longer than to write one"
+        return without_rounds(self.name, engine, checkpoint)
 
     def run(self, task: Task) -> Outcome:
         began, form, gap, own = time.perf_counter(), task.form, task.budget.gap, task.own

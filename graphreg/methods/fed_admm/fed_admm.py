@@ -153,7 +153,7 @@ class FedADMM(AbstractIteration, ToleratesLostMessages):
         return (*out, *(() if self.away is None else self.away.missing(form)))
 
     # ---- a run -----------------------------------------------------------------------------------------------------
-    def init(self, view: LocalView, start: Start | None) -> State1 | State2:
+    def init(self, view: LocalView, start: Start | None) -> State1[Any] | State2:
         return self.algorithm.init(view, start)
 
     def step(self, state: Any) -> Any:
@@ -172,11 +172,11 @@ class FedADMM(AbstractIteration, ToleratesLostMessages):
         assert isinstance(self.algorithm, Algorithm1)  # or `for_lost_messages` refuses it
         return self._averaged(state, self.algorithm.step_with_lost_messages(state, swap))
 
-    def point(self, state: State1 | State2) -> Point:
+    def point(self, state: State1[Any] | State2) -> Point:
         theta = state.theta if state.average is None else state.average.value()
         return theta, state.copies.flows(state.view.form, theta), None
 
-    def gathered(self, state: State1 | State2) -> dict[str, Any]:
+    def gathered(self, state: State1[Any] | State2) -> dict[str, Any]:
         """The proportion of the rounds in which each node was there, where there is an Availability."""
         return {} if state.presence is None else {"online": state.presence.online / max(state.round, 1)}
 

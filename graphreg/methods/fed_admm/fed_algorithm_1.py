@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -15,15 +16,17 @@ from ._averages import Mean, SuffixMean
 from ._copies import Copies
 from ._fed_steps import Descent, Scale
 
+C = TypeVar("C")  # copies, or versions of them
+
 
 @dataclass(frozen=True)
-class State:
+class State(Generic[C]):
     """Iterates, in the variables of `FedADMM`."""
 
     view: LocalView
     round: int  # t
     theta: Array
-    copies: Copies  # beta, and the flows u = -alpha, which are certified
+    copies: C  # beta, and the flows u = -alpha, which are certified
     scale: Scale
     L: Array  # L_i; where the loss has no bound, what the steps so far have shown, (n,)
     presence: Presence | None  # None: all nodes are always there
@@ -37,14 +40,14 @@ class Algorithm1:
     descent: Descent
     away: Availability | None
 
-    def init(self, view: LocalView, start: Start | None) -> State:
+    def init(self, view: LocalView, start: Start | None) -> State[Copies]:
         theta, flows = (np.zeros(view.form.shape), None) if start is None else start
         scale, L = self.descent.begin(view)
         copies = Copies.of(view, theta, view.form.nothing().flows if flows is None else flows)
         presence = None if self.away is None else self.away.begin(view)
         return State(view, 0, theta, copies, self.descent.given(view, scale, L), L, presence)
 
-    def step(self, state: State) -> State:
+    def step(self, state: State[Copies]) -> State[Copies]:
         view, rho, t = state.view, state.scale.rho, state.round + 1
         present, along, presence = np.full(view.form.n, True), None, None
         if self.away is not None and state.presence is not None:
@@ -53,14 +56,14 @@ class Algorithm1:
         copies = state.copies.step(view, view.engine.exchange(theta, along), rho, present)  # (18), (19)
         return replace(state, round=t, theta=theta, copies=copies, L=L, presence=presence)
 
-    def _descended(self, state: State, present: Array, t: int) -> tuple[Array, Array]:
+    def _descended(self, state: State[Copies], present: Array, t: int) -> tuple[Array, Array]:
         """(17): theta_i - eta_i (g_i + rho sum of (theta_i - beta_ij - alpha_ij / rho)), and L_i."""
         view, theta, scale, descent = state.view, state.theta, state.scale, self.descent
         g = descent.gradient(view, theta, t)
         slope = np.where(present[:, None], g + state.copies.pull(view, theta, scale.rho), 0.0)
         return descent.step(view, theta, g, slope, state.L, lambda L: descent.eta(view, scale, t, L))
 
-    def step_with_lost_messages(self, state: State, swap: Swap) -> State:
+    def step_with_lost_messages(self, state: State[Copies], swap: Swap) -> State[Copies]:
         """The halves in the order of `edges_with_lost_messages`: Davis-Yin splitting, as averaged, for 1/L_i."""
         view, t = state.view, state.round + 1
         theta, L = self._descended(state, np.full(view.form.n, True), t)

@@ -3,32 +3,25 @@ that are away."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from ...network import Availability, LocalView, Presence
 from ...running import Start
 from ...terms import Array
-from ._averages import Mean, SuffixMean
+from . import fed_algorithm_1
 from ._copies import Copies
-from ._fed_steps import Descent, Scale
+from ._fed_steps import Descent
 from ._versions import Versions, begun
 
 
 @dataclass(frozen=True)
-class State:
-    """Iterates, in the variables of `FedADMM`."""
+class State(fed_algorithm_1.State[Versions]):
+    """The same, beta and u = -alpha as each end of an edge has them, and what neighbours know of each other."""
 
-    view: LocalView
-    round: int  # t
-    theta: Array
-    copies: Versions  # beta and u = -alpha, as each end of an edge has them
-    scale: Scale
-    L: Array  # L_i; where the loss has no bound, what the steps so far have shown, (n,)
-    received: Array  # L_i as neighbours know it, (n,): they step for node i while it is away
     presence: Presence
-    average: Mean | SuffixMean | None = None  # None: the last iterate
+    received: Array = field(kw_only=True)  # L_i as neighbours know it, (n,): they step for node i while it is away
 
 
 @dataclass(frozen=True)
@@ -47,7 +40,7 @@ class Algorithm2:
         presence = self.away.begin(view)
         bound = L if presence.p is None else L / presence.p
         scale = self.descent.given(view, replace(scale, degree=degree), bound)
-        return State(view, 0, theta, versions, scale, L, L, presence)
+        return State(view, 0, theta, versions, scale, L, presence, received=L)
 
     def step(self, state: State) -> State:
         view, scale, descent, t = state.view, state.scale, self.descent, state.round + 1

@@ -123,33 +123,32 @@ class Averages:
     center: Array
     top: Array
 
+    def renewed(
+        self, view: LocalView, share: Array, values: Array, up: Array, within: Array, between: Array
+    ) -> Averages:
+        """Those of the clients' values now, by masks (n,) over nodes: where clusters gather their clients' values
+        (``up``); where they send back the mean of the cluster (``within``), or that and the network's (``between``).
 
-def average(
-    view: LocalView, share: Array, values: Array, known: Averages, up: Array, within: Array, between: Array
-) -> Averages:
-    """The averages of the clients' values, by masks (n,) over nodes: where clusters gather their clients' values
-    (``up``); where they send back the mean of the cluster (``within``), or that and the network's (``between``).
-
-    Messages hold d numbers, from a cluster to its clients after a round between clusters 2 d.
-    """
-    tree, send, source = view.tree, view.engine.exchange, view.arcs.source
-    center, top = known.center.copy(), known.top.copy()
-    received = send(values, along=tree.rise & up[source])
-    j = tree.clusters[up[tree.clusters]]
-    center[j] = tree.cluster_means(received)[j]
-    received = send(center, along=tree.climb & between[source])
-    r = tree.roots[between[tree.roots]]
-    top[r] = tree.root_means(received, share)[r]
-    received = send(top, along=tree.descend & between[source])
-    j = tree.rooted[between[tree.rooted]]
-    top[j] = received[tree.root[j]]
-    received = send(np.concatenate([center, top], axis=1), along=tree.fall & between[source], parameters=False)
-    i = tree.clients[between[tree.clients]]
-    center[i], top[i] = np.split(received[tree.cluster[i]], 2, axis=1)
-    received = send(center, along=tree.fall & within[source])
-    i = tree.clients[within[tree.clients]]
-    center[i] = received[tree.cluster[i]]
-    return Averages(center, top)
+        Messages hold d numbers, from a cluster to its clients after a round between clusters 2 d.
+        """
+        tree, send, source = view.tree, view.engine.exchange, view.arcs.source
+        center, top = self.center.copy(), self.top.copy()
+        received = send(values, along=tree.rise & up[source])
+        j = tree.clusters[up[tree.clusters]]
+        center[j] = tree.cluster_means(received)[j]
+        received = send(center, along=tree.climb & between[source])
+        r = tree.roots[between[tree.roots]]
+        top[r] = tree.root_means(received, share)[r]
+        received = send(top, along=tree.descend & between[source])
+        j = tree.rooted[between[tree.rooted]]
+        top[j] = received[tree.root[j]]
+        received = send(np.concatenate([center, top], axis=1), along=tree.fall & between[source], parameters=False)
+        i = tree.clients[between[tree.clients]]
+        center[i], top[i] = np.split(received[tree.cluster[i]], 2, axis=1)
+        received = send(center, along=tree.fall & within[source])
+        i = tree.clients[within[tree.clients]]
+        center[i] = received[tree.cluster[i]]
+        return Averages(center, top)
 
 
 def with_latents(view: LocalView, w: Array, averages: Averages) -> Array:

@@ -132,7 +132,7 @@ class AsyncAL2SGD(AbstractKnownClusters):
         x = np.zeros(view.form.shape) if start is None else start[0]
         averages, all_ = Averages(x, x), np.full(view.form.n, True)
         if start is not None:  # of zeros the averages are known
-            averages = _clusters.average(view, probabilities.constants.share, x, averages, all_, ~all_, all_)
+            averages = averages.renewed(view, probabilities.constants.share, x, all_, ~all_, all_)
         momentum = self._momentum(view, probabilities)
         return State(view, 0, x, x, x, view.gradients.full(x), averages, probabilities, momentum)
 
@@ -142,7 +142,7 @@ class AsyncAL2SGD(AbstractKnownClusters):
         theta = a1 * state.z + a2 * state.x + (1 - a1 - a2) * state.y
         xi_0 = _clusters.network_coin(view, state.probabilities.p0, k)
         xi_j = ~xi_0 & _clusters.cluster_coin(view, state.probabilities.p, k)
-        bars = _clusters.average(view, state.probabilities.constants.share, theta, state.of_x, xi_0 | xi_j, xi_j, xi_0)
+        bars = state.of_x.renewed(view, state.probabilities.constants.share, theta, xi_0 | xi_j, xi_j, xi_0)
         y = theta - eta * self.estimate(state, theta, bars, xi_0, xi_j)  # (4.1)
         pace = b2 / (view.n_observed if "b2/n" in self.as_printed else eta)
         z = b1 * state.z + (1 - b1) * theta + pace * (y - theta)
@@ -152,9 +152,7 @@ class AsyncAL2SGD(AbstractKnownClusters):
         """x <- y where the coin of round k says so, with its gradient and averages."""
         view = state.view
         all_ = _clusters.network_coin(view, state.momentum.rho, k, _clusters.REFRESH)
-        averages = _clusters.average(
-            view, state.probabilities.constants.share, state.y, state.of_x, all_, all_ & False, all_
-        )
+        averages = state.of_x.renewed(view, state.probabilities.constants.share, state.y, all_, all_ & False, all_)
         if not all_.any():
             return state
         x = np.where(all_[:, None], state.y, state.x)

@@ -119,7 +119,7 @@ class AsyncL2GD(AbstractKnownClusters):
         local = ~(xi_0 | xi_j)
         between, within = xi_0 & ~state.known_top, xi_j & ~state.known
         up = (between | within) & ~state.known
-        bars = _clusters.average(view, c.share, state.theta, state.averages, up, within, between)
+        bars = state.averages.renewed(view, c.share, state.theta, up, within, between)
         g = view.gradient(state.theta, self.batch, state.round) if local.any() else np.zeros_like(state.theta)
         theta = state.theta - eta * oracle(state, state.theta, bars, xi_0, xi_j, g)  # (3.2)
         # thetabar_j moves as a client at thetabar_j would; what no longer is the average is not known

@@ -9,6 +9,7 @@ from .hinge import SquaredHingeLoss as SquaredHingeLoss
 from .huber import HuberLoss as HuberLoss
 from .logistic import LogisticLoss as LogisticLoss
 from .loss import AbstractLoss as AbstractLoss
+from .loss import dots as dots
 from .multinomial import MultinomialLoss as MultinomialLoss
 from .poisson import PoissonLoss as PoissonLoss
 from .prices import PriceDomain as PriceDomain

@@ -184,4 +184,5 @@ class AbstractLoss(AbstractSamples):
 
 
 def dots(a: Array, b: Array) -> Array:
+    """The inner product of corresponding rows; the product where rows are numbers."""
     return a * b if a.ndim == 1 else np.einsum("ij,ij->i", a, b)

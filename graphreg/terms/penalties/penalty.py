@@ -205,11 +205,8 @@ class AbstractPenalty(ABC):
 
     @staticmethod
     def from_prox(value: Any, prox: Any, cvxpy: Any = None, *, name: str | None = None) -> AbstractPenalty:
-        """A penalty from its value and its prox, whose conjugate is derived; see
-        `graphreg.terms.penalties.from_prox.from_prox`."""
-        from .from_prox import from_prox
-
-        return from_prox(value, prox, cvxpy, name)
+        """A penalty from its value and its prox, whose conjugate is derived; see `graphreg.reading_prox.from_prox`."""
+        return shortcut("Penalty.from_prox")(value, prox, cvxpy, name)
 
     # ---- a penalty is no term ------------------------------------------------------------------------------------
     __array_ufunc__ = None  # numpy scalars leave `number * penalty` to __rmul__

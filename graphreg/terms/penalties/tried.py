@@ -1,16 +1,13 @@
-"""Trials of a user's functions before they are used: of what they return, and whether a penalty returns it."""
+"""Trials of a user's functions before they are used: whether a penalty returns what they do."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
-from ...errors import ConvexityError, TermError
+from ...errors import TermError
 from ..records import Array
-
-CALLS = "they are called as value(z) and prox(v, step), with z and v of the shape (m, k) and step of the shape (m,)"
 
 SIZES = (3, 2, 1, *range(4, 33))  # the sizes of rows on which a function is tried when the penalty is made
 MODERATE = 10.0  # entries of the rows on which convexity is tried
@@ -19,98 +16,6 @@ ABOUT = "where it is smallest at a, write phi(z + a) without the constant, and g
 DRAWS, DECADES = 200, 8  # rows on which a function is tried to be even, from 10^-8 to 10^8
 
 Value = Callable[[Array], Array]
-Prox = Callable[[Array, Any], Array]
-
-
-def try_some_size(value: Value, prox: Prox, name: str) -> None:
-    """Try the functions on rows of the first size that they take. What they raise on rows of every size alike is
-    refused; else they may be for rows of another size, on which `try_size` tries them before their use."""
-    raised: set[str] = set()
-    for k in SIZES:
-        try:
-            _try(value, prox, name, k)
-        except TermError:
-            raise
-        except Exception as error:  # noqa: BLE001 - whatever the user's functions raise on rows of a wrong size
-            raised.add(_told(error))
-            continue
-        return
-    if len(raised) == 1:
-        raise TermError(f"the penalty {name} cannot be used: {raised.pop()}; {CALLS}")
-
-
-def try_size(value: Value, prox: Prox, name: str, k: int) -> None:
-    """Refuse functions that do not return, on rows of k coordinates, what those of a penalty do."""
-    try:
-        _try(value, prox, name, k)
-    except TermError:
-        raise
-    except Exception as error:
-        raise TermError(f"the penalty {name} cannot act on {k} coordinates: {_told(error)}; {CALLS}") from error
-
-
-def _told(error: Exception) -> str:
-    return f"value or prox raises {type(error).__name__}: {error}"
-
-
-def _try(value: Value, prox: Prox, name: str, k: int) -> None:
-    z = moderate(k)
-    z.flags.writeable = False
-    with np.errstate(all="ignore"):  # answers are judged by their numbers
-        phi = _shaped(value(z), f"value of the penalty {name}", "(m,)", (len(z),), z)
-        _try_prox(prox, name, z)
-        if np.isnan(phi).any():
-            raise TermError(f"value of the penalty {name} is nan at z = {z[int(np.isnan(phi).argmax())]}")
-        refuse_values(name, z, phi)
-        refuse_uneven(name, value, k)
-        if shown := unconvex(value, z, phi):
-            raise ConvexityError(f"the penalty {name} is not convex: {shown}")
-
-
-def _try_prox(prox: Prox, name: str, v: Array) -> None:
-    steps, what = np.geomspace(0.1, 2.0, len(v)), f"prox of the penalty {name}"
-    try:
-        p = prox(v, steps)
-    except Exception:
-        _explain(prox, what, v, steps)
-        raise
-    if np.shape(p) != v.shape:
-        _explain(prox, what, v, steps)
-    p = _shaped(p, what, "(m, k)", v.shape, v)
-    if not np.isfinite(p).all():
-        i = int(np.flatnonzero(~np.isfinite(p).all(axis=1))[0])
-        raise TermError(f"{what} is {p[i]} at v = {v[i]} and step = {steps[i]:.3g}; it must be finite")
-
-
-def _explain(prox: Prox, what: str, v: Array, steps: Array) -> None:
-    """Refuse a prox that has failed, where it is known why: it takes a number for step, or step first."""
-    if _has_shape(lambda: prox(v, 0.5), v.shape):
-        raise TermError(
-            f"{what} takes a number as step, and must take one per row: step of the shape (m,) beside v of the shape "
-            "(m, k); let it begin with step = np.reshape(step, (-1, 1))"
-        )
-    if _has_shape(lambda: prox(steps, v), v.shape):
-        raise TermError(f"{what} takes its arguments in the other order; it must be prox(v, step)")
-
-
-def _has_shape(call: Callable[[], Any], shape: tuple[int, ...]) -> bool:
-    try:
-        return np.shape(call()) == shape
-    except Exception:  # noqa: BLE001 - then this is not what the function takes
-        return False
-
-
-def _shaped(given: Any, what: str, letters: str, shape: tuple[int, ...], rows: Array) -> Array:
-    """What a function has returned, as floats of the shape that is asked for."""
-    if np.shape(given) != shape:
-        raise TermError(
-            f"{what} must have the shape {letters}; on rows of the shape {rows.shape} it returned the shape "
-            f"{np.shape(given)} and not {shape}"
-        )
-    try:
-        return np.asarray(given, dtype=float)
-    except (TypeError, ValueError):
-        raise TermError(f"{what} must be real numbers, it returned {given!r}") from None
 
 
 def _floats(value: Value, *rows: Array) -> list[Array]:

@@ -13,7 +13,7 @@ from hostile import EVERY, HOSTILE, unprintable
 import graphreg as gr
 from graphreg.base.escaping import visible
 from graphreg.datasets import random_problem
-from graphreg.form.notation.mathml import to_mathml, to_sentence
+from graphreg.mathml import to_mathml, to_sentence
 
 WITH = {"mfrac": 2, "msub": 2, "msup": 2, "munder": 2, "mover": 2, "msubsup": 3, "munderover": 3}  # so many parts
 ELEMENTS = {"math", "mrow", "mi", "mn", "mo", "mtext", "mspace", "mstyle", *WITH}

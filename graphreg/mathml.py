@@ -9,7 +9,12 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+
+from .base.display import Html, details, sentence, title
+from .form.notation import Row, Written
+
+ROW = '<tr style="background:none">'  # formulas are no table to the reader
 
 TOKEN = re.compile(r"\\[a-zA-Z]+|\\.|\d+(?:\.\d+)?|\s+|.", re.S)
 GREEK = re.findall(  # entities of HTML as they are
@@ -42,6 +47,28 @@ BELOW = ("sum", "max", "min", "sup", "inf")  # what stands below these in a form
 SPACES = {"quad": "1em", "qquad": "2em", ",": "0.17em", ";": "0.28em", " ": "0.25em", ":": "0.22em", "!": "0"}
 BOLD = {ord("0") + k: chr(0x1D7CE + k) for k in range(10)}  # browsers know no bold but that of Unicode
 UPRIGHT = {"\\backslash": "\\", "\\sim": "~", "\\ ": " "} | {"\\" + c: c for c in "_#${}&%"}
+
+
+def page_of(written: Written) -> Iterable[Html]:
+    """What a notebook shows of written formulas: each in a row, its note beside it."""
+    for section in written.sections:
+        yield title(Html(to_sentence(section.heading.latex)))
+        yield _rows_html(section.rows, own_line=True)
+    if written.legend:
+        yield details("where", _rows_html(written.legend, own_line=False))
+    yield from (sentence(remark, quiet=True) for remark in written.remarks)
+
+
+def _rows_html(rows: Iterable[Row], own_line: bool) -> Html:
+    """Formulas with their notes beside them."""
+    cell, lines = 'style="text-align:left;padding:0.15em 1.5em 0.15em 0"', ""
+    for row in rows:
+        formula = to_mathml(row.math.latex) if own_line else to_sentence(row.math.latex)
+        if row.note:
+            lines += f"{ROW}<td {cell}>{formula}</td><td {cell}>{to_sentence(row.note.latex)}</td></tr>"
+        else:
+            lines += f'{ROW}<td {cell} colspan="2">{formula}</td></tr>'
+    return Html(f'<table style="margin:0 0 0 1em;border:none;font-size:inherit">{lines}</table>')
 
 
 def to_mathml(latex: str, own_line: bool = True) -> str:

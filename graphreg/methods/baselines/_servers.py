@@ -11,23 +11,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..form import EdgeBlock, Form, distinct
-from ..oracles import NodeGradients
-from ..terms import IN_GRAPH, TO_SERVER, Array, Strength
-from ..terms.penalties import AbstractPenalty, AbstractSmoothPenalty, Zero
-from .view import LocalView
+from ...form import EdgeBlock, Form, distinct, without_edges
+from ...network import LocalView
+from ...oracles import NodeGradients
+from ...terms import IN_GRAPH, TO_SERVER, Array, Strength
+from ...terms.penalties import AbstractPenalty, AbstractSmoothPenalty, Zero
 
 SERVER = "server"  # the label of the node, and the name of the edges to it
 
 
 # ---- other forms -----------------------------------------------------------------------------------------------------
-def without_edges(form: Form, latent: tuple[Hashable, ...] = ()) -> Form:
-    """The form without edges between nodes, and with these latent nodes instead of its own."""
-    n = form.space.n_observed + len(latent)
-    samples = tuple(replace(block, n=n) for block in form.samples)
-    return Form(form.space, latent, samples, tuple(replace(edge, n=n) for edge in form.edges if edge.ground))
-
-
 def server_form(
     form: Form,
     penalty: AbstractPenalty,
