@@ -25,6 +25,7 @@ from kernel_cases import (
 )
 
 import graphreg as gr
+from graphreg.certificate.kernel import system as system_module
 from graphreg.certificate.kernel.arithmetic import Pair, RefusedError
 from graphreg.certificate.kernel.system import Design, Flows, System, designs_of
 from graphreg.form import DualPoint
@@ -258,6 +259,13 @@ def test_whether_prices_lie_inside_is_said_of_all_classes():
     assert not one.inner(v, none + np.where(np.arange(len(v))[:, None] == 5, 0.31, 0.0), every)
     last = np.where(np.arange(len(v))[:, None] == len(v) - 1, 0.0, 0.2) * np.ones(one.shape)
     assert not one.inner(last, none, every)
+    _, system, _ = made("a consensus")
+    (one,) = system.prices  # domains from -0.5 to 0.5
+    for end in (0.5, -0.5):
+        v = np.where(np.arange(24)[:, None] == 7, end, 0.1)
+        assert not one.inner(v, 0.0 * v, every)
+        assert one.inner(0.99 * v, 0.0 * v, every)
+        assert not one.inner(0.9 * v, np.full(v.shape, 0.05), every)
     _, system, _ = made("squares along a path")
     assert all(each.inner(np.zeros(each.shape), np.zeros(each.shape), every) for each in system.summands)
 
@@ -417,7 +425,7 @@ def test_roots_out_of_range_are_refused():
 
 
 def test_an_anchor_beside_prices_that_depend_on_others_is_refused(monkeypatch):
-    monkeypatch.setattr(gr.MultinomialLoss, "anchor", lambda self, y: np.ones_like(y))
+    monkeypatch.setattr(gr.MultinomialLoss, "anchor", lambda self, y: np.eye(*y.shape))
     assert "anchor" in refused(gr.Problem(classes()).form)
 
 
@@ -467,7 +475,9 @@ def test_designs_say_what_is_largest():
     assert [each.X is None for each in designs_of(form_of("means in boxes"))] == [True]
 
 
-def test_functions_come_some_at_a_time():
+@pytest.mark.parametrize("cells", [1 << 16, 4])
+def test_functions_come_some_at_a_time(cells, monkeypatch):
+    monkeypatch.setattr(system_module, "CELLS", cells)
     system = made("squares along a path")[1]
     for one in system.summands:
         rows = np.concatenate([np.arange(len(one.node))[some] for some in one.some()])

@@ -11,7 +11,7 @@ from kernel_cases import ALMOST, FORMS, HALF, form_of, number, numbers, regressi
 
 import graphreg as gr
 from graphreg.certificate.kernel import upper
-from graphreg.certificate.kernel.system import System, designs_of
+from graphreg.certificate.kernel.system import Design, System, designs_of
 from graphreg.certificate.kernel.upper import differences, plain_residuals, residuals, sizes, upper_bound
 from graphreg.terms import alike
 
@@ -194,6 +194,21 @@ def test_residuals_lie_within_what_they_may_be_off(name, size):
                     assert sum(map(abs, products), Fraction(0)) <= number(
                         reach_of[block.node[r], c if reach_of.shape[1] > 1 else 0]
                     )
+
+
+@pytest.mark.parametrize("size", [1e-220, 1e-265, 1e-320])
+def test_products_that_underflow_are_paid_for(size):
+    data = gr.NodeData.from_arrays(np.full((3, 2), 0.7e-60), np.zeros(3), [0, 0, 1])
+    (block,) = gr.Problem(gr.SquaredLoss(data)).form.samples
+    w = size * np.array([[1.0, 3.0], [0.0, -7.0]])
+    reach = sizes(block, w, Design(block.node, block.X, 2))
+    assert (reach > 0.0).all()
+    for some in (slice(None), slice(1, 3)):
+        for r, around in (residuals(block, w, some), plain_residuals(block, w, reach, some)):
+            for at, k in enumerate(range(3)[some]):
+                true = sum(a * b for a, b in zip(numbers(block.X[k]), numbers(w[block.node[k]]), strict=True))
+                assert abs(true - number(r[at])) <= number(around[at])
+    assert not sizes(block, 0.0 * w, Design(block.node, block.X, 2)).any()
 
 
 def test_offsets_and_targets_cancel_exactly():
