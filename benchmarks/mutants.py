@@ -167,10 +167,8 @@ def _others_of_the_kernel(node: Any) -> list[tuple[Any, Any]] | None:  # noqa: P
         case ast.Call(func=ast.Attribute(attr="abs") | ast.Name("abs"), args=[inner]):
             return [(node, inner)]
         case ast.Constant(value=float()):
-            return [
-                (node, ast.Constant(x))
-                for x in ([node.value * TIMES, node.value / TIMES] if node.value else [1.0, -1.0])
-            ]
+            value: Any = node.value
+            return [(node, ast.Constant(x)) for x in ([value * TIMES, value / TIMES] if value else [1.0, -1.0])]
     return None
 
 
