@@ -28,7 +28,7 @@ help:
 	@echo "make counts      count what the type checker is told to overlook"
 	@echo "make bench       measure speed beside other solvers, and show what became slower; or ARGS=table, ARGS=sweep"
 	@echo "make soundness   search for a certificate that lies"
-	@echo "make mutants     change the checker of proofs in a place at a time: what its tests do not see is listed and argued"
+	@echo "make mutants     change the checker of proofs, and the kernel of bounds, in a place at a time: what tests do not see is argued"
 	@echo "make proofs      prove and check answers, true and false claims, forged and hostile files"
 	@echo "make resume      kill runs at random, let them go on, compare bits"
 	@echo "make failures    kill, stop and interrupt actors and all else at random, see what is left"

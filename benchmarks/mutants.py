@@ -1,9 +1,11 @@
-"""``make mutants``: change one place of the checker of proofs at a time, and list what its tests do not see.
+"""``make mutants``: change one place of what must be right at a time, and list what its tests do not see: of the
+checker of proofs, and of the kernel that makes all bounds.
 
 Exit code 1 where one of them is not argued in ``benchmarks/mutants.md``, or where that argues a change of no line.
 
 A change: another comparison, sign, operation or name; a constant one more or one less; a condition turned round; a
-comparison, a part of an `and` or `or`, or a call left out. What the checker says where it refuses is not changed: all
+comparison, a part of an `and` or `or`, or a call left out. In the kernel also: a float 16 times as large or as small,
+the branches of a `where` exchanged, a magnitude left out. What is said where something is refused is not changed: all
 that follows the condition of a `need`, and what is raised.
 
 The tests are collected once. Each change is tried in a process of its own, forked from that: its functions and methods
@@ -31,7 +33,18 @@ from typing import Any
 import pytest
 
 CHECKER = Path("graphreg/verify.py")
-TESTS = [f"tests/certificate/test_{name}.py" for name in ("checker_formulas", "checker", "verify")]
+KERNEL = Path("graphreg/certificate/kernel")
+TESTS = {CHECKER: ("checker_formulas", "checker", "verify")} | {
+    KERNEL / f"{name}.py": (f"kernel_{name}", *more)
+    for name, more in (
+        ("arithmetic", ("kernel_system",)),
+        ("system", ()),
+        ("balance", ()),
+        ("value", ()),
+        ("squares", ()),
+        ("upper", ()),
+    )
+}
 ARGUED = Path("benchmarks/mutants.md")
 OPERATIONS: dict[type[ast.AST], type[ast.AST]] = {
     ast.Add: ast.Sub,
@@ -55,7 +68,10 @@ OPERATIONS: dict[type[ast.AST], type[ast.AST]] = {
     ast.Or: ast.And,
     ast.BitAnd: ast.BitOr,
 }
+IN_THE_KERNEL: dict[type[ast.AST], type[ast.AST]] = {ast.BitOr: ast.BitAnd}
 NAMES = {"max": "min", "min": "max", "all": "any", "any": "all"}
+ATTRIBUTES = NAMES | {"maximum": "minimum", "minimum": "maximum"}
+TIMES = 16.0  # of a float: more than its slack, which is there for terms of second order
 SECONDS = 30  # of a processor, that a change may take; one that takes longer is seen
 
 
@@ -77,10 +93,11 @@ class Change:
         return ast.fix_missing_locations(_replaced(tree, self.old, self.new))
 
 
-def changes(tree: ast.Module) -> Iterator[Change]:
+def changes(tree: ast.Module, kernel: bool = False) -> Iterator[Change]:
     """All changes of a module."""
     for where, line, node in _nodes(tree, "the module", None):
-        yield from (Change(where, line, old, new) for old, new in _others(node))
+        found = _others_of_the_kernel(node) if kernel else None
+        yield from (Change(where, line, old, new) for old, new in (_others(node) if found is None else found))
 
 
 def _nodes(node: ast.AST, where: str, line: Any) -> Iterator[tuple[str, Any, ast.AST]]:
@@ -136,6 +153,29 @@ def _other_words(node: Any) -> Iterator[tuple[Any, Any]]:
             yield from ((node, ast.Constant(value + step)) for step in (1, -1))
 
 
+def _others_of_the_kernel(node: Any) -> list[tuple[Any, Any]] | None:  # noqa: PLR0911  (one for each kind)
+    """What only the kernel's arrays have, None where a node is changed as elsewhere."""
+    match node:
+        case ast.BinOp() | ast.AugAssign() if type(node.op) in IN_THE_KERNEL and not _is_a_type(node):
+            return [(node, _with(node, op=IN_THE_KERNEL[type(node.op)]()))]
+        case ast.UnaryOp(op=ast.Invert()):
+            return [(node, node.operand)]
+        case ast.Attribute() if node.attr in ATTRIBUTES:
+            return [(node, _with(node, attr=ATTRIBUTES[node.attr]))]
+        case ast.Call(func=ast.Attribute(attr="where"), args=[condition, one, other]):
+            return [(node, _with(node, args=[condition, other, one]))]
+        case ast.Call(func=ast.Attribute(attr="abs") | ast.Name("abs"), args=[inner]):
+            return [(node, inner)]
+        case ast.Constant(value=float()):
+            value: Any = node.value
+            return [(node, ast.Constant(x)) for x in ([value * TIMES, value / TIMES] if value else [1.0, -1.0])]
+    return None
+
+
+def _is_a_type(node: Any) -> bool:
+    return not any(isinstance(each, (ast.Call, ast.Compare, ast.Subscript, ast.Attribute)) for each in ast.walk(node))
+
+
 def _with(node: Any, **other: Any) -> Any:
     return type(node)(**{name: getattr(node, name) for name in node._fields} | other)
 
@@ -162,16 +202,28 @@ def _written(node: ast.AST) -> str:
 
 def take(tree: ast.Module, module: Any) -> None:
     """Give the functions, methods and plain constants of a module those of a changed tree."""
-    names: dict[str, Any] = {"__name__": module.__name__}
+    names: dict[str, Any] = {"__name__": module.__name__, "__package__": module.__package__}
     exec(compile(tree, module.__file__, "exec"), names)
+    before = dict(vars(module))
     _take(module, module.__name__, names)
+    for name, value in vars(module).items():  # constants that others have imported
+        if isinstance(value, (int, float)) and value is not before[name]:
+            for other in [each for key, each in sys.modules.items() if key.startswith(module.__package__ + ".")]:
+                if vars(other).get(name) is before[name]:
+                    setattr(other, name, value)
+
+
+def _function(thing: Any) -> Any:
+    """What a property, a cached one or a static method calls."""
+    for name in ("fget", "func", "__func__"):
+        thing = getattr(thing, name, None) or thing
+    return thing
 
 
 def _take(old: Any, module: str, names: Any) -> None:
     for name, found in dict(names).items():
         before = vars(old).get(name)
-        new = getattr(found, "fget", found)  # of a property
-        before = getattr(before, "fget", before)
+        new, before = _function(found), _function(before)
         if isinstance(new, FunctionType) and isinstance(before, FunctionType) and new.__module__ == module:
             before.__code__, before.__defaults__ = new.__code__, new.__defaults__
         elif isinstance(new, type) and new.__module__ == module:
@@ -186,9 +238,15 @@ class Tries:
     def __init__(self, path: Path, most: int | None, argued: Path) -> None:
         self.module: Any = importlib.import_module(".".join(path.with_suffix("").parts))
         self.tree = ast.parse(path.read_text())
-        self.all = list(changes(self.tree))
+        self.name = "" if path == CHECKER else f"{path.name} "
+        self.all = list(changes(self.tree, kernel=path != CHECKER))
         self.tried = self.all if most is None else random.Random(most).sample(self.all, min(most, len(self.all)))
-        self.argued = listed(argued)
+        others = [f"{each.name} " for each in TESTS]
+        self.argued = {
+            each
+            for each in listed(argued)
+            if (each.startswith(self.name) if self.name else not each.startswith(tuple(others)))
+        }
         self.code = 2
 
     @pytest.hookimpl(tryfirst=True)
@@ -199,12 +257,13 @@ class Tries:
             return True
         for change in self.tried:
             if self.passes(session, change.made(self.tree)):
-                unseen.append(str(change))
+                unseen.append(f"{self.name}{change}")
                 print("argued: " if unseen[-1] in self.argued else "NEW: ", unseen[-1], flush=True)
         seen = len(self.tried) - len(unseen)
         print(f"{seen} of {len(self.tried)} changes are seen, in {time.monotonic() - start:.0f} s")
-        new, gone = set(unseen) - self.argued, self.argued - set(map(str, self.all))
-        now = sorted((self.argued & set(map(str, self.tried))) - set(unseen))
+        named, tried = ({f"{self.name}{each}" for each in some} for some in (self.all, self.tried))
+        new, gone = set(unseen) - self.argued, self.argued - named
+        now = sorted((self.argued & tried) - set(unseen))
         print(*(f"is seen now: {what}" for what in now), *(f"NO LINE: {what}" for what in sorted(gone)), sep="\n")
         self.code = int(bool(new or gone))
         return True
@@ -241,10 +300,17 @@ def listed(path: Path) -> set[str]:
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.mutants", description=__doc__)
-    parser.add_argument("--most", type=int, help="so many changes, drawn at random; all, if left out")
-    tries = Tries(CHECKER, parser.parse_args().most, ARGUED)
-    pytest.main([*TESTS, "-q", "-s", "--no-header", "--no-summary", "-p", "no:cacheprovider"], [tries])
-    return tries.code
+    parser.add_argument("files", nargs="*", type=Path, help="those that are changed; all, if left out")
+    parser.add_argument("--most", type=int, help="so many changes of each, drawn at random; all, if left out")
+    asked = parser.parse_args()
+    code = 0
+    for path in asked.files or TESTS:
+        tries = Tries(path, asked.most, ARGUED)
+        tests = [f"tests/certificate/test_{name}.py" for name in TESTS[path]]
+        print(f"{path}: {len(tries.tried)} changes", flush=True)
+        pytest.main([*tests, "-q", "-s", "--no-header", "--no-summary", "-p", "no:cacheprovider", "-n", "0"], [tries])
+        code = max(code, tries.code)
+    return code
 
 
 if __name__ == "__main__":

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import networkx as nx
 import numpy as np
 import pytest
-from box_cases import BOXES, LINE, box_holds, enclosed, moved, number, numbers
+from kernel_cases import LINE, form_of, number, regression, solved
 
 import graphreg as gr
 from benchmarks.soundness.exact import above, below, exact
 from benchmarks.soundness.stored import as_stored
 from benchmarks.wild import wild_problem
-from graphreg.certificate import Enclosure
-from graphreg.certificate.enclosure.upper import upper_bound
+from graphreg.certificate import Certifier, Enclosure
+from graphreg.certificate.kernel.upper import upper_bound
 from graphreg.certificate.repairing.feasible import feasible
 from graphreg.datasets import random_problem
 from graphreg.form.form import DualPoint
@@ -60,7 +61,7 @@ def test_no_bound_lies(draw, seed):
     for w, there in zip(points, at, strict=True):
         assert below(certificate.dual, there)
         assert above(upper_bound(form, w), there)
-        assert above(upper_bound(form, w, enclosure.structure.designs), there)
+        assert above(upper_bound(form, w, enclosure.designs), there)
     for point in (
         certificate.dual_point,
         form.nothing(),
@@ -130,37 +131,157 @@ def least_squares(X, y, s, node, edge, c):
         for j in range(d):
             for p, q, sign in ((t, t, 1), (h, h, 1), (t, h, -1), (h, t, -1)):
                 A[p * d + j][q * d + j] += sign * weight
-    rows = [[*row, right] for row, right in zip(A, b, strict=True)]
-    for k in range(n * d):
-        for i in range(k + 1, n * d):
-            if rows[i][k]:
-                factor = rows[i][k] / rows[k][k]
-                rows[i] = [x - factor * z for x, z in zip(rows[i], rows[k], strict=True)]
-    w = [Fraction(0)] * (n * d)
-    for k in reversed(range(n * d)):
-        w[k] = (rows[k][-1] - sum(rows[k][j] * w[j] for j in range(k + 1, n * d))) / rows[k][k]
+    w = solved(A, b)
     return constant - sum(x * z for x, z in zip(b, w, strict=True)) / 2
 
 
-# ---- the boxes that an attempt claims -------------------------------------------------------------------------------
-@pytest.mark.parametrize("noise", [0.0, 1e-12, 1e-9])
-@pytest.mark.parametrize("name", BOXES)
-def test_a_conserved_point_may_lie_in_the_box(name, noise, monkeypatch):
-    box_holds(*moved(name, noise), monkeypatch)
+# ---- dual points, and the flows that lie near them -------------------------------------------------------------------
+POINTS = {
+    "classes along a path": ("classes along a path", 1e-9),
+    "squares along a path": ("squares along a path", 1e-9),
+    "a consensus": ("a consensus", 1e-12),
+    "half lines": ("half lines", 0.0),
+    "flows of a root": ("flows of a root", 1e-9),
+}
 
 
-def test_flows_of_a_root_lie_within_their_spread(monkeypatch):
-    """Flows R'q of a singular quadratic form, where R'R = Q holds up to rounding only."""
-    Q = np.outer([0.1, 0.3, -0.7], [0.1, 0.3, -0.7])
-    problem = gr.Problem(gr.SquaredLoss(numbers()) + gr.TotalVariation(LINE, gr.Quadratic(Q)))
-    form, point = problem.form, problem.solve(gap=1e-6).certificate.dual_point
-    prices, flows, spread, _, _ = enclosed(form, point, monkeypatch)
-    R, q = form.edges[0].penalty.root, prices[-1]
-    assert len(R) < R.shape[1]
-    for e in range(len(q.high)):
-        for j in range(R.shape[1]):
-            true = sum(number(R[s, j]) * (number(q.high[e, s]) + number(q.low[e, s])) for s in range(len(R)))
-            assert abs(true - number(flows[0][e, j])) <= number(spread[0][e, j])
+def moved(name):
+    """A form, and its prices moved by a little noise: out of balance by as much."""
+    case, noise = POINTS[name]
+    form = form_of(case)
+    rng = np.random.default_rng(5)
+    point = Certifier(form).certify(rng.standard_normal(form.shape), None, None, 1e-6).dual_point
+    prices = tuple(a * (1.0 + noise * rng.standard_normal(a.shape)) for a in point.prices)
+    return form, DualPoint(point.flows, prices)
+
+
+@pytest.mark.parametrize("name", POINTS)
+@pytest.mark.parametrize("least", [np.inf, -1e300])
+def test_a_box_lies_near_the_flows_that_are_given_with_it(name, least):
+    form, point = moved(name)
+    found = Enclosure(form)(point, least=least)
+    assert np.isfinite(found.value)
+    for edge, u, flow, spread in zip(form.edges, point.flows, found.dual_point.flows, found.spread, strict=True):
+        assert spread.shape == u.shape == (len(edge.tail), form.width(edge))
+        size = max(1.0, float(np.abs(u).max(initial=0.0)))
+        assert (np.abs(flow - u) + spread <= 1e-5 * size).all()
+
+
+@pytest.mark.parametrize("name", POINTS)
+@pytest.mark.parametrize("least", [np.inf, -1e300])
+def test_the_layout_of_the_flows_is_none_of_a_bounds_business(name, least):
+    form, point = moved(name)
+    shuffled = DualPoint(tuple(np.asfortranarray(u) for u in point.flows), point.prices)
+    one, other = (Enclosure(form)(each, least=least) for each in (point, shuffled))
+    np.testing.assert_array_equal(one.lower, other.lower)
+
+
+def test_what_one_point_prepared_serves_the_next():
+    form, point = moved("squares along a path")
+    enclosure = Enclosure(form)
+    enclosure(point, least=-1e300)
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        prices = tuple(a * (1.0 + 1e-7 * rng.standard_normal(a.shape)) for a in point.prices)
+        again = DualPoint(point.flows, prices)
+        found, fresh = enclosure(again, least=-1e300), Enclosure(form)(again, least=-1e300)
+        assert found.value == pytest.approx(fresh.value, rel=1e-9)
+
+
+def test_a_component_without_a_bound_has_none_in_another_form():
+    """Its box need not hold a conserved point: nothing carries over."""
+    form, point = moved("squares along a path")
+    enclosure = Enclosure(form)
+    found = enclosure(point)
+    assert np.isfinite(enclosure.beside(found).value)
+    lost = replace(found.box, lost=np.ones(form.n_components, dtype=bool))
+    assert enclosure.beside(replace(found, box=lost)).value == -np.inf
+
+
+def test_a_bound_around_the_common_fit_is_one_of_the_problem():
+    """Targets around 1e6: the run is around the common fit, and its flows and prices are worth as much here."""
+    graph, rng = nx.path_graph(30), np.random.default_rng(0)
+    X = np.column_stack([np.ones(300), rng.standard_normal(300)])
+    data = gr.NodeData.from_arrays(X, 1e6 + rng.standard_normal(300), np.arange(300) % 30)
+    problem = gr.Problem(gr.SquaredLoss(data) + 0.1 * gr.TotalVariation(graph, gr.L2()))
+    certificate = problem.solve(gr.PrimalDual(), gap=1e-6).certificate
+    again = Enclosure(problem.form)(certificate.dual_point)
+    assert certificate.dual <= again.value * (1 + 1e-12)
+    assert certificate.dual >= again.value * (1 - 1e-7)
+
+
+# ---- one number a node, over many decades ----------------------------------------------------------------------------
+def line(rng, n, decades, offset, loss):
+    """A tree of nodes with one sample each, weights over twice so many decades."""
+    ends = np.array([(int(rng.integers(max(i - 3, 0), i)), i) for i in range(1, n)])
+    weight, scale = (10.0 ** rng.uniform(-decades, decades, m) for m in (n - 1, n))
+    edges = gr.Graph(tuple(range(n)), ends[:, 0], ends[:, 1], weight)
+    x, y = 10.0 ** rng.uniform(-2, 2, (n, 1)) * rng.choice([-1.0, 1.0], (n, 1)), rng.standard_normal(n) + offset
+    data = gr.NodeData.from_arrays(x, y, np.arange(n), weights=scale)
+    return gr.Problem(loss(data, scale="sum") + 0.7 * gr.TotalVariation(edges, gr.L1())).form
+
+
+def exact_line(form, w, flows):
+    """P and Q: the price of a node's one sample is what its flows leave to it."""
+    out, P, Q, w = [Fraction(0)] * form.n, Fraction(0), Fraction(0), [number(x) for x in w.ravel()]
+    (edge,), (block,) = form.edges, form.samples
+    for e, (i, j) in enumerate(zip(edge.tail.tolist(), edge.head.tolist(), strict=True)):
+        c, u = number(edge.weight[e]), number(flows[e, 0])
+        assert abs(u) <= c
+        P += c * abs(w[i] - w[j])
+        out[i], out[j] = out[i] - u, out[j] + u
+    low, high = block.loss.domain(block.y)
+    for r, i in enumerate(block.node.tolist()):
+        x, y, s = (number(v) for v in (block.X[r, 0], block.y[r], block.scale[r]))
+        z, b = x * w[i] - y, out[i] / x / s
+        if isinstance(block.loss, gr.SquaredLoss):
+            P, Q = P + s * z * z / 2, Q - s * (b * b / 2 + b * y)
+            continue
+        P += s * max(number(low[r]) * z, number(high[r]) * z)
+        inside = Q is not None and number(low[r]) <= b <= number(high[r])
+        Q = Q - s * b * y if inside else None
+    return P, Q
+
+
+@pytest.mark.parametrize("loss", [gr.SquaredLoss, gr.QuantileLoss])
+@pytest.mark.parametrize("seed", range(12))
+def test_bounds_hold_in_exact_arithmetic(loss, seed):
+    rng = np.random.default_rng(seed)
+    form = line(rng, 8, rng.choice([1.0, 6.0, 12.0]), rng.choice([0.0, 1e9]), loss)
+    enclosure, (edge,) = Enclosure(form), form.edges
+    for size in (0.0, 1e-6, 1.0):
+        share = size * rng.choice([-1.0, 0.0, 1.0, *rng.uniform(-1, 1, 5)], (len(edge.tail), 1))
+        u, w = edge.clip(share * edge.weight[:, None]), rng.standard_normal(form.shape) + np.mean(form.samples[0].y)
+        P, _ = exact_line(form, w, u)
+        assert all(Fraction(upper_bound(form, w, designs)) >= P for designs in (None, enclosure.designs))
+        for least in (np.inf, -1e300):
+            found = enclosure(DualPoint((u,), form.gradient_prices(w)), least=least)
+            if np.isfinite(found.value):
+                assert Fraction(found.value) <= P
+                assert Fraction(found.value) <= exact_line(form, np.zeros(form.shape), 0.0 * u)[0]
+
+
+# ---- what would break a bound is seen --------------------------------------------------------------------------------
+def fused(strength):
+    return gr.Problem(gr.SquaredLoss(regression()) + strength * gr.TotalVariation(LINE, gr.L2()))
+
+
+@pytest.mark.parametrize("stand_in", [0.0, 1e-3])
+def test_a_finite_number_for_infinity(stand_in, monkeypatch):
+    """Flows of the same problem with a larger strength, offered where nothing may carry as much."""
+    certificate, poor = fused(10.0).solve(gap=1e-9).certificate, fused(0.01)
+    upper = upper_bound(poor.form, poor.solve(gap=1e-9).certificate.w)
+    assert Enclosure(poor.form)(certificate.dual_point).value <= upper
+    monkeypatch.setattr(gr.L2, "conjugate_bound", lambda self, u, spread: np.full(len(u), stand_in))
+    assert Enclosure(poor.form)(certificate.dual_point).value > upper
+
+
+def test_an_anchor_twice_as_far(monkeypatch):
+    certificate = fused(10.0).solve(gap=1e-10, on_failure="return").certificate
+    form, point = certificate.form, certificate.dual_point
+    assert Enclosure(form)(point).value <= certificate.primal
+    monkeypatch.setattr(gr.SquaredLoss, "anchor", lambda self, y: 2.0 * y)
+    assert Enclosure(form)(point).value > certificate.primal
 
 
 # ---- what once went wrong, or nearly ---------------------------------------------------------------------------------
@@ -173,34 +294,17 @@ def test_columns_that_depend_on_one_another_but_in_one_row_of_many():
     X[-1] = [1.0, 1.0, 2.0**-40]
     y = rng.standard_normal(n)
     data = gr.NodeData.from_arrays(X, y, np.zeros(n, dtype=int))
-    certificate = gr.Problem(gr.SquaredLoss(data, scale="sum")).solve(on_failure="return").certificate
+    form = gr.Problem(gr.SquaredLoss(data, scale="sum")).form
     fit = np.linalg.lstsq(X[:-1, :2], y[:-1], rcond=None)[0]
     fit = np.round(fit * 2**20) / 2**20
+    found = [
+        Enclosure(form)(DualPoint((), form.gradient_prices(w[None]))).value
+        for w in (
+            np.append(fit, 0.0),
+            np.append(fit, (y[-1] - fit.sum()) * 2.0**40),
+            np.linalg.lstsq(X, y, rcond=None)[0],
+        )
+    ]
     left = [number(t) - number(x[0] * fit[0] + x[1] * fit[1]) for x, t in zip(X[:-1], y[:-1], strict=True)]
     reached = sum(r * r for r in left) / 2  # with the third coefficient the last row costs nothing
-    assert Fraction(certificate.dual) <= reached * (1 + Fraction(1, 10**6))
-
-
-def test_a_box_holds_for_the_exact_difference_to_a_centre():
-    """1 - 1e-20 is not at least 1, whatever it is rounded to."""
-    data = gr.NodeData.from_arrays(np.ones((2, 1)), np.array([0.0, 1.0]), [0, 0])
-    for center, finite in ((1e-20, False), (-1e-20, True), (0.0, True)):
-        form = gr.Problem(gr.SquaredLoss(data) + gr.NodePenalty(gr.Box(1.0, 2.0), center=[center])).form
-        assert np.isfinite(upper_bound(form, np.array([[1.0 + 1e-15]])))
-        if not finite or center == 0.0:
-            assert np.isfinite(upper_bound(form, np.array([[1.0]]))) == finite
-
-
-@pytest.mark.parametrize("scale", [1e-160, 1e-170])
-def test_what_underflows_is_not_nothing(scale):
-    data = gr.NodeData.from_arrays(np.ones((2, 1)), np.zeros(2), [0, 1])
-    pair = nx.path_graph(2)
-    w = np.array([[scale], [0.0]])
-    assert upper_bound(gr.Problem(gr.SquaredLoss(data)).form, w) > 0.0
-    form = gr.Problem(gr.SquaredLoss(data) + gr.TotalVariation(pair, gr.L2())).form
-    assert upper_bound(form, w) >= scale
-
-
-def test_a_logistic_loss_is_never_nothing():
-    data = gr.NodeData.from_arrays(np.array([[1.0], [-1.0]]), [1, 0], [0, 0])
-    assert upper_bound(gr.Problem(gr.LogisticLoss(data)).form, np.array([[1e4]])) > 0.0
+    assert all(value == -np.inf or Fraction(value) <= reached for value in found)

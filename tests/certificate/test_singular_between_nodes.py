@@ -52,8 +52,10 @@ def test_totals_follow_from_others_only_with_what_stays():
     point = problem.form.nothing()
     point.flows[0][:] = [[0.1, 0.2]]
     point.prices[0][:] = [-0.5, 0.5, 0.375, -0.375]
-    attempt = Enclosure(problem.form).attempt
-    held = np.zeros(0, dtype=bool), np.zeros(len(attempt.rows[0].nodes()) + len(attempt.rows[1].nodes()), dtype=bool)
-    assert not np.isfinite(attempt(point, *held, moving=1).bound.lower).any()
-    assert np.isfinite(attempt(point, *held, moving=2).bound.lower).all()
-    assert Fraction(attempt(point, *held, moving=2).bound.value) <= optimum
+    enclosure = Enclosure(problem.form)
+    v = enclosure.system.flat(point)
+    held = np.arange(len(v)) >= enclosure.system.flows[0].first
+    assert not np.isfinite(enclosure._next_to(v, held, False)[0].lower).any()
+    found = enclosure._next_to(v, held & False, False)[0]
+    assert np.isfinite(found.lower).all()
+    assert Fraction(float(found.lower.sum())) <= optimum

@@ -16,8 +16,7 @@ from benchmarks.soundness.exact import above, below, exact
 from benchmarks.soundness.objective import objective, repaired
 from benchmarks.soundness.stored import as_stored
 from benchmarks.wild import wild_problem
-from graphreg.certificate import Enclosed, Routing, common, kinks
-from graphreg.certificate.enclosure.lower import Enclosure
+from graphreg.certificate import Enclosed, Enclosure, Routing, common, kinks
 from graphreg.datasets import random_problem
 from graphreg.errors import ModelError
 from graphreg.form import DualPoint

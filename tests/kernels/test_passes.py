@@ -9,7 +9,7 @@ import pytest
 
 import graphreg as gr
 from graphreg import fast as kernels
-from graphreg.certificate.tilting import FlowDual
+from graphreg.certificate.proposing.flow_dual import FlowDual
 from graphreg.fast import compiler, edge_passes, group_means
 from graphreg.network import fast
 from graphreg.running.polish import groups_of_flows

@@ -45,6 +45,11 @@ def in_range(x: Array) -> bool:
     return bool(((size <= RANGE) & ((size >= 1.0 / RANGE) | (size == 0.0))).all())
 
 
+def below(x: Array) -> bool:
+    """True where all numbers are finite, and not too large; no comparison holds of NaN."""
+    return bool((np.abs(x) < MOST).all())
+
+
 def upwards(x: Array, roundings: int) -> Array:
     """Not less than what x >= 0 stands for: a value of so many roundings of numbers >= 0, where 0 is exact."""
     return np.where(x > 0.0, x * (1.0 + (roundings + 3) * EPS) + DUST, x)
@@ -66,9 +71,9 @@ class Pair:
         return out
 
     def size(self) -> Array:
-        """Not less than the magnitudes of the numbers."""
+        """Not less than the magnitudes of the numbers; NaN, of which no comparison holds, where they are not known."""
         value = np.abs(self.high + self.low)
-        return np.where((value > 0.0) | (self.error > 0.0), (value + self.error) * MORE + DUST, 0.0)
+        return np.where((value == 0.0) & (self.error == 0.0), 0.0, (value + self.error) * MORE + DUST)
 
 
 def two_sum(a: Array, b: Array) -> tuple[Array, Array]:

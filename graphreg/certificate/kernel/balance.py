@@ -26,7 +26,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...terms import Array
-from .arithmetic import EPS, LEAST, MOST, in_range, need, upwards
+from .arithmetic import EPS, LEAST, below, in_range, need, upwards
 from .system import System
 
 BITS = 1074  # every float is an integer over 2^BITS
@@ -38,10 +38,11 @@ class Answers:
 
     def __init__(self, system: System, R: sp.csr_array) -> None:
         N, V = system.shape
-        need(R.shape == (V, N), "R has another shape")  # pyright: ignore[reportUnnecessaryComparison]  (scipy has no types)
+        need(R.format == "csr" and R.shape == (V, N), "R has another shape")  # pyright: ignore[reportUnnecessaryComparison]  (scipy has no types)
         need(in_range(R.data), "an entry of R is out of range")
+        need(((R.indices >= 0) & (R.indices < N)).all(), "an entry of R is nowhere")
         R.sum_duplicates()
-        self.R = R
+        self.R, self.kind = R, system.kind
         self.moves = np.diff(R.indptr) > 0
         some = np.flatnonzero(self.moves)
         across, within = sp.csr_array(system.rows(some).T), sp.csr_array(R[some])
@@ -93,8 +94,8 @@ def balanced(system: System, w: Witness) -> Balanced:
     """The box that a witness proves; a component whose equations it does not close is lost, and no other."""
     N, V = system.shape
     need(w.high.shape == w.low.shape == (V,) and w.z.shape == (N,), "a witness of another shape")
-    need(w.answers.R.shape == (V, N), "answers of another shape")  # pyright: ignore[reportUnnecessaryComparison]  (as above)
-    need(all(_below(x) for x in (w.high, w.low, w.z)), "prices, flows or corrections are too large")
+    need(w.answers.kind is system.kind, "answers to another system")
+    need(all(below(x) for x in (w.high, w.low, w.z)), "prices, flows or corrections are too large")
     need(((w.z == 0.0) | (w.z >= LEAST)).all(), "corrections are out of range")
     need(not (w.plain and w.low.any()), "plain sums are of high parts alone")
     at = np.fromiter(w.dropped, dtype=int, count=len(w.dropped))
@@ -110,11 +111,6 @@ def balanced(system: System, w: Witness) -> Balanced:
     lost = np.zeros(system.form.n_components, dtype=bool)
     lost[system.component[open_]] = True
     return Balanced(w.high, w.low, w.answers.moved(w.z), lost, _named(system, open_))
-
-
-def _below(x: Array) -> bool:
-    """True where all numbers are finite, and not too large; no comparison holds of NaN."""
-    return bool((np.abs(x) < MOST).all())
 
 
 def _named(system: System, open_: Array) -> str:

@@ -18,7 +18,7 @@ import numpy as np
 from ...terms import Array, Packed, at_a_time
 from ...terms.losses import AbstractQuadraticLoss
 from ...terms.penalties import AbstractSmoothPenalty
-from .arithmetic import DUST, EPS, MORE, Runs, need
+from .arithmetic import DUST, EPS, MORE, Runs, below, need
 from .balance import Balanced
 from .system import Flows, Prices, System
 from .upper import plain_residuals, sizes
@@ -75,7 +75,8 @@ def bend(one: Flows) -> float:
 def absorbed(system: System, curvature: Curvature, v: Array, w: Array) -> tuple[LowerBound, Balanced]:
     """The bound from prices and flows v that are nearly balanced, and nearly the gradients of the squares at w (n, d);
     and a box that holds an exactly balanced point. All nodes are to have the curvature."""
-    need((curvature.least > 0.0).all() and np.isfinite(w).all(), "a node is not strictly convex")
+    need((curvature.least > 0.0).all(), "a node is not strictly convex")
+    need(below(v) and below(w), "prices, flows or parameters are too large")
     squares = [one for one in (*system.prices, *system.flows) if is_square(one)]
     bent = [one for one in system.flows if one.edge.ground and np.isfinite(bend(one))]
     need(all(one in squares for one in (*system.prices, *bent)), "a Hessian is of something that is no square")
@@ -86,8 +87,9 @@ def absorbed(system: System, curvature: Curvature, v: Array, w: Array) -> tuple[
         off[one.columns] = far.ravel()
         slope += one.reach(far)
     left = system.residual(v, zero, plain=True).size()
-    square = (((left + slope) * curvature.scale) ** 2).sum(axis=1) / curvature.least * MORE  # d_i'H_i d_i
-    reach = np.sqrt(square) * MORE
+    rest = left + slope
+    square = ((rest * curvature.scale) ** 2).sum(axis=1) / curvature.least * MORE  # d_i'H_i d_i
+    reach = np.sqrt(square + DUST * rest.any(axis=1)) * MORE
     for one in squares:
         each = np.sqrt(one.scale * (1.0 if isinstance(one, Prices) else bend(one))) * reach[one.node]
         off[one.columns] += np.repeat(each, one.shape[1])
@@ -111,5 +113,5 @@ def _from_gradients(one: Prices | Flows, v: Array, w: Array) -> Array:
     for some in block.some():
         s = block.column(block.scale_of(some))
         r, around = plain_residuals(block, w, size, some)
-        out[some] = (s * (around + EPS * np.abs(r)) + np.abs(a[some] - s * r)) * MORE
+        out[some] = (s * (around + EPS * np.abs(r)) + np.abs(a[some] - s * r)) * MORE + DUST * (around > 0.0)
     return out.reshape(v.shape)

@@ -22,7 +22,7 @@ import scipy.sparse as sp
 
 from ...form import DualPoint, EdgeBlock, Form, SampleBlock
 from ...terms import Array, at_a_time
-from .arithmetic import DUST, EPS, MORE, MOST, Pair, Runs, in_range, need, total, two_product, two_sum
+from .arithmetic import DUST, EPS, MORE, Pair, Runs, below, in_range, need, total, two_product, two_sum
 
 CELLS = 1 << 16  # numbers at a time, so that they stay in the cache
 Triple = tuple[Array, Array, Array]
@@ -55,6 +55,11 @@ class Summand(ABC):
     def some(self) -> Iterator[slice]:
         """Some functions at a time."""
         return at_a_time(max(CELLS // max(self.shape[1], 1), 1), self.shape[0])
+
+    @property
+    @abstractmethod
+    def made_of(self) -> tuple[Array | None, ...]:
+        """What its columns of B are made of."""
 
     @abstractmethod
     def bound(self, b: Array, around: Array, some: slice) -> Array:
@@ -124,6 +129,10 @@ class Prices(Summand):
     @property
     def scale(self) -> Array:
         return self.block.scale
+
+    @property
+    def made_of(self) -> tuple[Array | None, ...]:
+        return self.block.node, self.block.X, self.own, np.array(self.shape)
 
     @cached_property
     def _others(self) -> Array:
@@ -257,6 +266,10 @@ class Flows(Summand):
     def scale(self) -> Array:
         return self.edge.weight
 
+    @property
+    def made_of(self) -> tuple[Array | None, ...]:
+        return self.edge.tail, self.edge.head, self.at, self.mix
+
     def given(self, v: Array) -> Array:
         """The flows (m, k)."""
         return v if self.mix is None else v @ self.mix
@@ -348,8 +361,13 @@ def _dot(X: Array, v: Array) -> Pair:
     return total(parts, [np.full(len(X), DUST)])
 
 
+def _same(a: Array | None, b: Array | None) -> bool:
+    return a is b or (a is not None and b is not None and np.array_equal(a, b))
+
+
 class System:
-    """B, by summands, and the summands of a form; ``like`` it is one of a form with the same graph and designs."""
+    """B, by summands, and the summands of a form; ``like`` it is one of a form with the same graph and designs. Systems
+    with the same B are of one ``kind``."""
 
     def __init__(self, form: Form, like: System | None = None, outside: Pair | None = None) -> None:
         """``outside`` is what is taken from the equations beside Bv, (n, d)."""
@@ -364,9 +382,16 @@ class System:
             self.flows.append(Flows(edge, form, self.size))
             self._add(self.flows[-1])
         need(all(design.in_range for design in known), "an entry of the designs is out of range")
+        need(like is None or self._has_the_matrix_of(like), "this is no system like the other")
+        self.kind = object() if like is None else like.kind
+
+    def _has_the_matrix_of(self, other: System) -> bool:
+        mine, theirs = ([x for one in each.summands for x in one.made_of] for each in (self, other))
+        same = len(mine) == len(theirs) and all(map(_same, mine, theirs))
+        return same and self.shape == other.shape and self.form.d == other.form.d
 
     def _add(self, one: Summand) -> None:
-        need(all((np.abs(t) < MOST).all() for t in one.targets or ()), f"a target of {one.name} is too large")
+        need(all(below(t) for t in one.targets or ()), f"a target of {one.name} is too large")
         self.size += one.shape[0] * one.shape[1]
 
     @property

@@ -22,13 +22,11 @@ def upper_bound(form: Form, w: Array, designs: Sequence[Design] | None = None) -
         size = None if designs is None else sizes(block, w, designs[k])
         for some in block.some():
             r, around = residuals(block, w, some) if size is None else plain_residuals(block, w, size, some)
-            value = block.scale_of(some) * block.loss.value_bound(r, around, block.y[some])
-            values.append(_sum_up(value, plain))
+            values.append(_sum_up(block.scale_of(some), block.loss.value_bound(r, around, block.y[some]), plain))
     for edge in form.edges:
         for some in edge.some(form.width(edge)):
             z, around = differences(edge, w, some, plain)
-            value = edge.weight_of(some) * edge.penalty.value_bound(z, around)
-            values.append(_sum_up(value, plain))
+            values.append(_sum_up(edge.weight_of(some), edge.penalty.value_bound(z, around), plain))
     if not all(np.isfinite(values)):
         return np.inf
     exact = math.fsum(values)
@@ -96,11 +94,12 @@ def _interval(high: Array, low: Array, error: Array) -> tuple[Array, Array]:
     return value, np.where((left == 0.0) & (error == 0.0), 0.0, (np.abs(left) + error) * MORE)
 
 
-def _sum_up(values: Array, plain: bool = False) -> float:
-    """The sum of values that are off by one rounding each, upwards."""
+def _sum_up(scales: Array, each: Array, plain: bool = False) -> float:
+    """The sum of multiples, upwards; 0 where all are 0, and not where they underflow."""
+    values = scales * each
     if not np.isfinite(values).all():
         return np.inf
-    if not values.any():
+    if not each.any():
         return 0.0
     every = Runs(np.zeros(len(values), dtype=int), 1)
     found = every.plain(values) if plain else every.sums(values)

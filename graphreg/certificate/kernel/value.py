@@ -29,14 +29,15 @@ class LowerBound:
 def lower_bound(system: System, box: Balanced, plain: bool = False) -> LowerBound:
     """``- sum f*(v) - <v, t>`` over all of a box, rounded downwards: by weak duality not more than the infimum.
 
-    Where ``plain``, roundings are paid for instead of avoided.
+    Where ``plain``, roundings and low parts are paid for instead of avoided.
     """
+    around = (box.spread + np.abs(box.low)) * (1.0 + 2 * EPS) if plain else box.spread
     lost, outside, why = box.lost.copy(), np.zeros(system.size, dtype=bool), [box.why] if box.why else []
     sums, errors, inner = list[Array](), np.zeros(len(lost)), True
     for one, where in zip(system.summands, system.components, strict=True):
         found = _Terms(one)
         for some in one.some():
-            high, low, off = (one.taken(x)[some] for x in (box.high, box.low, box.spread))
+            high, low, off = (one.taken(x)[some] for x in (box.high, box.low, around))
             found.add(some, high, low, off, plain)
         inner = inner and found.inner
         if found.bad.any():

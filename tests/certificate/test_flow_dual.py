@@ -9,15 +9,14 @@ import networkx as nx
 import numpy as np
 import pytest
 from factories import chain, thinned
+from kernel_cases import numbers, solved
 
 import graphreg as gr
-from graphreg.certificate import Certifier, feasible
-from graphreg.certificate.enclosure import boxes
-from graphreg.certificate.enclosure.structure import Structure
-from graphreg.certificate.tilting import FlowDual
-from graphreg.certificate.tilting import nodes as tilted
-from graphreg.certificate.tilting.flow_dual import proved
-from graphreg.certificate.tilting.nodes import QuadraticNodes, SmoothNodes, tilted_nodes
+from graphreg.certificate import Certifier, Enclosure, feasible
+from graphreg.certificate.kernel import arithmetic, squares, system
+from graphreg.certificate.proposing import tilted_nodes as tilted
+from graphreg.certificate.proposing.flow_dual import FlowDual
+from graphreg.certificate.proposing.tilted_nodes import QuadraticNodes, SmoothNodes, tilted_nodes
 from graphreg.datasets import random_problem
 from graphreg.form import DualPoint
 from graphreg.network import fast
@@ -54,24 +53,6 @@ CASES = {
 
 
 # ---- exact arithmetic ------------------------------------------------------------------------------------------------
-def exact(numbers):
-    return [Fraction(float(x)) for x in np.ravel(numbers)]
-
-
-def solved(A, b):
-    """Gauss's elimination of a regular matrix of rationals."""
-    k = len(b)
-    A = [[*row, right] for row, right in zip(A, b, strict=True)]
-    for j in range(k):
-        pivot = next(i for i in range(j, k) if A[i][j] != 0)
-        A[j], A[pivot] = A[pivot], A[j]
-        for i in range(k):
-            if i != j:
-                factor = A[i][j] / A[j][j]
-                A[i] = [x - factor * y for x, y in zip(A[i], A[j], strict=True)]
-    return [A[j][k] / A[j][j] for j in range(k)]
-
-
 def exact_conjugate(penalty, flow, c):
     """c phi*(u / c), of norms 0 inside their domain."""
     if isinstance(penalty, gr.SquaredL2):
@@ -91,9 +72,9 @@ def exact_dual(form, flows):
         for r, i in enumerate(block.node):
             s = Fraction(float(block.scale[r]))
             rows = np.eye(d) if block.X is None else block.X[r : r + 1]
-            targets = [y - o for y, o in zip(exact(block.y[r]), exact(block.offset[r]), strict=True)]
+            targets = [y - o for y, o in zip(numbers(block.y[r]), numbers(block.offset[r]), strict=True)]
             for row, target in zip(rows, targets, strict=True):
-                x = exact(row)
+                x = numbers(row)
                 constant += s * target * target / 2
                 for j in range(d):
                     h[i][j] += s * target * x[j]
@@ -102,9 +83,9 @@ def exact_dual(form, flows):
     for edge, u in zip(form.edges, flows, strict=True):
         columns = list(edge.columns(d))
         for e, tail in enumerate(edge.tail):
-            c, flow = Fraction(float(edge.weight[e])), exact(u[e])
+            c, flow = Fraction(float(edge.weight[e])), numbers(u[e])
             if edge.ground:  # c/2 ||w - center||^2
-                for j, m in zip(columns, exact(edge.center[e]), strict=True):
+                for j, m in zip(columns, numbers(edge.center[e]), strict=True):
                     H[tail][j][j] += c
                     h[tail][j] += c * m
                     constant += c * m * m / 2
@@ -123,7 +104,7 @@ def some_flows(form, rng, size=1.0):
     return tuple(edge.clip(size * rng.standard_normal((len(edge.tail), form.width(edge)))) for edge in form.edges)
 
 
-def bound(form, flows, move=None, prices=None):
+def bound(form, flows, move=None, prices=None, least=None):
     """What is proved of some flows, from parameters that are off the minimisers by ``move`` of their size; with the
     prices there, or at ``prices`` times those."""
     dual = FlowDual.of(form)
@@ -132,7 +113,8 @@ def bound(form, flows, move=None, prices=None):
     if move is not None:
         at = at * (1.0 + move)
         point = point if prices is None else replace(point, prices=form.gradient_prices(prices * at))
-    return dual.proved(Structure(form), point, at)
+    curvature = dual.nodes.curvature if least is None else replace(dual.nodes.curvature, least=least)
+    return Enclosure(form).absorbed(curvature, point, at)
 
 
 @pytest.mark.parametrize(("case", "seed"), thinned(CASES, range(3), every=2))
@@ -146,8 +128,9 @@ def test_nor_where_problems_are_large(case, monkeypatch):
     """With one triangle of each Hessian, and some samples and edges at a time."""
     monkeypatch.setattr(tilted, "LARGE", 0)
     monkeypatch.setattr(blocks, "STREAM", 3)
-    monkeypatch.setattr(boxes, "CELLS", 4)
-    monkeypatch.setattr(boxes, "PIECE", 2)
+    monkeypatch.setattr(system, "CELLS", 4)
+    monkeypatch.setattr(squares, "CELLS", 4)
+    monkeypatch.setattr(arithmetic, "PIECE", 2)
     monkeypatch.setattr(fast, "LARGE", 0)
     rng = np.random.default_rng(7)
     form = CASES[case](rng)
@@ -170,18 +153,12 @@ def bounds_hold(form, rng):
                 assert Fraction(found.value) <= exact_dual(form, found.dual_point.flows)
 
 
-def test_a_bound_without_its_rounding_would_lie(monkeypatch):
+def test_a_bound_without_its_rounding_would_lie():
     """The tests above would notice: without the square of what is left of the gradients, bounds of parameters that lie
     are too high."""
     rng = np.random.default_rng(0)
     form = squared(rng)
-    flows = some_flows(form, rng)
-    nodes = tilted_nodes(form)
-    monkeypatch.setattr(
-        "graphreg.certificate.tilting.flow_dual.proved",
-        lambda form, structure, _, *more: proved(form, structure, replace(nodes, convexity=np.full(4, 1e300)), *more),
-    )
-    found = bound(form, flows, -1.0, 1.0)
+    found = bound(form, some_flows(form, rng), -1.0, 1.0, least=np.full(4, 1e300))
     assert Fraction(found.value) > exact_dual(form, found.dual_point.flows)
 
 
@@ -194,9 +171,10 @@ def curvatures_hold(form):
     nodes = tilted_nodes(form)
     H = nodes.H.dense() if isinstance(nodes.H, Packed) else nodes.H
     H = H if H.ndim == 3 else H[:, :, None] * np.eye(form.d)
-    least = np.linalg.eigvalsh(H * nodes.scale[:, :, None] * nodes.scale[:, None, :])[:, 0]
-    assert (nodes.convexity > 0.0).all()
-    assert (nodes.convexity <= least).all()
+    scale, proved = nodes.curvature.scale, nodes.curvature.least
+    least = np.linalg.eigvalsh(H * scale[:, :, None] * scale[:, None, :])[:, 0]
+    assert (proved > 0.0).all()
+    assert (proved <= least).all()
 
 
 def test_an_exactly_conserved_point_lies_in_the_box():
@@ -209,8 +187,8 @@ def test_an_exactly_conserved_point_lies_in_the_box():
     for edge, u, spread in zip(form.edges, found.dual_point.flows, found.spread, strict=True):
         exact_flow = edge.gradients(w) if edge.ground else u
         assert (np.abs(exact_flow - u) <= spread + 1e-13).all()
-    for a, b, off in zip(form.gradient_prices(w), found.dual_point.prices, found.off, strict=True):
-        assert (np.abs(a - b) <= off + 1e-13).all()
+    (a,), (b,) = form.gradient_prices(w), found.dual_point.prices
+    assert (np.abs(a - b) <= found.box.spread[: len(a)] + 1e-13).all()
 
 
 # ---- looks -----------------------------------------------------------------------------------------------------------

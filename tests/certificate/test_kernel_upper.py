@@ -1,0 +1,344 @@
+"""The upper bound of P(w): not below P in rational numbers, and +inf where a constraint is broken in the last place."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import networkx as nx
+import numpy as np
+import pytest
+from kernel_cases import ALMOST, FORMS, HALF, form_of, number, numbers, regression, root
+
+import graphreg as gr
+from graphreg.certificate.kernel import upper
+from graphreg.certificate.kernel.system import Design, System, designs_of
+from graphreg.certificate.kernel.upper import differences, plain_residuals, residuals, sizes, upper_bound
+from graphreg.terms import alike
+
+RATIONAL = [name for name in FORMS if "classes" not in name]
+
+
+def least_value(term, y, ends, z):  # noqa: PLR0911, PLR0912  (one for each kind)
+    """f(z), or less where it has a root; None where it is infinite."""
+    square = sum(x * x for x in z)
+    match term:
+        case gr.SquaredLoss() | gr.MeanLoss():
+            return sum((x - t) ** 2 for x, t in zip(z, y, strict=True)) / 2
+        case gr.HuberLoss():
+            r, delta = abs(z[0] - y[0]), number(term.delta)
+            return r * r / 2 if r <= delta else delta * (r - delta / 2)
+        case gr.QuantileLoss():
+            r = z[0] - y[0]
+            return max(ends[0] * r, ends[1] * r)
+        case gr.HingeLoss():
+            return max(Fraction(0), 1 - y[0] * z[0])
+        case gr.L1():
+            return sum(map(abs, z))
+        case gr.L2():
+            return root(square)
+        case gr.LInf():
+            return max(map(abs, z))
+        case gr.SquaredL2():
+            return square / 2
+        case gr.Quadratic():
+            return sum(sum(a * b for a, b in zip(numbers(row), z, strict=True)) ** 2 for row in term.root) / 2
+        case gr.Zero():
+            return None if any(z) else Fraction(0)
+        case gr.Ball():
+            return Fraction(0) if square <= number(term.radius) ** 2 else None
+        case gr.NonNegative():
+            return Fraction(0) if min(z) >= 0 else None
+        case gr.Box():
+            inside = all(number(term.low) <= x <= number(term.high) for x in z)
+            return Fraction(0) if inside else None
+    raise AssertionError(term)
+
+
+def exact(form, w):
+    """P(w), or less where it has roots; None where it is infinite."""
+    w, total = [numbers(row) for row in w], Fraction(0)
+    for block in form.samples:
+        ends, y = block.loss.domain(block.y), block.y.reshape(len(block.node), -1)
+        offset = block.offset.reshape(len(block.node), -1)
+        for r, i in enumerate(block.node.tolist()):
+            z = w[i] if block.X is None else [sum(a * b for a, b in zip(numbers(block.X[r]), w[i], strict=True))]
+            z = [a + number(b) for a, b in zip(z, offset[r], strict=True)]
+            limits = None if block.X is None else [Fraction(float(e[r])) if np.isfinite(e[r]) else None for e in ends]
+            total += number(block.scale[r]) * least_value(block.loss, numbers(y[r]), limits, z)
+    for edge in form.edges:
+        at = list(range(form.d)) if edge.features is None else edge.features.tolist()
+        for e, (i, j) in enumerate(zip(edge.tail.tolist(), edge.head.tolist(), strict=True)):
+            z = [w[i][k] - (w[j][k] if j >= 0 else 0) for k in at]
+            if edge.center is not None:
+                z = [a - b for a, b in zip(z, numbers(edge.center[e]), strict=True)]
+            value = least_value(edge.penalty, None, None, z)
+            if value is None:
+                return None
+            total += number(edge.weight[e]) * value
+    return total
+
+
+def middle(form):
+    """A point that satisfies all constraints."""
+    centers = [edge.center for edge in form.edges if edge.center is not None]
+    same = np.full(form.shape, 0.1)
+    return same if not centers or centers[-1].shape != form.shape else centers[-1] + 0.1
+
+
+def both(form, w):
+    return upper_bound(form, w), upper_bound(form, w, designs_of(form))
+
+
+@pytest.mark.parametrize("name", RATIONAL)
+def test_no_bound_lies_below_the_objective(name):
+    form, rng = form_of(name), np.random.default_rng(0)
+    finite = 0
+    for w in (
+        np.zeros(form.shape),
+        middle(form),
+        np.full(form.shape, 0.1),
+        *rng.standard_normal((2, *form.shape)),
+        1e9 * rng.standard_normal(form.shape),
+        1e-9 * np.abs(rng.standard_normal(form.shape)),
+        np.broadcast_to(np.abs(rng.standard_normal(form.d)), form.shape),
+        1e-200 * rng.standard_normal(form.shape),
+    ):
+        value = exact(form, w)
+        for found in both(form, w):
+            if value is None:
+                assert found == np.inf
+            elif np.isfinite(found):
+                finite += 1
+                assert Fraction(found) >= value
+                assert found <= float(value) * (1 + 1e-9) + 1e-6 * (1 + np.abs(w).max() ** 2)
+    assert finite >= 2
+
+
+@pytest.mark.parametrize("name", ["classes alone", "classes along a path"])
+def test_bounds_of_classes_are_near_the_objective(name):
+    form = form_of(name)
+    w = np.random.default_rng(1).standard_normal(form.shape)
+    for found in both(form, w):
+        assert form.primal(w) * (1 - 1e-14) <= found <= form.primal(w) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("name", FORMS)
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_what_is_no_number_has_no_bound(name, bad):
+    form = form_of(name)
+    for i, j in ((0, 0), (form.n - 1, form.d - 1)):
+        w = np.zeros(form.shape)
+        w[i, j] = bad
+        with np.errstate(all="ignore"):
+            for found in both(form, w):
+                assert found == np.inf
+
+
+# ---- residuals -------------------------------------------------------------------------------------------------------
+def worst():
+    """A number a little above 1 whose square is rounded down by almost half a unit."""
+    a = 1.0 + 0.01 * np.random.default_rng(0).random(400)
+    lost = [Fraction(v) ** 2 - Fraction(v * v) for v in a.tolist()]
+    return float(a[int(np.argmax(lost))])
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("p", [1, 2, 3, 4, 7, 8, 33])
+def test_residuals_that_err_at_every_step_stay_within_their_bound(p, sign):
+    """The first product loses almost half a unit, and each sum absorbs almost half a unit more; up to p + 2 of them."""
+    X, w = np.full((1, p), worst()), np.full(p, ALMOST)
+    w[0] = worst()
+    y = np.array([-ALMOST])
+    X, y = sign * X, sign * y
+    data = gr.NodeData.from_arrays(np.concatenate([X, X]), np.concatenate([y, y]), [0, 1])
+    form = gr.Problem(gr.SquaredLoss(data) + gr.TotalVariation(gr.Graph.chain(2), gr.L2())).form
+    block, at = form.samples[0], np.stack([w, w])
+    size = sizes(block, at, designs_of(form)[0])
+    r, around = plain_residuals(block, at, size, slice(0, 2))
+    true = sum(
+        (Fraction(x) * Fraction(v) for x, v in zip(X[0].tolist(), w.tolist(), strict=True)), Fraction(0)
+    ) - number(y[0])
+    missed = abs(true - number(r[0]))
+    assert missed <= number(around[0])
+    assert missed > Fraction(11, 10) * HALF * number(size[0] + 2 * abs(y[0]))  # as bad as it is meant to be
+    high, off = residuals(block, at, slice(0, 2))
+    assert abs(true - number(high[0])) <= number(off[0])
+
+
+@pytest.mark.parametrize("name", FORMS)
+@pytest.mark.parametrize("size", [1.0, 1e-160, 1e-250, 1e9])
+def test_residuals_lie_within_what_they_may_be_off(name, size):
+    form, rng = form_of(name), np.random.default_rng(2)
+    w = size * rng.standard_normal(form.shape)
+    w[0] = 0.0
+    for block, design in zip(form.samples, designs_of(form), strict=True):
+        anchor = np.broadcast_to(block.loss.anchor(block.y), block.offset.shape)
+        A, reach = block.A.toarray(), sizes(block, w, design)
+        reach_of = reach.reshape(len(reach), -1)
+        for some in (slice(None), slice(3, 8)):
+            found = [residuals(block, w, some), plain_residuals(block, w, reach, some)]
+            flat = [[x.reshape(len(x), -1) for x in pair] for pair in found]
+            rows = np.arange(len(block.node))[some]
+            k = flat[0][0].shape[1]
+            for at, r in enumerate(rows.tolist()):
+                for c in range(k):
+                    x, v = numbers(A[r * k + c]), numbers(w)
+                    products = [a * b for a, b in zip(x, v, strict=True) if a and b]
+                    true = (
+                        sum(products, Fraction(0))
+                        + number(block.offset.reshape(-1, k)[r, c])
+                        - number(anchor.reshape(-1, k)[r, c])
+                    )
+                    for value, around in flat:
+                        assert abs(true - number(value[at, c])) <= number(around[at, c])
+                    assert sum(map(abs, products), Fraction(0)) <= number(
+                        reach_of[block.node[r], c if reach_of.shape[1] > 1 else 0]
+                    )
+
+
+@pytest.mark.parametrize("size", [1e-220, 1e-265, 1e-320])
+def test_products_that_underflow_are_paid_for(size):
+    data = gr.NodeData.from_arrays(np.full((3, 2), 0.7e-60), np.zeros(3), [0, 0, 1])
+    (block,) = gr.Problem(gr.SquaredLoss(data)).form.samples
+    w = size * np.array([[1.0, 3.0], [0.0, -7.0]])
+    reach = sizes(block, w, Design(block.node, block.X, 2))
+    assert (reach > 0.0).all()
+    for some in (slice(None), slice(1, 3)):
+        for r, around in (residuals(block, w, some), plain_residuals(block, w, reach, some)):
+            for at, k in enumerate(range(3)[some]):
+                true = sum(a * b for a, b in zip(numbers(block.X[k]), numbers(w[block.node[k]]), strict=True))
+                assert abs(true - number(r[at])) <= number(around[at])
+    assert not sizes(block, 0.0 * w, Design(block.node, block.X, 2)).any()
+
+
+def test_offsets_and_targets_cancel_exactly():
+    data = gr.NodeData.from_arrays(np.ones((2, 1)), [1e9, 0.1], [0, 0], offset=[1e9, 0.3])
+    form = gr.Problem(gr.SquaredLoss(data)).form
+    w = np.array([[0.1]])
+    value = exact(form, w)
+    for found in both(form, w):
+        assert value <= Fraction(found)
+    assert both(form, w)[0] <= float(value) * (1 + 1e-14)
+
+
+def test_differences_are_exact_or_say_that_they_are_not():
+    form = form_of("means in boxes")
+    w = np.random.default_rng(3).standard_normal(form.shape)
+    w[2] = w[1]
+    for edge in form.edges:
+        for plain in (False, True):
+            for some in (slice(None), slice(1, 3)):
+                z, around = differences(edge, w, some, plain)
+                for at, e in enumerate(range(len(edge.tail))[some]):
+                    for j in range(form.d):
+                        true = number(w[edge.tail[e], j]) - (0 if edge.ground else number(w[edge.head[e], j]))
+                        true -= 0 if edge.center is None else number(edge.center[e, j])
+                        assert abs(true - number(z[at, j])) <= number(around[at, j])
+                        if true == 0:
+                            assert z[at, j] == around[at, j] == 0.0
+
+
+# ---- constraints -----------------------------------------------------------------------------------------------------
+def test_a_consensus_holds_exactly_or_not_at_all():
+    form = form_of("a consensus")
+    w = np.full(form.shape, 0.1)
+    assert all(np.isfinite(found) for found in both(form, w))
+    w[2, 1] = np.nextafter(0.1, 1.0)
+    assert both(form, w) == (np.inf, np.inf)
+    w[2, 1] = 5e-324
+    w[[0, 1, 3], 1] = 0.0
+    assert both(form, w) == (np.inf, np.inf)
+
+
+def test_a_box_holds_for_the_exact_difference_to_a_centre():
+    """1 - 1e-20 is not at least 1, whatever it is rounded to."""
+    data = gr.NodeData.from_arrays(np.ones((2, 1)), np.array([0.0, 1.0]), [0, 0])
+    for center, finite in ((1e-20, False), (-1e-20, True), (0.0, True)):
+        form = gr.Problem(gr.SquaredLoss(data) + gr.NodePenalty(gr.Box(1.0, 2.0), center=[center])).form
+        assert all(np.isfinite(found) for found in both(form, np.array([[1.0 + 1e-15]])))
+        if not finite or center == 0.0:
+            assert all(np.isfinite(found) == finite for found in both(form, np.array([[1.0]])))
+
+
+def test_a_ball_holds_exactly_or_not_at_all():
+    form = gr.Problem(gr.SquaredLoss(regression()) + gr.NodePenalty(gr.Ball(1.0))).form
+    w = np.zeros(form.shape)
+    w[0, 0] = 1.0 + 2.0**-52
+    assert both(form, w) == (np.inf, np.inf)
+
+
+# ---- what is small, and what is not ----------------------------------------------------------------------------------
+@pytest.mark.parametrize("scale", [1e-160, 1e-170])
+def test_what_underflows_is_not_nothing(scale):
+    data = gr.NodeData.from_arrays(np.ones((2, 1)), np.zeros(2), [0, 1])
+    pair = nx.path_graph(2)
+    w = np.array([[scale], [0.0]])
+    for found in both(gr.Problem(gr.SquaredLoss(data)).form, w):
+        assert found > 0.0
+    form = gr.Problem(gr.SquaredLoss(data) + gr.TotalVariation(pair, gr.L2())).form
+    for found in both(form, w):
+        assert found >= scale
+
+
+@pytest.mark.parametrize("weight", [1e-60, 1e-20])
+def test_multiples_that_underflow_are_not_nothing(weight):
+    """A weight times a difference was 0, and so the bound."""
+    data = gr.NodeData.from_arrays(np.ones((2, 1)), np.zeros(2), [0, 1])
+    form = gr.Problem(gr.SquaredLoss(data) + weight * gr.TotalVariation(nx.path_graph(2), gr.L1())).form
+    bare = type(form)(form.space, (), (), form.edges)
+    w = np.array([[1e-310], [0.0]])
+    for found in both(bare, w):
+        assert Fraction(found) >= number(form.edges[0].weight[0]) * number(1e-310) > 0
+    assert both(bare, np.ones((2, 1))) == (0.0, 0.0)
+
+
+def test_a_logistic_loss_is_never_nothing():
+    data = gr.NodeData.from_arrays(np.array([[1.0], [-1.0]]), [1, 0], [0, 0])
+    assert all(found > 0.0 for found in both(gr.Problem(gr.LogisticLoss(data)).form, np.array([[1e4]])))
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_sums_of_values_are_rounded_upwards(plain):
+    """Values that 1 swallows, and multiples that are rounded downwards."""
+    a = worst()
+    for scales, each in (
+        (np.ones(9), np.concatenate([[1.0], np.full(8, ALMOST)])),
+        (np.full(50, a), np.full(50, a)),
+        (np.ones(2), np.array([-1.0, 1.0 + 2.0**-52])),
+        (np.ones(3), np.array([1e16, 1.0, -1e16])),
+        (np.ones(1), np.array([5e-324])),
+        (np.array([1e-200]), np.array([1e-200])),
+    ):
+        true = sum(x * y for x, y in zip(numbers(scales), numbers(each), strict=True))
+        found = upper._sum_up(scales, each, plain)
+        assert Fraction(found) >= true
+        assert found <= float(true) + 1e-12 * float(np.abs(scales * each).sum()) + 1e-290
+    assert upper._sum_up(np.ones(2), np.zeros(2), plain) == 0.0
+    for bad in (np.nan, np.inf, -np.inf):
+        assert upper._sum_up(np.ones(2), np.array([0.0, bad]), plain) == np.inf
+
+
+def test_sums_of_blocks_are_rounded_upwards():
+    """Blocks of 0.1, 0.2 and so on: their sum is no float."""
+    data = gr.NodeData.from_arrays(np.ones((2, 1)), np.zeros(2), [0, 1])
+    model = gr.SquaredLoss(data) + sum(
+        (c * gr.TotalVariation(nx.path_graph(2), gr.L1()) for c in (0.1, 0.2, 0.3, 1e-17)), start=0
+    )
+    form = gr.Problem(model).form
+    w = np.array([[1.0], [0.0]])
+    for found in both(form, w):
+        assert exact(form, w) <= Fraction(found) <= exact(form, w) * (1 + Fraction(1e-13))
+    bare = type(form)(form.space, (), (), form.edges)
+    assert all(Fraction(found) > exact(bare, w) for found in both(bare, w))
+
+
+def test_rows_come_some_at_a_time(monkeypatch):
+    monkeypatch.setattr("graphreg.terms.blocks.STREAM", 7)
+    for name in ("squares along a path", "means in boxes"):
+        form = form_of(name)
+        w = middle(form)
+        for found in both(form, w):
+            assert Fraction(found) >= exact(form, w)
+            assert found <= float(exact(form, w)) * (1 + 1e-12)
+    assert System(form).size
+    assert alike(form.edges[0]).tail is form.edges[0].tail

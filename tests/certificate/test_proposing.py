@@ -1,0 +1,235 @@
+"""What proposes witnesses: forests that carry what is missing, and small systems that answer for it.
+
+Nothing rests on it, but bounds are as good as it is.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import networkx as nx
+import numpy as np
+import pytest
+from kernel_cases import FORMS, form_of, numbers, times
+
+import graphreg as gr
+from graphreg.certificate import Enclosure
+from graphreg.certificate.kernel.balance import Witness, balanced
+from graphreg.certificate.kernel.system import System
+from graphreg.certificate.proposing.arcs import Arcs, forest
+from graphreg.certificate.proposing.plan import Planner
+from graphreg.certificate.proposing.slack import Slack
+from graphreg.certificate.proposing.systems import eliminated, independent, right_inverses
+from graphreg.certificate.proposing.systems import solved as answered
+from graphreg.certificate.rationals import Echelon
+
+
+# ---- forests ---------------------------------------------------------------------------------------------------------
+def grown(graph, penalty, rooms=None, **options):
+    data = gr.NodeData.from_dict({i: (np.ones((1, 2)), [0.0]) for i in graph})
+    form = gr.Problem(gr.SquaredLoss(data) + gr.TotalVariation(graph, penalty, **options)).form
+    arcs = Arcs.of(form)
+    room = np.ones(len(arcs.tail)) if rooms is None else rooms(arcs)
+    return arcs, forest(arcs, room, np.ones(2), np.zeros(len(arcs.tail), dtype=bool))
+
+
+def subtree_sums(tree, values):
+    """By climbing from every vertex."""
+    out = np.zeros(len(values))
+    for vertex, value in enumerate(values):
+        at = vertex
+        while True:
+            out[at] += value
+            if tree.parent[at] in {at, len(values)}:
+                break
+            at = tree.parent[at]
+    return out
+
+
+@pytest.mark.parametrize("graph", [nx.path_graph(70), nx.star_graph(30), nx.random_labeled_tree(60, seed=1)])
+def test_subtree_sums(graph):
+    _, tree = grown(graph, gr.L1())
+    values = np.random.default_rng(14).integers(0, 1000, 2 * len(graph)).astype(float)
+    np.testing.assert_array_equal(tree.gather(values), subtree_sums(tree, values))
+
+
+def test_trees_span_their_groups_and_parents_lie_across_arcs():
+    graph = nx.disjoint_union(nx.gnm_random_graph(20, 40, seed=2), nx.path_graph(5))
+    arcs, tree = grown(graph, gr.L2())
+    roots = tree.parent == np.arange(len(tree.parent))
+    assert roots.sum() == 2 * nx.number_connected_components(graph)
+    for vertex in np.flatnonzero(~roots):
+        arc = tree.arc[vertex]
+        assert {arcs.tail[arc], arcs.head[arc]} == {vertex, tree.parent[vertex]}
+        assert tree.group[vertex] == tree.group[tree.parent[vertex]]
+        assert tree.depth[vertex] == tree.depth[tree.parent[vertex]] + 1
+    assert not tree.depth[roots].any()
+
+
+def test_narrow_arcs_are_gone_through_where_there_is_no_other_way():
+    """A ring whose arc (0, 1) has next to no room, and a path with such an arc in the middle."""
+
+    def narrow(arcs):
+        return np.where((arcs.tail // 2 == 0) & (arcs.head // 2 == 1), 1e-14, 1.0)
+
+    arcs, tree = grown(nx.cycle_graph(6), gr.L1(), narrow)
+    assert not narrow(arcs)[tree.arc[tree.arc >= 0]].min() < 1.0
+    arcs, tree = grown(nx.path_graph(6), gr.L1(), narrow)
+    assert narrow(arcs)[tree.arc[tree.arc >= 0]].min() == pytest.approx(1e-14)
+
+
+def test_arcs_without_room_divide_the_groups():
+    def closed(arcs):
+        return np.where(arcs.tail // 2 == 2, 0.0, 1.0)
+
+    arcs, tree = grown(nx.path_graph(6), gr.L1(), closed)
+    assert len(np.unique(tree.group[:-1])) == 4
+    assert not tree.movable[arcs.tail // 2 == 2].any()
+
+
+# ---- small systems ---------------------------------------------------------------------------------------------------
+def dummies(rng, M=40):
+    """An intercept, two groups and a covariate; the groups add up to the intercept."""
+    group = rng.integers(0, 2, M)
+    return np.column_stack([np.ones(M), group == 0, group == 1, rng.standard_normal(M)]).astype(float)
+
+
+def systems_hold(A, found):
+    """A X = I on the rows that are kept, nearly; and exactly each other row is a combination of these."""
+    left = A[found.kept] @ found.X - np.eye(len(found.kept))
+    size = np.abs(A[found.kept]) @ np.abs(found.X)
+    assert (np.abs(left) <= 1e-9 * np.maximum(size, 1.0)).all()
+    for g, y in found.combinations.items():
+        assert y[g] != 0
+        assert set(y) <= {g, *found.kept.tolist()}
+        rows = [numbers(A[k]) for k in y]
+        assert not any(times(list(zip(*rows, strict=True)), list(y.values())))
+
+
+def test_right_inverses_of_many_systems():
+    rng = np.random.default_rng(0)
+    A, w = rng.standard_normal((9, 3, 7)), rng.uniform(0.1, 2.0, (9, 7))
+    A[4, 2] = A[4, 0] + A[4, 1]
+    X, sure = right_inverses(A, w)
+    assert sure.tolist() == [k != 4 for k in range(9)]
+    np.testing.assert_allclose(A[sure] @ X[sure], np.broadcast_to(np.eye(3), (8, 3, 3)), atol=1e-12)
+    for k in np.flatnonzero(sure):  # the smallest in the norm of 1 / w
+        W = np.diag(w[k])
+        np.testing.assert_allclose(X[k], W @ A[k].T @ np.linalg.inv(A[k] @ W @ A[k].T), atol=1e-10)
+
+
+def test_dummies_beside_an_intercept_follow_exactly():
+    A = dummies(np.random.default_rng(10)).T
+    found = answered(A, np.ones(A.shape[1]), np.zeros(4, dtype=int))
+    assert len(found.kept) == 3
+    assert len(found.combinations) == 1
+    systems_hold(A, found)
+
+
+@pytest.mark.parametrize("off", [2.0**-52, 1e-12, 1e-6])
+def test_almost_dummies_do_not_pass_for_dummies(off):
+    A = dummies(np.random.default_rng(11)).T
+    A[1, int(np.argmax(A[1]))] += off
+    found = answered(A, np.ones(A.shape[1]), np.zeros(4, dtype=int))
+    assert not found.combinations
+    assert len(found.kept) == 4
+
+
+def uneven(rng, decades):
+    """Small whole numbers of a known rank, rows and columns times powers of 2 within so many decades."""
+    rank, p, M = int(rng.integers(1, 5)), int(rng.integers(5, 8)), int(rng.integers(8, 30))
+    B = rng.integers(-3, 4, (M, rank)) @ rng.integers(-2, 3, (rank, p))
+    scales = [np.exp2(np.rint(rng.uniform(-1, 1, size) * decades / np.log10(2.0))) for size in (M, p)]
+    return (scales[0][:, None] * B * scales[1]).T
+
+
+def exact_rank(A):
+    system = Echelon(A.shape[1])
+    return sum(bool(system.add([Fraction(x) for x in row])) for row in A.tolist())
+
+
+@pytest.mark.parametrize("decades", [3, 8, 12])
+def test_the_rank_is_found_where_rows_and_columns_are_uneven(decades):
+    rng, whole = np.random.default_rng(decades), 0
+    for _ in range(20):
+        A = uneven(rng, decades)
+        found = answered(A, np.ones(A.shape[1]), np.zeros(len(A), dtype=int))
+        systems_hold(A, found)
+        whole += len(found.kept) == exact_rank(A) and len(found.kept) + len(found.combinations) == len(A)
+    assert whole >= 16
+
+
+def test_elimination_is_exact():
+    rng = np.random.default_rng(13)
+    A = rng.integers(-8, 8, (3, 10)).astype(float)
+    A = np.vstack([A, [0.5, -3.0, 0.25] @ A, np.zeros(10)])
+    kept, pivots, combinations = eliminated(A, range(5))
+    assert kept == [0, 1, 2]
+    assert len(set(pivots)) == 3
+    assert set(combinations) == {3, 4}
+    for g, y in combinations.items():
+        assert y[g]
+        assert not any(times(list(zip(*(numbers(A[k]) for k in y), strict=True)), list(y.values())))
+    assert independent(A, np.ones(10)).tolist() in ([0, 1, 2], [0, 1, 3], [0, 2, 3], [1, 2, 3])
+    assert not len(independent(np.zeros((2, 0)), np.zeros(0)))
+
+
+# ---- plans -----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("name", "apart"), [(n, a) for n in FORMS for a in (False, True) if not a or "classes" not in n]
+)
+def test_plans_close_what_they_are_asked_to(name, apart):
+    """At 0, or near it, where everything may move; and the kernel takes the sizes that follow from the tree."""
+    form = form_of(name)
+    enclosure, system = Enclosure(form), System(form)
+    assert system.shape == enclosure.system.shape
+    rng = np.random.default_rng(15)
+    v = 1e-3 * rng.standard_normal(system.size)
+    slack = Slack(np.ones(system.size), np.ones(system.size))
+    plan = enclosure.planner.near(v, slack, np.zeros(system.size, dtype=bool), apart)
+    left = enclosure.system.residual(v, 0.0 * v).size().ravel()
+    z = enclosure._sizes(plan, left)
+    box = balanced(enclosure.system, Witness(v, 0.0 * v, plan.answers, z, plan.dropped))
+    assert not box.lost.any()
+
+
+def test_plans_for_all_points_are_kept():
+    form = form_of("squares along a path")
+    planner = Planner(System(form))
+    assert planner.kept is None
+    plan = planner.everywhere(Slack.of(planner.system, np.zeros(planner.system.size), flows=False))
+    assert planner.kept is plan
+    assert plan.kept.all()
+
+
+def test_room_is_what_domains_leave():
+    form = form_of("a consensus")
+    system, (block,) = System(form), form.samples
+    v = np.zeros(system.size)
+    v[2], v[3], v[4] = 0.5 * block.scale[2], 0.25 * block.scale[3], -0.7 * block.scale[4]
+    slack = Slack.of(system, v)
+    np.testing.assert_allclose(slack.room[[0, 2, 3, 4]], block.scale[[0, 2, 3, 4]] * [0.5, 0.0, 0.25, 0.0])
+    assert (slack.weight[[2, 4]] == 0.0).all()
+    assert (slack.room[24:] > 1e100).all()  # flows of a consensus
+    classes = System(form_of("classes alone"))
+    (one,) = classes.prices
+    room = Slack.of(classes, np.full(classes.size, 0.2) * np.repeat(one.scale, 2)).room.reshape(one.shape)
+    np.testing.assert_allclose(
+        room, np.broadcast_to(0.2 * one.scale[:, None], one.shape)
+    )  # -0.4 of the own class is farther
+
+
+def test_many_groups_are_answered_together():
+    """One by one, the groups of a chain of a million nodes would take minutes."""
+    n = 20_000
+    data = gr.NodeData.from_arrays(None, np.random.default_rng(0).normal(size=n), np.arange(n))
+    form = gr.Problem(gr.MeanLoss(data) + 1e-5 * gr.TotalVariation(gr.Graph.chain(n), gr.L1())).form
+    enclosure = Enclosure(form)
+    (edge,) = form.edges
+    u = edge.clip(np.random.default_rng(1).standard_normal((n - 1, 1)))
+    v = enclosure.system.flat(type(form.nothing())((u,), form.nothing().prices))
+    held = np.zeros(len(v), dtype=bool)
+    held[n + np.arange(0, n - 1, 2)] = True  # every other flow stays
+    plan = enclosure.planner.near(v, Slack(np.ones(len(v)), np.ones(len(v))), held, False)
+    assert plan.tree.count > n // 3
+    assert plan.answers.width <= 8
