@@ -20,7 +20,7 @@ from ...terms.losses import AbstractQuadraticLoss
 from ...terms.penalties import AbstractSmoothPenalty
 from .arithmetic import DUST, EPS, MORE, Runs, below, need
 from .balance import Balanced
-from .system import Flows, Prices, System
+from .system import Flows, Prices, Summand, System
 from .upper import plain_residuals, sizes
 from .value import LowerBound, lower_bound
 
@@ -60,11 +60,12 @@ def _dense(A: Array | Packed, some: slice) -> Array:
     return A.dense(some) if isinstance(A, Packed) else A[some]
 
 
-def is_square(one: Prices | Flows) -> bool:
+def is_square(one: Summand) -> bool:
     """True of summands s L / 2 ||B'w - t||^2, at one node each."""
     if isinstance(one, Prices):
         return isinstance(one.block.loss, AbstractQuadraticLoss)
-    return one.edge.ground and one.mix is None and one.penalty.strong_convexity() == bend(one)
+    alone = isinstance(one, Flows) and one.edge.ground and one.mix is None
+    return alone and one.penalty.strong_convexity() == bend(one)
 
 
 def bend(one: Flows) -> float:

@@ -34,14 +34,10 @@ class Summand(ABC):
 
     first: int
     shape: tuple[int, int]
+    scale: Array
     node: Array
     name: str
     targets: Triple | None  # t (M, k) as high + low, and a bound of what that misses; None where all are 0
-
-    @property
-    @abstractmethod
-    def scale(self) -> Array:
-        """s of each function, (M,)."""
 
     @property
     def columns(self) -> slice:
@@ -127,7 +123,7 @@ class Prices(Summand):
         self.targets = self._targets()
 
     @property
-    def scale(self) -> Array:
+    def scale(self) -> Array:  # pyright: ignore[reportIncompatibleVariableOverride]  (strengths change)
         return self.block.scale
 
     @property
@@ -263,7 +259,7 @@ class Flows(Summand):
         need(self.mix is None or in_range(self.mix), f"an entry of the root of {edge.penalty!r} is out of range")
 
     @property
-    def scale(self) -> Array:
+    def scale(self) -> Array:  # pyright: ignore[reportIncompatibleVariableOverride]  (strengths change)
         return self.edge.weight
 
     @property
