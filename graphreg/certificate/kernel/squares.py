@@ -64,8 +64,9 @@ def is_square(one: Summand) -> bool:
     """True of summands s L / 2 ||B'w - t||^2, at one node each."""
     if isinstance(one, Prices):
         return isinstance(one.block.loss, AbstractQuadraticLoss)
-    alone = isinstance(one, Flows) and one.edge.ground and one.mix is None
-    return alone and one.penalty.strong_convexity() == bend(one)
+    if not isinstance(one, Flows) or one.mix is not None:
+        return False
+    return one.edge.ground and one.penalty.strong_convexity() == bend(one)
 
 
 def bend(one: Flows) -> float:
