@@ -36,7 +36,6 @@ class AbstractConePenalty(OwnDomain, AbstractReadPenalty):
     """
 
     of_rows: Callable[[Array], Array]
-    everywhere: bool  # phi* is finite everywhere
 
     @property
     @abstractmethod
@@ -111,8 +110,6 @@ class AbstractConePenalty(OwnDomain, AbstractReadPenalty):
 
     # ---- derived ---------------------------------------------------------------------------------------------------
     def gauge(self, u: Array) -> Array:
-        if self.everywhere:
-            return np.zeros(len(u))
         within = self.span(u)
         # where phi ignores coordinates this is exact; along other directions rounding alone is allowed for
         rounding = 0.0 if self.programme.ignored is not None else 1e-12
@@ -203,15 +200,7 @@ class OneSidedConePenalty(AbstractConePenalty, OneSidedDomain, AbstractOneSided)
         still = ~np.isfinite(self.conjugate(u))
         return np.where(still[:, None], self.interior(u.shape[1]), u)
 
-    def reach(self, start: Array, end: Array) -> Array:
-        inside = self.gauge(end) <= 1.0 - OUTWARD
-        low, high = np.where(inside, 1.0, 0.0), np.ones(len(start))
-        for _ in range(24):
-            out = np.flatnonzero(~inside)
-            middle = 0.5 * (low[out] + high[out])
-            ok = np.isfinite(self.conjugate(start[out] + middle[:, None] * (end[out] - start[out])))
-            low[out[ok]], high[out[~ok]] = middle[ok], middle[~ok]
-        return low
+    reach = OneSidedDomain.reach
 
 
 def starts(value: Callable[[Array], Array], factor: Array, linear: Array, near: float) -> tuple[Array, Array]:

@@ -243,13 +243,9 @@ class ConeProgramme:
     @cached_property
     def _upper(self) -> tuple[Any, Any]:
         """The upper triangles of P and of the identity on z, with the same entries, some of which are 0."""
-        P = sparse.coo_array(sparse.triu(self.P))
-        n, z = len(self.q), np.arange(self.k)
-        row, column = np.concatenate([P.row, z]), np.concatenate([P.col, z])
-        data = [np.concatenate(each) for each in ((P.data, np.zeros(self.k)), (np.zeros(P.nnz), np.ones(self.k)))]
-        found = [sparse.csc_array((each, (row, column)), shape=(n, n)) for each in data]
-        for each in found:
-            each.sort_indices()
+        P, Z = np.triu(self.P.toarray()), np.diag(np.arange(len(self.q)) < self.k)
+        column, row = np.nonzero(((P != 0.0) | Z).T)  # column by column
+        found = [sparse.csc_array((M[row, column].astype(float), (row, column)), shape=P.shape) for M in (P, Z)]
         return found[0], found[1]
 
 

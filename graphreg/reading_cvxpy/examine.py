@@ -13,7 +13,7 @@ from ..compiling import not_convex
 from ..errors import ConvexityError, TermError
 from ..terms import Array
 from ..terms.penalties import AbstractOneSided, AbstractPenalty, row_norm, tried
-from .cone_penalty import AbstractConePenalty, ConePenalty, OneSidedConePenalty
+from .cone_penalty import ConePenalty, OneSidedConePenalty
 from .conic import ConeProgramme
 from .evaluating import evaluator, refuse_inexact
 from .recognise import closed_form
@@ -87,8 +87,7 @@ def examine(function: Callable[[Any], Any], rows: bool, k: int, name: str) -> Ab
     source = replace(source, strength=_strength(z, phi))
     if wrong := _disagreement(source.programme, z[2:6], phi[2:6]):
         raise TermError(f"the penalty {name} {wrong}; where an atom is approximated, pass it approx=False")
-    found = (ConePenalty if even else OneSidedConePenalty)(value, False, source=source)
-    return replace(found, everywhere=_is_finite_everywhere(found, k))
+    return (ConePenalty if even else OneSidedConePenalty)(value, source=source)
 
 
 def _mixes_rows(function: Callable[[Any], Any], z: Array, phi: Array) -> bool:
@@ -118,13 +117,3 @@ def _disagreement(programme: ConeProgramme, z: Array, phi: Array) -> str:
 
 def _close(a: Array, b: Array) -> bool:
     return bool(np.isclose(a, b, rtol=tried.ROUNDING, atol=tried.ROUNDING * 1e-3).all())
-
-
-def _is_finite_everywhere(phi: AbstractConePenalty, k: int) -> bool:
-    """Whether phi* is finite far beyond where the gauge of any axis ends, if it does."""
-    axes = np.vstack([np.eye(k), -np.eye(k)])
-    if phi.homogeneous or phi.programme.lineality.shape[1]:
-        return False
-    strength = phi.programme.strength
-    far = strength * np.maximum(1e3, 10.0 / np.maximum(phi.domain.gauge(axes) * strength, 1e-7))
-    return bool(np.isfinite(phi.largest(axes * far[:, None])).all())
