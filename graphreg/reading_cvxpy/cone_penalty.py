@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, final
@@ -38,9 +37,9 @@ class AbstractConePenalty(OwnDomain, AbstractReadPenalty):
     of_rows: Callable[[Array], Array]
 
     @property
-    @abstractmethod
     def is_even(self) -> bool:
         """Whether phi(-z) = phi(z)."""
+        return not isinstance(self, AbstractOneSided)
 
     @property
     def programme(self) -> ConeProgramme:
@@ -177,19 +176,11 @@ class AbstractConePenalty(OwnDomain, AbstractReadPenalty):
 class ConePenalty(AbstractConePenalty):
     """An even function."""
 
-    @property
-    def is_even(self) -> bool:
-        return True
-
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class OneSidedConePenalty(AbstractConePenalty, OneSidedDomain, AbstractOneSided):
     """A function that is not even."""
-
-    @property
-    def is_even(self) -> bool:
-        return False
 
     def clip(self, u: Array) -> Array:
         u = super().clip(u)

@@ -56,17 +56,7 @@ class CvxpyLoss(AbstractSmoothLoss):
         at = np.clip(
             np.where(inside, b, 0.5 * (np.maximum(low, -1.0) + np.minimum(high, 1.0))), low + width, high - width
         )
-        last: list[tuple[Array, Line]] = []  # where the function was asked for last: the slope is asked for there, too
-
-        def off_balance(x: Array) -> Array:
-            last[:] = [(x, self._line(x, y))]
-            return last[0][1].slope - at
-
-        def bend(x: Array) -> Array:
-            line = last[0][1] if last[0][0] is x else self._line(x, y)
-            return np.maximum(line.bend, 0.0)
-
-        x = increasing_root(off_balance, bend, np.zeros(y.shape))
+        x = increasing_root(lambda x: self.gradient(x, y) - at, lambda x: self.curvature(x, y), np.zeros(y.shape))
         line = self._line(x, y)
         off = rounding * TRUSTED * (np.abs(at * x) + line.size) + np.where(inside, np.abs(b - at), 0.0) * np.abs(x)
         flat = (at == b) | (np.abs(x) <= FLAT_BY)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, final
@@ -26,15 +25,10 @@ class AbstractCvxpyPenalty(AbstractPenalty):
         repr=False, default_factory=dict[int, AbstractPenalty]
     )  # by size of row, when found out
 
-    @property
-    @abstractmethod
-    def needs_even(self) -> bool:
-        """Whether a function that is not even is refused."""
-
     def acting_on(self, k: int) -> AbstractPenalty:
         if k not in self.found:
             self.found[k] = examine(self.function, self.rows, k, _label(self.function, self.name))
-        if self.needs_even and isinstance(self.found[k], AbstractOneSided):
+        if isinstance(self.found[k], AbstractOneSided) and not isinstance(self, AbstractOneSided):
             name = _label(self.function, self.name)
             raise TermError(
                 f"the penalty {name} is not even on {k} coordinates, phi(-z) != phi(z): an edge between two nodes has "
@@ -80,19 +74,11 @@ class AbstractCvxpyPenalty(AbstractPenalty):
 class CvxpyPenalty(AbstractCvxpyPenalty):
     """An even penalty from a CVXPY function (see `from_cvxpy`)."""
 
-    @property
-    def needs_even(self) -> bool:
-        return True
-
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class OneSidedCvxpyPenalty(AbstractCvxpyPenalty, AbstractOneSided):
     """A penalty from a CVXPY function that is not even: for ground edges only (see `from_cvxpy`)."""
-
-    @property
-    def needs_even(self) -> bool:
-        return False
 
 
 def from_cvxpy(

@@ -183,36 +183,34 @@ def _sum(entries: Sequence[Entry]) -> Entry:
 
 
 # ---- atoms of each entry ---------------------------------------------------------------------------------------------
-def _of_line(f: Callable[[float], float], curve: Curve, entry: Entry, k: int) -> Entry:
-    """f of ``a * variable + b``, f with this derivative."""
-    b = entry.constant
+SQUARE = Curve.of([], [0.0], [2.0])
+
+
+def _of_line(curve: Curve, entry: Entry, k: int) -> Entry:
+    """A function that is 0 at 0 of ``a * variable + b``."""
+    constant = float(curve.value(np.array(entry.constant)))
     if entry.is_fixed:
-        return Entry(f(b))
+        return Entry(constant)
     variable, a = entry.line(k)
-    return Entry(f(b), {variable: curve.at(a, b)})
+    return Entry(constant, {variable: curve.at(a, entry.constant)})
 
 
 def _abs(entry: Entry, k: int) -> Entry:
     try:
-        return _of_line(abs, Curve.of([0.0], [-1.0, 1.0]), entry, k)
+        return _of_line(Curve.of([0.0], [-1.0, 1.0]), entry, k)
     except UnknownError:  # of several coordinates?
         return Entry(curves={NormOf.of(1.0, entry.row(k)[None]): LINE})
-
-
-def _square(entry: Entry, k: int) -> Entry:
-    return _of_line(lambda x: x * x, Curve.of([], [0.0], [2.0]), entry, k)
 
 
 def _power(atom: Any, entry: Entry, k: int) -> Entry:
     if float(atom.p.value) != 2.0:
         raise UnknownError
-    return _square(entry, k)
+    return _of_line(SQUARE, entry, k)
 
 
 def _huber(atom: Any, entry: Entry, k: int) -> Entry:
     M = float(atom.M.value)
-    curve = Curve.of([-M, M], [-2.0 * M, 0.0, 2.0 * M], [0.0, 2.0, 0.0])
-    return _of_line(lambda x: x * x if abs(x) <= M else M * (2.0 * abs(x) - M), curve, entry, k)
+    return _of_line(Curve.of([-M, M], [-2.0 * M, 0.0, 2.0 * M], [0.0, 2.0, 0.0]), entry, k)
 
 
 _OF_ENTRIES: dict[str, Callable[[Any, Entry, int], Entry]] = {
@@ -279,7 +277,7 @@ def _quad_over_lin(atom: Any, entries: list[Entry], k: int) -> Entry:
     try:
         A = np.array([entry.row(k) for entry in entries])
     except UnknownError:
-        return _sum([_square(entry, k) for entry in entries]).times(1.0 / over)
+        return _sum([_of_line(SQUARE, entry, k) for entry in entries]).times(1.0 / over)
     return Entry(Q=A.T @ A * (2.0 / over))
 
 

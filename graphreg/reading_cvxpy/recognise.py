@@ -100,7 +100,8 @@ class Reading:
             return separable(RootedSides(self.lines, ways), RootedSides(self.lines, -ways))
         curves = [h for h in functions if isinstance(h, Curve)]
         phi = separable(Sides.of(curves), Sides.of([h.at(-1.0) for h in curves]))
-        return L1() if all(_is_size(h) for h in functions) else phi
+        sizes = all(np.array_equal(h.knots, [0.0]) and [*h.slope, *h.bend] == [-1.0, 1.0, 0.0, 0.0] for h in curves)
+        return L1() if sizes else phi
 
     def _of_norm(self, on: Array, of: NormOf, curve: Map, Q: Array, plain: bool) -> AbstractPenalty:
         """A function of the norm of Az. Unless ``plain`` it may not change with the signs of coordinates."""
@@ -154,14 +155,6 @@ def _mapped(R: Array, norm: AbstractNorm) -> AbstractPenalty:
     if len(R) > R.shape[1] or not np.linalg.cond(R) < WELL_SPREAD:
         raise UnknownError
     return MappedNorm(R, norm)
-
-
-def _is_size(h: Map) -> bool:
-    """Whether the function is ``|x|``."""
-    try:
-        return weight_of(h) == 1.0
-    except UnknownError:
-        return False
 
 
 def _common_size(A: Array) -> float | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, final
@@ -92,8 +91,9 @@ class AbstractSeparable(OwnDomain, AbstractReadPenalty):
     def recession(self, k: int) -> RecessionCone:
         return RecessionCone(np.where(self.left.last > 0.0, 0.0, -np.inf), np.where(self.right.last > 0.0, 0.0, np.inf))
 
-    @abstractmethod
-    def interior(self, k: int) -> Array: ...
+    def interior(self, k: int) -> Array:
+        low, high = -self.left.last, self.right.last
+        return np.where((low < 0.0) & (high > 0.0), 0.0, 0.5 * (np.maximum(low, -1.0) + np.minimum(high, 1.0)))
 
     def accuracy(self) -> float:
         return max(self.right.accuracy, self.left.accuracy)
@@ -113,27 +113,17 @@ def _gauges(u: Array, high: Array, low: Array) -> Array:
 class Separable(AbstractSeparable):
     """Even functions of the coordinates."""
 
-    def interior(self, k: int) -> Array:
-        return np.zeros(k)
-
 
 @final
 @dataclass(frozen=True, eq=False)
 class OneSidedSeparable(AbstractSeparable, OneSidedDomain, AbstractOneSided):
     """Functions of the coordinates that are not all even."""
 
-    def interior(self, k: int) -> Array:
-        low, high = -self.left.last, self.right.last
-        return np.where((low < 0.0) & (high > 0.0), 0.0, 0.5 * (np.maximum(low, -1.0) + np.minimum(high, 1.0)))
-
 
 @final
 @dataclass(frozen=True, eq=False)
 class SmoothSeparable(AbstractSeparable, AbstractSmoothPenalty):
     """Even piecewise quadratic functions of the coordinates without kinks."""
-
-    def interior(self, k: int) -> Array:
-        return np.zeros(k)
 
     def gradient(self, z: Array) -> Array:
         return self.subgradient(z)
@@ -225,8 +215,8 @@ class AbstractBlocks(OwnDomain, AbstractReadPenalty):
             low[columns], high[columns] = cone.lower, cone.upper
         return RecessionCone(low, high)
 
-    @abstractmethod
-    def interior(self, k: int) -> Array: ...
+    def interior(self, k: int) -> Array:
+        return self.each(lambda phi, rows: phi.domain.interior(rows.shape[1]), np.zeros((1, k)))[0]
 
     def accuracy(self) -> float:
         return max(phi.accuracy() for _, phi in self.blocks)
@@ -240,17 +230,11 @@ class AbstractBlocks(OwnDomain, AbstractReadPenalty):
 class Blocks(AbstractBlocks):
     """A sum of even functions of blocks of coordinates."""
 
-    def interior(self, k: int) -> Array:
-        return np.zeros(k)
-
 
 @final
 @dataclass(frozen=True, eq=False)
 class OneSidedBlocks(AbstractBlocks, OneSidedDomain, AbstractOneSided):
     """A sum of functions of blocks of coordinates that are not all even."""
-
-    def interior(self, k: int) -> Array:
-        return self.each(lambda phi, rows: phi.domain.interior(rows.shape[1]), np.zeros((1, k)))[0]
 
 
 def blocks(parts: Sequence[tuple[Array, AbstractPenalty]]) -> AbstractPenalty:
