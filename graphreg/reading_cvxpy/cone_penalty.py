@@ -8,7 +8,7 @@ from typing import Any, final
 
 import numpy as np
 
-from ..terms import Array, RecessionCone
+from ..terms import Array, RecessionCone, bisected
 from ..terms.penalties import LEAST_SLACK, AbstractOneSided, OneSidedDomain, OwnDomain, beside, column, row_norm
 from .conic import ConeProgramme
 from .source import AbstractReadPenalty
@@ -21,6 +21,7 @@ LEAST_LENGTH = 1e-4  # of a prox, relative to v, as far as a cone programme is s
 OUTWARD = 1e-8  # gauges are inflated by this, and clipped points are put this far inside
 ENDS = 120  # lengths of rows are sought between 2^-120 and 2^120
 FURTHEST = 2.0 ** (ENDS - 1)  # length from which on there is no minimiser
+HALVINGS = 24  # of a way to the end of a domain, which is known to the solver's accuracy only
 ROUNDING = 1e-13  # relative; what falls by less does not fall
 
 
@@ -191,7 +192,12 @@ class OneSidedConePenalty(AbstractConePenalty, OneSidedDomain, AbstractOneSided)
         still = ~np.isfinite(self.conjugate(u))
         return np.where(still[:, None], self.interior(u.shape[1]), u)
 
-    reach = OneSidedDomain.reach
+    def reach(self, start: Array, end: Array) -> Array:
+        def inside(t: Array) -> Array:
+            return np.isfinite(self.conjugate(start + t[:, None] * (end - start)))
+
+        low = np.where(self.gauge(end) <= 1.0 - OUTWARD, 1.0, 0.0)
+        return bisected(inside, low, np.ones(len(start)), HALVINGS)[0]
 
 
 def starts(value: Callable[[Array], Array], factor: Array, linear: Array, near: float) -> tuple[Array, Array]:
