@@ -4,12 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, final
 
 import numpy as np
 
-from ..terms import Array, RecessionCone, bisected
-from ..terms.penalties import LEAST_SLACK, AbstractOneSided, OneSidedDomain, OwnDomain, beside, column, row_norm
+from ..terms import ULP, Array, RecessionCone, bisected
+from ..terms.penalties import (
+    LEAST_SLACK,
+    AbstractNorm,
+    AbstractOneSided,
+    AbstractPenalty,
+    OneSidedDomain,
+    OwnDomain,
+    beside,
+    by_row,
+    column,
+    row_norm,
+)
 from .conic import ConeProgramme
 from .source import AbstractReadPenalty
 
@@ -22,6 +34,9 @@ OUTWARD = 1e-8  # gauges are inflated by this, and clipped points are put this f
 ENDS = 120  # lengths of rows are sought between 2^-120 and 2^120
 FURTHEST = 2.0 ** (ENDS - 1)  # length from which on there is no minimiser
 HALVINGS = 24  # of a way to the end of a domain, which is known to the solver's accuracy only
+OFF_SPAN = 1e-12  # of a flow's length: what is off the row space by less is taken for rounding, as in `Quadratic`
+NEARLY = 1e-6  # relative; far more than a pseudo-inverse is off
+SURE = 64.0 * ULP  # relative; more than a dual norm is off
 ROUNDING = 1e-13  # relative; what falls by less does not fall
 
 
@@ -176,6 +191,50 @@ class AbstractConePenalty(OwnDomain, AbstractReadPenalty):
 @dataclass(frozen=True, eq=False, repr=False)
 class ConePenalty(AbstractConePenalty):
     """An even function."""
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class MappedNorm(AbstractConePenalty):
+    """``phi(z) = norm(Rz)`` with R (r, k) of full row rank, and a norm that depends on the sizes of entries alone: what
+    is known of its flows, which are R'y with a dual norm of y of at most 1; there is one y at most."""
+
+    R: Array
+    norm: AbstractNorm
+
+    @cached_property
+    def _inverse(self) -> tuple[Array, float]:
+        """The pseudo-inverse (k, r) of R, and more than its spectral norm."""
+        return np.linalg.pinv(self.R), (1.0 + NEARLY) / float(np.linalg.norm(self.R, -2))
+
+    def prices(self, u: Array) -> tuple[Array, Array]:
+        """Not less than ``|y_i|`` for the y whose R'y is nearest to u, (m, r), and how far from u that is, (m,)."""
+        P, norm = self._inverse
+        y = u @ P
+        left = u - y @ self.R
+        lost = (len(self.R) + 4) * ULP * (np.abs(u) + np.abs(y) @ np.abs(self.R))
+        moved = np.abs(left @ P) + NEARLY * (np.abs(left) @ np.abs(P))
+        return np.abs(y) + moved + norm * row_norm(lost)[:, None], row_norm(left)
+
+    def gauge(self, u: Array) -> Array:
+        y, off = self.prices(u)
+        return np.where(off <= OFF_SPAN * row_norm(u), self.norm.dual_norm(y) * (1.0 + SURE), np.inf)
+
+    def value_bound(self, z: Array, spread: Array) -> Array:
+        R, lost = self.R, (z.shape[1] + 3) * ULP
+        each = np.abs(z @ R.T) + (lost * np.abs(z) + (1.0 + lost) * spread) @ np.abs(R.T)
+        return self.norm.value_bound(each, np.zeros(each.shape))
+
+    def composed(self) -> tuple[Array, AbstractPenalty] | None:
+        return (self.R, self.norm) if len(self.R) < self.R.shape[1] else None
+
+    def span(self, u: Array) -> Array:
+        return by_row(by_row(u, self._inverse[0]), self.R)
+
+    def recession(self, k: int) -> RecessionCone:
+        if len(self.R) == k:
+            return RecessionCone(np.zeros(k), np.zeros(k))
+        return RecessionCone(np.full(k, -np.inf), np.full(k, np.inf), self.R)
 
 
 @final

@@ -81,10 +81,10 @@ def examine(function: Callable[[Any], Any], rows: bool, k: int, name: str) -> Ab
         raise TermError(f"the penalty {name} with rows=True must treat each row by itself; it mixes them")
     tried.refuse_values(name, z, phi)
     even = _close(phi, value(-z))
+    source = replace(source, strength=_strength(z, phi))
     closed = closed_form(expression, variable, z, phi)
     if closed is not None and isinstance(closed, AbstractOneSided) != even:
         return replace(closed, source=source) if isinstance(closed, AbstractReadPenalty) else closed
-    source = replace(source, strength=_strength(z, phi))
     if wrong := _disagreement(source.programme, z[2:6], phi[2:6]):
         raise TermError(f"the penalty {name} {wrong}; where an atom is approximated, pass it approx=False")
     return (ConePenalty if even else OneSidedConePenalty)(value, source=source)

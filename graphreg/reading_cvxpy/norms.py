@@ -1,23 +1,18 @@
-"""Multiples of norms, p-norms, whose prox is the root of one number per row, and norms of Rz."""
+"""Multiples of norms, and p-norms, whose prox is the root of one number per row."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, final
 
 import numpy as np
 
-from ..terms import ULP, Array, RecessionCone
-from ..terms.penalties import INSIDE, AbstractNorm, AbstractPenalty, OwnDomain, by_row, column, row_norm
+from ..terms import ULP, Array
+from ..terms.penalties import AbstractNorm, AbstractPenalty, column
 from .source import AbstractReadPenalty
 
 STEPS = 60  # of Newton's method
-ROUNDS = 4000  # of projected gradients
-ROUNDING = 1e-12  # of a flow's length: what is off the row space by less is taken for rounding, as in `Quadratic`
-NEARLY = 1e-6  # relative; far more than a pseudo-inverse is off
-SURE = 64.0 * ULP  # relative; more than a dual norm is off
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,102 +128,3 @@ def power_root(a: Any, b: Any, e: float, v: Array) -> Array:
             break
         y = np.fmin(new, y)
     return y
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class MappedNorm(OwnDomain, AbstractReadPenalty):
-    """``phi(z) = norm(Rz)`` with R (r, k) of full row rank, and a norm that depends on the sizes of entries alone.
-
-    ``phi*(u) = 0`` where ``u = R'y`` with a dual norm of y of at most 1, and +inf elsewhere; there is one y at most.
-    The prox with step t is ``v - R'y`` for the y with a dual norm of at most t whose R'y is nearest to v.
-    """
-
-    R: Array
-    norm: AbstractNorm
-
-    @cached_property
-    def _inverse(self) -> tuple[Array, float]:
-        """The pseudo-inverse (k, r) of R, and more than its spectral norm."""
-        return np.linalg.pinv(self.R), (1.0 + NEARLY) / float(np.linalg.norm(self.R, -2))
-
-    @cached_property
-    def _pace(self) -> tuple[float, float]:
-        """The step of projected gradients, and their momentum (Nesterov, Introductory lectures, 2.2.3)."""
-        most, least = float(np.linalg.norm(self.R, 2)), float(np.linalg.norm(self.R, -2))
-        return 1.0 / most**2, (most - least) / (most + least)
-
-    def value(self, z: Array) -> Array:
-        return self.norm.value(by_row(z, self.R.T))
-
-    def prox(self, v: Array, step: Any) -> Array:
-        r = np.broadcast_to(np.asarray(step, dtype=float), (len(v),))
-        y = by_row(v, self._inverse[0])
-        free = self.norm.dual_norm(y) <= r
-        out = np.flatnonzero(~free)
-        y[out] = self._nearest(y[out], by_row(v[out], self.R.T), r[out])
-        return v - np.where(free[:, None], self.span(v), by_row(y, self.R))
-
-    def _nearest(self, y: Array, Rv: Array, r: Array) -> Array:
-        """The y of the ball with the radius r at which ``||v - R'y||_2`` is least, from points beyond."""
-        pace, momentum = self._pace
-        G, y, live = self.R @ self.R.T, self.norm.project_dual(y, r), np.arange(len(y))
-        at, least = y.copy(), 8.0 * ULP * (r + pace * np.abs(Rv).max(axis=1, initial=0.0))
-        for _ in range(ROUNDS):
-            x = at[live]
-            new = self.norm.project_dual(x - pace * (by_row(x, G) - Rv[live]), r[live])
-            moved = new - y[live]
-            at[live], y[live] = new + momentum * moved, new
-            live = live[np.abs(new - x).max(axis=1) > least[live]]
-            if not len(live):
-                break
-        return y
-
-    def prices(self, u: Array) -> tuple[Array, Array]:
-        """Not less than ``|y_i|`` for the y whose R'y is nearest to u, (m, r), and how far from u that is, (m,)."""
-        P, norm = self._inverse
-        y = u @ P
-        left = u - y @ self.R
-        lost = (len(self.R) + 4) * ULP * (np.abs(u) + np.abs(y) @ np.abs(self.R))
-        moved = np.abs(left @ P) + NEARLY * (np.abs(left) @ np.abs(P))
-        return np.abs(y) + moved + norm * row_norm(lost)[:, None], row_norm(left)
-
-    def conjugate(self, u: Array) -> Array:
-        return np.where(self.gauge(u) <= 1.0, 0.0, np.inf)
-
-    def gauge(self, u: Array) -> Array:
-        y, off = self.prices(u)
-        return np.where(off <= ROUNDING * row_norm(u), self.norm.dual_norm(y) * (1.0 + SURE), np.inf)
-
-    def gauge_at_zero(self, u: Array) -> Array:
-        return self.gauge(u)
-
-    def clip(self, u: Array) -> Array:
-        out = ~(self.gauge(u) <= 1.0)
-        if out.any():
-            u = u.copy()
-            flow = by_row(self.norm.project_dual(by_row(u[out], self._inverse[0]), INSIDE), self.R)
-            u[out] = flow * column(INSIDE / np.maximum(self.gauge(flow), INSIDE))
-        return u
-
-    def value_bound(self, z: Array, spread: Array) -> Array:
-        R, lost = self.R, (z.shape[1] + 3) * ULP
-        each = np.abs(z @ R.T) + (lost * np.abs(z) + (1.0 + lost) * spread) @ np.abs(R.T)
-        return self.norm.value_bound(each, np.zeros(each.shape))
-
-    def subgradient(self, z: Array) -> Array:
-        return by_row(self.norm.subgradient(by_row(z, self.R.T)), self.R)
-
-    def composed(self) -> tuple[Array, AbstractPenalty] | None:
-        return (self.R, self.norm) if len(self.R) < self.R.shape[1] else None
-
-    def span(self, u: Array) -> Array:
-        return by_row(by_row(u, self._inverse[0]), self.R)
-
-    def conduct(self, conductance: Array, z: Array) -> Array:
-        return conductance * self.span(z)  # keeps the flow in the row space
-
-    def recession(self, k: int) -> RecessionCone:
-        if len(self.R) == k:
-            return RecessionCone(np.zeros(k), np.zeros(k))
-        return RecessionCone(np.full(k, -np.inf), np.full(k, np.inf), self.R)

@@ -14,12 +14,13 @@ from typing import Any
 import numpy as np
 
 from ..terms import Array
-from ..terms.penalties import L1, L2, AbstractNorm, AbstractPenalty, LInf, Quadratic, SquaredL2
+from ..terms.penalties import L1, L2, AbstractNorm, AbstractPenalty, LInf, Quadratic, SquaredL2, by_row
 from .atoms import KinkedError
 from .composed import OfNorm, Thresholded
+from .cone_penalty import MappedNorm
 from .curve import LINE, NOTHING, Curve, Map, Rooted
 from .lines import Lines, lines
-from .norms import MappedNorm, PNorm, ScaledNorm
+from .norms import PNorm, ScaledNorm
 from .reading import Entry, NormOf, UnknownError, factor_of, read, weight_of
 from .sides import RootedSides, Sides
 from .sums import separable
@@ -131,7 +132,7 @@ def _analysis(norms: Sequence[Normed]) -> AbstractPenalty:
 def _mapped(R: Array, norm: AbstractNorm) -> AbstractPenalty:
     if len(R) > R.shape[1] or not np.linalg.cond(R) < WELL_SPREAD:
         raise UnknownError
-    return MappedNorm(R, norm)
+    return MappedNorm(lambda z: norm.value(by_row(z, R.T)), R, norm)
 
 
 def _common_size(A: Array) -> float | None:
