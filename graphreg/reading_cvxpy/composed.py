@@ -72,7 +72,7 @@ class OfNorm(OwnDomain, AbstractReadPenalty):
         return self.norm.project_dual(u, INSIDE * self.last) if np.isfinite(self.last) else u
 
     def conjugate_bound(self, u: Array, spread: Array) -> Array:
-        return _bound(self.h.conjugate_bound, norm_bound(self.norm.dual_norm, u, spread))
+        return _bound(self.h.conjugate, norm_bound(self.norm.dual_norm, u, spread))
 
     def value_bound(self, z: Array, spread: Array) -> Array:
         return _bound(self.h.value_bound, norm_bound(self.norm.value, z, spread))
@@ -119,14 +119,6 @@ class Thresholded(OwnDomain, AbstractReadPenalty):
 
     def conjugate(self, u: Array) -> Array:
         return self.rest.conjugate(_soft(u, self.weights))
-
-    def clip(self, u: Array) -> Array:
-        out = ~np.isfinite(self.conjugate(u))
-        if out.any():
-            rest = self.rest.domain.clip(_soft(u, self.weights))
-            moved = np.clip(u, -self.weights, self.weights) + (1.0 - 1e-12) * rest
-            u = super().clip(np.where(out[:, None], moved, u))
-        return u
 
     def recession(self, k: int) -> RecessionCone | None:
         return RecessionCone(np.zeros(k), np.zeros(k)) if self.weights.all() else self.rest.domain.recession(k)

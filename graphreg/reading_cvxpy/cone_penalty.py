@@ -11,7 +11,6 @@ import numpy as np
 
 from ..terms import ULP, Array, RecessionCone, bisected
 from ..terms.penalties import (
-    LEAST_SLACK,
     AbstractNorm,
     AbstractOneSided,
     AbstractPenalty,
@@ -19,7 +18,6 @@ from ..terms.penalties import (
     OwnDomain,
     beside,
     by_row,
-    column,
     row_norm,
 )
 from .conic import ConeProgramme
@@ -159,10 +157,6 @@ class AbstractConePenalty(OwnDomain, AbstractReadPenalty):
         u, live = np.zeros(z.shape), z.any(axis=1)  # phi is least at 0
         u[live] = beside(self.prox, z[live], step[live], NEAR * size[live])
         return self.clip(u)
-
-    def conductance(self, u: Array) -> Array:
-        slack = np.maximum(1.0 - self.gauge(u), LEAST_SLACK)
-        return np.broadcast_to(column(slack), u.shape)
 
     def conduct(self, conductance: Array, z: Array) -> Array:
         return conductance * self.span(z)  # keeps the flow where phi* can be finite

@@ -94,10 +94,6 @@ class Sides:
         along = c * (self.start + 0.5 * c / np.where(self.bend > 0.0, self.bend, np.inf))
         return np.where(u <= self.last, (across + along).sum(axis=2), np.inf)
 
-    def conjugate_bound(self, u: Array) -> Array:
-        """Not less than `conjugate` but for a few units in the last place."""
-        return self.conjugate(u)
-
 
 def _outwards(curve: Curve) -> tuple[Array, ...]:
     """Starts, lengths, slopes at the starts, jumps there, what they rise by, and bends of the pieces of x >= 0."""
@@ -134,11 +130,7 @@ class RootedSides:
     @cached_property
     def first(self) -> Array:
         """The slope at 0, (q,)."""
-        return np.maximum(self._at_zero.slope, 0.0)
-
-    @cached_property
-    def _at_zero(self) -> Line:
-        return self.line(np.zeros(len(self.ways)), np.arange(len(self.ways)))
+        return np.maximum(self.line(np.zeros(len(self.ways)), np.arange(len(self.ways))).slope, 0.0)
 
     @cached_property
     def last(self) -> Array:
@@ -173,10 +165,6 @@ class RootedSides:
     def conjugate(self, u: Array) -> Array:
         """h_j* at u >= 0, rounded upwards."""
         return self._each(self._conjugate, u)
-
-    def conjugate_bound(self, u: Array) -> Array:
-        """More than what rounding may have left of `conjugate` at another point."""
-        return self.conjugate(u)
 
     def _conjugate(self, u: Array, j: Array) -> Array:
         """The sup over x of ``u x - h_j(x)`` is attained between two ends that slopes show: as h_j is convex, it is at

@@ -61,7 +61,7 @@ class AbstractSeparable(OwnDomain, AbstractReadPenalty):
         return _gauges(u, self.right.first, self.left.first).max(axis=1, initial=0.0)
 
     def conjugate_bound(self, u: Array, spread: Array) -> Array:
-        return self._bound("conjugate_bound", u, spread)
+        return self._bound("conjugate", u, spread)
 
     def value_bound(self, z: Array, spread: Array) -> Array:
         return self._bound("value_bound", z, spread)
