@@ -34,6 +34,7 @@ FURTHEST = 2.0 ** (ENDS - 1)  # length from which on there is no minimiser
 HALVINGS = 24  # of a way to the end of a domain, which is known to the solver's accuracy only
 OFF_SPAN = 1e-12  # of a flow's length: what is off the row space by less is taken for rounding, as in `Quadratic`
 NEARLY = 1e-6  # relative; far more than a pseudo-inverse is off
+ROUNDS = 4000  # of projected gradients
 SURE = 64.0 * ULP  # relative; more than a dual norm is off
 ROUNDING = 1e-13  # relative; what falls by less does not fall
 
@@ -190,8 +191,11 @@ class ConePenalty(AbstractConePenalty):
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class MappedNorm(AbstractConePenalty):
-    """``phi(z) = norm(Rz)`` with R (r, k) of full row rank, and a norm that depends on the sizes of entries alone: what
-    is known of its flows, which are R'y with a dual norm of y of at most 1; there is one y at most."""
+    """``phi(z) = norm(Rz)`` with R (r, k) of full row rank, and a norm that depends on the sizes of entries alone.
+
+    Its flows are R'y with a dual norm of y of at most 1; there is one y at most. The prox with step t is ``v - R'y``
+    for the y with a dual norm of at most t whose R'y is nearest to v.
+    """
 
     R: Array
     norm: AbstractNorm
@@ -200,6 +204,35 @@ class MappedNorm(AbstractConePenalty):
     def _inverse(self) -> tuple[Array, float]:
         """The pseudo-inverse (k, r) of R, and more than its spectral norm."""
         return np.linalg.pinv(self.R), (1.0 + NEARLY) / float(np.linalg.norm(self.R, -2))
+
+    @cached_property
+    def _pace(self) -> tuple[float, float]:
+        """The step of projected gradients, and their momentum (Nesterov, Introductory lectures, 2.2.3)."""
+        most, least = float(np.linalg.norm(self.R, 2)), float(np.linalg.norm(self.R, -2))
+        return 1.0 / most**2, (most - least) / (most + least)
+
+    def prox(self, v: Array, step: Any) -> Array:
+        r = np.broadcast_to(np.asarray(step, dtype=float), (len(v),))
+        y = by_row(v, self._inverse[0])
+        free = self.norm.dual_norm(y) <= r
+        out = np.flatnonzero(~free)
+        y[out] = self._nearest(y[out], by_row(v[out], self.R.T), r[out])
+        return v - np.where(free[:, None], self.span(v), by_row(y, self.R))
+
+    def _nearest(self, y: Array, Rv: Array, r: Array) -> Array:
+        """The y of the ball with the radius r at which ``||v - R'y||_2`` is least, from points beyond."""
+        pace, momentum = self._pace
+        G, y, live = self.R @ self.R.T, self.norm.project_dual(y, r), np.arange(len(y))
+        at, least = y.copy(), 8.0 * ULP * (r + pace * np.abs(Rv).max(axis=1, initial=0.0))
+        for _ in range(ROUNDS):
+            x = at[live]
+            new = self.norm.project_dual(x - pace * (by_row(x, G) - Rv[live]), r[live])
+            moved = new - y[live]
+            at[live], y[live] = new + momentum * moved, new
+            live = live[np.abs(new - x).max(axis=1) > least[live]]
+            if not len(live):
+                break
+        return y
 
     def prices(self, u: Array) -> tuple[Array, Array]:
         """Not less than ``|y_i|`` for the y whose R'y is nearest to u, (m, r), and how far from u that is, (m,)."""
@@ -218,6 +251,12 @@ class MappedNorm(AbstractConePenalty):
         R, lost = self.R, (z.shape[1] + 3) * ULP
         each = np.abs(z @ R.T) + (lost * np.abs(z) + (1.0 + lost) * spread) @ np.abs(R.T)
         return self.norm.value_bound(each, np.zeros(each.shape))
+
+    def accuracy(self) -> float:
+        return 1e-8
+
+    def subgradient(self, z: Array) -> Array:
+        return by_row(self.norm.subgradient(by_row(z, self.R.T)), self.R)
 
     def composed(self) -> tuple[Array, AbstractPenalty] | None:
         return (self.R, self.norm) if len(self.R) < self.R.shape[1] else None

@@ -123,7 +123,7 @@ def test_the_prox_of_differences_is_that_of_bounded_least_squares():
     for k in (3, 9):
         phi, v = differences(k, np.linspace(0.3, 3.0, k - 1)), 3.0 * rng.standard_normal((20, k))
         y = np.array([lsq_linear(phi.R.T, row, (-0.7, 0.7), method="bvls", tol=1e-15).x for row in v])
-        np.testing.assert_allclose(phi.prox(v, 0.7), v - y @ phi.R, atol=1e-6)
+        np.testing.assert_allclose(phi.prox(v, 0.7), v - y @ phi.R, atol=1e-12)
 
 
 FUNCTIONS = {
