@@ -94,6 +94,7 @@ def _edges(plain: PlainProblem, form: Any) -> tuple[PlainEdge, ...]:
 
 def _keys(block: Any, form: Any) -> list[tuple[Any, float]]:
     kind, p = type(block.penalty).__name__, block.penalty
+    kind = {"MappedNorm": "AnalysisL1"}.get(kind, kind)
     columns = np.arange(form.d) if block.features is None else np.asarray(block.features)
     parameter = {"HuberNorm": "delta", "Ball": "radius"}.get(kind)
     value = (p.low, p.high) if kind == "Box" else None if parameter is None else getattr(p, parameter)

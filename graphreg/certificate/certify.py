@@ -45,12 +45,17 @@ class Certifier:
         """``like`` it is one of a form with other targets, offsets and centers alone."""
         self.form = form
         self.repair = Repair(form)
-        self.enclosure = Enclosure(form, None if like is None else like.enclosure)
+        self.like = like
         self.spot_checks = SpotChecks(form)
         self.best_primal: Primal | None = None
         self.best_dual: Dual | None = None
         self.screened = float("nan")  # P at the last screen
         self._attained: tuple[bool | None, Dual | None] | None = None  # and the bound with which it was decided
+
+    @cached_property
+    def enclosure(self) -> Enclosure:
+        """What proves lower bounds."""
+        return Enclosure(self.form, None if self.like is None else self.like.enclosure)
 
     @cached_property
     def floor(self) -> float:

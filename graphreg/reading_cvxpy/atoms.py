@@ -19,12 +19,11 @@ class KinkedError(Exception):
 
 
 class Smooth(NamedTuple):
-    """f, f' and f'', and ``f(b + d) - f(b)`` as a function of b and d, which does not cancel."""
+    """f, f' and f''."""
 
     value: Map
     slope: Map
     bend: Map
-    rise: Callable[[float, Array], Array]
 
 
 def smooth(atom: Any) -> Smooth:
@@ -52,15 +51,7 @@ def _power(p: float) -> Smooth:
     def power(x: Array, e: float) -> Array:
         return (x if whole else np.where(x >= 0.0, x, np.nan)) ** e  # where it is smooth
 
-    def rise(b: float, d: Array) -> Array:
-        if b == 0.0:
-            return power(d, p)
-        near = abs(b) ** p * np.expm1(p * np.log1p(np.maximum(d / b, -0.5)))
-        return np.where(np.abs(d) < 0.5 * abs(b), near, power(b + d, p) - power(np.array(b), p))
-
-    return Smooth(
-        lambda x: power(x, p), lambda x: p * power(x, p - 1.0), lambda x: p * (p - 1.0) * power(x, p - 2.0), rise
-    )
+    return Smooth(lambda x: power(x, p), lambda x: p * power(x, p - 1.0), lambda x: p * (p - 1.0) * power(x, p - 2.0))
 
 
 @cache
@@ -70,47 +61,15 @@ def _huber(M: float) -> Smooth:
     def value(x: Array) -> Array:
         return np.where(np.abs(x) <= M, x * x, M * (2.0 * np.abs(x) - M))
 
-    def rise(b: float, d: Array) -> Array:
-        inner = (np.abs(b + d) <= M) & (abs(b) <= M)
-        return np.where(inner, d * (2.0 * b + d), value(b + d) - value(np.array(b)))
-
-    return Smooth(value, lambda x: 2.0 * np.clip(x, -M, M), lambda x: np.where(np.abs(x) <= M, 2.0, 0.0), rise)
-
-
-@cache
-def hypot(c: float) -> Smooth:
-    """``sqrt(x^2 + c^2)``."""
-    return Smooth(
-        lambda x: np.hypot(x, c),
-        lambda x: x / np.hypot(x, c),
-        lambda x: (c / np.hypot(x, c)) ** 2 / np.hypot(x, c),
-        lambda b, d: d * ((2.0 * b + d) / (np.hypot(b + d, c) + np.hypot(b, c))),
-    )
-
-
-def _logistic(x: Array) -> Array:
-    return np.logaddexp(0.0, x)
-
-
-def _rise_of_logistic(b: float, d: Array) -> Array:
-    near = np.log1p(expit(b) * np.expm1(np.clip(d, -1.0, 1.0)))
-    return np.where(np.abs(d) < 1.0, near, _logistic(b + d) - _logistic(np.array(b)))
-
-
-def _rise_of_entropy(b: float, d: Array) -> Array:
-    if b == 0.0:
-        return -xlogy(d, d)
-    return np.where(b + d == 0.0, xlogy(b, b), -xlogy(d, b + d) - b * np.log1p(d / b))
+    return Smooth(value, lambda x: 2.0 * np.clip(x, -M, M), lambda x: np.where(np.abs(x) <= M, 2.0, 0.0))
 
 
 _ATOMS = {
-    "exp": Smooth(np.exp, np.exp, np.exp, lambda b, d: np.exp(b) * np.expm1(d)),
-    "log": Smooth(np.log, lambda x: 1.0 / x, lambda x: -1.0 / (x * x), lambda b, d: np.log1p(d / b)),
-    "log1p": Smooth(
-        np.log1p, lambda x: 1.0 / (1.0 + x), lambda x: -1.0 / (1.0 + x) ** 2, lambda b, d: np.log1p(d / (1.0 + b))
-    ),
-    "entr": Smooth(lambda x: -xlogy(x, x), lambda x: -np.log(x) - 1.0, lambda x: -1.0 / x, _rise_of_entropy),
-    "logistic": Smooth(_logistic, expit, lambda x: expit(x) * expit(-x), _rise_of_logistic),
+    "exp": Smooth(np.exp, np.exp, np.exp),
+    "log": Smooth(np.log, lambda x: 1.0 / x, lambda x: -1.0 / (x * x)),
+    "log1p": Smooth(np.log1p, lambda x: 1.0 / (1.0 + x), lambda x: -1.0 / (1.0 + x) ** 2),
+    "entr": Smooth(lambda x: -xlogy(x, x), lambda x: -np.log(x) - 1.0, lambda x: -1.0 / x),
+    "logistic": Smooth(lambda x: np.logaddexp(0.0, x), expit, lambda x: expit(x) * expit(-x)),
 }
 
 

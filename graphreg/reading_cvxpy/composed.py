@@ -1,52 +1,29 @@
-"""Penalties made of another one: functions of a norm, thresholds before it, a square beside it."""
+"""Penalties made of another one: functions of a norm, and thresholds before a penalty."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, final
 
 import numpy as np
 
 from ..terms import ULP, Array, RecessionCone, shown
-from ..terms.penalties import (
-    INSIDE,
-    L1,
-    L2,
-    AbstractNorm,
-    AbstractPenalty,
-    AbstractSmoothPenalty,
-    AbstractSupercoercive,
-    OwnDomain,
-    longest,
-    norm_bound,
-    row_norm,
-)
-from .functions import Curve, Function
+from ..terms.penalties import INSIDE, L1, L2, AbstractNorm, AbstractPenalty, OwnDomain, norm_bound, row_norm
 from .sides import RootedSides, Sides
 from .source import AbstractReadPenalty
-from .sums import sides_of
 
 
+@final
 @dataclass(frozen=True, eq=False)
-class AbstractOfNorm(OwnDomain, AbstractReadPenalty):
+class OfNorm(OwnDomain, AbstractReadPenalty):
     """``phi(z) = h(norm(z))`` for the norm L1, L2 or LInf, with h >= 0, h(0) = 0, convex and increasing on x >= 0.
 
     ``phi*(u) = h*(dual norm of u)`` (Rockafellar, Convex Analysis, theorem 15.3).
     """
 
     norm: AbstractNorm
-    function: Curve | Function
-
-    @cached_property
-    def h(self) -> Sides | RootedSides:
-        return sides_of([self.function])
-
-    def of_numbers(self, what: Callable[[Array], Array], x: Array) -> Array:
-        """A function of numbers, (m,)."""
-        return what(x[:, None])[:, 0]
+    h: Sides | RootedSides
 
     @property
     def last(self) -> float:
@@ -54,10 +31,10 @@ class AbstractOfNorm(OwnDomain, AbstractReadPenalty):
         return float(self.h.last[0])
 
     def value(self, z: Array) -> Array:
-        return self.of_numbers(self.h.value, self.norm.value(z))
+        return _of_numbers(self.h.value, self.norm.value(z))
 
     def conjugate(self, u: Array) -> Array:
-        return self.of_numbers(self.h.conjugate, self.norm.dual_norm(u))
+        return _of_numbers(self.h.conjugate, self.norm.dual_norm(u))
 
     def prox(self, v: Array, step: Any) -> Array:
         t = np.broadcast_to(np.asarray(step, dtype=float), (len(v),))
@@ -83,9 +60,6 @@ class AbstractOfNorm(OwnDomain, AbstractReadPenalty):
         above = (size > level).sum(axis=1, keepdims=True)
         return np.where(above > 0, np.take_along_axis(level, np.maximum(above - 1, 0), axis=1), size[:, :1])
 
-    @abstractmethod
-    def subgradient(self, z: Array) -> Array: ...
-
     def gauge(self, u: Array) -> Array:
         return self.norm.dual_norm(u) / self.last
 
@@ -98,61 +72,30 @@ class AbstractOfNorm(OwnDomain, AbstractReadPenalty):
         return self.norm.project_dual(u, INSIDE * self.last) if np.isfinite(self.last) else u
 
     def conjugate_bound(self, u: Array, spread: Array) -> Array:
-        return self._bound(self.h.conjugate_bound, norm_bound(self.norm.dual_norm, u, spread))
+        return _bound(self.h.conjugate_bound, norm_bound(self.norm.dual_norm, u, spread))
 
     def value_bound(self, z: Array, spread: Array) -> Array:
-        return self._bound(self.h.value_bound, norm_bound(self.norm.value, z, spread))
-
-    def _bound(self, what: Callable[[Array], Array], r: Array) -> Array:
-        top = self.of_numbers(what, r)
-        return shown(top * (1.0 + 16.0 * ULP), (top > 0.0) & (r > 0.0))
+        return _bound(self.h.value_bound, norm_bound(self.norm.value, z, spread))
 
     def recession(self, k: int) -> RecessionCone:
         return RecessionCone(np.zeros(k), np.zeros(k))
 
+    def accuracy(self) -> float:
+        return self.h.accuracy
+
     def strong_convexity(self) -> float:
-        h = self.h  # on the whole line beyond a kink at 0, if h bends everywhere
-        return float(h.bend.min()) if isinstance(h, Sides) and isinstance(self.norm, L2) else 0.0
+        # on the whole line beyond a kink at 0, if h bends everywhere
+        return self.h.least_bend if isinstance(self.norm, L2) else 0.0
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class OfNorm(AbstractOfNorm):
-    """A function of a norm."""
-
-    def subgradient(self, z: Array) -> Array:
-        return self.of_numbers(self.h.slope, self.norm.value(z))[:, None] * self.norm.subgradient(z)
+def _of_numbers(what: Callable[[Array], Array], x: Array) -> Array:
+    """A function of numbers, (m,)."""
+    return what(x[:, None])[:, 0]
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class SmoothOfNorm(AbstractOfNorm, AbstractSmoothPenalty):
-    """A piecewise quadratic function of the Euclidean norm without kinks."""
-
-    def gradient(self, z: Array) -> Array:
-        r = np.maximum(row_norm(z), 1e-300)[:, None]
-        return z * (self.h.slope(r) / r)
-
-    def subgradient(self, z: Array) -> Array:
-        return self.gradient(z)
-
-    def curvature(self, z: Array) -> Array:
-        assert isinstance(self.h, Sides)
-        r = np.maximum(row_norm(z), 1e-300)[:, None]
-        along, across = self.h.curvature(r)[:, :, None], (self.h.slope(r) / r)[:, :, None]
-        unit = z / r
-        return across * np.eye(z.shape[1]) + (along - across) * unit[:, :, None] * unit[:, None, :]
-
-    def smoothness(self) -> float:
-        assert isinstance(self.h, Sides)
-        return float(self.h.bend.max())
-
-
-def of_norm(norm: AbstractNorm, function: Curve | Function) -> AbstractOfNorm:
-    """A function of one of the norms L1, L2 and LInf."""
-    phi = OfNorm(norm, function)
-    smooth = isinstance(norm, L2) and isinstance(phi.h, Sides) and phi.h.is_smooth
-    return SmoothOfNorm(norm, function) if smooth else phi
+def _bound(what: Callable[[Array], Array], r: Array) -> Array:
+    top = _of_numbers(what, r)
+    return shown(top * (1.0 + 16.0 * ULP), (top > 0.0) & (r > 0.0))
 
 
 @final
@@ -185,9 +128,6 @@ class Thresholded(OwnDomain, AbstractReadPenalty):
             u = super().clip(np.where(out[:, None], moved, u))
         return u
 
-    def subgradient(self, z: Array) -> Array:
-        return self.weights * np.sign(z) + self.rest.subgradient(z)
-
     def recession(self, k: int) -> RecessionCone | None:
         return RecessionCone(np.zeros(k), np.zeros(k)) if self.weights.all() else self.rest.domain.recession(k)
 
@@ -197,43 +137,3 @@ class Thresholded(OwnDomain, AbstractReadPenalty):
 
 def _soft(v: Array, threshold: Array) -> Array:
     return v - np.clip(v, -threshold, threshold)
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class Ridged(AbstractReadPenalty, AbstractSupercoercive):
-    """``phi(z) = rest(z) + ridge/2 ||z||_2^2`` with ridge > 0.
-
-    ``prox(v, t) = rest.prox(v / (1 + t ridge), t / (1 + t ridge))``, and ``phi*(u)`` is the least of
-    ``rest*(s) + ||u - s||^2 / (2 ridge)``, which s = u - ridge rest.prox(u / ridge, 1 / ridge) attains (Parikh and
-    Boyd, Proximal algorithms, 2.2 and 3.1): any s in dom rest* bounds it from above.
-    """
-
-    rest: AbstractPenalty
-    ridge: float
-
-    def value(self, z: Array) -> Array:
-        return self.rest.value(z) + 0.5 * self.ridge * (z * z).sum(axis=1)
-
-    def prox(self, v: Array, step: Any) -> Array:
-        t = np.broadcast_to(np.asarray(step, dtype=float), (len(v),))
-        return self.rest.prox(v / (1.0 + self.ridge * t)[:, None], t / (1.0 + self.ridge * t))
-
-    def conjugate(self, u: Array) -> Array:
-        pulled = self.ridge * self.rest.prox(u / self.ridge, 1.0 / self.ridge)
-        s = self.rest.domain.clip(u - pulled)
-        return self.rest.conjugate(s) + 0.5 / self.ridge * (pulled * pulled).sum(axis=1)
-
-    def conjugate_bound(self, u: Array, spread: Array) -> Array:
-        top = super().conjugate_bound(u, spread)
-        size = longest(u, spread)  # the part beyond the threshold is a difference of numbers of this size
-        return top + 64.0 * ULP * size * np.sqrt(2.0 * np.maximum(top, 0.0) / self.ridge)
-
-    def subgradient(self, z: Array) -> Array:
-        return self.rest.subgradient(z) + self.ridge * z
-
-    def gauge_at_zero(self, u: Array) -> Array:
-        return self.rest.gauge_at_zero(u)
-
-    def strong_convexity(self) -> float:
-        return self.ridge + self.rest.strong_convexity()

@@ -1,4 +1,4 @@
-"""A penalty on k coordinates that a CVXPY function is, where its prox and conjugate are cone programmes."""
+"""The general way: what a CVXPY function is on k coordinates, with a prox and a conjugate that are cone programmes."""
 
 from __future__ import annotations
 
@@ -12,34 +12,31 @@ import numpy as np
 from ..terms import Array, RecessionCone
 from ..terms.penalties import LEAST_SLACK, AbstractOneSided, OneSidedDomain, OwnDomain, beside, column, row_norm
 from .conic import ConeProgramme
-from .newton import FURTHEST, Jets, Problems, starts
 from .source import AbstractReadPenalty
 
-NEWTON_MARGIN = 1e-12  # relative; of what Newton's method leaves, whose square is missed
-MOST_MARGIN = 1e-7  # of a conjugate, relative; it is more where the maximiser is far out
-PROX_GAIN = 1e-13  # relative; what Newton's method may still gain at a prox, the square of how far it is off
 NEAR = 3e-4  # how far away, relatively, a prox stands for z: what a solver leaves of it is large against shorter ways
 LEAST_PULL = 1e-6  # of a prox, relative to step * phi: far less is 0 but where phi does not grow
 LEAST_SLOPE = 1e-3  # of phi, relative to its strength, by which a way is measured
 NO_GAUGE = 1e-8  # a gauge of unit vectors that is the rounding of 0: whether phi* is finite there is asked again
 LEAST_LENGTH = 1e-4  # of a prox, relative to v, as far as a cone programme is scaled for it
 OUTWARD = 1e-8  # gauges are inflated by this, and clipped points are put this far inside
+ENDS = 120  # lengths of rows are sought between 2^-120 and 2^120
+FURTHEST = 2.0 ** (ENDS - 1)  # length from which on there is no minimiser
+ROUNDING = 1e-13  # relative; what falls by less does not fall
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AbstractConePenalty(OwnDomain, AbstractReadPenalty):
-    """phi on rows of k coordinates, for many rows at once: with a prox and a conjugate that Newton's method finds where
-    phi is smooth, and Clarabel elsewhere.
+    """phi on rows of k coordinates, for many rows at once: with a prox and a conjugate that Clarabel finds.
 
-    ``phi*`` is evaluated on the safe side: with a margin, or a dual bound of the solver with a relative margin of 1e-9,
-    and +inf unless one was found. Its domain is ``gauge(u) <= 1``, where the gauge is
+    ``phi*`` is evaluated on the safe side: a dual bound of the solver with a relative margin of 1e-9, and +inf unless
+    one was found. Its domain is ``gauge(u) <= 1``, where the gauge is
     ``max <u, z>`` over the z at which the recession function of phi is at most 1 (Rockafellar, Convex Analysis, theorem
     13.3), inflated by 1e-8.
     """
 
     of_rows: Callable[[Array], Array]
     everywhere: bool  # phi* is finite everywhere
-    smooth: Jets | None  # of a function without kinks
 
     @property
     @abstractmethod
@@ -63,26 +60,22 @@ class AbstractConePenalty(OwnDomain, AbstractReadPenalty):
         return self.of_rows(z)
 
     def prox(self, v: Array, step: Any) -> Array:
-        p, live = np.zeros(v.shape), np.flatnonzero(v.any(axis=1))
+        p, size = np.zeros(v.shape), row_norm(v)
         step = np.broadcast_to(np.asarray(step, dtype=float), (len(v),))
-        if len(live):
-            p[live] = self._prox(v[live], step[live])
+        live = size >= LEAST_PULL * step * self.programme.strength
+        live[~live] = self.gauge_at_zero(v[~live]) > step[~live]  # other short rows are fused, and too short to solve
+        if live.any():
+            p[live] = self._prox(v[live], step[live], size[live])
         return p
 
-    def _prox(self, v: Array, step: Array) -> Array:
-        size = row_norm(v)
+    def _prox(self, v: Array, step: Array, size: Array) -> Array:
         if self.homogeneous:
-            pull = np.maximum(size, LEAST_PULL * step * self.programme.strength)
-            p = self.programme.prox(v, step, size, pull)
+            p = self.programme.prox(v, step, size, np.maximum(size, LEAST_PULL * step * self.programme.strength))
             p[row_norm(p) <= OUTWARD * size] = 0.0  # what the solver leaves of a fused row
             return p
         start, length = starts(self.value, step, v, 1.0)
-        p, _, left = self._newton(step, v, 1.0, length, size, start)
-        rest = ~((left <= PROX_GAIN * size * length) & np.isfinite(self.value(p)))
-        if rest.any():
-            length, pull = np.maximum(length, LEAST_LENGTH * size), np.maximum(self._pull(step, start), size)
-            p[rest] = self.programme.prox(v[rest], step[rest], length[rest], pull[rest])
-        return p
+        length, pull = np.maximum(length, LEAST_LENGTH * size), np.maximum(self._pull(step, start), size)
+        return self.programme.prox(v, step, length, pull)
 
     def _pull(self, factor: Array, start: Array) -> Array:
         """About the slope of ``factor phi`` where minimisers are sought; just beyond, where it is flat until there."""
@@ -104,29 +97,14 @@ class AbstractConePenalty(OwnDomain, AbstractReadPenalty):
         u, one = u[live], np.ones(len(live))
         start, length = starts(self.value, one, u, 0.0)
         pull = np.maximum(self._pull(one, start), row_norm(u))
-        z, least, left = self._newton(one, u, 0.0, length, pull, start)
-        margin = NEWTON_MARGIN * np.abs(u * z).sum(axis=1) + 10.0 * left
-        top = np.maximum(margin - least, 0.0)
-        rest = ~(np.isfinite(margin) & (margin <= MOST_MARGIN * (top + pull * length)))
-        endless = length >= FURTHEST
-        top[endless], rest = np.inf, rest & ~endless
-        if rest.any():
-            length = np.maximum(length, self.programme.least_length)
-            top[rest] = self.programme.conjugate(u[rest], length[rest], pull[rest])
-        out[live] = top
+        ends = length < FURTHEST
+        length = np.maximum(length, self.programme.least_length)
+        out[live] = np.inf
+        out[live[ends]] = self.programme.conjugate(u[ends], length[ends], pull[ends])
         return out
 
-    def _newton(
-        self, factor: Array, linear: Array, near: float, length: Array, pull: Array, start: Array
-    ) -> tuple[Array, Array, Array]:
-        """The minimisers, what is least, and by how much that is missed."""
-        if self.smooth is None:
-            none = np.zeros(len(start))
-            return np.zeros(start.shape), none, none + np.inf
-        return Problems(self.smooth, factor, linear, near, length, pull).minimisers(start)
-
     def accuracy(self) -> float:
-        return 1e-7 if self.smooth is not None and self.is_even else 1e-6
+        return 1e-6
 
     def is_users(self) -> bool:
         return True  # the function is
@@ -162,15 +140,13 @@ class AbstractConePenalty(OwnDomain, AbstractReadPenalty):
         return np.where(g1 <= limit, 1.0, np.clip(t, 0.0, 1.0))
 
     def subgradient(self, z: Array) -> Array:
-        zero, phi = (z == 0).all(axis=1), self.value(z)
+        size = row_norm(z)  # the way to the prox is a share NEAR of z, or longer
         with np.errstate(all="ignore"):
-            u = np.full(z.shape, np.nan) if self.smooth is None else self.smooth(z).slope[:, 0]
-            rest = ~np.isfinite(u).all(axis=1) & ~zero
-            size = row_norm(z)  # the way to the prox is then a share NEAR of z, or longer
-            slope = np.maximum(phi / size, LEAST_SLOPE * self.programme.strength)
-            step = (NEAR * size / np.where(np.isfinite(slope), slope, self.programme.strength))[rest]
-        u[rest] = beside(self.prox, z[rest], step, NEAR * size[rest])
-        return self.clip(np.where(zero[:, None], 0.0, u))  # phi is least at 0
+            slope = np.maximum(self.value(z) / size, LEAST_SLOPE * self.programme.strength)
+            step = NEAR * size / np.where(np.isfinite(slope), slope, self.programme.strength)
+        u, live = np.zeros(z.shape), z.any(axis=1)  # phi is least at 0
+        u[live] = beside(self.prox, z[live], step[live], NEAR * size[live])
+        return self.clip(u)
 
     def conductance(self, u: Array) -> Array:
         slack = np.maximum(1.0 - self.gauge(u), LEAST_SLACK)
@@ -236,3 +212,29 @@ class OneSidedConePenalty(AbstractConePenalty, OneSidedDomain, AbstractOneSided)
             ok = np.isfinite(self.conjugate(start[out] + middle[:, None] * (end[out] - start[out])))
             low[out[ok]], high[out[~ok]] = middle[ok], middle[~ok]
         return low
+
+
+def starts(value: Callable[[Array], Array], factor: Array, linear: Array, near: float) -> tuple[Array, Array]:
+    """Where minimisers are sought from: points (m, k) where ``factor phi(p) - <linear, p> + near/2 ||p||^2`` is finite,
+    and about as long as the minimisers; and lengths (m,).
+
+    The best points of the row of ``linear`` and of its coordinates, and their largest length. Lengths are powers of 2.
+    """
+    m, k = linear.shape
+    ways = np.vstack([linear, *(linear * axis for axis in np.eye(k))]) if k > 1 else linear
+    slope = np.linalg.norm(ways, axis=1)
+    e, factor = ways / np.maximum(slope, 1e-300)[:, None], np.tile(factor, len(ways) // m)
+
+    def height(j: Array) -> Array:
+        t = 2.0**j
+        return factor * value(t[:, None] * e) - slope * t + near / 2.0 * t * t
+
+    low, high = np.full(len(e), -float(ENDS)), np.full(len(e), float(ENDS))
+    with np.errstate(all="ignore"):
+        while (high - low > 1.0).any():
+            middle = np.floor((low + high) / 2.0)
+            falls = height(middle + 1.0) < height(middle) - ROUNDING * slope * 2.0**middle
+            low, high = np.where(falls, middle, low), np.where(falls, high, middle)
+        best = np.nan_to_num(height(high), nan=np.inf).reshape(-1, m).argmin(axis=0)
+    points = (2.0 ** high[:, None] * e).reshape(-1, m, k)
+    return points[best, np.arange(m)], 2.0 ** high.reshape(-1, m).max(axis=0)

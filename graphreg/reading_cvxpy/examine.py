@@ -13,11 +13,9 @@ from ..compiling import not_convex
 from ..errors import ConvexityError, TermError
 from ..terms import Array
 from ..terms.penalties import AbstractOneSided, AbstractPenalty, row_norm, tried
-from .atoms import KinkedError
 from .cone_penalty import AbstractConePenalty, ConePenalty, OneSidedConePenalty
 from .conic import ConeProgramme
 from .evaluating import evaluator, refuse_inexact
-from .newton import jets
 from .recognise import closed_form
 from .source import AbstractReadPenalty, Source
 
@@ -89,11 +87,7 @@ def examine(function: Callable[[Any], Any], rows: bool, k: int, name: str) -> Ab
     source = replace(source, strength=_strength(z, phi))
     if wrong := _disagreement(source.programme, z[2:6], phi[2:6]):
         raise TermError(f"the penalty {name} {wrong}; where an atom is approximated, pass it approx=False")
-    try:
-        smooth = jets(expression, variable)
-    except KinkedError:
-        smooth = None
-    found = (ConePenalty if even else OneSidedConePenalty)(value, False, smooth, source=source)
+    found = (ConePenalty if even else OneSidedConePenalty)(value, False, source=source)
     return replace(found, everywhere=_is_finite_everywhere(found, k))
 
 

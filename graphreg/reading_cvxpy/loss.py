@@ -16,7 +16,7 @@ from ..inputs import NodeData
 from ..terms import ULP, Array, Notation, increasing_root, largest_around
 from ..terms.losses import AbstractSmoothLoss
 from .atoms import KinkedError, dense, smooth
-from .functions import Line
+from .lines import Line, Lines, along, lines
 
 TRUSTED = 8.0 * ULP  # of what the values of CVXPY's formulas are made of
 EDGE = 1e-13  # of the width of dom l*: its ends are taken so far inside
@@ -99,10 +99,12 @@ class CvxpyLoss(AbstractSmoothLoss):
         return Notation(f"{n}(%z; %y)", f"%c {n}*(%u / %c; %y)", "", f"{latex}(%z; %y)", rf"%c \, {latex}^*", "")
 
     def _line(self, x: Array, y: Array) -> Line:
-        shape = x.shape
+        """The loss along the line of all predictors, each sample by itself."""
+        row, targets = x.reshape(1, -1), np.asarray(np.broadcast_to(y, x.shape), dtype=float).ravel()
+        tree = _tree if isinstance(self.function, Hashable) else _tree.__wrapped__
         with np.errstate(all="ignore"):
-            line = along_line(self.function, x.ravel(), np.broadcast_to(y, shape).ravel())
-        return Line(*(np.broadcast_to(each, (x.size,)).reshape(shape) for each in line))
+            line = tree(self.function, targets.tobytes())(along(row, np.ones(row.shape)))
+        return Line(*(np.broadcast_to(each, row.shape).reshape(x.shape) for each in line))
 
 
 def from_cvxpy(
@@ -158,7 +160,7 @@ def from_cvxpy(
     if not expression.is_convex():
         raise ConvexityError(f"CVXPY's rules do not show that the loss {said} is convex: {expression}")
     try:
-        along_line(function, np.zeros(2), y)
+        refuse_kinks(expression)
     except KinkedError as atom:
         raise TermError(
             f"the loss {said} holds the atom {atom}, which is not smooth, or does not act on each entry by itself; "
@@ -168,68 +170,61 @@ def from_cvxpy(
 
 
 # ---- derivatives ----------------------------------------------------------------------------------------------------
-def along_line(function: Callable[[Any, Any], Any], x: Array, y: Array) -> Line:
-    """A function of predictors x (M,) and targets y that acts on each sample by itself, with its derivatives in x.
+@lru_cache(maxsize=4)  # building a tree takes as long as its derivatives at some hundred samples
+def _tree(function: Callable[[Any, Any], Any], targets: bytes) -> Lines:
+    """The function at some targets, which are floats, along lines of predictors."""
+    y = np.frombuffer(targets)
+    variable = cp.Variable(len(y))
+    return lines(function(variable, y), variable, _of_each)
+
+
+def _of_each(atom: Any, args: list[Line]) -> Line:
+    """An affine atom that acts on each entry by itself, of many entries."""
+    fixed = [each.is_constant() for each in atom.args]
+
+    def acting(parts: list[Array]) -> Array:
+        shaped = (np.reshape(part, arg.shape, order="F") for part, arg in zip(parts, atom.args, strict=True))
+        return dense(atom.numeric(list(shaped))).ravel(order="F")[None]
+
+    def at(part: int, only: int | None = None) -> Array:
+        """The atom of a derivative, where what is fixed stays a factor; of one argument by itself."""
+        zeros = [np.zeros(arg[0].shape) for arg in args]
+        return acting(
+            [
+                arg[0] if still else arg[part] if only in (None, i) else zeros[i]
+                for i, (arg, still) in enumerate(zip(args, fixed, strict=True))
+            ]
+        )
+
+    none = acting([arg[0] if still else np.zeros(arg[0].shape) for arg, still in zip(args, fixed, strict=True)])
+    size = np.add.reduce([np.abs(at(0, i)) for i in range(len(args))])
+    return Line(at(0), at(1) - none, at(2) - none, size)
+
+
+def refuse_kinks(expression: Any, squared: bool = False) -> None:
+    """Refuse a function that is not known to be smooth, or that mixes samples. ``squared``, whether the square of it is
+    what is asked for, so that it may have a kink at 0.
 
     Raises
     ------
     KinkedError
-        Where it holds an atom that is not known to be smooth, or that mixes samples.
+        Which names the atom.
     """
-    tree = _tree if isinstance(function, Hashable) else _tree.__wrapped__
-    variable, expression = tree(function, y.shape, np.asarray(y, dtype=float).tobytes())
-    return _line(expression, variable, x)
-
-
-@lru_cache(maxsize=4)  # building a tree takes as long as its derivatives at some hundred samples
-def _tree(function: Callable[[Any, Any], Any], shape: tuple[int, ...], targets: bytes) -> tuple[Any, Any]:
-    """The variable and the expression of a function at some targets, which are floats."""
-    variable = cp.Variable(shape)
-    return variable, function(variable, np.frombuffer(targets).reshape(shape))
-
-
-def _line(expression: Any, variable: Any, x: Array, squared: bool = False) -> Line:
-    """``squared``, whether the square of it is what is asked for, so that it may have a kink at 0."""
     from cvxpy.atoms.affine.affine_atom import AffAtom
 
-    if expression is variable:
-        return Line(x, np.ones(x.shape), np.zeros(x.shape), np.abs(x))
-    if expression.is_constant():
-        value = dense(expression.value)
-        return Line(value, np.zeros(value.shape), np.zeros(value.shape), np.abs(value))
-    name = type(expression).__name__.removesuffix("Approx")
-    below = (name == "Power" and float(expression.p.value) == 2.0) or (squared and name == "NegExpression")
-    args = [_line(arg, variable, x, below) for arg in expression.args]
-    if squared and name in ("maximum", "minimum") and len(args) == 2 and any(_is_zero(a) for a in expression.args):
-        u = args[int(_is_zero(expression.args[0]))]
-        keep = u.value > 0.0 if name == "maximum" else u.value < 0.0
-        return Line(*(np.where(keep, each, 0.0) for each in u))
+    if not expression.args or expression.is_constant():
+        return
+    name, below = type(expression).__name__.removesuffix("Approx"), False
     if isinstance(expression, AffAtom):
         if name not in ("AddExpression", "NegExpression", "multiply", "MulExpression", "DivExpression", "Promote"):
             raise KinkedError(name)
-        return _affine_line(expression, args)
-    f = smooth(expression)
-    u, slope, bend, _ = args[0]
-    value, df = f.value(u), f.slope(u)
-    return Line(value, df * slope, f.bend(u) * slope * slope + df * bend, np.abs(value))
+        below = squared and name == "NegExpression"
+    elif not (squared and name in ("maximum", "minimum") and any(map(_is_zero, expression.args))):
+        smooth(expression)
+        below = name == "Power" and float(expression.p.value) == 2.0
+    for arg in expression.args:
+        refuse_kinks(arg, below)
 
 
 def _is_zero(atom: Any) -> bool:
     return atom.is_constant() and not dense(atom.value).any()
-
-
-def _affine_line(atom: Any, args: list[Line]) -> Line:
-    fixed = [each.is_constant() for each in atom.args]
-
-    def at(part: int) -> Array:
-        """The atom of a derivative: what is fixed stays a factor, and is no summand."""
-        given = [arg[0] if still else arg[part] for arg, still in zip(args, fixed, strict=True)]
-        zero = [arg[0] if still else np.zeros(np.shape(arg[0])) for arg, still in zip(args, fixed, strict=True)]
-        return dense(atom.numeric(given)) - (dense(atom.numeric(zero)) if part else 0.0)
-
-    def alone(i: int) -> Array:
-        given = [arg[0] if fixed[j] or i == j else np.zeros(np.shape(arg[0])) for j, arg in enumerate(args)]
-        return np.abs(dense(atom.numeric(given)))
-
-    size = np.add.reduce([np.broadcast_to(alone(i), np.shape(at(0))) for i in range(len(args))])
-    return Line(at(0), at(1), at(2), size)

@@ -1,8 +1,7 @@
-"""Norms with a prox in closed form, or that is the root of one number per row."""
+"""Multiples of norms, p-norms, whose prox is the root of one number per row, and norms of Rz."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,12 +9,15 @@ from typing import Any, final
 
 import numpy as np
 
-from ..base.lazy import cp
-from ..terms import ULP, Array
-from ..terms.penalties import L2, AbstractAbsoluteNorm, AbstractNorm, AbstractPenalty, by_row, column, row_norm
+from ..terms import ULP, Array, RecessionCone
+from ..terms.penalties import INSIDE, AbstractNorm, AbstractPenalty, OwnDomain, by_row, column, row_norm
 from .source import AbstractReadPenalty
 
 STEPS = 60  # of Newton's method
+ROUNDS = 4000  # of projected gradients
+ROUNDING = 1e-12  # of a flow's length: what is off the row space by less is taken for rounding, as in `Quadratic`
+NEARLY = 1e-6  # relative; far more than a pseudo-inverse is off
+SURE = 64.0 * ULP  # relative; more than a dual norm is off
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,49 +52,9 @@ class ScaledNorm(AbstractReadNorm):
         return [(self.factor, self.norm)]
 
 
-# ---- a root for each row ---------------------------------------------------------------------------------------------
-@dataclass(frozen=True, eq=False)
-class AbstractRootedNorm(AbstractReadNorm):
-    """A norm whose prox with step 1 at v is s y, where s is such that norm(y) = 1."""
-
-    @abstractmethod
-    def direction(self, v: Array, s: Array) -> tuple[Array, Array, Array]:
-        """At a size s (m,) of the prox: y (m, k), the flow v - s y, and norm(y), which falls as s grows."""
-
-    @abstractmethod
-    def fall(self, y: Array, s: Array) -> Array:
-        """How fast norm(y) falls as s grows, (m,)."""
-
-    @abstractmethod
-    def longest_flow(self, k: int) -> float:
-        """The largest norm(u) over the ball of the dual norm."""
-
-    def project_dual(self, u: Array, radius: Any) -> Array:
-        r = np.broadcast_to(np.asarray(radius, dtype=float), (len(u),))
-        flow, out = np.array(u, dtype=float), np.flatnonzero(self.dual_norm(u) > r)
-        if len(out):
-            with np.errstate(all="ignore"):
-                flow[out] = r[out, None] * self._flow(u[out] / r[out, None])
-        return flow * column(radius / np.maximum(self.dual_norm(flow), radius))  # the root carries rounding
-
-    def _flow(self, v: Array) -> Array:
-        """The flow at the s where norm(y) = 1: Newton's steps on 1 / norm(y), which is close to linear in s (More and
-        Sorensen, Computing a trust region step, 1983), from below."""
-        s = np.maximum(self.value(v) - self.longest_flow(v.shape[1]), 0.0)
-        for _ in range(STEPS):
-            y, _, n = self.direction(v, s)
-            new = np.maximum(s + n * (n - 1.0) / self.fall(y, s), 0.0)
-            new = np.where(np.isfinite(new), new, s)
-            still = np.abs(new - s) <= 4.0 * ULP * (s + 1.0)  # of rows that are longer than 1
-            s = new
-            if still.all():
-                break
-        return self.direction(v, s)[1]
-
-
 @final
 @dataclass(frozen=True, eq=False)
-class PNorm(AbstractRootedNorm):
+class PNorm(AbstractReadNorm):
     """``phi(z) = (sum_j |z_j|^p)^(1/p)`` with 1 < p < inf.
 
     ``phi*(u) = 0`` where ``||u||_q <= 1`` with 1/p + 1/q = 1, and +inf elsewhere. Its prox p = s y with step 1 has
@@ -112,69 +74,43 @@ class PNorm(AbstractRootedNorm):
     def dual_norm(self, u: Array) -> Array:
         return _p_norm(u, self.q)
 
-    def direction(self, v: Array, s: Array) -> tuple[Array, Array, Array]:
+    def project_dual(self, u: Array, radius: Any) -> Array:
+        r = np.broadcast_to(np.asarray(radius, dtype=float), (len(u),))
+        flow, out = np.array(u, dtype=float), np.flatnonzero(self.dual_norm(u) > r)
+        if len(out):
+            with np.errstate(all="ignore"):
+                flow[out] = np.copysign(r[out, None] * self._flow(np.abs(u[out]) / r[out, None]), u[out])
+        return flow * column(radius / np.maximum(self.dual_norm(flow), radius))  # the root carries rounding
+
+    def _flow(self, v: Array) -> Array:
+        """The flow at the s where ||y||_p = 1, for v >= 0: Newton's steps on 1 / ||y||_p, which is close to linear in s
+        (More and Sorensen, Computing a trust region step, 1983), from below."""
+        p, longest = self.p, max(1.0, float(v.shape[1]) ** (1.0 / self.p - 1.0 / self.q))
+        s = np.maximum(self.value(v) - longest, 0.0)
+        for _ in range(STEPS):
+            y = self._direction(v, s)[0]
+            n = self.value(y)
+            each = np.where(y > 0.0, y / (s[:, None] + (p - 1.0) * y ** (p - 2.0)), 0.0)
+            fall = ((y / np.maximum(n, 1e-300)[:, None]) ** (p - 1.0) * each).sum(axis=1)
+            new = np.maximum(s + n * (n - 1.0) / fall, 0.0)
+            new = np.where(np.isfinite(new), new, s)
+            still = np.abs(new - s) <= 4.0 * ULP * (s + 1.0)  # of rows that are longer than 1
+            s = new
+            if still.all():
+                break
+        return self._direction(v, s)[1]
+
+    def _direction(self, v: Array, s: Array) -> tuple[Array, Array]:
+        """At a size s (m,) of the prox: y, and the flow v - s y."""
         if self.p >= 2.0:
-            y = power_root(s[:, None], 1.0, self.p - 1.0, np.abs(v))
-            dual = y ** (self.p - 1.0)
-        else:
-            dual = power_root(1.0, s[:, None], self.q - 1.0, np.abs(v))
-            y = dual ** (self.q - 1.0)
-        return np.copysign(y, v), np.copysign(dual, v), _p_norm(y, self.p)
-
-    def fall(self, y: Array, s: Array) -> Array:
-        y = np.abs(y)
-        each = np.where(y > 0.0, y / (s[:, None] + (self.p - 1.0) * y ** (self.p - 2.0)), 0.0)
-        size = np.maximum(_p_norm(y, self.p), 1e-300)[:, None]
-        return ((y / size) ** (self.p - 1.0) * each).sum(axis=1)
-
-    def longest_flow(self, k: int) -> float:
-        return max(1.0, float(k) ** (1.0 / self.p - 1.0 / self.q))
+            y = power_root(s[:, None], 1.0, self.p - 1.0, v)
+            return y, y ** (self.p - 1.0)
+        flow = power_root(1.0, s[:, None], self.q - 1.0, v)
+        return flow ** (self.q - 1.0), flow
 
     def subgradient(self, z: Array) -> Array:
         y = np.abs(z) / np.maximum(self.value(z), 1e-300)[:, None]
         return np.copysign(y ** (self.p - 1.0), z) * (z != 0.0)
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class EllipsoidNorm(AbstractRootedNorm):
-    """``phi(z) = ||Rz||_2`` with a square R that has an inverse.
-
-    ``phi*(u) = 0`` where ``||R^-T u||_2 <= 1`` and +inf elsewhere. With ``R'R = V diag(l) V'`` its prox p = s V y with
-    step 1 has ``(s + l_j) y_j = (V'v)_j`` and ``sum_j l_j y_j^2 = 1``.
-    """
-
-    root: Array
-
-    @cached_property
-    def _parts(self) -> tuple[Array, Array, Array]:
-        """The squares of the singular values of R, V, and ``V diag(1 / singular values)``."""
-        _, sigma, V = np.linalg.svd(self.root)
-        return sigma**2, V.T, V.T / sigma
-
-    def value(self, z: Array) -> Array:
-        return row_norm(by_row(z, self.root.T))
-
-    def dual_norm(self, u: Array) -> Array:
-        return row_norm(by_row(u, self._parts[2]))
-
-    def direction(self, v: Array, s: Array) -> tuple[Array, Array, Array]:
-        l, V, _ = self._parts
-        y = by_row(v, V) / (s[:, None] + l)
-        return by_row(y, V.T), by_row(l * y, V.T), row_norm(np.sqrt(l) * y)
-
-    def fall(self, y: Array, s: Array) -> Array:
-        l, V, _ = self._parts
-        y = by_row(y, V)
-        size = np.maximum(row_norm(np.sqrt(l) * y), 1e-300)
-        return (l * y * y / (s[:, None] + l)).sum(axis=1) / size
-
-    def longest_flow(self, k: int) -> float:
-        return float(self._parts[0].max())
-
-    def subgradient(self, z: Array) -> Array:
-        R = self.root
-        return by_row(by_row(z, R.T), R) / np.maximum(self.value(z), 1e-300)[:, None]
 
 
 def _p_norm(z: Array, p: float) -> Array:
@@ -199,117 +135,100 @@ def power_root(a: Any, b: Any, e: float, v: Array) -> Array:
     return y
 
 
-# ---- in closed form --------------------------------------------------------------------------------------------------
 @final
 @dataclass(frozen=True, eq=False)
-class KLargestNorm(AbstractReadNorm, AbstractAbsoluteNorm):
-    """The sum of the q largest ``|z_j|``; a q between two integers takes that share of the next one.
+class MappedNorm(OwnDomain, AbstractReadPenalty):
+    """``phi(z) = norm(Rz)`` with R (r, k) of full row rank, and a norm that depends on the sizes of entries alone.
 
-    ``phi*(u) = 0`` where ``max_j |u_j| <= 1`` and ``sum_j |u_j| <= q``, and +inf elsewhere (Bhatia, Matrix analysis,
-    exercise IV.2.12). The projection of v onto that ball times r has ``|u_j| = min(max(|v_j| - t, 0), r)`` with the
-    least t >= 0 at which these add up to q r at most.
+    ``phi*(u) = 0`` where ``u = R'y`` with a dual norm of y of at most 1, and +inf elsewhere; there is one y at most.
+    The prox with step t is ``v - R'y`` for the y with a dual norm of at most t whose R'y is nearest to v.
     """
 
-    q: float
-
-    def value(self, z: Array) -> Array:
-        share = np.clip(self.q - np.arange(z.shape[1]), 0.0, 1.0)
-        return -np.sort(-np.abs(z), axis=1) @ share
-
-    def dual_norm(self, u: Array) -> Array:
-        size = np.abs(u)
-        return np.maximum(size.max(axis=1, initial=0.0), size.sum(axis=1) / self.q)
-
-    def extent(self, k: int) -> float:
-        return max(1.0, float(np.sqrt(k)) / self.q)  # at the corners of the unit ball, e_j and (1, ..., 1) / q
-
-    def project_dual(self, u: Array, radius: Any) -> Array:
-        """With c the q-th largest ``|u_j|`` the t lies between c - r and c."""
-        r = np.broadcast_to(np.asarray(radius, dtype=float), (len(u),))[:, None]
-        size, flow = np.abs(u), np.array(u, dtype=float)
-        out = np.flatnonzero(self.dual_norm(u) > r[:, 0])
-        if len(out):
-            size, r = size[out], r[out]
-            place = min(int(np.ceil(self.q)), size.shape[1]) - 1
-            c = -np.sort(-size, axis=1)[:, place, None]
-            x = np.clip(size - c, -r, r)  # what is further from c is 0, or r
-            level = np.maximum(self._level(x, r), -c)
-            flow[out] = np.copysign(np.minimum(np.clip(x - level, 0.0, r), size), flow[out])
-        return flow * column(radius / np.maximum(self.dual_norm(flow), radius))  # the sum carries rounding
-
-    def _level(self, x: Array, r: Array) -> Array:
-        """The t (m, 1) in [-r, 0] with ``sum_j min(max(x_j - t, 0), r) = q r``: from the piece, between two knots of
-        this function of t, that holds it."""
-        knots = np.sort(np.clip(np.hstack([x, x - r, np.zeros_like(r), -r]), -r, 0.0), axis=1)
-        sums = np.clip(x[:, None] - knots[:, :, None], 0.0, r[:, None]).sum(axis=2)
-        low = np.maximum((sums > self.q * r).sum(axis=1, keepdims=True) - 1, 0)
-        high = np.minimum(low + 1, knots.shape[1] - 1)
-        within = 0.5 * (np.take_along_axis(knots, low, axis=1) + np.take_along_axis(knots, high, axis=1))
-        full = x - within >= r
-        some = (x > within) & ~full
-        left = (self.q - full.sum(axis=1, keepdims=True)) * r
-        count = some.sum(axis=1, keepdims=True)
-        return np.where(count > 0, ((x * some).sum(axis=1, keepdims=True) - left) / np.maximum(count, 1), within)
-
-    def cvxpy_conjugate(self, U: Any) -> Any:
-        return [cp.abs(U) <= 1, cp.sum(cp.abs(U), axis=1) <= self.q]
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class NormBesideL2(AbstractReadNorm):
-    """``phi(z) = norm(z) + factor ||z||_2`` with factor > 0.
-
-    ``prox(v, t) = L2().prox(norm.prox(v, t), t factor)`` (Yu, On decomposing the proximal map, 2013, theorem 4). The
-    dual ball is the sum of the dual ball B of the norm and of the ball of radius factor, so that the dual norm of u is
-    the t at which u is at the distance ``factor t`` from t B.
-    """
-
+    R: Array
     norm: AbstractNorm
-    factor: float
+
+    @cached_property
+    def _inverse(self) -> tuple[Array, float]:
+        """The pseudo-inverse (k, r) of R, and more than its spectral norm."""
+        return np.linalg.pinv(self.R), (1.0 + NEARLY) / float(np.linalg.norm(self.R, -2))
+
+    @cached_property
+    def _pace(self) -> tuple[float, float]:
+        """The step of projected gradients, and their momentum (Nesterov, Introductory lectures, 2.2.3)."""
+        most, least = float(np.linalg.norm(self.R, 2)), float(np.linalg.norm(self.R, -2))
+        return 1.0 / most**2, (most - least) / (most + least)
 
     def value(self, z: Array) -> Array:
-        return self.norm.value(z) + self.factor * row_norm(z)
-
-    def dual_norm(self, u: Array) -> Array:
-        """From above, whatever rounding does: from any s and p with u = s + p (see `_most`).
-
-        The distance of u to t B is convex in t, and a step of Newton's method leads from t to ``<u, p> / phi(p)`` with
-        p = u - s and s the point of t B nearest to u: that is no more than the dual norm.
-        """
-        with np.errstate(all="ignore"):
-            t, best = (u * u).sum(axis=1) / self.value(u), np.full(len(u), np.inf)
-            for _ in range(STEPS):
-                s = self.norm.project_dual(u, np.where(t > 0.0, t, 1.0))
-                p = u - s
-                best = np.fmin(best, self._most(s, p))
-                new = np.fmax((u * p).sum(axis=1) / self.value(p), t)
-                if not (new > t * (1.0 + 2.0 * ULP)).any():
-                    break
-                t = new
-        return np.where(u.any(axis=1), best, 0.0)
-
-    def _most(self, s: Array, p: Array) -> Array:
-        """Not less than the dual norm of s + p: the larger of ``a = dual_norm(s)`` and ``b = ||p||_2 / factor``, less
-        what is won by moving a share of the larger part to the other."""
-        a, b = self.norm.dual_norm(s), row_norm(p) / self.factor
-        to_a, to_b = self.norm.dual_norm(p), row_norm(s) / self.factor
-        return np.where(a < b, b * ((a + to_a) / (b + to_a)), a * ((b + to_b) / (a + to_b)))
-
-    def extent(self, k: int) -> float:
-        return 1.0 / (1.0 / self.norm.extent(k) + self.factor)
-
-    def project_dual(self, u: Array, radius: Any) -> Array:
-        s = self.norm.project_dual(u, radius)
-        rest = L2().project_dual(u - s, self.factor * np.asarray(radius, dtype=float))
-        top = np.maximum(self.norm.dual_norm(s), row_norm(rest) / self.factor)
-        return (s + rest) * column(radius / np.maximum(top, radius))  # both carry rounding
+        return self.norm.value(by_row(z, self.R.T))
 
     def prox(self, v: Array, step: Any) -> Array:
-        return L2().prox(self.norm.prox(v, step), self.factor * np.asarray(step, dtype=float))
+        r = np.broadcast_to(np.asarray(step, dtype=float), (len(v),))
+        y = by_row(v, self._inverse[0])
+        free = self.norm.dual_norm(y) <= r
+        out = np.flatnonzero(~free)
+        y[out] = self._nearest(y[out], by_row(v[out], self.R.T), r[out])
+        return v - np.where(free[:, None], self.span(v), by_row(y, self.R))
+
+    def _nearest(self, y: Array, Rv: Array, r: Array) -> Array:
+        """The y of the ball with the radius r at which ``||v - R'y||_2`` is least, from points beyond."""
+        pace, momentum = self._pace
+        G, y, live = self.R @ self.R.T, self.norm.project_dual(y, r), np.arange(len(y))
+        at, least = y.copy(), 8.0 * ULP * (r + pace * np.abs(Rv).max(axis=1, initial=0.0))
+        for _ in range(ROUNDS):
+            x = at[live]
+            new = self.norm.project_dual(x - pace * (by_row(x, G) - Rv[live]), r[live])
+            moved = new - y[live]
+            at[live], y[live] = new + momentum * moved, new
+            live = live[np.abs(new - x).max(axis=1) > least[live]]
+            if not len(live):
+                break
+        return y
+
+    def prices(self, u: Array) -> tuple[Array, Array]:
+        """Not less than ``|y_i|`` for the y whose R'y is nearest to u, (m, r), and how far from u that is, (m,)."""
+        P, norm = self._inverse
+        y = u @ P
+        left = u - y @ self.R
+        lost = (len(self.R) + 4) * ULP * (np.abs(u) + np.abs(y) @ np.abs(self.R))
+        moved = np.abs(left @ P) + NEARLY * (np.abs(left) @ np.abs(P))
+        return np.abs(y) + moved + norm * row_norm(lost)[:, None], row_norm(left)
+
+    def conjugate(self, u: Array) -> Array:
+        return np.where(self.gauge(u) <= 1.0, 0.0, np.inf)
+
+    def gauge(self, u: Array) -> Array:
+        y, off = self.prices(u)
+        return np.where(off <= ROUNDING * row_norm(u), self.norm.dual_norm(y) * (1.0 + SURE), np.inf)
+
+    def gauge_at_zero(self, u: Array) -> Array:
+        return self.gauge(u)
+
+    def clip(self, u: Array) -> Array:
+        out = ~(self.gauge(u) <= 1.0)
+        if out.any():
+            u = u.copy()
+            flow = by_row(self.norm.project_dual(by_row(u[out], self._inverse[0]), INSIDE), self.R)
+            u[out] = flow * column(INSIDE / np.maximum(self.gauge(flow), INSIDE))
+        return u
+
+    def value_bound(self, z: Array, spread: Array) -> Array:
+        R, lost = self.R, (z.shape[1] + 3) * ULP
+        each = np.abs(z @ R.T) + (lost * np.abs(z) + (1.0 + lost) * spread) @ np.abs(R.T)
+        return self.norm.value_bound(each, np.zeros(each.shape))
 
     def subgradient(self, z: Array) -> Array:
-        return self.norm.subgradient(z) + self.factor * z / np.maximum(row_norm(z), 1e-300)[:, None]
+        return by_row(self.norm.subgradient(by_row(z, self.R.T)), self.R)
 
-    def parts(self) -> Sequence[tuple[float, AbstractPenalty]]:
-        return [(1.0, self.norm), (self.factor, L2())]
+    def composed(self) -> tuple[Array, AbstractPenalty] | None:
+        return (self.R, self.norm) if len(self.R) < self.R.shape[1] else None
+
+    def span(self, u: Array) -> Array:
+        return by_row(by_row(u, self._inverse[0]), self.R)
+
+    def conduct(self, conductance: Array, z: Array) -> Array:
+        return conductance * self.span(z)  # keeps the flow in the row space
+
+    def recession(self, k: int) -> RecessionCone:
+        if len(self.R) == k:
+            return RecessionCone(np.zeros(k), np.zeros(k))
+        return RecessionCone(np.full(k, -np.inf), np.full(k, np.inf), self.R)

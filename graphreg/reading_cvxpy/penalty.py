@@ -10,13 +10,13 @@ from typing import Any, final
 from ..base.escaping import visible
 from ..base.lazy import cp
 from ..errors import TermError
-from ..terms import Array, Notation, RecessionCone
-from ..terms.penalties import AbstractOneSided, AbstractPenalty, OwnDomain, tried
+from ..terms import Array, Notation
+from ..terms.penalties import AbstractOneSided, AbstractPenalty, tried
 from .examine import apply, examine
 
 
 @dataclass(frozen=True, eq=False)
-class AbstractCvxpyPenalty(OwnDomain, AbstractPenalty):
+class AbstractCvxpyPenalty(AbstractPenalty):
     """phi, given as a CVXPY function: on rows of each size the penalty that was found for that size (`acting_on`)."""
 
     function: Callable[[Any], Any]
@@ -59,33 +59,6 @@ class AbstractCvxpyPenalty(OwnDomain, AbstractPenalty):
 
     def conjugate(self, u: Array) -> Array:
         return self.acting_on(u.shape[1]).conjugate(u)
-
-    def gauge(self, u: Array) -> Array:
-        return self.acting_on(u.shape[1]).domain.gauge(u)
-
-    def gauge_at_zero(self, u: Array) -> Array:
-        return self.acting_on(u.shape[1]).gauge_at_zero(u)
-
-    def clip(self, u: Array) -> Array:
-        return self.acting_on(u.shape[1]).domain.clip(u)
-
-    def reach(self, start: Array, end: Array) -> Array:
-        return self.acting_on(start.shape[1]).domain.reach(start, end)
-
-    def span(self, u: Array) -> Array:
-        return self.acting_on(u.shape[1]).domain.span(u)
-
-    def conductance(self, u: Array) -> Array:
-        return self.acting_on(u.shape[1]).domain.conductance(u)
-
-    def conduct(self, conductance: Array, z: Array) -> Array:
-        return self.acting_on(z.shape[1]).domain.conduct(conductance, z)
-
-    def interior(self, k: int) -> Array:
-        return self.acting_on(k).domain.interior(k)
-
-    def recession(self, k: int) -> RecessionCone | None:
-        return self.acting_on(k).domain.recession(k)
 
     def called(self) -> str:
         return _label(self.function, self.name)

@@ -11,40 +11,31 @@ from typing import Any
 import numpy as np
 
 from ..terms import Array
-from .atoms import KinkedError, Smooth, affine_map, dense, hypot, smooth
-from .functions import LINE, NOTHING, Curve, Function, larger, through
+from .atoms import KinkedError, affine_map, dense, smooth
+from .curve import LINE, NOTHING, Curve, Map, Rooted, larger
 
 
 class UnknownError(Exception):
     """A part of the tree that is not recognised."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True)
 class NormOf:
-    """The p-norm of the ``largest`` entries of Az, A (r, k)."""
+    """The p-norm of Az, by the rows of A (r, k)."""
 
     p: float
-    A: Array
-    largest: float = np.inf
+    rows: tuple[tuple[float, ...], ...]
+
+    @staticmethod
+    def of(p: float, A: Array) -> NormOf:
+        return NormOf(p, tuple(map(tuple, A.tolist())))
 
     @property
-    def is_l1(self) -> bool:
-        """Whether it is the l1 norm of all entries."""
-        return self.p == 1.0 and np.isinf(self.largest)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, NormOf) and self._key == other._key
-
-    def __hash__(self) -> int:
-        return hash(self._key)
-
-    @property
-    def _key(self) -> tuple[float, float, int, bytes]:
-        return self.p, self.largest, len(self.A), self.A.tobytes()
+    def A(self) -> Array:  # noqa: N802 - the letter of the formula
+        return np.array(self.rows)
 
 
 Variable = int | NormOf
-Map = Curve | Function
 
 
 @dataclass(frozen=True)
@@ -88,14 +79,10 @@ class Entry:
             raise UnknownError
         return a
 
-    def line(self) -> tuple[Variable | None, float, float]:
-        """(variable, a, b) where it is ``a * variable + b``."""
-        used = self.used
-        if len(used) > 1 or np.any(self.Q):
-            raise UnknownError
-        for variable, curve in used.items():
-            return variable, factor_of(curve), self.constant
-        return None, 0.0, self.constant
+    def line(self, k: int) -> tuple[Variable, float]:
+        """The variable and a where it is ``a * variable``, beside its constant."""
+        variable, h = self.alone(k)
+        return variable, factor_of(h)
 
     def alone(self, k: int) -> tuple[Variable, Map]:
         """The variable and the function of it that it is, beside its constant."""
@@ -103,7 +90,7 @@ class Entry:
         if Q.any():
             on = np.flatnonzero(np.diag(Q))
             A, q = np.eye(k)[on], float(Q[on[0], on[0]]) if len(on) else 0.0
-            variable: Variable = int(on[0]) if len(on) == 1 else NormOf(2.0, A)
+            variable: Variable = int(on[0]) if len(on) == 1 else NormOf.of(2.0, A)
             if not np.array_equal(Q, q * A.T @ A) or any(other != variable for other in used):
                 raise UnknownError
             return variable, used.get(variable, NOTHING) + Curve.of([], [0.0], [q])
@@ -112,19 +99,19 @@ class Entry:
         weights = {j: weight_of(curve) for j, curve in used.items() if not isinstance(j, NormOf)}
         if not used or len(weights) < len(used) or len(set(weights.values())) > 1:
             raise UnknownError
-        return NormOf(1.0, np.array([weight * np.eye(k)[j] for j, weight in weights.items()])), LINE
+        return NormOf.of(1.0, np.array([weight * np.eye(k)[j] for j, weight in weights.items()])), LINE
 
 
 def factor_of(curve: Map) -> float:
     """c where the function is ``c x``."""
-    if isinstance(curve, Function) or not curve.is_line:
+    if isinstance(curve, Rooted) or not curve.is_line:
         raise UnknownError
     return float(curve.slope[0])
 
 
 def weight_of(curve: Map) -> float:
     """w where the function is ``w |x|``."""
-    if isinstance(curve, Function):
+    if isinstance(curve, Rooted):
         raise UnknownError
     if curve.is_zero:
         return 0.0
@@ -166,10 +153,10 @@ def _piecewise(atom: Any, args: list[list[Entry]], k: int) -> list[Entry]:
 def _smooth(atom: Any, entries: list[Entry], k: int) -> list[Entry]:
     """A smooth atom of each entry."""
     try:
-        f, power = smooth(atom), getattr(atom, "p", None)
+        f = smooth(atom).value
     except KinkedError as kinked:
         raise UnknownError from kinked
-    return [_through(f, entry, k, None if power is None else float(power.value)) for entry in entries]
+    return [_rooted(f, entry, k) for entry in entries]
 
 
 def _linear(atom: Any, args: list[list[Entry]]) -> list[Entry]:
@@ -182,16 +169,13 @@ def _linear(atom: Any, args: list[list[Entry]]) -> list[Entry]:
     return out
 
 
-def _through(f: Smooth, entry: Entry, k: int, power: float | None = None) -> Entry:
-    """A smooth function of a function of one variable."""
+def _rooted(f: Callable[[Array], Array], entry: Entry, k: int) -> Entry:
+    """A function of a function of one variable."""
     with np.errstate(all="ignore"):
-        constant = float(f.value(np.array(entry.constant)))
+        constant = float(f(np.array(entry.constant)))
     if not np.isfinite(constant):
         raise UnknownError
-    if entry.is_fixed:
-        return Entry(constant)
-    variable, h = entry.alone(k)
-    return Entry(constant, {variable: through(f, h, entry.constant, power)})
+    return Entry(constant) if entry.is_fixed else Entry(constant, {entry.alone(k)[0]: Rooted()})
 
 
 def _sum(entries: Sequence[Entry]) -> Entry:
@@ -199,33 +183,36 @@ def _sum(entries: Sequence[Entry]) -> Entry:
 
 
 # ---- atoms of each entry ---------------------------------------------------------------------------------------------
-def _of_line(f: Callable[[float], float], curve: Curve, entry: Entry) -> Entry:
+def _of_line(f: Callable[[float], float], curve: Curve, entry: Entry, k: int) -> Entry:
     """f of ``a * variable + b``, f with this derivative."""
-    variable, a, b = entry.line()
-    return Entry(f(b), {} if variable is None else {variable: curve.at(a, b)})
+    b = entry.constant
+    if entry.is_fixed:
+        return Entry(f(b))
+    variable, a = entry.line(k)
+    return Entry(f(b), {variable: curve.at(a, b)})
 
 
 def _abs(entry: Entry, k: int) -> Entry:
     try:
-        return _of_line(abs, Curve.of([0.0], [-1.0, 1.0]), entry)
+        return _of_line(abs, Curve.of([0.0], [-1.0, 1.0]), entry, k)
     except UnknownError:  # of several coordinates?
-        return Entry(curves={NormOf(1.0, entry.row(k)[None]): LINE})
+        return Entry(curves={NormOf.of(1.0, entry.row(k)[None]): LINE})
 
 
-def _square(entry: Entry) -> Entry:
-    return _of_line(lambda x: x * x, Curve.of([], [0.0], [2.0]), entry)
+def _square(entry: Entry, k: int) -> Entry:
+    return _of_line(lambda x: x * x, Curve.of([], [0.0], [2.0]), entry, k)
 
 
 def _power(atom: Any, entry: Entry, k: int) -> Entry:
     if float(atom.p.value) != 2.0:
         raise UnknownError
-    return _square(entry)
+    return _square(entry, k)
 
 
 def _huber(atom: Any, entry: Entry, k: int) -> Entry:
     M = float(atom.M.value)
     curve = Curve.of([-M, M], [-2.0 * M, 0.0, 2.0 * M], [0.0, 2.0, 0.0])
-    return _of_line(lambda x: x * x if abs(x) <= M else M * (2.0 * abs(x) - M), curve, entry)
+    return _of_line(lambda x: x * x if abs(x) <= M else M * (2.0 * abs(x) - M), curve, entry, k)
 
 
 _OF_ENTRIES: dict[str, Callable[[Any, Entry, int], Entry]] = {
@@ -242,9 +229,10 @@ def _largest(entries: Sequence[Entry], k: int) -> Entry:
     variables = {variable for variable, _ in found if variable is not None}
     top, best = entries[0].constant, found[0][1]
     for entry, (_, curve) in zip(entries[1:], found[1:], strict=True):
-        if isinstance(best, Function) or isinstance(curve, Function):
-            raise UnknownError
-        best = larger(best, curve, entry.constant - top)
+        if isinstance(best, Curve) and isinstance(curve, Curve):
+            best = larger(best, curve, entry.constant - top)
+        else:
+            best = Rooted()
         top = max(top, entry.constant)
     if len(variables) > 1:
         raise UnknownError
@@ -270,25 +258,18 @@ def _norm1(atom: Any, entries: list[Entry], k: int) -> Entry:
     return _sum([_abs(entry, k) for entry in entries])
 
 
-def _sum_largest(atom: Any, entries: list[Entry], k: int) -> Entry:
-    entries, q = [_inner(entry) for entry in entries], float(atom.k)
-    if q >= len(entries):
-        return _norm1(atom, entries, k)
-    return _norm(1.0, entries, k, q) if q > 1.0 else _norm(np.inf, entries, k).times(q)
-
-
-def _norm(p: float, entries: Sequence[Entry], k: int, largest: float = np.inf) -> Entry:
+def _norm(p: float, entries: Sequence[Entry], k: int) -> Entry:
     fixed = np.array([entry.constant for entry in entries if entry.is_fixed])
     if p == 2.0 and fixed.any():  # sqrt(norm^2 + c^2)
         inner = _norm(p, [entry for entry in entries if not entry.is_fixed], k)
-        return _through(hypot(float(np.linalg.norm(fixed))), inner, k)
+        return _rooted(lambda x: np.hypot(x, np.linalg.norm(fixed)), inner, k)
     A = np.array([entry.row(k) for entry in entries])
     A = A[A.any(axis=1)]
     if p < 1.0 or not len(A):
         raise UnknownError
     if len(A) == 1:
         return _abs(Entry(curves={int(j): LINE.times(float(A[0, j])) for j in np.flatnonzero(A[0])}), k)
-    return Entry(curves={NormOf(p, A, largest): LINE})
+    return Entry(curves={NormOf.of(p, A): LINE})
 
 
 def _quad_over_lin(atom: Any, entries: list[Entry], k: int) -> Entry:
@@ -298,7 +279,7 @@ def _quad_over_lin(atom: Any, entries: list[Entry], k: int) -> Entry:
     try:
         A = np.array([entry.row(k) for entry in entries])
     except UnknownError:
-        return _sum([_square(entry) for entry in entries]).times(1.0 / over)
+        return _sum([_square(entry, k) for entry in entries]).times(1.0 / over)
     return Entry(Q=A.T @ A * (2.0 / over))
 
 
@@ -311,7 +292,6 @@ _OF_VECTORS: dict[str, Callable[[Any, list[Entry], int], Entry]] = {
     "max": _max,
     "norm1": _norm1,
     "norm_inf": lambda atom, entries, k: _norm(np.inf, entries, k),
-    "sum_largest": _sum_largest,
     "Pnorm": lambda atom, entries, k: _norm(float(atom.p), entries, k),
     "quad_over_lin": _quad_over_lin,
     "QuadForm": _quad_form,

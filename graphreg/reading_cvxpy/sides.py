@@ -10,15 +10,13 @@ from functools import cached_property
 import numpy as np
 
 from ..terms import ULP, Array, slopes_far_out
-from .functions import Curve, Function, Key, Line
-from .norms import power_root
+from .curve import Curve
+from .lines import Line, Lines, along
 
-TRUSTED = 6.0 * ULP  # of what values are sums of
-SURE = 1.5  # times that in bounds, so that they are above values that are rounded otherwise
-CANCELS = 8.0  # times as large as their sum may parts be
-RULES = tuple((0.5 * (1.0 + nodes), 0.5 * weights) for nodes, weights in map(np.polynomial.legendre.leggauss, (6, 9)))
+TRUSTED = 9.0 * ULP  # of what values are sums of
 STEPS = 200
 SETTLED = 1e-12
+FURTHER = 10.0  # logarithm of how much longer a step of Newton's may lead
 NEAR = 2.0**-32  # relative width of a bracket of a root: of values its square is missed
 SMALL, LEFT = 1e-6, 1e-4  # a last step of Newton's, relative, and what it leaves of its length
 
@@ -40,6 +38,8 @@ class Sides:
     bend: Array
     last: Array  # (q,), the slope at infinity: the end of the domain of the conjugate
 
+    accuracy = 1e-8
+
     @staticmethod
     def of(curves: Sequence[Curve]) -> Sides:
         """The side x >= 0 of functions that are least at 0."""
@@ -55,6 +55,11 @@ class Sides:
     def first(self) -> Array:
         """The slope at 0, (q,)."""
         return self.low[:, 0]
+
+    @property
+    def least_bend(self) -> float:
+        """The least second derivative."""
+        return float(self.bend[self.length > 0.0].min())
 
     @property
     def is_smooth(self) -> bool:
@@ -113,191 +118,137 @@ def _outwards(curve: Curve) -> tuple[Array, ...]:
 
 @dataclass(frozen=True, eq=False)
 class RootedSides:
-    """h_j >= 0, h_j(0) = 0, convex, at x >= 0; +inf where it is not finite. Proxes and conjugates are roots of one
-    number, by Newton's method within a bracket. ``groups`` are the coordinates on which it is the same function."""
+    """h_j >= 0, h_j(0) = 0, convex, at x >= 0; +inf where it is not finite: a function along the lines of ``ways``
+    (q, k). Proxes and conjugates are roots of one number, by Newton's method within a bracket."""
 
-    groups: tuple[tuple[Array, Function], ...]
-    q: int
+    function: Lines
+    ways: Array
 
-    @staticmethod
-    def of(functions: Sequence[Function]) -> RootedSides:
-        """The side x >= 0 of functions that are least at 0."""
-        alike: dict[Key, list[int]] = {}
-        for j, h in enumerate(functions):
-            alike.setdefault(h.key, []).append(j)
-        return RootedSides(tuple((np.array(on), functions[on[0]]) for on in alike.values()), len(functions))
+    accuracy = 1e-7  # values near 0 may be differences of large numbers
+    least_bend = 0.0  # as far as is known
+
+    def line(self, x: Array, j: Array) -> Line:
+        """What h_j is at x, all (n,)."""
+        ways = self.ways[j]
+        with np.errstate(all="ignore"):
+            found = self.function(along(x[:, None] * ways, ways))
+            line = Line(*(np.broadcast_to(each, (len(x), 1))[:, 0] for each in found))
+        out = np.isnan(line.value) | (line.value == np.inf)
+        ends = out | np.isnan(line.slope)  # as at the end of a domain
+        return Line(*(np.where(by, np.inf, each) for by, each in zip((out, ends, ends, out), line, strict=True)))
 
     @cached_property
     def first(self) -> Array:
         """The slope at 0, (q,)."""
-        return self._each(lambda h, x: np.maximum(jet(h, x).slope, 0.0), np.zeros((1, self.q)))[0]
+        return np.maximum(self._at_zero.slope, 0.0)
+
+    @cached_property
+    def _at_zero(self) -> Line:
+        return self.line(np.zeros(len(self.ways)), np.arange(len(self.ways)))
 
     @cached_property
     def last(self) -> Array:
         """The slope at infinity, (q,): the end of the domain of the conjugate."""
-        far = self._each(lambda h, x: slopes_far_out(lambda x: jet(h, x).slope, x.shape)[1], np.zeros((1, self.q)))
-        return far[0]
+        j = np.arange(len(self.ways))
+        return slopes_far_out(lambda x: self.line(x, j).slope, j.shape)[1]
 
     def value(self, x: Array) -> Array:
         """h_j at x >= 0, (m, q)."""
-        return self._each(lambda h, x: np.where(x == 0.0, 0.0, np.maximum(sharp(h, x).value, 0.0)), x)
+        return self._each(lambda x, j: np.where(x == 0.0, 0.0, np.maximum(self.line(x, j).value, 0.0)), x)
 
     def value_bound(self, x: Array) -> Array:
         """The same, and what rounding may have taken of it."""
-        return self.value(x) + self._each(lambda h, x: TRUSTED * sharp(h, x).size, x)
+        return self.value(x) + self._each(lambda x, j: np.where(x == 0.0, 0.0, TRUSTED * self.line(x, j).size), x)
 
     def slope(self, x: Array) -> Array:
         """h_j' at x >= 0, and 0 at 0; where it jumps that to the right."""
-        return self._each(lambda h, x: np.where(x == 0.0, 0.0, sharp(h, x).slope), x)
+        return self._each(lambda x, j: np.where(x == 0.0, 0.0, self.line(x, j).slope), x)
 
     def prox(self, v: Array, step: Array) -> Array:
         """The p with ``p + step h_j'(p) = v``, for v >= 0."""
-        return self._each(_prox, v, np.broadcast_to(step[:, None], v.shape))
+        return self._each(self._prox, v, np.broadcast_to(step[:, None], v.shape))
+
+    def _prox(self, v: Array, step: Array, j: Array) -> Array:
+        high = v - step * self.first[j]
+        out, live = np.zeros(v.shape), np.flatnonzero(high > 0.0)
+
+        def rise(p: Array, on: Array) -> tuple[Array, Array]:
+            line, t = self.line(p, j[live[on]]), step[live[on]]
+            return p + t * (line.slope - self.first[j[live[on]]]), 1.0 + t * line.bend
+
+        p, low, _ = _roots(rise, high[live], high[live], np.array(high[live]))
+        out[live] = np.where(np.isfinite(self.line(p, j[live]).value), p, low)
+        return out
 
     def conjugate(self, u: Array) -> Array:
         """h_j* at u >= 0, rounded upwards."""
-        return self._conjugate(u, TRUSTED)
+        return self._each(self._conjugate, u)
 
     def conjugate_bound(self, u: Array) -> Array:
-        """The same, and more than what rounding may have left of `conjugate` at another point."""
-        return self._conjugate(u, SURE * TRUSTED)
+        """More than what rounding may have left of `conjugate` at another point."""
+        return self.conjugate(u)
 
-    def _conjugate(self, u: Array, trusted: float) -> Array:
-        inside = (u < self.last) | (u == 0.0)
-        found = self._each(lambda h, u: _conjugate(h, u, trusted), np.where(inside, u, 0.0))
-        return np.where(inside, found, np.inf)
+    def _conjugate(self, u: Array, j: Array) -> Array:
+        """The sup over x of ``u x - h_j(x)`` is attained between two ends that slopes show: as h_j is convex, it is at
+        most its value at the lower one and (u - h_j') times the width."""
+        ends = u < self.last[j]
+        out, live = np.where(ends | (u == 0.0), 0.0, np.inf), np.flatnonzero(ends & (u > self.first[j]))
+        u, j = u[live], j[live]
+        first = self.first[j]
 
-    def _each(self, function: Callable[..., Array], *arrays: Array) -> Array:
-        """A function of the entries of arrays (m, q) that belong to one group, for each group."""
-        out = np.empty(arrays[0].shape)
-        for on, h in self.groups:
-            out[:, on] = np.reshape(function(h, *(array[:, on].ravel() for array in arrays)), (-1, len(on)))
+        def rise(x: Array, on: Array) -> tuple[Array, Array]:
+            line = self.line(x, j[on])
+            return line.slope - first[on], line.bend
+
+        with np.errstate(all="ignore"):
+            x, low, high = _roots(rise, u - first, np.full(len(u), np.inf), np.ones(len(u)))
+            line = self.line(x, j)
+            step = (u - line.slope) / line.bend
+            width = np.clip(np.sqrt(ULP * u * x / line.bend), 4.0 * ULP * x, NEAR * x) + LEFT * np.abs(step)
+            below, above = np.maximum(x + step - width, 0.0), x + step + width
+            near = (np.abs(step) <= SMALL * x) & (self.line(below, j).slope <= u) & (self.line(above, j).slope >= u)
+            low, high = np.where(near, below, low), np.where(near, above, high)
+            line = self.line(low, j)
+            over = np.where(high > low, (u - line.slope) * (high - low), 0.0)
+            top = u * low - line.value + over + TRUSTED * (u * low + line.size)
+        out[live] = np.where(np.isfinite(top), np.maximum(top, 0.0), np.inf)
         return out
 
-
-def jet(h: Function, x: Array) -> Line:
-    """Values, slopes and curvatures; +inf where h is not finite."""
-    line = h.jet(x)
-    out = np.isnan(line.value) | np.isnan(line.slope) | (line.value == np.inf)
-    return Line(*(np.where(out, np.inf, each) for each in line)) if out.any() else line
-
-
-def sharp(h: Function, x: Array) -> Line:
-    """The same; values and slopes that are small against what they are sums of are integrals of the curvature instead,
-    h(x) = h'(0) x + integral of (x - s) h''(s), up to the first knot, by two rules of Gauss that must agree."""
-    line = jet(h, x)
-    cancels = (line.size > CANCELS * np.abs(line.value)) & np.isfinite(line.size)
-    near = np.flatnonzero(cancels & (x > 0.0) & (x < h.smooth_until))
-    if not len(near):
-        return line
-    y, first = x[near], _at_zero(h)[0]
-    found: list[Array] = []  # slopes and values by each rule
-    for s, w in RULES:
-        bend = h.jet(np.outer(y, s).ravel()).bend.reshape(len(y), len(s))
-        found.append(np.array([first + y * (bend @ w), y * (first + y * (bend @ (w * (1.0 - s))))]))
-    agree = (np.abs(found[0] - found[1]) <= TRUSTED * found[1]).all(axis=0)
-    value, slope, size = (np.array(each) for each in (line.value, line.slope, line.size))
-    slope[near[agree]], value[near[agree]] = found[1][:, agree]
-    size[near[agree]] = found[1][1, agree]
-    return Line(value, slope, line.bend, size)
+    def _each(self, function: Callable[..., Array], *arrays: Array) -> Array:
+        """A function of the entries of arrays (m, q), and of the number of their column."""
+        shape = arrays[0].shape
+        j = np.broadcast_to(np.arange(shape[1]), shape).ravel()
+        return np.reshape(function(*(array.ravel() for array in arrays), j), shape)
 
 
-def _at_zero(h: Function) -> tuple[float, float]:
-    """The slope and the curvature at 0."""
-    line = jet(h, np.zeros(1))
-    return max(float(line.slope[0]), 0.0), float(line.bend[0])
+def _roots(function: Rising, target: Array, high: Array, start: Array) -> tuple[Array, Array, Array]:
+    """Where functions that rise from 0 at 0 reach a target > 0 below high, and the brackets that are left.
 
-
-def _prox(h: Function, v: Array, step: Array) -> Array:
-    """For a power the p with ``p + step c e p^(e - 1) = v``."""
-    if power := h.power():
-        c, e = power
-        if e >= 2.0:
-            return power_root(1.0, c * e * step, e - 1.0, v)
-        return power_root(c * e * step, 1.0, 1.0 / (e - 1.0), v) ** (1.0 / (e - 1.0))
-    first, bend = _at_zero(h)
-    out = np.zeros(v.shape)
-    live = np.flatnonzero(v > step * first)
-    high, t = v[live], step[live]
-    start = (high - t * first) / (1.0 + t * max(bend, 0.0)) if np.isfinite(bend) else 0.5 * high
-
-    def excess(p: Array, on: Array) -> tuple[Array, Array]:
-        line = jet(h, p)
-        return p + t[on] * line.slope - high[on], 1.0 + t[on] * line.bend
-
-    p, low, _ = _roots(excess, high, start)
-    out[live] = np.where(np.isfinite(jet(h, p).value), p, low)
-    return out
-
-
-def _conjugate(h: Function, u: Array, trusted: float) -> Array:
-    if power := h.power():
-        c, e = power
-        return (1.0 - 1.0 / e) * u * (u / (c * e)) ** (1.0 / (e - 1.0)) * (1.0 + trusted)
-    first, bend = _at_zero(h)
-    out = np.zeros(u.shape)
-    live = np.flatnonzero(u > first)
-    u = u[live]
-
-    def excess(x: Array, on: Array) -> tuple[Array, Array]:
-        line = sharp(h, x)
-        return line.slope - u[on], line.bend
-
-    start = (u - first) / bend if 0.0 < bend < np.inf else np.ones(len(u))
-    x, low, high = _roots(excess, np.full(len(u), np.inf), start)
-    top = np.fmin(_between(h, u, *_around(h, u, x), trusted), _between(h, u, low, high, trusted))
-    out[live] = np.where(np.isfinite(top), np.maximum(top, 0.0), np.inf)
-    return out
-
-
-def _around(h: Function, u: Array, x: Array) -> tuple[Array, Array]:
-    """The ends of a narrow bracket of where the slope is u, near x, where slopes show that it is one; else nan."""
-    with np.errstate(all="ignore"):
-        line = sharp(h, x)
-        step = (u - line.slope) / line.bend
-        width = np.clip(np.sqrt(ULP * u * x / line.bend), 4.0 * ULP * x, NEAR * x) + LEFT * np.abs(step)
-        low, high = np.maximum(x + step - width, 0.0), x + step + width
-        found = (np.abs(step) <= SMALL * x) & (sharp(h, low).slope <= u) & (sharp(h, high).slope >= u)
-    return np.where(found, low, np.nan), np.where(found, high, np.nan)
-
-
-def _between(h: Function, u: Array, low: Array, high: Array, trusted: float) -> Array:
-    """A bound of sup over x of ``u x - h(x)``, which is attained between low and high: as h is convex, at most its
-    value at low and (u - h'(low)) times the width."""
-    with np.errstate(all="ignore"):
-        line = sharp(h, low)
-        over = np.where(high > low, (u - line.slope) * (high - low), 0.0)
-        return u * low - line.value + over + trusted * (u * low + line.size)
-
-
-def _roots(function: Rising, high: Array, start: Array) -> tuple[Array, Array, Array]:
-    """Where rising functions are 0 between 0 and high, and the brackets that are left.
-
-    Newton's steps; one that leaves the bracket, or is longer than half the one before the last, is replaced by the
-    middle: the geometric one of a wide bracket, since roots may be smaller or larger than the start by any factor.
+    Newton's steps on logarithms, which powers are lines in; one that leaves the bracket, or is longer than half the one
+    before the last, is replaced by the middle: the geometric one of a wide bracket.
     """
-    p, low, high = np.array(start), np.zeros(len(start)), np.array(high)
+    p, low, high = start, np.zeros(len(start)), np.array(high)
     last, before, live = np.full(len(p), np.inf), np.full(len(p), np.inf), np.arange(len(p))
     with np.errstate(all="ignore"):
         for _ in range(STEPS):
             if not len(live):
                 break
-            x = p[live]
+            x, aim = p[live], target[live]
             value, slope = function(x, live)
-            a = low[live] = np.where(value <= 0.0, x, low[live])
-            b = high[live] = np.where(value >= 0.0, x, high[live])
-            step = value / slope
-            new = x - step
+            a = low[live] = np.where(value <= aim, x, low[live])
+            b = high[live] = np.where(value >= aim, x, high[live])
+            power = -np.log1p((value - aim) / aim) * (value / (x * slope))
+            step = x * np.expm1(np.minimum(power, FURTHER))
+            new = x + step
             fair = (new > a) & (new < b) & (2.0 * np.abs(step) <= before[live])
             # Newton's steps square what is left, unless they are short because the slope is huge
             squared = np.isfinite(last[live]) & (np.abs(step) <= np.minimum(SETTLED * x, 1e-3 * last[live]))
-            done = squared | (np.abs(step) <= 2.0 * ULP * x)
+            done = squared | (np.abs(step) <= 16.0 * ULP * x) | (value == aim)
             middle = np.where(a > 0.0, np.sqrt(a) * np.sqrt(b), b / 1024.0)
             middle = np.where((a > 0.0) & (b <= 4.0 * a), 0.5 * (a + b), middle)
-            middle = np.where(np.isinf(b), np.minimum(4.0 * x * np.maximum(x / start[live], 1.0), 1e300), middle)
-            done |= value == 0.0
+            middle = np.where(np.isinf(b), np.minimum(4.0 * x * np.maximum(x, 1.0), 1e300), middle)
             new = np.where(done, np.clip(new, a, b), np.where(fair, new, middle))
             before[live], last[live] = last[live], np.abs(new - x)
-            p[live] = np.where(value == 0.0, x, new)
+            p[live] = np.where(value == aim, x, new)
             live = live[~(done | (b - a <= ULP * a) | (b <= 1e-300))]
     return p, low, high

@@ -5,14 +5,20 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, final
 
 import numpy as np
 
 from ..terms import ULP, Array, RecessionCone, ends
-from ..terms.penalties import INSIDE, LEAST_SLACK, AbstractOneSided, AbstractPenalty, AbstractSmoothPenalty, OwnDomain
-from .functions import Curve, Function
+from ..terms.penalties import (
+    INSIDE,
+    LEAST_SLACK,
+    AbstractOneSided,
+    AbstractPenalty,
+    AbstractSmoothPenalty,
+    OneSidedDomain,
+    OwnDomain,
+)
 from .sides import RootedSides, Sides
 from .source import AbstractReadPenalty
 
@@ -24,21 +30,8 @@ class AbstractSeparable(OwnDomain, AbstractReadPenalty):
     ``phi*(u) = sum_j h_j*(u_j)``; the slopes of h_j at -inf and +inf are the ends of its domain.
     """
 
-    functions: tuple[Curve | Function, ...]
-
-    @cached_property
-    def right(self) -> Sides | RootedSides:
-        """h_j at x >= 0."""
-        return sides_of(self.functions)
-
-    @cached_property
-    def left(self) -> Sides | RootedSides:
-        """h_j(-x) at x >= 0."""
-        return self.mirrored()
-
-    @abstractmethod
-    def mirrored(self) -> Sides | RootedSides:
-        """The left side; where the functions are even, the right one itself."""
+    right: Sides | RootedSides  # h_j at x >= 0
+    left: Sides | RootedSides  # h_j(-x) at x >= 0; where the functions are even, the right side itself
 
     def added(self, what: str, x: Array) -> Array:
         """What both sides tell, (m, k)."""
@@ -96,19 +89,17 @@ class AbstractSeparable(OwnDomain, AbstractReadPenalty):
     def span(self, u: Array) -> Array:
         return np.where(self.right.last + self.left.last > 0.0, u, 0.0)
 
-    def reach(self, start: Array, end: Array) -> Array:
-        low, high = -self.left.last, self.right.last
-        inner = (1.0 - INSIDE) * np.minimum(high - low, 1.0)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            t = np.where(end > high, (np.maximum(high - inner, start) - start) / (end - start), 1.0)
-            t = np.where(end < low, (np.minimum(low + inner, start) - start) / (end - start), t)
-        return np.clip(np.nan_to_num(t, nan=0.0), 0.0, 1.0).min(axis=1, initial=1.0)
-
     def recession(self, k: int) -> RecessionCone:
         return RecessionCone(np.where(self.left.last > 0.0, 0.0, -np.inf), np.where(self.right.last > 0.0, 0.0, np.inf))
 
+    @abstractmethod
+    def interior(self, k: int) -> Array: ...
+
+    def accuracy(self) -> float:
+        return max(self.right.accuracy, self.left.accuracy)
+
     def strong_convexity(self) -> float:
-        return min(float(h.bend.min()) if isinstance(h, Curve) else 0.0 for h in self.functions)
+        return min(side.least_bend if isinstance(side, Sides) else 0.0 for side in (self.right, self.left))
 
 
 def _gauges(u: Array, high: Array, low: Array) -> Array:
@@ -122,17 +113,14 @@ def _gauges(u: Array, high: Array, low: Array) -> Array:
 class Separable(AbstractSeparable):
     """Even functions of the coordinates."""
 
-    def mirrored(self) -> Sides | RootedSides:
-        return self.right
+    def interior(self, k: int) -> Array:
+        return np.zeros(k)
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class OneSidedSeparable(AbstractSeparable, AbstractOneSided):
+class OneSidedSeparable(AbstractSeparable, OneSidedDomain, AbstractOneSided):
     """Functions of the coordinates that are not all even."""
-
-    def mirrored(self) -> Sides | RootedSides:
-        return sides_of([h.at(-1.0) for h in self.functions])
 
     def interior(self, k: int) -> Array:
         low, high = -self.left.last, self.right.last
@@ -144,8 +132,8 @@ class OneSidedSeparable(AbstractSeparable, AbstractOneSided):
 class SmoothSeparable(AbstractSeparable, AbstractSmoothPenalty):
     """Even piecewise quadratic functions of the coordinates without kinks."""
 
-    def mirrored(self) -> Sides | RootedSides:
-        return self.right
+    def interior(self, k: int) -> Array:
+        return np.zeros(k)
 
     def gradient(self, z: Array) -> Array:
         return self.subgradient(z)
@@ -154,28 +142,21 @@ class SmoothSeparable(AbstractSeparable, AbstractSmoothPenalty):
         return self.added("curvature", z)
 
     def smoothness(self) -> float:
-        return max(float(h.bend.max()) for h in self.functions if isinstance(h, Curve))
+        assert isinstance(self.right, Sides)
+        return float(self.right.bend.max())
 
 
-def separable(functions: Sequence[Curve | Function]) -> AbstractSeparable:
-    """The sum over coordinates of these functions."""
-    phi = OneSidedSeparable(tuple(functions))
-    right, left = phi.right, phi.left
-    x, digits = np.geomspace(1e-3, 1e3, 25)[:, None], 1e-9
+def separable(right: Sides | RootedSides, left: Sides | RootedSides) -> AbstractSeparable:
+    """The sum over coordinates of functions with these two sides."""
+    x, digits, least = np.geomspace(1e-3, 1e3, 25)[:, None], 1e-9, 1e-12
     if isinstance(right, Sides) and isinstance(left, Sides):
-        x, digits = np.concatenate([side.start.ravel() for side in (right, left)]), 1e-12
+        x, digits, least = np.concatenate([side.start.ravel() for side in (right, left)]), 1e-12, 0.0
         x = np.unique(np.concatenate([x, x + 0.5, 2.0 * x + 1.0]))[:, None]
-    x = x * np.ones(len(functions))
-    even = np.allclose(right.value(x), left.value(x), rtol=digits, atol=0.0, equal_nan=True)
+    x = x * np.ones(len(right.last))
+    even = np.allclose(right.value(x), left.value(x), rtol=digits, atol=least, equal_nan=True)
     if not (even and np.allclose(right.last, left.last, rtol=1e-15, atol=0.0)):
-        return phi
-    return (SmoothSeparable if isinstance(right, Sides) and right.is_smooth else Separable)(phi.functions)
-
-
-def sides_of(functions: Sequence[Curve | Function]) -> Sides | RootedSides:
-    """The side x >= 0 of functions that are least at 0, all of one kind."""
-    curves = [h for h in functions if isinstance(h, Curve)]
-    return Sides.of(curves) if curves else RootedSides.of([h for h in functions if isinstance(h, Function)])
+        return OneSidedSeparable(right, left)
+    return (SmoothSeparable if isinstance(right, Sides) and right.is_smooth else Separable)(right, right)
 
 
 # ---- blocks ----------------------------------------------------------------------------------------------------------
@@ -205,9 +186,6 @@ class AbstractBlocks(OwnDomain, AbstractReadPenalty):
     def conjugate(self, u: Array) -> Array:
         return np.add.reduce(self.on(lambda phi, u: phi.conjugate(u), u))
 
-    def subgradient(self, z: Array) -> Array:
-        return self.each(lambda phi, z: phi.subgradient(z), z)
-
     def gauge(self, u: Array) -> Array:
         return np.maximum.reduce(self.on(lambda phi, u: phi.domain.gauge(u), u))
 
@@ -216,9 +194,6 @@ class AbstractBlocks(OwnDomain, AbstractReadPenalty):
 
     def clip(self, u: Array) -> Array:
         return self.each(lambda phi, u: phi.domain.clip(u), u)
-
-    def reach(self, start: Array, end: Array) -> Array:
-        return np.minimum.reduce(self.on(lambda phi, start, end: phi.domain.reach(start, end), start, end))
 
     def room(self, u: Array) -> Array:
         return self.each(lambda phi, u: phi.domain.room(u), u)
@@ -241,9 +216,6 @@ class AbstractBlocks(OwnDomain, AbstractReadPenalty):
     def _bound(self, what: Callable[..., Array], *rows: Array) -> Array:
         return np.add.reduce(self.on(what, *rows)) * (1.0 + len(self.blocks) * ULP)
 
-    @abstractmethod
-    def interior(self, k: int) -> Array: ...
-
     def recession(self, k: int) -> RecessionCone | None:
         low, high = np.zeros(k), np.zeros(k)
         for columns, phi in self.blocks:
@@ -252,6 +224,12 @@ class AbstractBlocks(OwnDomain, AbstractReadPenalty):
                 return None
             low[columns], high[columns] = cone.lower, cone.upper
         return RecessionCone(low, high)
+
+    @abstractmethod
+    def interior(self, k: int) -> Array: ...
+
+    def accuracy(self) -> float:
+        return max(phi.accuracy() for _, phi in self.blocks)
 
     def strong_convexity(self) -> float:
         return min(phi.strong_convexity() for _, phi in self.blocks)
@@ -268,7 +246,7 @@ class Blocks(AbstractBlocks):
 
 @final
 @dataclass(frozen=True, eq=False)
-class OneSidedBlocks(AbstractBlocks, AbstractOneSided):
+class OneSidedBlocks(AbstractBlocks, OneSidedDomain, AbstractOneSided):
     """A sum of functions of blocks of coordinates that are not all even."""
 
     def interior(self, k: int) -> Array:

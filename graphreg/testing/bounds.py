@@ -15,7 +15,7 @@ import numpy as np
 from ..terms import Array
 from ..terms.losses import AbstractLoss
 from ..terms.penalties import AbstractPenalty
-from .fenchel import CLOSED
+from .fenchel import CLOSED, floor_of
 from .probe import LossProbe, Probe
 from .report import Failures, demand, dots, frozen, judge, rowwise, shaped
 
@@ -194,7 +194,7 @@ def value_bound_of_penalties(penalty: AbstractPenalty, probe: Probe) -> Failures
     inner = 0.9 * penalty.prox(probe.points, 1.0)
     z = frozen(np.vstack([probe.points, penalty.prox(probe.points, 1.0), inner]))
     yield from holds("value_bound", penalty.value_bound, penalty.value, z, probe)
-    size = np.abs(penalty.value(frozen(inner))) + probe.apart(inner)
+    size = np.abs(penalty.value(frozen(inner))) + probe.apart(inner) + floor_of(probe.tolerance)
     yield from tight("value_bound", penalty.value_bound, penalty.value, frozen(inner), size)
 
 
@@ -207,7 +207,7 @@ def conjugate_bound_of_penalties(penalty: AbstractPenalty, probe: Probe) -> Fail
     bound, conjugate = penalty.conjugate_bound, penalty.conjugate
     yield from holds("conjugate_bound", bound, conjugate, u, probe)
     inside = frozen(probe.middle + 0.9 * (probe.inside - probe.middle))
-    size = np.where(probe.outside(inside), 0.0, (inside**2).sum(axis=1))
+    size = np.where(probe.outside(inside), 0.0, (inside**2).sum(axis=1)) + floor_of(probe.tolerance)
     # phi*(u) = <u, x> - phi(x) is a difference of numbers of the size of <u, x>: how fast phi* grows along u
     growth = (penalty.conjugate(frozen(1.001 * inside)) - penalty.conjugate(inside)) / 0.001
     size = size + np.where(np.isfinite(growth), np.abs(growth), 0.0)

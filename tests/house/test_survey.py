@@ -7,23 +7,24 @@ from rooms import PACKAGE, trees
 from survey import AROUND, CORE, FIGURES, HOUSE, circles, holds, room_of
 
 LIMITS = {
-    "lines of code": 43_631,
-    "lines of code in the core": 20_414,
-    "files": 429,
+    "lines of code": 42_600,
+    "lines of code in the core": 19_860,
+    "files": 426,
     "arrows upwards": 1,
     "largest circle of files at load": 0,
-    "with later imports": 2,
+    "with later imports": 0,
     "with types too": 11,
-    "functions over 40 lines": 3,
+    "functions over 40 lines": 2,
     "functions over 60 lines": 0,
     "functions with more than 6 parameters": 16,
     "modules that an import loads": 9,
+    # some more functions than before: the kernel asks each kind of summand for its sums, and nothing sums by hand
     "PrimalDual on a chain: files": 55,
-    "PrimalDual on a chain: functions": 474,
-    "PrimalDual on a chain: depth": 23,
+    "PrimalDual on a chain: functions": 508,
+    "PrimalDual on a chain: depth": 24,
     "Exact on a chain: files": 53,
-    "Exact on a chain: functions": 362,
-    "Exact on a chain: depth": 21,
+    "Exact on a chain: functions": 388,
+    "Exact on a chain: depth": 22,
 }
 
 

@@ -107,7 +107,7 @@ def test_rows_at_once_equal_rows_one_by_one(rng):
 
 
 def test_what_phi_ignores_carries_no_flow(rng):
-    penalty = own(FUNCTIONS["seminorm"])
+    penalty = own(FUNCTIONS["seminorm"]).acting_on(3)
     ignored = np.linalg.svd(MIX)[2][2]
     assert np.isinf(penalty.conjugate(ignored[None]))[0]
     flow = penalty.domain.conduct(np.ones((5, 3)), rng.normal(size=(5, 3)))

@@ -24,25 +24,28 @@ KNOWN = {
     "SquaredL2": lambda z: cp.sum_squares(z) / 2,
     "Quadratic": lambda z: cp.quad_form(z, Q),
     "PNorm": lambda z: cp.norm(z, 1.5),
-    "EllipsoidNorm": lambda z: cp.norm(cp.multiply(W, z)),
     "ScaledNorm": lambda z: 3 * cp.norm(-z) / 2,
     "Separable": lambda z: cp.norm(cp.multiply(W, z), 1) + cp.sum_squares(z[1]),
     "SmoothSeparable": lambda z: cp.sum(cp.huber(z, 0.3)),
     "OneSidedSeparable": lambda z: cp.sum(cp.maximum(0.3 * z, -0.7 * z)),
-    "SmoothOfNorm": lambda z: cp.huber(cp.norm(z), 2),
     "OfNorm": lambda z: cp.pos(cp.norm(z) - 0.1),
+    "OfNorm, smooth": lambda z: cp.huber(cp.norm(z), 2),
+    "OfNorm, with a square": lambda z: cp.norm(z) + cp.sum_squares(z),
     "Blocks": lambda z: cp.sum(cp.hstack([cp.norm(z[:2]), cp.abs(z[2])])),
     "Thresholded": lambda z: cp.norm1(z) + cp.norm(z) + cp.sum_squares(z),
-    "Ridged": lambda z: cp.norm_inf(z) + cp.sum_squares(z),
-    "KLargestNorm": lambda z: cp.sum_largest(cp.abs(-z), 2),
-    "NormBesideL2": lambda z: cp.norm_inf(z) + 0.5 * cp.norm(z),
-    "AnalysisL1": lambda z: cp.norm1(cp.diff(z)),
-    "AnalysisNorm": lambda z: cp.norm1(cp.diff(z)) + 0.5 * cp.abs(z[2]),
+    "MappedNorm, weighted": lambda z: cp.norm(cp.multiply(W, z)),
+    "MappedNorm, differences": lambda z: cp.norm1(cp.diff(z)),
+    "MappedNorm, from the last": lambda z: cp.norm1(cp.diff(z)) + 0.5 * cp.abs(z[2]),
+    "MappedNorm, of fewer rows": lambda z: 2 * cp.norm(np.array([[1.0, 2.0, 0.5], [0.0, -1.0, 1.0]]) @ z, 3),
 }
 UNKNOWN = {
+    "norm inf and norm 2": lambda z: cp.norm_inf(z) + 0.5 * cp.norm(z),
+    "norm inf and square": lambda z: cp.norm_inf(z) + cp.sum_squares(z),
+    "two largest": lambda z: cp.sum_largest(cp.abs(-z), 2),
     "two norms": lambda z: cp.norm_inf(z) + cp.norm(cp.multiply(W, z)),
     "the larger norm": lambda z: cp.maximum(cp.norm1(z), 1.5 * cp.norm(z)),
     "dependent differences": lambda z: cp.norm1(cp.diff(z)) + cp.abs(z[0] - z[2]),
+    "nearly dependent rows": lambda z: cp.norm1(np.array([[1.0, 1.0, 1.0], [1.0, 1.0, 1.0 + 1e-5]]) @ z),
     "nuclear": lambda z: cp.normNuc(cp.vstack([z, z[::-1]])),
 }
 
@@ -51,7 +54,7 @@ UNKNOWN = {
 def test_a_known_function_is_recognised_and_is_the_function(name):
     function = KNOWN[name]
     phi = own(function).acting_on(3)
-    assert type(phi).__name__ == name
+    assert type(phi).__name__ == name.split(",")[0]
     z = np.random.default_rng(1).normal(size=(40, 3)) * np.logspace(-4, 4, 40)[:, None]
     np.testing.assert_allclose(phi.value(z), values(function, False, 3)(z), rtol=1e-12)
 
@@ -88,7 +91,7 @@ def test_what_stands_in_a_model_has_the_capabilities_of_its_kind():
     assert problem.solve().status == "certified"
 
 
-@pytest.mark.parametrize("name", [*list(KNOWN)[5:], *UNKNOWN])
+@pytest.mark.parametrize("name", [*list(KNOWN)[5:], *list(UNKNOWN)[1:]])
 def test_both_routes_agree_on_a_graph_with_a_lonely_node(name):
     rng = np.random.default_rng(3)
     data = gr.NodeData.from_dict({i: (rng.normal(size=(5, 3)), rng.normal(size=5)) for i in range(5)})

@@ -38,7 +38,7 @@ class Answers:
 
     def __init__(self, system: System, R: sp.csr_array) -> None:
         N, V = system.shape
-        need(R.format == "csr" and R.shape == (V, N), "R has another shape")
+        need(R.format == "csr" and R.shape == (V, N), "R has another shape")  # pyright: ignore[reportUnnecessaryComparison]  (scipy has no types)
         need(in_range(R.data), "an entry of R is out of range")
         need(((R.indices >= 0) & (R.indices < N)).all(), "an entry of R is nowhere")
         R.sum_duplicates()

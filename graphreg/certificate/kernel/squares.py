@@ -64,9 +64,9 @@ def is_square(one: Summand) -> bool:
     """True of summands s L / 2 ||B'w - t||^2, at one node each."""
     if isinstance(one, Prices):
         return isinstance(one.block.loss, AbstractQuadraticLoss)
-    return (
-        isinstance(one, Flows) and one.edge.ground and one.mix is None and one.penalty.strong_convexity() == bend(one)
-    )
+    if not isinstance(one, Flows) or one.mix is not None:
+        return False
+    return one.edge.ground and one.penalty.strong_convexity() == bend(one)
 
 
 def bend(one: Flows) -> float:
@@ -79,7 +79,7 @@ def absorbed(system: System, curvature: Curvature, v: Array, w: Array) -> tuple[
     and a box that holds an exactly balanced point. All nodes are to have the curvature."""
     need((curvature.least > 0.0).all(), "a node is not strictly convex")
     need(below(v) and below(w), "prices, flows or parameters are too large")
-    squares = [*filter(is_square, system.summands)]
+    squares = [one for one in (*system.prices, *system.flows) if is_square(one)]
     bent = [one for one in system.flows if one.edge.ground and np.isfinite(bend(one))]
     need(all(one in squares for one in (*system.prices, *bent)), "a Hessian is of something that is no square")
     form, zero = system.form, np.zeros(len(v))

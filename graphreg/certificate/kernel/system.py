@@ -37,6 +37,7 @@ class Summand(ABC):
     scale: Array
     node: Array
     name: str
+    targets: Triple | None  # t (M, k) as high + low, and a bound of what that misses; None where all are 0
 
     @property
     def columns(self) -> slice:
@@ -55,11 +56,6 @@ class Summand(ABC):
     @abstractmethod
     def made_of(self) -> tuple[Array | None, ...]:
         """What its columns of B are made of."""
-
-    @property
-    @abstractmethod
-    def targets(self) -> Triple | None:
-        """t (M, k) as high + low, and a bound of what that misses; None where all are 0."""
 
     @abstractmethod
     def bound(self, b: Array, around: Array, some: slice) -> Array:
@@ -124,9 +120,10 @@ class Prices(Summand):
         self.node, self.name = block.node, f"a price of {block.loss.called()}"
         self.own = block.loss.prices.dependent(block.y)  # the class whose price depends on the others
         self.shape = len(block.node), block.width - (self.own is not None)
+        self.targets = self._targets()
 
     @property
-    def scale(self) -> Array:
+    def scale(self) -> Array:  # pyright: ignore[reportIncompatibleVariableOverride]  (strengths change)
         return self.block.scale
 
     @property
@@ -165,8 +162,7 @@ class Prices(Summand):
     def _shaped(self, x: Array) -> Array:
         return x[:, 0] if self.block.offset.ndim == 1 else x
 
-    @cached_property
-    def targets(self) -> Triple | None:
+    def _targets(self) -> Triple | None:
         anchor, offset = self.block.loss.anchor(self.block.y), self.block.offset
         if self.own is None:
             if not (anchor.any() or offset.any()):
@@ -203,7 +199,8 @@ class Prices(Summand):
         if low.any():
             parts.append(self._product(low))
         if off.any():
-            parts.append(Pair(*np.zeros((2, self.n, self.d)), self._reach(off)))
+            nothing = np.zeros((self.n, self.d))
+            parts.append(Pair(nothing, nothing, self._reach(off)))
         return total([x for p in parts for x in (p.high, p.low)], [p.error for p in parts])
 
     def _product(self, a: Array) -> Pair:
@@ -258,11 +255,11 @@ class Flows(Summand):
         self.mix, self.penalty = edge.penalty.composed() or (None, edge.penalty)
         self.at = edge.columns(form.d)
         self.shape = len(edge.tail), len(self.at if self.mix is None else self.mix)
-        self.node, self.name = edge.tail, f"a flow of {edge.name}"
+        self.node, self.name, self.targets = edge.tail, f"a flow of {edge.name}", self._targets()
         need(self.mix is None or in_range(self.mix), f"an entry of the root of {edge.penalty!r} is out of range")
 
     @property
-    def scale(self) -> Array:
+    def scale(self) -> Array:  # pyright: ignore[reportIncompatibleVariableOverride]  (strengths change)
         return self.edge.weight
 
     @property
@@ -277,8 +274,7 @@ class Flows(Summand):
         """The variables of flows (m, k)."""
         return u if self.mix is None else np.linalg.lstsq(self.mix.T, u.T, rcond=None)[0].T
 
-    @cached_property
-    def targets(self) -> Triple | None:
+    def _targets(self) -> Triple | None:
         center = self.edge.center
         if center is None:
             return None

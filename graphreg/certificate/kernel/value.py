@@ -11,7 +11,7 @@ from ...form import DualPoint
 from ...terms import Array
 from .arithmetic import DUST, EPS, MORE, RANGE, UNDERFLOW, Pair, need, total, two_product, two_sum
 from .balance import Balanced
-from .system import Summand, System
+from .system import Summand, System, Triple
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,8 @@ def lower_bound(system: System, box: Balanced, plain: bool = False) -> LowerBoun
     for one, where in zip(system.summands, system.components, strict=True):
         found = _Terms(one)
         for some in one.some():
-            found.add(some, *(one.taken(x)[some] for x in (box.high, box.low, around)), plain)
+            high, low, off = (one.taken(x)[some] for x in (box.high, box.low, around))
+            found.add(some, high, low, off, plain)
         inner = inner and found.inner
         if found.bad.any():
             first = int(np.argmax(found.bad))
@@ -122,8 +123,9 @@ class _Terms:
         error = 2 * EPS * np.abs(value) + DUST * ((b != 0.0) | (around != 0.0)).any(axis=1)
         found = Pair(-value, np.zeros(1), error)
         if self.targets is not None:
+            t_high, t_low, t_off = (t[some] for t in self.targets)
             take = _plainly if plain else _exactly
-            found = take(found, high, low, off, *(t[some] for t in self.targets))
+            found = take(found, (high, low, off), (t_high, t_low, t_off))
         self.errors[some] = found.error
         parts = [found.high] if plain or self.targets is None else [found.high, found.low]
         if not self.values:
@@ -145,8 +147,9 @@ def _scaled(high: Array, low: Array, off: Array, s: Array, plain: bool) -> tuple
     return b, (around + np.where(exact, 0.0, EPS * np.abs(b) + DUST)) * (1.0 + EPS)
 
 
-def _plainly(value: Pair, v: Array, low: Array, off: Array, t_high: Array, t_low: Array, t_off: Array) -> Pair:
+def _plainly(value: Pair, given: Triple, targets: Triple) -> Pair:
     """value - <v, t>, row by row, v and t within what they may be off."""
+    (v, _, off), (t_high, t_low, t_off) = given, targets
     size = (np.abs(v) * np.abs(t_high)).sum(axis=1)
     lost = off * np.abs(t_high) + (np.abs(v) + off) * (np.abs(t_low) + t_off) + DUST * ((v != 0.0) | (off != 0.0))
     found = value.high - (v * t_high).sum(axis=1)
@@ -154,8 +157,9 @@ def _plainly(value: Pair, v: Array, low: Array, off: Array, t_high: Array, t_low
     return Pair(found, value.low, (value.error + rounded + lost.sum(axis=1)) * MORE)
 
 
-def _exactly(value: Pair, high: Array, low: Array, off: Array, t_high: Array, t_low: Array, t_off: Array) -> Pair:
+def _exactly(value: Pair, given: Triple, targets: Triple) -> Pair:
     """The same, with products split, and added up without rounding."""
+    (high, low, off), (t_high, t_low, t_off) = given, targets
     p, e = two_product(high, t_high)
     crossed = high * t_low, low * t_high
     size = np.abs(crossed[0]) + np.abs(crossed[1])

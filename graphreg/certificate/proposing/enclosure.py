@@ -1,16 +1,18 @@
 """A lower bound next to any prices and flows: they are corrected until they balance, as far as their domains allow.
 
 Where roundings cost little beside what is asked for, one plan of corrections serves all points: these are shrunk
-towards 0 by as much as makes room for it. Where dom phi* holds a ball of radius r around 0, it holds one of radius t r around
-(1 - t) u for every u in it; balance is linear, and Q concave: t costs at most t (Q - Q(0, 0)). Else the corrections are
-planned for the point; where a domain is left, the flows and prices there stay as they are and the others answer for
-them; and where that is not enough, the point is pulled towards the middle of the domains, component by component.
+towards 0 by as much as makes room for it. Where dom phi* holds a ball of radius r around 0, it holds one of radius t
+r around (1 - t) u for every u in it; balance is linear, and Q concave: t costs at most t (Q - Q(0, 0)). Else the
+corrections are planned for the point; where a domain is left, the flows and prices there stay as they are and the
+others answer for them; and where that is not enough, the point is pulled towards the middle of the domains, component
+by component.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cached_property
 
 import numpy as np
 
@@ -24,6 +26,7 @@ from ..kernel.value import Enclosed, LowerBound, lower_bound
 from .plan import Plan, Planner
 from .slack import Slack
 
+TINY = 1e-200  # numbers that small may leave their domains by what products of them miss
 SWEEPS = 3  # corrections, each of what the one before left
 AGAIN = 4  # attempts with fewer and fewer variables that may move
 ROUNDS = 12  # in which the sizes of corrections grow
@@ -39,13 +42,21 @@ class Enclosure:
     def __init__(self, form: Form, like: Enclosure | None = None, outside: Pair | None = None) -> None:
         """``outside`` is what is taken from the nodes beside the form's own flows and prices, (n, d)."""
         self.form, self.refused = form, ""
+        self.like = None if like is None or like.refused else like
         try:
-            self.system = System(form, None if like is None or like.refused else like.system, outside)
+            self.system = System(form, None if self.like is None else self.like.system, outside)
         except RefusedError as error:
             self.refused = str(error)
-            return
-        self.planner = Planner(self.system) if like is None or like.refused else like.planner
-        self.of = form.component[self.planner.node]  # the component of each variable
+
+    @cached_property
+    def planner(self) -> Planner:
+        """What plans corrections: a matter of the graph and the designs alone."""
+        return Planner(self.system) if self.like is None else self.like.planner
+
+    @cached_property
+    def of(self) -> Array:
+        """The component of each variable."""
+        return self.form.component[self.planner.node]
 
     @property
     def designs(self) -> list[Design] | None:
@@ -64,6 +75,7 @@ class Enclosure:
         if self.refused:
             return self._none(point, self.refused)
         v = self.system.flat(point)
+        v[np.abs(v) < TINY] = 0.0
         if least < np.inf and self.system.outside is None:  # points are shrunk, which what is outside is not
             for found in self._plainly(v):
                 if float(found[0].lower.sum()) >= least:

@@ -16,7 +16,8 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 
-from ...base.csgraph import connected_components, minimum_spanning_tree
+from ...base.csgraph import minimum_spanning_tree
+from ...inputs import components_of
 from ...terms import Array
 from ..kernel.arithmetic import RANGE, need
 from ..kernel.balance import Answers, Combination
@@ -226,10 +227,9 @@ class Totals:
 
     def _labels(self) -> Array:
         """A number for each tree and then each free variable: that of the system to which it belongs."""
-        M, G = self.A.shape
+        M, G = len(self.free), self.count
         row = np.repeat(np.arange(M), np.diff(self.A.indptr))
-        graph = sp.csr_array((np.ones(self.A.nnz), (self.A.indices, row + G)), shape=(G + M, G + M))
-        label = connected_components(graph, directed=False)[1]
+        label = components_of(self.A.indices, row + G, G + M)[1]
         used = np.unique(label[:G])  # those of variables that touch no tree come behind
         number = np.full(int(label.max(initial=0)) + 1, len(used))
         number[used] = np.arange(len(used))

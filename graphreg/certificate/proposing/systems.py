@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from scipy.linalg import qr
@@ -61,7 +62,8 @@ def independent(A: Array, w: Array) -> Array:
     """Rows of A that are independent, as far as floats tell."""
     if not A.size:
         return np.zeros(0, dtype=int)
-    R, order = qr(_equilibrated(A, w)[0].T, mode="r", pivoting=True)
+    found: Any = qr(_equilibrated(A, w)[0].T, mode="r", pivoting=True)
+    R, order = found
     pivots = np.zeros(len(A))
     k = min(R.shape)
     pivots[:k] = np.abs(np.diagonal(R[:k, :k]))
