@@ -197,7 +197,7 @@ def cancelling(rng, count, length):
     return X, a, np.repeat(np.arange(count), length)
 
 
-@pytest.mark.parametrize("order", ["sorted", "unsorted", "chunked", "chunked and unsorted"])
+@pytest.mark.parametrize("order", ["sorted", "unsorted", "chunked", "chunked and unsorted", "in chunks smaller than runs"])
 def test_sums_of_products_with_cancellation(order, monkeypatch):
     rng = np.random.default_rng(3)
     X, a, index = cancelling(rng, 8, 31)
@@ -207,6 +207,8 @@ def test_sums_of_products_with_cancellation(order, monkeypatch):
         X, a, index = X[mixed], a[mixed], index[mixed]
     if "chunked" in order:
         monkeypatch.setattr(arithmetic, "CHUNK", 70)
+    if "smaller" in order:
+        monkeypatch.setattr(arithmetic, "CHUNK", 10)
     found = Runs(index, 10).products(X, a)
     for k in set(index.tolist()):
         for j in range(2):
