@@ -197,7 +197,9 @@ def cancelling(rng, count, length):
     return X, a, np.repeat(np.arange(count), length)
 
 
-@pytest.mark.parametrize("order", ["sorted", "unsorted", "chunked", "chunked and unsorted", "in chunks smaller than runs"])
+@pytest.mark.parametrize(
+    "order", ["sorted", "unsorted", "chunked", "chunked and unsorted", "in chunks smaller than runs"]
+)
 def test_sums_of_products_with_cancellation(order, monkeypatch):
     rng = np.random.default_rng(3)
     X, a, index = cancelling(rng, 8, 31)
