@@ -35,8 +35,7 @@ class DynamicProgramming(AbstractMethod):
 
     Flows and prices are then chosen so that they are conserved, by a second sweep over the same trees, and certified as
     those of any method. Squares along chains are tried by a taut string in plain floats first. It runs compiled where
-    numba is installed
-    (``pip install graphreg[fast]``), else in Python: seconds for 10^5 nodes.
+    numba is installed (``pip install graphreg[fast]``), else in Python: seconds for 10^5 nodes.
 
     References
     ----------
