@@ -14,7 +14,13 @@ from .curve import Curve
 from .lines import Line, Lines, along
 
 TRUSTED = 9.0 * ULP  # of what values are sums of
-LARGEST = 1e300
+STEPS = 200
+SETTLED = 1e-12
+FURTHER = 10.0  # logarithm of how much longer a step of Newton's may lead
+NEAR = 2.0**-32  # relative width of a bracket of a root: of values its square is missed
+SMALL, LEFT = 1e-6, 1e-4  # a last step of Newton's, relative, and what it leaves of its length
+
+Rising = Callable[[Array, Array], tuple[Array, Array]]  # values and slopes at points, of some of the problems
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,12 +161,16 @@ class RootedSides:
         return self._each(self._prox, v, np.broadcast_to(step[:, None], v.shape))
 
     def _prox(self, v: Array, step: Array, j: Array) -> Array:
-        most = np.maximum(v - step * self.first[j], 0.0)
+        high = v - step * self.first[j]
+        out, live = np.zeros(v.shape), np.flatnonzero(high > 0.0)
 
-        def beyond(p: Array) -> Array:
-            return p + step * (self.line(p, j).slope - self.first[j]) > most
+        def rise(p: Array, on: Array) -> tuple[Array, Array]:
+            line, t = self.line(p, j[live[on]]), step[live[on]]
+            return p + t * (line.slope - self.first[j[live[on]]]), 1.0 + t * line.bend
 
-        return _between(beyond, np.nextafter(most, np.inf))[0]
+        p, low, _ = _roots(rise, high[live], high[live], np.array(high[live]))
+        out[live] = np.where(np.isfinite(self.line(p, j[live]).value), p, low)
+        return out
 
     def conjugate(self, u: Array) -> Array:
         """h_j* at u >= 0, rounded upwards."""
@@ -169,13 +179,28 @@ class RootedSides:
     def _conjugate(self, u: Array, j: Array) -> Array:
         """The sup over x of ``u x - h_j(x)`` is attained between two ends that slopes show: as h_j is convex, it is at
         most its value at the lower one and (u - h_j') times the width."""
-        low, high = _between(lambda x: self.line(x, j).slope >= u, np.where(u > self.first[j], LARGEST, 0.0))
-        line = self.line(low, j)
+        ends = u < self.last[j]
+        out, live = np.where(ends | (u == 0.0), 0.0, np.inf), np.flatnonzero(ends & (u > self.first[j]))
+        u, j = u[live], j[live]
+        first = self.first[j]
+
+        def rise(x: Array, on: Array) -> tuple[Array, Array]:
+            line = self.line(x, j[on])
+            return line.slope - first[on], line.bend
+
         with np.errstate(all="ignore"):
+            x, low, high = _roots(rise, u - first, np.full(len(u), np.inf), np.ones(len(u)))
+            line = self.line(x, j)
+            step = (u - line.slope) / line.bend
+            width = np.clip(np.sqrt(ULP * u * x / line.bend), 4.0 * ULP * x, NEAR * x) + LEFT * np.abs(step)
+            below, above = np.maximum(x + step - width, 0.0), x + step + width
+            near = (np.abs(step) <= SMALL * x) & (self.line(below, j).slope <= u) & (self.line(above, j).slope >= u)
+            low, high = np.where(near, below, low), np.where(near, above, high)
+            line = self.line(low, j)
             over = np.where(high > low, (u - line.slope) * (high - low), 0.0)
             top = u * low - line.value + over + TRUSTED * (u * low + line.size)
-        fine = (u < self.last[j]) & np.isfinite(top)
-        return np.where(u <= self.first[j], 0.0, np.where(fine, np.maximum(top, 0.0), np.inf))
+        out[live] = np.where(np.isfinite(top), np.maximum(top, 0.0), np.inf)
+        return out
 
     def _each(self, function: Callable[..., Array], *arrays: Array) -> Array:
         """A function of the entries of arrays (m, q), and of the number of their column."""
@@ -184,12 +209,34 @@ class RootedSides:
         return np.reshape(function(*(array.ravel() for array in arrays), j), shape)
 
 
-def _between(reached: Callable[[Array], Array], high: Array) -> tuple[Array, Array]:
-    """Neighbours among the floats from 0 to high, between which something is reached: by halving what lies between
-    them, as the bits of floats >= 0 are integers in the same order."""
-    low, high = np.zeros(len(high), dtype=np.int64), np.array(high, dtype=float).view(np.int64)
-    while (high - low > 1).any():
-        middle = low + (high - low) // 2
-        over = reached(middle.view(float))
-        low, high = np.where(over, low, middle), np.where(over, middle, high)
-    return low.view(float), high.view(float)
+def _roots(function: Rising, target: Array, high: Array, start: Array) -> tuple[Array, Array, Array]:
+    """Where functions that rise from 0 at 0 reach a target > 0 below high, and the brackets that are left.
+
+    Newton's steps on logarithms, which powers are lines in; one that leaves the bracket, or is longer than half the one
+    before the last, is replaced by the middle: the geometric one of a wide bracket.
+    """
+    p, low, high = start, np.zeros(len(start)), np.array(high)
+    last, before, live = np.full(len(p), np.inf), np.full(len(p), np.inf), np.arange(len(p))
+    with np.errstate(all="ignore"):
+        for _ in range(STEPS):
+            if not len(live):
+                break
+            x, aim = p[live], target[live]
+            value, slope = function(x, live)
+            a = low[live] = np.where(value <= aim, x, low[live])
+            b = high[live] = np.where(value >= aim, x, high[live])
+            power = -np.log1p((value - aim) / aim) * (value / (x * slope))
+            step = x * np.expm1(np.minimum(power, FURTHER))
+            new = x + step
+            fair = (new > a) & (new < b) & (2.0 * np.abs(step) <= before[live])
+            # Newton's steps square what is left, unless they are short because the slope is huge
+            squared = np.isfinite(last[live]) & (np.abs(step) <= np.minimum(SETTLED * x, 1e-3 * last[live]))
+            done = squared | (np.abs(step) <= 16.0 * ULP * x) | (value == aim)
+            middle = np.where(a > 0.0, np.sqrt(a) * np.sqrt(b), b / 1024.0)
+            middle = np.where((a > 0.0) & (b <= 4.0 * a), 0.5 * (a + b), middle)
+            middle = np.where(np.isinf(b), np.minimum(4.0 * x * np.maximum(x, 1.0), 1e300), middle)
+            new = np.where(done, np.clip(new, a, b), np.where(fair, new, middle))
+            before[live], last[live] = last[live], np.abs(new - x)
+            p[live] = np.where(value == aim, x, new)
+            live = live[~(done | (b - a <= ULP * a) | (b <= 1e-300))]
+    return p, low, high
