@@ -118,6 +118,8 @@ RECOGNISED = [
         lambda z: cp.sum(cp.maximum(0.3 * z, -0.7 * z)) + cp.sum_squares(cp.pos(z[0])),
         lambda z: cp.pos(cp.norm(z) - 0.05),
         lambda z: 2.0 * cp.huber(cp.norm(z), 0.7),
+        lambda z: cp.norm(z[:2]) + 0.7 * cp.norm1(z[2]),
+        lambda z: cp.norm(z[1:], "inf") + cp.pos(z[0]),
         lambda z: 0.5 * cp.norm1(z) + cp.norm(z, 2),
         lambda z: cp.norm(cp.multiply([1.0, 0.0, 2.0], z), 1) + cp.norm(z, 3) + 0.2 * cp.sum_squares(z),
         lambda z: cp.norm(z, 2) + 0.2 * cp.sum_squares(z),

@@ -6,13 +6,14 @@ closed form and nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from ..base.csgraph import connected_components
 from ..terms import Array
 from ..terms.penalties import L1, L2, AbstractNorm, AbstractPenalty, LInf, Quadratic, SquaredL2, by_row
 from .atoms import KinkedError
@@ -23,7 +24,7 @@ from .lines import Lines, lines
 from .norms import PNorm, ScaledNorm
 from .reading import Entry, NormOf, UnknownError, factor_of, read, weight_of
 from .sides import RootedSides, Sides
-from .sums import separable
+from .sums import blocks, separable
 
 AGREEMENT = 1e-12  # relative; of what was recognised and the function
 ROUNDED = 8.0  # times what a bound allows for rounding, of values
@@ -60,51 +61,59 @@ class Reading:
         return lines(self.expression, self.z)
 
     def penalty(self) -> AbstractPenalty:
-        """The closed form, of one norm at most, or of a sum of l1 norms of rows.
-
-        Raises
-        ------
-        UnknownError
-            Where none is known.
-        """
+        """The sum over blocks of coordinates that nothing connects."""
         k = self.z.size
         Q = self.entry.Q * np.ones((k, k))
         own = [self.entry.curves.get(j, NOTHING) for j in range(k)]
         norms = [(v, curve) for v, curve in self.entry.used.items() if isinstance(v, NormOf)]
         if not norms and Q.any() and all(curve.is_line for curve in own):
             return SquaredL2() if np.array_equal(Q, np.eye(k)) else Quadratic(Q)
+        return blocks([(on, self._block(on, [own[j] for j in on], Q, norms)) for on in _connected(k, Q, norms)])
+
+    def _block(self, on: Array, own: Sequence[Map], Q: Array, norms: Sequence[Normed]) -> AbstractPenalty:
+        here = [(NormOf.of(norm.p, norm.A[:, on]), curve) for norm, curve in norms if norm.A[:, on].any()]
+        Q = Q[np.ix_(on, on)]
         diagonal = np.diag(Q)
-        if not norms and np.array_equal(Q, np.diag(diagonal)):
-            return self._separable([h + Curve.of([], [0.0], [q]) for h, q in zip(own, diagonal, strict=True)])
+        if not here and np.array_equal(Q, np.diag(diagonal)):
+            return self._separable(on, [h + Curve.of([], [0.0], [q]) for h, q in zip(own, diagonal, strict=True)])
         weights = np.array([weight_of(curve) for curve in own])
-        if norms and not Q.any() and all(norm.p == 1.0 and curve.is_line for norm, curve in norms):
-            sizes = [(NormOf.of(1.0, a[None]), LINE.times(w)) for a, w in zip(np.eye(k), weights, strict=True)]
-            return _analysis([*norms, *sizes])
-        if len(norms) != 1:
+        if not here and not weights.any():
+            return Quadratic(Q)
+        if here and not Q.any() and all(norm.p == 1.0 and curve.is_line for norm, curve in here):
+            return _analysis(
+                [
+                    *here,
+                    *((NormOf.of(1.0, a[None]), LINE.times(w)) for a, w in zip(np.eye(len(on)), weights, strict=True)),
+                ]
+            )
+        if len(here) != 1:
             raise UnknownError
-        phi = self._of_norm(*norms[0], Q, not weights.any())
+        phi = self._of_norm(on, *here[0], Q, not weights.any())
         return Thresholded(weights, phi) if weights.any() else phi
 
-    def _separable(self, functions: Sequence[Map]) -> AbstractPenalty:
-        curves, ways = [h for h in functions if isinstance(h, Curve)], np.eye(len(functions))
-        if not curves:
+    def _separable(self, on: Array, functions: Sequence[Map]) -> AbstractPenalty:
+        rooted = np.array([not isinstance(h, Curve) for h in functions])
+        if rooted.any() and not rooted.all():  # domains of conjugates are open, and closed
+            kinds = (np.flatnonzero(rooted), np.flatnonzero(~rooted))
+            return blocks([(i, self._separable(on[i], [functions[j] for j in i.tolist()])) for i in kinds])
+        if rooted.any():
+            ways = np.eye(self.z.size)[on]
             return separable(RootedSides(self.lines, ways), RootedSides(self.lines, -ways))
-        if len(curves) < len(functions):  # domains of conjugates are open, and closed
-            raise UnknownError
+        curves = [h for h in functions if isinstance(h, Curve)]
         phi = separable(Sides.of(curves), Sides.of([h.at(-1.0) for h in curves]))
         sizes = all(np.array_equal(h.knots, [0.0]) and [*h.slope, *h.bend] == [-1.0, 1.0, 0.0, 0.0] for h in curves)
         return L1() if sizes else phi
 
-    def _of_norm(self, of: NormOf, curve: Map, Q: Array, plain: bool) -> AbstractPenalty:
+    def _of_norm(self, on: Array, of: NormOf, curve: Map, Q: Array, plain: bool) -> AbstractPenalty:
         """A function of the norm of Az. Unless ``plain`` it may not change with the signs of coordinates."""
-        A, p, k = of.A, of.p, self.z.size
+        A, p, k = of.A, of.p, len(on)
         gram = A.T @ A
         turned = p == 2.0 and np.allclose(gram, gram[0, 0] * np.eye(k), rtol=1e-15, atol=0.0)
         scale = float(np.sqrt(gram[0, 0])) if turned else _common_size(A)
         norm = {1.0: L1(), 2.0: L2(), np.inf: LInf()}.get(p) or PNorm(p)
         if scale is not None and not isinstance(norm, PNorm):
             if isinstance(curve, Rooted) and plain:
-                return OfNorm(norm, RootedSides(self.lines, np.eye(k)[:1]))
+                return OfNorm(norm, RootedSides(self.lines, np.eye(self.z.size)[on[:1]]))
             if turned and isinstance(curve, Curve) and np.array_equal(Q, Q[0, 0] * np.eye(k)):
                 curve, Q, scale = curve.at(scale) + Curve.of([], [0.0], [Q[0, 0]]), np.zeros((k, k)), 1.0
             if isinstance(curve, Curve) and not curve.is_line and not Q.any():
@@ -118,6 +127,20 @@ class Reading:
 
 def _scaled(norm: AbstractNorm, c: float) -> AbstractNorm:
     return norm if c == 1.0 else ScaledNorm(norm, c)
+
+
+def _connected(k: int, Q: Array, norms: Sequence[Normed]) -> Iterator[Array]:
+    """The classes of coordinates that Q or a norm connects; those that nothing connects are one class."""
+    tied = (Q != 0.0) & ~np.eye(k, dtype=bool)
+    for norm, _ in norms:
+        on = norm.A.any(axis=0)
+        tied |= np.outer(on, on)
+    _, label = connected_components(tied)
+    alone = ~tied.any(axis=1)
+    if alone.any():
+        yield np.flatnonzero(alone)
+    for each in np.unique(label[~alone]):
+        yield np.flatnonzero(label == each)
 
 
 def _analysis(norms: Sequence[Normed]) -> AbstractPenalty:

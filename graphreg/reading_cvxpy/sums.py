@@ -1,7 +1,8 @@
-"""Sums over coordinates of functions of one number."""
+"""Sums over coordinates of functions of one number, and of penalties of disjoint blocks of coordinates."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -12,6 +13,7 @@ from ..terms.penalties import (
     INSIDE,
     LEAST_SLACK,
     AbstractOneSided,
+    AbstractPenalty,
     AbstractSmoothPenalty,
     OneSidedDomain,
     OwnDomain,
@@ -145,3 +147,99 @@ def separable(right: Sides | RootedSides, left: Sides | RootedSides) -> Abstract
     if not (even and np.allclose(right.last, left.last, rtol=1e-15, atol=0.0)):
         return OneSidedSeparable(right, left)
     return (SmoothSeparable if isinstance(right, Sides) and right.is_smooth else Separable)(right, right)
+
+
+# ---- blocks ----------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True, eq=False)
+class AbstractBlocks(OwnDomain, AbstractReadPenalty):
+    """``phi(z) = sum_g phi_g(z_g)`` over blocks of coordinates that are disjoint and hold all of them."""
+
+    blocks: tuple[tuple[Array, AbstractPenalty], ...]
+
+    def on(self, what: Callable[..., Any], *rows: Array) -> list[Any]:
+        """What is told of each block, from the block and its columns of some rows."""
+        return [what(phi, *(each[:, columns] for each in rows)) for columns, phi in self.blocks]
+
+    def each(self, what: Callable[..., Array], *rows: Array) -> Array:
+        """The same of each coordinate, (m, k)."""
+        out = np.empty(np.broadcast_shapes(*(each.shape for each in rows)))
+        for (columns, _), found in zip(self.blocks, self.on(what, *rows), strict=True):
+            out[:, columns] = found
+        return out
+
+    def value(self, z: Array) -> Array:
+        return np.add.reduce(self.on(lambda phi, z: phi.value(z), z))
+
+    def prox(self, v: Array, step: Any) -> Array:
+        return self.each(lambda phi, v: phi.prox(v, step), v)
+
+    def conjugate(self, u: Array) -> Array:
+        return np.add.reduce(self.on(lambda phi, u: phi.conjugate(u), u))
+
+    def gauge(self, u: Array) -> Array:
+        return np.maximum.reduce(self.on(lambda phi, u: phi.domain.gauge(u), u))
+
+    def gauge_at_zero(self, u: Array) -> Array:
+        return np.maximum.reduce(self.on(lambda phi, u: phi.gauge_at_zero(u), u))
+
+    def clip(self, u: Array) -> Array:
+        return self.each(lambda phi, u: phi.domain.clip(u), u)
+
+    def room(self, u: Array) -> Array:
+        return self.each(lambda phi, u: phi.domain.room(u), u)
+
+    def span(self, u: Array) -> Array:
+        return self.each(lambda phi, u: phi.domain.span(u), u)
+
+    def conductance(self, u: Array) -> Array:
+        return self.each(lambda phi, u: phi.domain.conductance(u), u)
+
+    def conduct(self, conductance: Array, z: Array) -> Array:
+        return self.each(lambda phi, c, z: phi.domain.conduct(c, z), np.broadcast_to(conductance, z.shape), z)
+
+    def conjugate_bound(self, u: Array, spread: Array) -> Array:
+        return self._bound(lambda phi, u, spread: phi.conjugate_bound(u, spread), u, spread)
+
+    def value_bound(self, z: Array, spread: Array) -> Array:
+        return self._bound(lambda phi, z, spread: phi.value_bound(z, spread), z, spread)
+
+    def _bound(self, what: Callable[..., Array], *rows: Array) -> Array:
+        return np.add.reduce(self.on(what, *rows)) * (1.0 + len(self.blocks) * ULP)
+
+    def recession(self, k: int) -> RecessionCone | None:
+        low, high = np.zeros(k), np.zeros(k)
+        for columns, phi in self.blocks:
+            cone = phi.domain.recession(len(columns))
+            if cone is None or cone.equations is not None:
+                return None
+            low[columns], high[columns] = cone.lower, cone.upper
+        return RecessionCone(low, high)
+
+    def interior(self, k: int) -> Array:
+        return self.each(lambda phi, rows: phi.domain.interior(rows.shape[1]), np.zeros((1, k)))[0]
+
+    def accuracy(self) -> float:
+        return max(phi.accuracy() for _, phi in self.blocks)
+
+    def strong_convexity(self) -> float:
+        return min(phi.strong_convexity() for _, phi in self.blocks)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Blocks(AbstractBlocks):
+    """A sum of even functions of blocks of coordinates."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class OneSidedBlocks(AbstractBlocks, OneSidedDomain, AbstractOneSided):
+    """A sum of functions of blocks of coordinates that are not all even."""
+
+
+def blocks(parts: Sequence[tuple[Array, AbstractPenalty]]) -> AbstractPenalty:
+    """The sum of functions of disjoint blocks of coordinates; the function itself where there is one block."""
+    if len(parts) == 1:
+        return parts[0][1]
+    one_sided = any(isinstance(phi, AbstractOneSided) for _, phi in parts)
+    return (OneSidedBlocks if one_sided else Blocks)(tuple(parts))

@@ -68,6 +68,12 @@ def test_it_passes_the_check(name):
     assert report.ok, str(report)
 
 
+def test_groups_of_coordinates_have_functions_of_their_own():
+    phi = own(lambda z: cp.exp(cp.norm(z[:2])) - 1 + cp.power(cp.abs(z[2]), 1.5)).acting_on(3)
+    assert type(phi).__name__ == "Blocks"
+    np.testing.assert_allclose(phi.value(np.array([[3.0, 4.0, 4.0]])), [np.exp(5.0) - 1.0 + 8.0])
+
+
 @pytest.mark.parametrize("scale", [1e-8, 1e-3, 1.0, 30.0])
 def test_conjugates_and_proxes_are_those_of_formulas(scale):
     u = scale * np.array([0.3, 0.5, 0.7, 1.0])[:, None]
@@ -150,3 +156,13 @@ def test_both_routes_agree(name):
     both = (exact, primal_dual)
     assert [each.status for each in both] == ["certified", "certified"]
     assert max(each.certificate.dual for each in both) <= min(each.certificate.primal for each in both)
+
+
+def test_coordinates_of_either_kind_are_one_sum():
+    phi = own(lambda z: cp.exp(cp.abs(z[0])) - 1 + cp.abs(z[1]) + cp.power(cp.pos(z[2]), 3)).acting_on(3)
+    assert type(phi).__name__ == "OneSidedBlocks"
+    z = np.array([[1.0, -2.0, 2.0], [-1.0, 0.5, -3.0]])
+    np.testing.assert_allclose(phi.value(z), [np.e - 1.0 + 2.0 + 8.0, np.e - 1.0 + 0.5])
+    u = (z - phi.prox(z, 1.0)) + 0.0
+    p = phi.prox(z, 1.0)
+    np.testing.assert_allclose(phi.value(p) + phi.conjugate(u), (p * u).sum(axis=1), rtol=1e-10)

@@ -31,6 +31,7 @@ KNOWN = {
     "OfNorm": lambda z: cp.pos(cp.norm(z) - 0.1),
     "OfNorm, smooth": lambda z: cp.huber(cp.norm(z), 2),
     "OfNorm, with a square": lambda z: cp.norm(z) + cp.sum_squares(z),
+    "Blocks": lambda z: cp.sum(cp.hstack([cp.norm(z[:2]), cp.abs(z[2])])),
     "Thresholded": lambda z: cp.norm1(z) + cp.norm(z) + cp.sum_squares(z),
     "MappedNorm, weighted": lambda z: cp.norm(cp.multiply(W, z)),
     "MappedNorm, differences": lambda z: cp.norm1(cp.diff(z)),
@@ -46,7 +47,6 @@ UNKNOWN = {
     "the larger norm": lambda z: cp.maximum(cp.norm1(z), 1.5 * cp.norm(z)),
     "dependent differences": lambda z: cp.norm1(cp.diff(z)) + cp.abs(z[0] - z[2]),
     "nearly dependent rows": lambda z: cp.norm1(np.array([[1.0, 1.0, 1.0], [1.0, 1.0, 1.0 + 1e-5]]) @ z),
-    "groups": lambda z: cp.sum(cp.hstack([cp.norm(z[:2]), cp.abs(z[2])])),
     "nuclear": lambda z: cp.normNuc(cp.vstack([z, z[::-1]])),
 }
 
