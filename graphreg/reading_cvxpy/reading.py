@@ -237,6 +237,21 @@ def _largest(entries: Sequence[Entry], k: int) -> Entry:
     return Entry(top, dict.fromkeys(variables, best))
 
 
+def _max(atom: Any, entries: list[Entry], k: int) -> Entry:
+    try:
+        return _largest(entries, k)
+    except UnknownError:  # of absolute values?
+        return _norm(np.inf, [_inner(entry) for entry in entries], k)
+
+
+def _inner(entry: Entry) -> Entry:
+    """a z_j where the entry is ``a |z_j|``."""
+    weights: dict[Variable, Map] = {v: LINE.times(weight_of(curve)) for v, curve in entry.used.items()}
+    if len(weights) != 1 or entry.constant != 0.0 or np.any(entry.Q):
+        raise UnknownError
+    return Entry(curves=weights)
+
+
 def _norm1(atom: Any, entries: list[Entry], k: int) -> Entry:
     return _sum([_abs(entry, k) for entry in entries])
 
@@ -272,7 +287,7 @@ def _quad_form(atom: Any, entries: list[Entry], k: int) -> Entry:
 
 
 _OF_VECTORS: dict[str, Callable[[Any, list[Entry], int], Entry]] = {
-    "max": lambda atom, entries, k: _largest(entries, k),
+    "max": _max,
     "norm1": _norm1,
     "norm_inf": lambda atom, entries, k: _norm(np.inf, entries, k),
     "Pnorm": lambda atom, entries, k: _norm(float(atom.p), entries, k),

@@ -20,7 +20,7 @@ Q = np.array([[2.0, 0.5, 0.0], [0.5, 1.0, 0.2], [0.0, 0.2, 1.5]])
 KNOWN = {
     "L1": lambda z: cp.sum(cp.abs(z)),
     "L2": cp.norm,
-    "LInf": cp.norm_inf,
+    "LInf": lambda z: cp.max(cp.abs(z)),
     "SquaredL2": lambda z: cp.sum_squares(z) / 2,
     "Quadratic": lambda z: cp.quad_form(z, Q),
     "PNorm": lambda z: cp.norm(z, 1.5),
@@ -42,7 +42,6 @@ UNKNOWN = {
     "norm inf and norm 2": lambda z: cp.norm_inf(z) + 0.5 * cp.norm(z),
     "norm inf and square": lambda z: cp.norm_inf(z) + cp.sum_squares(z),
     "two largest": lambda z: cp.sum_largest(cp.abs(-z), 2),
-    "largest size": lambda z: cp.max(cp.abs(z)),
     "two norms": lambda z: cp.norm_inf(z) + cp.norm(cp.multiply(W, z)),
     "the larger norm": lambda z: cp.maximum(cp.norm1(z), 1.5 * cp.norm(z)),
     "dependent differences": lambda z: cp.norm1(cp.diff(z)) + cp.abs(z[0] - z[2]),
