@@ -54,16 +54,6 @@ def edge_passes(edge: EdgeBlock, d: int) -> EdgePasses | None:
     return None if kind in (None, SQUARE) else EdgePasses(edge, kind, d)
 
 
-def edge_pulls(edge: EdgeBlock, u: Array) -> tuple[Array, Array]:
-    """K'u and |K'||u| on the coordinates of the block, (n, k), each rounded as sums are."""
-    d = u.shape[1]
-    pull, size = np.zeros((2, edge.n, d))
-    specialised(magnitudes, width_of(d), int(edge.ground))(
-        edge.tail, edge.head, _flat(u), pull.reshape(-1), size.reshape(-1), d
-    )
-    return pull, size
-
-
 def group_numbers(parent: Array) -> tuple[Array, int]:
     """The number of each entry's group, -1 with the ground, and how many there are; see `EdgePasses.unite`."""
     number = np.empty(len(parent) - 1, dtype=np.int32)
@@ -96,25 +86,6 @@ def _flat(values: Array) -> Array:
 
 
 # ---- kernels ---------------------------------------------------------------------------------------------------------
-def magnitudes(width: int, ground: int) -> Kernel:
-    """K'u is added to ``pull``, |K'||u| to ``size``."""
-
-    def kernel(tail: Array, head: Array, u: Array, pull: Array, size: Array, d: int) -> None:
-        end = width if width else d
-        for e in range(tail.size):
-            i, at = tail[e] * end, e * end
-            for k in range(end):
-                pull[i + k] += u[at + k]
-                size[i + k] += abs(u[at + k])
-            if not ground:
-                j = head[e] * end
-                for k in range(end):
-                    pull[j + k] -= u[at + k]
-                    size[j + k] += abs(u[at + k])
-
-    return kernel
-
-
 def clipped_pull(width: int, kind: int, ground: int) -> Kernel:
     """K'u is added to ``pull``."""
 

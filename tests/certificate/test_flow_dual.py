@@ -19,7 +19,6 @@ from graphreg.certificate.proposing.flow_dual import FlowDual
 from graphreg.certificate.proposing.tilted_nodes import QuadraticNodes, SmoothNodes, tilted_nodes
 from graphreg.datasets import random_problem
 from graphreg.form import DualPoint
-from graphreg.network import fast
 from graphreg.running.checking import Checks
 from graphreg.terms import Packed, blocks
 
@@ -131,7 +130,6 @@ def test_nor_where_problems_are_large(case, monkeypatch):
     monkeypatch.setattr(system, "CELLS", 4)
     monkeypatch.setattr(squares, "CELLS", 4)
     monkeypatch.setattr(arithmetic, "PIECE", 2)
-    monkeypatch.setattr(fast, "LARGE", 0)
     rng = np.random.default_rng(7)
     form = CASES[case](rng)
     bounds_hold(form, rng)

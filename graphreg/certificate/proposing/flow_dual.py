@@ -23,7 +23,7 @@ from functools import cached_property
 import numpy as np
 
 from ...form import DualPoint, EdgeBlock, Form
-from ...network import Passes, edge_pulls, kernels
+from ...network import Passes, kernels
 from ...terms import Array
 from ...terms.penalties import AbstractNorm, row_norm
 from .tilted_nodes import AbstractTiltedNodes, QuadraticNodes, follows, tilted_nodes
@@ -60,20 +60,6 @@ class GivenEdges:
         z = self.edge.difference(w)
         value = float(self.edge.weight @ self.edge.penalty.value(z))
         return value, value - float(np.vdot(self.u, z))
-
-
-def conservation(form: Form, point: DualPoint) -> Array:
-    """K'u + X'a, (n, d), where edges are many without a matrix K."""
-    out = np.zeros(form.shape)
-    for block, a in zip(form.samples, point.prices, strict=True):
-        out += block.adjoint(a, form.shape)
-    for edge, u in zip(form.edges, point.flows, strict=True):
-        found = edge_pulls(edge, u)
-        if found is None:
-            edge.add_adjoint(u, out)
-        else:
-            out[:, edge.coordinates] += found[0]
-    return out
 
 
 # ---- the dual function, as computed ----------------------------------------------------------------------------------
@@ -172,7 +158,7 @@ class FlowDual:
 
     def near(self, flows: Sequence[Array], at: Array) -> tuple[DualPoint, Array | None]:
         """The same from flows and from parameters near the minimisers that they lead to."""
-        w = self.nodes.corrected(at, conservation(self.form, self._at(flows, at)))
+        w = self.nodes.corrected(at, self.form.conservation(self._at(flows, at)))
         return self._at(flows, w), w if isinstance(self.nodes, QuadraticNodes) else None
 
     def _at(self, flows: Sequence[Array], w: Array) -> DualPoint:
