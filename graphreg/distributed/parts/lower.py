@@ -22,7 +22,7 @@ from ...certificate import (
     follows,
 )
 from ...form import DualPoint, Form
-from ...terms import Array, alike
+from ...terms import Array
 from .border import Border, Cut
 
 # shares of the way to a point well inside all domains: few, since each is another proof on all parts
@@ -121,19 +121,20 @@ class LowerBound:
 
     def _started(self, look: JointLook) -> DualPoint:
         """Flows and prices of the own problem, conserved as far as it can by itself and rounding lets it."""
-        inside = tuple(u[mask] for u, mask in zip(look.flows, self.inner, strict=True))
-        held = self.border.held(look.flows)
-        form = alike(self.inside, samples=(*self.inside.samples, held)) if len(held.node) else self.inside
+        inside, form = tuple(u[mask] for u, mask in zip(look.flows, self.inner, strict=True)), self.inside
+        none = [np.zeros(len(cut.rows), dtype=bool) for cut in self.border.cuts]
+        outside = self.border.pull(look.flows, [np.zeros(u.shape) for u in look.flows], none).high
         if self.nodes is not None and look.at is not None:
-            point = _point(form, inside, look.at)
-            point = _point(form, inside, self.nodes.corrected(look.at, form.conservation(point)))
-        else:
-            w, repair = look.w[self.border.own], Repair(form, pulls=len(held.node) == 0)
-            taken = tuple(e.gradients(w) if follows(e) else u for e, u in zip(form.edges, inside, strict=True))
-            point = DualPoint(taken, (*look.prices, held.y)[: len(form.samples)])
-            if repair.unbalance(point) > BALANCED * repair.throughput(point):
-                point = repair(w, point)
-        return DualPoint(point.flows, point.prices[: len(self.inside.samples)])
+            return _point(form, inside, self._corrected(look.at, inside, outside))
+        w, repair = look.w[self.border.own], Repair(form, outside if any(len(each) for each in none) else None)
+        taken = tuple(e.gradients(w) if follows(e) else u for e, u in zip(form.edges, inside, strict=True))
+        point = DualPoint(taken, look.prices)
+        return repair(w, point) if repair.unbalance(point) > BALANCED * repair.throughput(point) else point
+
+    def _corrected(self, at: Array, flows: tuple[Array, ...], outside: Array) -> Array:
+        """Parameters nearer to the minimisers of the own nodes than ``at``."""
+        assert self.nodes is not None
+        return self.nodes.corrected(at, self.inside.conservation(_point(self.inside, flows, at)) + outside)
 
     def _enclosed(
         self, look: JointLook, point: DualPoint, flows: list[Array], outside: Pair, ways: list[Array]
@@ -146,8 +147,7 @@ class LowerBound:
             return Enclosure(form, outside=outside)(DualPoint((*point.flows, *leave), point.prices))
         self._enclosure = Enclosure(self.inside, self._enclosure, outside)
         if isinstance(self.nodes, QuadraticNodes) and look.at is not None:
-            slope = self.inside.conservation(_point(self.inside, point.flows, look.at)) + outside.high
-            at = self.nodes.corrected(look.at, slope)
+            at = self._corrected(look.at, point.flows, outside.high)
             found = self._enclosure.absorbed(self.nodes.curvature, _point(self.inside, point.flows, at), at)
             if found is not None:
                 return found
