@@ -27,8 +27,7 @@ from .kernel.value import Enclosed as Enclosed
 from .levels import levelled as levelled
 from .proposing.enclosure import Enclosure as Enclosure
 from .proposing.flow_dual import CheapBound as CheapBound
-from .proposing.tilted_nodes import AbstractTiltedNodes as AbstractTiltedNodes
-from .proposing.tilted_nodes import QuadraticNodes as QuadraticNodes
+from .proposing.tilted_nodes import TiltedNodes as TiltedNodes
 from .proposing.tilted_nodes import follows as follows
 from .proposing.tilted_nodes import tilted_nodes as tilted_nodes
 from .record import OWN_TERMS as OWN_TERMS

@@ -19,7 +19,6 @@ from .kernel.upper import upper_bound
 from .kernel.value import Enclosed
 from .proposing.enclosure import Enclosure
 from .proposing.flow_dual import CheapBound, FlowDual
-from .proposing.tilted_nodes import QuadraticNodes
 from .record import OWN_TERMS, Certificate, relative
 from .remembered import Dual, Primal, Remembered, Source, check_point, source_of
 from .repairing.feasible import feasible
@@ -310,9 +309,7 @@ class Certifier:
             return Dual(found.value, found, source)
         found = None
         if source.at is not None and self._flow_dual is not None:
-            nodes = self._flow_dual.nodes
-            if isinstance(nodes, QuadraticNodes):
-                found = self.enclosure.absorbed(nodes.curvature, source.point, source.at)
+            found = self.enclosure.absorbed(self._flow_dual.nodes.curvature, source.point, source.at)
         if found is None or not found.value >= source.least:
             found = self.enclosure(source.point, self._middle, source.least)
         return Dual(self.form.dual(found.dual_point), found, source)

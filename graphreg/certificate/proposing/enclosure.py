@@ -93,9 +93,9 @@ class Enclosure:
             return None
         return self._enclosed(lower_bound(self.system, found.box, plain=True), found.box)
 
-    def absorbed(self, curvature: Curvature, point: DualPoint, w: Array) -> Enclosed | None:
+    def absorbed(self, curvature: Curvature | None, point: DualPoint, w: Array) -> Enclosed | None:
         """What follows from flows and prices that are nearly the gradients at w, where squares absorb what is left."""
-        if self.refused:
+        if self.refused or curvature is None:
             return None
         try:
             return self._enclosed(*absorbed(self.system, curvature, self.system.flat(point), w))

@@ -26,7 +26,7 @@ from ...form import DualPoint, EdgeBlock, Form
 from ...network import Passes, kernels
 from ...terms import Array
 from ...terms.penalties import AbstractNorm, row_norm
-from .tilted_nodes import AbstractTiltedNodes, QuadraticNodes, follows, tilted_nodes
+from .tilted_nodes import TiltedNodes, follows, tilted_nodes
 
 
 # ---- edges whose flows are given -------------------------------------------------------------------------------------
@@ -110,7 +110,7 @@ class CheapBound:
 class FlowDual:
     """The dual function of the flows of one form."""
 
-    def __init__(self, form: Form, nodes: AbstractTiltedNodes) -> None:
+    def __init__(self, form: Form, nodes: TiltedNodes) -> None:
         self.form, self.nodes = form, nodes
         self.free = tuple(k for k, edge in enumerate(form.edges) if not follows(edge))  # whose flows are given
 
@@ -159,7 +159,7 @@ class FlowDual:
     def near(self, flows: Sequence[Array], at: Array) -> tuple[DualPoint, Array | None]:
         """The same from flows and from parameters near the minimisers that they lead to."""
         w = self.nodes.corrected(at, self.form.conservation(self._at(flows, at)))
-        return self._at(flows, w), w if isinstance(self.nodes, QuadraticNodes) else None
+        return self._at(flows, w), None if self.nodes.curvature is None else w
 
     def _at(self, flows: Sequence[Array], w: Array) -> DualPoint:
         taken = [edge.gradients(w) if follows(edge) else u for edge, u in zip(self.form.edges, flows, strict=True)]

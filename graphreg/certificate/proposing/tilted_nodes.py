@@ -5,7 +5,6 @@ h_i is the sum of a node's losses and of its smooth ground edges (see `NodeGradi
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,40 +27,47 @@ FLAT = 1e-6  # of the largest gradient: what is left of one at a minimiser
 SETTLED = 1e-18  # of a value: the gain from which on a step is the last
 
 
-class AbstractTiltedNodes(ABC):
-    """All nodes of a form."""
+@dataclass(frozen=True)
+class TiltedNodes:
+    """All nodes of a form, by Newton's method; their ``curvature`` where every h_i is quadratic."""
 
-    @abstractmethod
+    gradients: NodeGradients
+    curvature: Curvature | None
+
     def minimisers(self, g: Array, w: Array, fast: bool = False) -> Array | None:
         """argmin h_i + <g_i, .> for every node, (n, d), from w; None where some were not reached. Compiled where that
         is ``fast``, as the sums below."""
+        at, reached = minimisers(_Tilted(self.gradients.form, g), w, _newton, SETTLED, STEPS)
+        tilted = self.gradients.full(at) + g
+        size = row_norm(g) + row_norm(self.gradients.full(w))
+        return at if reached.all() and (row_norm(tilted) <= FLAT * size.max(initial=0.0)).all() else None
 
-    @abstractmethod
     def corrected(self, w: Array, slope: Array) -> Array:
         """w less a Newton step, given the gradients there, (n, d)."""
+        return w - _newton(self.gradients.hessians(w), slope, np.full(len(w), True))
 
-    @abstractmethod
     def slope(self, w: Array, at: Array, g: Array) -> Array:
         """The gradients of h_i + <g_i, .> at w, (n, d), where ``at`` are the minimisers for g."""
+        return self.gradients.full(w) + g
 
-    @abstractmethod
     def value(self, w: Array, fast: bool = False) -> float:
         """sum_i h_i(w_i)."""
+        return float(self.gradients.value(w).sum())
 
-    @abstractmethod
     def divergence(self, w: Array, at: Array, g: Array, fast: bool = False) -> float:
         """sum_i h_i(w_i) - h_i(at_i) + <g_i, w_i - at_i>, where ``at`` are the minimisers for g."""
+        value = self.gradients.value
+        return float((value(w) - value(at) + np.einsum("ij,ij->i", g, w - at)).sum())
 
 
 @dataclass(frozen=True)
-class QuadraticNodes(AbstractTiltedNodes):
+class QuadraticNodes(TiltedNodes):
     """h_i(w) = least_i + 1/2 (w - center_i)'H_i (w - center_i); of diagonal Hessians the diagonals."""
 
     H: Array | Packed  # (n, d, d) or (n, d)
     inverse: Array | Packed
     center: Array  # (n, d)
     least: Array  # (n,)
-    curvature: Curvature
 
     def minimisers(self, g: Array, w: Array, fast: bool = False) -> Array:
         compiled = kernels() if fast else None
@@ -88,32 +94,6 @@ class QuadraticNodes(AbstractTiltedNodes):
         return 0.5 * float(np.vdot(a - b, _times(self.H, a - b)))
 
 
-@dataclass(frozen=True)
-class SmoothNodes(AbstractTiltedNodes):
-    """Other smooth losses, by Newton's method."""
-
-    gradients: NodeGradients
-
-    def minimisers(self, g: Array, w: Array, fast: bool = False) -> Array | None:
-        at, reached = minimisers(_Tilted(self.gradients.form, g), w, _newton, SETTLED, STEPS)
-        tilted = self.gradients.full(at) + g
-        size = row_norm(g) + row_norm(self.gradients.full(w))
-        return at if reached.all() and (row_norm(tilted) <= FLAT * size.max(initial=0.0)).all() else None
-
-    def corrected(self, w: Array, slope: Array) -> Array:
-        return w - _newton(self.gradients.hessians(w), slope, np.full(len(w), True))
-
-    def slope(self, w: Array, at: Array, g: Array) -> Array:
-        return self.gradients.full(w) + g
-
-    def value(self, w: Array, fast: bool = False) -> float:
-        return float(self.gradients.value(w).sum())
-
-    def divergence(self, w: Array, at: Array, g: Array, fast: bool = False) -> float:
-        value = self.gradients.value
-        return float((value(w) - value(at) + np.einsum("ij,ij->i", g, w - at)).sum())
-
-
 class _Tilted(NodeGradients):
     def __init__(self, form: Form, g: Array) -> None:
         super().__init__(form)
@@ -126,7 +106,7 @@ class _Tilted(NodeGradients):
         return super().full(w) + self.g
 
 
-def tilted_nodes(form: Form) -> AbstractTiltedNodes | None:
+def tilted_nodes(form: Form) -> TiltedNodes | None:
     """The nodes of a form; None where some may not be strictly convex. Kept as long as the strengths of losses and
     ground edges are."""
     gradients = NodeGradients(form)
@@ -134,7 +114,7 @@ def tilted_nodes(form: Form) -> AbstractTiltedNodes | None:
     return form.once("tilted nodes", key, lambda: _tilted_nodes(gradients))
 
 
-def _tilted_nodes(gradients: NodeGradients) -> AbstractTiltedNodes | None:
+def _tilted_nodes(gradients: NodeGradients) -> TiltedNodes | None:
     form = gradients.form
     known = np.zeros(form.n, dtype=bool)
     for place in (*(block.node for block in form.samples), *(edge.tail for edge in gradients.ground)):
@@ -149,7 +129,7 @@ def _tilted_nodes(gradients: NodeGradients) -> AbstractTiltedNodes | None:
     inverse, condition = found
     quadratic = all(isinstance(block.loss, AbstractQuadraticLoss) for block in form.samples)
     if not quadratic or not all(_is_quadratic(form, k) for k in range(len(form.edges))):
-        return SmoothNodes(gradients)
+        return TiltedNodes(gradients, None)
     samples, tied = gradients.counts, form.degree()
     curvature, j = Curvature.of(H, inverse, samples + tied), np.arange(form.d)
     if isinstance(H, np.ndarray) and isinstance(inverse, np.ndarray) and (form.d == 1 or not _off_diagonal(H)):
@@ -160,7 +140,7 @@ def _tilted_nodes(gradients: NodeGradients) -> AbstractTiltedNodes | None:
     center = -_times(inverse, first)
     if condition > EVEN:  # for what rounding left
         center = center - _times(inverse, gradients.full(center))
-    return QuadraticNodes(H, inverse, center, gradients.value(center), curvature)
+    return QuadraticNodes(gradients, curvature, H, inverse, center, gradients.value(center))
 
 
 def _packed(gradients: NodeGradients) -> Packed | None:

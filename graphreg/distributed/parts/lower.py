@@ -13,12 +13,11 @@ from functools import cached_property
 import numpy as np
 
 from ...certificate import (
-    AbstractTiltedNodes,
     Enclosed,
     Enclosure,
     Pair,
-    QuadraticNodes,
     Repair,
+    TiltedNodes,
     follows,
 )
 from ...form import DualPoint, Form
@@ -51,7 +50,7 @@ class LowerBound:
     def __init__(
         self,
         inside: Form,
-        nodes: AbstractTiltedNodes | None,
+        nodes: TiltedNodes | None,
         border: Border,
         inner: list[Array],
     ) -> None:
@@ -146,7 +145,7 @@ class LowerBound:
             form = replace(self.inside, edges=(*self.inside.edges, *self.border.to_the_ground(ways)))
             return Enclosure(form, outside=outside)(DualPoint((*point.flows, *leave), point.prices))
         self._enclosure = Enclosure(self.inside, self._enclosure, outside)
-        if isinstance(self.nodes, QuadraticNodes) and look.at is not None:
+        if self.nodes is not None and self.nodes.curvature is not None and look.at is not None:
             at = self._corrected(look.at, point.flows, outside.high)
             found = self._enclosure.absorbed(self.nodes.curvature, _point(self.inside, point.flows, at), at)
             if found is not None:
