@@ -25,7 +25,8 @@ import numpy as np
 from ...form import DualPoint, EdgeBlock, Form
 from ...network import Passes, kernels
 from ...terms import Array
-from ...terms.penalties import AbstractNorm, row_norm
+from ...terms.penalties import AbstractNorm
+from ..screening import left_within_ball
 from .tilted_nodes import TiltedNodes, follows, tilted_nodes
 
 
@@ -96,9 +97,7 @@ class CheapBound:
     @cached_property
     def screen(self) -> float:
         """The gap with the prices of w instead, within a ball (see `Certifier.screen`)."""
-        rho = self.dual.slope(self)
-        left = 2.0 * float(row_norm(self.w).max(initial=0.0) * row_norm(rho).sum()) + float(np.vdot(rho, self.w))
-        return self.gap - self.nodes + left
+        return self.gap - self.nodes + left_within_ball(self.w, self.dual.slope(self))
 
     @property
     def repairable(self) -> bool:
@@ -156,9 +155,10 @@ class FlowDual:
         can be proved by them."""
         return self.near(cheap.flows, cheap.at)
 
-    def near(self, flows: Sequence[Array], at: Array) -> tuple[DualPoint, Array | None]:
-        """The same from flows and from parameters near the minimisers that they lead to."""
-        w = self.nodes.corrected(at, self.form.conservation(self._at(flows, at)))
+    def near(self, flows: Sequence[Array], at: Array, outside: Array | float = 0.0) -> tuple[DualPoint, Array | None]:
+        """The same from flows and from parameters near the minimisers that they lead to, where something ``outside``
+        is taken from the nodes, too."""
+        w = self.nodes.corrected(at, self.form.conservation(self._at(flows, at)) + outside)
         return self._at(flows, w), None if self.nodes.curvature is None else w
 
     def _at(self, flows: Sequence[Array], w: Array) -> DualPoint:

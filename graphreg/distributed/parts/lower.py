@@ -15,9 +15,9 @@ import numpy as np
 from ...certificate import (
     Enclosed,
     Enclosure,
+    FlowDual,
     Pair,
     Repair,
-    TiltedNodes,
     follows,
 )
 from ...form import DualPoint, Form
@@ -50,11 +50,11 @@ class LowerBound:
     def __init__(
         self,
         inside: Form,
-        nodes: TiltedNodes | None,
+        dual: FlowDual | None,
         border: Border,
         inner: list[Array],
     ) -> None:
-        self.inside, self.nodes, self.border, self.inner = inside, nodes, border, inner
+        self.inside, self.dual, self.border, self.inner = inside, dual, border, inner
         self.why = ""  # there is no bound, as of the last call
         self._enclosure: Enclosure | None = None
 
@@ -113,27 +113,19 @@ class LowerBound:
 
     def _pulled(self, point: DualPoint, t: float) -> DualPoint:
         middle = self._middle if t else point
-        return DualPoint(
-            tuple(u + t * (v - u) for u, v in zip(point.flows, middle.flows, strict=True)),
-            tuple(a + t * (b - a) for a, b in zip(point.prices, middle.prices, strict=True)),
-        )
+        return self.inside.mapped(lambda _, x, y: x + t * (y - x), point, middle)
 
     def _started(self, look: JointLook) -> DualPoint:
         """Flows and prices of the own problem, conserved as far as it can by itself and rounding lets it."""
         inside, form = tuple(u[mask] for u, mask in zip(look.flows, self.inner, strict=True)), self.inside
         none = [np.zeros(len(cut.rows), dtype=bool) for cut in self.border.cuts]
         outside = self.border.pull(look.flows, [np.zeros(u.shape) for u in look.flows], none).high
-        if self.nodes is not None and look.at is not None:
-            return _point(form, inside, self._corrected(look.at, inside, outside))
+        if self.dual is not None and look.at is not None:
+            return self.dual.near(inside, look.at, outside)[0]
         w, repair = look.w[self.border.own], Repair(form, outside if any(len(each) for each in none) else None)
         taken = tuple(e.gradients(w) if follows(e) else u for e, u in zip(form.edges, inside, strict=True))
         point = DualPoint(taken, look.prices)
         return repair(w, point) if repair.unbalance(point) > BALANCED * repair.throughput(point) else point
-
-    def _corrected(self, at: Array, flows: tuple[Array, ...], outside: Array) -> Array:
-        """Parameters nearer to the minimisers of the own nodes than ``at``."""
-        assert self.nodes is not None
-        return self.nodes.corrected(at, self.inside.conservation(_point(self.inside, flows, at)) + outside)
 
     def _enclosed(
         self, look: JointLook, point: DualPoint, flows: list[Array], outside: Pair, ways: list[Array]
@@ -145,9 +137,9 @@ class LowerBound:
             form = replace(self.inside, edges=(*self.inside.edges, *self.border.to_the_ground(ways)))
             return Enclosure(form, outside=outside)(DualPoint((*point.flows, *leave), point.prices))
         self._enclosure = Enclosure(self.inside, self._enclosure, outside)
-        if self.nodes is not None and self.nodes.curvature is not None and look.at is not None:
-            at = self._corrected(look.at, point.flows, outside.high)
-            found = self._enclosure.absorbed(self.nodes.curvature, _point(self.inside, point.flows, at), at)
+        if self.dual is not None and look.at is not None:
+            near, at = self.dual.near(point.flows, look.at, outside.high)
+            found = None if at is None else self._enclosure.absorbed(self.dual.nodes.curvature, near, at)
             if found is not None:
                 return found
         return self._enclosure(point)
@@ -186,9 +178,3 @@ def _in_rows(cut: Cut, way: Array) -> Array:
     out = np.zeros((len(cut.edge.tail), 1))
     out[cut.rows[way]] = 1.0
     return out
-
-
-def _point(form: Form, flows: tuple[Array, ...], w: Array) -> DualPoint:
-    """Flows, and the prices that are gradients at w."""
-    taken = tuple(edge.gradients(w) if follows(edge) else u for edge, u in zip(form.edges, flows, strict=True))
-    return DualPoint(taken, form.gradient_prices(w))
