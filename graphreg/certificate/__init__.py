@@ -28,6 +28,9 @@ from .levels import levelled as levelled
 from .proposing.enclosure import Enclosure as Enclosure
 from .proposing.flow_dual import CheapBound as CheapBound
 from .proposing.flow_dual import FlowDual as FlowDual
+from .proposing.flow_dual import held_by_edges as held_by_edges
+from .proposing.flow_dual import held_by_samples as held_by_samples
+from .proposing.flow_dual import left_within_ball as left_within_ball
 from .proposing.tilted_nodes import follows as follows
 from .record import OWN_TERMS as OWN_TERMS
 from .record import Certificate as Certificate
@@ -41,9 +44,6 @@ from .repairing.repair import Repair as Repair
 from .repairing.routing import Kinks as Kinks
 from .repairing.routing import Routing as Routing
 from .repairing.routing import kinks as kinks
-from .screening import held_by_edges as held_by_edges
-from .screening import held_by_samples as held_by_samples
-from .screening import left_within_ball as left_within_ball
 from .spot_checks import SpotChecks as SpotChecks
 from .spot_checks import TermRows as TermRows
 from .spot_checks import laws as laws

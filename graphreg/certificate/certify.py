@@ -17,13 +17,12 @@ from .common_model.best_common import common
 from .kernel.upper import upper_bound
 from .kernel.value import Enclosed
 from .proposing.enclosure import Enclosure
-from .proposing.flow_dual import CheapBound, FlowDual
+from .proposing.flow_dual import CheapBound, FlowDual, held_by_edges, held_by_samples, left_within_ball
 from .record import OWN_TERMS, Certificate, relative
 from .remembered import Dual, Primal, Remembered, Source, check_point
 from .repairing.feasible import feasible
 from .repairing.repair import Repair
 from .repairing.routing import consensus_flows
-from .screening import held_by_edges, held_by_samples, left_within_ball
 from .spot_checks import SpotChecks
 
 CHARGE = 1e-2  # of the gap asked for: rounding that costs less need not be avoided
