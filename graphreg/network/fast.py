@@ -148,14 +148,6 @@ class Kernels(Protocol):
         """The rows of values (n, k), each the mean of its group; 0 at the ground."""
         ...
 
-    def quadratic_minimisers(self, inverse: Array, center: Array, g: Array) -> Array:
-        """center - H^-1 g, (n, d), for inverses (n, d, d) or their diagonals (n, d)."""
-        ...
-
-    def quadratic_total(self, H: Array, a: Array, b: Array) -> float:
-        """sum_i (a_i - b_i)'H_i (a_i - b_i), of matrices (n, d, d) or diagonals (n, d)."""
-        ...
-
     def packed_spreads(self, H: Packed, shift: Array) -> tuple[Packed, Array]:
         """The inverses of H_i + shift_i I, positive definite, and the products of the traces of such a matrix and of
         its inverse, (n,); inf where a matrix is singular in floats, and its inverse any numbers."""

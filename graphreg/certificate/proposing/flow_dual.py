@@ -159,17 +159,17 @@ class FlowDual:
         g, fixed = np.zeros(self.form.shape), 0.0
         for edges in given:
             fixed += edges.pull(g)
-        at = self.nodes.minimisers(g, points[0], fast)
+        at = self.nodes.minimisers(g, points[0])
         if at is None:
             return None
         best: CheapBound | None = None
         for w in points:
             each = [edges.residual(w) for edges in given]
-            held, nodes = fixed + sum(residual for _, residual in each), self.nodes.divergence(w, at, g, fast)
+            held, nodes = fixed + sum(residual for _, residual in each), self.nodes.divergence(w, at, g)
             if best is None or held + nodes < best.gap:
                 best = CheapBound(self, flows, w, at, held + nodes, nodes, sum(value for value, _ in each))
         assert best is not None  # there are points
-        return replace(best, primal=best.primal + self.nodes.value(best.w, fast))
+        return replace(best, primal=best.primal + self.nodes.value(best.w))
 
     def inside(self, flows: Sequence[Array]) -> tuple[Array, ...]:
         """Flows inside their domains."""

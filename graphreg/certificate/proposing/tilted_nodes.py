@@ -34,9 +34,8 @@ class TiltedNodes:
     gradients: NodeGradients
     curvature: Curvature | None
 
-    def minimisers(self, g: Array, w: Array, fast: bool = False) -> Array | None:
-        """argmin h_i + <g_i, .> for every node, (n, d), from w; None where some were not reached. Compiled where that
-        is ``fast``, as the sums below."""
+    def minimisers(self, g: Array, w: Array) -> Array | None:
+        """argmin h_i + <g_i, .> for every node, (n, d), from w; None where some were not reached."""
         at, reached = minimisers(_Tilted(self.gradients.form, g), w, _newton, SETTLED, STEPS)
         tilted = self.gradients.full(at) + g
         size = row_norm(g) + row_norm(self.gradients.full(w))
@@ -50,11 +49,11 @@ class TiltedNodes:
         """The gradients of h_i + <g_i, .> at w, (n, d), where ``at`` are the minimisers for g."""
         return self.gradients.full(w) + g
 
-    def value(self, w: Array, fast: bool = False) -> float:
+    def value(self, w: Array) -> float:
         """sum_i h_i(w_i)."""
         return float(self.gradients.value(w).sum())
 
-    def divergence(self, w: Array, at: Array, g: Array, fast: bool = False) -> float:
+    def divergence(self, w: Array, at: Array, g: Array) -> float:
         """sum_i h_i(w_i) - h_i(at_i) + <g_i, w_i - at_i>, where ``at`` are the minimisers for g."""
         value = self.gradients.value
         return float((value(w) - value(at) + np.einsum("ij,ij->i", g, w - at)).sum())
@@ -69,10 +68,7 @@ class QuadraticNodes(TiltedNodes):
     center: Array  # (n, d)
     least: Array  # (n,)
 
-    def minimisers(self, g: Array, w: Array, fast: bool = False) -> Array:
-        compiled = kernels() if fast else None
-        if compiled is not None and isinstance(self.inverse, np.ndarray):  # of packed ones products are, anyway
-            return compiled.quadratic_minimisers(self.inverse, self.center, g)
+    def minimisers(self, g: Array, w: Array) -> Array:
         return self.center - _times(self.inverse, g)
 
     def corrected(self, w: Array, slope: Array) -> Array:
@@ -81,17 +77,11 @@ class QuadraticNodes(TiltedNodes):
     def slope(self, w: Array, at: Array, g: Array) -> Array:
         return _times(self.H, w - at)
 
-    def value(self, w: Array, fast: bool = False) -> float:
-        return float(self.least.sum()) + self._square(w, self.center, fast)
+    def value(self, w: Array) -> float:
+        return float(self.least.sum()) + self.divergence(w, self.center, w)
 
-    def divergence(self, w: Array, at: Array, g: Array, fast: bool = False) -> float:
-        return self._square(w, at, fast)
-
-    def _square(self, a: Array, b: Array, fast: bool) -> float:
-        compiled = kernels() if fast else None
-        if compiled is not None and isinstance(self.H, np.ndarray):
-            return 0.5 * compiled.quadratic_total(self.H, a, b)
-        return 0.5 * float(np.vdot(a - b, _times(self.H, a - b)))
+    def divergence(self, w: Array, at: Array, g: Array) -> float:
+        return 0.5 * float(np.vdot(w - at, _times(self.H, w - at)))
 
 
 class _Tilted(NodeGradients):
