@@ -146,16 +146,15 @@ class Certifier:
             note = "no feasible point was found"
         elif not np.isfinite(dual):
             note = f"no lower bound was proved: {found.found.why}" if found.found.why else "no lower bound was proved"
-        if note:
-            return Certificate(primal, dual, 0.0, "none", w, point, form, note)
-        if dual > primal:
-            if dual - primal <= NOTHING * own.size:
-                note = f"the bounds cross by {dual - primal:.2g}, which may be rounding in terms of your own"
-                return Certificate(primal, dual, 0.0, "none", w, point, form, note)
+        elif primal < dual <= primal + NOTHING * own.size:
+            note = f"the bounds cross by {dual - primal:.2g}, which may be rounding in terms of your own"
+        elif dual > primal:
             raise InternalError(
                 f"the lower bound {dual!r} lies above the upper bound {primal!r}: this is an error of graphreg, please "
                 "report it with the model and its data"
             )
+        if note:
+            return Certificate(primal, dual, 0.0, "none", w, point, form, note)
         rounding = max(primal - best.value, 0.0)
         charge = rounding + max(found.value - dual, 0.0)
         scope = OWN_TERMS if own else "global"

@@ -16,10 +16,10 @@ from ...terms import Array, Packed, triangles
 from ...terms.losses import AbstractQuadraticLoss, AbstractSmoothLoss
 from ...terms.penalties import AbstractSmoothPenalty, row_norm
 from ..kernel.squares import Curvature
+from ..repairing.linear import ALIKE, inverses
 
 WORST = 1e10  # condition number from which on a Hessian, with a diagonal of 1, counts as singular
 EVEN = 1e6  # up to this one a linear solve needs no correction
-ALIKE = 1e6  # diagonals that differ by less are in the same units
 LARGE = 1 << 20  # numbers of Hessians from which on one triangle of each is kept
 FEW = 8  # matrices that are inverted before all others
 STEPS = 12  # of Newton's method: from an iterate near the minimisers three or four will do
@@ -168,38 +168,30 @@ def _inverse(H: Array | Packed) -> tuple[Array | Packed, float] | None:
     diagonal = _diagonal(H)
     if not (np.isfinite(diagonal).all() and (diagonal > 0.0).all()):
         return None
-    if isinstance(H, Packed):
-        found = _packed_inverses(H)
-        if found is not None and diagonal.max() > ALIKE * diagonal.min():
-            found = found[0], H.d * float((diagonal * found[0].diagonal).sum(axis=1).max())
-        return found if found is not None and found[1] <= WORST else None
-    both = None
-    if H.shape[1] > 1 and diagonal.max() > ALIKE * diagonal.min():
-        scale = 1.0 / np.sqrt(diagonal)
-        both = scale[:, :, None] * scale[:, None, :]
-        diagonal = np.ones(diagonal.shape)
     try:
-        inverse = 1.0 / H if H.shape[1] == 1 else np.linalg.inv(H if both is None else H * both)
+        inverse = _packed_inverses(H) if isinstance(H, Packed) else inverses(H)
     except np.linalg.LinAlgError:
         return None
-    bends = np.einsum("ijj->ij", inverse)
-    worst = float((diagonal.sum(axis=1) * bends.sum(axis=1)).max())
-    if not ((bends > 0.0).all() and worst <= WORST):
+    if inverse is None:
         return None
-    return inverse if both is None else inverse * both, worst
+    bends = _diagonal(inverse)
+    if diagonal.max() > ALIKE * diagonal.min():
+        spread = diagonal.shape[1] * (diagonal * bends).sum(axis=1)
+    else:
+        spread = diagonal.sum(axis=1) * bends.sum(axis=1)
+    worst = float(spread.max())
+    return (inverse, worst) if (bends > 0.0).all() and worst <= WORST else None
 
 
-def _packed_inverses(H: Packed) -> tuple[Packed, float] | None:
-    """The inverses, and the largest product of the traces of a matrix and of its inverse, which is not less than a
-    condition number; None where a matrix is singular in floats."""
+def _packed_inverses(H: Packed) -> Packed | None:
+    """None where a matrix is singular in floats."""
     compiled = kernels()
     spreads = _spreads if compiled is None else compiled.packed_spreads
     few = Packed(H.rows[:FEW].reshape(-1), H.d)  # of samples fewer than features all are, which these tell at once
     if len(H) > FEW and not np.isfinite(spreads(few, np.zeros(FEW))[1]).all():
         return None
     found, spread = spreads(H, np.zeros(len(H)))
-    worst = float(spread.max(initial=0.0))
-    return (found, worst) if np.isfinite(worst) else None
+    return found if np.isfinite(spread).all() else None
 
 
 def _spreads(H: Packed, shift: Array) -> tuple[Packed, Array]:

@@ -169,11 +169,17 @@ def _dense_maps(H: Array, D: Array) -> tuple[Map, Map]:
     d = np.arange(H.shape[1])
     lifted = H.copy()
     lifted[:, d, d] += _lifted(H[:, d, d], D, 1e-10)
-    diagonal = lifted[:, d, d]
-    if diagonal.max(initial=0.0) <= ALIKE * diagonal.min(initial=np.inf):
-        inverse = np.linalg.inv(lifted)
-    else:
-        scale = 1.0 / np.sqrt(diagonal)
-        both = scale[:, :, None] * scale[:, None, :]
-        inverse = np.linalg.inv(lifted * both) * both
+    inverse = inverses(lifted)
     return (lambda v: times(H, v)), (lambda v: times(inverse, v))
+
+
+def inverses(H: Array) -> Array:
+    """Those of positive definite matrices, by way of others with a diagonal of 1 where units are not alike."""
+    if H.shape[1] == 1:
+        return 1.0 / H
+    diagonal = np.einsum("ijj->ij", H)
+    if diagonal.max(initial=0.0) <= ALIKE * diagonal.min(initial=np.inf):
+        return np.linalg.inv(H)
+    scale = 1.0 / np.sqrt(diagonal)
+    both = scale[:, :, None] * scale[:, None, :]
+    return np.linalg.inv(H * both) * both

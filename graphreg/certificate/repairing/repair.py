@@ -105,8 +105,7 @@ class Repair:
         if self.outside is not None:
             total += float(row_norm(self.outside * self.units).sum())
         for edge, u in zip(self.form.edges, point.flows, strict=True):
-            units = self.units if edge.features is None else self.units[edge.features]
-            total += float(row_norm(u * units).sum())
+            total += float(row_norm(u * self._units_of(edge)).sum())
         prices = zip(self.form.samples, point.prices, strict=True)
         return total + sum(float(np.abs(a).ravel() @ self._lengths(block)) for block, a in prices)
 
@@ -163,9 +162,7 @@ class Repair:
 
     def _units_of(self, edge: EdgeBlock) -> Array | float:
         """The units of the coordinates of an edge block; the number 1 where all are."""
-        if (self.units == 1.0).all():
-            return 1.0
-        return self.units if edge.features is None else self.units[edge.features]
+        return 1.0 if (self.units == 1.0).all() else self.units[edge.coordinates]
 
     def system(self, point: DualPoint, size: float) -> System:
         return System(self.form, self.stacks, self.conductances(point, size), self.units)

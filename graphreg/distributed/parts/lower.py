@@ -55,6 +55,7 @@ class LowerBound:
         inner: list[Array],
     ) -> None:
         self.inside, self.dual, self.border, self.inner = inside, dual, border, inner
+        self.still = [np.zeros(len(cut.rows), dtype=bool) for cut in border.cuts]  # no edge is a way
         self.why = ""  # there is no bound, as of the last call
         self._enclosure: Enclosure | None = None
 
@@ -64,11 +65,10 @@ class LowerBound:
         Where no bound is found next to the point, it is pulled towards one well inside all domains: with t the same for
         all parts, which scale the flows between them by 1 - t.
         """
-        point, stay = self._started(look), [np.zeros(len(cut.rows), dtype=bool) for cut in self.border.cuts]
-        lower, t = -np.inf, 0.0
+        point, lower, t = self._started(look), -np.inf, 0.0
         for t in PULLS:
             there, flows = self._pulled(point, t), [(1.0 - t) * u for u in look.flows]
-            lower, lost = self._next_to(look, there, flows, stay, 0)
+            lower, lost = self._next_to(look, there, flows, self.still, 0)
             if not self._anywhere(not np.isfinite(lower)):
                 break
             ways, most = self.border.ways(lost, flows, self.inside.component)
@@ -118,11 +118,10 @@ class LowerBound:
     def _started(self, look: JointLook) -> DualPoint:
         """Flows and prices of the own problem, conserved as far as it can by itself and rounding lets it."""
         inside, form = tuple(u[mask] for u, mask in zip(look.flows, self.inner, strict=True)), self.inside
-        none = [np.zeros(len(cut.rows), dtype=bool) for cut in self.border.cuts]
-        outside = self.border.pull(look.flows, [np.zeros(u.shape) for u in look.flows], none).high
+        outside = self.border.pull(look.flows, [np.zeros(u.shape) for u in look.flows], self.still).high
         if self.dual is not None and look.at is not None:
             return self.dual.near(inside, look.at, outside)[0]
-        w, repair = look.w[self.border.own], Repair(form, outside if any(len(each) for each in none) else None)
+        w, repair = look.w[self.border.own], Repair(form, outside if any(map(len, self.still)) else None)
         taken = tuple(e.gradients(w) if follows(e) else u for e, u in zip(form.edges, inside, strict=True))
         point = DualPoint(taken, look.prices)
         return repair(w, point) if repair.unbalance(point) > BALANCED * repair.throughput(point) else point
