@@ -197,7 +197,9 @@ def cancelling(rng, count, length):
     return X, a, np.repeat(np.arange(count), length)
 
 
-@pytest.mark.parametrize("order", ["sorted", "unsorted", "chunked", "chunked and unsorted"])
+@pytest.mark.parametrize(
+    "order", ["sorted", "unsorted", "chunked", "chunked and unsorted", "in chunks smaller than runs"]
+)
 def test_sums_of_products_with_cancellation(order, monkeypatch):
     rng = np.random.default_rng(3)
     X, a, index = cancelling(rng, 8, 31)
@@ -207,6 +209,8 @@ def test_sums_of_products_with_cancellation(order, monkeypatch):
         X, a, index = X[mixed], a[mixed], index[mixed]
     if "chunked" in order:
         monkeypatch.setattr(arithmetic, "CHUNK", 70)
+    if "smaller" in order:
+        monkeypatch.setattr(arithmetic, "CHUNK", 10)
     found = Runs(index, 10).products(X, a)
     for k in set(index.tolist()):
         for j in range(2):
@@ -286,6 +290,25 @@ def test_leading_parts_add_up_exactly(count):
     within(one_run(count).sums(mixed), 0, sum(numbers(mixed)))
     X, a = np.full((count, 1), 1.0 - 2.0**-53), np.full(count, 1.0 - 2.0**-52)
     within(one_run(count).products(X, a), (0, 0), count * number(X[0, 0]) * number(a[0]))
+
+
+@pytest.mark.parametrize("count", [6, 14, 30, 62])
+def test_what_products_miss_adds_up_with_what_the_first_layer_leaves(count):
+    """Products of which the first layer leaves as much as it can, or nothing, beside remainders of all sizes."""
+    rng = np.random.default_rng(count)
+    bits = int(np.ceil(np.log2(count + 2)))
+    for share in (0.49, -0.49, 0.3):
+        a = 1.0 + 2.0**-20 * rng.random(count)
+        x = (1.0 - 2.0**-30 - share * 2.0 ** (bits - 53)) / a
+        exact = sum(p * q for p, q in zip(numbers(x), numbers(a), strict=True))
+        within(one_run(count).products(x[:, None], a), (0, 0), exact)
+    x, a = 0.5 + 0.4 * rng.random((2, 1000 * count))
+    p = x * a
+    whole = np.flatnonzero(p * 2.0 ** (52 - bits) % 1.0 == 0.0)[: count - 1]
+    x, a = np.append(x[whole], 0.5), np.append(a[whole], 0.5)
+    exact = sum(p * q for p, q in zip(numbers(x), numbers(a), strict=True))
+    assert len(x) > count // 2
+    within(one_run(len(x)).products(x[:, None], a), (0, 0), exact)
 
 
 def test_amounts_add_up_to_no_more():

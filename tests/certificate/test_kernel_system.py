@@ -91,6 +91,7 @@ def test_plain_sums_pay_for_their_rounding(name):
     for i in range(system.shape[0]):
         within(left, divmod(i, form.d), at(form, exact, i))
     assert not left.low.any()
+    assert (left.error <= 1e-12 * np.abs(v).sum() * max(1.0, float(abs(system.B).max())) + 1e-290).all()
     for one in system.summands:
         (value, error), reach = one.plain(one.taken(v)), np.zeros(system.shape[0])
         mine = pulled(found[one.columns], numbers(v[one.columns]))
@@ -129,9 +130,7 @@ def test_no_variables_leave_nothing():
 def test_what_is_taken_outside_counts(plain):
     form, _, found = made("squares along a path")
     rng = np.random.default_rng(3)
-    outside = Pair(
-        rng.standard_normal(form.shape), 2.0**-55 * rng.standard_normal(form.shape), np.full(form.shape, 1e-9)
-    )
+    outside = Pair(rng.standard_normal(form.shape), 0.1 * rng.standard_normal(form.shape), np.full(form.shape, 1e-9))
     system = System(form, outside=outside)
     v, zero = some(system, 4)[0], np.zeros(system.size)
     exact = pulled(found, numbers(v))
@@ -191,6 +190,10 @@ def test_what_underflows_is_paid_for(name, far):
         left = system.residual(v, 0.0 * v, plain)
         for i in range(system.shape[0]):
             within(left, divmod(i, form.d), at(form, exact, i))
+    for one in system.summands:
+        mine, (value, error) = pulled(found[one.columns], numbers(v[one.columns])), one.plain(one.taken(v))
+        for i in range(system.shape[0]):
+            assert abs(number(value.flat[i]) - at(form, mine, i)) <= number(error.flat[i])
 
 
 # ---- prices that depend on others ------------------------------------------------------------------------------------
@@ -285,6 +288,10 @@ def test_targets_are_anchors_less_offsets():
         for r in range(12):
             exact = number(anchor[r]) - number(block.offset[r])
             assert abs(number(high[r, 0]) + number(low[r, 0]) - exact) <= number(off[r, 0])
+    for y, offset in (([0.0, 0.0, 2.0], [0.0] * 3), ([0.0] * 3, [0.0, 3.0, 0.0])):
+        data = gr.NodeData.from_arrays(np.ones((3, 1)), y, [0, 1, 2], offset=offset)
+        high, low, _ = System(gr.Problem(gr.SquaredLoss(data)).form).prices[0].targets
+        np.testing.assert_array_equal((high + low)[:, 0], np.subtract(y, offset))
     assert System(form_of("classes along a path")).prices[0].targets is not None
     none = gr.NodeData.from_arrays(np.ones((3, 1)), np.zeros(3), [0, 1, 2])
     assert System(gr.Problem(gr.SquaredLoss(none)).form).prices[0].targets is None
@@ -294,7 +301,10 @@ def test_targets_are_anchors_less_offsets():
 
 def test_targets_of_classes_are_of_those_that_are_free():
     form, system, _ = made("classes along a path")
-    (one,), (block,) = system.prices, form.samples
+    block = form.samples[0]
+    block = alike(block, offset=np.where(np.arange(3) == 1, 0.0, block.offset))
+    system = System(type(form)(form.space, (), (block,), form.edges))
+    (one,) = system.prices
     high, low, off = one.targets
     v = one.taken(some(system, 9)[0])
     for r, own in enumerate(np.asarray(one.own).tolist()):
@@ -453,6 +463,7 @@ def test_systems_share_what_is_the_same_alone():
     ):
         assert "like" in refused(type(form)(form.space, (), (block,), (alike(edge, **change),)), like=first)
     assert "like" in refused(type(form)(form.space, (), (block,), ()), like=first)
+    assert "like" in refused(type(form)(form.space, ("more",), (block,), (edge,)), like=first)
     assert "like" in refused(type(form)(form.space, (), (block,), (edge, edge)), like=first)
     root, low = System(form_of("flows of a root")), form_of("flows of a root")
     other = alike(low.edges[0], penalty=gr.Quadratic(np.outer([0.1, 0.3, 0.7], [0.1, 0.3, 0.7])))

@@ -307,6 +307,7 @@ def test_sums_of_values_are_rounded_upwards(plain):
         (np.ones(2), np.array([-1.0, 1.0 + 2.0**-52])),
         (np.ones(3), np.array([1e16, 1.0, -1e16])),
         (np.ones(1), np.array([5e-324])),
+        (np.append(np.full(50, a), 1.0), np.append(np.full(50, a), -50.0 * a * a)),
         (np.array([1e-200]), np.array([1e-200])),
     ):
         true = sum(x * y for x, y in zip(numbers(scales), numbers(each), strict=True))

@@ -194,11 +194,34 @@ def test_targets_are_known_up_to_their_errors(high, low, off, v, spreads):
 
 
 @pytest.mark.parametrize("plain", [False, True])
+def test_summands_that_cancel(plain):
+    """1e16 - 1 - 1e16, and the other way round."""
+    form = blank(1)
+    for sign in (1.0, -1.0):
+        rows = [
+            partial(Rows, np.eye(1), gr.Zero(), form, target=np.array([[t]])) for t in (-sign * 1e16, sign, sign * 1e16)
+        ]
+        system = General(form, *rows)
+        lower = lower_bound(system, box(form, np.ones(3)), plain).lower[0]
+        assert lower <= -sign
+        assert plain or lower > -sign - 1e-14
+
+
+def test_what_underflows_when_it_is_divided_is_beyond_the_end():
+    system = one_row([0.0], RANGE, gr.L1())
+    v, tiny, none = np.array([RANGE]), np.array([5e-324]), np.zeros(1)
+    assert lower_bound(system, box(system.form, v)).lower[0] > -1e-290
+    for low, spread in ((tiny, none), (none, tiny), (np.array([1e-260]), none)):
+        assert lower_bound(system, box(system.form, v, low, spread)).lower[0] == -np.inf
+
+
+@pytest.mark.parametrize("plain", [False, True])
 def test_prices_over_their_scales_lie_within_what_they_may_be_off(plain):
     """Where a float is said to be exact it is."""
     rng = np.random.default_rng(7)
     high = np.concatenate([rng.standard_normal(40), 5e-324 * rng.integers(1, 99, 60), 1e-283 * rng.random(20), [0.0]])
     s = np.concatenate([rng.uniform(0.1, 3.0, 60), rng.choice([3.0, 7.0, 0.1, 1e-70, 1e70], 61)])
+    s[:10] = 1.0
     for low, off in ((0.0, 0.0), (2.0**-54, 0.0), (0.0, 1e-9), (2.0**-54, 2.0**-60)):
         low_part = 0.0 * high if plain else low * high
         b, around = _scaled(high[:, None], low_part[:, None], off * np.abs(high)[:, None], s[:, None], plain)

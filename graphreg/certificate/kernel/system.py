@@ -318,7 +318,9 @@ class Flows(Summand):
     def reach(self, v: Array) -> Array:
         """A bound of |B||v|, (n, d)."""
         out = np.zeros((self.n, self.d))
-        size = np.abs(v) if self.mix is None else np.abs(v) @ np.abs(self.mix)
+        size = np.abs(v)
+        if self.mix is not None:  # products may underflow
+            size = size @ np.abs(self.mix) + DUST * v.any(axis=1, keepdims=True)
         out[:, self.edge.coordinates] = (self._sizes @ size) * MORE
         return out
 

@@ -138,8 +138,8 @@ def _scaled(high: Array, low: Array, off: Array, s: Array, plain: bool) -> tuple
     """v / s, and how far that may be off. Where it is a float, a domain's end is met exactly."""
     v, left = (high, 0.0) if plain else two_sum(high, low)
     b = v / s
-    around = (off + np.abs(left)) / s * (1.0 + 4 * EPS)
-    around += DUST * (around > 0.0)
+    off = off + np.abs(left)
+    around = off / s * (1.0 + 4 * EPS) + DUST * (off > 0.0)
     if plain:
         return b, around * (1.0 + EPS) + np.where(b == 0.0, DUST * (v != 0.0), EPS * np.abs(b) + DUST)
     back, rest = two_product(b, np.broadcast_to(s, b.shape))

@@ -29,7 +29,8 @@ from .systems import MOST, right_inverses, solved
 Entries = tuple[Array, Array, Array]  # variables, equations and values of R
 LIGHT = 1e-3  # of the largest weight: variables with less are looked at last
 NEGLIGIBLE = 1e-10  # of the largest weight at a node: with less a variable answers for nothing there
-MANY = 6  # variables for each equation of a root that are looked at first
+MANY = 6  # variables for each equation of a node that are looked at
+ENOUGH = 2  # the same of a root: what is near it answers first
 
 
 @dataclass(frozen=True)
@@ -101,7 +102,7 @@ class Planner:
             tree.group[:-1].reshape(-1, self.system.form.d).max(axis=1)[self.node],
             weight,
             tree.depth.reshape(-1, self.system.form.d).max(axis=1)[self.node],
-            MANY * self.system.form.d,
+            ENOUGH * self.system.form.d,
         )
         for some in (free, np.flatnonzero(weight > 0.0)):
             found = Totals(self, tree, some, weight[some])

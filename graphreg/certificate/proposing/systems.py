@@ -100,7 +100,7 @@ def _against(A: Array, combinations: dict[int, Combination]) -> Array:
     for y in combinations.values():
         each = np.array([float(x) for x in y.values()])[:, None] * A[list(y)]
         left, size = np.abs(each.sum(axis=0)), np.abs(each).sum(axis=0)
-        off = np.where(left > 1e-12 * size, left, 0.0)
+        off = np.where(left > 1e-15 * size, left, 0.0)
         if off.any():
             out.append(int(np.argmax(off)))
     return np.unique(np.array(out, dtype=int))

@@ -1,4 +1,4 @@
-"""Squares alone: the minimiser and its flows, as fast as can be, for a certificate that adds them up in one pass.
+"""Squares of single numbers alone: the minimiser and its flows, as fast as can be.
 
 Prices that lose no digits, and the recursions for all that is no square, follow where the certificate is not as good as
 was asked for.
@@ -11,7 +11,7 @@ import numpy as np
 from ...base.clock import look
 from ...base.compiled import Numbers, Recursion
 from ...form import Form
-from ...terms import Array
+from ...terms import Array, SampleBlock
 from ...terms.losses import AbstractQuadraticLoss
 from ._chains import along_chains
 from ._groups import Group, groups_of_edges
@@ -21,8 +21,9 @@ NONE = (*(np.zeros(0) for _ in range(3)), np.zeros(0, np.intp))  # no knots
 
 
 def squares(form: Form) -> tuple[Array, tuple[Array, ...]] | None:
-    """The minimiser and flows near the best ones; None where something is no square."""
-    if not all(isinstance(block.loss, AbstractQuadraticLoss) for block in form.samples):
+    """The minimiser and flows near the best ones; None where a loss is no square of a single number, or a node has a
+    penalty of its own."""
+    if any(edge.ground for edge in form.edges) or not all(map(_single, form.samples)):
         return None
     groups = list(groups_of_edges(form))
     in_line = len(form.samples) == 1 and form.samples[0].one_each and all(group.in_line for group in groups)
@@ -38,6 +39,12 @@ def squares(form: Form) -> tuple[Array, tuple[Array, ...]] | None:
             group.put(found[1], j, flows)
     w = columns[0][:, None] if len(columns) == 1 else np.stack([columns[order.index(j)] for j in range(form.d)], axis=1)
     return w, tuple(flows)
+
+
+def _single(block: SampleBlock) -> bool:
+    """True of squares each of which speaks of one coordinate of a node."""
+    single = block.X is None or block.X.shape[1] == 1
+    return single and isinstance(block.loss, AbstractQuadraticLoss) and not block.offset.any()
 
 
 def _in_line(form: Form, group: Group, j: int) -> tuple[Array, Array]:

@@ -34,9 +34,8 @@ class DynamicProgramming(AbstractMethod):
     and coordinates with graphs of their own, are solved one by one.
 
     Flows and prices are then chosen so that they are conserved, by a second sweep over the same trees, and certified as
-    those of any method. Squares along chains are tried by a taut string in plain floats first, and all that is a sum of
-    functions of single numbers is certified in one pass. It runs compiled where numba is installed
-    (``pip install graphreg[fast]``), else in Python: seconds for 10^5 nodes.
+    those of any method. Squares along chains are tried by a taut string in plain floats first. It runs compiled where
+    numba is installed (``pip install graphreg[fast]``), else in Python: seconds for 10^5 nodes.
 
     References
     ----------
