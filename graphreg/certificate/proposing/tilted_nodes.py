@@ -12,11 +12,10 @@ import numpy as np
 from ...form import EdgeBlock, Form
 from ...network import kernels
 from ...oracles import NodeGradients, minimisers
-from ...terms import Array, Packed, triangles
+from ...terms import ALIKE, Array, Packed, inverses, triangles
 from ...terms.losses import AbstractQuadraticLoss, AbstractSmoothLoss
 from ...terms.penalties import AbstractSmoothPenalty, row_norm
 from ..kernel.squares import Curvature
-from ..repairing.linear import ALIKE, inverses
 
 WORST = 1e10  # condition number from which on a Hessian, with a diagonal of 1, counts as singular
 EVEN = 1e6  # up to this one a linear solve needs no correction
@@ -107,7 +106,7 @@ def tilted_nodes(form: Form) -> TiltedNodes | None:
 def _tilted_nodes(gradients: NodeGradients) -> TiltedNodes | None:
     form = gradients.form
     known = np.zeros(form.n, dtype=bool)
-    for place in (*(block.node for block in form.samples), *(edge.tail for edge in gradients.ground)):
+    for place in [*[block.node for block in form.samples], *[edge.tail for edge in gradients.ground]]:
         known[place] = True
     if not known.all() or not all(isinstance(block.loss, AbstractSmoothLoss) for block in form.samples):
         return None
@@ -152,8 +151,7 @@ def _is_quadratic(form: Form, k: int) -> bool:
 
 def _off_diagonal(H: Array) -> bool:
     """True where anything stands beside the diagonals."""
-    d = H.shape[1]
-    return any(bool(H[:, a, b].any()) for a in range(d) for b in range(d) if a != b)
+    return bool(H[:, ~np.eye(H.shape[1], dtype=bool)].any())
 
 
 def _diagonal(A: Array | Packed) -> Array:

@@ -16,11 +16,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...form import DualPoint, EdgeBlock, Form
-from ...terms import Array, Batch, gram, times
+from ...terms import ALIKE, Array, Batch, gram, inverses, times
 from ...terms.penalties import FlowDomain
 
 MOST = 400  # iterations
-ALIKE = 1e6  # diagonals of coordinates that differ by less are in the same units
 SMALL = 8  # coordinates up to which a dense matrix per node is cheaper than Woodbury's formula
 
 # per sample block its batches, None where the predictor is w_i itself
@@ -171,15 +170,3 @@ def _dense_maps(H: Array, D: Array) -> tuple[Map, Map]:
     lifted[:, d, d] += _lifted(H[:, d, d], D, 1e-10)
     inverse = inverses(lifted)
     return (lambda v: times(H, v)), (lambda v: times(inverse, v))
-
-
-def inverses(H: Array) -> Array:
-    """Those of positive definite matrices, by way of others with a diagonal of 1 where units are not alike."""
-    if H.shape[1] == 1:
-        return 1.0 / H
-    diagonal = np.einsum("ijj->ij", H)
-    if diagonal.max(initial=0.0) <= ALIKE * diagonal.min(initial=np.inf):
-        return np.linalg.inv(H)
-    scale = 1.0 / np.sqrt(diagonal)
-    both = scale[:, :, None] * scale[:, None, :]
-    return np.linalg.inv(H * both) * both
