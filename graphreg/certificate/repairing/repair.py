@@ -105,7 +105,7 @@ class Repair:
         if self.outside is not None:
             total += float(row_norm(self.outside * self.units).sum())
         for edge, u in zip(self.form.edges, point.flows, strict=True):
-            total += float(row_norm(u * self._units_of(edge)).sum())
+            total += float(row_norm(u * self.units[edge.coordinates]).sum())
         prices = zip(self.form.samples, point.prices, strict=True)
         return total + sum(float(np.abs(a).ravel() @ self._lengths(block)) for block, a in prices)
 
