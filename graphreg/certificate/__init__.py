@@ -27,10 +27,11 @@ from .kernel.value import Enclosed as Enclosed
 from .levels import levelled as levelled
 from .proposing.enclosure import Enclosure as Enclosure
 from .proposing.flow_dual import CheapBound as CheapBound
-from .proposing.tilted_nodes import AbstractTiltedNodes as AbstractTiltedNodes
-from .proposing.tilted_nodes import QuadraticNodes as QuadraticNodes
+from .proposing.flow_dual import FlowDual as FlowDual
+from .proposing.flow_dual import held_by_edges as held_by_edges
+from .proposing.flow_dual import held_by_samples as held_by_samples
+from .proposing.flow_dual import left_within_ball as left_within_ball
 from .proposing.tilted_nodes import follows as follows
-from .proposing.tilted_nodes import tilted_nodes as tilted_nodes
 from .record import OWN_TERMS as OWN_TERMS
 from .record import Certificate as Certificate
 from .record import relative as relative

@@ -10,18 +10,16 @@ import numpy as np
 from ..errors import InternalError
 from ..form import DualPoint, Form, settled
 from ..terms import Array
-from ..terms.losses import AbstractSmoothLoss
-from ..terms.penalties import AbstractSmoothPenalty, row_norm
+from ..terms.penalties import AbstractSmoothPenalty
 from .attainment.attainment import at_infinity, attained
 from .attainment.recession import cones_of
 from .common_model.best_common import common
 from .kernel.upper import upper_bound
 from .kernel.value import Enclosed
 from .proposing.enclosure import Enclosure
-from .proposing.flow_dual import CheapBound, FlowDual
-from .proposing.tilted_nodes import QuadraticNodes
+from .proposing.flow_dual import CheapBound, FlowDual, held_by_edges, held_by_samples, left_within_ball
 from .record import OWN_TERMS, Certificate, relative
-from .remembered import Dual, Primal, Remembered, Source, check_point, source_of
+from .remembered import Dual, Primal, Remembered, Source, check_point
 from .repairing.feasible import feasible
 from .repairing.repair import Repair
 from .repairing.routing import consensus_flows
@@ -135,7 +133,7 @@ class Certifier:
         best = self.best_primal or Primal(np.inf, np.inf, np.zeros(self.form.shape), True)
         if found is None:
             none, lost = form.nothing(), np.full(form.n_components, -np.inf)
-            found = Dual(-np.inf, Enclosed(lost, none, none.flows, "no dual point was found"))
+            found = Dual(-np.inf, Enclosed(lost, none, none.flows, "no dual point was found"), Source(None, np.inf))
         primal, dual, w, point = best.bound, found.bound, best.w, found.found.dual_point
         note = ""
         if own and self.best_primal is not None and self.best_dual is not None:
@@ -148,16 +146,15 @@ class Certifier:
             note = "no feasible point was found"
         elif not np.isfinite(dual):
             note = f"no lower bound was proved: {found.found.why}" if found.found.why else "no lower bound was proved"
-        if note:
-            return Certificate(primal, dual, 0.0, "none", w, point, form, note)
-        if dual > primal:
-            if dual - primal <= NOTHING * own.size:
-                note = f"the bounds cross by {dual - primal:.2g}, which may be rounding in terms of your own"
-                return Certificate(primal, dual, 0.0, "none", w, point, form, note)
+        elif primal < dual <= primal + NOTHING * own.size:
+            note = f"the bounds cross by {dual - primal:.2g}, which may be rounding in terms of your own"
+        elif dual > primal:
             raise InternalError(
                 f"the lower bound {dual!r} lies above the upper bound {primal!r}: this is an error of graphreg, please "
                 "report it with the model and its data"
             )
+        if note:
+            return Certificate(primal, dual, 0.0, "none", w, point, form, note)
         rounding = max(primal - best.value, 0.0)
         charge = rounding + max(found.value - dual, 0.0)
         scope = OWN_TERMS if own else "global"
@@ -172,27 +169,14 @@ class Certifier:
         """
         form = self.form
         w = feasible(form, w if flows is not None else settled(form, w))
-        primal, gap, rho = 0.0, 0.0, np.zeros(form.shape)
-        for k, block in enumerate(form.samples):
-            x, s = block.predict(w), block.scale
-            value = float(s @ block.loss.value(x, block.y))
-            primal += value
-            if prices is None or isinstance(block.loss, AbstractSmoothLoss):
-                a = block.scaled(block.loss.gradient(x, block.y))
-            else:
-                s = block.column(s)  # prices at the ends of their domains, from where rounding may have moved them
-                a = s * block.loss.clip(prices[k] / s, block.y)
-                gap += value + float(block.conjugates(a).sum()) - float(np.vdot(a, x))
-            rho += block.adjoint(a, form.shape)
+        _, primal, gap, rho = held_by_samples(form, w, prices)
         for edge, flow in zip(form.edges, self._flows(w, flows), strict=True):
-            u, z = edge.clip(flow), edge.difference(w)
-            value = float(edge.weight @ edge.penalty.value(z))
-            primal += value
-            gap += value + float(edge.conjugates(u).sum()) - float(np.vdot(u, z))
+            u = edge.clip(flow)
+            value, held = held_by_edges(edge, w, u)
+            primal, gap = primal + value, gap + held
             edge.add_adjoint(u, rho)
         self.screened = primal
-        radius = 2.0 * float(row_norm(w).max(initial=0.0))
-        gap += radius * float(row_norm(rho).sum()) + float(np.vdot(rho, w))
+        gap += left_within_ball(w, rho)
         return relative(abs(gap), primal, primal, self.floor)
 
     @property
@@ -234,7 +218,8 @@ class Certifier:
         found = self._upper(w, value, plain=True) if enough > 0.0 else None
         if found is None or not found.bound - value <= enough:
             found = self._upper(w, value, plain=False)
-        self._keep_primal(found)
+        if found is not None and (best is None or found.bound < best.bound):
+            self.best_primal = found
 
     def propose_dual(self, point: DualPoint, at: Array | None = None, *, gap: float = 0.0) -> None:
         """Keep a dual point where the bound that is proved next to it is the best; its prices may be gradients ``at``
@@ -250,7 +235,7 @@ class Certifier:
 
     def propose_bound(self, found: Enclosed) -> None:
         """Take a lower bound that was proved elsewhere among the best."""
-        self._keep_dual(Dual(self.form.dual(found.dual_point), found))
+        self._keep_dual(Dual(self.form.dual(found.dual_point), found, Source(found.dual_point, np.inf)))
 
     def propose_from(self, other: Certifier, v: Array, gap: float) -> None:
         """Take the lower bound of the problem around a common model v (d,), for what it is worth here."""
@@ -262,19 +247,15 @@ class Certifier:
         if found is not None and found.value >= best.bound - _enough(best.value, gap):
             self.propose_bound(found)
             return
-        if best.source is not None and best.source.at is not None and self._flow_dual is not None:
+        if best.source.at is not None and self._flow_dual is not None:
             self.propose_dual(*self._flow_dual.near(best.found.dual_point.flows, best.source.at + v), gap=gap)
             costs = best.bound - (-np.inf if self.best_dual is None else self.best_dual.bound)
             if costs <= SERVES * gap * abs(best.value) and self.best().holds(gap):
                 return
         self.propose_dual(best.found.dual_point, gap=gap)
 
-    def _keep_primal(self, one: Primal | None) -> None:
-        if one is not None and (self.best_primal is None or one.bound < self.best_primal.bound):
-            self.best_primal = one
-
-    def _keep_dual(self, one: Dual | None) -> None:
-        if one is not None and (self.best_dual is None or one.bound > self.best_dual.bound):
+    def _keep_dual(self, one: Dual) -> None:
+        if self.best_dual is None or one.bound > self.best_dual.bound:
             self.best_dual = one
 
     def _balanced(self, point: DualPoint) -> bool:
@@ -301,18 +282,14 @@ class Certifier:
             least = min(least, max(enough_to_meet, value - SERVES * gap * abs(value)))
         return Source(point, least, at)
 
-    def _proved(self, source: Source | None) -> Dual | None:
+    def _proved(self, source: Source) -> Dual:
         """The lower bound that follows from a source: from the gradients that its prices are, or else enclosed."""
-        if source is None:
-            return None
         if source.point is None:
             found = self.enclosure(self.form.nothing())
             return Dual(found.value, found, source)
         found = None
         if source.at is not None and self._flow_dual is not None:
-            nodes = self._flow_dual.nodes
-            if isinstance(nodes, QuadraticNodes):
-                found = self.enclosure.absorbed(nodes.curvature, source.point, source.at)
+            found = self.enclosure.absorbed(self._flow_dual.nodes.curvature, source.point, source.at)
         if found is None or not found.value >= source.least:
             found = self.enclosure(source.point, self._middle, source.least)
         return Dual(self.form.dual(found.dual_point), found, source)
@@ -358,10 +335,11 @@ class Certifier:
         best, lowest, decided = self.best_primal, self.best_dual, None
         if self._attained is not None:
             by = self._attained[1]
-            decided = () if by is lowest else (source_of(by),)
+            decided = () if by is lowest else (None if by is None else by.source,)
         w, plain = (None, True) if best is None else (best.w, best.plain)
         size, exchanges, centred = self.repair.remembered()
-        return Remembered(w, plain, source_of(lowest), decided, self.screened, centred, gap, size, exchanges)
+        source = None if lowest is None else lowest.source
+        return Remembered(w, plain, source, decided, self.screened, centred, gap, size, exchanges)
 
     def recall(self, remembered: Remembered) -> None:
         """Go on from there; every bound is proved anew. `ValueError` names points that are none of this form."""
@@ -373,9 +351,11 @@ class Certifier:
         check_point(form, remembered.w, None)
         if remembered.w is not None:
             self.best_primal = self._upper(remembered.w, form.primal(remembered.w), remembered.plain)
-        self.best_dual = lowest = self._proved(remembered.source)
+        self.best_dual = None if remembered.source is None else self._proved(remembered.source)
         if remembered.decided is not None:
-            by = self._proved(remembered.decided[0]) if remembered.decided else lowest
+            by = self.best_dual
+            for source in remembered.decided:  # another one
+                by = None if source is None else self._proved(source)
             self._attained = (self._decided(by), by)
 
 

@@ -40,12 +40,11 @@ class Remembered:
 
 @dataclass(frozen=True)
 class Dual:
-    """A dual point as it was computed, the lower bound of each component that was proved next to it, and from what;
-    None: it was proved elsewhere."""
+    """A dual point as it was computed, the lower bound of each component that was proved next to it, and from what."""
 
     value: float
     found: Enclosed
-    source: Source | None = None
+    source: Source
 
     @property
     def bound(self) -> float:
@@ -60,10 +59,6 @@ class Primal:
     bound: float
     w: Array
     plain: bool  # whether its sums were taken plainly
-
-
-def source_of(best: Dual | None) -> Source | None:
-    return None if best is None else best.source or Source(best.found.dual_point, np.inf)
 
 
 def check_point(form: Form, w: Array | None, point: DualPoint | None) -> None:

@@ -8,11 +8,8 @@ from .order import orders_of as orders_of
 from .packed import packed_products as packed_products
 from .packed import packed_spreads as packed_spreads
 from .passes import edge_passes as edge_passes
-from .passes import edge_pulls as edge_pulls
 from .passes import group_means as group_means
 from .passes import group_numbers as group_numbers
-from .passes import quadratic_minimisers as quadratic_minimisers
-from .passes import quadratic_total as quadratic_total
 from .rounds import Rounds as Rounds
 
 rounds_of = Rounds.of

@@ -54,16 +54,6 @@ def edge_passes(edge: EdgeBlock, d: int) -> EdgePasses | None:
     return None if kind in (None, SQUARE) else EdgePasses(edge, kind, d)
 
 
-def edge_pulls(edge: EdgeBlock, u: Array) -> tuple[Array, Array]:
-    """K'u and |K'||u| on the coordinates of the block, (n, k), each rounded as sums are."""
-    d = u.shape[1]
-    pull, size = np.zeros((2, edge.n, d))
-    specialised(magnitudes, width_of(d), int(edge.ground))(
-        edge.tail, edge.head, _flat(u), pull.reshape(-1), size.reshape(-1), d
-    )
-    return pull, size
-
-
 def group_numbers(parent: Array) -> tuple[Array, int]:
     """The number of each entry's group, -1 with the ground, and how many there are; see `EdgePasses.unite`."""
     number = np.empty(len(parent) - 1, dtype=np.int32)
@@ -77,44 +67,11 @@ def group_means(number: Array, count: int, values: Array) -> Array:
     return out
 
 
-def quadratic_minimisers(inverse: Array, center: Array, g: Array) -> Array:
-    """center - H^-1 g, (n, d), for inverses (n, d, d) or their diagonals (n, d)."""
-    at, d = np.empty(g.shape), g.shape[1]
-    kernel = specialised(minimised, width_of(d), int(inverse.ndim == 3))
-    kernel(_flat(inverse), _flat(center), _flat(g), at.reshape(-1), d)
-    return at
-
-
-def quadratic_total(H: Array, a: Array, b: Array) -> float:
-    """sum_i (a_i - b_i)'H_i (a_i - b_i), of matrices (n, d, d) or diagonals (n, d)."""
-    d = a.shape[1]
-    return specialised(squares, width_of(d), int(H.ndim == 3))(_flat(H), _flat(a), _flat(b), d)
-
-
 def _flat(values: Array) -> Array:
     return np.ascontiguousarray(values, dtype=float).reshape(-1)
 
 
 # ---- kernels ---------------------------------------------------------------------------------------------------------
-def magnitudes(width: int, ground: int) -> Kernel:
-    """K'u is added to ``pull``, |K'||u| to ``size``."""
-
-    def kernel(tail: Array, head: Array, u: Array, pull: Array, size: Array, d: int) -> None:
-        end = width if width else d
-        for e in range(tail.size):
-            i, at = tail[e] * end, e * end
-            for k in range(end):
-                pull[i + k] += u[at + k]
-                size[i + k] += abs(u[at + k])
-            if not ground:
-                j = head[e] * end
-                for k in range(end):
-                    pull[j + k] -= u[at + k]
-                    size[j + k] += abs(u[at + k])
-
-    return kernel
-
-
 def clipped_pull(width: int, kind: int, ground: int) -> Kernel:
     """K'u is added to ``pull``."""
 
@@ -167,43 +124,6 @@ def norm_residuals(width: int, kind: int, ground: int, centred: int) -> Kernel:
             value += c * length
             residual += c * length - along
         return value, residual
-
-    return kernel
-
-
-def minimised(width: int, full: int) -> Kernel:
-    """center - H^-1 g is written to ``at``, for inverses (n, d, d) where ``full``, else for their diagonals (n, d)."""
-
-    def kernel(inverse: Array, center: Array, g: Array, at: Array, d: int) -> None:
-        end = width if width else d
-        for i in range(0, g.size, end):
-            for k in range(end):
-                step = 0.0
-                if full:
-                    for q in range(end):
-                        step += inverse[(i + k) * end + q] * g[i + q]
-                else:
-                    step = inverse[i + k] * g[i + k]
-                at[i + k] = center[i + k] - step
-
-    return kernel
-
-
-def squares(width: int, full: int) -> Kernel:
-    """sum_i v_i'H_i v_i, v = a - b."""
-
-    def kernel(H: Array, a: Array, b: Array, d: int) -> float:
-        end, total = width if width else d, 0.0
-        for i in range(0, a.size, end):
-            for k in range(end):
-                v, row = a[i + k] - b[i + k], 0.0
-                if full:
-                    for q in range(end):
-                        row += H[(i + k) * end + q] * (a[i + q] - b[i + q])
-                else:
-                    row = H[i + k] * v
-                total += v * row
-        return total
 
     return kernel
 

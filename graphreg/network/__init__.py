@@ -20,7 +20,6 @@ from .fast import Memories as Memories
 from .fast import Passes as Passes
 from .fast import Rest as Rest
 from .fast import compiled_from as compiled_from
-from .fast import edge_pulls as edge_pulls
 from .fast import kernels as kernels
 from .fast import pays as pays
 from .fast import worthwhile as worthwhile

@@ -22,7 +22,6 @@ from ..terms import Array, EdgeBlock, Packed
 WORTH = 6_000_000
 EXPECTED = 100  # rounds, at least, that are still to come
 SOME = 250  # rounds after which more are expected: neighbours are brought near each other
-LARGE = 1 << 20  # numbers of flows: sums over those of less take numpy no time worth a word
 
 Flows = tuple[Array, ...]
 Memories = tuple[Memory, ...]
@@ -43,13 +42,6 @@ def pays(form: Form, done: int) -> bool:
 def compiled_from(form: Form) -> float:
     """After how many rounds on a form they are compiled, where numba is there."""
     return max(WORTH / form.differences - EXPECTED, 0.0) if form.differences else float("inf")
-
-
-def edge_pulls(edge: EdgeBlock, u: Array) -> tuple[Array, Array] | None:
-    """K'u and |K'||u| on the coordinates of a block, (n, k), each rounded as sums are; None where flows are few, or
-    nothing is compiled."""
-    fast = kernels() if u.size >= LARGE else None
-    return None if fast is None else fast.edge_pulls(edge, u)
 
 
 # ---- rounds of the primal-dual method --------------------------------------------------------------------------------
@@ -144,10 +136,6 @@ class Passes(Protocol):
 class Kernels(Protocol):
     """A package of compiled code."""
 
-    def edge_pulls(self, edge: EdgeBlock, u: Array) -> tuple[Array, Array]:
-        """See `graphreg.network.edge_pulls`."""
-        ...
-
     def edge_passes(self, edge: EdgeBlock, d: int) -> Passes | None:
         """None where the penalty has no kernel, or is no norm."""
         ...
@@ -158,14 +146,6 @@ class Kernels(Protocol):
 
     def group_means(self, number: Array, count: int, values: Array) -> Array:
         """The rows of values (n, k), each the mean of its group; 0 at the ground."""
-        ...
-
-    def quadratic_minimisers(self, inverse: Array, center: Array, g: Array) -> Array:
-        """center - H^-1 g, (n, d), for inverses (n, d, d) or their diagonals (n, d)."""
-        ...
-
-    def quadratic_total(self, H: Array, a: Array, b: Array) -> float:
-        """sum_i (a_i - b_i)'H_i (a_i - b_i), of matrices (n, d, d) or diagonals (n, d)."""
         ...
 
     def packed_spreads(self, H: Packed, shift: Array) -> tuple[Packed, Array]:

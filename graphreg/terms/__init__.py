@@ -19,6 +19,7 @@ from .hierarchy import cluster_name as cluster_name
 from .hierarchy import latent_label as latent_label
 from .hierarchy import tree_levels as tree_levels
 from .losses.samples import updated as updated
+from .padding import ALIKE as ALIKE
 from .padding import Batch as Batch
 from .padding import Packed as Packed
 from .padding import adjoint as adjoint
@@ -26,6 +27,7 @@ from .padding import at_a_time as at_a_time
 from .padding import batches as batches
 from .padding import block_diagonal as block_diagonal
 from .padding import gram as gram
+from .padding import inverses as inverses
 from .padding import packed_grams as packed_grams
 from .padding import predictors as predictors
 from .padding import times as times

@@ -94,6 +94,18 @@ def adjoint(XT: Array, a: Array) -> Array:
     return np.matmul(XT, a).reshape(len(a), -1)
 
 
+def inverses(H: Array) -> Array:
+    """Those of positive definite matrices, by way of others with a diagonal of 1 where units are not alike."""
+    if H.shape[1] == 1:
+        return 1.0 / H
+    diagonal = np.einsum("ijj->ij", H)
+    if diagonal.max(initial=0.0) <= ALIKE * diagonal.min(initial=np.inf):
+        return np.linalg.inv(H)
+    scale = 1.0 / np.sqrt(diagonal)
+    both = scale[:, :, None] * scale[:, None, :]
+    return np.linalg.inv(H * both) * both
+
+
 def times(M: Array, x: Array) -> Array:
     """M x per sample: numbers times numbers, entry by entry, or matrices (..., k, k) times vectors (..., k)."""
     return M * x if M.ndim == x.ndim else np.matmul(M, x[..., None])[..., 0]
@@ -138,6 +150,7 @@ def batches(node: Array, X: Array, lanes: tuple[int, ...] | None = None) -> tupl
 
 
 # ---- stacks of symmetric matrices, one triangle of each --------------------------------------------------------------
+ALIKE = 1e6  # diagonals of coordinates that differ by less are in the same units
 CELLS = 1 << 15  # numbers of dense matrices, or of designs, at a time
 
 

@@ -3,7 +3,6 @@ knows too little."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -15,7 +14,7 @@ from benchmarks.wild import wild_problem
 from graphreg.certificate import Repair
 from graphreg.datasets import random_problem
 from graphreg.distributed.parts import part_of
-from graphreg.distributed.parts.border import Border, HeldFlows, held_block
+from graphreg.distributed.parts.border import Border
 from graphreg.distributed.parts.engine import PartEngine
 from graphreg.distributed.parts.joint import solve_part
 from graphreg.distributed.parts.wire import Switchboard, ThreadWire
@@ -184,20 +183,11 @@ def test_what_flows_take_is_known_exactly():
         assert found.error[i, j] <= float(around) * (1.0 + 1e-6) + 1e-25 * abs(found.high[i, j])
 
 
-def test_held_flows_are_a_linear_loss():
-    """Fenchel and Young with equality at the one price that there is, and a repair that leaves it as it is."""
+def test_a_repair_answers_for_what_is_outside():
     rng = np.random.default_rng(0)
-    x, y = rng.standard_normal((2, 5, 3))
-    loss = HeldFlows()
-    np.testing.assert_array_equal(loss.value(x, y) + loss.conjugate(y, y), np.einsum("ij,ij->i", x, y))
-    np.testing.assert_array_equal(loss.conjugate(np.nextafter(y, np.inf), y), np.inf)
-    np.testing.assert_array_equal(loss.conjugate_bound(y, 1e-12 * np.abs(y), y), np.inf)
     form = regression(RING, [20] * 8).form
-    held = held_block(np.arange(5), y, form.n)
-    given = replace(form, samples=(*form.samples, held))
-    prices = form.gradient_prices(np.zeros(form.shape))
-    found = Repair(given, pulls=False)(np.ones(form.shape), DualPoint(form.nothing().flows, (*prices, y + 1.0)))
-    np.testing.assert_array_equal(found.prices[1], y)
-    left = form.conservation(DualPoint(found.flows, found.prices[:1]))
-    left[:5] += y
-    assert np.abs(left).max() <= 1e-9
+    outside = np.zeros(form.shape)
+    outside[:5] = rng.standard_normal((5, form.d))
+    given = DualPoint(form.nothing().flows, form.gradient_prices(np.zeros(form.shape)))
+    found = Repair(form, outside)(np.ones(form.shape), given)
+    assert np.abs(form.conservation(found) + outside).max() <= 1e-9

@@ -7,7 +7,7 @@ from rooms import PACKAGE, trees
 from survey import AROUND, CORE, FIGURES, HOUSE, circles, holds, room_of
 
 LIMITS = {
-    "lines of code": 42_600,
+    "lines of code": 42_420,
     "lines of code in the core": 19_860,
     "files": 426,
     "arrows upwards": 1,
@@ -18,10 +18,9 @@ LIMITS = {
     "functions over 60 lines": 0,
     "functions with more than 6 parameters": 16,
     "modules that an import loads": 9,
-    # some more functions than before: the kernel asks each kind of summand for its sums, and nothing sums by hand
     "PrimalDual on a chain: files": 55,
-    "PrimalDual on a chain: functions": 508,
-    "PrimalDual on a chain: depth": 24,
+    "PrimalDual on a chain: functions": 502,
+    "PrimalDual on a chain: depth": 23,
     "Exact on a chain: files": 53,
     "Exact on a chain: functions": 388,
     "Exact on a chain: depth": 22,

@@ -8,7 +8,6 @@ from factories import thinned
 from law_cases import LOSSES, PENALTIES, RECOGNISED, SOLVED_PENALTIES, SOLVER_TOLERANCE, concrete_subclasses
 from own_terms import Elastic
 
-from graphreg.distributed.parts.border import HeldFlows
 from graphreg.terms.losses.base import AbstractLoss
 from graphreg.terms.penalties.base import AbstractPenalty
 from graphreg.terms.penalties.l1 import L1
@@ -48,7 +47,7 @@ def test_every_penalty_has_a_case():
 
 
 def test_every_loss_has_a_case():
-    cases = {HeldFlows, *(type(loss) for loss in LOSSES)}  # that of parts is in no model; it has tests of its own
+    cases = {type(loss) for loss in LOSSES}
     missing = set(concrete_subclasses(AbstractLoss)) - cases
     assert not missing, f"losses without a case in law_cases.py: {missing}"
 

@@ -11,6 +11,7 @@ by component.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 
@@ -93,9 +94,9 @@ class Enclosure:
             return None
         return self._enclosed(lower_bound(self.system, found.box, plain=True), found.box)
 
-    def absorbed(self, curvature: Curvature, point: DualPoint, w: Array) -> Enclosed | None:
+    def absorbed(self, curvature: Curvature | None, point: DualPoint, w: Array) -> Enclosed | None:
         """What follows from flows and prices that are nearly the gradients at w, where squares absorb what is left."""
-        if self.refused:
+        if self.refused or curvature is None:
             return None
         try:
             return self._enclosed(*absorbed(self.system, curvature, self.system.flat(point), w))
@@ -124,15 +125,10 @@ class Enclosure:
     # ---- one plan for all points -------------------------------------------------------------------------------------
     def _plainly(self, v: Array) -> Iterator[Proved]:
         """Bounds next to the point by the plan that is kept, and by a new one where that does not serve."""
-        for renewed in (False, True):
-            if renewed and self.planner.kept is None:
-                return
-            try:
-                plan = None if renewed else self.planner.kept
-                slack = Slack.of(self.system, v, flows=False)
-                yield from self._shrunk(plan or self.planner.everywhere(slack), v)
-            except (RefusedError, np.linalg.LinAlgError):
-                continue
+        kept = self.planner.kept
+        for plan in (None,) if kept is None else (kept, None):
+            with suppress(RefusedError, np.linalg.LinAlgError):
+                yield from self._shrunk(plan or self.planner.everywhere(Slack.of(self.system, v, flows=False)), v)
 
     def _shrunk(self, plan: Plan, v: Array) -> Iterator[Proved]:
         system = self.system

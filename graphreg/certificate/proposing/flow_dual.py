@@ -23,10 +23,47 @@ from functools import cached_property
 import numpy as np
 
 from ...form import DualPoint, EdgeBlock, Form
-from ...network import Passes, edge_pulls, kernels
+from ...network import Passes, kernels
 from ...terms import Array
+from ...terms.losses import AbstractSmoothLoss
 from ...terms.penalties import AbstractNorm, row_norm
-from .tilted_nodes import AbstractTiltedNodes, QuadraticNodes, follows, tilted_nodes
+from .tilted_nodes import TiltedNodes, follows, tilted_nodes
+
+# ---- by how much a point misses Fenchel-Young, of which nothing is proved -------------------------------------------
+Prices = tuple[Array, ...]
+
+
+def held_by_samples(form: Form, w: Array, prices: Prices | None) -> tuple[Prices, float, float, Array]:
+    """Prices within their domains, of smooth losses the gradients at w, whose residuals are 0; the losses' values, the
+    sum of the residuals ``l(x) + l*(a) - <a, x>``, and X'a (n, d)."""
+    taken, value, held, rho = list[Array](), 0.0, 0.0, np.zeros(form.shape)
+    for k, block in enumerate(form.samples):
+        x, s = block.predict(w), block.scale
+        each = float(s @ block.loss.value(x, block.y))
+        value += each
+        if prices is None or isinstance(block.loss, AbstractSmoothLoss):
+            a = block.scaled(block.loss.gradient(x, block.y))
+        else:
+            # at the ends of their domains, from where rounding may have moved them
+            a = block.clip(prices[k])
+            held += each + float(block.conjugates(a).sum()) - float(np.vdot(a, x))
+        rho += block.adjoint(a, form.shape)
+        taken.append(a)
+    return tuple(taken), value, held, rho
+
+
+def held_by_edges(edge: EdgeBlock, w: Array, u: Array) -> tuple[float, float]:
+    """The same two sums of edges with flows u inside their domains."""
+    z = edge.difference(w)
+    value = float(edge.weight @ edge.penalty.value(z))
+    return value, value + float(edge.conjugates(u).sum()) - float(np.vdot(u, z))
+
+
+def left_within_ball(w: Array, rho: Array) -> float:
+    """What an imbalance rho costs at most where ||w_i|| grow to twice their largest:
+    ``sum_i (<rho_i, w_i> + R ||rho_i||)``."""
+    radius = 2.0 * float(row_norm(w).max(initial=0.0))
+    return radius * float(row_norm(rho).sum()) + float(np.vdot(rho, w))
 
 
 # ---- edges whose flows are given -------------------------------------------------------------------------------------
@@ -62,29 +99,9 @@ class GivenEdges:
         return value, value - float(np.vdot(self.u, z))
 
 
-def conservation(form: Form, point: DualPoint) -> Array:
-    """K'u + X'a, (n, d), where edges are many without a matrix K."""
-    out = np.zeros(form.shape)
-    for block, a in zip(form.samples, point.prices, strict=True):
-        out += block.adjoint(a, form.shape)
-    for edge, u in zip(form.edges, point.flows, strict=True):
-        found = edge_pulls(edge, u)
-        if found is None:
-            edge.add_adjoint(u, out)
-        else:
-            out[:, edge.coordinates] += found[0]
-    return out
-
-
 # ---- the dual function, as computed ----------------------------------------------------------------------------------
 SHRUNK = 1e-13  # by so much flows are shrunk: clipped ones may be rounded out of their domains
 SHARE = 0.1  # of the gap: if nodes hold less of it, a repair could gain no more than that
-
-
-def _inside(edge: EdgeBlock, u: Array) -> Array:
-    clipped = edge.clip(u)
-    clipped *= 1.0 - SHRUNK
-    return clipped
 
 
 @dataclass(frozen=True)
@@ -110,9 +127,10 @@ class CheapBound:
     @cached_property
     def screen(self) -> float:
         """The gap with the prices of w instead, within a ball (see `Certifier.screen`)."""
-        rho = self.dual.slope(self)
-        left = 2.0 * float(row_norm(self.w).max(initial=0.0) * row_norm(rho).sum()) + float(np.vdot(rho, self.w))
-        return self.gap - self.nodes + left
+        dual, g = self.dual, np.zeros(self.w.shape)
+        for k in dual.free:
+            dual.form.edges[k].add_adjoint(self.flows[k], g)
+        return self.gap - self.nodes + left_within_ball(self.w, dual.nodes.slope(self.w, self.at, g))
 
     @property
     def repairable(self) -> bool:
@@ -124,7 +142,7 @@ class CheapBound:
 class FlowDual:
     """The dual function of the flows of one form."""
 
-    def __init__(self, form: Form, nodes: AbstractTiltedNodes) -> None:
+    def __init__(self, form: Form, nodes: TiltedNodes) -> None:
         self.form, self.nodes = form, nodes
         self.free = tuple(k for k, edge in enumerate(form.edges) if not follows(edge))  # whose flows are given
 
@@ -141,39 +159,36 @@ class FlowDual:
         g, fixed = np.zeros(self.form.shape), 0.0
         for edges in given:
             fixed += edges.pull(g)
-        at = self.nodes.minimisers(g, points[0], fast)
+        at = self.nodes.minimisers(g, points[0])
         if at is None:
             return None
         best: CheapBound | None = None
         for w in points:
             each = [edges.residual(w) for edges in given]
-            held, nodes = fixed + sum(residual for _, residual in each), self.nodes.divergence(w, at, g, fast)
+            held, nodes = fixed + sum(residual for _, residual in each), self.nodes.divergence(w, at, g)
             if best is None or held + nodes < best.gap:
                 best = CheapBound(self, flows, w, at, held + nodes, nodes, sum(value for value, _ in each))
         assert best is not None  # there are points
-        return replace(best, primal=best.primal + self.nodes.value(best.w, fast))
-
-    def slope(self, cheap: CheapBound) -> Array:
-        """The gradients of the tilted nodes at the parameters of a cheap."""
-        g = np.zeros(self.form.shape)
-        for k in self.free:
-            self.form.edges[k].add_adjoint(cheap.flows[k], g)
-        return self.nodes.slope(cheap.w, cheap.at, g)
+        return replace(best, primal=best.primal + self.nodes.value(best.w))
 
     def inside(self, flows: Sequence[Array]) -> tuple[Array, ...]:
         """Flows inside their domains."""
-        pairs = zip(self.form.edges, flows, strict=True)
-        return tuple(u if follows(edge) else _inside(edge, u) for edge, u in pairs)
+        out = [*flows]
+        for k in self.free:
+            out[k] = self.form.edges[k].clip(flows[k])
+            out[k] *= 1.0 - SHRUNK
+        return tuple(out)
 
     def point(self, cheap: CheapBound) -> tuple[DualPoint, Array | None]:
         """Flows and prices, conserved but for rounding; and the parameters whose gradients these are, where the bound
         can be proved by them."""
         return self.near(cheap.flows, cheap.at)
 
-    def near(self, flows: Sequence[Array], at: Array) -> tuple[DualPoint, Array | None]:
-        """The same from flows and from parameters near the minimisers that they lead to."""
-        w = self.nodes.corrected(at, conservation(self.form, self._at(flows, at)))
-        return self._at(flows, w), w if isinstance(self.nodes, QuadraticNodes) else None
+    def near(self, flows: Sequence[Array], at: Array, outside: Array | float = 0.0) -> tuple[DualPoint, Array | None]:
+        """The same from flows and from parameters near the minimisers that they lead to, where something ``outside``
+        is taken from the nodes, too."""
+        w = self.nodes.corrected(at, self.form.conservation(self._at(flows, at)) + outside)
+        return self._at(flows, w), None if self.nodes.curvature is None else w
 
     def _at(self, flows: Sequence[Array], w: Array) -> DualPoint:
         taken = [edge.gradients(w) if follows(edge) else u for edge, u in zip(self.form.edges, flows, strict=True)]

@@ -5,7 +5,6 @@ h_i is the sum of a node's losses and of its smooth ground edges (see `NodeGradi
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,14 +12,13 @@ import numpy as np
 from ...form import EdgeBlock, Form
 from ...network import kernels
 from ...oracles import NodeGradients, minimisers
-from ...terms import Array, Packed, triangles
+from ...terms import ALIKE, Array, Packed, inverses, triangles
 from ...terms.losses import AbstractQuadraticLoss, AbstractSmoothLoss
 from ...terms.penalties import AbstractSmoothPenalty, row_norm
 from ..kernel.squares import Curvature
 
 WORST = 1e10  # condition number from which on a Hessian, with a diagonal of 1, counts as singular
 EVEN = 1e6  # up to this one a linear solve needs no correction
-ALIKE = 1e6  # diagonals that differ by less are in the same units
 LARGE = 1 << 20  # numbers of Hessians from which on one triangle of each is kept
 FEW = 8  # matrices that are inverted before all others
 STEPS = 12  # of Newton's method: from an iterate near the minimisers three or four will do
@@ -28,45 +26,48 @@ FLAT = 1e-6  # of the largest gradient: what is left of one at a minimiser
 SETTLED = 1e-18  # of a value: the gain from which on a step is the last
 
 
-class AbstractTiltedNodes(ABC):
-    """All nodes of a form."""
+@dataclass(frozen=True)
+class TiltedNodes:
+    """All nodes of a form, by Newton's method; their ``curvature`` where every h_i is quadratic."""
 
-    @abstractmethod
-    def minimisers(self, g: Array, w: Array, fast: bool = False) -> Array | None:
-        """argmin h_i + <g_i, .> for every node, (n, d), from w; None where some were not reached. Compiled where that
-        is ``fast``, as the sums below."""
+    gradients: NodeGradients
+    curvature: Curvature | None
 
-    @abstractmethod
+    def minimisers(self, g: Array, w: Array) -> Array | None:
+        """argmin h_i + <g_i, .> for every node, (n, d), from w; None where some were not reached."""
+        at, reached = minimisers(_Tilted(self.gradients.form, g), w, _newton, SETTLED, STEPS)
+        tilted = self.gradients.full(at) + g
+        size = row_norm(g) + row_norm(self.gradients.full(w))
+        return at if reached.all() and (row_norm(tilted) <= FLAT * size.max(initial=0.0)).all() else None
+
     def corrected(self, w: Array, slope: Array) -> Array:
         """w less a Newton step, given the gradients there, (n, d)."""
+        return w - _newton(self.gradients.hessians(w), slope, np.full(len(w), True))
 
-    @abstractmethod
     def slope(self, w: Array, at: Array, g: Array) -> Array:
         """The gradients of h_i + <g_i, .> at w, (n, d), where ``at`` are the minimisers for g."""
+        return self.gradients.full(w) + g
 
-    @abstractmethod
-    def value(self, w: Array, fast: bool = False) -> float:
+    def value(self, w: Array) -> float:
         """sum_i h_i(w_i)."""
+        return float(self.gradients.value(w).sum())
 
-    @abstractmethod
-    def divergence(self, w: Array, at: Array, g: Array, fast: bool = False) -> float:
+    def divergence(self, w: Array, at: Array, g: Array) -> float:
         """sum_i h_i(w_i) - h_i(at_i) + <g_i, w_i - at_i>, where ``at`` are the minimisers for g."""
+        value = self.gradients.value
+        return float((value(w) - value(at) + np.einsum("ij,ij->i", g, w - at)).sum())
 
 
 @dataclass(frozen=True)
-class QuadraticNodes(AbstractTiltedNodes):
+class QuadraticNodes(TiltedNodes):
     """h_i(w) = least_i + 1/2 (w - center_i)'H_i (w - center_i); of diagonal Hessians the diagonals."""
 
     H: Array | Packed  # (n, d, d) or (n, d)
     inverse: Array | Packed
     center: Array  # (n, d)
     least: Array  # (n,)
-    curvature: Curvature
 
-    def minimisers(self, g: Array, w: Array, fast: bool = False) -> Array:
-        compiled = kernels() if fast else None
-        if compiled is not None and isinstance(self.inverse, np.ndarray):  # of packed ones products are, anyway
-            return compiled.quadratic_minimisers(self.inverse, self.center, g)
+    def minimisers(self, g: Array, w: Array) -> Array:
         return self.center - _times(self.inverse, g)
 
     def corrected(self, w: Array, slope: Array) -> Array:
@@ -75,43 +76,11 @@ class QuadraticNodes(AbstractTiltedNodes):
     def slope(self, w: Array, at: Array, g: Array) -> Array:
         return _times(self.H, w - at)
 
-    def value(self, w: Array, fast: bool = False) -> float:
-        return float(self.least.sum()) + self._square(w, self.center, fast)
+    def value(self, w: Array) -> float:
+        return float(self.least.sum()) + self.divergence(w, self.center, w)
 
-    def divergence(self, w: Array, at: Array, g: Array, fast: bool = False) -> float:
-        return self._square(w, at, fast)
-
-    def _square(self, a: Array, b: Array, fast: bool) -> float:
-        compiled = kernels() if fast else None
-        if compiled is not None and isinstance(self.H, np.ndarray):
-            return 0.5 * compiled.quadratic_total(self.H, a, b)
-        return 0.5 * float(np.vdot(a - b, _times(self.H, a - b)))
-
-
-@dataclass(frozen=True)
-class SmoothNodes(AbstractTiltedNodes):
-    """Other smooth losses, by Newton's method."""
-
-    gradients: NodeGradients
-
-    def minimisers(self, g: Array, w: Array, fast: bool = False) -> Array | None:
-        at, reached = minimisers(_Tilted(self.gradients.form, g), w, _newton, SETTLED, STEPS)
-        tilted = self.gradients.full(at) + g
-        size = row_norm(g) + row_norm(self.gradients.full(w))
-        return at if reached.all() and (row_norm(tilted) <= FLAT * size.max(initial=0.0)).all() else None
-
-    def corrected(self, w: Array, slope: Array) -> Array:
-        return w - _newton(self.gradients.hessians(w), slope, np.full(len(w), True))
-
-    def slope(self, w: Array, at: Array, g: Array) -> Array:
-        return self.gradients.full(w) + g
-
-    def value(self, w: Array, fast: bool = False) -> float:
-        return float(self.gradients.value(w).sum())
-
-    def divergence(self, w: Array, at: Array, g: Array, fast: bool = False) -> float:
-        value = self.gradients.value
-        return float((value(w) - value(at) + np.einsum("ij,ij->i", g, w - at)).sum())
+    def divergence(self, w: Array, at: Array, g: Array) -> float:
+        return 0.5 * float(np.vdot(w - at, _times(self.H, w - at)))
 
 
 class _Tilted(NodeGradients):
@@ -126,7 +95,7 @@ class _Tilted(NodeGradients):
         return super().full(w) + self.g
 
 
-def tilted_nodes(form: Form) -> AbstractTiltedNodes | None:
+def tilted_nodes(form: Form) -> TiltedNodes | None:
     """The nodes of a form; None where some may not be strictly convex. Kept as long as the strengths of losses and
     ground edges are."""
     gradients = NodeGradients(form)
@@ -134,10 +103,10 @@ def tilted_nodes(form: Form) -> AbstractTiltedNodes | None:
     return form.once("tilted nodes", key, lambda: _tilted_nodes(gradients))
 
 
-def _tilted_nodes(gradients: NodeGradients) -> AbstractTiltedNodes | None:
+def _tilted_nodes(gradients: NodeGradients) -> TiltedNodes | None:
     form = gradients.form
     known = np.zeros(form.n, dtype=bool)
-    for place in (*(block.node for block in form.samples), *(edge.tail for edge in gradients.ground)):
+    for place in [*[block.node for block in form.samples], *[edge.tail for edge in gradients.ground]]:
         known[place] = True
     if not known.all() or not all(isinstance(block.loss, AbstractSmoothLoss) for block in form.samples):
         return None
@@ -149,7 +118,7 @@ def _tilted_nodes(gradients: NodeGradients) -> AbstractTiltedNodes | None:
     inverse, condition = found
     quadratic = all(isinstance(block.loss, AbstractQuadraticLoss) for block in form.samples)
     if not quadratic or not all(_is_quadratic(form, k) for k in range(len(form.edges))):
-        return SmoothNodes(gradients)
+        return TiltedNodes(gradients, None)
     samples, tied = gradients.counts, form.degree()
     curvature, j = Curvature.of(H, inverse, samples + tied), np.arange(form.d)
     if isinstance(H, np.ndarray) and isinstance(inverse, np.ndarray) and (form.d == 1 or not _off_diagonal(H)):
@@ -160,7 +129,7 @@ def _tilted_nodes(gradients: NodeGradients) -> AbstractTiltedNodes | None:
     center = -_times(inverse, first)
     if condition > EVEN:  # for what rounding left
         center = center - _times(inverse, gradients.full(center))
-    return QuadraticNodes(H, inverse, center, gradients.value(center), curvature)
+    return QuadraticNodes(gradients, curvature, H, inverse, center, gradients.value(center))
 
 
 def _packed(gradients: NodeGradients) -> Packed | None:
@@ -182,8 +151,7 @@ def _is_quadratic(form: Form, k: int) -> bool:
 
 def _off_diagonal(H: Array) -> bool:
     """True where anything stands beside the diagonals."""
-    d = H.shape[1]
-    return any(bool(H[:, a, b].any()) for a in range(d) for b in range(d) if a != b)
+    return bool(H[:, ~np.eye(H.shape[1], dtype=bool)].any())
 
 
 def _diagonal(A: Array | Packed) -> Array:
@@ -198,38 +166,30 @@ def _inverse(H: Array | Packed) -> tuple[Array | Packed, float] | None:
     diagonal = _diagonal(H)
     if not (np.isfinite(diagonal).all() and (diagonal > 0.0).all()):
         return None
-    if isinstance(H, Packed):
-        found = _packed_inverses(H)
-        if found is not None and diagonal.max() > ALIKE * diagonal.min():
-            found = found[0], H.d * float((diagonal * found[0].diagonal).sum(axis=1).max())
-        return found if found is not None and found[1] <= WORST else None
-    both = None
-    if H.shape[1] > 1 and diagonal.max() > ALIKE * diagonal.min():
-        scale = 1.0 / np.sqrt(diagonal)
-        both = scale[:, :, None] * scale[:, None, :]
-        diagonal = np.ones(diagonal.shape)
     try:
-        inverse = 1.0 / H if H.shape[1] == 1 else np.linalg.inv(H if both is None else H * both)
+        inverse = _packed_inverses(H) if isinstance(H, Packed) else inverses(H)
     except np.linalg.LinAlgError:
         return None
-    bends = np.einsum("ijj->ij", inverse)
-    worst = float((diagonal.sum(axis=1) * bends.sum(axis=1)).max())
-    if not ((bends > 0.0).all() and worst <= WORST):
+    if inverse is None:
         return None
-    return inverse if both is None else inverse * both, worst
+    bends = _diagonal(inverse)
+    if diagonal.max() > ALIKE * diagonal.min():
+        spread = diagonal.shape[1] * (diagonal * bends).sum(axis=1)
+    else:
+        spread = diagonal.sum(axis=1) * bends.sum(axis=1)
+    worst = float(spread.max())
+    return (inverse, worst) if (bends > 0.0).all() and worst <= WORST else None
 
 
-def _packed_inverses(H: Packed) -> tuple[Packed, float] | None:
-    """The inverses, and the largest product of the traces of a matrix and of its inverse, which is not less than a
-    condition number; None where a matrix is singular in floats."""
+def _packed_inverses(H: Packed) -> Packed | None:
+    """None where a matrix is singular in floats."""
     compiled = kernels()
     spreads = _spreads if compiled is None else compiled.packed_spreads
     few = Packed(H.rows[:FEW].reshape(-1), H.d)  # of samples fewer than features all are, which these tell at once
     if len(H) > FEW and not np.isfinite(spreads(few, np.zeros(FEW))[1]).all():
         return None
     found, spread = spreads(H, np.zeros(len(H)))
-    worst = float(spread.max(initial=0.0))
-    return (found, worst) if np.isfinite(worst) else None
+    return found if np.isfinite(spread).all() else None
 
 
 def _spreads(H: Packed, shift: Array) -> tuple[Packed, Array]:

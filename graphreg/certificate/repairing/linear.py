@@ -16,11 +16,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...form import DualPoint, EdgeBlock, Form
-from ...terms import Array, Batch, gram, times
+from ...terms import ALIKE, Array, Batch, gram, inverses, times
 from ...terms.penalties import FlowDomain
 
 MOST = 400  # iterations
-ALIKE = 1e6  # diagonals of coordinates that differ by less are in the same units
 SMALL = 8  # coordinates up to which a dense matrix per node is cheaper than Woodbury's formula
 
 # per sample block its batches, None where the predictor is w_i itself
@@ -169,11 +168,5 @@ def _dense_maps(H: Array, D: Array) -> tuple[Map, Map]:
     d = np.arange(H.shape[1])
     lifted = H.copy()
     lifted[:, d, d] += _lifted(H[:, d, d], D, 1e-10)
-    diagonal = lifted[:, d, d]
-    if diagonal.max(initial=0.0) <= ALIKE * diagonal.min(initial=np.inf):
-        inverse = np.linalg.inv(lifted)
-    else:
-        scale = 1.0 / np.sqrt(diagonal)
-        both = scale[:, :, None] * scale[:, None, :]
-        inverse = np.linalg.inv(lifted * both) * both
+    inverse = inverses(lifted)
     return (lambda v: times(H, v)), (lambda v: times(inverse, v))

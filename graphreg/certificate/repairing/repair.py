@@ -29,11 +29,12 @@ FARTHEST = 1e8  # gauge of the fit, beyond which it lies in no multiple of the d
 class Repair:
     """The repair for one problem; keeps what depends on the problem alone (stacks, the Slater centre).
 
-    Points are not pulled back into domains where not ``pulls``: prices that must stay as they are would not.
+    Something ``outside`` may be taken from the nodes beside the form's own flows and prices, (n, d). Points are not
+    pulled back into domains then: what balances it would not stay.
     """
 
     form: Form
-    pulls: bool = True
+    outside: Array | None = None
     size: float = field(default=0.0, init=False)  # of w, at the first repair
     slater: bool | None = field(default=None, init=False)  # the fit found a point well inside; None: not asked so far
     exchanges: int = field(default=0, init=False)  # rounds of messages that the repairs so far would have taken
@@ -70,22 +71,27 @@ class Repair:
             if self.gauge(point).max() <= 1.0 + SMALL * gap:
                 break
         point = self.correct(point, system, FINE)
-        if self.pulls and not self.inside(point):
+        if self.outside is None and not self.inside(point):
             point = self.pull_back(point)
         if self.unbalance(point) <= ROUNDED * self.throughput(point):
             return point
         refined = self.correct(point, system, FINE)
-        inside = not self.pulls or self.inside(refined)
+        inside = self.outside is not None or self.inside(refined)
         return refined if inside and self.unbalance(refined) <= self.unbalance(point) else point
 
     def size_of(self, w: Array) -> float:
         """The root mean square of w, in the units of its coordinates; 1 where that is 0."""
         return float(np.sqrt(np.mean((w / self.units) ** 2))) or 1.0
 
+    def conservation(self, point: DualPoint) -> Array:
+        """K'u + X'a, and what is outside, (n, d)."""
+        r = self.form.conservation(point)
+        return r if self.outside is None else r + self.outside
+
     def unbalance(self, point: DualPoint) -> float:
         """sum_i ||(K'u)_i + X_i'a_i||, and what rounding leaves of the sums over the classes of prices that have the
         sum 0: ``sum_r ||x_r|| |sum_k a_rk| / sqrt(k)``."""
-        total = float(np.linalg.norm(self.units * self.form.conservation(point), axis=1).sum())
+        total = float(np.linalg.norm(self.units * self.conservation(point), axis=1).sum())
         for block, a in zip(self.form.samples, point.prices, strict=True):
             if block.X is not None and a.ndim == 2:
                 k = a.shape[1]
@@ -96,9 +102,10 @@ class Repair:
         """The flow through the nodes, against which their imbalance is judged; at least a thousandth of the
         gradient at 0, for optima at which nothing flows."""
         total = 1e-3 * self.pressure
+        if self.outside is not None:
+            total += float(row_norm(self.outside * self.units).sum())
         for edge, u in zip(self.form.edges, point.flows, strict=True):
-            units = self.units if edge.features is None else self.units[edge.features]
-            total += float(row_norm(u * units).sum())
+            total += float(row_norm(u * self.units[edge.coordinates]).sum())
         prices = zip(self.form.samples, point.prices, strict=True)
         return total + sum(float(np.abs(a).ravel() @ self._lengths(block)) for block, a in prices)
 
@@ -155,27 +162,24 @@ class Repair:
 
     def _units_of(self, edge: EdgeBlock) -> Array | float:
         """The units of the coordinates of an edge block; the number 1 where all are."""
-        if (self.units == 1.0).all():
-            return 1.0
-        return self.units if edge.features is None else self.units[edge.features]
+        return 1.0 if (self.units == 1.0).all() else self.units[edge.coordinates]
 
     def system(self, point: DualPoint, size: float) -> System:
         return System(self.form, self.stacks, self.conductances(point, size), self.units)
 
     def correct(self, point: DualPoint, system: System, tolerance: float) -> DualPoint:
         """The nearest conserved point in the metric of the conductances: u - CKz, a - MXz with the z that balances."""
-        form = self.form
-        r = form.conservation(point)
+        r = self.conservation(point)
         if not r.any():
             return point
         z, iterations = system.solve(r, tolerance)
         self.exchanges += iterations + 1
-        return form.mapped(lambda block, x, move: block.span(x - move), point, system.currents(z))
+        return self.form.mapped(lambda block, x, move: block.span(x - move), point, system.currents(z))
 
     @cached_property
     def pressure(self) -> float:
         """The root mean square gradient of the nodes' losses at 0, in the units of the coordinates."""
-        total = np.zeros(self.form.shape)
+        total = np.zeros(self.form.shape) if self.outside is None else self.outside.copy()
         for block in self.form.samples:
             total += block.adjoint(block.scaled(block.loss.gradient(block.offset, block.y)), self.form.shape)
         return float(np.sqrt(np.mean((self.units * total) ** 2))) or 1.0

@@ -9,68 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from ...certificate import Pair, Runs, total
 from ...form import EdgeBlock
-from ...terms import TO_GROUND, Array, SampleBlock, Strength
-from ...terms.losses import AbstractSmoothLoss
+from ...terms import TO_GROUND, Array
 from .engine import PartEngine
 from .part import Part
 
-EPS = 2.0**-52
-
-
-@dataclass(frozen=True, repr=False)
-class HeldFlows(AbstractSmoothLoss):
-    """The pull of given flows on a node: ``l(x; y) = <y, x>`` with the flow y of an edge, or minus it at its head.
-
-    The conjugate is 0 at b = y and +inf elsewhere: no price but y itself is conserved, and no bound moves it.
-    """
-
-    data: Any = None
-
-    def __post_init__(self) -> None:
-        """There are no data to look at."""
-
-    def called(self) -> str:
-        return "a flow between parts"
-
-    def value(self, x: Array, y: Array) -> Array:
-        return np.einsum("ij,ij->i", x, y)
-
-    def gradient(self, x: Array, y: Array) -> Array:
-        return y.copy()
-
-    def curvature(self, x: Array, y: Array) -> Array:
-        return np.zeros(x.shape)
-
-    def conjugate(self, b: Array, y: Array) -> Array:
-        return np.where((b == y).all(axis=1), 0.0, np.inf)
-
-    def domain(self, y: Array) -> tuple[Array, Array]:
-        return y, y
-
-    def conductance(self, b: Array, y: Array) -> Array:
-        return np.zeros(b.shape)
-
-    def conjugate_bound(self, b: Array, spread: Array, y: Array) -> Array:
-        rounded = (spread <= 2.0 * EPS * np.abs(b)).all(axis=1)  # what is allowed for a quotient, which by 1 is exact
-        return np.where(rounded, self.conjugate(b, y), np.inf)
-
-    def cvxpy(self, x: Any, y: Array) -> Any:
-        raise NotImplementedError  # no part is compiled
-
-
-def held_block(nodes: Array, flows: Array, n: int) -> SampleBlock:
-    """Flows (C, d) that are taken from nodes (C,), of a form of n nodes."""
-    return SampleBlock(HeldFlows(), Strength(1.0), nodes, None, flows, np.zeros(flows.shape), np.ones(len(nodes)), n)
-
-
-MORE = 1.0 + 1e-7  # for sums of bounds, which are rounded themselves
 FAR = 1e9  # the depth of what no way leads to
+MORE = 1.0 + 1e-7  # for sums of bounds, which are rounded themselves
 
 
 @dataclass(frozen=True)
@@ -129,16 +78,6 @@ class Border:
                     np.add.at(missed, (cut.own[some, None], columns), around[cut.rows[some]])
                     errors.append(missed * MORE)
         return total(high, errors) if high else Pair(*np.zeros((3, *self.shape)))
-
-    def held(self, flows: Sequence[Array]) -> SampleBlock:
-        """The flows as a term of the own problem."""
-        taken, nodes = [np.zeros((0, self.shape[1]))], [np.zeros(0, dtype=int)]
-        for cut, u in zip(self.cuts, flows, strict=True):
-            full = np.zeros((len(cut.rows), self.shape[1]))
-            full[:, cut.edge.columns(self.shape[1])] = cut.sign[:, None] * u[cut.rows]
-            taken.append(full)
-            nodes.append(cut.own)
-        return held_block(np.concatenate(nodes), np.concatenate(taken), self.shape[0])
 
     def received(self, values: Sequence[Array]) -> list[Array]:
         """Of values (m, k) per block, what the parts at the other ends of the cut edges have there, in their rows."""

@@ -17,12 +17,21 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...certificate import SpotChecks, designs_of, feasible, follows, tilted_nodes, upper_bound
+from ...certificate import (
+    FlowDual,
+    SpotChecks,
+    designs_of,
+    feasible,
+    follows,
+    held_by_edges,
+    held_by_samples,
+    left_within_ball,
+    upper_bound,
+)
 from ...errors import MethodError
 from ...form import DualPoint, Form
 from ...terms import Array, Space
-from ...terms.losses import AbstractSmoothLoss
-from ...terms.penalties import AbstractConstraint, row_norm
+from ...terms.penalties import AbstractConstraint
 from .border import Border
 from .engine import PartEngine
 from .lower import JointLook, LowerBound
@@ -52,9 +61,9 @@ class PartBounds:
         self.inside = Form(space, (), samples, edges)
         cut = tuple(edge.part(np.flatnonzero(counted & ~inner)) for edge, inner, counted in masks)
         self.between = Form(form.space, (), (), cut)
-        self.designs, self.nodes = designs_of(self.inside), tilted_nodes(self.inside)
+        self.designs, self.dual = designs_of(self.inside), FlowDual.of(self.inside)
         border = Border.of(engine, owner, place, self.inner)
-        self.lower = LowerBound(self.inside, self.nodes, border, self.inner)
+        self.lower = LowerBound(self.inside, self.dual, border, self.inner)
         self.checks = [SpotChecks(each) for each in (self.inside, self.between)]
 
     # ---- looks -------------------------------------------------------------------------------------------------------
@@ -76,10 +85,8 @@ class PartBounds:
             if follows(edge):
                 continue
             some = edge.part(np.flatnonzero(self.counted[k]))
-            u, z = clipped[k][self.counted[k]], some.difference(w)
-            value = float(some.weight @ some.penalty.value(z))
-            primal += value
-            gap += value + float(some.conjugates(u).sum()) - float(np.vdot(u, z))
+            value, held = held_by_edges(some, w, clipped[k][self.counted[k]])
+            primal, gap = primal + value, gap + held
         total = self._every(np.array([gap, primal])).sum(axis=0)
         gap = float(total[0]) if np.isfinite(total[0]) else np.inf
         return JointLook(w, tuple(clipped), at, priced, gap, float(total[1]))
@@ -93,34 +100,16 @@ class PartBounds:
             if not follows(edge):
                 edge.add_adjoint(u, taken)
         pull = taken[self.own]
-        at = None if self.nodes is None else self.nodes.minimisers(pull, w)
-        if self.nodes is not None and at is not None:
-            return at, (), self.nodes.divergence(w, at, pull), self.nodes.value(w)
-        priced, gap, primal = self._priced(w, prices), 0.0, 0.0
-        for block, a in zip(self.inside.samples, priced, strict=True):
-            x = block.predict(w)
-            value = float(block.scale @ block.loss.value(x, block.y))
-            primal += value
-            gap += value + float(block.conjugates(a).sum()) - float(np.vdot(a, x))
-            pull += block.adjoint(a, self.inside.shape)
+        if self.dual is not None and (at := self.dual.nodes.minimisers(pull, w)) is not None:
+            return at, (), self.dual.nodes.divergence(w, at, pull), self.dual.nodes.value(w)
+        priced, primal, gap, rho = held_by_samples(self.inside, w, prices)
+        pull += rho
         for edge in self.inside.edges:
             if follows(edge):
                 primal += float(edge.values(w).sum())
                 edge.add_adjoint(edge.gradients(w), pull)
-        # the gap within the ball of twice the largest ||w_i||, as of `Certifier.screen`
-        gap += 2.0 * float(row_norm(w).max(initial=0.0) * row_norm(pull).sum()) + float(np.vdot(pull, w))
+        gap += left_within_ball(w, pull)
         return None, priced, abs(gap), primal
-
-    def _priced(self, w: Array, prices: tuple[Array, ...] | None) -> tuple[Array, ...]:
-        """Prices within their domains: of smooth losses the gradients."""
-        out: list[Array] = []
-        for k, block in enumerate(self.inside.samples):
-            if prices is None or isinstance(block.loss, AbstractSmoothLoss):
-                out.append(block.prices(w))
-            else:
-                s = block.column(block.scale)
-                out.append(s * block.loss.clip(prices[k] / s, block.y))
-        return tuple(out)
 
     # ---- proofs ------------------------------------------------------------------------------------------------------
     def prove(self, look: JointLook) -> tuple[float, float]:

@@ -13,16 +13,15 @@ from functools import cached_property
 import numpy as np
 
 from ...certificate import (
-    AbstractTiltedNodes,
     Enclosed,
     Enclosure,
+    FlowDual,
     Pair,
-    QuadraticNodes,
     Repair,
     follows,
 )
 from ...form import DualPoint, Form
-from ...terms import Array, alike
+from ...terms import Array
 from .border import Border, Cut
 
 # shares of the way to a point well inside all domains: few, since each is another proof on all parts
@@ -51,11 +50,12 @@ class LowerBound:
     def __init__(
         self,
         inside: Form,
-        nodes: AbstractTiltedNodes | None,
+        dual: FlowDual | None,
         border: Border,
         inner: list[Array],
     ) -> None:
-        self.inside, self.nodes, self.border, self.inner = inside, nodes, border, inner
+        self.inside, self.dual, self.border, self.inner = inside, dual, border, inner
+        self.still = [np.zeros(len(cut.rows), dtype=bool) for cut in border.cuts]  # no edge is a way
         self.why = ""  # there is no bound, as of the last call
         self._enclosure: Enclosure | None = None
 
@@ -65,11 +65,10 @@ class LowerBound:
         Where no bound is found next to the point, it is pulled towards one well inside all domains: with t the same for
         all parts, which scale the flows between them by 1 - t.
         """
-        point, stay = self._started(look), [np.zeros(len(cut.rows), dtype=bool) for cut in self.border.cuts]
-        lower, t = -np.inf, 0.0
+        point, lower, t = self._started(look), -np.inf, 0.0
         for t in PULLS:
             there, flows = self._pulled(point, t), [(1.0 - t) * u for u in look.flows]
-            lower, lost = self._next_to(look, there, flows, stay, 0)
+            lower, lost = self._next_to(look, there, flows, self.still, 0)
             if not self._anywhere(not np.isfinite(lower)):
                 break
             ways, most = self.border.ways(lost, flows, self.inside.component)
@@ -114,26 +113,18 @@ class LowerBound:
 
     def _pulled(self, point: DualPoint, t: float) -> DualPoint:
         middle = self._middle if t else point
-        return DualPoint(
-            tuple(u + t * (v - u) for u, v in zip(point.flows, middle.flows, strict=True)),
-            tuple(a + t * (b - a) for a, b in zip(point.prices, middle.prices, strict=True)),
-        )
+        return self.inside.mapped(lambda _, x, y: x + t * (y - x), point, middle)
 
     def _started(self, look: JointLook) -> DualPoint:
         """Flows and prices of the own problem, conserved as far as it can by itself and rounding lets it."""
-        inside = tuple(u[mask] for u, mask in zip(look.flows, self.inner, strict=True))
-        held = self.border.held(look.flows)
-        form = alike(self.inside, samples=(*self.inside.samples, held)) if len(held.node) else self.inside
-        if self.nodes is not None and look.at is not None:
-            point = _point(form, inside, look.at)
-            point = _point(form, inside, self.nodes.corrected(look.at, form.conservation(point)))
-        else:
-            w, repair = look.w[self.border.own], Repair(form, pulls=len(held.node) == 0)
-            taken = tuple(e.gradients(w) if follows(e) else u for e, u in zip(form.edges, inside, strict=True))
-            point = DualPoint(taken, (*look.prices, held.y)[: len(form.samples)])
-            if repair.unbalance(point) > BALANCED * repair.throughput(point):
-                point = repair(w, point)
-        return DualPoint(point.flows, point.prices[: len(self.inside.samples)])
+        inside, form = tuple(u[mask] for u, mask in zip(look.flows, self.inner, strict=True)), self.inside
+        outside = self.border.pull(look.flows, [np.zeros(u.shape) for u in look.flows], self.still).high
+        if self.dual is not None and look.at is not None:
+            return self.dual.near(inside, look.at, outside)[0]
+        w, repair = look.w[self.border.own], Repair(form, outside if any(map(len, self.still)) else None)
+        taken = tuple(e.gradients(w) if follows(e) else u for e, u in zip(form.edges, inside, strict=True))
+        point = DualPoint(taken, look.prices)
+        return repair(w, point) if repair.unbalance(point) > BALANCED * repair.throughput(point) else point
 
     def _enclosed(
         self, look: JointLook, point: DualPoint, flows: list[Array], outside: Pair, ways: list[Array]
@@ -145,10 +136,9 @@ class LowerBound:
             form = replace(self.inside, edges=(*self.inside.edges, *self.border.to_the_ground(ways)))
             return Enclosure(form, outside=outside)(DualPoint((*point.flows, *leave), point.prices))
         self._enclosure = Enclosure(self.inside, self._enclosure, outside)
-        if isinstance(self.nodes, QuadraticNodes) and look.at is not None:
-            slope = self.inside.conservation(_point(self.inside, point.flows, look.at)) + outside.high
-            at = self.nodes.corrected(look.at, slope)
-            found = self._enclosure.absorbed(self.nodes.curvature, _point(self.inside, point.flows, at), at)
+        if self.dual is not None and look.at is not None:
+            near, at = self.dual.near(point.flows, look.at, outside.high)
+            found = None if at is None else self._enclosure.absorbed(self.dual.nodes.curvature, near, at)
             if found is not None:
                 return found
         return self._enclosure(point)
@@ -187,9 +177,3 @@ def _in_rows(cut: Cut, way: Array) -> Array:
     out = np.zeros((len(cut.edge.tail), 1))
     out[cut.rows[way]] = 1.0
     return out
-
-
-def _point(form: Form, flows: tuple[Array, ...], w: Array) -> DualPoint:
-    """Flows, and the prices that are gradients at w."""
-    taken = tuple(edge.gradients(w) if follows(edge) else u for edge, u in zip(form.edges, flows, strict=True))
-    return DualPoint(taken, form.gradient_prices(w))
