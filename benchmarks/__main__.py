@@ -102,7 +102,7 @@ def _measured(args: argparse.Namespace, names: Sequence[str], *, asked: bool) ->
 
 
 def _solvers(objective: Objective, names: Sequence[str] | None) -> list[AbstractSolver]:
-    """Whoever takes part, which a tiny workload of the same kind tells as well."""
+    """The solvers that take part, which a tiny workload of the same kind tells as well."""
     small = tiny(objective.name)
     return [solver for solver in SOLVERS.values() if (names is None or solver.name in names) and solver.applies(small)]
 

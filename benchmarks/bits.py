@@ -97,7 +97,7 @@ def collected(seeds: Seeds, find: Callable[[AbstractIteration, Form], str]) -> D
 
 
 def on_ranks(file: Path) -> None:
-    """What each rank of a job does with the seeds of a file; the first one puts the digests in their place."""
+    """The work of each rank of a job with the seeds of a file; the first one puts the digests in their place."""
     engine, seeds = gr.MPI(), json.loads(file.read_text())
 
     def find(method: AbstractIteration, form: Form) -> str:

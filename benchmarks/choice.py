@@ -63,7 +63,7 @@ def edges_of(kind: str, n: int, rng: np.random.Generator) -> tuple[int, Array]:
 
 
 def drawn(seed: int) -> tuple[str, Callable[[], gr.Problem]]:
-    """What the problem is, in words, and how to make it anew."""
+    """The problem in words, and a function that makes it anew."""
     rng = np.random.default_rng(seed)
     kind, loss = str(rng.choice(KINDS)), str(rng.choice(list(LOSSES), p=[0.2, 0.3, 0.2, 0.1, 0.1, 0.1]))
     penalty, d, samples = (
@@ -129,7 +129,7 @@ def fitted(features: list[list[float]], took: list[float]) -> Array:
 
 
 def features_of(costs: Costs, rounds: int) -> dict[str, list[float]]:
-    """What the times of each method are sums of, see `Costs`; of so many rounds of `PrimalDual`."""
+    """The parts that the times of each method are sums of, see `Costs`; of so many rounds of `PrimalDual`."""
     (n, d), E, N, losses = costs.form.shape, costs.form.differences, costs.samples, costs.form.samples
     smooth = any(not block.loss.called().startswith(("Mean", "Squared", "Quantile")) for block in losses)
     kinks = any(block.loss.called().startswith("Quantile") for block in losses)

@@ -30,7 +30,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a case; ``named`` is whether the refusal names the edge."""
+    """The outcome of a case; ``named`` is whether the refusal names the edge."""
 
     proved: bool
     refused: bool
@@ -72,7 +72,7 @@ def outcome(case: Case, path: Path) -> Outcome:
 
 
 def forgery_refused(solution: gr.Solution, forged: dict[str, Any], path: Path) -> bool:
-    """Whether the checker refuses a false claim in a file that is a proof without it."""
+    """True where the checker refuses a false claim in a file that is a proof without it."""
     solution.prove(path)
     document = json.loads(path.read_text())
     check(json.dumps(document).encode())

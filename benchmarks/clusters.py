@@ -79,7 +79,7 @@ def launch(ranks: int, *arguments: str, **options: Any) -> subprocess.Popen[str]
 
 
 def heard(ranks: int, *arguments: str) -> dict[str, Any]:
-    """What the first rank says at the end."""
+    """The last words of the first rank."""
     process = launch(ranks, *arguments)
     text = process.communicate()[0]
     if process.returncode:

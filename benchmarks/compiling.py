@@ -1,4 +1,4 @@
-"""How long compiling takes (stacked against one expression per edge), and how long ``import graphreg`` does."""
+"""Seconds of compiling (stacked against one expression per edge), and of ``import graphreg``."""
 
 from __future__ import annotations
 

@@ -159,7 +159,7 @@ def _repeats(runs: Sequence[Run]) -> str:
 
 
 def _absent(runs: Sequence[Run], workloads: Sequence[str]) -> str:
-    """Who takes part, but was not run."""
+    """The solvers that take part, but were not run."""
     ran = {(run.workload, run.solver) for run in runs}
     missing = {
         solver.name: [name for name in workloads if (name, solver.name) not in ran and solver.applies(tiny(name))]

@@ -42,7 +42,7 @@ DEAD = ("KILL", "TERM")
 
 @dataclass(frozen=True)
 class Trial:
-    """What became of one run."""
+    """The outcome of one run."""
 
     victim: str
     signal: str
@@ -98,7 +98,7 @@ def _summary(table: pd.DataFrame) -> pd.DataFrame:
 
 # ---- one run ---------------------------------------------------------------------------------------------------------
 def _solve() -> dict[str, str]:
-    """How a run ended."""
+    """The end of a run."""
     rng = np.random.default_rng(0)
     data = gr.NodeData.from_dict({f"node {k}": (rng.standard_normal((8, 3)), rng.standard_normal(8)) for k in range(5)})
     graph = nx.cycle_graph([f"node {k}" for k in range(5)])

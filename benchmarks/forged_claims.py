@@ -422,7 +422,7 @@ def forged() -> Iterator[tuple[str, str, str | None]]:
 
 
 def accepted(file: str, name: str | None, python_flint: bool = True) -> bool:
-    """Whether the checker says that the file proves something of the model that is asked for."""
+    """True where the checker says that the file proves something of the model that is asked for."""
     try:
         found = check(file.encode(), python_flint)
     except NotProvedError:

@@ -111,7 +111,7 @@ def _row(goal: Goal, runs: Sequence[Run]) -> tuple[str, ...]:
 
 
 def _short(runs: Sequence[Run]) -> tuple[str, str]:
-    """What to say where the default method has not reached the gap."""
+    """The sentence where the default method has not reached the gap."""
     found = rungs(runs, OURS)
     failed = [run.status for run in runs if run.solver == OURS and not run.answered]
     if found:

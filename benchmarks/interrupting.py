@@ -79,7 +79,7 @@ def _solve(problem: gr.Problem, method: Any = None, **how: Any) -> Action:
 
 
 def _again(action: Action) -> Action:
-    """What is soon done, over and over, until Ctrl-C is pressed: an answer that has just met its gap is certified, and
+    """Short work, over and over, until Ctrl-C is pressed: an answer that has just met its gap is certified, and
     does not say that it was interrupted."""
 
     def work() -> Any:
@@ -190,7 +190,7 @@ def _heard(number: int, frame: FrameType | None) -> None:
 
 
 def _cut(found: Any) -> bool:
-    """Whether a result says that it was interrupted."""
+    """True where a result says that it was interrupted."""
     said = [getattr(found, name, "") for name in ("status", "ended", "interrupted", "left_out")]
     return any(each is True or "nterrupted" in str(each) for each in said) or "nterrupted" in str(found)
 
@@ -227,7 +227,7 @@ def _line(child: subprocess.Popen[str]) -> str:
 
 
 def _over(child: subprocess.Popen[str], until: float) -> tuple[float, float]:
-    """When a process ended, and the seconds of CPU that it took in all."""
+    """The time at which a process ended, and the seconds of CPU that it took in all."""
     cpu = _cpu(child.pid)
     while child.poll() is None:
         if time.monotonic() > until:

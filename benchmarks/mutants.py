@@ -269,7 +269,7 @@ class Tries:
         return True
 
     def passes(self, session: pytest.Session, tree: ast.Module) -> bool:
-        """Whether all tests pass."""
+        """True where all tests pass."""
         child = os.fork()
         if child == 0:
             signal.setitimer(signal.ITIMER_PROF, SECONDS)

@@ -1,4 +1,4 @@
-"""What is minimised, in plain arrays: the one measure by which every solver is judged.
+"""The objective in plain arrays: the one measure by which every solver is judged.
 
     minimise over w in R^(n x d):   sum_i f_i(w_i) + strength sum_e weight_e phi(w_tail - w_head)
 

@@ -74,7 +74,7 @@ PENALTIES = (
 
 @dataclass
 class Row:
-    """What was measured of one case."""
+    """The measurements of one case."""
 
     name: str
     known: bool
@@ -109,7 +109,7 @@ def timed(penalty: gr.Penalty, n: int, between: bool, method: Any, seconds: floa
 
 
 def checked(penalty: gr.Penalty) -> str:
-    """What the check says at its defaults."""
+    """The verdict of the check at its defaults."""
     try:
         report = gr.testing.check_penalty(penalty)
     except Exception as error:  # noqa: BLE001 - whatever it is, it is what a user would have seen

@@ -1,4 +1,4 @@
-"""Which processes a run has, and which of them are left."""
+"""The processes of a run, and those of them that are left."""
 
 from __future__ import annotations
 

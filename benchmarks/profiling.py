@@ -1,4 +1,4 @@
-"""Where the time of graphreg's own runs goes: the share of certificates, and a profile by function."""
+"""The time of graphreg's own runs, by where it goes: the share of certificates, and a profile by function."""
 
 from __future__ import annotations
 

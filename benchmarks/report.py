@@ -116,7 +116,8 @@ def _row(workload: str, solver: str, here: Sequence[Run], ours: Rung | None) -> 
 
 
 def _short(solver: str, here: Sequence[Run]) -> str:
-    """Why a solver did not get to the target: it was too slow to be asked for more, or it does not get there."""
+    """The reason for which a solver did not get to the target: it was too slow to be asked for more, or it does not
+    get there."""
     tried = {run.setting for run in here if run.solver == solver}
     return "too slow to be asked for" if tried < set(SOLVERS[solver].ladder) else "does not reach"
 

@@ -38,7 +38,7 @@ PATIENCE = 120.0
 
 @dataclass(frozen=True)
 class Trial:
-    """What became of one run."""
+    """The outcome of one run."""
 
     seed: int
     rounds: int

@@ -1,4 +1,4 @@
-"""What befalls a run beside a kill: a rival on its file, a full disk, a host of its actors that is killed.
+"""Mishaps of a run beside a kill: a rival on its file, a full disk, a host of its actors that is killed.
 
 ``python -m benchmarks.resume_cases CHILD SEED FILE`` is one process of these. A rival and a full disk must cost no bit
 of the answer; a killed host must be named, and leave nothing behind.
@@ -37,7 +37,7 @@ ROUNDS = 400
 
 @dataclass(frozen=True)
 class Case:
-    """What became of one; ``said`` in a few words, and whether it is as it must be."""
+    """The outcome of one; ``said`` in a few words, and whether it is as it must be."""
 
     seed: int
     said: str

@@ -1,4 +1,4 @@
-"""What another strength costs: a tiny problem solved again, regularisation paths over a map, cross-validation.
+"""The cost of another strength: a tiny problem solved again, regularisation paths over a map, cross-validation.
 
     python -m benchmarks.strengths [tiny] [means] [regressions] [folds] [--repeats 3]
 

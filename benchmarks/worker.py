@@ -116,7 +116,8 @@ def _resident(pid: int) -> float:
 
 
 def failure(code: int, stderr: str) -> str:
-    """Why a process gave no answer, in one line: from how it ended, and from the last thing that it said."""
+    """The reason for which a process gave no answer, in one line: from how it ended, and from the last thing that it
+    said."""
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
     if code == -signal.SIGKILL or any(word in stderr for word in NO_MEMORY):
         return "out of memory"

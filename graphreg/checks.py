@@ -1,4 +1,4 @@
-"""What arguments may be: a check per kind of value, for fields of dataclasses and for arguments of functions.
+"""Checks of arguments: one per kind of value, for fields of dataclasses and for arguments of functions.
 
 A field says what it may be, and the class checks all its fields when an object is made (methods, losses and penalties
 do so in their bases; where a class has a ``__post_init__`` of its own, that calls ``super().__post_init__()``):
@@ -36,7 +36,7 @@ LARGEST = 2**63 - 1  # of whole numbers, as arrays hold them
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Whether a value is a real number that a float can be, of Python's or numpy's; True and False are none."""
+    """True where a value is a real number that a float can be, of Python's or numpy's; True and False are none."""
     if not isinstance(value, Real) or isinstance(value, bool):
         return False
     try:
@@ -47,7 +47,7 @@ def is_number(value: object) -> TypeGuard[float]:
 
 
 def is_whole(value: object) -> TypeGuard[int]:
-    """Whether a value is a whole number that an array can hold, of Python's or numpy's; True and False are none, 2.0
+    """True where a value is a whole number that an array can hold, of Python's or numpy's; True and False are none, 2.0
     neither."""
     return isinstance(value, Integral) and not isinstance(value, bool) and abs(int(value)) <= LARGEST
 
@@ -58,7 +58,7 @@ def is_switch(value: object) -> TypeGuard[bool]:
 
 @dataclass(frozen=True)
 class Check:
-    """What a value must be, in words (``"a positive finite number"``) and as a test.
+    """The condition that a value must meet, in words (``"a positive finite number"``) and as a test.
 
     ``check(value, what, error, owner)`` returns the value, or raises the error: "*what* must be *wanted*, got *value*"
     ("*Owner(what=...)* must be ..." where there is an owner), and what ``hint`` says of the value.
@@ -82,7 +82,7 @@ class Check:
         return replace(self, wanted=words, holds=lambda value: self.holds(value) or second.holds(value))
 
     def so(self, remedy: str) -> Check:
-        """The same, with what to do about it at the end of the message."""
+        """The check with what to do about it at the end of its message."""
         return replace(self, hint=lambda _: f"; {remedy}")
 
 

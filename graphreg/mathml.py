@@ -163,7 +163,7 @@ class _Reader:
         return self.see()
 
     def argument(self) -> str:
-        """What stands in braces, or the one symbol that follows (of a number its first digit)."""
+        """The expression in braces, or the one symbol that follows (of a number its first digit)."""
         self.skip()
         token = self.see()
         if token[:1].isdigit() and len(token) > 1:
@@ -236,20 +236,20 @@ class _Reader:
         return written
 
     def fenced(self) -> str:
-        """What stands between ``\\left`` and ``\\right``."""
+        """The expression between ``\\left`` and ``\\right``."""
         opening = self.atom()
         inner = self.row("\\right")
         return _row([opening, *inner, self.atom()])
 
 
 def _unseen(text: str) -> str:
-    """What pages do not show, and what is left where the elements of a formula are taken out of them, as of a notebook
-    that is not trusted, or of what is copied."""
+    """Text that pages do not show, and that is left where the elements of a formula are taken out of them, as of a
+    notebook that is not trusted, or of what is copied."""
     return f'<mtext mathsize="0px">{text}</mtext>'
 
 
 def _script(mark: str, node: str) -> str:
-    """What stands below or above, as one node."""
+    """The expression below or above, as one node."""
     end = ")" if node.startswith("<mrow>") and not node.startswith('<mrow><mo stretchy="false">(') else ""
     return f"<mrow>{_unseen(mark + '(' * len(end))}{node}{_unseen(end) if end else ''}</mrow>"
 

@@ -250,7 +250,7 @@ class Problem(ShownFormula):
     def certify(
         self, w: Any, flows: Any = None, prices: Any = None, *, gap: float = 1e-6, seconds: float | None = None
     ) -> Judgement:
-        """How far a point is from the optimum, wherever it comes from: ``Q <= P* <= P(w)``, proved.
+        """The judgement of a point, wherever it comes from: ``Q <= P* <= P(w)``, proved.
 
         Flows and prices (u, a) that are conserved, K'u + X'a = 0, and within their capacities and domains bound P* from
         below by Q(u, a). They are looked for near w until (P(w) - Q) / max(|P(w)|, |Q|, 1e-3 P_common) is at most
@@ -323,8 +323,8 @@ class Problem(ShownFormula):
         return Compiled(built.cvxpy, built.w, built.z, built)
 
     def oracles(self) -> Oracles:
-        """What an algorithm that is written by hand asks of the problem: gradients and proxes of the losses, proxes of
-        the penalties, the incidence matrix and the weights of the edges, at the strengths of this moment.
+        """The quantities of the problem that an algorithm written by hand needs: gradients and proxes of the losses,
+        proxes of the penalties, the incidence matrix and the weights of the edges, at the strengths of this moment.
 
         Returns
         -------
@@ -339,7 +339,7 @@ class Problem(ShownFormula):
 
     # ---- what may be asked of a problem --------------------------------------------------------------------------
     def methods(self) -> Overview:
-        """Which methods apply, what the others lack, what each needs in general and sends in a round.
+        """The methods that apply, what the others lack, what each needs in general and sends in a round.
 
         A DataFrame with the columns applies, missing, needs and sends, which ``print`` shows as text.
 

@@ -60,7 +60,7 @@ class ProxPenalty(OwnDomain, AbstractPenalty):
         return (value + OUTWARD * most) / (1.0 + OUTWARD)
 
     def gauge(self, u: Array) -> Array:
-        """By the tangents where rays are projected onto dom phi*."""
+        """The gauge by the tangents where rays are projected onto dom phi*."""
         size = np.maximum(row_norm(u), 1e-300)
         d, live = FAR * u / size[:, None], np.flatnonzero(row_norm(u) > 0.0)
         for _ in range(TANGENTS):
@@ -287,7 +287,7 @@ def _has_shape(call: Callable[[], Any], shape: tuple[int, ...]) -> bool:
 
 
 def _shaped(given: Any, what: str, letters: str, shape: tuple[int, ...], rows: Array) -> Array:
-    """What a function has returned, as floats of the shape that is asked for."""
+    """The value of a function, as floats of the shape that is asked for."""
     if np.shape(given) != shape:
         raise TermError(
             f"{what} must have the shape {letters}; on rows of the shape {rows.shape} it returned the shape "

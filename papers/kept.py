@@ -43,7 +43,7 @@ class Kept:
 
     # ---- a claim -----------------------------------------------------------------------------------------------------
     def read(self, key: Mapping[str, Any]) -> Any:
-        """What is kept of a claim; None where nothing is, or the file is damaged or of another origin."""
+        """The result that is kept of a claim; None where nothing is, or the file is damaged or of another origin."""
         path = self._place("result-{}.json", key)
         if path is None or not path.exists():
             return None

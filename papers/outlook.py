@@ -1,4 +1,4 @@
-"""How long the claims that are left will take."""
+"""The time that the claims that are left will take."""
 
 from __future__ import annotations
 

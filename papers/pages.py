@@ -28,7 +28,7 @@ def visible(text: object) -> str:
 
 
 def summary(claims: Sequence[Claim]) -> str:
-    """How many claims have which verdict, and how many deviate without an explanation."""
+    """The number of claims with each verdict, and of those that deviate without an explanation."""
     counts = Counter("not run" if each.verdict is None else str(each.verdict) for each in claims)
     parts = [f"{counts[name]} {name}" for name in (*map(str, Verdict), "not run") if counts[name]]
     weights = Counter(each.weight for each in claims if each.weight)
@@ -61,7 +61,7 @@ def line(claim: Claim) -> str:
 
 
 def _distance(check: Check) -> str:
-    """How far a comparison is from failing: of a bound that holds the numbers themselves."""
+    """The distance of a comparison from failing: of a bound that holds the numbers themselves."""
     if check.relation == "=" or not check.holds:
         return f"off by {check.deviation:.2g} {check.unit}, tolerance {check.tolerance:g}"
     near = max(range(len(check.computed)), key=lambda k: (check.computed[k] - check.stated[k]) * SIDES[check.relation])

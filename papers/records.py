@@ -1,4 +1,4 @@
-"""What a claim's computation gives: comparisons, the evidence that they make up, and the verdict that follows.
+"""Results of a claim's computation: comparisons, the evidence that they make up, and the verdict that follows.
 
 A verdict is never written down: it follows from numbers that were computed, numbers that are stated, and a tolerance.
 """
@@ -20,7 +20,7 @@ UNITS = ("absolute", "relative", "standard errors", "ratio")
 
 
 class Verdict(StrEnum):
-    """What became of a claim."""
+    """The verdict on a claim."""
 
     HOLDS = "holds"
     CORRECTED = "holds with a correction"
@@ -31,7 +31,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Check:
-    """What was computed beside what is stated: ``computed relation stated``, up to a tolerance.
+    """A comparison of what was computed with what is stated: ``computed relation stated``, up to a tolerance.
 
     Attributes
     ----------
@@ -58,12 +58,12 @@ class Check:
 
     @property
     def finite(self) -> bool:
-        """Whether there are numbers, and all of them finite."""
+        """True where there are numbers, and all of them finite."""
         return self.entries > 0 and bool(np.isfinite([*self.computed, *self.stated, *self.scale]).all())
 
     @property
     def deviation(self) -> float:
-        """How far the worst entry is off, in the unit of the tolerance; negative within a bound."""
+        """The error of the worst entry, in the unit of the tolerance; negative within a bound."""
         return float(
             _deviations(self.relation, self.unit, *map(np.array, (self.computed, self.stated, self.scale))).max()
         )
@@ -139,7 +139,7 @@ def at_least(
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a claim's function returns: `Evidence.of`.
+    """The value of a claim's function: `Evidence.of`.
 
     Attributes
     ----------

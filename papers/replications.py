@@ -25,7 +25,7 @@ Task = tuple[dict[str, Any], int]  # a cell, and the number of the replication
 
 @dataclass(frozen=True)
 class Replications:
-    """Where and how replications are computed and kept.
+    """The place and the way in which replications are computed and kept.
 
     Attributes
     ----------

@@ -72,12 +72,12 @@ class Claim:
 
     @property
     def computed(self) -> dict[str, Any] | None:
-        """What was computed, by what it is of."""
+        """The computed numbers, by what they are of."""
         return None if self.evidence is None else {c.what: _one_or_all(c.computed) for c in self.evidence.checks}
 
     @property
     def tolerance(self) -> dict[str, str] | None:
-        """How far each may be off, with the unit."""
+        """The tolerance of each, with the unit."""
         return None if self.evidence is None else {c.what: f"{c.tolerance:g} {c.unit}" for c in self.evidence.checks}
 
     def to_json(self) -> dict[str, Any]:
@@ -99,7 +99,7 @@ def _one_or_all(values: tuple[float, ...]) -> Any:
 # ---- one claim -------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Runner:
-    """How claims are computed.
+    """The way in which claims are computed.
 
     Attributes
     ----------
@@ -148,7 +148,7 @@ class Runner:
         return self._row(declared, key["settings"], content, note=_note(kept))
 
     def kept(self, declared: Declaration) -> Claim:
-        """What is known of a claim without computing: its verdict is None where nothing is kept."""
+        """The claim as it is known without computing: its verdict is None where nothing is kept."""
         if declared.function is None:
             return self._row(declared, {}, verdict=Verdict.UNCHECKED)
         key = self._key(declared, self._files(declared))
@@ -241,7 +241,7 @@ def _unexplained(row: Claim) -> str:
 
 
 def _lacking(declared: Declaration, files: Mapping[str, Path]) -> str:
-    """What is missing here: a file of real data, or a module; empty where nothing is."""
+    """The things missing here: a file of real data, or a module; empty where nothing is."""
     absent = [name for name in declared.data if name not in files]
     if absent and not declared.stand_in:
         return f"the data are not here: {', '.join(absent)}"
@@ -261,7 +261,7 @@ def _read(kept: Kept, key: Mapping[str, Any]) -> tuple[Evidence, float] | None:
 
 
 def _note(kept: Kept) -> str:
-    """What to say of files that were no results."""
+    """The sentence on files that were no results."""
     if not kept.damaged:
         return ""
     more = f" and {len(kept.damaged) - 1} more" if len(kept.damaged) > 1 else ""
@@ -304,7 +304,7 @@ def run(*names: str, out: Path | str | None = None, scale: str = "quick", proces
 
 
 def known(out: Path, data: Path | None = None, *names: str) -> list[Claim]:
-    """What is kept of claims, without computing: at full scale where that was run, else at quick scale."""
+    """The claims as they are kept, without computing: at full scale where that was run, else at quick scale."""
     full, fast = Runner("full", out, data=data), Runner("quick", out, data=data)
     found = [(fast.kept(each), full.kept(each)) for each in chosen(*names).values()]
     return [whole if whole.verdict is not None and whole.seconds is not None else part for part, whole in found]

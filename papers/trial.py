@@ -1,4 +1,4 @@
-"""What a claim's function is given: random numbers, real data, replications, and the inputs that a test can perturb."""
+"""The inputs of a claim's function: random numbers, real data, replications, and the inputs that a test can perturb."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Trial:
 
     @property
     def perturbed(self) -> bool:
-        """Whether an input went through `given`."""
+        """True where an input went through `given`."""
         return bool(self._inputs)
 
     def file(self, name: str) -> Path | None:
@@ -97,7 +97,7 @@ class Trial:
 
 
 def folder_of_data(given: Path | None = None) -> Path:
-    """Where real data are looked for: the folder that is given, that of the environment variable GRAPHREG_DATA, or
-    ``../shared/data`` beside the folder of the project."""
+    """The folder in which real data are looked for: the folder that is given, that of the environment variable
+    GRAPHREG_DATA, or ``../shared/data`` beside the folder of the project."""
     named = os.environ.get(VARIABLE)
     return given or (Path(named) if named else Path(__file__).resolve().parents[2] / "shared" / "data")

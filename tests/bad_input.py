@@ -1,4 +1,4 @@
-"""What the tests of bad input share: a small frame, terms on it, and `refused`.
+"""The shared parts of the tests of bad input: a small frame, terms on it, and `refused`.
 
 Every mistake has an error of its own: its type, the guilty part by name, and what to do.
 """

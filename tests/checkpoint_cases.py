@@ -1,4 +1,5 @@
-"""What the tests of checkpoints share: methods that iterate, problems, a penalty of a user's, changed files."""
+"""The shared parts of the tests of checkpoints: methods that iterate, problems, a penalty of a user's, changed
+files."""
 
 from __future__ import annotations
 

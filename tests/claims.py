@@ -1,4 +1,4 @@
-"""What docstrings, the command line's help and pages say of defaults, read from their text.
+"""Sentences of docstrings, the command line's help and pages on defaults, read from their text.
 
 A sentence with a literal ("1.8 by default", "None (default)", "(default: "mse")") is compared with the signature; one
 in words ("all of them by default") asks for a default of None, or for what `MEANT` has.
@@ -36,7 +36,7 @@ OPTIONAL = ("graphreg.neural", "graphreg.sklearn", "graphreg.mpi")  # which need
 
 @dataclass(frozen=True)
 class Said:
-    """What a docstring says of one parameter, in one sentence."""
+    """A sentence of a docstring on one parameter."""
 
     of: str  # module and name
     parameter: str
@@ -49,7 +49,7 @@ class Said:
 
 
 def value(text: str) -> Any:
-    """What a literal stands for."""
+    """The value that a literal stands for."""
     text = text.strip("`")
     try:
         return ast.literal_eval(re.sub(r"(?<=\d),(?=\d{3})", "", text))

@@ -1,4 +1,4 @@
-"""What the tests of the command line share: how it is run."""
+"""The shared parts of the tests of the command line: how it is run."""
 
 from __future__ import annotations
 

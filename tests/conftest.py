@@ -1,4 +1,4 @@
-"""What all tests share with pytest: the option ``--whole``, figures without a screen, Ctrl-C.
+"""The settings of pytest that all tests share: the option ``--whole``, figures without a screen, Ctrl-C.
 
 Sweeps are thinned (`factories.thinned`), so that the tests take minutes; ``make test ARGS=--whole`` goes through all of
 each, which takes several times as long.
@@ -43,7 +43,7 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.fixture
 def whole(request):
-    """Whether a sweep within a test goes through all of its cases."""
+    """True where a sweep within a test goes through all of its cases."""
     return request.config.getoption("--whole")
 
 

@@ -1,4 +1,4 @@
-"""What the tests of consensus methods share: networks whose nodes differ, and the methods."""
+"""The shared parts of the tests of consensus methods: networks whose nodes differ, and the methods."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def written_primal(drawn, w):
 
 
 def room(edge):
-    """What rounding may move a point out of a ball or a box that it was drawn into."""
+    """The distance by which rounding may move a point out of a ball or a box that it was drawn into."""
     if edge.kind not in ("Ball", "Box"):
         return 0.0
     sizes = np.abs(np.asarray(edge.parameter, dtype=float))

@@ -1,4 +1,4 @@
-"""What the tests of samples share."""
+"""The shared parts of the tests of samples."""
 
 READ = {"node": "county", "target": "radon", "features": ["floor", "uranium"], "weights": "w", "offset": "o"}
 

@@ -1,4 +1,5 @@
-"""What the tests of the estimators for scikit-learn share: patients in cohorts, and targets for each estimator."""
+"""The shared parts of the tests of the estimators for scikit-learn: patients in cohorts, and targets for each
+estimator."""
 
 from __future__ import annotations
 

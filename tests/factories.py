@@ -1,4 +1,4 @@
-"""What several tests make: samples, chains, weighted graphs, interruptions, thinned sweeps."""
+"""Makers of what several tests need: samples, chains, weighted graphs, interruptions, thinned sweeps."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def interrupt(*arguments, **options):
 
 
 def named(value):
-    """What a case is called: a method, a term or a model by its name."""
+    """The name of a case: a method, a term or a model by its name."""
     return getattr(value, "label", None) or getattr(value, "__name__", None)
 
 

@@ -1,4 +1,5 @@
-"""What the tests of Fed-ADMM make: problems, who is away, and the printed algorithms with all their copies, by hand."""
+"""Makers of what the tests of Fed-ADMM need: problems, who is away, and the printed algorithms with all their
+copies, by hand."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def _truth(problem):
 
 
 def gone_on(path, problem=chain, method=None, **budget):
-    """What a run says that goes on from a file; its certificate must be honest whatever the file says."""
+    """The answer of a run that goes on from a file; its certificate must be honest whatever the file says."""
     truth = _truth(problem)
     budget = {"gap": 1e-9, "rounds": 55, "on_failure": "return", **budget}
     try:

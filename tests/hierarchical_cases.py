@@ -1,4 +1,4 @@
-"""What the tests of hierarchical terms and mixed models share."""
+"""The shared parts of the tests of hierarchical terms and mixed models."""
 
 from __future__ import annotations
 

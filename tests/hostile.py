@@ -48,7 +48,7 @@ FORMULAS |= {"msub", "msup", "msubsup", "munder", "mover", "munderover"}
 
 
 def unprintable(text: str) -> set[str]:
-    """What a terminal might obey."""
+    """The characters that a terminal might obey."""
     return {c for c in text if c != "\n" and not c.isprintable()}
 
 

@@ -1,4 +1,4 @@
-"""What is written down of the losses, penalties and methods beside their classes: types for checkers, tables of docs.
+"""Listings of the losses, penalties and methods beside their classes: types for checkers, tables of docs.
 
 ``python tests/listings.py`` (``make listings``) writes all of it again from the classes; a test says where it is stale.
 """
@@ -49,7 +49,7 @@ def summary(each, whole=False):
 
 
 def call(each, most=None):
-    """How an object of the class is made: ``HuberLoss(data, delta=1.0)``."""
+    """The call that makes an object of the class: ``HuberLoss(data, delta=1.0)``."""
     options = [p for p in inspect.signature(each).parameters.values() if p.name != "scale"]
     shown = [p.name if p.default is p.empty else f"{p.name}={p.default!r}" for p in options[:most]]
     return f"`{each.__name__}({', '.join([*shown, *['...'][: len(options) > len(shown)]])})`"

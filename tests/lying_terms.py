@@ -16,7 +16,7 @@ HONEST = {each.__name__: each() for each in (OwnL1, Elastic, OwnSquare, OwnEqual
 
 @dataclass(frozen=True)
 class Lie:
-    """What is told of an honest term: ``told`` are functions of its own answer and of what it was asked. ``found`` says
+    """A lie about an honest term: ``told`` are functions of its own answer and of what it was asked. ``found`` says
     whether the iterates show it; the bounds are right all the same where it does not show."""
 
     name: str

@@ -120,7 +120,7 @@ def without(kind, *names):
 
 
 def wrong_answers(build, values, error, *parts):
-    """What becomes of each malformed value that is not refused as it should be: by exactly this kind of error, whose
+    """The fate of each malformed value that is not refused as it should be: by exactly this kind of error, whose
     message has all the parts."""
     out = {}
     for name, value in values.items():

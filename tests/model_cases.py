@@ -1,4 +1,4 @@
-"""What the tests of models share: samples of four nodes, and what models are compared by."""
+"""The shared parts of the tests of models: samples of four nodes, and what models are compared by."""
 
 from __future__ import annotations
 

@@ -61,13 +61,14 @@ def on_sites(folder, ranks, *arguments, **more):
 
 
 def said(done):
-    """What graphreg said, line by line."""
+    """The output of graphreg, line by line."""
     return [line for line in done.stderr.splitlines() if line.startswith("graphreg: ")]
 
 
 @cache
 def can_meet():
-    """What keeps two processes from meeting on this machine, as some containers do; empty where nothing does."""
+    """The obstacle that keeps two processes from meeting on this machine, as some containers do; empty where nothing
+    does."""
     meet = "from mpi4py import MPI; assert MPI.COMM_WORLD.size == 2; MPI.COMM_WORLD.Barrier()"
     try:
         done = ended(begun(2, "-c", meet))

@@ -1,4 +1,4 @@
-"""What the tests of paths of strengths share."""
+"""The shared parts of the tests of paths of strengths."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every picture must be: texts inside the figure, logarithmic axes that can be read, and legends that say what is
+"""The checks of every picture: texts inside the figure, logarithmic axes that can be read, and legends that say what is
 what, also in grey."""
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def unexplained(axes):
 
 
 def grey_look(handle):
-    """What is left of the look of a handle without its colour."""
+    """The look of a handle without its colour."""
     from matplotlib.container import Container
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch

@@ -1,4 +1,4 @@
-"""Where things are. The one place that knows, so that a test may stand in any folder below this one."""
+"""Places of things. The one module that knows them, so that a test may stand in any folder below this one."""
 
 from __future__ import annotations
 

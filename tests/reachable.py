@@ -1,4 +1,5 @@
-"""What can be reached from an object: its arrays, and which of these hold given numbers or have many rows."""
+"""The things that can be reached from an object: its arrays, and which of these hold given numbers or have many
+rows."""
 
 from __future__ import annotations
 

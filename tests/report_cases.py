@@ -1,4 +1,4 @@
-"""What the tests of reports share: pages taken apart, and small problems."""
+"""The shared parts of the tests of reports: pages taken apart, and small problems."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def named_in(annotation, near):
 
 
 def annotations_of(thing):
-    """What a function returns, or what the public methods, properties and fields of a class are."""
+    """The types that a function returns, or that the public methods, properties and fields of a class have."""
     if inspect.isfunction(thing):
         yield thing.__annotations__.get("return", "")
         return

@@ -72,7 +72,7 @@ class ImportFinder(ast.NodeVisitor):
         self.found: list[Import] = []
 
     def generic_visit(self, node: ast.AST) -> None:
-        """What stands in a statement; no expression imports anything."""
+        """Visit what stands in a statement; no expression imports anything."""
         for child in ast.iter_child_nodes(node):
             if not isinstance(child, ast.expr):
                 self.visit(child)
@@ -129,7 +129,7 @@ def layer_of(path: Path) -> str:
 
 @cache
 def trees() -> dict[Path, ast.Module]:
-    """What is written in the files of the package."""
+    """The syntax trees of the files of the package."""
     return {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(PACKAGE.rglob("*.py"))}
 
 
@@ -155,7 +155,7 @@ def where(path: Path, found: Import) -> str:
 
 # ---- the order of what stands in a folder ----------------------------------------------------------------------------
 def inside(folder: Path) -> dict[str, set[str]]:
-    """What each file and folder of a folder imports of the others, later imports included; its face is left out."""
+    """The imports between the files and folders of a folder, later imports included; its face is left out."""
     out: dict[str, set[str]] = {
         path.stem: set()
         for path in folder.iterdir()
@@ -184,7 +184,7 @@ def circle(folder: Path) -> list[str] | None:
 
 
 def floors(graph: dict[str, set[str]]) -> list[list[str]]:
-    """What imports nothing, then what imports only that, and so on upwards."""
+    """The floors of a house: what imports nothing, then what imports only that, and so on upwards."""
     sorter, out = TopologicalSorter(graph), []
     sorter.prepare()
     while sorter.is_active():
@@ -196,7 +196,7 @@ def floors(graph: dict[str, set[str]]) -> list[list[str]]:
 
 # ---- the picture -----------------------------------------------------------------------------------------------------
 def arrows() -> dict[str, set[str]]:
-    """Which rooms each room imports from, when it is loaded."""
+    """The rooms that each room imports from, when it is loaded."""
     out: dict[str, set[str]] = {room: set() for room in ROOMS if path_of(f"graphreg.{room}")}
     for path, found in all_imports():
         here, there = layer_of(path), found.layer

@@ -36,7 +36,7 @@ def facts(run):
 
 
 def contents(path):
-    """What a checkpoint holds, but for the seconds and the versions."""
+    """The contents of a checkpoint, but for the seconds and the versions."""
     header, arrays = archive.read(path)
 
     def timeless(tree):

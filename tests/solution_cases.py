@@ -1,4 +1,4 @@
-"""What the tests of solutions share: a frame of three nodes, and how it is read."""
+"""The shared parts of the tests of solutions: a frame of three nodes, and how it is read."""
 
 from __future__ import annotations
 

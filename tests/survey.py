@@ -1,4 +1,4 @@
-"""What is true of the house: its figures, beside what they are to become.
+"""The survey of the house: its figures, beside what they are to become.
 
 ``make house`` (``python tests/survey.py``) prints them; tests/house/test_survey.py holds the figures that do not depend
 on the machine as limits. The house has two circles: the core (declare, compile, lower, certify, prove) and what stands
@@ -59,7 +59,8 @@ def room_of(path: Path) -> str:
 
 
 def holds(place: str, name: str) -> bool:
-    """Whether a file, by its name without suffix, is a place or lies in it; ``folder/_*`` is what is private there."""
+    """True where a file, by its name without suffix, is a place or lies in it; ``folder/_*`` is what is private
+    there."""
     return name == place or name.startswith(place.removesuffix("*") if place.endswith("*") else f"{place}/")
 
 
@@ -128,7 +129,7 @@ def upwards() -> dict[tuple[str, str], list[str]]:
 
 
 def largest_circle(*, deferred: bool, types: bool) -> int:
-    """How many files the largest set has of which each reaches each by imports; 0 where there is none."""
+    """The number of files of the largest set of which each reaches each by imports; 0 where there is none."""
     graph: dict[Path, set[Path]] = {path: set() for path in trees()}
     for path, found in every_import():
         if found.layer is not None and (deferred or not found.in_function) and (types or not found.for_types):
@@ -221,7 +222,7 @@ print(json.dumps({name: passed(method) for name, method in methods.items()}))
 
 
 def run(code: str, *arguments: object) -> str:
-    """What a program prints that is run in a process of its own, on one thread."""
+    """The output of a program that is run in a process of its own, on one thread."""
     alone = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL", "NUMBA")}
     command = [sys.executable, "-c", code, *map(json.dumps, arguments)]
     environment = {**os.environ, **alone, "PYTHONPATH": str(ROOT)}

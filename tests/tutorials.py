@@ -75,7 +75,8 @@ def _next(source: str, block: re.Match[str], text: re.Match[str]) -> bool:
 
 
 def agrees(said: str, printed: str) -> bool:
-    """Whether what is said is what was printed: words to the letter, numbers to a thousandth; a line "..." is any."""
+    """True where what is said is what was printed: words to the letter, numbers to a thousandth; a line "..." is
+    any."""
     return _agree(said.splitlines(), printed.splitlines())
 
 
@@ -111,7 +112,7 @@ def shown() -> list[Path]:
 
 
 def differences(page: Path) -> Iterator[str]:
-    """What a page says that its blocks print, where they print something else."""
+    """The lines that a page says its blocks print, where they print something else."""
     for block in run(page):
         if block.text is not None and not agrees(block.text["body"], block.printed):
             yield f"{page.name} says\n{block.text['body']}and prints\n{block.printed}(make tutorials)"

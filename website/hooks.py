@@ -1,4 +1,5 @@
-"""What the documentation site adds to the pages in docs/: the reference, the examples, and formulas without scripts."""
+"""Additions of the documentation site to the pages in docs/: the reference, the examples, and formulas without
+scripts."""
 
 from __future__ import annotations
 
@@ -84,7 +85,7 @@ def declared(kind: str) -> dict[str, type]:
 
 
 def _place(thing: Any) -> str:
-    """Where a class or a function is written, for mkdocstrings."""
+    """The place where a class or a function is written, for mkdocstrings."""
     return f"{thing.__module__}.{thing.__qualname__}"
 
 

@@ -206,7 +206,7 @@ class Bug:
         return self.run.__name__.replace("_", " ")
 
     def named(self, found: str, problem: gr.Problem) -> bool:
-        """Whether what an audit has found is this bug."""
+        """True where what an audit has found is this bug."""
         labels = (problem.form.labels[i] for i in self.where(parts_of(problem)))
         nodes = all(re.search(rf"\b{label}\b", found) for label in labels)
         return nodes and re.search(self.says, found) is not None

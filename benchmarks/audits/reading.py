@@ -1,4 +1,4 @@
-"""What an algorithm written by hand reads of a problem: gradients, proxes, the graph and a mixing matrix.
+"""Readings of a problem for an algorithm written by hand: gradients, proxes, the graph and a mixing matrix.
 
 A planted bug is often a wrong reading; so every algorithm takes the function that reads, and most bugs are another one.
 """
@@ -114,5 +114,5 @@ def metropolis(K: Array) -> Array:
 
 
 def begin(parts: Parts, start: Array | None) -> Array:
-    """Where to begin: 0, if nothing is said."""
+    """The start: 0, if nothing is said."""
     return np.zeros(parts.shape) if start is None else np.array(start, dtype=float)

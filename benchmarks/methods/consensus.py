@@ -144,7 +144,7 @@ def study_bias() -> pd.DataFrame:
 
 
 def study_saving() -> pd.DataFrame:
-    """What tau local steps per gossip save of the messages: 1 - 1/tau."""
+    """The share of messages that tau local steps per gossip save: 1 - 1/tau."""
     problem, rows = network(), []
     for tau in (1, 2, 5, 10):
         sent = [problem.solve(gr.LocalSGD(tau=t), gap=0, rounds=200).ledger.messages["method"] for t in (1, tau)]

@@ -1,4 +1,5 @@
-"""What a solver is: a new one is one file in this folder and one entry in `SOLVERS`; the measure is not touched."""
+"""The interface of solvers: a new one is one file in this folder and one entry in `SOLVERS`; the measure is not
+touched."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ FEW = 1.5e6  # edge components beyond which general solvers take minutes, or mor
 
 @dataclass(frozen=True)
 class Answer:
-    """What a solver gave: w and the CPU seconds it took to build the problem and to solve it.
+    """The answer of a solver: w and the CPU seconds it took to build the problem and to solve it.
 
     ``lower`` and ``gap`` (relative) are what the solver itself certifies, which of all of them only graphreg does.
     ``trace`` holds (CPU seconds, objective, lower bound) at each certificate on the way, and ``checks`` the share of
@@ -45,7 +46,7 @@ class AbstractSolver(ABC):
 
     @abstractmethod
     def applies(self, objective: Objective) -> bool:
-        """Whether this very objective is what the solver minimises."""
+        """True where this very objective is what the solver minimises."""
 
     @abstractmethod
     def run(self, objective: Objective, setting: float) -> Answer:

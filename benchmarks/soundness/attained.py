@@ -1,4 +1,4 @@
-"""Whether a minimum is attained, by exact arithmetic.
+"""The attainment of a minimum, by exact arithmetic.
 
 P falls for ever along v where ``F v >= 0``, one of them positive, ``S v >= 0`` and ``E v = 0`` (the rows of
 `recessions`); then no minimum is attained. There is no such v exactly where some y > 0 and z >= 0 have ``F'y + S'z`` in
@@ -32,7 +32,7 @@ class Recessions:
 
 
 def attained(problem: ExactProblem) -> bool | None:
-    """Whether the minimum is attained; None where exact arithmetic does not tell, or would take too long."""
+    """True where the minimum is attained; None where exact arithmetic does not tell, or would take too long."""
     size = len(problem.nodes) * problem.d
     rows = sum(len(part.y) * max(1, part.classes - 1) for part in problem.samples)
     if size > LARGEST or rows > MOST_ROWS:
@@ -52,7 +52,8 @@ def attained(problem: ExactProblem) -> bool | None:
 
 
 def _recedes(rows: Matrix, falls: int) -> bool:
-    """Whether there is t with ``rows t >= 0`` and one of the first ``falls`` of them positive; either is verified."""
+    """True where there is t with ``rows t >= 0`` and one of the first ``falls`` of them positive; either is
+    verified."""
     columns = [list(column) for column in zip(*rows, strict=True)]
     ones = [-sum(column[:falls], ZERO) for column in columns]  # y = 1 + more, more >= 0
     more, t = nonnegative(columns, ones)

@@ -102,7 +102,7 @@ def rational_optimum(problem: ExactProblem) -> list[list[Any]] | None:
 
 
 def asked(plain: PlainProblem, center: Array) -> Array | None:
-    """What Clarabel says to the naive model in ``w - center``; None where it says nothing."""
+    """The answer of Clarabel to the naive model in ``w - center``; None where it says nothing."""
     moved = _moved(plain, center)
     options = {"time_limit": SECONDS, "tol_gap_rel": 1e-11, "tol_feas": 1e-11, "tol_gap_abs": 1e-14}
     scale = sum(float(part.scale @ _typical(part)) for part in moved.samples)

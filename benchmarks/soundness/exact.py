@@ -97,14 +97,14 @@ def exact(plain: PlainProblem) -> ExactProblem:
 
 
 def below(lower: float, at: Bounds) -> bool:
-    """Whether a lower bound may be true, given P at a point. Only what exact arithmetic contradicts is refused."""
+    """True where a lower bound may be true, given P at a point. Only what exact arithmetic contradicts is refused."""
     if np.isnan(lower) or lower == np.inf:
         return not at.feasible
     return lower == -np.inf or at.upper is None or rational(lower) <= at.upper
 
 
 def above(upper: float, at: Bounds) -> bool:
-    """Whether an upper bound may be true, given P at the point that it was found at."""
+    """True where an upper bound may be true, given P at the point that it was found at."""
     if np.isnan(upper) or upper == -np.inf:
         return False
     return upper == np.inf or (at.feasible and rational(upper) >= at.lower)

@@ -36,7 +36,7 @@ NAMED = ("budget", "no_certificate", "unattained")  # the statuses that may stan
 
 @dataclass
 class Answer:
-    """What one method gave for one seed."""
+    """The answer of one method for one seed."""
 
     method: str
     status: str

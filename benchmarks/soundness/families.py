@@ -71,7 +71,7 @@ class Term:
 
 @dataclass(frozen=True)
 class Draft:
-    """What a family draws; `written` makes the problem of it."""
+    """The draw of a family; `written` makes the problem of it."""
 
     family: str
     rows: dict[Hashable, Rows]

@@ -53,7 +53,7 @@ SMALL, SMALLER = 1e-5, 1e-20  # of targets, and of their squares: losses that a 
 
 @dataclass
 class Answer:
-    """What one method said, and what is wrong with it.
+    """The answer of one method, and what is wrong with it.
 
     Attributes
     ----------
@@ -233,7 +233,7 @@ def _read(method: str, solution: Any, problem: ExactProblem) -> tuple[Answer, An
 
 # ---- the judge -------------------------------------------------------------------------------------------------------
 def judge_bounds(answer: Answer, at: Bounds | None, known: dict[str, Bounds]) -> None:
-    """What exact arithmetic contradicts: ``at`` is P at the answer's point, ``known`` P at all points."""
+    """Note what exact arithmetic contradicts: ``at`` is P at the answer's point, ``known`` P at all points."""
     if np.isnan(answer.primal) and np.isnan(answer.dual):
         return  # it claims nothing
     if answer.dual > answer.primal:

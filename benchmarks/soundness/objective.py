@@ -27,7 +27,7 @@ def objective(plain: PlainProblem, w: Array) -> float:
 
 
 def rounding(plain: PlainProblem, w: Array) -> float:
-    """What the last bits of predictors, differences and Q = R'R can change in P(w), where w is far away."""
+    """The change of P(w) by the last bits of predictors, differences and Q = R'R, where w is far away."""
     index = {label: i for i, label in enumerate(plain.nodes)}
     total = 0.0
     for part in plain.samples:
@@ -78,7 +78,7 @@ def repaired(plain: PlainProblem, w: Array) -> Array:
 
 
 def recedes(plain: PlainProblem) -> bool:
-    """Whether P falls for ever along some direction, so that its infimum is not attained (a linear programme)."""
+    """True where P falls for ever along some direction, so that its infimum is not attained (a linear programme)."""
     index = {label: i for i, label in enumerate(plain.nodes)}
     size = len(plain.nodes) * plain.d
     falls: list[Array] = []

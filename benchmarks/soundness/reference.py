@@ -52,7 +52,7 @@ class Reference:
 
     @property
     def gap(self) -> float:
-        """How far apart the two are, relative; infinite where the solver gave nothing."""
+        """The relative distance of the two; infinite where the solver gave nothing."""
         return abs(self.upper - self.lower) / self.yardstick if np.isfinite(self.lower) else np.inf
 
     @property

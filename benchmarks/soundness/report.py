@@ -37,7 +37,7 @@ def counted(rows: Sequence[Row], method: str) -> list[tuple[str, float, list[Row
 
 
 def rate(rows: Sequence[Row], method: str) -> tuple[int, int]:
-    """How many of the rows were answered well, and how many there are."""
+    """The number of rows that were answered well, and the number of all."""
     return sum(answer.good for _, answer in answers(rows, method)), len(rows)
 
 
@@ -62,7 +62,7 @@ def table(rows: Sequence[Row], name: str, key: Callable[[Row], str]) -> str:
 
 
 def failures(rows: Iterable[Row]) -> str:
-    """What was not answered well, with everything that may explain it."""
+    """The rows that were not answered well, with everything that may explain it."""
     lines: list[str] = []
     for row in rows:
         if row.error:

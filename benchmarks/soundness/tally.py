@@ -1,4 +1,4 @@
-"""What the answers to many problems come to: how many are certified, refused or wrong, by kind."""
+"""The tally of the answers to many problems: how many are certified, refused or wrong, by kind."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ def outcome(answer: dict[str, Any]) -> str:
 
 
 def sound(rows: Iterable[Row]) -> bool:
-    """Whether exact arithmetic contradicts no bound and no status, nothing was raised, and no examination broke off."""
+    """True where exact arithmetic contradicts no bound and no status, nothing was raised, and no examination broke
+    off."""
     bad = ("wrong", "misjudged", "exception")
     return not any(row["error"] or any(outcome(answer) in bad for answer in row["answers"]) for row in rows)
 
@@ -108,7 +109,8 @@ def _attained(rows: Sequence[Row]) -> str:
 
 
 def _sharpness(rows: Sequence[Row]) -> str:
-    """How much a lower bound could be too high and pass: the best point that is known against the best bound."""
+    """The amount by which a lower bound could be too high and pass: the best point that is known against the best
+    bound."""
     left: list[float] = []
     for row in rows:
         bounds = [a["dual"] for a in row["answers"] if not a["wrong"] and isfinite(a["dual"])]

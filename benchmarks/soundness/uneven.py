@@ -201,7 +201,7 @@ def uneven(seed: int) -> Drawn:
 
 
 def examine(seed: int) -> Row:
-    """Whether it is refused between nodes, and only there; an answer for each."""
+    """The answers to whether it is refused between nodes, and only there."""
     began = time.perf_counter()
     drawn = uneven(seed)
     kind = type(drawn.penalty).__name__

@@ -1,4 +1,4 @@
-"""How often 95% regions of decentralised runs hold the truth, where the theory applies and where it fails.
+"""The coverage of 95% regions of decentralised runs, where the theory applies and where it fails.
 
 All replications of a cell run at once, as copies of the network side by side: the library's own steps on a local view
 whose graph has one component per copy.
@@ -102,7 +102,7 @@ class Network:
 
 
 def runs(network: Network, method: Any, rounds: int, replications: int, start: Any, seed: int = 1) -> Any:
-    """What each replication has gathered, one after the other."""
+    """The findings of each replication, one after the other."""
     at_once = max(AT_ONCE // (network.nodes * network.samples), 1)
     rng = np.random.default_rng([seed, network.seed])
     for first in range(0, replications, at_once):

@@ -61,7 +61,7 @@ def instance(rng, penalty, loss="squared", d=2, sizes=(6, 7), samples=None, nois
 
 @dataclass(frozen=True)
 class Judged:
-    """What the certified optimum makes of a guarantee."""
+    """The verdict of the certified optimum on a guarantee."""
 
     fused: bool  # every cluster lies within one of those that the certificate proves
     spread: float  # the largest difference inside a cluster, beside the size of the coefficients

@@ -30,7 +30,7 @@ NEAR = 1e-10  # relative: so near are collinear columns
 
 @dataclass(frozen=True)
 class _Columns:
-    """How the columns of the designs of all nodes are drawn."""
+    """The way in which the columns of the designs of all nodes are drawn."""
 
     scale: Array  # (p,), 0 for columns of zeros
     intercept: bool
@@ -54,7 +54,7 @@ class _Columns:
 
 @dataclass(frozen=True)
 class _Wild:
-    """What the data of all nodes are drawn with."""
+    """The parameters with which the data of all nodes are drawn."""
 
     rng: np.random.Generator
     traits: list[str]

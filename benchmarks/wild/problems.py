@@ -96,7 +96,7 @@ class WildProblem:
 
     @property
     def description(self) -> str:
-        """What the problem is, in a line."""
+        """The problem, in a line."""
         size = f"{len(self.plain.nodes)} nodes x {self.plain.d}, {len(self.plain.edges)} edges"
         what = f"wild seed {self.seed}: {self.loss} x {self.penalty}, {self.structure}; {size}"
         return "; ".join([what, ", ".join(dict.fromkeys(self.traits))])

@@ -299,7 +299,8 @@ def algorithm_of(given: Any) -> AbstractAlgorithm:
 
 
 def _of_function(given: Callable[..., Any]) -> AbstractAlgorithm:
-    """By its arguments: one that must be given, the problem, or three, state, node and messages."""
+    """The algorithm of a function, by its arguments: one that must be given, the problem, or three, state, node and
+    messages."""
     name = str(getattr(given, "__name__", type(given).__name__))
     try:
         arguments = signature(given).parameters

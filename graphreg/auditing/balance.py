@@ -284,7 +284,7 @@ def _families(forces: _Forces) -> Iterator[Family]:
 
 
 def node_factors(form: Form) -> dict[str, Array]:
-    """By which the losses of nodes may have been weighted, (n,) each, by the name of the mistake."""
+    """The factors by which the losses of nodes may have been weighted, (n,) each, by the name of the mistake."""
     counts = np.maximum(NodeGradients(form).counts, 1.0)
     links = [edge for edge in form.edges if not edge.ground]
     degree = np.maximum(degrees(form), 1.0)

@@ -57,7 +57,7 @@ def repeats(algorithm: AbstractAlgorithm, problem: Problem, seed: int) -> Repeat
 
 @dataclass(frozen=True)
 class Order:
-    """By how much the path and the limit change with the order of nodes and edges, relative to the size of the
+    """The changes of the path and the limit with the order of nodes and edges, relative to the size of the
     points."""
 
     path: float
@@ -127,7 +127,7 @@ def stressed(algorithm: AbstractAlgorithm, problem: Problem, seed: int) -> Itera
 
 
 def _of_least_degree(form: Form) -> Hashable:
-    """Of the nodes with data and edges, one with the fewest."""
+    """A node with data and the fewest edges, but some."""
     data, degree = NodeGradients(form).counts, form.degree()
     return form.labels[int(np.argmin(np.where((data > 0) & (degree > 0), degree, np.inf)))]
 

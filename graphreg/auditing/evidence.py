@@ -176,7 +176,7 @@ class Evidence:
 
     # ---- all of them -------------------------------------------------------------------------------------------------
     def ordered(self) -> tuple[Finding, ...]:
-        """In the order of the evidence; the first name is the name, the others are consistent with it."""
+        """The findings in the order of the evidence; the first name is the name, the others are consistent with it."""
         place = {evidence: k for k, evidence in enumerate(ORDER)}
         out: list[Finding] = []
         for each in sorted(self.found, key=lambda finding: place.get(finding.evidence, len(ORDER))):

@@ -55,14 +55,14 @@ def own(problem: Problem) -> Problem:
 
 
 def scaled(problem: Problem, losses: float, others: float = 1.0) -> Problem:
-    """With the strengths of all losses and of all penalties multiplied."""
+    """The problem with the strengths of all losses and of all penalties multiplied."""
     return rebuilt(problem, factors=(losses, others))
 
 
 # ---- targets ---------------------------------------------------------------------------------------------------------
 def with_targets(problem: Problem, label: Hashable, by: float) -> Problem | None:
-    """With the targets of one node changed: moved by so many standard deviations of all targets where the loss takes
-    such targets, else each replaced by another one of those that occur. None where there are none."""
+    """The problem with the targets of one node changed: moved by so many standard deviations of all targets where
+    the loss takes such targets, else each replaced by another one of those that occur. None where there are none."""
     found = None
     for change in (lambda y, rows: _moved(y, rows, by), _exchanged):
         try:
@@ -99,8 +99,8 @@ def _exchanged(y: Array, rows: Array) -> Array:
 
 
 def in_even_units(problem: Problem) -> Problem | None:
-    """With every feature in units in which the losses feel it like any other; None where they do so already, or where
-    there are no features."""
+    """The problem with every feature in units in which the losses feel it like any other; None where they do so
+    already, or where there are no features."""
     unit = lengths(problem.form)[0]
     if unit.max() < UNEVEN * unit.min() or any(block.X is None for block in problem.form.samples):
         return None
@@ -114,7 +114,7 @@ def in_even_units(problem: Problem) -> Problem | None:
 
 
 def steeper(problem: Problem, by: float, label: Hashable | None = None) -> Problem:
-    """With the features of one node, or of all, times a factor."""
+    """The problem with the features of one node, or of all, times a factor."""
 
     def factors(data: NodeData) -> Array:
         own = np.array([label in (None, each) for each in data.labels])
@@ -132,7 +132,7 @@ def _featured(problem: Problem, factors: Callable[[NodeData], Array]) -> Problem
 
 # ---- nodes and graphs ------------------------------------------------------------------------------------------------
 def reordered(problem: Problem, rng: np.random.Generator) -> Problem | None:
-    """With the nodes and edges of all graphs in another order; None where the order of the nodes stays."""
+    """The problem with the nodes and edges of all graphs in another order; None where the order of the nodes stays."""
     rank = {label: float(r) for label, r in zip(problem.form.labels, rng.permutation(problem.form.n), strict=True)}
 
     def change(graph: Graph) -> Graph:
@@ -146,8 +146,8 @@ def reordered(problem: Problem, rng: np.random.Generator) -> Problem | None:
 
 
 def irregular(problem: Problem, rng: np.random.Generator) -> Problem:
-    """With chords added to all graphs and their weights drawn anew, and some samples of each node left out: a mistake
-    in degrees, weights or counts does not show where these are the same everywhere."""
+    """The problem with chords added to all graphs and their weights drawn anew, and some samples of each node left
+    out: a mistake in degrees, weights or counts does not show where these are the same everywhere."""
 
     def change(graph: Graph) -> Graph:
         n, known = graph.n_nodes, set(zip(graph.tail.tolist(), graph.head.tolist(), strict=True))
@@ -192,7 +192,7 @@ def is_irregular(problem: Problem) -> bool:
 
 # ---- losses ----------------------------------------------------------------------------------------------------------
 def with_equal_data(problem: Problem) -> Problem | None:
-    """With the samples of the node that has most at every node; None where nodes have different losses."""
+    """The problem with the samples of the node that has most at every node; None where nodes have different losses."""
     losses = [term for _, term in problem.model.terms if isinstance(term, AbstractLoss)]
     if len(losses) > 1:
         return None
@@ -221,8 +221,8 @@ def _evened(term: AbstractLoss, most: int) -> dict[Hashable, float]:
 
 
 def nearly_flat(problem: Problem, but: Hashable, by: float, others: float = 1.0) -> Problem:
-    """With the losses of all nodes but one multiplied by a small number, and all penalties by another: the one node
-    keeps the constants on which steps depend."""
+    """The problem with the losses of all nodes but one multiplied by a small number, and all penalties by another:
+    the one node keeps the constants on which steps depend."""
 
     def flattened(term: AbstractLoss) -> AbstractLoss:
         return rescaled(term, {label: by for label in term.data.labels if label != but})

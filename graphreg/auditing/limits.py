@@ -39,7 +39,7 @@ class Optimum:
 
     @staticmethod
     def of(problem: Problem, seconds: float | None = None) -> Optimum:
-        """By the exact route."""
+        """The optimum by the exact route."""
         solution = problem.solve(Exact(), gap=GAP, seconds=seconds, progress=False, on_failure="return")
         if solution.status == "interrupted":
             raise KeyboardInterrupt
@@ -47,7 +47,7 @@ class Optimum:
 
     @cached_property
     def unit(self) -> Array:
-        """Of each parameter, (d,)."""
+        """The unit of each parameter, (d,)."""
         return unit_of(self.problem.form)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Who hears what of whom, and when: the targets of one node are changed, and the rounds counted until others move.
+"""The delays of an algorithm's messages: the targets of one node are changed, and the rounds counted until others move.
 
 Targets, and not features: steps may depend on features everywhere, as in max_i L_i. A saturated flow or an unchanged
 sign passes nothing on, so that one instance may hide a message; none can invent one. So the least delay over several
@@ -55,7 +55,7 @@ class Delays:
 
     @property
     def share_early(self) -> float:
-        """Of the pairs that are further apart than a hop, how many shown of each other before so many rounds."""
+        """The share of the pairs further apart than a hop that heard of each other before so many rounds."""
         far = self._far
         return float((self.rounds[far] < self.hops[far]).mean()) if far.any() else 0.0
 
@@ -102,11 +102,11 @@ class Delays:
         return float(np.median(hop[1]) - np.median(hop[0])) if all(len(each) for each in hop) else 1.0
 
     def one_way(self, pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
-        """Those of the late messages that come no sooner than by a detour, while those the other way are not late."""
+        """The late messages that come no sooner than by a detour, while those the other way are not late."""
         return [(j, i) for j, i in pairs if (i, j) not in pairs and self._detours(j, i)]
 
     def by_detour(self, pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
-        """Those of the late edges over which nothing went, as what crosses them came no sooner than by another way."""
+        """The late edges over which nothing went, as what crosses them came no sooner than by another way."""
         return [(j, i) for j, i in pairs if (i, j) in pairs and j < i and self._detours(j, i)]
 
     def _detours(self, j: int, i: int) -> bool:
@@ -165,7 +165,7 @@ def _instances(problem: Problem) -> list[Problem]:
 
 
 def _delay(base: list[Array], moved: list[Array], j: int, n: int) -> Array:
-    """After how many rounds each of n nodes first differs, counted from the first in which node j does."""
+    """The number of rounds after which each of n nodes first differs, counted from the first in which node j does."""
     first = np.full(n, NEVER)
     for k, (a, b) in enumerate(zip(base, moved, strict=False)):
         size = np.maximum(np.abs(a), np.abs(b)).max(axis=0)  # each coordinate has a unit of its own

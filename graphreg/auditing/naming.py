@@ -92,7 +92,7 @@ def modifications(form: Form) -> Iterator[tuple[str, Form]]:
 
 
 def _weighted(form: Form, a: Array) -> Form:
-    """With the losses of all nodes, and their own penalties, times a factor per node."""
+    """The form with the losses of all nodes, and their own penalties, times a factor per node."""
     samples = tuple(replace(b, base_scale=b.base_scale * a[b.node]) for b in form.samples)
     edges = tuple(replace(e, base_weight=e.base_weight * a[e.tail]) if e.ground else e for e in form.edges)
     return replace(form, samples=samples, edges=edges)

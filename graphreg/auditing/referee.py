@@ -221,7 +221,8 @@ class _Referee:
         return limit_of(self.course, optimum, tuple(others))
 
     def _in_even_units(self) -> None:
-        """Where features have uneven units a run may be so slow, or lose so many digits, that it seems wrong."""
+        """A second run in even units: with uneven ones it may be so slow, or lose so many digits, that it seems
+        wrong."""
         problem, seen = in_even_units(self.problem), self.limit
         if problem is None or seen is None:
             return

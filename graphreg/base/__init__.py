@@ -1,1 +1,1 @@
-"""What every room stands on: checks, messages, files, the clock, memory, display."""
+"""The ground of every room: checks, messages, files, the clock, memory, display."""

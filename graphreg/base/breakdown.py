@@ -1,4 +1,4 @@
-"""When a computation breaks down: which exceptions are the numbers' fault, and what they are called in a sentence.
+"""Breakdowns of computations: which exceptions are the numbers' fault, and what they are called in a sentence.
 
 What numpy, CVXPY or a solver raises in the midst of a solve is told as a status with its cause. What the user's own
 code raises, a callback or a term, is the user's to see as it is; so is a defect of this library.
@@ -27,36 +27,36 @@ OWN = __name__.partition(".")[0]
 
 
 def numerical(error: BaseException) -> bool:
-    """Whether an exception tells of numbers: a singular matrix, an overflow, a division by 0, no memory."""
+    """True where an exception tells of numbers: a singular matrix, an overflow, a division by 0, no memory."""
     return isinstance(error, NUMERICAL)
 
 
 def panic(error: BaseException) -> bool:
-    """Whether a solver written in Rust has given up; that is no ``Exception``."""
+    """True where a solver written in Rust has given up; that is no ``Exception``."""
     return type(error).__name__ == "PanicException"
 
 
 def foreign(error: BaseException) -> bool:
-    """Whether an exception was raised within a library that this one calls, and not through the user's code."""
+    """True where an exception was raised within a library that this one calls, and not through the user's code."""
     return alone(error) and _roots(error)[-1] in LIBRARIES
 
 
 def alone(error: BaseException) -> bool:
-    """Whether an exception was raised by this library and those that it calls, and not through the user's code."""
+    """True where an exception was raised by this library and those that it calls, and not through the user's code."""
     after = _roots(error)
     return bool(after) and all(root == OWN or root in LIBRARIES or _standard(root) for root in after)
 
 
 def broken(error: Exception, *functions: Callable[..., Any] | None) -> bool:
-    """Whether an exception tells of a computation that broke down, and is neither an answer, nor a defect, nor what one
-    of the user's functions raised."""
+    """True where an exception tells of a computation that broke down, and is neither an answer, nor a defect, nor
+    what one of the user's functions raised."""
     if isinstance(error, GraphregError) or raised_by(error, *functions):
         return False
     return numerical(error) or foreign(error)
 
 
 def raised_by(error: BaseException, *functions: Callable[..., Any] | None) -> bool:
-    """Whether one of the user's functions raised an exception."""
+    """True where one of the user's functions raised an exception."""
     return any(isinstance(each, Watched) and error is each.raised for each in functions)
 
 

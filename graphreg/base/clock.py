@@ -1,4 +1,4 @@
-"""How long the work of this moment may take, how far it is, and how it is broken off: compiled code looks at no clock
+"""Deadlines of the work of this moment, its progress, and its end before time: compiled code looks at no clock
 of ours, and Python's Ctrl-C waits until it returns."""
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def until(deadline: float | None) -> Generator[None]:
 
 
 def deadline() -> float | None:
-    """When the time is up, for `until`; None where it never is."""
+    """The time at which the deadline falls, for `until`; None where it never is."""
     end = _deadline.get()
     return None if end is None else end + _uncounted[0]
 
@@ -125,7 +125,7 @@ def alarm() -> Generator[None]:
     over = rung = caught = False
 
     class RungError(OutOfTimeError):
-        """Of this alarm, and of no other."""
+        """The error of this alarm, and of no other."""
 
     def ring() -> None:
         nonlocal rung
@@ -225,7 +225,7 @@ def _bar(**how: Any) -> Any:
 
 
 def in_notebook() -> bool:
-    """Whether this is the kernel of a notebook."""
+    """True where this is the kernel of a notebook."""
     ipython: Any = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     return shell is not None and "IPKernelApp" in shell.config
@@ -319,7 +319,7 @@ def _await(done: threading.Event) -> None:
 
 @dataclass
 class _Awaited:
-    """Whether anybody waits for the result of some work, and whether the work asks for that itself."""
+    """A wait for the result of some work: whether it is still on, and whether the work asks for that itself."""
 
     still: bool = True
     asks: bool = False
@@ -329,8 +329,8 @@ _awaited: contextvars.ContextVar[_Awaited | None] = contextvars.ContextVar("awai
 
 
 def awaited() -> Callable[[], bool]:
-    """What says whether the result of this work is still waited for: for a solver that can ask. From here on the work
-    is not struck in the midst of Python."""
+    """A function that tells whether the result of this work is still waited for: for a solver that can ask. From
+    here on the work is not struck in the midst of Python."""
     known = _awaited.get()
     if known is None:
         return lambda: True
@@ -340,7 +340,7 @@ def awaited() -> Callable[[], bool]:
 
 @cache
 def end_with(parent: int) -> None:
-    """From now on this process ends with the one that has started it, whatever it is at."""
+    """Let this process end from now on with the one that has started it, whatever it is at."""
 
     def watch() -> None:
         while os.getppid() == parent:

@@ -34,7 +34,7 @@ def offered() -> Any:
 
 @cache
 def compiles() -> bool:
-    """Whether numba is there and allowed to compile (it is not where NUMBA_DISABLE_JIT is set)."""
+    """True where numba is there and allowed to compile (it is not where NUMBA_DISABLE_JIT is set)."""
     if find_spec("numba") is None:
         return False
     try:
@@ -77,18 +77,18 @@ class Recursion:
 
     @cached_property
     def plain(self) -> Callable[..., Any]:
-        """In Python."""
+        """The function in Python."""
         return linked(self.function, Recursion, lambda other: other.plain)
 
     @cached_property
     def machine(self) -> Callable[..., Any]:
-        """As machine code, which is kept on disk for the next process."""
+        """The function as machine code, which is kept on disk for the next process."""
         function = linked(self.function, Recursion, lambda other: other.machine)
         # recursions make no arrays: references need not be counted, which took two thirds of the time of a tree
         return kept(function, {"nogil": True, "error_model": "numpy", "_nrt": False})
 
     def __call__(self, *groups: Any) -> Any:
-        """What it returns for some groups of arrays, tuples of them, and leaves in these; it only reads the first."""
+        """The value for some groups of arrays, tuples of them, and what is left in these; it only reads the first."""
         size = sum(len(each) for group in groups for each in group)
         if size >= LARGE and compiles():
             given = tuple(_read_only(each) for each in groups[0])

@@ -19,12 +19,12 @@ LARGEST = np.iinfo(np.int32).max
 
 
 def fits(matrix: Any) -> bool:
-    """Whether 32 bits suffice for the indices of a sparse matrix."""
+    """True where 32 bits suffice for the indices of a sparse matrix."""
     return max(*matrix.shape, matrix.nnz) < LARGEST
 
 
 def narrow(matrix: sp.csr_array) -> sp.csr_array:
-    """The same with 32-bit indices where they suffice: products are bound by memory."""
+    """The matrix with 32-bit indices where they suffice: products are bound by memory."""
     if fits(matrix):
         matrix.indices, matrix.indptr = matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32)
     return matrix

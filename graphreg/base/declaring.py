@@ -77,12 +77,12 @@ def room_of(base: type[Any]) -> str:
 
 
 def is_private(module: str) -> bool:
-    """Whether a part of a module's name begins with an underscore."""
+    """True where a part of a module's name begins with an underscore."""
     return any(part.startswith("_") for part in module.split("."))
 
 
 def needs_no_options(each: type[Any]) -> bool:
-    """Whether an object of the class can be made without arguments."""
+    """True where an object of the class can be made without arguments."""
     given = inspect.signature(each).parameters.values()
     return all(p.default is not p.empty or p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD) for p in given)
 
@@ -100,7 +100,7 @@ def _place(each: type[Any]) -> tuple[str, str]:
 
 
 def in_library(each: type[Any]) -> bool:
-    """Whether a class was written here, and not outside the library."""
+    """True where a class was written here, and not outside the library."""
     return each.__module__.partition(".")[0] == LIBRARY
 
 

@@ -1,4 +1,4 @@
-"""What notebooks show of an object: small pieces of HTML, in which everything that is given is escaped.
+"""The pieces of HTML that notebooks show of an object, in which everything that is given is escaped.
 
 Colours are those of the page around, so that they can be read on light and dark; styles stand in the elements, since a
 notebook has no place for style sheets.
@@ -56,7 +56,7 @@ def sentences(heading: str, each: Iterable[object]) -> Html:
 
 
 def facts(known: Mapping[str, object]) -> Html:
-    """What is known, by name."""
+    """The facts that are known, by name."""
     head = f'style="{CELL};font-weight:normal;white-space:nowrap;{QUIET}"'
     rows = "".join(
         f'<tr><th {head}>{html(name)}</th><td style="{CELL}">{html(value, None)}</td></tr>'
@@ -90,7 +90,7 @@ def more(all_of_them: int, shown: int) -> Html:
 
 
 def details(summary: object, *inner: Html) -> Html:
-    """What opens at a click."""
+    """Content that opens at a click."""
     head = f'<summary style="cursor:pointer">{html(summary, None)}</summary>'
     body = f'<div style="margin:0.3em 0 0.3em 1em">{"".join(inner)}</div>'
     return Html(f'<details style="margin:0.3em 0">{head}{body}</details>')
@@ -103,13 +103,14 @@ def block(*parts: Html) -> Html:
 
 # ---- what shows itself -----------------------------------------------------------------------------------------------
 class Shown(ABC):
-    """What notebooks show as HTML, and as what ``print`` gives where no HTML can be shown (a console, an export)."""
+    """Objects that notebooks show as HTML, and as what ``print`` gives where no HTML can be shown (a console, an
+    export)."""
 
     __slots__ = ()
 
     @abstractmethod
     def _html(self) -> Iterable[Html]:
-        """What is shown, from top to bottom."""
+        """The pieces that are shown, from top to bottom."""
 
     def __html__(self) -> str:
         return "".join(self._html())
@@ -118,19 +119,19 @@ class Shown(ABC):
         return str(block(inside(self)))
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        """What Jupyter asks for: the same in several media. The arguments are wishes, which it carries out itself."""
+        """The same in several media, as Jupyter asks for it. The arguments are wishes, which it carries out itself."""
         del include, exclude
         return {"text/plain": str(self), "text/html": self._repr_html_()}
 
 
 class ShownFormula(Shown):
-    """What is a formula, too: as LaTeX for what prints pages, as MathML in the HTML."""
+    """An object that is a formula, too: as LaTeX for what prints pages, as MathML in the HTML."""
 
     __slots__ = ()
 
     @abstractmethod
     def latex(self) -> str:
-        """For math mode with amsmath or MathJax."""
+        """The formula for math mode with amsmath or MathJax."""
 
     def _repr_latex_(self) -> str:
         return f"$$\n{self.latex()}\n$$"

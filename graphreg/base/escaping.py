@@ -1,4 +1,4 @@
-"""How text that is not ours is written in each medium, so that it is shown and never obeyed.
+"""Foreign text, as it is written in each medium, so that it is shown and never obeyed.
 
 Labels, features, classes, the names of parameters and methods come from files and from strangers. Nothing else in the
 library escapes them; docs/security.md says what each medium would obey.

@@ -56,7 +56,8 @@ def place_of(path: Any, what: str = "checkpoint", kind: type[GraphregError] = Ch
 
 
 def own_place(path: Any, what: str, kind: type[GraphregError], mark: bytes) -> Path:
-    """The same, where nothing lies yet, or another such file of ours: it has the ``mark`` within its first bytes."""
+    """The place of a file of ours, where nothing lies yet, or another such file of ours: it has the ``mark`` within
+    its first bytes."""
     place = place_of(path, what, kind)
     try:
         if place.exists():

@@ -14,7 +14,7 @@ INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 
 
 def end_quietly(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """For ``sys.excepthook``."""
+    """A hook for ``sys.excepthook``."""
     if not issubclass(kind, KeyboardInterrupt):
         sys.__excepthook__(kind, error, trace)
         return

@@ -1,4 +1,4 @@
-"""How much memory may be used, and what would take more."""
+"""The memory that may be used, and what would take more."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ CGROUP = Path("/sys/fs/cgroup/memory.max")
 
 
 def usable_memory() -> float:
-    """How many bytes may be taken: of the machine, of the group of processes, and by ``ulimit -v``; inf where the
-    system does not tell."""
+    """The number of bytes that may be taken: of the machine, of the group of processes, and by ``ulimit -v``; inf
+    where the system does not tell."""
     if LIMIT is not None:
         return LIMIT
     try:
@@ -34,6 +34,6 @@ def usable_memory() -> float:
 
 
 def too_much(numbers: float, what: str) -> str:
-    """Why so many numbers are too many, in words; empty where there is room for them."""
+    """The reason for which so many numbers are too many, in words; empty where there is room for them."""
     size, limit = 8.0 * numbers, usable_memory()
     return "" if size <= limit else f"{what} would take {size / GIB:.3g} GiB, and {limit / GIB:.3g} GiB may be used"

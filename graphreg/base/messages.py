@@ -1,4 +1,4 @@
-"""What messages say alike: alternatives in words, and the name that was probably meant."""
+"""The sentences that messages share: alternatives in words, and the name that was probably meant."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LONGEST = 300  # characters of a value
 
 
 def users_line() -> int:
-    """For ``stacklevel=`` of a warning that whoever calls this gives: the nearest line that is not of this library."""
+    """The ``stacklevel=`` of a warning that whoever calls this gives: the nearest line that is not of this library."""
     here = currentframe()
     frame: FrameType | None = None if here is None else here.f_back
     level = 1
@@ -105,12 +105,12 @@ def missing_entries(what: str, given: Collection[Hashable], known: Iterable[Hash
 
 
 def _is_plural(what: str) -> bool:
-    """Whether 'the weights of L1' are many, as 'the weight of L1' is not."""
+    """True where 'the weights of L1' are many, as 'the weight of L1' is not."""
     return what.partition(" of ")[0].endswith("s")
 
 
 def unmatched(what: str, given: Any, known: Collection[Hashable], of: str = "node") -> list[str]:
-    """What does not match between the keys of a mapping and the labels there are, as sentences; nothing where
+    """The mismatches between the keys of a mapping and the labels there are, as sentences; nothing where
     ``given`` is no mapping but one value for all."""
     if not isinstance(given, Mapping):
         return []

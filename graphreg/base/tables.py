@@ -91,7 +91,7 @@ class Stated(Shown):
 
     @abstractmethod
     def _lines(self) -> Sequence[str | Printed]:
-        """What it says."""
+        """The lines of the result."""
 
     def _html(self) -> Iterable[Html]:
         for k, line in enumerate(self._lines()):
@@ -125,7 +125,7 @@ class Table(LabelledTable):
 
     @property
     def verdict(self) -> str:
-        """What the table says, in a sentence; empty where it has none."""
+        """The verdict of the table, in a sentence; empty where it has none."""
         return str(self.attrs.get("verdict", ""))
 
     @property

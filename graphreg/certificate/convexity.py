@@ -72,7 +72,7 @@ def _estimates(A: Array, diagonal: Array) -> Array:
 
 
 def _completes(B: Array) -> Array:
-    """Whether Cholesky's method runs to its end, for each of a stack."""
+    """True where Cholesky's method runs to its end, for each of a stack."""
     g, d, _ = B.shape
     if d >= WIDE or g == 1:
         return np.array([_completes_one(each) for each in B], dtype=bool)
@@ -141,7 +141,8 @@ def _estimate(solve: Callable[[Array], Array], q: Array) -> float:
 
 
 def _is_definite(S: Any, mu: Array, share: float) -> bool:
-    """Whether S - diag(mu) is proved positive semidefinite, S being known up to ``share`` of its diagonal (near 1)."""
+    """True where S - diag(mu) is proved positive semidefinite, S being known up to ``share`` of its diagonal (near
+    1)."""
     diagonal = S.diagonal()
     tau = 1.01 * share + 1e-13
     for _ in range(3):
@@ -222,7 +223,7 @@ def group_convexity(form: Form, member: Array, count: int) -> Array:
 
 
 def _of_groups(form: Form, member: Array, low: int, high: int) -> Array:
-    """Of the groups low ... high - 1."""
+    """The bounds of the groups low ... high - 1."""
     d = form.d
     H, terms = np.zeros((high - low, d, d)), np.zeros(high - low)
 

@@ -74,8 +74,8 @@ class KKT(Stated):
 
     @property
     def lost(self) -> float:
-        """What the parts lack of the certified gap and its charge. They are sums in double precision, while bounds are
-        proved with more digits: where huge numbers cancel these differ."""
+        """The difference between the certified gap with its charge and the sum of the parts. They are sums in double
+        precision, while bounds are proved with more digits: where huge numbers cancel these differ."""
         return self.gap - self.charge - self.total
 
     def __repr__(self) -> str:
@@ -120,7 +120,7 @@ def _short(number: float) -> Html:
 
 
 def _at(name: Any, worst: float, measure: str) -> tuple[object, object]:
-    """Where a residual is largest, and what it is there where that is not the residual itself."""
+    """The place where a residual is largest, and its value there where that is not the residual itself."""
     if name is None:
         return "-", ""
     ends = [visible(each) for each in name] if isinstance(name, tuple) else [visible(name)]
@@ -144,7 +144,7 @@ Line = tuple[str, str, str, float, float, Any, float]
 
 # ---- parts of the gap ------------------------------------------------------------------------------------------------
 def _parts(form: Form, certificate: Certificate) -> Iterator[Line]:
-    """What the samples, the edges and the balance of the nodes hold of the gap."""
+    """The parts of the gap that samples, edges and the balance of the nodes hold."""
     floor = common(form).floor
     yardstick = max(abs(certificate.primal), abs(certificate.dual), floor) or 1.0
     of_samples, of_edges = certificate.residuals
@@ -168,7 +168,8 @@ def _parts(form: Form, certificate: Certificate) -> Iterator[Line]:
 
 # ---- lengths ---------------------------------------------------------------------------------------------------------
 def _lengths(form: Form, certificate: Certificate) -> Iterator[Line]:
-    """How far flows and prices are from balance, parameters from stationary, and both from where they must be."""
+    """The distances of flows and prices from balance, of parameters from stationary, of both from where they must
+    be."""
     w, point = certificate.w, certificate.dual_point
 
     def length(condition: str, term: str, each: Array, size: Array, named: Callable[[int], Any]) -> Line:
@@ -204,7 +205,7 @@ def _balance(form: Form, prices: Sequence[Array], flows: Sequence[Array]) -> tup
 
 
 def _worst(each: Array, named: Callable[[int], Any]) -> tuple[Any, float]:
-    """Where a residual is largest, and what it is there; None where it is 0 everywhere."""
+    """The place where a residual is largest, and its value there; None where it is 0 everywhere."""
     worst = int(np.argmax(np.abs(each)))
     return named(worst) if each[worst] else None, float(each[worst])
 

@@ -1,4 +1,4 @@
-"""What a model leaves open altogether: a level that the losses do not see and only differences of nodes hold.
+"""Levels that a model leaves open: one that the losses do not see and only differences of nodes hold.
 
 A multinomial loss is the same when one number is added to the predictors of all classes. So a coordinate of a feature
 that no edge to the ground holds, as an unpenalised intercept, is free up to a constant: per node, or per component of

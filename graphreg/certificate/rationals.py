@@ -101,7 +101,7 @@ class Echelon:
         self.pivots: list[int] = []
 
     def add(self, row: list[Fraction], right: Fraction = Fraction(0)) -> bool | None:
-        """Whether the equation is new; None where it contradicts the others."""
+        """True where the equation is new; None where it contradicts the others."""
         new = [*row, right]
         for pivot, known in zip(self.pivots, self.rows, strict=True):
             _subtract(new, known, new[pivot])

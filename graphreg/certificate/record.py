@@ -92,11 +92,11 @@ class Certificate(Shown):
 
     @property
     def valid(self) -> bool:
-        """Whether this bounds the optimum from both sides."""
+        """True where this bounds the optimum from both sides."""
         return self.scope != "none"
 
     def holds(self, gap: float) -> bool:
-        """Whether the relative gap is certified to be at most ``gap``.
+        """True where the relative gap is certified to be at most ``gap``.
 
         Returns
         -------

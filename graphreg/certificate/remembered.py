@@ -14,8 +14,9 @@ from .kernel.value import Enclosed
 
 @dataclass(frozen=True)
 class Source:
-    """From what a lower bound is proved, to the bit: a point (None: 0), the bound from which on sums may be plain, and
-    the parameters whose gradients its prices are, where it was proved by these (see `graphreg.certificate.tilting`)."""
+    """The source from which a lower bound is proved, to the bit: a point (None: 0), the bound from which on sums may
+    be plain, and the parameters whose gradients its prices are, where it was proved by these (see
+    `graphreg.certificate.tilting`)."""
 
     point: DualPoint | None
     least: float

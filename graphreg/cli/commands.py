@@ -96,7 +96,7 @@ def solve(
 
 
 def _say_nothing(text: object) -> None:
-    """In the place of `exits.say` where nothing is to be printed."""
+    """A stand-in for `exits.say` where nothing is to be printed."""
 
 
 @main.command(short_help="Every method that applies, side by side.")

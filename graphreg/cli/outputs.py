@@ -47,7 +47,7 @@ class Outputs:
 
     @property
     def progress(self) -> bool | None:
-        """For ``progress=``: a bar where stderr is a terminal, but with --quiet none."""
+        """The value of ``progress=``: a bar where stderr is a terminal, but with --quiet none."""
         return False if self.quiet else None
 
     def check(self) -> None:

@@ -181,7 +181,7 @@ def plain(value: Any) -> Any:
 
 
 def versions() -> dict[str, str]:
-    """Of graphreg, Python and what the numbers come from."""
+    """The versions of graphreg, Python and what the numbers come from."""
     found = {"graphreg": gr.__version__, "python": platform.python_version()}
     for package in PACKAGES:
         try:

@@ -68,7 +68,7 @@ class Comparison(Shown):
 
     @property
     def solutions(self) -> dict[str, Solution]:
-        """Of the methods that ran, by name."""
+        """The solutions of the methods that ran, by name."""
         return {name: each for name, each in self.entries.items() if isinstance(each, Solution)}
 
     def table(self) -> pd.DataFrame:

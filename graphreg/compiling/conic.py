@@ -81,7 +81,8 @@ class ConicProblem:
             listening(chain.solver)
 
     def answer(self) -> tuple[tuple[Array, DualPoint] | None, str]:
-        """What the solver left behind, where that is a finite point; and the cause where it cannot be read."""
+        """The answer that the solver left behind, where that is a finite point; and the cause where it cannot be
+        read."""
         read: list[Any] = []
         if broke := breakdown_of(lambda: read.append(self.read_back())):
             return None, broke

@@ -1,5 +1,5 @@
-"""Why there is no point with a finite objective: the constraints exclude each other, which is shown and not only
-computed, or a loss is beyond what floats can hold.
+"""The reason for which there is no point with a finite objective: the constraints exclude each other, which is shown
+and not only computed, or a loss is beyond what floats can hold.
 
 The constraints alone, with no losses, are a problem whose optimum is 0 where a point satisfies them. The least squares
 
@@ -27,7 +27,7 @@ from .solvers import breakdown_of, solver_name, time_limit
 
 
 def excluded(form: Form, solver: str, seconds: float | None) -> bool:
-    """Whether it is proved that no point satisfies all constraints; False where that is not known."""
+    """True where it is proved that no point satisfies all constraints; False where that is not known."""
     edges = tuple(edge for edge in form.edges if isinstance(edge.penalty, AbstractConstraint))
     if not any(edge.ground for edge in edges):
         return False  # 0 satisfies what is between nodes
@@ -41,7 +41,7 @@ def excluded(form: Form, solver: str, seconds: float | None) -> bool:
 
 
 def _residuals(form: Form, solver: str, seconds: float | None) -> tuple[Array, ...] | None:
-    """By how much the best point misses the constraints of each edge block, in units of the centers."""
+    """The amounts by which the best point misses the constraints of each edge block, in units of the centers."""
     size = max([1.0, *(float(np.abs(edge.center).max()) for edge in form.edges if edge.center is not None)])
     w = cp.Variable(form.shape)
     missed: list[Any] = []
@@ -62,7 +62,7 @@ def _residuals(form: Form, solver: str, seconds: float | None) -> tuple[Array, .
 
 
 def overflow(form: Form) -> str:
-    """Which loss is infinite in floats at a point that satisfies all constraints, as the cause of a failure."""
+    """The loss that is infinite in floats at a point that satisfies all constraints, as the cause of a failure."""
     w = feasible(form, np.zeros(form.shape))
     for block in form.samples:
         with np.errstate(over="ignore", invalid="ignore"):

@@ -1,4 +1,4 @@
-"""Which term of a form breaks CVXPY's rules, once CVXPY has refused the problem."""
+"""The term of a form that breaks CVXPY's rules, once CVXPY has refused the problem."""
 
 from __future__ import annotations
 

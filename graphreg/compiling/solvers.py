@@ -67,14 +67,14 @@ def solver_name(solver: str) -> str:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a solve: the status that CVXPY reports, or the cause of a breakdown."""
+    """The outcome of a solve: the status that CVXPY reports, or the cause of a breakdown."""
 
     status: str = ""
     cause: str = ""
 
     @property
     def denies(self) -> bool:
-        """Whether the solver says that there is no point, or no bound."""
+        """True where the solver says that there is no point, or no bound."""
         from cvxpy.settings import INF_OR_UNB
 
         return self.status in INF_OR_UNB

@@ -68,7 +68,7 @@ def steepest(links: Sequence[Links], r: Array) -> tuple[Array, list[Array]]:
 
 
 def _solve(problem: Any) -> None:
-    """At tight tolerances; what it is worth is for the caller to judge."""
+    """Solve at tight tolerances; what it is worth is for the caller to judge."""
     with warnings.catch_warnings(action="ignore"):
         for options in (ATTEMPTS["CLARABEL"][1][1], ATTEMPTS["CLARABEL"][0][1]):
             try:

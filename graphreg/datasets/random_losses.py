@@ -65,7 +65,7 @@ class Losses:
     def of(
         model: Any, plain: list[PlainSamples], names: tuple[str, ...], classes: int, intercept: bool, size: Array
     ) -> Losses:
-        """With what follows from the samples of all nodes."""
+        """The losses with what follows from the samples of all nodes."""
         gradient = max(float(np.linalg.norm(gradient_at_zero(part))) for part in plain) or 1.0
         curvature = float(np.median([curvature_of(part) for part in plain])) or 1.0
         one_sided = any(is_unitless(part.family) for part in plain)

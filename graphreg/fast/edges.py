@@ -18,7 +18,8 @@ TINY = 1e-300  # a square: no capacity is divided by less than its root
 
 
 def kind_of(edge: EdgeBlock, d: int) -> int | None:
-    """Which kernel the penalty of a block has; None for one of the user's, or on some coordinates only."""
+    """The number of the kernel that the penalty of a block has; None for one of the user's, or on some coordinates
+    only."""
     name = "" if edge.penalty.is_users() else edge.penalty.kernel()
     if not name or edge.features is not None:
         return None
@@ -35,7 +36,7 @@ class Edges(NamedTuple):
 
 
 class Flows(NamedTuple):
-    """What edges read and write: 2 w+ - w, flows, their next values, and K' of these."""
+    """The arrays that edges read and write: 2 w+ - w, flows, their next values, and K' of these."""
 
     ahead: Array
     u: Array
@@ -44,8 +45,8 @@ class Flows(NamedTuple):
 
 
 def edge_round(width: int, kind: int, ground: int, centred: int, relaxes: int, stays: int) -> Kernel:
-    """For edges of ``width`` coordinates (0: any number of them) in a list; not relaxed, but as the prox leaves them,
-    where not ``relaxes``. Where flows ``stay`` in place, ``new`` is what they were before."""
+    """The round for edges of ``width`` coordinates (0: any number of them) in a list; not relaxed, but as the prox
+    leaves them, where not ``relaxes``. Where flows ``stay`` in place, ``new`` is what they were before."""
 
     def kernel(edges: Edges, sigma: float, rho: float, flows: Flows, work: Array, d: int) -> None:
         """The flows are written to ``new``, and K' of them is added to ``pull``; ``work`` is room for an edge's."""

@@ -19,7 +19,7 @@ EVEN = 1e6  # condition number of H + I/tau up to which an inverse does no harm 
 
 
 class Standing(NamedTuple):
-    """Where all nodes stand before a round, flat: tau_i = s / degree_i, K'u and w."""
+    """The state of all nodes before a round, flat: tau_i = s / degree_i, K'u and w."""
 
     degree: Array
     s: float
@@ -28,7 +28,8 @@ class Standing(NamedTuple):
 
 
 class Moved(NamedTuple):
-    """Where a round writes what it finds of the nodes, flat: w+, 2 w+ - w, and w relaxed by ``rho`` towards w+."""
+    """The arrays to which a round writes what it finds of the nodes, flat: w+, 2 w+ - w, and w relaxed by ``rho``
+    towards w+."""
 
     hat: Array
     ahead: Array
@@ -74,7 +75,7 @@ class MeanRound(AbstractRoundLoss):
 
 @dataclass(frozen=True)
 class QuadraticRound(AbstractRoundLoss):
-    """By the eigenvectors of the H_i."""
+    """The round of quadratic losses by the eigenvectors of the H_i."""
 
     nodes: Array
     own: Eigen
@@ -199,14 +200,14 @@ def _flat(values: Array) -> Array:
 # ---- kernels: all arrays are flat; a node of ``nodes`` stands at ``nodes[r]`` in w, and at r in what its loss has ----
 @Step
 def settled(out: Moved, i: int, old: float, x: float) -> None:
-    """What follows from w+ = x in one coordinate."""
+    """Write what follows from w+ = x in one coordinate."""
     out.hat[i] = x
     out.ahead[i] = 2.0 * x - old
     out.new[i] = old + out.rho * (x - old)
 
 
 def mean_round(width: int, whole: int) -> Kernel:
-    """For H_i = mass_i I and 1/tau_i = degree_i / s; of all nodes in their order where ``whole``."""
+    """The round for H_i = mass_i I and 1/tau_i = degree_i / s; of all nodes in their order where ``whole``."""
 
     def kernel(nodes: Array, mass: Array, h: Array, at: Standing, out: Moved, d: int) -> None:
         end = width if width else d
@@ -222,7 +223,8 @@ def mean_round(width: int, whole: int) -> Kernel:
 
 
 def quadratic_round(width: int, rank: int) -> Kernel:
-    """For h_i = V target: w+ - v = V (target - values V'v) / (values + 1/tau) at v = w - tau K'u, free of cancellation.
+    """The round for h_i = V target: w+ - v = V (target - values V'v) / (values + 1/tau) at v = w - tau K'u, free of
+    cancellation.
 
     ``work`` is room for as many numbers as V has columns."""
 
@@ -285,7 +287,7 @@ def packed_round(width: int) -> Kernel:
 
 
 def all_settled(w: Array, out: Moved) -> None:
-    """What follows from w+ that is known already."""
+    """Write what follows from w+ that is known already."""
     for i in range(w.size):
         settled(out, i, w[i], out.hat[i])
 

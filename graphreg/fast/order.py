@@ -53,7 +53,7 @@ class EdgeOrder:
     runs: Runs | None = None
 
     def of(self, rows: Array) -> Array:
-        """What belongs to the edges of the block, flat and in the new order."""
+        """The values of the edges of the block, flat and in the new order."""
         return np.ascontiguousarray(rows if self.places is None else rows[self.places], dtype=float).reshape(-1)
 
     def back(self, flat: Array, width: int) -> Array:
@@ -75,14 +75,14 @@ class Orders:
 
 
 def orders_of(form: Form, whole: bool = True) -> Orders:
-    """In which order rounds go through a form whose nodes stand as they are. Where it is a part of the ``whole``, its
-    edges stand as they would among all others: by tails."""
+    """The order in which rounds go through a form whose nodes stand as they are. Where it is a part of the
+    ``whole``, its edges stand as they would among all others: by tails."""
     slices = whole and form.d == 1
     return Orders(None, tuple(edge_order(e.tail, e.head, form.n, slices and not e.ground) for e in form.edges))
 
 
 def near_orders(form: Form, orders: Orders) -> Orders:
-    """The same with neighbours near each other, where that helps."""
+    """The orders with neighbours near each other, where that helps."""
     if form.d != 1 or any(each.runs is not None for each in orders.edges):
         return orders
     place = _near(form)
@@ -93,8 +93,8 @@ def near_orders(form: Form, orders: Orders) -> Orders:
 
 
 def _near(form: Form) -> Array | None:
-    """Where each node is to stand so that neighbours are near (reverse Cuthill-McKee); None where that helps little, or
-    a loss or penalty needs the order of the form."""
+    """The place of each node in an order in which neighbours are near (reverse Cuthill-McKee); None where that helps
+    little, or a loss or penalty needs the order of the form."""
     known = all(kind_of(edge, form.d) is not None for edge in form.edges)
     if not known or not all(isinstance(block.loss, AbstractQuadraticLoss) for block in form.samples):
         return None
@@ -156,7 +156,7 @@ def _sorted(tail: Array, head: Array) -> Array | None:
 
 
 def _starts(tail: Array, head: Array) -> Array:
-    """Where runs begin that stay in a group, and the number of edges."""
+    """The first edges of runs that stay in a group, and the number of edges."""
     breaks = (np.diff(tail) != 1) | (np.diff(head) != 1) | (tail[1:] % BLOCK == 0)
     return np.concatenate([[0], np.flatnonzero(breaks) + 1, [len(tail)]]).astype(np.int32)
 

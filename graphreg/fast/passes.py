@@ -132,7 +132,7 @@ Edges = tuple[Array, Array, Array, float]  # tails, heads, and capacities but fo
 
 
 def unite(ball: int, each: int, ground: int) -> Kernel:
-    """For edges that are inside or not as a whole (``ball``), or coordinate by coordinate; they tie ``each``
+    """A kernel for edges that are inside or not as a whole (``ball``), or coordinate by coordinate; they tie ``each``
     coordinate, or the nodes."""
 
     def kernel(edges: Edges, share: float, u: Array, parent: Array, d: int) -> None:

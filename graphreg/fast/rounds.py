@@ -108,7 +108,7 @@ class Image(AbstractImage):
 
 @dataclass(frozen=True, eq=False)
 class Rounds(AbstractRounds):
-    """What rounds need of a form."""
+    """The arrays and kernels that rounds need of a form."""
 
     form: Form
     blocks: tuple[AbstractRoundBlock, ...]
@@ -123,8 +123,8 @@ class Rounds(AbstractRounds):
     def of(
         form: Form, proxes: tuple[AbstractNodeProx, ...], stepped: Array, orders: Orders, rest: Rest | None = None
     ) -> Rounds:
-        """With the proxes of the form's losses, and `orders_of` its nodes and edges. On a part of a graph nothing is
-        done otherwise than on another one that has the same node or edge."""
+        """The rounds with the proxes of the form's losses, and `orders_of` its nodes and edges. On a part of a graph
+        nothing is done otherwise than on another one that has the same node or edge."""
         blocks: list[AbstractRoundBlock] = []
         for edge, order in zip(form.edges, orders.edges, strict=True):
             found = CompiledBlock.of(edge, order, form.d, strict=rest is not None)
@@ -164,7 +164,7 @@ class Rounds(AbstractRounds):
     def _forward(
         self, x: Held, warm: Array | None, s: float, rho: float, memory: Memories, count: int
     ) -> tuple[Held, Array | None, Memories]:
-        """The same without T x, but where the next round begins: flows move in place from the second round on."""
+        """Rounds without T x, but where the next round begins: flows move in place from the second round on."""
         if self.swept is not None:
             x = self._swept(x, s, rho, *self.swept)
             if count > 1:
@@ -195,7 +195,7 @@ class Rounds(AbstractRounds):
 
     @property
     def begins(self) -> bool:
-        """Whether proxes ask where to begin."""
+        """True where proxes ask where to begin."""
         return any(loss.begins for loss in self.losses)
 
     def _swept(self, x: Held, s: float, rho: float, edges: CompiledBlock, nodes: MeanRound) -> Held:

@@ -76,7 +76,8 @@ def moved_nodes(part: slice, stays: int, rho: float, nodes: Nodes, ahead: Array,
 
 
 def swept_round(runs: int, kind: int, flags: tuple[int, ...]) -> Kernel:
-    """As `edges.edge_round`, for edges in ``runs`` or in a list; where all capacities are ``even`` there is one.
+    """The kernel of `edges.edge_round`, for edges in ``runs`` or in a list; where all capacities are ``even`` there is
+    one.
 
     Where it ``moves`` nodes, too, those of a group come right before it, while they are in a cache: the first
     ``reach[g]`` nodes before the runs, or edges, from ``group[g]`` to ``group[g + 1]``. They write ``ahead`` and empty
@@ -127,7 +128,7 @@ def swept_round(runs: int, kind: int, flags: tuple[int, ...]) -> Kernel:
 
 
 def run_pull() -> Kernel:
-    """As `edges.edge_pull`."""
+    """The kernel of `edges.edge_pull` on runs."""
 
     def kernel(first: Array, tail: Array, head: Array, u: Array, pull: Array) -> None:
         for r in range(tail.size):

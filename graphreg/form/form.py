@@ -84,7 +84,7 @@ class Form:
 
     @shared
     def differences(self) -> int:
-        """How many numbers there are on all edges."""
+        """The number of differences on all edges."""
         return sum(len(edge.tail) * self.width(edge) for edge in self.edges)
 
     @shared
@@ -131,11 +131,11 @@ class Form:
 
     @shared
     def memory(self) -> dict[str, Any]:
-        """What others found out about the form, shared with its copies at other strengths; see `once`."""
+        """Findings of others about the form, shared with its copies at other strengths; see `once`."""
         return {}
 
     def once(self, name: str, key: Any, find: Callable[[], T]) -> T:
-        """What ``find`` finds, remembered by its name until it is asked for at another key (of strengths)."""
+        """The value of ``find``, remembered by its name until it is asked for at another key (of strengths)."""
         if name not in self.memory or self.memory[name][0] != key:
             self.memory[name] = key, find()
         return self.memory[name][1]

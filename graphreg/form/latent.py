@@ -18,7 +18,7 @@ from .form import EdgeBlock, Form
 
 
 def settles(form: Form) -> bool:
-    """Whether only squared penalties on all coordinates tie the latent nodes, and equations these to one another."""
+    """True where only squared penalties on all coordinates tie the latent nodes, and equations these to one another."""
     n = form.space.n_observed
     touching = (edge for edge in form.edges if (edge.tail >= n).any() or (edge.head >= n).any())
     return bool(form.latent) and all(_fits(form, edge) for edge in touching)
@@ -63,6 +63,6 @@ def _fits(form: Form, edge: EdgeBlock) -> bool:
 
 
 def halves_squares(form: Form, edge: EdgeBlock) -> bool:
-    """Whether the penalty is 1/2 ||z||^2."""
+    """True where the penalty is 1/2 ||z||^2."""
     Q = edge.penalty.quadratic(form.width(edge))
     return Q is not None and np.array_equal(Q, np.eye(len(Q)))

@@ -194,7 +194,7 @@ def _polished(both: Callable[[Array], tuple[float, Array]], v: Array) -> Array:
 
 
 def _hessian(slope: Callable[[Array], Array], x: Array) -> Array:
-    """By central differences of exact derivatives."""
+    """The Hessian by central differences of exact derivatives."""
     h = 1e-4
     rows = [(slope(x + h * e) - slope(x - h * e)) / (2.0 * h) for e in np.eye(len(x))]
     H = np.array(rows)

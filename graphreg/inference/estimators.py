@@ -193,7 +193,7 @@ class EstimatorComparison(Shown):
     assumed: tuple[str, ...]
 
     def table(self) -> Table:
-        """Per estimator the mean and the largest error over the nodes; without the truth the distances from the
+        """The mean and the largest error over the nodes, per estimator; without the truth the distances from the
         hierarchical estimates (from those of the single cluster, where there are no clusters)."""
         reference = list(self.fits)[-1]
         shown = _distances(self.coef, self.coef[reference].to_numpy()) if self.errors is None else self.errors

@@ -59,7 +59,7 @@ class LocalFits:
 
     @cached_property
     def certificate(self) -> Certificate:
-        """That of the estimates as minimisers, of all nodes together."""
+        """The certificate of the estimates as minimisers, of all nodes together."""
         return Certifier(self.form).certify(np.where(self.fitted[:, None], self.coef, 0.0), None, None, GAP)
 
     @property
@@ -277,8 +277,8 @@ def check_rank(form: Form, gradients: NodeGradients, fitted: Array) -> Array:
 
 
 def _free_classes(block: SampleBlock, k: int) -> Array:
-    """Of a loss whose predictor has k entries: the curvature of its first sample at 0, which shows what of a common
-    shift of all entries it sees."""
+    """The curvature of a loss whose predictor has k entries: that of its first sample at 0, which shows what of a
+    common shift of all entries it sees."""
     assert isinstance(block.loss, AbstractSmoothLoss)
     C = block.loss.curvature(np.zeros((1, k)), block.y[:1])[0]
     return np.diag(C) if C.ndim == 1 else C

@@ -87,7 +87,7 @@ class HierarchicalEstimate(Stated):
 
     @cached_property
     def certificate(self) -> Certificate:
-        """That the coefficients minimise ``model``."""
+        """The certificate that the coefficients minimise ``model``."""
         return Certifier(build(self.model).frozen()).certify(self.w, None, None, GAP)
 
     # ---- tables ------------------------------------------------------------------------------------------------------

@@ -57,7 +57,8 @@ class Statistics:
 
     @staticmethod
     def of(form: Form) -> Statistics:
-        """Of the squared losses of a form; `DataError` where even one model for all is not determined."""
+        """The statistics of the squared losses of a form; `DataError` where even one model for all is not
+        determined."""
         A = sum((block.sums(block.scale) for block in form.samples), np.zeros((form.n, form.d, form.d)))
         size = sum(block.offset.size for block in form.samples)
         _check_determined(form, A.sum(axis=0), size)
@@ -102,7 +103,7 @@ class Upward:
 
 
 def upward(data: Statistics, tree: CoefficientTree, ratios: Array) -> Upward:
-    """From the leaves to the root, at the ratios rho_l."""
+    """The pass from the leaves to the root, at the ratios rho_l."""
     A, b, R, d = data.A.copy(), data.b.copy(), tree.random, data.A.shape[1]
     squares, logs, stored = data.squares, 0.0, list[Passed]()
     for (child, parent), rho in zip(tree.levels, ratios.tolist(), strict=True):
@@ -120,9 +121,9 @@ def upward(data: Statistics, tree: CoefficientTree, ratios: Array) -> Upward:
 
 
 def downward(up: Upward, tree: CoefficientTree, lowest: int = 0, *, known: bool = False) -> tuple[Array, Array]:
-    """From the root to the children of a level (0 the leaves): the best linear unbiased predictions w (n, d), and the
-    covariances (n, d, d) of their errors in units of sigma^2, what the root's estimate contributes included
-    (Henderson's), but for a root that is ``known``; 0 below."""
+    """The pass from the root to the children of a level (0 the leaves): the best linear unbiased predictions w (n,
+    d), and the covariances (n, d, d) of their errors in units of sigma^2, what the root's estimate contributes
+    included (Henderson's), but for a root that is ``known``; 0 below."""
     w, C, R = np.zeros_like(up.b), np.zeros_like(up.A), tree.random
     w[-1] = up.root
     if not known:

@@ -35,8 +35,9 @@ LEVEL = checks.inside("(0, 1)", "a number between 0 and 1, for instance 0.95")
 
 @dataclass(frozen=True)
 class WaldTest(Stated):
-    """Of R theta = r: ``statistic``, (R theta - r)' (R V R')^-1 (R theta - r), which is chi-square with ``df`` degrees
-    of freedom, the number of rows of R, where they are true; ``p_value``; ``hypotheses`` as they read."""
+    """The Wald test of R theta = r: ``statistic``, (R theta - r)' (R V R')^-1 (R theta - r), which is chi-square
+    with ``df`` degrees of freedom, the number of rows of R, where they are true; ``p_value``; ``hypotheses`` as they
+    read."""
 
     statistic: float
     df: int
@@ -112,7 +113,8 @@ class ConfidenceRegion(Shown):
         return pd.Series(np.sqrt(np.diag(self.covariance)), index=self.estimate.index, name="std_error")
 
     def intervals(self, level: float = 0.95) -> Table:
-        """Of each coefficient alone: estimate, std_error, low, high; estimate +- z((1 + level)/2) std_error."""
+        """The interval of each coefficient alone: estimate, std_error, low, high; estimate +- z((1 + level)/2)
+        std_error."""
         LEVEL(level, "level", DataError)
         wide = stats.norm.ppf((1.0 + level) / 2.0) * self.std_error
         columns = {"estimate": self.estimate, "std_error": self.std_error}

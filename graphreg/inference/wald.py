@@ -43,12 +43,13 @@ class Reference:
 
     @staticmethod
     def chi_square(k: int, m: int) -> Reference:
-        """For m edges, where the samples are many."""
+        """The reference distribution for m edges, where the samples are many."""
         return Reference(k, np.full(m, np.inf), np.ones(m))
 
     @staticmethod
     def hotelling(k: int, nu: Array) -> Reference:
-        """As if the covariance had been estimated from nu samples of a normal distribution."""
+        """The reference distribution as if the covariance had been estimated from nu samples of a normal
+        distribution."""
         left = nu - k + 1.0
         return Reference(k, left, np.maximum(left, 0.0) / nu)
 

@@ -1,4 +1,4 @@
-"""What a user brings: graphs, and samples per node, read from whatever holds them."""
+"""The data of a user: graphs, and samples per node, read from whatever holds them."""
 
 from .columns import column_of as column_of
 from .columns import is_frame as is_frame

@@ -128,14 +128,14 @@ def numbers_of(frame: nw.DataFrame[Any], name: Any, what: str) -> Array:
 
 
 def entries(column: nw.Series[Any]) -> Array:
-    """What a column holds, as it is; Python's objects where some of it is missing."""
+    """The entries of a column, as they are; Python's objects where some of it is missing."""
     if column.is_null().any():
         return np.fromiter(column.to_list(), dtype=object, count=len(column))
     return np.array(column.to_numpy())
 
 
 def listed(values: Any) -> list[Any]:
-    """What a column, an array or another iterable holds, as Python's objects."""
+    """The entries of a column, an array or another iterable, as Python's objects."""
     if (frame := seen(values, "DataFrame")) is not None:
         name = next(iter(frame.columns), "name")
         raise DataError(f"one value per row is wanted, got a DataFrame; give one of its columns, as in frame[{name!r}]")
@@ -192,7 +192,7 @@ def floats(array: Array, what: str) -> Array:
 
 
 def _constant(array: Array) -> bool:
-    """Whether nobody can write to the array, nor to what it is a view of."""
+    """True where nobody can write to the array, nor to what it is a view of."""
     base: Any = array
     while isinstance(base, np.ndarray):
         if base.flags.writeable:
@@ -269,7 +269,7 @@ def listing(names: Iterable[Any], most: int = 6) -> str:
 
 
 def positions_by_label(positions: Any) -> Mapping[Hashable, Any]:
-    """Where nodes lie, by label: a mapping as it is; of a frame of pandas the first two columns."""
+    """The positions of nodes, by label: a mapping as it is; of a frame of pandas the first two columns."""
     if hasattr(positions, "iterrows"):
         return {label: tuple(row)[:2] for label, row in positions.iterrows()}
     if not isinstance(positions, Mapping):
@@ -290,7 +290,7 @@ class Where:
 
     @staticmethod
     def of(names: list[Any] | Array) -> Where:
-        """Of the labels of all samples, in their order."""
+        """The places of the labels of all samples, in their order."""
         return Where(*numbered(names, "node label", DataError))
 
     def refuse(self, bad: Array, values: Array, what: str, remedy: str) -> None:
@@ -347,7 +347,7 @@ def design(X: Array | None, columns: Columns, where: Where) -> Array | None:
 
 
 def _all_finite(X: Array) -> Array:
-    """Which columns are finite, (d,); some rows at a time, which then stay in the cache."""
+    """A mask of the columns that are finite, (d,); some rows at a time, which then stay in the cache."""
     out = np.ones(X.shape[1], dtype=bool)
     for at in range(0, len(X), ROWS):
         out &= np.isfinite(X[at : at + ROWS]).all(axis=0)
@@ -378,7 +378,7 @@ def label_list(node: Any) -> list[Any] | Array:
 
 
 def _unusable(column: Array) -> Array:
-    """Which targets are missing or infinite."""
+    """A mask of the targets that are missing or infinite."""
     if column.dtype.kind in "fc":
         return ~np.isfinite(column)
     if column.dtype.kind in "biu":

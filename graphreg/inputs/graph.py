@@ -63,7 +63,7 @@ def difference_matrix(tail: Array, head: Array, n_nodes: int) -> sp.csr_array:
 
 
 def components_of(tail: Array, head: Array, n_nodes: int) -> tuple[int, Array]:
-    """How many connected components the edges leave of the nodes, and the number of each node's, (n,)."""
+    """The number of connected components that the edges leave of the nodes, and that of each node's, (n,)."""
     if len(tail) + n_nodes <= SMALL:
         return _passed_along(tail, head, n_nodes)
     links = sp.coo_array((np.ones(len(tail)), (tail, head)), shape=(n_nodes, n_nodes))
@@ -71,7 +71,8 @@ def components_of(tail: Array, head: Array, n_nodes: int) -> tuple[int, Array]:
 
 
 def _passed_along(tail: Array, head: Array, n_nodes: int) -> tuple[int, Array]:
-    """The same: every node takes the least number that it hears of, and then the number of whoever has that one."""
+    """The components: every node takes the least number that it hears of, and then the number of whoever has that
+    one."""
     least, before = np.arange(n_nodes), np.zeros(0)
     while not np.array_equal(least, before):
         before, lower = least, np.minimum(least[tail], least[head])

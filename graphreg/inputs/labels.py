@@ -144,7 +144,7 @@ def as_labels(given: Iterable[Any]) -> Labels:
 
 
 def is_integers(given: Any, ndim: int = 1) -> TypeGuard[Array]:
-    """Whether it is an array of integers that 64 bits with a sign hold."""
+    """True where it is an array of integers that 64 bits with a sign hold."""
     return type(given) is np.ndarray and given.ndim == ndim and given.dtype.kind in "iu" and given.dtype != np.uint64
 
 
@@ -222,7 +222,7 @@ def _integers(labels: Sequence[Hashable] | Array) -> Array | None:
 
 
 def in_place(labels: Sequence[Hashable], index: Mapping[Hashable, int]) -> bool:
-    """Whether label k is known to have the place k."""
+    """True where label k is known to have the place k."""
     return isinstance(labels, IntegerLabels) and isinstance(index, IntegerIndex) and len(labels) <= len(index)
 
 
@@ -233,7 +233,7 @@ DECODE = "read its file with the encoding that it is in"
 
 
 def is_missing(label: Any) -> bool:
-    """Whether a label is None, NaN, NaT or pandas' NA."""
+    """True where a label is None, NaN, NaT or pandas' NA."""
     if label is None:
         return True
     if isinstance(label, (float, np.floating)):
@@ -245,7 +245,8 @@ def is_missing(label: Any) -> bool:
 
 
 def is_unwritable(label: Any) -> bool:
-    """Whether a label is text that no file can hold: a lone half of a pair of surrogates, left by a wrong decoding."""
+    """True where a label is text that no file can hold: a lone half of a pair of surrogates, left by a wrong
+    decoding."""
     return isinstance(label, str) and not label.isprintable() and any("\ud800" <= c <= "\udfff" for c in label)
 
 
@@ -341,7 +342,7 @@ def _usual_index(labels: list[Any]) -> dict[Hashable, int] | None:
 
 
 def is_in(label: Any, index: Mapping[Hashable, int]) -> bool:
-    """Whether ``index`` has the label; an unhashable one is refused."""
+    """True where ``index`` has the label; an unhashable one is refused."""
     try:
         return label in index
     except TypeError:

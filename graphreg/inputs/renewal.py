@@ -96,7 +96,7 @@ def _together(one: NodeData, two: NodeData) -> NodeData:
 
 # ---- what is new -----------------------------------------------------------------------------------------------------
 def change(old: NodeData, new: NodeData) -> str:
-    """What changed from one to the other, in words."""
+    """The changes from one to the other, in words."""
     if not _same_rows(old, new):
         now, before = set(new.labels), set(old.labels)
         said = f"other rows: {_counted(new)}, where there were {_counted(old)}"

@@ -1,4 +1,4 @@
-"""What graphs are read from: networkx, lists of edges, adjacency matrices and points.
+"""The sources of graphs: networkx, lists of edges, adjacency matrices and points.
 
 Each reader gives the arguments of `Graph`, which checks what all graphs have in common.
 """
@@ -59,7 +59,7 @@ def in_order(labels: Iterable[Any], what: str) -> Iterable[Any]:
 
 # ---- networkx --------------------------------------------------------------------------------------------------------
 def is_networkx(graph: Any) -> bool:
-    """Whether it is a graph of networkx."""
+    """True where it is a graph of networkx."""
     networkx = sys.modules.get("networkx")  # whoever holds a networkx graph has imported it
     return networkx is not None and isinstance(graph, networkx.Graph)
 
@@ -118,7 +118,7 @@ def from_edges(edges: Iterable[Any], weights: Iterable[float] | None, nodes: Ite
 
 
 def _is_whole(edges: Any) -> bool:
-    """Whether the edges are the rows of an array of integers."""
+    """True where the edges are the rows of an array of integers."""
     return is_integers(edges, 2) and len(edges) > 0 and edges.shape[1] in (2, 3)
 
 

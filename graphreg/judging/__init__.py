@@ -1,4 +1,4 @@
-"""What comes from elsewhere, judged: a point, whoever found it, and what stands in a CVXPY problem."""
+"""Answers from elsewhere, judged: a point, whoever found it, and what stands in a CVXPY problem."""
 
 from .given import beyond_capacity as beyond_capacity
 from .given import given_arrays as given_arrays

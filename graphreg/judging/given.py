@@ -38,7 +38,7 @@ class Given(NamedTuple):
 
 
 def given_start(given: Any, what: str, form: Form) -> Given:
-    """Where a run begins. Of a Solution what it knows, by label: nodes that it does not know are put at the weighted
+    """The start of a run. Of a Solution what it knows, by label: nodes that it does not know are put at the weighted
     means of their neighbours. Of an array latent nodes that are not given are left at 0."""
     if not isinstance(given, Solution):
         return Given(_filled(_entries(given, what, form), form))
@@ -47,8 +47,8 @@ def given_start(given: Any, what: str, form: Form) -> Given:
 
 
 def given_point(given: Any, what: str, form: Form) -> Given:
-    """What was given as the argument ``what``. Latent nodes that are not are put at the weighted means of their
-    neighbours."""
+    """The point that was given as the argument ``what``. Latent nodes that are not are put at the weighted means of
+    their neighbours."""
     if not isinstance(given, Solution):
         entries = _entries(given, what, form)
         w = _filled(entries, form)
@@ -83,7 +83,7 @@ def _check_all_known(known: Carried, what: str) -> None:
 
 
 def beyond_capacity(form: Form, flows: Arrays) -> str:
-    """Which flows lie outside the domains of their edges, as a sentence; empty where none does."""
+    """The flows that lie outside the domains of their edges, as a sentence; empty where none does."""
     count, worst, where = 0, 1.0 + ROUNDING, ""
     for edge, u in zip(form.edges, flows, strict=True):
         load = edge.penalty.domain.gauge(u / edge.weight[:, None])
@@ -156,7 +156,7 @@ class Carried:
         return bool(self.rows.all() and self.columns.all() and all(each.all() for each in self.edges))
 
     def __str__(self) -> str:
-        """What matched, in words; empty where all did."""
+        """The labels that matched, in words; empty where all did."""
         if self.whole:
             return ""
         known = np.concatenate([np.zeros(0, dtype=bool), *self.edges])
@@ -169,7 +169,8 @@ class Carried:
 
 
 def carried(solution: Solution, form: Form, what: str) -> Carried:
-    """What a solution says of a form; refused where it is of none of its nodes, or of none of its coordinates."""
+    """The values that a solution has for a form; refused where it is of none of its nodes, or of none of its
+    coordinates."""
     old, certificate = solution.form, solution.certificate
     node, known = _places(old.labels, form.labels)
     column, same = _places(old.space.coordinates, form.space.coordinates)
@@ -213,7 +214,7 @@ def spread(form: Form, w: Array, known: Array) -> Array:
 
 
 def _places(old: Sequence[Hashable], new: Sequence[Hashable]) -> tuple[Array, Array]:
-    """Where each of the new names was among the old ones, and which were."""
+    """The place of each of the new names among the old ones, and a mask of those that were there."""
     place = places_of(new, index_of(old))
     return place, place >= 0
 

@@ -1,4 +1,4 @@
-"""What comes from elsewhere, judged: a point, with the best lower bound that can be had with its help, and what stands
+"""Answers from elsewhere, judged: a point, with the best lower bound that can be had with its help, and what stands
 in a CVXPY problem."""
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Bounds = Iterator[tuple[str, Callable[[], Certificate]]]
 
 @dataclass(frozen=True)
 class Step:
-    """What one way to a lower bound gave: its name, the bound, the relative gap to it and the seconds it took."""
+    """The outcome of one way to a lower bound: its name, the bound, the relative gap to it and the seconds it took."""
 
     name: str
     dual: float
@@ -97,7 +97,7 @@ class Judgement(Certificate):
         return prove(self, path)
 
     def _remarks(self) -> list[str]:
-        """What else is to be known of the point, in sentences."""
+        """Remarks on the point, in sentences."""
         better = None if self.better is None else f"{self.better.primal:.10g}: .better.w"
         return [
             *([f"moved by at most {self.moved:.2g} to where every constraint holds"] if self.moved else []),
@@ -197,7 +197,7 @@ class _Judged:
 
     @property
     def lowest(self) -> Certificate:
-        """That with the best lower bound."""
+        """The certificate with the best lower bound."""
         return max(self.found, key=lambda each: each.dual)
 
     def take(self, name: str, certificate: Certificate, seconds: float) -> bool:

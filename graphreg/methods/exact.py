@@ -93,7 +93,7 @@ class _Attempts:
         return None if self.task.budget.seconds is None else self.task.budget.seconds - self.elapsed()
 
     def carried_out(self) -> End:
-        """Why there is no better certificate."""
+        """The reason for which there is no better certificate."""
         try:
             return self._in_turn(), ""
         except OutOfTimeError:
@@ -149,8 +149,8 @@ class _Attempts:
         return self.task.certifier.certify(w, found[1].flows, found[1].prices, self.task.budget.gap)
 
     def _beyond(self, certificate: Certificate) -> None:
-        """What may help where no attempt sufficed: other points, where the solver denies that there is any, and rounds
-        of the primal-dual method."""
+        """Try what may help where no attempt sufficed: other points, where the solver denies that there is any, and
+        rounds of the primal-dual method."""
         form, gap = self.task.form, self.task.budget.gap
         if not np.isfinite(certificate.primal) and self.misled():
             for w in (np.tile(common(form).w, (form.n, 1)), np.zeros(form.shape)):
@@ -173,12 +173,12 @@ class _Attempts:
         return outcome.rounds
 
     def misled(self) -> bool:
-        """Whether the solver has said that there is no point (maybe there is one), or no bound (there always is)."""
+        """True where the solver has said that there is no point (maybe there is one), or no bound (there always is)."""
         return any(outcome.denies for outcome in self.outcomes)
 
     def without_point(self, feasible: bool) -> End:
-        """Why no attempt has found a point: the constraints exclude each other, which is proved (a solver's word is no
-        proof), the losses overflow where they hold, or the solver broke down."""
+        """The reason for which no attempt has found a point: the constraints exclude each other, which is proved (a
+        solver's word is no proof), the losses overflow where they hold, or the solver broke down."""
         try:
             if not feasible and excluded(self.task.form, self.method.solver, self.left()):
                 return "infeasible", ""

@@ -106,7 +106,7 @@ def matrix(form: Form) -> sp.csc_array:
 
 
 def _factorised(H: sp.csc_array) -> Callable[[Array], Array]:
-    """How to solve with a symmetric matrix; `ArithmeticError` where it is singular."""
+    """A function that solves with a symmetric matrix; `ArithmeticError` where it is singular."""
     diagonal = H.diagonal()
     lift = np.where(diagonal > 0.0, RIDGE * diagonal, 1.0)  # 1 where nothing is said of a coordinate
     H = sp.csc_array(H + sp.diags_array(lift))

@@ -89,7 +89,7 @@ def _solved(file: ModelFile, asked: argparse.Namespace) -> LocalSolution:
 
 
 def _sites(asked: argparse.Namespace, rank: int, size: int) -> list[str]:
-    """Those of this process: of all whose files it finds every so-manieth, or those that are named."""
+    """The sites of this process: of all whose files it finds every so-manieth, or those that are named."""
     if asked.sites:
         return list(asked.sites)
     every = sites_of(asked.model, asked.data)
@@ -213,8 +213,8 @@ def _launcher(ranks: int) -> list[str]:
 
 
 def _status(command: list[str], environment: dict[str, str]) -> int:
-    """Of one job. A Ctrl-C, and whatever else breaks this off, ends its processes: they have a group of their own, as
-    mpiexec leaves its ranks behind where a Ctrl-C reaches it twice."""
+    """The exit status of one job. A Ctrl-C, and whatever else breaks this off, ends its processes: they have a group
+    of their own, as mpiexec leaves its ranks behind where a Ctrl-C reaches it twice."""
     with subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, process_group=0) as job:
         try:
             status = job.wait()

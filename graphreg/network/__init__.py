@@ -1,4 +1,5 @@
-"""Who may talk to whom: the part of a graph that a node sees, its streams of random numbers, the ledger."""
+"""The network, and who may talk to whom: the part of a graph that a node sees, its streams of random numbers, the
+ledger."""
 
 from .arcs import Arcs as Arcs
 from .arcs import arcs_of as arcs_of

@@ -44,19 +44,19 @@ class Arcs(Brief):
 
     @cached_property
     def level(self) -> tuple[str, ...]:
-        """What kind of link each pair is, (p,)."""
+        """The kind of link that each pair is, (p,)."""
         return tuple(map(self.links.__getitem__, self.block.tolist()))
 
     @cached_property
     def numbers(self) -> Array:
-        """How many numbers a message of parameters holds, (2p,)."""
+        """The number of entries of a message of parameters, (2p,)."""
         if self.coupled.strides[0] == 0:  # every pair couples the same
             return np.broadcast_to(self.coupled[:1].sum(axis=1), 2 * self.pairs)
         return np.tile(self.coupled.sum(axis=1), 2)
 
     @cached_property
     def all_numbers(self) -> int:
-        """How many numbers a message along every arc holds in all."""
+        """The number of entries of a message along every arc, in all."""
         return int(self.numbers.sum())
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Which nodes are there in a round, and whether a method knows how often they are."""
+"""The nodes that are there in a round, and whether a method knows how often they are."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ SAMPLER = Check("a function of t, labels, uniform and common", _takes_four)
 
 @dataclass(frozen=True)
 class Presence:
-    """What a run knows of who is there."""
+    """The knowledge of a run of which nodes are there."""
 
     p: Array | None  # p_i, 1 at latent nodes, (n,); None where only a sampler decides
     online: Array  # rounds in which each node was there, (n,)
@@ -75,7 +75,7 @@ class Availability:
 
     @staticmethod
     def of(value: Any) -> Availability | None:
-        """From what a user gives: None, a number, a mapping, a sampler, or an Availability."""
+        """The availability from what a user gives: None, a number, a mapping, a sampler, or an Availability."""
         if value is None or isinstance(value, Availability):
             return value
         if is_number(value) or isinstance(value, Mapping):
@@ -97,8 +97,8 @@ class Availability:
         return Presence(p, np.zeros(view.form.n, dtype=np.int64))
 
     def attend(self, view: LocalView, t: int, presence: Presence) -> tuple[Array, Array, Presence]:
-        """Who is there in round t, (n,) bool, noted in the ledger; the arcs both of whose ends are, (2p,) bool; and
-        what is known after the round."""
+        """The nodes that are there in round t, (n,) bool, noted in the ledger; the arcs both of whose ends are,
+        (2p,) bool; and what is known after the round."""
         present = self.present(view, t, presence.p)
         view.engine.away(~present)
         along = present[view.arcs.source] & present[view.arcs.target]
@@ -109,7 +109,7 @@ class Availability:
         return 1.0 / presence.p if self.known and presence.p is not None else t / np.maximum(presence.online, 1)
 
     def present(self, view: LocalView, t: int, p: Array | None) -> Array:
-        """Which nodes of the view are there in round t = 1, 2, ..., (n,) bool; p as in `Presence`."""
+        """The nodes of the view that are there in round t = 1, 2, ..., (n,) bool; p as in `Presence`."""
         uniform = view.streams("availability").uniform(t, 1)[:, 0]
         if self.sampler is None:
             assert p is not None

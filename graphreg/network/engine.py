@@ -1,4 +1,4 @@
-"""What an engine does for a local view: the two verbs of all engines, what compiled rounds on parts need, and the
+"""The interface of engines for a local view: the two verbs of all engines, what compiled rounds on parts need, and the
 engine of the whole graph in one process, where values of neighbours are at hand; and how all of them sum, in whatever
 order, to the same bits."""
 
@@ -16,7 +16,7 @@ from .ledger import Ledger
 
 
 class Engine(Protocol):
-    """Where a method runs, see `graphreg.distributed`. ``ledger`` records what is sent."""
+    """The place where a method runs, see `graphreg.distributed`. ``ledger`` records what is sent."""
 
     ledger: Ledger
 
@@ -33,7 +33,7 @@ class Engine(Protocol):
         ...
 
     def swap_ends(self, values: tuple[Array, ...], toward: tuple[Array, ...], along: Array) -> tuple[Array, ...]:
-        """What the other ends of edges have for the own ones.
+        """The values that the other ends of edges have for the own ones.
 
         ``values`` has per edge block a row for each end, those of the tails above those of the heads (2m, k), and
         ``toward`` is `LocalView.toward`. A message goes along each arc of the mask ``along`` and holds the rows of all
@@ -61,7 +61,7 @@ class AbstractPartEngine(ABC):
 
     @abstractmethod
     def everywhere(self, here: bool) -> bool:
-        """Whether something holds on every part."""
+        """True where something holds on every part."""
 
 
 # ---- the whole graph in one process ----------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""What compiled code may do in the place of numpy, and from what size on it is asked.
+"""The interface of compiled code that stands in for numpy, and the sizes from which on it is asked.
 
 Nothing here compiles. A package of `Kernels` is offered by whoever has one (see `graphreg.base.compiled.offer`); who
 could be faster asks `kernels`, and takes numpy where there are none. Iterates agree to rounding, and the certificate
@@ -28,19 +28,19 @@ Memories = tuple[Memory, ...]
 
 
 def worthwhile(entries: int, done: int) -> bool:
-    """Whether rounds on a graph whose flows have so many numbers are to be compiled after so many: from the first one
-    on large graphs, later on others. So the bits of an iterate depend on the problem alone, and on whether numba is
-    there."""
+    """True where rounds on a graph whose flows have so many numbers are to be compiled after so many: from the first
+    one on large graphs, later on others. So the bits of an iterate depend on the problem alone, and on whether numba
+    is there."""
     return entries * (done + EXPECTED) >= WORTH
 
 
 def pays(form: Form, done: int) -> bool:
-    """The same of a form, and that something is compiled."""
+    """True where rounds on a form are to be compiled, and something compiles."""
     return worthwhile(form.differences, done) and compiles()
 
 
 def compiled_from(form: Form) -> float:
-    """After how many rounds on a form they are compiled, where numba is there."""
+    """The number of rounds on a form after which they are compiled, where numba is there."""
     return max(WORTH / form.differences - EXPECTED, 0.0) if form.differences else float("inf")
 
 
@@ -78,7 +78,7 @@ class AbstractRounds(ABC):
     @property
     @abstractmethod
     def begins(self) -> bool:
-        """Whether proxes ask where to begin."""
+        """True where proxes ask where to begin."""
 
     @property
     @abstractmethod
@@ -107,15 +107,15 @@ class AbstractRounds(ABC):
 
 @dataclass(frozen=True)
 class Rest:
-    """What rounds on a part of a graph need of the rest: how many numbers the flows of the whole have, and who writes
-    the rows of neighbours into an array (n, d) of the part, and records the messages."""
+    """The needs of rounds on a part of a graph from the rest: how many numbers the flows of the whole have, and who
+    writes the rows of neighbours into an array (n, d) of the part, and records the messages."""
 
     entries: int
     fill: Callable[[Array], None]
 
 
 class Orders(Protocol):
-    """In which order rounds go through nodes and edges."""
+    """The order in which rounds go through nodes and edges."""
 
 
 # ---- what a package of kernels has -----------------------------------------------------------------------------------
@@ -162,14 +162,14 @@ class Kernels(Protocol):
         ...
 
     def near_orders(self, form: Form, orders: Orders) -> Orders:
-        """The same with neighbours near each other, where that helps."""
+        """The orders with neighbours near each other, where that helps."""
         ...
 
     def rounds_of(
         self, form: Form, proxes: tuple[AbstractNodeProx, ...], stepped: Array, orders: Orders, rest: Rest | None
     ) -> AbstractRounds:
-        """With the proxes of the form's losses, and the degrees by which nodes step. On a part of a graph nothing is
-        done otherwise than on another one that has the same node or edge."""
+        """The rounds with the proxes of the form's losses, and the degrees by which nodes step. On a part of a graph
+        nothing is done otherwise than on another one that has the same node or edge."""
         ...
 
 

@@ -24,7 +24,8 @@ BEYOND = "beyond the graph"  # sums of a problem of several components, which th
 
 @dataclass
 class Account:
-    """What was sent for one purpose. Kept so that the usual case, a message along every arc, costs one addition."""
+    """The count of what was sent for one purpose. Kept so that the usual case, a message along every arc, costs one
+    addition."""
 
     exchanges: int = checked(whole(0), 0)  # along every arc, of the coupled coordinates
     sums: int = checked(whole(0), 0)  # over all nodes: up and down a spanning forest
@@ -89,12 +90,12 @@ class Ledger(Shown):
     # ---- reading ---------------------------------------------------------------------------------------------------
     @property
     def messages(self) -> dict[str, int]:
-        """By purpose."""
+        """The messages by purpose."""
         return {purpose: self._all(purpose)[0] for purpose in PURPOSES}
 
     @property
     def bytes(self) -> dict[str, int]:
-        """By purpose."""
+        """The bytes by purpose."""
         return {purpose: self._all(purpose)[1] for purpose in PURPOSES}
 
     @property

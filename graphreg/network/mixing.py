@@ -85,7 +85,8 @@ class MixingMatrix:
 
     @staticmethod
     def of(value: Any, method: str) -> MixingMatrix | str:
-        """From 'metropolis', an array in node order, a DataFrame, or ``{i: {j: c_ij}}`` (0 where nothing is said)."""
+        """The matrix from 'metropolis', an array in node order, a DataFrame, or ``{i: {j: c_ij}}`` (0 where nothing
+        is said)."""
         if isinstance(value, MixingMatrix) or (isinstance(value, str) and value == METROPOLIS):
             return value
         try:
@@ -98,9 +99,9 @@ class MixingMatrix:
         return MixingMatrix(labels, array)
 
     def wrong(self, form: Form, lazy: bool) -> tuple[str, ...]:
-        """What does not hold on the communication graph, as sentences, of Assumption 1 and of what the slides ask of C
-        before it: symmetric, non-negative, rows of sum 1, positive exactly on edges (and the diagonal), no other
-        eigenvalue of modulus 1."""
+        """The conditions that do not hold on the communication graph, as sentences, of Assumption 1 and of what the
+        slides ask of C before it: symmetric, non-negative, rows of sum 1, positive exactly on edges (and the
+        diagonal), no other eigenvalue of modulus 1."""
         if len(self.values) != form.n:
             return (f"the mixing matrix is of {len(self.values)} nodes, and the problem has {form.n}",)
         nodes = set(form.labels)

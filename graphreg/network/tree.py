@@ -139,7 +139,7 @@ def tree_of(form: Form, arcs: Arcs) -> ClusterTree:
 
 
 def without_tree(form: Form) -> tuple[str, ...]:
-    """What a form lacks of a hierarchy of two levels with squared penalties, as sentences."""
+    """The properties that a form lacks of a hierarchy of two levels with squared penalties, as sentences."""
     between = _between(form)
     if not between:
         return ("there is no Hierarchy: the method is for known clusters, clients - clusters - root",)

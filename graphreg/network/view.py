@@ -27,7 +27,7 @@ from .tree import ClusterTree, tree_of
 
 @dataclass(frozen=True)
 class WholeGraph:
-    """What a local view that is a part of the graph knows of the whole: sizes, and which nodes are its own.
+    """The knowledge that a local view of a part of the graph has of the whole: sizes, and which nodes are its own.
 
     ``entries`` is how many numbers flows have; 0 where nobody asks."""
 
@@ -43,7 +43,7 @@ LONELY = 1e-6  # the degree by which a node without edges steps: a proximal-poin
 
 
 class of_losses(shared[T]):  # noqa: N801  (a decorator)
-    """What holds as long as the strengths of the losses do."""
+    """Findings that hold as long as the strengths of the losses do."""
 
     def key(self, instance: LocalView) -> tuple[float, ...]:
         return strengths(instance.form.samples)
@@ -51,8 +51,8 @@ class of_losses(shared[T]):  # noqa: N801  (a decorator)
 
 @dataclass(frozen=True)
 class Scales:
-    """Of the whole graph: mean degree of the nodes with edges, mean curvature of those with a loss (0 where there are
-    none), and whether some loss has kinks."""
+    """Means over the whole graph: degree of the nodes with edges, mean curvature of those with a loss (0 where there
+    are none), and whether some loss has kinks."""
 
     degree: float
     curvature: float
@@ -78,7 +78,7 @@ class LocalView:
         return alike(self, form=form, engine=engine)
 
     def same_losses(self, other: LocalView) -> bool:
-        """Whether the losses of another view of the same problem have the strengths that they have here."""
+        """True where the losses of another view of the same problem have the strengths that they have here."""
         return strengths(self.form.samples) == strengths(other.form.samples)
 
     @property
@@ -93,7 +93,7 @@ class LocalView:
 
     @property
     def entries(self) -> int:
-        """How many numbers the flows of the whole graph have."""
+        """The number of entries of the flows of the whole graph."""
         return self.form.differences if self.whole_graph is None else self.whole_graph.entries
 
     @shared
@@ -103,7 +103,7 @@ class LocalView:
 
     @shared
     def own(self) -> Array:
-        """Which nodes are the view's own and not only neighbours of these, (n,) bool."""
+        """The nodes that are the view's own and not only neighbours of these, (n,) bool."""
         return np.full(self.form.n, True) if self.whole_graph is None else self.whole_graph.own
 
     @shared
@@ -123,7 +123,7 @@ class LocalView:
 
     @shared
     def newton(self) -> NewtonSystem:
-        """Where the Hessian of the whole problem has its entries, and in which order it is factorised."""
+        """The pattern of the Hessian of the whole problem, and the order in which it is factorised."""
         return NewtonSystem(self.form)
 
     @cached_property
@@ -191,7 +191,7 @@ class LocalView:
 
     @of_losses
     def whole(self) -> bool:
-        """Whether one prox takes all nodes, in their order."""
+        """True where one prox takes all nodes, in their order."""
         return len(self.proxes) == 1 and np.array_equal(self.proxes[0].nodes, np.arange(self.form.n))
 
     @of_losses
@@ -258,7 +258,7 @@ class LocalView:
 
     @cached_property
     def near_rounds(self) -> AbstractRounds | None:
-        """The same for many rounds, which are faster where neighbours are near."""
+        """Compiled rounds for many rounds at once, which are faster where neighbours are near."""
         fast = kernels()
         if self.rounds is None or fast is None or self.whole_graph is not None:
             return self.rounds

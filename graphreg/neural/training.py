@@ -65,7 +65,7 @@ class _NetworkView(LocalView):
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """What `train` found: networks, and no bounds.
+    """The result of `train`: networks, and no bounds.
 
     Attributes
     ----------

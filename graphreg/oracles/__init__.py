@@ -1,4 +1,4 @@
-"""What a node can compute by itself: proxes, gradients, Newton systems."""
+"""The computations of a node by itself: proxes, gradients, Newton systems."""
 
 from .by_hand import Oracles as Oracles
 from .damped import descended as descended

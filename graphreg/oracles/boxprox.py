@@ -72,7 +72,7 @@ class Boxes(NamedTuple):
 
 
 class Target(NamedTuple):
-    """Where the prox of each node is taken."""
+    """The points at which the proxes of the nodes are taken."""
 
     v: Array  # (g, d)
     tau: Array  # (g, 1)
@@ -93,7 +93,7 @@ class SmoothedProblem(NamedTuple):
 
 
 def taken(record: T, nodes: Array) -> T:
-    """What a record, a tuple of arrays and of such records, holds of some nodes."""
+    """The part of a record, a tuple of arrays and of such records, that belongs to some nodes."""
     parts: Any = record
     return parts._make(taken(each, nodes) if isinstance(each, tuple) else each[nodes] for each in parts)
 
@@ -111,7 +111,8 @@ def gathered(chosen: Array) -> Iterator[tuple[Array, Array, Array]]:
 
 
 def widths(box: Boxes, at: Target, w: Array) -> Array:
-    """How far a residual must be from 0, per sample, for its price to be at an end of its box beyond doubt, (g, m).
+    """The distance of a residual from 0, per sample, beyond which its price is at an end of its box beyond doubt, (g,
+    m).
 
     At most the typical residual, and at most what the prices can move this one: tau |x_r| sum_s |x_s| |a_s|.
     """
@@ -191,7 +192,7 @@ def _gram(XT: Array, X: Array, weight: Array) -> Array:
 
 
 def _noise(phi: SmoothedProblem, w: Array, x: Array) -> Array:
-    """What rounding leaves of tau times the gradient, (g,)."""
+    """The part of tau times the gradient that may be rounding, (g,)."""
     box, at = phi.box, phi.at
     free = (x > phi.to_low) & (x < phi.to_high)
     terms = np.abs(box.shift) + box.norms * row_norm(w)[:, None]
@@ -293,7 +294,7 @@ class PiecewiseProx:
         return memory[0]
 
     def curvature(self) -> Array:
-        """What stands for the mean curvature, (g,): that of the losses smoothed over the typical residual.
+        """A stand-in for the mean curvature, (g,): that of the losses smoothed over the typical residual.
 
         sum_r (high_r - low_r) |x_r|^2 / (d delta), with delta the mean distance of the node's shifts from their
         median (where that is 0, their mean size): a price crosses its box while the residual goes from one end of the
@@ -353,7 +354,7 @@ def _settle(box: Boxes, at: Target, face: Face) -> tuple[Array, Face, Array]:
 
 
 def _error(box: Boxes, at: Target, w: Array, x: Array, face: Face) -> Array:
-    """By how much the conditions fail, each relative to the size of its terms, (g,).
+    """The amount by which the conditions fail, each relative to the size of its terms, (g,).
 
     A w below the rounding of tau X'a is 0: where v is 0 and every sample is a tie, it is all that there is.
     """

@@ -1,4 +1,5 @@
-"""What an algorithm that is written by hand asks of a problem: gradients, proxes and the incidence of the graph."""
+"""The quantities of a problem that an algorithm written by hand needs: gradients, proxes and the incidence of the
+graph."""
 
 from __future__ import annotations
 

@@ -264,14 +264,14 @@ Inexact = int | float | Callable[[int], float]
 
 @dataclass(frozen=True)
 class Accuracy:
-    """When a node stops: after ``steps``, or within ``tolerance`` of its prox by (1)."""
+    """The rule by which a node stops: after ``steps``, or within ``tolerance`` of its prox by (1)."""
 
     steps: int = MOST_STEPS
     tolerance: float = 0.0
 
     @staticmethod
     def of(given: Inexact, t: int, owner: str) -> Accuracy:
-        """In round t = 0, 1, ..., as the option ``inexact`` of a method says."""
+        """The accuracy in round t = 0, 1, ..., as the option ``inexact`` of a method says."""
         if isinstance(given, Integral):
             return Accuracy(steps=int(given))
         tolerance = given(t) if callable(given) else float(given) / (t + 1) ** 2

@@ -34,7 +34,8 @@ Solve = Callable[[Array], Array]
 
 
 def is_low(entries: float, squares: float) -> bool:
-    """Whether a factor is one for QDLDL: so many entries, and so large a sum of the squared heights of its columns."""
+    """True where a factor is one for QDLDL: so many entries, and so large a sum of the squared heights of its
+    columns."""
     return squares <= LOW * entries and squares <= QUICK
 
 
@@ -51,7 +52,7 @@ class Factors:
         self._solver: Any = None  # of QDLDL, with its symbolic factorisation
 
     def __call__(self, data: Array) -> Solve:
-        """How to solve with the matrix of these entries, until the next call.
+        """A function that solves with the matrix of these entries, until the next call.
 
         Raises
         ------
@@ -90,7 +91,7 @@ PER_PRODUCT = 110.0  # bytes for each product of which the matrix is a sum, whil
 
 
 def fits(form: Form) -> bool:
-    """Whether Newton systems of a form fit into memory, as far as `check_size` can tell."""
+    """True where Newton systems of a form fit into memory, as far as `check_size` can tell."""
     try:
         check_size(form)
     except MemoryError:
@@ -131,7 +132,7 @@ def _too_large(size: float, limit: float, about: str) -> MemoryError:
 
 
 def _products(form: Form) -> float:
-    """How many products of two entries of B and one of D the matrices B'DB are sums of."""
+    """The number of products of two entries of B and one of D that the matrices B'DB are sums of."""
     out = 0.0
     for block in form.samples:
         A: Any = block.A
@@ -157,7 +158,7 @@ def adjacency(form: Form) -> sp.csc_array:
 
 
 def band(A: sp.csc_array) -> Array:
-    """How far the first neighbour of each node lies before it in the order of Cuthill and McKee: a band that no fill
+    """The distance of each node from its first neighbour in the order of Cuthill and McKee: a band that no fill
     leaves, (n,)."""
     n = int(A.shape[0])  # pyright: ignore[reportOptionalSubscript]  (scipy has no types)
     place = np.empty(n)
@@ -353,7 +354,8 @@ class NewtonSystem:
         return out.reshape(self.shape)
 
     def factorised(self, D: Sequence[Array]) -> Callable[[Array], Array]:
-        """How to solve with the sum of B'DB, D (m, k, k) per block, those of the samples first; until the next call.
+        """A function that solves with the sum of B'DB, D (m, k, k) per block, those of the samples first; until the
+        next call.
 
         Raises
         ------
@@ -381,8 +383,8 @@ class NewtonSystem:
             yield Rows.of(edge.flat(form.d)[:, self.order], k)
 
     def _pattern(self, size: int) -> None:
-        """Which entries there are, the upper half alone where the factor is low, and of which entries of all D they are
-        sums."""
+        """The entries that there are, the upper half alone where the factor is low, and of which entries of all D
+        they are sums."""
         i, j, factor, source = [np.arange(size)], [np.arange(size)], [np.zeros(size)], [np.zeros(size, dtype=np.int64)]
         begin = 0
         for rows in (*self.samples, *self.edges):
@@ -408,7 +410,8 @@ def work(form: Form) -> float:
 
 
 def filled_work(form: Form) -> float:
-    """The same as it is: d^3 sum_i c_i^2, where c_i nodes stand in column i of a factor in the sparse order."""
+    """The work of a factorisation as it is: d^3 sum_i c_i^2, where c_i nodes stand in column i of a factor in the
+    sparse order."""
 
     def counted() -> float:
         A = adjacency(form)

@@ -50,7 +50,7 @@ class AbstractNodeProx(ABC):
         return None
 
     def grams(self) -> GramProx | None:
-        """The same by their Hessians, where these are kept, of more than one coordinate."""
+        """The proxes by their Hessians, where these are kept, of more than one coordinate."""
         return None
 
 
@@ -107,7 +107,7 @@ class GramProx(AbstractNodeProx):
 
     @cached_property
     def factorised(self) -> QuadraticProx:
-        """The same by eigenvectors."""
+        """The prox by eigenvectors."""
         values, V = np.linalg.eigh(self.H.dense())
         values = np.where(values > 1e-15 * values[:, -1:], values, 0.0)
         pull = np.where(values > 0, np.matmul(self.h[:, None, :], V)[:, 0, :], 0.0)
@@ -153,7 +153,7 @@ class SmoothSamples:
         return SmoothSamples(loss, batch.X, XT, batch.pad(block.y), batch.pad(block.offset), s, *none)
 
     def near(self, v: Array, tau: Array) -> SmoothSamples:
-        """With v_i and tau_i."""
+        """The samples with v_i and tau_i."""
         return replace(self, v=v, weight=(1.0 / tau)[:, None])
 
     def part(self, nodes: Nodes) -> SmoothSamples:

@@ -31,7 +31,7 @@ class Readable(Locator):
 
 
 def readable(low: float, high: float, most: int) -> Array:
-    """At most so many round numbers between two positive ones, at least two where that can be."""
+    """Round numbers, at most so many, between two positive ones, at least two where that can be."""
     if not 0.0 < low < high:
         return np.array([])
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))

@@ -1,4 +1,4 @@
-"""What CVXPY's atoms are: affine ones matrices, others smooth functions of each entry, with their derivatives."""
+"""The meaning of CVXPY's atoms: affine ones matrices, others smooth functions of each entry, with their derivatives."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Smooth(NamedTuple):
 
 
 def smooth(atom: Any) -> Smooth:
-    """What an atom of CVXPY does with each entry.
+    """The function that an atom of CVXPY applies to each entry.
 
     Raises
     ------
@@ -56,7 +56,7 @@ def _power(p: float) -> Smooth:
 
 @cache
 def _huber(M: float) -> Smooth:
-    """Whose second derivative jumps at -M and M."""
+    """The Huber function, whose second derivative jumps at -M and M."""
 
     def value(x: Array) -> Array:
         return np.where(np.abs(x) <= M, x * x, M * (2.0 * np.abs(x) - M))

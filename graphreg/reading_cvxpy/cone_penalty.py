@@ -53,7 +53,7 @@ class AbstractConePenalty(OwnDomain, AbstractReadPenalty):
 
     @property
     def is_even(self) -> bool:
-        """Whether phi(-z) = phi(z)."""
+        """True where phi(-z) = phi(z)."""
         return not isinstance(self, AbstractOneSided)
 
     @property
@@ -62,7 +62,7 @@ class AbstractConePenalty(OwnDomain, AbstractReadPenalty):
 
     @property
     def homogeneous(self) -> bool:
-        """Whether phi(t z) = t phi(z) for t > 0: phi* is the indicator of {gauge <= 1}."""
+        """True where phi(t z) = t phi(z) for t > 0: phi* is the indicator of {gauge <= 1}."""
         return self.programme.homogeneous
 
     def __repr__(self) -> str:
@@ -293,7 +293,7 @@ class OneSidedConePenalty(AbstractConePenalty, OneSidedDomain, AbstractOneSided)
 
 
 def starts(value: Callable[[Array], Array], factor: Array, linear: Array, near: float) -> tuple[Array, Array]:
-    """Where minimisers are sought from: points (m, k) where ``factor phi(p) - <linear, p> + near/2 ||p||^2`` is finite,
+    """Starts for minimisers: points (m, k) where ``factor phi(p) - <linear, p> + near/2 ||p||^2`` is finite,
     and about as long as the minimisers; and lengths (m,).
 
     The best points of the row of ``linear`` and of its coordinates, and their largest length. Lengths are powers of 2.

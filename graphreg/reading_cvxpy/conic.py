@@ -40,16 +40,16 @@ class Optima:
 
     @property
     def found(self) -> Array:
-        """Which have a minimiser, (m,)."""
+        """A mask of the rows that have a minimiser, (m,)."""
         return np.isfinite(self.value)
 
     @property
     def gap(self) -> Array:
-        """How far the bounds are from the values, (m,)."""
+        """The distances of the bounds from the values, (m,)."""
         return np.abs(self.value - self.bound)
 
     def put(self, rows: Array, other: Optima) -> Array:
-        """What is better of some others, in some rows; and where it is, a mask of these."""
+        """A mask of the rows in which some others are better; these are put there."""
         better = np.nan_to_num(other.gap, nan=np.inf) < np.nan_to_num(self.gap[rows], nan=np.inf)
         for each in fields(self):
             getattr(self, each.name)[rows[better]] = getattr(other, each.name)[better]
@@ -75,7 +75,7 @@ class ConeProgramme:
 
     @property
     def homogeneous(self) -> bool:
-        """Whether phi(t z) = t phi(z) for t > 0 by construction; what looks so on a few rows may end far out."""
+        """True where phi(t z) = t phi(z) for t > 0 by construction; what looks so on a few rows may end far out."""
         return self.P.nnz == 0 and self.constant == 0.0 and not self.b.any()
 
     @cached_property
@@ -184,7 +184,7 @@ class ConeProgramme:
 
     @property
     def stacks(self) -> bool:
-        """Whether all of its cones can be written for many rows at once."""
+        """True where all of its cones can be written for many rows at once."""
         return not self.dims.psd and not self.dims.pnd
 
     def written(self, Z: Any) -> list[Any]:
@@ -227,7 +227,7 @@ class ConeProgramme:
     def _solved(
         self, scale: Array, near: Array, q: Array, A: Any, b: Array, further: list[Any], tolerance: float
     ) -> tuple[str, Optima]:
-        """What one solve says, and its answer."""
+        """The verdict of one solve, and its answer."""
         from cvxpy.reductions.solvers.conic_solvers.clarabel_conif import dims_to_solver_cones
 
         m, n = q.shape
@@ -250,7 +250,7 @@ class ConeProgramme:
 
 
 def _cones(S: Any, dims: Any) -> list[Any]:
-    """That each row of S lies in the product of cones, in Clarabel's order."""
+    """The constraints that each row of S lies in the product of cones, in Clarabel's order."""
     at, out = dims.zero + dims.nonneg, []
     if dims.zero:
         out.append(S[:, : dims.zero] == 0)

@@ -28,12 +28,12 @@ class Curve:
 
     @property
     def is_line(self) -> bool:
-        """Whether the function is affine."""
+        """True where the function is affine."""
         return not len(self.knots) and not self.bend.any()
 
     @property
     def is_zero(self) -> bool:
-        """Whether the function is constant."""
+        """True where the function is constant."""
         return self.is_line and not self.slope.any()
 
     def __add__(self, other: Any) -> Any:
@@ -66,7 +66,7 @@ class Curve:
 
     @cached_property
     def _anchors(self) -> tuple[Array, Array]:
-        """Where each piece is begun from, on the side of 0, and the value there."""
+        """The points from which the pieces begin, on the side of 0, and the values there."""
         here = int(np.searchsorted(self.knots, 0.0, side="right"))
         anchor, base = np.zeros(len(self.slope)), np.zeros(len(self.slope))
         for i in [*range(here, len(self.knots)), *range(here - 1, -1, -1)]:
@@ -77,7 +77,7 @@ class Curve:
         return anchor, base
 
     def roots(self, constant: float) -> Array:
-        """Where ``h + constant`` is 0, for the h that is 0 at 0."""
+        """The roots of ``h + constant``, for the h that is 0 at 0."""
         anchor, base = self._anchors
         level = base - (self.slope + 0.5 * self.bend * anchor) * anchor + constant
         ends = np.concatenate([[-np.inf], self.knots, [np.inf]])

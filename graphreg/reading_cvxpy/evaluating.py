@@ -91,7 +91,8 @@ _TOGETHER: dict[str, Callable[..., Array]] = {
 
 # ---- domains ---------------------------------------------------------------------------------------------------------
 def _semidefinite(args: list[Array], shape: tuple[int, ...]) -> Array:
-    """By more than the rounding of eigenvalues, so that what passes is positive semidefinite indeed."""
+    """True where eigenvalues exceed 0 by more than their rounding, so that what passes is positive semidefinite
+    indeed."""
     M = args[0].reshape(-1, *shape)
     fine = np.isfinite(M).all(axis=(1, 2)) & (M.transpose(0, 2, 1) == M).all(axis=(1, 2))
     values = np.linalg.eigvalsh(np.where(fine[:, None, None], M, 0.0))

@@ -1,4 +1,4 @@
-"""What is found out about a user's CVXPY function: whether it is a penalty, and what its conjugate is like."""
+"""The examination of a user's CVXPY function: whether it is a penalty, and what its conjugate is like."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def examine(function: Callable[[Any], Any], rows: bool, k: int, name: str) -> Ab
 
 
 def _mixes_rows(function: Callable[[Any], Any], z: Array, phi: Array) -> bool:
-    """Whether a function of all rows has other values, where it has any, than of each row by itself."""
+    """True where a function of all rows has other values, where it has any, than of each row by itself."""
     fine = np.isfinite(phi)
     return not _close(np.asarray(function(cp.Constant(z[fine])).value, dtype=float), phi[fine])
 
@@ -107,7 +107,7 @@ def _strength(z: Array, phi: Array) -> float:
 
 
 def _disagreement(programme: ConeProgramme, z: Array, phi: Array) -> str:
-    """What CVXPY's cones make of a value that its formulas give, where that is something else."""
+    """The difference, in words, between a value by CVXPY's formulas and by its cones; empty where they agree."""
     finite = np.isfinite(phi)
     cones = programme.value(z)
     off = finite & ~(np.abs(cones - np.where(finite, phi, 0.0)) <= AGREEMENT * (programme.strength + np.abs(phi)))

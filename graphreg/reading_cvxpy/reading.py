@@ -65,7 +65,7 @@ class Entry:
 
     @property
     def is_fixed(self) -> bool:
-        """Whether it is its constant."""
+        """True where it is its constant."""
         return not self.used and not np.any(self.Q)
 
     def row(self, k: int) -> Array:

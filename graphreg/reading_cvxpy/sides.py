@@ -63,7 +63,7 @@ class Sides:
 
     @property
     def is_smooth(self) -> bool:
-        """Whether no slope jumps."""
+        """True where no slope jumps."""
         return bool((self.jump <= 1e-15 * self.low).all())
 
     def value(self, x: Array) -> Array:
@@ -149,7 +149,7 @@ class RootedSides:
         return self._each(lambda x, j: np.where(x == 0.0, 0.0, np.maximum(self.line(x, j).value, 0.0)), x)
 
     def value_bound(self, x: Array) -> Array:
-        """The same, and what rounding may have taken of it."""
+        """The value, and what rounding may have taken of it."""
         return self.value(x) + self._each(lambda x, j: np.where(x == 0.0, 0.0, TRUSTED * self.line(x, j).size), x)
 
     def slope(self, x: Array) -> Array:

@@ -33,12 +33,12 @@ class AbstractSeparable(OwnDomain, AbstractReadPenalty):
     left: Sides | RootedSides  # h_j(-x) at x >= 0; where the functions are even, the right side itself
 
     def added(self, what: str, x: Array) -> Array:
-        """What both sides tell, (m, k)."""
+        """The sum of what both sides tell, (m, k)."""
         right, left = getattr(self.right, what), getattr(self.left, what)
         return right(np.abs(x)) if self.left is self.right else right(np.maximum(x, 0.0)) + left(np.maximum(-x, 0.0))
 
     def signed(self, what: str, x: Array, *args: Array) -> Array:
-        """The same, with a minus on the left, (m, k)."""
+        """The sum of both sides with a minus on the left, (m, k)."""
         right, left = getattr(self.right, what), getattr(self.left, what)
         if self.left is self.right:
             return np.copysign(right(np.abs(x), *args), x)
@@ -69,7 +69,7 @@ class AbstractSeparable(OwnDomain, AbstractReadPenalty):
         return self._bound("value_bound", z, spread)
 
     def _bound(self, what: str, x: Array, spread: Array) -> Array:
-        """Of each h_j, which is least at 0, at the two ends of its interval; values are trusted to 16 ulp."""
+        """The bound of each h_j, which is least at 0, at the two ends of its interval; values are trusted to 16 ulp."""
         low, high = ends(x, spread)
         right, left = (getattr(side, what) for side in (self.right, self.left))
         top = np.maximum(right(np.maximum(high, 0.0)), left(np.maximum(-low, 0.0)))
@@ -157,11 +157,11 @@ class AbstractBlocks(OwnDomain, AbstractReadPenalty):
     blocks: tuple[tuple[Array, AbstractPenalty], ...]
 
     def on(self, what: Callable[..., Any], *rows: Array) -> list[Any]:
-        """What is told of each block, from the block and its columns of some rows."""
+        """The values of ``what`` for each block, from the block and its columns of some rows."""
         return [what(phi, *(each[:, columns] for each in rows)) for columns, phi in self.blocks]
 
     def each(self, what: Callable[..., Array], *rows: Array) -> Array:
-        """The same of each coordinate, (m, k)."""
+        """The values of each coordinate, (m, k)."""
         out = np.empty(np.broadcast_shapes(*(each.shape for each in rows)))
         for (columns, _), found in zip(self.blocks, self.on(what, *rows), strict=True):
             out[:, columns] = found

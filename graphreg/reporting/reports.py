@@ -105,7 +105,7 @@ def _check_point(solution: Solution) -> None:
 
 # ---- frames ----------------------------------------------------------------------------------------------------------
 def _thinned(frames: list[T], form: Form, most: int) -> list[T]:
-    """At most so many as the page has room for, evenly spaced, the first and the last among them."""
+    """Items, at most so many as the page has room for, evenly spaced, the first and the last among them."""
     room = max(2, min(most, int(DATA / size_of(form))))
     if len(frames) <= room:
         return frames

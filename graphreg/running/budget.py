@@ -1,4 +1,4 @@
-"""What a caller asks for, what a method gives back, and what one run leaves to the next."""
+"""Records of what a caller asks for, what a method gives back, and what one run leaves to the next."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class WarmStart:
 
 @dataclass(frozen=True)
 class Budget:
-    """What the caller asked for; see `Problem.solve`."""
+    """The budget that the caller asked for; see `Problem.solve`."""
 
     gap: float = 1e-6
     rounds: int | None = None
@@ -54,8 +54,8 @@ class Budget:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a method gave. ``ended`` is 'gap', 'budget', 'limit', 'recession', 'interrupted', 'infeasible' or 'failed',
-    of a file 'read'; status and message are those of the judgement, empty before it."""
+    """The outcome of a method. ``ended`` is 'gap', 'budget', 'limit', 'recession', 'interrupted', 'infeasible' or
+    'failed', of a file 'read'; status and message are those of the judgement, empty before it."""
 
     certificate: Certificate
     certifier: Certifier  # whose it is

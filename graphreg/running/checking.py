@@ -43,8 +43,8 @@ class Checks:
         return time.perf_counter() - self.began
 
     def begun(self, start: Start | None) -> str:
-        """Why the run ends before its first round: where a start with flows meets the gap. Whoever has proved bounds of
-        it before needs none here."""
+        """The reason for which the run ends before its first round: where a start with flows meets the gap. Whoever
+        has proved bounds of it before needs none here."""
         gap = self.budget.gap
         if start is None or start[1] is None or gap == 0.0 or self.certifier.best_dual is not None:
             return ""
@@ -62,7 +62,7 @@ class Checks:
 
     # ---- what a checkpoint keeps of them ----------------------------------------------------------------------------
     def noted(self) -> Checked:
-        """What later checks depend on."""
+        """The state that later checks depend on."""
         schedule, records = replace(self.schedule), list(self.trace.records)
         certifier = self.certifier.remembered(self.budget.gap)
         return Checked(schedule, certifier, records, self.unknowns, self.trace.check_seconds)
@@ -81,7 +81,8 @@ class Checks:
 
     # ---- between rounds ---------------------------------------------------------------------------------------------
     def check(self, state: Any, k: int) -> str:
-        """Why the run ends after round k, from what a screen, a repair or a polish shows; empty where it goes on."""
+        """The reason for which the run ends after round k, from what a screen, a repair or a polish shows; empty
+        where it goes on."""
         method, schedule, asked, point = self.method, self.schedule, self.budget.gap, self.method.point(state)
         if not np.isfinite(point[0]).all():
             return "failed"
@@ -118,13 +119,13 @@ class Checks:
         return screen if schedule.repairs(k, screen) and not hopeless else None
 
     def _ended(self, certificate: Certificate, k: int) -> str:
-        """Why the run ends with a certificate; empty where it goes on."""
+        """The reason for which the run ends with a certificate; empty where it goes on."""
         if certificate.holds(self.budget.gap) or certificate.contradiction:
             return "failed" if certificate.contradiction else "gap"
         return "recession" if self.certifier.recedes() else self._stalled(k)  # the iterates would run to infinity
 
     def _stalled(self, k: int) -> str:
-        """Of methods with a bias alone: all others still converge, be it ever so slowly."""
+        """The end of methods with a bias that stall, else empty: all others still converge, be it ever so slowly."""
         asked = self.budget.rounds is not None or self.budget.gap == 0.0
         if asked or not self.method.bias:
             return ""
@@ -135,7 +136,7 @@ class Checks:
         return relative(gap, bound.primal, bound.primal, self.certifier.floor)
 
     def _left(self, bound: CheapBound) -> float:
-        """What of the relative gap the edges hold: a repair would leave about that much."""
+        """The part of the relative gap that the edges hold: a repair would leave about that much."""
         return self._relative(bound.gap - bound.nodes, bound)
 
     def _inside(self, state: Any) -> tuple[Array, ...] | None:
@@ -143,7 +144,7 @@ class Checks:
         return self.method.inside_flows(state) if self.budget.gap > 0 and applies(self.certifier.form) else None
 
     def cheap_bound(self, point: Point, inside: tuple[Array, ...] | None, k: int) -> CheapBound | None:
-        """What the flows of a point are worth at once, noted; None where that is not known (see `FlowDual`)."""
+        """The bound that the flows of a point give at once, noted; None where that is not known (see `FlowDual`)."""
         at = time.perf_counter()
         points = [point[0]]
         if inside is not None and self.certifier.bounds_cheaply:
@@ -161,11 +162,11 @@ class Checks:
         return groups.merged(w)
 
     def _fast(self, k: int) -> bool:
-        """Whether looks take compiled passes, as rounds do."""
+        """True where looks take compiled passes, as rounds do."""
         return not self.hurried and pays(self.certifier.form, k)
 
     def _groups(self, inside: tuple[Array, ...], k: int) -> Groups:
-        """What flows hold together, found once."""
+        """The groups that flows hold together, found once."""
         if self.grouped is None or self.grouped[0] is not inside:
             form = self.certifier.form
             found = groups_of_flows(form, inside, fast=self._fast(k))
@@ -203,7 +204,7 @@ class Checks:
         return certificate
 
     def polish(self, state: Any, k: int) -> bool:
-        """Whether a polish of the state meets the gap."""
+        """True where a polish of the state meets the gap."""
         at = time.perf_counter()
         with alarm():
             done = self._polish(state, k)

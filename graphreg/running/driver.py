@@ -163,7 +163,7 @@ class _Run:
                     self._keep(self.keeper)
 
     def _over(self) -> bool:
-        """Whether the run is over; why, is noted."""
+        """True where the run is over; why, is noted."""
         if self.ended:
             return True
         budget, checks, remaining = self.budget, self.checks, left()
@@ -179,7 +179,7 @@ class _Run:
         return bool(self.ended)
 
     def _free(self) -> int:
-        """How many rounds may follow before one is looked at."""
+        """The number of rounds that may follow before one is looked at."""
         if self.keeper is not None or self.recorder is not None:
             return 1
         return max(min(self.checks.schedule.next_round(), self.allowed) - self.k, 1)
@@ -213,8 +213,8 @@ class _Run:
         return certificate
 
     def so_far(self, ended: str) -> Certificate:
-        """That of the last state, or of the best known where even this takes too long or is interrupted. Nobody is
-        called back.
+        """The certificate of the last state, or of the best known where even this takes too long or is interrupted.
+        Nobody is called back.
 
         The checkpoint is of the last whole round: ledger and certifier may have been caught within the next.
         """
@@ -243,7 +243,7 @@ class _Run:
         return self.checks.certifier.best()
 
     def outcome(self, certificate: Certificate) -> Outcome:
-        """What the run leaves."""
+        """The outcome of the run."""
         budget, checks, ended = self.budget, self.checks, self.ended
         checks.ledger.rounds = self.k
         if (warm := budget.warm_start) is not None:

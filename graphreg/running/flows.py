@@ -43,7 +43,7 @@ class Flows(Shown, Mapping[tuple[Hashable, Hashable], Array]):
 
     @cached_property
     def _starts(self) -> Array:
-        """Where the edges of each block begin when they follow one another."""
+        """The first edge of each block when the blocks follow one another."""
         return np.cumsum([0, *(len(edge.tail) for edge in self._form.edges)])
 
     @cached_property
@@ -133,7 +133,7 @@ class Flows(Shown, Mapping[tuple[Hashable, Hashable], Array]):
 
 
 def _firsts(ordered: Array) -> Array:
-    """Which entries are not the one before again."""
+    """A mask of the entries that differ from the one before."""
     return np.diff(ordered, prepend=-1) > 0
 
 

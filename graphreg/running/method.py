@@ -113,9 +113,9 @@ class AbstractMethod(ABC):
         return ()
 
     def centres(self) -> bool:
-        """Whether the method runs around the best common model (where that helps, see `graphreg.certificate.center`),
-        and begins there if no start is given: a shift of all targets changes no round. Iterations that follow a paper
-        do not, and begin at 0."""
+        """True where the method runs around the best common model (where that helps, see
+        `graphreg.certificate.center`), and begins there if no start is given: a shift of all targets changes no
+        round. Iterations that follow a paper do not, and begin at 0."""
         return False
 
     @property
@@ -149,7 +149,7 @@ _METHOD = instance(AbstractMethod, "a method such as gr.PrimalDual()")
 
 
 def _made(value: object) -> str:
-    """What to write instead of the class of a method, or of its name."""
+    """The expression to write instead of the class of a method, or of its name."""
     if isfunction(value):
         return "; functions are run by gr.audit and gr.compare, and docs/adding-a-method.md makes a method of a step"
     name = closest(value, declared(AbstractMethod))
@@ -177,12 +177,13 @@ class AbstractIteration(AbstractMethod):
 
     @property
     def bias(self) -> str:
-        """Which options lead off the optimum of what is minimised, so that no budget reaches it; "" where none do."""
+        """The options that lead off the optimum of what is minimised, so that no budget reaches it; "" where none
+        do."""
         return ""
 
     @property
     def drawn(self) -> bool:
-        """Whether its rounds are drawn at random, so that the point keeps moving around its limit."""
+        """True where its rounds are drawn at random, so that the point keeps moving around its limit."""
         return False
 
     def run(self, task: Task) -> Outcome:
@@ -212,7 +213,7 @@ class AbstractIteration(AbstractMethod):
         return self.step(state), 1
 
     def polishes(self) -> bool:
-        """Whether the driver may try to guess the fused differences and solve the rest (see `polish`)."""
+        """True where the driver may try to guess the fused differences and solve the rest (see `polish`)."""
         return False
 
     def inside_flows(self, state: Any) -> tuple[Array, ...] | None:
@@ -225,18 +226,18 @@ class AbstractIteration(AbstractMethod):
         """The parameters, and the flows and prices where the method has them, to be certified."""
 
     def judge(self, state: Any, certifier: Certifier) -> Certifier:
-        """Who certifies the point: of a method whose problem depends on what it finds, a certifier of that problem."""
+        """The certifier of the point: of a method whose problem depends on what it finds, one of that problem."""
         del state
         return certifier
 
     def early(self, state: Any, gap: float) -> bool:
-        """Whether it is too early to look at the point, to certify it and stop: the method has yet to make a choice, or
-        the state itself tells that its relative gap is still far from this one."""
+        """True where it is too early to look at the point, to certify it and stop: the method has yet to make a
+        choice, or the state itself tells that its relative gap is still far from this one."""
         del state, gap
         return False
 
     def held(self, state: Any) -> dict[str, Array | tuple[Array, ...]]:
-        """What the method holds between two rounds, for observers: the numbers in its state by the names of their
+        """The state of the method between two rounds, for observers: the numbers in it by the names of their
         fields, ``theta``, ``x.w``, ``copies.u``."""
         return dict(_numbers(state, ""))
 
@@ -244,7 +245,7 @@ class AbstractIteration(AbstractMethod):
         """Give back memory that only rounds need: a proof of this state follows."""
 
     def gathered(self, state: Any) -> dict[str, Any]:
-        """What the method has gathered beside its point (averages, moments, assignments), by name: numbers, or arrays
+        """The findings of the method beside its point (averages, moments, assignments), by name: numbers, or arrays
         with one row per node of the view."""
         del state
         return {}
@@ -265,8 +266,8 @@ def _numbers(value: Any, name: str) -> Iterator[tuple[str, Array | tuple[Array, 
 
 
 class AbstractEngine(ABC):
-    """Where ``problem.solve(method, engine=...)`` runs a method: the driver, with clock and certificates, stays here,
-    and the engine carries out its rounds."""
+    """The place in which ``problem.solve(method, engine=...)`` runs a method: the driver, with clock and
+    certificates, stays here, and the engine carries out its rounds."""
 
     @abstractmethod
     def hosting(
@@ -275,7 +276,7 @@ class AbstractEngine(ABC):
         """The method as it is run there; all that was started for it ends with the context."""
 
     def everywhere(self, form: Form, method: AbstractMethod, budget: Budget, solve: Callable[[], T]) -> T:
-        """What ``solve`` gives for the form, the method and the budget. Where several processes run the same script it
-        is called by one of them."""
+        """The value of ``solve`` for the form, the method and the budget. Where several processes run the same
+        script it is called by one of them."""
         del form, method, budget
         return solve()

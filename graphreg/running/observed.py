@@ -1,4 +1,4 @@
-"""What observers saw: observations in arrays that grow, within a bound of their memory."""
+"""The record of observers: observations in arrays that grow, within a bound of their memory."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Log:
         return [part for value in self.arrays.values() for part in _listed(value)]
 
     def sound(self) -> bool:
-        """Whether it is one that a run has left."""
+        """True where it is one that a run has left."""
         parts = [self.rounds, *self.parts()]
         even = all(part.ndim for part in parts) and len({len(part) for part in parts}) == 1
         return even and self.rounds.dtype == np.int64 and self.rounds.ndim == 1 and self.size <= len(self.rounds)
@@ -103,7 +103,7 @@ class Recorder:
         self._begin(-1)
 
     def _begin(self, k: int) -> None:
-        """Where round k was the last: which round of the grid is next, and how many there were since the first."""
+        """Set, where round k was the last, which round of the grid is next, and how many there were since the first."""
         first = self.log.rounds[0] if self.log.size else k + 1
         self._number = sum(each >= first for each in takewhile(lambda each: each <= k, grid_of(self.observer)))
         self._grid = dropwhile(lambda each: each <= k, grid_of(self.observer))
@@ -157,7 +157,7 @@ class Recorder:
             log.add(k, row)
 
     def _most(self, row: Mapping[str, Seen]) -> int:
-        """How many observations there is room for, at least two."""
+        """The number of observations that memory allows, at least two."""
         each = 8 + sum(part.nbytes for value in row.values() for part in _listed(value))
         most = int(self.observer.memory // each)
         asked = len(self.observer.rounds) if self.observer.named else 0
@@ -185,7 +185,7 @@ def _joined(rows: Seen, last: Seen) -> Seen:
 
 @dataclass(frozen=True, eq=False)
 class Observed(Mapping[str, Any]):
-    """What an observer saw, by name: ``observed["w"]`` is (rounds, n, d). None of it is certified.
+    """The observations of an observer, by name: ``observed["w"]`` is (rounds, n, d). None of it is certified.
 
     Attributes
     ----------

@@ -28,7 +28,7 @@ S = TypeVar("S", Array, tuple[Array, ...], Seen)
 
 
 class Observation:
-    """What an observer sees after a round: the iterate itself, and not what certificates make of it.
+    """The view of an observer after a round: the iterate itself, and not what certificates make of it.
 
     Attributes
     ----------
@@ -70,12 +70,13 @@ class Observation:
 
     @cached_property
     def state(self) -> dict[str, Seen]:
-        """What else the method holds, by the names of the fields of its state: ``state["theta"]``, ``state["x.w"]``."""
+        """The other arrays of the method, by the names of the fields of its state: ``state["theta"]``,
+        ``state["x.w"]``."""
         return {name: _closed(value) for name, value in self._method.held(self._state).items()}
 
 
 def _closed(value: S) -> S:
-    """The same numbers, which cannot be written to: the method goes on with them."""
+    """The numbers, which cannot be written to: the method goes on with them."""
     if isinstance(value, tuple):
         return tuple(map(_closed, value))  # pyright: ignore[reportReturnType]
     out = value.view()
@@ -85,7 +86,7 @@ def _closed(value: S) -> S:
 
 @dataclass(frozen=True)
 class Observer:
-    """What of a run is observed, and after which rounds; see `Problem.solve`.
+    """The quantities of a run that are observed, and after which rounds; see `Problem.solve`.
 
     Parameters
     ----------
@@ -112,7 +113,7 @@ class Observer:
             object.__setattr__(self, "rounds", _rounds(self.rounds))
 
     def __call__(self, at: Observation) -> dict[str, Seen]:
-        """What is kept of a round, by name."""
+        """The values that are kept of a round, by name."""
         return {name: _copied(name, look(at)) for name, look in self.what.items()}
 
     def __str__(self) -> str:
@@ -121,12 +122,12 @@ class Observer:
 
     @property
     def named(self) -> bool:
-        """Whether the rounds are named one by one."""
+        """True where the rounds are named one by one."""
         return isinstance(self.rounds, tuple)
 
 
 def observer_of(value: Any) -> Observer:
-    """From what a user gives: an Observer, or what it observes."""
+    """The observer from what a user gives: an Observer, or what it observes."""
     return value if isinstance(value, Observer) else Observer(value)
 
 

@@ -1,4 +1,4 @@
-"""Which methods apply to a problem, what each needs, and what it sends: a DataFrame that prints as text."""
+"""The methods that apply to a problem, what each needs, and what it sends: a DataFrame that prints as text."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def overview(form: Form, methods: Sequence[AbstractMethod]) -> Overview:
 
 
 def _sizes(arcs: Arcs) -> str:
-    """What a message across every edge amounts to."""
+    """The size of a message across every edge, in words."""
     if not arcs.pairs:
         return "no two nodes are neighbours: nothing is sent"
     least, most = int(arcs.numbers.min()), int(arcs.numbers.max())

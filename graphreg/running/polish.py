@@ -41,15 +41,15 @@ STRICT = 1.0 - 1e-9  # a flow below this share of its capacity is strictly insid
 # ---- what flows say is fused -----------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class Groups:
-    """To which of ``count`` values each node belongs, or each entry of w where they are not tied as a ``whole``; to 0
-    where it is -1."""
+    """The number, among ``count`` values, of the one that each node belongs to, or each entry of w where they are
+    not tied as a ``whole``; to 0 where it is -1."""
 
     number: Array
     count: int
     whole: bool
 
     def numbers(self, d: int) -> int:
-        """Of how many numbers w is made."""
+        """The number of free numbers that w is made of."""
         return self.count * (d if self.whole else 1)
 
     def merged(self, w: Array) -> Array:
@@ -69,8 +69,8 @@ class Groups:
 
 
 def groups_of_flows(form: Form, flows: tuple[Array, ...], most: int | None = None, fast: bool = False) -> Groups | None:
-    """What is fused; None where more than ``most`` numbers are left. By compiled code where that is ``fast``, and
-    knows all penalties."""
+    """The groups of what is fused; None where more than ``most`` numbers are left. By compiled code where that is
+    ``fast``, and knows all penalties."""
     n, d = form.shape
     whole = all(e.features is None and e.penalty.pieces(d) in (None, d) for e in form.edges)
     each, per = (d, 1) if whole else (1, d)  # nodes are tied as a whole, or their coordinates one by one
@@ -109,7 +109,7 @@ def _joined(form: Form, flows: tuple[Array, ...], whole: bool, most: int, each: 
 
 
 def inside(edge: EdgeBlock, u: Array) -> Array:
-    """Which entries (m, k) vanish at each edge: those of pieces whose flow is strictly inside."""
+    """A mask of the entries (m, k) that vanish at each edge: those of pieces whose flow is strictly inside."""
     p = edge.penalty.pieces(u.shape[1])
     if p is None:
         return np.zeros(u.shape, dtype=bool)
@@ -119,7 +119,7 @@ def inside(edge: EdgeBlock, u: Array) -> Array:
 
 # ---- the problem that is left ----------------------------------------------------------------------------------------
 def applies(form: Form) -> bool:
-    """Whether losses are smooth, and penalties too or sums of norms."""
+    """True where losses are smooth, and penalties too or sums of norms."""
     smooth = all(isinstance(b.loss, AbstractSmoothLoss) for b in form.samples)
     return smooth and all(
         e.center is None and (isinstance(e.penalty, AbstractSmoothPenalty) or e.penalty.pieces(form.width(e)))
@@ -137,12 +137,12 @@ class Guess:
 
 
 def most_unknowns(form: Form) -> int:
-    """How many are few enough."""
+    """The number of unknowns that is few enough."""
     return min(MOST, form.n * form.d // FEWER)
 
 
 def guess(form: Form, flows: tuple[Array, ...], found: Groups) -> Guess:
-    """What the flows say is fused, and what groups that makes."""
+    """The edges that are fused by their flows, and the groups that they make."""
     (n, d), number = form.shape, found.number.astype(np.int64)
     if found.whole:
         number = np.where(number[:, None] >= 0, number[:, None] * d + np.arange(d), -1).ravel()
@@ -223,7 +223,7 @@ def _light(A: Any) -> Array | sp.csr_array:
 
 
 def _gradient(penalty: AbstractPenalty, c: Array, z: Array) -> Array:
-    """Of c phi at rows whose pieces do not vanish."""
+    """The gradient of c phi at rows whose pieces do not vanish."""
     if isinstance(penalty, AbstractSmoothPenalty):
         return c[:, None] * penalty.gradient(z)
     p = cast(int, penalty.pieces(z.shape[1]))

@@ -1,4 +1,4 @@
-"""When a run screens, repairs and polishes, and when it has come as far as it will."""
+"""The rounds at which a run screens, repairs and polishes, and the end of what it will reach."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ LEAST = 1e-17  # gaps below it, and negative ones, are rounding: no decay can be
 
 @dataclass
 class Schedule:
-    """When to screen and when to repair: when the screen, or the decay of the last two gaps, lets expect the target.
+    """A schedule of screens and repairs: a repair is due when the screen, or the decay of the last two gaps, lets
+    expect the target.
 
     A repaired gap g is of higher order in the distance from the optimum than a screen s: from the last repair the
     next gap is expected at g (s / s_last)^power, the power learnt from the last two. The decay is taken as geometric
@@ -45,13 +46,14 @@ class Schedule:
     next_proof: int = checked(whole(0), 0)  # of a gap that a look saw
 
     def expecting(self, last: Schedule) -> Schedule:
-        """With what the last repair at a neighbouring strength taught: which screen goes with which gap."""
+        """The schedule with what the last repair at a neighbouring strength taught: which screen goes with which
+        gap."""
         if not 0.0 < last.gap < np.inf or not 0.0 < last.screen < np.inf:
             return self
         return replace(self, gap=last.gap, screen=last.screen, power=last.power)
 
     def screen_now(self, k: int) -> bool:
-        """Whether round k is screened: at least every k/2 rounds, at most every k/10, and between these half way to
+        """True where round k is screened: at least every k/2 rounds, at most every k/10, and between these half way to
         where the decay of the last two screens lets one expect a repair."""
         if k < self.next_round():
             return False
@@ -115,7 +117,7 @@ class Schedule:
         self._look(k, screen, self._promising())  # by what the repair has taught
 
     def proves(self, k: int, gap: float) -> bool:
-        """Whether a look at a gap is worth a proof."""
+        """True where a look at a gap is worth a proof."""
         return gap <= self.target and k >= self.next_proof
 
     def proved(self, k: int) -> None:
@@ -124,7 +126,7 @@ class Schedule:
 
 
 def _pace(before: tuple[int, float], k: int, now: float) -> float:
-    """By how much logarithms fell per round since; 0 where they did not."""
+    """The amount by which logarithms fell per round since; 0 where they did not."""
     at, last = before
     return float(np.log(last / now)) / (k - at) if 0.0 < now < last < np.inf and k > at else 0.0
 
@@ -141,7 +143,7 @@ ENOUGH = 4  # screens in these quarters, at least
 
 
 def stalled(records: Sequence[Record], k: int, drawn: bool) -> bool:
-    """Whether the last three quarters of k rounds, as they were screened, changed nothing; or, where rounds are
+    """True where the last three quarters of k rounds, as they were screened, changed nothing; or, where rounds are
     ``drawn`` at random and the point keeps moving, made nothing better."""
     screens = [(each.round, each.relative_gap, each.primal) for each in records if not each.certified]
     early = [gap for round_, gap, _ in screens if round_ <= k / 4]

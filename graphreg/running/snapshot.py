@@ -26,7 +26,7 @@ SECONDS = inside("[0, 1e12]")
 
 @dataclass(frozen=True)
 class Checked:
-    """What the checks of a run left; it changes with a check only."""
+    """The state of the checks of a run; it changes with a check only."""
 
     schedule: Schedule
     certifier: Remembered
@@ -61,11 +61,11 @@ class AbstractKeeper(ABC):
 
     @abstractmethod
     def reading(self) -> AbstractContextManager[None]:
-        """What is raised within, where a snapshot makes no sense, is refused as such."""
+        """A context in which what is raised, where a snapshot makes no sense, is refused as such."""
 
     @abstractmethod
     def going_on(self) -> AbstractContextManager[None]:
-        """What the library itself raises within, on a state that was loaded, is refused as such."""
+        """A context in which what the library itself raises, on a state that was loaded, is refused as such."""
 
     @abstractmethod
     def keep(self, snapshot: Snapshot) -> None:
@@ -78,7 +78,7 @@ class AbstractKeeper(ABC):
 
 @dataclass(frozen=True)
 class Kept:
-    """What is kept of one solve: each of its runs, of which the second is that of the problem at infinity."""
+    """The state that is kept of one solve: each of its runs, of which the second is that of the problem at infinity."""
 
     seed: int
     keeper: Callable[[int], AbstractKeeper]  # of a run, by its number from 0
@@ -87,7 +87,7 @@ class Kept:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Where a run is kept, and how often.
+    """The file in which a run is kept, and how often.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ class Checkpoint:
 
     @staticmethod
     def of(value: Any) -> Checkpoint | None:
-        """From what a user gives: a path, a Checkpoint, or None."""
+        """The checkpoint from what a user gives: a path, a Checkpoint, or None."""
         return value if value is None or isinstance(value, Checkpoint) else Checkpoint(value)
 
     @property

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Solution(Shown):
-    """What a solve gave.
+    """The result of a solve.
 
     Attributes
     ----------
@@ -129,7 +129,7 @@ class Solution(Shown):
         return LabelledTable(self.coef, index=index, columns=columns)
 
     def summary(self) -> Summary:
-        """What is known of the answer, on a page: problem, run, certificate, clusters, the size of the coefficients,
+        """The answer on a page: problem, run, certificate, clusters, the size of the coefficients,
         and what it rests on.
 
         Returns
@@ -175,7 +175,7 @@ class Solution(Shown):
         return clusters(self.certificate, prove=True, splitter=split)
 
     def clusters(self, prove: bool = False) -> Clusters:
-        """Which edges are near, fused, split or undecided, and the clusters that follow; see `Clusters`.
+        """The edges that are near, fused, split or undecided, and the clusters that follow; see `Clusters`.
 
         Parameters
         ----------
@@ -352,7 +352,7 @@ class Solution(Shown):
         return predicted(self.form, self.coef, frame, kind)
 
     def score(self, frame: Any, by: str = "node") -> Table:
-        """How well the answer predicts other rows, of each node or of all together: held-out scores.
+        """The scores of the answer's predictions of other rows, of each node or of all together.
 
         Parameters
         ----------

@@ -98,7 +98,7 @@ def _without_answer(form: Form, status: str, message: str) -> Outcome:
 
 @dataclass(frozen=True)
 class Task:
-    """What a method is given: a form to be solved within a budget, and ways to solve it."""
+    """The task of a method: a form to be solved within a budget, and ways to solve it."""
 
     form: Form
     method: AbstractMethod
@@ -109,7 +109,7 @@ class Task:
 
     @cached_property
     def own(self) -> Certifier:
-        """That of the form, with what the caller knows beforehand."""
+        """The certifier of the form, with what the caller knows beforehand."""
         form, budget, certifier = self.form, self.budget, Certifier(self.form)
         with alarm(), np.errstate(over="ignore", invalid="ignore"):
             if budget.known is not None:
@@ -122,7 +122,8 @@ class Task:
 
     @cached_property
     def certifier(self) -> Certifier:
-        """The same with the best common model, where that fits all data: few methods come that near by themselves."""
+        """The certifier with the best common model, where that fits all data: few methods come that near by
+        themselves."""
         with alarm(), np.errstate(over="ignore", invalid="ignore"):
             form, certifier = self.form, self.own
             if self.budget.gap > 0.0 and common(form).exact:
@@ -131,7 +132,7 @@ class Task:
             return certifier
 
     def within(self, budget: Budget) -> Task:
-        """The same with another budget, and with all that has been proved so far."""
+        """The task with another budget, and with all that has been proved so far."""
         _ = self.own
         task = replace(self, budget=budget)
         task.__dict__.update({name: vars(self)[name] for name in ("own", "certifier") if name in vars(self)})
@@ -213,7 +214,7 @@ class Task:
             return _without_answer(self.form, ended, statuses.BEFORE[ended])
 
     def _left(self, found: Outcome) -> Budget | None:
-        """What a run has left of the budget; None where that is nothing."""
+        """The part of the budget that a run has left; None where that is nothing."""
         budget = self.budget
         rounds = None if budget.rounds is None else budget.rounds - found.rounds
         seconds = None if budget.seconds is None else budget.seconds - found.seconds
@@ -265,7 +266,8 @@ def _extend(infinity: AtInfinity, rest: Certificate, before: Certificate, gap: f
 
 
 def _further(found: Outcome, gap: float) -> bool:
-    """Whether it is worth while to go on at infinity: what is left was not interrupted, and may be certified there."""
+    """True where it is worth while to go on at infinity: what is left was not interrupted, and may be certified
+    there."""
     known = found.status == "certified" or (gap == 0.0 and found.certificate.valid)
     more = found.status == "unattained" or (not known and found.status != "interrupted" and found.certifier.recedes())
     return (

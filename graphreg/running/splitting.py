@@ -24,7 +24,7 @@ TRIED = 1e-9  # the relative gap to which the repair of the dual point aims
 
 
 def split(certificate: Certificate, open_: list[Array], member: Array) -> Iterator[tuple[int, list[int]]]:
-    """Which of the edges in ``open_`` (a mask per edge block) are proved to be split at every optimum, block and rows
+    """The edges in ``open_`` (a mask per edge block) that are proved to be split at every optimum, block and rows
     as they are found; ``member`` numbers the nodes that are proved to be equal."""
     form = certificate.form
     groups: dict[tuple[int, int, int], list[int]] = {}

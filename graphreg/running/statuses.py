@@ -47,7 +47,7 @@ def judge(outcome: Outcome, gap: float) -> tuple[str, str]:  # noqa: PLR0911 - o
 
 
 def judged(outcome: Outcome, gap: float) -> Outcome:
-    """With its status; whether the infimum is attained may take a programme that is interrupted, too."""
+    """The outcome with its status; whether the infimum is attained may take a programme that is interrupted, too."""
     try:
         status, message = judge(outcome, gap) if outcome.own is None else _of_another_problem(outcome, outcome.own, gap)
         if outcome.certifier.spot_checks:
@@ -58,7 +58,7 @@ def judged(outcome: Outcome, gap: float) -> Outcome:
 
 
 def _doubted(outcome: Outcome, status: str, message: str) -> tuple[str, str]:
-    """With what is wrong with the user's own terms, where there is no certificate and that may be why."""
+    """The status with what is wrong with the user's own terms, where there is no certificate and that may be why."""
     certificate, checks = outcome.certificate, outcome.certifier.spot_checks
     if certificate.contradiction or status not in ("no_certificate", "budget", "failed"):
         return status, message
@@ -68,7 +68,7 @@ def _doubted(outcome: Outcome, status: str, message: str) -> tuple[str, str]:
 
 
 def _of_another_problem(outcome: Outcome, own: Outcome, gap: float) -> tuple[str, str]:
-    """What a baseline's answer is worth in either problem."""
+    """The worth of a baseline's answer in either problem."""
     certificate = outcome.certificate
     if certificate.contradiction:
         return "failed", contradicted(certificate)
@@ -138,7 +138,8 @@ def read(certificate: Certificate, gap: float) -> str:
 
 
 def floor_of(certificate: Certificate) -> str:
-    """Whose conjugate is known so roughly that no smaller gap may be had, and what to do; empty where it is none's."""
+    """The term whose conjugate is known so roughly that no smaller gap may be had, and what to do; empty where it is
+    none's."""
     if not (certificate.valid and certificate.relative_gap <= ROUGH):
         return ""
     rough = [edge.penalty.notation.value for edge in certificate.form.edges if edge.penalty.accuracy() > CLOSED]
@@ -148,7 +149,7 @@ def floor_of(certificate: Certificate) -> str:
 
 
 def unlike(form: Form) -> str:
-    """What to do about features of very different sizes, the smallest and the largest named; empty where there are
+    """Advice on features of very different sizes, the smallest and the largest named; empty where there are
     none."""
     designs = [block.X for block in form.samples if block.X is not None]
     if not designs:

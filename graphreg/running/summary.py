@@ -1,4 +1,4 @@
-"""What is read off an answer: predictions, a page, a graph of networkx."""
+"""Readings of an answer: predictions, a page, a graph of networkx."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ KIND = replace(_KIND, hint=lambda kind: _KIND.hint(kind) or "; probabilities are
 
 @dataclass(frozen=True)
 class Summary(Stated):
-    """What is known of an answer; ``print`` shows it.
+    """The summary of an answer; ``print`` shows it.
 
     Attributes
     ----------
@@ -165,8 +165,8 @@ def predicted(form: Form, coef: Array, frame: Any, kind: str) -> pd.Series | pd.
 
 
 def _answers(form: Form, blocks: Sequence[SampleBlock], kind: str, link: Array, node: Array) -> Array:
-    """What the loss at each row's node makes of the link; where all nodes have the same family, also at nodes without
-    data."""
+    """The responses that the loss at each row's node makes of the link; where all nodes have the same family, also
+    at nodes without data."""
     owner = np.full(form.n, -1)
     for k, block in enumerate(blocks):
         owner[block.node] = k

@@ -37,7 +37,7 @@ SPARE = 1 << 12  # bytes of a member beside its numbers
 
 @dataclass(frozen=True)
 class Limits:
-    """How many bytes one member and the whole file may have."""
+    """The limits, in bytes, of one member and of the whole file."""
 
     member: float = np.inf
     file: float = np.inf

@@ -1,4 +1,4 @@
-"""What a run is of: problem and method, entry by entry, so that a checkpoint of another one can be told apart.
+"""The identity of a run: problem and method, entry by entry, so that a checkpoint of another one can be told apart.
 
 An entry is a short text (a number, a name), or a digest that begins with # where that would be long.
 """
@@ -88,7 +88,7 @@ def of_method(method: AbstractMethod) -> Fingerprint:
 
 
 def differences(here: Fingerprint, present: Mapping[str, str]) -> list[str]:
-    """What differs, in words; values are shown where they are short."""
+    """The differences, in words; values are shown where they are short."""
     out: list[str] = []
     for key in (key for key in here if key in present and here[key] != present[key]):
         one, two = here[key], present[key]
@@ -115,7 +115,8 @@ def _class(kind: type) -> str:
 
 
 def _parameters(value: Any) -> dict[str, Any]:
-    """What an object was made from. Fields that are not shown are found out on the way, and data have own entries."""
+    """The parameters that an object was made from. Fields that are not shown are found out on the way, and data have
+    own entries."""
     if is_dataclass(value):
         names = [f.name for f in fields(value) if f.repr and f.init]
     else:  # a class of the user's
@@ -129,7 +130,7 @@ def _parameters(value: Any) -> dict[str, Any]:
 
 
 def _text(value: Any) -> str:  # noqa: PLR0911 - one return per kind
-    """What the value is, without what changes from process to process (addresses, the order of sets), with the versions
+    """The value as text, without what changes from process to process (addresses, the order of sets), with the versions
     of numpy, or with the layout in memory. joblib.hash would say all that, and cannot hash functions."""
     if isinstance(value, np.generic):
         value = value.item()

@@ -248,7 +248,7 @@ def _hints(kind: type) -> dict[str, Any]:
 
 
 def fits(value: Any, hint: Any) -> bool:
-    """Whether a value is of a type as it is annotated; what is not known to be wrong fits."""
+    """True where a value is of a type as it is annotated; what is not known to be wrong fits."""
     origin, args = get_origin(hint), get_args(hint)
     kind = origin or hint
     if origin in (Union, types.UnionType):
@@ -261,7 +261,7 @@ def fits(value: Any, hint: Any) -> bool:
 
 
 def _parts_fit(value: Any, args: tuple[Any, ...]) -> bool:
-    """Whether the parts of a tuple, list or dict are of theirs."""
+    """True where the parts of a tuple, list or dict are of theirs."""
     if isinstance(value, dict):
         return all(fits(key, args[0]) and fits(each, args[1]) for key, each in value.items())
     if isinstance(value, list) or args[1:] == (...,):

@@ -139,7 +139,7 @@ def _proved_anew(path: Any, form: Form, gap: float) -> Solution:
 
 # ---- what is kept of a solution, in points of a path too -------------------------------------------------------------
 def parts_of(solution: Solution) -> dict[str, Any]:
-    """What of a solution is kept: what it says of itself, and the points that its bounds follow from."""
+    """The parts of a solution that are kept: what it says of itself, and the points that its bounds follow from."""
     own = solution.certificate
     return {
         "solution": {name: getattr(solution, name) for name in OF_SOLUTION},

@@ -176,8 +176,8 @@ class Store:
         self.when, self.count, self.good = time.perf_counter(), count, count
 
     def due(self, count: int) -> bool:
-        """Whether to write after so many rounds: at first, so that whatever is wrong with the file or the state is
-        known before work is done, and then as often as the user says."""
+        """True where it is time to write after so many rounds: at first, so that whatever is wrong with the file or
+        the state is known before work is done, and then as often as the user says."""
         every, seconds = self.checkpoint.rounds, self.checkpoint.seconds
         many = every is not None and count - self.count >= every
         return self.count < 0 or many or (seconds is not None and time.perf_counter() - self.when >= seconds)
@@ -233,7 +233,7 @@ SMALL = archive.Limits(archive.ONE, archive.ALL)  # where the problem is not kno
 
 
 def limits(form: Form, many: int) -> archive.Limits:
-    """What a problem can need at most: its numbers times what a method may keep of each, and more."""
+    """A bound of what a problem can need: its numbers times what a method may keep of each, and more."""
     numbers = form.n + sum(len(block.node) for block in form.samples) + sum(len(edge.tail) for edge in form.edges)
     much = (512 * numbers * (form.d + 1) ** 2 + 8 * min(numbers, DENSE) ** 2) * many
     return archive.Limits(archive.ONE + much, archive.ALL + 64 * much)

@@ -65,7 +65,7 @@ class AbstractGraphEstimator(BaseEstimator, ABC):
         return tags
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        """As scikit-learn prints estimators, a graph of many edges in brief."""
+        """The estimator as scikit-learn prints it, a graph of many edges in brief."""
         kind = type(type(self).__name__, (type(self),), {"__repr__": BaseEstimator.__repr__})
         shown = {
             name: brief(value) if name == "graph" else value for name, value in self.get_params(deep=False).items()
@@ -241,8 +241,8 @@ class AbstractGraphEstimator(BaseEstimator, ABC):
 
 
 def _usual_method(problem: Problem) -> AbstractMethod:
-    """That of paths, but `Exact` for few rows of a loss with kinks: it finds vertices to the last digit, so that a row
-    of weight 2 and a row given twice are the same."""
+    """The usual method of paths, but `Exact` for few rows of a loss with kinks: it finds vertices to the last digit,
+    so that a row of weight 2 and a row given twice are the same."""
     kinks = bool(InteriorPoint().missing(problem.form))
     return Exact() if kinks and problem.form.samples[0].loss.data.n_samples <= FEW else usual_method(problem)
 

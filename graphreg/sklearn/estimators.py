@@ -30,7 +30,7 @@ class AbstractGraphRegressor(RegressorMixin, AbstractGraphEstimator):
         return check_array(y, ensure_2d=False, input_name="y", estimator=self, **FLOATS)
 
     def predict(self, X: Any, *, node: Any = None) -> Array:
-        """What is expected of the target of each row, from the model of its node.
+        """The expectation of the target of each row, from the model of its node.
 
         Parameters
         ----------

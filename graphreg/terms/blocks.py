@@ -26,16 +26,16 @@ Rows = Array | slice
 
 @dataclass(frozen=True)
 class Layout:
-    """How a block of samples is multiplied: in stacks with these lanes (see `padding.batches`), and whether `apply`
-    takes them: a sparse A would need half as much memory again as X, for its indices. Bits depend on it, so a part of a
-    block is multiplied as the whole is."""
+    """The way in which a block of samples is multiplied: in stacks with these lanes (see `padding.batches`), and
+    whether `apply` takes them: a sparse A would need half as much memory again as X, for its indices. Bits depend on
+    it, so a part of a block is multiplied as the whole is."""
 
     lanes: tuple[int, ...]
     in_stacks: bool
 
     @staticmethod
     def of(counts: Array, size: int) -> Layout:
-        """Of samples whose nodes have these counts, and whose design has so many numbers."""
+        """The layout of samples whose nodes have these counts, and whose design has so many numbers."""
         return Layout(lanes_of(counts), size >= LARGE)
 
 
@@ -63,7 +63,7 @@ class SampleBlock(Brief):
 
     @shared
     def one_each(self) -> bool:
-        """Whether the predictor of sample i is the parameter of node i itself, in order."""
+        """True where the predictor of sample i is the parameter of node i itself, in order."""
         own = self.X is None or (self.X.shape[1] == 1 and bool((self.X == 1.0).all()))
         return own and len(self.node) == self.n and bool((self.node[:-1] < self.node[1:]).all())
 
@@ -311,7 +311,7 @@ class EdgeBlock(Brief):
 
     @shared
     def in_line(self) -> bool:
-        """Whether the edges join each node of the form with the next, in order."""
+        """True where the edges join each node of the form with the next, in order."""
         tail, head = self.tail, self.head
         if len(tail) != self.n - 1 or self.ground:
             return False
@@ -379,7 +379,7 @@ class EdgeBlock(Brief):
 
     @shared
     def _once(self) -> bool:
-        """Whether no node is the tail of two edges."""
+        """True where no node is the tail of two edges."""
         return len(self.tail) == 0 or int(np.bincount(self.tail).max()) == 1
 
     def values(self, w: Array) -> Array:
@@ -451,8 +451,8 @@ def strengths(blocks: Iterable[SampleBlock | EdgeBlock]) -> tuple[float, ...]:
 
 
 def _streamed(each: Callable[[Rows], Array], rows: int, width: int = 1) -> Array:
-    """What ``each`` makes of the rows, for as many of them at a time as stay in the cache: of large blocks it leaves no
-    arrays between that are as large."""
+    """The values of ``each`` at the rows, for as many of them at a time as stay in the cache: of large blocks it
+    leaves no arrays between that are as large."""
     if rows * width <= STREAM:
         return each(slice(None))
     out: Array | None = None

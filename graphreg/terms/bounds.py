@@ -1,4 +1,4 @@
-"""What bounds of terms have in common: intervals rounded outwards, and what underflow may hide."""
+"""The common part of bounds of terms: intervals rounded outwards, and what underflow may hide."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ class Strength:
 
 
 class _Summand(Shown):
-    """What terms and models have in common: ``+``, ``strength *`` and ``/ number``, all of which give models."""
+    """The common part of terms and models: ``+``, ``strength *`` and ``/ number``, all of which give models."""
 
     __array_ufunc__ = None
 
@@ -179,7 +179,7 @@ class AbstractTerm(Brief, _Summand):
         return ()
 
     def takes_strength(self) -> bool:
-        """Whether a strength other than 1 may stand before the term: not before a constraint."""
+        """True where a strength other than 1 may stand before the term: not before a constraint."""
         return True
 
 

@@ -37,7 +37,7 @@ class Batch:
 
     @property
     def run(self) -> slice | None:
-        """Where the samples stand, if they do so side by side."""
+        """The slice of the samples, if they stand side by side."""
         return self.where if isinstance(self.where, slice) else None
 
     def pad(self, values: Array) -> Array:
@@ -112,8 +112,9 @@ def times(M: Array, x: Array) -> Array:
 
 
 def lanes_of(counts: Array) -> tuple[int, ...]:
-    """How many samples the stacks have room for, given the numbers of samples of all nodes, in order: one size where
-    all have as many, else the largest number between two powers of two, so that padding at most doubles the work."""
+    """The numbers of samples that the stacks have room for, given the numbers of samples of all nodes, in order: one
+    size where all have as many, else the largest number between two powers of two, so that padding at most doubles
+    the work."""
     counts = counts[counts > 0]
     if not len(counts) or counts.min() == counts.max():
         return tuple(counts[:1].tolist())
@@ -213,7 +214,7 @@ def packed_grams(batch: Batch, weight: Array) -> Packed:
 
 @cache
 def _places(d: int) -> Array:
-    """Where the entries of a matrix stand in its row, (d, d)."""
+    """The places of the entries of a matrix in its row, (d, d)."""
     i, j = np.arange(d)[:, None], np.arange(d)
     high, low = np.maximum(i, j), np.minimum(i, j)
     return high * (high + 1) // 2 + low

@@ -1,4 +1,4 @@
-"""What terms and the canonical form tell each other: the space of parameters, notation, cones, roles of edges;
+"""Records that terms and the canonical form share: the space of parameters, notation, cones, roles of edges;
 and what copies of an object with other numbers in them have in common."""
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ GROUND = -1  # the head of an edge from a node to the ground: (Kw)_e = w_i - cen
 
 @dataclass(frozen=True)
 class Notation:
-    """How a function is written, as text and as LaTeX.
+    """The notation of a function, as text and as LaTeX.
 
     ``%z`` stands for the argument, ``%y`` for a target, ``%u`` for the dual argument (flow or price) and ``%c`` for
     the weight. ``value`` is phi(z); ``conjugate`` is c phi*(u/c), empty where it is 0; ``domain`` is where that is
@@ -59,9 +59,9 @@ def names_of(term: object) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class Stated:
-    """How a proof states a loss or a penalty: by a name of its format (docs/proofs.md), and the parameter that goes
-    with the name: a number, or lists of numbers (None where a bound is not there). ``root`` is R (r, k) where flows are
-    stated by t, ``u = R't``, because not every u is a flow."""
+    """The statement of a loss or a penalty in a proof: a name of its format (docs/proofs.md), and the parameter that
+    goes with the name: a number, or lists of numbers (None where a bound is not there). ``root`` is R (r, k) where
+    flows are stated by t, ``u = R't``, because not every u is a flow."""
 
     name: str
     parameter: Any = None
@@ -112,7 +112,7 @@ def feature_of(coordinate: Coordinate) -> str:
 
 
 def name_of(coordinate: Coordinate) -> str:
-    """How a coordinate is printed: ``age``, or ``age[setosa]``."""
+    """The printed name of a coordinate: ``age``, or ``age[setosa]``."""
     return coordinate if isinstance(coordinate, str) else f"{coordinate[0]}[{coordinate[1]}]"
 
 
@@ -187,7 +187,7 @@ class Bends:
         return out
 
     def mirrored(self) -> Bends:
-        """That of r -> f(-r)."""
+        """The bends of r -> f(-r)."""
         slope, height = self.slope, self.height
         for place, change, jump in self.knots:
             slope, height = slope + change, height - change * place + jump
@@ -197,7 +197,7 @@ class Bends:
 
 @dataclass(frozen=True)
 class Role:
-    """What the edges of a block are in the model. Names are for printing; what has to decide asks the role.
+    """The role of the edges of a block in the model. Names are for printing; what has to decide asks the role.
 
     Attributes
     ----------
@@ -213,12 +213,12 @@ class Role:
 
     @property
     def of_leaves(self) -> bool:
-        """Whether the edges lead from nodes to their clusters."""
+        """True where the edges lead from nodes to their clusters."""
         return self.kind == "hierarchy" and self.level == 1
 
     @property
     def link(self) -> str:
-        """What messages along the edges are called in the ledger."""
+        """The name of messages along the edges in the ledger."""
         if self.kind == "hierarchy":
             return "within clusters" if self.of_leaves else "between clusters"
         return "to the server" if self.kind == "server" else "graph"
@@ -250,7 +250,7 @@ class shared(cached_property[T]):  # noqa: N801  (a decorator)
         return known[name][1]
 
     def key(self, instance: Any) -> Any:
-        """What it follows from beside that: where this is another, it is found anew."""
+        """The key of what it follows from beside that: where this is another, it is found anew."""
         return None
 
 

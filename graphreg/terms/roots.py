@@ -18,7 +18,7 @@ HUGE, TINY = 1e90, 1e-90  # slopes that are infinite, or 0
 
 
 def increasing_root(function: Function, slope: Function, start: Array) -> Array:
-    """Where each entry of an increasing function is 0, by Newton's method within a bracket.
+    """The root of each entry of an increasing function, by Newton's method within a bracket.
 
     A step that leaves the bracket, or that is longer than half the one before the last, is replaced by a halving.
     Entries are independent of each other. One without a root ends far out.

@@ -214,7 +214,8 @@ class NodePenalty(AbstractTerm):
 
 
 def _center(value: Any, names: list[Coordinate], what: str) -> Array:
-    """As many finite numbers as there are coordinates; those of a pandas Series by their names, where it has names."""
+    """The center: as many finite numbers as there are coordinates; those of a pandas Series by their names, where it
+    has names."""
     k = len(names)
     if is_series(value) and list(value.index) != list(range(len(value))):
         for said in unmatched(what, dict(value), names, "feature"):

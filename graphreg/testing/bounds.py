@@ -69,7 +69,7 @@ def holds(name: str, bound: Bound, function: Function, x: Array, probe: Probe | 
 
 
 def tight(name: str, bound: Bound, function: Function, x: Array, size: Array, **where: Any) -> Failures:
-    """Where the spread is 0 the bound exceeds the value by rounding at most; ``size`` is that of what is added up."""
+    """The bound exceeds the value by rounding at most where the spread is 0; ``size`` is that of what is added up."""
     value, top = function(x), bound(x, frozen(np.zeros(x.shape)))
     finite = np.isfinite(value)
     by = np.where(finite, (top - np.where(finite, value, 0.0)) / (1e-290 + np.abs(value) + size), 0.0)
@@ -154,7 +154,8 @@ def _leaves(bound: Bound, low: Array, high: Array, inside: Array, y: Array) -> F
 
 
 def dependent(loss: AbstractLoss, samples: LossProbe) -> Failures:
-    """Where a loss names a dependent coordinate, its prices sum to 0; where it names none, each may move by itself."""
+    """The prices of a loss that names a dependent coordinate sum to 0; of one that names none each may move by
+    itself."""
     y, outside = samples.y, samples.outside
     own = loss.prices.dependent(y)
     if own is None:
@@ -232,7 +233,7 @@ def room(penalty: AbstractPenalty, probe: Probe) -> Failures:
 
 
 def composed(penalty: AbstractPenalty, probe: Probe) -> Failures:
-    """Where phi is stated as h(Rz), it is, with fewer rows than coordinates, and phi*(R'q) = h*(q)."""
+    """A phi that is stated as h(Rz) is that, with fewer rows than coordinates, and phi*(R'q) = h*(q)."""
     found = penalty.composed()
     if found is None:
         return

@@ -81,7 +81,7 @@ def ends_of_the_domain(loss: AbstractLoss, samples: LossProbe) -> Failures:
 
 
 def methods_of_the_domain(loss: AbstractLoss, samples: LossProbe) -> Failures:
-    """What is known of dom l* is said by ``prices``, where it is asked for, and not by the loss itself."""
+    """The property ``prices``, where it is asked for, says what is known of dom l*, and not the loss itself."""
     demand_on_its_domain(loss, AbstractLoss, loss.prices, PriceDomain, "prices")
     return []
 
@@ -200,7 +200,7 @@ LAWS = laws_of(AbstractLoss, globals(), vars(prices), vars(bounds), vars(recessi
 
 
 def check_loss(loss: AbstractLoss, seed: int = 0, tolerance: float | None = None) -> Report:
-    """Whether a loss obeys every law of losses, at targets taken from its own data.
+    """The report on a loss: whether it obeys every law of losses, at targets taken from its own data.
 
     Parameters
     ----------

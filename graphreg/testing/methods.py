@@ -215,7 +215,7 @@ def check_method(
     rounds: int = 2000,
     seed: int = 0,
 ) -> Report:
-    """Whether an iterative method obeys every law of methods, on small problems of each kind that it applies to.
+    """The report on an iterative method: whether it obeys every law of methods, on small problems of each kind.
 
     Parameters
     ----------

@@ -97,14 +97,14 @@ def even(penalty: AbstractPenalty, probe: Probe) -> Failures:
 
 
 def methods_of_the_domain(penalty: AbstractPenalty, probe: Probe) -> Failures:
-    """What is known of dom phi* is said by ``domain``, where it is asked for, and not by the penalty itself."""
+    """The property ``domain``, where it is asked for, says what is known of dom phi*, and not the penalty itself."""
     demand_on_its_domain(penalty, AbstractPenalty, penalty.domain, FlowDomain, "domain")
     return []
 
 
 # ---- what it says that it is -------------------------------------------------------------------------------------
 def is_equality(penalty: AbstractPenalty, probe: Probe) -> Failures:
-    """Where phi counts as an equality, it is +inf at every z but 0."""
+    """A phi that counts as an equality is +inf at every z but 0."""
     if not allows_zero_only(penalty, probe.k):
         return []
     z = np.vstack([np.zeros((1, probe.k)), probe.points, 1e-9 * probe.points])
@@ -113,7 +113,7 @@ def is_equality(penalty: AbstractPenalty, probe: Probe) -> Failures:
 
 
 def pieces(penalty: AbstractPenalty, probe: Probe) -> Failures:
-    """Where pieces(k) = p, phi is the sum of the Euclidean norms of the pieces of p coordinates."""
+    """phi is the sum of the Euclidean norms of the pieces of p coordinates where pieces(k) = p."""
     p = penalty.pieces(probe.k)
     if p is None:
         return []
@@ -124,7 +124,7 @@ def pieces(penalty: AbstractPenalty, probe: Probe) -> Failures:
 
 
 def quadratic(penalty: AbstractPenalty, probe: Probe) -> Failures:
-    """Where quadratic(k) = Q, phi(z) = 1/2 z'Qz."""
+    """phi(z) = 1/2 z'Qz where quadratic(k) = Q."""
     Q = penalty.quadratic(probe.k)
     if Q is None:
         return []
@@ -158,7 +158,7 @@ def cvxpy_conjugate_value(penalty: AbstractPenalty, probe: Probe) -> Failures:
 
 
 def as_written(penalty: AbstractPenalty, probe: Probe) -> Failures:
-    """Where another penalty stands for this one on k coordinates, it has the value of what this one writes in CVXPY."""
+    """A penalty that stands for this one on k coordinates has the value of what this one writes in CVXPY."""
     phi = penalty.acting_on(probe.k)
     if phi is penalty:
         return []
@@ -174,7 +174,7 @@ OF_FORM = named(cvxpy_value, cvxpy_argmin, as_written)  # of what `cvxpy` writes
 def check_penalty(
     penalty: AbstractPenalty, k: int | Iterable[int] = (1, 3), seed: int = 0, tolerance: float | None = None
 ) -> Report:
-    """Whether a penalty obeys every law of penalties.
+    """The report on a penalty: whether it obeys every law of penalties.
 
     Parameters
     ----------

@@ -43,7 +43,7 @@ def descent(loss: AbstractLoss, samples: LossProbe) -> Failures:
 
 
 def remains(loss: AbstractLoss, samples: LossProbe) -> Failures:
-    """What remains of a sample far out along a direction of descent is its limit there, and a loss of its own."""
+    """The rest of a sample far out along a direction of descent is its limit there, and a loss of its own."""
     y, x = samples.y, _near(samples)
     cone = loss.prices.descent(y)
     if not len(cone.sample):

@@ -1,5 +1,5 @@
-"""What the laws of methods run on: small problems, one of each kind that some method asks for; views whose engine notes
-what it was asked; states compared bit for bit, and where two states differ."""
+"""The problems and views that the laws of methods run on: small problems, one of each kind that some method asks
+for; views whose engine notes what it was asked; states compared bit for bit, and where two states differ."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ def reached(engine: CountingEngine, node: int) -> set[int]:
 
 
 def rows_of(form: Form, size: int) -> list[list[set[int]]]:
-    """Whose the rows of an array of so many rows may be, under each reading: nodes, those with data, samples, edges of
+    """The owners of the rows of an array of so many rows, under each reading: nodes, those with data, samples, edges of
     a block and these once per end, arcs, pairs."""
     owners: list[Array] = [np.arange(form.n)[:, None]]
     for block in form.samples:
@@ -204,8 +204,8 @@ def rows_of(form: Form, size: int) -> list[list[set[int]]]:
 
 
 def strays(form: Form, one: Any, two: Any, known: set[int]) -> list[str]:
-    """Where two states differ that no node in ``known`` can account for. Arrays whose rows have no such reading say
-    nothing."""
+    """The differences of two states that no node in ``known`` can account for. Arrays whose rows have no such
+    reading say nothing."""
     out: list[str] = []
     for (where, a), (_, b) in zip(leaves(one), leaves(two), strict=True):
         differs = ~np.isclose(a, b, rtol=ROUNDING, atol=ROUNDING, equal_nan=True)

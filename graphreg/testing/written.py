@@ -27,12 +27,12 @@ Write = Callable[[Any, Array], Any]  # (expression of some rows, their indices) 
 def has_the_value(
     rows: TermRows, x: Array, tolerance: float, value: Callable[[Array], Array] | None = None
 ) -> Failures:
-    """At constants what ``cvxpy`` writes equals ``value``, by default that of the term itself."""
+    """The expression that ``cvxpy`` writes equals ``value`` at constants, by default that of the term itself."""
     return _has_the_value(_writer(rows, "cvxpy"), value or rows.value, x, tolerance, "cvxpy")
 
 
 def conjugate_has_the_value(rows: TermRows, b: Array, tolerance: float) -> Failures:
-    """At constants what ``cvxpy_conjugate`` writes equals the conjugate."""
+    """The expression that ``cvxpy_conjugate`` writes equals the conjugate at constants."""
     return _has_the_value(_writer(rows, "cvxpy_conjugate"), rows.conjugate, b, tolerance, "cvxpy_conjugate")
 
 
@@ -41,7 +41,7 @@ def _writer(rows: TermRows, method: str) -> Write:
 
 
 def _has_the_value(write: Write, value: Callable[[Array], Array], x: Array, tolerance: float, what: str) -> Failures:
-    """At constants the written form equals ``value``; where that is infinite, it is so or breaks a constraint."""
+    """The written form equals ``value`` at constants; where that is infinite, it is so or breaks a constraint."""
     expected = value(x)
     written = np.full(len(x), np.nan)
     finite = np.flatnonzero(np.isfinite(expected))

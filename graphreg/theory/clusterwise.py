@@ -32,8 +32,8 @@ SIGNS = 10  # up to so many coordinates all corners of a cube are tried
 
 @dataclass(frozen=True)
 class CurvatureConstants:
-    """At given strengths, one per cluster. alpha (k,), 0 where none was found; beta (n,); radius (k,), of the balls
-    within which they hold (inf for constants that hold everywhere, and where there are none)."""
+    """The constants at given strengths, one per cluster. alpha (k,), 0 where none was found; beta (n,); radius (k,),
+    of the balls within which they hold (inf for constants that hold everywhere, and where there are none)."""
 
     alpha: Array
     beta: Array
@@ -83,7 +83,7 @@ class Clusterwise:
         return np.where(lost, np.inf, self.norm.gauge_at_zero(gradient))
 
     def constants(self, most: Array) -> CurvatureConstants:
-        """At bounds G (k,) of the dual norm of the clusters' gradients."""
+        """The constants at bounds G (k,) of the dual norm of the clusters' gradients."""
         everywhere, ball = np.full(self.k, np.inf), np.zeros(self.k)
         if self.quadratic:
             return CurvatureConstants(self.alpha(everywhere), self.beta(everywhere), everywhere)

@@ -194,7 +194,7 @@ def _multiple(routing: Routing, demand: Array) -> Multiple:
 
 
 def _apart(graph: Graph, demand: Array) -> Multiple:
-    """The same of a graph that falls apart: nothing is routed from the parts beside the largest."""
+    """The multiple of a graph that falls apart: nothing is routed from the parts beside the largest."""
     component = graph.components()
     largest = int(np.argmax(np.bincount(component)))
     away = component == int(largest == 0)  # the first of the others

@@ -138,8 +138,8 @@ class Recovery(Stated):
 
 @in_time
 def recovery(problem: Any, clusters: Any, *, seconds: float | None = None) -> Recovery:
-    """Whether, and at which strengths, generalised total variation recovers given clusters (GTV minimisation, Theorem
-    2), with all constants computed from the problem.
+    """The guarantee that, and the strengths at which, generalised total variation recovers given clusters (GTV
+    minimisation, Theorem 2), with all constants computed from the problem.
 
     beta_i and alpha come from the Hessians of the losses with all their scales (and a smooth node penalty, which counts
     as part of the losses), delta_i from the gradients at the optimum of the cluster's summed losses, all in the norm of
@@ -324,7 +324,7 @@ class Demands:
 
 
 def demands(losses: Clusterwise, parts: list[ClusterPart], lam: Array) -> Demands:
-    """With constants that hold at the strengths lam (k,), one per cluster, and at all below."""
+    """The demands with constants that hold at the strengths lam (k,), one per cluster, and at all below."""
     boundary = np.array([part.boundary for part in parts])
     out = np.zeros(losses.form.n)
     for part in parts:
@@ -365,9 +365,9 @@ def _multiple(part: ClusterPart, at: Demands) -> float:
 
 
 def _stepwise(losses: Clusterwise, parts: list[ClusterPart]) -> list[tuple[float, float] | None]:
-    """Where the constants grow worse with lambda: with c(lambda) the least strength that constants c allow is
-    nondecreasing, so that lambda <- least(c(lambda)) climbs from 0 to the least strength that is guaranteed by its own
-    constants. From there, cells [a, b]: constants at b with delta / a guarantee every strength between."""
+    """The strengths where the constants grow worse with lambda: with c(lambda) the least strength that constants c
+    allow is nondecreasing, so that lambda <- least(c(lambda)) climbs from 0 to the least strength that is guaranteed
+    by its own constants. From there, cells [a, b]: constants at b with delta / a guarantee every strength between."""
     k = len(parts)
     low, done = np.zeros(k), np.zeros(k, dtype=bool)
     for _ in range(60):

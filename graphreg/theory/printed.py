@@ -366,8 +366,8 @@ def cluster_gradients(problem: Any, w: Any) -> Array:
 
 
 def likelihood(problem: Any, theta: Any) -> float:
-    """What section 5 of Personalised FL with known clusters prints (after (5.1), without a number) as the maximum
-    likelihood problem in the parameters of the clients:
+    """The number that section 5 of Personalised FL with known clusters prints (after (5.1), without a number) as the
+    maximum likelihood problem in the parameters of the clients:
 
         sum_i  1/sigma_i^2 ||y_i - X_i theta_i||^2 + gamma_i alpha_j/2 ||theta_i - thetabar||^2
                + gamma_i (1 - alpha_j)/2 ||theta_i - thetabar_j||.

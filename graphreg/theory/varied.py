@@ -120,8 +120,8 @@ def meant(given: Any, known: Sequence[Parameter], whose: str = "the model") -> P
 
 
 def varying(problem: Any, parameter: Parameter | str | None, what: str) -> Varying:
-    """What of a problem varies with a Parameter; without one, with the only Parameter among the norms between nodes, or
-    else with the strength of the only such term.
+    """The part of a problem that varies with a Parameter; without one, with the only Parameter among the norms between
+    nodes, or else with the strength of the only such term.
 
     Raises
     ------

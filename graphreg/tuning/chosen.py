@@ -191,7 +191,7 @@ class CrossValidation(Shown):
         self.grid.assign(self.index(self.rule))
 
     def refitted(self, method: AbstractMethod, seed: int, usual: bool) -> CrossValidation:
-        """With the solution of all data at the chosen point."""
+        """The cross-validation with the solution of all data at the chosen point."""
         with self.grid.at(self.index(self.rule)):
             return replace(self, solution=refit(self.problem, method, self.gap, seed, usual))
 
@@ -235,7 +235,7 @@ class CrossValidation(Shown):
 
     @property
     def choices(self) -> list[str]:
-        """Of each point: "best", "1se", both, "excluded", or nothing."""
+        """The choice of each point: "best", "1se", both, "excluded", or nothing."""
         words: list[list[str]] = [[] if usable else ["excluded"] for usable in self.usable]
         if self.complete and self.usable.any():
             words[self.index("min")].append("best")

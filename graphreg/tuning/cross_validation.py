@@ -151,7 +151,8 @@ def cross_validate(  # noqa: PLR0913
 def _carried_out(
     found: CrossValidation, task: Task, stored: StoredFolds, how: int | MPI, progress: bool | None
 ) -> CrossValidation:
-    """With what all folds gave, or those that are finished when Ctrl-C is pressed or the time is up."""
+    """The cross-validation with what all folds gave, or those that are finished when Ctrl-C is pressed or the time
+    is up."""
     folds, G, ended = found.folds.each, len(found.grid.points), ""
     todo = [number for number in range(len(folds)) if number not in stored.runs]
     solves = {"total": len(folds) * G, "initial": len(stored.runs) * G, "desc": "cross-validation", "unit": " solves"}

@@ -105,7 +105,7 @@ class Path(Shown):
 
     @property
     def strengths(self) -> Array:
-        """In growing order, (k,)."""
+        """The strengths in growing order, (k,)."""
         return np.array(list(self.solutions))
 
     @property

@@ -196,7 +196,7 @@ def _binary(loss: AbstractLoss) -> bool:
 
 
 def is_probabilistic(loss: AbstractLoss) -> bool:
-    """Whose value is -log of the probability of the class, which is its response: as is tried."""
+    """True of a loss whose value is -log of the probability of the class, which is its response: as is tried."""
     if not _classifies(loss):
         return False
     y = loss.targets()
@@ -208,7 +208,7 @@ def is_probabilistic(loss: AbstractLoss) -> bool:
 
 
 def _counts(loss: AbstractLoss) -> bool:
-    """Whose value is minus the log-likelihood of a Poisson count with the mean exp(x), which is its response."""
+    """True of a loss whose value is minus the log-likelihood of a Poisson count with the mean exp(x), its response."""
     y = loss.targets()
     if _classifies(loss) or y.ndim > 1:
         return False

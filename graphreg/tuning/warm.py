@@ -54,7 +54,7 @@ def _takes_newton_steps(form: Form) -> bool:
 
 
 def _multiplications(form: Form) -> float:
-    """Of a factorisation, for each parameter."""
+    """The multiplications of a factorisation, for each parameter."""
     return filled_work(form) / (form.n * form.d)
 
 
@@ -83,7 +83,7 @@ def halving(count: int) -> list[int]:
 
 
 def order_of(method: AbstractMethod, count: int) -> list[int]:
-    """In which order a method solves at so many strengths, see `Warm.order`."""
+    """The order in which a method solves at so many strengths, see `Warm.order`."""
     return halving(count) if isinstance(method, InteriorPoint) else list(range(count))
 
 
@@ -198,7 +198,7 @@ class Warm:
         return solution
 
     def order(self, count: int) -> list[int]:
-        """In which order to solve at so many strengths, numbered from the largest down: as they are, or for
+        """The order in which to solve at so many strengths, numbered from the largest down: as they are, or for
         `InteriorPoint`, which begins between two answers, by halves."""
         return order_of(self.method, count)
 

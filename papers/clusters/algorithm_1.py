@@ -127,8 +127,8 @@ def majority_coin(at: Trial, flips: int) -> Evidence:
 
 
 def _shown_by_majority(of: Instance, p0: float, flips: int) -> float:
-    """How often the network's coin of gr.AsyncL2GD(majority=True) shows 1: a round in which all clients move towards
-    the network's average, counted by its messages from the root."""
+    """The frequency with which the network's coin of gr.AsyncL2GD(majority=True) shows 1: a round in which all
+    clients move towards the network's average, counted by its messages from the root."""
     method = gr.AsyncL2GD(majority=True, p_global=p0, p_cluster=0.3)
     ledger = of.problem().solve(method, rounds=flips, seed=1, gap=0.0, on_failure="return").ledger
     sent = ledger.by_edge().query("purpose == 'method' and sender == 'root'")["messages"]

@@ -120,6 +120,7 @@ def schools(at: Trial, step: float, splits: int, folds: int) -> Evidence:
 
 
 def _gain(ours: Array, theirs: Array) -> float:
-    """How much lower the mean over the schools is, in standard errors; the splits of a school are taken together."""
+    """The amount by which the mean over the schools is lower, in standard errors; the splits of a school are taken
+    together."""
     gain = (theirs - ours).mean(axis=0)
     return float(gain.mean() / gain.std(ddof=1) * np.sqrt(len(gain)))

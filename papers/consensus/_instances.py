@@ -132,7 +132,7 @@ def view_of(form: Form, copies: int, seed: int) -> LocalView:
 def run(
     problem: gr.Problem, copies: int, method: Any, rounds: int, start: Any, seed: int = 0, at: Iterable[int] = ()
 ) -> tuple[dict[str, Array], dict[int, Array]]:
-    """What all copies have gathered after so many rounds, and theta (copies, K, d) after the rounds ``at``."""
+    """The sums of all copies after so many rounds, and theta (copies, K, d) after the rounds ``at``."""
     view, look, seen = view_of(problem.form, copies, seed), set(at), dict[int, Array]()
     shape = (copies, view.n_nodes, problem.form.d)
     theta = np.broadcast_to(np.asarray(start, dtype=float), shape).reshape(problem.form.shape).copy()

@@ -1,4 +1,4 @@
-"""How many clients: the conditions on K of Theorems 3, 5 and 6, where the clients' Hessians differ.
+"""The number of clients: the conditions on K of Theorems 3, 5 and 6, where the clients' Hessians differ.
 
 Clients that step along gradients b_k = grad F_k(theta*) of their own disagree: theta_k - mean = -eta u_k to first
 order, u = (I - L)^-1 L b, L = C - 11'/K. Where their Hessians differ this moves the mean by eta beta, beta = H^-1 sum_k
@@ -67,7 +67,7 @@ class Ring:
         return theta
 
     def beta(self) -> float:
-        """What the estimators are off by, over the mean of the steps."""
+        """The error of the estimators, over the mean of the steps."""
         b, H = self.derivatives(self.truth())
         n = len(b)
         L = self.mixing - 1.0 / n

@@ -139,7 +139,8 @@ def size(at: Trial, pairs: int) -> Evidence:
 
 # ---- Theorem 3.4 -----------------------------------------------------------------------------------------------------
 def _selected(rng: np.random.Generator, n: int, times: float, covariance: str) -> dict[str, float]:
-    """Whether exactly the true edges are kept, in two clusters that are ``times`` as far apart as (15) asks for."""
+    """The share of draws in which exactly the true edges are kept, in two clusters that are ``times`` as far apart
+    as (15) asks for."""
     of = Study.drawn(rng, 8, n, 0.0, p=3, K=2, noise=1.0)
     graph = of.joined(np.array([(i, j) for j in range(8) for i in range(j)]))
     # (15) with H = I and n_e = n: n ||theta_i - theta_j||^2 / 2 = 4 chi^2_p(alpha / |E|)

@@ -31,7 +31,7 @@ class Images:
 
     @property
     def classes(self) -> int:
-        """How many digits there are in all clusters."""
+        """The number of digits in all clusters."""
         return int(self.label.max()) + 1
 
     @staticmethod

@@ -1,4 +1,5 @@
-"""What figures of section VI have in common: a panel for each penalty, a curve for each level, (39) on a log axis."""
+"""The common parts of the figures of section VI: a panel for each penalty, a curve for each level, (39) on a log
+axis."""
 
 from __future__ import annotations
 

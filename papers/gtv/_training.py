@@ -61,7 +61,7 @@ def accuracy(outputs: Any, label: Any) -> Any:
 
 @dataclass(frozen=True)
 class Training:
-    """What all methods have in common: networks, start, graph, gradient steps in each round. Each gives a curve: the
+    """The common part of all methods: networks, start, graph, gradient steps in each round. Each gives a curve: the
     accuracy on the validation sets before the first round and after each."""
 
     images: Images

@@ -55,8 +55,9 @@ def _table_1(rng: np.random.Generator, *, size: int, d: int, m: int, rounds: int
 
 
 def one_more_draw(what: str, draws: Sequence[float], stated: float) -> Check:
-    """Whether the stated number can be one more of the draws: its logarithm lies in their 99% prediction interval, mean
-    +- t_(n-1) s (1 + 1/n)^(1/2) with s their standard deviation. So the tolerance is what the draws leave open."""
+    """A check whether the stated number can be one more of the draws: its logarithm lies in their 99% prediction
+    interval, mean +- t_(n-1) s (1 + 1/n)^(1/2) with s their standard deviation. So the tolerance is what the draws
+    leave open."""
     logs = np.log(draws)
     error, most = logs.std(ddof=1) * np.sqrt(1.0 + 1.0 / len(logs)), t.ppf(0.995, len(logs) - 1)
     return equal(

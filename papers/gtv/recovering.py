@@ -218,7 +218,8 @@ def _least_margin(of: Instance, lam: float) -> float:
 
 
 def _parts_of_35(of: Instance) -> tuple[Array, Array, Array]:
-    """What (35) adds up at each node, for l2: weights of edges to the other cluster, beta_i |dC| / alpha, delta_i."""
+    """The summands of (35) at each node, for l2: weights of edges to the other cluster, beta_i |dC| / alpha,
+    delta_i."""
     label = _labels()
     between = label[of.tail] != label[of.head]
     outside = np.bincount(np.concatenate([of.tail[between], of.head[between]]), np.tile(of.A[between], 2), of.n)

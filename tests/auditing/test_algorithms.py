@@ -1,4 +1,4 @@
-"""What may be given as an algorithm, how each kind is run, and what is refused."""
+"""Kinds of algorithms: how each is run, and what is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What audits must not say of algorithms that are right or slow, and what they say of slips that have no old name."""
+"""Audits and what they must not say of algorithms that are right or slow, and what they say of slips that have no
+old name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a run leads, on courses that are made up: each kind of limit, and none other."""
+"""The limits of runs, on courses that are made up: each kind of limit, and none other."""
 
 from __future__ import annotations
 

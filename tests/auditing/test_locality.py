@@ -1,4 +1,4 @@
-"""Who hears what of whom: delays are the distances in the graph, and what differs from them is found."""
+"""Delays of messages: they are the distances in the graph, and what differs from them is found."""
 
 from __future__ import annotations
 

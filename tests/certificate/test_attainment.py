@@ -1,4 +1,4 @@
-"""Whether an infimum is attained: data that separate, and what is left at infinity."""
+"""Attainment of infima: data that separate, and what is left at infinity."""
 
 from __future__ import annotations
 

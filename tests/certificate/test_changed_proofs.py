@@ -74,7 +74,7 @@ def _optima(text_of_model):
 
 
 def is_true(document, said):
-    """Whether all lines that the checker prints are true of the problem in the file."""
+    """True where all lines that the checker prints are true of the problem in the file."""
     least, points = optima(document["model"])
     labels = {repr(label): i for i, label in enumerate(document["model"]["labels"])}
     holds = []
@@ -141,7 +141,7 @@ def others(value, rng):
 
 
 def proved(document):
-    """What the checker prints, or None."""
+    """The output of the checker, or None."""
     try:
         return str(check(json.dumps(document).encode()))
     except NotProvedError:

@@ -1,4 +1,4 @@
-"""What the checker of proofs says: no false claim, no two that contradict each other, and how the program ends."""
+"""The words of the checker of proofs: no false claim, no two that contradict each other, and how the program ends."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def holds(claim, size):
 
 
 def contradict(one, other):
-    """Whether no edge can have both: split and fused."""
+    """True where no edge can have both: split and fused."""
     return one["edge"] == other["edge"] and {one["says"], other["says"]} == {"split", "fused"}
 
 

@@ -1,4 +1,4 @@
-"""What flows are worth at once, where every node is strictly convex: looks, and bounds that curvature proves."""
+"""The worth of flows at once, where every node is strictly convex: looks, and bounds that curvature proves."""
 
 from __future__ import annotations
 
@@ -104,8 +104,8 @@ def some_flows(form, rng, size=1.0):
 
 
 def bound(form, flows, move=None, prices=None, least=None):
-    """What is proved of some flows, from parameters that are off the minimisers by ``move`` of their size; with the
-    prices there, or at ``prices`` times those."""
+    """The bounds that are proved of some flows, from parameters that are off the minimisers by ``move`` of their
+    size; with the prices there, or at ``prices`` times those."""
     dual = FlowDual.of(form)
     look = dual.cheap_bound([np.zeros(form.shape)], flows)
     point, at = dual.point(look)

@@ -247,7 +247,7 @@ FOLLOWS = {0: Fraction(-1, 3), 1: Fraction(1, 3), 2: Fraction(1, 3)}
 
 
 def dropping(K, combination=None, v=None, low=None, at=0, moving=None, outside=None, also=None):
-    """Whether the equation is found to follow: balanced in rationals, then."""
+    """True where the equation is found to follow: balanced in rationals, then."""
     K = np.asarray(K, dtype=float)
     rng = np.random.default_rng(2)
     system = general(K)

@@ -330,7 +330,7 @@ def test_squares_are_known():
 
 # ---- curvatures ------------------------------------------------------------------------------------------------------
 def definite(A):
-    """Whether a symmetric matrix of rationals is positive semidefinite."""
+    """True where a symmetric matrix of rationals is positive semidefinite."""
     A = [list(row) for row in A]
     for k in range(len(A)):
         if A[k][k] < 0:

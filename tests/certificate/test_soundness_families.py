@@ -21,7 +21,7 @@ def rank(part):
 
 
 def _simple(drawn):
-    """Whether the optimum is rational, of a squared loss and one quadratic form."""
+    """True where the optimum is rational, of a squared loss and one quadratic form."""
     return drawn.loss == "squared" and drawn.penalty == "Quadratic" and len(drawn.traits) == 3
 
 

@@ -40,7 +40,7 @@ def honest(of: str):
 
 
 def certified(lie: Lie):
-    """What a certifier says of a lying model at the honest optimum."""
+    """The certificate of a lying model at the honest optimum."""
     form, known = gr.Problem(model(lie)).form, honest(lie.of)
     certifier = Certifier(form)
     certifier.spot_checks.begin()

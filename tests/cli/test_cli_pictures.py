@@ -20,7 +20,7 @@ pytest.importorskip("matplotlib")
 
 @pytest.fixture
 def broken(monkeypatch, tmp_path):
-    """What lies in the folder when the picture of the graph breaks down."""
+    """The files in the folder when the picture of the graph breaks down."""
     present = []
 
     def fail(solution, **options):

@@ -12,7 +12,7 @@ from graphreg.base.clock import Line, in_notebook, progress_bar
 
 
 class Handle:
-    """What ``display`` gives back: every state of one output of the page."""
+    """The value of ``display``: every state of one output of the page."""
 
     def __init__(self, states):
         self.states = states

@@ -44,7 +44,7 @@ def dealt(n, count, seed):
 
 
 def true_of(found, problem):
-    """Whether bounds by parts are true beside those of one machine, which are far closer."""
+    """True where bounds by parts are true beside those of one machine, which are far closer."""
     exact = problem.solve(gr.PrimalDual(), gap=1e-9, seconds=0.5, progress=False, on_failure="return").certificate
     assert all((each.dual, each.primal) == (found[0].dual, found[0].primal) for each in found)
     assert found[0].dual <= exact.primal

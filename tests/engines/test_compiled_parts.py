@@ -37,7 +37,7 @@ def forced(request, monkeypatch):
 
 @pytest.fixture
 def taken(monkeypatch):
-    """How many halves of compiled rounds there were on each part, by the numbers of their nodes."""
+    """The number of halves of compiled rounds on each part, by the numbers of their nodes."""
     found, nodes = {}, Rounds.nodes
 
     def noted(self, *args):

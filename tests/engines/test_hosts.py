@@ -196,7 +196,7 @@ def wait_until_gone(processes):
 
 
 def alive(pid):
-    """Whether a process is there and is no corpse that its new parent has yet to bury."""
+    """True where a process is there and is no corpse that its new parent has yet to bury."""
     state = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False).stdout
     return bool(state.strip()) and state.strip()[0] != "Z"
 

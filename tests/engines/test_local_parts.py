@@ -57,7 +57,7 @@ class Country:
 
 
 def together(owner, work):
-    """What ``work(k, wire)`` gives for each part, in threads; the first error is raised."""
+    """The values of ``work(k, wire)`` for each part, in threads; the first error is raised."""
     count = max(owner) + 1
     board, out, errors = Switchboard(count), [None] * count, []
 

@@ -170,7 +170,7 @@ class Recorder:
 
 
 def recorded(country, monkeypatch, **budget):
-    """What all parts send in a run, in order; and the answers."""
+    """The messages of all parts in a run, in order; and the answers."""
     recorders = {}
 
     def wire(each):
@@ -199,7 +199,8 @@ def whole_numbers(seed):
 
 
 def alike(one, other, rtol=0.0):
-    """Whether the same numbers cross in the same order, to an accuracy; digests are compared where that is the bit."""
+    """True where the same numbers cross in the same order, to an accuracy; digests are compared where that is the
+    bit."""
     for mine, theirs in zip(one, other, strict=True):
         if [(kind, to, len(x)) for kind, to, x in mine] != [(kind, to, len(x)) for kind, to, x in theirs]:
             return False

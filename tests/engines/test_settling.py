@@ -1,4 +1,4 @@
-"""What one part refuses while a run is set up is raised at all parts, as one error."""
+"""A refusal by one part while a run is set up is raised at all parts, as one error."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from graphreg.running import Budget
 
 
 def errors_of(count, work):
-    """What each part raises."""
+    """The error that each part raises."""
 
     def tried(k, wire):
         try:

@@ -42,7 +42,7 @@ def flat(written):
 
 
 def balanced(latex):
-    """Whether braces and environments open and close in order."""
+    """True where braces and environments open and close in order."""
     depth = 0
     for before, this in pairwise(" " + latex.replace(r"\\", "  ")):
         if this in "{}" and before != "\\":

@@ -1,4 +1,4 @@
-"""What an edge block is, is said by its role; its name is for printing."""
+"""The role of an edge block says what it is; its name is for printing."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def sections(function):
 
 @pytest.fixture
 def names(tmp_path, monkeypatch, pyplot):
-    """What an example may use: a small problem on a path of four sites, its parts and its answer."""
+    """The names that an example may use: a small problem on a path of four sites, its parts and its answer."""
     monkeypatch.chdir(tmp_path)
     write(tmp_path)
     rng = np.random.default_rng(0)

@@ -54,7 +54,7 @@ def allowed(source: str, found: Import) -> bool:
 
 
 def through_a_face(source: str, found: Import) -> bool:
-    """Whether an import between rooms names the face of a folder, or waits until a function is called."""
+    """True where an import between rooms names the face of a folder, or waits until a function is called."""
     if found.layer in (None, source, FACE) or found.in_function:
         return True
     path = path_of(found.module)
@@ -220,7 +220,8 @@ def test_floors_and_arrows():
 
 @pytest.fixture(scope="module")
 def loaded():
-    """What is loaded after each of the imports in LIGHT, in their order, in a process that has imported nothing yet."""
+    """The modules that are loaded after each of the imports in LIGHT, in their order, in a process that has imported
+    nothing yet."""
     code = "import importlib, json, sys\nfor name in sys.argv[1:]:\n    importlib.import_module(name)\n"
     code += "    print(json.dumps({each: module.__name__ for each, module in sys.modules.items() if module}))"
     run = subprocess.run([sys.executable, "-c", code, *LIGHT], cwd=ROOT, capture_output=True, text=True, check=False)

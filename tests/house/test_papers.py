@@ -25,7 +25,7 @@ EXCEPTIONS = {  # and why
 
 
 def is_public(name):
-    """Whether a full name is a public module, or a name that one of them shows."""
+    """True where a full name is a public module, or a name that one of them shows."""
     module, _, last = name.rpartition(".")
     return name in PUBLIC or (module in PUBLIC and not last.startswith("_") and last in shown(import_module(module)))
 

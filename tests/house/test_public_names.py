@@ -1,4 +1,4 @@
-"""What completion shows of the package, and what a type checker knows of it."""
+"""The package as completion shows it, and as a type checker knows it."""
 
 from __future__ import annotations
 

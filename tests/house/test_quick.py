@@ -1,4 +1,4 @@
-"""Whether an installation is sound, in a minute (`make quick`): what is made here meets all of the library once.
+"""A test of an installation, in a minute (`make quick`): what is made here meets all of the library once.
 
 Every loss, every penalty and every structure is solved by the exact route and by an iterative one, each certified; an
 answer is proved and the proof checked by the program that stands alone; the command line runs.

@@ -1,4 +1,4 @@
-"""What the hooks of the site make of pages."""
+"""The pages as the hooks of the site make them."""
 
 from __future__ import annotations
 

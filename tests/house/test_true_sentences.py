@@ -454,7 +454,7 @@ def answers(source):
 
 
 def called_exact(name, line):
-    """Whether an answer is said to be the exact one, by its name or in the comment beside it."""
+    """True where an answer is said to be the exact one, by its name or in the comment beside it."""
     return "exact" in name.lower() or bool(ROUTE.search(line.partition("#")[2]))
 
 

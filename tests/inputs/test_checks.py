@@ -135,7 +135,7 @@ def pairs():
 
 @dataclass(frozen=True)
 class Options:
-    """What a user may write beside the library."""
+    """A class that a user may write beside the library."""
 
     size: int = checked(checks.count)
     balance: float | None = checked(checks.positive, None)

@@ -1,4 +1,4 @@
-"""What used to end in an error of Python's or numpy's own: refused in words, with the argument that is wrong."""
+"""Input that used to end in an error of Python's or numpy's own: refused in words, with the argument that is wrong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where loops are compiled, and what happens where they cannot be."""
+"""Compiled loops, and what happens where they cannot be compiled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a consensus mixes: matrices from the graph and given ones, and which are refused."""
+"""The mixing of a consensus: matrices from the graph and given ones, and which are refused."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def exact_value(form, w):
 
 
 def in_python(form, *, exact):
-    """What is solved without numba."""
+    """A solution without numba."""
     if exact:
         with mock.patch.object(compiled.Recursion, "__call__", exactly):
             return solved(form)

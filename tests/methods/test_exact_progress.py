@@ -1,4 +1,4 @@
-"""What the exact route says while it takes long."""
+"""The messages of the exact route while it takes long."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def test_what_a_sampler_is_given():
 
 # ---- a part of the graph per node ------------------------------------------------------------------------------------
 class Mailboxes:
-    """What threads, one per node, send each other; everything else of a neighbour is NaN."""
+    """The mailboxes of threads, one per node, that send to each other; everything else of a neighbour is NaN."""
 
     def __init__(self, n):
         self.barrier, self.rows, self.sums = threading.Barrier(n, timeout=20), {}, {}

@@ -49,7 +49,7 @@ def exact(y, s, c):
 
 
 def _crossing(lines, level):
-    """Where a rising, piecewise linear function has a value."""
+    """The point at which a rising, piecewise linear function has a value."""
     for k, (x, a, b) in enumerate(lines):
         end = lines[k + 1][0] if k + 1 < len(lines) else None
         if a > 0:

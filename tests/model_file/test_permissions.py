@@ -1,4 +1,4 @@
-"""What a model file may do only where it is allowed to: run code, and leave its folder."""
+"""Permissions of a model file: run code, and leave its folder."""
 
 from __future__ import annotations
 

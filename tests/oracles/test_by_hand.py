@@ -1,4 +1,5 @@
-"""What an algorithm written by hand asks of a problem: gradients, proxes and incidence, against the form itself."""
+"""Quantities of a problem that an algorithm written by hand needs: gradients, proxes and incidence, against the form
+itself."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def matrix(graph):
 
 
 def eliminated(A, order):
-    """How many entries are in each column of the factor, by eliminating node after node from a set of pairs."""
+    """The number of entries in each column of the factor, by eliminating node after node from a set of pairs."""
     joined = (A.toarray() != 0)[np.ix_(order, order)]
     out = np.zeros(len(order))
     for k in range(len(order)):

@@ -75,7 +75,7 @@ EQUATION = re.compile(r"(?<!\w)\(((?:[SA]\.)?\d+(?:\.\d+)?[ab]?)\)")
 
 
 def missing(paper, text, *, equations):
-    """What a text cites that the paper has not."""
+    """The citations of a text that the paper has not."""
     there = PAPERS[paper]
     cited = [(kind, number) for kind, rest in CITED.findall(text) for number in re.findall(NUMBER, rest)]
     cited += [("equation", number) for number in EQUATION.findall(text)] if equations else []

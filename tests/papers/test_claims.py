@@ -13,7 +13,7 @@ EXPERIMENTS = [id for id, each in DECLARED.items() if each.function is not None 
 
 
 def turned(right, wrong):
-    """Whether a comparison is the opposite of another one, so that it cannot fail where that does."""
+    """True where a comparison is the opposite of another one, so that it cannot fail where that does."""
     if (right.computed, {right.relation, wrong.relation}) != (wrong.computed, {"<=", ">="}):
         return False
     return all((a <= b if right.relation == ">=" else a >= b) for a, b in zip(right.stated, wrong.stated, strict=True))

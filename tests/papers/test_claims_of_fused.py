@@ -1,4 +1,4 @@
-"""What there is to be said of graph-fused M-estimation: each of its claims has a row."""
+"""The rows on graph-fused M-estimation: each of its claims has a row."""
 
 from __future__ import annotations
 

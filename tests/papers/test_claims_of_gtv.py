@@ -1,4 +1,4 @@
-"""What there is to be said of the paper on generalised total variation: each of its claims has a row."""
+"""The rows on the paper on generalised total variation: each of its claims has a row."""
 
 from __future__ import annotations
 

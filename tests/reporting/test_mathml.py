@@ -35,7 +35,7 @@ def seen(markup):
 
 
 def left(markup):
-    """What is left where the elements are taken out."""
+    """The text that is left where the elements are taken out."""
     text = html.unescape(re.sub("<[^>]*>", "", markup)).translate({0x2212: "-", 0x22A4: "T", 0x2032: "'"})
     return " ".join(text.split())
 

@@ -1,4 +1,4 @@
-"""What reports draw: outlines, layouts, clusters that keep their names, slices of penalties."""
+"""Drawings of reports: outlines, layouts, clusters that keep their names, slices of penalties."""
 
 from __future__ import annotations
 

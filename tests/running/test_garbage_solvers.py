@@ -1,4 +1,4 @@
-"""Whatever a conic solver says or leaves behind: a status, never a false certificate or an error of another library."""
+"""Lies and remains of conic solvers: a status, never a false certificate or an error of another library."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a solution says: tables, flows, certificates, status, the trace."""
+"""The contents of a solution: tables, flows, certificates, status, the trace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When a run looks at its point, and what follows from a look."""
+"""The rounds at which a run looks at its point, and what follows from a look."""
 
 from __future__ import annotations
 

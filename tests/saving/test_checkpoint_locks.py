@@ -1,5 +1,5 @@
-"""Who writes a checkpoint, and to where: one run at a time, never through a link, with the mode that the file had, and
-with nothing left beside it."""
+"""Writers of checkpoints, and their places: one run at a time, never through a link, with the mode that the file
+had, and with nothing left beside it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a checkpoint consists of: states come back as they were, and what is another is told apart."""
+"""The parts of a checkpoint: states come back as they were, and what is another is told apart."""
 
 from __future__ import annotations
 

@@ -187,7 +187,7 @@ def test_what_was_there_stays_until_the_new_file_is_whole(error, path, monkeypat
 
 # ---- forged files ----------------------------------------------------------------------------------------------------
 def read_all(path, truth):
-    """What a file passes for: refused, or a solution with honest bounds."""
+    """The things that a file passes for: refused, or a solution with honest bounds."""
     with suppress(CheckpointError):
         gr.load(path)
     try:

@@ -53,7 +53,7 @@ def hessian(form, nodes=None):
 
 
 def definite(H, mu):
-    """Whether H - mu I is positive definite: Gauss in rationals, on rows that stay short."""
+    """True where H - mu I is positive definite: Gauss in rationals, on rows that stay short."""
     H, size, mu = [{j: x for j, x in enumerate(row) if x} for row in H], len(H), rational(mu)
     for i in range(size):
         pivot = H[i].get(i, flint.fmpq(0)) - mu

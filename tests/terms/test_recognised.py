@@ -1,4 +1,4 @@
-"""What is recognised in CVXPY functions, what is not, and that either is the function."""
+"""The functions of CVXPY that are recognised, those that are not, and that either is the function."""
 
 from __future__ import annotations
 

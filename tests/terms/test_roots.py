@@ -1,4 +1,4 @@
-"""What smooth losses of one predictor are derived from: the limits of their slopes."""
+"""The ground of smooth losses of one predictor: the limits of their slopes."""
 
 from __future__ import annotations
 

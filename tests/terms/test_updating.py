@@ -24,7 +24,7 @@ def posed(data, loss=gr.SquaredLoss, **more):
 
 
 def same(one, two):
-    """Whether two problems are the same to the bit."""
+    """True where two problems are the same to the bit."""
     (a,), (b,) = one.form.samples, two.form.samples
     return all(np.array_equal(getattr(a, name), getattr(b, name)) for name in ("node", "X", "y", "base_scale"))
 

@@ -82,7 +82,7 @@ class Remembers(GradientDescent):
 
 
 class RemembersOnTheView(GradientDescent):
-    """How many steps there were, counted once per round: repeating a step changes nothing, going on elsewhere does."""
+    """The number of steps, counted once per round: repeating a step changes nothing, going on elsewhere does."""
 
     def step(self, state):
         seen = vars(state.view).setdefault("seen", set())

@@ -122,7 +122,7 @@ def test_the_printed_demand_suffices():
 
 
 def doubled_holds(drawn, found):
-    """Whether every cluster is well-connected with 2 beta_i |dC|/alpha, by plain arithmetic."""
+    """True where every cluster is well-connected with 2 beta_i |dC|/alpha, by plain arithmetic."""
     for c, row in found.table.iterrows():
         nodes = [i for i, own in drawn.clusters.items() if own == c]
         demand = {}

@@ -31,7 +31,7 @@ def spatial(graph, loss=gr.SquaredLoss, common=None, norm=("level",), seed=0):
 
 
 def spread(problem, lam, strength):
-    """How far intercepts differ at most within a component of their graph, at an exact optimum."""
+    """The largest difference of intercepts within a component of their graph, at an exact optimum."""
     lam.value = strength
     w = problem.solve(gr.Exact(), gap=1e-9, on_failure="return").coef[:, 0]
     edges = next(e for e in problem.form.edges if not e.ground and not is_equality(e.penalty, problem.form.width(e)))

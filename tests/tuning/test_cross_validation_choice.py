@@ -1,4 +1,4 @@
-"""What follows from the scores: the choices, in words and pictures; grids; what is refused."""
+"""Consequences of the scores: the choices, in words and pictures; grids; what is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which samples are held out when, and what of them the training data determine."""
+"""The samples that are held out in each fold, and what of them the training data determine."""
 
 from __future__ import annotations
 

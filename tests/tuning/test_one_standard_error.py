@@ -1,4 +1,4 @@
-"""Where the rule of one standard error says nothing, it is said."""
+"""The rule of one standard error says where it has nothing to say."""
 
 from __future__ import annotations
 

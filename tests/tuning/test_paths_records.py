@@ -1,4 +1,4 @@
-"""What a path of strengths records: its table, its events, its plot."""
+"""The records of a path of strengths: its table, its events, its plot."""
 
 from __future__ import annotations
 

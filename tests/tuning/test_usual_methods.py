@@ -1,4 +1,4 @@
-"""Which method is taken without being asked for, and what takes over where it falls short."""
+"""The method that is taken without being asked for, and what takes over where it falls short."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the infimum is reached, decided in exact arithmetic on directions without end."""
+"""The question whether the infimum is reached, decided in exact arithmetic on directions without end."""
 
 from .attainment import AtInfinity as AtInfinity
 from .attainment import at_infinity as at_infinity

@@ -98,7 +98,7 @@ def _solved(c: Array, upper: Any, right: Array, equal: Any, bounds: list[Any], t
 
 # ---- attainment ------------------------------------------------------------------------------------------------------
 def attained(form: Form, point: DualPoint | None = None) -> bool | None:
-    """Whether the infimum of P is attained; None where that is not known: a penalty does not say how it grows, no
+    """True where the infimum of P is attained; None where that is not known: a penalty does not say how it grows, no
     answer of the linear programme is confirmed, or time is up.
 
     ``point`` is a conserved dual point: where the prices of the one-sided samples lie well inside their domains it
@@ -144,13 +144,13 @@ def _decided(form: Form, cones: list[RecessionCone], point: DualPoint | None) ->
 
 
 def _decided_closely(part: ConditionPart) -> bool | None:
-    """The same for one part, by the simplex method in exact arithmetic where it is small."""
+    """The decision for one part, by the simplex method in exact arithmetic where it is small."""
     found = simplex.decided(part)
     return None if found is None else found is False
 
 
 def _along_one(part: ConditionPart) -> bool:
-    """Whether samples fall for ever along the only unknown of a part, one way or the other: signs say it exactly."""
+    """True where samples fall for ever along the only unknown of a part, one way or the other: signs say it exactly."""
     if part.still.shape[0]:
         return False
     moved = np.concatenate([part.falls.data, part.slack.data])
@@ -222,7 +222,7 @@ class AtInfinity:
 
 
 def at_infinity(form: Form) -> AtInfinity | None:
-    """What is left of a problem at infinity; None where nothing falls away (or that is not known)."""
+    """The rest of a problem at infinity; None where nothing falls away (or that is not known)."""
     cones = cones_of(form)
     away = None if cones is None else _away(form, cones)
     if away is None or cones is None:
@@ -309,7 +309,7 @@ def _by_block(form: Form, cones: list[RecessionCone], chosen: Array) -> tuple[li
 
 
 def _tight(edge: EdgeBlock, slack: Array) -> list[tuple[Array, Array, EdgeBlock]]:
-    """What is left of an edge block whose constraints slacken at some coordinates, by those that are left: rows,
+    """The rest of an edge block whose constraints slacken at some coordinates, by those that are left: rows,
     columns within the block, and the block."""
     m, k = slack.shape
     if not slack.any():

@@ -1,4 +1,4 @@
-"""Whether linear conditions allow a direction along which something falls for ever, shown and not only computed.
+"""Directions that linear conditions allow and along which something falls for ever, shown and not only computed.
 
     still x = 0,    falls x >= 0,    slack x >= 0
 
@@ -40,13 +40,13 @@ class ConditionPart:
     still: Any
 
     def recedes(self, x: Array) -> bool:
-        """Whether near x there is a direction along which nothing grows and a sample falls for ever: enclosed, or in
+        """True where near x there is a direction along which nothing grows and a sample falls for ever: enclosed, or in
         exact arithmetic."""
         rounded = significant(x)
         return rounded is not None and (self._encloses(rounded) or self.verified(x) is not None)
 
     def _encloses(self, x: Array) -> bool:
-        """Whether a small correction of x makes still x = 0 exactly and leaves all falls and slacks positive."""
+        """True where a small correction of x makes still x = 0 exactly and leaves all falls and slacks positive."""
         if not self.falls.shape[0]:  # nothing falls
             return False
         doubt = np.zeros(len(x))
@@ -69,7 +69,7 @@ class ConditionPart:
         return self.near([Fraction(float(y)) for y in rounded], self.falls @ rounded, self.slack @ rounded)
 
     def near(self, x: list[Fraction], falls: Array, slack: Array) -> list[Fraction] | None:
-        """The same for a rational x, given by how much the rows move along it."""
+        """A direction near a rational x, given by how much the rows move along it."""
         most = float(max(np.abs(falls).max(initial=0.0), np.abs(slack).max(initial=0.0)))
         for tight in TIGHT:
             pairs = zip((self.falls, self.slack), (falls, slack), strict=True)
@@ -88,7 +88,7 @@ class ConditionPart:
         return sp.csr_array(sp.vstack([self.falls, self.slack, self.still]))
 
     def excluded(self, falls: Array, slack: Array, still: Array) -> bool:
-        """Whether multipliers near those given prove that there is no direction, in exact arithmetic or enclosed."""
+        """True where multipliers near those given prove that there is no direction, in exact arithmetic or enclosed."""
         size = float(max((np.abs(part).max(initial=0.0) for part in (falls, slack, still)), default=0.0))
         if not (np.isfinite(size) and len(falls) and falls.min() > 0.0):
             return False
@@ -104,7 +104,7 @@ def significant(x: Array) -> Array | None:
 
 
 def allowed(falls: Any, slack: Any, still: Any, x: Sequence[Fraction]) -> bool:
-    """Whether nothing grows along x and some sample falls for ever, in exact arithmetic."""
+    """True where nothing grows along x and some sample falls for ever, in exact arithmetic."""
     moved = signs(falls, x)
     grows = signs(still, x).any() or (moved < 0).any() or (signs(slack, x) < 0).any()
     return bool(not grows and (moved > 0).any())
@@ -112,7 +112,7 @@ def allowed(falls: Any, slack: Any, still: Any, x: Sequence[Fraction]) -> bool:
 
 # ---- multipliers -----------------------------------------------------------------------------------------------------
 def _corrected(rows: Any, given: Array, room: Array) -> bool:
-    """Whether some x with rows'x = 0 exactly has |x - given| < room: found from a few rows, which all may move."""
+    """True where some x with rows'x = 0 exactly has |x - given| < room: found from a few rows, which all may move."""
     count = rows.shape[1]
     if count == 0:
         return True
@@ -150,7 +150,7 @@ def _enclosed(rows: Any, chosen: Array, given: Array, room: Array) -> bool:
 
 
 def _correction_bound(rows: Any, chosen: Array, given: Array) -> Array | None:
-    """How far the chosen entries of x = given move at most until rows'x = 0: with B the chosen rows' transpose and C
+    """A bound of how far the chosen entries of x = given move until rows'x = 0: with B the chosen rows' transpose and C
     about its inverse, |B^-1 r| <= |C r| / (1 - ||I - C B||). None where they are not as many as the equations, or
     nearly dependent."""
     count = rows.shape[1]

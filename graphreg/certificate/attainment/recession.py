@@ -54,7 +54,7 @@ class Rows:
         return self.across > 0.0
 
     def moved(self, x: Array) -> Array:
-        """By how much each row moves along x, those of zeros by 0, as scaled."""
+        """The amount by which each row moves along x, those of zeros by 0, as scaled."""
         out = np.zeros(len(self.across))
         out[self.kept] = self.matrix @ x
         return out
@@ -148,7 +148,8 @@ def conditions(form: Form, cones: list[RecessionCone], everything: bool = False)
 
 
 def multipliers(form: Form, cones: list[RecessionCone], point: DualPoint) -> tuple[Array, Array, Array]:
-    """Of the rows of `conditions`, as they were, by kind: prices and flows are multipliers of their own balance."""
+    """The multipliers of the rows of `conditions`, as they were, by kind: prices and flows are multipliers of their
+    own balance."""
     falls: list[Array] = []
     slack: list[Array] = []
     still: list[Array] = []
@@ -171,7 +172,7 @@ def multipliers(form: Form, cones: list[RecessionCone], point: DualPoint) -> tup
 
 
 def recedes_exactly(form: Form, v: Any) -> bool:
-    """Whether nothing grows along v and some sample falls for ever, in exact arithmetic on the data as stored.
+    """True where nothing grows along v and some sample falls for ever, in exact arithmetic on the data as stored.
 
     Then the infimum is not attained: any minimiser could be moved along v to where P is smaller.
 

@@ -84,7 +84,7 @@ class _Tableau:
         self.T, self.column = self.T[:, used], [self.column[s] for s in used]
 
     def _gain(self) -> list[Fraction]:
-        """By how much the rows that fall for ever do, in sum, along each column."""
+        """The sum by which the rows that fall for ever fall, along each column."""
         mine = [i for i, name in enumerate(self.row) if 0 <= name < self.falls]
         total = self.T[mine].sum(axis=0) if mine else [number(Fraction(0))] * len(self.column)
         return [total[s] + (1 if name < self.falls else 0) for s, name in enumerate(self.column)]

@@ -1,1 +1,1 @@
-"""What a certificate says of edges: near, fused, split or undecided."""
+"""The states of edges that a certificate proves: near, fused, split or undecided."""

@@ -1,4 +1,4 @@
-"""How far an optimum is from w on clusters that are proved: their nodes' curvatures add up.
+"""Bounds of the distance of an optimum from w on clusters that are proved: their nodes' curvatures add up.
 
 With H_i least Hessians of the samples and ground edges of node i, P(w) - P* >= 1/2 sum_i ||w_i - w*_i||^2_{H_i} at
 every optimum w*. Where w*_i = theta for all nodes of a cluster, w_i = wbar + e_i there, and mu is the least eigenvalue

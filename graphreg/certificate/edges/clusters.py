@@ -1,4 +1,4 @@
-"""What may be said of the edges of an answer: near, fused, split, or undecided.
+"""The edges of an answer and what may be said of them: near, fused, split, or undecided.
 
 - *near*: at every optimum the ends are at most so far apart. The slack of the flow and the gap prove it, for every
   penalty with a kink at 0 (see `certificate.near`), or strong convexity does; it costs nothing beyond the certificate.
@@ -152,7 +152,7 @@ class Clusters(Shown):
         yield details("the edges", as_html(self.edges))
 
     def _counted(self) -> dict[str, int]:
-        """How many pairs of nodes are in each state; a pair on which several terms act is in that of the least sure of
+        """The number of pairs of nodes in each state; a pair on which several terms act is in that of the least sure of
         them, split where one of them is."""
         sure = {state: k for k, state in enumerate(("fused", "near", "undecided", "split"))}
         worst: dict[frozenset[Hashable], str] = {}
@@ -210,7 +210,7 @@ def clusters(certificate: Certificate, prove: bool = False, splitter: Splitter |
 
 
 def _counted(form: Form, claims: list[_Claim]) -> dict[str, int]:
-    """On how many edges each coordinate is split; empty where that tells no coordinate from another."""
+    """The number of edges on which each coordinate is split; empty where that tells no coordinate from another."""
     split = np.concatenate([np.zeros((0, form.d), dtype=bool), *(claim.split_in(form) for claim in claims)])
     named = split[split.any(axis=1)]
     counts = zip(map(str, form.space.coordinates), named.sum(axis=0).tolist(), strict=True)

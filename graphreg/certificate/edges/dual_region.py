@@ -1,4 +1,4 @@
-"""Where the optimal prices and flows lie, all of them, seen from one point w with P(w) - P* <= G.
+"""The region of all optimal prices and flows, seen from one point w with P(w) - P* <= G.
 
 At any optimal dual point (u*, a*) the Fenchel-Young residuals with w add up to P(w) - P*:
 
@@ -65,7 +65,7 @@ def subgradients(
 
 
 def of_edges(edge: EdgeBlock, form: Form, w: Array, gap: float) -> Region:
-    """Of the flows of a block, (m, k)."""
+    """The region of the flows of a block, (m, k)."""
     z, c = edge.difference(w), edge.weight[:, None]
     columns = edge.coordinates
     size = np.abs(w[:, columns])
@@ -82,7 +82,7 @@ def of_edges(edge: EdgeBlock, form: Form, w: Array, gap: float) -> Region:
 
 
 def of_samples(block: SampleBlock, w: Array, gap: float) -> Region | None:
-    """Of the prices of a block, shaped like its predictors; None where that is not known."""
+    """The region of the prices of a block, shaped like its predictors; None where that is not known."""
     x, s, loss = block.predict(w), block.column(block.scale), block.loss
     terms = float(np.diff(block.A.indptr).max(initial=0)) + 4.0
     off = 2 * terms * U * ((abs(block.A) @ np.abs(w).ravel()).reshape(x.shape) + np.abs(block.offset))

@@ -47,7 +47,7 @@ class Separated:
         return tuple(flows[k][:, j] for k, j in zip(self.owner, self.columns, strict=True))
 
     def together(self, masks: list[Array], count: int) -> list[Array]:
-        """Per edge of the whole, whether a mask is true of all its parts."""
+        """A mask of the edges of the whole, whether a mask is true of all its parts."""
         out: list[Array | None] = [None] * count
         for k, mask in zip(self.owner, masks, strict=True):
             out[k] = mask if out[k] is None else out[k] & mask
@@ -80,8 +80,8 @@ INSIDE = 1.0 - 1e-9  # of the room of an edge
 
 @dataclass(frozen=True)
 class Demand:
-    """What the edges within clusters must carry, (n, d): ``center`` up to ``width``, and up to a part whose square is
-    at most 2 G ``weight``, for sums over nodes too."""
+    """The demand that the edges within clusters must carry, (n, d): ``center`` up to ``width``, and up to a part
+    whose square is at most 2 G ``weight``, for sums over nodes too."""
 
     center: Array
     width: Array
@@ -98,7 +98,7 @@ class Demand:
 
 
 def fused(certificate: Certificate, apart: list[Array]) -> list[Array]:
-    """Which edges are proved to be fused at every optimum, a mask per edge block of ``certificate.form``; those that
+    """The edges that are proved to be fused at every optimum, a mask per edge block of ``certificate.form``; those that
     are known to be ``apart`` (masks) are not tried."""
     whole = certificate.form
     none = [np.zeros(len(edge.tail), dtype=bool) for edge in whole.edges]
@@ -131,7 +131,7 @@ def fused(certificate: Certificate, apart: list[Array]) -> list[Array]:
 
 
 def _has_optimal_dual(form: Form, w: Array) -> bool:
-    """Whether some point lies well inside the domain of every penalty but the equations, which it satisfies."""
+    """True where some point lies well inside the domain of every penalty but the equations, which it satisfies."""
     return any(all(_inside(edge, point) for edge in form.edges) for point in (np.zeros_like(w), w))
 
 

@@ -1,4 +1,4 @@
-"""How far apart the ends of an edge are at most, at every optimum.
+"""Bounds of the distance between the ends of an edge, at every optimum.
 
 Let (u, a) be conserved, w* any optimum and G = P(w) - Q(u, a). Then c phi(z*) + c phi*(u / c) - <u, z*> <= G on every
 edge, z* = (Kw*)_e. With t the gauge at 0 of u / c, that is <u, z*> <= t c phi(z*), and as phi* >= 0,

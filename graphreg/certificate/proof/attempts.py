@@ -86,7 +86,7 @@ def lower_bound(form: Form, model: Model, w: Array, point: DualPoint, enough: fl
 
 @dataclass
 class _Starts:
-    """Where the attempts start from; what takes a while is computed once."""
+    """The starts of the attempts; what takes a while is computed once."""
 
     form: Form
     w: Array
@@ -217,8 +217,8 @@ def _refuse(model: Model) -> None:
 
 
 def _tied(form: Form, model: Model, w: Array, point: DualPoint) -> list[Array]:
-    """Which coordinates (m, k) of each block of edges are equal at the optimum, by the answer: their slack is larger
-    than their difference."""
+    """Masks (m, k), per block of edges, of the coordinates that are equal at the optimum by the answer: their slack
+    is larger than their difference."""
     unit = float(np.abs(w).max(initial=0.0)) or 1.0
     out: list[Array] = []
     for edge, block, u in zip(form.edges, model.blocks[model.m :], point.flows, strict=True):

@@ -1,4 +1,4 @@
-"""What more than its bounds a proof can say of an answer."""
+"""The claims about an answer, beside its bounds, that a proof can make."""
 
 from __future__ import annotations
 
@@ -61,11 +61,11 @@ class Edge:
         return self.checked.c[self.place]
 
     def keeps(self, capacity: Any) -> bool:
-        """Whether the dual norm of the flow is at most this."""
+        """True where the dual norm of the flow is at most this."""
         return capacity > 0 and self.checked.penalty.dual_norm_is_at_most(capacity, self.flow)
 
     def slack(self) -> float:
-        """What is left of the capacity, to rounding."""
+        """The rest of the capacity, to rounding."""
         t = [abs(nearest(x)) for x in self.flow]
         kind = self.checked.kind
         norm = max(t) if kind == "L1" else sum(t) if kind == "LInf" else sum(x * x for x in t) ** 0.5
@@ -156,7 +156,7 @@ def _edges(found: Found) -> Iterator[Edge]:
 
 # ---- the claims ------------------------------------------------------------------------------------------------------
 def near(found: Found, edge: Edge, distance: float | None) -> dict[str, Any]:
-    """How far apart the ends are at most at every optimum: (c - dual norm of u) phi(z) <= gap."""
+    """A bound of the distance between the ends at every optimum: (c - dual norm of u) phi(z) <= gap."""
     gap = rational(found.upper - found.lower, 1 << UNIT)
     slack = edge.slack()
     least = nearest(gap) / slack * (1.0 + 1e-9) if slack > 0 else float("inf")

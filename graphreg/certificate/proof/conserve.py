@@ -117,7 +117,7 @@ class Conserver:
     refined: bool = False
 
     def __call__(self) -> bool:
-        """Whether the balance is exact; else it is to 2^-BITS. `ProofError` where neither is found."""
+        """True where the balance is exact; else it is to 2^-BITS. `ProofError` where neither is found."""
         near = self._cancel() if self.forest.count else []
         self._push(near)
         self._state_roots()
@@ -149,7 +149,7 @@ class Conserver:
         return nodes
 
     def _row(self, variable: Variable) -> dict[int, float]:
-        """What the variable adds to each group, in floats."""
+        """The amounts that the variable adds to each group, in floats."""
         out: dict[int, float] = {}
         for vertex, x in self.point.cells(variable):
             g = int(self.forest.group[vertex])
@@ -236,7 +236,7 @@ class Conserver:
         raise ProofError(f"the prices that {len(block.groups)} groups of coordinates share are nearly dependent")
 
     def _exact_row(self, variable: Variable, place: dict[int, int]) -> list[tuple[int, Any]]:
-        """What the variable adds to some groups: (place, amount)."""
+        """The amounts that the variable adds to some groups: (place, amount)."""
         found = [(int(self.forest.group[vertex]), x) for vertex, x in self.point.cells(variable)]
         return [(place[g], x) for g, x in found if g in place]
 

@@ -17,8 +17,8 @@ AT_AN_END = 1e-9  # prices (at scale 1) so near an end of their domain are put i
 
 @dataclass(frozen=True)
 class Variable:
-    """What may be moved beside the flows along trees: a price (several, with signs, that keep a sum) or an entry of a
-    t; and its room."""
+    """A number that may be moved beside the flows along trees: a price (several, with signs, that keep a sum) or an
+    entry of a t; and its room."""
 
     block: int
     row: int
@@ -48,25 +48,25 @@ class ExactPoint:
         return self.model.blocks[len(self.form.samples) + m]
 
     def stated(self) -> list[list[list[Any]]]:
-        """What the checker takes: prices, then flows, those of roots as t."""
+        """The point as the checker takes it: prices, then flows, those of roots as t."""
         return [*self.prices, *(u if t is None else t for u, t in zip(self.flows, self.roots, strict=True))]
 
     def price_cells(self, m: int, r: int, c: int) -> list[tuple[int, Any]]:
-        """What one unit more of a price adds to ``rest``: (vertex, amount)."""
+        """The change of ``rest`` by one unit more of a price: (vertex, amount)."""
         block, base = self.model.blocks[m], int(self.form.samples[m].node[r]) * self.form.d
         if block.x is None:
             return [(base + c, rational(1))]
         return [(base + f * block.k + c, x) for f, x in enumerate(block.x[r]) if x != 0]
 
     def root_cells(self, m: int, e: int, s: int) -> list[tuple[int, Any]]:
-        """What one unit more of t_s adds to ``rest``."""
+        """The change of ``rest`` by one unit more of t_s."""
         edge, block, d = self.form.edges[m], self.edges(m), self.form.d
         tail, head = int(edge.tail[e]), int(edge.head[e])
         cells = [(f, block.c[e] * block.penalty.root[s][p]) for p, f in enumerate(block.columns)]
         return [(tail * d + f, v) for f, v in cells] + [(head * d + f, -v) for f, v in cells if head >= 0]
 
     def cells(self, variable: Variable) -> list[tuple[int, Any]]:
-        """What one unit more of the variable adds to ``rest``."""
+        """The change of ``rest`` by one unit more of the variable."""
         own = self.root_cells if variable.root else self.price_cells
         return [(v, s * x) for c, s in variable.parts for v, x in own(variable.block, variable.row, c)]
 

@@ -33,7 +33,7 @@ DISAGREE = 1e-6  # relative; where exact arithmetic differs more from P(w), the 
 
 @dataclass(frozen=True)
 class Proved(Shown):
-    """What a proof says: ``lower <= inf P <= upper``, of the model with this ``hash``; written to ``path``.
+    """The statement of a proof: ``lower <= inf P <= upper``, of the model with this ``hash``; written to ``path``.
 
     Where ``within`` is true the infimum is that over the w with entries up to 2^1000 in size.
     """

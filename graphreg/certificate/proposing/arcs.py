@@ -115,7 +115,7 @@ def forest(arcs: Arcs, room: Array, largest: Array, held: Array) -> Forest:
 
 
 def _whole(arcs: Arcs) -> bool:
-    """Whether each edge has an arc for every one of several coordinates."""
+    """True where each edge has an arc for every one of several coordinates."""
     return arcs.d > 1 and len(arcs.tail) > 0 and all(shape[1] == arcs.d for shape in arcs.shapes)
 
 

@@ -44,8 +44,8 @@ def feasible(form: Form, w: Array) -> Array:
 
 
 def tied_parts(form: Form, ties: list[EdgeBlock]) -> list[tuple[Array, Array]]:
-    """What edges hold equal: for each set of coordinates that the same of them tie, the component of every node, and
-    the coordinates."""
+    """The coordinates and nodes that edges hold equal: for each set of coordinates that the same of them tie, the
+    component of every node, and the coordinates."""
     between = [edge for edge in ties if not edge.ground]
     found: list[tuple[Array, Array]] = []
     for touching, columns in held_together([edge.columns(form.d) for edge in between], form.d) if between else ():
@@ -117,7 +117,7 @@ def _excess(edge: EdgeBlock, z: Array) -> Array:
 
 
 def _shrink_all(form: Form, w: Array) -> Array:
-    """For penalties of the user that are +inf somewhere: one common factor towards 0, by bisection."""
+    """The shrinking for penalties of the user that are +inf somewhere: one common factor towards 0, by bisection."""
     if not np.isfinite(form.primal(0.0 * w)):
         return w
     low, _ = bisected(lambda t: np.isfinite([form.primal(t[0] * w)]), np.zeros(1), np.ones(1), HALVINGS)

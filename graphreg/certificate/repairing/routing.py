@@ -30,8 +30,8 @@ POWER = 20  # products for the largest eigenvalue
 
 @dataclass(frozen=True)
 class Kinks:
-    """What is free: masks (m, k) over the flows of every edge block, and for every sample block the least and the
-    largest price, which are equal where there is no kink."""
+    """The flows and prices that are free: masks (m, k) over the flows of every edge block, and for every sample
+    block the least and the largest price, which are equal where there is no kink."""
 
     flows: tuple[Array, ...]
     prices: tuple[tuple[Array, Array], ...]

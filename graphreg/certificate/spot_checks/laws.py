@@ -90,7 +90,7 @@ class TermRows:
     # ---- how it is spoken of ---------------------------------------------------------------------------------------
     @property
     def letter(self) -> str:
-        """That of slopes, in messages."""
+        """The letter of slopes, in messages."""
         return "b" if self.targets else "u"
 
     @property
@@ -178,7 +178,7 @@ def composed(rows: TermRows, x: Array, R: Array, h: AbstractPenalty) -> Trial:
 
 # ---- numbers ---------------------------------------------------------------------------------------------------------
 def sizes(a: Array | float, b: Array) -> Array | float:
-    """That of the parts of an inner product; 0 where a is the number 0."""
+    """The size of the parts of an inner product; 0 where a is the number 0."""
     return 0.0 if isinstance(a, float) else dots(np.abs(a), np.abs(b))
 
 

@@ -165,7 +165,7 @@ def _arguments(rows: BlockRows) -> Iterator[Array]:
 
 
 def _slopes(rows: BlockRows) -> Iterator[Trial]:
-    """The same at other slopes, where no bound was taken: gradients at the rows' points, and what the prox leaves of
+    """The laws at other slopes, where no bound was taken: gradients at the rows' points, and what the prox leaves of
     them."""
     of, x, step = rows.of, rows.x, 1.0
     found = [*(_tried(of.gradient, x) if of.smooth else ()), *((x - p) / step for p in _tried(of.prox, x, step))]

@@ -207,7 +207,7 @@ def _spread(payload: Array, common: list[tuple[int, Array]], out: tuple[Array, .
 # ---- the actor -------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class ActorAnswer(Answer):
-    """And what the actor has sent."""
+    """The answer of a part, and what the actor has sent."""
 
     tally: Tally
 

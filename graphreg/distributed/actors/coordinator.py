@@ -67,7 +67,8 @@ class Coordinator(AbstractCoordinator):
 
     # ---- putting together ----------------------------------------------------------------------------------------
     def _answers(self, state: CoordinatorState) -> list[ActorAnswer]:
-        """Those after this round; the last that are known where the run is to end and actors do not answer at once."""
+        """The answers after this round; the last that are known where the run is to end and actors do not answer at
+        once."""
         if self.known is None or self.known[0] != state.round:
             try:
                 answers = self._ask("answer", dict.fromkeys(self._nodes, state.round))

@@ -37,7 +37,7 @@ CRASHES = per("node", Check("rounds from 1 on", _are_rounds), mapping="a mapping
 
 @dataclass(frozen=True)
 class Faults:
-    """What goes wrong between nodes, and at them, in the rounds of a run (what precedes the first round is reliable).
+    """The faults between nodes, and at them, in the rounds of a run (what precedes the first round is reliable).
 
     Every event is drawn independently and follows from the seed of the run, whatever the engine's processes.
 
@@ -125,8 +125,8 @@ class FaultPlan:
         return Delivery(lost, late, twice, overtaken)
 
     def attempts(self, sender: int, receiver: int, tag: Tag) -> list[bool]:
-        """Of a message that is sent until it is acknowledged: whether each copy arrives. The last one does, and so does
-        its acknowledgement."""
+        """The attempts at a message that is sent until it is acknowledged: whether each copy arrives. The last one
+        does, and so does its acknowledgement."""
         out: list[bool] = []
         while True:
             k, drop = len(out), self.faults.drop if tag[0] else 0.0

@@ -17,7 +17,7 @@ VALUES, UP, DOWN, ACKNOWLEDGEMENT = "values", "up", "down", "acknowledgement"  #
 
 
 class Message(NamedTuple):
-    """From one node to a neighbour: numbers, with the sender and a sequence number."""
+    """A message from one node to a neighbour: numbers, with the sender and a sequence number."""
 
     kind: str
     sender: int
@@ -28,7 +28,7 @@ class Message(NamedTuple):
 
 
 class Order(NamedTuple):
-    """From the coordinator to an actor."""
+    """An order from the coordinator to an actor."""
 
     number: int
     what: str
@@ -36,7 +36,7 @@ class Order(NamedTuple):
 
 
 class Stop(NamedTuple):
-    """From the coordinator to an actor: the run is over."""
+    """The word of the coordinator to an actor that the run is over."""
 
 
 class StoppedError(Exception):

@@ -31,7 +31,7 @@ class RunSettings:
 
 @dataclass(frozen=True)
 class Reply:
-    """Of an actor to an order; ``error`` where it failed."""
+    """The reply of an actor to an order; ``error`` where it failed."""
 
     node: int
     number: int

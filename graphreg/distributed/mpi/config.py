@@ -79,7 +79,7 @@ def _tried(solve: Callable[[], T]) -> tuple[T | None, Exception | None]:
 
 
 def _pickled(found: Any, error: Exception | None) -> tuple[bytes, MethodError | None]:
-    """For the other ranks; and what all raise where it cannot be sent."""
+    """The bytes for the other ranks; and what all raise where it cannot be sent."""
     try:
         return pickle.dumps((found, error)), None
     except Exception as why:  # noqa: BLE001 - of a class of the user's
@@ -160,7 +160,7 @@ Packed = tuple[bytes, list[Array]]
 
 
 def packed(value: Any) -> Packed:
-    """For `send`: raises where the value cannot be sent, before anybody waits for it."""
+    """The value as `send` takes it; raises where the value cannot be sent, before anybody waits for it."""
     buffers: list[pickle.PickleBuffer] = []
     header = pickle.dumps(value, protocol=5, buffer_callback=buffers.append)
     return header, [np.frombuffer(each.raw(), dtype=np.uint8) for each in buffers]

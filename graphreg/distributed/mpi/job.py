@@ -66,7 +66,7 @@ def end_all_with_errors() -> None:
 
 
 def job_size() -> int:
-    """Of how many processes the launcher speaks; 1 without one."""
+    """The number of processes that the launcher speaks of; 1 without one."""
     return max(_numbers((*COUNTS, STEP)), default=1)
 
 
@@ -165,8 +165,8 @@ def leave() -> None:
 
 
 def end_with_errors(rank: int, end: Callable[[BaseException], Any] | None = None) -> None:
-    """From now on what all processes raise and a script does not catch is shown by the first of them alone; what one of
-    them raises is given to ``end``, which ends all: the others would wait for ever."""
+    """Let from now on what all processes raise and a script does not catch is shown by the first of them alone; what
+    one of them raises is given to ``end``, which ends all: the others would wait for ever."""
     before = sys.excepthook
 
     def hook(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
@@ -220,13 +220,13 @@ def agreed(comm: Any, find: Callable[[], Facts]) -> None:
 
 
 def shared(error: E) -> E:
-    """As all ranks raise it."""
+    """The error, marked as one that all ranks raise."""
     vars(error)["shared"] = True
     return error
 
 
 def versions() -> dict[str, str]:
-    """Of what rounds are computed with."""
+    """The versions of what rounds are computed with."""
     numba = "not installed" if find_spec("numba") is None else version("numba")
     return {
         "graphreg": __version__,

@@ -80,7 +80,7 @@ class Border:
         return total(high, errors) if high else Pair(*np.zeros((3, *self.shape)))
 
     def received(self, values: Sequence[Array]) -> list[Array]:
-        """Of values (m, k) per block, what the parts at the other ends of the cut edges have there, in their rows."""
+        """The values (m, k) per block that the parts at the other ends of the cut edges have there, in their rows."""
         parts = np.unique(np.concatenate([np.zeros(0, dtype=int), *(cut.owner for cut in self.cuts)])).tolist()
         places = {k: [cut.rows[cut.owner == k] for cut in self.cuts] for k in parts}
         sent = {k: _joined([v[rows] for v, rows in zip(values, each, strict=True)]) for k, each in places.items()}
@@ -95,8 +95,9 @@ class Border:
         return found
 
     def ways(self, lost: Array, flows: Sequence[Array], component: Array) -> tuple[list[Array], int]:
-        """Which cut edges are ways out of components that are ``lost`` (a mask), and over how many of them the farthest
-        goes. A way leads to a component nearer to one that is not lost; where none is there, there is no way."""
+        """The cut edges that are ways out of components that are ``lost`` (a mask), and over how many of them the
+        farthest goes. A way leads to a component nearer to one that is not lost; where none is there, there is no
+        way."""
         rooms = [_roomy(cut, u) for cut, u in zip(self.cuts, flows, strict=True)]
         depth, m = np.where(lost, FAR, 0.0), [len(cut.edge.tail) for cut in self.cuts]
         while True:

@@ -126,8 +126,8 @@ class Coordinator(AbstractCoordinator):
 
 
 def joint_account(arcs: Arcs, parts: Sequence[Part], accounts: Sequence[Account], before: Account) -> Account:
-    """Of one purpose: what the nodes of all parts sent, and what was sent before. Exchanges along every arc and sums
-    are the same in all parts."""
+    """The account of one purpose: what the nodes of all parts sent, and what was sent before. Exchanges along every
+    arc and sums are the same in all parts."""
     first = accounts[0]
     out = Account(before.exchanges + first.exchanges, before.sums + first.sums, before.summed + first.summed)
     if any(each.messages is not None for each in accounts):

@@ -84,7 +84,7 @@ class Neighbour:
 
 
 def neighbours_of(part: Part, owner: Array) -> tuple[Neighbour, ...]:
-    """By their numbers; ``owner`` says to which part each node of this one's form belongs."""
+    """The neighbours by their numbers; ``owner`` says to which part each node of this one's form belongs."""
     arcs, own = arcs_of(part.form), part.whole.own
     out = own[arcs.source] & ~own[arcs.target]
     found: list[Neighbour] = []

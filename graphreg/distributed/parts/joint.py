@@ -145,7 +145,7 @@ class JointRun:
         return time.perf_counter() - self.began
 
     def _latest(self) -> float:
-        """Of the clocks of all parts."""
+        """The latest of the clocks of all parts."""
         return float(self.bounds.wire.largest(np.array([self.elapsed()]))[0])
 
     def _known(self) -> str:
@@ -163,7 +163,7 @@ def solve_jointly(
 
 
 def solve_part(part: Part, owner: Array, method: AbstractIteration, budget: Budget, wire: Wire) -> LocalSolution:
-    """The same of a part that is known; ``owner`` says to which part each node of its form belongs."""
+    """The solution of a part that is known; ``owner`` says to which part each node of its form belongs."""
     asked = budget.checkpoint
     with settled(wire) as meeting:
         engine = PartEngine(part, owner, wire)

@@ -142,7 +142,7 @@ class JointStore:
 
 
 def _digest(path: Path) -> int:
-    """Of a file, in as many bits as a float holds."""
+    """The digest of a file, in as many bits as a float holds."""
     with path.open("rb") as file:
         return int.from_bytes(file_digest(file, partial(blake2b, digest_size=8)).digest(), "big") >> 12
 
@@ -215,8 +215,8 @@ class LocalSolution:
 
     @property
     def scope(self) -> str:
-        """As of a `Certificate`: "own terms" where the bounds rest on what you wrote, "none" where there are not both,
-        else "global"."""
+        """The scope of the bounds, as of a `Certificate`: "own terms" where the bounds rest on what you wrote,
+        "none" where there are not both, else "global"."""
         if not np.isfinite([self.dual, self.primal]).all():
             return "none"
         return OWN_TERMS if self.note else "global"
@@ -269,7 +269,7 @@ class SavedParts:
 
     @staticmethod
     def open(folder: Any) -> SavedParts:
-        """Of what `LocalSolution.save` has written; `DataError` where a file is missing."""
+        """The parts that `LocalSolution.save` has written; `DataError` where a file is missing."""
         place = Path(folder)
         try:
             summary = json.loads((place / SUMMARY).read_text())

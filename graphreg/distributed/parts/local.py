@@ -76,7 +76,7 @@ def _check(form: Form, own: Collection[Hashable]) -> None:
 
 
 def _layout(block: SampleBlock, wire: Wire) -> Layout:
-    """That of the samples of all sites."""
+    """The layout of the samples of all sites."""
     counts = np.bincount(block.node)
     counts = counts[counts > 0]
     most = np.zeros(OCTAVES)

@@ -62,7 +62,7 @@ class Switchboard:
         return values
 
     def break_off(self) -> None:
-        """Whoever waits, or will, hears of it."""
+        """Tell whoever waits, or will, that it is over."""
         for queue in self._queues.values():
             queue.put(None)
 

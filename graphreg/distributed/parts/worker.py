@@ -60,7 +60,7 @@ class Posts:
             orders.put((self._number, what, argument))
 
     def _reply(self, replies: SimpleQueue[tuple[int, Any, BaseException | None]]) -> Any:
-        """That to the last order; those to earlier ones are of no interest any more."""
+        """The reply to the last order; those to earlier ones are of no interest any more."""
         while True:
             number, value, error = replies.get()
             if error is not None:

@@ -1,4 +1,4 @@
-"""How a form is written: the problem, its dual and its optimality conditions, as text and LaTeX."""
+"""The notation of a form: the problem, its dual and its optimality conditions, as text and LaTeX."""
 
 from .text import Written as Written
 from .text import dual as dual

@@ -47,7 +47,7 @@ def _fill(template: str, z: str, u: str, c: str, y: str, times: str) -> str:
 
 
 def _in_product(found: re.Match[str], z: str) -> bool:
-    """Whether a sum that is put here must stand in brackets: as a factor, and after a minus."""
+    """True where a sum that is put here must stand in brackets: as a factor, and after a minus."""
     if " - " not in z and " + " not in z:
         return False
     before, after = found.string[: found.start()], found.string[found.end() :]
@@ -85,17 +85,17 @@ class SampleWords:
 
     @property
     def several(self) -> bool:
-        """Whether the predictor of a sample is a vector."""
+        """True where the predictor of a sample is a vector."""
         return self.block.offset.ndim == 2
 
     @property
     def matrix(self) -> bool:
-        """Whether the parameters of a node are a matrix, with a column per class."""
+        """True where the parameters of a node are a matrix, with a column per class."""
         return self.several and self.block.X is not None
 
     @property
     def pull(self) -> Math:
-        """What a price pulls on the parameters of its node."""
+        """The term of a price in the balance of its node, X_i'a_i."""
         if self.block.X is None:
             return self.price
         if self.matrix:
@@ -114,12 +114,12 @@ class SampleWords:
 
     @property
     def shifted(self) -> bool:
-        """Whether a sample has an offset."""
+        """True where a sample has an offset."""
         return bool(self.block.offset.any())
 
     @property
     def weighted(self) -> bool:
-        """Whether samples have weights of their own."""
+        """True where samples have weights of their own."""
         return bool(np.any(self.block.loss.data.weights != 1.0))
 
     @property
@@ -139,7 +139,7 @@ class SampleWords:
 
     @property
     def scale_value(self) -> Math:
-        """What s_r is."""
+        """The value of the scale s_r."""
         mean = self.block.loss.scale == "mean"
         parts = [self.factor, same("v_r") if self.weighted else NOTHING, NOTHING if mean else self.node_scale]
         above = join(parts, " ", r" \, ") or ONE
@@ -238,7 +238,7 @@ class EdgeWords:
 
     @property
     def divergence(self) -> Math:
-        """What leaves node i, less what enters it."""
+        """The flow that leaves node i, less that which enters it."""
         if self.block.ground:
             return self.flow
         flows = self.flows()
@@ -248,7 +248,7 @@ class EdgeWords:
         )
 
     def ends(self) -> tuple[Math, Math]:
-        """What is compared: the two nodes, or a node with its centre (or 0)."""
+        """The two things that are compared: nodes, or a node with its centre (or 0)."""
         if not self.block.ground:
             return self._node("i"), self._node("j")
         return self._node("i"), NOTHING if self.block.center is None else same("c_i")

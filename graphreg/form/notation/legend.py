@@ -1,4 +1,4 @@
-"""What the symbols of a problem stand for, with its sizes."""
+"""The meaning of the symbols of a problem, with its sizes."""
 
 from __future__ import annotations
 

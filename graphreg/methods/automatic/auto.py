@@ -89,7 +89,7 @@ class Stage:
 
 
 def plan(costs: Costs) -> Iterator[Stage]:
-    """What is tried, one after the other."""
+    """The stages that are tried, one after the other."""
     form = costs.form
     for direct in _in_one_pass(AbstractMethod.classes):
         if not direct.missing(form):
@@ -118,7 +118,7 @@ def _in_one_pass(_: int) -> list[AbstractMethod]:
 
 
 def _carried_out(stage: Stage, task: Task, before: Outcome | None) -> Outcome:
-    """What a stage makes of it, in the time that is left. Rounds that nothing follows go on from the best point so far;
+    """The outcome of a stage, in the time that is left. Rounds that nothing follows go on from the best point so far;
     for Newton steps and solvers the user's start is the better one."""
     method, budget = stage.method, replace(task.budget, rounds=stage.rounds, warm_start=None, seconds=left())
     if isinstance(method, PrimalDual) and before is not None and before.certificate.valid:
@@ -140,8 +140,9 @@ def _carried_out(stage: Stage, task: Task, before: Outcome | None) -> Outcome:
 
 
 def _promised(trace: Trace, rounds: int, gap: float, last: int) -> int:
-    """After how many more rounds the gap would be seen to be met, if it went on to fall as over the second half of
-    them, or between the last two looks; 0 where it does not fall, or that is beyond the ``last`` round."""
+    """The number of further rounds after which the gap would be seen to be met, if it went on to fall as over the
+    second half of them, or between the last two looks; 0 where it does not fall, or that is beyond the ``last``
+    round."""
     known = [record for record in trace.records if record.relative_gap > 0.0]
     looked = sorted({record.round for record in known})
     since = min([rounds / 2, *looked[-2:-1]])
@@ -154,7 +155,7 @@ def _promised(trace: Trace, rounds: int, gap: float, last: int) -> int:
 
 
 def _over(found: Outcome, gap: float) -> bool:
-    """Whether nothing that follows could say more."""
+    """True where nothing that follows could say more."""
     certain = found.certificate.holds(gap) or bool(found.certificate.contradiction)
     return certain or found.ended in ("budget", "interrupted", "recession", "infeasible")
 

@@ -1,4 +1,4 @@
-"""What methods are predicted to cost: the time of a round of the primal-dual method, of a run of the interior-point
+"""Predicted costs of methods: the time of a round of the primal-dual method, of a run of the interior-point
 method, and of a conic solver.
 
 The constants are seconds of one thread on one machine, fitted to random problems by ``python -m benchmarks.choice``.
@@ -32,8 +32,8 @@ class Costs:
 
     @cached_property
     def multiplications(self) -> float:
-        """Of a sparse factorisation of all parameters; a bound of them where that is small beside the rest of a step,
-        and inf where it is too large to count them. Trees fill in nothing."""
+        """The multiplications of a sparse factorisation of all parameters; a bound where that is small beside the
+        rest of a step, and inf where it is too large to count them. Trees fill in nothing."""
         form, bound = self.form, work(self.form)
         if bound * MULTIPLICATION <= self._around_factors:
             return bound
@@ -48,7 +48,8 @@ class Costs:
         return sum(block.offset.size for block in self.form.samples)
 
     def rounds_in(self, seconds: float) -> int:
-        """How many rounds of `PrimalDual` take so long: some before they are compiled, and more from then on."""
+        """The number of rounds of `PrimalDual` that take so long: some before they are compiled, and more from then
+        on."""
         plain = seconds / self.round(compiled=False)
         if not pays(self.form, int(self.earlier + plain)):
             return int(plain)

@@ -1,4 +1,4 @@
-"""What methods are compared with: subgradients, and problems of which graphs are no part."""
+"""Baselines for methods: subgradients, and problems of which graphs are no part."""
 
 from ._baseline import AbstractBaseline as AbstractBaseline
 from .pfedme import PFedMe as PFedMe

@@ -113,7 +113,8 @@ class Averaging(AbstractRounds[AbstractAveraging]):
         return replace(state, round=state.round + 1, w=topology.broadcast(view, new))
 
     def _present(self, state: State) -> tuple[Array, Array]:
-        """Who takes part in this round, (n,), by coins that clients and servers share, and how probable it was."""
+        """The nodes that take part in this round, (n,), by coins that clients and servers share, and how probable it
+        was."""
         chance = per_node(state.view.form, self.options.participation, 1.0)
         if (chance == 1.0).all():
             return np.full(len(chance), True), chance

@@ -25,12 +25,13 @@ class AbstractBaseline(AbstractMethod):
 
     @property
     def bias(self) -> str:
-        """Which options lead off the optimum of what is minimised, so that no budget reaches it; "" where none do."""
+        """The options that lead off the optimum of what is minimised, so that no budget reaches it; "" where none
+        do."""
         return ""
 
     @property
     def drawn(self) -> bool:
-        """Whether its rounds are drawn at random, so that the point keeps moving around its limit."""
+        """True where its rounds are drawn at random, so that the point keeps moving around its limit."""
         return False
 
     def run(self, task: Task) -> Outcome:
@@ -44,12 +45,12 @@ class AbstractBaseline(AbstractMethod):
 
     @abstractmethod
     def target(self, form: Form) -> Form:
-        """What is minimised in place of the user's form: on the user's nodes, then latent ones of its own."""
+        """The form that is minimised in place of the user's: on the user's nodes, then latent ones of its own."""
 
     @property
     @abstractmethod
     def iteration(self) -> AbstractIteration:
-        """How the target is minimised."""
+        """The iteration that minimises the target."""
 
 
 B = TypeVar("B", bound=AbstractBaseline)
@@ -57,7 +58,7 @@ B = TypeVar("B", bound=AbstractBaseline)
 
 @dataclass(frozen=True)
 class AbstractRounds(AbstractIteration, Generic[B]):
-    """How the target of a baseline is minimised, under the name of the baseline, which knows what is missing."""
+    """An iteration for the target of a baseline, under the name of the baseline, which knows what is missing."""
 
     options: B  # the baseline
 

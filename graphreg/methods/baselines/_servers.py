@@ -90,7 +90,7 @@ def balanced_flows(form: Form, gradients: NodeGradients, w: Array) -> tuple[Arra
 # ---- on a local view -------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class ServerTopology:
-    """Which nodes of a local view are tied to which server, and the arcs between them.
+    """The servers to which the nodes of a local view are tied, and the arcs between them.
 
     Attributes
     ----------

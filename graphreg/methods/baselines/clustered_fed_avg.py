@@ -62,7 +62,7 @@ class ClusteredFedAvg(AbstractAveraging):
         return (*self._uncovered(form), *super().missing(form))
 
     def _uncovered(self, form: Form) -> tuple[str, ...]:
-        """What is wrong with the clusters."""
+        """The faults of the clusters, as sentences."""
         found, labels = self._clusters(form), form.space.index
         if not found:
             return ("the model has no Hierarchy whose clusters could be taken: give ClusteredFedAvg(clusters={...})",)

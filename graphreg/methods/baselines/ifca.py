@@ -192,7 +192,7 @@ class _Search(AbstractRounds[IFCA]):
 
 # ---- models of the servers, (s, k, d) --------------------------------------------------------------------------------
 def _broadcast(view: LocalView, topology: ServerTopology, models: Array) -> Array:
-    """From the server to every client."""
+    """The models of the server, at every client."""
     servers = np.unique(topology.server)
     values = np.zeros((view.form.n, models.size))
     values[servers] = models.ravel()
@@ -200,7 +200,7 @@ def _broadcast(view: LocalView, topology: ServerTopology, models: Array) -> Arra
 
 
 def _first_models(options: IFCA, view: LocalView, topology: ServerTopology) -> Array:
-    """At the server; what it has not heard of is 0."""
+    """The first models at the server; what it has not heard of is 0."""
     k, d, start = options.k or 1, view.form.d, options.start
     if not isinstance(start, str):
         return np.array(start, dtype=float).reshape(-1, k, d)
@@ -216,7 +216,7 @@ def _first_models(options: IFCA, view: LocalView, topology: ServerTopology) -> A
 
 
 def _own_fits(view: LocalView, topology: ServerTopology, drawn: Array) -> Array:
-    """Of the clients drawn for each start, (s, k)."""
+    """The own fits of the clients drawn for each start, (s, k)."""
     w, memory = np.zeros(view.form.shape), view.memory()
     tau = LONG / np.where(view.curvature > 0, view.curvature, 1.0)
     for _ in range(OWN_STEPS):

@@ -104,7 +104,7 @@ class SubgradientDescent(AbstractIteration):
 
 
 def _kinks(form: Form) -> Array:
-    """How many losses and edges with kinks there are at each node, (n,)."""
+    """The number of losses and edges with kinks at each node, (n,)."""
     nodes = [block.node for block in form.samples if not isinstance(block.loss, AbstractSmoothLoss)]
     nodes += [edge.tail for edge in form.edges if not isinstance(edge.penalty, AbstractSmoothPenalty)]
     return sum((np.bincount(each, minlength=form.n) for each in nodes), np.zeros(form.n))

@@ -1,4 +1,4 @@
-"""What the methods for a consensus have in common: what they need, bounds of their steps, flows."""
+"""The common parts of the methods for a consensus: what they need, bounds of their steps, flows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from ...terms.penalties import AbstractSmoothPenalty, is_equality
 
 
 def missing(form: Form, mixing: MixingMatrix | str, lazy: bool, stepped: bool) -> tuple[str, ...]:
-    """What a problem lacks of a smooth consensus; ``stepped``: a step is given, so that none need follow from L."""
+    """The properties that a problem lacks of a smooth consensus; ``stepped``: a step is given, so that none need
+    follow from L."""
     out = [*without_gradient(form), *_not_tied(form)]
     out += [] if out else _apart(form)
     if not (out or stepped):

@@ -19,7 +19,7 @@ from ._decreasing import DecreasingStep
 
 @dataclass(frozen=True)
 class SampleHistory:
-    """What the nodes of a local view have seen in the steps so far, those of the burn-in left out."""
+    """Sums of what the nodes of a local view have seen in the steps so far, those of the burn-in left out."""
 
     order: SampleOrder | None  # of the samples in the present pass; None in the order of the data, or with replacement
     mean: Array  # of theta_B, ..., theta_{t-1} at each node, after B steps of burn-in
@@ -51,7 +51,7 @@ class AbstractConsensusMethod(AbstractIteration):
 
     @property
     def steps_are_given(self) -> bool:
-        """Whether none need follow from the curvature."""
+        """True where none need follow from the curvature."""
         step = self.step_size
         return None not in (step.D, step.gamma) if isinstance(step, DecreasingStep) else step is not None
 
@@ -85,7 +85,8 @@ class AbstractConsensusMethod(AbstractIteration):
         return G, SampleHistory(order, mean, moments)
 
     def gathered(self, state: Any) -> dict[str, Any]:
-        """What inference needs after t steps (see `LocalSGD`), one row per node; without noise, averages alone."""
+        """The sums that inference needs after t steps (see `LocalSGD`), one row per node; without noise, averages
+        alone."""
         view, seen, t = state.view, state.seen, state.round
         moments, counts = seen.moments, view.gradients.counts
         counted = {"steps": max(t - self.burn_in, 0), "burn_in": min(t, self.burn_in)}
@@ -108,7 +109,7 @@ class AbstractConsensusMethod(AbstractIteration):
 
 
 def _warn_of_a_second_pass(method: AbstractConsensusMethod, view: LocalView, t: int) -> None:
-    """At the step in which the first node takes a sample for the second time."""
+    """Warn at the step in which the first node takes a sample for the second time."""
     counts, batch = view.gradients.counts, method.batch or 1
     if not (view.own & (counts > 0)).any():
         return
@@ -162,7 +163,7 @@ def next_places(view: LocalView, at: int, batch: int, order: SampleOrder | None)
 
 @dataclass(frozen=True)
 class Moments:
-    """Of the stochastic gradients of each node so far; by Welford's updates, free of cancellation."""
+    """The moments of the stochastic gradients of each node so far; by Welford's updates, free of cancellation."""
 
     count: int
     mean: Array  # (n, d)

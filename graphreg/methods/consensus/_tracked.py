@@ -1,4 +1,4 @@
-"""What the two methods have in common whose flows remove the bias of a constant step."""
+"""The common part of the two methods whose flows remove the bias of a constant step."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class AbstractTracking(AbstractConsensusMethod):
     source: ClassVar[str]  # of the bound of its steps
 
     def slowed(self, view: LocalView, mixing: Mixing) -> float:
-        """What is left of the bound 2 / max L_i on a mixing."""
+        """The share that is left of the bound 2 / max L_i on a mixing."""
         del view, mixing
         return 1.0
 

@@ -47,7 +47,7 @@ class Forest:
 
     @property
     def tree(self) -> Array:
-        """Which tree each node belongs to, (n,)."""
+        """The number of the tree that each node belongs to, (n,)."""
         number = np.empty(len(self.order), np.intp)
         number[self.order] = np.cumsum(self.parent < 0) - 1  # a tree's nodes stand together
         return number

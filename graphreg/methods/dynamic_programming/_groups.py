@@ -24,7 +24,7 @@ class Group:
 
     @cached_property
     def in_line(self) -> bool:
-        """Whether they join each node with the next, in order."""
+        """True where they join each node with the next, in order."""
         return len(self.blocks) == 1 and self.form.edges[self.blocks[0]].in_line
 
     @cached_property
@@ -69,12 +69,12 @@ class Group:
         return found
 
     def _found(self) -> Forest | None:
-        """The same, found once; None where there are circles."""
+        """The forest, found once; None where there are circles."""
         name = f"forest of {self.blocks}"
         return self.form.once(name, None, lambda: Forest.of(self.tail, self.head, self.form.n))
 
     def circles(self) -> int:
-        """How many edges there are more than in a forest."""
+        """The number of edges beyond those of a forest."""
         if self.in_line or self._found() is not None:
             return 0
         return len(self.tail) - self.form.n + components_of(self.tail, self.head, self.form.n)[0]

@@ -22,7 +22,8 @@ TINY = 1e-300
 
 @dataclass(frozen=True)
 class Numbers:
-    """Where the predictors of a block speak of a coordinate: sample ``row`` has x w[node, column] and no more."""
+    """The entries of a block's predictors that speak of one coordinate: sample ``row`` has x w[node, column] and no
+    more."""
 
     block: SampleBlock
     row: Array
@@ -108,12 +109,12 @@ def _either(take: Array, one: Bends, other: Bends) -> Bends:
 
 
 def absolute(edge: EdgeBlock, k: int) -> bool:
-    """Whether a penalty is a sum of absolute values."""
+    """True where a penalty is a sum of absolute values."""
     return edge.penalty.pieces(k) == 1
 
 
 def diagonal(edge: EdgeBlock, k: int) -> bool:
-    """Whether a penalty is a sum of squares of coordinates."""
+    """True where a penalty is a sum of squares of coordinates."""
     if not isinstance(edge.penalty, AbstractSmoothPenalty):
         return False
     Q = edge.penalty.quadratic(k)
@@ -192,7 +193,7 @@ class Pieces:
                 yield at, np.zeros(len(c)), 2.0 * c, node, column
 
     def derivatives(self, t: Array) -> Derivatives:
-        """What they may be at t, whatever rounding did to it."""
+        """The intervals of the derivatives at t, whatever rounding did to it."""
         parts: list[Part] = []
         for each, target in zip(self.numbers, self.targets, strict=True):
             p, place = np.abs(each.x) * t[each.node, each.column], np.where(each.x < 0.0, -target, target)
@@ -210,7 +211,8 @@ class Pieces:
 
 @dataclass(frozen=True)
 class Part:
-    """What one block adds to the derivatives at nodes and coordinates ``at`` (numbered i d + j): in [low, high]."""
+    """The bounds of what one block adds to the derivatives at nodes and coordinates ``at`` (numbered i d + j): in
+    [low, high]."""
 
     at: Array
     low: Array
@@ -219,7 +221,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Derivatives:
-    """What the derivatives of all losses and node penalties may be."""
+    """The intervals of the derivatives of all losses and node penalties."""
 
     pieces: Pieces
     t: Array
@@ -232,7 +234,7 @@ class Derivatives:
 
     @cached_property
     def _single(self) -> bool:
-        """Whether no two speak of the same node and coordinate."""
+        """True where no two speak of the same node and coordinate."""
         return len(self.parts) == 1 and int(np.bincount(self.parts[0].at, minlength=1).max()) <= 1
 
     def _sum(self, values: list[Array]) -> Array:

@@ -48,7 +48,7 @@ def _single(block: SampleBlock) -> bool:
 
 
 def _in_line(form: Form, group: Group, j: int) -> tuple[Array, Array]:
-    """Of one coordinate where node after node has a sample, and the edges join each with the next."""
+    """The minimisers of one coordinate where node after node has a sample, and the edges join each with the next."""
     block, edge = form.samples[0], form.edges[group.blocks[0]]
     y = np.ascontiguousarray(block.y.reshape(form.n, -1)[:, j])
     times = np.array([float(block.strength), float(edge.strength)])
@@ -71,7 +71,7 @@ def _along(y: Array, s: Array, capacity: Array, times: Array) -> tuple[Array, Ar
 
 
 def _nodes(form: Form, j: int) -> tuple[Array, Array]:
-    """Where the minimum of the losses at each node is in one coordinate, and their second derivative."""
+    """The minimiser of the losses at each node in one coordinate, and their second derivative."""
     s, pull = np.zeros(form.n), np.zeros(form.n)
     for block in form.samples:
         x = np.ones(len(block.node)) if block.X is None else block.X[:, 0]

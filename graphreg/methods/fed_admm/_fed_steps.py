@@ -68,7 +68,7 @@ class Constant:
 
 @dataclass(frozen=True)
 class Scale:
-    """What stays the same in a run."""
+    """The part of a step that stays the same in a run."""
 
     rho: float
     degree: Array  # deg_i, the number of copies of node i, (n,)
@@ -93,7 +93,7 @@ class Descent:
     steep: bool = False
 
     def factor(self, view: LocalView) -> float:
-        """By which f_i and its gradients are multiplied."""
+        """The factor by which f_i and its gradients are multiplied."""
         return float(view.n_observed) if self.whole else 1.0
 
     def gradient(self, view: LocalView, theta: Array, t: int) -> Array:
@@ -114,7 +114,7 @@ class Descent:
         return Scale(rho, copies_at(view), rule), np.where(np.isfinite(L), L, factor * view.curvature)
 
     def given(self, view: LocalView, scale: Scale, L: Array) -> Scale:
-        """With the constant steps that were given, if any; warned of where they are beyond their bound."""
+        """The scale with the constant steps that were given, if any; warned of where they are beyond their bound."""
         if self.step_size is None or callable(self.step_size):
             return scale
         if self.noisy:

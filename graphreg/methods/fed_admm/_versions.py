@@ -115,9 +115,9 @@ class Versions:
 
 
 def begun(view: LocalView, known: Array, w: Array, copies: Copies, started: bool) -> tuple[Array, Array, Versions]:
-    """What neighbours tell each other before the first round, so that they can act for each other: what is known of
-    each node, (n, 2) and back as (2, n), and its parameters where these do not start from zero; and the versions to
-    start from."""
+    """The values that neighbours tell each other before the first round, so that they can act for each other: what
+    is known of each node, (n, 2) and back as (2, n), and its parameters where these do not start from zero; and the
+    versions to start from."""
     known = view.engine.exchange(known, parameters=False, purpose="adaptation")
     if started:
         w = view.engine.exchange(w, purpose="adaptation")
@@ -147,7 +147,7 @@ def _moved(edge: EdgeBlock, block: Version, w: Array, rho: float) -> Version:
 
 
 def _ends(edge: EdgeBlock) -> tuple[Array, Array, Array]:
-    """Of each row the own end and the other one, (v,), and the sign of the own end in K, (v, 1)."""
+    """The own end of each row and the other one, (v,), and the sign of the own end in K, (v, 1)."""
     if edge.ground:
         return edge.tail, edge.tail, np.ones((len(edge.tail), 1))
     ends = np.concatenate([edge.tail, edge.head])

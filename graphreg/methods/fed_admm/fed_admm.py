@@ -129,7 +129,7 @@ class FedADMM(AbstractIteration, ToleratesLostMessages):
     # ---- which algorithm it is -------------------------------------------------------------------------------------
     @cached_property
     def away(self) -> Availability | None:
-        """Which nodes are there; None: all, always."""
+        """The nodes that are there; None: all, always."""
         return Availability.of(self.availability)
 
     @cached_property

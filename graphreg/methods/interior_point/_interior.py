@@ -64,7 +64,7 @@ class State:
 
 
 def fits(form: Form) -> Callable[[EdgeBlock], bool]:
-    """Whether the penalty of a block is smooth, or has cones."""
+    """A test whether the penalty of a block is smooth, or has cones."""
     return lambda edge: isinstance(edge.penalty, AbstractSmoothPenalty) or bool(edge.penalty.pieces(form.width(edge)))
 
 
@@ -127,7 +127,7 @@ class Blocks:
 
     # ---- states -----------------------------------------------------------------------------------------------------
     def state(self, at: Interior) -> State:
-        """That before the first step."""
+        """The state before the first step."""
         point, slope = self._slope(at)
         scalings = (Scaling.of(s, y) for s, y in zip(at.s, at.y, strict=True))
         carried = tuple((each.q, each.eta, each.v) for each in scalings)
@@ -197,7 +197,7 @@ class Blocks:
         return Interior(w, tuple(s), tuple(y)), scalings
 
     def _conserved(self, point: Point, slope: Array, solve: Solve, blocks: list[Array]) -> Point:
-        """With what flows and prices change by, to first order, in the Newton step that balances them."""
+        """The point with what flows and prices change by, to first order, in the Newton step that balances them."""
         w, flows, prices = point
         assert flows is not None
         assert prices is not None

@@ -51,7 +51,7 @@ def room(x: Array, step: Array, c: Array) -> float:
 
 
 def towards(p: Array, low: float, high: float) -> Array:
-    """What to add to p so that its eigenvalues p_0 +- ||p_1|| are in [low, high], or fall by ``high`` at most."""
+    """The summand of p with which its eigenvalues p_0 +- ||p_1|| are in [low, high], or fall by ``high`` at most."""
     size = lengths(p[1:])
     lower, upper = (np.maximum(np.clip(value, low, high) - value, -high) for value in (p[0] - size, p[0] + size))
     out = p * ((upper - lower) / (2.0 * np.maximum(size, TINY)))
@@ -83,8 +83,8 @@ class Scaling:
         return cls(q, eta, cls(q, eta, y).apply(y))
 
     def moved(self, s: Array, y: Array) -> Scaling:
-        """That of the points which are s and y in these scaled coordinates, without a detour through the unscaled ones
-        (as CVXOPT updates its scalings)."""
+        """The scaling of the points which are s and y in these scaled coordinates, without a detour through the
+        unscaled ones (as CVXOPT updates its scalings)."""
         of_s, of_y = np.sqrt(determinant(s)), np.sqrt(determinant(y))
         s, y, q = s / of_s, y / of_y, self.q
         gamma = np.sqrt(0.5 + 0.5 * np.einsum("ij,ij->j", s, y))

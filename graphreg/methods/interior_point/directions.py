@@ -1,4 +1,4 @@
-"""Where an interior-point step goes: Newton directions of one iterate, all with the same factors."""
+"""The directions of interior-point steps: Newton directions of one iterate, all with the same factors."""
 
 from __future__ import annotations
 
@@ -101,7 +101,8 @@ class Directions:
         return None
 
     def direction(self, r: list[Array], balancing: float = 1.0) -> Move:
-        """That of a right hand side; ``balancing`` is 0 for a correction, which leaves the balance as it is."""
+        """The direction of a right hand side; ``balancing`` is 0 for a correction, which leaves the balance as it
+        is."""
         look()
         right = -balancing * self.slope
         asked = [scaling.undo(each) for scaling, each in zip(self.scalings, r, strict=True)]

@@ -85,7 +85,7 @@ class InteriorPoint(AbstractIteration):
         return cones.state(Interior(w, tuple(s), tuple(y)))
 
     def resume(self, view: LocalView, state: State, start: Start | None) -> State:
-        """From the early iterate there, its flows as large a share of the capacities here as there."""
+        """The state from the early iterate there, its flows as large a share of the capacities here as there."""
         del start
         cones, early = Blocks(view), state.early
         y = tuple(each * (c / each[0]) for c, each in zip(cones.capacity, early.y, strict=True))

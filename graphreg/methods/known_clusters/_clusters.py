@@ -1,4 +1,4 @@
-"""What the methods for known clusters share: constants and averages that travel over the tree, and coins.
+"""The common part of the methods for known clusters: constants and averages that travel over the tree, and coins.
 
 Equations are those of Personalized Federated Learning with Multiple Known Clusters. Arrays have one row per node of
 the view; what belongs to a cluster stands at it and at its clients.
@@ -20,7 +20,8 @@ SAME = 1e-12  # weights that differ by less than this share of themselves are eq
 
 @dataclass(frozen=True)
 class ClusterConstants:
-    """Of a node's cluster and component, (n,) arrays: each component of the forest is a problem of its own.
+    """The constants of a node's cluster and component, (n,) arrays: each component of the forest is a problem of its
+    own.
 
     Attributes
     ----------
@@ -88,12 +89,12 @@ NETWORK, REFRESH = 0, 1  # the numbers of the two coins of the network
 
 
 def network_coin(view: LocalView, p: Array, k: int, number: int = NETWORK) -> Array:
-    """Whether the network's coin shows 1 in round k, (n,) bool."""
+    """True where the network's coin shows 1 in round k, (n,) bool."""
     return view.streams("network coin", number).uniform(k, 1)[0, 0] < p
 
 
 def cluster_coin(view: LocalView, p: Array, k: int) -> Array:
-    """Whether the coin of each node's cluster shows 1 in round k, (n,) bool."""
+    """True where the coin of each node's cluster shows 1 in round k, (n,) bool."""
     return view.streams("cluster coin").uniform(k, 1)[cluster_of(view), 0] < p
 
 

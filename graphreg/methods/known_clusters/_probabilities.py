@@ -46,7 +46,7 @@ class Coins:
 
     @property
     def apart(self) -> bool:
-        """Whether no cluster averages on its own."""
+        """True where no cluster averages on its own."""
         p = self.p_cluster
         return p is not None and not any(p.values() if isinstance(p, Mapping) else [p])
 
@@ -100,7 +100,8 @@ class Probabilities:
 
 
 def probabilities_of(view: LocalView, constants: ClusterConstants, coins: Coins) -> Probabilities:
-    """By default p0 and p_j of Corollary 3.6, which minimise the bound (3.5), and tau_j of Proposition 3.3.
+    """The probabilities; by default p0 and p_j of Corollary 3.6, which minimise the bound (3.5), and tau_j of
+    Proposition 3.3.
 
     Where no cluster is to average on its own (p_j = 0), p0 = 2 C / (2 C + L) with C = max(C1, C2) minimises it.
     The bound of the expected smoothness is (3.5), for any tau_j:

@@ -37,14 +37,14 @@ class Iterate:
 
     @staticmethod
     def of(held: AbstractImage) -> Iterate:
-        """What compiled rounds hold: in the order of the form when somebody looks at it."""
+        """The iterate that compiled rounds hold: in the order of the form when somebody looks at it."""
         out = object.__new__(Iterate)
         vars(out)["held"] = held
         return out
 
     @property
     def known(self) -> AbstractImage | None:
-        """What compiled rounds hold of it; None where they have not seen it."""
+        """The image that compiled rounds hold of it; None where they have not seen it."""
         return vars(self).get("held")
 
     if not TYPE_CHECKING:
@@ -74,7 +74,7 @@ def _toward(a: Array, b: Array, t: float) -> Array:
 
 @dataclass(frozen=True)
 class Halpern:
-    """Where an iteration stands between two restarts."""
+    """The state of an iteration between two restarts."""
 
     steps: int = 0  # j
     first: float = np.inf  # ||x - T x|| right after the restart
@@ -91,11 +91,11 @@ class Halpern:
 
     @property
     def looks(self) -> bool:
-        """Whether ||x - T x|| is due."""
+        """True where ||x - T x|| is due."""
         return self.steps == 1 or self.steps % EVERY == 0
 
     def looked(self, residual: float, rounds: int) -> Halpern | None:
-        """What follows from ||x - T x|| after so many rounds; None where the iteration is to be restarted."""
+        """The state that follows from ||x - T x|| after so many rounds; None where the iteration is to be restarted."""
         if not np.isfinite(self.first):
             return replace(self, first=residual, last=residual)
         fallen = residual <= SUFFICIENT * self.first
@@ -105,7 +105,7 @@ class Halpern:
 
 
 def _held(x: Iterate, rounds: AbstractRounds) -> AbstractHeld:
-    """As these rounds hold it."""
+    """The point as these rounds hold it."""
     known = x.known
     return known if isinstance(known, AbstractHeld) and known.rounds is rounds else rounds.entered(x.w, x.u)
 

@@ -97,7 +97,8 @@ class ADMM(AbstractFixedPoint):
         return Iterate(state.x.w, state.hat.u)
 
     def rebalanced(self, state: State, s: float) -> State:
-        """Copies and flows stay; u - x, which is sigma times their disagreement, follows rho."""
+        """The state with another balance: copies and flows stay; u - x, which is sigma times their disagreement,
+        follows rho."""
         factor, pairs = state.s / s, zip(state.hat.u, state.x.u, strict=True)
         x = Iterate(state.x.w, tuple(u - factor * (u - before) for u, before in pairs))
         return replace(state, s=s, x=x)

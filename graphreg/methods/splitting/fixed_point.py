@@ -32,7 +32,7 @@ CHANGE = 1.3  # the least factor that is worth a change
 
 @dataclass(frozen=True)
 class Acceleration:
-    """What a fixed-point method adds to x+ = T x, x = (w, u); by default nothing.
+    """The accelerations that a fixed-point method adds to x+ = T x, x = (w, u); by default nothing.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class Acceleration:
 
 @dataclass(frozen=True)
 class State:
-    """Where a fixed-point method stands between two rounds."""
+    """The state of a fixed-point method between two rounds."""
 
     view: LocalView
     round: int
@@ -85,7 +85,7 @@ class AbstractFixedPoint(AbstractIteration):
 
     @cached_property
     def acceleration(self) -> Acceleration:
-        """What is added to x+ = T x."""
+        """The acceleration that is added to x+ = T x."""
         return Acceleration()
 
     @abstractmethod
@@ -118,7 +118,8 @@ class AbstractFixedPoint(AbstractIteration):
         return State(view, 0, x, x, (), self.acceleration.balance or _first_balance(scales), x, due)
 
     def resume(self, view: LocalView, state: State, start: Start | None) -> State:
-        """With the balance of the last run and, where the losses are the same, what their proxes remember."""
+        """The first state with the balance of the last run and, where the losses are the same, what their proxes
+        remember."""
         new = self.init(view, start)
         memory = state.memory if view.same_losses(state.view) else new.memory
         return replace(new, s=state.s, memory=memory, earlier=state.earlier + state.round)
@@ -136,8 +137,8 @@ class AbstractFixedPoint(AbstractIteration):
         return state.hat.w, state.hat.u, state.view.prices(state.hat.w, state.memory)
 
     def adapted(self, state: State) -> State:
-        """With another balance where that is due: s moves towards s sqrt(||dw||^2_{1/tau} / ||du||^2_{1/sigma}), d the
-        way since the last adaptation."""
+        """The state with another balance where that is due: s moves towards s sqrt(||dw||^2_{1/tau} /
+        ||du||^2_{1/sigma}), d the way since the last adaptation."""
         if not isinstance(state.due, int) or state.round < state.due:
             return state
         here = self.travelled(state)
@@ -147,7 +148,7 @@ class AbstractFixedPoint(AbstractIteration):
         return replace(state if s == state.s else self.rebalanced(state, s), anchor=here, due=due)
 
     def _pulled(self, state: State, new: State, relaxed: Iterate, halpern: Halpern) -> State:
-        """At the relaxed point pulled towards the anchor, or restarted at T x; see `_halpern`."""
+        """The state at the relaxed point pulled towards the anchor, or restarted at T x; see `_halpern`."""
         looked = halpern
         if halpern.looks:
             (dw, du), way = distances(state.view, (state.x, new.hat), (state.anchor, new.hat))

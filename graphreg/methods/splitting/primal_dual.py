@@ -92,7 +92,7 @@ class PrimalDual(LossyEdges):
 
     @property
     def apart(self) -> bool:
-        """Whether tau or sigma is given."""
+        """True where tau or sigma is given."""
         return self.tau is not None or self.sigma is not None
 
     @cached_property
@@ -123,7 +123,7 @@ class PrimalDual(LossyEdges):
         return Acceleration(self.relaxation, self.restarts, 1.0 if self.apart and not self.balance else self.balance)
 
     def step(self, state: State) -> State:
-        """In a compiled round where that pays, and where no anchor pulls."""
+        """The next state, by a compiled round where that pays, and where no anchor pulls."""
         rounds = self._compiled(state)
         return super().step(state) if rounds is None else self._fused(rounds, state, 1)
 

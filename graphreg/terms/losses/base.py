@@ -215,7 +215,7 @@ class AbstractPiecewiseLinearLoss(AbstractLoss):
         return np.where((least >= low) & (most <= high), 0.0, np.inf)
 
     def _width(self, y: Array) -> float:
-        """How far from its kink the loss is smoothed: a scale of the targets."""
+        """The distance from its kink within which the loss is smoothed: a scale of the targets."""
         return float(np.abs(y).mean()) or 1.0
 
     def typical_curvature(self, x: Array, y: Array) -> Array:

@@ -1,4 +1,4 @@
-"""What every loss is: a convex function of the linear predictor of one sample, summed over the samples of a node.
+"""The interface of losses: a convex function of the linear predictor of one sample, summed over the samples of a node.
 
     sum_i scale_i sum_{r at i} weight_r l( x_r' w_i + o_r ; y_r )
 
@@ -67,7 +67,7 @@ class AbstractLoss(AbstractSamples):
 
     @abstractmethod
     def conductance(self, b: Array, y: Array) -> Array:
-        """How readily a price (at scale 1) gives way in the repair: non-negative, shaped like b, or a positive
+        """The readiness of a price (at scale 1) to give way in the repair: non-negative, shaped like b, or a positive
         semidefinite matrix (k, k) per sample that keeps prices in the span of dom l*."""
 
     @abstractmethod
@@ -80,7 +80,7 @@ class AbstractLoss(AbstractSamples):
 
     @property
     def notation(self) -> Notation:
-        """How one sample's loss is printed; by default as a function with the name of the class."""
+        """The notation of one sample's loss; by default a function with the name of the class."""
         name, latex = names_of(self)
         return Notation(
             *(f"{name}(%z; %y)", f"%c {name}*(%u / %c; %y)", ""),
@@ -133,7 +133,7 @@ class AbstractLoss(AbstractSamples):
 
     # ---- proofs ----------------------------------------------------------------------------------------------------
     def stated(self) -> Stated | None:
-        """How a proof states the loss; None where it cannot."""
+        """The statement of the loss in a proof; None where there is none."""
         return None
 
     def stated_targets(self, y: Array) -> list[Any]:
@@ -160,11 +160,11 @@ class AbstractLoss(AbstractSamples):
         return largest_around(lambda a: self.conjugate(a, y) - dots(a, self.anchor(y)), b, spread)
 
     def called(self) -> str:
-        """What messages and tables call the loss: the name of its class."""
+        """The name of the loss in messages and tables: that of its class."""
         return type(self).__name__
 
     def is_users(self) -> bool:
-        """Whether the user wrote l, so that solves try its laws at their points (see `certificate.spot_checks`)."""
+        """True where the user wrote l, so that solves try its laws at their points (see `certificate.spot_checks`)."""
         return not in_library(type(self))
 
     @staticmethod
@@ -175,7 +175,7 @@ class AbstractLoss(AbstractSamples):
 
     # ---- predictions -----------------------------------------------------------------------------------------------
     def response(self, x: Array) -> Array:
-        """What is expected of a target at the predictor x; the predictor itself, but for generalised linear models."""
+        """The expectation of a target at the predictor x; the predictor itself, but for generalised linear models."""
         return x
 
     def classify(self, x: Array) -> Array:

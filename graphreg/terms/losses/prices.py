@@ -24,7 +24,7 @@ class PriceDomain:
         self.loss: Any = loss
 
     def interior(self, y: Array) -> Array:
-        """Whether the price 0 lies inside the domain (and not on its boundary), shape (M,)."""
+        """True where the price 0 lies inside the domain (and not on its boundary), shape (M,)."""
         low, high = self.loss.domain(y)
         inside = (low < 0) & (high > 0)
         return inside if inside.ndim == 1 else np.logical_and.reduce(inside, axis=1)
@@ -57,7 +57,7 @@ class PriceDomain:
         return Descent(eye, np.nonzero(flat)[0], np.full(len(sign), True), np.flatnonzero(~flat.ravel()))
 
     def remains(self, y: Array, fallen: Array) -> tuple[Array, Array]:
-        """What is left of the samples where some rows of `descent` fell for ever (``fallen``, a mask over these rows):
+        """The rest of the samples where some rows of `descent` fell for ever (``fallen``, a mask over these rows):
         a mask over the samples, and the coded targets of those that are left."""
         gone = np.zeros(len(y), dtype=bool)
         gone[self.descent(y).sample[fallen]] = True

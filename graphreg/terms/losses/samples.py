@@ -220,7 +220,8 @@ def rescaled(loss: Loss, factors: Mapping[Hashable, float]) -> Loss:
 
 
 def factors_of(loss: AbstractSamples) -> tuple[str | Array, Array]:
-    """Of what scales are made: the rule ("mean", "sum", or a number per sample) and the sample weights (M,)."""
+    """The factors that scales are made of: the rule ("mean", "sum", or a number per sample) and the sample weights
+    (M,)."""
     data, scale = loss.data, loss.scale
     if isinstance(scale, str):
         if scale not in ("mean", "sum"):

@@ -25,7 +25,8 @@ def column(step: Any) -> Any:
 
 
 def split(written: Any) -> tuple[Any, list[Any]]:
-    """What a term wrote for CVXPY: an expression with one value per row, or None where that is 0, and constraints."""
+    """The output of a term for CVXPY: an expression with one value per row, or None where that is 0, and
+    constraints."""
     parts = written if isinstance(written, (list, tuple)) else [written]
     values = [part for part in parts if not isinstance(part, cp.Constraint)]
     return (values[0] if values else None), [part for part in parts if isinstance(part, cp.Constraint)]

@@ -165,15 +165,15 @@ class AbstractAbsoluteNorm(AbstractNorm):
 
 # ---- the kink at 0, by its gauge: how strongly a flow must pull before z moves from 0 --------------------------------
 def pulls_at_zero(phi: AbstractPenalty, k: int) -> Array:
-    """What each of the k coordinates must pull by to move from 0: t_j (k,) with ``phi(z) >= |z_j| / t_j`` for every z;
+    """The price of moving each of the k coordinates from 0: t_j (k,) with ``phi(z) >= |z_j| / t_j`` for every z;
     +inf where phi has no kink at 0 along coordinate j."""
     eye = np.eye(k)
     return np.maximum(phi.gauge_at_zero(eye), phi.gauge_at_zero(-eye))
 
 
 def has_kink(phi: AbstractPenalty, k: int) -> bool:
-    """Whether phi on k coordinates has a kink at 0 in every direction: 0 is interior to its subgradients at 0, so that
-    an edge whose flow is small enough is fused."""
+    """True where phi on k coordinates has a kink at 0 in every direction: 0 is interior to its subgradients at 0, so
+    that an edge whose flow is small enough is fused."""
     return bool(np.isfinite(pulls_at_zero(phi, k)).all())  # then the subgradients hold the hull of all +-e_j / t_j
 
 
@@ -195,7 +195,7 @@ def gauge_around(phi: AbstractPenalty, u: Array, eta: Array) -> Array:
 
 
 def is_equality(phi: AbstractPenalty, k: int) -> bool:
-    """Whether phi on k coordinates is the indicator of {0}: z = 0 is all that it allows."""
+    """True where phi on k coordinates is the indicator of {0}: z = 0 is all that it allows."""
     if not isinstance(phi, AbstractConstraint):
         return False
     return not phi.conjugate(np.vstack([np.eye(k), -np.eye(k)])).any()  # as far as the set reaches along the axes

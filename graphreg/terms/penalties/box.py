@@ -185,7 +185,7 @@ class Box(AbstractBox):
 
 @dataclass(frozen=True)
 class _Side:
-    """How one of the bounds is printed: numbers where it is one for all coordinates, else by its letter."""
+    """The notation of one of the bounds: numbers where it is one for all coordinates, else by its letter."""
 
     bound: Array
     name: str

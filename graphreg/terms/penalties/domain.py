@@ -69,8 +69,8 @@ class FlowDomain:
 
     # ---- how much a flow gives way: what repairs, bounds and proofs begin with, and no bound rests on ----------------
     def conductance(self, u: Array) -> Array:
-        """How readily the flow u gives way in the repair: non-negative, one number per coordinate (m, k), or per row
-        (m, 1)."""
+        """The readiness of the flow u to give way in the repair: non-negative, one number per coordinate (m, k), or
+        per row (m, 1)."""
         return np.maximum(1.0 - self.gauge(u), LEAST_SLACK)[:, None]
 
     def conduct(self, conductance: Array, z: Array) -> Array:
@@ -78,8 +78,8 @@ class FlowDomain:
         return conductance * z
 
     def room(self, u: Array) -> Array:
-        """How far each coordinate of the flow u may move either way inside the domain, (m, k): 0 where it may not, inf
-        where nothing stops it. From the gauge: gauge(u +- t e_j) <= gauge(u) + t gauge(+-e_j)."""
+        """The distance by which each coordinate of the flow u may move either way inside the domain, (m, k): 0 where
+        it may not, inf where nothing stops it. From the gauge: gauge(u +- t e_j) <= gauge(u) + t gauge(+-e_j)."""
         k = u.shape[1]
         unit = np.maximum(self.gauge(np.eye(k)), self.gauge(-np.eye(k)))
         left = np.maximum(1.0 - self.gauge(u), 0.0)[:, None]
@@ -87,8 +87,8 @@ class FlowDomain:
             return np.where(unit == 0.0, np.where(left > 0.0, np.inf, 0.0), left / unit)
 
     def share(self, u: Array) -> Array:
-        """How far each coordinate of the flow u may move both ways before it leaves the domain, as a share of the
-        domain: 0 where it may not, 1 at most, shaped (m, k) or (m, 1)."""
+        """The distance by which each coordinate of the flow u may move both ways before it leaves the domain, as a
+        share of the domain: 0 where it may not, 1 at most, shaped (m, k) or (m, 1)."""
         return np.clip(1.0 - self.gauge(u), 0.0, 1.0)[:, None]
 
 

@@ -1,4 +1,4 @@
-"""What every penalty is: a convex function phi >= 0 with phi(0) = 0, applied to the rows of an array.
+"""The interface of penalties: a convex function phi >= 0 with phi(0) = 0, applied to the rows of an array.
 
 A new penalty is one file in this folder (or one class of the user's): a frozen dataclass that derives from
 `AbstractPenalty` (or `AbstractNorm`, ...) and says ``value``, ``prox``, ``conjugate`` and ``cvxpy``. What else it may
@@ -93,7 +93,7 @@ class AbstractPenalty(ABC):
 
     # ---- its exact form: for proofs, the dual form, and where it is made of others ----------------------------------
     def stated(self, k: int) -> Stated | None:
-        """How a proof states the penalty on k coordinates; None where it cannot, or where it
+        """The statement of the penalty on k coordinates in a proof; None where there is none, or where it
         is the sum that `parts` says."""
         return None
 
@@ -143,7 +143,7 @@ class AbstractPenalty(ABC):
         return v - column(step) * self.prox(v / column(step), weight / step)
 
     def kernel(self) -> str:
-        """What a compiled `dual_prox` is (see `graphreg.fast`): "box" or "ball" of the radius ``weight``, "square"
+        """The kind of a compiled `dual_prox` (see `graphreg.fast`): "box" or "ball" of the radius ``weight``, "square"
         for v / (1 + step / weight); empty where there is none."""
         return ""
 
@@ -177,20 +177,22 @@ class AbstractPenalty(ABC):
 
     @property
     def notation(self) -> Notation:
-        """How the penalty is printed."""
+        """The notation of the penalty."""
         name, latex = names_of(self)
         return Notation(f"{name}(%z)", f"%c {name}*(%u / %c)", "", f"{latex}(%z)", rf"%c \, {latex}^*(%u / %c)", "")
 
     def called(self) -> str:
-        """What messages and tables call the penalty: the name of its class."""
+        """The name of the penalty in messages and tables: that of its class."""
         return type(self).__name__
 
     def unwritten(self) -> str:
-        """Why `cvxpy` can write nothing, and the remedy, as a sentence that begins small; empty where it can."""
+        """The reason for which `cvxpy` can write nothing, and the remedy, as a sentence that begins small; empty
+        where it can."""
         return ""
 
     def is_users(self) -> bool:
-        """Whether the user wrote phi, so that solves try its laws at their points (see `certificate.spot_checks`)."""
+        """True where the user wrote phi, so that solves try its laws at their points (see
+        `certificate.spot_checks`)."""
         return not in_library(type(self))
 
     # ---- penalties from less ---------------------------------------------------------------------------------------

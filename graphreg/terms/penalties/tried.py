@@ -56,13 +56,14 @@ def points(k: int) -> Array:
 
 
 def moderate(k: int) -> Array:
-    """Those of the `points` that are not large: of larger entries a function may well be infinite."""
+    """The `points` that are not large: of larger entries a function may well be infinite."""
     z = points(k)
     return z[np.abs(z).max(axis=1) <= MODERATE]
 
 
 def unconvex(value: Callable[[Array], Array], z: Array, phi: Array) -> str:
-    """Where a function with the values phi at the rows z is not convex, in words; "" where that is not seen.
+    """The rows at which a function with the values phi at the rows z is not convex, in words; "" where that is not
+    seen.
 
     By the midpoints of all pairs of rows, 0 and multiples of an axis among them."""
     first, second = np.triu_indices(len(z), 1)
