@@ -81,7 +81,7 @@ class Check:
         words = f"{self.wanted}{',' * (other is None and ',' in self.wanted)} or {second.wanted}"
         return replace(self, wanted=words, holds=lambda value: self.holds(value) or second.holds(value))
 
-    def so(self, remedy: str) -> Check:
+    def with_remedy(self, remedy: str) -> Check:
         """The check with what to do about it at the end of its message."""
         return replace(self, hint=lambda _: f"; {remedy}")
 

@@ -85,7 +85,7 @@ NORMS = [
     mutant("l1: one step for all rows", L1(), "shapes and rows", prox=lambda s, v, t: L1.prox(s, v, np.mean(t))),
     mutant("l1: conjugate without a domain", L1(), "fenchel young everywhere", conjugate=zeros),
     mutant("l1: CVXPY form of l2", L1(), "cvxpy value, cvxpy argmin", cvxpy=lambda s, Z: cp.norm(Z, 2, axis=1)),
-    mutant("l1: gauge of l2", L1(), "gauge, reach", gauge=lambda s, u: norm(u)),
+    mutant("l1: gauge of l2", L1(), "gauge, step to boundary", gauge=lambda s, u: norm(u)),
     mutant("l1: clip to just outside", L1(), "clip", clip=lambda s, u: np.clip(u, -1.0001, 1.0001)),
     mutant("l1: value with two dimensions", L1(), "shapes and rows", value=lambda s, z: np.abs(z)),
     mutant("l1: projection forgets the radius", L1(), "norm", project_dual=lambda s, u, r: np.clip(u, -1, 1)),
@@ -115,7 +115,7 @@ NORMS = [
         "fenchel young everywhere",
         conjugate=lambda s, u: np.where(np.abs(u).max(1) <= 1, 0.0, np.inf),
     ),
-    mutant("linf: reach all the way", LInf(), "reach", reach=lambda s, a, b: np.ones(len(a))),
+    mutant("linf: reach all the way", LInf(), "step to boundary", step_to_boundary=lambda s, a, b: np.ones(len(a))),
     mutant("linf: negative conductance", LInf(), "conductance, conduct", conductance=lambda s, u: -np.ones_like(u)),
 ]
 
@@ -279,7 +279,12 @@ CONSTRAINTS = [
     mutant("non-negative: pulls both ways", NonNegative(), "gauge at zero", gauge_at_zero=zeros),
     mutant("non-negative: interior on the boundary", NonNegative(), "interior", interior=lambda s, k: np.zeros(k)),
     mutant("non-negative: reflection", NonNegative(), "prox fenchel young", project=lambda s, z: np.abs(z)),
-    mutant("non-negative: reach all the way", NonNegative(), "reach", reach=lambda s, a, b: np.ones(len(a))),
+    mutant(
+        "non-negative: reach all the way",
+        NonNegative(),
+        "step to boundary",
+        step_to_boundary=lambda s, a, b: np.ones(len(a)),
+    ),
     mutant("non-negative: CVXPY sign", NonNegative(), "cvxpy value, cvxpy argmin", cvxpy=lambda s, Z: [Z <= 0]),
     mutant("non-negative: bounded set", NonNegative(), "recession", recession=nowhere),
     mutant(

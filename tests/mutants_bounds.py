@@ -157,8 +157,8 @@ LOSSES = [
 
 PENALTIES = [
     mutant("l1: capacity at the middle", L1(), U_CONJUGATE, conjugate_bound=middle(L1, "conjugate_bound")),
-    mutant("l1: endless room", L1(), "room", room=lambda s, u: np.full(u.shape, np.inf)),
-    mutant("l1: negative room", L1(), "room", room=lambda s, u: -np.abs(u)),
+    mutant("l1: endless room", L1(), "slacks", slacks=lambda s, u: np.full(u.shape, np.inf)),
+    mutant("l1: negative room", L1(), "slacks", slacks=lambda s, u: -np.abs(u)),
     mutant(
         "l2: capacity 1 + 1e-6",
         L2(),
@@ -166,8 +166,8 @@ PENALTIES = [
         conjugate_bound=lambda s, u, e: L2.conjugate_bound(s, u / (1 + 1e-6), e),
     ),
     mutant("l2: length of the middle", L2(), Z_VALUE, value_bound=middle(L2, "value_bound")),
-    mutant("l2: room of l1", L2(), "room", room=Cube.room),
-    mutant("linf: room of l1", LInf(), "room", room=Cube.room),
+    mutant("l2: room of l1", L2(), "slacks", slacks=Cube.slacks),
+    mutant("linf: room of l1", LInf(), "slacks", slacks=Cube.slacks),
     mutant("linf: bound of l1", LInf(), Z_VALUE, value_bound=lambda s, z, e: L1.value_bound(L1(), z, e)),
     mutant(
         "squared: middle",
@@ -184,7 +184,7 @@ PENALTIES = [
     ),
     mutant("squared: stated by too many squares", SquaredL2(), "composed", composed=lambda s: (np.eye(3), SquaredL2())),
     mutant("huber norm: no domain", HuberNorm(0.2), U_CONJUGATE, conjugate_bound=SquaredL2.conjugate_bound),
-    mutant("huber norm: endless room", HuberNorm(0.2), "room", room=lambda s, u: np.full(u.shape, np.inf)),
+    mutant("huber norm: endless room", HuberNorm(0.2), "slacks", slacks=lambda s, u: np.full(u.shape, np.inf)),
     mutant("differences: of half the size", DIFFERENCES, "composed", composed=lambda s: (0.5 * s.R, L1())),
     mutant("differences: another norm of them", DIFFERENCES, "composed", composed=lambda s: (s.R, LInf())),
     mutant("differences: all coordinates", DIFFERENCES, "composed", composed=lambda s: (np.eye(3), L1())),
@@ -211,7 +211,7 @@ PENALTIES = [
         U_CONJUGATE,
         conjugate_bound=middle(NonNegative, "conjugate_bound"),
     ),
-    mutant("non-negative: endless room", NonNegative(), "room", room=lambda s, u: np.full(u.shape, np.inf)),
+    mutant("non-negative: endless room", NonNegative(), "slacks", slacks=lambda s, u: np.full(u.shape, np.inf)),
     mutant(
         "box: middle",
         Box(-1.0, 2.0),

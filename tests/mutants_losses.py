@@ -255,7 +255,12 @@ MULTINOMIALS = [
         clip=lambda s, b, y: np.clip(b, *MultinomialLoss.domain(s, y)),
     ),
     mutant("multinomial: span of everything", MULTINOMIAL, "span", span=lambda s, b: 0.5 * b),
-    mutant("multinomial: reach ignores the sum", MULTINOMIAL, "reach", reach=PriceDomain.reach),
+    mutant(
+        "multinomial: reach ignores the sum",
+        MULTINOMIAL,
+        "step to boundary",
+        step_to_boundary=PriceDomain.step_to_boundary,
+    ),
     mutant("multinomial: 0 is inside", MULTINOMIAL, "interior", interior=lambda s, y: np.full(len(y), True)),
     mutant(
         "multinomial: curvature without coupling", MULTINOMIAL, "curvature", curvature=lambda s, x, y: 2.0 * softmax(x)

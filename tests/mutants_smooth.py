@@ -121,7 +121,9 @@ LOSSES = [
     mutant("logistic: curvature", LOGISTIC, "curvature", curvature=lambda s, x, y: np.full_like(x, 0.25)),
     mutant("logistic: smoothness 1/8", LOGISTIC, "slopes, curvature", smoothness=lambda s: 0.125),
     mutant("logistic: Newton from v", LOGISTIC, "prox fenchel young", prox=newton_from_v),
-    mutant("logistic: reach all the way", LOGISTIC, "reach", reach=lambda s, a, b, y: np.ones(len(y))),
+    mutant(
+        "logistic: reach all the way", LOGISTIC, "step to boundary", step_to_boundary=lambda s, a, b, y: np.ones(len(y))
+    ),
     mutant("logistic: clip without the class", LOGISTIC, "clip", clip=lambda s, b, y: np.clip(b, -1, 1)),
     mutant("logistic: 0 is inside", LOGISTIC, "interior", interior=lambda s, y: np.full(y.shape, True)),
     mutant(

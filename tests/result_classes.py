@@ -18,7 +18,7 @@ ROOMS = ("datasets", "plots", "inference", "testing", "theory", "tuning")
 ASKED = (AbstractMethod, AbstractTerm, AbstractPenalty)  # what users write; what these return the library asks for
 INNER = {  # the library's own records, which can be reached from results; they are not gone into
     *("Account", "Arcs", "ConicProblem", "EdgeBlock", "Form", "Held", "Outcome", "Presence", "Role", "SampleBlock"),
-    *("Batch", "CoefficientTree", "Sent", "Group", "Network", "PlainProblem", "Routes", "Varying"),
+    *("Batch", "CoefficientTree", "Sent", "CoordinateGroup", "Network", "PlainProblem", "Routes", "Varying"),
     *("Descent", "FlowDomain", "PriceDomain", "RecessionCone"),  # what a term says of its domain
     *("Edge", "Math", "Row", "Section", "Shape"),  # parts of formulas, claims and maps
     *("DataKeys", "Folders", "Place", "SampleTable", "Standardised"),  # what a model file says

@@ -10,7 +10,7 @@ from factories import chain
 
 import graphreg as gr
 from graphreg.saving import archive
-from graphreg.saving.packing import Packed
+from graphreg.saving.packing import JsonTree
 
 ROUNDS = 120  # that runs to be broken off have at most, where a round costs much
 
@@ -82,8 +82,8 @@ def broken(problem, method, path, breaks, every=10_000, **budget):
 def carried(value, tmp_path):
     """Through a file and back."""
     view = view_of(chain(n=2).form)
-    packed = Packed.of(value, "state")
+    packed = JsonTree.of(value, "state")
     arrays = {str(k): array for k, array in enumerate(packed.arrays)}
     archive.write(tmp_path / "carried", {"tree": packed.tree, "generators": packed.generators}, arrays)
     header, read = archive.read(tmp_path / "carried")
-    return Packed(header["tree"], header["generators"], list(read.values())).value(view)
+    return JsonTree(header["tree"], header["generators"], list(read.values())).value(view)

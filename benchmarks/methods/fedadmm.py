@@ -11,7 +11,7 @@ import numpy as np
 
 import graphreg as gr
 from graphreg.distributed import InProcess
-from graphreg.methods.fed_admm._averages import Mean, SuffixMean
+from graphreg.methods.fed_admm._averages import SuffixMean, WholeMean
 from graphreg.methods.fed_admm._fed_steps import Decreasing
 from graphreg.methods.fed_admm.fed_algorithm_2 import State
 from graphreg.network.arcs import arcs_of
@@ -100,7 +100,7 @@ def _averages(problem: gr.Problem, method: gr.FedADMM, seeds: int) -> dict[str, 
     out = {name: np.zeros(len(MARKS)) for name in ("last", "printed", "suffix")}
     for seed in range(seeds):
         state = method.init(_view(problem, seed), None)
-        printed, suffix = Mean(np.zeros_like(state.theta), 0), None
+        printed, suffix = WholeMean(np.zeros_like(state.theta), 0), None
         for t in range(1, MARKS[-1] + 1):
             printed = printed.step(state.theta)
             state = method.step(state)

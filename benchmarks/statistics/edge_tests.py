@@ -14,7 +14,7 @@ import graphreg as gr
 from graphreg.errors import MethodWarning
 from graphreg.inference.edges import DOUBT
 from graphreg.inference.local import local_fits
-from graphreg.inference.wald import Ends, noise_of
+from graphreg.inference.wald import EndsUnderTest, noise_of
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Noise = Callable[[Array, Array, np.random.Generator], Array]
@@ -70,7 +70,7 @@ def rejections(loss: Any, graph: Any, covariance: str) -> tuple[float, float]:
 def judged_alone(loss: gr.SquaredLoss, graph: Any, chow: pd.DataFrame, robust: pd.DataFrame) -> Array:
     """The p-values of "auto" where each pair of nodes were a graph of its own."""
     fits = local_fits(gr.Problem(loss).form)
-    ends = Ends(graph.labels, graph.tail, graph.head, np.eye(fits.form.d))
+    ends = EndsUnderTest(graph.labels, graph.tail, graph.head, np.eye(fits.form.d))
     one = noise_of(fits, ends.contrast).p_values(ends) > DOUBT
     return np.where(one, chow["p_value"], robust["p_value"])
 

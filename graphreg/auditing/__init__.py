@@ -4,7 +4,7 @@ from .algorithms import AbstractAlgorithm as AbstractAlgorithm
 from .algorithms import Node as Node
 from .algorithms import algorithm_of as algorithm_of
 from .course import Course as Course
-from .course import Follower as Follower
+from .course import CourseRunner as CourseRunner
 from .referee import CLAIMS as CLAIMS
 from .referee import audit as audit
 from .report import Audit as Audit

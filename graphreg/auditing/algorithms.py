@@ -142,7 +142,7 @@ class AbstractAlgorithm(ABC):
 
 
 @dataclass(frozen=True)
-class Function(AbstractAlgorithm):
+class FunctionAlgorithm(AbstractAlgorithm):
     """``algorithm(problem, start=None, seed=None)`` that yields w, or (w, flows)."""
 
     kind: ClassVar[str] = "function"
@@ -305,7 +305,7 @@ def _of_function(given: Callable[..., Any]) -> AbstractAlgorithm:
     try:
         arguments = signature(given).parameters
     except (TypeError, ValueError):
-        return Function(given, name, takes_start=False, takes_seed=False)
+        return FunctionAlgorithm(given, name, takes_start=False, takes_seed=False)
     places = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
     needed = [p.name for p in arguments.values() if p.default is Parameter.empty and p.kind in places]
     needed = [each for each in needed if each not in ("start", "seed")]
@@ -314,4 +314,4 @@ def _of_function(given: Callable[..., Any]) -> AbstractAlgorithm:
     if len(needed) > 1 or (not needed and not any(p.kind in places for p in arguments.values())):
         raise MethodError(f"an algorithm is {WANTED}; {name} takes ({', '.join(arguments)})")
     every = any(p.kind == Parameter.VAR_KEYWORD for p in arguments.values())
-    return Function(given, name, every or "start" in arguments, every or "seed" in arguments)
+    return FunctionAlgorithm(given, name, every or "start" in arguments, every or "seed" in arguments)

@@ -56,7 +56,7 @@ def repeats(algorithm: AbstractAlgorithm, problem: Problem, seed: int) -> Repeat
 
 
 @dataclass(frozen=True)
-class Order:
+class OrderDependence:
     """The changes of the path and the limit with the order of nodes and edges, relative to the size of the
     points."""
 
@@ -72,7 +72,7 @@ class Order:
         return self.limit > ENDS
 
 
-def order(algorithm: AbstractAlgorithm, problem: Problem, course: Course, seed: int) -> Order | None:
+def order(algorithm: AbstractAlgorithm, problem: Problem, course: Course, seed: int) -> OrderDependence | None:
     """The change by another order of the nodes; None where the nodes cannot be put in another order."""
     other = reordered(problem, np.random.default_rng(seed))
     if other is None:
@@ -81,8 +81,8 @@ def order(algorithm: AbstractAlgorithm, problem: Problem, course: Course, seed: 
     base, there = run(algorithm, problem, FIRST, seed=seed).points, run(algorithm, other, FIRST, seed=seed).points
     path = max((_apart(w[place], v) for w, v in zip(there, base, strict=False)), default=0.0)
     if path <= PATH:
-        return Order(path, 0.0)
-    return Order(path, _apart(run(algorithm, other, course.total, seed=seed).last[place], course.last))
+        return OrderDependence(path, 0.0)
+    return OrderDependence(path, _apart(run(algorithm, other, course.total, seed=seed).last[place], course.last))
 
 
 def _apart(w: Array, v: Array) -> float:

@@ -23,7 +23,7 @@ from ..problem import Problem
 from ..saving import of_problem
 from ..terms import Array
 from .algorithms import AbstractAlgorithm, Stream
-from .instances import own
+from .instances import frozen_problem
 
 NUMBERS = 20_000_000  # in all points that are kept
 MOST, LEAST = 1024, 64  # points that are kept
@@ -34,7 +34,7 @@ PRINTED = 200  # letters of what an algorithm prints that are kept
 HANGS = 0.5  # seconds beyond the deadline after which a round is left alone
 
 
-class Printed(io.TextIOBase):
+class PrintedText(io.TextIOBase):
     """The text that an algorithm prints: its beginning is kept."""
 
     def __init__(self) -> None:
@@ -81,7 +81,7 @@ class Course:
     sent: tuple[int, int] | None = None
     sums: int = 0
     seconds: float = 0.0
-    printed: Printed = field(default_factory=Printed)
+    printed: PrintedText = field(default_factory=PrintedText)
     stride: int = 1
     last: Array = field(default_factory=lambda: np.zeros((0, 0)))
     move: Array = field(default_factory=lambda: np.zeros((0, 0)))
@@ -143,13 +143,13 @@ def unit_of(form: Form) -> Array:
     return np.where(best.exact & (best.w != 0.0), np.abs(best.w), unit)
 
 
-class Follower:
+class CourseRunner:
     """Runs an algorithm round by round, whatever it does: what it raises or yields wrongly ends the course."""
 
     def __init__(self, algorithm: AbstractAlgorithm, problem: Problem, start: Array | None, seed: int) -> None:
         self.algorithm, self.problem = algorithm, problem
         self.course = Course((problem.form.space.n_observed, problem.form.d), unit_of(problem.form))
-        given = self._given = own(problem)
+        given = self._given = frozen_problem(problem)
         self._before = of_problem(problem.form)
         self._begin: Callable[[], Stream] = lambda: algorithm.run(given, start, seed)  # in no cycle with the stream
         self._stream: Stream | None = None
@@ -233,7 +233,7 @@ def run(
     short shows is no evidence."""
     rest = left()
     deadline = np.inf if rest is None else time.monotonic() + rest
-    course = Follower(algorithm, problem, start, seed).until(rounds, deadline)
+    course = CourseRunner(algorithm, problem, start, seed).until(rounds, deadline)
     if course.ended == "interrupted":
         raise KeyboardInterrupt
     if course.ended == "time":

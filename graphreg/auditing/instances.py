@@ -10,7 +10,7 @@ import numpy as np
 
 from ..certificate import lengths
 from ..errors import GraphregError
-from ..form import Form, placed
+from ..form import Form, with_latent_means
 from ..inputs import Graph, NodeData
 from ..oracles import NodeGradients
 from ..problem import Problem
@@ -41,7 +41,7 @@ def rebuilt(
 
 def with_latent(form: Form, w: Array) -> Array:
     """Parameters of the user's nodes with those of the latent ones beside them."""
-    return placed(form, np.vstack([w, np.zeros((form.n - len(w), form.d))]))
+    return with_latent_means(form, np.vstack([w, np.zeros((form.n - len(w), form.d))]))
 
 
 def on_graph(term: AbstractTerm, change: Callable[[Graph], Graph]) -> AbstractTerm:
@@ -49,7 +49,7 @@ def on_graph(term: AbstractTerm, change: Callable[[Graph], Graph]) -> AbstractTe
     return term.on_graph(change) if isinstance(term, AbstractGraphTerm) else term
 
 
-def own(problem: Problem) -> Problem:
+def frozen_problem(problem: Problem) -> Problem:
     """A problem of its own at the strengths of this moment, so that what an algorithm does to it harms no other."""
     return Problem(Model(tuple((Strength(float(strength)), term) for strength, term in problem.model.terms)))
 

@@ -36,27 +36,27 @@ CLOSE, APART = 0.05, 3.0  # how close an entry must be, relative to the optimum,
 
 
 @dataclass(frozen=True)
-class Entry:
+class NearProblem:
     """A modified problem, and how far the limit is from its optimum, in units of its distance from the true one."""
 
     name: str
     ratio: float
 
 
-def entries(form: Form, limit: Array, optimum: Optimum) -> list[Entry]:
+def entries(form: Form, limit: Array, optimum: Optimum) -> list[NearProblem]:
     """The modified problems of a form (at fixed strengths), the nearest first."""
     away = optimum.length(limit - optimum.w)
-    out: list[Entry] = []
+    out: list[NearProblem] = []
     for name, modified in modifications(form):
         if (rest := left()) is not None and rest <= 0.0:
             break
         w = _optimum(modified)
         if w is not None and optimum.length(w[: len(limit)] - optimum.w) > 1e-6 * optimum.size:
-            out.append(Entry(name, optimum.length(limit - w[: len(limit)]) / max(away, 1e-300)))
+            out.append(NearProblem(name, optimum.length(limit - w[: len(limit)]) / max(away, 1e-300)))
     return sorted(out, key=lambda each: each.ratio)
 
 
-def nearest(found: list[Entry]) -> Entry | None:
+def nearest(found: list[NearProblem]) -> NearProblem | None:
     """The entry that names the limit, where one is much closer than any other."""
     if not found or found[0].ratio > CLOSE:
         return None

@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 
 from .. import checks
-from ..base.clock import OutOfTimeError, look, within
+from ..base.clock import OutOfTimeError, check_deadline, within
 from ..base.escaping import visible
 from ..errors import GraphregError
 from ..problem import Problem, problem_of
 from .algorithms import AbstractAlgorithm, Iterates, algorithm_of
 from .behaviour import Repeats, repeats
-from .course import Course, Follower, run
+from .course import Course, CourseRunner, run
 from .evidence import Evidence
-from .instances import in_even_units, irregular, is_irregular, own
+from .instances import frozen_problem, in_even_units, irregular, is_irregular
 from .limits import Limit, Optimum, limit_of
 from .naming import Examined, names
 from .report import IN_THE_LIMIT, RIGHT, Audit, Finding
@@ -111,7 +111,7 @@ class _Referee:
     def __init__(
         self, problem: Problem, algorithm: AbstractAlgorithm, rounds: int | None, seed: int, seconds: float, claims: Any
     ) -> None:
-        self.problem, self.algorithm, self.rounds, self.seed = own(problem), algorithm, rounds, seed
+        self.problem, self.algorithm, self.rounds, self.seed = frozen_problem(problem), algorithm, rounds, seed
         self.kind = algorithm.kind
         self.began = time.monotonic()
         self.deadline = self.began + seconds
@@ -139,7 +139,7 @@ class _Referee:
 
     # ---- the main run ------------------------------------------------------------------------------------------------
     def _main_run(self, optimum: Optimum) -> None:
-        follower = Follower(self.algorithm, self.problem, None, self.seed)
+        follower = CourseRunner(self.algorithm, self.problem, None, self.seed)
         self.course = follower.course
         half = self.began + 0.6 * (self.deadline - self.began)
 
@@ -252,7 +252,7 @@ class _Referee:
     def _try(self, evidence: str, each: Callable[[], None]) -> None:
         """One piece of evidence, where there is time for it; an instance that cannot be made or run is listed."""
         try:
-            look()
+            check_deadline()
             each()
         except OutOfTimeError:
             self.evidence.skip(evidence, "the time was up")

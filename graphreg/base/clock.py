@@ -106,7 +106,7 @@ def deadline() -> float | None:
     return None if end is None else end + _uncounted[0]
 
 
-def look() -> None:
+def check_deadline() -> None:
     """Raises `OutOfTimeError` where the deadline has passed; for loops within one round of a method."""
     seconds = left()
     if seconds is not None and seconds <= 0.0:
@@ -116,7 +116,7 @@ def look() -> None:
 @contextmanager
 def alarm() -> Generator[None]:
     """A context in which `OutOfTimeError` is raised when the deadline passes, wherever in Python this thread is then:
-    for work that does not `look`. Not around functions of the user's, which it would strike, too."""
+    for work that does not `check_deadline`. Not around functions of the user's, which it would strike, too."""
     seconds = left()
     if seconds is None or seconds > threading.TIMEOUT_MAX:
         yield
@@ -221,7 +221,7 @@ def _bar(**how: Any) -> Any:
         warnings.simplefilter("ignore")  # tqdm warns where there are no widgets
         auto: Any = import_module("tqdm.auto")
     widgets = auto.notebook_tqdm is not auto.std_tqdm
-    return auto.tqdm(**how) if widgets else auto.tqdm(file=Line(), **how)
+    return auto.tqdm(**how) if widgets else auto.tqdm(file=LastLine(), **how)
 
 
 def in_notebook() -> bool:
@@ -231,7 +231,7 @@ def in_notebook() -> bool:
     return shell is not None and "IPKernelApp" in shell.config
 
 
-class Line:
+class LastLine:
     """A file of which the last line is shown; a blank one leaves nothing in the page.
 
     What goes to stderr instead stays in notebooks that are stored, every state of it.

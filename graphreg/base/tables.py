@@ -66,15 +66,15 @@ def by_label(values: Any, labels: Iterable[Any], columns: Iterable[Any], name: s
 
 
 @dataclass(frozen=True)
-class Printed:
+class PrintedTable:
     """A table among the lines of a result; ``how`` are arguments of ``DataFrame.to_string``."""
 
     frame: pd.DataFrame
     how: dict[str, Any]
 
     @staticmethod
-    def of(frame: pd.DataFrame, **how: Any) -> Printed:
-        return Printed(frame, how)
+    def of(frame: pd.DataFrame, **how: Any) -> PrintedTable:
+        return PrintedTable(frame, how)
 
     def __str__(self) -> str:
         return printed(self.frame, max_rows=MOST, min_rows=FEW, **self.how)
@@ -84,18 +84,18 @@ class Printed:
 
 
 @dataclass(frozen=True)
-class Stated(Shown):
+class ResultWithAssumptions(Shown):
     """A result with ``assumed``, the sentences that it rests on; ``print`` shows its lines and then these."""
 
     assumed: tuple[str, ...] = field(kw_only=True, repr=False)
 
     @abstractmethod
-    def _lines(self) -> Sequence[str | Printed]:
+    def _lines(self) -> Sequence[str | PrintedTable]:
         """The lines of the result."""
 
     def _html(self) -> Iterable[Html]:
         for k, line in enumerate(self._lines()):
-            yield line.to_html() if isinstance(line, Printed) else (sentence if k else title)(line)
+            yield line.to_html() if isinstance(line, PrintedTable) else (sentence if k else title)(line)
         yield assumed_html(self.assumed)
 
     def __str__(self) -> str:
@@ -103,7 +103,7 @@ class Stated(Shown):
 
 
 @dataclass(frozen=True)
-class StatedNumber(Stated):
+class NumberWithAssumptions(ResultWithAssumptions):
     """A result that is one number, its ``value``: ``float`` gives it."""
 
     value: float
@@ -133,7 +133,7 @@ class Table(LabelledTable):
         return tuple(self.attrs.get("assumed", ()))
 
     def __str__(self) -> str:
-        shown = str(Printed.of(self, show_dimensions="truncate")) if len(self) else "(no rows)"
+        shown = str(PrintedTable.of(self, show_dimensions="truncate")) if len(self) else "(no rows)"
         head = [str(self.attrs.get("title", "")), *textwrap.wrap(self.verdict, WIDTH)]
         return page("\n".join([*head, shown, *assumed_lines(self.assumed)]).lstrip("\n"))
 

@@ -24,7 +24,7 @@ from .kernel.arithmetic import total as total
 from .kernel.system import designs_of as designs_of
 from .kernel.upper import upper_bound as upper_bound
 from .kernel.value import Enclosed as Enclosed
-from .levels import levelled as levelled
+from .levels import at_zero_levels as at_zero_levels
 from .proposing.enclosure import Enclosure as Enclosure
 from .proposing.flow_dual import CheapBound as CheapBound
 from .proposing.flow_dual import FlowDual as FlowDual
@@ -42,7 +42,7 @@ from .repairing.feasible import feasible as feasible
 from .repairing.linear import edge_system as edge_system
 from .repairing.repair import Repair as Repair
 from .repairing.routing import Kinks as Kinks
-from .repairing.routing import Routing as Routing
+from .repairing.routing import RoutingProblem as RoutingProblem
 from .repairing.routing import kinks as kinks
 from .spot_checks import SpotChecks as SpotChecks
 from .spot_checks import TermRows as TermRows

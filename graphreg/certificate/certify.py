@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from ..errors import InternalError
-from ..form import DualPoint, Form, settled
+from ..form import DualPoint, Form, with_latent_minimisers
 from ..terms import Array
 from ..terms.penalties import AbstractSmoothPenalty
 from .attainment.attainment import at_infinity, attained
@@ -19,7 +19,7 @@ from .kernel.value import Enclosed
 from .proposing.enclosure import Enclosure
 from .proposing.flow_dual import CheapBound, FlowDual, held_by_edges, held_by_samples, left_within_ball
 from .record import OWN_TERMS, Certificate, relative
-from .remembered import Dual, Primal, Remembered, Source, check_point
+from .remembered import BoundSource, Dual, Primal, Remembered, check_point
 from .repairing.feasible import feasible
 from .repairing.repair import Repair
 from .repairing.routing import consensus_flows
@@ -79,11 +79,11 @@ class Certifier:
 
         What a ``cheap`` bound has found is proposed first; then the point as it is, where that is nearly conserved;
         then what a repair makes of it. Without flows the latent nodes are put where the others want them (see
-        `settled`).
+        `with_latent_minimisers`).
         """
         if cheap is not None and self._cheaply(cheap, gap):
             return self.best()
-        w = feasible(self.form, w if flows is not None else settled(self.form, w))
+        w = feasible(self.form, w if flows is not None else with_latent_minimisers(self.form, w))
         point = DualPoint(self._flows(w, flows), self.form.gradient_prices(w) if prices is None else prices)
         self.propose_primal(w, gap)
         if point.is_finite():
@@ -91,7 +91,7 @@ class Certifier:
             if not self._as_it_is(point, gap):
                 self.propose_dual(self.repair(w, point, gap), gap=gap)
         if self.best_dual is None or not np.isfinite(self.best_dual.bound):
-            self._keep_dual(self._proved(Source(None, np.inf)))  # Q(0, 0) is better than nothing, where 0 is one
+            self._keep_dual(self._proved(BoundSource(None, np.inf)))  # Q(0, 0) is better than nothing, where 0 is one
         return self.best()
 
     def _cheaply(self, cheap: CheapBound, gap: float) -> bool:
@@ -133,7 +133,9 @@ class Certifier:
         best = self.best_primal or Primal(np.inf, np.inf, np.zeros(self.form.shape), True)
         if found is None:
             none, lost = form.nothing(), np.full(form.n_components, -np.inf)
-            found = Dual(-np.inf, Enclosed(lost, none, none.flows, "no dual point was found"), Source(None, np.inf))
+            found = Dual(
+                -np.inf, Enclosed(lost, none, none.flows, "no dual point was found"), BoundSource(None, np.inf)
+            )
         primal, dual, w, point = best.bound, found.bound, best.w, found.found.dual_point
         note = ""
         if own and self.best_primal is not None and self.best_dual is not None:
@@ -168,7 +170,7 @@ class Certifier:
         gradients of smooth losses for prices, whose FY_r is 0. ``screened`` is P at the point.
         """
         form = self.form
-        w = feasible(form, w if flows is not None else settled(form, w))
+        w = feasible(form, w if flows is not None else with_latent_minimisers(form, w))
         _, primal, gap, rho = held_by_samples(form, w, prices)
         for edge, flow in zip(form.edges, self._flows(w, flows), strict=True):
             u = edge.clip(flow)
@@ -235,7 +237,7 @@ class Certifier:
 
     def propose_bound(self, found: Enclosed) -> None:
         """Take a lower bound that was proved elsewhere among the best."""
-        self._keep_dual(Dual(self.form.dual(found.dual_point), found, Source(found.dual_point, np.inf)))
+        self._keep_dual(Dual(self.form.dual(found.dual_point), found, BoundSource(found.dual_point, np.inf)))
 
     def propose_from(self, other: Certifier, v: Array, gap: float) -> None:
         """Take the lower bound of the problem around a common model v (d,), for what it is worth here."""
@@ -271,7 +273,7 @@ class Certifier:
         bound = upper_bound(self.form, w, self.enclosure.designs if plain else None)
         return Primal(value, bound, w, plain) if np.isfinite(bound) else None
 
-    def _source(self, point: DualPoint, value: float, gap: float, at: Array | None = None) -> Source:
+    def _source(self, point: DualPoint, value: float, gap: float, at: Array | None = None) -> BoundSource:
         """The bound next to a point of that value is to be proved by plain sums, where these cost little beside the gap
         asked for, or meet it."""
         enough = _enough(value, gap)
@@ -280,9 +282,9 @@ class Certifier:
             primal = self.best_primal.bound
             enough_to_meet = primal - gap * max(abs(primal), self.floor)
             least = min(least, max(enough_to_meet, value - SERVES * gap * abs(value)))
-        return Source(point, least, at)
+        return BoundSource(point, least, at)
 
-    def _proved(self, source: Source) -> Dual:
+    def _proved(self, source: BoundSource) -> Dual:
         """The lower bound that follows from a source: from the gradients that its prices are, or else enclosed."""
         if source.point is None:
             found = self.enclosure(self.form.nothing())

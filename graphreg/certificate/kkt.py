@@ -18,7 +18,7 @@ import pandas as pd
 from ..base.display import Html, html, sentence, title
 from ..base.display import table as html_table
 from ..base.escaping import visible
-from ..base.tables import LabelledTable, Printed, Stated, assumed_html
+from ..base.tables import LabelledTable, PrintedTable, ResultWithAssumptions, assumed_html
 from ..form import Form
 from ..terms import Array, EdgeBlock
 from ..terms.losses import AbstractSmoothLoss
@@ -43,7 +43,7 @@ ASSUMED = (
 
 
 @dataclass(frozen=True, repr=False)
-class KKT(Stated):
+class KKT(ResultWithAssumptions):
     """The optimality conditions at an answer; ``print`` shows them, notebooks as a table.
 
     Attributes
@@ -91,11 +91,11 @@ class KKT(Stated):
             f"the charge for rounding{lost}"
         )
 
-    def _lines(self) -> Sequence[str | Printed]:
+    def _lines(self) -> Sequence[str | PrintedTable]:
         if self.reason:
             return [f"no optimality conditions in numbers: {self.reason}"]
         table = self.table.assign(worst_at=["-" if at is None else at for at in self.table["worst_at"]])
-        printed = Printed.of(table, index=False, float_format="{:.3g}".format)
+        printed = PrintedTable.of(table, index=False, float_format="{:.3g}".format)
         return [TITLE, printed, self._sum()]
 
     def _html(self) -> Iterator[Html]:

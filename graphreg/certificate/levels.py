@@ -22,7 +22,7 @@ from .repairing.feasible import feasible
 SAME = 1e-12  # of the objective: what rounding may cost a point that is moved
 
 
-def levelled(certificate: Certificate, gap: float) -> Certificate:
+def at_zero_levels(certificate: Certificate, gap: float) -> Certificate:
     """The certificate at the same answer with the levels that nothing decides at 0; the same where there are none, or
     where rounding would cost what was asked for."""
     form, w = certificate.form, certificate.w

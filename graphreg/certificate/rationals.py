@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..base.clock import look
+from ..base.clock import check_deadline
 from ..terms import Array
 
 ROUNDING = 2.0**-52  # twice the unit roundoff, which pays for terms of second order
@@ -67,7 +67,7 @@ def signs(M: Any, v: Sequence[Fraction]) -> Array:
 def _product(M: Any, r: int, v: Sequence[Fraction]) -> Fraction:
     """Entry r of M v, exactly."""
     if r % 256 == 0:
-        look()
+        check_deadline()
     entries = slice(M.indptr[r], M.indptr[r + 1])
     pairs = zip(M.data[entries], (v[j] for j in M.indices[entries]), strict=True)
     return sum((Fraction(float(a)) * x for a, x in pairs if a and x), Fraction(0))
@@ -81,7 +81,7 @@ def null_point(M: Any, start: list[Fraction]) -> list[Fraction]:
     M = sp.csr_array(M)
     system, point = Echelon(len(start)), start
     while True:
-        look()
+        check_deadline()
         broken = np.flatnonzero(signs(M, point))
         if not len(broken):
             return point
@@ -133,7 +133,7 @@ def correction(M: Any, right: Sequence[Fraction]) -> list[Fraction] | None:
     """A rational x with M x = right, M (q, s) with few columns; None where there is none."""
     system = Echelon(M.shape[1])
     for row, value in zip(exactly(M), right, strict=True):
-        look()
+        check_deadline()
         if system.add(row, value) is None:
             return None
     return system.solution([Fraction(0)] * system.count)

@@ -13,7 +13,7 @@ from .kernel.value import Enclosed
 
 
 @dataclass(frozen=True)
-class Source:
+class BoundSource:
     """The source from which a lower bound is proved, to the bit: a point (None: 0), the bound from which on sums may
     be plain, and the parameters whose gradients its prices are, where it was proved by these (see
     `graphreg.certificate.tilting`)."""
@@ -30,8 +30,8 @@ class Remembered:
 
     w: Array | None
     plain: bool  # how the sums of its upper bound are taken
-    source: Source | None
-    decided: tuple[Source | None, ...] | None  # with what attainment was decided; (): with ``source``, None: not so far
+    source: BoundSource | None
+    decided: tuple[BoundSource | None, ...] | None  # how attainment was decided; (): by ``source``, None: not yet
     screened: float
     centred: bool  # what the repair remembers, as the two last
     gap: float = checked(inside("[0, inf)"))
@@ -45,7 +45,7 @@ class Dual:
 
     value: float
     found: Enclosed
-    source: Source
+    source: BoundSource
 
     @property
     def bound(self) -> float:

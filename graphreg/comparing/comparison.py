@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import checks
-from ..auditing import AbstractAlgorithm, Course, Follower, algorithm_of
+from ..auditing import AbstractAlgorithm, Course, CourseRunner, algorithm_of
 from ..base.clock import progress_bar
 from ..base.display import Html, Shown, sentence, title
 from ..base.escaping import page, printed, visible
@@ -393,7 +393,7 @@ def of_algorithm(
     It ends where its objective is within the gap of the bound of ``known``, if that is given: the optimum's.
     """
     form, trace = problem.form.frozen(), Trace()
-    course = _followed(form, Follower(algorithm, problem, None, allowed.seed), allowed, known, trace)
+    course = _followed(form, CourseRunner(algorithm, problem, None, allowed.seed), allowed, known, trace)
     if not course.total:
         return NoRun("interrupted" if course.ended == "interrupted" else "failed", _sentence(course.why)), course.sent
     try:
@@ -406,7 +406,7 @@ def of_algorithm(
     return Solution(form, found, status, message, algorithm.name, **done), course.sent
 
 
-def _followed(form: Form, follower: Follower, allowed: Allowed, known: Certificate | None, trace: Trace) -> Course:
+def _followed(form: Form, follower: CourseRunner, allowed: Allowed, known: Certificate | None, trace: Trace) -> Course:
     """The course until it is near enough, or to the end of what is allowed; the objective now and then in the trace."""
     most = AbstractIteration.most_rounds if allowed.rounds is None else allowed.rounds
     deadline, k = time.monotonic() + allowed.seconds, 0

@@ -3,8 +3,8 @@
 from . import conic as conic
 from . import solvers as solvers
 from .conic import Compiler as Compiler
-from .emptiness import excluded as excluded
 from .emptiness import overflow as overflow
+from .emptiness import proves_no_point as proves_no_point
 from .rules import not_convex as not_convex
 from .steepness import Links as Links
 from .steepness import conic_bound as conic_bound

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..base.clock import PATIENCE, carry_out, look
+from ..base.clock import PATIENCE, carry_out, check_deadline
 from ..base.lazy import cp
 from ..certificate import common
 from ..errors import ConvexityError, SolverError, TermError
@@ -25,7 +25,7 @@ from ..terms import Array, Parameter, Strength, batches
 from ..terms.losses import AbstractQuadraticLoss, AbstractSmoothLoss
 from ..terms.penalties import AbstractConstraint, split
 from .rules import broken_rule
-from .solvers import Outcome, breakdown_of, listening, solver_name
+from .solvers import SolverOutcome, breakdown_of, listening, solver_name
 from .units import PLAIN, Parameters, Units, units
 
 
@@ -48,7 +48,7 @@ class ConicProblem:
         for parameter, stand_in in self.strengths:
             stand_in.value = parameter.value
 
-    def solve(self, solver: str, options: dict[str, Any]) -> Outcome:
+    def solve(self, solver: str, options: dict[str, Any]) -> SolverOutcome:
         """Solve in place.
 
         Raises
@@ -67,13 +67,13 @@ class ConicProblem:
         except cp.error.DCPError as error:  # pyright: ignore[reportAttributeAccessIssue]
             raise ConvexityError(broken_rule(self.form, error)) from error
         if broke:
-            return Outcome(cause=broke)
+            return SolverOutcome(cause=broke)
         with warnings.catch_warnings(action="ignore"):  # "may be inaccurate": the certificate decides
             try:
                 broke = breakdown_of(lambda: self.cvxpy.solve(solver=name, warm_start=False, **options))
             except cp.SolverError as error:
                 broke = str(error).splitlines()[0]
-        return Outcome(cause=broke) if broke else Outcome(str(self.cvxpy.status))
+        return SolverOutcome(cause=broke) if broke else SolverOutcome(str(self.cvxpy.status))
 
     def _compiled_for(self, name: str) -> None:
         _, chain, _ = self.cvxpy.get_problem_data(name)
@@ -112,7 +112,7 @@ class Compiler:
             Where time is up before it is this thread's turn.
         """
         while not self._alone.acquire(timeout=PATIENCE):
-            look()
+            check_deadline()
         try:
             yield
         finally:

@@ -26,7 +26,7 @@ from ..terms.penalties import AbstractConstraint, split
 from .solvers import breakdown_of, solver_name, time_limit
 
 
-def excluded(form: Form, solver: str, seconds: float | None) -> bool:
+def proves_no_point(form: Form, solver: str, seconds: float | None) -> bool:
     """True where it is proved that no point satisfies all constraints; False where that is not known."""
     edges = tuple(edge for edge in form.edges if isinstance(edge.penalty, AbstractConstraint))
     if not any(edge.ground for edge in edges):

@@ -66,7 +66,7 @@ def solver_name(solver: str) -> str:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class SolverOutcome:
     """The outcome of a solve: the status that CVXPY reports, or the cause of a breakdown."""
 
     status: str = ""

@@ -10,9 +10,9 @@ import numpy as np
 
 from ..terms import Array, EdgeBlock
 from .compiler import specialised, width_of
-from .edges import Edges, Flows, edge_pull, edge_round, kind_of
+from .edges import EdgeArrays, FlowBuffers, edge_adjoint, edge_round, kind_of
 from .order import EdgeOrder, Sweep
-from .sweeps import Nodes, Way, run_pull, swept_round
+from .sweeps import Nodes, Way, run_adjoint, swept_round
 
 NOTHING = np.zeros(0)
 NO_NODES, NO_RUNS = Nodes(NOTHING, 1.0, *(NOTHING,) * 5), np.zeros(0, dtype=np.int32)
@@ -24,20 +24,20 @@ class AbstractRoundBlock(ABC):
     size: int  # of the flat array
 
     @abstractmethod
-    def entered(self, rows: Array) -> Array:
+    def flat_flows(self, rows: Array) -> Array:
         """Flows (m, k) in the order of the block as a flat array."""
 
     @abstractmethod
-    def left(self, flat: Array) -> Array:
+    def rows_of_flat(self, flat: Array) -> Array:
         """The way back, (m, k)."""
 
     @abstractmethod
-    def round(self, s: float, rho: float, ahead: Array, u: Array, new: Array, pull: Array) -> None:
+    def round(self, s: float, rho: float, ahead: Array, u: Array, new: Array, adjoint: Array) -> None:
         """The prox of sigma g* at u + sigma (K ahead - center), sigma = 1/(2 s), relaxed by rho (not for rho = 0), is
         written to ``new``, which may be u, and K' of it added to ``pull``."""
 
     @abstractmethod
-    def pull(self, u: Array, pull: Array) -> None:
+    def add_adjoint(self, u: Array, adjoint: Array) -> None:
         """K'u is added to ``pull``, with the bits that `round` leaves."""
 
 
@@ -69,39 +69,39 @@ class CompiledBlock(AbstractRoundBlock):
     def size(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
         return len(self.order.tail) * self.d
 
-    def entered(self, rows: Array) -> Array:
+    def flat_flows(self, rows: Array) -> Array:
         return self.order.of(rows)
 
-    def left(self, flat: Array) -> Array:
+    def rows_of_flat(self, flat: Array) -> Array:
         return self.order.back(flat, self.d)
 
-    def round(self, s: float, rho: float, ahead: Array, u: Array, new: Array, pull: Array) -> None:
+    def round(self, s: float, rho: float, ahead: Array, u: Array, new: Array, adjoint: Array) -> None:
         if self.order.sweep is not None:
-            self.sweep(s, rho, Flows(ahead, u, new, pull), NO_NODES, 1 if new is u else None)
+            self.sweep(s, rho, FlowBuffers(ahead, u, new, adjoint), NO_NODES, 1 if new is u else None)
             return
         o, sigma, relaxes = self.order, (1.0 if self.edge.ground else 0.5) / s, int(rho != 0.0)
         flags = int(self.edge.ground), int(self.center.size > 0), relaxes, int(new is u)
         kernel = specialised(edge_round, width_of(self.d), self.kind, *flags, strict=self.strict)
-        edges, flows = Edges(o.tail, o.head, self.c, self.center), Flows(ahead, u, new, pull)
+        edges, flows = EdgeArrays(o.tail, o.head, self.c, self.center), FlowBuffers(ahead, u, new, adjoint)
         kernel(edges, sigma, rho, flows, self.work, self.d)
 
-    def sweep(self, s: float, rho: float, flows: Flows, nodes: Nodes, rounds: int | None = None) -> None:
+    def sweep(self, s: float, rho: float, flows: FlowBuffers, nodes: Nodes, rounds: int | None = None) -> None:
         """A round of edges that a sweep takes, and of the nodes where there are any; or ``rounds`` in place."""
         order, runs, done = cast(Sweep, self.order.sweep), self.order.runs, np.zeros(rounds or 1, dtype=np.int64)
         first, tail, head = (NO_RUNS, self.order.tail, self.order.head) if runs is None else vars(runs).values()
         even = int(len(self.c) < len(self.order.tail))
         flags = int(self.center.size > 0), int(rho != 0.0), int(nodes.degree.size > 0), even, int(rounds is not None)
         kernel = specialised(swept_round, int(runs is not None), self.kind, flags)
-        way = Way(order.group, order.reach, order.lag, first)
-        kernel(way, Edges(tail, head, self.c, self.center), (0.5 / s, rho), flows, nodes, done)
+        way = Way(order.group, order.group_end, order.lag, first)
+        kernel(way, EdgeArrays(tail, head, self.c, self.center), (0.5 / s, rho), flows, nodes, done)
 
-    def pull(self, u: Array, pull: Array) -> None:
+    def add_adjoint(self, u: Array, adjoint: Array) -> None:
         o = self.order
         if o.runs is not None:
-            specialised(run_pull)(o.runs.first, o.runs.tail, o.runs.head, u, pull)
+            specialised(run_adjoint)(o.runs.first, o.runs.tail, o.runs.head, u, adjoint)
         else:
-            kernel = specialised(edge_pull, width_of(self.d), int(self.edge.ground), strict=self.strict)
-            kernel(o.tail, o.head, u, pull, self.d)
+            kernel = specialised(edge_adjoint, width_of(self.d), int(self.edge.ground), strict=self.strict)
+            kernel(o.tail, o.head, u, adjoint, self.d)
 
 
 @dataclass(frozen=True)
@@ -117,24 +117,24 @@ class PlainBlock(AbstractRoundBlock):
     def size(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
         return len(self.c) * self.width
 
-    def entered(self, rows: Array) -> Array:
+    def flat_flows(self, rows: Array) -> Array:
         return np.ascontiguousarray(rows, dtype=float).reshape(-1)
 
-    def left(self, flat: Array) -> Array:
+    def rows_of_flat(self, flat: Array) -> Array:
         return flat.reshape(-1, self.width)
 
-    def round(self, s: float, rho: float, ahead: Array, u: Array, new: Array, pull: Array) -> None:
+    def round(self, s: float, rho: float, ahead: Array, u: Array, new: Array, adjoint: Array) -> None:
         sigma = (1.0 if self.edge.ground else 0.5) / s
         v = self.edge.difference(ahead.reshape(self.shape))
         v *= sigma
-        v += self.left(u)
+        v += self.rows_of_flat(u)
         out = self.edge.penalty.dual_prox(v, np.full(len(self.c), sigma), self.c)
         if rho != 0.0:
-            out = out - self.left(u)
+            out = out - self.rows_of_flat(u)
             out *= rho
-            out += self.left(u)
-        self.left(new)[...] = out
-        self.pull(new, pull)
+            out += self.rows_of_flat(u)
+        self.rows_of_flat(new)[...] = out
+        self.add_adjoint(new, adjoint)
 
-    def pull(self, u: Array, pull: Array) -> None:
-        self.edge.add_adjoint(self.left(u), pull.reshape(self.shape))
+    def add_adjoint(self, u: Array, adjoint: Array) -> None:
+        self.edge.add_adjoint(self.rows_of_flat(u), adjoint.reshape(self.shape))

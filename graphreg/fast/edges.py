@@ -26,7 +26,7 @@ def kind_of(edge: EdgeBlock, d: int) -> int | None:
     return KINDS["box" if name == "ball" and d == 1 else name]
 
 
-class Edges(NamedTuple):
+class EdgeArrays(NamedTuple):
     """The ends of edges, in the order of a round, their capacities and centres."""
 
     tail: Array
@@ -35,24 +35,24 @@ class Edges(NamedTuple):
     center: Array
 
 
-class Flows(NamedTuple):
+class FlowBuffers(NamedTuple):
     """The arrays that edges read and write: 2 w+ - w, flows, their next values, and K' of these."""
 
     ahead: Array
     u: Array
     new: Array
-    pull: Array
+    adjoint: Array
 
 
 def edge_round(width: int, kind: int, ground: int, centred: int, relaxes: int, stays: int) -> Kernel:
     """The round for edges of ``width`` coordinates (0: any number of them) in a list; not relaxed, but as the prox
     leaves them, where not ``relaxes``. Where flows ``stay`` in place, ``new`` is what they were before."""
 
-    def kernel(edges: Edges, sigma: float, rho: float, flows: Flows, work: Array, d: int) -> None:
+    def kernel(edges: EdgeArrays, sigma: float, rho: float, flows: FlowBuffers, work: Array, d: int) -> None:
         """The flows are written to ``new``, and K' of them is added to ``pull``; ``work`` is room for an edge's."""
         end = width if width else d
         tail, head, c, center = edges
-        ahead, u, new, pull = flows
+        ahead, u, new, adjoint = flows
         was = new if stays else u
         for e in range(tail.size):
             i, at = tail[e] * end, e * end
@@ -77,27 +77,27 @@ def edge_round(width: int, kind: int, ground: int, centred: int, relaxes: int, s
             for k in range(end):
                 new[at + k] = work[k]
             for k in range(end):
-                pull[i + k] += work[k]
+                adjoint[i + k] += work[k]
             if not ground:
                 for k in range(end):
-                    pull[j + k] -= work[k]
+                    adjoint[j + k] -= work[k]
 
     return kernel
 
 
-def edge_pull(width: int, ground: int) -> Kernel:
+def edge_adjoint(width: int, ground: int) -> Kernel:
     """K'u is added to ``pull``, in the order of `edge_round`."""
 
-    def kernel(tail: Array, head: Array, u: Array, pull: Array, d: int) -> None:
+    def kernel(tail: Array, head: Array, u: Array, adjoint: Array, d: int) -> None:
         end = width if width else d
         for e in range(tail.size):
             i, at = tail[e] * end, e * end
             for k in range(end):
-                pull[i + k] += u[at + k]
+                adjoint[i + k] += u[at + k]
             if not ground:
                 j = head[e] * end
                 for k in range(end):
-                    pull[j + k] -= u[at + k]
+                    adjoint[j + k] -= u[at + k]
 
     return kernel
 

@@ -23,7 +23,7 @@ class Standing(NamedTuple):
 
     degree: Array
     s: float
-    pull: Array
+    adjoint: Array
     w: Array
 
 
@@ -120,7 +120,7 @@ class PackedRound(AbstractRoundLoss):
 
     def _by_factors(self, some: slice | Array) -> QuadraticRound:
         found = cast(QuadraticProx, self.prox.factors())
-        own = replace(found, V=cast(Array, found.V)[some], values=found.values[some], pull=found.pull[some])
+        own = replace(found, V=cast(Array, found.V)[some], values=found.values[some], linear=found.linear[some])
         return _by_factors(self.nodes[some], own, self.d, self.strict)
 
 
@@ -138,13 +138,13 @@ class PlainRound(AbstractRoundLoss):
     def round(self, at: Standing, warm: Array | None, memory: Memory, out: Moved) -> Memory:
         i = slice(None) if self.whole else self.prox.nodes
         tau = at.s / at.degree[i]
-        w, pull, hat, ahead, new = (a.reshape(-1, self.d) for a in (at.w, at.pull, out.hat, out.ahead, out.new))
-        v = w[i] - tau[:, None] * pull[i]
+        w, adjoint, hat, ahead, new = (a.reshape(-1, self.d) for a in (at.w, at.adjoint, out.hat, out.ahead, out.new))
+        v = w[i] - tau[:, None] * adjoint[i]
         begin = v if warm is None else warm[i]
         x, memory = self.prox(v, tau, begin, memory)
         if self.whole:
             out.hat[:] = x.reshape(-1)
-            compiled(all_settled, self.strict)(at.w, out)
+            compiled(write_all, self.strict)(at.w, out)
         else:
             hat[i] = x
             ahead[i] = 2.0 * x - w[i]
@@ -170,15 +170,15 @@ def round_losses(
         if found is not None and not (np.diff(nodes) > 0).all():  # in order, in which means of all nodes stand
             order = np.argsort(nodes)
             V = None if found.V is None else found.V[order]
-            nodes, found = nodes[order], replace(found, V=V, values=found.values[order], pull=found.pull[order])
+            nodes, found = nodes[order], replace(found, V=V, values=found.values[order], linear=found.linear[order])
         whole = np.array_equal(nodes, np.arange(n))
         if found is None:
             out.append(PlainRound(prox, whole, d, strict))
         elif found.V is None:
-            out.append(MeanRound(nodes, found.values[:, 0], _flat(found.pull), d, strict))
+            out.append(MeanRound(nodes, found.values[:, 0], _flat(found.linear), d, strict))
         elif d == 1 and found.V.shape[2] == 1:  # of one coordinate
             V = found.V[:, 0, 0]
-            out.append(MeanRound(nodes, V * V * found.values[:, 0], V * found.pull[:, 0], d, strict))
+            out.append(MeanRound(nodes, V * V * found.values[:, 0], V * found.linear[:, 0], d, strict))
         else:
             out.append(_by_factors(nodes, found, d, strict))
     if left.any():
@@ -189,7 +189,7 @@ def round_losses(
 
 def _by_factors(nodes: Array, found: QuadraticProx, d: int, strict: bool) -> QuadraticRound:
     V = cast(Array, found.V)
-    own = Eigen(_flat(V), _flat(found.values), _flat(found.pull))
+    own = Eigen(_flat(V), _flat(found.values), _flat(found.linear))
     return QuadraticRound(nodes, own, np.empty(V.shape[2]), d, strict)
 
 
@@ -199,7 +199,7 @@ def _flat(values: Array) -> Array:
 
 # ---- kernels: all arrays are flat; a node of ``nodes`` stands at ``nodes[r]`` in w, and at r in what its loss has ----
 @Step
-def settled(out: Moved, i: int, old: float, x: float) -> None:
+def write_at(out: Moved, i: int, old: float, x: float) -> None:
     """Write what follows from w+ = x in one coordinate."""
     out.hat[i] = x
     out.ahead[i] = 2.0 * x - old
@@ -217,7 +217,7 @@ def mean_round(width: int, whole: int) -> Kernel:
             inverse = 1.0 / (weight + mass[r])
             for k in range(end):
                 old = at.w[i * end + k]
-                settled(out, i * end + k, old, (weight * old - at.pull[i * end + k] + h[r * end + k]) * inverse)
+                write_at(out, i * end + k, old, (weight * old - at.adjoint[i * end + k] + h[r * end + k]) * inverse)
 
     return kernel
 
@@ -232,13 +232,13 @@ def quadratic_round(width: int, rank: int) -> Kernel:
         end = width if width else d
         columns = rank if rank else work.size
         V, values, target = own
-        degree, s, pull, w = at
+        degree, s, adjoint, w = at
         hat = out.hat
         for r in range(nodes.size):
             i, of, weight = nodes[r] * end, r * columns, degree[nodes[r]] / s
             tau = 1.0 / weight
             for k in range(end):
-                hat[i + k] = w[i + k] - tau * pull[i + k]
+                hat[i + k] = w[i + k] - tau * adjoint[i + k]
             for q in range(columns):
                 work[q] = 0.0
             for k in range(end):
@@ -253,7 +253,7 @@ def quadratic_round(width: int, rank: int) -> Kernel:
                     total += V[row + q] * work[q]
                 hat[i + k] += total
             for k in range(end):
-                settled(out, i + k, w[i + k], hat[i + k])
+                write_at(out, i + k, w[i + k], hat[i + k])
 
     return kernel
 
@@ -265,12 +265,12 @@ def packed_round(width: int) -> Kernel:
         end = width if width else d
         size = end * (end + 1) // 2
         inverse, h = own
-        degree, s, pull, w = at
+        degree, s, adjoint, w = at
         hat = out.hat
         for r in range(nodes.size):
             i, of, mine, weight = nodes[r] * end, r * size, r * end, degree[nodes[r]] / s
             for a in range(end):
-                work[a] = h[mine + a] - pull[i + a] + weight * w[i + a]
+                work[a] = h[mine + a] - adjoint[i + a] + weight * w[i + a]
                 hat[i + a] = 0.0
             for a in range(end):
                 row, x = of + a * (a + 1) // 2, work[a]
@@ -281,15 +281,15 @@ def packed_round(width: int) -> Kernel:
                     hat[i + b] += inverse[row + b] * x
                 hat[i + a] += total
             for k in range(end):
-                settled(out, i + k, w[i + k], hat[i + k])
+                write_at(out, i + k, w[i + k], hat[i + k])
 
     return kernel
 
 
-def all_settled(w: Array, out: Moved) -> None:
+def write_all(w: Array, out: Moved) -> None:
     """Write what follows from w+ that is known already."""
     for i in range(w.size):
-        settled(out, i, w[i], out.hat[i])
+        write_at(out, i, w[i], out.hat[i])
 
 
 def node_way(width: int) -> Kernel:

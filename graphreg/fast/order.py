@@ -21,7 +21,7 @@ BLOCK = 2**10  # tails of a group: what some rounds have of them, and of their e
 
 
 @dataclass(frozen=True)
-class Runs:
+class EdgeRuns:
     """Run r has the edges from ``first[r]`` to ``first[r + 1]``; with each edge both ends, at first ``tail[r]`` and
     ``head[r]``, move on by one."""
 
@@ -38,7 +38,7 @@ class Sweep:
     """
 
     group: Array
-    reach: Array
+    group_end: Array
     lag: int
 
 
@@ -50,7 +50,7 @@ class EdgeOrder:
     tail: Array
     head: Array
     sweep: Sweep | None = None
-    runs: Runs | None = None
+    runs: EdgeRuns | None = None
 
     def of(self, rows: Array) -> Array:
         """The values of the edges of the block, flat and in the new order."""
@@ -67,21 +67,21 @@ class EdgeOrder:
 
 
 @dataclass(frozen=True)
-class Orders:
+class RoundOrders:
     """``nodes`` is where each node stands (None: as in the form), and with it the ends of the edges of each block."""
 
     nodes: Array | None
     edges: tuple[EdgeOrder, ...]
 
 
-def orders_of(form: Form, whole: bool = True) -> Orders:
+def orders_of(form: Form, whole: bool = True) -> RoundOrders:
     """The order in which rounds go through a form whose nodes stand as they are. Where it is a part of the
     ``whole``, its edges stand as they would among all others: by tails."""
     slices = whole and form.d == 1
-    return Orders(None, tuple(edge_order(e.tail, e.head, form.n, slices and not e.ground) for e in form.edges))
+    return RoundOrders(None, tuple(edge_order(e.tail, e.head, form.n, slices and not e.ground) for e in form.edges))
 
 
-def near_orders(form: Form, orders: Orders) -> Orders:
+def near_orders(form: Form, orders: RoundOrders) -> RoundOrders:
     """The orders with neighbours near each other, where that helps."""
     if form.d != 1 or any(each.runs is not None for each in orders.edges):
         return orders
@@ -89,7 +89,7 @@ def near_orders(form: Form, orders: Orders) -> Orders:
     if place is None:
         return orders
     ends = ((place[edge.tail], edge.head if edge.ground else place[edge.head], edge.ground) for edge in form.edges)
-    return Orders(place, tuple(_by_tails(tail, head, form.n, not ground) for tail, head, ground in ends))
+    return RoundOrders(place, tuple(_by_tails(tail, head, form.n, not ground) for tail, head, ground in ends))
 
 
 def _near(form: Form) -> Array | None:
@@ -161,9 +161,9 @@ def _starts(tail: Array, head: Array) -> Array:
     return np.concatenate([[0], np.flatnonzero(breaks) + 1, [len(tail)]]).astype(np.int32)
 
 
-def _runs(tail: Array, head: Array) -> Runs:
+def _runs(tail: Array, head: Array) -> EdgeRuns:
     first = _starts(tail, head)
-    return Runs(first, tail[first[:-1]], head[first[:-1]])
+    return EdgeRuns(first, tail[first[:-1]], head[first[:-1]])
 
 
 def _sweep(tail: Array, low: Array, high: Array, n: int) -> Sweep:

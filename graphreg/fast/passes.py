@@ -25,9 +25,9 @@ class EdgePasses:
     kind: int
     d: int
 
-    def pull(self, u: Array, g: Array) -> None:
+    def add_adjoint(self, u: Array, g: Array) -> None:
         """K'u of the clipped flows is added to g (n, d)."""
-        kernel = specialised(clipped_pull, width_of(self.d), self.kind, int(self.edge.ground))
+        kernel = specialised(clipped_adjoint, width_of(self.d), self.kind, int(self.edge.ground))
         kernel(self._edges, _flat(u), g.reshape(-1), self.d)
 
     def residual(self, w: Array, u: Array) -> tuple[float, float]:
@@ -72,10 +72,10 @@ def _flat(values: Array) -> Array:
 
 
 # ---- kernels ---------------------------------------------------------------------------------------------------------
-def clipped_pull(width: int, kind: int, ground: int) -> Kernel:
+def clipped_adjoint(width: int, kind: int, ground: int) -> Kernel:
     """K'u is added to ``pull``."""
 
-    def kernel(edges: Edges, u: Array, pull: Array, d: int) -> None:
+    def kernel(edges: Edges, u: Array, adjoint: Array, d: int) -> None:
         end = width if width else d
         tail, head, base, strength = edges
         for e in range(tail.size):
@@ -89,9 +89,9 @@ def clipped_pull(width: int, kind: int, ground: int) -> Kernel:
                 factor = c / math.sqrt(max(size, c * c, TINY))
             for k in range(end):
                 v = factor * u[at + k] if kind == BALL else min(max(u[at + k], -c), c)
-                pull[i + k] += v
+                adjoint[i + k] += v
                 if not ground:
-                    pull[j + k] -= v
+                    adjoint[j + k] -= v
 
     return kernel
 

@@ -15,19 +15,19 @@ from functools import cached_property
 import numpy as np
 
 from ..form import Form
-from ..network import AbstractHeld, AbstractImage, AbstractRounds, Memories, Rest
+from ..network import AbstractFlatPoint, AbstractImage, AbstractRounds, Memories, Rest
 from ..oracles import AbstractNodeProx
 from ..terms import Array
 from .blocks import AbstractRoundBlock, CompiledBlock, PlainBlock
 from .compiler import compiled, specialised, width_of
-from .edges import Flows, edge_way
+from .edges import FlowBuffers, edge_way
 from .nodes import AbstractRoundLoss, MeanRound, Moved, Standing, node_way, round_losses
-from .order import Orders
+from .order import RoundOrders
 from .sweeps import Nodes
 
 AT_ONCE = 50_000_000  # entries of the flows times rounds between two looks at the clock: about .1 s
 
-Round = tuple["Held", "Image", Memories]
+Round = tuple["FlatPoint", "Image", Memories]
 
 
 def _holders(arrays: list[Array], k: int) -> int:
@@ -63,13 +63,13 @@ class Buffers:
 
 
 @dataclass(frozen=True)
-class Held(AbstractHeld):
+class FlatPoint(AbstractFlatPoint):
     """Parameters and flows in the order of the rounds, and K'u."""
 
     rounds: Rounds
     flat_w: Array
     flat_u: tuple[Array, ...]
-    pull: Array
+    adjoint: Array
 
     @cached_property
     def w(self) -> Array:
@@ -79,14 +79,14 @@ class Held(AbstractHeld):
     @cached_property
     def u(self) -> tuple[Array, ...]:
         """(m, k) per block, in the order of the form."""
-        return tuple(block.left(u) for block, u in zip(self.rounds.blocks, self.flat_u, strict=True))
+        return tuple(block.rows_of_flat(u) for block, u in zip(self.rounds.blocks, self.flat_u, strict=True))
 
 
 @dataclass(frozen=True)
 class Image(AbstractImage):
     """T x = (w+, u+) at ``before`` = x: what of it the round has not left is found when somebody asks."""
 
-    before: Held
+    before: FlatPoint
     s: float
     left: Moved | None  # of the nodes
 
@@ -103,7 +103,7 @@ class Image(AbstractImage):
     def u(self) -> tuple[Array, ...]:
         """(m, k) per block, in the order of the form."""
         new, _ = self.before.rounds.edges(self.before, self.moved.ahead, self.s, 0.0)
-        return tuple(block.left(u) for block, u in zip(self.before.rounds.blocks, new, strict=True))
+        return tuple(block.rows_of_flat(u) for block, u in zip(self.before.rounds.blocks, new, strict=True))
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +121,7 @@ class Rounds(AbstractRounds):
 
     @staticmethod
     def of(
-        form: Form, proxes: tuple[AbstractNodeProx, ...], stepped: Array, orders: Orders, rest: Rest | None = None
+        form: Form, proxes: tuple[AbstractNodeProx, ...], stepped: Array, orders: RoundOrders, rest: Rest | None = None
     ) -> Rounds:
         """The rounds with the proxes of the form's losses, and `orders_of` its nodes and edges. On a part of a graph
         nothing is done otherwise than on another one that has the same node or edge."""
@@ -134,50 +134,50 @@ class Rounds(AbstractRounds):
         losses = round_losses(proxes, *form.shape, place, strict=rest is not None)
         return Rounds(form, tuple(blocks), losses, place, degree, stepped, rest)
 
-    def entered(self, w: Array, u: tuple[Array, ...]) -> Held:
+    def iterate_of(self, w: Array, u: tuple[Array, ...]) -> FlatPoint:
         """A point (n, d) with flows (m, k), as rounds hold it."""
         shapes = [self.form.shape, *((len(edge.tail), self.form.width(edge)) for edge in self.form.edges)]
         if [w.shape, *(each.shape for each in u)] != shapes:  # kernels look at no bounds
             raise ValueError(f"parameters and flows must have the shapes {shapes}")
-        flat = tuple(block.entered(each) for block, each in zip(self.blocks, u, strict=True))
-        pull = self._no_pull()
+        flat = tuple(block.flat_flows(each) for block, each in zip(self.blocks, u, strict=True))
+        adjoint = self._zero_adjoint()
         for block, each in zip(self.blocks, flat, strict=True):
-            block.pull(each, pull)
-        return Held(self, np.ascontiguousarray(_placed(w, self.place), dtype=float).reshape(-1), flat, pull)
+            block.add_adjoint(each, adjoint)
+        return FlatPoint(self, np.ascontiguousarray(_placed(w, self.place), dtype=float).reshape(-1), flat, adjoint)
 
     def left(self, flat_w: Array) -> Array:
         """The way back of parameters, (n, d)."""
         w = flat_w.reshape(self.form.shape)
         return w if self.place is None else w[self.place]
 
-    def rounds(self, x: Held, warm: Array | None, s: float, rho: float, memory: Memories, count: int) -> Round:
+    def rounds(self, x: FlatPoint, warm: Array | None, s: float, rho: float, memory: Memories, count: int) -> Round:
         """x after so many rounds, T x of the last of them, and what the proxes remember; ``warm`` (n, d) is where they
         begin. Nothing of x changes."""
         if count > 1:
             x, warm, memory = self._forward(x, warm, s, rho, memory, count - 1)
-        if self.swept is not None:
-            return self._swept(x, s, rho, *self.swept), Image(x, s, None), memory
+        if self.parts_of_sweep is not None:
+            return self._swept(x, s, rho, *self.parts_of_sweep), Image(x, s, None), memory
         left, memory = self.nodes(x, warm, s, rho, memory)
-        u, pull = self.edges(x, left.ahead, s, rho)
-        return Held(self, left.new, u, pull), Image(x, s, left), memory
+        u, adjoint = self.edges(x, left.ahead, s, rho)
+        return FlatPoint(self, left.new, u, adjoint), Image(x, s, left), memory
 
     def _forward(
-        self, x: Held, warm: Array | None, s: float, rho: float, memory: Memories, count: int
-    ) -> tuple[Held, Array | None, Memories]:
+        self, x: FlatPoint, warm: Array | None, s: float, rho: float, memory: Memories, count: int
+    ) -> tuple[FlatPoint, Array | None, Memories]:
         """Rounds without T x, but where the next round begins: flows move in place from the second round on."""
-        if self.swept is not None:
-            x = self._swept(x, s, rho, *self.swept)
+        if self.parts_of_sweep is not None:
+            x = self._swept(x, s, rho, *self.parts_of_sweep)
             if count > 1:
-                self._stays(x, s, rho, count - 1, *self.swept)
+                self._stays(x, s, rho, count - 1, *self.parts_of_sweep)
             return x, None, memory
         for k in range(count):
             left, memory = self.nodes(x, warm, s, rho, memory)
-            u, pull = self.edges(x, left.ahead, s, rho, x.flat_u if k else None)
-            x, warm = Held(self, left.new, u, pull), left.hat.reshape(self.form.shape) if self.begins else None
+            u, adjoint = self.edges(x, left.ahead, s, rho, x.flat_u if k else None)
+            x, warm = FlatPoint(self, left.new, u, adjoint), left.hat.reshape(self.form.shape) if self.begins else None
         return x, warm, memory
 
     @cached_property
-    def swept(self) -> tuple[CompiledBlock, MeanRound] | None:
+    def parts_of_sweep(self) -> tuple[CompiledBlock, MeanRound] | None:
         """The one block of edges that a sweep takes and the means of all nodes, where there is nothing else: one pass
         has both."""
         if len(self.blocks) != 1 or len(self.losses) != 1:
@@ -198,22 +198,22 @@ class Rounds(AbstractRounds):
         """True where proxes ask where to begin."""
         return any(loss.begins for loss in self.losses)
 
-    def _swept(self, x: Held, s: float, rho: float, edges: CompiledBlock, nodes: MeanRound) -> Held:
+    def _swept(self, x: FlatPoint, s: float, rho: float, edges: CompiledBlock, nodes: MeanRound) -> FlatPoint:
         take, n = self.buffers.take, len(x.flat_w)
-        w, u, pull = take(n), take(edges.size), take(n)
-        of_nodes = Nodes(self.stepped, s, nodes.mass, nodes.h, x.pull, x.flat_w, w)
-        edges.sweep(s, rho, Flows(take(n), x.flat_u[0], u, pull), of_nodes)
-        return Held(self, w, (u,), pull)
+        w, u, adjoint = take(n), take(edges.size), take(n)
+        of_nodes = Nodes(self.stepped, s, nodes.mass, nodes.h, x.adjoint, x.flat_w, w)
+        edges.sweep(s, rho, FlowBuffers(take(n), x.flat_u[0], u, adjoint), of_nodes)
+        return FlatPoint(self, w, (u,), adjoint)
 
-    def _stays(self, x: Held, s: float, rho: float, count: int, edges: CompiledBlock, nodes: MeanRound) -> None:
+    def _stays(self, x: FlatPoint, s: float, rho: float, count: int, edges: CompiledBlock, nodes: MeanRound) -> None:
         """Rounds that write into x."""
         (u,), ahead = x.flat_u, self.buffers.take(len(x.flat_w))
-        of_nodes = Nodes(self.stepped, s, nodes.mass, nodes.h, x.pull, x.flat_w, x.flat_w)
-        edges.sweep(s, rho, Flows(ahead, u, u, x.pull), of_nodes, count)
+        of_nodes = Nodes(self.stepped, s, nodes.mass, nodes.h, x.adjoint, x.flat_w, x.flat_w)
+        edges.sweep(s, rho, FlowBuffers(ahead, u, u, x.adjoint), of_nodes, count)
 
-    def nodes(self, x: Held, warm: Array | None, s: float, rho: float, memory: Memories) -> tuple[Moved, Memories]:
+    def nodes(self, x: FlatPoint, warm: Array | None, s: float, rho: float, memory: Memories) -> tuple[Moved, Memories]:
         """The nodes after their half of a round, and 2 w+ - w of their neighbours."""
-        at = Standing(self.stepped, s, x.pull, x.flat_w)
+        at = Standing(self.stepped, s, x.adjoint, x.flat_w)
         hat, ahead, new = (self.buffers.take(len(x.flat_w)) for _ in range(3))
         out = Moved(hat, ahead, new, rho)
         known = (*memory, *[None] * (len(self.losses) - len(memory)))
@@ -223,17 +223,17 @@ class Rounds(AbstractRounds):
         return out, tuple(kept[: len(memory)])
 
     def edges(
-        self, x: Held, ahead: Array, s: float, rho: float, new: tuple[Array, ...] | None = None
+        self, x: FlatPoint, ahead: Array, s: float, rho: float, new: tuple[Array, ...] | None = None
     ) -> tuple[tuple[Array, ...], Array]:
         """The flows, relaxed by rho (as the prox leaves them for rho = 0), and K' of them; ``new`` is where they are
         written, which may be where they were."""
-        pull = self._no_pull()
+        adjoint = self._zero_adjoint()
         new = tuple(self.buffers.take(block.size) for block in self.blocks) if new is None else new
         for block, u, after in zip(self.blocks, x.flat_u, new, strict=True):
-            block.round(s, rho, ahead, u, after, pull)
-        return new, pull
+            block.round(s, rho, ahead, u, after, adjoint)
+        return new, adjoint
 
-    def way(self, a: Held, b: Held) -> tuple[float, float]:
+    def way(self, a: FlatPoint, b: FlatPoint) -> tuple[float, float]:
         """sum_i deg_i ||dw_i||^2, and sum_e (2, to the ground 1) ||du_e||^2."""
         d, moved = self.form.d, 0.0
         for edge, here, there in zip(self.form.edges, a.flat_u, b.flat_u, strict=True):
@@ -243,10 +243,10 @@ class Rounds(AbstractRounds):
     def trim(self) -> None:
         self.buffers.trim()
 
-    def _no_pull(self) -> Array:
-        pull = self.buffers.take(self.form.n * self.form.d)
-        pull[:] = 0.0
-        return pull
+    def _zero_adjoint(self) -> Array:
+        adjoint = self.buffers.take(self.form.n * self.form.d)
+        adjoint[:] = 0.0
+        return adjoint
 
 
 def _placed(rows: Array, place: Array | None) -> Array:

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..terms import Array
 from .compiler import Kernel, Step
-from .edges import SQUARE, Edges, Flows
+from .edges import SQUARE, EdgeArrays, FlowBuffers
 
 Steps = tuple[float, float]  # sigma and rho
 
@@ -50,7 +50,7 @@ def flow_of(kind: int, relaxes: int, flow: float, z: float, limit: float, steps:
 
 
 @Step
-def added(u: Array, given: Array, taken: Array, length: int) -> None:
+def add_at_ends(u: Array, given: Array, taken: Array, length: int) -> None:
     """The flows of a run are added at its tails, and subtracted at its heads."""
     for k in range(length):
         given[k] += u[k]
@@ -59,11 +59,11 @@ def added(u: Array, given: Array, taken: Array, length: int) -> None:
 
 
 @Step
-def moved_nodes(part: slice, stays: int, rho: float, nodes: Nodes, ahead: Array, pull: Array) -> None:
+def moved_nodes(part: slice, stays: int, rho: float, nodes: Nodes, ahead: Array, adjoint: Array) -> None:
     """Some nodes after their half of a round. They write ``ahead`` and empty ``pull``."""
     degree, s, mass, h, force, w, moved = nodes
     deg, m, target = degree[part], mass[part], h[part]
-    to, out, zero = ahead[part], moved[part], pull[part]
+    to, out, zero = ahead[part], moved[part], adjoint[part]
     old = out if stays else w[part]
     by = zero if stays else force[part]
     for k in range(to.size):
@@ -87,10 +87,10 @@ def swept_round(runs: int, kind: int, flags: tuple[int, ...]) -> Kernel:
     """
     centred, relaxes, moves, even, stays = flags
 
-    def kernel(way: Way, edges: Edges, steps: Steps, flows: Flows, nodes: Nodes, done: Array) -> None:
+    def kernel(way: Way, edges: EdgeArrays, steps: Steps, flows: FlowBuffers, nodes: Nodes, done: Array) -> None:
         group, reach, lag, first = way
         tail, head, c, center = edges
-        ahead, u, new, pull = flows
+        ahead, u, new, adjoint = flows
         for stage in range(reach.size + (done.size - 1) * lag):
             for turn in range(done.size):
                 g = stage - turn * lag
@@ -99,7 +99,7 @@ def swept_round(runs: int, kind: int, flags: tuple[int, ...]) -> Kernel:
                 if moves:
                     till = max(reach[g], done[turn])
                     # of slices the compiler knows that no index is negative
-                    moved_nodes(slice(done[turn], till), stays, steps[1], nodes, ahead, pull)
+                    moved_nodes(slice(done[turn], till), stays, steps[1], nodes, ahead, adjoint)
                     done[turn] = till
                 part = slice(group[g], group[g] if runs else group[g + 1])
                 after, most, tails, heads = new[part], c[part], tail[part], head[part]
@@ -110,8 +110,8 @@ def swept_round(runs: int, kind: int, flags: tuple[int, ...]) -> Kernel:
                     z = ahead[i] - ahead[j] - (shift[e] if centred else 0.0)
                     x = flow_of(kind, relaxes, last[e], z, c[0] if even else most[e], steps)
                     after[e] = x
-                    pull[i] += x
-                    pull[j] -= x
+                    adjoint[i] += x
+                    adjoint[j] -= x
                 for r in range(group[g] if runs else 0, group[g + 1] if runs else 0):
                     begin, end = first[r], first[r + 1]
                     i, j, length = tail[r], head[r], end - begin
@@ -122,18 +122,18 @@ def swept_round(runs: int, kind: int, flags: tuple[int, ...]) -> Kernel:
                     for k in range(length):
                         z = here[k] - there[k] - (shift[k] if centred else 0.0)
                         after[k] = flow_of(kind, relaxes, last[k], z, c[0] if even else most[k], steps)
-                    added(after, pull[i : i + length], pull[j : j + length], length)
+                    add_at_ends(after, adjoint[i : i + length], adjoint[j : j + length], length)
 
     return kernel
 
 
-def run_pull() -> Kernel:
+def run_adjoint() -> Kernel:
     """The kernel of `edges.edge_pull` on runs."""
 
-    def kernel(first: Array, tail: Array, head: Array, u: Array, pull: Array) -> None:
+    def kernel(first: Array, tail: Array, head: Array, u: Array, adjoint: Array) -> None:
         for r in range(tail.size):
             begin, end = first[r], first[r + 1]
             i, j, length = tail[r], head[r], end - begin
-            added(u[begin:end], pull[i : i + length], pull[j : j + length], length)
+            add_at_ends(u[begin:end], adjoint[i : i + length], adjoint[j : j + length], length)
 
     return kernel

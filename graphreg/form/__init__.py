@@ -10,9 +10,9 @@ from .form import SampleBlock as SampleBlock
 from .form import held_together as held_together
 from .form import without_edges as without_edges
 from .latent import halves_squares as halves_squares
-from .latent import placed as placed
-from .latent import settled as settled
-from .latent import settles as settles
+from .latent import has_latent_minimisers as has_latent_minimisers
+from .latent import with_latent_means as with_latent_means
+from .latent import with_latent_minimisers as with_latent_minimisers
 from .parts import in_parts as in_parts
 from .parts import joined as joined
 from .parts import parts_of as parts_of

@@ -17,19 +17,19 @@ from ..terms.penalties import is_equality
 from .form import EdgeBlock, Form
 
 
-def settles(form: Form) -> bool:
+def has_latent_minimisers(form: Form) -> bool:
     """True where only squared penalties on all coordinates tie the latent nodes, and equations these to one another."""
     n = form.space.n_observed
     touching = (edge for edge in form.edges if (edge.tail >= n).any() or (edge.head >= n).any())
     return bool(form.latent) and all(_fits(form, edge) for edge in touching)
 
 
-def settled(form: Form, w: Array) -> Array:
-    """w with the latent nodes at the minimisers of the penalties given the others, where `settles`."""
-    return placed(form, w) if settles(form) else w
+def with_latent_minimisers(form: Form, w: Array) -> Array:
+    """w with the latent nodes at the minimisers of the penalties given the others, where `has_latent_minimisers`."""
+    return with_latent_means(form, w) if has_latent_minimisers(form) else w
 
 
-def placed(form: Form, w: Array) -> Array:
+def with_latent_means(form: Form, w: Array) -> Array:
     """w with the latent nodes where sum_e c_e/2 ||(Kw)_e||^2 is least given the others.
 
     Where penalties are SquaredL2 these are their minimisers, else weighted means of their neighbours. Latent nodes that

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import DataError
-from ..oracles import descended
+from ..oracles import minimiser
 from ..terms import Array
 from .recursion import CoefficientTree, Statistics, log_determinant, slopes, upward
 
@@ -136,7 +136,7 @@ def estimate(likelihood: Likelihood) -> Components:
     return _components(likelihood, unit, active, u, value)
 
 
-def given(likelihood: Likelihood, values: Array) -> Components:
+def as_given(likelihood: Likelihood, values: Array) -> Components:
     """The components that the user gave, noise first, with their likelihood."""
     noise, levels = float(values[0]), tuple(float(v) for v in values[1:])
     value = likelihood.at(values[1:] / noise).value(noise)
@@ -190,7 +190,7 @@ def _polished(both: Callable[[Array], tuple[float, Array]], v: Array) -> Array:
         new = np.clip(x - np.clip(np.linalg.solve(H, slope(x)), -1.0, 1.0), -RANGE, RANGE)
         return x - new, largest(x)
 
-    return descended(largest, step, v, settled=0.0, shortest=0.5, steps=5)[0]
+    return minimiser(largest, step, v, settled=0.0, shortest=0.5, steps=5)[0]
 
 
 def _hessian(slope: Callable[[Array], Array], x: Array) -> Array:

@@ -22,7 +22,7 @@ from ..terms import Array, Model, NodePenalty, TotalVariation, feature_of
 from ..terms.losses import AbstractLoss
 from ..terms.penalties import SquaredL2
 from .local import COVARIANCES, LocalFits, local_fits
-from .wald import Ends, Noise, Reference, check_noise, degrees, noise_of, wald
+from .wald import EndsUnderTest, Noise, Reference, check_noise, degrees, noise_of, wald
 
 # ---- results and assumptions in sentences ----------------------------------------------------------------------------
 RESTS = {
@@ -181,7 +181,7 @@ def edge_tests(
     return _table(fits, ends, usable, found, TestOptions(correction or "none", float(alpha), given))
 
 
-def _read(loss: Any, graph: Any, features: Sequence[str] | None) -> tuple[Form, Ends, bool]:
+def _read(loss: Any, graph: Any, features: Sequence[str] | None) -> tuple[Form, EndsUnderTest, bool]:
     """The form of the losses, the edges as positions in it, and whether they were given."""
     model = Model.of(loss)
     for _, term in model.terms:
@@ -202,7 +202,7 @@ def _read(loss: Any, graph: Any, features: Sequence[str] | None) -> tuple[Form, 
         form, tail, head = build(model + TotalVariation(joined, SquaredL2())), joined.tail, joined.head
     columns = form.space.select(features, "edge_tests")
     contrast = _contrast(form, np.arange(form.d) if columns is None else columns)
-    return form, Ends(form.labels, tail, head, contrast), graph is not None
+    return form, EndsUnderTest(form.labels, tail, head, contrast), graph is not None
 
 
 def _contrast(form: Form, columns: Array) -> Array:
@@ -219,7 +219,7 @@ def _contrast(form: Form, columns: Array) -> Array:
     return np.stack(rows)
 
 
-def _warn_of_few(fits: LocalFits, ends: Ends) -> None:
+def _warn_of_few(fits: LocalFits, ends: EndsUnderTest) -> None:
     few = np.unique(np.concatenate([ends.tail, ends.head]))
     few = few[fits.counts[few] < FEW * fits.form.d]
     if few.size:
@@ -233,7 +233,7 @@ def _warn_of_few(fits: LocalFits, ends: Ends) -> None:
 
 
 # ---- the tests -------------------------------------------------------------------------------------------------------
-def _test(fits: LocalFits, ends: Ends, covariance: str) -> pd.DataFrame:
+def _test(fits: LocalFits, ends: EndsUnderTest, covariance: str) -> pd.DataFrame:
     """One row per edge, as `_rows` has them."""
     if covariance == "robust":
         return _robust(fits, ends)
@@ -262,16 +262,16 @@ def _rows(statistic: Array, reference: Reference, covariance: str, spread: Array
     return pd.DataFrame(columns | {"covariance": covariance, "spread": spread})
 
 
-def _at(ends: Ends, chosen: Array) -> Ends:
-    return Ends(ends.labels, ends.tail[chosen], ends.head[chosen], ends.contrast)
+def _at(ends: EndsUnderTest, chosen: Array) -> EndsUnderTest:
+    return EndsUnderTest(ends.labels, ends.tail[chosen], ends.head[chosen], ends.contrast)
 
 
-def _difference(fits: LocalFits, ends: Ends) -> Array:
+def _difference(fits: LocalFits, ends: EndsUnderTest) -> Array:
     w = fits.coef @ ends.contrast.T
     return w[ends.tail] - w[ends.head]
 
 
-def _spread(omega: Array, ends: Ends) -> Array:
+def _spread(omega: Array, ends: EndsUnderTest) -> Array:
     """A bound of the largest eigenvalue of Omega_i + Omega_j: the sum of theirs."""
     largest = np.full(len(omega), np.nan)
     finite = np.isfinite(omega).all(axis=(1, 2))
@@ -279,7 +279,7 @@ def _spread(omega: Array, ends: Ends) -> Array:
     return ends.sum(largest)
 
 
-def _robust(fits: LocalFits, ends: Ends) -> pd.DataFrame:
+def _robust(fits: LocalFits, ends: EndsUnderTest) -> pd.DataFrame:
     several = any(block.offset.ndim > 1 for block in fits.form.samples)
     # HC2 is too small where the noise grows with the leverage; HC3 costs much power beside it
     omega = ends.part(fits.covariance("HC3" if several else "HC4"))
@@ -287,7 +287,7 @@ def _robust(fits: LocalFits, ends: Ends) -> pd.DataFrame:
     return _rows(statistic, Reference.hotelling(ends.k, nu), "robust", _spread(omega, ends))
 
 
-def _chow(fits: LocalFits, ends: Ends, noise: Noise) -> pd.DataFrame:
+def _chow(fits: LocalFits, ends: EndsUnderTest, noise: Noise) -> pd.DataFrame:
     variance, left = noise.pooled(ends)
     omega = ends.part(noise.average[:, None, None] * fits.inverse)
     statistic, _ = wald(_difference(fits, ends), omega, ends)
@@ -295,7 +295,7 @@ def _chow(fits: LocalFits, ends: Ends, noise: Noise) -> pd.DataFrame:
     return _rows(statistic / variance, reference, "chow", variance * _spread(omega, ends))
 
 
-def _check_chow(fits: LocalFits, ends: Ends, noise: Noise) -> None:
+def _check_chow(fits: LocalFits, ends: EndsUnderTest, noise: Noise) -> None:
     if fits.form.edges:
         raise MethodError("Chow's test is for squared losses without a node penalty; take covariance='robust'")
     nodes = np.zeros(fits.form.n, dtype=bool)
@@ -310,7 +310,7 @@ def _check_chow(fits: LocalFits, ends: Ends, noise: Noise) -> None:
 
 
 # ---- the table -------------------------------------------------------------------------------------------------------
-def _table(fits: LocalFits, ends: Ends, usable: Array, tests: pd.DataFrame, asked: TestOptions) -> Table:
+def _table(fits: LocalFits, ends: EndsUnderTest, usable: Array, tests: pd.DataFrame, asked: TestOptions) -> Table:
     found = {name: column.to_numpy() for name, column in tests.items()}
     reference = Reference(ends.k, found["residual_df"], found["factor"])
     m, p = len(usable), reference.p_values(found["statistic"])

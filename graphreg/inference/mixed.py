@@ -23,7 +23,7 @@ import pandas as pd
 
 from .. import checks
 from ..base.clock import in_time
-from ..base.tables import Printed, Stated, Table, by_label
+from ..base.tables import PrintedTable, ResultWithAssumptions, Table, by_label
 from ..certificate import Certificate, Certifier
 from ..errors import MethodError, ModelError, TermError
 from ..form import Form, build
@@ -31,7 +31,7 @@ from ..inputs import Graph, NodeData
 from ..terms import Array, Consensus, Hierarchy, Model, TotalVariation, tree_levels
 from ..terms.losses import AbstractLoss, AbstractQuadraticLoss, MeanLoss, SquaredLoss
 from ..terms.penalties import SquaredL2, Zero
-from .components import Components, Likelihood, estimate, given
+from .components import Components, Likelihood, as_given, estimate
 from .recursion import CoefficientTree, Statistics, downward, upward
 
 # ---- the estimate ----------------------------------------------------------------------------------------------------
@@ -39,7 +39,7 @@ GAP = 1e-8  # the relative gap to which the coefficients are to be certified
 
 
 @dataclass(frozen=True, repr=False)
-class HierarchicalEstimate(Stated):
+class HierarchicalEstimate(ResultWithAssumptions):
     """The best linear unbiased predictions of a tree of coefficients, and the variances behind them.
 
     Attributes
@@ -155,7 +155,7 @@ class HierarchicalEstimate(Stated):
         return self.w - half, self.w + half
 
     # ---- printed -----------------------------------------------------------------------------------------------------
-    def _lines(self) -> list[str | Printed]:
+    def _lines(self) -> list[str | PrintedTable]:
         c = self.components
         how = {"reml": "REML", "ml": "maximum likelihood", "given": "given variances"}[c.method]
         kind = "log-likelihood" if c.method == "ml" else "restricted log-likelihood"
@@ -164,9 +164,9 @@ class HierarchicalEstimate(Stated):
         return [
             f"Hierarchical model by {how}: {self.n_nodes} nodes{above}, {kind} {c.log_likelihood:.6f}"
             + ("" if c.converged else " (NOT converged)"),
-            Printed.of(self.variances()),
+            PrintedTable.of(self.variances()),
             "fixed effects (coefficients of the root):",
-            Printed.of(self.fixed()),
+            PrintedTable.of(self.fixed()),
             f"of the coefficients as minimisers of (5.2): {self.certificate}",
         ]
 
@@ -249,7 +249,7 @@ class Described:
     def components(self, values: Any, method: str = "reml") -> Components:
         """The variances that the user gave, or those of largest likelihood."""
         likelihood = Likelihood(self.data, self.tree, method == "reml")
-        return estimate(likelihood) if values is None else given(likelihood, _values(values, len(self.tree.levels)))
+        return estimate(likelihood) if values is None else as_given(likelihood, _values(values, len(self.tree.levels)))
 
 
 def fitted(read: Described, found: Components) -> HierarchicalEstimate:

@@ -15,7 +15,7 @@ from ..base.display import Html, Shown
 from ..base.lazy import stats
 from ..base.messages import did_you_mean
 from ..base.shortcuts import shortcut
-from ..base.tables import Stated, Table, whole_html
+from ..base.tables import ResultWithAssumptions, Table, whole_html
 from ..errors import DataError
 from ..form import Form
 from ..network import Ledger
@@ -34,7 +34,7 @@ LEVEL = checks.inside("(0, 1)", "a number between 0 and 1, for instance 0.95")
 
 
 @dataclass(frozen=True)
-class WaldTest(Stated):
+class WaldTest(ResultWithAssumptions):
     """The Wald test of R theta = r: ``statistic``, (R theta - r)' (R V R')^-1 (R theta - r), which is chi-square
     with ``df`` degrees of freedom, the number of rows of R, where they are true; ``p_value``; ``hypotheses`` as they
     read."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base.clock import in_time
-from ..base.tables import Printed, Stated, Table
+from ..base.tables import PrintedTable, ResultWithAssumptions, Table
 from ..inputs import Graph, groups_of
 from .edges import edge_tests
 
@@ -23,7 +23,7 @@ POOLING = (
 
 
 @dataclass(frozen=True, repr=False)
-class EdgeSelection(Stated):
+class EdgeSelection(ResultWithAssumptions):
     """The edges that tests of equality left.
 
     Attributes
@@ -51,7 +51,7 @@ class EdgeSelection(Stated):
         groups = [[graph.labels[i] for i in part] for part in groups_of(graph.components())]
         return sorted(groups, key=len, reverse=True)
 
-    def _lines(self) -> list[str | Printed]:
+    def _lines(self) -> list[str | PrintedTable]:
         sizes = [len(group) for group in self.components()]
         shown = ", ".join(map(str, sizes[:8])) + (", ..." if len(sizes) > 8 else "")
         n, m = sum(sizes), len(self.tests)
@@ -60,7 +60,7 @@ class EdgeSelection(Stated):
             f"Edge selection: {m - gone} of {m} edges kept, {gone} removed",
             self.tests.verdict,
             f"{n} nodes in {len(sizes)} component{'s' if len(sizes) > 1 else ''} of sizes {shown}",
-            Printed.of(self.tests),
+            PrintedTable.of(self.tests),
         ]
 
     def __repr__(self) -> str:

@@ -55,7 +55,7 @@ class Reference:
 
 
 @dataclass(frozen=True)
-class Ends:
+class EndsUnderTest:
     """The nodes of the edges under test, and what of their coefficients is tested: C w_i, C (k, d)."""
 
     labels: Sequence[Hashable]
@@ -76,7 +76,7 @@ class Ends:
         return values[self.tail] + values[self.head]
 
 
-def degrees(fits: LocalFits, ends: Ends) -> Array:
+def degrees(fits: LocalFits, ends: EndsUnderTest) -> Array:
     """nu_i: the Wishart matrix that varies as much as HC2 of node i has so many degrees of freedom, (n,).
 
     Whitened by its mean, HC2 is sum_r g_r g_r' with g_r ~ N(0, K_r) under the model's own noise, tr K_r the sample's
@@ -95,7 +95,7 @@ def degrees(fits: LocalFits, ends: Ends) -> Array:
     return ends.k * (ends.k + 1) / np.where(total > 0, total, np.nan)
 
 
-def wald(delta: Array, omega: Array, ends: Ends, nu: Array | None = None) -> tuple[Array, Array]:
+def wald(delta: Array, omega: Array, ends: EndsUnderTest, nu: Array | None = None) -> tuple[Array, Array]:
     """``W^2 = delta'(Omega_i + Omega_j)^-1 delta`` of each edge, (m,) (graph-fused M-estimation (13)), for the
     differences delta (m, k) and the covariances omega (n, k, k); and, with the degrees of freedom nu of the nodes,
     those of the edge: of Omega_i + Omega_j,
@@ -124,7 +124,7 @@ def wald(delta: Array, omega: Array, ends: Ends, nu: Array | None = None) -> tup
     return statistic, out
 
 
-def _check_regular(pair: Array, ends: Ends, part: slice) -> None:
+def _check_regular(pair: Array, ends: EndsUnderTest, part: slice) -> None:
     try:
         least = np.einsum("ijj->ij", np.linalg.cholesky(pair)).min(axis=1) ** 2
     except np.linalg.LinAlgError:
@@ -177,7 +177,7 @@ class Noise:
         """The nodes of which it is known, a mask (n,)."""
         return np.isfinite(self.variance)
 
-    def pooled(self, ends: Ends) -> tuple[Array, Array]:
+    def pooled(self, ends: EndsUnderTest) -> tuple[Array, Array]:
         """The common variance of both ends of each edge, and its degrees of freedom m_i + m_j - 2d."""
         return ends.sum(self.variance * self.residual_df) / ends.sum(self.residual_df), ends.sum(self.residual_df)
 
@@ -187,7 +187,7 @@ class Noise:
         score, rank = self.score[:, self.known].sum(axis=1), self.rank[:, self.known].sum(axis=1)
         return float(min(1.0, 2.0 * stats.chi2.sf(score / MARGIN, np.maximum(rank, 1e-9)).min()))
 
-    def p_values(self, ends: Ends) -> Array:
+    def p_values(self, ends: EndsUnderTest) -> Array:
         """The fit of the residuals of both ends to one variance, (m,): three times the least of the p-values of three
         tests, of the two regressions within the nodes and of the ratio of the two variances. nan where not known."""
         within = stats.chi2.sf(ends.sum(self.score.T), np.maximum(ends.sum(self.rank.T), 1e-9))
@@ -211,7 +211,7 @@ def noise_of(fits: LocalFits, contrast: Array) -> Noise:
     return noise
 
 
-def check_noise(fits: LocalFits, ends: Ends) -> None:
+def check_noise(fits: LocalFits, ends: EndsUnderTest) -> None:
     """Refuses edges both of whose nodes are fitted without error by squared losses."""
     silent = np.zeros(fits.form.n, dtype=bool)
     for block in fits.form.samples:

@@ -1,11 +1,11 @@
 """The data of a user: graphs, and samples per node, read from whatever holds them."""
 
+from .columns import as_narwhals as as_narwhals
 from .columns import column_of as column_of
 from .columns import is_frame as is_frame
 from .columns import is_series as is_series
 from .columns import listed as listed
 from .columns import positions_by_label as positions_by_label
-from .columns import seen as seen
 from .data import NodeData as NodeData
 from .graph import Graph as Graph
 from .graph import components_of as components_of
@@ -22,9 +22,9 @@ from .labels import in_place as in_place
 from .labels import index_of as index_of
 from .labels import is_in as is_in
 from .labels import is_missing as is_missing
-from .labels import numbered as numbered
 from .labels import places_of as places_of
 from .labels import plain_label as plain_label
+from .labels import positions_of as positions_of
 from .renewal import change as change
 from .renewal import renewed as renewed
 from .sources import is_networkx as is_networkx

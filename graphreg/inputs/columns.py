@@ -15,7 +15,7 @@ from .. import checks
 from ..base.messages import near, shown
 from ..checks import unmasked
 from ..errors import DataError, ModelError
-from .labels import FILL, Array, Labels, is_integers, is_missing, numbered, plain_label
+from .labels import FILL, Array, Labels, is_integers, is_missing, plain_label, positions_of
 
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
@@ -81,7 +81,7 @@ def is_series(value: Any) -> bool:
 
 
 # ---- from frames -----------------------------------------------------------------------------------------------------
-def seen(value: Any, kind: str) -> Any:
+def as_narwhals(value: Any, kind: str) -> Any:
     """A frame of pandas, polars or pyarrow (of the kind "DataFrame") or a column of theirs ("Series") as narwhals sees
     it; None for anything else."""
     if isinstance(value, PLAIN):
@@ -98,7 +98,7 @@ def seen(value: Any, kind: str) -> Any:
 
 
 def table(frame: Any) -> nw.DataFrame[Any]:
-    found = seen(frame, "DataFrame")
+    found = as_narwhals(frame, "DataFrame")
     if found is None:
         kind = type(frame).__name__
         raise DataError(f"from a frame means from a DataFrame of pandas or polars or a Table of pyarrow, got {kind}")
@@ -136,12 +136,12 @@ def entries(column: nw.Series[Any]) -> Array:
 
 def listed(values: Any) -> list[Any]:
     """The entries of a column, an array or another iterable, as Python's objects."""
-    if (frame := seen(values, "DataFrame")) is not None:
+    if (frame := as_narwhals(values, "DataFrame")) is not None:
         name = next(iter(frame.columns), "name")
         raise DataError(f"one value per row is wanted, got a DataFrame; give one of its columns, as in frame[{name!r}]")
     if isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind not in "mM":
         return values.tolist()
-    column = seen(values, "Series")
+    column = as_narwhals(values, "Series")
     return list(values) if column is None else column.to_list()
 
 
@@ -154,7 +154,7 @@ def labels_in(column: nw.Series[Any]) -> list[Any] | Array:
     return column.to_list()
 
 
-def aligned(**given: Any) -> None:
+def refuse_misaligned(**given: Any) -> None:
     """Refuse columns and frames of pandas whose rows have other labels: they would be joined by position."""
     indexed: dict[str, Any] = {name: value.index for name, value in given.items() if hasattr(value, "iloc")}
     if not indexed:
@@ -203,8 +203,8 @@ def _constant(array: Array) -> bool:
 
 def matrix(values: Any, what: str) -> Array:
     """Features (M, d) as floats, an array of their own, or one that nobody can write to."""
-    if (frame := seen(values, "DataFrame")) is not None:
-        return beside((numbers_of(frame, name, "feature") for name in frame.columns), len(frame), len(frame.columns))
+    if (frame := as_narwhals(values, "DataFrame")) is not None:
+        return as_matrix((numbers_of(frame, name, "feature") for name in frame.columns), len(frame), len(frame.columns))
     if sp.issparse(values):
         raise DataError(f"{what} is a sparse matrix; use its .toarray()")
     array = _array(values, what, copied=False)
@@ -232,7 +232,7 @@ def raw(values: Any, what: str = "y") -> Array:
     return array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
 
 
-def beside(columns: Iterable[Array], M: int, d: int) -> Array:
+def as_matrix(columns: Iterable[Array], M: int, d: int) -> Array:
     """Columns of M floats side by side, one held at a time."""
     out = np.empty((M, d))
     for j, column in enumerate(columns):
@@ -244,7 +244,7 @@ def features_of(frame: nw.DataFrame[Any], columns: Columns) -> Array | None:
     """The features of a frame as floats, (M, d), without the intercept; None where there are none."""
     names = columns.features
     each = (numbers_of(frame, name, "feature") for name in names)
-    return beside(each, len(frame), len(names)) if names else None
+    return as_matrix(each, len(frame), len(names)) if names else None
 
 
 def stack(columns: list[Array]) -> Array | None:
@@ -255,7 +255,7 @@ def stack(columns: list[Array]) -> Array | None:
 def _array(values: Any, what: str, copied: bool = True) -> Array:
     """The values as an array, by default one of their own."""
     checks.unmasked(values, what, DataError)
-    column = seen(values, "Series")
+    column = as_narwhals(values, "Series")
     try:
         return (np.array if copied else np.asarray)(values) if column is None else entries(column)
     except ValueError:
@@ -291,7 +291,7 @@ class Where:
     @staticmethod
     def of(names: list[Any] | Array) -> Where:
         """The places of the labels of all samples, in their order."""
-        return Where(*numbered(names, "node label", DataError))
+        return Where(*positions_of(names, "node label", DataError))
 
     def refuse(self, bad: Array, values: Array, what: str, remedy: str) -> None:
         rows = np.flatnonzero(bad)
@@ -373,7 +373,7 @@ def label_list(node: Any) -> list[Any] | Array:
     unmasked(node, "node", DataError)
     if is_integers(node):
         return node
-    column = seen(node, "Series")
+    column = as_narwhals(node, "Series")
     return listed(node) if column is None else labels_in(column)
 
 

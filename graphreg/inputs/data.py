@@ -18,7 +18,7 @@ from .columns import (
     Array,
     Columns,
     Where,
-    aligned,
+    as_narwhals,
     assembled,
     column_of,
     design,
@@ -31,7 +31,7 @@ from .columns import (
     numbers_of,
     offsets,
     raw,
-    seen,
+    refuse_misaligned,
     stack,
     stacked,
     table,
@@ -226,8 +226,8 @@ class NodeData(Frozen, display.Shown):
         >>> gr.NodeData.from_arrays([[1.0], [2.0]], [0.5, 1.5], ["a", "b"]).labels
         ('a', 'b')
         """
-        aligned(X=X, y=y, node=node, weights=weights, offset=offset)
-        if features is None and (frame := seen(X, "DataFrame")) is not None:
+        refuse_misaligned(X=X, y=y, node=node, weights=weights, offset=offset)
+        if features is None and (frame := as_narwhals(X, "DataFrame")) is not None:
             features = list(map(str, frame.columns))
         X, y = None if X is None else matrix(X, "X"), None if y is None else raw(y)
         d, k = width(X), width(y)

@@ -250,7 +250,7 @@ def is_unwritable(label: Any) -> bool:
     return isinstance(label, str) and not label.isprintable() and any("\ud800" <= c <= "\udfff" for c in label)
 
 
-def numbered(labels: Sequence[Any] | Array, what: str, error: type[GraphregError]) -> tuple[Labels, Array]:
+def positions_of(labels: Sequence[Any] | Array, what: str, error: type[GraphregError]) -> tuple[Labels, Array]:
     """The distinct labels of rows by first appearance, and the position of each row's among them."""
     if len(labels) and is_integers(labels):
         return by_appearance(labels)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..base.messages import shown
 from ..errors import DataError
-from .columns import Where, check_targets, listing, raw, seen, stacked, width
+from .columns import Where, as_narwhals, check_targets, listing, raw, stacked, width
 from .data import NodeData
 from .labels import as_labels
 
@@ -30,7 +30,7 @@ def renewed(data: NodeData, given: Any) -> NodeData:
         new = given
     elif isinstance(given, Mapping):
         new = _at_some_nodes(data, given)
-    elif seen(given, "DataFrame") is not None:
+    elif as_narwhals(given, "DataFrame") is not None:
         new = _read_alike(data, given)
     else:
         return _with_targets(data, given)

@@ -16,7 +16,7 @@ from .. import checks
 from ..base.escaping import visible
 from ..base.messages import did_you_mean, missing_entries
 from ..errors import ModelError
-from ..form import EdgeBlock, Form, parameters_of, placed
+from ..form import EdgeBlock, Form, parameters_of, with_latent_means
 from ..inputs import index_of, places_of
 from ..running import Solution
 from ..terms import GROUND, Array
@@ -42,7 +42,7 @@ def given_start(given: Any, what: str, form: Form) -> Given:
     means of their neighbours. Of an array latent nodes that are not given are left at 0."""
     if not isinstance(given, Solution):
         return Given(_filled(_entries(given, what, form), form))
-    known = carried(given, form, what)
+    known = values_on_form(given, form, what)
     return Given(spread(form, known.w, known.rows), known.flows, note=str(known))
 
 
@@ -52,10 +52,10 @@ def given_point(given: Any, what: str, form: Form) -> Given:
     if not isinstance(given, Solution):
         entries = _entries(given, what, form)
         w = _filled(entries, form)
-        return Given(placed(form, w) if len(entries) < form.n else w)
-    known = carried(given, form, what)
+        return Given(with_latent_means(form, w) if len(entries) < form.n else w)
+    known = values_on_form(given, form, what)
     _check_all_known(known, what)
-    w = known.w if known.rows.all() else placed(form, known.w)
+    w = known.w if known.rows.all() else with_latent_means(form, known.w)
     ordered = given.form.labels == form.labels  # as are the samples then, whose prices have no labels
     prices = _like(given.certificate.dual_point.prices, form.nothing().prices) if ordered else None
     return Given(w, known.flows if known.whole else None, prices)
@@ -72,7 +72,7 @@ def _filled(given: Array, form: Form) -> Array:
     return w
 
 
-def _check_all_known(known: Carried, what: str) -> None:
+def _check_all_known(known: ValuesOnForm, what: str) -> None:
     """Refuse an answer that lacks a node of the user's, or a coordinate."""
     form = known.form
     for names, mask, of in ((form.labels, known.rows, "node"), (form.space.names, known.columns, "parameter")):
@@ -127,7 +127,7 @@ def _like(given: Arrays, here: Arrays) -> Arrays | None:
 
 # ---- what an answer to one problem says of another -------------------------------------------------------------------
 @dataclass(frozen=True)
-class Carried:
+class ValuesOnForm:
     """Parameters and flows for a form, from an answer to another.
 
     Attributes
@@ -168,7 +168,7 @@ class Carried:
         return f"The start was taken by label: {', '.join(parts)}."
 
 
-def carried(solution: Solution, form: Form, what: str) -> Carried:
+def values_on_form(solution: Solution, form: Form, what: str) -> ValuesOnForm:
     """The values that a solution has for a form; refused where it is of none of its nodes, or of none of its
     coordinates."""
     old, certificate = solution.form, solution.certificate
@@ -189,7 +189,7 @@ def carried(solution: Solution, form: Form, what: str) -> Carried:
     w[np.ix_(known, same)] = certificate.w[np.ix_(node[known], column[same])]
     dual = certificate.dual_point.flows
     found = [_flows(edge, k, old, form, node, dual) for edge, k in _partners(old, form)]
-    return Carried(form, w, tuple(u for u, _ in found), known, same, tuple(mask for _, mask in found))
+    return ValuesOnForm(form, w, tuple(u for u, _ in found), known, same, tuple(mask for _, mask in found))
 
 
 def spread(form: Form, w: Array, known: Array) -> Array:

@@ -12,9 +12,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..base.clock import LAST, OutOfTimeError, afresh, alarm, left, look, within
+from ..base.clock import LAST, OutOfTimeError, afresh, alarm, check_deadline, left, within
 from ..base.display import Html, sentence, table
-from ..certificate import Certificate, Certifier, Enclosed, Kinks, Routing, feasible, kinks, levelled, relative
+from ..certificate import (
+    Certificate,
+    Certifier,
+    Enclosed,
+    Kinks,
+    RoutingProblem,
+    at_zero_levels,
+    feasible,
+    kinks,
+    relative,
+)
 from ..certificate import common as best_common
 from ..compiling import conic
 from ..errors import FailedError, ModelError
@@ -37,7 +47,7 @@ Bounds = Iterator[tuple[str, Callable[[], Certificate]]]
 
 
 @dataclass(frozen=True)
-class Step:
+class BoundStep:
     """The outcome of one way to a lower bound: its name, the bound, the relative gap to it and the seconds it took."""
 
     name: str
@@ -66,7 +76,7 @@ class Judgement(Certificate):
 
     moved: float = 0.0
     better: Certificate | None = None
-    steps: tuple[Step, ...] = ()
+    steps: tuple[BoundStep, ...] = ()
     beyond: str = ""
 
     def prove(self, path: str | Path) -> Proved:
@@ -136,7 +146,7 @@ def judge(
             for name, bound in judged.bounds(flows, prices):
                 began = time.perf_counter()
                 if judged.found:  # what a solve knew it has said
-                    look()
+                    check_deadline()
                 if judged.take(name, bound(), time.perf_counter() - began):
                     break
         except OutOfTimeError:
@@ -155,14 +165,14 @@ class _Judged:
         self.form, self.w, self.gap = form, w, gap
         self.value, self.certifier = form.primal(w), Certifier(form)
         self.found: list[Certificate] = []
-        self.steps: list[Step] = []
+        self.steps: list[BoundStep] = []
         self.left_out = ""
 
     def bounds(self, flows: Arrays | None, prices: Arrays | None) -> Bounds:
         """The steps, each with what it can make use of."""
         self.certifier.spot_checks.begin()
         yield "gradients" if flows is None else "given flows", lambda: self._given(flows, prices)
-        routing, before = Routing(self.form, self.certifier.repair.stacks, self.w), None
+        routing, before = RoutingProblem(self.form, self.certifier.repair.stacks, self.w), None
         size = float(np.sqrt(np.mean(np.square(self.w))))
         for near in NEAR:
             found, known = kinks(self.form, self.w, near * size), self.lowest.dual
@@ -181,7 +191,7 @@ class _Judged:
         with afresh(None if rest is None else max(rest, LAST)):  # without it there is no lower bound at all
             return self.certifier.certify(self.w, flows, prices, self.gap)
 
-    def _routed(self, routing: Routing, found: Kinks) -> Certificate:
+    def _routed(self, routing: RoutingProblem, found: Kinks) -> Certificate:
         with alarm():
             point = routing(found)
             return self.certifier.certify(self.w, point.flows, point.prices, self.gap)
@@ -206,7 +216,7 @@ class _Judged:
         gap = self.value - certificate.dual
         floor = best_common(self.form).floor
         away = relative(gap, self.value, certificate.dual, floor) if np.isfinite(gap) else np.inf
-        self.steps.append(Step(name, certificate.dual, away, seconds))
+        self.steps.append(BoundStep(name, certificate.dual, away, seconds))
         known = certificate.valid and certificate.holds(CLOSER * self.gap)  # the rest is the point's own
         return bool(certificate.contradiction) or away <= self.gap or known
 
@@ -283,7 +293,7 @@ class Compiled:
             raise FailedError("the CVXPY problem holds no answer; call .cvxpy.solve(...) first")
         certifier = Certifier(self.conic.form.frozen())
         certifier.spot_checks.begin()
-        certificate = levelled(certifier.certify(found[0], found[1].flows, found[1].prices, 1e-6), 1e-6)
+        certificate = at_zero_levels(certifier.certify(found[0], found[1].flows, found[1].prices, 1e-6), 1e-6)
         status = "certified" if certificate.holds(1e-6) else "no_certificate"
         message = f"Read from CVXPY, whose solver said {self.cvxpy.status!r}."
         if certificate.contradiction:

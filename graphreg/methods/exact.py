@@ -14,7 +14,7 @@ from ..base.breakdown import broken, cause
 from ..base.clock import OutOfTimeError, progress_bar, uncounted
 from ..certificate import Certificate, common
 from ..checks import checked, one_of, text
-from ..compiling import excluded, overflow, solvers
+from ..compiling import overflow, proves_no_point, solvers
 from ..form import Form
 from ..oracles import check_size
 from ..running import AbstractMethod, Budget, Outcome, Task, floor_of, without_rounds
@@ -82,7 +82,7 @@ class _Attempts:
 
     method: Exact
     task: Task
-    outcomes: list[solvers.Outcome] = field(default_factory=list[solvers.Outcome])
+    outcomes: list[solvers.SolverOutcome] = field(default_factory=list[solvers.SolverOutcome])
     refined: list[str] = field(default_factory=list[str])
     began: float = field(default_factory=time.perf_counter)
 
@@ -142,7 +142,7 @@ class _Attempts:
         compiled = self.task.compiler(self.method.form, scaled)
         outcome = compiled.solve(solver, {**options, **solvers.time_limit(solver, left)})
         found, broke = compiled.answer()
-        self.outcomes.append(solvers.Outcome(cause=broke) if broke else outcome)
+        self.outcomes.append(solvers.SolverOutcome(cause=broke) if broke else outcome)
         if found is None:
             return None
         w = np.where(form.free[:, None], 0.0, found[0])
@@ -180,7 +180,7 @@ class _Attempts:
         """The reason for which no attempt has found a point: the constraints exclude each other, which is proved (a
         solver's word is no proof), the losses overflow where they hold, or the solver broke down."""
         try:
-            if not feasible and excluded(self.task.form, self.method.solver, self.left()):
+            if not feasible and proves_no_point(self.task.form, self.method.solver, self.left()):
                 return "infeasible", ""
         except OutOfTimeError:
             return "budget", ""

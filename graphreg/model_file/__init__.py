@@ -23,7 +23,7 @@ from .families import make as make
 from .families import make_inline
 from .graphs import read_graph
 from .samples import SampleTable, read_samples
-from .schema import Place, Section, listed, read_tables
+from .schema import FileTable, Place, listed, read_tables
 from .schema import text_of as text_of
 from .tables import SITE, Folders
 from .tables import read_table as read_table
@@ -257,7 +257,7 @@ def _said_at(path: Path, error: str) -> str:
 
 
 def _by_name(
-    kind: str, tables: Mapping[str, list[Section]], read: Callable[[Section], Source]
+    kind: str, tables: Mapping[str, list[FileTable]], read: Callable[[FileTable], Source]
 ) -> dict[str | None, Source]:
     """The records that are read for the tables of a kind, by name; where there are several, each needs a name."""
     sections = tables[kind]
@@ -270,14 +270,14 @@ def _by_name(
     return {name: read(section) for name, section in zip(names, sections, strict=True)}
 
 
-def _check_used(tables: Mapping[str, list[Section]], sources: Sources) -> None:
+def _check_used(tables: Mapping[str, list[FileTable]], sources: Sources) -> None:
     for kind, by in (("data", "loss"), ("graph", "total variation and no consensus")):
         for section in tables[kind]:
             if (kind, section.keys.name) not in sources.used:
                 section.place.refuse(f"this table is used by no {by}; take it out, or name it there")
 
 
-def _how(sections: list[Section], folders: Folders) -> tuple[AbstractMethod | None, dict[str, Any]]:
+def _how(sections: list[FileTable], folders: Folders) -> tuple[AbstractMethod | None, dict[str, Any]]:
     """The method and the keywords of [solve], where it is there."""
     if not sections:
         return None, {}

@@ -12,7 +12,7 @@ from ..base.memory import too_much
 from ..base.messages import either, near
 from ..errors import DataError
 from ..inputs import Graph
-from .schema import GraphKeys, Place, Section
+from .schema import FileTable, GraphKeys, Place
 from .tables import SITE, Folders, check_columns, label_list
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ NUMBERS = 40  # that a node or an edge takes as an object
 FAMILIES = ("path", "cycle", "complete", "star", "grid")
 
 
-def read_graph(section: Section, folders: Folders, labels: Sequence[str]) -> Graph:
+def read_graph(section: FileTable, folders: Folders, labels: Sequence[str]) -> Graph:
     """The graph that [graph] describes; ``labels`` are the nodes with data, in order."""
     keys, place = section.keys, section.place
     sources = [key for key in SOURCES if key in section.given]

@@ -13,7 +13,7 @@ from ..base.escaping import visible
 from ..base.messages import near
 from ..errors import DataError
 from ..inputs import NodeData
-from .schema import DataKeys, Place, Section, listed, text_of
+from .schema import DataKeys, FileTable, Place, listed, text_of
 from .tables import Folders, check_columns, label_list
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ class SampleTable:
         return text
 
 
-def read_samples(section: Section, folders: Folders, label_columns: Sequence[str]) -> SampleTable:
+def read_samples(section: FileTable, folders: Folders, label_columns: Sequence[str]) -> SampleTable:
     """The samples that [data] describes.
 
     ``label_columns`` are columns of labels beside the nodes (clusters), which are read as text.

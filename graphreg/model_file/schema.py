@@ -186,7 +186,7 @@ REQUIRED, SINGLE = ("data", "loss"), ("solve",)
 
 
 @dataclass(frozen=True)
-class Section:
+class FileTable:
     """One table of the file: where it stands, its record, which keys are given, and those that no record has."""
 
     place: Place
@@ -195,7 +195,7 @@ class Section:
     rest: Table
 
 
-def read_tables(content: Table, file: str) -> dict[str, list[Section]]:
+def read_tables(content: Table, file: str) -> dict[str, list[FileTable]]:
     """The tables of a parsed model file, by name; refused where a key is unknown, missing or of the wrong type."""
     whole = Place(file)
     for name in content:
@@ -209,16 +209,16 @@ def read_tables(content: Table, file: str) -> dict[str, list[Section]]:
     return {name: _sections(name, content[name], whole) if name in content else [] for name in TABLES}
 
 
-def _sections(name: str, value: Any, whole: Place) -> list[Section]:
+def _sections(name: str, value: Any, whole: Place) -> list[FileTable]:
     several = isinstance(value, list) and name not in SINGLE
     tables: list[Any] = value if several else [value]
-    out: list[Section] = []
+    out: list[FileTable] = []
     for k, table in enumerate(tables, 1):
         place = whole.at(f"[{name}]" if len(tables) == 1 else f"[[{name}]] (number {k})")
         if not isinstance(table, dict):
             place.refuse(f"this must be a table, written as [{name}], got {table!r}")
         keys, rest = _record(TABLES[name], table, place, open_ended=name == "loss")
-        out.append(Section(place, keys, tuple(table), rest))
+        out.append(FileTable(place, keys, tuple(table), rest))
     if not out:
         whole.at(f"[[{name}]]").refuse("the list is empty; leave it out")
     return out

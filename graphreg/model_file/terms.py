@@ -17,7 +17,7 @@ from ..terms import Consensus, Hierarchy, Model, NodePenalty, Parameter, TotalVa
 from ..terms.penalties import AbstractConstraint, SquaredL2
 from .families import make, make_inline
 from .samples import SampleTable
-from .schema import LossKeys, Place, Section, listed
+from .schema import FileTable, LossKeys, Place, listed
 
 PlacedTerm = tuple[Model, Place]
 
@@ -32,7 +32,7 @@ class Sources:
     used: set[tuple[str, str | None]] = field(default_factory=set[tuple[str, str | None]])
     parameters: dict[str, Parameter] = field(default_factory=dict[str, Parameter])
 
-    def pick(self, kind: str, section: Section) -> Any:
+    def pick(self, kind: str, section: FileTable) -> Any:
         """The source that the key ``kind`` of a table names; it may be left out where there is one alone."""
         known, name, place = getattr(self, kind), getattr(section.keys, kind), section.place
         if not known:
@@ -49,31 +49,31 @@ class Sources:
 
 
 # ---- one function per table ------------------------------------------------------------------------------------------
-def loss(section: Section, sources: Sources) -> Any:
+def loss(section: FileTable, sources: Sources) -> Any:
     keys, place = section.keys, section.place
     data = sources.pick("data", section).node_data(keys.keep, place)
     known = dict.fromkeys(LossKeys.__dataclass_fields__)
     return make("loss", keys.family, section.rest, place, sources.folders, data, at=place.at("family"), **known)
 
 
-def total_variation(section: Section, sources: Sources) -> TotalVariation:
+def total_variation(section: FileTable, sources: Sources) -> TotalVariation:
     return TotalVariation(sources.pick("graph", section), _penalty(section, sources), section.keys.features)
 
 
-def consensus(section: Section, sources: Sources) -> Consensus:
+def consensus(section: FileTable, sources: Sources) -> Consensus:
     return Consensus(sources.pick("graph", section), section.keys.features)
 
 
-def node_penalty(section: Section, sources: Sources) -> NodePenalty:
+def node_penalty(section: FileTable, sources: Sources) -> NodePenalty:
     keys = section.keys
     return NodePenalty(_penalty(section, sources), keys.weights, keys.center, keys.features)
 
 
-def _penalty(section: Section, sources: Sources) -> Any:
+def _penalty(section: FileTable, sources: Sources) -> Any:
     return make_inline("penalty", section.keys.penalty, section.place.at("penalty"), sources.folders)
 
 
-def hierarchy(section: Section, sources: Sources) -> Any:
+def hierarchy(section: FileTable, sources: Sources) -> Any:
     keys, place = section.keys, section.place
     clusters = _clusters(section, sources)
     if keys.alpha is None and keys.gamma is None:
@@ -90,7 +90,7 @@ def hierarchy(section: Section, sources: Sources) -> Any:
     return Hierarchy.from_alpha(clusters, alpha=keys.alpha, gamma=keys.gamma)
 
 
-def _clusters(section: Section, sources: Sources) -> dict[Any, Any]:
+def _clusters(section: FileTable, sources: Sources) -> dict[Any, Any]:
     keys, place = section.keys, section.place
     if isinstance(keys.clusters, dict):
         if keys.data is not None:
@@ -114,7 +114,7 @@ BUILD = {build.__name__: build for build in (loss, total_variation, consensus, n
 
 
 # ---- the sum ---------------------------------------------------------------------------------------------------------
-def build_terms(tables: Mapping[str, list[Section]], sources: Sources) -> list[PlacedTerm]:
+def build_terms(tables: Mapping[str, list[FileTable]], sources: Sources) -> list[PlacedTerm]:
     """The terms of all tables, in the order of `BUILD`."""
     terms: list[PlacedTerm] = []
     for name, build in BUILD.items():
@@ -129,7 +129,7 @@ def build_terms(tables: Mapping[str, list[Section]], sources: Sources) -> list[P
     return terms
 
 
-def _strength(section: Section, parameters: dict[str, Parameter]) -> float | Parameter:
+def _strength(section: FileTable, parameters: dict[str, Parameter]) -> float | Parameter:
     """The strength of a term: a number, or the Parameter that it is named. Terms that name the same share it."""
     name, value = getattr(section.keys, "parameter", None), getattr(section.keys, "strength", 1.0)
     if name is None:
@@ -142,7 +142,7 @@ def _strength(section: Section, parameters: dict[str, Parameter]) -> float | Par
     return known
 
 
-def _check_strength(section: Section, penalty: Any) -> None:
+def _check_strength(section: FileTable, penalty: Any) -> None:
     """A constraint takes no strength; said here, because 1 would pass."""
     for key in ("strength", "parameter"):
         if isinstance(penalty, AbstractConstraint) and key in section.given:
@@ -151,7 +151,7 @@ def _check_strength(section: Section, penalty: Any) -> None:
             )
 
 
-def _check_features(tables: Mapping[str, list[Section]], terms: Sequence[PlacedTerm]) -> None:
+def _check_features(tables: Mapping[str, list[FileTable]], terms: Sequence[PlacedTerm]) -> None:
     """The features that terms name must be those of the coordinates."""
     first: Any = terms[0][0].terms[0][1]
     coordinates = list(dict.fromkeys(map(feature_of, first.coordinates())))

@@ -13,7 +13,7 @@ from .engine import magnitude as magnitude
 from .engine import pieces as pieces
 from .engine import summed as summed
 from .fast import SOME as SOME
-from .fast import AbstractHeld as AbstractHeld
+from .fast import AbstractFlatPoint as AbstractFlatPoint
 from .fast import AbstractImage as AbstractImage
 from .fast import AbstractRounds as AbstractRounds
 from .fast import Kernels as Kernels

@@ -59,7 +59,7 @@ class AbstractImage(ABC):
         """(m, k) per block, in the order of the form."""
 
 
-class AbstractHeld(AbstractImage):
+class AbstractFlatPoint(AbstractImage):
     """Parameters and flows as rounds hold them, in an order of their own."""
 
     rounds: Any  # `AbstractRounds` that hold it, which take no others'
@@ -86,13 +86,13 @@ class AbstractRounds(ABC):
         """Rounds that may go by before anybody looks at the clock."""
 
     @abstractmethod
-    def entered(self, w: Array, u: Flows) -> AbstractHeld:
+    def iterate_of(self, w: Array, u: Flows) -> AbstractFlatPoint:
         """A point (n, d) with flows (m, k), as rounds hold it."""
 
     @abstractmethod
     def rounds(
         self, x: Any, warm: Array | None, s: float, rho: float, memory: Memories, count: int
-    ) -> tuple[AbstractHeld, AbstractImage, Memories]:
+    ) -> tuple[AbstractFlatPoint, AbstractImage, Memories]:
         """The point x, as these rounds hold it, after so many of them, T x of the last one, and what the proxes
         remember; ``warm`` (n, d) is where they begin. Nothing of x changes."""
 
@@ -122,7 +122,7 @@ class Orders(Protocol):
 class Passes(Protocol):
     """A block of edges with a norm, in passes over its edges."""
 
-    def pull(self, u: Array, g: Array) -> None:
+    def add_adjoint(self, u: Array, g: Array) -> None:
         """K'u of the clipped flows is added to g (n, d)."""
 
     def residual(self, w: Array, u: Array) -> tuple[float, float]:

@@ -62,13 +62,13 @@ class ClusterTree:
         return np.union1d(self.cluster[self.clients], np.flatnonzero(self.root >= 0))
 
     @cached_property
-    def rooted(self) -> Array:
+    def clusters_with_root(self) -> Array:
         """The clusters that have a root."""
         return np.flatnonzero(self.root >= 0)
 
     @cached_property
     def roots(self) -> Array:
-        return np.unique(self.root[self.rooted])
+        return np.unique(self.root[self.clusters_with_root])
 
     @cached_property
     def total(self) -> Array:
@@ -96,14 +96,14 @@ class ClusterTree:
     def root_means(self, values: Array, share: Array) -> Array:
         """The means of the clusters' values (n, d) at the rows of their roots, by the weights ``share`` (n,)."""
         out, total = np.zeros_like(values), np.zeros(len(values))
-        j = self.rooted
+        j = self.clusters_with_root
         np.add.at(out, self.root[j], share[j, None] * values[j])
         np.add.at(total, self.root[j], share[j])
         return out / np.where(total > 0, total, 1.0)[:, None]
 
     def largest(self, values: Array, *, of_clients: bool) -> Array:
         """Values (n, k) with the rows of the clusters (of the roots) the largest of their clients' (clusters')."""
-        child, parent = (self.clients, self.cluster) if of_clients else (self.rooted, self.root)
+        child, parent = (self.clients, self.cluster) if of_clients else (self.clusters_with_root, self.root)
         out = values.copy()
         out[parent[child]] = -np.inf
         np.maximum.at(out, parent[child], values[child])
@@ -112,7 +112,7 @@ class ClusterTree:
     def from_root(self, values: Array) -> Array:
         """Values (n, ...) with the rows of the clusters those of their roots."""
         out = values.copy()
-        out[self.rooted] = values[self.root[self.rooted]]
+        out[self.clusters_with_root] = values[self.root[self.clusters_with_root]]
         return out
 
     def from_cluster(self, values: Array) -> Array:

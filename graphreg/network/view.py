@@ -73,7 +73,7 @@ class LocalView:
     seed: int = 0
     whole_graph: WholeGraph | None = None  # None: the view is the whole graph
 
-    def beside(self, form: Form, engine: Engine) -> LocalView:
+    def at_strengths(self, form: Form, engine: Engine) -> LocalView:
         """The view of the same problem at other strengths."""
         return alike(self, form=form, engine=engine)
 

@@ -23,7 +23,7 @@ import numpy as np
 from .. import checks
 from ..base.messages import unknown_labels
 from ..errors import DataError, FailedError, MethodError, TermError
-from ..form import Form, lower, placed
+from ..form import Form, lower, with_latent_means
 from ..methods import PrimalDual
 from ..methods.baselines import AbstractBaseline, PFedMe
 from ..network import InProcess, Ledger, LocalView, of_losses
@@ -184,7 +184,7 @@ def train(
         state = iteration.step(state) if k else state
         w = iteration.point(state)[0]
         if baseline:  # without its servers, and with the latent nodes of the penalty
-            w = placed(form, np.pad(w[:n], ((0, form.n - n), (0, 0))))
+            w = with_latent_means(form, np.pad(w[:n], ((0, form.n - n), (0, 0))))
         lost = np.flatnonzero(~np.isfinite(w).all(axis=1))
         if len(lost):
             raise FailedError(

@@ -1,7 +1,7 @@
 """The computations of a node by itself: proxes, gradients, Newton systems."""
 
 from .by_hand import Oracles as Oracles
-from .damped import descended as descended
+from .damped import minimiser as minimiser
 from .damped import minimisers as minimisers
 from .gradients import INEXACT as INEXACT
 from .gradients import STEPPING as STEPPING
@@ -15,7 +15,7 @@ from .gradients import without_gradient as without_gradient
 from .gradients import without_ground_gradient as without_ground_gradient
 from .gradients import without_steps as without_steps
 from .newton import NewtonSystem as NewtonSystem
-from .newton import Rows as Rows
+from .newton import SystemRows as SystemRows
 from .newton import check_size as check_size
 from .newton import filled_work as filled_work
 from .newton import fits as fits

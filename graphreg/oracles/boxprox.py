@@ -29,7 +29,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from ..base.clock import look
+from ..base.clock import check_deadline
 from ..errors import MethodError
 from ..terms import Array, times
 from ..terms.penalties import row_norm
@@ -63,7 +63,7 @@ class Boxes(NamedTuple):
     def predict(self, w: Array) -> Array:
         return times(self.X, w) + self.shift
 
-    def pull(self, price: Array) -> Array:
+    def adjoint(self, price: Array) -> Array:
         """X'a, (g, d)."""
         return times(self.XT, price)
 
@@ -92,13 +92,13 @@ class SmoothedProblem(NamedTuple):
         return np.clip(self.base + x / self.eps, self.box.low, self.box.high)
 
 
-def taken(record: T, nodes: Array) -> T:
+def rows_of(record: T, nodes: Array) -> T:
     """The part of a record, a tuple of arrays and of such records, that belongs to some nodes."""
     parts: Any = record
-    return parts._make(taken(each, nodes) if isinstance(each, tuple) else each[nodes] for each in parts)
+    return parts._make(rows_of(each, nodes) if isinstance(each, tuple) else each[nodes] for each in parts)
 
 
-def gathered(chosen: Array) -> Iterator[tuple[Array, Array, Array]]:
+def by_count(chosen: Array) -> Iterator[tuple[Array, Array, Array]]:
     """Nodes (k,) that have about as many True entries in their rows of ``chosen`` (g, m), the places of these (k, j),
     and which of those places are meant (k, j). j is a power of two, or m: how a node is treated depends on no other."""
     count = chosen.sum(axis=1)
@@ -131,7 +131,7 @@ def smoothed(box: Boxes, at: Target, base: Array, width: Array, w: Array) -> tup
     left = np.ones(len(w), dtype=bool)  # nodes that are not there yet; each decides for itself
     calm = np.zeros(len(w))  # their steps within one piece of phi
     for _ in range(MOST_STEPS):
-        look()
+        check_deadline()
         step, slope, rough = _newton(phi, w, x)
         turn = times(phi.box.X, step)
         new = x + turn
@@ -147,7 +147,7 @@ def smoothed(box: Boxes, at: Target, base: Array, width: Array, w: Array) -> tup
         if 2 * left.sum() <= len(left):  # go on without those that are done
             out[nodes] = w
             keep = np.flatnonzero(left)
-            phi, nodes, w, x, calm, left = taken(phi, keep), nodes[keep], w[keep], x[keep], calm[keep], left[keep]
+            phi, nodes, w, x, calm, left = rows_of(phi, keep), nodes[keep], w[keep], x[keep], calm[keep], left[keep]
         if not len(nodes):
             break
     out[nodes] = w
@@ -166,7 +166,7 @@ def _newton(phi: SmoothedProblem, w: Array, x: Array) -> tuple[Array, Array, Arr
     H = I + X' diag(tau / eps) X over the free samples.
     """
     box, at = phi.box, phi.at
-    slope = at.tau * box.pull(phi.price(x)) + w - at.v
+    slope = at.tau * box.adjoint(phi.price(x)) + w - at.v
     weight = np.where((x > phi.to_low) & (x < phi.to_high), at.tau / phi.eps, 0.0)
     H = _gram(box.XT, box.X, weight)
     diagonal = np.arange(w.shape[1])
@@ -184,7 +184,7 @@ def _gram(XT: Array, X: Array, weight: Array) -> Array:
     out, many = np.empty((len(X), X.shape[2], X.shape[2])), np.flatnonzero(~few)
     out[many] = np.matmul(XT[many] * weight[many, None, :], X[many])
     some = np.flatnonzero(few)
-    for nodes, rows, _ in gathered(free[some]):
+    for nodes, rows, _ in by_count(free[some]):
         each = some[nodes][:, None]
         part = X[each, rows]
         out[some[nodes]] = np.matmul((part * weight[each, rows][:, :, None]).transpose(0, 2, 1), part)
@@ -244,7 +244,7 @@ class Face(NamedTuple):
     """Prices, and the least-squares algebra of the rows F whose prices are free."""
 
     price: Array  # (g, m)
-    pull: Array  # X'a, (g, d)
+    adjoint: Array  # X'a, (g, d)
     free: Array  # 1.0 in F, (g, m)
     N: Array  # the projection on the directions that X_F does not see, (g, d, d)
     G: Array  # pinv(X_F'X_F), (g, d, d)
@@ -285,7 +285,7 @@ class PiecewiseProx:
         w, face, error = _settle(self.box, at, _cold(self.box, v) if memory is None else Face(*memory))
         bad = np.flatnonzero(error > EXACT)
         if len(bad):
-            w[bad], found = _search(taken(self.box, bad), taken(at, bad), taken(face, bad), warm[bad])
+            w[bad], found = _search(rows_of(self.box, bad), rows_of(at, bad), rows_of(face, bad), warm[bad])
             face = face.put(bad, found)
         return w, tuple(face)
 
@@ -317,16 +317,16 @@ def _cold(box: Boxes, v: Array) -> Face:
     g, _, d = box.X.shape
     price = np.where(box.predict(v) > 0.0, box.high, box.low)
     N = np.tile(np.eye(d), (g, 1, 1))
-    return Face(price, box.pull(price), np.zeros_like(price), N, np.zeros((g, d, d)), np.zeros((g, d)))
+    return Face(price, box.adjoint(price), np.zeros_like(price), N, np.zeros((g, d, d)), np.zeros((g, d)))
 
 
 def _face(box: Boxes, price: Array) -> Face:
     """The face on which the prices inside their boxes are free."""
     free, (g, _, d) = box.inside(price), box.X.shape
     N, G, q = np.empty((g, d, d)), np.empty((g, d, d)), np.empty((g, d))
-    for nodes, rows, mask in gathered(free):
+    for nodes, rows, mask in by_count(free):
         N[nodes], G[nodes], q[nodes] = _algebra(box.X[nodes[:, None], rows], box.shift[nodes[:, None], rows], mask)
-    return Face(price, box.pull(price), free.astype(float), N, G, q)
+    return Face(price, box.adjoint(price), free.astype(float), N, G, q)
 
 
 def _algebra(X: Array, shift: Array, mask: Array) -> tuple[Array, Array, Array]:
@@ -344,12 +344,12 @@ def _algebra(X: Array, shift: Array, mask: Array) -> tuple[Array, Array, Array]:
 
 def _settle(box: Boxes, at: Target, face: Face) -> tuple[Array, Face, Array]:
     """The solution on each face, its prices the nearest to the old ones, and its error."""
-    start = at.v - at.tau * face.pull
+    start = at.v - at.tau * face.adjoint
     w = times(face.N, times(face.N, start)) - face.q  # twice: then the rounding is that of w, not that of the start
     y = times(face.G, start - w) / at.tau
     both = np.matmul(box.X, np.stack([w, y], axis=2))
     price = np.clip(face.price + face.free * both[:, :, 1], box.low, box.high)
-    face = face._replace(price=price, pull=box.pull(price))
+    face = face._replace(price=price, adjoint=box.adjoint(price))
     return w, face, _error(box, at, w, both[:, :, 0] + box.shift, face)
 
 
@@ -361,7 +361,7 @@ def _error(box: Boxes, at: Target, w: Array, x: Array, face: Face) -> Array:
     terms = at.tau[:, 0] * box.force
     size = row_norm(at.v) + row_norm(w) + ROUNDING * terms
     wrong = np.maximum(np.where(face.price < box.high, x, 0.0), np.where(face.price > box.low, -x, 0.0))
-    off = np.abs(w - at.v + at.tau * face.pull).max(axis=1)
+    off = np.abs(w - at.v + at.tau * face.adjoint).max(axis=1)
     sign = wrong / (box.norms * size[:, None] + np.abs(box.shift) + TINY)
     return np.maximum(sign.max(axis=1), off / (size + terms + TINY))
 
@@ -377,12 +377,12 @@ def _search(box: Boxes, at: Target, face: Face, w: Array) -> tuple[Array, Face]:
             better = (error < least[left]) & (least[left] > EXACT)  # how far a node goes depends on no other
             nodes = left[better]
             least[nodes], out[nodes] = error[better], point[better]
-            found = found.put(nodes, taken(its, better))
+            found = found.put(nodes, rows_of(its, better))
         bad = np.flatnonzero(least[left] > EXACT)
         if not len(bad):
             break
         left, w, price, width = left[bad], w[bad], price[bad], width[bad]
-        box, at = taken(box, bad), taken(at, bad)
+        box, at = rows_of(box, bad), rows_of(at, bad)
     return out, found
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ..base.clock import look
+from ..base.clock import check_deadline
 from ..terms import Array
 from .gradients import NodeGradients
 
@@ -30,7 +30,7 @@ def minimisers(
     w, value = w.copy(), gradients.value(w)
     first, left = np.abs(value), np.full(len(w), True)
     for _ in range(steps):
-        look()
+        check_deadline()
         g, step = gradients.full(w), np.zeros_like(w)
         step[left] = solve(gradients.hessians(w)[left], g[left], left)
         decrease = np.einsum("ij,ij->i", g, step)
@@ -52,7 +52,7 @@ def minimisers(
     return w, ~left
 
 
-def descended(
+def minimiser(
     value: Callable[[Array], float],
     step: Callable[[Array], tuple[Array, float]],
     x: Array,

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.clock import look
+from ..base.clock import check_deadline
 from ..checks import Check, inside, is_number
 from ..errors import MethodError
 from ..form import Form, SampleBlock
@@ -301,7 +301,7 @@ def gradient_steps(
     def stepped(w: Array, g: Array, L: Array, left: Array) -> tuple[Array, Array, Array]:
         """One step of the nodes ``left``; those without a bound shorten theirs until it does not overshoot."""
         while True:  # at most a thousand times: then L is infinite
-            look()
+            check_deadline()
             new = np.where(left[:, None], w - g / (L + 1.0 / tau)[:, None], w)
             g_new = slope(new)
             inner = np.einsum("ij,ij->i", g_new, g)
@@ -312,7 +312,7 @@ def gradient_steps(
 
     g = slope(w)
     for _ in range(accuracy.steps):
-        look()
+        check_deadline()
         left = has & (row_norm(g) / convexity > np.maximum(accuracy.tolerance, ROUNDING * row_norm(w)))
         if not left.any():
             break

@@ -284,7 +284,7 @@ RIDGE = 1e-15  # relative to each diagonal, of the size of its rounding; a large
 
 
 @dataclass(frozen=True)
-class Rows:
+class SystemRows:
     """The rows of m samples or edges, k each, on the unknowns in the order of the system."""
 
     B: sp.csr_array  # (m k, n d)
@@ -292,7 +292,7 @@ class Rows:
     k: int
 
     @classmethod
-    def of(cls, B: sp.csr_array, k: int) -> Rows:
+    def of(cls, B: sp.csr_array, k: int) -> SystemRows:
         return cls(sp.csr_array(B), sp.csr_array(B.T), k)
 
     @property
@@ -369,18 +369,18 @@ class NewtonSystem:
             raise ArithmeticError("a Newton system is not finite")
         return self._factors(data)
 
-    def _samples(self, form: Form) -> Iterator[Rows]:
+    def _samples(self, form: Form) -> Iterator[SystemRows]:
         for block in form.samples:
             H = block.loss.curvature(block.offset[:1], block.y[:1])  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
-            yield Rows.of(block.A[:, self.order], block.width if H.ndim == 3 else 1)
+            yield SystemRows.of(block.A[:, self.order], block.width if H.ndim == 3 else 1)
 
-    def _edges(self, form: Form) -> Iterator[Rows]:
+    def _edges(self, form: Form) -> Iterator[SystemRows]:
         for edge in form.edges:
             k = edge.penalty.pieces(form.width(edge))
             if k is None:
                 H = edge.penalty.curvature(np.zeros((1, form.width(edge))))  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
                 k = form.width(edge) if H.ndim == 3 else 1
-            yield Rows.of(edge.flat(form.d)[:, self.order], k)
+            yield SystemRows.of(edge.flat(form.d)[:, self.order], k)
 
     def _pattern(self, size: int) -> None:
         """The entries that there are, the upper half alone where the factor is low, and of which entries of all D

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.clock import look
+from ..base.clock import check_deadline
 from ..errors import MethodError
 from ..form import Form, SampleBlock
 from ..terms import Array, Batch, Packed, adjoint, gram, predictors
@@ -60,17 +60,17 @@ class MeanProx(AbstractNodeProx):
 
     nodes: Array
     mass: Array
-    pull: Array
+    linear: Array
 
     def __call__(self, v: Array, tau: Array, warm: Array, memory: Memory) -> tuple[Array, None]:
         weight = 1.0 / tau
-        return (weight[:, None] * v + self.pull) / (weight + self.mass)[:, None], None
+        return (weight[:, None] * v + self.linear) / (weight + self.mass)[:, None], None
 
     def curvature(self) -> Array:
         return self.mass
 
     def factors(self) -> QuadraticProx:
-        return QuadraticProx(self.nodes, None, self.mass[:, None], self.pull)
+        return QuadraticProx(self.nodes, None, self.mass[:, None], self.linear)
 
 
 @dataclass(frozen=True)
@@ -83,11 +83,11 @@ class QuadraticProx(AbstractNodeProx):
     nodes: Array
     V: Array | None  # (g, d, k); None: I, values all the same
     values: Array  # (g, k); (g, 1) where V is I
-    pull: Array  # (g, k)
+    linear: Array  # (g, k)
 
     def __call__(self, v: Array, tau: Array, warm: Array, memory: Memory) -> tuple[Array, None]:
         turned = v if self.V is None else np.matmul(v[:, None, :], self.V)[:, 0, :]
-        r = (self.pull - self.values * turned) / (self.values + 1.0 / tau[:, None])
+        r = (self.linear - self.values * turned) / (self.values + 1.0 / tau[:, None])
         return v + (r if self.V is None else np.matmul(self.V, r[:, :, None])[:, :, 0]), None
 
     def curvature(self) -> Array:
@@ -281,7 +281,7 @@ class NewtonProx(AbstractNodeProx):
         left = np.ones(len(w), dtype=bool)  # nodes that are not there yet; each decides for itself
         slow = np.full(len(w), inverse is None)  # nodes whose inverse is to be renewed
         for _ in range(MOST_STEPS):
-            look()
+            check_deadline()
             inverse = _renewed(inverse, todo, slow, own, x)
             known = inverse if len(todo) == len(inverse) else inverse[todo]
             step = np.matmul(known, slope[:, :, None])[:, :, 0]

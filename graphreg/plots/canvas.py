@@ -53,7 +53,7 @@ def log_scale(*axes: Any) -> None:
         importlib.import_module("graphreg.plots.ticks").scale(axis)
 
 
-def look(k: int) -> dict[str, Any]:
+def line_style(k: int) -> dict[str, Any]:
     """Line k of a picture: colour, line style and marker differ, so that it is told apart in grey."""
     return {"color": f"C{k % 10}", "linestyle": STYLES[k % len(STYLES)], "marker": MARKS[k % len(MARKS)]}
 

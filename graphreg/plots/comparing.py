@@ -14,7 +14,7 @@ from ..comparing import Comparison
 from ..errors import ModelError
 from ..running import Solution
 from ..terms import Array
-from .canvas import COSTS, LEAST_GAP, axes_for, described, finished, look, pyplot
+from .canvas import COSTS, LEAST_GAP, axes_for, described, finished, line_style, pyplot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -89,7 +89,7 @@ def _words(comparison: Comparison) -> str:
 
 
 def _draw(axes: Axes, name: str, solution: Solution, bound: float, x: str, k: int) -> None:
-    colour, style, mark = look(k).values()
+    colour, style, mark = line_style(k).values()
     fill = colour if solution.own is None else "white"
     costs, gaps = _course(solution, bound, COSTS[x][0])
     end = _end(solution, bound)

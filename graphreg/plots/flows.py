@@ -12,7 +12,7 @@ from ..errors import ModelError
 from ..form.notation import count
 from ..network import Ledger
 from ..running import Solution
-from .canvas import HATCHES, axes_for, described, finished, look
+from .canvas import HATCHES, axes_for, described, finished, line_style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -92,7 +92,7 @@ def _curves(axes: Axes, shown: Any) -> None:
         rows = shown[shown["term"] == term].sort_values("used", ascending=False)
         used, full = rows["used"].to_numpy(dtype=float), rows["saturated"].to_numpy(dtype=bool)
         at = 100.0 * (np.arange(len(used)) + 0.5) / len(used)
-        style = look(k)
+        style = line_style(k)
         mark = style.pop("marker")
         axes.plot(at, used, linewidth=1.4, **style)
         axes.plot(at[full], used[full], mark, color=style["color"], markersize=5)

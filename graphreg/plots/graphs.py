@@ -17,7 +17,7 @@ from ..running import Solution
 from ..terms import Array
 from ..theory import Recovery
 from .canvas import axes_for, framed
-from .layouts import MOST_GROUPS, area_of, draw_group, draw_links, given_places, placed, thinned, write_labels
+from .layouts import MOST_GROUPS, area_of, draw_group, draw_links, given_places, places, thinned, write_labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -99,7 +99,7 @@ def plot_graph(solution: Solution, positions: Positions = None, ax: Axes | None 
     axes = axes_for(ax, (8.0, 6.0))
     states = edge_states(solution, prove)
     if positions is None:
-        place = placed(form.labels, list(states), None)
+        place = places(form.labels, list(states), None)
     else:
         place = given_places(positions, form.labels, len(form.latent), np.array(list(states)).reshape(-1, 2))
     for state, (style, colour, width) in STATES.items():
@@ -176,7 +176,7 @@ def plot_recovery(
     at = {int(i): k for k, i in enumerate(nodes)}
     pairs = [(at[i], at[j]) for ends in kinds for i, j in ends.tolist()]
     place = np.full((len(labels), 2), np.nan)
-    place[nodes] = placed([labels[i] for i in nodes], pairs, positions)
+    place[nodes] = places([labels[i] for i in nodes], pairs, positions)
     for (name, style, colour, width), ends in zip(EDGES, kinds, strict=True):
         draw_links(axes, place[ends], name, style, colour, thinned(width, len(nodes)))
     _nodes(axes, place, number, loose, shown)

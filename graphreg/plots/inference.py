@@ -13,7 +13,7 @@ from ..form.notation import count
 from ..inputs import Graph
 from ..terms import name_of
 from .canvas import axes_for, described, finished, framed
-from .layouts import area_of, draw_group, draw_links, placed, thinned, write_labels
+from .layouts import area_of, draw_group, draw_links, places, thinned, write_labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -112,7 +112,7 @@ def plot_selection(selection: EdgeSelection, positions: Positions = None, ax: Ax
     graph = Graph.of(selection.graph)
     index = graph.index
     kept, removed = zip(graph.tail.tolist(), graph.head.tolist(), strict=True), selection.removed
-    place = placed(graph.labels, kept, positions, [(index[a], index[b]) for a, b in removed])
+    place = places(graph.labels, kept, positions, [(index[a], index[b]) for a, b in removed])
     axes = axes_for(ax, (8.0, 6.0))
     tests: Any = selection.tests
     for keep, (name, style, colour, width) in EDGES_DRAWN.items():

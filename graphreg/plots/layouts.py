@@ -32,7 +32,7 @@ NO_EDGES = np.zeros((0, 2), dtype=int)
 DARK = 0.5  # luminance of a colour below which text on it is white
 
 
-def placed(labels: Sequence[Hashable], pairs: Iterable[Pair], positions: Positions, weak: Iterable[Pair] = ()) -> Array:
+def places(labels: Sequence[Hashable], pairs: Iterable[Pair], positions: Positions, weak: Iterable[Pair] = ()) -> Array:
     """The places of nodes, (n, 2): as given; as the cells of a grid, where all labels are pairs (row, column); or by
     a spring layout of pairs of their numbers, with weak springs for some."""
     import networkx as nx

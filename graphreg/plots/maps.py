@@ -15,7 +15,7 @@ from ..running import Solution
 from ..terms import Array, name_of
 from .canvas import axes_for, column_of, fitted, legend_below, room_of, swatch, titled
 from .graphs import boundary
-from .layouts import DARK, area_of, cells_of, luminance, placed
+from .layouts import DARK, area_of, cells_of, luminance, places
 from .shapes import Rings, borders, outlines, squares
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def plot_map(
     points = shapes is not None and _are_points(shapes)
     colours = _Colours.of(values)
     if points:
-        lines, pairs = _draw_points(axes, solution, placed(solution.labels, (), shapes), values, colours)
+        lines, pairs = _draw_points(axes, solution, places(solution.labels, (), shapes), values, colours)
     else:
         lines, pairs = _draw_areas(axes, solution, shapes, key, values, colours)
     _draw_boundary(

@@ -12,7 +12,7 @@ from ..base.escaping import caption, picture
 from ..errors import ModelError
 from ..terms import Array
 from ..terms.penalties import AbstractPenalty
-from .canvas import axes_for, described, finished, look, pyplot
+from .canvas import axes_for, described, finished, line_style, pyplot
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -137,7 +137,7 @@ def _along(penalty: AbstractPenalty, what: str, s: Array, d: Array) -> Array:
 
 def _draw(axes: Axes, s: Array, y: Array, name: str, k: int) -> None:
     """A line where the function is finite, and a wall at each end of its domain."""
-    style: dict[str, Any] = look(k) | {"markevery": (7 * k % 60, 120), "markersize": 5, "linewidth": 1.5}
+    style: dict[str, Any] = line_style(k) | {"markevery": (7 * k % 60, 120), "markersize": 5, "linewidth": 1.5}
     inside = np.isfinite(y)
     axes.plot(s, np.where(inside, y, np.nan), label=name, **style)
     rows = np.flatnonzero(inside)

@@ -65,7 +65,7 @@ def label(value: float, ticks: Array) -> str:
     return f"{float(digits):g}e{int(power)}"
 
 
-class Written(Formatter):
+class TickLabels(Formatter):
     """The labels of these ticks."""
 
     def __call__(self, x: float, pos: int | None = None) -> str:
@@ -76,6 +76,6 @@ class Written(Formatter):
 def scale(axis: Axis) -> None:
     """The ticks of an axis that is logarithmic already."""
     axis.set_major_locator(Readable())
-    axis.set_major_formatter(Written())
+    axis.set_major_formatter(TickLabels())
     axis.set_minor_locator(LogLocator(subs=tuple(range(2, 10)), numticks=12))
     axis.set_minor_formatter(NullFormatter())

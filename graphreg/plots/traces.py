@@ -15,7 +15,7 @@ from ..comparing import distinct
 from ..errors import ModelError
 from ..running import Record, Solution
 from ..terms import Array
-from .canvas import COSTS, LEAST_GAP, axes_for, described, finished, legend_below, log_scale, look, titled
+from .canvas import COSTS, LEAST_GAP, axes_for, described, finished, legend_below, line_style, log_scale, titled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -68,7 +68,7 @@ def _named(solutions: Solution | Sequence[Solution] | Mapping[str, Solution]) ->
 def _draw_run(axes: Axes, name: str, solution: Solution, k: int) -> bool:
     """Draws one run; whether it has screens."""
     records = [record for record in solution.trace.records if np.isfinite(record.relative_gap)]
-    style = look(k)
+    style = line_style(k)
     if not solution.trace.records:
         if solution.certificate.valid:
             gap = max(solution.certificate.relative_gap, LEAST_GAP)

@@ -13,7 +13,7 @@ from ..base.messages import did_you_mean
 from ..errors import ModelError
 from ..terms import Array, name_of
 from ..tuning import CrossValidation, Path
-from .canvas import axes_for, column_of, described, finished, fitted, legend_below, look, room_of, swatch
+from .canvas import axes_for, column_of, described, finished, fitted, legend_below, line_style, room_of, swatch
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -100,7 +100,7 @@ def _draw(axes: Axes, strengths: Array, lines: Array, names: list[str], each: st
     """A few lines in colours with their names, many as one thin bundle."""
     if len(names) <= FEW:
         for k, name in enumerate(names):
-            axes.plot(strengths, lines[:, k], markersize=4, linewidth=1.2, label=name, **look(k))
+            axes.plot(strengths, lines[:, k], markersize=4, linewidth=1.2, label=name, **line_style(k))
         return
     collection = importlib.import_module("matplotlib.collections").LineCollection
     bundle = np.stack([np.broadcast_to(strengths[:, None], lines.shape), lines], axis=2).transpose(1, 0, 2)

@@ -16,8 +16,8 @@ from ..terms.penalties import (
     AbstractPenalty,
     OneSidedDomain,
     OwnDomain,
-    beside,
     by_row,
+    nearby_subgradients,
     row_norm,
 )
 from .conic import ConeProgramme
@@ -143,7 +143,7 @@ class AbstractConePenalty(OwnDomain, AbstractReadPenalty):
         u = np.where(out[:, None], u * ((1.0 - OUTWARD) / np.where(out, gauge, 1.0))[:, None], u)
         return np.where(np.isfinite(gauge)[:, None] | (not self.is_even), u, 0.0)
 
-    def reach(self, start: Array, end: Array) -> Array:
+    def step_to_boundary(self, start: Array, end: Array) -> Array:
         g0, g1 = self.gauge(start), self.gauge(end)
         limit = np.maximum(1.0 - OUTWARD, g0)  # gauges are known to the solver's accuracy only
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -156,7 +156,7 @@ class AbstractConePenalty(OwnDomain, AbstractReadPenalty):
             slope = np.maximum(self.value(z) / size, LEAST_SLOPE * self.programme.strength)
             step = NEAR * size / np.where(np.isfinite(slope), slope, self.programme.strength)
         u, live = np.zeros(z.shape), z.any(axis=1)  # phi is least at 0
-        u[live] = beside(self.prox, z[live], step[live], NEAR * size[live])
+        u[live] = nearby_subgradients(self.prox, z[live], step[live], NEAR * size[live])
         return self.clip(u)
 
     def conduct(self, conductance: Array, z: Array) -> Array:
@@ -284,7 +284,7 @@ class OneSidedConePenalty(AbstractConePenalty, OneSidedDomain, AbstractOneSided)
         still = ~np.isfinite(self.conjugate(u))
         return np.where(still[:, None], self.interior(u.shape[1]), u)
 
-    def reach(self, start: Array, end: Array) -> Array:
+    def step_to_boundary(self, start: Array, end: Array) -> Array:
         def inside(t: Array) -> Array:
             return np.isfinite(self.conjugate(start + t[:, None] * (end - start)))
 

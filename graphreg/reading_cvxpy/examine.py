@@ -17,7 +17,7 @@ from .cone_penalty import ConePenalty, OneSidedConePenalty
 from .conic import ConeProgramme
 from .evaluating import evaluator, refuse_inexact
 from .recognise import closed_form
-from .source import AbstractReadPenalty, Source
+from .source import AbstractReadPenalty, FunctionSource
 
 AGREEMENT = 1e-7  # relative; CVXPY's cones, solved, against its values
 
@@ -72,7 +72,7 @@ def examine(function: Callable[[Any], Any], rows: bool, k: int, name: str) -> Ab
         if isinstance(problem, TermError):
             raise
         raise TermError(f"the penalty {name} cannot act on {k} coordinates: {problem}") from problem
-    source = Source(of_row(function, rows, k), k, name)
+    source = FunctionSource(of_row(function, rows, k), k, name)
     variable = cp.Variable(k, name="z")
     expression = source.function(variable)
     value, z = evaluator(expression, variable), tried.points(k)

@@ -18,7 +18,7 @@ LONG = 100  # characters of a function of CVXPY that is printed
 
 
 @dataclass(frozen=True, eq=False)
-class Source:
+class FunctionSource:
     """A CVXPY function of one row of k coordinates."""
 
     function: Callable[[Any], Any]
@@ -64,10 +64,10 @@ class Source:
 class AbstractReadPenalty(AbstractPenalty):
     """A penalty that a CVXPY function is on k coordinates; a part of one has no source."""
 
-    source: Source | None = field(default=None, kw_only=True, repr=False)
+    source: FunctionSource | None = field(default=None, kw_only=True, repr=False)
 
     @property
-    def whole(self) -> Source:
+    def whole(self) -> FunctionSource:
         """The function that it was read from."""
         assert self.source is not None
         return self.source

@@ -78,7 +78,7 @@ class AbstractSeparable(OwnDomain, AbstractReadPenalty):
     def clip(self, u: Array) -> Array:
         return np.clip(u, -INSIDE * self.left.last, INSIDE * self.right.last)
 
-    def room(self, u: Array) -> Array:
+    def slacks(self, u: Array) -> Array:
         return np.maximum(np.minimum(self.right.last - u, self.left.last + u), 0.0)
 
     def conductance(self, u: Array) -> Array:
@@ -185,8 +185,8 @@ class AbstractBlocks(OwnDomain, AbstractReadPenalty):
     def clip(self, u: Array) -> Array:
         return self.each(lambda phi, u: phi.domain.clip(u), u)
 
-    def room(self, u: Array) -> Array:
-        return self.each(lambda phi, u: phi.domain.room(u), u)
+    def slacks(self, u: Array) -> Array:
+        return self.each(lambda phi, u: phi.domain.slacks(u), u)
 
     def span(self, u: Array) -> Array:
         return self.each(lambda phi, u: phi.domain.span(u), u)

@@ -171,7 +171,7 @@ def size_of(form: Form) -> int:
 NAMED = 8  # clusters with a colour, a shape and a letter; the page has that many
 
 
-def followed(clusters: Sequence[Array]) -> list[Array]:
+def lasting_names(clusters: Sequence[Array]) -> list[Array]:
     """The cluster of each node, (n,), frame by frame (-1: none), under lasting names: 0, 1, ... in the order of how
     large they are over all frames, clusters of one node last.
 

@@ -14,7 +14,7 @@ from ..form import Form
 from ..plots import given_places
 from ..terms import Array, EdgeBlock, name_of
 from ..terms.penalties import AbstractNorm, is_equality
-from .frames import NUMBERS, Frame, between, ends_of, followed, packed
+from .frames import NUMBERS, Frame, between, ends_of, lasting_names, packed
 from .outlines import WIDTH, drawn_places, fitted, outlines_of
 
 # ---- penalties along a line through 0: f(s) = c phi(s q), and its conjugate ------------------------------------------
@@ -144,7 +144,7 @@ def moving(form: Form, frames: Sequence[Frame]) -> dict[str, Any]:
             "width": k,
             "limited": isinstance(edge.penalty, AbstractNorm) or bool((gauge > 0.0).any() and np.isfinite(gauge).any()),
         }
-    colours = followed([frame.cluster for frame in frames])
+    colours = lasting_names([frame.cluster for frame in frames])
     return {
         "slices": kinds,
         "frames": [packed(frame, colour) for frame, colour in zip(frames, colours, strict=True)],

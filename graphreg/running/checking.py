@@ -10,7 +10,7 @@ import numpy as np
 
 from ..base.clock import alarm
 from ..certificate import Certificate, Certifier, CheapBound, relative
-from ..form import settles
+from ..form import has_latent_minimisers
 from ..network import Ledger, pays
 from ..terms import Array
 from .budget import Budget
@@ -42,7 +42,7 @@ class Checks:
     def elapsed(self) -> float:
         return time.perf_counter() - self.began
 
-    def begun(self, start: Start | None) -> str:
+    def reason_at_start(self, start: Start | None) -> str:
         """The reason for which the run ends before its first round: where a start with flows meets the gap. Whoever
         has proved bounds of it before needs none here."""
         gap = self.budget.gap
@@ -92,12 +92,12 @@ class Checks:
         bound = self.cheap_bound(point, self._inside(state), k)
         if bound is not None:
             gap = self._relative(bound.gap, bound)
-            schedule.looks(k, gap)
-            if schedule.proves(k, gap):
+            schedule.note_bound(k, gap)
+            if schedule.worth_a_proof(k, gap):
                 method.lighten(state)
-                if ended := self._ended(self.certify_point(point, k, bound), k):
+                if ended := self._reason_to_end(self.certify_point(point, k, bound), k):
                     return ended
-                schedule.proved(k)
+                schedule.note_proof(k)
         helps = bound is None or bound.w is not point[0]  # what flows tie together is better tied
         if schedule.polish_now(k) and helps and self.polish(state, k):
             return "gap"
@@ -105,8 +105,8 @@ class Checks:
         if screen is None:
             return self._stalled(k)
         certificate = self.certify_state(state, k, bound)
-        schedule.repaired(k, screen, certificate.relative_gap)
-        return self._ended(certificate, k)
+        schedule.note_repair(k, screen, certificate.relative_gap)
+        return self._reason_to_end(certificate, k)
 
     def _worth_a_repair(self, point: Point, k: int, bound: CheapBound | None) -> float | None:
         """The screen of a point that is worth a repair; None where it is not."""
@@ -114,11 +114,11 @@ class Checks:
         if bound is not None and not (bound.repairable and self._left(bound) <= gap):  # nor would a repair meet the gap
             return None
         screen = self.screen(point, k) if bound is None else self._relative(bound.screen, bound)
-        schedule.saw(k, screen)
+        schedule.note_screen(k, screen)
         hopeless = bound is not None and screen > MAYBE * gap
-        return screen if schedule.repairs(k, screen) and not hopeless else None
+        return screen if schedule.worth_a_repair(k, screen) and not hopeless else None
 
-    def _ended(self, certificate: Certificate, k: int) -> str:
+    def _reason_to_end(self, certificate: Certificate, k: int) -> str:
         """The reason for which the run ends with a certificate; empty where it goes on."""
         if certificate.holds(self.budget.gap) or certificate.contradiction:
             return "failed" if certificate.contradiction else "gap"
@@ -240,7 +240,7 @@ class Checks:
         """Charge what repairs of a point have exchanged since, and screens of it. Latent nodes that the certifier
         settles take an exchange: up and down a tree, once each way across an edge."""
         spent = screens + self.certifier.repair.exchanges - before
-        self._charge(spent + (point[1] is None and settles(self.certifier.form)), spent)
+        self._charge(spent + (point[1] is None and has_latent_minimisers(self.certifier.form)), spent)
 
     def _charge(self, exchanges: int, reductions: int) -> None:
         if self.method.central:  # all data are in one place, and nothing is sent

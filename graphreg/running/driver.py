@@ -41,7 +41,7 @@ def view_of(form: Form, budget: Budget) -> LocalView:
     """The whole graph in one process."""
     before = None if budget.warm_start is None else budget.warm_start.view
     if before is not None:
-        return before.beside(form, InProcess(Ledger(before.arcs, form.labels)))
+        return before.at_strengths(form, InProcess(Ledger(before.arcs, form.labels)))
     return LocalView(form, InProcess(Ledger(arcs_of(form), form.labels)), budget.seed or 0)
 
 
@@ -61,7 +61,7 @@ def drive(
         earliest=EARLIEST if budget.start is None else WARM,
     )
     if budget.warm_start is not None and budget.warm_start.schedule is not None:
-        schedule = schedule.expecting(budget.warm_start.schedule)
+        schedule = schedule.with_learnt_gaps(budget.warm_start.schedule)
     checks = Checks(method, certifier, budget, view.engine.ledger, schedule)
     allowed = method.most_rounds if budget.rounds is None else budget.rounds
     run = _Run(method, view, budget, checks, keeper, recorder, allowed)
@@ -114,7 +114,7 @@ class _Run:
                 state = self.method.resume(self.view, before, budget.start)
         if self.recorder is not None:
             self.recorder.see(self.method, state, 0)
-        self.ended = self.checks.begun(budget.start)
+        self.ended = self.checks.reason_at_start(budget.start)
         self.state = state
         if self.keeper is not None:
             self._keep(self.keeper)

@@ -25,7 +25,7 @@ from ..certificate import Repair, edge_system
 from ..form import DualPoint, EdgeBlock, Form, SampleBlock
 from ..inputs import components_of
 from ..network import kernels
-from ..oracles import descended
+from ..oracles import minimiser
 from ..terms import Array, block_diagonal
 from ..terms.losses import AbstractQuadraticLoss, AbstractSmoothLoss
 from ..terms.penalties import AbstractPenalty, AbstractSmoothPenalty, row_norm
@@ -286,7 +286,7 @@ def _newton(form: Form, smooth: _Smooth, found: Guess, w: Array) -> tuple[Array 
             return g, np.nan
         return move, float(g @ move)
 
-    theta, reached, sums = descended(
+    theta, reached, sums = minimiser(
         lambda theta: form.primal(smooth.w(theta)), step, theta, settled=1e-14, shortest=1e-3, steps=STEPS
     )
     return theta if reached else None, sums

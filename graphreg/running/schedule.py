@@ -45,7 +45,7 @@ class Schedule:
     looked: tuple[int, float] = (0, np.inf)  # the round of the last look, and the gap that it saw
     next_proof: int = checked(whole(0), 0)  # of a gap that a look saw
 
-    def expecting(self, last: Schedule) -> Schedule:
+    def with_learnt_gaps(self, last: Schedule) -> Schedule:
         """The schedule with what the last repair at a neighbouring strength taught: which screen goes with which
         gap."""
         if not 0.0 < last.gap < np.inf or not 0.0 < last.screen < np.inf:
@@ -64,21 +64,21 @@ class Schedule:
         """The first that is screened."""
         return max(self.next_screen, self.every)
 
-    def saw(self, k: int, screen: float) -> None:
+    def note_screen(self, k: int, screen: float) -> None:
         """Take note of a screen; negative ones are rounding."""
         screen, look = _size(screen), self.next_screen
         self.pace, self.screened = _pace(self.screened, k, screen), (k, screen)
-        self._look(k, screen, self._promising())
+        self._schedule_screen(k, screen, self._promising())
         if self.looked[0] == k:  # which knows better
             self.next_screen = min(self.next_screen, look)
 
-    def looks(self, k: int, gap: float) -> None:
+    def note_bound(self, k: int, gap: float) -> None:
         """Take note of a look; the next is half way to where the target is expected, and soon where that is near."""
         gap = _size(gap)
         self.pace, self.looked = _pace(self.looked, k, gap), (k, gap)
-        self._look(k, gap, self.target, k if gap > DISTANT * self.target else k // 6)
+        self._schedule_screen(k, gap, self.target, k if gap > DISTANT * self.target else k // 6)
 
-    def _look(self, k: int, screen: float, wanted: float, most: int | None = None) -> None:
+    def _schedule_screen(self, k: int, screen: float, wanted: float, most: int | None = None) -> None:
         """Set the next screen half way to where that wanted is expected, or ``most`` rounds later (k/2)."""
         if self.every > 1 and self.pace > 0.0 and 0.0 < wanted < screen:
             left = float(np.log(screen / wanted)) / self.pace
@@ -97,14 +97,14 @@ class Schedule:
         self.next_polish = max(20, k + k // 2)
         return True
 
-    def repairs(self, k: int, screen: float) -> bool:
+    def worth_a_repair(self, k: int, screen: float) -> bool:
         if k >= self.next_repair:
             return True
         if not np.isfinite(self.gap):  # no repair yet: screens are 4 to 4000 times the gap
             return screen <= self._promising() or (k >= self.earliest and screen <= MAYBE * self.target)
         return screen <= self._promising()
 
-    def repaired(self, k: int, screen: float, gap: float) -> None:
+    def note_repair(self, k: int, screen: float, gap: float) -> None:
         """Take note of a repair, its screen and its gap; P - Q may be negative where rounding decides."""
         screen, gap = _size(screen), max(_size(gap), LEAST)
         wait = 3.0 * k
@@ -114,13 +114,13 @@ class Schedule:
                 self.power = float(np.clip(np.log(self.gap / gap) / np.log(self.screen / screen), 1.0, 2.0))
         self.next_repair = k + int(np.clip(wait, 0.25 * k, 3.0 * k))
         self.round, self.gap, self.screen = k, gap, screen
-        self._look(k, screen, self._promising())  # by what the repair has taught
+        self._schedule_screen(k, screen, self._promising())  # by what the repair has taught
 
-    def proves(self, k: int, gap: float) -> bool:
+    def worth_a_proof(self, k: int, gap: float) -> bool:
         """True where a look at a gap is worth a proof."""
         return gap <= self.target and k >= self.next_proof
 
-    def proved(self, k: int) -> None:
+    def note_proof(self, k: int) -> None:
         """Take note of a proof that missed the target by what it costs: more rounds are to make room for that."""
         self.next_proof = k + max(self.every, k // 2)
 

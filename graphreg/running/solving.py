@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..base.breakdown import Watched, broken, cause
-from ..base.clock import LAST, SHORT, OutOfTimeError, afresh, alarm, look, within
+from ..base.clock import LAST, SHORT, OutOfTimeError, afresh, alarm, check_deadline, within
 from ..base.shortcuts import shortcut
 from ..certificate import (
     AtInfinity,
@@ -19,13 +19,13 @@ from ..certificate import (
     Certifier,
     Enclosed,
     at_infinity,
+    at_zero_levels,
     center,
     common,
     feasible,
-    levelled,
 )
 from ..compiling import conic
-from ..form import DualPoint, Form, placed
+from ..form import DualPoint, Form, with_latent_means
 from ..network import arcs_of
 from ..terms import Array
 from . import statuses
@@ -71,7 +71,7 @@ def solve(form: Form, method: AbstractMethod, budget: Budget, compiler: conic.Co
         own = None if found.own is None else found.own.certificate
         certificate = found.certificate
         if budget.gap > 0.0 and own is None:  # else exactly this iterate is asked for, or this baseline's point
-            certificate = levelled(certificate, budget.gap)
+            certificate = at_zero_levels(certificate, budget.gap)
         unproven = "; ".join(method.unproven(form))
         words = [found.message, f"Convergence is not guaranteed: {unproven}." if unproven else ""]
         words += [] if kept is None else kept.said()
@@ -87,7 +87,7 @@ def solved(form: Form, method: AbstractMethod, gap: float) -> Solution:
     found = solve(form, method, Budget(gap), conic.Compiler(form))
     if found.status == "interrupted":
         raise KeyboardInterrupt
-    look()
+    check_deadline()
     return found
 
 
@@ -108,7 +108,7 @@ class Task:
     depth: int = 0  # how often the form is what was left at infinity
 
     @cached_property
-    def own(self) -> Certifier:
+    def plain_certifier(self) -> Certifier:
         """The certifier of the form, with what the caller knows beforehand."""
         form, budget, certifier = self.form, self.budget, Certifier(self.form)
         with alarm(), np.errstate(over="ignore", invalid="ignore"):
@@ -116,7 +116,7 @@ class Task:
                 certifier.propose(budget.known.w, budget.known.dual_point)
             if budget.gap > 0.0 and budget.start is not None and budget.warm_start is None:  # no answer is worse
                 w = budget.start[0]
-                for each in (w, placed(form, w)) if form.latent else (w,):
+                for each in (w, with_latent_means(form, w)) if form.latent else (w,):
                     certifier.propose_primal(feasible(form, each))
         return certifier
 
@@ -125,7 +125,7 @@ class Task:
         """The certifier with the best common model, where that fits all data: few methods come that near by
         themselves."""
         with alarm(), np.errstate(over="ignore", invalid="ignore"):
-            form, certifier = self.form, self.own
+            form, certifier = self.form, self.plain_certifier
             if self.budget.gap > 0.0 and common(form).exact:
                 w = np.where(form.free[:, None], 0.0, common(form).w)
                 certifier.certify(w, form.nothing().flows, None, self.budget.gap)
@@ -133,7 +133,7 @@ class Task:
 
     def within(self, budget: Budget) -> Task:
         """The task with another budget, and with all that has been proved so far."""
-        _ = self.own
+        _ = self.plain_certifier
         task = replace(self, budget=budget)
         task.__dict__.update({name: vars(self)[name] for name in ("own", "certifier") if name in vars(self)})
         return task
@@ -182,7 +182,7 @@ class Task:
 
     def solved(self) -> Outcome:
         """The outcome, judged; with what is known of the problem at infinity, where that says more."""
-        form, own, gap = self.form, self.own, self.budget.gap
+        form, own, gap = self.form, self.plain_certifier, self.budget.gap
         if not form.samples:  # everything ran away: 0 is optimal, with nothing to pay and nothing to carry
             self.certifier.propose(np.zeros(form.shape), form.nothing())
             best, said = self.certifier.best(), "Nothing is left to fit."

@@ -14,7 +14,7 @@ import pandas as pd
 
 from ..base.display import Html, facts, title
 from ..base.messages import did_you_mean
-from ..base.tables import WIDTH, LabelledTable, Printed, Stated, assumed_html
+from ..base.tables import WIDTH, LabelledTable, PrintedTable, ResultWithAssumptions, assumed_html
 from ..certificate import OWN_TERMS
 from ..checks import one_of
 from ..errors import DataError
@@ -37,7 +37,7 @@ KIND = replace(_KIND, hint=lambda kind: _KIND.hint(kind) or "; probabilities are
 
 
 @dataclass(frozen=True)
-class Summary(Stated):
+class Summary(ResultWithAssumptions):
     """The summary of an answer; ``print`` shows it.
 
     Attributes
@@ -51,9 +51,9 @@ class Summary(Stated):
     facts: dict[str, str]
     coefficients: pd.DataFrame
 
-    def _lines(self) -> Sequence[str | Printed]:
+    def _lines(self) -> Sequence[str | PrintedTable]:
         indent = max(map(len, self.facts)) + 2
-        lines: list[str | Printed] = []
+        lines: list[str | PrintedTable] = []
         for name, text in self.facts.items():
             lines += textwrap.wrap(f"{name:{indent}}{text}", WIDTH, subsequent_indent=" " * indent)
         return [*lines, "", self._table(), ""]
@@ -61,8 +61,8 @@ class Summary(Stated):
     def __repr__(self) -> str:
         return str(self)
 
-    def _table(self) -> Printed:
-        return Printed.of(self.coefficients, float_format="{:.4g}".format)
+    def _table(self) -> PrintedTable:
+        return PrintedTable.of(self.coefficients, float_format="{:.4g}".format)
 
     def _html(self) -> Iterable[Html]:
         method, _, _ = self.facts["method"].partition(",")

@@ -5,8 +5,8 @@ from .fingerprint import entry as entry
 from .fingerprint import of_losses as of_losses
 from .fingerprint import of_method as of_method
 from .fingerprint import of_problem as of_problem
+from .packing import JsonTree as JsonTree
 from .packing import MisfitError as MisfitError
-from .packing import Packed as Packed
 from .packing import check_entries as check_entries
 from .packing import check_state as check_state
 from .solutions import OF_ANSWER as OF_ANSWER

@@ -41,7 +41,7 @@ class MisfitError(CheckpointError):
 
 
 @dataclass(frozen=True)
-class Packed:
+class JsonTree:
     """A value as a tree for JSON, and the arrays and generators that the tree refers to by number."""
 
     tree: Any
@@ -49,10 +49,10 @@ class Packed:
     arrays: list[Array]
 
     @staticmethod
-    def of(value: Any, where: str) -> Packed:
+    def of(value: Any, where: str) -> JsonTree:
         """``where`` names the value in errors."""
         packer = _Packer([], [], {})
-        return Packed(packer.pack(value, where), packer.generators, packer.arrays)
+        return JsonTree(packer.pack(value, where), packer.generators, packer.arrays)
 
     def value(self, view: LocalView | None = None, where: str = "value") -> Any:
         """The way back; `ValueError` names what does not fit."""
@@ -108,7 +108,7 @@ class _Packer:
 
 
 class _Unpacker:
-    def __init__(self, packed: Packed, view: LocalView | None) -> None:
+    def __init__(self, packed: JsonTree, view: LocalView | None) -> None:
         self.arrays, self.view = packed.arrays, view
         self.generators = [self._generator(parts, f"generator {k}") for k, parts in enumerate(packed.generators)]
 

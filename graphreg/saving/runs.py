@@ -19,7 +19,7 @@ from ..form import Form
 from ..network import PURPOSES, LocalView, arcs_of
 from ..running import LATEST, AbstractKeeper, AbstractMethod, Checkpoint, Kept, Snapshot, Start
 from .fingerprint import entry, of_method, of_problem
-from .packing import MisfitError, Packed, check_state
+from .packing import JsonTree, MisfitError, check_state
 from .store import Store
 
 
@@ -94,7 +94,7 @@ class Keeper(AbstractKeeper):
         latest, before = self.latest, self.store.values[: self.run]
         if latest is not None:
             first = not self.store.values
-            self.store.write(latest.round, lambda: [*before, Packed.of(latest, "run")], first)
+            self.store.write(latest.round, lambda: [*before, JsonTree.of(latest, "run")], first)
 
 
 def _check(snapshot: Snapshot, form: Form, like: Any) -> None:

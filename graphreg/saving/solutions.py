@@ -22,7 +22,7 @@ from ..running import STATUSES, Checkpoint, Outcome, Solution, judged
 from ..terms import Array
 from . import archive
 from .fingerprint import of_problem
-from .packing import PLAIN, MisfitError, Packed, check_entries
+from .packing import PLAIN, JsonTree, MisfitError, check_entries
 from .store import FORMAT, Store, limits, write_values
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def save(solution: Solution, path: Any) -> None:
     if place.exists() and not _is_solution(archive.header_of(place)):
         raise CheckpointError(f"{str(asked)!r} is there, and no solution of graphreg; name another file, or remove it")
     names = {"labels": list(map(_plain, form.labels)), "coordinates": list(map(_plain, form.space.coordinates))}
-    packed = Packed.of(parts_of(solution) | names, KIND)
+    packed = JsonTree.of(parts_of(solution) | names, KIND)
     write_values(place, KIND, {"problem": of_problem(form)}, {}, [packed], limits(form, 1))
 
 

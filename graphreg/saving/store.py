@@ -27,7 +27,7 @@ from ..running import Checkpoint
 from ..version import __version__
 from . import archive
 from .fingerprint import Fingerprint, differences
-from .packing import MisfitError, Packed, check_entries
+from .packing import JsonTree, MisfitError, check_entries
 
 FORMAT, VERSION = "graphreg checkpoint", 5
 HEADER = {
@@ -77,7 +77,7 @@ class Store:
         none). The form and how ``many`` answers of it there will be say how large a file is believed. Whoever only
         reads need not be ``alone`` with it."""
         self.checkpoint, self.kind, self.of = checkpoint, kind, of
-        self.values: list[Packed] = []
+        self.values: list[JsonTree] = []
         self.facts: dict[str, Any] = {}
         self.note = self.ending = ""
         self.mark(-1)
@@ -107,7 +107,7 @@ class Store:
             for k, entry in enumerate(header["values"]):
                 check_entries(entry, ENTRY, f"entry {k} of 'values' in its header")
                 own = [arrays[f"{k}-{number}"] for number in range(entry["arrays"])]
-                self.values.append(Packed(entry["tree"], entry["generators"], own))
+                self.values.append(JsonTree(entry["tree"], entry["generators"], own))
             if sum(len(each.arrays) for each in self.values) != len(arrays):
                 raise MisfitError("'values' in its header do not speak of all arrays")
             self.facts, self.note = header["facts"], _note(header["versions"])
@@ -182,7 +182,7 @@ class Store:
         many = every is not None and count - self.count >= every
         return self.count < 0 or many or (seconds is not None and time.perf_counter() - self.when >= seconds)
 
-    def write(self, count: int, values: Callable[[], list[Packed]], first: bool = False) -> None:
+    def write(self, count: int, values: Callable[[], list[JsonTree]], first: bool = False) -> None:
         """Write all values that there are after so many rounds, unless the file has them already.
 
         Only the first time is it an error where it fails: work that there is goes on, with a warning, and the next
@@ -212,7 +212,7 @@ def write_values(
     kind: str,
     of: Mapping[str, Fingerprint],
     facts: Mapping[str, Any],
-    values: Sequence[Packed],
+    values: Sequence[JsonTree],
     limits: archive.Limits,
 ) -> None:
     """A file of packed values, which replaces what is there."""

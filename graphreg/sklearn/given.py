@@ -14,7 +14,7 @@ from .. import catalogue
 from ..base.messages import near
 from ..checks import is_whole, unmasked
 from ..errors import DataError, GraphError, TermError
-from ..inputs import Graph, NodeData, column_of, is_frame, is_networkx, listed, seen
+from ..inputs import Graph, NodeData, as_narwhals, column_of, is_frame, is_networkx, listed
 from ..problem import Problem
 from ..terms import Array, Model, NodePenalty, Parameter, TotalVariation
 from ..terms.losses import AbstractLoss
@@ -64,7 +64,7 @@ def rows_of(estimator: Any, X: Any, node: Any, reset: bool) -> Rows:
         try:
             X = dense(validate_data(estimator, X, reset=reset, **FLOATS))
         except ValueError as error:
-            if node is None and seen(X, "DataFrame") is not None:
+            if node is None and as_narwhals(X, "DataFrame") is not None:
                 error.add_note(
                     f"if a column holds the labels of the nodes, name it: {type(estimator).__name__}(node=...)"
                 )
@@ -85,7 +85,7 @@ def rows_of(estimator: Any, X: Any, node: Any, reset: bool) -> Rows:
 def taken(X: Any, column: Any) -> tuple[Any, list[Hashable], int]:
     """X without the column of the nodes, that column, and its place; a frame has it by name or by position, an array
     by position."""
-    frame = seen(X, "DataFrame")
+    frame = as_narwhals(X, "DataFrame")
     if frame is not None:
         names = list(frame.columns)
         if column not in names and is_whole(column):

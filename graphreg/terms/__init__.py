@@ -41,7 +41,7 @@ from .records import Bends as Bends
 from .records import Notation as Notation
 from .records import RecessionCone as RecessionCone
 from .records import Space as Space
-from .records import Stated as Stated
+from .records import Statement as Statement
 from .records import alike as alike
 from .records import defined as defined
 from .records import feature_of as feature_of

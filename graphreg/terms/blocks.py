@@ -262,10 +262,10 @@ class SampleBlock(Brief):
             gauge = np.abs(np.where(b > 0, b / high, np.where(b < 0, b / low, 0.0)))
         return gauge if gauge.ndim == 1 else gauge.max(axis=1)
 
-    def reach(self, start: Array, end: Array) -> Array:
+    def step_to_boundary(self, start: Array, end: Array) -> Array:
         """For each sample a t in [0, 1] with start + t (end - start) in the domain, where start lies."""
         s = self.column(self.scale)
-        return self.loss.prices.reach(start / s, end / s, self.y)
+        return self.loss.prices.step_to_boundary(start / s, end / s, self.y)
 
 
 @dataclass(frozen=True, repr=False)
@@ -439,10 +439,10 @@ class EdgeBlock(Brief):
         """inf {t : u / t inside} for each edge, (m,)."""
         return self.penalty.domain.gauge(u / self.weight[:, None])
 
-    def reach(self, start: Array, end: Array) -> Array:
+    def step_to_boundary(self, start: Array, end: Array) -> Array:
         """For each edge a t in [0, 1] with start + t (end - start) inside, where start lies."""
         c = self.weight[:, None]
-        return self.penalty.domain.reach(start / c, end / c)
+        return self.penalty.domain.step_to_boundary(start / c, end / c)
 
 
 def strengths(blocks: Iterable[SampleBlock | EdgeBlock]) -> tuple[float, ...]:

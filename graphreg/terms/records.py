@@ -58,7 +58,7 @@ def names_of(term: object) -> tuple[str, str]:
 
 
 @dataclass(frozen=True)
-class Stated:
+class Statement:
     """The statement of a loss or a penalty in a proof: a name of its format (docs/proofs.md), and the parameter that
     goes with the name: a number, or lists of numbers (None where a bound is not there). ``root`` is R (r, k) where
     flows are stated by t, ``u = R't``, because not every u is a flow."""

@@ -195,7 +195,7 @@ def value_bound_of_penalties(penalty: AbstractPenalty, probe: Probe) -> Failures
     inner = 0.9 * penalty.prox(probe.points, 1.0)
     z = frozen(np.vstack([probe.points, penalty.prox(probe.points, 1.0), inner]))
     yield from holds("value_bound", penalty.value_bound, penalty.value, z, probe)
-    size = np.abs(penalty.value(frozen(inner))) + probe.apart(inner) + floor_of(probe.tolerance)
+    size = np.abs(penalty.value(frozen(inner))) + probe.sum_over_coordinates(inner) + floor_of(probe.tolerance)
     yield from tight("value_bound", penalty.value_bound, penalty.value, frozen(inner), size)
 
 
@@ -215,13 +215,13 @@ def conjugate_bound_of_penalties(penalty: AbstractPenalty, probe: Probe) -> Fail
     yield from tight("conjugate_bound", penalty.conjugate_bound, penalty.conjugate, inside, size)
 
 
-def room(penalty: AbstractPenalty, probe: Probe) -> Failures:
-    """A coordinate may move by its room either way without leaving dom phi*, and some may move at all."""
+def slacks(penalty: AbstractPenalty, probe: Probe) -> Failures:
+    """A coordinate may move by its slack either way without leaving dom phi*, and some may move at all."""
     if penalty.composed() is not None:
         return
     u = frozen(probe.middle + 0.7 * (probe.inside - probe.middle))
-    room = np.broadcast_to(penalty.domain.room(u), u.shape)
-    yield from judge("room is a number >= 0 per coordinate", ~(room >= 0.0).all(axis=1), 0, u=u)
+    room = np.broadcast_to(penalty.domain.slacks(u), u.shape)
+    yield from judge("slacks is a number >= 0 per coordinate", ~(room >= 0.0).all(axis=1), 0, u=u)
     inside = ~probe.outside(u)
     for j in range(probe.k):
         by = np.minimum(0.999 * room[:, j], 1e6)
@@ -229,7 +229,7 @@ def room(penalty: AbstractPenalty, probe: Probe) -> Failures:
             moved = u.copy()
             moved[:, j] += sign * by
             lost = inside & probe.outside(moved)
-            yield from judge("a flow that moves within its room stays inside", lost, 0, u=u, room=room)
+            yield from judge("a flow that moves within its slack stays inside", lost, 0, u=u, room=room)
 
 
 def composed(penalty: AbstractPenalty, probe: Probe) -> Failures:
@@ -242,7 +242,7 @@ def composed(penalty: AbstractPenalty, probe: Probe) -> Failures:
     demand(fitting, f"the R of composed must be (r, {probe.k}) with r < {probe.k}, got {R.shape}")
     z = probe.points
     value, want = penalty.value(z), h.value(frozen(z @ R.T))
-    by = np.abs(value - want) / (1e-300 + value + want + probe.apart(z))
+    by = np.abs(value - want) / (1e-300 + value + want + probe.sum_over_coordinates(z))
     yield from judge("phi(z) = h(Rz)", by, 1e-12, z=z)
     q = frozen(h.domain.clip(frozen(probe.rng.standard_normal((8, len(R))))) * (1.0 - 1e-9))
     by = np.abs(penalty.conjugate(frozen(q @ R)) - h.conjugate(q)) / (1.0 + h.conjugate(q))

@@ -91,15 +91,15 @@ def clip(penalty: AbstractPenalty, probe: Probe) -> Failures:
     return fenchel.clip_is_sound(probe.rows, frozen(u), max(1e-12, probe.tolerance * 1e-2))
 
 
-def reach(penalty: AbstractPenalty, probe: Probe) -> Failures:
-    """start + reach (end - start) lies in dom phi*; from 0 it is the largest such multiple."""
+def step_to_boundary(penalty: AbstractPenalty, probe: Probe) -> Failures:
+    """start + step_to_boundary (end - start) lies in dom phi*; from 0 it is the largest such multiple."""
     inside = probe.inside
     end = frozen(2.0 * probe.points[probe.rng.integers(1, len(probe.points), len(inside))])
     margin = max(1e-6, 10.0 * probe.tolerance)
-    yield from fenchel.reach_is_sound(probe.rows, penalty.domain.reach(inside, end), inside, end)
+    yield from fenchel.step_is_sound(probe.rows, penalty.domain.step_to_boundary(inside, end), inside, end)
     zero = frozen(np.zeros_like(end))
     if not probe.outside(zero).any():
-        yield from fenchel.reach_is_sound(probe.rows, penalty.domain.reach(zero, end), zero, end, margin)
+        yield from fenchel.step_is_sound(probe.rows, penalty.domain.step_to_boundary(zero, end), zero, end, margin)
 
 
 def dual_prox(penalty: AbstractPenalty, probe: Probe) -> Failures:

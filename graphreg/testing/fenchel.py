@@ -29,7 +29,7 @@ def outside(rows: TermRows, b: Array) -> Array:
     return ~np.isfinite(rows.conjugate(frozen(b)))
 
 
-def settled(rows: TermRows, b: Array, slack: Array) -> tuple[Array, Array]:
+def moved_inside(rows: TermRows, b: Array, slack: Array) -> tuple[Array, Array]:
     """b, moved inside dom f* where rounding may have put it outside, and by how much more than ``slack``."""
     away = outside(rows, b)
     if not away.any():
@@ -102,7 +102,7 @@ def prox_is_optimal(rows: TermRows, v: Array, step: Any, tolerance: float, **whe
     t = np.broadcast_to(step, (len(v),))
     b = (v - p) / rowwise(t, v)
     where = {**where, "v": v, "step": t}
-    b, moved = settled(rows, b, size(b) + size(v) / t)
+    b, moved = moved_inside(rows, b, size(b) + size(v) / t)
     found = judge("(v - prox(v, step)) / step lies in dom of the conjugate", moved, tolerance, **where)
     found += judge("prox(v, step) has a finite value", ~np.isfinite(rows.value(p)), 0, **where)
     yield from found
@@ -165,19 +165,19 @@ def clip_is_sound(rows: TermRows, b: Array, tolerance: float, floor: float = 1e-
     yield from judge("clip(b) = b where b lies inside dom of the conjugate", moved, tolerance, **where, b=b)
 
 
-def reach_is_sound(
+def step_is_sound(
     rows: TermRows, t: Array, start: Array, end: Array, margin: float | None = None, **where: Any
 ) -> Failures:
     """start + t (end - start) lies in dom f*, with t in [0, 1]; with a ``margin``, no t larger by more has that."""
     where = {**where, "start": start, "end": end, "t": t}
-    shaped("reach", t, (len(start),))
-    yield from judge("reach lies in [0, 1]", np.maximum(-t, t - 1.0), 0.0, **where)
+    shaped("step_to_boundary", t, (len(start),))
+    yield from judge("step_to_boundary lies in [0, 1]", np.maximum(-t, t - 1.0), 0.0, **where)
     point = start + rowwise(t * (1 - 1e-9), start) * (end - start)
-    sentence = "start + reach (end - start) lies in dom of the conjugate"
+    sentence = "start + step_to_boundary (end - start) lies in dom of the conjugate"
     yield from judge(sentence, outside(rows, point), 0, **where)
     if margin is None:
         return
     further = np.minimum(t * (1 + margin) + margin, 1.0)
     beyond = start + rowwise(further, start) * (end - start)
     short = (t < 1.0 - margin) & ~outside(rows, beyond)
-    yield from judge("reach is the largest such t", short, 0, **where)
+    yield from judge("step_to_boundary is the largest such t", short, 0, **where)

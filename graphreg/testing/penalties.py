@@ -53,7 +53,7 @@ def convex(penalty: AbstractPenalty, probe: Probe) -> Failures:
     """phi is convex along segments."""
     x = np.vstack([probe.points, penalty.prox(probe.points, 1.0)])
     order = probe.rng.permutation(len(x))
-    apart = 1e-6 * probe.apart(x)  # phi near 0 may be a difference of numbers of that size
+    apart = 1e-6 * probe.sum_over_coordinates(x)  # phi near 0 may be a difference of numbers of that size
     more = apart + apart[order] + fenchel.floor_of(probe.tolerance)
     return judged(laws.midpoints(probe.rows, frozen(x), frozen(x[order])), probe.tolerance, more)
 

@@ -37,13 +37,13 @@ def clip(loss: AbstractLoss, samples: LossProbe) -> Failures:
             yield from judge("clip goes to the nearest price of the domain", by, tolerance, b=b, y=y)
 
 
-def reach(loss: AbstractLoss, samples: LossProbe) -> Failures:
-    """reach is the largest t in [0, 1] with start + t (end - start) in dom l*."""
+def step_to_boundary(loss: AbstractLoss, samples: LossProbe) -> Failures:
+    """step_to_boundary is the largest t in [0, 1] with start + t (end - start) in dom l*."""
     start = loss.clip(frozen(0.3 * samples.inside), samples.y)
     margin = 1e-6 if samples.y.ndim == 1 else None
     for end in (samples.prices, 1e2 * samples.prices):
-        t = loss.prices.reach(start, frozen(end), samples.y)
-        yield from fenchel.reach_is_sound(samples.rows, t, start, end, margin, y=samples.y)
+        t = loss.prices.step_to_boundary(start, frozen(end), samples.y)
+        yield from fenchel.step_is_sound(samples.rows, t, start, end, margin, y=samples.y)
 
 
 def interior(loss: AbstractLoss, samples: LossProbe) -> Failures:

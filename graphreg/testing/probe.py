@@ -56,7 +56,7 @@ class Probe:
         rows = self.rng.standard_normal((2, self.k))
         return frozen(np.vstack([rows * big, rows / big]))
 
-    def apart(self, z: Array) -> Array:
+    def sum_over_coordinates(self, z: Array) -> Array:
         """phi of each coordinate by itself, added up: of what phi may be a difference; 0 where that is infinite."""
         with np.errstate(invalid="ignore"):
             each = np.sum([self.penalty.value(frozen(z * unit)) for unit in np.eye(self.k)], axis=0)

@@ -18,7 +18,7 @@ from ..inputs import NodeData
 from ..methods import AbstractIteration, Exact
 from ..network import NUMBER, PURPOSES, InProcess, Ledger, LocalView, arcs_of
 from ..running import Budget, Solution, solve
-from ..saving import Packed
+from ..saving import JsonTree
 from ..terms import Array, Consensus, Hierarchy, Model, NodePenalty, TotalVariation
 from ..terms.losses import HuberLoss, LogisticLoss, QuantileLoss, SquaredLoss
 from ..terms.penalties import L1, L2, SquaredL2
@@ -144,13 +144,13 @@ def after(method: AbstractIteration, view: LocalView, rounds: int) -> Any:
 # ---- states ----------------------------------------------------------------------------------------------------------
 def bits(value: Any) -> Any:
     """All that a value consists of, so that two are equal where they have the same bits."""
-    packed = Packed.of(value, "state")
+    packed = JsonTree.of(value, "state")
     return packed.tree, [(a.dtype.str, a.shape, a.tobytes()) for a in packed.arrays], packed.generators
 
 
 def moved(state: Any, view: LocalView, change: Callable[[Array], Array] = np.ndarray.copy) -> Any:
     """The state as it comes out of a checkpoint, on another view, with its arrays changed."""
-    packed = Packed.of(state, "state")
+    packed = JsonTree.of(state, "state")
     return replace(packed, arrays=[change(a) for a in packed.arrays]).value(view)
 
 

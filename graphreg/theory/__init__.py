@@ -31,6 +31,6 @@ from .network import square_roots as square_roots
 from .spectrum import AlgebraicConnectivity as AlgebraicConnectivity
 from .spectrum import algebraic_connectivity as algebraic_connectivity
 from .varied import Varying as Varying
-from .varied import meant as meant
+from .varied import parameter_meant as parameter_meant
 from .varied import parameters_in as parameters_in
 from .varied import varying as varying

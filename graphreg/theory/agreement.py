@@ -26,7 +26,7 @@ import pandas as pd
 
 from .. import checks
 from ..base.clock import afresh, needed, within
-from ..base.tables import StatedNumber, Table
+from ..base.tables import NumberWithAssumptions, Table
 from ..certificate import Certificate, Certifier, SpotChecks, common
 from ..errors import FailedError, MethodError
 from ..running import Solution
@@ -69,7 +69,7 @@ class Better:
 
 
 @dataclass(frozen=True, eq=False)
-class StrengthMax(StatedNumber):
+class StrengthMax(NumberWithAssumptions):
     """The smallest strength at which a consensus is optimal; ``float(...)`` is its ``value``.
 
     Attributes
@@ -229,7 +229,7 @@ def strength_bounds(
             vary = varying(problem, parameter, NAME)
             check_smooth(vary, NAME)
             network, smooth = vary.network, SmoothObjective(vary.rest)
-            solution = pooled(vary, vary.tied, smooth)
+            solution = pooled(vary, vary.consensus_network, smooth)
             c = solution.certificate.w
             r = network.balanced(smooth.gradient(c))
         routes = route(network, r, close)
@@ -240,7 +240,7 @@ def strength_bounds(
 def _record(vary: Varying, smooth: SmoothObjective, solution: Solution, routes: Routes, close: float) -> StrengthMax:
     network, c = vary.network, solution.certificate.w
     certifier = Certifier(solution.form)
-    tied, point = vary.tied, smooth.dual_point_at(c)
+    tied, point = vary.consensus_network, smooth.dual_point_at(c)
     held = tied.along_forest(tied.balanced(smooth.form.conservation(point)))[len(vary.places) :]
     certifier.propose(c, whole(vary, point, (*routes.flows, *held)))
     upper = float(routes.upper.max())

@@ -22,7 +22,7 @@ import numpy as np
 
 from .. import checks
 from ..base.clock import in_time
-from ..base.tables import Stated
+from ..base.tables import ResultWithAssumptions
 from ..errors import MethodError
 from ..form import EdgeBlock, Form
 from ..inputs import Graph
@@ -37,7 +37,7 @@ ROUNDING = 1e-12  # relative: a strength that misses what is required by no more
 
 
 @dataclass(frozen=True, eq=False)
-class ErrorBound(Stated):
+class ErrorBound(ResultWithAssumptions):
     """A bound on ||w_hat - w||_F^2 / n and what it is made of.
 
     Attributes

@@ -11,7 +11,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 from .. import checks
-from ..base.tables import StatedNumber, Table
+from ..base.tables import NumberWithAssumptions, Table
 from ..compiling import conic_bound
 from ..errors import MethodError
 from ..inputs import Graph, components_of, difference_matrix, groups_of
@@ -26,7 +26,7 @@ STARTS, SWEEPS = 8, 200  # of the ascent that looks for vectors near the bound
 
 
 @dataclass(frozen=True, eq=False)
-class CompatibilityFactor(StatedNumber):
+class CompatibilityFactor(NumberWithAssumptions):
     """kappa_T = inf sqrt(|T|) ||Theta||_F / sum over e in T of A_e phi((D Theta)_e), 1 where T is empty (graph-fused
     M-estimation, Definition 2).
 

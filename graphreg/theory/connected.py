@@ -12,18 +12,18 @@ import numpy as np
 from .. import checks
 from ..base.clock import in_time
 from ..base.messages import did_you_mean, unknown_labels
-from ..base.tables import Stated
+from ..base.tables import ResultWithAssumptions
 from ..errors import GraphError
 from ..inputs import Graph, groups_of, plain_label
 from ..terms import Array
 from .arguments import in_order
-from .routing import Multiple, Routing, largest_multiple
+from .routing import CutGraph, Multiple, largest_multiple
 
 SHOWN = 6  # nodes that are named in a printed set
 
 
 @dataclass(frozen=True, repr=False)
-class WellConnected(Stated):
+class WellConnected(ResultWithAssumptions):
     """The answer to whether the demands of a cluster can be routed to one of its nodes, with the proof of it.
 
     Attributes
@@ -151,7 +151,7 @@ def well_connected(graph: Any, demand: Any, *, seconds: float | None = None) -> 
 def examine(graph: Graph, demand: Array) -> WellConnected:
     """`well_connected` of checked arguments."""
     parts = _parts(graph)
-    routing = Routing(graph.n_nodes, graph.tail, graph.head, graph.weight)
+    routing = CutGraph(graph.n_nodes, graph.tail, graph.head, graph.weight)
     found = _multiple(routing, demand) if len(parts) == 1 else _apart(graph, demand)
     finite = np.where(np.arange(graph.n_nodes) == found.sink, 0.0, demand)
     holds = found.t > 1.0 and (math.isinf(found.t) or routing.route(found.sink, finite, strictly=True)[0])
@@ -173,7 +173,7 @@ def examine(graph: Graph, demand: Array) -> WellConnected:
     )
 
 
-def _certificate(routing: Routing, found: Multiple, demand: Array, holds: bool) -> tuple[float, Array]:
+def _certificate(routing: CutGraph, found: Multiple, demand: Array, holds: bool) -> tuple[float, Array]:
     """A flow that routes (almost) t times the demands, and that multiple."""
     if math.isinf(found.t) or found.t == 0.0:
         return 0.0, np.zeros(len(routing.tail))
@@ -187,7 +187,7 @@ def _certificate(routing: Routing, found: Multiple, demand: Array, holds: bool) 
     return 0.0, np.zeros(len(routing.tail))
 
 
-def _multiple(routing: Routing, demand: Array) -> Multiple:
+def _multiple(routing: CutGraph, demand: Array) -> Multiple:
     found = largest_multiple(routing, np.where(np.isinf(demand), np.inf, 0.0), np.where(np.isinf(demand), 0.0, demand))
     lost = math.isinf(found.t) and found.t < 0  # two infinite demands, or weights lost beside much larger ones
     return replace(found, t=0.0) if lost else found
@@ -202,7 +202,7 @@ def _apart(graph: Graph, demand: Array) -> Multiple:
     return Multiple(0.0, sink, away, (away, ~away))
 
 
-def _assumed(routing: Routing, demand: Array) -> tuple[str, ...]:
+def _assumed(routing: CutGraph, demand: Array) -> tuple[str, ...]:
     finite = np.append(routing.capacity, demand[np.isfinite(demand)]) * routing.units
     whole = bool((finite == np.floor(finite)).all())
     how = "exactly (all numbers are multiples of one power of two)" if whole else "up to rounding to whole units"

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from .. import checks
 from ..base.messages import unmatched
-from ..base.tables import Stated, StatedNumber
+from ..base.tables import NumberWithAssumptions, ResultWithAssumptions
 from ..errors import GraphError, MethodError
 from ..inputs import Graph, components_of, is_networkx
 from ..terms import Array
@@ -23,7 +23,7 @@ Edge = tuple[Hashable, Hashable]
 
 
 @dataclass(frozen=True)
-class GraphFidelity(StatedNumber):
+class GraphFidelity(NumberWithAssumptions):
     """The fidelity of a graph G = (V, E) to the clusters of nodes with the same parameters, E_0 (graph-fused
     M-estimation, Section 3.1).
 
@@ -157,7 +157,7 @@ def _some(number: int, thing: str) -> str:
 
 # ---- the rate of Theorem 3.2: how the error of graph-fused M-estimation scales with samples, nodes and false edges
 @dataclass(frozen=True, eq=False)
-class Rate(Stated):
+class Rate(ResultWithAssumptions):
     """The scaling of the squared error per node; constants are unknown, so that only ratios mean something.
 
     Attributes

@@ -11,7 +11,7 @@ import pandas as pd
 
 from .. import checks
 from ..base.lazy import stats
-from ..base.tables import Stated, StatedNumber, Table
+from ..base.tables import NumberWithAssumptions, ResultWithAssumptions, Table
 from ..errors import GraphError, MethodError
 from ..form import EdgeBlock, Form
 from ..inputs import Graph
@@ -24,7 +24,7 @@ ROUNDING = 1e-14
 
 
 @dataclass(frozen=True)
-class MixingRate(Stated):
+class MixingRate(ResultWithAssumptions):
     """The rate at which repeated gossip w <- C w brings all nodes to their mean: ||C^t w - mean|| <= rho^t ||w -
     mean||.
 
@@ -186,7 +186,7 @@ ESTIMATORS = ("average", "one-step")
 
 
 @dataclass(frozen=True, eq=False)
-class SparsenessExponent(StatedNumber):
+class SparsenessExponent(NumberWithAssumptions):
     """q of 1 - rho ~ K^-q over a family of graphs (Assumption 10 of the slides on decentralised inference).
 
     Attributes
@@ -254,7 +254,7 @@ def sparseness_exponent(
 
 
 @dataclass(frozen=True)
-class LargestNetwork(Stated):
+class LargestNetwork(ResultWithAssumptions):
     """The order of the number K of nodes that a limit theorem allows: K = o(T^order).
 
     Attributes

@@ -20,7 +20,7 @@ import pandas as pd
 
 from ..base.clock import in_time
 from ..base.shortcuts import shortcut
-from ..base.tables import Printed, Stated, Table, by_label
+from ..base.tables import PrintedTable, ResultWithAssumptions, Table, by_label
 from ..errors import MethodError
 from ..form import EdgeBlock, Form
 from ..inputs import Graph
@@ -31,7 +31,7 @@ from .arguments import form_of, read_clusters
 from .clusterwise import Clusterwise, exact_on_ball
 from .connected import WellConnected, examine
 from .curvature import tells_curvature
-from .routing import Routing, largest_multiple
+from .routing import CutGraph, largest_multiple
 from .varied import is_norm
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, repr=False)
-class Recovery(Stated):
+class Recovery(ResultWithAssumptions):
     """The guarantee of Theorem 2 that given clusters are recovered, or what is missing to it.
 
     Attributes
@@ -121,17 +121,17 @@ class Recovery(Stated):
         word = "guaranteed" if self.guaranteed else "not guaranteed"
         return f"<Recovery: {len(self.tests)} clusters, strength {self.strength:.6g}, {word}>"
 
-    def _lines(self) -> list[str | Printed]:
+    def _lines(self) -> list[str | PrintedTable]:
         total, loose = len(self.tests), len(self.violating)
         word = f"not guaranteed ({loose} of {total} are not well-connected)" if loose else "guaranteed"
         many = f"{total} cluster{'s' if total > 1 else ''}"
-        lines: list[str | Printed] = [f"recovery of {many} at the strength {self.strength:.4g}: {word}"]
+        lines: list[str | PrintedTable] = [f"recovery of {many} at the strength {self.strength:.4g}: {word}"]
         if self.interval is None:
             lines.append("no strength was found at which all of them are guaranteed")
         else:
             lines.append("guaranteed for strengths between {:.4g} and {:.4g}".format(*self.interval))
         lines.append(self.verdict)
-        lines.append(Printed.of(self.table, float_format="{:.4g}".format))
+        lines.append(PrintedTable.of(self.table, float_format="{:.4g}".format))
         lines += [f"cluster {cluster!r}: {why}" for cluster, why in list(self.reasons.items())[:10]]
         return lines
 
@@ -308,8 +308,8 @@ class ClusterPart:
         return ClusterPart(own, nodes, out, math.fsum(graph.weight[leaves]))
 
     @property
-    def routing(self) -> Routing:
-        return Routing(self.graph.n_nodes, self.graph.tail, self.graph.head, self.graph.weight)
+    def routing(self) -> CutGraph:
+        return CutGraph(self.graph.n_nodes, self.graph.tail, self.graph.head, self.graph.weight)
 
 
 @dataclass(frozen=True)
@@ -408,7 +408,7 @@ def _cells(losses: Clusterwise, parts: list[ClusterPart], low: Array, free: Arra
     return out
 
 
-def _routable(routing: Routing, demand: Array, hint: int) -> tuple[bool, int]:
+def _routable(routing: CutGraph, demand: Array, hint: int) -> tuple[bool, int]:
     """The answer to whether the demands are strictly routable to some node; that of the last time is tried first."""
     if np.isfinite(demand).all() and routing.route(hint, demand, strictly=True)[0]:
         return True, hint

@@ -35,7 +35,7 @@ def square_roots(C: Array) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class Group:
+class CoordinateGroup:
     """Coordinates that the same edge blocks act on, and the graph of all their edges.
 
     Attributes
@@ -87,7 +87,7 @@ class Group:
             u[self.forest] = -self._tree.solve(r[self.inner], trans="T")
         return u
 
-    def raised(self, z: Array) -> Array:
+    def potentials_along_forest(self, z: Array) -> Array:
         """w (n, c) whose differences along the forest are those of z (m, c); 0 at one node of each component."""
         w = np.zeros((len(self.component), z.shape[1]))
         if len(self.inner):
@@ -129,16 +129,16 @@ class Network(Brief):
         return tuple(np.arange(self.shape[1]) if b.features is None else b.features for b in self.blocks)
 
     @cached_property
-    def groups(self) -> tuple[Group, ...]:
+    def groups(self) -> tuple[CoordinateGroup, ...]:
         """The groups of coordinates; those that no block acts on are in none."""
         return tuple(self._group(*group) for group in held_together(self.columns, self.shape[1]))
 
-    def _group(self, touching: Sequence[int], columns: Array) -> Group:
+    def _group(self, touching: Sequence[int], columns: Array) -> CoordinateGroup:
         blocks = [self.blocks[k] for k in touching]
         parts = tuple((k, np.array([np.flatnonzero(self.columns[k] == j)[0] for j in columns])) for k in touching)
         K = sp.csr_array(sp.vstack([b.K for b in blocks], format="csr"))
         ends = [np.concatenate([getattr(b, end) for b in blocks]) for end in ("tail", "head")]
-        return Group(columns, parts, K, ends[0], ends[1], np.concatenate([self.weights[k] for k in touching]))
+        return CoordinateGroup(columns, parts, K, ends[0], ends[1], np.concatenate([self.weights[k] for k in touching]))
 
     @cached_property
     def component(self) -> Array:
@@ -206,7 +206,7 @@ class Network(Brief):
     def nothing(self) -> Flows:
         return tuple(np.zeros((len(b.tail), len(c))) for b, c in zip(self.blocks, self.columns, strict=True))
 
-    def carried(self, flows: Flows) -> Array:
+    def adjoint(self, flows: Flows) -> Array:
         """K'u, (n, d)."""
         out = np.zeros(self.shape)
         for block, u in zip(self.blocks, flows, strict=True):
@@ -226,20 +226,20 @@ class Network(Brief):
             flows.append(u)
         return z, self._spread(flows)
 
-    def raised(self, z: Flows) -> Array:
+    def potentials_along_forest(self, z: Flows) -> Array:
         """w (n, d) whose differences along spanning forests are those of z, one array per block."""
         w = np.zeros(self.shape)
         for group in self.groups:
             parts = [z[k][:, places] for k, places in group.parts]
-            w[:, group.columns] = group.raised(np.concatenate(parts))
+            w[:, group.columns] = group.potentials_along_forest(np.concatenate(parts))
         return w
 
     def conserved(self, flows: Flows, r: Array) -> Flows:
         """The flows with what they leave of K'u = -r carried electrically, and the rounding of that along forests."""
         for _ in range(2):
-            _, more = self.electrical(self.balanced(r + self.carried(flows)))
+            _, more = self.electrical(self.balanced(r + self.adjoint(flows)))
             flows = tuple(u + v for u, v in zip(flows, more, strict=True))
-        more = self.along_forest(self.balanced(r + self.carried(flows)))
+        more = self.along_forest(self.balanced(r + self.adjoint(flows)))
         return tuple(u + v for u, v in zip(flows, more, strict=True))
 
     def _spread(self, flows: Sequence[Array]) -> Flows:

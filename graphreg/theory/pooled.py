@@ -19,7 +19,7 @@ from ..certificate import Certificate, Certifier
 from ..errors import FailedError, UnattainedError
 from ..form import DualPoint, EdgeBlock, Form, SampleBlock
 from ..methods import Exact
-from ..oracles import NodeGradients, descended
+from ..oracles import NodeGradients, minimiser
 from ..running import Solution, contradicted, solved
 from ..terms import Array, block_diagonal
 from ..terms.losses import AbstractSmoothLoss
@@ -110,7 +110,7 @@ def _certified(
 
 def whole(vary: Varying, point: DualPoint, flows: tuple[Array, ...]) -> DualPoint:
     """A dual point of the form from that of the rest and the flows of what varies and of what is held."""
-    rest, own = iter(point.flows), dict(zip((*vary.places, *vary.held), flows, strict=True))
+    rest, own = iter(point.flows), dict(zip((*vary.places, *vary.agreeing_blocks), flows, strict=True))
     return DualPoint(tuple(own[k] if k in own else next(rest) for k in range(len(vary.form.edges))), point.prices)
 
 
@@ -129,7 +129,7 @@ def newton(smooth: SmoothObjective, S: sp.csr_array, w: Array) -> Array:
 
     with np.errstate(over="ignore", invalid="ignore"):
         theta = (S.T @ w.ravel()) / S.sum(axis=0)
-        theta, near, _ = descended(lambda theta: form.primal(spread(theta)), step, theta, settled=1e-12, shortest=1e-10)
+        theta, near, _ = minimiser(lambda theta: form.primal(spread(theta)), step, theta, settled=1e-12, shortest=1e-10)
         gain = np.inf
         while near and (found := step(theta))[1] < 0.25 * gain:  # quadratic convergence: full steps, while they help
             theta, gain = theta - found[0], found[1]

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from .. import checks
-from ..base.tables import Stated, Table
+from ..base.tables import ResultWithAssumptions, Table
 from ..errors import MethodError
 from ..form import Form
 from ..inputs import Graph
@@ -153,7 +153,7 @@ RIGHT = "gr.theory.error_bound"
 
 
 @dataclass(frozen=True)
-class PrintedErrorBound(Stated):
+class PrintedErrorBound(ResultWithAssumptions):
     """Theorem 3.1 as printed, which does not hold.
 
     Attributes
@@ -359,7 +359,7 @@ def cluster_gradients(problem: Any, w: Any) -> Array:
     tree, values = _read(problem, w, "appendix A.1", latent=True)
     out, centers = np.zeros_like(values), values[tree.cluster[tree.clients]]
     np.add.at(out, tree.cluster[tree.clients], values[tree.clients] - centers)
-    j = tree.rooted
+    j = tree.clusters_with_root
     lam = np.where(np.isinf(tree.lam[j]), 0.0, tree.lam[j])  # tied to the root, where w_j = wbar
     out[j] += lam[:, None] * (values[j] - values[tree.root[j]])
     return out[tree.clusters]

@@ -158,7 +158,7 @@ class _Best:
 
     def offer(self, flows: Flows, w: Array) -> None:
         network = self.network
-        left = np.abs(self.r + network.carried(flows)).max(axis=1, initial=0.0)
+        left = np.abs(self.r + network.adjoint(flows)).max(axis=1, initial=0.0)
         size = np.abs(self.r).max(axis=1, initial=0.0)
         worst, most = np.zeros((2, network.n_components))
         np.maximum.at(worst, network.component, left)
@@ -206,7 +206,7 @@ def _cut(network: Network, flows: Flows) -> Array:
     for block, rows, u, out in zip(network.blocks, blocks, flows, z, strict=True):
         if rows.any():
             out[rows] = norming(block.penalty, u[rows])
-    return network.raised(z)
+    return network.potentials_along_forest(z)
 
 
 def norming(penalty: AbstractPenalty, u: Array) -> Array:
@@ -312,7 +312,7 @@ def _merged(network: Network, r: Array, flows: Flows, awake: Array) -> tuple[Flo
         if len(each):
             u[e] = each[:, None] * next(given)
     bare = [np.where(e[:, None], u, 0.0) for u, e in zip(new, open_, strict=True)]
-    inner, _ = _level(shut, shut.balanced(r + network.carried(tuple(bare))))[-1]
+    inner, _ = _level(shut, shut.balanced(r + network.adjoint(tuple(bare))))[-1]
     for u, e, more in zip(new, open_, inner, strict=True):
         u[~e] = more
     return network.conserved(tuple(new), r), S @ w

@@ -27,7 +27,7 @@ ROOM = 51  # bits for the sum of all capacities and demands, in units
 
 
 @dataclass(frozen=True)
-class Routing:
+class CutGraph:
     """The graph of a cluster: n nodes, edges between positions, their capacities A_e > 0."""
 
     n: int
@@ -36,7 +36,7 @@ class Routing:
     capacity: Array
 
     @cached_property
-    def reach(self) -> Array:
+    def total_capacity(self) -> Array:
         """The sum of the capacities at each node, (n,): cut({i})."""
         return np.bincount(self.tail, self.capacity, self.n) + np.bincount(self.head, self.capacity, self.n)
 
@@ -125,7 +125,7 @@ class Multiple:
     obstacles: tuple[Array, ...] = ()
 
 
-def largest_multiple(routing: Routing, base: Array, slope: Array) -> Multiple:
+def largest_multiple(routing: CutGraph, base: Array, slope: Array) -> Multiple:
     """max over i0 of the min over A without i0, slope(A) > 0, of (cut(A) - base(A)) / slope(A).
 
     A set A that allows no more than the best t so far rules out every i0 outside it, so that few i0 are tried: single
@@ -144,8 +144,8 @@ def largest_multiple(routing: Routing, base: Array, slope: Array) -> Multiple:
     if not left.any():  # two nodes that no capacity suffices for
         return Multiple(-math.inf, int(np.argmax(obstacles[0])), obstacles[1], tuple(obstacles))
     base[left & np.isinf(base)] = 0.0  # it is the sink, whose own demand does not matter
-    single = _ratios(routing.reach, base, slope)
-    most = np.minimum(_of_others(single), _ratios(routing.reach, _of_others_sum(base), _of_others_sum(slope)))
+    single = _ratios(routing.total_capacity, base, slope)
+    most = np.minimum(_of_others(single), _ratios(routing.total_capacity, _of_others_sum(base), _of_others_sum(slope)))
     sink = int(np.argmax(np.where(left, most, -np.inf)))
     best = Multiple(-math.inf, sink, left)
     while True:
@@ -191,7 +191,7 @@ def _of_others_sum(values: Array) -> Array:
     return out
 
 
-def _newton(routing: Routing, base: Array, slope: Array, sink: int, single: Array, t: float) -> tuple[float, Array]:
+def _newton(routing: CutGraph, base: Array, slope: Array, sink: int, single: Array, t: float) -> tuple[float, Array]:
     """The largest t for one sink to which base can be routed, and the set that allows no more: Newton's method on the
     least cut(A) - base(A) - t slope(A) (Dinkelbach 1967), downwards from the bound t by single nodes and by all."""
     others = np.arange(routing.n) != sink
@@ -210,11 +210,11 @@ def _newton(routing: Routing, base: Array, slope: Array, sink: int, single: Arra
         t, tight = max(ratio, 0.0), short
 
 
-def _all_but_near(routing: Routing, sink: int, asked: Array) -> Array:
+def _all_but_near(routing: CutGraph, sink: int, asked: Array) -> Array:
     """A set A with cut(A) <= asked(A) of all nodes but those near the sink, found without a flow where they cling
     together: they are gathered greedily, each time the one that leaves the least cut(S) + asked(S); else empty."""
     start, neighbour, weight = routing.adjacency
-    total, reach = math.fsum(asked), routing.reach + asked
+    total, reach = math.fsum(asked), routing.total_capacity + asked
     link, order, value, largest = {sink: 0.0}, list[int](), 0.0, 0
     while link and len(order) < min(NEAR, routing.n - 1):
         j = max(link, key=lambda i: 2.0 * link[i] - reach[i])
@@ -231,7 +231,7 @@ def _all_but_near(routing: Routing, sink: int, asked: Array) -> Array:
     return away if found else np.zeros(routing.n, dtype=bool)
 
 
-def _half_way(routing: Routing, last: int, left: Array, weight: Array) -> int:
+def _half_way(routing: CutGraph, last: int, left: Array, weight: Array) -> int:
     """The node, of those that are left, at which half of their weight is nearer to the last one tried."""
     nodes = np.flatnonzero(left)
     nodes = nodes[np.argsort(routing.distances(last)[nodes], kind="stable")]

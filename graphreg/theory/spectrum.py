@@ -12,7 +12,7 @@ from scipy.linalg import eigh
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from .. import checks
-from ..base.tables import StatedNumber, Table
+from ..base.tables import NumberWithAssumptions, Table
 from ..certificate import factor
 from ..errors import MethodError
 from ..inputs import Graph, difference_matrix, groups_of
@@ -104,7 +104,7 @@ def _count_below(L: sp.csr_array, shift: float) -> int | None:
 
 # ---- algebraic connectivity: how well a graph hangs together ---------------------------------------------------------
 @dataclass(frozen=True, eq=False)
-class AlgebraicConnectivity(StatedNumber):
+class AlgebraicConnectivity(NumberWithAssumptions):
     """The smallest positive eigenvalues of the Laplacian L = K' diag(A) K of a graph, one per component.
 
     Attributes

@@ -47,7 +47,7 @@ class Varying:
         return Network(blocks, weights, self.form.shape)
 
     @property
-    def held(self) -> tuple[int, ...]:
+    def agreeing_blocks(self) -> tuple[int, ...]:
         """The edge blocks of a consensus on coordinates that nothing which varies acts on. There the nodes agree at
         every strength: fused, they are a smaller problem of the same form."""
         varying = np.concatenate([np.zeros(0, dtype=np.intp), *self.network.columns])
@@ -61,16 +61,16 @@ class Varying:
         )
 
     @property
-    def tied(self) -> Network:
+    def consensus_network(self) -> Network:
         """The edges whose ends are equal at a consensus: those that vary, and those that are ``held``."""
-        network, blocks = self.network, tuple(self.form.edges[k] for k in self.held)
+        network, blocks = self.network, tuple(self.form.edges[k] for k in self.agreeing_blocks)
         ones = tuple(np.ones(len(b.tail)) for b in blocks)
         return Network((*network.blocks, *blocks), (*network.weights, *ones), network.shape)
 
     @property
     def rest(self) -> Form:
         """The form without what varies, and what is ``held``."""
-        gone = {*self.places, *self.held}
+        gone = {*self.places, *self.agreeing_blocks}
         return replace(self.form, edges=tuple(e for k, e in enumerate(self.form.edges) if k not in gone))
 
     def at(self, strength: float) -> Form:
@@ -95,7 +95,7 @@ def parameters_in(problem: Any) -> list[Parameter]:
     return list({id(p): p for block in blocks if (p := block.strength.parameter) is not None}.values())
 
 
-def meant(given: Any, known: Sequence[Parameter], whose: str = "the model") -> Parameter:
+def parameter_meant(given: Any, known: Sequence[Parameter], whose: str = "the model") -> Parameter:
     """The Parameter of a model that a user means: itself, or its name.
 
     Raises
@@ -129,7 +129,7 @@ def varying(problem: Any, parameter: Parameter | str | None, what: str) -> Varyi
         Where the choice is not clear, or what is chosen is no norm between nodes; it names the terms.
     """
     form = form_of(problem, what)
-    norms = [k for k, e in enumerate(form.edges) if not e.ground and pulls(e.penalty, form.width(e))]
+    norms = [k for k, e in enumerate(form.edges) if not e.ground and holds_all_together(e.penalty, form.width(e))]
     if parameter is None:
         parameters = {id(p): p for k in norms if (p := form.edges[k].strength.parameter) is not None}
         if len(parameters) > 1:
@@ -137,11 +137,11 @@ def varying(problem: Any, parameter: Parameter | str | None, what: str) -> Varyi
             raise TermError(f"{what} varies one Parameter, and the norms have {names}; say which: parameter=...")
         parameter = next(iter(parameters.values()), None)
     else:
-        parameter = meant(parameter, parameters_in(problem))
+        parameter = parameter_meant(parameter, parameters_in(problem))
     return _of_term(problem, norms, what) if parameter is None else _of_parameter(form, norms, parameter, what)
 
 
-def pulls(penalty: AbstractPenalty, k: int) -> bool:
+def holds_all_together(penalty: AbstractPenalty, k: int) -> bool:
     """True where there is a strength from which on the penalty holds all together: it has a kink at 0 in every
     direction (or is homogeneous: then `check_smooth` says along which it is 0), and is no constraint."""
     kinked = not isinstance(penalty, (AbstractConstraint, AbstractSmoothPenalty))
@@ -151,7 +151,7 @@ def pulls(penalty: AbstractPenalty, k: int) -> bool:
 def is_norm(penalty: AbstractPenalty, k: int) -> bool:
     """True of a norm on k coordinates: homogeneous, with a kink at 0 in every direction. Its dual norm is
     ``gauge_at_zero``."""
-    return pulls(penalty, k) and homogeneous(penalty, k) and has_kink(penalty, k)
+    return holds_all_together(penalty, k) and homogeneous(penalty, k) and has_kink(penalty, k)
 
 
 def homogeneous(penalty: AbstractPenalty, k: int) -> bool:
@@ -217,7 +217,7 @@ def _without(form: Form, places: list[int] | None = None) -> str:
 
 def check_smooth(vary: Varying, what: str) -> None:
     """Raise `MethodError` where what does not vary has no gradients, or a norm that varies is 0 along a direction."""
-    form, gone = vary.form, {*vary.places, *vary.held}
+    form, gone = vary.form, {*vary.places, *vary.agreeing_blocks}
     kinked = [b.loss.called() for b in form.samples if not isinstance(b.loss, AbstractSmoothLoss)]
     wrong = [f"{name} has no gradient where it has kinks" for name in kinked]
     wrong += [f"{e.name} {_rough(e)}" for k, e in enumerate(form.edges) if k not in gone and _rough(e)]

@@ -21,10 +21,10 @@ from ..methods import AbstractMethod
 from ..problem import Problem
 from ..running import Solution, unlike
 from ..terms import Array, name_of
-from .fold_runs import FoldRun, placed
+from .fold_runs import FoldRun, errors_with_place
 from .folds import Fold, Folds, nodes_of
 from .grid import Grid
-from .scoring import Scorer, held
+from .scoring import Scorer, held_out
 from .warm import refit
 
 if TYPE_CHECKING:
@@ -42,8 +42,8 @@ def scores_of(form: Form, fold: Fold, run: FoldRun, scorer: Scorer, grid: Grid) 
     out = np.full(len(run.statuses), np.nan)
     for k, status in enumerate(run.statuses):
         if status == "certified":
-            with placed(grid, fold, k):
-                out[k] = scorer.score(held(form, fold.test[fold.scored], run.links[k][fold.scored]), fold.name)
+            with errors_with_place(grid, fold, k):
+                out[k] = scorer.score(held_out(form, fold.test[fold.scored], run.links[k][fold.scored]), fold.name)
     return out
 
 
@@ -265,7 +265,7 @@ class CrossValidation(Shown):
             fold = self.folds.each[number]
             begin = 0
             labels = [form.labels[i] for i in node[fold.test]]
-            for part in held(form, fold.test, run.links[k]):
+            for part in held_out(form, fold.test, run.links[k]):
                 rows = slice(begin, begin := begin + len(part.rows))
                 head = {"row": fold.test[rows], "node": pd.Series(labels[rows], dtype=object)}
                 y, p = self._columns("y", part.y), self._columns("prediction", part.response())

@@ -17,10 +17,10 @@ from ..errors import MethodError, WorkerError
 from ..methods import METHOD, AbstractMethod
 from ..problem import Problem, problem_of
 from .chosen import RULES, CrossValidation, scores_of
-from .fold_runs import FoldRuns, Task, Tick, by_ranks, carried_out
+from .fold_runs import FoldRuns, FoldTask, Tick, by_ranks, fold_runs
 from .folds import Fold, Folds, folds_of
 from .grid import grid_of
-from .scoring import Scorer, held, scorer_of
+from .scoring import Scorer, held_out, scorer_of
 from .stored import StoredFolds
 from .warm import usual_method
 
@@ -138,7 +138,7 @@ def cross_validate(  # noqa: PLR0913
         if not callable(scoring):
             _try(problem, split, scorer)
         usual = method is None
-        task = Task(problem.model, problem.form, values, method or usual_method(problem), gap, int(seed), usual)
+        task = FoldTask(problem.model, problem.form, values, method or usual_method(problem), gap, int(seed), usual)
         with closing(StoredFolds(checkpoint, task, split)) as stored:
             found = CrossValidation(problem, values, split, scorer, rule, gap, stored.runs)
             found = _carried_out(found, task, stored, jobs if engine is None else engine, progress)
@@ -149,7 +149,7 @@ def cross_validate(  # noqa: PLR0913
 
 
 def _carried_out(
-    found: CrossValidation, task: Task, stored: StoredFolds, how: int | MPI, progress: bool | None
+    found: CrossValidation, task: FoldTask, stored: StoredFolds, how: int | MPI, progress: bool | None
 ) -> CrossValidation:
     """The cross-validation with what all folds gave, or those that are finished when Ctrl-C is pressed or the time
     is up."""
@@ -175,8 +175,8 @@ def _carried_out(
     return replace(found, runs=dict(sorted(stored.runs.items())), ended=ended if len(stored.runs) < len(folds) else "")
 
 
-def _runs(task: Task, folds: Sequence[Fold], todo: list[int], how: int | MPI, tick: Tick) -> FoldRuns:
-    return carried_out(task, folds, todo, how, tick) if isinstance(how, int) else by_ranks(task, folds, todo, tick)
+def _runs(task: FoldTask, folds: Sequence[Fold], todo: list[int], how: int | MPI, tick: Tick) -> FoldRuns:
+    return fold_runs(task, folds, todo, how, tick) if isinstance(how, int) else by_ranks(task, folds, todo, tick)
 
 
 def _try(problem: Problem, folds: Folds, scorer: Scorer) -> None:
@@ -184,7 +184,7 @@ def _try(problem: Problem, folds: Folds, scorer: Scorer) -> None:
     width = max(block.width for block in problem.form.samples)
     for fold in folds.each:
         rows = fold.test[fold.scored]
-        scorer.score(held(problem.form, rows, np.zeros((len(rows), width))), fold.name)
+        scorer.score(held_out(problem.form, rows, np.zeros((len(rows), width))), fold.name)
 
 
 CHECKS = {

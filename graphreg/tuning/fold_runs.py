@@ -89,7 +89,7 @@ def training(model: Model, form: Form, rows: Array) -> Problem:
 
 
 @dataclass(frozen=True)
-class Task:
+class FoldTask:
     """All that a fold needs; travels to other processes as a whole, so that Parameters stay the same objects."""
 
     model: Model
@@ -124,7 +124,7 @@ class Task:
             warm = Warm(problem, self.method, budget, usual=self.usual)
             down = self.grid.descending
             for k in (down[place] for place in warm.order(len(down))):
-                with self.grid.at(k), placed(self.grid, fold, k):
+                with self.grid.at(k), errors_with_place(self.grid, fold, k):
                     solution = warm.solve(self.grid.along(k))
                 if solution.certificate.contradiction:
                     raise FailedError(f"fold {fold.name!r}: {solution.message}")
@@ -148,7 +148,7 @@ def place(grid: Grid, fold: Fold, k: int) -> str:
 
 
 @contextmanager
-def placed(grid: Grid, fold: Fold, k: int) -> Generator[None]:
+def errors_with_place(grid: Grid, fold: Fold, k: int) -> Generator[None]:
     """A context whose errors, of the user's own terms say, are passed on with the place where they happened."""
     try:
         yield
@@ -163,7 +163,7 @@ def _links(form: Form, w: Array, rows: Array) -> Array:
     return np.concatenate(predictors)[rows]
 
 
-def carried_out(task: Task, folds: Sequence[Fold], todo: Sequence[int], jobs: int, tick: Tick) -> FoldRuns:
+def fold_runs(task: FoldTask, folds: Sequence[Fold], todo: Sequence[int], jobs: int, tick: Tick) -> FoldRuns:
     """The runs of some folds with their numbers, as they end: one after the other, or in ``jobs`` processes.
 
     Raises
@@ -194,7 +194,7 @@ def carried_out(task: Task, folds: Sequence[Fold], todo: Sequence[int], jobs: in
             raise
 
 
-def _one(task: Task, fold: Fold, number: int, folder: str, ends: tuple[int, float | None]) -> tuple[int, FoldRun]:
+def _one(task: FoldTask, fold: Fold, number: int, folder: str, ends: tuple[int, float | None]) -> tuple[int, FoldRun]:
     """One fold in a process of its own, which ends with its parent and at a deadline; how far it is stands in a file,
     which outlives the process."""
     end_with(ends[0])
@@ -212,7 +212,7 @@ def _one(task: Task, fold: Fold, number: int, folder: str, ends: tuple[int, floa
     return number, run
 
 
-def _died(task: Task, folds: Sequence[Fold], folder: Path) -> WorkerError:
+def _died(task: FoldTask, folds: Sequence[Fold], folder: Path) -> WorkerError:
     """The error where a process died, with the places where processes were."""
     order, down, places = order_of(task.method, len(task.grid.points)), task.grid.descending, list[str]()
     for file in sorted(folder.iterdir(), key=lambda file: int(file.name)):
@@ -226,7 +226,7 @@ def _died(task: Task, folds: Sequence[Fold], folder: Path) -> WorkerError:
 
 
 # ---- folds that the processes of an MPI job share out: each runs some of them, and all know what all gave ------------
-def by_ranks(task: Task, folds: Sequence[Fold], todo: Sequence[int], tick: Tick) -> FoldRuns:
+def by_ranks(task: FoldTask, folds: Sequence[Fold], todo: Sequence[int], tick: Tick) -> FoldRuns:
     """The runs of some folds with their numbers; every rank runs those that are its turn, and gets all. What is refused
     on one of them is raised on all."""
     comm = world()

@@ -16,7 +16,7 @@ from .. import checks
 from ..base.display import Brief
 from ..errors import DataError, ModelError
 from ..form import Form
-from ..inputs import components_of, listed, numbered
+from ..inputs import components_of, listed, positions_of
 from ..terms import Array
 from ..terms.penalties import AbstractConstraint, is_equality
 
@@ -65,7 +65,7 @@ def folds_of(form: Form, given: Any, by: Any, seed: int) -> Folds:
         Of the shuffling.
     """
     node = nodes_of(form)
-    checks.one_of("sample", "node").so("folds of your own are given as folds=")(by, "by")
+    checks.one_of("sample", "node").with_remedy("folds of your own are given as folds=")(by, "by")
     if checks.is_whole(given):
         label, how = _dealt(form, node, int(given), by, np.random.default_rng(seed))
         pairs = _pairs_of(range(int(given)), label)
@@ -118,7 +118,7 @@ def _given(form: Form, node: Array, given: Any) -> tuple[list[tuple[Hashable, Ar
         return _pairs(values, len(node)), "folds as given, as pairs (train, test)"
     if len(values) != len(node):
         raise ModelError(f"there are {len(values)} fold labels and {len(node)} samples; give one label per sample")
-    names, label = numbered(values, "fold label", ModelError)
+    names, label = positions_of(values, "fold label", ModelError)
     if not label.any():
         raise ModelError(f"all samples have the fold label {names[0]!r}; cross-validation needs at least two folds")
     return _pairs_of(names, label), "folds as given, one label per sample"

@@ -21,7 +21,7 @@ from ..errors import MethodError, ModelError, TermError, UnattainedError
 from ..form import Form
 from ..problem import Problem
 from ..terms import Array, Parameter, positive
-from ..theory import StrengthMax, meant, parameters_in, strength_bounds
+from ..theory import StrengthMax, parameter_meant, parameters_in, strength_bounds
 from .warm import restored
 
 DECADES = 3.0  # from strength_max down
@@ -53,7 +53,7 @@ def parameter_of(problem: Problem, parameter: Any = None) -> Parameter:
     """
     known = some_parameters(problem)
     if parameter is not None:
-        return meant(parameter, known)
+        return parameter_meant(parameter, known)
     if len(known) > 1:
         names = ", ".join(repr(each.name) for each in known)
         raise ModelError(f"the model has the Parameters {names}; say which one varies: parameter=...")
@@ -63,13 +63,13 @@ def parameter_of(problem: Problem, parameter: Any = None) -> Parameter:
 def grid(problem: Problem, parameter: Parameter, strengths: Any) -> tuple[Array, Certificate | None]:
     """The strengths in growing order; and, where they come down from `strength_max`, what is known at the top."""
     if isinstance(strengths, Iterable) and not isinstance(strengths, (str, bytes)):
-        return given(strengths), None
+        return checked_strengths(strengths), None
     COUNT(strengths, "strengths")
     values, most = downwards(problem, parameter, int(strengths))
     return values, most.certificate(1.0)
 
 
-def given(strengths: Iterable[Any]) -> Array:
+def checked_strengths(strengths: Iterable[Any]) -> Array:
     """Strengths as a user gives them, checked and sorted."""
     values = sorted(positive(each, f"the strength at position {place}") for place, each in enumerate(strengths))
     if not values:
@@ -236,7 +236,7 @@ def _listed(values: Sequence[Any], known: Sequence[Parameter]) -> Grid:
 
 def _found(key: Any, known: Sequence[Parameter], taken: Iterable[Parameter]) -> Parameter:
     """The Parameter that a key of the grid means: itself, or one of that name."""
-    found = meant(key, known)
+    found = parameter_meant(key, known)
     if any(parameter is found for parameter in taken):
         raise ModelError(f"the grid names the Parameter {found.name!r} twice; leave one of them")
     return found

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from .. import checks
-from ..base.clock import OutOfTimeError, afresh, look, needed, nothing_yet, progress_bar, within
+from ..base.clock import OutOfTimeError, afresh, check_deadline, needed, nothing_yet, progress_bar, within
 from ..base.lazy import stats
-from ..base.tables import StatedNumber
+from ..base.tables import NumberWithAssumptions
 from ..inference import LocalFits, local_fits
 from ..terms import Array, Parameter
 from ..theory import Network, Varying, square_roots, varying
@@ -27,7 +27,7 @@ LEAST = 20  # draws
 
 
 @dataclass(frozen=True, eq=False)
-class NoiseStrength(StatedNumber):
+class NoiseStrength(NumberWithAssumptions):
     """The strength that the noise asks for; ``float(...)`` is its ``value``.
 
     Attributes
@@ -148,7 +148,7 @@ def _draw(
     try:
         with progress_bar(progress, total=draws, desc=NAME, unit=" draws", delay=1.0) as tick:
             for _ in range(draws):
-                look()
+                check_deadline()
                 psi = np.einsum("ijk,ik->ij", roots, rng.normal(size=network.shape))
                 values.append(network.strain(psi))
                 tick(1)

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Held:
+class HeldOut:
     """Held-out samples of one loss: the rows of its block, and their predictors (m,) or (m, k)."""
 
     block: SampleBlock
@@ -65,15 +65,15 @@ class Held:
         return self.loss.response(self.link)
 
 
-def held(form: Form, rows: Array, link: Array) -> list[Held]:
+def held_out(form: Form, rows: Array, link: Array) -> list[HeldOut]:
     """Rows of all losses (increasing positions) and their predictors, loss by loss."""
-    out: list[Held] = []
+    out: list[HeldOut] = []
     begin = 0
     for block in form.samples:
         here = (rows >= begin) & (rows < begin + len(block.node))
         if here.any():
             own = link[here].reshape(-1, *block.offset.shape[1:])
-            out.append(Held(block, rows[here] - begin, own))
+            out.append(HeldOut(block, rows[here] - begin, own))
         begin += len(block.node)
     return out
 
@@ -89,12 +89,12 @@ class Scorer:
 
     name: str
     greater_is_better: bool
-    of: Callable[[Sequence[Held]], float]
+    of: Callable[[Sequence[HeldOut]], float]
     assumed: str
     takes: Callable[[AbstractLoss], bool] = _any
     wants: str = "any loss"
 
-    def score(self, parts: Sequence[Held], fold: Any) -> float:
+    def score(self, parts: Sequence[HeldOut], fold: Any) -> float:
         """A number; nan is refused, with the fold."""
         value = self.of(parts)
         if isinstance(value, np.generic):
@@ -134,45 +134,45 @@ def scorer_of(form: Form, scoring: Any, greater_is_better: bool | None) -> Score
 
 
 # ---- the scores ------------------------------------------------------------------------------------------------------
-def _own(function: Callable[..., Any], parts: Sequence[Held]) -> Any:
+def _own(function: Callable[..., Any], parts: Sequence[HeldOut]) -> Any:
     """A function of (y, response, weights), over all losses."""
     columns = zip(*((part.y, part.response(), part.weights) for part in parts), strict=True)
     return function(*map(np.concatenate, columns))
 
 
-def _mean(each: Callable[[Held], Array], parts: Sequence[Held]) -> float:
+def _mean(each: Callable[[HeldOut], Array], parts: Sequence[HeldOut]) -> float:
     """The weighted mean of one value per sample."""
     weights = np.concatenate([part.weights for part in parts])
     return float(np.average(np.concatenate([each(part) for part in parts]), weights=weights))
 
 
-def _loss(part: Held) -> Array:
+def _loss(part: HeldOut) -> Array:
     return part.loss.value(part.link, part.coded)
 
 
-def _deviance(part: Held) -> Array:
+def _deviance(part: HeldOut) -> Array:
     y = part.coded
     return 2.0 * (_loss(part) + xlogy(y, y) - y)
 
 
-def _squared(part: Held) -> Array:
+def _squared(part: HeldOut) -> Array:
     return (_errors(part) ** 2).mean(axis=1)
 
 
-def _absolute(part: Held) -> Array:
+def _absolute(part: HeldOut) -> Array:
     return np.abs(_errors(part)).mean(axis=1)
 
 
-def _hits(part: Held) -> Array:
+def _hits(part: HeldOut) -> Array:
     return (part.loss.classify(part.link) == part.y).astype(float)
 
 
-def _errors(part: Held) -> Array:
+def _errors(part: HeldOut) -> Array:
     """Target minus response, (m, number of targets)."""
     return (part.coded - part.response()).reshape(len(part.rows), -1)
 
 
-def _auc(parts: Sequence[Held]) -> float:
+def _auc(parts: Sequence[HeldOut]) -> float:
     """The weighted Mann-Whitney statistic; ties count one half."""
     x, y, v = (np.concatenate(each) for each in zip(*((p.link, p.coded, p.weights) for p in parts), strict=True))
     place = np.unique(x, return_inverse=True)[1]
@@ -268,16 +268,16 @@ def node_scores(solution: Solution, frame: Any, by: str) -> Table:
     w = solution.coef[[index[label] for label in data.labels]]
     link = predictors(data.X[:, None, :], w[data.node])[:, 0]  # pyright: ignore[reportOptionalSubscript]
     link = link + (data.offset if link.ndim == 1 else data.offset[:, None])
-    (whole,) = held(form, np.arange(data.n_samples), link)
+    (whole,) = held_out(form, np.arange(data.n_samples), link)
     parts = {"all": np.arange(data.n_samples)}
     if by == "node":
         parts = {label: np.flatnonzero(data.node == k) for k, label in enumerate(data.labels)}
-    rows = [_row(Held(whole.block, rows, link[rows])) for rows in parts.values()]
+    rows = [_row(HeldOut(whole.block, rows, link[rows])) for rows in parts.values()]
     names = pd.Index(list(parts), dtype=object, name="node" if by == "node" else "rows", tupleize_cols=False)
     return Table.of(pd.DataFrame(rows, index=names), f"{data.n_samples:,} rows scored: {_status(solution)}", ASSUMED)
 
 
-def _row(part: Held) -> dict[str, float]:
+def _row(part: HeldOut) -> dict[str, float]:
     """The mean loss, and what else the loss has."""
     found = {"samples": len(part.rows), "loss": SCORES["loss"].of([part])}
     for name in ("accuracy", "deviance", "mse"):
@@ -288,7 +288,7 @@ def _row(part: Held) -> dict[str, float]:
     return found
 
 
-def _share(part: Held, mse: float) -> float:
+def _share(part: HeldOut, mse: float) -> float:
     """R^2 = 1 - mse / variance; nan where all targets are alike."""
     y: Array = part.coded.reshape(len(part.rows), -1)
     mean = np.average(y, axis=0, weights=part.weights)

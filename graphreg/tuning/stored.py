@@ -15,8 +15,8 @@ from ..problem import Problem
 from ..running import STATUSES, Checkpoint, Schedule, Solution
 from ..saving import (
     OF_ANSWER,
+    JsonTree,
     MisfitError,
-    Packed,
     Store,
     check_entries,
     check_parts,
@@ -28,7 +28,7 @@ from ..saving import (
     proved,
 )
 from ..terms import Parameter
-from .fold_runs import FoldRun, Task
+from .fold_runs import FoldRun, FoldTask
 from .folds import Folds
 from .warm import Warm
 
@@ -107,7 +107,7 @@ class StoredPath:
 
     def keep(self, strength: float, solution: Solution) -> None:
         """Note a finished point; written when it is due."""
-        self.points.append(Packed.of({"strength": strength} | parts_of(solution), "path"))
+        self.points.append(JsonTree.of({"strength": strength} | parts_of(solution), "path"))
         if self.store.due(len(self.points)):
             self.write()
 
@@ -116,14 +116,14 @@ class StoredPath:
         if self.points:
             warm, between = self.warm.warm_start, list(self.warm.between.items())
             last = {"state": warm.state, "schedule": warm.schedule, "between": between}
-            self.store.write(len(self.points), lambda: [*self.points, Packed.of(last, "path")])
+            self.store.write(len(self.points), lambda: [*self.points, JsonTree.of(last, "path")])
 
 
 class StoredFolds:
     """The file of one cross-validation, or nothing where none was asked for. Written after every fold. Another scoring
     may go on from it: predictions are kept, and scored when all is read."""
 
-    def __init__(self, asked: Any, task: Task, folds: Folds) -> None:
+    def __init__(self, asked: Any, task: FoldTask, folds: Folds) -> None:
         checkpoint, self.runs = Checkpoint.of(asked), dict[int, FoldRun]()
         self.store = None
         if checkpoint is None:
@@ -156,14 +156,14 @@ class StoredFolds:
         self.runs[number] = run
         if self.store is not None:
             values = self.store.values
-            self.store.write(len(self.runs), lambda: [*values, Packed.of((number, run), "fold")])
+            self.store.write(len(self.runs), lambda: [*values, JsonTree.of((number, run), "fold")])
 
     def close(self) -> None:
         if self.store is not None:
             self.store.close(say=True)
 
 
-def _check_fold(number: Any, run: Any, task: Task, folds: Folds, where: str) -> None:
+def _check_fold(number: Any, run: Any, task: FoldTask, folds: Folds, where: str) -> None:
     """Refuse what a fold of this cross-validation cannot have given."""
     if not is_whole(number) or not 0 <= number < len(folds) or not isinstance(run, FoldRun):
         raise MisfitError(f"{where} is of no fold of these")

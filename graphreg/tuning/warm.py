@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from ..base.clock import GRACE, OutOfTimeError, left, look
+from ..base.clock import GRACE, OutOfTimeError, check_deadline, left
 from ..certificate import Certificate
 from ..form import Form
 from ..methods import AbstractMethod, Costs, Exact, Interior, InteriorPoint, PrimalDual, Start
@@ -156,7 +156,7 @@ class Warm:
 
         ``strength`` says where that is on a path, from which the next start follows.
         """
-        look()
+        check_deadline()
         form, before = self.problem.form.frozen(), replace(self.warm_start)
         start = self._enclosed(strength) if isinstance(self.method, InteriorPoint) else self._start(form, strength)
         known = None if self.top is None or strength != self.top[0] else self.top[1]
@@ -247,7 +247,7 @@ class Warm:
         if strength is None or below is None or above is None or above > NEAR * below:
             self.warm_start.state = None
             return
-        early = self.between[below].beside(self.between[above], (strength - below) / (above - below))
+        early = self.between[below].blend(self.between[above], (strength - below) / (above - below))
         self.warm_start.state = replace(self.warm_start.state, early=early)
 
     def _start(self, form: Form, strength: float | None) -> Start | None:

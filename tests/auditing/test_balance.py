@@ -11,7 +11,7 @@ from audit_cases import network
 import graphreg as gr
 from graphreg.auditing.balance import accepted, balanced
 from graphreg.auditing.limits import Optimum
-from graphreg.auditing.naming import Entry, entries, nearest
+from graphreg.auditing.naming import NearProblem, entries, nearest
 from graphreg.compiling import conic
 from graphreg.methods import Exact
 from graphreg.running import Budget, solve
@@ -105,9 +105,9 @@ def test_the_dictionary_names_what_is_nearest():
 
 
 def test_optima_at_the_same_place_are_no_name():
-    one, two = Entry("a", 1e-12), Entry("b", 1e-8)
-    assert nearest([one, two, Entry("c", 0.9)]) is None
-    assert nearest([one, Entry("c", 0.9)]) is one
+    one, two = NearProblem("a", 1e-12), NearProblem("b", 1e-8)
+    assert nearest([one, two, NearProblem("c", 0.9)]) is None
+    assert nearest([one, NearProblem("c", 0.9)]) is one
 
 
 def test_what_no_limit_tells_apart_is_one_class():

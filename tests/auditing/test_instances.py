@@ -9,10 +9,10 @@ from audit_cases import network
 
 import graphreg as gr
 from graphreg.auditing.instances import (
+    frozen_problem,
     irregular,
     is_irregular,
     nearly_flat,
-    own,
     reordered,
     scaled,
     with_equal_data,
@@ -88,6 +88,6 @@ def test_a_problem_of_its_own_has_the_strengths_of_the_moment():
     strength = gr.Parameter(0.5, name="lam")
     data = gr.NodeData.from_dict({i: (np.eye(2), np.ones(2)) for i in range(3)})
     problem = gr.Problem(gr.SquaredLoss(data) + strength * gr.TotalVariation(nx.path_graph(3), gr.L2()))
-    mine = own(problem)
+    mine = frozen_problem(problem)
     strength.value = 3.0
     assert mine.form.edges[0].weight[0] == 0.5

@@ -159,7 +159,7 @@ def test_the_simplex_method_returns_the_direction_itself(kind):
         form = form_of(*wild(rng, kind))
         found = conditions(form, cones_of(form))
         for part in found.parts():
-            x = simplex.decided(part)
+            x = simplex.find_direction(part)
             if isinstance(x, list):
                 scale = [Fraction(float(found.scale[j])) for j in part.columns]
                 v = np.zeros(form.d, dtype=object)
@@ -179,7 +179,7 @@ def test_many_equations_on_many_unknowns_are_decided(seed):
     (part,) = (part for part in found.parts() if len(part.columns) > 1)
     assert part.still.shape[0] >= 60
     assert len(part.columns) > 70
-    x = simplex.decided(part)
+    x = simplex.find_direction(part)
     assert isinstance(x, list)
     assert allowed(part.falls, part.slack, part.still, x)
     assert attained(form) is False
@@ -194,10 +194,12 @@ def test_a_programme_that_errs_is_not_believed(monkeypatch, wrong):
     def lying(falls, slack, still):
         for answer in real(falls, slack, still):
             other = [each + wrong * rng.standard_normal(each.shape) for each in (answer.x, answer.falls, answer.slack)]
-            yield attainment.Answer(rng.choice([-1, 1]) * other[0], other[1], other[2], answer.still, answer.tolerance)
+            yield attainment.ProgrammeAnswer(
+                rng.choice([-1, 1]) * other[0], other[1], other[2], answer.still, answer.tolerance
+            )
 
     monkeypatch.setattr(attainment, "answers", lying)
-    monkeypatch.setattr(simplex, "decided", lambda part: None)
+    monkeypatch.setattr(simplex, "find_direction", lambda part: None)
     for kind in ("separable", "any", "overlap", "shifted"):
         for _ in range(5):
             X, y = wild(rng, kind)
@@ -207,11 +209,13 @@ def test_a_programme_that_errs_is_not_believed(monkeypatch, wrong):
 @pytest.mark.parametrize("method", [gr.Exact(), gr.PrimalDual()], ids=["exact", "primal-dual"])
 def test_what_is_not_known_is_said(monkeypatch, method):
     monkeypatch.setattr(attainment, "answers", lambda *kinds: iter(()))
-    monkeypatch.setattr(simplex, "decided", lambda part: None)
+    monkeypatch.setattr(simplex, "find_direction", lambda part: None)
     X, y = np.random.default_rng(0).standard_normal((20, 2)), [0, 1] * 10
     problem = gr.Problem(logistic(X, y))
     assert attained(problem.form) is None
-    monkeypatch.setattr("graphreg.certificate.attainment.directions.ConditionPart.excluded", lambda self, *given: False)
+    monkeypatch.setattr(
+        "graphreg.certificate.attainment.directions.ConditionPart.has_no_direction", lambda self, *given: False
+    )
     monkeypatch.setattr("graphreg.certificate.certify.cones_of", lambda form: None)  # nor is a dual point asked
     solution = problem.solve(method)
     assert solution.status == "certified"

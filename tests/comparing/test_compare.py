@@ -127,7 +127,7 @@ def test_a_conic_solver_is_told_the_time(monkeypatch):
 
     def solve(self, solver, options):
         asked.append((solver, options))
-        return solvers.Outcome("user_limit")
+        return solvers.SolverOutcome("user_limit")
 
     monkeypatch.setattr(conic.ConicProblem, "solve", solve)
     run = problem.solve(gr.Exact(), seconds=30.0, on_failure="return")

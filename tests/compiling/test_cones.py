@@ -7,7 +7,7 @@ from decimal import Decimal, localcontext
 import numpy as np
 import pytest
 
-from graphreg.methods.interior_point.cones import Scaling, determinant, lengths, product, quotient, room, towards
+from graphreg.methods.interior_point.cones import Scaling, determinant, lengths, max_step, product, quotient, towards
 
 WIDTHS = (1, 2, 3, 5)
 DIGITS = 60  # of the exact arithmetic beside which the scalings are held
@@ -201,7 +201,7 @@ def test_room_ends_at_the_boundary(rng, k):
     ended = 0
     for j in range(200):
         one, d = x[:, j : j + 1], step[:, j : j + 1]
-        t = room(one, d, determinant(one))
+        t = max_step(one, d, determinant(one))
         if np.isinf(t):
             assert margin(d)[0] >= -1e-9 * np.abs(d).max()  # the step is in the cone itself
             assert margin(one + 1e6 * d)[0] >= -1e-9 * np.abs(one + 1e6 * d).max()
@@ -215,13 +215,13 @@ def test_room_ends_at_the_boundary(rng, k):
 
 def test_room_of_many_cones_is_that_of_the_nearest(rng, k):
     x, step = inside(rng, k), rng.standard_normal((1 + k, 200))
-    each = [room(x[:, [j]], step[:, [j]], determinant(x[:, [j]])) for j in range(200)]
-    assert room(x, step, determinant(x)) == pytest.approx(min(each), rel=1e-12)
+    each = [max_step(x[:, [j]], step[:, [j]], determinant(x[:, [j]])) for j in range(200)]
+    assert max_step(x, step, determinant(x)) == pytest.approx(min(each), rel=1e-12)
     nothing = np.zeros_like(x)
-    assert room(x, nothing, determinant(x)) == np.inf
-    assert room(x, x, determinant(x)) == np.inf
-    assert room(x, -x, determinant(x)) == pytest.approx(1.0)
-    assert room(x[:, :0], x[:, :0], np.zeros(0)) == np.inf
+    assert max_step(x, nothing, determinant(x)) == np.inf
+    assert max_step(x, x, determinant(x)) == np.inf
+    assert max_step(x, -x, determinant(x)) == pytest.approx(1.0)
+    assert max_step(x[:, :0], x[:, :0], np.zeros(0)) == np.inf
 
 
 def test_towards_moves_eigenvalues_into_the_box(rng, k):

@@ -13,7 +13,7 @@ from result_classes import given_back
 
 import graphreg as gr
 from graphreg.base.display import Shown
-from graphreg.base.tables import Stated
+from graphreg.base.tables import ResultWithAssumptions
 from graphreg.errors import MethodWarning
 from graphreg.form.notation import Written
 from graphreg.running.summary import Summary
@@ -25,7 +25,7 @@ PAGE = 30_000  # characters of HTML; of a problem with its dual and its conditio
 TEXTS = (pd.DataFrame, Written, Summary, gr.inference.EstimatorComparison)  # which ``repr`` shows as ``print`` does
 WITHOUT_A_PAGE = {  # what a line says in full
     *("Better", "Compiled", "Components", "DualPoint", "Failure", "Finding", "Fold", "FoldRun", "Folds", "Grid"),
-    *("LocalFits", "LocalRegions", "ModelFile", "NoRun", "Observed", "Oracles", "RandomProblem", "Record", "Step"),
+    *("LocalFits", "LocalRegions", "ModelFile", "NoRun", "Observed", "Oracles", "RandomProblem", "Record", "BoundStep"),
 }
 
 
@@ -88,7 +88,9 @@ def test_what_it_rests_on_is_on_the_page(found):
             seen += 1
             assert page.count("<li>") >= len(assumed), name
     assert seen > 15
-    assert {type(each) for each in found.values() if isinstance(each, Stated)} <= set(given_back().values())
+    assert {type(each) for each in found.values() if isinstance(each, ResultWithAssumptions)} <= set(
+        given_back().values()
+    )
 
 
 def test_jupyter_is_given_text_and_html(found):

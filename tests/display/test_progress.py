@@ -8,7 +8,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from graphreg.base.clock import Line, in_notebook, progress_bar
+from graphreg.base.clock import LastLine, in_notebook, progress_bar
 
 
 class Handle:
@@ -85,7 +85,7 @@ def test_nobody_wants_it(notebook):
 
 
 def test_a_line_tells_what_is_new_alone(notebook):
-    line = Line()
+    line = LastLine()
     assert [line.write(text) for text in ("", "\r", "\ra 1", "\ra 1", "\ra 2", "\r    \r")] == [0, 1, 4, 4, 4, 6]
     line.flush()
     assert notebook == [["a 1", "a 2", ""]]

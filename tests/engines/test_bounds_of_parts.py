@@ -170,7 +170,7 @@ def test_what_flows_take_is_known_exactly():
     flows = rng.standard_normal((len(edge.tail), 3)) * 10.0 ** rng.integers(-12, 12, (len(edge.tail), 3))
     spread = np.abs(flows) * 1e-9
     out = rng.random(int((~inner).sum())) < 0.3
-    found = border.pull([flows], [spread], [out])
+    found = border.adjoint([flows], [spread], [out])
     rows = np.flatnonzero(~inner)[~out]
     for i, j in np.ndindex(found.high.shape):
         own = [

@@ -33,7 +33,7 @@ from graphreg.base.clock import OutOfTimeError, within
 from graphreg.datasets import random_problem
 from graphreg.distributed.actors import hosting
 from graphreg.distributed.actors.coordinator import CoordinatorState
-from graphreg.distributed.actors.mailbox import Order
+from graphreg.distributed.actors.mailbox import Instruction
 from graphreg.distributed.actors.threads import Threads
 from graphreg.errors import ActorError, MethodError, MethodWarning
 
@@ -99,7 +99,7 @@ def test_actors_wait_while_the_coordinator_stands_still(monkeypatch):
 
     def order(self, number, what, arguments):
         for node, slot in self.slots.items():
-            slot.put(Order(number, what, arguments[node]))
+            slot.put(Instruction(number, what, arguments[node]))
             if (number, node) == (4, 3):
                 time.sleep(0.6)
 

@@ -9,7 +9,7 @@ from test_local_parts import Country, together
 
 import graphreg as gr
 from graphreg.distributed.parts.joint import solve_jointly
-from graphreg.distributed.parts.wire import settled
+from graphreg.distributed.parts.wire import joint_wire
 from graphreg.errors import CheckpointError, DataError, GraphregError
 from graphreg.running import Budget
 
@@ -33,7 +33,7 @@ def test_all_parts_raise_the_first_error(who, sums):
     """Wherever the others are: what they add up or swap does not wait for the part that has refused."""
 
     def work(k, wire):
-        with settled(wire) as meeting:
+        with joint_wire(wire) as meeting:
             for i in range(5):
                 if k in who and i == sums:
                     raise DataError(f"not part {k}")
@@ -50,7 +50,7 @@ def test_all_parts_raise_the_first_error(who, sums):
 
 def test_a_part_that_refuses_later_than_another_says_nothing():
     def work(k, wire):
-        with settled(wire) as meeting:
+        with joint_wire(wire) as meeting:
             for _ in range(2 + k):
                 meeting.total(np.ones(1))
             raise DataError(f"not part {k}")
@@ -60,7 +60,7 @@ def test_a_part_that_refuses_later_than_another_says_nothing():
 
 def test_nothing_is_changed_where_nobody_refuses():
     def work(k, wire):
-        with settled(wire) as meeting:
+        with joint_wire(wire) as meeting:
             return meeting.total(np.array([float(k)]))[0], meeting.largest(np.array([float(k)]))[0]
 
     assert together([0, 1, 2], work) == [(3.0, 2.0)] * 3
@@ -68,7 +68,7 @@ def test_nothing_is_changed_where_nobody_refuses():
 
 def test_a_single_part_raises_its_own_error():
     def work(_, wire):
-        with settled(wire):
+        with joint_wire(wire):
             raise DataError("no")
 
     assert [str(error) for error in errors_of(1, work)] == ["no"]

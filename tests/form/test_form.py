@@ -372,10 +372,10 @@ def test_what_depends_on_the_strengths_of_losses_is_found_anew_with_these():
     first = view_of(problem.form.frozen())
     found, arcs = first.curvature, first.arcs
     strength.value = 0.7
-    second = first.beside(problem.form.frozen(), first.engine)
+    second = first.at_strengths(problem.form.frozen(), first.engine)
     assert second.curvature is found
     scale.value = 2.0
-    third = second.beside(problem.form.frozen(), first.engine)
+    third = second.at_strengths(problem.form.frozen(), first.engine)
     assert third.curvature == pytest.approx(2.0 * found)
     assert third.arcs is arcs
 

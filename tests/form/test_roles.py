@@ -37,7 +37,7 @@ def means(labels=range(4)):
 class Halves(gr.L1):
     """L1 as a proof has to take it apart."""
 
-    def stated(self, k):
+    def statement(self, k):
         return None
 
     def parts(self):

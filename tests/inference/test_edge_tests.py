@@ -13,7 +13,7 @@ from benchmarks.statistics.edge_tests import pairs, rejections
 from graphreg.errors import MethodError, MethodWarning
 from graphreg.inference import edge_tests, wald
 from graphreg.inference.local import local_fits
-from graphreg.inference.wald import Ends, degrees, noise_of
+from graphreg.inference.wald import EndsUnderTest, degrees, noise_of
 
 SIZES = (40, 60, 30)
 P = 3
@@ -115,7 +115,7 @@ def test_hotelling_is_what_normal_vectors_with_estimated_covariances_have():
     rng = np.random.default_rng(1)
     A, B = rng.normal(size=(2, m, k))
     S = np.stack([np.cov(A.T) / m, np.cov(A.T) / m])
-    ends = Ends("ab", np.array([0]), np.array([1]), np.eye(k))
+    ends = EndsUnderTest("ab", np.array([0]), np.array([1]), np.eye(k))
     d = (A.mean(0) - B.mean(0))[None]
     W2, nu = wald.wald(d, S, ends, np.full(2, m - 1.0))
     np.testing.assert_allclose(nu, 2 * m - 2)  # equal covariances: the degrees of freedom add up
@@ -128,7 +128,7 @@ def test_degrees_of_freedom_are_those_of_the_matrix_that_varies_as_much():
     """By brute force: the spread of sum_r g_r g_r' over draws of normal scores."""
     X, y, node, _ = drawn()
     fits = local_fits(gr.Problem(gr.SquaredLoss(data_of(X, y, node))).form)
-    ends = Ends(fits.form.labels, np.array([0]), np.array([1]), np.eye(3)[[2, 1]])
+    ends = EndsUnderTest(fits.form.labels, np.array([0]), np.array([1]), np.eye(3)[[2, 1]])
     nu = degrees(fits, ends)
     for i in range(3):
         Xi = X[node == i]

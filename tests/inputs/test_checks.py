@@ -114,7 +114,7 @@ def test_messages():
     )
     assert said(one_of("a", "b", "c"), 3, "x") == "x must be one of 'a', 'b', 'c', got 3"
     assert said(instance(Mapping, "a mapping"), dict, "x") == "x must be a mapping, got <class 'dict'>; write dict()"
-    assert said(checks.count.so("or leave it out"), 0, "x").endswith("got 0; or leave it out")
+    assert said(checks.count.with_remedy("or leave it out"), 0, "x").endswith("got 0; or leave it out")
     assert len(said(checks.count, list(range(10**4)), "x")) < 400
 
 

@@ -16,7 +16,7 @@ from benchmarks.soundness.exact import above, below, exact
 from benchmarks.soundness.objective import objective, repaired
 from benchmarks.soundness.stored import as_stored
 from benchmarks.wild import wild_problem
-from graphreg.certificate import Enclosed, Enclosure, Routing, common, kinks
+from graphreg.certificate import Enclosed, Enclosure, RoutingProblem, common, kinks
 from graphreg.datasets import random_problem
 from graphreg.errors import ModelError
 from graphreg.form import DualPoint
@@ -374,7 +374,7 @@ def test_routing_solves_the_bounded_least_squares_problem(loss):
     problem = gr.Problem(loss(data) + 0.01 * gr.TotalVariation(nx.complete_graph(list("abcdef")), gr.L1()))
     form = problem.form.frozen()
     w = np.zeros(form.shape)
-    found, routing = kinks(form, w, 1.0), Routing(form, tuple(block.stacks for block in form.samples), w)
+    found, routing = kinks(form, w, 1.0), RoutingProblem(form, tuple(block.stacks for block in form.samples), w)
     assert found.flows[0].all()
     point = routing(found)
     ((low, high),), c = found.prices, np.repeat(form.edges[0].weight, 2)

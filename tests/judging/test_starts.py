@@ -10,7 +10,7 @@ import pytest
 
 import graphreg as gr
 from graphreg.errors import ModelError
-from graphreg.judging.given import carried, spread
+from graphreg.judging.given import spread, values_on_form
 from graphreg.running.schedule import MAYBE, WARM, Schedule
 
 LABELS = list(range(12))
@@ -55,7 +55,7 @@ def test_parameters_and_flows_go_by_label(penalty):
     found = problem(penalty=penalty).solve(gap=1e-9)
     edges = [(b, a, w) for a, b, w in reversed([(i, i + 1, 1.0 + i % 3) for i in LABELS[:-1]])]
     turned = problem(LABELS[::-1], edges=[*edges, (5, 0, 2.0), (11, 6, 5.0)], features=("b", "a"), penalty=penalty)
-    known = carried(found, turned.form, "start")
+    known = values_on_form(found, turned.form, "start")
     assert known.whole
     np.testing.assert_array_equal(known.w, found.certificate.w[::-1, ::-1])
     imbalance = turned.form.conservation(replace(turned.form.nothing(), flows=known.flows))
@@ -71,10 +71,10 @@ def test_flows_go_to_the_term_of_their_name():
     data = gr.NodeData.from_dict({i: (None, [float(i % 3)]) for i in range(6)})
     one, two = 0.1 * gr.TotalVariation(left, gr.L1()), 0.1 * gr.NodePenalty(gr.L1())
     found = gr.Problem(gr.MeanLoss(data) + one + two).solve()
-    known = carried(found, gr.Problem(gr.MeanLoss(data) + two + one).form, "start")
+    known = values_on_form(found, gr.Problem(gr.MeanLoss(data) + two + one).form, "start")
     for given, there in zip(known.flows, found.certificate.dual_point.flows[::-1], strict=True):
         np.testing.assert_allclose(given, there, rtol=1e-12)
-    known = carried(found, gr.Problem(gr.MeanLoss(data) + 0.1 * gr.TotalVariation(right, gr.L1())).form, "start")
+    known = values_on_form(found, gr.Problem(gr.MeanLoss(data) + 0.1 * gr.TotalVariation(right, gr.L1())).form, "start")
     assert [mask.tolist() for mask in known.edges] == [[True, False, False, False, False]]  # both have the edge 0 - 1
 
 
@@ -82,7 +82,7 @@ def test_of_terms_of_one_name_that_of_the_same_coordinates_is_meant():
     data, chain = gr.NodeData.from_dict(samples(LABELS), features=["a", "b"]), nx.path_graph(LABELS)
     one, two = (gr.Consensus(chain, features=[name]) for name in "ab")
     found = gr.Problem(gr.SquaredLoss(data) + one + two).solve()
-    known = carried(found, gr.Problem(gr.SquaredLoss(data) + two + one).form, "start")
+    known = values_on_form(found, gr.Problem(gr.SquaredLoss(data) + two + one).form, "start")
     assert known.whole
     for given, there in zip(known.flows, found.certificate.dual_point.flows[::-1], strict=True):
         np.testing.assert_array_equal(given, there)
@@ -93,7 +93,9 @@ def test_of_terms_that_are_alike_the_first_goes_to_the_first():
     data, chain = gr.NodeData.from_dict(samples(LABELS), features=["a", "b"]), nx.path_graph(LABELS)
     alike = 0.1 * gr.TotalVariation(chain, gr.L1()) + 0.2 * gr.TotalVariation(chain, gr.L1())
     found = gr.Problem(gr.SquaredLoss(data) + alike).solve()
-    for given, there in zip(carried(found, found.form, "start").flows, found.certificate.dual_point.flows, strict=True):
+    for given, there in zip(
+        values_on_form(found, found.form, "start").flows, found.certificate.dual_point.flows, strict=True
+    ):
         np.testing.assert_allclose(given, there, rtol=1e-12)
 
 
@@ -108,7 +110,7 @@ def test_latent_nodes_go_by_label():
     found = gr.Problem(gr.MeanLoss(data) + gr.Hierarchy(clusters, weights=(1.0, 1.0))).solve()
     turned = {i: clusters[i] for i in (3, 2, 1, 0)}
     again = gr.Problem(gr.MeanLoss(data) + gr.Hierarchy(turned, weights=(1.0, 1.0)))
-    known = carried(found, again.form, "start")
+    known = values_on_form(found, again.form, "start")
     assert known.whole
     assert again.solve(gr.PrimalDual(), start=found).rounds == 0
 
@@ -116,7 +118,7 @@ def test_latent_nodes_go_by_label():
 def test_a_node_more_begins_at_the_mean_of_its_neighbours():
     found = problem(LABELS[:-1]).solve()
     more = problem()
-    known = carried(found, more.form, "start")
+    known = values_on_form(found, more.form, "start")
     assert known.rows.tolist() == [True] * 11 + [False]
     w = spread(more.form, known.w, known.rows)
     c = {10: 1.0 + 10 % 3, 6: 5.0}
@@ -138,7 +140,7 @@ def test_a_chain_of_new_nodes_and_one_alone():
 def test_flows_are_clipped_into_smaller_capacities():
     found = problem(strength=0.5).solve()
     weaker = problem(strength=0.05)
-    known = carried(found, weaker.form, "start")
+    known = values_on_form(found, weaker.form, "start")
     for edge, u in zip(weaker.form.edges, known.flows, strict=True):
         assert np.isfinite(edge.conjugates(u)).all()
     assert not np.isfinite(weaker.form.edges[0].conjugates(found.certificate.dual_point.flows[0])).all()
@@ -155,8 +157,8 @@ def test_new_data_are_certified_long_before_a_cold_run(method):
 
 def test_the_first_repair_of_a_cold_run_is_where_it_was():
     for schedule, k in ((Schedule(1e-6, polishes=False), 40), (Schedule(1e-6, polishes=False, earliest=WARM), 10)):
-        assert not schedule.repairs(k - 1, MAYBE * 1e-6)
-        assert schedule.repairs(k, MAYBE * 1e-6)
+        assert not schedule.worth_a_repair(k - 1, MAYBE * 1e-6)
+        assert schedule.worth_a_repair(k, MAYBE * 1e-6)
 
 
 def test_a_run_that_ended_at_its_start_is_resumed_there(tmp_path):

@@ -47,9 +47,9 @@ def a_sweep_is_in_order(found, first, n):
     sweep = found.sweep
     assert first[0] == 0
     assert first[-1] == len(found.tail)
-    assert sweep.reach[-1] == n
+    assert sweep.group_end[-1] == n
     ends = np.stack([found.tail, found.head])
-    for g, reach in enumerate(sweep.reach):
+    for g, reach in enumerate(sweep.group_end):
         assert ends[:, : first[g + 1]].max() < reach
         later = first[min(g + sweep.lag + 1, len(first) - 1)]
         assert ends[:, later:].min(initial=n) >= reach
@@ -64,7 +64,7 @@ def test_lists_are_swept(reach, monkeypatch):
     head = np.clip(tail + rng.integers(-reach, reach + 1, 3000), 0, 999)
     found = order.edge_order(tail, head, 1000, True)
     assert found.runs is None
-    assert (found.sweep.lag < len(found.sweep.reach)) or reach == 1000
+    assert (found.sweep.lag < len(found.sweep.group_end)) or reach == 1000
     a_sweep_is_in_order(found, found.sweep.group, 1000)
 
 

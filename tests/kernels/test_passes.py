@@ -84,7 +84,7 @@ def test_passes_over_edges_are_those_of_arrays(name, forced):
         seen += 1
         clipped, z = edge.clip(3.0 * u), edge.difference(w)
         g, expected = np.ones(form.shape), np.ones(form.shape)
-        passes.pull(3.0 * u, g)
+        passes.add_adjoint(3.0 * u, g)
         edge.add_adjoint(clipped, expected)
         np.testing.assert_allclose(g, expected, rtol=0, atol=1e-13 * np.abs(expected).max())
         value, residual = passes.residual(w, 3.0 * u)

@@ -16,7 +16,7 @@ from graphreg.distributed import Actors
 from graphreg.fast import nodes, order, rounds
 from graphreg.methods.splitting._halpern import Iterate
 from graphreg.network import fast
-from graphreg.saving.packing import Packed
+from graphreg.saving.packing import JsonTree
 
 ROUNDS = 50
 
@@ -103,7 +103,7 @@ def test_flows_of_another_shape_are_refused(forced):
     problem = PROBLEMS["a grid"]()
     view = view_of(problem.form)
     with pytest.raises(ValueError, match="must have the shapes"):
-        view.rounds.entered(np.zeros(problem.form.shape), (nothing(problem)[0][1:],))
+        view.rounds.iterate_of(np.zeros(problem.form.shape), (nothing(problem)[0][1:],))
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
@@ -193,7 +193,7 @@ def test_what_was_kept_goes_on_bit_for_bit(name, forced):
     method, problem = gr.PrimalDual(), PROBLEMS[name]()
     states = walk(problem, method, True, count=30)
     view = view_of(problem.form)
-    state = Packed.of(states[13], "state").value(view)
+    state = JsonTree.of(states[13], "state").value(view)
     assert state.x.known is None
     for _ in range(17):
         state = method.step(state)

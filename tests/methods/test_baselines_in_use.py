@@ -13,7 +13,7 @@ from sameness import facts
 import graphreg as gr
 from graphreg.datasets import random_problem
 from graphreg.errors import MethodError, MethodWarning
-from graphreg.form.latent import placed
+from graphreg.form.latent import with_latent_means
 from graphreg.methods.baselines._baseline import AbstractBaseline
 
 BASELINES = [
@@ -65,7 +65,7 @@ def test_latent_nodes_of_the_user_are_minimisers_given_the_clients():
     tree = {"left": {"a": [0, 1, 2], "b": [3, 4]}, "right": {"c": [5, 6, 7, 8], "d": [9, 10, 11]}}
     weights = ({i: 0.5 + i for i in range(N)}, 0.7, {"left": 2.0, "right": 0.3})
     form = gr.Problem(gr.SquaredLoss(data_of()) + gr.Hierarchy(tree, weights)).form
-    w = placed(form, rng.standard_normal(form.shape))
+    w = with_latent_means(form, rng.standard_normal(form.shape))
     at = form.primal(w)
     for _ in range(20):
         v = w.copy()

@@ -10,7 +10,7 @@ from core_cases import iterate
 from federated_factories import SEED, ByHand, D, L_of, N, P, data_of, edges_of, graph_of, iterate_seeded, squared
 
 import graphreg as gr
-from graphreg.methods.fed_admm._averages import Mean, SuffixMean
+from graphreg.methods.fed_admm._averages import SuffixMean, WholeMean
 from graphreg.methods.fed_admm._versions import Versions
 
 
@@ -104,7 +104,7 @@ def test_smooth_edges_to_the_ground_are_part_of_the_gradients():
 # ---- averages --------------------------------------------------------------------------------------------------------
 def test_averages_in_the_memory_of_two_iterates():
     points = np.random.default_rng(0).standard_normal((140, 2, 3))
-    mean, suffix = Mean(points[0], 1), SuffixMean.of(points[0])
+    mean, suffix = WholeMean(points[0], 1), SuffixMean.of(points[0])
     for k in range(1, 141):
         if k > 1:
             mean, suffix = mean.step(points[k - 1]), suffix.step(points[k - 1])

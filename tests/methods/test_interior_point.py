@@ -265,7 +265,7 @@ def test_every_step_is_looked_at():
     schedule = Schedule(1e-9, polishes=False, every=METHOD.every)
     for k, screen in enumerate([1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3], start=1):
         assert schedule.screen_now(k)
-        schedule.saw(k, screen)
+        schedule.note_screen(k, screen)
 
 
 def test_seconds_end_a_run():

@@ -23,7 +23,7 @@ from cluster_cases import (
 from core_cases import view_of
 
 import graphreg as gr
-from graphreg.form.latent import settled
+from graphreg.form.latent import with_latent_minimisers
 
 
 # ---- options by cluster ----------------------------------------------------------------------------------------------
@@ -55,7 +55,7 @@ def test_the_tree_with_its_latent_nodes_minimised_out_is_the_form_with_alpha(nam
     form, theta = c.problem.form, random(c, 0)
     w = np.zeros(form.shape)
     w[: c.n] = theta
-    assert form.primal(settled(form, w)) == pytest.approx(c.value(theta), rel=1e-12)
+    assert form.primal(with_latent_minimisers(form, w)) == pytest.approx(c.value(theta), rel=1e-12)
     slope = (c.value(theta + 1e-5 * c.gradient(theta)) - c.value(theta - 1e-5 * c.gradient(theta))) / 2e-5
     assert slope == pytest.approx((c.gradient(theta) ** 2).sum(), rel=1e-8)
     np.testing.assert_allclose(c.problem.solve(gap=1e-10).coef, c.optimum(), atol=2e-4)
@@ -66,7 +66,7 @@ def test_settled_latent_nodes_of_a_deep_tree_conserve_the_flows():
     nested = {"a": {"b": [0, 1], "c": [2, 3]}, "d": {"e": [4, 5], "f": [6, 7]}}
     form = gr.Problem(gr.SquaredLoss(data) + gr.Hierarchy(nested, (1.0, 2.0, 0.5))).form
     before = np.random.default_rng(0).standard_normal(form.shape)
-    w, out = settled(form, before), np.zeros(form.shape)
+    w, out = with_latent_minimisers(form, before), np.zeros(form.shape)
     for edge in form.edges:
         edge.add_adjoint(edge.weight[:, None] * edge.difference(w), out)
     np.testing.assert_array_equal(w[:8], before[:8])
@@ -77,7 +77,7 @@ def test_latent_nodes_of_other_penalties_stay_where_they_are():
     data = gr.NodeData.from_arrays(np.eye(4), np.arange(4.0), np.arange(4))
     form = gr.Problem(gr.SquaredLoss(data) + gr.Hierarchy({"a": [0, 1], "b": [2, 3]}, (1.0, 1.0), gr.L2())).form
     w = np.random.default_rng(0).standard_normal(form.shape)
-    assert settled(form, w) is w
+    assert with_latent_minimisers(form, w) is w
 
 
 # ---- the algorithms by hand ------------------------------------------------------------------------------------------

@@ -52,16 +52,16 @@ def test_the_pull_is_that_of_halpern(rounds):
 
 
 def test_when_it_restarts():
-    fresh = Halpern().step().looked(1.0, 1)
+    fresh = Halpern().step().with_residual(1.0, 1)
     assert fresh is not None
     assert (fresh.first, fresh.last) == (1.0, 1.0)
-    assert fresh.looked(0.9, 10).last == 0.9  # goes on
-    assert fresh.looked(0.2, 10) is None  # has fallen far enough
-    assert fresh.looked(0.7, 10).looked(0.75, 15) is None  # has begun to grow
-    assert fresh.looked(0.9, 10).looked(0.95, 15) is not None  # grows, but has not fallen before
+    assert fresh.with_residual(0.9, 10).last == 0.9  # goes on
+    assert fresh.with_residual(0.2, 10) is None  # has fallen far enough
+    assert fresh.with_residual(0.7, 10).with_residual(0.75, 15) is None  # has begun to grow
+    assert fresh.with_residual(0.9, 10).with_residual(0.95, 15) is not None  # grows, but has not fallen before
     late = Halpern(steps=LEAST + 1, first=1.0, last=1.0)
-    assert late.looked(0.9, 2 * LEAST) is None  # long enough
-    assert late.looked(0.9, 100 * LEAST) is not None
+    assert late.with_residual(0.9, 2 * LEAST) is None  # long enough
+    assert late.with_residual(0.9, 100 * LEAST) is not None
 
 
 @pytest.mark.parametrize("method", [gr.PrimalDual, gr.ADMM])
@@ -121,7 +121,7 @@ def test_exact_is_refined_where_the_solver_stops_short(monkeypatch):
 def test_screens_come_every_tenth_to_every_half_of_the_rounds(k, screens, wait):
     """Far from the target after k/2 rounds, near it or without decay after k/10."""
     schedule = Schedule(target=1e-6, polishes=False)
-    schedule.saw(k // 2, screens[0])
+    schedule.note_screen(k // 2, screens[0])
     assert schedule.screen_now(k)
-    schedule.saw(k, screens[1])
+    schedule.note_screen(k, screens[1])
     assert schedule.next_screen == k + wait

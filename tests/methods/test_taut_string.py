@@ -13,7 +13,7 @@ from factories import thinned
 import graphreg as gr
 from graphreg.base import compiled
 from graphreg.methods.dynamic_programming import _squares, dynamic_programming
-from graphreg.methods.dynamic_programming._forest import Forest
+from graphreg.methods.dynamic_programming._forest import CoordinateForest
 from graphreg.methods.dynamic_programming._squares import squares, taut_string
 from graphreg.methods.dynamic_programming.dynamic_programming import solved
 
@@ -246,7 +246,7 @@ def test_parents_come_first_and_what_hangs_below_follows(seed):
     graph = nx.random_labeled_tree(n, seed=seed)
     graph.remove_edges_from([edge for edge in list(graph.edges) if rng.random() < 0.15])
     ends = np.array([e if rng.random() < 0.5 else e[::-1] for e in graph.edges], dtype=int).reshape(-1, 2)
-    forest = Forest.of(ends[:, 0], ends[:, 1], n)
+    forest = CoordinateForest.of(ends[:, 0], ends[:, 1], n)
     assert sorted(forest.order.tolist()) == list(range(n))
     assert forest.order[forest.place].tolist() == list(range(n))
     assert forest.lines == (max(dict(graph.degree).values()) <= 2)
@@ -267,6 +267,6 @@ def test_circles_are_no_forest():
         (nx.disjoint_union(nx.lollipop_graph(3, 2), nx.path_graph(3)), 10),
     ):
         tail, head = np.array(graph.edges).T
-        assert Forest.of(tail, head, n) is None
+        assert CoordinateForest.of(tail, head, n) is None
     double = np.array([0, 0]), np.array([1, 1])
-    assert Forest.of(*double, 4) is None
+    assert CoordinateForest.of(*double, 4) is None

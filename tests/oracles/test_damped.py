@@ -8,7 +8,7 @@ import pytest
 
 import graphreg as gr
 from graphreg.inputs import components_of
-from graphreg.oracles.damped import descended, minimisers
+from graphreg.oracles.damped import minimiser, minimisers
 from graphreg.oracles.gradients import NodeGradients
 from graphreg.terms.padding import at_a_time, block_diagonal
 
@@ -45,12 +45,12 @@ def test_a_problem_is_minimised_or_said_not_to_be():
         move = np.linalg.solve(H, g)
         return move, float(g @ move)
 
-    x, reached, _ = descended(value, step, np.array([3.0, -4.0]), settled=1e-13, shortest=1e-10)
+    x, reached, _ = minimiser(value, step, np.array([3.0, -4.0]), settled=1e-13, shortest=1e-10)
     assert reached
     assert np.abs(x).max() < 1e-6
     line = np.ones(2)
-    assert descended(lambda x: float(x @ line), lambda x: (line, np.nan), line, settled=0.0, shortest=1e-3)[1] is False
-    assert descended(lambda x: 1.0, lambda x: (line, 1.0), line, settled=0.0, shortest=1e-3)[1] is False
+    assert minimiser(lambda x: float(x @ line), lambda x: (line, np.nan), line, settled=0.0, shortest=1e-3)[1] is False
+    assert minimiser(lambda x: 1.0, lambda x: (line, 1.0), line, settled=0.0, shortest=1e-3)[1] is False
 
 
 @pytest.mark.parametrize(("rows", "length"), [(3, 10), (0, 4), (10, 10), (7, 0)])

@@ -14,7 +14,7 @@ from report_cases import Page, chain
 import graphreg as gr
 from graphreg.errors import ModelError
 from graphreg.reporting import outlines as maps
-from graphreg.reporting.frames import followed
+from graphreg.reporting.frames import lasting_names
 from graphreg.reporting.outlines import drawn_places, fitted, outlines_of
 
 SQUARES = [[0, 0], [1, 0], [1, 1], [0, 1], [0, 0]]
@@ -197,7 +197,7 @@ def test_one_node_and_one_line_fit():
 # ---- clusters --------------------------------------------------------------------------------------------------------
 def test_a_cluster_keeps_the_name_of_its_larger_part():
     before, after = np.array([0, 0, 1, 1, 1, 2]), np.array([0, 0, 0, 0, 0, 1])
-    named = followed([before, after])
+    named = lasting_names([before, after])
     assert named[1][0] == named[0][2]  # of three nodes, against two
     assert named[1][5] == named[0][5]
     assert named[0][0] != named[0][2]
@@ -207,10 +207,10 @@ def test_a_cluster_keeps_the_name_of_its_larger_part():
 def test_names_do_not_depend_on_numbers():
     frames = [np.array([0, 1, 1, 2, 2, 2, -1]), np.array([0, 0, 0, 1, 1, 1, -1])]
     other = [np.array([5, 0, 0, 3, 3, 3, -1]), np.array([9, 9, 9, 4, 4, 4, -1])]
-    for one, two in zip(followed(frames), followed(other), strict=True):
+    for one, two in zip(lasting_names(frames), lasting_names(other), strict=True):
         assert one.tolist() == two.tolist()
-    assert followed(frames)[0][6] == -1
-    assert followed([]) == []
+    assert lasting_names(frames)[0][6] == -1
+    assert lasting_names([]) == []
 
 
 # ---- slices ----------------------------------------------------------------------------------------------------------

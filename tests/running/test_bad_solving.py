@@ -10,8 +10,8 @@ from bad_input import FUSION, problem, refusals, refused
 
 import graphreg as gr
 from graphreg.compiling.conic import ConicProblem
-from graphreg.compiling.emptiness import excluded
-from graphreg.compiling.solvers import Outcome
+from graphreg.compiling.emptiness import proves_no_point
+from graphreg.compiling.solvers import SolverOutcome
 from graphreg.errors import FailedError, MethodError, ModelError, SolverError, UnattainedError, UnboundedError
 
 # ---- solving ---------------------------------------------------------------------------------------------------------
@@ -113,7 +113,7 @@ def test_only_what_is_proved_excludes_every_point(far, apart):
     center = {"a": [far, 0.0], "b": [far + (3.0 if apart else 1.0), 5.0]}
     tied = gr.TotalVariation(PAIR, gr.Zero(), features=["x0"])
     form = gr.Problem(loss + tied + gr.NodePenalty(gr.Ball(1.0), center=center)).form
-    assert excluded(form, "clarabel", None) is apart
+    assert proves_no_point(form, "clarabel", None) is apart
 
 
 @pytest.mark.parametrize("constraint", [gr.Zero(), gr.Ball(1.0), gr.Box(-1.0, 1.0)], ids=lambda c: type(c).__name__)
@@ -126,7 +126,7 @@ def test_losses_beyond_the_largest_float_exclude_no_point(constraint):
 
 @pytest.mark.parametrize("word", ["infeasible", "unbounded", "infeasible_inaccurate"])
 def test_a_solver_that_is_wrong_about_the_problem_is_not_believed(monkeypatch, word):
-    monkeypatch.setattr(ConicProblem, "solve", lambda *_: Outcome(word))
+    monkeypatch.setattr(ConicProblem, "solve", lambda *_: SolverOutcome(word))
     boxes = gr.NodePenalty(gr.Box(-1, 1), center={"a": [3.0], "b": [5.0]})
     solution = gr.Problem(MEANS + gr.TotalVariation(PAIR, gr.L2()) + boxes).solve(gr.Exact())
     assert solution.status == "certified"
@@ -136,7 +136,7 @@ def test_a_solver_that_is_wrong_about_the_problem_is_not_believed(monkeypatch, w
 
 
 def test_a_breakdown_whose_text_has_the_words_of_a_status_is_a_breakdown(monkeypatch):
-    monkeypatch.setattr(ConicProblem, "solve", lambda *_: Outcome(cause="unbounded (or infeasible)"))
+    monkeypatch.setattr(ConicProblem, "solve", lambda *_: SolverOutcome(cause="unbounded (or infeasible)"))
     boxes = gr.NodePenalty(gr.Box(-1, 1), center={"a": [3.0], "b": [5.0]})
     solution = gr.Problem(MEANS + gr.TotalVariation(PAIR, gr.L2()) + boxes).solve(gr.Exact(), on_failure="return")
     assert solution.status == "failed"

@@ -191,10 +191,10 @@ def test_the_schedule_takes_any_numbers(target):
             for first in (1e-3, gap, gap, 1e-5):
                 k = max(k + 50, schedule.next_screen)
                 assert schedule.screen_now(k)
-                schedule.saw(k, screen)
-                schedule.saw(k + 1, screen / 2)
-                assert schedule.repairs(k + 1, screen) in (True, False)
-                schedule.repaired(k + 2, screen, first)
+                schedule.note_screen(k, screen)
+                schedule.note_screen(k + 1, screen / 2)
+                assert schedule.worth_a_repair(k + 1, screen) in (True, False)
+                schedule.note_repair(k + 2, screen, first)
                 assert k < schedule.next_repair <= 5 * k
                 assert k < schedule.next_screen <= 2 * k + 10
                 assert isinstance(schedule.power, float)

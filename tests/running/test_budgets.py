@@ -77,7 +77,7 @@ def test_work_is_broken_off_at_the_deadline():
             took(lambda: clock.carry_out(nap))
         time.sleep(0.1)
         with pytest.raises(clock.OutOfTimeError):
-            clock.look()
+            clock.check_deadline()
 
 
 def test_work_is_broken_off_by_ctrl_c(ctrl_c):

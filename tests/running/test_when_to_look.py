@@ -15,7 +15,7 @@ def after(*looks, target=1e-6):
     schedule = Schedule(target, polishes=False)
     for k, gap in looks:
         assert schedule.screen_now(k) or schedule.next_screen > k
-        schedule.looks(k, gap)
+        schedule.note_bound(k, gap)
     return schedule
 
 
@@ -28,11 +28,11 @@ def test_looks_are_rare_while_the_target_is_far_away():
 def test_a_screen_puts_off_no_look():
     schedule = after((100, 1.01e-5), (120, 1e-5))
     schedule.screened = 100, 1.01
-    schedule.saw(120, 1.0)
+    schedule.note_screen(120, 1.0)
     assert schedule.next_round() == 140
     schedule = Schedule(1e-6, polishes=False)  # where nobody looks
-    schedule.saw(100, 1.01)
-    schedule.saw(120, 1.0)
+    schedule.note_screen(100, 1.01)
+    schedule.note_screen(120, 1.0)
     assert schedule.next_round() == 180
 
 

@@ -16,7 +16,7 @@ from graphreg.errors import CheckpointError
 from graphreg.methods import AbstractIteration
 from graphreg.methods.baselines._baseline import AbstractBaseline
 from graphreg.saving.fingerprint import entry
-from graphreg.saving.packing import Packed, laid_out, layout
+from graphreg.saving.packing import JsonTree, laid_out, layout
 
 
 @pytest.mark.parametrize(("seed", "method"), thinned(SEEDS, ITERATIVE, every=3), ids=named)
@@ -107,7 +107,7 @@ class Hidden:
 )
 def test_what_cannot_be_kept_is_named(value, said):
     with pytest.raises(CheckpointError, match=said):
-        Packed.of((0, value), "memory")
+        JsonTree.of((0, value), "memory")
 
 
 def test_a_state_that_cannot_be_kept_is_refused_before_the_first_round(tmp_path):

@@ -11,7 +11,7 @@ from sameness import facts
 import graphreg as gr
 from graphreg.base import shortcuts
 from graphreg.running import AbstractKeeper, Kept
-from graphreg.saving import Packed
+from graphreg.saving import JsonTree
 
 
 class InMemory(AbstractKeeper):
@@ -30,7 +30,7 @@ class InMemory(AbstractKeeper):
         return nullcontext()
 
     def keep(self, snapshot):
-        self.kept.append(Packed.of(snapshot, "run"))
+        self.kept.append(JsonTree.of(snapshot, "run"))
 
     def write(self):
         pass

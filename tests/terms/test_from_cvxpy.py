@@ -67,7 +67,7 @@ def test_clip_and_reach_end_in_the_domain(name, rng):
     end = 20.0 * rng.normal(size=(10, 3))
     assert np.isfinite(penalty.conjugate(penalty.domain.clip(end))).all()
     start = penalty.domain.clip(np.tile(0.9 * penalty.domain.interior(3), (10, 1)))
-    t = penalty.domain.reach(start, end)
+    t = penalty.domain.step_to_boundary(start, end)
     assert np.all((t >= 0) & (t <= 1))
     assert np.isfinite(penalty.conjugate(start + t[:, None] * (end - start))).all()
 

@@ -71,7 +71,7 @@ def test_report_says_which_law_failed_where_and_by_how_much():
     printed = str(report)
     assert "FAIL  non negative" in printed
     assert "phi(0) = 0, missed in 1 of 1 rows (by 1; at z = [0.0])" in printed
-    assert "pass  reach" in printed
+    assert "pass  step to boundary" in printed
     with pytest.raises(AssertionError, match="FAIL  non negative"):
         report.raise_if_failed()
 

@@ -16,7 +16,7 @@ import graphreg as gr
 from benchmarks.statistics.recovery import guaranteed, instance, judge
 from graphreg.theory import recovery, well_connected
 from graphreg.theory.clusterwise import Clusterwise, exact_on_ball, largest_on_ball
-from graphreg.theory.routing import Routing
+from graphreg.theory.routing import CutGraph
 
 
 def test_guaranteed_clusters_are_recovered(whole):
@@ -315,13 +315,13 @@ def test_balls_hold_the_optimum():
 
 def test_few_flows_are_needed(monkeypatch):
     """Also where every i0 has a set of its own against it: a ring, an expander, and pairs that cling together."""
-    count, route = [0], Routing.route
+    count, route = [0], CutGraph.route
 
     def counted(self, *args, **kwargs):
         count[0] += 1
         return route(self, *args, **kwargs)
 
-    monkeypatch.setattr(Routing, "route", counted)
+    monkeypatch.setattr(CutGraph, "route", counted)
     rng = np.random.default_rng(20)
     pairs = nx.gnm_random_graph(300, 2000, seed=1)
     nx.set_edge_attributes(pairs, {e: float(rng.uniform(0.1, 0.2)) for e in pairs.edges}, "weight")

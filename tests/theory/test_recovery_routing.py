@@ -16,7 +16,7 @@ from scipy.sparse.csgraph import maximum_flow
 import graphreg as gr
 from graphreg.inputs.graph import Graph
 from graphreg.theory import well_connected
-from graphreg.theory.routing import Routing, largest_multiple
+from graphreg.theory.routing import CutGraph, largest_multiple
 
 
 def subsets(n, i0):
@@ -147,7 +147,7 @@ def test_a_base_and_a_slope(whole):
 
 
 def routing_of(graph):
-    return Routing(graph.n_nodes, graph.tail, graph.head, graph.weight)
+    return CutGraph(graph.n_nodes, graph.tail, graph.head, graph.weight)
 
 
 def test_flows_are_those_of_other_codes():

@@ -13,7 +13,7 @@ from validation_cases import FEATURES, frame_of, plain, read, ridge, river
 import graphreg as gr
 from graphreg.errors import CheckpointError, ModelError
 from graphreg.saving import archive
-from graphreg.tuning.fold_runs import Task
+from graphreg.tuning.fold_runs import FoldTask
 
 
 # ---- against what is written by hand ---------------------------------------------------------------------------------
@@ -202,7 +202,7 @@ def test_processes_give_the_same_numbers():
 
 def broken_after(count, monkeypatch):
     """Ctrl-C once so many folds are finished; the list of the folds that ran."""
-    ran, run = [], Task.run
+    ran, run = [], FoldTask.run
 
     def broken(self, fold, tick):
         if len(ran) == count:
@@ -210,7 +210,7 @@ def broken_after(count, monkeypatch):
         ran.append(fold.name)
         return run(self, fold, tick)
 
-    monkeypatch.setattr(Task, "run", broken)
+    monkeypatch.setattr(FoldTask, "run", broken)
     return ran
 
 

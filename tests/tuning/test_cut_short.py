@@ -20,7 +20,7 @@ from graphreg.base.clock import OutOfTimeError
 from graphreg.errors import BudgetError, ModelError, WorkerError
 from graphreg.running import Budget
 from graphreg.tuning import fold_runs
-from graphreg.tuning.fold_runs import Task
+from graphreg.tuning.fold_runs import FoldTask
 from graphreg.tuning.warm import Warm
 
 
@@ -108,7 +108,7 @@ def dies(self, strength=None):
     return SOLVE(self, strength)
 
 
-class _Dying(Task):
+class _Dying(FoldTask):
     """Dies, or fails, at a strength, in whichever process it is."""
 
     def run(self, fold, tick):
@@ -136,7 +136,7 @@ def test_a_scoring_that_fails_names_fold_and_strength():
 
 @pytest.mark.whole
 def test_an_error_in_another_process_names_fold_and_strength(monkeypatch):
-    monkeypatch.setattr("graphreg.tuning.cross_validation.Task", _Dying)
+    monkeypatch.setattr("graphreg.tuning.cross_validation.FoldTask", _Dying)
     with pytest.raises(LostError) as caught:
         gr.cross_validate(problem(), [0.1, 0.2], folds=2, jobs=2, seed=0, progress=False)
     assert "at lam = 0.2" in caught.value.__notes__[0]
@@ -146,7 +146,7 @@ def test_an_error_in_another_process_names_fold_and_strength(monkeypatch):
 def test_a_process_that_dies_is_named_with_fold_and_strength(monkeypatch):
     from joblib.externals.loky import reusable_executor
 
-    monkeypatch.setattr("graphreg.tuning.cross_validation.Task", _Dying)
+    monkeypatch.setattr("graphreg.tuning.cross_validation.FoldTask", _Dying)
     with pytest.raises(WorkerError, match=r"died .*they were at fold \d at lam = 0.2.*fewer jobs") as died:
         gr.cross_validate(problem(), [0.1, 0.2], folds=2, jobs=2, seed=1, progress=False)
     assert died.value.found.runs == {}

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ...base.clock import GRACE, OutOfTimeError, carry_out, left, look
+from ...base.clock import GRACE, OutOfTimeError, carry_out, check_deadline, left
 from ...form import DualPoint, EdgeBlock, Form, SampleBlock
 from ...terms import Array, RecessionCone
 from ...terms.penalties import AbstractEntrywise
@@ -35,7 +35,7 @@ MOST_SECONDS = 300.0  # where no time is set: then nothing is known
 
 
 @dataclass(frozen=True)
-class Answer:
+class ProgrammeAnswer:
     """A direction x that a programme found, and the multipliers that show there is no better one."""
 
     x: Array
@@ -45,7 +45,7 @@ class Answer:
     tolerance: float
 
 
-def answers(falls: Any, slack: Any, still: Any) -> Iterator[Answer]:
+def answers(falls: Any, slack: Any, still: Any) -> Iterator[ProgrammeAnswer]:
     """x that maximises sum_r min(1, (falls x)_r) over the conditions, with its multipliers; look after look."""
     rows, count = falls.shape
     none: Any = sp.csr_array((slack.shape[0], rows))
@@ -58,7 +58,7 @@ def answers(falls: Any, slack: Any, still: Any) -> Iterator[Answer]:
         if result is not None:
             marginals = -np.asarray(result.ineqlin.marginals)
             free = np.asarray(result.eqlin.marginals) if still.shape[0] else np.zeros(0)
-            yield Answer(np.asarray(result.x)[:count], marginals[:rows], marginals[rows:], free, tolerance)
+            yield ProgrammeAnswer(np.asarray(result.x)[:count], marginals[:rows], marginals[rows:], free, tolerance)
 
 
 def smallest(x: Array, found: Conditions, tolerance: float) -> Array:
@@ -145,7 +145,7 @@ def _decided(form: Form, cones: list[RecessionCone], point: DualPoint | None) ->
 
 def _decided_closely(part: ConditionPart) -> bool | None:
     """The decision for one part, by the simplex method in exact arithmetic where it is small."""
-    found = simplex.decided(part)
+    found = simplex.find_direction(part)
     return None if found is None else found is False
 
 
@@ -158,8 +158,8 @@ def _along_one(part: ConditionPart) -> bool:
 
 
 def _excluded(part: ConditionPart, given: tuple[Array, ...]) -> bool:
-    look()
-    return part.excluded(*(kind[places] for kind, places in zip(given, part.places, strict=True)))
+    check_deadline()
+    return part.has_no_direction(*(kind[places] for kind, places in zip(given, part.places, strict=True)))
 
 
 @dataclass(frozen=True)
@@ -274,7 +274,7 @@ def _away(form: Form, cones: list[RecessionCone]) -> _Away | None:
     return _Away(found.spread(x), fallen, slack, _confirmed(form, cones, answer, found) if ends else True)
 
 
-def _confirmed(form: Form, cones: list[RecessionCone], answer: Answer, found: Conditions) -> bool | None:
+def _confirmed(form: Form, cones: list[RecessionCone], answer: ProgrammeAnswer, found: Conditions) -> bool | None:
     """False where some part of a direction is one of recession exactly; None where that is not known."""
     if not all(cone.exact for cone in cones):
         return None

@@ -43,7 +43,7 @@ class ConditionPart:
         """True where near x there is a direction along which nothing grows and a sample falls for ever: enclosed, or in
         exact arithmetic."""
         rounded = significant(x)
-        return rounded is not None and (self._encloses(rounded) or self.verified(x) is not None)
+        return rounded is not None and (self._encloses(rounded) or self.exact_direction(x) is not None)
 
     def _encloses(self, x: Array) -> bool:
         """True where a small correction of x makes still x = 0 exactly and leaves all falls and slacks positive."""
@@ -61,7 +61,7 @@ class ConditionPart:
         rounding = (np.diff(signed.indptr) + 4) * ROUNDING * (abs(signed) @ (np.abs(x) + doubt)) + LEAST
         return bool((signed @ x - (abs(signed) @ doubt) * (1.0 + 1e-9) - rounding > 0.0).all())
 
-    def verified(self, x: Array) -> list[Fraction] | None:
+    def exact_direction(self, x: Array) -> list[Fraction] | None:
         """A direction near x along which nothing grows, in exact arithmetic; None where none is found."""
         rounded = significant(x)
         if rounded is None:
@@ -87,7 +87,7 @@ class ConditionPart:
     def rows(self) -> Any:
         return sp.csr_array(sp.vstack([self.falls, self.slack, self.still]))
 
-    def excluded(self, falls: Array, slack: Array, still: Array) -> bool:
+    def has_no_direction(self, falls: Array, slack: Array, still: Array) -> bool:
         """True where multipliers near those given prove that there is no direction, in exact arithmetic or enclosed."""
         size = float(max((np.abs(part).max(initial=0.0) for part in (falls, slack, still)), default=0.0))
         if not (np.isfinite(size) and len(falls) and falls.min() > 0.0):

@@ -42,7 +42,7 @@ class Unknowns:
 
 
 @dataclass(frozen=True)
-class Rows:
+class ConditionRows:
     """Conditions of one kind, a matrix (rows, unknowns), scaled; ``across`` are the factors of the rows as they were
     before, 0 for rows of zeros, which are left out."""
 
@@ -70,12 +70,12 @@ class Conditions:
 
     unknowns: Unknowns
     scale: Array
-    falls: Rows
-    slack: Rows
-    still: Rows
+    falls: ConditionRows
+    slack: ConditionRows
+    still: ConditionRows
 
     @property
-    def kinds(self) -> tuple[Rows, Rows, Rows]:
+    def kinds(self) -> tuple[ConditionRows, ConditionRows, ConditionRows]:
         return self.falls, self.slack, self.still
 
     @property
@@ -206,11 +206,11 @@ def _scaled(unknowns: Unknowns, kinds: list[Any]) -> Conditions:
     rows = abs(sp.csr_array(sp.vstack(kept)))
     across, down = _factors(rows)
     ends = np.cumsum([0, *(part.shape[0] for part in kept)])  # pyright: ignore[reportOptionalSubscript]
-    scaled: list[Rows] = []
+    scaled: list[ConditionRows] = []
     for part, full, a, b in zip(kept, filled, ends[:-1], ends[1:], strict=True):
         factors = np.zeros(len(full))
         factors[full] = across[a:b]
-        scaled.append(Rows(_times(part, across[a:b], down), factors))
+        scaled.append(ConditionRows(_times(part, across[a:b], down), factors))
     return Conditions(unknowns, down, *scaled)
 
 

@@ -13,7 +13,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from ...base.clock import look
+from ...base.clock import check_deadline
 from ...terms import Array
 from ..rationals import Echelon, exactly, number, rational
 from .directions import ConditionPart
@@ -23,7 +23,7 @@ MOST_WORK = 2_000_000  # products of numbers, to find what the equations leave f
 MOST_STEPS = 300
 
 
-def decided(part: ConditionPart) -> list[Fraction] | bool | None:
+def find_direction(part: ConditionPart) -> list[Fraction] | bool | None:
     """A direction; False where there is none; None where the part is too large for it."""
     falls, slack, still = (matrix.shape[0] for matrix in (part.falls, part.slack, part.still))
     k = part.falls.shape[1]
@@ -43,7 +43,7 @@ def _null_space(part: ConditionPart) -> Array:
     k = part.falls.shape[1]
     system = Echelon(k)
     for row in exactly(part.still):
-        look()
+        check_deadline()
         system.add(row)
     free = [j for j in range(k) if j not in set(system.pivots)]
     columns = [system.solution([Fraction(int(i == j)) for i in range(k)]) for j in free]
@@ -62,7 +62,7 @@ class _Tableau:
     def run(self) -> list[Fraction] | bool | None:
         self._begin()
         for _ in range(MOST_STEPS):
-            look()
+            check_deadline()
             gain = self._gain()
             rising = [s for s, g in enumerate(gain) if g > 0]
             if not rising:

@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from ...form import EdgeBlock, Form
-from ...oracles import NodeGradients, descended
+from ...oracles import NodeGradients, minimiser
 from ...terms import Array, strengths
 from ...terms.penalties import AbstractConstraint
 from .coordinates import largest
@@ -107,7 +107,7 @@ def common_by_sums(form: Form, reduce: Callable[[Array], Array]) -> Common:
         return move, float(total[0] @ move)
 
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        w = descended(value, step, np.zeros(d), settled=FALLS, shortest=SHORTEST)[0]
+        w = minimiser(value, step, np.zeros(d), settled=FALLS, shortest=SHORTEST)[0]
         each = np.stack([*_by_node(form, nodes(w)), *_by_node(form, np.zeros(form.shape))], axis=1)
         there, _, zero, least = reduce(each).tolist()
     w, best = (w, there) if there <= zero else (np.zeros(d), zero)

@@ -53,7 +53,7 @@ class Pool:
         """v (d,) from the coordinates of the steps."""
         return (self.T @ theta.reshape(self.T.shape[1], self.form.d // len(self.T))).ravel()
 
-    def pull(self, gradient: Array) -> Array:
+    def gradient_in_steps(self, gradient: Array) -> Array:
         """A gradient in v as one in the coordinates of the steps."""
         return (self.T.T @ gradient.reshape(len(self.T), -1)).ravel()
 
@@ -103,7 +103,7 @@ class Pool:
         if not H.ndim:
             return slope
         g, bend = self._penalties(self.base, self.smooth)
-        return self.base - self.parameters(_solve(H + bend, self.pull(slope + g)))
+        return self.base - self.parameters(_solve(H + bend, self.gradient_in_steps(slope + g)))
 
     def model(self, v: Array, edges: list[EdgeBlock], wide: bool) -> tuple[Array, Array]:
         """Gradient and Hessian of the smoothed P_common, in the coordinates of the steps; a ``wide`` one bends at
@@ -124,7 +124,7 @@ class Pool:
         for block in self.form.samples:
             H += self._hessian(block, np.concatenate(bends[id(block)]))
         g, bend = self._penalties(v, edges)
-        return self.pull(slope + g), H + bend
+        return self.gradient_in_steps(slope + g), H + bend
 
     def _penalties(self, v: Array, edges: list[EdgeBlock]) -> tuple[Array, Array | float]:
         """The gradient of these edges' penalties in v, and their Hessian in the coordinates of the steps."""

@@ -277,7 +277,7 @@ def _of_block(certificate: Certificate, k: int, edge: EdgeBlock, gap: float, rea
     found = nearness(edge, certificate.dual_point.flows[k], spread_of(certificate, k), gap)
     kink = has_kink(edge.penalty, certificate.form.width(edge))
     columns = edge.coordinates
-    far = np.minimum(found.reach, np.abs(z) * (1 + 1e-12) + reach[:, None])
+    far = np.minimum(found.largest, np.abs(z) * (1 + 1e-12) + reach[:, None])
     near = kink & (far <= NEGLIGIBLE * size[columns]).all(axis=1)
     equal = kink & (found.value == 0.0)
     apart = difference * (1 - 1e-12) > reach

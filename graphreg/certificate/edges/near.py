@@ -84,7 +84,7 @@ class Nearness:
         t; the edge has slack where it is below 1.
     value : (m,)
         What phi(z) is at most at every optimum.
-    reach : (m, k)
+    largest : (m, k)
         What each |z_j| is at most at every optimum.
     length : (m,)
         What ||z|| is at most at every optimum.
@@ -92,7 +92,7 @@ class Nearness:
 
     load: Array
     value: Array
-    reach: Array
+    largest: Array
     length: Array
 
 

@@ -20,7 +20,7 @@ from ...inputs import components_of, groups_of
 from ...terms import Array
 from ...verify import BOX, STATE, Model, NotProvedError, rational
 from ..repairing.repair import Repair
-from .conserve import RATIONAL, conserve, ends_of, numbered, rooms_of
+from .conserve import RATIONAL, conserve, ends_of, group_numbers, slacks_of
 from .point import ExactPoint, exact_point
 from .statement import flow_root, solve
 
@@ -116,9 +116,9 @@ class _Starts:
 def _attempt(form: Form, model: Model, point: DualPoint, attempt: Attempt, with_roots: bool) -> Lower:
     point = _snapped(form, point, attempt.snap)
     exact: ExactPoint = exact_point(form, model, point, attempt.snap)
-    whole = conserve(exact, rooms_of(form, point.flows), attempt.least, with_roots)
+    whole = conserve(exact, slacks_of(form, point.flows), attempt.least, with_roots)
     within = None if whole else rational(1 << BOX)
-    stated = exact.stated()
+    stated = exact.statement()
     return Lower(stated, model.dual(stated, within), within)
 
 
@@ -196,13 +196,13 @@ def exact_optimum(form: Form, model: Model, w: Array, point: DualPoint) -> tuple
     flat = [theta[g] if g >= 0 else rational(0) for g in group]
     W = [flat[i * form.d : (i + 1) * form.d] for i in range(form.n)]
     _state(dual, W, tied, ends)
-    rooms = zip(rooms_of(form, point.flows), tied, strict=True)
+    rooms = zip(slacks_of(form, point.flows), tied, strict=True)
     rooms = [np.where(mask, np.maximum(room, LEAST), 0.0) for room, mask in rooms]
     STATE.where = ""
     try:
         conserve(dual, rooms, 0.5 * LEAST, False)
-        if model.residuals(W, dual.stated()) == 0 and model.primal(W) >= model.dual(dual.stated()):
-            return W, dual.stated()
+        if model.residuals(W, dual.statement()) == 0 and model.primal(W) >= model.dual(dual.statement()):
+            return W, dual.statement()
     except NotProvedError as error:
         raise ProofError(f"edges that are fused near the answer are not fused at the optimum: {error}") from None
     raise ProofError("edges that are fused near the answer are not fused at the optimum")
@@ -243,7 +243,7 @@ def _groups(form: Form, tied: list[Array]) -> tuple[list[int], int]:
     """The group of each vertex ``node * d + column``, -1 for those tied to the ground."""
     ends = [np.stack(ends_of(form, edge, mask)) for edge, mask in zip(form.edges, tied, strict=True)]
     i, j = np.concatenate([np.zeros((2, 0), dtype=int), *ends], axis=1)
-    return numbered(components_of(i, j, form.n * form.d + 1)[1].tolist())
+    return group_numbers(components_of(i, j, form.n * form.d + 1)[1].tolist())
 
 
 def _at_ends(block: Any, mask: Array, z: Array) -> list[list[Any]]:

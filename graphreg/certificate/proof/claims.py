@@ -242,14 +242,14 @@ def _receding(form: Form) -> Iterator[list[list[Fraction]]]:
 
     undecided: list[ConditionPart] = []
     for part in found.parts():
-        x = simplex.decided(part)
+        x = simplex.find_direction(part)
         if isinstance(x, list):
             yield spread(part, x)
         elif x is None:
             undecided.append(part)
     for answer in answers(*found.matrices) if undecided else ():
         for part in undecided:
-            x = part.verified(answer.x[part.columns])
+            x = part.exact_direction(answer.x[part.columns])
             if x is not None:
                 yield spread(part, x)
 

@@ -58,7 +58,7 @@ def forest(form: Form, rooms: list[Array], least: float) -> Forest:
             joined.union(link.tail, link.head)
             trees[link.tail].append(link)
             trees[link.head].append(link)
-    group, count = numbered([joined[v] for v in range(ground + 1)])
+    group, count = group_numbers([joined[v] for v in range(ground + 1)])
     return Forest(trees, np.array(group), count)
 
 
@@ -82,7 +82,7 @@ def ends_of(form: Form, edge: EdgeBlock, chosen: Array) -> tuple[Array, Array]:
     return edge.tail[e] * form.d + f, np.where(edge.head[e] < 0, form.n * form.d, edge.head[e] * form.d + f)
 
 
-def numbered(label: list[int]) -> tuple[list[int], int]:
+def group_numbers(label: list[int]) -> tuple[list[int], int]:
     """Groups 0, 1, ... of all vertices but the ground, which is the last, by their labels; -1 where that is the
     ground's. And how many there are."""
     numbers: dict[int, int] = {}
@@ -179,7 +179,7 @@ class Conserver:
     def _preferred(self, Y: Array, variables: list[Variable]) -> Array:
         """Weights of the columns: their room, and only those of one node where these suffice: few flows then become
         rational, all others stay dyadic."""
-        room = np.sqrt(np.maximum([v.room for v in variables], 1e-30))
+        room = np.sqrt(np.maximum([v.slack for v in variables], 1e-30))
         size = np.abs(Y * room).max(axis=1, initial=0.0)[:, None]
         Z = Y * room / np.where(size > 0, size, 1.0)
         if len(Y) > RATIONAL or self.with_roots:
@@ -305,7 +305,7 @@ def conserve(point: ExactPoint, rooms: list[Array], least: float, with_roots: bo
     return Conserver(point, forest(point.form, rooms, least), least, with_roots)()
 
 
-def rooms_of(form: Form, flows: tuple[Array, ...]) -> list[Array]:
+def slacks_of(form: Form, flows: tuple[Array, ...]) -> list[Array]:
     return [edge.penalty.domain.share(u / edge.weight[:, None]) for edge, u in zip(form.edges, flows, strict=True)]
 
 

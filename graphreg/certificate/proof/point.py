@@ -23,7 +23,7 @@ class Variable:
     block: int
     row: int
     parts: tuple[tuple[int, int], ...]
-    room: float
+    slack: float
     root: bool = False
 
 
@@ -47,7 +47,7 @@ class ExactPoint:
         """The block of edges as the checker holds it."""
         return self.model.blocks[len(self.form.samples) + m]
 
-    def stated(self) -> list[list[list[Any]]]:
+    def statement(self) -> list[list[list[Any]]]:
         """The point as the checker takes it: prices, then flows, those of roots as t."""
         return [*self.prices, *(u if t is None else t for u, t in zip(self.flows, self.roots, strict=True))]
 

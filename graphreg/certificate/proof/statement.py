@@ -10,7 +10,7 @@ import numpy as np
 
 from ...errors import ProofError
 from ...form import DualPoint, EdgeBlock, Form, SampleBlock, parts_of
-from ...terms import Array, Stated
+from ...terms import Array, Statement
 from ...terms.losses import factors_of
 from ...terms.penalties import AbstractPenalty, AbstractSmoothPenalty
 from ...verify import STATE, rational, spell
@@ -105,8 +105,8 @@ def numbers(values: Array) -> Any:
 
 
 def _samples(block: SampleBlock) -> dict[str, Any]:
-    stated, M = block.loss.stated(), len(block.node)
-    assert isinstance(stated, Stated)  # as the form is written out
+    stated, M = block.loss.statement(), len(block.node)
+    assert isinstance(stated, Statement)  # as the form is written out
     rule, weights = factors_of(block.loss)
     if not np.array_equal(block.loss.scales(), block.base_scale):  # a block of other scales than its loss gives
         rule, weights = "sum", block.base_scale
@@ -125,14 +125,14 @@ def _samples(block: SampleBlock) -> dict[str, Any]:
 
 def flow_root(form: Form, edge: EdgeBlock) -> Array | None:
     """R where a proof states the flow u by t, u = c R't, because not every u is a flow; else None."""
-    stated = edge.penalty.stated(form.width(edge))
+    stated = edge.penalty.statement(form.width(edge))
     return None if stated is None else stated.root
 
 
 def state_edges(edge: EdgeBlock, k: int) -> dict[str, Any]:
     """A block of edges of the ``model``."""
     penalty: AbstractPenalty = edge.penalty
-    stated = penalty.stated(k)
+    stated = penalty.statement(k)
     assert stated is not None  # as the form is written out
     return {
         "penalty": stated.name,
@@ -150,7 +150,7 @@ def state_edges(edge: EdgeBlock, k: int) -> dict[str, Any]:
 def write_out(form: Form, w: Array, point: DualPoint) -> tuple[Form, DualPoint]:
     """The form and the point with every composition of penalties as its parts; refuses what no proof can state."""
     for block in form.samples:
-        if block.loss.stated() is None:
+        if block.loss.statement() is None:
             raise ProofError(f"the loss {block.loss.called()} cannot be stated in a proof: it has no `stated`")
     edges: list[EdgeBlock] = []
     flows: list[Array] = []
@@ -163,7 +163,7 @@ def write_out(form: Form, w: Array, point: DualPoint) -> tuple[Form, DualPoint]:
 
 def _parts(edge: EdgeBlock, k: int) -> list[EdgeBlock]:
     """The block, or one block per part where its penalty is a composition."""
-    parts = parts_of(edge, lambda block: block.penalty.stated(k) is not None)
+    parts = parts_of(edge, lambda block: block.penalty.statement(k) is not None)
     if parts is None:
         raise ProofError(
             f"{edge.name}: the penalty {edge.penalty.called()} cannot be stated in a proof; where it is a sum of "

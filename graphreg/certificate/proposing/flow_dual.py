@@ -85,7 +85,7 @@ class GivenEdges:
     def pull(self, g: Array) -> float:
         """K'u is added to g (n, d); and sum c phi*(u / c)."""
         if self.passes is not None:
-            self.passes.pull(self.u, g)
+            self.passes.add_adjoint(self.u, g)
             return 0.0
         self.edge.add_adjoint(self.u, g)
         return 0.0 if isinstance(self.edge.penalty, AbstractNorm) else float(self.edge.conjugates(self.u).sum())

@@ -27,7 +27,7 @@ class Slack:
         for one in system.flows:
             c = one.scale[:, None]
             u = one.taken(v) if flows else np.zeros((1, one.shape[1]))
-            _put(one.columns, c, np.broadcast_to(one.penalty.domain.room(u / c), one.shape), room, weight)
+            _put(one.columns, c, np.broadcast_to(one.penalty.domain.slacks(u / c), one.shape), room, weight)
         return Slack(room, weight)
 
 

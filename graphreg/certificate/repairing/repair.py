@@ -195,7 +195,7 @@ class Repair:
             center = self.blend(self.center, center, scaled.astype(float))
         most = np.ones(self.form.n_components)
         for block, start, end in zip(self.form.blocks, center.parts, point.parts, strict=True):
-            np.minimum.at(most, self._where(block), block.reach(start, end))
+            np.minimum.at(most, self._where(block), block.step_to_boundary(start, end))
         most = np.where(most < 1.0, most * (1.0 - 1e-12), 1.0)
         return self._line_search(center, point, most)
 

@@ -77,7 +77,7 @@ def _interval(block: SampleBlock, w: Array, distance: float) -> tuple[Array, Arr
     return np.minimum(low, high), np.maximum(low, high)
 
 
-class Routing:
+class RoutingProblem:
     """The problem at one point, for any guess of the kinks."""
 
     def __init__(self, form: Form, stacks: Stacks, w: Array) -> None:

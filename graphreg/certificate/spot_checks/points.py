@@ -50,7 +50,7 @@ class BlockRows:
     x: Array
     b: Array
     weight: Array
-    reach: float  # how far the points of the block are from one another, or from where they are anchored
+    extent: float  # how far the points of the block are from one another, or from where they are anchored
 
     @property
     def undirected(self) -> bool:
@@ -82,7 +82,7 @@ class BlockRows:
 
     def near(self, x: Array) -> Array:
         """A mask of points among those of the rows, where the optimum may be: what is missed there is charged."""
-        return lengths(x - self.x) <= 10.0 * self.reach
+        return lengths(x - self.x) <= 10.0 * self.extent
 
     def from_anchor(self) -> tuple[Array, Array]:
         """x - t, and how far that is off."""
@@ -157,7 +157,7 @@ def _arguments(rows: BlockRows) -> Iterator[Array]:
     for k in {1, m // 2, m // 3} - {0}:
         yield np.roll(x, k, axis=0)
     along = rows.along()
-    reach, slope = rows.reach, float(np.abs(b).max(initial=0.0))
+    reach, slope = rows.extent, float(np.abs(b).max(initial=0.0))
     for length in (reach, *FAR):
         yield x + length * along
     for step in (reach / slope if slope > 0.0 else 1.0, *FAR):

@@ -147,7 +147,7 @@ def _missed(rows: BlockRows, trial: Trial, least: float) -> str:
 
 def _noise(rows: BlockRows, x: Array, b: Array) -> Array:
     """The rounding of values near x and of conjugates near b, as their fourth differences show it."""
-    along = NEARBY * rows.reach * rows.along()
+    along = NEARBY * rows.extent * rows.along()
     values = np.stack([rows.of.value(x + k * along) for k in range(12)])
     conjugates = np.stack([rows.of.conjugate(b * (1.0 - PULLED * k)) for k in range(12)])
     of_values, of_conjugates = (_known(np.abs(np.diff(each, 4, axis=0))).max(axis=0) for each in (values, conjugates))

@@ -12,11 +12,11 @@ from ...errors import MethodError
 from ...form import Form
 from ...methods import AbstractIteration, Start, ToleratesLostMessages
 from ...network import Arcs, Ledger, LocalView, arcs_of
-from ...saving import Packed
+from ...saving import JsonTree
 from ...terms import Array
-from ..parts import Answer, Part, answer_of, part_of
+from ..parts import Part, PartAnswer, answer_of, part_of
 from .faults import Tag
-from .mailbox import DOWN, UP, Endpoint, Order, Tally
+from .mailbox import DOWN, UP, Endpoint, Instruction, Tally
 
 # ---- what an actor is given ------------------------------------------------------------------------------------------
 COORDINATOR = -1  # where the sums of several components meet
@@ -206,7 +206,7 @@ def _spread(payload: Array, common: list[tuple[int, Array]], out: tuple[Array, .
 
 # ---- the actor -------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
-class ActorAnswer(Answer):
+class ActorAnswer(PartAnswer):
     """The answer of a part, and what the actor has sent."""
 
     tally: Tally
@@ -216,7 +216,7 @@ class ActorAnswer(Answer):
 class SavedState:
     """The rest of an actor after a crash: its packed state, and its last answer."""
 
-    state: Packed
+    state: JsonTree
     answer: ActorAnswer
 
 
@@ -230,7 +230,7 @@ class Actor:
         self.states: dict[int, Any] = {}
         self.disk: SavedState | None = None  # while the node is away
 
-    def carry_out(self, order: Order) -> Any:
+    def carry_out(self, order: Instruction) -> Any:
         """Over- and underflow in a step are for the driver to judge."""
         with np.errstate(over="ignore", invalid="ignore"):
             return getattr(self, order.what)(order.argument)
@@ -273,7 +273,7 @@ class Actor:
         self.endpoint.tally.away += 1
         if self.disk is not None:
             return
-        self.disk = SavedState(Packed.of(self.states[at - 1], "the state"), self.answer(at - 1))
+        self.disk = SavedState(JsonTree.of(self.states[at - 1], "the state"), self.answer(at - 1))
         self.states = {}
         self.endpoint.forget()
 

@@ -16,7 +16,7 @@ from ...network import Arcs
 from ...running import AbstractEngine
 from ..parts import refuse_judges
 from .actor import split
-from .coordinator import Coordinator
+from .coordinator import ActorCoordinator
 from .faults import FaultPlan, Faults
 from .threads import RunSettings, Threads
 
@@ -59,7 +59,7 @@ class Actors(AbstractEngine):
         check_fields(self, MethodError)
 
     @contextmanager
-    def hosting(self, method: AbstractIteration, form: Form, arcs: Arcs, seed: int) -> Generator[Coordinator]:
+    def hosting(self, method: AbstractIteration, form: Form, arcs: Arcs, seed: int) -> Generator[ActorCoordinator]:
         """The actors of a run; gone at the end, however it ends. A Ctrl-C after the last round breaks nothing off."""
         parts = split(form, arcs)
         settings = RunSettings(self._under_faults(method), seed, self._fault_plan(form, seed), float(self.timeout))
@@ -71,7 +71,7 @@ class Actors(AbstractEngine):
 
             hosts = Processes(parts, settings, len(parts) if self.processes is True else int(self.processes))
         try:
-            yield Coordinator(settings, form, parts, hosts)
+            yield ActorCoordinator(settings, form, parts, hosts)
         except BaseException:
             hosts.close()
             raise

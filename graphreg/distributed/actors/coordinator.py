@@ -32,7 +32,7 @@ LATER = 0.5  # seconds that actors have to say what they waited for when they ar
 GLANCE = 0.25  # seconds
 
 
-class Coordinator(AbstractCoordinator):
+class ActorCoordinator(AbstractCoordinator):
     """A method, carried out by actors.
 
     The coordinator starts rounds, gathers points to be certified and decides when to stop: the role of the driver. What

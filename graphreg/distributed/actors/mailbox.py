@@ -27,7 +27,7 @@ class Message(NamedTuple):
     payload: Array
 
 
-class Order(NamedTuple):
+class Instruction(NamedTuple):
     """An order from the coordinator to an actor."""
 
     number: int
@@ -63,11 +63,11 @@ class Mailbox:
 
     def __init__(self, slot: SimpleQueue[Any]) -> None:
         self.slot = slot
-        self.orders: deque[Order] = deque()
+        self.orders: deque[Instruction] = deque()
         self._last = 0  # the number of the last order
         self._messages: dict[tuple[str, int, Tag, int], Message] = {}
 
-    def order(self) -> Order:
+    def order(self) -> Instruction:
         """The next order of the coordinator, however long it takes."""
         while not self.orders:
             self._sort(self.slot.get())
@@ -94,10 +94,10 @@ class Mailbox:
         for key in [key for key in self._messages if key[2] < tag]:
             del self._messages[key]
 
-    def _sort(self, item: Message | Order | Stop) -> None:
+    def _sort(self, item: Message | Instruction | Stop) -> None:
         if isinstance(item, Stop):
             raise StoppedError
-        if isinstance(item, Order):
+        if isinstance(item, Instruction):
             if item.number > self._last:  # an order may be repeated
                 self._last = item.number
                 self.orders.append(item)

@@ -14,7 +14,7 @@ from ...methods import AbstractIteration
 from ...terms import Array
 from .actor import Actor, NodePart
 from .faults import FaultPlan, Tag
-from .mailbox import Carry, Endpoint, Mailbox, Message, Order, Stop, StoppedError
+from .mailbox import Carry, Endpoint, Instruction, Mailbox, Message, Stop, StoppedError
 
 LEAVE = 1.0  # seconds that threads have to end
 
@@ -79,7 +79,7 @@ class Threads:
     def order(self, number: int, what: str, arguments: Mapping[int, Any]) -> None:
         """The same order to all, each with its argument."""
         for node, slot in self.slots.items():
-            slot.put(Order(number, what, arguments[node]))
+            slot.put(Instruction(number, what, arguments[node]))
 
     def put(self, node: int, item: Any) -> None:
         self.slots[node].put(item)

@@ -18,7 +18,7 @@ from ...network import Arcs
 from ...running import AbstractEngine, Budget
 from ...saving import entry, of_problem
 from ...terms import Array
-from ..parts import Coordinator, Part, Posts, Worker, owners, part_of, refuse_judges
+from ..parts import Part, PartCoordinator, Posts, Worker, owners, part_of, refuse_judges
 from ..parts.config import SITES, share_of_border, warn_of_border
 from .job import abort, agreed, call, end_all_with_errors, mpi, shared, versions, world
 
@@ -45,21 +45,21 @@ class MPI(AbstractEngine):
         end_all_with_errors()
 
     @contextmanager
-    def hosting(self, method: AbstractIteration, form: Form, arcs: Arcs, seed: int) -> Generator[Coordinator]:
+    def hosting(self, method: AbstractIteration, form: Form, arcs: Arcs, seed: int) -> Generator[PartCoordinator]:
         refuse_judges(method)
         comm = world()
         owner = owners(form, arcs, comm.size, self.sites) % comm.size
         parts = [part_of(form, arcs, owner == k) for k in range(comm.size)]
         warn_of_border(max(map(share_of_border, parts)), form.n)
         with closing(MPICrew(comm, parts, owner, method, seed)) as crew:
-            yield Coordinator(method, form, parts, crew)
+            yield PartCoordinator(method, form, parts, crew)
 
     def everywhere(self, form: Form, method: AbstractMethod, budget: Budget, solve: Callable[[], T]) -> T:
         comm = world()
         asked = call(method, budget) | {"sites": entry(self.sites)}
         agreed(comm, lambda: {"versions": versions(), "call": asked, "problem": of_problem(form)})
         if comm.rank:
-            found, error = pickle.loads(Follower(comm).serve())
+            found, error = pickle.loads(RankWorker(comm).serve())
         else:
             found, error = _tried(solve)
             content, unsent = _pickled(found, error)
@@ -98,7 +98,7 @@ class MPICrew:
     a Ctrl-C or a deadline never strikes between two messages."""
 
     def __init__(self, comm: Any, parts: Sequence[Part], owner: Array, method: AbstractIteration, seed: int) -> None:
-        self.comm, self.worker = comm, Follower(comm)
+        self.comm, self.worker = comm, RankWorker(comm)
         self._posts = Posts(1, self._carry_out, _nothing)
         self._posts.ask(PART, [[(part, owner[part.whole.ids], method, seed) for part in parts]])
 
@@ -119,7 +119,7 @@ class MPICrew:
         return [mine, *(receive(self.comm, rank) if what in REPLIED else None for rank in range(1, self.comm.size))]
 
 
-class Follower:
+class RankWorker:
     """The worker of a rank."""
 
     def __init__(self, comm: Any) -> None:

@@ -3,15 +3,15 @@
 from .config import Parts as Parts
 from .config import owners as owners
 from .coordinator import AbstractCoordinator as AbstractCoordinator
-from .coordinator import Coordinator as Coordinator
 from .coordinator import CoordinatorState as CoordinatorState
+from .coordinator import PartCoordinator as PartCoordinator
 from .coordinator import refuse_judges as refuse_judges
 from .joint import solve_jointly as solve_jointly
 from .keeping import LocalSolution as LocalSolution
 from .keeping import SavedParts as SavedParts
 from .keeping import writable as writable
-from .part import Answer as Answer
 from .part import Part as Part
+from .part import PartAnswer as PartAnswer
 from .part import answer_of as answer_of
 from .part import part_of as part_of
 from .worker import Posts as Posts

@@ -62,7 +62,7 @@ class Border:
     def shape(self) -> tuple[int, int]:
         return len(self.own), self.part.form.d
 
-    def pull(self, flows: Sequence[Array], spread: Sequence[Array], but: Sequence[Array]) -> Pair:
+    def adjoint(self, flows: Sequence[Array], spread: Sequence[Array], but: Sequence[Array]) -> Pair:
         """The sums that flows (m, k) per block take from the own nodes, (n, d), each within its spread; the rows
         ``but`` (masks over the cut edges) are left out."""
         high, errors = list[Array](), [np.zeros(self.shape)]
@@ -131,7 +131,7 @@ class Border:
 
 def _roomy(cut: Cut, u: Array) -> Array:
     c = cut.edge.weight[cut.rows, None]
-    return np.asarray((cut.edge.penalty.domain.room(u[cut.rows] / c) > 0.0).any(axis=1)).reshape(len(cut.rows))
+    return np.asarray((cut.edge.penalty.domain.slacks(u[cut.rows] / c) > 0.0).any(axis=1)).reshape(len(cut.rows))
 
 
 def _joined(parts: list[Array]) -> Array:

@@ -34,7 +34,7 @@ from ...terms import Array, Space
 from ...terms.penalties import AbstractConstraint
 from .border import Border
 from .engine import PartEngine
-from .lower import JointLook, LowerBound
+from .lower import JointBound, LowerBound
 from .part import edges_among
 from .wire import digest, everyone
 
@@ -73,7 +73,7 @@ class PartBounds:
         out[self.own] = feasible(self.inside, w[self.own])
         return out
 
-    def look(self, w: Array, flows: tuple[Array, ...], prices: tuple[Array, ...] | None) -> JointLook:
+    def cheap_bound(self, w: Array, flows: tuple[Array, ...], prices: tuple[Array, ...] | None) -> JointBound:
         """The worth of parameters (n, d), known at neighbours, too, of flows and of prices."""
         form, clipped = self.part.form, list(flows)
         for k, edge in enumerate(form.edges):
@@ -89,7 +89,7 @@ class PartBounds:
             primal, gap = primal + value, gap + held
         total = self._every(np.array([gap, primal])).sum(axis=0)
         gap = float(total[0]) if np.isfinite(total[0]) else np.inf
-        return JointLook(w, tuple(clipped), at, priced, gap, float(total[1]))
+        return JointBound(w, tuple(clipped), at, priced, gap, float(total[1]))
 
     def _at_nodes(
         self, w: Array, flows: list[Array], prices: tuple[Array, ...] | None
@@ -112,12 +112,12 @@ class PartBounds:
         return None, priced, abs(gap), primal
 
     # ---- proofs ------------------------------------------------------------------------------------------------------
-    def prove(self, look: JointLook) -> tuple[float, float]:
+    def prove(self, cheap: JointBound) -> tuple[float, float]:
         """Not more than the optimum, and not less than P(w), of the whole."""
-        shared = self._every(np.array([float(self._shared(look.flows))]))
-        lower, t = self.lower(look) if shared.all() else (np.nan, 0.0)
-        above, below = self._charges(look, 1.0 - t)
-        each = self._every(np.array([lower - below, self._upper(look.w) + above]))
+        shared = self._every(np.array([float(self._shared(cheap.flows))]))
+        lower, t = self.lower(cheap) if shared.all() else (np.nan, 0.0)
+        above, below = self._charges(cheap, 1.0 - t)
+        each = self._every(np.array([lower - below, self._upper(cheap.w) + above]))
         low, high = (math.fsum(each[:, k]) for k in (0, 1))
         if not (np.isfinite(low) and np.isfinite(high)):
             return (low if np.isfinite(low) else -np.inf), (high if np.isfinite(high) else np.inf)
@@ -138,15 +138,15 @@ class PartBounds:
         inside = upper_bound(self.inside, w[self.own], self.designs)
         return float(np.nextafter(inside + upper_bound(self.between, w, []), np.inf))
 
-    def _charges(self, look: JointLook, s: float) -> tuple[float, float]:
+    def _charges(self, cheap: JointBound, s: float) -> tuple[float, float]:
         """The charges of the user's terms on the upper and on the lower bound, this with s times the flows; infinite
         where they contradict themselves."""
         above = below = 0.0
         cut = [counted & ~inner for counted, inner in zip(self.counted, self.inner, strict=True)]
-        points = ((look.w[self.own], self.inner), (look.w, cut))
+        points = ((cheap.w[self.own], self.inner), (cheap.w, cut))
         for checks, (w, masks) in zip(self.checks, points, strict=True):
             if checks:
-                flows = tuple(s * u[mask] for u, mask in zip(look.flows, masks, strict=True))
+                flows = tuple(s * u[mask] for u, mask in zip(cheap.flows, masks, strict=True))
                 checks(w, DualPoint(flows, checks.form.gradient_prices(w)))
                 above, below = above + checks.above, below + (np.inf if checks.contradiction else checks.below)
         return above, below

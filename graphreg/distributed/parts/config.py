@@ -21,7 +21,7 @@ from ...methods import AbstractIteration
 from ...network import Arcs
 from ...running import AbstractEngine
 from ...terms import Array
-from .coordinator import Coordinator, refuse_judges
+from .coordinator import PartCoordinator, refuse_judges
 from .part import Part, part_of
 from .worker import ThreadCrew
 
@@ -50,13 +50,13 @@ class Parts(AbstractEngine):
         check_fields(self, MethodError)
 
     @contextmanager
-    def hosting(self, method: AbstractIteration, form: Form, arcs: Arcs, seed: int) -> Generator[Coordinator]:
+    def hosting(self, method: AbstractIteration, form: Form, arcs: Arcs, seed: int) -> Generator[PartCoordinator]:
         """The parts of a run."""
         refuse_judges(method)
         owner = owners(form, arcs, self.count, self.sites)
         parts = [part_of(form, arcs, owner == k) for k in range(int(owner.max(initial=0)) + 1)]
         with closing(ThreadCrew(parts, owner, method, seed)) as crew:
-            yield Coordinator(method, form, parts, crew)
+            yield PartCoordinator(method, form, parts, crew)
 
 
 # ---- which part each node belongs to ---------------------------------------------------------------------------------

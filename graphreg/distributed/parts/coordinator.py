@@ -13,7 +13,7 @@ from ...errors import MethodError
 from ...form import Form
 from ...methods import AbstractIteration, Point, Start
 from ...network import PURPOSES, Account, Arcs, Ledger, LocalView, arcs_of
-from .part import Answer, Part, gathered_of, point_of
+from .part import Part, PartAnswer, gathered_of, point_of
 from .wire import BrokenOffError
 
 
@@ -34,7 +34,7 @@ class AbstractCoordinator(AbstractIteration):
     parts: Sequence[Part]
 
     @abstractmethod
-    def _answers(self, state: CoordinatorState) -> Sequence[Answer]:
+    def _answers(self, state: CoordinatorState) -> Sequence[PartAnswer]:
         """The answers of all of them after this round."""
 
     @property
@@ -81,7 +81,7 @@ class Crew(Protocol):
         ...
 
 
-class Coordinator(AbstractCoordinator):
+class PartCoordinator(AbstractCoordinator):
     """A method, carried out on parts of the graph. Points are gathered to be certified."""
 
     who = "parts"
@@ -91,7 +91,7 @@ class Coordinator(AbstractCoordinator):
         self.method, self.form, self.parts, self.crew = method, form, parts, crew
         self.ledger: Ledger | None = None
         self.before: Ledger | None = None
-        self.known: tuple[int, list[Answer]] | None = None  # the last answers, and of which round
+        self.known: tuple[int, list[PartAnswer]] | None = None  # the last answers, and of which round
 
     # ---- what the driver asks for ------------------------------------------------------------------------------------
     def init(self, view: LocalView, start: Start | None) -> CoordinatorState:
@@ -110,7 +110,7 @@ class Coordinator(AbstractCoordinator):
     def _all(self, what: str, argument: Any) -> list[Any]:
         return self.crew.ask(what, [argument] * len(self.parts))
 
-    def _answers(self, state: CoordinatorState) -> list[Answer]:
+    def _answers(self, state: CoordinatorState) -> list[PartAnswer]:
         if self.known is None or self.known[0] != state.round:
             self.known = state.round, self._all("answer", state.round)
             self._update_ledger(self._all("sent", state.round))

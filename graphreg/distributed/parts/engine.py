@@ -64,7 +64,7 @@ class Crossing:
 
 
 @dataclass(frozen=True)
-class Ends:
+class SharedEnds:
     """Edges of a block that a part shares with another: its own ends, and those of the other part, as rows of values
     per end (those of tails above those of heads)."""
 
@@ -80,7 +80,7 @@ class Neighbour:
     number: int
     there: Side
     back: Side
-    ends: tuple[Ends, ...]
+    ends: tuple[SharedEnds, ...]
 
 
 def neighbours_of(part: Part, owner: Array) -> tuple[Neighbour, ...]:
@@ -96,7 +96,7 @@ def neighbours_of(part: Part, owner: Array) -> tuple[Neighbour, ...]:
     return tuple(found)
 
 
-def _ends(part: Part, owner: Array, k: int, number: int) -> Ends:
+def _ends(part: Part, owner: Array, k: int, number: int) -> SharedEnds:
     edge, own = part.form.edges[k], part.whole.own
     m = len(edge.tail)
     ends = np.concatenate([edge.tail, edge.head])
@@ -104,7 +104,7 @@ def _ends(part: Part, owner: Array, k: int, number: int) -> Ends:
     mine = np.flatnonzero(own[ends] & (owner[across] == number) & ~own[across])
     order = np.argsort(mine % m, kind="stable")  # edge by edge, as the other part has them, too
     mine = mine[order]
-    return Ends(k, mine, (mine + m) % (2 * m))
+    return SharedEnds(k, mine, (mine + m) % (2 * m))
 
 
 class PartEngine(AbstractPartEngine):

@@ -25,9 +25,9 @@ from .config import share_of_border, warn_of_border
 from .engine import PartEngine
 from .keeping import JointSnapshot, JointStore, LocalSolution, Sent
 from .local import local_part
-from .lower import JointLook
+from .lower import JointBound
 from .part import Part
-from .wire import Wire, settled
+from .wire import Wire, joint_wire
 
 
 @dataclass
@@ -111,21 +111,21 @@ class JointRun:
         if flows is None:
             raise MethodError(f"{self.method.name} has no flows, from which a certificate by parts is made")
         at = self.engine.exchange(self.bounds.feasible(at), purpose="certificate")
-        look = self.bounds.look(at, flows, prices)
-        gap = relative(look.gap, look.primal, look.primal, self.floor)
-        self._note(Record(k, self.elapsed(), gap, False, look.primal))
-        schedule.looks(k, gap)
+        cheap = self.bounds.cheap_bound(at, flows, prices)
+        gap = relative(cheap.gap, cheap.primal, cheap.primal, self.floor)
+        self._note(Record(k, self.elapsed(), gap, False, cheap.primal))
+        schedule.note_bound(k, gap)
         over = self.budget.seconds is not None and self._latest() > self.budget.seconds
-        if schedule.proves(k, gap) or last or over:
-            w = self._proved(look, k, w)
+        if schedule.worth_a_proof(k, gap) or last or over:
+            w = self._proved(cheap, k, w)
             if self.gap() <= self.budget.gap:
                 return "gap", w
-            schedule.proved(k)
+            schedule.note_proof(k)
         return ("budget" if last or over else ""), w
 
-    def _proved(self, look: JointLook, k: int, w: Array) -> Array:
-        low, high = self.bounds.prove(look)
-        w = look.w if high < self.best[1] else w
+    def _proved(self, cheap: JointBound, k: int, w: Array) -> Array:
+        low, high = self.bounds.prove(cheap)
+        w = cheap.w if high < self.best[1] else w
         self.best = max(low, self.best[0]), min(high, self.best[1])
         self._note(Record(k, self.elapsed(), self.gap(), True, self.best[1], self.best[0]))
         return w
@@ -157,7 +157,7 @@ def solve_jointly(
     form: Form, own: Collection[Hashable], method: AbstractIteration, budget: Budget, wire: Wire
 ) -> LocalSolution:
     """The answer at the own nodes of a part, with the bounds of the whole problem."""
-    with settled(wire) as meeting:
+    with joint_wire(wire) as meeting:
         part, owner = local_part(form, own, meeting)
     return solve_part(part, owner, method, budget, wire)
 
@@ -165,7 +165,7 @@ def solve_jointly(
 def solve_part(part: Part, owner: Array, method: AbstractIteration, budget: Budget, wire: Wire) -> LocalSolution:
     """The solution of a part that is known; ``owner`` says to which part each node of its form belongs."""
     asked = budget.checkpoint
-    with settled(wire) as meeting:
+    with joint_wire(wire) as meeting:
         engine = PartEngine(part, owner, wire)
         bounds = PartBounds(engine, owner)
         view = LocalView(part.form, engine, budget.seed or 0, part.whole)

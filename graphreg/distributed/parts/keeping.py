@@ -25,7 +25,7 @@ from ...errors import CheckpointError, DataError, GraphregError
 from ...methods import AbstractMethod
 from ...network import LocalView
 from ...running import Checkpoint, Record, Schedule, Trace
-from ...saving import Packed, Store, archive, of_method, of_problem, write_values
+from ...saving import JsonTree, Store, archive, of_method, of_problem, write_values
 from ...terms import Array
 from .engine import PartEngine
 from .part import Part
@@ -116,7 +116,7 @@ class JointStore:
     def keep(self, snapshot: JointSnapshot) -> None:
         """Write this part's file, and by the first part the manifest when all are there."""
         path = self._path(snapshot.round)
-        write_values(path, KIND, self.of, self.facts, [Packed.of(snapshot, KIND)], archive.UNLIMITED)
+        write_values(path, KIND, self.of, self.facts, [JsonTree.of(snapshot, KIND)], archive.UNLIMITED)
         digests = np.zeros(self.wire.count)
         digests[self.wire.me] = _digest(path)
         digests = self.wire.total(digests)

@@ -30,7 +30,7 @@ BALANCED = 1e-9  # of what flows through the nodes: an imbalance that needs no r
 
 
 @dataclass(frozen=True)
-class JointLook:
+class JointBound:
     """The worth of some parameters and flows, as computed; nothing is proved. ``w`` (n, d) and flows are the part's,
     ``at`` are the minimisers at its own nodes, None where these are not strictly convex, and ``prices`` those of its
     samples then; ``gap`` and ``primal`` are those of the whole."""
@@ -59,21 +59,21 @@ class LowerBound:
         self.why = ""  # there is no bound, as of the last call
         self._enclosure: Enclosure | None = None
 
-    def __call__(self, look: JointLook) -> tuple[float, float]:
+    def __call__(self, cheap: JointBound) -> tuple[float, float]:
         """The part's share, and by how much the flows were shrunk for it; all parts call it alike.
 
         Where no bound is found next to the point, it is pulled towards one well inside all domains: with t the same for
         all parts, which scale the flows between them by 1 - t.
         """
-        point, lower, t = self._started(look), -np.inf, 0.0
+        point, lower, t = self._started(cheap), -np.inf, 0.0
         for t in PULLS:
-            there, flows = self._pulled(point, t), [(1.0 - t) * u for u in look.flows]
-            lower, lost = self._next_to(look, there, flows, self.still, 0)
+            there, flows = self._pulled(point, t), [(1.0 - t) * u for u in cheap.flows]
+            lower, lost = self._next_to(cheap, there, flows, self.still, 0)
             if not self._anywhere(not np.isfinite(lower)):
                 break
             ways, most = self.border.ways(lost, flows, self.inside.component)
             if most:
-                lower, _ = self._next_to(look, there, flows, ways, most)
+                lower, _ = self._next_to(cheap, there, flows, ways, most)
                 if not self._anywhere(not np.isfinite(lower)):
                     break
         return lower, t
@@ -82,12 +82,12 @@ class LowerBound:
         return bool(self.border.engine.wire.largest(np.array([float(here)]))[0])
 
     def _next_to(
-        self, look: JointLook, point: DualPoint, flows: list[Array], ways: list[Array], most: int
+        self, cheap: JointBound, point: DualPoint, flows: list[Array], ways: list[Array], most: int
     ) -> tuple[float, Array]:
         """The bound next to a point, and the components without one; flows along ``ways`` move, of which ``most`` lead
         on from one part to the next."""
         held, spread, settled = flows, [np.zeros(u.shape) for u in flows], most == 0
-        found = self._enclosed(look, point, held, self.border.pull(held, spread, ways), ways)
+        found = self._enclosed(cheap, point, held, self.border.adjoint(held, spread, ways), ways)
         for _ in range(most + 2 if most else 0):  # what a way leads to needs to know what comes along it
             new = self._moved(found, held, spread, ways)
             same = all(np.array_equal(a, b) for a, b in zip((*held, *spread), (*new[0], *new[1]), strict=True))
@@ -95,7 +95,7 @@ class LowerBound:
             if settled:
                 break
             held, spread = new
-            found = self._enclosed(look, point, flows, self.border.pull(held, spread, ways), ways)
+            found = self._enclosed(cheap, point, flows, self.border.adjoint(held, spread, ways), ways)
         self.why = found.why
         values = [*found.lower.tolist(), *self._between(flows, ways)]
         low = math.fsum(values) if settled and np.isfinite(values).all() else -np.inf
@@ -115,19 +115,19 @@ class LowerBound:
         middle = self._middle if t else point
         return self.inside.mapped(lambda _, x, y: x + t * (y - x), point, middle)
 
-    def _started(self, look: JointLook) -> DualPoint:
+    def _started(self, cheap: JointBound) -> DualPoint:
         """Flows and prices of the own problem, conserved as far as it can by itself and rounding lets it."""
-        inside, form = tuple(u[mask] for u, mask in zip(look.flows, self.inner, strict=True)), self.inside
-        outside = self.border.pull(look.flows, [np.zeros(u.shape) for u in look.flows], self.still).high
-        if self.dual is not None and look.at is not None:
-            return self.dual.near(inside, look.at, outside)[0]
-        w, repair = look.w[self.border.own], Repair(form, outside if any(map(len, self.still)) else None)
+        inside, form = tuple(u[mask] for u, mask in zip(cheap.flows, self.inner, strict=True)), self.inside
+        outside = self.border.adjoint(cheap.flows, [np.zeros(u.shape) for u in cheap.flows], self.still).high
+        if self.dual is not None and cheap.at is not None:
+            return self.dual.near(inside, cheap.at, outside)[0]
+        w, repair = cheap.w[self.border.own], Repair(form, outside if any(map(len, self.still)) else None)
         taken = tuple(e.gradients(w) if follows(e) else u for e, u in zip(form.edges, inside, strict=True))
-        point = DualPoint(taken, look.prices)
+        point = DualPoint(taken, cheap.prices)
         return repair(w, point) if repair.unbalance(point) > BALANCED * repair.throughput(point) else point
 
     def _enclosed(
-        self, look: JointLook, point: DualPoint, flows: list[Array], outside: Pair, ways: list[Array]
+        self, cheap: JointBound, point: DualPoint, flows: list[Array], outside: Pair, ways: list[Array]
     ) -> Enclosed:
         """The minimum of the own problem, from below, where flows on the edges of some ``ways`` may move."""
         if any(way.any() for way in ways):
@@ -136,8 +136,8 @@ class LowerBound:
             form = replace(self.inside, edges=(*self.inside.edges, *self.border.to_the_ground(ways)))
             return Enclosure(form, outside=outside)(DualPoint((*point.flows, *leave), point.prices))
         self._enclosure = Enclosure(self.inside, self._enclosure, outside)
-        if self.dual is not None and look.at is not None:
-            near, at = self.dual.near(point.flows, look.at, outside.high)
+        if self.dual is not None and cheap.at is not None:
+            near, at = self.dual.near(point.flows, cheap.at, outside.high)
             found = None if at is None else self._enclosure.absorbed(self.dual.nodes.curvature, near, at)
             if found is not None:
                 return found

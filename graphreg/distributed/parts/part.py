@@ -90,7 +90,7 @@ def edges_among(edge: EdgeBlock, rows: Array, place: Array, n: int) -> EdgeBlock
 
 # ---- points, put together from those of parts ------------------------------------------------------------------------
 @dataclass(frozen=True)
-class Answer:
+class PartAnswer:
     """The rows of a part's own nodes, (k, d); flows and prices of all of its edges and samples."""
 
     w: Array
@@ -99,7 +99,7 @@ class Answer:
     gathered: dict[str, Any]  # of arrays the rows of the own nodes
 
 
-def answer_of(method: AbstractIteration, state: Any, part: Part) -> Answer:
+def answer_of(method: AbstractIteration, state: Any, part: Part) -> PartAnswer:
     """The answer of a part after a round."""
     own = part.whole.own
     w, flows, prices = method.point(state)
@@ -107,10 +107,10 @@ def answer_of(method: AbstractIteration, state: Any, part: Part) -> Answer:
         name: value[own] if isinstance(value, np.ndarray) and value.ndim else value
         for name, value in method.gathered(state).items()
     }
-    return Answer(w[own], flows, prices, gathered)
+    return PartAnswer(w[own], flows, prices, gathered)
 
 
-def point_of(form: Form, parts: Sequence[Part], answers: Sequence[Answer]) -> Point:
+def point_of(form: Form, parts: Sequence[Part], answers: Sequence[PartAnswer]) -> Point:
     """The point of the whole problem. The flow of an edge is that of its tail's part."""
     w = np.empty(form.shape)
     for part, answer in zip(parts, answers, strict=True):
@@ -118,7 +118,7 @@ def point_of(form: Form, parts: Sequence[Part], answers: Sequence[Answer]) -> Po
     return w, _flows(form, parts, answers), _prices(form, parts, answers)
 
 
-def gathered_of(form: Form, parts: Sequence[Part], answers: Sequence[Answer]) -> dict[str, Any]:
+def gathered_of(form: Form, parts: Sequence[Part], answers: Sequence[PartAnswer]) -> dict[str, Any]:
     """One row per node; what is no array is the first part's."""
     out: dict[str, Any] = {}
     for name, first in answers[0].gathered.items():
@@ -132,7 +132,7 @@ def gathered_of(form: Form, parts: Sequence[Part], answers: Sequence[Answer]) ->
     return out
 
 
-def _flows(form: Form, parts: Sequence[Part], answers: Sequence[Answer]) -> tuple[Array, ...] | None:
+def _flows(form: Form, parts: Sequence[Part], answers: Sequence[PartAnswer]) -> tuple[Array, ...] | None:
     if answers[0].flows is None:
         return None
     out = form.nothing().flows
@@ -143,7 +143,7 @@ def _flows(form: Form, parts: Sequence[Part], answers: Sequence[Answer]) -> tupl
     return out
 
 
-def _prices(form: Form, parts: Sequence[Part], answers: Sequence[Answer]) -> tuple[Array, ...] | None:
+def _prices(form: Form, parts: Sequence[Part], answers: Sequence[PartAnswer]) -> tuple[Array, ...] | None:
     """None where every node's prices follow from its point; those of a part that does not say are gradients."""
     if all(answer.prices is None for answer in answers):
         return None

@@ -110,7 +110,7 @@ def everyone(wire: Wire, out: dict[int, Array]) -> dict[int, Array]:
 
 # ---- setting up a run ------------------------------------------------------------------------------------------------
 @contextmanager
-def settled(wire: Wire) -> Generator[Wire]:
+def joint_wire(wire: Wire) -> Generator[Wire]:
     """A wire for what parts do together. What graphreg refuses at one of them, or at several, is raised at all when the
     context ends, once: the error of the first of them, which names it."""
     meeting, error = MeetingWire(wire), None

@@ -13,7 +13,7 @@ from ...methods import AbstractIteration, Start
 from ...network import Ledger, LocalView
 from ...terms import Array
 from .engine import PartEngine
-from .part import Answer, Part, answer_of
+from .part import Part, PartAnswer, answer_of
 from .wire import BrokenOffError, Switchboard, ThreadWire, Wire
 
 LEAVE = 1.0  # seconds that threads have to end
@@ -119,7 +119,7 @@ class Worker:
         self.states = {at: before, at + done: after}
         return done
 
-    def answer(self, at: int) -> Answer:
+    def answer(self, at: int) -> PartAnswer:
         return answer_of(self.method, self.states[at], self.part)
 
     def sent(self, at: int) -> Ledger:

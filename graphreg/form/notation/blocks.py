@@ -94,7 +94,7 @@ class SampleWords:
         return self.several and self.block.X is not None
 
     @property
-    def pull(self) -> Math:
+    def adjoint_term(self) -> Math:
         """The term of a price in the balance of its node, X_i'a_i."""
         if self.block.X is None:
             return self.price
@@ -375,7 +375,7 @@ class Symbols:
     @property
     def conservation(self) -> Math:
         """(K'u)_i + X_i'a_i = 0, written out."""
-        prices = [words.at_node + words.pull for words in self.samples]
+        prices = [words.at_node + words.adjoint_term for words in self.samples]
         parts = [*prices, *(words.divergence for words in self.edges)]
         return join(parts, " + ") + same(" = 0")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...base.clock import look
+from ...base.clock import check_deadline
 from ...base.messages import unmatched, warn
 from ...checks import inside, per
 from ...form import Form
@@ -15,10 +15,10 @@ from ...network import LocalView, per_node
 from ...oracles import without_bound, without_gradient
 from ...running import AbstractIteration, Point, Start
 from ...terms import Array
-from ._baseline import AbstractBaseline, AbstractRounds
+from ._baseline import AbstractBaseline, AbstractTargetIteration
 from ._servers import ServerTopology, balanced_flows
 
-PARTICIPATION = per("node", inside("(0, 1]", "in (0, 1]")).so("or give {node: probability}")
+PARTICIPATION = per("node", inside("(0, 1]", "in (0, 1]")).with_remedy("or give {node: probability}")
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class AbstractAveraging(AbstractBaseline):
         return min(part.values(), default=1.0) if isinstance(part, Mapping) else part
 
 
-class Averaging(AbstractRounds[AbstractAveraging]):
+class Averaging(AbstractTargetIteration[AbstractAveraging]):
     """Algorithm 1 of McMahan et al.; for the map see `FedAvg`."""
 
     def init(self, view: LocalView, start: Start | None) -> State:
@@ -104,7 +104,7 @@ class Averaging(AbstractRounds[AbstractAveraging]):
         rate = np.where(moves, state.step_size / np.where(moves, state.share, 1.0), 0.0)[:, None]  # eta / a_i
         w = state.w
         for k in range(R):  # w_i <- w_i - eta grad F_i(w_i)
-            look()
+            check_deadline()
             w = w - rate * view.gradient(w, self.options.batch, state.round * R + k)
         if not present.all():
             view.engine.away(~present & view.own)

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...base.clock import OutOfTimeError, afresh
 from ...certificate import Certificate, Certifier, violated
-from ...form import Form, placed
+from ...form import Form, with_latent_means
 from ...running import AbstractIteration, AbstractMethod, Outcome, Start, Task
 from ._servers import with_servers
 
@@ -57,7 +57,7 @@ B = TypeVar("B", bound=AbstractBaseline)
 
 
 @dataclass(frozen=True)
-class AbstractRounds(AbstractIteration, Generic[B]):
+class AbstractTargetIteration(AbstractIteration, Generic[B]):
     """An iteration for the target of a baseline, under the name of the baseline, which knows what is missing."""
 
     options: B  # the baseline
@@ -91,7 +91,7 @@ def in_problem(form: Form, own: Certificate, gap: float) -> Certificate:
     """
     w = np.zeros(form.shape)
     w[: form.space.n_observed] = own.w[: form.space.n_observed]
-    w = placed(form, w)
+    w = with_latent_means(form, w)
     with np.errstate(over="ignore", invalid="ignore"):
         certifier = Certifier(form)
         try:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...base.clock import look
+from ...base.clock import check_deadline
 from ...base.messages import warn
 from ...certificate import Certifier
 from ...checks import Check, checked, count, one_of, positive
@@ -17,7 +17,7 @@ from ...oracles import without_bound, without_gradient
 from ...running import AbstractIteration, Point, Start
 from ...terms import Array
 from ...terms.penalties import Zero
-from ._baseline import AbstractBaseline, AbstractRounds
+from ._baseline import AbstractBaseline, AbstractTargetIteration
 from ._servers import ServerTopology, balanced_flows, consensus_within, server_form
 
 SETTLED = 10  # rounds without a change of any assignment, after which the starts are compared
@@ -115,7 +115,7 @@ class IFCA(AbstractBaseline):
         return _Search(self)
 
 
-class _Search(AbstractRounds[IFCA]):
+class _Search(AbstractTargetIteration[IFCA]):
     def init(self, view: LocalView, start: Start | None) -> State:
         del start  # that of one model per node says nothing about k
         topology, step = ServerTopology.of(view), self.options.step_size
@@ -220,7 +220,7 @@ def _own_fits(view: LocalView, topology: ServerTopology, drawn: Array) -> Array:
     w, memory = np.zeros(view.form.shape), view.memory()
     tau = LONG / np.where(view.curvature > 0, view.curvature, 1.0)
     for _ in range(OWN_STEPS):
-        look()
+        check_deadline()
         w, memory = view.prox(w, tau, w, memory)
     asked = np.isin(view.ids, drawn)
     received = view.engine.exchange(w, topology.up & asked[view.arcs.source])

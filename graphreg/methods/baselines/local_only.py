@@ -13,7 +13,7 @@ from ...oracles import without_prox
 from ...running import AbstractIteration, Point, Start
 from ...terms import Array
 from ..splitting.primal_dual import PrimalDual
-from ._baseline import AbstractBaseline, AbstractRounds
+from ._baseline import AbstractBaseline, AbstractTargetIteration
 
 LONG = 1e6  # the step of the proximal-point iteration, over the inverse of a node's mean curvature
 
@@ -50,7 +50,7 @@ class LocalOnly(AbstractBaseline):
         return _Alone(self)
 
 
-class _Alone(AbstractRounds[LocalOnly]):
+class _Alone(AbstractTargetIteration[LocalOnly]):
     def polishes(self) -> bool:
         return True
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...base.clock import look
+from ...base.clock import check_deadline
 from ...base.messages import unmatched, warn
 from ...checks import checked, count, per, positive
 from ...form import Form
@@ -16,7 +16,7 @@ from ...oracles import without_ground_gradient, without_prox
 from ...running import AbstractIteration, Point, Start
 from ...terms import Array
 from ...terms.penalties import SquaredL2
-from ._baseline import AbstractBaseline, AbstractRounds
+from ._baseline import AbstractBaseline, AbstractTargetIteration
 from ._servers import ServerTopology, server_form
 
 
@@ -94,7 +94,7 @@ class PFedMe(AbstractBaseline):
         return "local_steps" if self.local_steps > 1 else ""
 
 
-class _Envelopes(AbstractRounds[PFedMe]):
+class _Envelopes(AbstractTargetIteration[PFedMe]):
     def init(self, view: LocalView, start: Start | None) -> State:
         beta, step = self.options.beta, self.options.step_size
         alone = self.options.local_steps == 1
@@ -109,7 +109,7 @@ class _Envelopes(AbstractRounds[PFedMe]):
         view, topology, lam, beta = state.view, state.topology, state.topology.weight[:, None], self.options.beta
         theta, w_i, memory = state.theta, state.model, state.memory
         for _ in range(self.options.local_steps):
-            look()
+            check_deadline()
             theta, memory = _personal(view, lam, theta, w_i, memory)
             w_i = w_i - self.options.step_size * (w_i - theta)
         received = view.engine.exchange(w_i, topology.up)

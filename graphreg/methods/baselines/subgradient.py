@@ -15,7 +15,7 @@ from ...running import AbstractIteration, Point, Start
 from ...terms import Array
 from ...terms.losses import AbstractSmoothLoss
 from ...terms.penalties import AbstractConstraint, AbstractSmoothPenalty
-from ..fed_admm._averages import Mean, SuffixMean, averaged
+from ..fed_admm._averages import SuffixMean, WholeMean, averaged
 
 POWER = 16  # of the norms that bound the largest and the least of numbers from their sums
 
@@ -28,7 +28,7 @@ class State:
     L: float  # bounds of the curvature of P; mu may be 0
     mu: float
     smooth: bool  # whether all of P is
-    average: Mean | SuffixMean | None = None  # None: the last iterate is certified
+    average: WholeMean | SuffixMean | None = None  # None: the last iterate is certified
 
 
 @dataclass(frozen=True)

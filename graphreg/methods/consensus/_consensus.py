@@ -74,7 +74,7 @@ def start_of(view: LocalView, start: Start | None) -> tuple[Array, tuple[Array, 
     return w, tuple(u if edge.ground else v for edge, u, v in zip(view.form.edges, nothing, given, strict=True))
 
 
-def pushed(view: LocalView, mixing: Mixing, flows: tuple[Array, ...], w: Array, factor: float) -> tuple[Array, ...]:
+def next_flows(view: LocalView, mixing: Mixing, flows: tuple[Array, ...], w: Array, factor: float) -> tuple[Array, ...]:
     """u + factor c K w; 0 on edges to the ground, as before."""
     return tuple(u + factor * v for u, v in zip(flows, mixing.flows(view.form, w), strict=True))
 

@@ -67,7 +67,7 @@ class AbstractConsensusMethod(AbstractIteration):
             order = None if self.replacement or not self.shuffle else SampleOrder.start(view)
         return SampleHistory(order, np.zeros_like(theta), moments)
 
-    def look(self, state: Any) -> tuple[Array, SampleHistory]:
+    def sampled_gradients(self, state: Any) -> tuple[Array, SampleHistory]:
         """The gradients G_kt of f_k that the nodes see at theta_kt in step t, and what they have seen with them."""
         view, theta, t, seen = state.view, state.theta, state.round, state.seen
         order, moments, counted = seen.order, seen.moments, t - self.burn_in + 1

@@ -36,7 +36,7 @@ class AbstractTracking(AbstractConsensusMethod):
 
     source: ClassVar[str]  # of the bound of its steps
 
-    def slowed(self, view: LocalView, mixing: Mixing) -> float:
+    def share_of_bound(self, view: LocalView, mixing: Mixing) -> float:
         """The share that is left of the bound 2 / max L_i on a mixing."""
         del view, mixing
         return 1.0
@@ -46,7 +46,7 @@ class AbstractTracking(AbstractConsensusMethod):
         moves along the sum of all gradients, are K times as long here."""
         theta, u = consensus.start_of(view, start)
         mixing = mixing_of(view, self.mixing, self.lazy)
-        slowed = self.slowed(view, mixing)
+        slowed = self.share_of_bound(view, mixing)
         if isinstance(self.step_size, DecreasingStep):
             steps = steps_of(view, theta, self.step_size, self.batch, self.name, slowed)
             steps = replace(steps, D=view.n_nodes * steps.D)

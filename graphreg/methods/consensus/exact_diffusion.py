@@ -64,8 +64,8 @@ class ExactDiffusion(AbstractTracking):
 
     def step(self, state: Tracked) -> Tracked:
         view, theta, eta = state.view, state.theta, state.eta
-        g, seen = self.look(state)
+        g, seen = self.sampled_gradients(state)
         phi = view.engine.exchange(theta - eta * (g + view.adjoint(state.u)))
-        u = consensus.pushed(view, state.mixing, state.u, phi, 1.0 / eta)  # the mixing is lazy: c stands for c/2
+        u = consensus.next_flows(view, state.mixing, state.u, phi, 1.0 / eta)  # the mixing is lazy: c stands for c/2
         theta = theta - eta * (g + view.adjoint(u))
         return replace(state, round=state.round + 1, theta=theta, u=u, seen=seen)

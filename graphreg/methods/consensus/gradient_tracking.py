@@ -68,7 +68,7 @@ class GradientTracking(AbstractTracking):
     hessian_samples: int | None = checked(count, None)
     burn_in: int = checked(whole(0), 0)
 
-    def slowed(self, view: LocalView, mixing: Mixing) -> float:
+    def share_of_bound(self, view: LocalView, mixing: Mixing) -> float:
         """min(1, ((1 + lambda) / (2 lambda))^2) for the lower bound lambda = 1 - 2 max (1 - c_ii) of the eigenvalues of
         C: 1 where lambda >= -1/3."""
         low = max(1.0 - 2.0 * largest(view, mixing.outflow(view.form)), -1.0 + 1e-3)
@@ -76,9 +76,9 @@ class GradientTracking(AbstractTracking):
 
     def step(self, state: Tracked) -> Tracked:
         view, mixing = state.view, state.mixing
-        g, seen = self.look(state)
+        g, seen = self.sampled_gradients(state)
         v = view.engine.exchange(g + view.adjoint(state.u))
-        u = consensus.pushed(view, mixing, state.u, v, -1.0)
+        u = consensus.next_flows(view, mixing, state.u, v, -1.0)
         y = g + view.adjoint(u)
         theta = mixing.apply(view.form, view.engine.exchange(state.theta - state.eta * y))
         return replace(state, round=state.round + 1, theta=theta, u=u, seen=seen)

@@ -19,7 +19,7 @@ from ._decreasing import STEP, DecreasingStep, Steps, steps_of
 from ._sampling import AbstractConsensusMethod, SampleHistory
 
 NEVER = "a node that never answers is no part of the network: leave it out"
-NONRESPONSE = per("node", inside("[0, 1)", "a probability in [0, 1)").so(NEVER))
+NONRESPONSE = per("node", inside("[0, 1)", "a probability in [0, 1)").with_remedy(NEVER))
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class LocalSGD(AbstractConsensusMethod):
 
     def step(self, state: State) -> State:
         view, t = state.view, state.round
-        G, seen = self.look(state)
+        G, seen = self.sampled_gradients(state)
         theta = state.theta - state.steps.at(t) * view.n_nodes * G
         if (t + 1) % self.tau == 0:
             theta = self._gossip(state, theta)

@@ -13,7 +13,7 @@ from ._trees import along_trees
 
 
 @dataclass(frozen=True)
-class Forest:
+class CoordinateForest:
     """The forest of some coordinates, its nodes in an order in which parents come first.
 
     ``order`` are the nodes, ``place`` the places of all in it, ``parent`` their parents in this order, ``up`` the
@@ -30,7 +30,7 @@ class Forest:
     sorted: bool  # whether the order is that of the nodes
 
     @classmethod
-    def of(cls, tail: Array, head: Array, n: int) -> Forest | None:
+    def of(cls, tail: Array, head: Array, n: int) -> CoordinateForest | None:
         """None where there are circles."""
         m = len(tail)
         if m >= n:

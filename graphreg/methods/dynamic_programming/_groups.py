@@ -11,11 +11,11 @@ import numpy as np
 from ...form import Form, held_together
 from ...inputs import components_of
 from ...terms import Array
-from ._forest import Forest
+from ._forest import CoordinateForest
 
 
 @dataclass(frozen=True)
-class Group:
+class EdgeGroup:
     """The edges that tie some coordinates: the numbers of their blocks, and the edges of all of these in turn."""
 
     form: Form
@@ -62,16 +62,16 @@ class Group:
             start = end
 
     @property
-    def forest(self) -> Forest:
+    def forest(self) -> CoordinateForest:
         """The forest that they are: there are no circles."""
         found = self._found()
         assert found is not None
         return found
 
-    def _found(self) -> Forest | None:
+    def _found(self) -> CoordinateForest | None:
         """The forest, found once; None where there are circles."""
         name = f"forest of {self.blocks}"
-        return self.form.once(name, None, lambda: Forest.of(self.tail, self.head, self.form.n))
+        return self.form.once(name, None, lambda: CoordinateForest.of(self.tail, self.head, self.form.n))
 
     def circles(self) -> int:
         """The number of edges beyond those of a forest."""
@@ -80,7 +80,7 @@ class Group:
         return len(self.tail) - self.form.n + components_of(self.tail, self.head, self.form.n)[0]
 
 
-def groups_of_edges(form: Form) -> Iterator[Group]:
+def groups_of_edges(form: Form) -> Iterator[EdgeGroup]:
     """The coordinates that the same blocks of edges tie, and these; also those that none does."""
     between = [k for k, edge in enumerate(form.edges) if not edge.ground]
     held = held_together([form.edges[k].columns(form.d) for k in between], form.d)
@@ -88,4 +88,4 @@ def groups_of_edges(form: Form) -> Iterator[Group]:
     rest = np.array([j for j in range(form.d) if j not in known], dtype=np.intp)
     for holding, columns in [*held, *([((), rest)] if len(rest) else [])]:
         blocks = tuple(between[k] for k in holding)
-        yield Group(form, blocks, columns)
+        yield EdgeGroup(form, blocks, columns)

@@ -194,23 +194,23 @@ class Pieces:
 
     def derivatives(self, t: Array) -> Derivatives:
         """The intervals of the derivatives at t, whatever rounding did to it."""
-        parts: list[Part] = []
+        parts: list[Interval] = []
         for each, target in zip(self.numbers, self.targets, strict=True):
             p, place = np.abs(each.x) * t[each.node, each.column], np.where(each.x < 0.0, -target, target)
             far = NEAR * (np.abs(p) + np.abs(place)) + TINY
             one, two = (each.x * each.price(p + side - place) for side in (-far, far))
-            parts.append(Part(each.node * self.form.d + each.column, np.minimum(one, two), np.maximum(one, two)))
+            parts.append(Interval(each.node * self.form.d + each.column, np.minimum(one, two), np.maximum(one, two)))
         for each in self.ground:
             at, center = t[each.edge.tail][:, each.edge.coordinates], each.center(self.shift)
             far = NEAR * (np.abs(at) + np.abs(center)) + TINY
             place = each.edge.tail[:, None] * self.form.d + each.edge.columns(self.form.d)
             one, two = (each.flow(z) for z in (at - center - far, at - center + far))
-            parts.append(Part(place.ravel(), one.ravel(), two.ravel()))
+            parts.append(Interval(place.ravel(), one.ravel(), two.ravel()))
         return Derivatives(self, t, parts)
 
 
 @dataclass(frozen=True)
-class Part:
+class Interval:
     """The bounds of what one block adds to the derivatives at nodes and coordinates ``at`` (numbered i d + j): in
     [low, high]."""
 
@@ -225,7 +225,7 @@ class Derivatives:
 
     pieces: Pieces
     t: Array
-    parts: list[Part]  # of the numbers of the losses, and then of the node penalties
+    parts: list[Interval]  # of the numbers of the losses, and then of the node penalties
 
     @property
     def sums(self) -> tuple[Array, Array]:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...base.clock import look
+from ...base.clock import check_deadline
 from ...base.compiled import Numbers, Recursion
 from ...form import Form
 from ...terms import Array, SampleBlock
 from ...terms.losses import AbstractQuadraticLoss
 from ._chains import along_chains
-from ._groups import Group, groups_of_edges
+from ._groups import EdgeGroup, groups_of_edges
 from ._sweeps import flows_of_tree
 
 NONE = (*(np.zeros(0) for _ in range(3)), np.zeros(0, np.intp))  # no knots
@@ -31,7 +31,7 @@ def squares(form: Form) -> tuple[Array, tuple[Array, ...]] | None:
     order = [j for group in groups for j in group.columns]
     for group in groups:
         for j in group.columns:
-            look()
+            check_deadline()
             found = _in_line(form, group, j) if in_line else _on(group, *_nodes(form, j))
             if found is None:
                 return None
@@ -47,7 +47,7 @@ def _single(block: SampleBlock) -> bool:
     return single and isinstance(block.loss, AbstractQuadraticLoss) and not block.offset.any()
 
 
-def _in_line(form: Form, group: Group, j: int) -> tuple[Array, Array]:
+def _in_line(form: Form, group: EdgeGroup, j: int) -> tuple[Array, Array]:
     """The minimisers of one coordinate where node after node has a sample, and the edges join each with the next."""
     block, edge = form.samples[0], form.edges[group.blocks[0]]
     y = np.ascontiguousarray(block.y.reshape(form.n, -1)[:, j])
@@ -81,7 +81,7 @@ def _nodes(form: Form, j: int) -> tuple[Array, Array]:
     return pull / np.where(s > 0.0, s, 1.0), s
 
 
-def _on(group: Group, y: Array, s: Array) -> tuple[Array, Array] | None:
+def _on(group: EdgeGroup, y: Array, s: Array) -> tuple[Array, Array] | None:
     """The minimiser and the flows from tails to heads; None where a node has no square."""
     if not s.min() > 0.0:
         return None

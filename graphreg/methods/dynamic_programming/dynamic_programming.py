@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...base.clock import look
+from ...base.clock import check_deadline
 from ...certificate import Certifier, center, centred
 from ...form import Form
 from ...running import AbstractMethod, Outcome, Task, without_rounds
@@ -76,7 +76,7 @@ class DynamicProgramming(AbstractMethod):
         return without_rounds(self.name, engine, checkpoint)
 
     def run(self, task: Task) -> Outcome:
-        began, form, gap, own = time.perf_counter(), task.form, task.budget.gap, task.own
+        began, form, gap, own = time.perf_counter(), task.form, task.budget.gap, task.plain_certifier
         if own.bounds_cheaply and (found := squares(form)) is not None and own.from_flows(*found, gap).holds(gap):
             return Outcome(own.best(), own, "limit", seconds=time.perf_counter() - began)
         w, flows, prices = solved(form)
@@ -114,7 +114,7 @@ def solved(form: Form) -> tuple[Array, tuple[Array, ...], tuple[Array, ...]]:
     t = np.zeros(form.shape)
     for group, forest in groups:
         for column in group.columns:
-            look()
+            check_deadline()
             slope, height = (forest.ordered(each[:, column]) for each in (pieces.slope, pieces.height))
             capacity, knots = forest.upwards(group.weight), pieces.knots_of(column)
             t[:, column] = forest.in_place(forest.minimiser(slope, height, capacity, knots))

@@ -10,14 +10,14 @@ from ...terms import Array
 
 
 @dataclass(frozen=True)
-class Mean:
+class WholeMean:
     """The mean of all points so far."""
 
     total: Array
     count: int
 
-    def step(self, w: Array) -> Mean:
-        return Mean(self.total + w, self.count + 1)
+    def step(self, w: Array) -> WholeMean:
+        return WholeMean(self.total + w, self.count + 1)
 
     def value(self) -> Array:
         return self.total / self.count
@@ -52,8 +52,8 @@ class SuffixMean:
         return (self.total + self.before) / (self.count - block + 1 + block // 2)
 
 
-def averaged(printed: bool, average: Mean | SuffixMean | None, before: Array, w: Array) -> Mean | SuffixMean:
+def averaged(printed: bool, average: WholeMean | SuffixMean | None, before: Array, w: Array) -> WholeMean | SuffixMean:
     """The average after one more round: that of theta(0), ..., theta(T - 1), without the last one, or of a suffix."""
     if average is None:
-        return Mean(before, 1) if printed else SuffixMean.of(w)
+        return WholeMean(before, 1) if printed else SuffixMean.of(w)
     return average.step(before if printed else w)

@@ -30,7 +30,7 @@ class Copies:
         each = copied(view.form)
         return Copies(tuple(flows[k] for k, _ in each), tuple(_at_ends(edge, w) for _, edge in each))
 
-    def pull(self, view: LocalView, w: Array, rho: float) -> Array:
+    def coupling_gradient(self, view: LocalView, w: Array, rho: float) -> Array:
         """K'u + rho sum over the edges of each node of (theta_i - beta_ij), (n, d)."""
         out = np.zeros(view.form.shape)
         for (k, edge), u, beta in zip(copied(view.form), self.u, self.beta, strict=True):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...base.clock import look
+from ...base.clock import check_deadline
 from ...base.messages import warn
 from ...checks import function, per, positive
 from ...errors import MethodError
@@ -47,7 +47,7 @@ class Decreasing:
 
 
 @dataclass(frozen=True)
-class Printed:
+class PrintedStepSize:
     """eta_i(t) = kappa / t."""
 
     kappa: float
@@ -67,12 +67,12 @@ class Constant:
 
 
 @dataclass(frozen=True)
-class Scale:
+class StepRule:
     """The part of a step that stays the same in a run."""
 
     rho: float
     degree: Array  # deg_i, the number of copies of node i, (n,)
-    rule: Longest | Decreasing | Printed | Constant
+    rule: Longest | Decreasing | PrintedStepSize | Constant
 
     def bound(self, L: Array) -> Array:
         return np.maximum(L + self.rho * self.degree, LEAST)
@@ -80,7 +80,7 @@ class Scale:
 
 # ---- a node's step ---------------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
-class Descent:
+class StepOptions:
     """See `FedADMM`, whose options these are; ``noisy``: steps must decrease to converge. f_i stands for |V| f_i where
     ``whole`` says so, (17) as printed; ``steep``: kappa/t as printed."""
 
@@ -99,7 +99,7 @@ class Descent:
     def gradient(self, view: LocalView, theta: Array, t: int) -> Array:
         return self.factor(view) * view.gradient(theta, self.batch, t)
 
-    def begin(self, view: LocalView) -> tuple[Scale, Array]:
+    def begin(self, view: LocalView) -> tuple[StepRule, Array]:
         """rho, deg_i and the rule before the first round; and L_i, where there is no bound the mean curvature."""
         factor, rho, kappa = self.factor(view), self.rho, self.kappa
         L = factor * view.gradients.expected_smoothness(self.batch)
@@ -110,10 +110,10 @@ class Descent:
             rho, kappa = rho or RHO * h / degree, kappa or KAPPA / h
         rule = Longest()
         if decreasing and kappa is not None:
-            rule = Printed(kappa) if self.steep else Decreasing(kappa)
-        return Scale(rho, copies_at(view), rule), np.where(np.isfinite(L), L, factor * view.curvature)
+            rule = PrintedStepSize(kappa) if self.steep else Decreasing(kappa)
+        return StepRule(rho, copies_at(view), rule), np.where(np.isfinite(L), L, factor * view.curvature)
 
-    def given(self, view: LocalView, scale: Scale, L: Array) -> Scale:
+    def given(self, view: LocalView, scale: StepRule, L: Array) -> StepRule:
         """The scale with the constant steps that were given, if any; warned of where they are beyond their bound."""
         if self.step_size is None or callable(self.step_size):
             return scale
@@ -122,7 +122,7 @@ class Descent:
         bound = np.where(np.isfinite(view.gradients.smoothness), 1.0 / scale.bound(L), np.inf)
         return replace(scale, rule=Constant(_constant(view, self.step_size, bound)))
 
-    def eta(self, view: LocalView, scale: Scale, t: int, L: Array) -> Array:
+    def eta(self, view: LocalView, scale: StepRule, t: int, L: Array) -> Array:
         """eta_i(t), (n,)."""
         return _scheduled(view, self.step_size, t) if callable(self.step_size) else scale.rule.at(t, scale.bound(L))
 
@@ -133,7 +133,7 @@ class Descent:
         more. eta is that of L."""
         unbounded = ~np.isfinite(view.gradients.smoothness) & (self.step_size is None) & (not self.steep)
         while True:  # at most a thousand times: then the L_i of all that bend more are infinite
-            look()
+            check_deadline()
             new = theta - eta(L)[:, None] * slope
             factor = self.factor(view)
             short = (

@@ -50,7 +50,7 @@ class Versions:
         each = zip(copied(form), self.blocks, strict=True)
         return flows_of(form, w, tuple(block.u[: len(edge.tail)] for (_, edge), block in each))
 
-    def pull(self, view: LocalView, w: Array, rho: float) -> Array:
+    def coupling_gradient(self, view: LocalView, w: Array, rho: float) -> Array:
         """K'u + rho sum over the edges of each node of (theta_i - beta_ij), each in the node's own version, (n, d)."""
         out = np.zeros(view.form.shape)
         for edge, k, block in self._each(view):

@@ -15,7 +15,7 @@ from ...oracles import unbounded, without_gradient
 from ...running import AbstractIteration, Point, Start
 from ..tolerance import Swap, ToleratesLostMessages
 from ._averages import averaged
-from ._fed_steps import STEPS, Descent, StepSize
+from ._fed_steps import STEPS, StepOptions, StepSize
 from .fed_algorithm_1 import Algorithm1
 from .fed_algorithm_1 import State as State1
 from .fed_algorithm_2 import Algorithm2
@@ -136,7 +136,7 @@ class FedADMM(AbstractIteration, ToleratesLostMessages):
     def algorithm(self) -> Algorithm1 | Algorithm2:
         """Algorithm 2 where gradients count 1/p_i, else Algorithm 1."""
         whole, steep = ("(17)" in self.as_printed), ("kappa/t" in self.as_printed)
-        descent = Descent(self.rho, self.step_size, self.kappa, self.batch, self.batch is not None, whole, steep)
+        descent = StepOptions(self.rho, self.step_size, self.kappa, self.batch, self.batch is not None, whole, steep)
         if self.away is None or self.dropout == "freeze":
             return Algorithm1(descent, self.away)
         return Algorithm2(replace(descent, noisy=True), self.away)

@@ -12,9 +12,9 @@ from ...running import Start
 from ...terms import Array
 from ..splitting._lossy import edges_with_lost_messages
 from ..tolerance import Swap
-from ._averages import Mean, SuffixMean
+from ._averages import SuffixMean, WholeMean
 from ._copies import Copies
-from ._fed_steps import Descent, Scale
+from ._fed_steps import StepOptions, StepRule
 
 C = TypeVar("C")  # copies, or versions of them
 
@@ -27,17 +27,17 @@ class State(Generic[C]):
     round: int  # t
     theta: Array
     copies: C  # beta, and the flows u = -alpha, which are certified
-    scale: Scale
+    scale: StepRule
     L: Array  # L_i; where the loss has no bound, what the steps so far have shown, (n,)
     presence: Presence | None  # None: all nodes are always there
-    average: Mean | SuffixMean | None = None  # None: the last iterate
+    average: WholeMean | SuffixMean | None = None  # None: the last iterate
 
 
 @dataclass(frozen=True)
 class Algorithm1:
     """(17), (18) and (19); nodes that are away stay as they are, and so do their edges. For the map see `FedADMM`."""
 
-    descent: Descent
+    descent: StepOptions
     away: Availability | None
 
     def init(self, view: LocalView, start: Start | None) -> State[Copies]:
@@ -60,7 +60,7 @@ class Algorithm1:
         """(17): theta_i - eta_i (g_i + rho sum of (theta_i - beta_ij - alpha_ij / rho)), and L_i."""
         view, theta, scale, descent = state.view, state.theta, state.scale, self.descent
         g = descent.gradient(view, theta, t)
-        slope = np.where(present[:, None], g + state.copies.pull(view, theta, scale.rho), 0.0)
+        slope = np.where(present[:, None], g + state.copies.coupling_gradient(view, theta, scale.rho), 0.0)
         return descent.step(view, theta, g, slope, state.L, lambda L: descent.eta(view, scale, t, L))
 
     def step_with_lost_messages(self, state: State[Copies], swap: Swap) -> State[Copies]:

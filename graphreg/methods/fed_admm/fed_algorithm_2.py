@@ -12,7 +12,7 @@ from ...running import Start
 from ...terms import Array
 from . import fed_algorithm_1
 from ._copies import Copies
-from ._fed_steps import Descent
+from ._fed_steps import StepOptions
 from ._versions import Versions, begun
 
 
@@ -28,7 +28,7 @@ class State(fed_algorithm_1.State[Versions]):
 class Algorithm2:
     """(21a), (21b), (18) and (19), without a server. For the map see `FedADMM`."""
 
-    descent: Descent
+    descent: StepOptions
     away: Availability
 
     def init(self, view: LocalView, start: Start | None) -> State:
@@ -49,7 +49,7 @@ class Algorithm2:
         copies, theta = state.copies.met(view, state.theta, scale.degree, there)
         # (21a) where a node is there, (21b) where it is away
         g = descent.gradient(view, theta, t)
-        slope = np.where(there, weight, 0.0)[:, None] * g + copies.pull(view, theta, scale.rho)
+        slope = np.where(there, weight, 0.0)[:, None] * g + copies.coupling_gradient(view, theta, scale.rho)
         theta, L = descent.step(view, theta, g, slope, state.L, lambda L: descent.eta(view, scale, t, L * weight))
         # (18), (19), at each end with the theta that it has of the other one
         eta = descent.eta(view, scale, t, state.received * weight)

@@ -38,7 +38,7 @@ class Interior:
     s: Cones
     y: Cones
 
-    def beside(self, other: Interior, t: float) -> Interior:
+    def blend(self, other: Interior, t: float) -> Interior:
         """(1 - t) self + t other, at the strength between those of the two: inside again, and conserved as they are."""
 
         def mixed(a: Array, b: Array) -> Array:
@@ -68,7 +68,7 @@ def fits(form: Form) -> Callable[[EdgeBlock], bool]:
     return lambda edge: isinstance(edge.penalty, AbstractSmoothPenalty) or bool(edge.penalty.pieces(form.width(edge)))
 
 
-class Blocks:
+class InteriorBlocks:
     """The blocks of a form as the steps see them: those with kinks as cones, the others with their Hessians."""
 
     def __init__(self, view: LocalView, most: float | None = None) -> None:
@@ -147,7 +147,7 @@ class Blocks:
         cones = max(sum(each.v.shape[1] for each in scalings), 1)
         move = newton.move(max(_complementarity(scalings), BALANCE * worth) / cones)
         t, (after, scalings, point, slope) = self._moved(at, move, newton)
-        damped = before.damped / 10.0 if t > 0.5 * min(1.0, move.room) else max(DAMPED, 10.0 * before.damped)
+        damped = before.damped / 10.0 if t > 0.5 * min(1.0, move.max_step) else max(DAMPED, 10.0 * before.damped)
         damped = min(damped, 1.0) if damped >= DAMPED else 0.0
         gap = _complementarity(scalings) / max(abs(self.form.primal(after.w)), TINY)
         early = before.early if gap < EARLY else after
@@ -170,7 +170,7 @@ class Blocks:
 
         With H the Hessian of the step, the gradients at its end minus (1 - t) those before are what H has not foreseen.
         """
-        t = min(1.0, INTERIOR * move.room)
+        t = min(1.0, INTERIOR * move.max_step)
         for _ in range(HALVINGS):
             after, scalings = self._along(at, move, newton, t)
             point, slope = self._slope(after)

@@ -41,7 +41,7 @@ def quotient(x: Array, r: Array, of_x: Array) -> Array:
     return out
 
 
-def room(x: Array, step: Array, c: Array) -> float:
+def max_step(x: Array, step: Array, c: Array) -> float:
     """The largest t for which x + t step is in every cone; ``c`` is the determinant of x."""
     b = x[0] * step[0] - np.einsum("ij,ij->j", x[1:], step[1:])
     # c + 2 b t + a t^2 has real roots, as b^2 >= a c for x inside the cone; the first positive one is c / speed

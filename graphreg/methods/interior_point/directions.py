@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ...base.clock import look
-from ...oracles import Rows
+from ...base.clock import check_deadline
+from ...oracles import SystemRows
 from ...terms import Array
-from .cones import Scaling, determinant, product, quotient, room, towards
+from .cones import Scaling, determinant, max_step, product, quotient, towards
 
 AIMS = (0.03, 0.3)  # of the complementarity: what a step aims at
 ENOUGH = 0.7  # of a step, below which it aims at less
@@ -32,7 +32,7 @@ class Move:
     s: list[Array]
     y: list[Array]
     right: Array  # the Newton system times x
-    room: float
+    max_step: float
 
     @property
     def bend(self) -> float:
@@ -48,7 +48,7 @@ class Directions:
     """
 
     def __init__(
-        self, rows: list[Rows], solve: Solve, scalings: list[Scaling], reduced: list[Any], slope: Array
+        self, rows: list[SystemRows], solve: Solve, scalings: list[Scaling], reduced: list[Any], slope: Array
     ) -> None:
         self.rows, self.solve, self.scalings, self.reduced, self.slope = rows, solve, scalings, reduced, slope
         self.v = [scaling.v for scaling in scalings]
@@ -60,12 +60,12 @@ class Directions:
         move = affine
         for aim in AIMS:
             move = self._towards(affine, aim * mu)
-            if move.room >= ENOUGH:
+            if move.max_step >= ENOUGH:
                 break
         return move
 
     def _towards(self, affine: Move, aim: float) -> Move:
-        reach = min(1.0, affine.room)
+        reach = min(1.0, affine.max_step)
         r: list[Array] = []
         for v, of_v, ds, dy in zip(self.v, self.determinants, affine.s, affine.y, strict=True):
             wanted = -product(v, v) - reach**2 * product(ds, dy)
@@ -73,8 +73,8 @@ class Directions:
             r.append(quotient(v, wanted, of_v))
         move = self.direction(r)
         for _ in range(CORRECTORS):
-            longer = min(1.0, 1.5 * move.room + 0.3)
-            better = None if move.room > 1.0 else self._corrected(move, longer, aim)
+            longer = min(1.0, 1.5 * move.max_step + 0.3)
+            better = None if move.max_step > 1.0 else self._corrected(move, longer, aim)
             if better is None:
                 break
             move = better
@@ -93,17 +93,17 @@ class Directions:
                 [a + share * b for a, b in zip(one, other, strict=True)]
                 for one, other in ((move.s, correction.s), (move.y, correction.y))
             )
-            new = Move(move.x + share * correction.x, s, y, move.right + share * correction.right, self.room(s, y))
-            if new.room > best.room:
+            new = Move(move.x + share * correction.x, s, y, move.right + share * correction.right, self.max_step(s, y))
+            if new.max_step > best.max_step:
                 best = new
-            if best.room >= move.room + WORTH * (longer - move.room):
+            if best.max_step >= move.max_step + WORTH * (longer - move.max_step):
                 return best
         return None
 
     def direction(self, r: list[Array], balancing: float = 1.0) -> Move:
         """The direction of a right hand side; ``balancing`` is 0 for a correction, which leaves the balance as it
         is."""
-        look()
+        check_deadline()
         right = -balancing * self.slope
         asked = [scaling.undo(each) for scaling, each in zip(self.scalings, r, strict=True)]
         for rows, (b, _, _), q in zip(self.rows, self.reduced, asked, strict=True):
@@ -114,8 +114,8 @@ class Directions:
             z = rows.apply(x)
             s.append(scaling.undo(np.vstack([q[0] / a - np.einsum("ij,ij->j", b, z), z])))
         y = [each - ds for each, ds in zip(r, s, strict=True)]
-        return Move(x, s, y, right, self.room(s, y))
+        return Move(x, s, y, right, self.max_step(s, y))
 
-    def room(self, s: list[Array], y: list[Array]) -> float:
+    def max_step(self, s: list[Array], y: list[Array]) -> float:
         each = (zip(self.v, moves, self.determinants, strict=True) for moves in (s, y))
-        return min((room(*one) for moves in each for one in moves), default=np.inf)
+        return min((max_step(*one) for moves in each for one in moves), default=np.inf)

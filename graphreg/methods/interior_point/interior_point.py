@@ -12,7 +12,7 @@ from ...network import LocalView
 from ...running import AbstractIteration, Point, Start
 from ...terms import Array
 from ...terms.losses import AbstractSmoothLoss
-from ._interior import Blocks, Interior, State, fits
+from ._interior import Interior, InteriorBlocks, State, fits
 from .cones import TINY, lengths
 
 FAR = 100.0  # times a gap: relative complementarity from which on it is not looked for
@@ -72,7 +72,7 @@ class InteriorPoint(AbstractIteration):
         return True
 
     def init(self, view: LocalView, start: Start | None) -> State:
-        cones = Blocks(view)
+        cones = InteriorBlocks(view)
         w, flows = (np.zeros(view.form.shape), None) if start is None else start
         flows = flows if cones.form is view.form else None
         far = view.form.step_length
@@ -87,7 +87,7 @@ class InteriorPoint(AbstractIteration):
     def resume(self, view: LocalView, state: State, start: Start | None) -> State:
         """The state from the early iterate there, its flows as large a share of the capacities here as there."""
         del start
-        cones, early = Blocks(view), state.early
+        cones, early = InteriorBlocks(view), state.early
         y = tuple(each * (c / each[0]) for c, each in zip(cones.capacity, early.y, strict=True))
         return cones.state(replace(early, y=y))
 
@@ -95,13 +95,13 @@ class InteriorPoint(AbstractIteration):
         if not state.stuck:
             try:
                 with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-                    return Blocks(state.view, state.most).step(state)
+                    return InteriorBlocks(state.view, state.most).step(state)
             except ArithmeticError:  # where many losses are flat, say
                 state = replace(state, damped=1.0, stuck=state.damped == 1.0)
         return replace(state, round=state.round + 1)
 
     def inside_flows(self, state: State) -> tuple[Array, ...]:
-        blocks = Blocks(state.view, state.most)
+        blocks = InteriorBlocks(state.view, state.most)
         flows = list(state.point[1] or ())
         for number, c, s, y in zip(blocks.kinks, blocks.capacity, state.at.s, state.at.y, strict=True):
             slack, size = 1.0 - lengths(y[1:]) / c, s[0] / max(float(s[0].max(initial=0.0)), TINY)
@@ -114,4 +114,4 @@ class InteriorPoint(AbstractIteration):
 
     def point(self, state: State) -> Point:
         w, flows, prices = state.point
-        return w, Blocks(state.view, state.most).joined(flows or ()), prices
+        return w, InteriorBlocks(state.view, state.most).joined(flows or ()), prices

@@ -58,7 +58,7 @@ def learn(view: LocalView, smoothness: Array) -> ClusterConstants:
     share = up[:, -1].copy()
     down = tree.largest(up, of_clients=False)
     down[:, -1] = 1.0  # voters
-    down[tree.roots, -1] = np.bincount(tree.root[tree.rooted], minlength=len(share))[tree.roots]
+    down[tree.roots, -1] = np.bincount(tree.root[tree.clusters_with_root], minlength=len(share))[tree.roots]
     down = tree.from_root(send(down, tree.descend))
     down = np.concatenate([down, alpha[:, None], uneven[:, None]], axis=1)
     down = tree.from_cluster(send(down, tree.fall))
@@ -110,7 +110,7 @@ def majority_coin(view: LocalView, p0: Array, voters: Array, k: int) -> Array:
     q = betaincinv(m, voters - m + 1, p0)
     votes = (view.streams("network coin").uniform(k, 1)[:, 0] < q).astype(float)[:, None]
     votes = send(votes, tree.climb)
-    count = np.bincount(tree.root[tree.rooted], votes[tree.rooted, 0], len(q))
+    count = np.bincount(tree.root[tree.clusters_with_root], votes[tree.clusters_with_root, 0], len(q))
     votes[tree.roots, 0] = (count >= m)[tree.roots]
     votes = tree.from_root(send(votes, tree.descend))
     return tree.from_cluster(send(votes, tree.fall))[:, 0] > 0.5
@@ -141,7 +141,7 @@ class Averages:
         r = tree.roots[between[tree.roots]]
         top[r] = tree.root_means(received, share)[r]
         received = send(top, along=tree.descend & between[source])
-        j = tree.rooted[between[tree.rooted]]
+        j = tree.clusters_with_root[between[tree.clusters_with_root]]
         top[j] = received[tree.root[j]]
         received = send(np.concatenate([center, top], axis=1), along=tree.fall & between[source], parameters=False)
         i = tree.clients[between[tree.clients]]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...network import AbstractHeld, AbstractImage, AbstractRounds, LocalView
+from ...network import AbstractFlatPoint, AbstractImage, AbstractRounds, LocalView
 from ...terms import Array
 
 EVERY = 5  # rounds between two looks at ||x - T x||
@@ -56,7 +56,7 @@ class Iterate:
 
     def forget(self) -> None:
         """Drop flows that compiled rounds can find again: the next of them take their room."""
-        if self.known is not None and not isinstance(self.known, AbstractHeld):
+        if self.known is not None and not isinstance(self.known, AbstractFlatPoint):
             for each in (self, self.known):
                 vars(each).pop("u", None)
 
@@ -80,7 +80,7 @@ class Halpern:
     first: float = np.inf  # ||x - T x|| right after the restart
     last: float = np.inf  # and when it was looked at last
 
-    def pull(self, x: Iterate, anchor: Iterate) -> Iterate:
+    def towards_anchor(self, x: Iterate, anchor: Iterate) -> Iterate:
         """The point after its step, which this counts already, pulled towards the anchor."""
         t = self.steps / (self.steps + 1.0)
         u = tuple(t * each + (1.0 - t) * last for each, last in zip(x.u, anchor.u, strict=True))
@@ -90,11 +90,11 @@ class Halpern:
         return replace(self, steps=self.steps + 1)
 
     @property
-    def looks(self) -> bool:
+    def residual_is_due(self) -> bool:
         """True where ||x - T x|| is due."""
         return self.steps == 1 or self.steps % EVERY == 0
 
-    def looked(self, residual: float, rounds: int) -> Halpern | None:
+    def with_residual(self, residual: float, rounds: int) -> Halpern | None:
         """The state that follows from ||x - T x|| after so many rounds; None where the iteration is to be restarted."""
         if not np.isfinite(self.first):
             return replace(self, first=residual, last=residual)
@@ -104,10 +104,10 @@ class Halpern:
         return None if fallen or turned or long else replace(self, last=residual)
 
 
-def _held(x: Iterate, rounds: AbstractRounds) -> AbstractHeld:
+def _held(x: Iterate, rounds: AbstractRounds) -> AbstractFlatPoint:
     """The point as these rounds hold it."""
     known = x.known
-    return known if isinstance(known, AbstractHeld) and known.rounds is rounds else rounds.entered(x.w, x.u)
+    return known if isinstance(known, AbstractFlatPoint) and known.rounds is rounds else rounds.iterate_of(x.w, x.u)
 
 
 def distances(view: LocalView, *pairs: tuple[Iterate, Iterate]) -> Array:
@@ -117,7 +117,7 @@ def distances(view: LocalView, *pairs: tuple[Iterate, Iterate]) -> Array:
     second.
     """
     held = [(a.known, b) for a, b in pairs]
-    compiled = [(x, b) for x, b in held if isinstance(x, AbstractHeld)]
+    compiled = [(x, b) for x, b in held if isinstance(x, AbstractFlatPoint)]
     if view.whole_graph is None and len(compiled) == len(pairs):  # of all nodes
         return view.engine.reduce(np.array([[x.rounds.way(x, _held(b, x.rounds)) for x, b in compiled]]))
     each = np.zeros((view.form.n, len(pairs), 2))  # recorded at the node, or at the tail of the edge

@@ -150,13 +150,13 @@ class AbstractFixedPoint(AbstractIteration):
     def _pulled(self, state: State, new: State, relaxed: Iterate, halpern: Halpern) -> State:
         """The state at the relaxed point pulled towards the anchor, or restarted at T x; see `_halpern`."""
         looked = halpern
-        if halpern.looks:
+        if halpern.residual_is_due:
             (dw, du), way = distances(state.view, (state.x, new.hat), (state.anchor, new.hat))
-            looked = halpern.looked(float(np.sqrt(dw / state.s + du * state.s)), new.round)
+            looked = halpern.with_residual(float(np.sqrt(dw / state.s + du * state.s)), new.round)
             if looked is None:
                 s = _balanced(state.s, *way) if self.acceleration.balance is None else state.s
                 return replace(new, x=new.hat, anchor=new.hat, s=s, due=Halpern())
-        return replace(new, x=halpern.pull(relaxed, state.anchor), due=looked)
+        return replace(new, x=halpern.towards_anchor(relaxed, state.anchor), due=looked)
 
 
 def _balanced(s: float, dw: float, du: float) -> float:

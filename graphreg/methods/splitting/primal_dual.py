@@ -14,7 +14,7 @@ from ...base.messages import unmatched
 from ...checks import checked, inside, per, positive
 from ...errors import MethodError
 from ...form import EdgeBlock, Form
-from ...network import SOME, AbstractHeld, AbstractRounds, Memories, per_node, worthwhile
+from ...network import SOME, AbstractFlatPoint, AbstractRounds, Memories, per_node, worthwhile
 from ...oracles import INEXACT, Accuracy, Inexact, gradient_steps, without_prox, without_steps
 from ...terms import Array
 from ._halpern import Flows, Halpern, Iterate
@@ -84,14 +84,14 @@ class PrimalDual(LossyEdges):
         super().__post_init__()
         if self.balance is not None and None not in (self.tau, self.sigma):
             raise MethodError("PrimalDual takes a balance, or tau and sigma: with both of them it plays no part")
-        if self.apart and self.restarts:
+        if self.manual and self.restarts:
             raise MethodError(
                 "PrimalDual(restarts=True) measures its way in the norm of the balance, and tau or sigma are given: "
                 "leave restarts to be chosen, or give balance= instead"
             )
 
     @property
-    def apart(self) -> bool:
+    def manual(self) -> bool:
         """True where tau or sigma is given."""
         return self.tau is not None or self.sigma is not None
 
@@ -104,7 +104,7 @@ class PrimalDual(LossyEdges):
         return lacks if self.tau is None else (*lacks, *unmatched("tau", self.tau, form.space.index))
 
     def unproven(self, form: Form) -> tuple[str, ...]:
-        if not self.apart:
+        if not self.manual:
             return ()
         product, plain = self.step_sizes.product(form, self.balance or 1.0), self.relaxation == 1.0
         if product <= 1.0 + ROUNDING or (plain and product < 4.0 / 3.0 - ROUNDING):
@@ -116,11 +116,11 @@ class PrimalDual(LossyEdges):
         )
 
     def polishes(self) -> bool:
-        return self.polish and self.balance is None and self.inexact is None and not self.apart
+        return self.polish and self.balance is None and self.inexact is None and not self.manual
 
     @cached_property
     def acceleration(self) -> Acceleration:
-        return Acceleration(self.relaxation, self.restarts, 1.0 if self.apart and not self.balance else self.balance)
+        return Acceleration(self.relaxation, self.restarts, 1.0 if self.manual and not self.balance else self.balance)
 
     def step(self, state: State) -> State:
         """The next state, by a compiled round where that pays, and where no anchor pulls."""
@@ -139,7 +139,7 @@ class PrimalDual(LossyEdges):
 
     def _compiled(self, state: State) -> AbstractRounds | None:
         ours = type(self).image is PrimalDual.image and type(self).nodes is PrimalDual.nodes
-        plain = self.inexact is not None or self.apart or isinstance(state.due, Halpern) or not ours
+        plain = self.inexact is not None or self.manual or isinstance(state.due, Halpern) or not ours
         if plain or not worthwhile(state.view.entries, state.earlier + state.round):
             return None
         rounds = state.view.rounds
@@ -177,7 +177,7 @@ class PrimalDual(LossyEdges):
             raise MethodError(
                 "PrimalDual(restarts=True) is not proven where messages may be lost; leave restarts to be chosen"
             )
-        if self.apart:
+        if self.manual:
             raise MethodError(
                 "PrimalDual is proven where messages may be lost with tau_i = s/deg_i and sigma_e = 1/(2 s) alone: "
                 "give balance= instead of tau and sigma"
@@ -190,8 +190,8 @@ def fused(rounds: AbstractRounds, state: State, relaxation: float, count: int = 
     """The state after as many rounds as `PrimalDual.image` describes, relaxed; with the same messages."""
     state.hat.forget()
     view, x = state.view, state.x.known
-    if not isinstance(x, AbstractHeld) or x.rounds is not rounds:
-        x = rounds.entered(state.x.w, state.x.u)
+    if not isinstance(x, AbstractFlatPoint) or x.rounds is not rounds:
+        x = rounds.iterate_of(state.x.w, state.x.u)
     warm = state.hat.w if rounds.begins else None
     new, image, memory = rounds.rounds(x, warm, state.s, relaxation, state.memory or view.memory(), count)
     if rounds.rest is None:

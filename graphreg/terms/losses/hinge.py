@@ -9,7 +9,7 @@ import numpy as np
 
 from ...base.lazy import cp
 from ..bounds import ULP, half_square
-from ..records import Array, Descent, Notation, Stated
+from ..records import Array, Descent, Notation, Statement
 from .base import AbstractPeakedLoss, AbstractPiecewiseLinearLoss, smooth_rise
 from .loss import AbstractLoss
 from .prices import PriceDomain
@@ -48,8 +48,8 @@ class HingeLoss(AbstractHinge, AbstractPiecewiseLinearLoss):
     def domain(self, y: Array) -> tuple[Array, Array]:
         return np.minimum(-y, 0.0), np.maximum(-y, 0.0)
 
-    def stated(self) -> Stated:
-        return Stated("hinge")
+    def statement(self) -> Statement:
+        return Statement("hinge")
 
     @property
     def notation(self) -> Notation:
@@ -116,8 +116,8 @@ class SquaredHingeLoss(AbstractHinge, AbstractPeakedLoss):
     def cvxpy_conjugate(self, b: Any, y: Array) -> Any:
         return [cp.multiply(b, y) <= 0, cp.square(b) / 2 + cp.multiply(b, y)]
 
-    def stated(self) -> Stated:
-        return Stated("squared_hinge")
+    def statement(self) -> Statement:
+        return Statement("squared_hinge")
 
     @property
     def notation(self) -> Notation:

@@ -10,7 +10,7 @@ import numpy as np
 from ...base.lazy import cp
 from ...checks import checked, positive
 from ..bounds import ULP, half_square
-from ..records import Array, Bends, Notation, Stated
+from ..records import Array, Bends, Notation, Statement
 from .base import AbstractDifferenceLoss, AbstractPeakedLoss
 
 
@@ -78,8 +78,8 @@ class HuberLoss(AbstractDifferenceLoss, AbstractPeakedLoss):
         # the domain as part of the value: |b| <= delta is added through an indicator of its own
         return [cp.abs(b) <= self.delta, cp.square(b) / 2 + cp.multiply(b, y)]
 
-    def stated(self) -> Stated:
-        return Stated("huber", float(self.delta))
+    def statement(self) -> Statement:
+        return Statement("huber", float(self.delta))
 
     @property
     def notation(self) -> Notation:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...base.lazy import cp
 from ..bounds import ULP, ends, shown
-from ..records import Array, Notation, Stated
+from ..records import Array, Notation, Statement
 from .base import AbstractPeakedLoss
 from .loss import INSIDE
 from .samples import AbstractTwoClasses
@@ -79,8 +79,8 @@ class LogisticLoss(AbstractTwoClasses, AbstractPeakedLoss):
         q = cp.multiply(-y, b)
         return -cp.entr(q) - cp.entr(1 - q)
 
-    def stated(self) -> Stated:
-        return Stated("logistic")
+    def statement(self) -> Statement:
+        return Statement("logistic")
 
     @property
     def notation(self) -> Notation:

@@ -25,7 +25,7 @@ from ...inputs import in_place, places_of
 from ..blocks import Lowered, SampleBlock
 from ..bounds import largest_around
 from ..calculus import Strength
-from ..records import Array, Bends, Notation, Space, Stated, names_of
+from ..records import Array, Bends, Notation, Space, Statement, names_of
 from .prices import PriceDomain
 from .samples import AbstractSamples
 
@@ -132,7 +132,7 @@ class AbstractLoss(AbstractSamples):
         return Lowered(losses=(SampleBlock(self, strength, node, X, self.targets(), offset, self.scales()),))
 
     # ---- proofs ----------------------------------------------------------------------------------------------------
-    def stated(self) -> Stated | None:
+    def statement(self) -> Statement | None:
         """The statement of the loss in a proof; None where there is none."""
         return None
 

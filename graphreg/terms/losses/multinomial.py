@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from ...base.lazy import cp
 from ...errors import DataError, TermError
 from ..bounds import ULP, ends, shown
-from ..records import Array, Coordinate, Descent, Notation, Stated
+from ..records import Array, Coordinate, Descent, Notation, Statement
 from ..roots import increasing_root
 from .base import AbstractSmoothLoss
 from .loss import INSIDE
@@ -29,9 +29,9 @@ class SumsToZero(PriceDomain):
     def span(self, b: Array) -> Array:
         return b - b.mean(axis=-1, keepdims=True)
 
-    def reach(self, start: Array, end: Array, y: Array) -> Array:
+    def step_to_boundary(self, start: Array, end: Array, y: Array) -> Array:
         level = np.abs(end.sum(axis=-1)) <= ROUNDING * y.shape[-1]
-        return np.where(level, super().reach(start, end, y), 0.0)
+        return np.where(level, super().step_to_boundary(start, end, y), 0.0)
 
     def dependent(self, y: Array) -> Array:
         return np.argmax(y, axis=1)  # prices sum to zero over the classes
@@ -211,8 +211,8 @@ class MultinomialLoss(AbstractSmoothLoss):
         domain = [cp.sum(b, axis=1) == 0] + ([cp.multiply(gone, b) == 0] if gone.any() else [])
         return [*domain, cp.sum(-cp.entr(b + np.maximum(y, 0.0)), axis=1)]
 
-    def stated(self) -> Stated:
-        return Stated("multinomial", len(self.levels))
+    def statement(self) -> Statement:
+        return Statement("multinomial", len(self.levels))
 
     def stated_targets(self, y: Array) -> list[Any]:
         return y.argmax(axis=1).tolist()

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...base.lazy import cp
 from ..bounds import ULP, ends, shown
-from ..records import Array, Notation, Stated
+from ..records import Array, Notation, Statement
 from .base import AbstractPeakedLoss
 from .loss import INSIDE
 from .samples import AbstractCounts
@@ -94,8 +94,8 @@ class PoissonLoss(AbstractCounts, AbstractPeakedLoss):
     def cvxpy_conjugate(self, b: Any, y: Array) -> Any:
         return -cp.entr(b + y) - (b + y)
 
-    def stated(self) -> Stated:
-        return Stated("poisson")
+    def statement(self) -> Statement:
+        return Statement("poisson")
 
     @property
     def notation(self) -> Notation:

@@ -29,7 +29,7 @@ class PriceDomain:
         inside = (low < 0) & (high > 0)
         return inside if inside.ndim == 1 else np.logical_and.reduce(inside, axis=1)
 
-    def reach(self, start: Array, end: Array, y: Array) -> Array:
+    def step_to_boundary(self, start: Array, end: Array, y: Array) -> Array:
         """For each sample the largest t in [0, 1] with start + t (end - start) in the domain (start lies in it)."""
         low, high = self.loss.domain(y)
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...checks import checked, inside
-from ..records import Array, Notation, Stated
+from ..records import Array, Notation, Statement
 from .base import AbstractDifferenceLoss, AbstractPiecewiseLinearLoss
 
 
@@ -32,8 +32,8 @@ class QuantileLoss(AbstractDifferenceLoss, AbstractPiecewiseLinearLoss):
     def domain(self, y: Array) -> tuple[Array, Array]:
         return np.full(y.shape, -float(self.tau)), np.full(y.shape, 1.0 - float(self.tau))
 
-    def stated(self) -> Stated:
-        return Stated("quantile", float(self.tau))
+    def statement(self) -> Statement:
+        return Statement("quantile", float(self.tau))
 
     @property
     def notation(self) -> Notation:

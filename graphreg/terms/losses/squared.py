@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...errors import DataError
-from ..records import Array, Notation, Stated
+from ..records import Array, Notation, Statement
 from .base import AbstractQuadraticLoss
 
 
@@ -26,8 +26,8 @@ class SquaredLoss(AbstractQuadraticLoss):
         See `AbstractLoss`.
     """
 
-    def stated(self) -> Stated:
-        return Stated("squared")
+    def statement(self) -> Statement:
+        return Statement("squared")
 
     @property
     def notation(self) -> Notation:
@@ -65,8 +65,8 @@ class MeanLoss(AbstractQuadraticLoss):
         target = self.encode(self.data.y)
         return target[:, None] if target.ndim == 1 else target
 
-    def stated(self) -> Stated:
-        return Stated("mean")
+    def statement(self) -> Statement:
+        return Statement("mean")
 
     @property
     def notation(self) -> Notation:

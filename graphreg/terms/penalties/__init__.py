@@ -3,11 +3,11 @@
 from . import tried as tried
 from ._rows import INSIDE as INSIDE
 from ._rows import LEAST_SLACK as LEAST_SLACK
-from ._rows import beside as beside
 from ._rows import by_row as by_row
 from ._rows import column as column
 from ._rows import gauge_of as gauge_of
 from ._rows import longest as longest
+from ._rows import nearby_subgradients as nearby_subgradients
 from ._rows import norm_bound as norm_bound
 from ._rows import pieces_of as pieces_of
 from ._rows import row_norm as row_norm

@@ -37,7 +37,7 @@ def row_norm(z: Array) -> Array:
     return np.sqrt(np.einsum("ij,ij->i", z, z))
 
 
-def beside(prox: Callable[[Array, Any], Array], z: Array, step: Array, most: Array) -> Array:
+def nearby_subgradients(prox: Callable[[Array, Any], Array], z: Array, step: Array, most: Array) -> Array:
     """Subgradients at points near each row, (z - prox(z, step)) / step, with shorter steps where these lead further
     than ``most``, as they do where a function is steep."""
     way = z - prox(z, step)

@@ -10,7 +10,7 @@ import numpy as np
 from ...base.lazy import cp
 from ...checks import checked, positive
 from ..bounds import ULP
-from ..records import Array, Notation, Stated
+from ..records import Array, Notation, Statement
 from ._rows import column, longest, row_norm
 from .base import AbstractConstraint, AbstractSupercoercive
 from .domain import Everywhere, FlowDomain
@@ -75,8 +75,8 @@ class Ball(AbstractSupercoercive, AbstractConstraint):
     def cvxpy_conjugate(self, U: Any) -> Any:
         return self.radius * cp.norm(U, 2, axis=1)
 
-    def stated(self, k: int) -> Stated:
-        return Stated("Ball", float(self.radius))
+    def statement(self, k: int) -> Statement:
+        return Statement("Ball", float(self.radius))
 
     @property
     def notation(self) -> Notation:

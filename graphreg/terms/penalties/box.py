@@ -12,7 +12,7 @@ from ...base.lazy import cp
 from ...checks import numbers
 from ...errors import TermError
 from ..bounds import ULP, ends
-from ..records import Array, Notation, RecessionCone, Stated
+from ..records import Array, Notation, RecessionCone, Statement
 from ._rows import INSIDE
 from .base import AbstractConstraint, AbstractEntrywise, AbstractOneSided
 from .domain import FlowDomain
@@ -40,7 +40,7 @@ class SupportedCone(FlowDomain):
     def clip(self, u: Array) -> Array:
         return np.where(self.leaves(u), 0.0, u)
 
-    def reach(self, start: Array, end: Array) -> Array:
+    def step_to_boundary(self, start: Array, end: Array) -> Array:
         leaves = self.leaves(end)
         t = np.where(leaves, INSIDE * start / np.where(leaves, start - end, 1.0), 1.0)
         return t.min(axis=1, initial=1.0)
@@ -57,7 +57,7 @@ class SupportedCone(FlowDomain):
         free = self.no_low & self.no_high  # a coordinate without bounds carries no flow
         return np.where(free, 0.0, np.maximum(np.abs(u), self.least))
 
-    def room(self, u: Array) -> Array:
+    def slacks(self, u: Array) -> Array:
         one_way = np.where(self.no_high, np.maximum(-u, 0.0), np.inf)
         return np.minimum(one_way, np.where(self.no_low, np.maximum(u, 0.0), np.inf))
 
@@ -161,8 +161,8 @@ class Box(AbstractBox):
         ]
         return [*signs, value] if signs else value
 
-    def stated(self, k: int) -> Stated:
-        return Stated("Box", _sides(self.low, self.high, k))
+    def statement(self, k: int) -> Statement:
+        return Statement("Box", _sides(self.low, self.high, k))
 
     @property
     def notation(self) -> Notation:

@@ -39,7 +39,7 @@ class FlowDomain:
             u[out] = np.where(np.isfinite(gauge), INSIDE / np.maximum(gauge, 1e-300), 0.0)[:, None] * u[out]
         return u
 
-    def reach(self, start: Array, end: Array) -> Array:
+    def step_to_boundary(self, start: Array, end: Array) -> Array:
         """For each row a t in [0, 1] with start + t (end - start) in the domain (start lies in it).
 
         By convexity of the gauge, gauge(start + t (end - start)) <= (1 - t) gauge(start) + t gauge(end), which is
@@ -77,7 +77,7 @@ class FlowDomain:
         """The linear map of the repair from potentials to flows; a matrix penalty mixes coordinates here."""
         return conductance * z
 
-    def room(self, u: Array) -> Array:
+    def slacks(self, u: Array) -> Array:
         """The distance by which each coordinate of the flow u may move either way inside the domain, (m, k): 0 where
         it may not, inf where nothing stops it. From the gauge: gauge(u +- t e_j) <= gauge(u) + t gauge(+-e_j)."""
         k = u.shape[1]
@@ -129,7 +129,7 @@ class DualBall(FlowDomain):
 class Cube(DualBall):
     """The flows with max_j |u_j| <= 1, of which each coordinate moves by itself."""
 
-    def room(self, u: Array) -> Array:
+    def slacks(self, u: Array) -> Array:
         return np.maximum(1.0 - np.abs(u), 0.0)
 
     def share(self, u: Array) -> Array:
@@ -153,10 +153,10 @@ class OneSidedDomain(FlowDomain):
         if not out.any():
             return u
         inner = np.broadcast_to(self.interior(u.shape[1]), u.shape)
-        t = INSIDE * self.reach(inner, u)
+        t = INSIDE * self.step_to_boundary(inner, u)
         return np.where(out[:, None], inner + t[:, None] * (u - inner), u)
 
-    def reach(self, start: Array, end: Array) -> Array:
+    def step_to_boundary(self, start: Array, end: Array) -> Array:
         def inside(t: Array) -> Array:
             return np.isfinite(self.phi.conjugate(start + t[:, None] * (end - start)))
 

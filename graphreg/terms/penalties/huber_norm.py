@@ -10,7 +10,7 @@ import numpy as np
 from ...base.lazy import cp
 from ...checks import checked, positive
 from ..bounds import ULP, half_square, shown
-from ..records import Array, Notation, Stated
+from ..records import Array, Notation, Statement
 from ._rows import column, longest, onto_ball, row_norm
 from .base import AbstractSmoothPenalty
 from .domain import DualBall
@@ -81,8 +81,8 @@ class HuberNorm(AbstractSmoothPenalty):
     def cvxpy_conjugate(self, U: Any) -> Any:
         return [cp.norm(U, 2, axis=1) <= self.delta, cp.sum(cp.square(U), axis=1) / 2]
 
-    def stated(self, k: int) -> Stated:
-        return Stated("HuberNorm", float(self.delta))
+    def statement(self, k: int) -> Statement:
+        return Statement("HuberNorm", float(self.delta))
 
     @property
     def notation(self) -> Notation:

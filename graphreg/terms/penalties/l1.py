@@ -9,7 +9,7 @@ import numpy as np
 
 from ...base.lazy import cp
 from ..bounds import ULP
-from ..records import Array, Notation, Stated
+from ..records import Array, Notation, Statement
 from ._rows import column
 from .base import AbstractAbsoluteNorm, AbstractEntrywise
 from .domain import Cube
@@ -60,8 +60,8 @@ class L1(AbstractEntrywise, AbstractAbsoluteNorm):
     def cvxpy_conjugate(self, U: Any) -> Any:
         return [cp.abs(U) <= 1]
 
-    def stated(self, k: int) -> Stated:
-        return Stated("L1")
+    def statement(self, k: int) -> Statement:
+        return Statement("L1")
 
     @property
     def notation(self) -> Notation:

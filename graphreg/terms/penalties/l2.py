@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...base.lazy import cp
-from ..records import Array, Notation, Stated
+from ..records import Array, Notation, Statement
 from ._rows import longest, onto_ball, row_norm
 from .base import AbstractAbsoluteNorm
 
@@ -47,8 +47,8 @@ class L2(AbstractAbsoluteNorm):
     def cvxpy_conjugate(self, U: Any) -> Any:
         return [cp.norm(U, 2, axis=1) <= 1]
 
-    def stated(self, k: int) -> Stated:
-        return Stated("L2")
+    def statement(self, k: int) -> Statement:
+        return Statement("L2")
 
     @property
     def notation(self) -> Notation:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...base.lazy import cp
-from ..records import Array, Notation, Stated
+from ..records import Array, Notation, Statement
 from ._rows import column
 from .base import AbstractAbsoluteNorm
 
@@ -47,8 +47,8 @@ class LInf(AbstractAbsoluteNorm):
     def cvxpy_conjugate(self, U: Any) -> Any:
         return [cp.sum(cp.abs(U), axis=1) <= 1]
 
-    def stated(self, k: int) -> Stated:
-        return Stated("LInf")
+    def statement(self, k: int) -> Statement:
+        return Statement("LInf")
 
     @property
     def notation(self) -> Notation:

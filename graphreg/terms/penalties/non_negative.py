@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..records import Array, Notation, Stated
+from ..records import Array, Notation, Statement
 from ._rows import LEAST_SLACK
 from .box import AbstractBox, SupportedCone
 
@@ -43,8 +43,8 @@ class NonNegative(AbstractBox):
     def cvxpy_conjugate(self, U: Any) -> Any:
         return [U <= 0]
 
-    def stated(self, k: int) -> Stated:
-        return Stated("NonNegative")
+    def statement(self, k: int) -> Statement:
+        return Statement("NonNegative")
 
     @property
     def notation(self) -> Notation:

@@ -22,8 +22,8 @@ from ...base.shortcuts import shortcut
 from ...checks import check_fields
 from ...errors import TermError
 from ..bounds import largest_around
-from ..records import Array, Notation, Stated, names_of
-from ._rows import beside, column, gauge_of, pieces_of, row_norm, split
+from ..records import Array, Notation, Statement, names_of
+from ._rows import column, gauge_of, nearby_subgradients, pieces_of, row_norm, split
 from .domain import FlowDomain
 
 
@@ -92,7 +92,7 @@ class AbstractPenalty(ABC):
         return 0.0
 
     # ---- its exact form: for proofs, the dual form, and where it is made of others ----------------------------------
-    def stated(self, k: int) -> Stated | None:
+    def statement(self, k: int) -> Statement | None:
         """The statement of the penalty on k coordinates in a proof; None where there is none, or where it
         is the sum that `parts` says."""
         return None
@@ -135,7 +135,7 @@ class AbstractPenalty(ABC):
         """A subgradient of phi at each row; by default that of the nearby point prox(z, 1e-4), near enough, and far
         enough for a prox that is known to a solver's accuracy only; where phi is so steep that this lies far from z,
         that of a shorter step."""
-        u = beside(self.prox, z, np.full(len(z), 1e-4), 1e-3 * np.maximum(row_norm(z), 1.0))
+        u = nearby_subgradients(self.prox, z, np.full(len(z), 1e-4), 1e-3 * np.maximum(row_norm(z), 1.0))
         return np.where((z == 0).all(axis=1)[:, None], 0.0, u)  # where phi is least
 
     def dual_prox(self, v: Array, step: Array, weight: Array) -> Array:

@@ -12,7 +12,7 @@ from ...base.lazy import cp
 from ...checks import numbers
 from ...errors import TermError
 from ..bounds import ULP, half_square, shown
-from ..records import Array, Notation, RecessionCone, Stated
+from ..records import Array, Notation, RecessionCone, Statement
 from ._rows import by_row, column, longest, row_norm
 from .base import AbstractSmoothPenalty
 from .domain import FlowDomain
@@ -170,8 +170,8 @@ class Quadratic(AbstractSmoothPenalty):
         value = cp.sum(cp.square(U @ (V[:, positive] / np.sqrt(self._values[positive]))), axis=1) / 2
         return value if positive.all() else [U @ V[:, ~positive] == 0, value]
 
-    def stated(self, k: int) -> Stated:
-        return Stated("Quadratic", self.root.tolist(), self.root)
+    def statement(self, k: int) -> Statement:
+        return Statement("Quadratic", self.root.tolist(), self.root)
 
     @property
     def notation(self) -> Notation:

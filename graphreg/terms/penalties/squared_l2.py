@@ -9,7 +9,7 @@ import numpy as np
 
 from ...base.lazy import cp
 from ..bounds import half_square
-from ..records import Array, Notation, Stated
+from ..records import Array, Notation, Statement
 from ._rows import column
 from .base import AbstractSmoothPenalty, AbstractSupercoercive
 
@@ -60,8 +60,8 @@ class SquaredL2(AbstractSupercoercive, AbstractSmoothPenalty):
     def cvxpy_conjugate(self, U: Any) -> Any:
         return self.cvxpy(U)  # its own conjugate
 
-    def stated(self, k: int) -> Stated:
-        return Stated("SquaredL2")
+    def statement(self, k: int) -> Statement:
+        return Statement("SquaredL2")
 
     @property
     def notation(self) -> Notation:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..records import Array, Notation, Stated
+from ..records import Array, Notation, Statement
 from .base import AbstractConstraint, AbstractSupercoercive
 
 
@@ -43,8 +43,8 @@ class Zero(AbstractSupercoercive, AbstractConstraint):
     def cvxpy_conjugate(self, U: Any) -> Any:
         return []  # 0, without a constraint
 
-    def stated(self, k: int) -> Stated:
-        return Stated("Zero")
+    def statement(self, k: int) -> Statement:
+        return Statement("Zero")
 
     def settle(self, z: list[Any], exact: Callable[[float], Any]) -> list[Any]:
         return [exact(0.0)] * len(z)
