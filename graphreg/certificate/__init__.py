@@ -31,7 +31,7 @@ from .proposing.flow_dual import FlowDual as FlowDual
 from .proposing.flow_dual import held_by_edges as held_by_edges
 from .proposing.flow_dual import held_by_samples as held_by_samples
 from .proposing.flow_dual import left_within_ball as left_within_ball
-from .proposing.tilted_nodes import follows as follows
+from .proposing.shifted_duals import follows as follows
 from .record import OWN_TERMS as OWN_TERMS
 from .record import Certificate as Certificate
 from .record import relative as relative

@@ -14,9 +14,9 @@ from kernel_cases import numbers, solved
 import graphreg as gr
 from graphreg.certificate import Certifier, Enclosure, feasible
 from graphreg.certificate.kernel import arithmetic, squares, system
-from graphreg.certificate.proposing import tilted_nodes as tilted
+from graphreg.certificate.proposing import shifted_duals as tilted
 from graphreg.certificate.proposing.flow_dual import FlowDual
-from graphreg.certificate.proposing.tilted_nodes import QuadraticNodes, tilted_nodes
+from graphreg.certificate.proposing.shifted_duals import QuadraticNodes, shifted_duals
 from graphreg.datasets import random_problem
 from graphreg.form import DualPoint
 from graphreg.running.checking import Checks
@@ -134,7 +134,7 @@ def test_nor_where_problems_are_large(case, monkeypatch):
     form = CASES[case](rng)
     bounds_hold(form, rng)
     curvatures_hold(form)
-    assert isinstance(tilted_nodes(form).H, Packed) == (case not in ("ridge", "means"))
+    assert isinstance(shifted_duals(form).H, Packed) == (case not in ("ridge", "means"))
 
 
 def bounds_hold(form, rng):
@@ -166,7 +166,7 @@ def test_curvatures_are_lower_bounds(case):
 
 
 def curvatures_hold(form):
-    nodes = tilted_nodes(form)
+    nodes = shifted_duals(form)
     H = nodes.H.dense() if isinstance(nodes.H, Packed) else nodes.H
     H = H if H.ndim == 3 else H[:, :, None] * np.eye(form.d)
     scale, proved = nodes.curvature.scale, nodes.curvature.least
@@ -246,9 +246,9 @@ def test_strengths_of_edges_change_no_node():
     lam = gr.Parameter(value=1.0)
     data = gr.NodeData.from_arrays(np.random.default_rng(0).standard_normal((12, 2)), np.ones(12), np.arange(12) % 3)
     problem = gr.Problem(gr.SquaredLoss(data) + lam * gr.TotalVariation(nx.path_graph(3), gr.L2()))
-    first = tilted_nodes(problem.form.frozen())
+    first = shifted_duals(problem.form.frozen())
     lam.value = 5.0
-    assert tilted_nodes(problem.form.frozen()) is first
+    assert shifted_duals(problem.form.frozen()) is first
 
 
 # ---- beside repairs --------------------------------------------------------------------------------------------------
@@ -330,4 +330,4 @@ def test_a_proved_bound_is_recalled_to_the_bit():
 
 
 def test_kept_nodes_are_of_their_type():
-    assert isinstance(tilted_nodes(squared(np.random.default_rng(8))), QuadraticNodes)
+    assert isinstance(shifted_duals(squared(np.random.default_rng(8))), QuadraticNodes)

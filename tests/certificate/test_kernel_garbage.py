@@ -26,8 +26,8 @@ from graphreg.certificate.kernel.balance import Answers, balanced
 from graphreg.certificate.kernel.squares import absorbed
 from graphreg.certificate.kernel.system import System
 from graphreg.certificate.kernel.value import lower_bound
+from graphreg.certificate.proposing.shifted_duals import QuadraticNodes, shifted_duals
 from graphreg.certificate.proposing.slack import Slack
-from graphreg.certificate.proposing.tilted_nodes import QuadraticNodes, tilted_nodes
 from graphreg.datasets import random_problem
 from graphreg.form import DualPoint
 
@@ -92,7 +92,7 @@ def test_garbage_proves_nothing_that_is_false(seed):
                     assert below(_spoiled_bound(rng, system, plan, v), at)
                 except RefusedError:
                     continue
-        nodes = tilted_nodes(form)
+        nodes = shifted_duals(form)
         if isinstance(nodes, QuadraticNodes):
             for far in (0.0, 1e-9, 1e-2, 10.0):
                 w = found.w * (1.0 + far * rng.standard_normal(form.shape))

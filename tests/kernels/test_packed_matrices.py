@@ -10,7 +10,7 @@ import pytest
 import graphreg as gr
 from graphreg import fast as kernels
 from graphreg.certificate import centred
-from graphreg.certificate.proposing import tilted_nodes as nodes
+from graphreg.certificate.proposing import shifted_duals as nodes
 from graphreg.fast import compiler
 from graphreg.network import fast
 from graphreg.terms import Packed, triangles

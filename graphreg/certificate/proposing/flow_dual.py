@@ -27,7 +27,7 @@ from ...network import Passes, kernels
 from ...terms import Array
 from ...terms.losses import AbstractSmoothLoss
 from ...terms.penalties import AbstractNorm, row_norm
-from .tilted_nodes import TiltedNodes, follows, tilted_nodes
+from .shifted_duals import ShiftedDuals, follows, shifted_duals
 
 # ---- by how much a point misses Fenchel-Young, of which nothing is proved -------------------------------------------
 Prices = tuple[Array, ...]
@@ -142,14 +142,14 @@ class CheapBound:
 class FlowDual:
     """The dual function of the flows of one form."""
 
-    def __init__(self, form: Form, nodes: TiltedNodes) -> None:
+    def __init__(self, form: Form, nodes: ShiftedDuals) -> None:
         self.form, self.nodes = form, nodes
         self.free = tuple(k for k, edge in enumerate(form.edges) if not follows(edge))  # whose flows are given
 
     @classmethod
     def of(cls, form: Form) -> FlowDual | None:
         """None where some node may not be strictly convex."""
-        nodes = tilted_nodes(form)
+        nodes = shifted_duals(form)
         return None if nodes is None else cls(form, nodes)
 
     def cheap_bound(self, points: Sequence[Array], flows: tuple[Array, ...], fast: bool = False) -> CheapBound | None:

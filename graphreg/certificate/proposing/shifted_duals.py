@@ -27,7 +27,7 @@ SETTLED = 1e-18  # of a value: the gain from which on a step is the last
 
 
 @dataclass(frozen=True)
-class TiltedNodes:
+class ShiftedDuals:
     """All nodes of a form, by Newton's method; their ``curvature`` where every h_i is quadratic."""
 
     gradients: NodeGradients
@@ -59,7 +59,7 @@ class TiltedNodes:
 
 
 @dataclass(frozen=True)
-class QuadraticNodes(TiltedNodes):
+class QuadraticNodes(ShiftedDuals):
     """h_i(w) = least_i + 1/2 (w - center_i)'H_i (w - center_i); of diagonal Hessians the diagonals."""
 
     H: Array | Packed  # (n, d, d) or (n, d)
@@ -95,15 +95,15 @@ class _Tilted(NodeGradients):
         return super().full(w) + self.g
 
 
-def tilted_nodes(form: Form) -> TiltedNodes | None:
+def shifted_duals(form: Form) -> ShiftedDuals | None:
     """The nodes of a form; None where some may not be strictly convex. Kept as long as the strengths of losses and
     ground edges are."""
     gradients = NodeGradients(form)
     key = tuple(float(block.strength) for block in (*form.samples, *gradients.ground))
-    return form.once("tilted nodes", key, lambda: _tilted_nodes(gradients))
+    return form.once("tilted nodes", key, lambda: _shifted_duals(gradients))
 
 
-def _tilted_nodes(gradients: NodeGradients) -> TiltedNodes | None:
+def _shifted_duals(gradients: NodeGradients) -> ShiftedDuals | None:
     form = gradients.form
     known = np.zeros(form.n, dtype=bool)
     for place in [*[block.node for block in form.samples], *[edge.tail for edge in gradients.ground]]:
@@ -118,7 +118,7 @@ def _tilted_nodes(gradients: NodeGradients) -> TiltedNodes | None:
     inverse, condition = found
     quadratic = all(isinstance(block.loss, AbstractQuadraticLoss) for block in form.samples)
     if not quadratic or not all(_is_quadratic(form, k) for k in range(len(form.edges))):
-        return TiltedNodes(gradients, None)
+        return ShiftedDuals(gradients, None)
     samples, tied = gradients.counts, form.degree()
     curvature, j = Curvature.of(H, inverse, samples + tied), np.arange(form.d)
     if isinstance(H, np.ndarray) and isinstance(inverse, np.ndarray) and (form.d == 1 or not _off_diagonal(H)):
