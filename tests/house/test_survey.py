@@ -7,8 +7,8 @@ from rooms import PACKAGE, trees
 from survey import AROUND, CORE, FIGURES, HOUSE, circles, holds, room_of
 
 LIMITS = {
-    "lines of code": 42_420,
-    "lines of code in the core": 19_860,
+    "lines of code": 42_323,
+    "lines of code in the core": 19_802,
     "files": 426,
     "arrows upwards": 1,
     "largest circle of files at load": 0,
