@@ -43,7 +43,7 @@ class Certifier:
         """``like`` it is one of a form with other targets, offsets and centers alone."""
         self.form = form
         self.repair = Repair(form)
-        self.like = like
+        self.like = None if like is None else like.like or like  # the first of all: those between are not kept alive
         self.spot_checks = SpotChecks(form)
         self.best_primal: Primal | None = None
         self.best_dual: Dual | None = None

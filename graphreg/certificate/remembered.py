@@ -16,7 +16,7 @@ from .kernel.value import Enclosed
 class BoundSource:
     """The source from which a lower bound is proved, to the bit: a point (None: 0), the bound from which on sums may
     be plain, and the parameters whose gradients its prices are, where it was proved by these (see
-    `graphreg.certificate.tilting`)."""
+    `graphreg.certificate.kernel.squares`)."""
 
     point: DualPoint | None
     least: float

@@ -5,6 +5,9 @@ Nothing rests on it, but bounds are as good as it is.
 
 from __future__ import annotations
 
+import gc
+import sys
+import weakref
 from fractions import Fraction
 
 import networkx as nx
@@ -13,7 +16,7 @@ import pytest
 from kernel_cases import FORMS, form_of, numbers, times
 
 import graphreg as gr
-from graphreg.certificate import Enclosure
+from graphreg.certificate import Certifier, Enclosure
 from graphreg.certificate.kernel.balance import Witness, balanced
 from graphreg.certificate.kernel.system import System
 from graphreg.certificate.proposing.arcs import Arcs, forest
@@ -233,3 +236,30 @@ def test_many_groups_are_answered_together():
     plan = enclosure.planner.near(v, Slack(np.ones(len(v)), np.ones(len(v))), held, False)
     assert plan.tree.count > n // 3
     assert plan.answers.width <= 8
+
+
+# ---- one behind the other --------------------------------------------------------------------------------------------
+def test_a_long_row_of_enclosures_keeps_none_of_those_between():
+    """Each look at a part makes one like the one before."""
+    form = form_of("flows of a root")
+    first = Enclosure(form)
+    between = Enclosure(form, first)
+    gone, last = weakref.ref(between), between
+    for _ in range(2 * sys.getrecursionlimit()):
+        last = Enclosure(form, last)
+    del between
+    gc.collect()
+    assert gone() is None
+    assert last.planner is first.planner
+
+
+def test_nor_does_a_row_of_certifiers():
+    form = gr.Problem(gr.SquaredLoss(gr.NodeData.from_arrays(np.eye(2), [1.0, 2.0], [0, 1]))).form
+    first = Certifier(form)
+    last = Certifier(form, first)
+    gone = weakref.ref(last)
+    for _ in range(2 * sys.getrecursionlimit()):
+        last = Certifier(form, last)
+    gc.collect()
+    assert gone() is None
+    assert last.enclosure.planner is first.enclosure.planner

@@ -43,7 +43,7 @@ class Enclosure:
     def __init__(self, form: Form, like: Enclosure | None = None, outside: Pair | None = None) -> None:
         """``outside`` is what is taken from the nodes beside the form's own flows and prices, (n, d)."""
         self.form, self.refused = form, ""
-        self.like = None if like is None or like.refused else like
+        self.like = None if like is None or like.refused else like.like or like  # the first of all: none is kept alive
         try:
             self.system = System(form, None if self.like is None else self.like.system, outside)
         except RefusedError as error:

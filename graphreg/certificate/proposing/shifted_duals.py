@@ -1,4 +1,4 @@
-"""Nodes tilted by what flows take from them: argmin h_i(w) + <g_i, w>, where every h_i is strictly convex.
+"""Nodes, shifted by what flows take from them: argmin h_i(w) + <g_i, w>, where every h_i is strictly convex.
 
 h_i is the sum of a node's losses and of its smooth ground edges (see `NodeGradients`).
 """
@@ -100,7 +100,7 @@ def shifted_duals(form: Form) -> ShiftedDuals | None:
     ground edges are."""
     gradients = NodeGradients(form)
     key = tuple(float(block.strength) for block in (*form.samples, *gradients.ground))
-    return form.once("tilted nodes", key, lambda: _shifted_duals(gradients))
+    return form.once("shifted duals", key, lambda: _shifted_duals(gradients))
 
 
 def _shifted_duals(gradients: NodeGradients) -> ShiftedDuals | None:
