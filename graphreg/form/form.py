@@ -8,7 +8,7 @@ subject to (K'u)_i + X_i'a_i = 0 at every node
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -207,5 +207,5 @@ def held_together(columns: Sequence[Array], d: int) -> list[tuple[tuple[int, ...
 def without_edges(form: Form, latent: tuple[Hashable, ...] = ()) -> Form:
     """The form without edges between nodes, and with these latent nodes instead of its own."""
     n = form.space.n_observed + len(latent)
-    samples = tuple(replace(block, n=n) for block in form.samples)
-    return Form(form.space, latent, samples, tuple(replace(edge, n=n) for edge in form.edges if edge.ground))
+    samples = tuple(block.over(n) for block in form.samples)
+    return Form(form.space, latent, samples, tuple(edge.over(n) for edge in form.edges if edge.ground))

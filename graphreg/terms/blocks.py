@@ -2,46 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from ..base.display import Brief
-from ..inputs import difference_matrix
+from ..errors import TermError
 from .calculus import Strength
-from .padding import Batch, Packed, adjoint, at_a_time, batches, gram, lanes_of, packed_grams, predictors, times
-from .penalties.base import AbstractPenalty, row_norm
+from .design import Design
+from .maps import AbstractEdges, AbstractMap, Rows, pieces, streamed
+from .padding import Batch, Packed, packed_grams, times
+from .penalties.base import AbstractPenalty
 from .records import Array, Role, alike, shared
 
 if TYPE_CHECKING:
     from .losses.loss import AbstractLoss
-
-
-Rows = Array | slice
-
-
-@dataclass(frozen=True)
-class Layout:
-    """The way in which a block of samples is multiplied: in stacks with these lanes (see `padding.batches`), and
-    whether `apply` takes them: a sparse A would need half as much memory again as X, for its indices. Bits depend on
-    it, so a part of a block is multiplied as the whole is."""
-
-    lanes: tuple[int, ...]
-    in_stacks: bool
-
-    @staticmethod
-    def of(counts: Array, size: int) -> Layout:
-        """The layout of samples whose nodes have these counts, and whose design has so many numbers."""
-        return Layout(lanes_of(counts), size >= LARGE)
-
-
-STREAM = 1 << 17  # numbers looked at together
-LARGE = 1 << 20  # entries of X beyond which no sparse matrix of it is made for products
-MANY = 1 << 18  # edges beyond which K is not kept beside K'
 
 
 @dataclass(frozen=True, repr=False)
@@ -53,47 +32,49 @@ class SampleBlock(Brief):
 
     loss: AbstractLoss
     strength: Strength
-    node: Array  # (M,)
-    X: Array | None  # (M, d); None where the predictor is w_i itself
+    map: Design
     y: Array
     offset: Array
     base_scale: Array  # (M,), without the strength
-    n: int = 0
-    given_layout: Layout | None = None  # of the block that this one is a part of
 
-    @shared
-    def one_each(self) -> bool:
-        """True where the predictor of sample i is the parameter of node i itself, in order."""
-        own = self.X is None or (self.X.shape[1] == 1 and bool((self.X == 1.0).all()))
-        return own and len(self.node) == self.n and bool((self.node[:-1] < self.node[1:]).all())
+    @property
+    def n(self) -> int:
+        return self.map.n
+
+    @property
+    def node(self) -> Array:
+        """The node of each sample."""
+        return self.map.node
+
+    @property
+    def nodes(self) -> Array:
+        """The node of each sample."""
+        return self.map.node
+
+    @property
+    def X(self) -> Array | None:  # noqa: N802  (a matrix)
+        """(M, d); None where the predictor is w_i itself."""
+        return self.map.X
+
+    @property
+    def A(self) -> sp.csr_array:  # noqa: N802  (a matrix)
+        """vec(w) -> vec(Xw), (M k, n d)."""
+        return self.map.K
 
     @property
     def width(self) -> int:
         """The number k of predictors of a sample."""
-        return 1 if self.offset.ndim == 1 else self.offset.shape[1]
+        return self.map.k
 
-    @shared
-    def layout(self) -> Layout:
-        if self.given_layout is not None:
-            return self.given_layout
-        size = 0 if self.X is None else self.X.size * self.width
-        return Layout.of(np.bincount(self.node), size)
-
-    @shared
-    def A(self) -> sp.csr_array:  # noqa: N802  (a matrix)
-        """(M k, n d): (Xw)_rj = sum over features f of X_rf w_i[f, j]. With one predictor it has a view of X."""
-        X, k = np.ones((len(self.node), 1)) if self.X is None else self.X, self.width
-        (M, p), rows = X.shape, X if k == 1 else np.repeat(X, k, axis=0)
-        kind = np.int32 if max(M, self.n) * k * p < np.iinfo(np.int32).max else np.int64  # products are bound by memory
-        first = self.node.astype(kind) * (p * k)
-        indices = (first[:, None, None] + np.arange(k, dtype=kind)[:, None] + np.arange(p, dtype=kind) * k).ravel()
-        entries = rows.ravel(), indices, np.arange(0, M * k * p + 1, p, dtype=kind)
-        return sp.csr_array(entries, shape=(M * k, self.n * p * k))
-
-    @shared
+    @property
     def stacks(self) -> tuple[Batch, ...] | None:
         """The samples in stacks of nodes; None where the predictor is w_i itself."""
-        return None if self.X is None else batches(self.node, self.X, self.layout.lanes)
+        return self.map.stacks
+
+    @property
+    def lengths(self) -> Array:
+        """||x_r|| of each row of A."""
+        return self.map.norms
 
     @shared
     def grams(self) -> tuple[Packed, ...]:
@@ -106,11 +87,6 @@ class SampleBlock(Brief):
         shared: copies may have other targets."""
         assert self.X is not None
         return self.adjoint(self.base_scale * (self.y - self.offset), (self.n, self.X.shape[1]))
-
-    @shared
-    def lengths(self) -> Array:
-        """||x_r|| of each row of A."""
-        return np.ones(self.offset.size) if self.X is None else np.repeat(row_norm(self.X), self.width)
 
     @property
     def scale(self) -> Array:
@@ -130,13 +106,16 @@ class SampleBlock(Brief):
 
     def part(self, rows: Array) -> SampleBlock:
         """Some samples of the block, by their numbers; the loss stays whole."""
-        own = {name: getattr(self, name)[rows] for name in ("node", "y", "offset", "base_scale")}
-        return replace(self, X=None if self.X is None else self.X[rows], **own)
+        own = {name: getattr(self, name)[rows] for name in ("y", "offset", "base_scale")}
+        return replace(self, map=self.map.part(rows), **own)
 
-    @property
-    def nodes(self) -> Array:
-        """The node of each sample."""
-        return self.node
+    def moved(self, place: Array, n: int) -> SampleBlock:
+        """The block in a form of n nodes, where node i is ``place[i]``."""
+        return replace(self, map=self.map.moved(place, n))
+
+    def over(self, n: int) -> SampleBlock:
+        """The block in a form of n nodes, of which its own are the first."""
+        return replace(self, map=self.map.over(n))
 
     def column(self, scale: Array) -> Array:
         """s_r shaped to broadcast against predictors."""
@@ -148,57 +127,29 @@ class SampleBlock(Brief):
 
     def apply(self, w: Array) -> Array:
         """X w, without the offset."""
-        if self.layout.in_stacks:
-            return self._by_node(w)
-        return (self.A @ w.ravel()).reshape(self.offset.shape)
+        return self.map.apply(w)
 
     def predict(self, w: Array) -> Array:
-        x = self.apply(w)
+        x = self.map.apply(w)
         x += self.offset
         return x
 
     def apply_some(self, w: Array, some: slice) -> Array:
         """X w at some samples."""
-        mine = w[self.node[some]]
-        if self.X is None:
-            return mine.reshape(-1, *self.offset.shape[1:])
-        if self.offset.ndim == 1:
-            return np.einsum("rj,rj->r", self.X[some], mine)
-        return np.einsum("rj,rjk->rk", self.X[some], mine.reshape(len(mine), self.X.shape[1], -1))
+        return self.map.across(w, some)
 
     def some(self) -> Iterator[slice]:
         """So many samples at a time that they stay in the cache."""
-        return at_a_time(STREAM // max(self.width, 1 if self.X is None else self.X.shape[1]), len(self.node))
+        return self.map.some()
 
     def adjoint(self, a: Array, shape: tuple[int, int]) -> Array:
         """X'a, (n, d)."""
-        if not self.layout.in_stacks:
-            return (self.A.T @ a.ravel()).reshape(shape)
-        out = np.zeros(shape)
-        with np.errstate(all="ignore"):  # infinite prices, of which a sparse product says nothing either
-            for batch in self.stacks or ():
-                each = batch.pad(a)
-                if batch.run is None:
-                    each = np.where((batch.mask if a.ndim == 1 else batch.mask[:, :, None]) != 0.0, each, 0.0)
-                out[batch.nodes] = adjoint(batch.X.transpose(0, 2, 1), each)
-        return out
-
-    def _by_node(self, w: Array) -> Array:
-        stacks, out = self.stacks or (), np.zeros(self.offset.shape)
-        if not w.any():
-            return out
-        with np.errstate(all="ignore"):  # as in `adjoint`
-            for batch in stacks:
-                found = predictors(batch.X, w[batch.nodes])
-                if len(stacks) == 1 and batch.run is not None:  # of all samples, in their order
-                    return found.reshape(out.shape)
-                batch.put(found, out)
-        return out
+        return self.map.adjoint(a, shape)
 
     def values(self, w: Array) -> Array:
         """s_r l_r at each sample."""
         x = self.predict(w)
-        return _streamed(lambda some: self.scale_of(some) * self.loss.value(x[some], self.y[some]), *x.shape)
+        return streamed(lambda some: self.scale_of(some) * self.loss.value(x[some], self.y[some]), *x.shape)
 
     def prices(self, w: Array) -> Array:
         """The (sub)gradients s_r l'(predictor), inside dom l*."""
@@ -209,29 +160,16 @@ class SampleBlock(Brief):
         return self.scaled(self.loss.curvature(self.predict(w), self.y))  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
 
     def sums(self, weight: Array) -> Array:
-        """sum_r x_r weight_r x_r' over the samples r of each node: (n, p, p) for numbers (M,) where there is a design,
-        else (n, d, d), for numbers, diagonals (M, k) or matrices (M, k, k) between the predictors of a sample."""
-        if self.stacks is None and weight.ndim < 3:
-            diagonal = np.zeros((self.n, self.width))
-            np.add.at(diagonal, self.node, weight.reshape(len(weight), -1))
-            return diagonal[:, :, None] * np.eye(self.width)
-        weight = weight[:, :, None] * np.eye(self.width) if weight.ndim == 2 else weight
-        size = self.width if self.X is None else self.X.shape[1] * (1 if weight.ndim == 1 else self.width)
-        out = np.zeros((self.n, size, size))
-        if self.stacks is None:
-            np.add.at(out, self.node, weight)
-        for batch in self.stacks or ():
-            mask = batch.mask.reshape(*batch.mask.shape, *[1] * (weight.ndim - 1))
-            out[batch.nodes] = gram(batch.X, batch.pad(weight) * mask)
-        return out
+        """sum_r x_r weight_r x_r' over the samples r of each node; see `Design.sums`."""
+        return self.map.sums(weight)
 
     def conjugates(self, a: Array) -> Array:
         """s_r l_r*(a_r / s_r)."""
-        return _streamed(lambda some: self._conjugates(a[some], some), *a.shape)
+        return streamed(lambda some: self._conjugates(a[some], some), *a.shape)
 
     def duals(self, a: Array) -> Array:
         """The summands of Q: <a_r, o_r> - s_r l_r*(a_r / s_r)."""
-        return _streamed(lambda some: _rowwise(a[some] * self.offset[some]) - self._conjugates(a[some], some), *a.shape)
+        return streamed(lambda some: _rowwise(a[some] * self.offset[some]) - self._conjugates(a[some], some), *a.shape)
 
     def _conjugates(self, a: Array, some: Rows) -> Array:
         scale = self.scale_of(some)
@@ -270,31 +208,84 @@ class SampleBlock(Brief):
 
 @dataclass(frozen=True, repr=False)
 class EdgeBlock(Brief):
-    """Edges that share one penalty; ``z = (Kw)_e - center_e`` on the coordinates ``features``.
+    """Rows of a map that share one penalty, ``z = (Kw)_e - center_e``: edges, unless the map is of another kind.
 
-    The ends are nodes of a form of ``n``. In what a term gives, indices from ``n_observed`` on are its own latent
+    The nodes are those of a form of ``n``. In what a term gives, indices from ``n_observed`` on are its own latent
     nodes, counted from there; the form that takes it moves them behind those of the terms before.
     """
 
     penalty: AbstractPenalty
     strength: Strength
-    tail: Array
-    head: Array  # GROUND (-1) for edges to the ground
+    map: AbstractMap
     base_weight: Array  # (m,), without the strength
-    features: Array | None  # None: all coordinates
     center: Array | None  # (m, k)
     role: Role
     name: str  # for printing
-    n: int = 0
 
-    @shared
+    # ---- what rows have that are edges -------------------------------------------------------------------------------
+    @property
+    def _edges(self) -> AbstractEdges:
+        edges = self.map.edges
+        if edges is None:
+            raise TermError(f"the rows of {self.name} are no edges, which is what is asked for here")
+        return edges
+
+    @property
+    def tail(self) -> Array:
+        return self._edges.tail
+
+    @property
+    def head(self) -> Array:
+        """The other ends; GROUND (-1) for edges to the ground."""
+        return self._edges.head
+
+    @property
+    def features(self) -> Array | None:
+        """The coordinates that the edges act on; None: all."""
+        return self._edges.features
+
+    @property
+    def ground(self) -> bool:
+        """True where the edges lead from nodes to the ground."""
+        return self._edges.ground
+
+    @property
+    def in_line(self) -> bool:
+        """True where the edges join each node of the form with the next, in order."""
+        return self._edges.in_line
+
+    @property
     def K(self) -> sp.csr_array:  # noqa: N802  (a matrix)
         """w -> w_tail - w_head, (m, n)."""
-        return difference_matrix(self.tail, self.head, self.n)
+        return self._edges.K
 
-    @shared
+    @property
     def transposed(self) -> sp.csr_array:
-        return sp.csr_array((self.K if len(self.tail) < MANY else difference_matrix(self.tail, self.head, self.n)).T)
+        return self._edges.transposed
+
+    @property
+    def coordinates(self) -> Any:
+        """The coordinates that the edges act on, as an index."""
+        return self._edges.coordinates
+
+    def columns(self, d: int) -> Array:
+        """The numbers of these, of d."""
+        return self._edges.columns(d)
+
+    @property
+    def nodes(self) -> Array:
+        """The node of each edge at which it begins."""
+        return self._edges.tail
+
+    # ---- what all rows have ------------------------------------------------------------------------------------------
+    @property
+    def n(self) -> int:
+        return self.map.n
+
+    @property
+    def count(self) -> int:
+        """The number m of rows."""
+        return self.map.count
 
     @property
     def weight(self) -> Array:
@@ -302,95 +293,60 @@ class EdgeBlock(Brief):
         return float(self.strength) * self.base_weight
 
     def weight_of(self, some: Rows) -> Array:
-        """c_e of some edges, at no cost for the others."""
+        """c_e of some rows, at no cost for the others."""
         return float(self.strength) * self.base_weight[some]
 
     def some(self, width: int) -> Iterator[slice]:
-        """So many edges at a time, of ``width`` coordinates, that they stay in the cache."""
-        return at_a_time(STREAM // max(width, 1), len(self.tail))
-
-    @shared
-    def in_line(self) -> bool:
-        """True where the edges join each node of the form with the next, in order."""
-        tail, head = self.tail, self.head
-        if len(tail) != self.n - 1 or self.ground:
-            return False
-        return bool((tail < head).all() and (tail[1:] == head[:-1]).all())  # so many steps upwards are steps of one
-
-    @property
-    def ground(self) -> bool:
-        return self.role.kind == "ground"
-
-    @property
-    def coordinates(self) -> Any:
-        """The coordinates that the edges act on, as an index."""
-        return slice(None) if self.features is None else self.features
-
-    @property
-    def nodes(self) -> Array:
-        """The node of each edge at which it begins."""
-        return self.tail
+        """So many rows at a time, of ``width`` coordinates, that they stay in the cache."""
+        return pieces(self.count, width)
 
     @staticmethod
     def column(weight: Array) -> Array:
-        """c_e shaped to broadcast against differences."""
+        """c_e shaped to broadcast against rows."""
         return weight[:, None]
 
-    def columns(self, d: int) -> Array:
-        """The numbers of these, of d."""
-        return np.arange(d) if self.features is None else self.features
-
     def flat(self, d: int) -> sp.csr_array:
-        """vec(w) -> vec(Kw) on these coordinates, (m k, n d)."""
-        pick = sp.eye_array(d, format="csr")[self.columns(d)]  # pyright: ignore[reportIndexIssue]  (scipy has no types)
-        return sp.csr_array(sp.kron(self.K, pick, format="csr"))
+        """vec(w) -> vec(Kw), (m k, n d)."""
+        return self.map.flat(d)
 
     def fixed(self) -> EdgeBlock:
         """The block at the strength of this moment."""
-        return alike(self, strength=Strength(float(self.strength)))
+        return replace(self, strength=Strength(float(self.strength)))
 
     def part(self, rows: Array) -> EdgeBlock:
-        """Some edges of the block, by a mask or by their numbers."""
-        own = {name: getattr(self, name)[rows] for name in ("tail", "head", "base_weight")}
-        return replace(self, center=None if self.center is None else self.center[rows], **own)
+        """Some rows of the block, by a mask or by their numbers."""
+        center = None if self.center is None else self.center[rows]
+        return replace(self, map=self.map.part(rows), base_weight=self.base_weight[rows], center=center)
+
+    def moved(self, place: Array, n: int) -> EdgeBlock:
+        """The block in a form of n nodes, where node i is ``place[i]``."""
+        return replace(self, map=self.map.moved(place, n))
+
+    def over(self, n: int) -> EdgeBlock:
+        """The block in a form of n nodes, of which its own are the first."""
+        return replace(self, map=self.map.over(n))
 
     def apply(self, w: Array) -> Array:
-        """(Kw)_e on the features of the block, (m, k)."""
-        part = np.ascontiguousarray(w[:, self.coordinates])
-        return _streamed(partial(self._across, part), len(self.tail), part.shape[1])
-
-    def _across(self, part: Array, some: Rows) -> Array:
-        """w_tail - w_head of some edges, for the coordinates of the block."""
-        z = part.take(self.tail[some], axis=0)
-        if not self.ground:
-            z -= part.take(self.head[some], axis=0)
-        return z
+        """(Kw)_e, (m, k)."""
+        return self.map.apply(w)
 
     def difference(self, w: Array) -> Array:
-        z = self.apply(w)
+        z = self.map.apply(w)
         return z if self.center is None else z - self.center
 
     def add_adjoint(self, u: Array, out: Array) -> None:
         """out += K'u."""
-        if self.ground and self.features is None and self._once:
-            out[self.tail] += u
-        else:
-            out[:, self.coordinates] += self.transposed @ u
-
-    @shared
-    def _once(self) -> bool:
-        """True where no node is the tail of two edges."""
-        return len(self.tail) == 0 or int(np.bincount(self.tail).max()) == 1
+        self.map.add_adjoint(u, out)
 
     def values(self, w: Array) -> Array:
-        """c_e phi_e at each edge."""
-        part, center = np.ascontiguousarray(w[:, self.coordinates]), self.center
+        """c_e phi_e at each row."""
+        part, center = self.map.chosen(w), self.center
 
         def each(some: Rows) -> Array:
-            z = self._across(part, some)
+            z = self.map.across(part, some)
             return self.weight_of(some) * self.penalty.value(z if center is None else z - center[some])
 
-        return _streamed(each, len(self.tail), part.shape[1])
+        return streamed(each, self.count, self.map.width(w.shape[1]))
 
     def gradients(self, w: Array) -> Array:
         """c_e grad phi_e of a smooth penalty, (m, k)."""
@@ -408,7 +364,7 @@ class EdgeBlock(Brief):
             c = self.weight_of(some)
             return c * self.penalty.conjugate(u[some] / c[:, None])
 
-        return _streamed(each, *u.shape)
+        return streamed(each, *u.shape)
 
     def duals(self, u: Array) -> Array:
         """The summands of Q: -<u_e, center_e> - c_e phi_e*(u_e / c_e)."""
@@ -429,7 +385,7 @@ class EdgeBlock(Brief):
             c = self.weight_of(some)[:, None]
             return c * self.penalty.domain.clip(u[some] / c)
 
-        return _streamed(each, *u.shape)
+        return streamed(each, *u.shape)
 
     def span(self, u: Array) -> Array:
         """The nearest flows in the span of their domain."""
@@ -448,21 +404,6 @@ class EdgeBlock(Brief):
 def strengths(blocks: Iterable[SampleBlock | EdgeBlock]) -> tuple[float, ...]:
     """The strengths of some blocks at this moment: what holds as long as they do is found once for them."""
     return tuple(float(block.strength) for block in blocks)
-
-
-def _streamed(each: Callable[[Rows], Array], rows: int, width: int = 1) -> Array:
-    """The values of ``each`` at the rows, for as many of them at a time as stay in the cache: of large blocks it
-    leaves no arrays between that are as large."""
-    if rows * width <= STREAM:
-        return each(slice(None))
-    out: Array | None = None
-    for some in at_a_time(STREAM // width, rows):
-        part = each(some)
-        if out is None:
-            out = np.empty((rows, *part.shape[1:]), dtype=part.dtype)
-        out[some] = part
-    assert out is not None  # there are rows
-    return out
 
 
 def _rowwise(products: Array) -> Array:
