@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,7 +15,7 @@ from ..base.display import Brief
 from ..errors import TermError
 from .calculus import Strength
 from .design import Design
-from .maps import AbstractEdges, AbstractMap, Rows, pieces, streamed
+from .maps import AbstractMap, Rows, pieces, streamed
 from .padding import Batch, Packed, packed_grams, times
 from .penalties.base import AbstractPenalty
 from .records import Array, Role, alike, shared
@@ -23,8 +24,83 @@ if TYPE_CHECKING:
     from .losses.loss import AbstractLoss
 
 
+T = TypeVar("T")
+
+
+class of_map(Generic[T]):  # noqa: N801  (a decorator)
+    """An attribute of a block that its map has, by its own name or another."""
+
+    def __init__(self, name: str = "") -> None:
+        self.name = name
+
+    def __set_name__(self, owner: type[Any], name: str) -> None:
+        self.name = self.name or name
+
+    def __get__(self, block: AbstractBlock, owner: type[Any] | None = None) -> T:
+        return getattr(block.map, self.name)
+
+
+class of_edges(of_map[T]):  # noqa: N801  (a decorator)
+    """An attribute that only edges have: where the rows of a block are of another kind, whoever asks is refused."""
+
+    def __get__(self, block: AbstractBlock, owner: type[Any] | None = None) -> T:
+        edges = block.map.edges
+        if edges is None:
+            raise TermError(f"{block} has rows that are no edges, and {self.name!r} is of edges")
+        return getattr(edges, self.name)
+
+
+class AbstractBlock(Brief, ABC):
+    """A function of the rows of a map, each with a weight of its own: s_r l_r((Xw)_r + o_r), c_e phi((Kw)_e - b_e)."""
+
+    strength: Strength
+    map: AbstractMap
+    n = of_map[int]()  # the nodes of the form
+    count = of_map[int]()  # the rows
+
+    @abstractmethod
+    def scale_of(self, some: Rows) -> Array:
+        """The weights of some rows, at no cost for the others."""
+
+    @abstractmethod
+    def column(self, weight: Array) -> Array:
+        """Weights shaped to broadcast against rows."""
+
+    @abstractmethod
+    def conjugate(self, u: Array, some: Rows) -> Array:
+        """The conjugate of the function at some rows, without their weights."""
+
+    def fixed(self) -> Self:
+        """The block at the strength of this moment."""
+        return alike(self, strength=Strength(float(self.strength)))
+
+    def moved(self, place: Array, n: int) -> Self:
+        """The block in a form of n nodes, where node i is ``place[i]``."""
+        return replace(cast(Any, self), map=self.map.moved(place, n))
+
+    def over(self, n: int) -> Self:
+        """The block in a form of n nodes, of which its own are the first."""
+        return replace(cast(Any, self), map=self.map.over(n))
+
+    def apply(self, w: Array) -> Array:
+        """K w, without what is added to it."""
+        return self.map.apply(w)
+
+    def add_adjoint(self, u: Array, out: Array) -> None:
+        """out += K'u."""
+        self.map.add_adjoint(u, out)
+
+    def conjugates(self, u: Array) -> Array:
+        """s_r l_r*(a_r / s_r), or c_e phi*(u_e / c_e)."""
+        return streamed(lambda some: self._conjugates(u[some], some), *u.shape)
+
+    def _conjugates(self, u: Array, some: Rows) -> Array:
+        c = self.scale_of(some)
+        return c * self.conjugate(u / self.column(c), some)
+
+
 @dataclass(frozen=True, repr=False)
-class SampleBlock(Brief):
+class SampleBlock(AbstractBlock):
     """Samples of one loss. The predictor (M,) or (M, k) is ``A vec(w) + offset``, A sparse.
 
     The nodes are those of a form of ``n``; a term leaves n to the form that takes it.
@@ -37,44 +113,17 @@ class SampleBlock(Brief):
     offset: Array
     base_scale: Array  # (M,), without the strength
 
-    @property
-    def n(self) -> int:
-        return self.map.n
-
-    @property
-    def node(self) -> Array:
-        """The node of each sample."""
-        return self.map.node
-
-    @property
-    def nodes(self) -> Array:
-        """The node of each sample."""
-        return self.map.node
-
-    @property
-    def X(self) -> Array | None:  # noqa: N802  (a matrix)
-        """(M, d); None where the predictor is w_i itself."""
-        return self.map.X
-
-    @property
-    def A(self) -> sp.csr_array:  # noqa: N802  (a matrix)
-        """vec(w) -> vec(Xw), (M k, n d)."""
-        return self.map.K
-
-    @property
-    def width(self) -> int:
-        """The number k of predictors of a sample."""
-        return self.map.k
-
-    @property
-    def stacks(self) -> tuple[Batch, ...] | None:
-        """The samples in stacks of nodes; None where the predictor is w_i itself."""
-        return self.map.stacks
-
-    @property
-    def lengths(self) -> Array:
-        """||x_r|| of each row of A."""
-        return self.map.norms
+    node = of_map[Array]()  # of each sample
+    nodes = of_map[Array]("node")
+    X = of_map[Array | None]()  # (M, d); None where the predictor is w_i itself
+    A = of_map[sp.csr_array]("K")  # vec(w) -> vec(Xw), (M k, n d)
+    width = of_map[int]("k")  # the number k of predictors of a sample
+    stacks = of_map[tuple[Batch, ...] | None]()  # None where the predictor is w_i itself
+    lengths = of_map[Array]("norms")  # ||x_r|| of each row of A
+    apply_some = of_map[Callable[[Array, slice], Array]]("across")  # X w at some samples
+    adjoint = of_map[Callable[[Array, tuple[int, int]], Array]]()  # X'a, (n, d)
+    sums = of_map[Callable[[Array], Array]]()  # sum_r x_r weight_r x_r' over the samples of each node
+    some = of_map[Callable[[], Iterator[slice]]]()  # so many at a time that they stay in the cache
 
     @shared
     def grams(self) -> tuple[Packed, ...]:
@@ -96,55 +145,25 @@ class SampleBlock(Brief):
             return np.broadcast_to(float(self.strength) * base[0], base.shape)
         return float(self.strength) * base
 
-    def scale_of(self, rows: Rows) -> Array:
-        """s_r of some samples, at no cost for the others."""
-        return float(self.strength) * self.base_scale[rows]
-
-    def fixed(self) -> SampleBlock:
-        """The block at the strength of this moment."""
-        return alike(self, strength=Strength(float(self.strength)))
+    def scale_of(self, some: Rows) -> Array:
+        return float(self.strength) * self.base_scale[some]
 
     def part(self, rows: Array) -> SampleBlock:
         """Some samples of the block, by their numbers; the loss stays whole."""
         own = {name: getattr(self, name)[rows] for name in ("y", "offset", "base_scale")}
         return replace(self, map=self.map.part(rows), **own)
 
-    def moved(self, place: Array, n: int) -> SampleBlock:
-        """The block in a form of n nodes, where node i is ``place[i]``."""
-        return replace(self, map=self.map.moved(place, n))
-
-    def over(self, n: int) -> SampleBlock:
-        """The block in a form of n nodes, of which its own are the first."""
-        return replace(self, map=self.map.over(n))
-
-    def column(self, scale: Array) -> Array:
-        """s_r shaped to broadcast against predictors."""
-        return scale[:, None] if self.offset.ndim == 2 else scale
+    def column(self, weight: Array) -> Array:
+        return weight[:, None] if self.offset.ndim == 2 else weight
 
     def scaled(self, values: Array) -> Array:
         """s_r times values per sample, of any shape: numbers, vectors, matrices."""
         return self.scale.reshape(-1, *[1] * (values.ndim - 1)) * values
 
-    def apply(self, w: Array) -> Array:
-        """X w, without the offset."""
-        return self.map.apply(w)
-
     def predict(self, w: Array) -> Array:
         x = self.map.apply(w)
         x += self.offset
         return x
-
-    def apply_some(self, w: Array, some: slice) -> Array:
-        """X w at some samples."""
-        return self.map.across(w, some)
-
-    def some(self) -> Iterator[slice]:
-        """So many samples at a time that they stay in the cache."""
-        return self.map.some()
-
-    def adjoint(self, a: Array, shape: tuple[int, int]) -> Array:
-        """X'a, (n, d)."""
-        return self.map.adjoint(a, shape)
 
     def values(self, w: Array) -> Array:
         """s_r l_r at each sample."""
@@ -159,21 +178,12 @@ class SampleBlock(Brief):
         """s_r l_r'' of a smooth loss: numbers, or matrices (k, k), per sample."""
         return self.scaled(self.loss.curvature(self.predict(w), self.y))  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
 
-    def sums(self, weight: Array) -> Array:
-        """sum_r x_r weight_r x_r' over the samples r of each node; see `Design.sums`."""
-        return self.map.sums(weight)
-
-    def conjugates(self, a: Array) -> Array:
-        """s_r l_r*(a_r / s_r)."""
-        return streamed(lambda some: self._conjugates(a[some], some), *a.shape)
+    def conjugate(self, u: Array, some: Rows) -> Array:
+        return self.loss.conjugate(u, self.y[some])
 
     def duals(self, a: Array) -> Array:
         """The summands of Q: <a_r, o_r> - s_r l_r*(a_r / s_r)."""
         return streamed(lambda some: _rowwise(a[some] * self.offset[some]) - self._conjugates(a[some], some), *a.shape)
-
-    def _conjugates(self, a: Array, some: Rows) -> Array:
-        scale = self.scale_of(some)
-        return scale * self.loss.conjugate(a / self.column(scale), self.y[some])
 
     def residuals(self, w: Array, a: Array) -> Array:
         """The Fenchel-Young residuals."""
@@ -207,7 +217,7 @@ class SampleBlock(Brief):
 
 
 @dataclass(frozen=True, repr=False)
-class EdgeBlock(Brief):
+class EdgeBlock(AbstractBlock):
     """Rows of a map that share one penalty, ``z = (Kw)_e - center_e``: edges, unless the map is of another kind.
 
     The nodes are those of a form of ``n``. In what a term gives, indices from ``n_observed`` on are its own latent
@@ -222,121 +232,44 @@ class EdgeBlock(Brief):
     role: Role
     name: str  # for printing
 
-    # ---- what rows have that are edges -------------------------------------------------------------------------------
-    @property
-    def _edges(self) -> AbstractEdges:
-        edges = self.map.edges
-        if edges is None:
-            raise TermError(f"the rows of {self.name} are no edges, which is what is asked for here")
-        return edges
-
-    @property
-    def tail(self) -> Array:
-        return self._edges.tail
-
-    @property
-    def head(self) -> Array:
-        """The other ends; GROUND (-1) for edges to the ground."""
-        return self._edges.head
-
-    @property
-    def features(self) -> Array | None:
-        """The coordinates that the edges act on; None: all."""
-        return self._edges.features
-
-    @property
-    def ground(self) -> bool:
-        """True where the edges lead from nodes to the ground."""
-        return self._edges.ground
-
-    @property
-    def in_line(self) -> bool:
-        """True where the edges join each node of the form with the next, in order."""
-        return self._edges.in_line
-
-    @property
-    def K(self) -> sp.csr_array:  # noqa: N802  (a matrix)
-        """w -> w_tail - w_head, (m, n)."""
-        return self._edges.K
-
-    @property
-    def transposed(self) -> sp.csr_array:
-        return self._edges.transposed
-
-    @property
-    def coordinates(self) -> Any:
-        """The coordinates that the edges act on, as an index."""
-        return self._edges.coordinates
-
-    def columns(self, d: int) -> Array:
-        """The numbers of these, of d."""
-        return self._edges.columns(d)
-
-    @property
-    def nodes(self) -> Array:
-        """The node of each edge at which it begins."""
-        return self._edges.tail
-
-    # ---- what all rows have ------------------------------------------------------------------------------------------
-    @property
-    def n(self) -> int:
-        return self.map.n
-
-    @property
-    def count(self) -> int:
-        """The number m of rows."""
-        return self.map.count
+    # what only edges have
+    tail = of_edges[Array]()
+    head = of_edges[Array]()  # the other ends; GROUND (-1) for edges to the ground
+    nodes = of_edges[Array]("tail")  # at which the edges begin
+    features = of_edges[Array | None]()  # the coordinates that they act on; None: all
+    coordinates = of_edges[Any]()  # the same as an index
+    columns = of_edges[Callable[[int], Array]]()  # the numbers of these, of d
+    ground = of_edges[bool]()  # True where they lead from nodes to the ground
+    in_line = of_edges[bool]()  # True where they join each node of the form with the next, in order
+    K = of_edges[sp.csr_array]()  # w -> w_tail - w_head, (m, n)
+    transposed = of_edges[sp.csr_array]()
+    flat = of_map[Callable[[int], sp.csr_array]]()  # vec(w) -> vec(Kw), (m k, n d), of d coordinates
 
     @property
     def weight(self) -> Array:
         """c_e, (m,); 1 for constraints, which have none."""
         return float(self.strength) * self.base_weight
 
-    def weight_of(self, some: Rows) -> Array:
-        """c_e of some rows, at no cost for the others."""
+    def scale_of(self, some: Rows) -> Array:
         return float(self.strength) * self.base_weight[some]
+
+    weight_of = scale_of
 
     def some(self, width: int) -> Iterator[slice]:
         """So many rows at a time, of ``width`` coordinates, that they stay in the cache."""
         return pieces(self.count, width)
 
-    @staticmethod
-    def column(weight: Array) -> Array:
-        """c_e shaped to broadcast against rows."""
+    def column(self, weight: Array) -> Array:
         return weight[:, None]
-
-    def flat(self, d: int) -> sp.csr_array:
-        """vec(w) -> vec(Kw), (m k, n d)."""
-        return self.map.flat(d)
-
-    def fixed(self) -> EdgeBlock:
-        """The block at the strength of this moment."""
-        return replace(self, strength=Strength(float(self.strength)))
 
     def part(self, rows: Array) -> EdgeBlock:
         """Some rows of the block, by a mask or by their numbers."""
         center = None if self.center is None else self.center[rows]
         return replace(self, map=self.map.part(rows), base_weight=self.base_weight[rows], center=center)
 
-    def moved(self, place: Array, n: int) -> EdgeBlock:
-        """The block in a form of n nodes, where node i is ``place[i]``."""
-        return replace(self, map=self.map.moved(place, n))
-
-    def over(self, n: int) -> EdgeBlock:
-        """The block in a form of n nodes, of which its own are the first."""
-        return replace(self, map=self.map.over(n))
-
-    def apply(self, w: Array) -> Array:
-        """(Kw)_e, (m, k)."""
-        return self.map.apply(w)
-
     def difference(self, w: Array) -> Array:
         z = self.map.apply(w)
         return z if self.center is None else z - self.center
-
-    def add_adjoint(self, u: Array, out: Array) -> None:
-        """out += K'u."""
-        self.map.add_adjoint(u, out)
 
     def values(self, w: Array) -> Array:
         """c_e phi_e at each row."""
@@ -344,7 +277,7 @@ class EdgeBlock(Brief):
 
         def each(some: Rows) -> Array:
             z = self.map.across(part, some)
-            return self.weight_of(some) * self.penalty.value(z if center is None else z - center[some])
+            return self.scale_of(some) * self.penalty.value(z if center is None else z - center[some])
 
         return streamed(each, self.count, self.map.width(w.shape[1]))
 
@@ -357,14 +290,8 @@ class EdgeBlock(Brief):
         h = self.penalty.curvature(self.difference(w))  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
         return self.weight[:, None, None] * (h if h.ndim == 3 else h[:, :, None] * np.eye(h.shape[1]))
 
-    def conjugates(self, u: Array) -> Array:
-        """c_e phi_e*(u_e / c_e)."""
-
-        def each(some: Rows) -> Array:
-            c = self.weight_of(some)
-            return c * self.penalty.conjugate(u[some] / c[:, None])
-
-        return streamed(each, *u.shape)
+    def conjugate(self, u: Array, some: Rows) -> Array:
+        return self.penalty.conjugate(u)
 
     def duals(self, u: Array) -> Array:
         """The summands of Q: -<u_e, center_e> - c_e phi_e*(u_e / c_e)."""
@@ -382,7 +309,7 @@ class EdgeBlock(Brief):
         """Flows near u, inside their domain."""
 
         def each(some: Rows) -> Array:
-            c = self.weight_of(some)[:, None]
+            c = self.scale_of(some)[:, None]
             return c * self.penalty.domain.clip(u[some] / c)
 
         return streamed(each, *u.shape)
