@@ -119,7 +119,7 @@ class SampleBlock(AbstractBlock):
     A = of_map[sp.csr_array]("K")  # vec(w) -> vec(Xw), (M k, n d)
     width = of_map[int]("k")  # the number k of predictors of a sample
     stacks = of_map[tuple[Batch, ...] | None]()  # None where the predictor is w_i itself
-    lengths = of_map[Array]("norms")  # ||x_r|| of each row of A
+    norms = of_map[Array]()  # ||x_r|| of each row of A
     apply_some = of_map[Callable[[Array, slice], Array]]("across")  # X w at some samples
     adjoint = of_map[Callable[[Array, tuple[int, int]], Array]]()  # X'a, (n, d)
     sums = of_map[Callable[[Array], Array]]()  # sum_r x_r weight_r x_r' over the samples of each node
@@ -235,6 +235,7 @@ class EdgeBlock(AbstractBlock):
     # what only edges have
     tail = of_edges[Array]()
     head = of_edges[Array]()  # the other ends; GROUND (-1) for edges to the ground
+    ends = of_edges[tuple[Array, ...]]()  # the tails, and the heads where there are any
     nodes = of_edges[Array]("tail")  # at which the edges begin
     features = of_edges[Array | None]()  # the coordinates that they act on; None: all
     coordinates = of_edges[Any]()  # the same as an index
@@ -243,6 +244,7 @@ class EdgeBlock(AbstractBlock):
     in_line = of_edges[bool]()  # True where they join each node of the form with the next, in order
     K = of_edges[sp.csr_array]()  # w -> w_tail - w_head, (m, n)
     transposed = of_edges[sp.csr_array]()
+    lengths = of_map[float | Array]()  # by which rows step: the number of ends of an edge
     flat = of_map[Callable[[int], sp.csr_array]]()  # vec(w) -> vec(Kw), (m k, n d), of d coordinates
 
     @property

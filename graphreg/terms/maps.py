@@ -40,6 +40,7 @@ class AbstractMap(Brief, ABC):
     n: int
     lengths: float | Array
     level: bool
+    in_line = False  # True where rows are edges that join each node of the form with the next, in order
 
     @property
     def edges(self) -> AbstractEdges | None:
@@ -92,6 +93,11 @@ class AbstractMap(Brief, ABC):
 
     @property
     @abstractmethod
+    def owner(self) -> Array:
+        """The node that speaks for each row, (m,): its tail, where it is an edge."""
+
+    @property
+    @abstractmethod
     def pairs(self) -> tuple[Array, Array]:
         """The two nodes of every pair that the same row touches."""
 
@@ -130,9 +136,9 @@ class AbstractMatrix(AbstractMap):
 
     @property
     def _places(self) -> tuple[Array, Array]:
-        """The row and the node of each entry of K."""
-        entries = self.K.tocoo()
-        return entries.coords[0] // self.k, entries.coords[1] // self.d
+        """Rows and the nodes that they touch, in order."""
+        row, column = self.K.tocoo().coords
+        return np.divmod(np.unique(row // self.k * np.int64(self.n) + column // self.d), self.n)
 
     @cached_property
     def lengths(self) -> Array:
@@ -147,8 +153,15 @@ class AbstractMatrix(AbstractMap):
         return self._places[1]
 
     @property
+    def owner(self) -> Array:
+        rows, nodes = self._places
+        first = np.searchsorted(rows, np.arange(self.count + 1))
+        return nodes[(first[:-1] + first[1:] - 1) // 2]  # in the middle of those that the row touches
+
+    @property
     def pairs(self) -> tuple[Array, Array]:
-        seen = sp.csr_array((np.ones(self.K.nnz), self._places), shape=(self.count, self.n))
+        rows, nodes = self._places
+        seen = sp.csr_array((np.ones(len(rows)), (rows, nodes)), shape=(self.count, self.n))
         met = sp.triu(seen.T @ seen, 1)
         return met.coords
 
@@ -160,7 +173,6 @@ class AbstractEdges(AbstractMap):
     head: Array  # GROUND (-1) where there is no other end
     features: Array | None
     ground: bool  # True where there is none
-    in_line: bool  # True where the edges join each node of the form with the next, in order
 
     @property
     def edges(self) -> AbstractEdges:
@@ -209,6 +221,10 @@ class AbstractEdges(AbstractMap):
     @property
     def touched(self) -> Array:
         return np.concatenate(self.ends)
+
+    @property
+    def owner(self) -> Array:
+        return self.tail
 
     @property
     def degree(self) -> Array:

@@ -16,7 +16,7 @@ from ...errors import DataError, MethodError
 from ...form import EdgeBlock, Form, SampleBlock
 from ...network import WholeGraph
 from ...terms import Array, Differences, Layout, Space
-from .part import Part
+from .part import Part, touched
 from .wire import Wire, digest, everyone
 
 OCTAVES = 64
@@ -68,7 +68,7 @@ def _check(form: Form, own: Collection[Hashable]) -> None:
         if len(far):
             raise DataError(f"there are samples of the node {form.labels[far[0]]!r}, which is not the site's own")
     for edge in form.edges:
-        near = mine[edge.tail] if edge.ground else mine[edge.tail] | mine[edge.head]
+        near = touched(edge, mine)
         if not near.all() and not edge.ground:
             e = int(np.flatnonzero(~near)[0])
             ends = form.labels[edge.tail[e]], form.labels[edge.head[e]]

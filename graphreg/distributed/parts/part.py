@@ -52,7 +52,7 @@ def part_of(form: Form, arcs: Arcs, mine: Array) -> Part:
     place = np.full(form.n, -1)  # of each node among those of the part
     place[ids] = np.arange(len(ids))
     samples = [(k, rows) for k, b in enumerate(form.samples) if len(rows := np.flatnonzero(mine[b.node]))]
-    edges = [(k, rows) for k, e in enumerate(form.edges) if len(rows := np.flatnonzero(_touched(e, mine)))]
+    edges = [(k, rows) for k, e in enumerate(form.edges) if len(rows := np.flatnonzero(touched(e, mine)))]
     n_observed = int(np.searchsorted(ids, form.space.n_observed))
     labels = [form.labels[i] for i in ids.tolist()]
     index = {label: k for k, label in enumerate(labels[:n_observed])}
@@ -67,8 +67,9 @@ def part_of(form: Form, arcs: Arcs, mine: Array) -> Part:
     return Part(part, whole, tuple(samples), tuple(edges))
 
 
-def _touched(edge: EdgeBlock, mine: Array) -> Array:
-    return mine[edge.tail] if edge.ground else mine[edge.tail] | mine[edge.head]
+def touched(edge: EdgeBlock, mine: Array) -> Array:
+    """The edges that have an end among the nodes of a mask, (m,) bool."""
+    return np.any([mine[end] for end in edge.ends], axis=0)
 
 
 def _samples(form: Form, block: SampleBlock, rows: Array, place: Array, n: int) -> SampleBlock:
