@@ -67,7 +67,9 @@ def _block(block: SampleBlock | EdgeBlock, name: str) -> Fingerprint:
     out: Fingerprint = {}
     for field in fields(block):
         value = getattr(block, field.name)
-        if field.name in ("loss", "penalty"):
+        if field.name == "map":
+            out |= {f"the {WORDS.get(key, key)} of {name}": entry(each) for key, each in value.identity.items()}
+        elif field.name in ("loss", "penalty"):
             out |= _term(value, name, f" of {type(value).__name__}")
         elif isinstance(value, Strength):
             out[f"the {field.name} of {name}"] = entry(float(value))

@@ -67,7 +67,8 @@ def separate(form: Form) -> Separated:
             continue
         for j in places:
             center = None if edge.center is None else edge.center[:, j]
-            edges.append(replace(edge, penalty=edge.penalty.restricted(j), features=features[j], center=center))
+            rows = replace(edge.map, features=features[j])
+            edges.append(replace(edge, penalty=edge.penalty.restricted(j), map=rows, center=center))
             owner.append(k)
             columns.append(j)
     return Separated(replace(form, edges=tuple(edges)), tuple(owner), tuple(columns))

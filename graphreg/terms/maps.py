@@ -1,0 +1,348 @@
+"""The maps of the parameters whose rows losses and penalties take: w_i - w_j across edges, w_i at nodes, any K.
+
+A map answers how many rows there are, where they touch nodes, their lengths, K w and K'u. What is special about graphs
+is something that a map offers: ``edges`` are rows with a tail, and None where rows are of another kind.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
+from functools import cached_property, partial
+from typing import Any, Self, cast
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..base.display import Brief
+from ..inputs import difference_matrix
+from .padding import at_a_time
+from .records import GROUND, Array
+
+Rows = Array | slice
+STREAM = 1 << 17  # numbers looked at together
+MANY = 1 << 18  # edges beyond which K is not kept beside K'
+
+
+class AbstractMap(Brief, ABC):
+    """w (n, d) -> K w (m, k): rows of k numbers each, without the offset. The nodes are those of a form of ``n``.
+
+    Attributes
+    ----------
+    lengths : float or (m,) array
+        max_j sum_i |K_ej,i| of each row, by which it steps: where rows are edges, the number of their ends. What
+        `degree` is of a node.
+    level : bool
+        True where K w = 0 for every w that is the same at all nodes.
+    """
+
+    n: int
+    lengths: float | Array
+    level: bool
+    in_line = False  # True where rows are edges that join each node of the form with the next, in order
+
+    @property
+    def edges(self) -> AbstractEdges | None:
+        """The map itself where its rows begin at a node, their tail."""
+        return None
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What tells the rows from others, by name."""
+        return {field.name: getattr(self, field.name) for field in fields(cast(Any, self)) if field.name != "n"}
+
+    @property
+    @abstractmethod
+    def count(self) -> int:
+        """The number m of rows."""
+
+    @abstractmethod
+    def width(self, d: int) -> int:
+        """The number k of numbers in a row, of w with d coordinates."""
+
+    @abstractmethod
+    def flat(self, d: int) -> sp.csr_array:
+        """vec(w) -> vec(Kw), (m k, n d)."""
+
+    @abstractmethod
+    def chosen(self, w: Array) -> Array:
+        """What of w the rows see."""
+
+    @abstractmethod
+    def across(self, part: Array, some: Rows) -> Array:
+        """(Kw)_e of some rows, an array of its own, where ``part`` is what they see of w."""
+
+    def apply(self, w: Array) -> Array:
+        """K w, (m, k), an array of its own."""
+        return streamed(partial(self.across, self.chosen(w)), self.count, self.width(w.shape[1]))
+
+    @abstractmethod
+    def add_adjoint(self, u: Array, out: Array) -> None:
+        """out += K'u."""
+
+    @property
+    @abstractmethod
+    def degree(self) -> Array:
+        """max_j sum_e |K_e,ij| at each node, (n,): the number of its edges, where rows are edges."""
+
+    @property
+    @abstractmethod
+    def touched(self) -> Array:
+        """The nodes that the rows touch, each once for every row or less."""
+
+    @property
+    @abstractmethod
+    def owner(self) -> Array:
+        """The node that speaks for each row, (m,): its tail, where it is an edge."""
+
+    @property
+    @abstractmethod
+    def pairs(self) -> tuple[Array, Array]:
+        """The two nodes of every pair that the same row touches."""
+
+    @abstractmethod
+    def part(self, rows: Array) -> Self:
+        """Some of the rows, by a mask or by their numbers."""
+
+    @abstractmethod
+    def moved(self, place: Array, n: int) -> Self:
+        """The same rows in a form of n nodes, where node i is ``place[i]``."""
+
+    @abstractmethod
+    def over(self, n: int) -> Self:
+        """The same rows in a form of n nodes, of which these are the first."""
+
+
+class AbstractMatrix(AbstractMap):
+    """Rows of which nothing more is known than a sparse matrix."""
+
+    K: sp.csr_array  # vec(w) -> vec(Kw), (m k, n d)
+    k: int
+    level = False
+
+    @property
+    def d(self) -> int:
+        return self.K.shape[1] // self.n  # pyright: ignore[reportOptionalSubscript]  (scipy has no types)
+
+    def width(self, d: int) -> int:
+        return self.k
+
+    def flat(self, d: int) -> sp.csr_array:
+        return self.K
+
+    def chosen(self, w: Array) -> Array:
+        return w
+
+    @property
+    def _places(self) -> tuple[Array, Array]:
+        """Rows and the nodes that they touch, in order."""
+        row, column = self.K.tocoo().coords
+        return np.divmod(np.unique(row // self.k * np.int64(self.n) + column // self.d), self.n)
+
+    @cached_property
+    def lengths(self) -> Array:
+        return abs(self.K).sum(axis=1).reshape(-1, self.k).max(axis=1)
+
+    @property
+    def degree(self) -> Array:
+        return abs(self.K).sum(axis=0).reshape(self.n, -1).max(axis=1)
+
+    @property
+    def touched(self) -> Array:
+        return self._places[1]
+
+    @property
+    def owner(self) -> Array:
+        rows, nodes = self._places
+        first = np.searchsorted(rows, np.arange(self.count + 1))
+        return nodes[(first[:-1] + first[1:] - 1) // 2]  # in the middle of those that the row touches
+
+    @property
+    def pairs(self) -> tuple[Array, Array]:
+        rows, nodes = self._places
+        seen = sp.csr_array((np.ones(len(rows)), (rows, nodes)), shape=(self.count, self.n))
+        met = sp.triu(seen.T @ seen, 1)
+        return met.coords
+
+
+class AbstractEdges(AbstractMap):
+    """Rows that begin at a node, on the coordinates ``features`` (None: all)."""
+
+    tail: Array
+    head: Array  # GROUND (-1) where there is no other end
+    features: Array | None
+    ground: bool  # True where there is none
+
+    @property
+    def edges(self) -> AbstractEdges:
+        return self
+
+    @property
+    @abstractmethod
+    def ends(self) -> tuple[Array, ...]:
+        """The tails, and the heads where there are any."""
+
+    @property
+    def count(self) -> int:
+        return len(self.tail)
+
+    @property
+    def coordinates(self) -> Any:
+        """The coordinates that the rows act on, as an index."""
+        return slice(None) if self.features is None else self.features
+
+    def columns(self, d: int) -> Array:
+        """The numbers of these, of d."""
+        return np.arange(d) if self.features is None else self.features
+
+    def width(self, d: int) -> int:
+        return d if self.features is None else len(self.features)
+
+    @cached_property
+    def K(self) -> sp.csr_array:  # noqa: N802  (a matrix)
+        """The same map of one coordinate, (m, n)."""
+        return difference_matrix(self.tail, self.head, self.n)
+
+    @cached_property
+    def transposed(self) -> sp.csr_array:
+        return sp.csr_array((self.K if self.count < MANY else difference_matrix(self.tail, self.head, self.n)).T)
+
+    def flat(self, d: int) -> sp.csr_array:
+        pick = sp.eye_array(d, format="csr")[self.columns(d)]  # pyright: ignore[reportIndexIssue]  (scipy has no types)
+        return sp.csr_array(sp.kron(self.K, pick, format="csr"))
+
+    def chosen(self, w: Array) -> Array:
+        return np.ascontiguousarray(w[:, self.coordinates])
+
+    def add_adjoint(self, u: Array, out: Array) -> None:
+        out[:, self.coordinates] += self.transposed @ u
+
+    @property
+    def touched(self) -> Array:
+        return np.concatenate(self.ends)
+
+    @property
+    def owner(self) -> Array:
+        return self.tail
+
+    @property
+    def degree(self) -> Array:
+        out = np.zeros(self.n)
+        for end in self.ends:
+            out += np.bincount(end, minlength=self.n)
+        return out
+
+    def part(self, rows: Array) -> Self:
+        return replace(self, tail=self.tail[rows])
+
+    def moved(self, place: Array, n: int) -> Self:
+        return replace(self, tail=place[self.tail], n=n)
+
+    def over(self, n: int) -> Self:
+        return replace(self, n=n)
+
+
+@dataclass(frozen=True, repr=False)
+class Differences(AbstractEdges):
+    """w -> w_tail - w_head."""
+
+    tail: Array
+    head: Array
+    features: Array | None = None
+    n: int = 0
+
+    ground = False
+    lengths = 2.0
+    level = True
+
+    @property
+    def ends(self) -> tuple[Array, ...]:
+        return self.tail, self.head
+
+    @property
+    def pairs(self) -> tuple[Array, Array]:
+        return self.tail, self.head
+
+    @cached_property
+    def in_line(self) -> bool:
+        """True where the edges join each node of the form with the next, in order."""
+        tail, head = self.tail, self.head
+        if len(tail) != self.n - 1:
+            return False
+        return bool((tail < head).all() and (tail[1:] == head[:-1]).all())  # so many steps upwards are steps of one
+
+    def across(self, part: Array, some: Rows) -> Array:
+        z = part.take(self.tail[some], axis=0)
+        z -= part.take(self.head[some], axis=0)
+        return z
+
+    def part(self, rows: Array) -> Self:
+        return replace(self, tail=self.tail[rows], head=self.head[rows])
+
+    def moved(self, place: Array, n: int) -> Self:
+        return replace(self, tail=place[self.tail], head=place[self.head], n=n)
+
+
+@dataclass(frozen=True, repr=False)
+class Selection(AbstractEdges):
+    """w -> w_tail: some nodes, each tied to the ground."""
+
+    tail: Array
+    features: Array | None = None
+    n: int = 0
+
+    ground = True
+    in_line = False
+    lengths = 1.0
+    level = False
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        return {"tail": self.tail, "head": self.head, "features": self.features}
+
+    @cached_property
+    def head(self) -> Array:
+        return np.full(self.count, GROUND)
+
+    @property
+    def ends(self) -> tuple[Array, ...]:
+        return (self.tail,)
+
+    @property
+    def pairs(self) -> tuple[Array, Array]:
+        return self.tail[:0], self.tail[:0]
+
+    def across(self, part: Array, some: Rows) -> Array:
+        return part.take(self.tail[some], axis=0)
+
+    def add_adjoint(self, u: Array, out: Array) -> None:
+        if self.features is None and self._once:
+            out[self.tail] += u
+        else:
+            super().add_adjoint(u, out)
+
+    @cached_property
+    def _once(self) -> bool:
+        """True where no node is the tail of two rows."""
+        return self.count == 0 or int(np.bincount(self.tail).max()) == 1
+
+
+def pieces(rows: int, width: int) -> Iterator[slice]:
+    """So many rows of a width at a time that they stay in the cache."""
+    return at_a_time(STREAM // max(width, 1), rows)
+
+
+def streamed(each: Callable[[Rows], Array], rows: int, width: int = 1) -> Array:
+    """The values of ``each`` at the rows, for as many of them at a time as stay in the cache: of large blocks it
+    leaves no arrays between that are as large."""
+    if rows * width <= STREAM:
+        return each(slice(None))
+    out: Array | None = None
+    for some in pieces(rows, width):
+        part = each(some)
+        if out is None:
+            out = np.empty((rows, *part.shape[1:]), dtype=part.dtype)
+        out[some] = part
+    assert out is not None  # there are rows
+    return out
