@@ -19,7 +19,8 @@ from ..base.display import Brief
 from ..base.messages import did_you_mean, missing_entries, shown, unknown_labels
 from ..checks import is_number, is_whole, numbers, sequence
 from ..errors import GraphError, TermError
-from ..inputs import Graph, Labels, all_of, as_labels, difference_matrix, is_networkx
+from ..inputs import Graph, Labels, as_labels, difference_matrix, is_networkx
+from .maps import AbstractEdges, Differences, Selection
 from .records import Array, Space
 
 NO_SIGN = "w_i - w_j of an undirected graph has no sign: give a DiGraph, whose arrow i -> j means w_j - w_i"
@@ -40,6 +41,7 @@ class Made:
     keys: tuple[Hashable, ...]
     nodes: bool = False
     signless: bool = False
+    edges: AbstractEdges | None = None  # the same map, where it is w_i or w_i - w_j on some coordinates
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -57,7 +59,8 @@ class Made:
         k = self.shape[1]
         flat = (rows[:, None] * k + np.arange(k)).ravel()
         keys = tuple(self.keys[r] for r in rows.tolist())
-        return replace(self, K=self.K[flat], b=self.b[rows], c=self.c[rows], keys=keys)
+        edges = None if self.edges is None else self.edges.part(rows)
+        return replace(self, K=self.K[flat], b=self.b[rows], c=self.c[rows], keys=keys, edges=edges)
 
 
 class AbstractRows(Brief, ABC):
@@ -77,9 +80,16 @@ class AbstractRows(Brief, ABC):
     def text(self) -> str:
         """One of the rows, as it is printed."""
 
+    def each(self, space: Space) -> list[Made]:
+        """The same, those of one length together."""
+        return [self.made(space)]
+
     def labels(self) -> Labels:
         """The labels of the nodes that the rows bring into the problem."""
         return ()
+
+    def __repr__(self) -> str:
+        return f"<Rows: {self.text()}>"
 
     # ---- sums and products -------------------------------------------------------------------------------------------
     def __add__(self, other: Any) -> AbstractRows:
@@ -234,8 +244,7 @@ class Parameters(AbstractRows):
     the intercept included."""
 
     def made(self, space: Space) -> Made:
-        n, d = space.n_observed, len(space.coordinates)
-        return Made(sp.eye_array(n * d, format="csr"), np.zeros((n, d)), np.ones(n), tuple(space.index), nodes=True)
+        return At(None).made(space)
 
     def text(self) -> str:
         return "w_i"
@@ -285,10 +294,11 @@ class At(AbstractRows):
         d, columns = len(space.coordinates), space.select(self.features, self.text())
         labels = tuple(space.index) if self.at is None else self.at
         columns = np.arange(d) if columns is None else columns
-        flat = (_found(labels, space.index)[:, None] * d + columns).ravel()
-        K = sp.eye_array(space.n_observed * d, format="csr")[flat]
-        once = len(set(labels)) == len(labels)
-        return Made(sp.csr_array(K), np.zeros((len(labels), len(columns))), np.ones(len(labels)), tuple(labels), once)
+        places, m = _found(labels, space.index), len(labels)
+        K = sp.eye_array(space.n_observed * d, format="csr")[(places[:, None] * d + columns).ravel()]
+        edges = Selection(places, None if self.features is None else columns, space.n_observed)
+        once = len(set(labels)) == m
+        return Made(sp.csr_array(K), np.zeros((m, len(columns))), np.ones(m), tuple(labels), once, edges=edges)
 
     def text(self) -> str:
         name = f"w_{self.at[0]}" if self.one and self.at else "w_i"
@@ -364,10 +374,7 @@ class Plus(AbstractRowsOfRows):
     sign: float = 1.0
 
     def labels(self) -> Labels:
-        return all_of([x for x in (self.inner.labels(), self.other.labels()) if len(x)]) if self._brings() else ()
-
-    def _brings(self) -> bool:
-        return bool(len(self.inner.labels()) or len(self.other.labels()))
+        return tuple(dict.fromkeys([*self.inner.labels(), *self.other.labels()]))
 
     def made(self, space: Space) -> Made:
         one, two = self.plain(space), replace(self, inner=self.other).plain(space)
@@ -395,7 +402,7 @@ class Times(AbstractRowsOfRows):
 
     def made(self, space: Space) -> Made:
         made = self.inner.made(space)
-        return replace(made, K=sp.csr_array(self.factor * made.K), b=self.factor * made.b)
+        return replace(made, K=sp.csr_array(self.factor * made.K), b=self.factor * made.b, edges=None)
 
     def text(self) -> str:
         return f"{'-' if self.factor == -1.0 else f'{self.factor:.6g} '}{_bracketed(self.inner)}"
@@ -449,7 +456,7 @@ class Within(AbstractRowsOfRows):
         if self.B.shape[0] != k:
             raise TermError(f"B in rows @ B has {self.B.shape[0]} lines, and the rows {self.inner.text()} {k} numbers")
         K = sp.kron(sp.eye_array(m), self.B.T, format="csr") @ made.K
-        return replace(made, K=sp.csr_array(K), b=made.b @ self.B)
+        return replace(made, K=sp.csr_array(K), b=made.b @ self.B, edges=None)
 
     def text(self) -> str:
         return f"{_bracketed(self.inner)} B"
@@ -538,7 +545,17 @@ class Across(AbstractRowsOfRows):
         if not between:
             A = sp.csr_array(A)[rows]
         out = made.mixed(sp.csr_array(A), own.keys() if between else tuple(own.labels), nodes=not between)
-        return replace(out, c=own.weight, signless=not own.directed) if between else out
+        if not between:
+            return out
+        return replace(out, c=own.weight, signless=not own.directed, edges=self._edges(made, rows, space))
+
+    def _edges(self, made: Made, rows: Array, space: Space) -> Differences | None:
+        """The rows as edges, where they are w_i - w_j: each from the node that comes first in the space."""
+        nodes = made.edges
+        if nodes is None or self.order > 1 or self.arrows.directed:
+            return None
+        ends = np.sort(nodes.tail[rows][np.stack([self.arrows.tail, self.arrows.head])], axis=0)
+        return Differences(ends[0], ends[1], nodes.features, space.n_observed)
 
     def text(self) -> str:
         if self.order == 1 and self.inner.text() == "w_i":
@@ -583,8 +600,21 @@ class Weighted(AbstractRowsOfRows):
     weights: Any = field(default=1.0)
 
     def made(self, space: Space) -> Made:
-        made, name = self.inner.made(space), f"the weights of {self.inner.text()}"
-        given = self.weights
+        return self._weighted(self.inner.made(space))
+
+    def each(self, space: Space) -> list[Made]:
+        each = self.inner.each(space)
+        if len(each) > 1 and not isinstance(self.weights, Mapping) and np.ndim(self.weights):
+            raise TermError(f"the weights of groups of different sizes, {self.text()}: give a mapping by group")
+        known = self.weights if isinstance(self.weights, Mapping) else {}
+        for said in unknown_labels(f"the weights of {self.text()}", known, {k for one in each for k in one.keys}, "row"):
+            raise TermError(said)
+        return [self._weighted(one) for one in each]
+
+    def _weighted(self, made: Made) -> Made:
+        name, given = f"the weights of {self.inner.text()}", self.weights
+        if isinstance(given, Mapping) and isinstance(self.inner, Grouped):
+            given = {key: given[key] for key in made.keys if key in given}
         if isinstance(given, Mapping):
             given = [*_by_key(given, made.keys, name)]
         c = numbers(given, name, "numbers", TermError)
@@ -607,8 +637,7 @@ class Grouped(AbstractRowsOfRows):
 
     by: Any
 
-    def groups(self, space: Space) -> list[Made]:
-        """The rows, those of one length together."""
+    def each(self, space: Space) -> list[Made]:
         made, found = self.inner.made(space), dict[Hashable, list[int]]()
         for r, key in enumerate(self._keys(made)):
             found.setdefault(key, []).append(r)
@@ -626,9 +655,8 @@ class Grouped(AbstractRowsOfRows):
     def _of(self, made: Made, size: int, keys: list[Hashable], found: Mapping[Hashable, list[int]]) -> Made:
         rows = np.array([r for key in keys for r in found[key]])
         some = made.taken(rows)
-        return replace(
-            some, b=some.b.reshape(len(keys), -1), c=some.c[::size], keys=tuple(keys), nodes=False
-        )
+        b, c = some.b.reshape(len(keys), -1), some.c[::size]
+        return replace(some, b=b, c=c, keys=tuple(keys), nodes=False, edges=None)
 
     def _keys(self, made: Made) -> list[Hashable]:
         if isinstance(self.by, Mapping):
@@ -641,7 +669,7 @@ class Grouped(AbstractRowsOfRows):
         return keys
 
     def made(self, space: Space) -> Made:
-        each = self.groups(space)
+        each = self.each(space)
         if len(each) != 1:
             sizes = sorted(made.shape[1] for made in each)
             raise TermError(f"the groups of {self.inner.text()} have {sizes} numbers; only a penalty is called on them")
