@@ -212,5 +212,5 @@ def _worst(each: Array, named: Callable[[int], Any]) -> tuple[Any, float]:
 
 def _name(form: Form, edge: EdgeBlock, k: int) -> Any:
     """The label of a node that is tied to the ground, or those of the two ends."""
-    ends = tuple(form.labels[end[k]] for end in edge.ends)
-    return ends if len(ends) > 1 else ends[0]
+    ends = [form.labels[end[k]] for end in edge.ends]
+    return tuple(ends) if len(ends) > 1 else ends[0]

@@ -73,6 +73,11 @@ class Form:
         """Those of samples, then those of edges."""
         return (*self.samples, *self.edges)
 
+    @property
+    def unlike_edges(self) -> tuple[EdgeBlock, ...]:
+        """The blocks whose rows are no edges: of these few rooms know."""
+        return tuple(edge for edge in self.edges if edge.map.edges is None)
+
     def mapped(self, change: Callable[..., Array], *points: DualPoint) -> DualPoint:
         """``change(block, x, ...)`` of every block, and of what the points have there."""
         parts = [change(*each) for each in zip(self.blocks, *[point.parts for point in points], strict=True)]
@@ -104,7 +109,8 @@ class Form:
             return np.arange(self.n)
         if any(edge.map.in_line for edge in self.edges):
             return np.zeros(self.n, dtype=np.int32)
-        return components_of(*map(np.concatenate, zip(*pairs, strict=True)), self.n)[1]
+        tails, heads = (np.concatenate(ends) for ends in zip(*pairs, strict=True))
+        return components_of(tails, heads, self.n)[1]
 
     @shared
     def n_components(self) -> int:

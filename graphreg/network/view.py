@@ -244,7 +244,7 @@ class LocalView:
 
     def _rounds(self) -> AbstractRounds | None:
         engine = self.engine
-        if type(self) is not LocalView:
+        if type(self) is not LocalView or self.form.unlike_edges:
             return None
         if self.whole_graph is None:
             fast = kernels() if type(engine) is InProcess else None

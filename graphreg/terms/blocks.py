@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 
 T = TypeVar("T")
+M = TypeVar("M", bound=AbstractMap)
 
 
 class of_map(Generic[T]):  # noqa: N801  (a decorator)
@@ -36,27 +37,31 @@ class of_map(Generic[T]):  # noqa: N801  (a decorator)
     def __set_name__(self, owner: type[Any], name: str) -> None:
         self.name = self.name or name
 
-    def __get__(self, block: AbstractBlock, owner: type[Any] | None = None) -> T:
+    def __get__(self, block: AbstractBlock[Any], owner: type[Any] | None = None) -> T:
         return getattr(block.map, self.name)
 
 
 class of_edges(of_map[T]):  # noqa: N801  (a decorator)
     """An attribute that only edges have: where the rows of a block are of another kind, whoever asks is refused."""
 
-    def __get__(self, block: AbstractBlock, owner: type[Any] | None = None) -> T:
+    def __get__(self, block: AbstractBlock[Any], owner: type[Any] | None = None) -> T:
         edges = block.map.edges
         if edges is None:
-            raise TermError(f"{block} has rows that are no edges, and {self.name!r} is of edges")
+            raise TermError(f"{block.called()} has rows that are no edges, and here edges are needed ({self.name})")
         return getattr(edges, self.name)
 
 
-class AbstractBlock(Brief, ABC):
+class AbstractBlock(Brief, ABC, Generic[M]):
     """A function of the rows of a map, each with a weight of its own: s_r l_r((Xw)_r + o_r), c_e phi((Kw)_e - b_e)."""
 
     strength: Strength
-    map: AbstractMap
+    map: M
     n = of_map[int]()  # the nodes of the form
     count = of_map[int]()  # the rows
+
+    @abstractmethod
+    def called(self) -> str:
+        """The name of the block, for messages."""
 
     @abstractmethod
     def scale_of(self, some: Rows) -> Array:
@@ -100,7 +105,7 @@ class AbstractBlock(Brief, ABC):
 
 
 @dataclass(frozen=True, repr=False)
-class SampleBlock(AbstractBlock):
+class SampleBlock(AbstractBlock[Design]):
     """Samples of one loss. The predictor (M,) or (M, k) is ``A vec(w) + offset``, A sparse.
 
     The nodes are those of a form of ``n``; a term leaves n to the form that takes it.
@@ -136,6 +141,9 @@ class SampleBlock(AbstractBlock):
         shared: copies may have other targets."""
         assert self.X is not None
         return self.adjoint(self.base_scale * (self.y - self.offset), (self.n, self.X.shape[1]))
+
+    def called(self) -> str:
+        return self.loss.called()
 
     @property
     def scale(self) -> Array:
@@ -217,7 +225,7 @@ class SampleBlock(AbstractBlock):
 
 
 @dataclass(frozen=True, repr=False)
-class EdgeBlock(AbstractBlock):
+class EdgeBlock(AbstractBlock[AbstractMap]):
     """Rows of a map that share one penalty, ``z = (Kw)_e - center_e``: edges, unless the map is of another kind.
 
     The nodes are those of a form of ``n``. In what a term gives, indices from ``n_observed`` on are its own latent
@@ -239,6 +247,7 @@ class EdgeBlock(AbstractBlock):
     nodes = of_edges[Array]("tail")  # at which the edges begin
     features = of_edges[Array | None]()  # the coordinates that they act on; None: all
     coordinates = of_edges[Any]()  # the same as an index
+    on = of_edges[Callable[[Array | None], AbstractMap]]()  # the same edges, on other coordinates
     columns = of_edges[Callable[[int], Array]]()  # the numbers of these, of d
     ground = of_edges[bool]()  # True where they lead from nodes to the ground
     in_line = of_edges[bool]()  # True where they join each node of the form with the next, in order
@@ -246,6 +255,9 @@ class EdgeBlock(AbstractBlock):
     transposed = of_edges[sp.csr_array]()
     lengths = of_map[float | Array]()  # by which rows step: the number of ends of an edge
     flat = of_map[Callable[[int], sp.csr_array]]()  # vec(w) -> vec(Kw), (m k, n d), of d coordinates
+
+    def called(self) -> str:
+        return self.name
 
     @property
     def weight(self) -> Array:

@@ -55,7 +55,7 @@ class Design(AbstractMatrix):
         return len(self.node)
 
     @property
-    def k(self) -> int:
+    def k(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]  (follows from the outputs)
         return self.outputs or 1
 
     @property
@@ -82,7 +82,7 @@ class Design(AbstractMatrix):
         return Layout.of(np.bincount(self.node), size)
 
     @cached_property
-    def K(self) -> sp.csr_array:  # noqa: N802  (a matrix)
+    def K(self) -> sp.csr_array:  # noqa: N802  # pyright: ignore[reportIncompatibleVariableOverride]  (a matrix, made late)
         """(M k, n d): (Xw)_rj = sum over features f of X_rf w_i[f, j]. With one predictor it has a view of X."""
         X, k = np.ones((len(self.node), 1)) if self.X is None else self.X, self.k
         (M, p), rows = X.shape, X if k == 1 else np.repeat(X, k, axis=0)

@@ -35,11 +35,14 @@ class AbstractMap(Brief, ABC):
         `degree` is of a node.
     level : bool
         True where K w = 0 for every w that is the same at all nodes.
+    noun : str
+        What a row is called, for printing.
     """
 
     n: int
     lengths: float | Array
     level: bool
+    noun: str
     in_line = False  # True where rows are edges that join each node of the form with the next, in order
 
     @property
@@ -56,6 +59,10 @@ class AbstractMap(Brief, ABC):
     @abstractmethod
     def count(self) -> int:
         """The number m of rows."""
+
+    def columns(self, d: int) -> Array:
+        """The numbers of the coordinates that the rows see, of d."""
+        return np.arange(d)
 
     @abstractmethod
     def width(self, d: int) -> int:
@@ -101,6 +108,10 @@ class AbstractMap(Brief, ABC):
     def pairs(self) -> tuple[Array, Array]:
         """The two nodes of every pair that the same row touches."""
 
+    def changed(self, **fields: Any) -> Self:
+        """The map with other fields."""
+        return replace(cast(Any, self), **fields)
+
     @abstractmethod
     def part(self, rows: Array) -> Self:
         """Some of the rows, by a mask or by their numbers."""
@@ -120,6 +131,7 @@ class AbstractMatrix(AbstractMap):
     K: sp.csr_array  # vec(w) -> vec(Kw), (m k, n d)
     k: int
     level = False
+    noun = "row"
 
     @property
     def d(self) -> int:
@@ -141,7 +153,7 @@ class AbstractMatrix(AbstractMap):
         return np.divmod(np.unique(row // self.k * np.int64(self.n) + column // self.d), self.n)
 
     @cached_property
-    def lengths(self) -> Array:
+    def lengths(self) -> Array:  # pyright: ignore[reportIncompatibleVariableOverride]  (found when it is asked for)
         return abs(self.K).sum(axis=1).reshape(-1, self.k).max(axis=1)
 
     @property
@@ -162,8 +174,8 @@ class AbstractMatrix(AbstractMap):
     def pairs(self) -> tuple[Array, Array]:
         rows, nodes = self._places
         seen = sp.csr_array((np.ones(len(rows)), (rows, nodes)), shape=(self.count, self.n))
-        met = sp.triu(seen.T @ seen, 1)
-        return met.coords
+        one, other = sp.triu(seen.T @ seen, 1).coords
+        return one, other
 
 
 class AbstractEdges(AbstractMap):
@@ -193,7 +205,6 @@ class AbstractEdges(AbstractMap):
         return slice(None) if self.features is None else self.features
 
     def columns(self, d: int) -> Array:
-        """The numbers of these, of d."""
         return np.arange(d) if self.features is None else self.features
 
     def width(self, d: int) -> int:
@@ -234,13 +245,17 @@ class AbstractEdges(AbstractMap):
         return out
 
     def part(self, rows: Array) -> Self:
-        return replace(self, tail=self.tail[rows])
+        return self.changed(tail=self.tail[rows])
 
     def moved(self, place: Array, n: int) -> Self:
-        return replace(self, tail=place[self.tail], n=n)
+        return self.changed(tail=place[self.tail], n=n)
 
     def over(self, n: int) -> Self:
-        return replace(self, n=n)
+        return self.changed(n=n)
+
+    def on(self, features: Array | None) -> Self:
+        """The same rows on other coordinates."""
+        return self.changed(features=features)
 
 
 @dataclass(frozen=True, repr=False)
@@ -255,6 +270,7 @@ class Differences(AbstractEdges):
     ground = False
     lengths = 2.0
     level = True
+    noun = "edge"
 
     @property
     def ends(self) -> tuple[Array, ...]:
@@ -293,16 +309,16 @@ class Selection(AbstractEdges):
     n: int = 0
 
     ground = True
-    in_line = False
     lengths = 1.0
     level = False
+    noun = "node"
 
     @property
     def identity(self) -> dict[str, Any]:
         return {"tail": self.tail, "head": self.head, "features": self.features}
 
     @cached_property
-    def head(self) -> Array:
+    def head(self) -> Array:  # pyright: ignore[reportIncompatibleVariableOverride]  (found when it is asked for)
         return np.full(self.count, GROUND)
 
     @property
@@ -326,6 +342,45 @@ class Selection(AbstractEdges):
     def _once(self) -> bool:
         """True where no node is the tail of two rows."""
         return self.count == 0 or int(np.bincount(self.tail).max()) == 1
+
+
+@dataclass(frozen=True, repr=False)
+class Matrix(AbstractMatrix):
+    """w -> K vec(w) for any sparse K (m k, n d), in rows of k numbers each; vec(w) is node after node."""
+
+    K: sp.csr_array
+    k: int = 1
+    n: int = 0
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        return {"data": self.K.data, "indices": self.K.indices, "indptr": self.K.indptr, "k": self.k}
+
+    @property
+    def count(self) -> int:
+        return len(self.K.indptr[:: self.k]) - 1
+
+    def across(self, part: Array, some: Rows) -> Array:
+        return (self._rows(some) @ part.ravel()).reshape(-1, self.k)
+
+    def _rows(self, some: Rows) -> sp.csr_array:
+        if isinstance(some, slice) and some == slice(None):
+            return self.K
+        return self.K[np.arange(self.count * self.k).reshape(-1, self.k)[some].ravel()]
+
+    def add_adjoint(self, u: Array, out: Array) -> None:
+        out += (self.K.T @ u.ravel()).reshape(out.shape)
+
+    def part(self, rows: Array) -> Self:
+        return replace(self, K=self._rows(rows))
+
+    def moved(self, place: Array, n: int) -> Self:
+        node, j = np.divmod(self.K.indices, self.d)
+        entries = self.K.data, place[node] * self.d + j, self.K.indptr
+        return replace(self, K=sp.csr_array(entries, shape=(self.count * self.k, n * self.d)), n=n)
+
+    def over(self, n: int) -> Self:
+        return self.moved(np.arange(self.n), n)
 
 
 def pieces(rows: int, width: int) -> Iterator[slice]:

@@ -20,8 +20,8 @@ from graphreg.methods.baselines._servers import server_form, with_servers
 from graphreg.network.arcs import arcs_of
 from graphreg.running.splitting import tied_certificate
 from graphreg.terms.blocks import EdgeBlock, Lowered
-from graphreg.terms.maps import Differences
 from graphreg.terms.calculus import AbstractTerm
+from graphreg.terms.maps import Differences
 from graphreg.terms.records import IN_GRAPH, TO_GROUND, Role
 from graphreg.theory.clusterwise import Clusterwise
 from graphreg.theory.varied import varying

@@ -67,8 +67,8 @@ def separate(form: Form) -> Separated:
             continue
         for j in places:
             center = None if edge.center is None else edge.center[:, j]
-            rows = replace(edge.map, features=features[j])
-            edges.append(replace(edge, penalty=edge.penalty.restricted(j), map=rows, center=center))
+            own = {"penalty": edge.penalty.restricted(j), "map": edge.on(features[j]), "center": center}
+            edges.append(replace(edge, **own))
             owner.append(k)
             columns.append(j)
     return Separated(replace(form, edges=tuple(edges)), tuple(owner), tuple(columns))

@@ -226,7 +226,7 @@ def sufficient_capacity(form: Form) -> float:
         supply += float(np.sqrt(2.0 * block.loss.smoothness() * (block.scale @ squares)))  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
     for edge in form.edges:
         if isinstance(edge.penalty, AbstractSmoothPenalty):
-            supply += 2.0 * float(np.sqrt(edge.penalty.smoothness() * edge.weight.sum() * edge.lengths))
+            supply += 2.0 * float(np.sqrt(edge.penalty.smoothness() * edge.weight.sum() * len(edge.ends)))
     best = common(form)
     most = 2.0 * supply * np.sqrt(max(best.value, best.floor, lowest) - lowest)
     return most if 0.0 < most < np.inf else np.inf
