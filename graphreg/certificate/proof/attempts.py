@@ -118,7 +118,6 @@ class _Attempts:
 LOSSES = ("squared", "mean")
 TYING = ("L1", "L2", "LInf", "Zero")
 COUPLED = 60  # groups in one system
-LEAST = 1e-12  # the room of an edge that ties, where its flow is at its capacity to rounding
 
 
 @dataclass
@@ -171,9 +170,8 @@ def exact_optimum(form: Form, model: Model, w: Array, point: DualPoint) -> tuple
     is found, and why."""
     _refuse(model)
     planner = _planner(form)
-    v = planner.system.flat(point)
     tied = _tied(form, model, w, point)
-    dual = exact_point(planner.system, model, v)
+    dual = exact_point(planner.system, model, planner.system.flat(point))
     blocks = zip(model.blocks[model.m :], form.edges, tied, strict=True)
     ends = [_at_ends(block, mask, edge.difference(w)) for block, edge, mask in blocks]
     group = _groups(planner, tied)
@@ -183,7 +181,7 @@ def exact_optimum(form: Form, model: Model, w: Array, point: DualPoint) -> tuple
     _state(dual, W, tied, ends)
     STATE.where = ""
     try:
-        Conserver(dual, planner, *_carrying(planner, v, tied))()
+        Conserver(dual, planner, *_carrying(planner, tied))()
         if model.residuals(W, dual.statement()) == 0 and model.primal(W) >= model.dual(dual.statement()):
             return W, dual.statement()
     except NotProvedError as error:
@@ -191,15 +189,14 @@ def exact_optimum(form: Form, model: Model, w: Array, point: DualPoint) -> tuple
     raise ProofError("edges that are fused near the answer are not fused at the optimum")
 
 
-def _carrying(planner: Planner, v: Array, tied: list[Array]) -> tuple[Slack, Plan]:
-    """What is tied carries all that is left; no price answers for it."""
-    slack, none = Slack.of(planner.system, v), np.zeros(len(v))
+def _carrying(planner: Planner, tied: list[Array]) -> tuple[Slack, Plan]:
+    """What is tied carries all that is left, whatever its room; no price answers for it."""
+    none = np.zeros(planner.system.size)
     room = none.copy()
     for one, mask in zip(planner.system.flows, tied, strict=True):
-        least = LEAST * one.scale[:, None]
-        room[one.columns] = np.where(mask, np.maximum(one.taken(slack.room), least), 0.0).ravel()
+        room[one.columns] = mask.ravel()
     slack = Slack(room, none)
-    return slack, planner.near(v, slack, np.zeros(len(v), dtype=bool), apart=False)
+    return slack, planner.near(none, slack, none > 0.0, apart=False)
 
 
 def _refuse(model: Model) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -119,7 +120,7 @@ def _found(
     W, upper = _upper(form, model, certificate.w)
     _agree(certificate, float(Fraction(upper, 1 << UNIT)))
     verify.STATE.work = verify.WORK
-    enough = upper - 2.0 * certificate.gap * 2.0**UNIT if certificate.valid else -np.inf
+    enough = math.floor(Fraction(certificate.dual) * 2**UNIT) if certificate.valid else -np.inf
     lower: Lower = lower_bound(form, model, certificate.w, point, enough)
     return Found(form, model, W, lower.point, lower.bound, upper, certificate.w, certify_tied, why)
 
