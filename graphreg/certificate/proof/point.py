@@ -32,7 +32,7 @@ class ExactPoint:
 
     @cached_property
     def _columns(self) -> tuple[list[tuple[int, float]], list[int]]:
-        columns = self.system.rows(np.arange(self.system.size))
+        columns: Any = self.system.rows(np.arange(self.system.size))
         return list(zip(columns.indices.tolist(), columns.data.tolist(), strict=True)), columns.indptr.tolist()
 
     def cells(self, j: int) -> list[tuple[int, Any]]:
@@ -115,7 +115,7 @@ def _inside(one: Prices, scales: list[Any], v: Array) -> Rows:
     b = one.taken(v) / one.scale[:, None]
     near = AT_AN_END * np.maximum(1.0, np.abs(b))
     for r, c in zip(*(x.tolist() for x in np.nonzero(b <= low + near)), strict=True):
-        out[r][c] = max(out[r][c], scales[r] * exact(low[r, c]))
+        out[r][c] = max(out[r][c], scales[r] * exact(float(low[r, c])))
     for r, c in zip(*(x.tolist() for x in np.nonzero(b >= high - near)), strict=True):
-        out[r][c] = min(out[r][c], scales[r] * exact(high[r, c]))
+        out[r][c] = min(out[r][c], scales[r] * exact(float(high[r, c])))
     return out
