@@ -46,7 +46,7 @@ def minimisers(
         t[worse], t[last] = 0.0, 1.0
         w = w - t[:, None] * step
         left &= ~(last | (worse & (decrease <= ALL_BUT * np.abs(value))))
-        value = gradients.value(w)
+        value = np.where(worse, value, after)  # of nodes that are there the one before: nobody asks for it
         if worse[left].all():  # or none is left
             break
     return w, ~left

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -95,7 +96,7 @@ class Forest:
 def forest(arcs: Arcs, room: Array, largest: Array, held: Array) -> Forest:
     """The forest of the arcs with room but those that are held, gone through by breadth, or along the roomiest ways
     where these are needed."""
-    need = LEAST_ROOM * largest[arcs.tail % arcs.d]
+    need = LEAST_ROOM * (largest[arcs.tail % arcs.d] if largest.any() else np.zeros(len(room)))
     if _even(arcs, room) and largest.max() <= NARROW * largest.min():
         need = np.full(len(room), LEAST_ROOM * largest.max())  # so that one forest serves all coordinates
     movable: Array = (room > need) & (room > 0.0) & ~held
@@ -106,12 +107,13 @@ def forest(arcs: Arcs, room: Array, largest: Array, held: Array) -> Forest:
         least: Array = np.asarray(by_edge[1].all(axis=1))
         most: Array = np.asarray(by_edge[0].any(axis=1))
         if all((each == each[:, :1]).all() for each in by_edge):  # all coordinates alike: one forest serves them all
-            lengths = _lengths(room, need).reshape(-1, arcs.d).max(axis=1)
-            return _expanded(forest_of(nodes, by_edge[0][:, 0], by_edge[1][:, 0], lengths), arcs, movable)
+            one = forest_of(
+                nodes, by_edge[0][:, 0], by_edge[1][:, 0], lambda: _lengths(room, need).reshape(-1, arcs.d).max(axis=1)
+            )
+            return _expanded(one, arcs, movable)
         if _components(nodes, least)[0] == _components(nodes, most)[0]:  # they join the same nodes
-            return _expanded(forest_of(nodes, least, least, np.ones(len(least))), arcs, movable)
-    length = _lengths(room, need)
-    return forest_of(arcs, movable, wide, length)
+            return _expanded(forest_of(nodes, least, least, lambda: np.ones(len(least))), arcs, movable)
+    return forest_of(arcs, movable, wide, lambda: _lengths(room, need))
 
 
 def _whole(arcs: Arcs) -> bool:
@@ -127,14 +129,14 @@ def _even(arcs: Arcs, room: Array) -> bool:
     return bool((each == each[:, :1]).all())
 
 
-def forest_of(arcs: Arcs, movable: Array, wide: Array, length: Array) -> Forest:
+def forest_of(arcs: Arcs, movable: Array, wide: Array, lengths: Callable[[], Array]) -> Forest:
     """The forest of the movable arcs, of wide ones alone where these suffice, else along the shortest ways."""
     count, group = _components(arcs, movable)
     if np.array_equal(wide, movable) or _components(arcs, wide)[0] == count:
         parent, arc = _trees(arcs, np.flatnonzero(wide), None, group)
     else:
         chosen = np.flatnonzero(movable)
-        parent, arc = _trees(arcs, chosen, length[chosen], group)
+        parent, arc = _trees(arcs, chosen, lengths()[chosen], group)
     return Forest(group, count, int(group[arcs.ground]), parent, arc, movable, _jumps(parent))
 
 

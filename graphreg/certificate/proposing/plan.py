@@ -63,8 +63,9 @@ class Planner:
         self.arcs = Arcs.of(system.form)
         each = [np.arange(system.flows[k].columns.start, system.flows[k].columns.stop) for k in self.arcs.blocks]
         self.variable = np.concatenate([np.zeros(0, dtype=int), *each])  # of each arc
-        self.is_arc = np.zeros(system.size, dtype=bool)
-        self.is_arc[self.variable] = True
+        others = np.ones(system.size, dtype=bool)
+        others[self.variable] = False
+        self.others = np.flatnonzero(others)  # variables that are no arcs
         self.kept: Plan | None = None  # for points of any kind
 
     @cached_property
@@ -77,13 +78,13 @@ class Planner:
         """For a point. Where ``apart``, every node with free variables answers for itself, and flows move from the
         others alone."""
         room = np.where(held, 0.0, slack.room)[self.variable]
-        weight = np.where(held | self.is_arc, 0.0, slack.weight)
+        weight = np.where(held, 0.0, slack.weight)[self.others]
         stays, largest = held[self.variable], self._largest(v)
         if apart:
-            largest = np.zeros(len(largest))
-            free = _foremost(self.node, weight, np.zeros(len(weight)), MANY * self.system.form.d)
-            weight = np.where(weight < NEGLIGIBLE * _top(self.node, weight)[self.node], 0.0, weight)
-            stays = stays | self._apart(room, free[weight[free] > 0.0])
+            largest, node = np.zeros(len(largest)), self.node[self.others]
+            free = _foremost(node, weight, np.zeros(len(weight)), MANY * self.system.form.d)
+            weight = np.where(weight < NEGLIGIBLE * _top(node, weight)[node], 0.0, weight)
+            stays = stays | self._apart(room, self.others[free[weight[free] > 0.0]])
         return self._plan(forest(self.arcs, room, largest, stays), weight)
 
     def everywhere(self, slack: Slack) -> Plan:
@@ -91,23 +92,21 @@ class Planner:
         room = slack.room[self.variable]
         none = np.zeros(self.system.form.d)
         tree = forest(self.arcs, room, none, np.zeros(len(room), dtype=bool))
-        self.kept = self._plan(tree, np.where(self.is_arc, 0.0, slack.weight))
+        self.kept = self._plan(tree, slack.weight[self.others])
         return self.kept
 
     def _plan(self, tree: Forest, weight: Array) -> Plan:
-        at = np.flatnonzero(tree.arc >= 0)
+        """``weight`` is that of the variables that are no arcs."""
+        at, d = np.flatnonzero(tree.arc >= 0), self.system.form.d
         arc, (N, V) = tree.arc[at], self.system.shape
         carried = self.variable[arc], at, np.where(self.arcs.tail[arc] == at, 1.0, -1.0)
-        free = _foremost(
-            tree.group[:-1].reshape(-1, self.system.form.d).max(axis=1)[self.node],
-            weight,
-            tree.depth.reshape(-1, self.system.form.d).max(axis=1)[self.node],
-            ENOUGH * self.system.form.d,
-        )
-        for some in (free, np.flatnonzero(weight > 0.0)):
-            found = Totals(self, tree, some, weight[some])
+        node = self.node[self.others]
+        group, depth = (x.reshape(-1, d).max(axis=1)[node] for x in (tree.group[:-1], tree.depth))
+        free, every = _foremost(group, weight, depth, ENOUGH * d), np.flatnonzero(weight > 0.0)
+        for some in (free, every):
+            found = Totals(self, tree, self.others[some], weight[some])
             found.answer()
-            if not found.dropped or len(some) == np.count_nonzero(weight):
+            if not found.dropped or len(some) == len(every):
                 break
         rows, columns, values = (np.concatenate(x) for x in zip(carried, *found.entries, strict=True))
         values = np.where(np.abs(values) < 1.0 / RANGE, 0.0, values)
@@ -166,8 +165,13 @@ def _top(group: Array, weight: Array) -> Array:
 
 def _foremost(group: Array, weight: Array, far: Array, most: int) -> Array:
     """So many variables of each group: those with some weight first, of these the nearest, then the heaviest."""
-    free = np.flatnonzero(weight > 0.0)
-    light = weight[free] < LIGHT * _top(group, weight)[group[free]]
+    light = weight < LIGHT * _top(group, weight)[group]
+    heavy = (weight > 0.0) & ~light
+    enough, reach = np.minimum(np.bincount(group[heavy]), most), 1
+    while (np.bincount(group[heavy & (far <= reach)], minlength=len(enough)) < enough).any():
+        reach *= 2
+    free = np.flatnonzero((weight > 0.0) & (light | (far <= reach)))  # others come too late
+    light = light[free]
     order = free[np.lexsort((-weight[free], far[free], light, group[free]))]
     count = np.bincount(group[order]) if len(order) else np.zeros(1, dtype=int)
     place = np.arange(len(order)) - np.repeat(np.cumsum(count) - count, count)
@@ -272,23 +276,16 @@ class Totals:
         some, size = ~self.alone[variable], len(self.tree.parent)
         roots, at = np.unique(root[some], return_inverse=True)
         X = sp.csr_array((value[some], (variable[some], at)), shape=(len(self.free), len(roots)))
-        left = sp.coo_array(self.B.T @ X)
-        i, at = left.coords
-        depth = self.tree.depth[i]
-        order = np.argsort(depth, kind="stable")
-        key, left, depth = roots[at[order]] * size + i[order], left.data[order], depth[order]
-        ends = np.searchsorted(depth, np.arange(1, depth.max(initial=0) + 2))
-        above = key[:0], left[:0]
-        for begin, end in zip(ends[:-1][::-1], ends[1:][::-1], strict=True):  # what is deepest first
-            here = np.append(key[begin:end], above[0])
-            found, place = np.unique(here, return_inverse=True)
-            x = np.bincount(place, np.append(left[begin:end], above[1]), len(found))
-            column, i = np.divmod(found, size)
-            arc = self.tree.arc[i]
-            sign = np.where(self.planner.arcs.tail[arc] == i, -1.0, 1.0)
-            self.entries.append((self.planner.variable[arc], column, sign * x))
-            on = self.tree.parent[i] < size
-            above = (column * size + self.tree.parent[i])[on], x[on]
+        left = sp.csr_array(self.B.T @ X)
+        for ancestor in self.tree.jumps if left.nnz else ():  # the sums over subtrees, as `Forest.gather`
+            to = np.repeat(ancestor[:size], np.diff(left.indptr))
+            on = to < size
+            left = sp.csr_array(left + sp.csr_array((left.data[on], (to[on], left.indices[on])), shape=left.shape))
+        i = np.repeat(np.arange(size), np.diff(left.indptr))
+        arc = self.tree.arc[i]
+        sign = np.where(self.planner.arcs.tail[arc] == i, -1.0, 1.0)
+        on = arc >= 0
+        self.entries.append((self.planner.variable[arc[on]], roots[left.indices[on]], (sign * left.data)[on]))
 
 
 class _Sorted:

@@ -5,6 +5,7 @@ h_i is the sum of a node's losses and of its smooth ground edges (see `NodeGradi
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,7 +24,7 @@ LARGE = 1 << 20  # numbers of Hessians from which on one triangle of each is kep
 FEW = 8  # matrices that are inverted before all others
 STEPS = 12  # of Newton's method: from an iterate near the minimisers three or four will do
 FLAT = 1e-6  # of the largest gradient: what is left of one at a minimiser
-SETTLED = 1e-18  # of a value: the gain from which on a step is the last
+SETTLED = 1e-12  # of a value: the gain from which on a step is the last: what it leaves is about the square of that
 
 
 @dataclass(frozen=True)
@@ -52,10 +53,11 @@ class ShiftedDuals:
         """sum_i h_i(w_i)."""
         return float(self.gradients.value(w).sum())
 
-    def divergence(self, w: Array, at: Array, g: Array) -> float:
-        """sum_i h_i(w_i) - h_i(at_i) + <g_i, w_i - at_i>, where ``at`` are the minimisers for g."""
+    def divergences(self, points: Sequence[Array], at: Array, g: Array) -> list[float]:
+        """sum_i h_i(w_i) - h_i(at_i) + <g_i, w_i - at_i> of some points w, where ``at`` are the minimisers for g."""
         value = self.gradients.value
-        return float((value(w) - value(at) + np.einsum("ij,ij->i", g, w - at)).sum())
+        least = value(at)
+        return [float((value(w) - least + np.einsum("ij,ij->i", g, w - at)).sum()) for w in points]
 
 
 @dataclass(frozen=True)
@@ -77,10 +79,10 @@ class QuadraticNodes(ShiftedDuals):
         return _times(self.H, w - at)
 
     def value(self, w: Array) -> float:
-        return float(self.least.sum()) + self.divergence(w, self.center, w)
+        return float(self.least.sum()) + self.divergences([w], self.center, w)[0]
 
-    def divergence(self, w: Array, at: Array, g: Array) -> float:
-        return 0.5 * float(np.vdot(w - at, _times(self.H, w - at)))
+    def divergences(self, points: Sequence[Array], at: Array, g: Array) -> list[float]:
+        return [0.5 * float(np.vdot(away, _times(self.H, away))) for away in (w - at for w in points)]
 
 
 class _Tilted(NodeGradients):
