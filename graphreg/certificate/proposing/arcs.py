@@ -96,9 +96,8 @@ class Forest:
 def forest(arcs: Arcs, room: Array, largest: Array, held: Array) -> Forest:
     """The forest of the arcs with room but those that are held, gone through by breadth, or along the roomiest ways
     where these are needed."""
-    need = LEAST_ROOM * (largest[arcs.tail % arcs.d] if largest.any() else np.zeros(len(room)))
-    if _even(arcs, room) and largest.max() <= NARROW * largest.min():
-        need = np.full(len(room), LEAST_ROOM * largest.max())  # so that one forest serves all coordinates
+    alike = _even(arcs, room) and largest.max() <= NARROW * largest.min()  # one forest serves all coordinates
+    need = LEAST_ROOM * (largest.max() if alike or not largest.any() else largest[arcs.tail % arcs.d])
     movable: Array = (room > need) & (room > 0.0) & ~held
     wide: Array = movable & (room > NARROW * need)
     if _whole(arcs):
@@ -140,7 +139,7 @@ def forest_of(arcs: Arcs, movable: Array, wide: Array, lengths: Callable[[], Arr
     return Forest(group, count, int(group[arcs.ground]), parent, arc, movable, _jumps(parent))
 
 
-def _lengths(room: Array, need: Array) -> Array:
+def _lengths(room: Array, need: Array | float) -> Array:
     return 1.0 + np.minimum(FAR, NARROW * need / np.maximum(room, 1e-300))
 
 

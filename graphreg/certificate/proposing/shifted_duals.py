@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -62,12 +63,26 @@ class ShiftedDuals:
 
 @dataclass(frozen=True)
 class QuadraticNodes(ShiftedDuals):
-    """h_i(w) = least_i + 1/2 (w - center_i)'H_i (w - center_i); of diagonal Hessians the diagonals."""
+    """h_i(w) = h_i(center_i) + 1/2 (w - center_i)'H_i (w - center_i); of diagonal Hessians the diagonals."""
 
     H: Array | Packed  # (n, d, d) or (n, d)
     inverse: Array | Packed
-    center: Array  # (n, d)
-    least: Array  # (n,)
+    condition: float  # the largest of all
+
+    @cached_property
+    def center(self) -> Array:
+        """(n, d)."""
+        block, zero = self.gradients.form.samples[0], np.zeros(self.gradients.form.shape)
+        packed = isinstance(self.H, Packed)
+        center = -_times(self.inverse, -float(block.strength) * block.moments if packed else self.gradients.full(zero))
+        if self.condition > EVEN:  # for what rounding left
+            center = center - _times(self.inverse, self.gradients.full(center))
+        return center
+
+    @cached_property
+    def least(self) -> float:
+        """The sum over all nodes."""
+        return float(self.gradients.value(self.center).sum())
 
     def minimisers(self, g: Array, w: Array) -> Array:
         return self.center - _times(self.inverse, g)
@@ -79,7 +94,7 @@ class QuadraticNodes(ShiftedDuals):
         return _times(self.H, w - at)
 
     def value(self, w: Array) -> float:
-        return float(self.least.sum()) + self.divergences([w], self.center, w)[0]
+        return self.least + self.divergences([w], self.center, w)[0]
 
     def divergences(self, points: Sequence[Array], at: Array, g: Array) -> list[float]:
         return [0.5 * float(np.vdot(away, _times(self.H, away))) for away in (w - at for w in points)]
@@ -112,8 +127,7 @@ def _shifted_duals(gradients: NodeGradients) -> ShiftedDuals | None:
         known[place] = True
     if not known.all() or not all(isinstance(block.loss, AbstractSmoothLoss) for block in form.samples):
         return None
-    zero = np.zeros(form.shape)
-    H = _packed(gradients) or gradients.hessians(zero)
+    H = _packed(gradients) or gradients.hessians(np.zeros(form.shape))
     found = _inverse(H)
     if found is None:
         return None
@@ -125,13 +139,7 @@ def _shifted_duals(gradients: NodeGradients) -> ShiftedDuals | None:
     curvature, j = Curvature.of(H, inverse, samples + tied), np.arange(form.d)
     if isinstance(H, np.ndarray) and isinstance(inverse, np.ndarray) and (form.d == 1 or not _off_diagonal(H)):
         H, inverse = H[:, j, j], inverse[:, j, j]
-    first = (
-        -float(form.samples[0].strength) * form.samples[0].moments if isinstance(H, Packed) else gradients.full(zero)
-    )
-    center = -_times(inverse, first)
-    if condition > EVEN:  # for what rounding left
-        center = center - _times(inverse, gradients.full(center))
-    return QuadraticNodes(gradients, curvature, H, inverse, center, gradients.value(center))
+    return QuadraticNodes(gradients, curvature, H, inverse, condition)
 
 
 def _packed(gradients: NodeGradients) -> Packed | None:
