@@ -32,6 +32,7 @@ SWEEPS = 3  # corrections, each of what the one before left
 AGAIN = 4  # attempts with fewer and fewer variables that may move
 ROUNDS = 12  # in which the sizes of corrections grow
 PULLS = (4e-15, 1e-13, 1e-11, 1e-9, 1e-7, 1e-5, 1e-3, 1e-2)  # shares of the way to a point well inside all domains
+ROUNDED = 3.0  # of what sums may miss at a point: what they and its correction leave there
 SHRUNK = 1e-13  # what flows are shrunk by beside what they need: they may be rounded out of their domains as they are
 MOST = 1e-2  # what they may be shrunk by in all
 Proved = tuple[LowerBound, Balanced]
@@ -134,9 +135,8 @@ class Enclosure:
         system = self.system
         left = system.residual(v, v, plain=True)
         move = plan.answers.R @ plan.gathered(left.high.ravel())
-        off = 4.0 * left.error.ravel() + 4 * EPS * np.abs(left.high.ravel())
-        z = plan.tree.gather(np.where(plan.kept, off, 0.0)) * MORE
-        spread = plan.answers.moved(np.where(plan.kept, z, 0.0))
+        z = self._sizes(plan, ROUNDED * left.error.ravel() + 4 * EPS * np.abs(left.high.ravel()))
+        spread = plan.answers.moved(z)
         needed = 0.0
         for one in system.flows:
             need = np.abs(one.taken(move)) + one.taken(spread)
@@ -147,9 +147,7 @@ class Enclosure:
             if t > MOST:
                 return
             u = (1.0 - t) * v
-            zero = np.zeros(len(v))
-            z = self._sizes(plan, system.residual(u, zero, plain=True).size().ravel())
-            box = balanced(system, Witness(u, zero, plan.answers, z, plan.dropped, plain=True))
+            box = balanced(system, Witness(u, np.zeros(len(v)), plan.answers, z, plan.dropped, plain=True))
             yield lower_bound(system, box, plain=True), box
 
     # ---- a plan for the point ----------------------------------------------------------------------------------------

@@ -30,7 +30,7 @@ Entries = tuple[Array, Array, Array]  # variables, equations and values of R
 LIGHT = 1e-3  # of the largest weight: variables with less are looked at last
 NEGLIGIBLE = 1e-10  # of the largest weight at a node: with less a variable answers for nothing there
 MANY = 6  # variables for each equation of a node that are looked at
-ENOUGH = 2  # the same of a root: what is near it answers first
+ENOUGH, MORE = 10, 0.25  # variables beyond the equations of a root, in all and for each: what is near answers first
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,8 @@ class Planner:
         carried = self.variable[arc], at, np.where(self.arcs.tail[arc] == at, 1.0, -1.0)
         node = self.node[self.others]
         group, depth = (x.reshape(-1, d).max(axis=1)[node] for x in (tree.group[:-1], tree.depth))
-        free, every = _foremost(group, weight, depth, ENOUGH * d), np.flatnonzero(weight > 0.0)
+        enough = d + min(d, int(ENOUGH + MORE * d))
+        free, every = _foremost(group, weight, depth, enough), np.flatnonzero(weight > 0.0)
         for some in (free, every):
             found = Totals(self, tree, self.others[some], weight[some])
             found.answer()

@@ -127,6 +127,9 @@ def _shifted_duals(gradients: NodeGradients) -> ShiftedDuals | None:
         known[place] = True
     if not known.all() or not all(isinstance(block.loss, AbstractSmoothLoss) for block in form.samples):
         return None
+    numbers = max((form.d if block.X is None else block.width for block in form.samples), default=0)
+    if not gradients.ground and (gradients.counts * numbers < form.d).any():  # too few for any curvature
+        return None
     H = _packed(gradients) or gradients.hessians(np.zeros(form.shape))
     found = _inverse(H)
     if found is None:
