@@ -278,11 +278,14 @@ class Totals:
         roots, at = np.unique(root[some], return_inverse=True)
         X = sp.csr_array((value[some], (variable[some], at)), shape=(len(self.free), len(roots)))
         left = sp.csr_array(self.B.T @ X)
+        each = np.arange(size)
         for ancestor in self.tree.jumps if left.nnz else ():  # the sums over subtrees, as `Forest.gather`
-            to = np.repeat(ancestor[:size], np.diff(left.indptr))
+            i = np.repeat(each, np.diff(left.indptr))
+            to = ancestor[i]
             on = to < size
-            left = sp.csr_array(left + sp.csr_array((left.data[on], (to[on], left.indices[on])), shape=left.shape))
-        i = np.repeat(np.arange(size), np.diff(left.indptr))
+            places = np.append(i, to[on]), np.append(left.indices, left.indices[on])
+            left = sp.csr_array((np.append(left.data, left.data[on]), places), shape=left.shape)
+        i = np.repeat(each, np.diff(left.indptr))
         arc = self.tree.arc[i]
         sign = np.where(self.planner.arcs.tail[arc] == i, -1.0, 1.0)
         on = arc >= 0
