@@ -61,6 +61,8 @@ class Forest:
         The number of each vertex' group.
     parent, arc : (n d,) arrays
         The next vertex towards the root, and the arc that leads there; roots have themselves, and -1.
+    jumps : tuple of arrays
+        The ancestors 1, 2, 4, ... steps up, of vertices or, where all coordinates are alike, of nodes.
     """
 
     group: Array
@@ -71,26 +73,31 @@ class Forest:
     movable: Array
     jumps: tuple[Array, ...]
 
+    @property
+    def copies(self) -> int:
+        """How many vertices a jump stands for."""
+        return len(self.parent) // (len(self.jumps[0]) - 1) if self.jumps else 1
+
     @cached_property
     def depth(self) -> Array:
         """How many arcs lie between each vertex and its root."""
-        depth, at = np.zeros(len(self.parent), dtype=int), np.arange(len(self.parent))
+        n = len(self.parent) // self.copies
+        depth, at = np.zeros(n, dtype=int), np.arange(n)
         for k, up in reversed([*enumerate(self.jumps)]):  # 2^k arcs at a time
             ancestor = up[at]
-            further = ancestor < len(self.parent)
+            further = ancestor < n
             depth[further] += 2**k
             at = np.where(further, ancestor, at)
-        return depth
+        return np.repeat(depth, self.copies)
 
     def gather(self, values: Array) -> Array:
-        """The sum of values >= 0, (n d,) or (n, d), over the subtree of each vertex, by doubling of the distance looked
-        down."""
-        d = 1 if values.ndim == 1 else values.shape[1]
+        """The sum of values >= 0 (n d,) over the subtree of each vertex, by doubling of the distance looked down."""
+        d = self.copies
         total, each = np.append(values, np.zeros(d)), np.arange(d)
         for ancestor in self.jumps:
             place = ancestor if d == 1 else (ancestor[:, None] * d + each).ravel()
             total += np.bincount(place, total, len(total) + d)[:-d]
-        return total[:-d].reshape(values.shape)
+        return total[:-d]
 
 
 def forest(arcs: Arcs, room: Array, largest: Array, held: Array) -> Forest:
@@ -158,7 +165,7 @@ def _expanded(nodes: Forest, arcs: Arcs, movable: Array) -> Forest:
     parent = np.where(nodes.parent[:, None] == n, arcs.ground, nodes.parent[:, None] * d + each).ravel()
     arc = np.where(nodes.arc[:, None] < 0, -1, nodes.arc[:, None] * d + each).ravel()
     whole = np.append(group.ravel(), nodes.count * d)
-    return Forest(whole, nodes.count * d + 1, nodes.count * d, parent, arc, movable, _jumps(parent))
+    return Forest(whole, nodes.count * d + 1, nodes.count * d, parent, arc, movable, nodes.jumps)
 
 
 def _components(arcs: Arcs, chosen: Array) -> tuple[int, Array]:

@@ -8,7 +8,6 @@ vanish with the others, and a combination says so. Nothing here is trusted.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -189,10 +188,10 @@ class Totals:
         self.dropped: dict[int, Combination] = {}
         group = tree.group[:-1]
         inside = np.flatnonzero(group != tree.grounded)
-        number = np.unique(group[inside], return_inverse=True)[1]
-        self.count = int(number.max(initial=-1)) + 1
+        number = np.cumsum(np.bincount(group[inside], minlength=1) > 0) - 1
+        self.count = int(number[-1]) + 1
         self.of = np.full(len(group), -1)  # the tree of each equation
-        self.of[inside] = number
+        self.of[inside] = number[group[inside]]
         self.root = np.zeros(self.count, dtype=int)
         top = inside[tree.arc[inside] < 0]
         self.root[self.of[top]] = top
@@ -224,10 +223,9 @@ class Totals:
             some = together[key == each]
             sure = self._together(some, each >> 32, each & ((1 << 32) - 1), trees, variables)
             alone.append(some[~sure])
-        members = _Sorted(self.of[self.of >= 0]), np.flatnonzero(self.of >= 0)
         for k in np.concatenate(alone).tolist():
             mine = variables.of(k) if k < len(variables.counts) else np.zeros(0, dtype=int)
-            self._alone(trees.of(k), mine, lambda tree: members[1][members[0].of(tree)].tolist())
+            self._alone(trees.of(k), mine)
         if self.found:
             self._take(*(np.concatenate(x) for x in zip(*self.found, strict=True)))
 
@@ -258,17 +256,27 @@ class Totals:
         self.found.append((variable, self.root[trees.order[trees.starts[some[k]] + g]], X[k, c, g]))
         return sure
 
-    def _alone(self, trees: Array, chosen: Array, members: Callable[[int], list[int]]) -> None:
+    @cached_property
+    def _inside(self) -> tuple[Array, _Sorted]:
+        """The equations of trees without the ground, and these by their trees."""
+        inside = np.flatnonzero(self.of >= 0)
+        return inside, _Sorted(self.of[inside])
+
+    def _members(self, tree: int) -> list[int]:
+        inside, of = self._inside
+        return inside[of.of(tree)].tolist()
+
+    def _alone(self, trees: Array, chosen: Array) -> None:
         """One system whose rows may depend on one another."""
         if not len(chosen):
-            self.dropped |= {int(self.root[k]): dict.fromkeys(members(k), Fraction(1)) for k in trees.tolist()}
+            self.dropped |= {int(self.root[k]): dict.fromkeys(self._members(k), Fraction(1)) for k in trees.tolist()}
             return
         A = self.A[chosen][:, trees].toarray().T
         found = solved(A, self.weight[chosen], self.root[trees] // self.planner.system.form.d)
         c, g = np.nonzero(found.X)
         self.found.append((chosen[c], self.root[trees[found.kept[g]]], found.X[c, g]))
         for g, y in found.combinations.items():
-            each = [(members(int(trees[k])), value) for k, value in y.items()]
+            each = [(self._members(int(trees[k])), value) for k, value in y.items()]
             self.dropped[int(self.root[trees[g]])] = {i: value for some, value in each for i in some}
 
     def _take(self, variable: Array, root: Array, value: Array) -> None:
@@ -277,15 +285,16 @@ class Totals:
         some, size = ~self.alone[variable], len(self.tree.parent)
         roots, at = np.unique(root[some], return_inverse=True)
         X = sp.csr_array((value[some], (variable[some], at)), shape=(len(self.free), len(roots)))
-        left = sp.csr_array(self.B.T @ X)
-        each = np.arange(size)
-        for ancestor in self.tree.jumps if left.nnz else ():  # the sums over subtrees, as `Forest.gather`
-            i = np.repeat(each, np.diff(left.indptr))
-            to = ancestor[i]
+        left, each, d = sp.csr_array(self.B.T @ X), np.arange(size), self.tree.copies
+        i = np.repeat(each, np.diff(left.indptr))
+        for ancestor in self.tree.jumps:  # the sums over subtrees, as `Forest.gather`
+            to = ancestor[i // d] * d + i % d
             on = to < size
+            if not on.any():
+                break
             places = np.append(i, to[on]), np.append(left.indices, left.indices[on])
             left = sp.csr_array((np.append(left.data, left.data[on]), places), shape=left.shape)
-        i = np.repeat(each, np.diff(left.indptr))
+            i = np.repeat(each, np.diff(left.indptr))
         arc = self.tree.arc[i]
         sign = np.where(self.planner.arcs.tail[arc] == i, -1.0, 1.0)
         on = arc >= 0
