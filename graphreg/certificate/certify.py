@@ -280,9 +280,8 @@ class Certifier:
         least = value - enough if enough > 0.0 else np.inf
         if self.best_primal is not None and gap > NOTHING:
             primal, serves = self.best_primal.bound, value - SERVES * gap * abs(value)
-            if primal - gap * abs(primal) > serves:  # the floor, which costs more sums, may make it smaller
-                serves = max(serves, primal - gap * max(abs(primal), self.floor))
-            least = min(least, serves)
+            floor = self.floor if primal - gap * abs(primal) > serves else 0.0  # else it changes nothing
+            least = min(least, max(primal - gap * max(abs(primal), floor), serves))
         return BoundSource(point, least, at)
 
     def _proved(self, source: BoundSource, value: float | None = None) -> Dual:

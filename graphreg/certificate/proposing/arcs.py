@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -63,6 +62,8 @@ class Forest:
         The next vertex towards the root, and the arc that leads there; roots have themselves, and -1.
     jumps : tuple of arrays
         The ancestors 1, 2, 4, ... steps up, of vertices or, where all coordinates are alike, of nodes.
+    copies : int
+        How many vertices each of these stands for.
     """
 
     group: Array
@@ -72,11 +73,7 @@ class Forest:
     arc: Array
     movable: Array
     jumps: tuple[Array, ...]
-
-    @property
-    def copies(self) -> int:
-        """How many vertices a jump stands for."""
-        return len(self.parent) // (len(self.jumps[0]) - 1) if self.jumps else 1
+    copies: int
 
     @cached_property
     def depth(self) -> Array:
@@ -113,13 +110,10 @@ def forest(arcs: Arcs, room: Array, largest: Array, held: Array) -> Forest:
         least: Array = np.asarray(by_edge[1].all(axis=1))
         most: Array = np.asarray(by_edge[0].any(axis=1))
         if all((each == each[:, :1]).all() for each in by_edge):  # all coordinates alike: one forest serves them all
-            one = forest_of(
-                nodes, by_edge[0][:, 0], by_edge[1][:, 0], lambda: _lengths(room, need).reshape(-1, arcs.d).max(axis=1)
-            )
-            return _expanded(one, arcs, movable)
+            return _expanded(forest_of(nodes, by_edge[0][:, 0], by_edge[1][:, 0], room, need), arcs, movable)
         if _components(nodes, least)[0] == _components(nodes, most)[0]:  # they join the same nodes
-            return _expanded(forest_of(nodes, least, least, lambda: np.ones(len(least))), arcs, movable)
-    return forest_of(arcs, movable, wide, lambda: _lengths(room, need))
+            return _expanded(forest_of(nodes, least, least, room, need), arcs, movable)
+    return forest_of(arcs, movable, wide, room, need)
 
 
 def _whole(arcs: Arcs) -> bool:
@@ -129,25 +123,20 @@ def _whole(arcs: Arcs) -> bool:
 
 def _even(arcs: Arcs, room: Array) -> bool:
     """Whether, moreover, all arcs of an edge have the same room."""
-    if not _whole(arcs):
-        return False
-    each = room.reshape(-1, arcs.d)
-    return bool((each == each[:, :1]).all())
+    return _whole(arcs) and bool((room.reshape(-1, arcs.d) == room[:: arcs.d, None]).all())
 
 
-def forest_of(arcs: Arcs, movable: Array, wide: Array, lengths: Callable[[], Array]) -> Forest:
-    """The forest of the movable arcs, of wide ones alone where these suffice, else along the shortest ways."""
+def forest_of(arcs: Arcs, movable: Array, wide: Array, room: Array, need: Array | float) -> Forest:
+    """The forest of the movable arcs, of wide ones alone where these suffice, else along the shortest ways: room, and
+    how much is needed, may be those of all coordinates of an edge."""
     count, group = _components(arcs, movable)
     if np.array_equal(wide, movable) or _components(arcs, wide)[0] == count:
         parent, arc = _trees(arcs, np.flatnonzero(wide), None, group)
     else:
         chosen = np.flatnonzero(movable)
-        parent, arc = _trees(arcs, chosen, lengths()[chosen], group)
-    return Forest(group, count, int(group[arcs.ground]), parent, arc, movable, _jumps(parent))
-
-
-def _lengths(room: Array, need: Array | float) -> Array:
-    return 1.0 + np.minimum(FAR, NARROW * need / np.maximum(room, 1e-300))
+        length = 1.0 + np.minimum(FAR, NARROW * need / np.maximum(room, 1e-300))
+        parent, arc = _trees(arcs, chosen, length.reshape(len(movable), -1).max(axis=1)[chosen], group)
+    return Forest(group, count, int(group[arcs.ground]), parent, arc, movable, _jumps(parent), 1)
 
 
 def _of_nodes(arcs: Arcs) -> Arcs:
@@ -160,12 +149,13 @@ def _of_nodes(arcs: Arcs) -> Arcs:
 def _expanded(nodes: Forest, arcs: Arcs, movable: Array) -> Forest:
     """The forest of the nodes, once for every coordinate."""
     d, n = arcs.d, arcs.ground // arcs.d
-    each = np.arange(d)
-    group = np.where(nodes.group[:n, None] == nodes.grounded, nodes.count * d, nodes.group[:n, None] * d + each)
+    each, grounded = np.arange(d), (nodes.count - 1) * d
+    number = nodes.group[:n, None] - (nodes.group[:n, None] > nodes.grounded)  # without the ground's
+    group = np.where(nodes.group[:n, None] == nodes.grounded, grounded, number * d + each)
     parent = np.where(nodes.parent[:, None] == n, arcs.ground, nodes.parent[:, None] * d + each).ravel()
     arc = np.where(nodes.arc[:, None] < 0, -1, nodes.arc[:, None] * d + each).ravel()
-    whole = np.append(group.ravel(), nodes.count * d)
-    return Forest(whole, nodes.count * d + 1, nodes.count * d, parent, arc, movable, nodes.jumps)
+    whole = np.append(group.ravel(), grounded)
+    return Forest(whole, grounded + 1, grounded, parent, arc, movable, nodes.jumps, d)
 
 
 def _components(arcs: Arcs, chosen: Array) -> tuple[int, Array]:

@@ -31,8 +31,7 @@ TINY = 1e-200  # numbers that small may leave their domains by what products of 
 SWEEPS = 3  # corrections, each of what the one before left
 AGAIN = 4  # attempts with fewer and fewer variables that may move
 ROUNDS = 12  # in which the sizes of corrections grow
-NEAR, FAR = (4e-15, 1e-13), 1e-2  # shares of the way to a point well inside all domains
-PULLS = (1e-11, 1e-9, 1e-7, 1e-5, 1e-3)  # those between, of which the least that will do is searched for
+PULLS = (4e-15, 1e-13, 1e-11, 1e-9, 1e-7, 1e-5, 1e-3, 1e-2)  # shares of the way to a point well inside all domains
 ROUNDED = 3.0  # of what sums may miss at a point: what they and its correction leave there
 SHRUNK = 1e-13  # what flows are shrunk by beside what they need: they may be rounded out of their domains as they are
 MOST = 1e-2  # what they may be shrunk by in all
@@ -182,17 +181,12 @@ class Enclosure:
     def _pulled(self, best: Proved, v: Array, middle: DualPoint | None) -> Proved:
         """Where the farthest point will not do, no nearer one is tried: a bound takes all components."""
         inner = np.zeros_like(v) if middle is None or not middle.is_finite() else self.system.flat(middle)
-        for t in NEAR:
-            best = self._better(best, self._tried(v + t * (inner - v)))
-            if _whole(best):
-                return best
-        near, best = best, self._better(best, self._tried(v + FAR * (inner - v)))
-        left = PULLS if _whole(best) else ()
-        while left:
-            k = len(left) // 2
+        near, left, k = best, PULLS, 0
+        while left:  # the nearest, the farthest, and then between them
             found = self._tried(v + left[k] * (inner - v))
             best, nearer = self._better(best, found), self._better(near, found)
             near, left = (near, left[:k]) if _whole(nearer) else (nearer, left[k + 1 :])
+            k = len(left) // 3 if len(left) < len(PULLS) - 1 else len(left) - 1
         return best
 
     def _next_to(self, v: Array, held: Array, apart: bool) -> Proved:

@@ -101,8 +101,8 @@ class Planner:
         carried = self.variable[arc], at, np.where(self.arcs.tail[arc] == at, 1.0, -1.0)
         node = self.node[self.others]
         group, depth = (x.reshape(-1, d).max(axis=1)[node] for x in (tree.group[:-1], tree.depth))
-        enough = d + min(d, int(ENOUGH + MORE * d))
-        free, every = _foremost(group, weight, depth, enough), np.flatnonzero(weight > 0.0)
+        free = _foremost(group, weight, depth, d + min(d, int(ENOUGH + MORE * d)))
+        every = np.flatnonzero(weight > 0.0)
         for some in (free, every):
             found = Totals(self, tree, self.others[some], weight[some])
             found.answer()
@@ -171,8 +171,7 @@ def _foremost(group: Array, weight: Array, far: Array, most: int) -> Array:
     while (np.bincount(group[heavy & (far <= reach)], minlength=len(enough)) < enough).any():
         reach *= 2
     free = np.flatnonzero((weight > 0.0) & (light | (far <= reach)))  # others come too late
-    light = light[free]
-    order = free[np.lexsort((-weight[free], far[free], light, group[free]))]
+    order = free[np.lexsort((-weight[free], far[free], light[free], group[free]))]
     count = np.bincount(group[order]) if len(order) else np.zeros(1, dtype=int)
     place = np.arange(len(order)) - np.repeat(np.cumsum(count) - count, count)
     return np.sort(order[place < most])
@@ -186,14 +185,10 @@ class Totals:
         self.entries: list[Entries] = []
         self.found: list[Entries] = []  # of these free variables, by their place, and roots
         self.dropped: dict[int, Combination] = {}
-        group = tree.group[:-1]
-        inside = np.flatnonzero(group != tree.grounded)
-        number = np.cumsum(np.bincount(group[inside], minlength=1) > 0) - 1
-        self.count = int(number[-1]) + 1
-        self.of = np.full(len(group), -1)  # the tree of each equation
-        self.of[inside] = number[group[inside]]
+        group, self.count = tree.group[:-1], tree.count - 1
+        self.of = np.where(group == tree.grounded, -1, group - (group > tree.grounded))  # the tree of each equation
         self.root = np.zeros(self.count, dtype=int)
-        top = inside[tree.arc[inside] < 0]
+        top = np.flatnonzero((self.of >= 0) & (tree.arc < 0))
         self.root[self.of[top]] = top
         self.B = B = planner.system.rows(self.free)
         at = self.of[B.indices]
@@ -257,26 +252,23 @@ class Totals:
         return sure
 
     @cached_property
-    def _inside(self) -> tuple[Array, _Sorted]:
-        """The equations of trees without the ground, and these by their trees."""
-        inside = np.flatnonzero(self.of >= 0)
-        return inside, _Sorted(self.of[inside])
-
-    def _members(self, tree: int) -> list[int]:
-        inside, of = self._inside
-        return inside[of.of(tree)].tolist()
+    def _trees(self) -> _Sorted:
+        """The equations of each tree; those of the ground come first."""
+        return _Sorted(self.of + 1)
 
     def _alone(self, trees: Array, chosen: Array) -> None:
         """One system whose rows may depend on one another."""
         if not len(chosen):
-            self.dropped |= {int(self.root[k]): dict.fromkeys(self._members(k), Fraction(1)) for k in trees.tolist()}
+            self.dropped |= {
+                int(self.root[k]): dict.fromkeys(self._trees.of(k + 1).tolist(), Fraction(1)) for k in trees
+            }
             return
         A = self.A[chosen][:, trees].toarray().T
         found = solved(A, self.weight[chosen], self.root[trees] // self.planner.system.form.d)
         c, g = np.nonzero(found.X)
         self.found.append((chosen[c], self.root[trees[found.kept[g]]], found.X[c, g]))
         for g, y in found.combinations.items():
-            each = [(self._members(int(trees[k])), value) for k, value in y.items()]
+            each = [(self._trees.of(trees[k] + 1).tolist(), value) for k, value in y.items()]
             self.dropped[int(self.root[trees[g]])] = {i: value for some, value in each for i in some}
 
     def _take(self, variable: Array, root: Array, value: Array) -> None:
