@@ -89,8 +89,7 @@ class Planner:
     def everywhere(self, slack: Slack) -> Plan:
         """For all points, whose flows are to be shrunk by as much as those move that may."""
         room = slack.room[self.variable]
-        none = np.zeros(self.system.form.d)
-        tree = forest(self.arcs, room, none, np.zeros(len(room), dtype=bool))
+        tree = forest(self.arcs, room, np.zeros(self.system.form.d), np.zeros(len(room), dtype=bool))
         self.kept = self._plan(tree, slack.weight[self.others])
         return self.kept
 
@@ -259,9 +258,8 @@ class Totals:
     def _alone(self, trees: Array, chosen: Array) -> None:
         """One system whose rows may depend on one another."""
         if not len(chosen):
-            self.dropped |= {
-                int(self.root[k]): dict.fromkeys(self._trees.of(k + 1).tolist(), Fraction(1)) for k in trees
-            }
+            for k in trees:
+                self.dropped[int(self.root[k])] = dict.fromkeys(self._trees.of(k + 1).tolist(), Fraction(1))
             return
         A = self.A[chosen][:, trees].toarray().T
         found = solved(A, self.weight[chosen], self.root[trees] // self.planner.system.form.d)
