@@ -163,9 +163,9 @@ class FlowDual:
         if at is None:
             return None
         best: CheapBound | None = None
-        for w, nodes in zip(points, self.nodes.divergences(points, at, g), strict=True):
+        for w in points:
             each = [edges.residual(w) for edges in given]
-            held = fixed + sum(residual for _, residual in each)
+            held, nodes = fixed + sum(residual for _, residual in each), self.nodes.divergence(w, at, g)
             if best is None or held + nodes < best.gap:
                 best = CheapBound(self, flows, w, at, held + nodes, nodes, sum(value for value, _ in each))
         assert best is not None  # there are points

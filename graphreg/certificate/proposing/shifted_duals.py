@@ -5,7 +5,6 @@ h_i is the sum of a node's losses and of its smooth ground edges (see `NodeGradi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -54,11 +53,10 @@ class ShiftedDuals:
         """sum_i h_i(w_i)."""
         return float(self.gradients.value(w).sum())
 
-    def divergences(self, points: Sequence[Array], at: Array, g: Array) -> list[float]:
-        """sum_i h_i(w_i) - h_i(at_i) + <g_i, w_i - at_i> of some points w, where ``at`` are the minimisers for g."""
+    def divergence(self, w: Array, at: Array, g: Array) -> float:
+        """sum_i h_i(w_i) - h_i(at_i) + <g_i, w_i - at_i>, where ``at`` are the minimisers for g."""
         value = self.gradients.value
-        least = value(at)
-        return [float((value(w) - least + np.einsum("ij,ij->i", g, w - at)).sum()) for w in points]
+        return float((value(w) - value(at) + np.einsum("ij,ij->i", g, w - at)).sum())
 
 
 @dataclass(frozen=True)
@@ -70,22 +68,17 @@ class QuadraticNodes(ShiftedDuals):
     condition: float  # the largest of all
 
     @cached_property
-    def center(self) -> Array:
-        """(n, d)."""
+    def vertex(self) -> tuple[Array, float]:
+        """The centres (n, d), and what they are worth in total."""
         block, zero = self.gradients.form.samples[0], np.zeros(self.gradients.form.shape)
         packed = isinstance(self.H, Packed)
         center = -_times(self.inverse, -float(block.strength) * block.moments if packed else self.gradients.full(zero))
         if self.condition > EVEN:  # for what rounding left
             center = center - _times(self.inverse, self.gradients.full(center))
-        return center
-
-    @cached_property
-    def least(self) -> float:
-        """The sum over all nodes."""
-        return float(self.gradients.value(self.center).sum())
+        return center, float(self.gradients.value(center).sum())
 
     def minimisers(self, g: Array, w: Array) -> Array:
-        return self.center - _times(self.inverse, g)
+        return self.vertex[0] - _times(self.inverse, g)
 
     def corrected(self, w: Array, slope: Array) -> Array:
         return w - _times(self.inverse, slope)
@@ -94,10 +87,11 @@ class QuadraticNodes(ShiftedDuals):
         return _times(self.H, w - at)
 
     def value(self, w: Array) -> float:
-        return self.least + self.divergences([w], self.center, w)[0]
+        center, least = self.vertex
+        return least + self.divergence(w, center, w)
 
-    def divergences(self, points: Sequence[Array], at: Array, g: Array) -> list[float]:
-        return [0.5 * float(np.vdot(away, _times(self.H, away))) for away in (w - at for w in points)]
+    def divergence(self, w: Array, at: Array, g: Array) -> float:
+        return 0.5 * float(np.vdot(w - at, _times(self.H, w - at)))
 
 
 class _Tilted(NodeGradients):
@@ -127,9 +121,9 @@ def _shifted_duals(gradients: NodeGradients) -> ShiftedDuals | None:
         known[place] = True
     if not known.all() or not all(isinstance(block.loss, AbstractSmoothLoss) for block in form.samples):
         return None
-    numbers = max((form.d if block.X is None else block.width for block in form.samples), default=0)
-    if not gradients.ground and (gradients.counts * numbers < form.d).any():  # too few for any curvature
-        return None
+    if len(form.samples) == 1 and form.samples[0].X is not None and not gradients.ground:
+        if (gradients.counts * form.samples[0].width < form.d).any():  # too few for any curvature
+            return None
     H = _packed(gradients) or gradients.hessians(np.zeros(form.shape))
     found = _inverse(H)
     if found is None:

@@ -22,7 +22,7 @@ class Slack:
     def of(system: System, v: Array, *, flows: bool = True) -> Slack:
         """At a point near the domains; without ``flows`` these are taken to be 0."""
         room, weight = np.zeros(system.size), np.zeros(system.size)
-        for one in system.summands:
+        for one in (*system.prices, *system.flows):
             s = one.scale[:, None]
             if isinstance(one, Prices):
                 depth = _depth(one, one.taken(v) / s)
