@@ -52,7 +52,7 @@ def _arguments() -> argparse.Namespace:
         parser.error(f"--seeds takes FIRST:BEYOND, got {' '.join(args.seeds)}")
     args.seeds = range(*map(int, bounds))
     args.methods = tuple(",".join(args.methods).split(",")) if args.methods else None
-    if unknown := set(args.methods or ()) - set(judged.MAKE):
+    if args.methods != (judged.DRAWN,) and (unknown := set(args.methods or ()) - set(judged.MAKE)):
         parser.error(f"--methods takes some of {' '.join(judged.MAKE)}, got {' '.join(sorted(unknown))}")
     return args
 
