@@ -131,4 +131,10 @@ def _hierarchy(rng: np.random.Generator, n: int) -> tuple[Any, list[Any], tuple[
     return (clusters, (leaf, *levels)), edges, (*path.values(), "west", "east", "root")
 
 
-FAMILIES: dict[str, Callable[[int], WildProblem]] = {"singular": singular, "absorbed": absorbed, "combined": combined, "planted": planted, "tall": partial(wild_problem, tall=True)}
+FAMILIES: dict[str, Callable[[int], WildProblem]] = {
+    "singular": singular,
+    "absorbed": absorbed,
+    "combined": combined,
+    "planted": planted,
+    "tall": partial(wild_problem, tall=True),
+}

@@ -11,6 +11,7 @@ import time
 import traceback
 import warnings
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -52,7 +53,6 @@ class Row:
     claims: dict[str, int] = field(default_factory=dict)
     false: list[str] = field(default_factory=list)
     raised: list[str] = field(default_factory=list)
-    answers: list[Any] = field(default_factory=list)
     error: str = ""
     seconds: float = 0.0
 
@@ -196,3 +196,13 @@ def forest(seed: int) -> WildProblem:
         del pairs[n // 2]
     term = Term("L1", float(rng.choice([2.0 ** rng.integers(-4, 2), 10.0 ** rng.uniform(-2, 0.5)])), pairs)
     return written(seed, Draft(family, rows, [term], ["forest"], 1e-9, 0.5))
+
+
+def counted(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """The claims by kind, and on how many problems they were judged."""
+    claims: Counter[str] = Counter()
+    for row in rows:
+        claims.update(row.get("claims", {}))
+    known = sum(row.get("known", False) for row in rows)
+    each = ", ".join(f"{number} {kind}" for kind, number in claims.most_common())
+    return [f"{claims.total()} claims on {known} of {len(rows)} problems (of the others no optimum is known): {each}"]

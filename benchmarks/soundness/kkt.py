@@ -9,15 +9,19 @@ from collections.abc import Sequence
 from typing import Any
 
 from .exact import ExactEdge, ExactProblem, ExactSamples, difference, predictor
+from .linear import Matrix
 from .reals import HALF, ONE, ZERO, dot, rationals
 
 Slopes = tuple[Any, Any]  # the least and the largest subgradient
 
 
-def optimal(problem: ExactProblem, w: Any, prices: Sequence[Any], flows: Sequence[Any]) -> bool:
-    """True where ``prices`` (of each sample, by part) and ``flows`` (of each edge) prove that w is optimal."""
+def optimal(
+    problem: ExactProblem, w: Any, prices: Sequence[Any], flows: Sequence[Any], beside: Matrix | None = None
+) -> bool:
+    """True where ``prices`` (of each sample, by part) and ``flows`` (of each edge) prove that w is optimal; with
+    what other terms leave ``beside`` them at each node."""
     w, prices, flows = rationals(w), rationals(prices), rationals(flows)
-    left = [[ZERO] * problem.d for _ in problem.nodes]
+    left = [list(row) for row in beside] if beside else [[ZERO] * problem.d for _ in problem.nodes]
     for part, a in zip(problem.samples, prices, strict=True):
         for r, (s, price) in enumerate(zip(part.scale, a, strict=True)):
             found = slopes(part, r, predictor(part, r, w[part.node]))
@@ -38,7 +42,7 @@ def _add(row: list[Any], entries: Sequence[tuple[int, Any]], factor: Any) -> Non
         row[j] = row[j] + factor * v
 
 
-def slopes(part: ExactSamples, r: int, x: Any) -> Slopes | None:
+def slopes(part: ExactSamples, r: int, x: Any) -> Slopes | None:  # noqa: PLR0911  (one for each loss)
     """The ends of the subdifferential of a loss at x; None where they are not rational, or not known here."""
     y = part.y[r]
     t = x - y if part.family in ("squared", "huber", "quantile") else 1 - y * x
@@ -62,7 +66,7 @@ def slopes(part: ExactSamples, r: int, x: Any) -> Slopes | None:
     return None
 
 
-def subgradient(edge: ExactEdge, z: list[Any], u: list[Any]) -> bool:
+def subgradient(edge: ExactEdge, z: list[Any], u: list[Any]) -> bool:  # noqa: PLR0911  (one for each penalty)
     """True where u is a subgradient of phi at z."""
     along, square, size = dot(u, z), dot(z, z), dot(u, u)
     match edge.kind:

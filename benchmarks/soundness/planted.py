@@ -58,14 +58,14 @@ def with_proof(seed: int, most: int = 70) -> Planted:
     """The first draw of a seed whose numbers are all exact; of at most so many nodes."""
     for attempt in count():
         try:
-            return _Draw(seed, attempt, most).made()
+            return Draw(seed, attempt, most).made()
         except InexactError:
             if attempt > ATTEMPTS:
                 raise
     raise AssertionError
 
 
-def _floats(values: Any) -> Array:
+def floats(values: Any) -> Array:
     """Rationals as floats, where they are some."""
     try:
         out = np.array([float(v) for v in values])
@@ -101,7 +101,7 @@ class _Sample:
 
 
 @dataclass
-class _Draw:
+class Draw:
     """One draw; traits are the fewer, the more attempts have failed."""
 
     seed: int
@@ -127,47 +127,54 @@ class _Draw:
     def made(self) -> Planted:
         pairs = self._pairs()
         empty = self._empty(pairs)
-        w = self._parameters(pairs, empty)
+        w = self.parameters(pairs, empty)
         flows = self._flows(pairs, w, empty)
         self.left = [[ZERO] * self.p for _ in range(self.n)]
         for (i, j, _), u in zip(pairs, flows, strict=True):
-            self._add(i, u)
-            self._add(j, u, -1)
+            self.add(i, u)
+            self.add(j, u, -1)
         terms = [Term(self.kind, 1.0 if self.kind == "Zero" else self.c, pairs, self.parameter)]
         few = "few samples" in self.traits
         ground = "SquaredL2" if few else str(self.rng.choice(["", "", "L1", "SquaredL2"]))
-        open_ = {i for i in range(self.n) if ground == "SquaredL2" and (i in empty or (few and self.rng.random() < 0.6))}
+        open_ = {
+            i for i in range(self.n) if ground == "SquaredL2" and (i in empty or (few and self.rng.random() < 0.6))
+        }
         nodes = _Ground(ground)
         for i in range(self.n):
             if ground and i not in open_:
                 nodes.pull(self, i, w[i], self._pull(i in empty))
             if i not in empty:
-                self._samples(i, w[i], i not in open_)
+                self.samples(i, w[i], i not in open_)
             if i in open_:
                 nodes.close(self, i, w[i])
         if ground:
             terms.append(nodes.term())
         return self._written(w, terms, [*flows, *nodes.flows])
 
-    def _add(self, i: int, u: list[Fraction], factor: Fraction | int = 1) -> None:
+    def add(self, i: int, u: list[Fraction], factor: Fraction | int = 1) -> None:
         self.left[i] = [a + factor * b for a, b in zip(self.left[i], u, strict=True)]
 
-    def _written(self, w: list[list[Fraction]], terms: list[Term], flows: list[list[Fraction]]) -> Planted:
+    def written(self) -> tuple[dict[Hashable, Rows], dict[Hashable, Array]]:
+        """The samples and prices of each node, as floats."""
         rows: dict[Hashable, Rows] = {}
-        prices = {}
+        prices: dict[Hashable, Array] = {}
         for i in range(self.n):
             mine = [row for row in self.rows if row.node == i]
-            X = _floats([v for row in mine for v in row.x]).reshape(-1, self.p)
-            y, weight, offset = (_floats([getattr(row, name) for row in mine]) for name in ("y", "weight", "offset"))
+            X = floats([v for row in mine for v in row.x]).reshape(-1, self.p)
+            y, weight, offset = (floats([getattr(row, name) for row in mine]) for name in ("y", "weight", "offset"))
             rows[i] = Rows(X, y, weight, self.family[i], offset)
-            prices[i] = _floats([row.price for row in mine])
+            prices[i] = floats([row.price for row in mine])
         if not self.rows:
             raise InexactError
+        return rows, prices
+
+    def _written(self, w: list[list[Fraction]], terms: list[Term], flows: list[list[Fraction]]) -> Planted:
+        rows, prices = self.written()
         gap = float(self.rng.choice(GAPS))
         traits = ["planted optimum", f"gap {gap:g}", *self.traits]
         draft = Draft(self.rows[0].family, rows, terms, traits, gap, DELTA)
-        drawn = replace(written(self.seed, draft), optimum=_floats([v for row in w for v in row]).reshape(-1, self.p))
-        found = Planted(drawn, [prices[p.node] for p in drawn.plain.samples], [_floats(u) for u in flows])
+        drawn = replace(written(self.seed, draft), optimum=floats([v for row in w for v in row]).reshape(-1, self.p))
+        found = Planted(drawn, [prices[p.node] for p in drawn.plain.samples], [floats(u) for u in flows])
         if not optimal(exact(drawn.plain), drawn.optimum, found.prices, found.flows):
             raise AssertionError(f"seed {self.seed}: what was planted is no optimum")
         return found
@@ -196,7 +203,7 @@ class _Draw:
                 out.add(i)
         return out
 
-    def _parameters(self, pairs: list[tuple[int, int, float]], empty: set[int]) -> list[list[Fraction]]:
+    def parameters(self, pairs: list[tuple[int, int, float]], empty: set[int]) -> list[list[Fraction]]:
         """Quarters in units of the columns, a few values in all; the same around an empty node, and in a consensus."""
         rng, tied = self.rng, nx.utils.UnionFind(range(self.n))
         for i, j, _ in pairs:
@@ -226,7 +233,7 @@ class _Draw:
         for i, j, weight in pairs:
             z = [a - b for a, b in zip(w[i], w[j], strict=True)]
             still = bool({i, j} & empty)
-            u = [ZERO] * self.p if still else self._subgradient(z)
+            u = [ZERO] * self.p if still else self.subgradient(z)
             out.append([Fraction(self.c) * Fraction(weight) * v for v in u])
         for i in empty if self.kind not in ("SquaredL2", "HuberNorm") else ():
             at = [k for k, (a, b, _) in enumerate(pairs) if i in (a, b)][:2]
@@ -237,11 +244,11 @@ class _Draw:
                     out[k][c] += q * sign * (1 if pairs[k][0] == i else -1)
         return out
 
-    def _subgradient(self, z: list[Fraction], kind: str = "") -> list[Fraction]:
+    def subgradient(self, z: list[Fraction], kind: str = "") -> list[Fraction]:
         """One at z; where that is not unique, of quarters, often at an end."""
         kind, rng = kind or self.kind, self.rng
-        one = [ZERO] * self.p
-        j = max(range(self.p), key=lambda k: abs(z[k]))
+        one = [ZERO] * len(z)
+        j = max(range(len(z)), key=lambda k: abs(z[k]))
         if kind == "SquaredL2" or (kind == "HuberNorm" and sum(v * v for v in z) <= Fraction(self.delta) ** 2):
             return list(z)
         if kind == "HuberNorm":
@@ -250,12 +257,12 @@ class _Draw:
         if any(z) and kind in ("L2", "LInf"):
             one[j] = Fraction(1 if z[j] > 0 else -1)
             return one
-        free = [Fraction(int(v), 4) for v in rng.integers(-4, 5, size=self.p)]
+        free = [Fraction(int(v), 4) for v in rng.integers(-4, 5, size=len(z))]
         if kind == "L1":
             return [f if v == 0 else Fraction(1 if v > 0 else -1) for f, v in zip(free, z, strict=True)]
         if kind == "Zero" or sum(map(abs, free)) <= 1:
             return free
-        one[int(rng.integers(self.p))] = Fraction(int(rng.choice([-4, -3, 2, 4])), 4)
+        one[int(rng.integers(len(z)))] = Fraction(int(rng.choice([-4, -3, 2, 4])), 4)
         return one
 
     # ---- what asks for it --------------------------------------------------------------------------------------------
@@ -263,11 +270,9 @@ class _Draw:
         """How far a node is from its centre."""
         if nothing:
             return [ZERO] * self.p
-        return [
-            Fraction(int(v), 4) / s for v, s in zip(self.rng.integers(-2, 3, size=self.p), self.scale, strict=True)
-        ]
+        return [Fraction(int(v), 4) / s for v, s in zip(self.rng.integers(-2, 3, size=self.p), self.scale, strict=True)]
 
-    def _samples(self, i: int, w: list[Fraction], closes: bool) -> None:
+    def samples(self, i: int, w: list[Fraction], closes: bool) -> None:
         """Samples of any prices, and for each column one that makes up for what is left there; the latter only where
         ``closes``, else fewer than columns."""
         rng, p = self.rng, self.p
@@ -290,7 +295,7 @@ class _Draw:
         for a in [price] if price or family != "logistic" else [one, -one]:
             y, weight, predictor = getattr(self, f"_{family.replace(' ', '_')}")(a, at)
             self.rows.append(_Sample(i, family, x, y, weight, predictor - at, a))
-            self._add(i, x, a)
+            self.add(i, x, a)
 
     def _size(self, x: Fraction, most: int = 3) -> Fraction:
         """A power of two that is not far below x."""
@@ -345,25 +350,25 @@ class _Ground:
     centers: dict[Hashable, Array] = field(default_factory=dict)
     flows: list[list[Fraction]] = field(default_factory=list)
 
-    def pull(self, draw: _Draw, i: int, w: list[Fraction], z: list[Fraction]) -> None:
+    def pull(self, draw: Draw, i: int, w: list[Fraction], z: list[Fraction]) -> None:
         """Away from a centre, so that something is left at a node."""
         c = self._weight(draw)
         u = [c * v for v in (z if self.kind == "SquaredL2" else [Fraction((v > 0) - (v < 0)) for v in z])]
-        draw._add(i, u)
+        draw.add(i, u)
         self._put(i, c, w, z, u)
 
-    def close(self, draw: _Draw, i: int, w: list[Fraction]) -> None:
+    def close(self, draw: Draw, i: int, w: list[Fraction]) -> None:
         """Squares take up what is left at a node."""
         c, u = self._weight(draw), [-v for v in draw.left[i]]
         self._put(i, c, w, [v / c for v in u], u)
 
-    def _weight(self, draw: _Draw) -> Fraction:
+    def _weight(self, draw: Draw) -> Fraction:
         wide = 20 if "wild weights" in draw.traits else 2
         return Fraction(2) ** int(draw.rng.integers(-wide, wide + 1))
 
     def _put(self, i: int, c: Fraction, w: list[Fraction], z: list[Fraction], u: list[Fraction]) -> None:
         self.nodes.append((i, None, float(c)))
-        self.centers[i] = _floats([a - b for a, b in zip(w, z, strict=True)])
+        self.centers[i] = floats([a - b for a, b in zip(w, z, strict=True)])
         self.flows.append(u)
 
     def term(self) -> Term:

@@ -28,7 +28,7 @@ KINDS = ("L1", "L2", "SquaredL2", "Quadratic", "AnalysisL1", "HuberNorm", "Zero"
 
 
 def refined(problem: ExactProblem, w: Any, nears: tuple[float, ...] = NEAR) -> list[Any]:
-    """Points to be judged at, one for each guess of what is tied; none where a term is not one of those that are known here."""
+    """Points to be judged at, one for each guess of what is tied; none where a term is not known here."""
     if any(p.family not in SMOOTH for p in problem.samples) or any(e.kind not in KINDS for e in problem.edges):
         return []
     faces = {}
