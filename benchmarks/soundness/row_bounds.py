@@ -7,28 +7,32 @@ import traceback
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.linalg import qr
+from scipy.optimize import linprog
 from scipy.sparse.csgraph import connected_components
 
 from graphreg.certificate.kernel.arithmetic import LEAST, RefusedError, two_sum
 from graphreg.certificate.kernel.balance import Answers, Combination, Witness, balanced
+from graphreg.certificate.kernel.system import Prices
 from graphreg.certificate.kernel.value import lower_bound
 from graphreg.certificate.proposing.plan import Planner
 from graphreg.certificate.proposing.slack import Slack
-from graphreg.certificate.proposing.systems import solved
+from graphreg.certificate.proposing.systems import Solved, solved
 from graphreg.datasets.plain import Array
 
 from .attained import attained
 from .exact import below, excess
-from .reals import ZERO, approximately
+from .reals import ZERO, approximately, ends, flint, rational
 from .rows import Drawn, RowSystem, asked, planted_rows, random_rows
 
 PULLS = (0.0, 4e-15, 1e-13, 1e-11, 1e-9, 1e-7, 1e-5, 1e-3, 1e-2)  # of the way to the middle of all domains
+DEEP = 0.4  # in units of scales: deep enough
 SWEEPS, ROUNDS = 3, 40
 NARROW = 1e-6  # relative: of what counts as certified
 LIGHT = 1e-60  # entries of R that are left out
@@ -119,9 +123,11 @@ def _planted(system: RowSystem, drawn: Drawn) -> Array:
 # ---- proposals -------------------------------------------------------------------------------------------------------
 def bounds(system: RowSystem, v: Array, row: Row) -> Iterator[tuple[str, float]]:
     """The bounds next to a point: by the library's planner, then by least squares, from further and further inside."""
-    v, middle = inside(system, v)
+    v, middle = inside(system, v), None
     for t in PULLS:
-        x = v + t * (middle - v)
+        if t > 0.0 and middle is None:
+            middle = middle_of(system)
+        x = v if middle is None else v + t * (middle - v)
         for name, propose in (("library", _planned), ("least squares", _least_squares)):
             try:
                 with np.errstate(all="ignore"):
@@ -140,24 +146,52 @@ def bounds(system: RowSystem, v: Array, row: Row) -> Iterator[tuple[str, float]]
                     return
 
 
-def inside(system: RowSystem, v: Array) -> tuple[Array, Array]:
-    """The point with prices and flows in their domains, and one in the middle of these."""
-    v, middle = v.copy(), np.zeros_like(v)
+def inside(system: RowSystem, v: Array) -> Array:
+    """The point with prices and flows in their domains."""
+    v = v.copy()
     for one in system.prices:
-        low, high = (np.broadcast_to(x, one.block.offset.shape) for x in one.block.loss.domain(one.block.y))
-        s = one.block.scale
-        v[one.columns] = np.clip(v[one.columns], s * low, s * high)
-        both = np.isfinite(low) & np.isfinite(high)
-        half = np.isfinite(low) != np.isfinite(high)
-        with np.errstate(invalid="ignore"):
-            one_side = np.where(np.isfinite(low), low + 1.0, high - 1.0)
-            middle[one.columns] = s * np.where(both, (low + high) / 2, np.where(half, one_side, 0.0))
+        low, high = _ends(one)
+        v[one.columns] = np.clip(v[one.columns], low, high)
     for one in system.more:
-        u = one.taken(v) / one.scale[:, None]
-        size = np.atleast_1d(one.penalty.domain.gauge(u))
-        over = np.maximum(np.nan_to_num(size, posinf=1.0), 1.0)
-        v[one.columns] = (one.taken(v) / over.reshape(len(u), -1)).ravel()
-    return v, middle
+        size = np.nan_to_num(one.penalty.domain.gauge(one.taken(v) / one.scale[:, None]), posinf=1.0)
+        v[one.columns] = (one.taken(v) / np.maximum(size, 1.0).reshape(one.shape[0], -1)).ravel()
+    return v
+
+
+def middle_of(system: RowSystem) -> Array:
+    """A balanced point as deep inside all domains as there is one, by a linear programme; else one that is inside."""
+    low, high = np.full(system.size, -np.inf), np.full(system.size, np.inf)
+    for one in system.prices:
+        low[one.columns], high[one.columns] = _ends(one)
+    for one in system.more:
+        size = np.asarray(one.penalty.domain.gauge(np.ones(one.shape)), dtype=float).reshape(-1, 1)
+        with np.errstate(divide="ignore"):
+            high[one.columns] = np.broadcast_to(one.scale[:, None] / size, one.shape).ravel()
+        low[one.columns] = -high[one.columns]
+    scale = np.concatenate([np.repeat(one.scale, one.shape[1]) for one in system.summands])
+    sides = [(sign, np.flatnonzero(np.isfinite(end)), end) for sign, end in ((1.0, high), (-1.0, low))]
+    rows = [
+        sp.csr_array((sign * np.ones(len(k)), (np.arange(len(k)), k)), (len(k), system.size)) for sign, k, _ in sides
+    ]
+    B = system.B @ sp.diags_array(scale)
+    size = np.maximum(abs(B).max(axis=1).toarray().ravel(), LIGHT)
+    found = linprog(
+        np.append(np.zeros(system.size), -1.0),
+        A_ub=sp.hstack([sp.vstack(rows), np.ones((sum(len(k) for _, k, _ in sides), 1))], format="csr"),
+        b_ub=np.concatenate([sign * end[k] / scale[k] for sign, k, end in sides]),
+        A_eq=sp.hstack([sp.diags_array(1.0 / size) @ B, np.zeros((len(size), 1))], format="csr"),
+        b_eq=np.zeros(system.shape[0]),
+        bounds=[(None, None)] * system.size + [(0.0, DEEP)],
+    )
+    if found.status == 0 and found.x[-1] > 0.0:
+        return found.x[:-1] * scale
+    both = np.isfinite(low) & np.isfinite(high)
+    return np.where(both, (np.where(both, low, 0.0) + np.where(both, high, 0.0)) / 2, np.clip(scale, low, high))
+
+
+def _ends(one: Prices) -> tuple[Array, Array]:
+    low, high = (np.broadcast_to(x, one.block.offset.shape) for x in one.block.loss.domain(one.block.y))
+    return one.block.scale * low, one.block.scale * high
 
 
 def slack_of(system: RowSystem, v: Array) -> Slack:
@@ -186,13 +220,35 @@ def _least_squares(system: RowSystem, v: Array) -> tuple[sp.csr_array, dict[int,
         eqs = np.flatnonzero(label == c)
         A = system.B[eqs]
         some = np.flatnonzero((weight > 0.0) & (np.bincount(A.indices, minlength=V) > 0))
-        found = solved(A[:, some].toarray(), weight[some], eqs // system.form.d)
+        found = exactly(A[:, some].toarray(), solved(A[:, some].toarray(), weight[some], eqs // system.form.d))
         X = np.where(np.abs(found.X) < LIGHT, 0.0, found.X)
         for j, i in np.argwhere(X):
             R[some[j], eqs[found.kept[i]]] = X[j, i]
         for g, y in found.combinations.items():
             dropped[int(eqs[g])] = {int(eqs[k]): Fraction(x) for k, x in y.items()}
     return sp.csr_array(R), dropped
+
+
+def exactly(A: Array, found: Solved) -> Solved:
+    """With combinations, in rational numbers, of rows that were left out in a large system."""
+    left = np.setdiff1d(np.arange(len(A)), [*found.kept, *found.combinations])
+    if flint is None or not len(left) or not len(found.kept):
+        return found
+    size = np.abs(A[found.kept]).max(axis=1, keepdims=True)
+    columns = np.asarray(qr(A[found.kept] / size, mode="r", pivoting=True)[1])[: len(found.kept)]
+    try:
+        y = _matrix(A[np.ix_(found.kept, columns)].T).solve(_matrix(A[np.ix_(left, columns)].T))
+    except ZeroDivisionError:
+        return found
+    more = dict[int, Combination]()
+    for k, g in enumerate(left.tolist()):
+        each = {int(i): -Fraction(*ends(y[j, k])) for j, i in enumerate(found.kept.tolist()) if y[j, k] != 0}
+        more[g] = {g: Fraction(1), **each}
+    return replace(found, combinations=found.combinations | more)
+
+
+def _matrix(M: Array) -> Any:
+    return flint.fmpq_mat([[rational(x) for x in row] for row in M.tolist()])
 
 
 def proved(system: RowSystem, v: Array, answers: Answers, dropped: dict[int, Combination]) -> tuple[float, str]:
