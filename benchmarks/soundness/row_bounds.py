@@ -23,7 +23,7 @@ from graphreg.certificate.kernel.system import Prices
 from graphreg.certificate.kernel.value import lower_bound
 from graphreg.certificate.proposing.plan import Planner
 from graphreg.certificate.proposing.slack import Slack
-from graphreg.certificate.proposing.systems import Solved, solved
+from graphreg.certificate.proposing.systems import EXACT, Solved, solved
 from graphreg.datasets.plain import Array
 
 from .attained import attained
@@ -122,28 +122,30 @@ def _planted(system: RowSystem, drawn: Drawn) -> Array:
 
 # ---- proposals -------------------------------------------------------------------------------------------------------
 def bounds(system: RowSystem, v: Array, row: Row) -> Iterator[tuple[str, float]]:
-    """The bounds next to a point: by the library's planner, then by least squares, from further and further inside."""
-    v, middle = inside(system, v), None
+    """The bounds next to a point: as it is, by the library's planner and by least squares; from further and further
+    inside, until there is one."""
+    v, middle, done = inside(system, v), np.zeros_like(v), False
     for t in PULLS:
-        if t > 0.0 and middle is None:
+        if t == PULLS[1]:
             middle = middle_of(system)
-        x = v if middle is None else v + t * (middle - v)
-        for name, propose in (("library", _planned), ("least squares", _least_squares)):
+        x = v + t * (middle - v)
+        for name, propose in PROPOSERS.items():
             try:
                 with np.errstate(all="ignore"):
                     R, dropped = propose(system, x)
-                    found = proved(system, x, Answers(system, R), dropped)
+                    lower, why = proved(system, x, Answers(system, R), dropped)
             except (RefusedError, np.linalg.LinAlgError) as error:
-                row.why = row.why or f"{name}: {error}"
+                row.why = f"{name}: {error}"
                 continue
             except Exception as error:  # noqa: BLE001
                 row.raised.append(f"{name}: {''.join(traceback.format_exception(error, limit=-3))}")
                 continue
-            row.why = row.why or f"{name}: {found[1]}" if found[1] else row.why
-            if np.isfinite(found[0]):
-                yield name, found[0]
-                if t > 0.0 or name == "least squares":
-                    return
+            row.why = f"{name}: {why}" if why else row.why
+            if np.isfinite(lower):
+                done = True
+                yield name, lower
+        if done:
+            return
 
 
 def inside(system: RowSystem, v: Array) -> Array:
@@ -205,6 +207,11 @@ def slack_of(system: RowSystem, v: Array) -> Slack:
     return found
 
 
+def _nothing(system: RowSystem, v: Array) -> tuple[sp.csr_array, dict[int, Combination]]:
+    """For points that balance exactly."""
+    return sp.csr_array((len(v), system.shape[0])), {}
+
+
 def _planned(system: RowSystem, v: Array) -> tuple[sp.csr_array, dict[int, Combination]]:
     plan = Planner(system).near(v, slack_of(system, v), np.zeros(len(v), dtype=bool), False)
     return plan.answers.R, plan.dropped
@@ -229,10 +236,13 @@ def _least_squares(system: RowSystem, v: Array) -> tuple[sp.csr_array, dict[int,
     return sp.csr_array(R), dropped
 
 
+PROPOSERS = {"as it is": _nothing, "library": _planned, "least squares": _least_squares}
+
+
 def exactly(A: Array, found: Solved) -> Solved:
-    """With combinations, in rational numbers, of rows that were left out in a large system."""
-    left = np.setdiff1d(np.arange(len(A)), [*found.kept, *found.combinations])
-    if flint is None or not len(left) or not len(found.kept):
+    """With combinations, in rational numbers, of all rows that were left out of a large system."""
+    left = np.setdiff1d(np.flatnonzero(A.any(axis=1)), found.kept)
+    if flint is None or len(A) <= EXACT or not len(left) or not len(found.kept):
         return found
     size = np.abs(A[found.kept]).max(axis=1, keepdims=True)
     columns = np.asarray(qr(A[found.kept] / size, mode="r", pivoting=True)[1])[: len(found.kept)]
