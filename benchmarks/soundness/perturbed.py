@@ -23,6 +23,7 @@ from graphreg.certificate import Certifier, Enclosure
 from graphreg.certificate.kernel.arithmetic import LEAST, RefusedError
 from graphreg.certificate.kernel.balance import Answers, Witness, balanced
 from graphreg.certificate.kernel.value import lower_bound
+from graphreg.certificate.proposing.plan import Plan
 from graphreg.certificate.proposing.slack import Slack
 from graphreg.datasets import random_problem
 from graphreg.datasets.plain import Array
@@ -40,7 +41,8 @@ EACH = 40  # perturbations of a problem
 SECONDS = 3.0  # for a solve
 NODES = 20  # of planted problems
 TURNS = ("planted", "planted", "planted", "singular", "combined", "tall", "wild", "standard")
-KINDS = ("enclosed", "enclosed", "kernel", "certified")
+UPHILL = 0.3  # of the points go where the dual value rises, out of balance
+KINDS = ("enclosed", "kernel", "kernel", "certified")
 Point = tuple[str, DualPoint, Array]
 
 
@@ -62,12 +64,12 @@ class Row:
 
 def examine(seed: int, each: int = EACH) -> Row:
     """A problem, and ``each`` points near some of its own, judged."""
-    began, row = time.perf_counter(), Row(seed, TURNS[seed % len(TURNS)])
+    began, row = time.process_time(), Row(seed, TURNS[seed % len(TURNS)])
     try:
         _examine(row, np.random.default_rng([seed, 18]), each)
     except Exception:  # noqa: BLE001  (whatever it is, it belongs into the table)
         row.error = traceback.format_exc(limit=-4)
-    row.seconds = time.perf_counter() - began
+    row.seconds = time.process_time() - began
     return row
 
 
@@ -102,7 +104,8 @@ def _examine(row: Row, rng: np.random.Generator, each: int) -> None:
         try:
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")
-                lower, wrong = tried(kind, rng, moved(point, by, rng), w, by)
+                off = tried.uphill(point, w, by) if rng.random() < UPHILL else moved(point, by, rng)
+                lower, wrong = tried(kind, rng, off, points[k % len(points)], by)
         except RefusedError:
             row.refused += 1
             continue
@@ -183,30 +186,46 @@ class _Tries:
         self.form, self.at = form, at
         self.enclosure = Enclosure(form)
         self.certifier = Certifier(form)
+        self.plans: dict[tuple[str, bool], Plan] = {}
 
-    def __call__(self, kind: str, rng: np.random.Generator, point: DualPoint, w: Array, by: float) -> tuple[float, str]:
-        """A lower bound, and what is wrong beside it."""
+    def __call__(
+        self, kind: str, rng: np.random.Generator, point: DualPoint, near: Point, by: float
+    ) -> tuple[float, str]:
+        """A lower bound, and what is wrong beside it; the point is near another."""
         if self.enclosure.refused:
             raise RefusedError(self.enclosure.refused)
         if kind == "enclosed":
             least = float(rng.choice([np.inf, np.inf, -1e300]))
             return self.enclosure(point, least=least).value, ""
         if kind == "kernel":
-            return self._kernel(rng, point), ""
-        near = w + by * rng.standard_normal(w.shape) * np.abs(w)
-        found = Certifier(self.form, self.certifier).certify(
-            near, point.flows, point.prices, float(rng.choice([0.0, 1e-6]))
-        )
+            return self._kernel(rng, point, near), ""
+        w = near[2] + by * rng.standard_normal(near[2].shape) * np.abs(near[2])
+        gap = float(rng.choice([0.0, 1e-6]))
+        found = Certifier(self.form, self.certifier).certify(w, point.flows, point.prices, gap)
         wrong = "" if above(found.primal, self.at(found.w)) else f"{found.primal!r} is below P at its point"
         return found.dual if found.valid else -np.inf, wrong
 
-    def _kernel(self, rng: np.random.Generator, point: DualPoint) -> float:
-        """With answers, sizes and low parts that are off as well."""
+    def uphill(self, point: DualPoint, w: Array, by: float) -> DualPoint:
+        """A point off by so much where the dual value rises: by weak duality its gradient is -B'w at an optimum."""
+        if self.enclosure.refused:
+            return point
         system = self.enclosure.system
         v = system.flat(point)
-        plan = self.enclosure.planner.near(
-            v, Slack.of(system, v), np.zeros(len(v), dtype=bool), bool(rng.random() < 0.5)
-        )
+        return system.point(v - by * np.abs(v) * np.sign(system.B.T @ w.ravel()))
+
+    def _plan(self, near: Point, apart: bool) -> Plan:
+        """A plan for the point before it was moved."""
+        key = near[0], apart
+        if key not in self.plans:
+            v = self.enclosure.system.flat(near[1])
+            slack = Slack.of(self.enclosure.system, v)
+            self.plans[key] = self.enclosure.planner.near(v, slack, np.zeros(len(v), dtype=bool), apart)
+        return self.plans[key]
+
+    def _kernel(self, rng: np.random.Generator, point: DualPoint, near: Point) -> float:
+        """With answers, sizes and low parts that are off as well."""
+        system, plan = self.enclosure.system, self._plan(near, bool(rng.random() < 0.5))
+        v = system.flat(point)
         R = plan.answers.R
         answers = plan.answers if rng.random() < 0.5 else Answers(system, spoiled(rng, R))
         low = 2.0**-54 * v * rng.uniform(-1, 1, len(v)) * float(rng.choice([0.0, 1.0]))
@@ -220,7 +239,7 @@ class _Tries:
         for _ in range(8):
             more = left + answers.passed(z)
             z = np.where(plan.kept & (more > 0.0), more * (1 + 1e-9) + LEAST, 0.0)
-        z = z * float(rng.choice([1.0, 1.0, 1.0, 0.5, 1 - 2.0**-50, 2.0]))
+        z = z * float(rng.choice([1.0, 1.0, 2.0, 1 - 2.0**-50, 0.5, 0.0]))  # the latter close nothing
         box = balanced(system, Witness(high, low, answers, np.where(z < LEAST, 0.0, z), plan.dropped, plain))
         return float(lower_bound(system, box, plain or bool(rng.random() < 0.3)).lower.sum())
 

@@ -76,10 +76,6 @@ def floats(values: Any) -> Array:
     return out
 
 
-def _fractions(values: Any) -> list[Fraction]:
-    return [Fraction(v) for v in np.ravel(values).tolist()]
-
-
 def _power(x: Fraction) -> Fraction:
     """The least power of two that is not below x > 0."""
     k = x.numerator.bit_length() - x.denominator.bit_length()

@@ -98,7 +98,7 @@ def volume(rows: Sequence[Row], counted: Sequence[str]) -> str:
 
 def _pace(rows: Sequence[Row]) -> str:
     seconds = sum(row.get("seconds", 0.0) for row in rows)
-    return f"{100 * seconds / max(len(rows), 1):.0f} s for 100 problems"
+    return f"{100 * seconds / max(len(rows), 1):.0f} s of a core for 100 problems"
 
 
 def _by_method(rows: Sequence[Row]) -> str:

@@ -173,13 +173,14 @@ def _truth(rng: np.random.Generator, wild: _Wild, loss: str, labels: list[Hashab
 
 
 def _counts(rng: np.random.Generator, labels: list[Hashable], p: int, traits: list[str]) -> list[int]:
-    if TALL in traits:
-        return np.where(rng.random(len(labels)) < 0.1, 0, rng.integers(3 * p, 12 * p + 20, size=len(labels))).tolist()
-    counts = rng.integers(0, 2 * min(p, 8) + 1, size=len(labels))
+    tall = TALL in traits
+    counts = rng.integers(3 * p if tall else 0, 12 * p + 20 if tall else 2 * min(p, 8) + 1, size=len(labels))
+    if tall:
+        counts[rng.random(len(labels)) < 0.1] = 0
     if "one sample" in traits:
         counts[:] = 0
     if not counts.any():
-        counts[rng.integers(len(labels))] = 1
+        counts[rng.integers(len(labels))] = 3 * p if tall else 1
     return counts.tolist()
 
 
