@@ -113,7 +113,7 @@ def _dense(drawn: Drawn) -> list[list[Any]]:
 def _planted(system: RowSystem, drawn: Drawn) -> Array:
     v, at = np.zeros(system.size), 0
     for block, family in zip(drawn.form.samples, drawn.families, strict=True):
-        mine = [(drawn.prices or {})[int(str(part.node))] for part in drawn.parts if part.family == family]
+        mine = [(drawn.prices or {})[part.node] for part in drawn.parts if part.family == family]
         v[at : at + len(block.node)] = np.concatenate(mine)
         at += len(block.node)
     v[at:] = np.ravel(drawn.flows)

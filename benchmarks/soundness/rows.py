@@ -2,12 +2,12 @@
 
 Second and third differences along chains, rows of a graph's Laplacian, maps of both ends of an edge, hyperedges of two
 to four nodes; up to three losses at a node, centres, nodes without samples. Points come from the duals of a naive CVXPY
-model; `row_proposals` proposes how what is left would be taken up, and the library's kernel verifies.
+model; `row_bounds` proposes how what is left would be taken up, and the kernel verifies.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -70,7 +70,7 @@ class Drawn:
     parts: tuple[PlainSamples, ...]
     block: Block
     optimum: Array | None = None
-    prices: dict[int, Array] | None = None
+    prices: dict[Hashable, Array] | None = None
     flows: Array | None = None
 
     @cached_property
@@ -307,12 +307,10 @@ def _planted(seed: int, attempt: int) -> Drawn:
     for i in range(draw.n):
         draw.samples(i, w[i], True)
     rows, prices = draw.written()
-    parts = tuple(
-        PlainSamples(int(str(i)), r.family, r.X, r.y, r.weights, r.offsets, 4.0) for i, r in rows.items() if len(r.y)
-    )
+    parts = tuple(PlainSamples(i, r.family, r.X, r.y, r.weights, r.offsets, 4.0) for i, r in rows.items() if len(r.y))
     block = Block(kind, K, weight, floats(centers).reshape(m, k), draw.parameter)
     found = Drawn(seed, f"planted {what}", draw.n, draw.p, parts, block, floats(flat).reshape(draw.n, draw.p))
-    return replace(found, prices={int(str(i)): a for i, a in prices.items()}, flows=floats(flows).reshape(m, k))
+    return replace(found, prices=prices, flows=floats(flows).reshape(m, k))
 
 
 def matrix(
@@ -351,5 +349,5 @@ def proves(drawn: Drawn) -> bool:
     for entries, u in zip(drawn.K, [v for each in flows for v in each], strict=True):
         for i, v in entries:
             pulled[i // drawn.d][i % drawn.d] = pulled[i // drawn.d][i % drawn.d] + v * u
-    prices = [(drawn.prices or {})[int(str(part.node))] for part in drawn.parts]
+    prices = [(drawn.prices or {})[part.node] for part in drawn.parts]
     return optimal(drawn.samples, drawn.optimum, prices, [], pulled)

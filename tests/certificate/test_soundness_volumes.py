@@ -13,6 +13,8 @@ from benchmarks.soundness.reals import ONE, approximately, rational, rationals
 from benchmarks.soundness.refined import refined
 from benchmarks.soundness.rows import RowSystem, planted_rows, proves, random_rows
 from benchmarks.soundness.stored import as_stored
+from graphreg.certificate.kernel.balance import balanced
+from graphreg.certificate.proposing import enclosure
 
 LAST = 2.0**-52
 
@@ -116,6 +118,21 @@ def test_what_is_raised_is_a_finding(monkeypatch):
     assert "raised: 4" in tally.volume([asdict(row)], perturbed.counted([asdict(row)]))
 
 
+@pytest.mark.parametrize(
+    ("seed", "faulty"),
+    [
+        (9, lambda box: replace(box, lost=np.zeros_like(box.lost))),
+        (1, lambda box: replace(box, spread=np.zeros_like(box.spread))),
+    ],
+    ids=["balance is not asked for", "corrections are not paid for"],
+)
+def test_a_kernel_that_is_faulty_is_found_out(seed, faulty, monkeypatch):
+    for module in (perturbed, enclosure):
+        monkeypatch.setattr(module, "balanced", lambda system, witness: faulty(balanced(system, witness)))
+    row = perturbed.examine(seed)
+    assert row.false or row.raised
+
+
 # ---- edges -----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("seed", [0, 1, 3, 6])
 def test_no_claim_about_an_edge_is_false(seed):
@@ -177,6 +194,15 @@ def test_rows_are_pulled_back_as_the_matrix_says():
     np.testing.assert_allclose(
         (system.B @ np.concatenate([np.zeros(one.first), v.ravel()])).reshape(want.shape), want, rtol=1e-12, atol=1e-12
     )
+
+
+def test_rows_whose_balance_is_not_asked_for_are_found_out(monkeypatch):
+    def closed(system, witness):
+        box = balanced(system, witness)
+        return replace(box, lost=np.zeros_like(box.lost))
+
+    monkeypatch.setattr(row_bounds, "balanced", closed)
+    assert row_bounds.examine(2).false
 
 
 def test_a_false_bound_of_rows_is_caught(monkeypatch):
