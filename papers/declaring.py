@@ -24,6 +24,7 @@ from .records import Evidence, Verdict
 
 Function = Callable[..., Evidence]
 SCALES = ("quick", "full")
+SAID = {"correction": Verdict.CORRECTED, "part": Verdict.PART, "reason": Verdict.UNCHECKED}  # beside other verdicts
 WEIGHTS = ("misprint", "constant", "substance")  # of corrections
 NUMBERS = ("clarabel", "cvxpy", "numpy", "scipy")  # packages
 ID = re.compile(r"[a-z]+\.[A-Za-z0-9.-]+")
@@ -56,14 +57,11 @@ class Declaration:
     def __post_init__(self) -> None:
         if not ID.fullmatch(self.id):
             raise ModelError(f"the id of a claim is PAPER.NAME, of letters, digits, dots and hyphens, got {self.id!r}")
-        for given, verdict, what in (
-            (self.correction, Verdict.CORRECTED, "a correction"),
-            (self.part, Verdict.PART, "a part"),
-            (self.reason, Verdict.UNCHECKED, "a reason"),
-        ):
+        for what, verdict in SAID.items():
+            given = getattr(self, what)
             if bool(given) != (self.expected == verdict):
                 lacks = "lacks" if not given else "is expected to be another, but has"
-                raise ModelError(f"{self.id}: a claim that {verdict} has {what}; this one {lacks} it")
+                raise ModelError(f"{self.id}: a claim that {verdict} has a {what}; this one {lacks} it")
         if self.weight not in (WEIGHTS if self.correction else ("",)):
             raise ModelError(f"{self.id}: a correction, and nothing else, has a weight: {', '.join(WEIGHTS)}")
 
@@ -119,7 +117,9 @@ def library(package: Path, papers: Path) -> str:
 _DECLARED: dict[str, tuple[Declaration, str]] = {}  # with the name of the file
 
 
-def claim(id: str, source: str, statement: str, **declared: Any) -> Callable[[Function], Declaration]:
+def claim(
+    id: str, source: str, statement: str, stated: Any = "equal", **declared: Any
+) -> Callable[[Function], Declaration]:
     """Declare a claim, whose function computes it: ``function(at, **settings)`` with the `Trial`, returns `Evidence`.
 
     What the decorator leaves is the `Declaration`, which a `Runner` runs. Claims in the folders of the papers are found
@@ -131,11 +131,11 @@ def claim(id: str, source: str, statement: str, **declared: Any) -> Callable[[Fu
         PAPER.NAME; the paper is the folder in which the function stands.
     source, statement : str
         Where in the paper, and one plain sentence with the formula.
-    stated : str or number
-        As printed.
-    expected : Verdict
-        What is to be found: that it holds with a correction, unless another verdict is given. Any other than this is
-        an unexplained deviation.
+    stated : str or number, optional
+        As printed; by default that the two sides are equal.
+    expected : Verdict, optional
+        What is to be found. By default it follows from what is said: with a correction, a part or a reason it is that
+        verdict, and without one that the claim holds. Any other than this is an unexplained deviation.
     correction : str
         Where a correction is expected: the sentence that says it.
     weight : {"misprint", "constant", "substance"}
@@ -162,8 +162,8 @@ def claim(id: str, source: str, statement: str, **declared: Any) -> Callable[[Fu
     """
 
     def declare(function: Function) -> Declaration:
-        fields = dict[str, Any](expected=Verdict.CORRECTED) | declared
-        made = Declaration(id, source, statement, function=function, **fields)
+        expected = next((verdict for what, verdict in SAID.items() if declared.get(what)), Verdict.HOLDS)
+        made = Declaration(id, source, statement, stated, **{"expected": expected, **declared}, function=function)
         if function.__module__.startswith(f"{__package__}."):
             _register(made, function.__module__)
         return made

@@ -11,10 +11,11 @@ import numpy as np
 import graphreg as gr
 
 from .. import Evidence, Trial, Verdict, at_least, at_most, claim
+from ..computing import column
 from ._instances import Array
 from ._schools import FILE, Schools
 
-MODELS = ("personalised", "local", "single model")
+MODELS, SCORES = ("personalised", "local", "single model"), ("entropy", "accuracy")
 
 
 def _scores(
@@ -47,7 +48,7 @@ def _tuned(at: Trial, step: float, splits: int, folds: int) -> list[dict[str, An
         {"split": split, "gamma": gamma, "grid": grid, "folds": folds} for split in range(splits) for gamma in grid
     ]
     found = at.replicate(_scores, cells, 1, with_files=True)
-    scores = np.array([row[0]["scores"] for row in found]).reshape(splits, -1)
+    scores = column(found, "scores").reshape(splits, -1)
     best = [divmod(int(each.argmin()), len(grid)) for each in scores]
     return [{"split": k, "gamma": grid[g], "lam": grid[top]} for k, (g, top) in enumerate(best)]
 
@@ -99,9 +100,8 @@ def _distributions(figure: Any, data: dict[str, Any]) -> None:
 )
 def schools(at: Trial, step: float, splits: int, folds: int) -> Evidence:
     cells = _tuned(at, step, splits, folds)
-    rows = [row[0] for row in at.replicate(_judged, cells, 1, with_files=True)]
-    entropy = {name: np.array([row[f"{name}: entropy"] for row in rows]) for name in MODELS}
-    accuracy = {name: np.array([row[f"{name}: accuracy"] for row in rows]) for name in MODELS}
+    found = at.replicate(_judged, cells, 1, with_files=True)
+    entropy, accuracy = ({name: column(found, f"{name}: {of}")[:, 0] for name in MODELS} for of in SCORES)
     table = [{"model": name} | _summary(entropy[name], accuracy[name]) for name in MODELS]
     chosen = [{"split": cell["split"], "gamma": cell["gamma"], "lambda": cell["lam"]} for cell in cells]
     ours, local, single = (entropy[name] for name in MODELS)

@@ -8,9 +8,10 @@ import numpy as np
 
 import graphreg as gr
 
-from .. import Evidence, Trial, Verdict, at_least, at_most, claim, equal
+from .. import Evidence, Trial, at_least, at_most, claim, equal
+from ..computing import error_of_share, watched
 from ._instances import Array, Design, matrix, network, samples_of
-from .inference import LEVEL, coverage, error_of, gather, halves
+from .inference import LEVEL, coverage, gather, halves
 
 
 # ---- constant steps, full gradients ----------------------------------------------------------------------------------
@@ -25,9 +26,7 @@ def _ends(at: Trial, method: Any, rounds: int) -> tuple[gr.Problem, Array, Array
     """The problem, A and b, and theta of a method after 0 to 20 rounds and at the end."""
     problem = Design(10, 30, scales=0.8).problem(at.rng())
     look = gr.Observer("state.theta", rounds=[*range(21), rounds])
-    run = problem.solve(method, rounds=rounds, seed=0, gap=0.0, on_failure="return", observe=look)
-    assert run.observed is not None
-    return problem, *_quadratics(problem, 10), run.observed["state.theta"]
+    return problem, *_quadratics(problem, 10), watched(problem, method, rounds, look, seed=0)["state.theta"]
 
 
 def _compared(at: Trial, name: str, eta: float, theta: Array, A: Array, b: Array, by_hand: list[Array]) -> Evidence:
@@ -48,7 +47,6 @@ def _compared(at: Trial, name: str, eta: float, theta: Array, A: Array, b: Array
     "Exact diffusion, psi+ = theta - eta g, theta+ = (I + C)/2 (psi+ + theta - psi), ends at theta* with a constant "
     "step, where decentralised gradient descent keeps a bias.",
     stated="bias corrected",
-    expected=Verdict.HOLDS,
 )
 def exact_diffusion(at: Trial) -> Evidence:
     eta = 0.6
@@ -68,7 +66,6 @@ def exact_diffusion(at: Trial) -> Evidence:
     "Gradient tracking, y = C (y + g - g_old), theta = C (theta - eta y), ends at theta* with a constant step, where "
     "decentralised gradient descent keeps a bias.",
     stated="bias corrected",
-    expected=Verdict.HOLDS,
 )
 def gradient_tracking(at: Trial) -> Evidence:
     eta = 0.6
@@ -117,7 +114,7 @@ def unlike(at: Trial, K: int, T: int, replications: int, alphas: tuple[float, ..
     same = {"K": K, "T": T, "start": 1.0, "a": 200, "scales": 0.5, "neighbours": 10 if K > 20 else 4}
     cells = [{**same, "alpha": alpha, "method": method} for method in METHODS for alpha in alphas]
     found = gather(at, cells, replications, 400)
-    error = error_of(replications)
+    error = error_of_share(LEVEL, replications)
     table = [
         {"method": cell["method"], "alpha": cell["alpha"]}
         | {name: coverage(each[name]) for name in ("one-step", "average")}
@@ -129,9 +126,9 @@ def unlike(at: Trial, K: int, T: int, replications: int, alphas: tuple[float, ..
     names = [f"{name}, {alpha}" for name in ("one-step", "average") for alpha in alphas]
     right = np.array([held[name] for name in METHODS[1:]])
     return Evidence.of(
-        equal("one-step regions, local SGD", held["LocalSGD"], LEVEL, 4.0, "standard errors", error),
+        equal("one-step regions, local SGD", held["LocalSGD"], LEVEL, 4.0, error=error),
         corrected=[
-            equal("one-step regions, both corrections", right, at.given(LEVEL), 4.0, "standard errors", error),
+            equal("one-step regions, both corrections", right, at.given(LEVEL), 4.0, error=error),
             halves("one-step regions, both corrections", [each["one-step"] for each in found[len(alphas) :]]),
             at_most("least coverage of local SGD's one-step regions", min(held["LocalSGD"]), 0.7),
         ],
