@@ -4,6 +4,7 @@ replications."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,12 @@ def sent(run: gr.Solution, **ends: Any) -> int:
     for end, node in ends.items():
         table = table[table[end] == node]
     return int(table["messages"].iloc[0])
+
+
+def grid(**settings: Any) -> list[dict[str, Any]]:
+    """Cells with all combinations of settings, the last varying fastest; a number or a text is the same in all."""
+    every = [each if np.ndim(each) else [each] for each in settings.values()]
+    return [dict(zip(settings, each, strict=True)) for each in product(*every)]
 
 
 def column(runs: Sequence[Sequence[Mapping[str, Any]]], name: str) -> Array:

@@ -16,13 +16,10 @@ from ..computing import error_of_share, fixed, sent, watched
 from ._instances import Array, Coins, Instance, by_cluster, oracle
 
 
-@claim(
-    "clusters.prop3.1",
-    "Proposition 3.1",
-    "The gradients of the regularisers are grad psi_j = gamma_i (theta_i - thetabar_j) and grad phi = alpha_j gamma_i "
-    "(theta_i - thetabar), though the means depend on theta, too.",
-)
+@claim("clusters.prop3.1", "Proposition 3.1")
 def gradients(at: Trial) -> Evidence:
+    """The gradients of the regularisers are grad psi_j = gamma_i (theta_i - thetabar_j) and grad phi = alpha_j gamma_i
+    (theta_i - thetabar), though the means depend on theta, too."""
     of = Instance.drawn(at.rng(0))
     theta, gamma = at.rng(1).standard_normal(of.X.shape[::2]), at.given(of.gamma)
     psi = gamma[:, None] * (theta - of.cluster_mean() @ theta)
@@ -32,12 +29,9 @@ def gradients(at: Trial) -> Evidence:
     )
 
 
-@claim(
-    "clusters.oracle-unbiased",
-    "(3.2)",
-    "The oracle G is unbiased: E[G] = grad F, for any tau_j in (0, 1).",
-)
+@claim("clusters.oracle-unbiased", "(3.2)")
 def unbiased(at: Trial) -> Evidence:
+    """The oracle G is unbiased: E[G] = grad F, for any tau_j in (0, 1)."""
     of, rng = Instance.drawn(at.rng(0)), at.rng(1)
     coins, theta = Coins(0.3, rng.uniform(0.1, 0.9, 3), rng.uniform(0.1, 0.9, 3)), rng.standard_normal((9, 3))
     return _compared(at, of, coins, theta, "gr.AsyncL2GD")
@@ -84,14 +78,10 @@ def _steps(of: Instance, coins: Coins, theta: Array, count: int) -> list[Array]:
     return out
 
 
-@claim(
-    "clusters.single-coin",
-    "section 6",
-    "One coin may decide between a local step and one towards both averages at once: with p_j = 0 and tau_j = 1 the "
-    "oracle (3.2) is unbiased at p_0 = 0.1, the communication probability of the experiments.",
-    stated="does not affect the validity of the results",
-)
+@claim("clusters.single-coin", "section 6", stated="does not affect the validity of the results")
 def single_coin(at: Trial) -> Evidence:
+    """One coin may decide between a local step and one towards both averages at once: with p_j = 0 and tau_j = 1 the
+    oracle (3.2) is unbiased at p_0 = 0.1, the communication probability of the experiments."""
     of = Instance.drawn(at.rng(0))
     theta, coins = at.rng(1).standard_normal(of.X.shape[::2]), Coins(0.1, np.zeros(3), np.ones(3))
     return _compared(at, of, coins, theta, "gr.AsyncL2GD(coin='single')")
@@ -100,15 +90,15 @@ def single_coin(at: Trial) -> Evidence:
 @claim(
     "clusters.majority-coin",
     "section 3.3, end",
-    "The network's coin can be decentralised: every cluster flips one, and the majority decides. Where each shows 1 "
-    "with the probability q at which sum over v > k/2 of binom(k, v) q^v (1 - q)^(k - v) = p_0 the outcome has "
-    "probability p_0.",
     stated="easily decentralised",
     perturbation=0.5,
     quick={"flips": 1000},
     full={"flips": 20_000},
 )
 def majority_coin(at: Trial, flips: int) -> Evidence:
+    """The network's coin can be decentralised: every cluster flips one, and the majority decides. Where each shows 1
+    with the probability q at which sum over v > k/2 of binom(k, v) q^v (1 - q)^(k - v) = p_0 the outcome has
+    probability p_0."""
     p0, table, found = 0.3, [], []
     for k in (2, 3, 4):
         m = k // 2 + 1
@@ -131,18 +121,19 @@ def _shown_by_majority(of: Instance, p0: float, flips: int) -> float:
 @claim(
     "clusters.prop3.2-rounds",
     "Proposition 3.2",
-    "Of T rounds of Algorithm 1 p_0 (1 - p_0) T communicate between clusters, and (1 - p_0) p_j (1 - p_j) T within "
-    "cluster j, in expectation.",
     stated="p_0 (1 - p_0) T and (1 - p_0) p_j (1 - p_j) T",
-    weight="substance",
-    correction="Within cluster j it is (1 - p_0)^2 p_j (1 - p_j) T, where a round follows on a local step; and both "
-    "hold with equal weights only: with unequal gamma_i no average is known, and the rounds are p_0 T and (1 - p_0) "
-    "p_j T.",
     perturbation=0.3,
     quick={"T": 2000},
     full={"T": 200_000},
 )
 def communication(at: Trial, T: int) -> Evidence:
+    """Of T rounds of Algorithm 1 p_0 (1 - p_0) T communicate between clusters, and (1 - p_0) p_j (1 - p_j) T within
+    cluster j, in expectation.
+
+    Correction (substance): Within cluster j it is (1 - p_0)^2 p_j (1 - p_j) T, where a round follows on a local step;
+    and both hold with equal weights only: with unequal gamma_i no average is known, and the rounds are p_0 T and (1 -
+    p_0) p_j T.
+    """
     drawn, p0, p, k = Instance.drawn(at.rng(), sizes=(3, 3, 3)), 0.3, 0.4, 3
     even = replace(drawn, gamma=np.ones(9), lam=np.ones(3))
     between, within = _rounds(even, p0, p, T)
@@ -176,15 +167,11 @@ def _rounds(of: Instance, p0: float, p: float, T: int) -> tuple[int, list[int]]:
     return between, [sent(run, receiver=i) - between for i in firsts]
 
 
-@claim(
-    "clusters.prop3.3",
-    "Proposition 3.3",
-    "With tau_j = p_0 / (p_0 + 2 (1 - p_0) p_j): E||G(theta) - G(theta*)||^2 <= 2/p_0 ||grad phi(theta) - grad "
-    "phi(theta*)||^2 + sum_j 2 (1 - alpha_j)^2 / (p_0 + 2 (1 - p_0) p_j) ||grad psi_j(theta) - grad "
-    "psi_j(theta*)||^2 + 1/(1 - p_0) sum_j 1/(1 - p_j) ||grad F_j(theta) - grad F_j(theta*)||^2.",
-    stated="a bound",
-)
+@claim("clusters.prop3.3", "Proposition 3.3", stated="a bound")
 def variance(at: Trial) -> Evidence:
+    """With tau_j = p_0 / (p_0 + 2 (1 - p_0) p_j): E||G(theta) - G(theta*)||^2 <= 2/p_0 ||grad phi(theta) - grad
+    phi(theta*)||^2 + sum_j 2 (1 - alpha_j)^2 / (p_0 + 2 (1 - p_0) p_j) ||grad psi_j(theta) - grad psi_j(theta*)||^2 +
+    1/(1 - p_0) sum_j 1/(1 - p_j) ||grad F_j(theta) - grad F_j(theta*)||^2."""
     of = Instance.drawn(at.rng(0))
     star = of.minimiser(of.penalty(of.alpha))
     found, bounds = [], []
@@ -208,13 +195,9 @@ def _direction(of: Instance, rng: np.random.Generator, trial: int) -> Array:
     return 10.0 ** rng.uniform(-1.0, 1.0) * rng.standard_normal((len(own), of.X.shape[2]))[groups]
 
 
-@claim(
-    "clusters.prop3.4",
-    "Proposition 3.4",
-    "psi_j is convex and max_i gamma_i-smooth, phi is convex and max_j max_i alpha_j gamma_i-smooth.",
-    stated="bounds of the Hessians",
-)
+@claim("clusters.prop3.4", "Proposition 3.4", stated="bounds of the Hessians")
 def regularisers(at: Trial) -> Evidence:
+    """psi_j is convex and max_i gamma_i-smooth, phi is convex and max_j max_i alpha_j gamma_i-smooth."""
     least, steepest = [], []
     for trial in range(20):
         of = Instance.drawn(at.rng(trial))
@@ -231,17 +214,12 @@ def regularisers(at: Trial) -> Evidence:
     )
 
 
-@claim(
-    "clusters.cor3.6",
-    "Corollary 3.6",
-    "Where C_2 > C_1, p_0 = 2 C_1 / (C_1 + C_2 + L) and p_j = (C_2 - C_1) / (C_2 - C_1 + L) minimise the bound (3.5); "
-    "where C_2 <= C_1, p_0 = 2 C_1 / (2 C_1 + L) and p_j = 0 do. It is C_1 + C_2 + L there, or 2 C_1 + L, the "
-    "tau_j of Proposition 3.3 is C_1 / C_2, or 1 (appendix A.6), and the orders of the rounds that communicate follow "
-    "from Proposition 3.2.",
-    stated="optimal",
-    quick={"grid": 200},
-)
+@claim("clusters.cor3.6", "Corollary 3.6", stated="optimal", quick={"grid": 200})
 def probabilities(at: Trial, grid: int) -> Evidence:
+    """Where C_2 > C_1, p_0 = 2 C_1 / (C_1 + C_2 + L) and p_j = (C_2 - C_1) / (C_2 - C_1 + L) minimise the bound (3.5);
+    where C_2 <= C_1, p_0 = 2 C_1 / (2 C_1 + L) and p_j = 0 do. It is C_1 + C_2 + L there, or 2 C_1 + L, the tau_j of
+    Proposition 3.3 is C_1 / C_2, or 1 (appendix A.6), and the orders of the rounds that communicate follow from
+    Proposition 3.2."""
     shares, least, tau, stated, rounds, orders = list[float](), list[float](), list[float](), [], [], []
     table, mesh = list[dict[str, float]](), np.linspace(0.0, 1.0, grid, endpoint=False) + 0.5 / grid
     for trial in range(20):

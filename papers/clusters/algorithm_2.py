@@ -14,16 +14,13 @@ from ..computing import optimum, watched
 from ._instances import Array, Coins, Instance, estimate
 
 
-@claim(
-    "clusters.oracle-4.1",
-    "(4.1)",
-    "g is a stochastic gradient of F at theta: E[g] = grad F(theta).",
-    stated="a variance-reduced stochastic gradient",
-    weight="substance",
-    correction="Where xi_0 = 1 it lacks gamma_i tau_j (1 - alpha_j) / p_0 [(theta_i - thetabar_j) - (x_i - xbar_j)]; "
-    "with that it is unbiased.",
-)
+@claim("clusters.oracle-4.1", "(4.1)", stated="a variance-reduced stochastic gradient")
 def unbiased(at: Trial) -> Evidence:
+    """g is a stochastic gradient of F at theta: E[g] = grad F(theta).
+
+    Correction (substance): Where xi_0 = 1 it lacks gamma_i tau_j (1 - alpha_j) / p_0 [(theta_i - thetabar_j) - (x_i -
+    xbar_j)]; with that it is unbiased.
+    """
     of, rng = Instance.drawn(at.rng(0)), at.rng(1)
     coins = Coins.balanced(0.3, rng.uniform(0.1, 0.9, 3))
     theta, x = rng.standard_normal((2, *of.X.shape[::2]))
@@ -41,14 +38,10 @@ def unbiased(at: Trial) -> Evidence:
     )
 
 
-@claim(
-    "clusters.lemma4.2",
-    "Lemma 4.2",
-    "E||g - grad F(x)||^2 <= 2 L D_F(theta, x) with L = max{2/p_0 max alpha_j gamma_i, max_j 2 (1 - alpha_j) max "
-    "gamma_i / (p_0 + 2 (1 - p_0) p_j), L~/(1 - p_0) max_j 1/(1 - p_j)}, L~ the smoothness of the parts f_il.",
-    stated="a bound",
-)
+@claim("clusters.lemma4.2", "Lemma 4.2", stated="a bound")
 def variance(at: Trial) -> Evidence:
+    """E||g - grad F(x)||^2 <= 2 L D_F(theta, x) with L = max{2/p_0 max alpha_j gamma_i, max_j 2 (1 - alpha_j) max
+    gamma_i / (p_0 + 2 (1 - p_0) p_j), L~/(1 - p_0) max_j 1/(1 - p_j)}, L~ the smoothness of the parts f_il."""
     of, shares = Instance.drawn(at.rng(0)), {"as printed": list[float](), "with the term added": list[float]()}
     parts = [of.of_sample(k) for k in range(of.X.shape[1])]
     steepest = max(float((part.X**2).sum(axis=(1, 2)).max()) for part in parts)
@@ -94,19 +87,20 @@ def _curves(figure: Any, data: dict[str, Any]) -> None:
 @claim(
     "clusters.alg2-linear",
     "Algorithm 2, Theorem 4.3",
-    "Algorithm 2 converges linearly with the parameters of Theorem 4.3, with z <- b_1 z + (1 - b_1) theta + b_2/n (y - "
-    "theta) and the oracle (4.1).",
     stated="O((1/rho + sqrt(L/(rho mu))) log 1/eps) rounds",
-    weight="substance",
-    correction="z moves by b_2/eta: by b_2/n the method converges linearly, too, and takes about 40 times as many "
-    "rounds. (4.1) has its part within clusters where xi_0 = 1, too: without it the method stays away from the "
-    "optimum, or diverges, where p_j = 0 and rho is small.",
     experiment=True,
     quick={"rounds": 1000},
     perturbation=1.0,
     figure=_curves,
 )
 def linear(at: Trial, rounds: int) -> Evidence:
+    """Algorithm 2 converges linearly with the parameters of Theorem 4.3, with z <- b_1 z + (1 - b_1) theta + b_2/n (y -
+    theta) and the oracle (4.1).
+
+    Correction (substance): z moves by b_2/eta: by b_2/n the method converges linearly, too, and takes about 40 times as
+    many rounds. (4.1) has its part within clusters where xi_0 = 1, too: without it the method stays away from the
+    optimum, or diverges, where p_j = 0 and rho is small.
+    """
     drawn = Instance.drawn(at.rng(), sizes=(5, 5), m=20)
     problem = replace(drawn, gamma=np.full(10, 100.0), lam=np.full(2, 20.0)).problem()
     best = optimum(problem).objective

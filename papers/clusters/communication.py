@@ -10,8 +10,8 @@ import numpy as np
 import graphreg as gr
 
 from .. import Evidence, Trial, at_least, at_most, claim, equal
-from ..computing import column, fixed, rows, sent, watched
-from ..figures import curve
+from ..computing import column, fixed, grid, rows, sent, watched
+from ..figures import curves
 from ._instances import Instance
 from .algorithm_2 import bregman
 from .convergence import curvature, noise, parameters
@@ -78,25 +78,20 @@ KINDS = {
 
 
 def _by_strength(figure: Any, data: dict[str, Any]) -> None:
-    axes = figure.subplots()
-    for name, label in KINDS.items():
-        curve(axes, data["C_1/L"], np.maximum(data[name], 0.5), label)
-    axes.set(xlabel="C_1 / L", ylabel="rounds of communication (0 drawn at 0.5)", xscale="log", yscale="log")
-    axes.legend()
+    looks = {
+        "xlabel": "C_1 / L",
+        "ylabel": "rounds of communication (0 drawn at 0.5)",
+        "xscale": "log",
+        "yscale": "log",
+    }
+    shown = {label: np.maximum(data[name], 0.5).tolist() for name, label in KINDS.items()}
+    curves(figure.subplots(), data["C_1/L"], shown, **looks)
 
 
 @claim(
     "clusters.communication",
     "section 4, Corollary 4.4",
-    "Algorithm 2 enjoys optimal communication complexity regardless of the relation between the regularisation and the "
-    "smoothness of the f_i, in a single cluster, and by the authors' hypothesis with several: the rounds between "
-    "clusters are of the order sqrt(min(C_1, L)/mu) log(1/eps), the optimal one of Hanzely et al. (2020a). (Ours: "
-    "Nesterov's method on F takes far more where C_1 is below L/50, and fewer where it is above L/10.)",
     stated="optimal",
-    part="It holds while C_1 is well below L: up to L/4 the rounds are 0.4 to 1 times the order. From a few L on it "
-    "does not hold: they are 3.7 times the order at C_1 = 2.7 L, 12 times at 8 L, more than 30 times at 28 L, and with "
-    "no rho that was tried there less than 11 times. For p_0 tends to 1, and of T rounds p_0 T communicate, not p_0 (1 "
-    "- p_0) T (clusters.cor4.4).",
     experiment=True,
     quick={"strengths": (*WEAK[::2], *STRONG[:2]), "eps": 1e-4, "instances": 1, "rhos": (1.0,)},
     full={"strengths": (*WEAK, *STRONG), "eps": 1e-4, "instances": 5, "rhos": (0.02, 0.1, 0.3, 0.5, 1.0)},
@@ -104,9 +99,19 @@ def _by_strength(figure: Any, data: dict[str, Any]) -> None:
     figure=_by_strength,
 )
 def against_nesterov(at: Trial, strengths: Any, eps: float, instances: int, rhos: tuple[float, ...]) -> Evidence:
-    """Where the accuracy is not reached the rounds are those of the whole run: a bound from below."""
+    """Algorithm 2 enjoys optimal communication complexity regardless of the relation between the regularisation and the
+    smoothness of the f_i, in a single cluster, and by the authors' hypothesis with several: the rounds between clusters
+    are of the order sqrt(min(C_1, L)/mu) log(1/eps), the optimal one of Hanzely et al. (2020a). (Ours: Nesterov's
+    method on F takes far more where C_1 is below L/50, and fewer where it is above L/10.)
+
+    Part: It holds while C_1 is well below L: up to L/4 the rounds are 0.4 to 1 times the order. From a few L on it does
+    not hold: they are 3.7 times the order at C_1 = 2.7 L, 12 times at 8 L, more than 30 times at 28 L, and with no rho
+    that was tried there less than 11 times. For p_0 tends to 1, and of T rounds p_0 T communicate, not p_0 (1 - p_0) T
+    (clusters.cor4.4).
+    """
+    # Where the accuracy is not reached the rounds are those of the whole run: a bound from below.
     cells = [{"instance": k, "gamma": g, "lam": lam, "eps": eps} for g, lam in strengths for k in range(instances)]
-    slow = [{"instance": 0, "gamma": 1e3, "lam": 3e6, "eps": eps, "rho": rho} for rho in rhos]
+    slow = grid(instance=0, gamma=1e3, lam=3e6, eps=eps, rho=rhos)
     runs, others = (at.replicate(_counted, each, 1) for each in (cells, slow))
     columns = ("C_1/L", "order", "iterations", "reached", *KINDS)
     found = {name: column(runs, name).reshape(len(strengths), -1) for name in columns}
@@ -164,19 +169,20 @@ def _iterations(of: Instance, eps: float) -> int:
 @claim(
     "clusters.cor3.6-rounds",
     "Corollary 3.6",
-    "With its parameters Algorithm 1 takes O((C_1 + C_2 + L)/mu log 1/eps) iterations to an accuracy eps, and O(C_1 "
-    "(C_2 - C_1 + L)/((C_1 + C_2 + L) mu) log 1/eps) rounds between clusters.",
     stated="O((C_1 + C_2 + L)/mu log 1/eps)",
-    weight="substance",
-    correction="With a constant step it ends in the neighbourhood of Theorem 3.5 and stays there, however long it "
-    "runs; the number is that of iterations to this neighbourhood. The share of rounds between clusters is p_0 (1 - "
-    "p_0), with equal weights; with a falling step the error goes on falling, as 1/t.",
     experiment=True,
     perturbation=0.6,
     quick={"eps": 1e-4, "runs": 8},
     full={"eps": 1e-4, "runs": 200},
 )
 def to_the_neighbourhood(at: Trial, eps: float, runs: int) -> Evidence:
+    """With its parameters Algorithm 1 takes O((C_1 + C_2 + L)/mu log 1/eps) iterations to an accuracy eps, and O(C_1
+    (C_2 - C_1 + L)/((C_1 + C_2 + L) mu) log 1/eps) rounds between clusters.
+
+    Correction (substance): With a constant step it ends in the neighbourhood of Theorem 3.5 and stays there, however
+    long it runs; the number is that of iterations to this neighbourhood. The share of rounds between clusters is p_0 (1
+    - p_0), with equal weights; with a falling step the error goes on falling, as 1/t.
+    """
     of = replace(Instance.drawn(np.random.default_rng(at.seed), m=12), gamma=np.ones(9), lam=np.ones(3))
     star, (coins, L), (mu, _) = of.minimiser(of.penalty(of.alpha)), parameters(of), curvature(of)
     found = at.replicate(_end, [{"instance": at.seed, "eps": eps}], runs)

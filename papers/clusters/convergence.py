@@ -62,8 +62,6 @@ def _neighbourhood(figure: Any, data: dict[str, Any]) -> None:
 @claim(
     "clusters.thm3.5",
     "Theorem 3.5",
-    "With eta = 1/(2 L), L of (3.3), E||theta^t - theta*||^2 <= (1 - eta mu)^t ||theta^0 - theta*||^2 + 2 eta "
-    "sigma^2 / mu, sigma^2 of (3.4).",
     stated="a bound",
     experiment=True,
     quick={"runs": 20},
@@ -71,6 +69,8 @@ def _neighbourhood(figure: Any, data: dict[str, Any]) -> None:
     figure=_neighbourhood,
 )
 def rate(at: Trial, runs: int) -> Evidence:
+    """With eta = 1/(2 L), L of (3.3), E||theta^t - theta*||^2 <= (1 - eta mu)^t ||theta^0 - theta*||^2 + 2 eta sigma^2
+    / mu, sigma^2 of (3.4)."""
     of = _instance(at.seed)
     star, (coins, L), (mu, _) = of.minimiser(of.penalty(of.alpha)), parameters(of), curvature(of)
     [far], t = column(at.replicate(_distances, [{"instance": at.seed}], runs), "far"), np.array(GRID)
@@ -86,15 +86,17 @@ def rate(at: Trial, runs: int) -> Evidence:
 @claim(
     "clusters.cor4.4",
     "Corollary 4.4, by Proposition 3.2",
-    "Of T rounds of Algorithm 2 p_0 (1 - p_0) T communicate between clusters, in expectation.",
     stated="as in Corollary 3.6, p_0 (1 - p_0) T",
-    weight="substance",
-    correction="There are p_0 T, as theta moves in every round and no average is known, and rho T more to refresh x.",
     perturbation=0.3,
     quick={"T": 3000},
     full={"T": 100_000},
 )
 def refreshes(at: Trial, T: int) -> Evidence:
+    """Of T rounds of Algorithm 2 p_0 (1 - p_0) T communicate between clusters, in expectation.
+
+    Correction (substance): There are p_0 T, as theta moves in every round and no average is known, and rho T more to
+    refresh x.
+    """
     of, p0, rho = _instance(at.seed), 0.3, 0.1
     method = gr.AsyncAL2SGD(p_global=p0, p_cluster=0.4, rho=rho)
     found, stated = sent(fixed(of.problem(), method, T, seed=0), sender="root"), p0 * (1.0 - p0) * T
@@ -106,14 +108,10 @@ def refreshes(at: Trial, T: int) -> Evidence:
     )
 
 
-@claim(
-    "clusters.finite-sum",
-    "Assumption 4.1, (4.1)",
-    "With f_i = 1/n_i sum_l f_il and one l for each client the estimate g (with the part within clusters where xi_0 = "
-    "1) is unbiased, and its variance falls to 0 as theta and x approach each other, at the optimum and elsewhere.",
-    stated="variance-reduced",
-)
+@claim("clusters.finite-sum", "Assumption 4.1, (4.1)", stated="variance-reduced")
 def samples(at: Trial) -> Evidence:
+    """With f_i = 1/n_i sum_l f_il and one l for each client the estimate g (with the part within clusters where xi_0 =
+    1) is unbiased, and its variance falls to 0 as theta and x approach each other, at the optimum and elsewhere."""
     of, rng = Instance.drawn(at.rng(0)), at.rng(1)
     coins, (x, z) = Coins.balanced(0.3, rng.uniform(0.1, 0.9, 3)), rng.standard_normal((2, *of.X.shape[::2]))
     parts, spread = [of.of_sample(k) for k in range(of.X.shape[1])], list[float]()
@@ -138,15 +136,15 @@ def samples(at: Trial) -> Evidence:
 @claim(
     "clusters.thm4.3",
     "Theorem 4.3",
-    "Algorithm 2 (corrected, see clusters.alg2-linear) takes O((1/rho + sqrt(L/(rho mu))) log 1/eps) rounds, L of "
-    "Lemma 4.2, with its eta, a_1, a_2, b_1 and b_2: over three decades of gamma the constant stays below 2, and "
-    "varies by less than a factor of 2.",
     stated="O((1/rho + sqrt(L/(rho mu))) log 1/eps)",
     experiment=True,
     quick={"gammas": (1.0, 10.0, 100.0, 1000.0), "eps": 1e-6},
     full={"gammas": (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0), "eps": 1e-10},
 )
 def iterations(at: Trial, gammas: tuple[float, ...], eps: float) -> Evidence:
+    """Algorithm 2 (corrected, see clusters.alg2-linear) takes O((1/rho + sqrt(L/(rho mu))) log 1/eps) rounds, L of
+    Lemma 4.2, with its eta, a_1, a_2, b_1 and b_2: over three decades of gamma the constant stays below 2, and varies
+    by less than a factor of 2."""
     drawn, rho, table = Instance.drawn(at.rng(), sizes=(5, 5), m=20), 0.1, list[dict[str, Any]]()
     found, stated = list[list[float]](), list[tuple[float, ...]]()
     for gamma in gammas:

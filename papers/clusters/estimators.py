@@ -82,26 +82,19 @@ def _least_squares(design: Array, values: Array, noise: Array) -> Array:
     return np.linalg.solve(design.T @ weighed, weighed.T @ values)
 
 
-@claim(
-    "clusters.thm5.1",
-    "Theorem 5.1",
-    "With lambda_j = 1/sigma^2, gamma_i = 1/sigma_j^2 and X_i'X_i = beta_i I the minimiser of (5.2) is the best linear "
-    "unbiased estimator of theta_i given (X_i, y_i) and the others' own estimates.",
-)
+@claim("clusters.thm5.1", "Theorem 5.1")
 def best_linear_unbiased(at: Trial) -> Evidence:
+    """With lambda_j = 1/sigma^2, gamma_i = 1/sigma_j^2 and X_i'X_i = beta_i I the minimiser of (5.2) is the best linear
+    unbiased estimator of theta_i given (X_i, y_i) and the others' own estimates."""
     model = LinearModel.drawn(at.rng(), m=6, orthogonal=True, factor=at.given(1.0))
     found = optimum(model.of.problem()).coef
     return Evidence.of(equal("theta_i", found, np.array([model.given_estimates(i) for i in range(len(found))]), 1e-6))
 
 
-@claim(
-    "clusters.cor5.2",
-    "Corollary 5.2",
-    "Under the conditions of Theorem 5.1 E||theta_hat_i - theta_i||^2 is at most that of the local estimate and that "
-    "of a single model for all.",
-    stated="at most the lesser of the two",
-)
+@claim("clusters.cor5.2", "Corollary 5.2", stated="at most the lesser of the two")
 def against_both(at: Trial) -> Evidence:
+    """Under the conditions of Theorem 5.1 E||theta_hat_i - theta_i||^2 is at most that of the local estimate and that
+    of a single model for all."""
     model = LinearModel.drawn(at.rng(), m=6, orthogonal=True)
     X = model.of.X
     n, m, d = X.shape
@@ -125,17 +118,14 @@ def against_both(at: Trial) -> Evidence:
     )
 
 
-@claim(
-    "clusters.prop5.3",
-    "Proposition 5.3, appendix A.11",
-    "For any design the best linear unbiased estimator given all data (X_i, y_i) has at most the mean squared error of "
-    "the minimiser of (5.2), and in general it is another one, for example where X_i is not I.",
-    stated="in general different",
-    weight="substance",
-    correction="It is the minimiser of (5.2), for any design, even with fewer samples than parameters: nothing is "
-    "gained, and the two errors are equal.",
-)
+@claim("clusters.prop5.3", "Proposition 5.3, appendix A.11", stated="in general different")
 def given_all_data(at: Trial) -> Evidence:
+    """For any design the best linear unbiased estimator given all data (X_i, y_i) has at most the mean squared error of
+    the minimiser of (5.2), and in general it is another one, for example where X_i is not I.
+
+    Correction (substance): It is the minimiser of (5.2), for any design, even with fewer samples than parameters:
+    nothing is gained, and the two errors are equal.
+    """
     found, same, table = list[float](), list[Any](), []
     for m in (2, 6):
         model = LinearModel.drawn(at.rng(m), m=m, orthogonal=False, factor=at.given(1.0))
@@ -149,16 +139,13 @@ def given_all_data(at: Trial) -> Evidence:
 
 
 # ---- James-Stein -----------------------------------------------------------------------------------------------------
-@claim(
-    "clusters.A12",
-    "appendix A.12",
-    "The best linear unbiased estimator of theta_1 is (n - 1)/2n y_1 + (n + 1)/2n times the mean of the others, for "
-    "y_i ~ N(theta_i, I), theta_i ~ N(thetabar, I).",
-    stated="(n - 1)/2n and (n + 1)/2n",
-    weight="misprint",
-    correction="The weights are the other way round: (n + 1)/2n of y_1, and (n - 1)/2n of the others.",
-)
+@claim("clusters.A12", "appendix A.12", stated="(n - 1)/2n and (n + 1)/2n")
 def weights(at: Trial) -> Evidence:
+    """The best linear unbiased estimator of theta_1 is (n - 1)/2n y_1 + (n + 1)/2n times the mean of the others, for
+    y_i ~ N(theta_i, I), theta_i ~ N(thetabar, I).
+
+    Correction (misprint): The weights are the other way round: (n + 1)/2n of y_1, and (n - 1)/2n of the others.
+    """
     sizes, found, printed, right = (2, 3, 5, 10), [], [], []
     for n in sizes:
         y = at.rng(n).standard_normal((n, 3))
@@ -191,16 +178,15 @@ def _shrunken(rng: np.random.Generator, *, n: int, d: int, centre: float) -> dic
 @claim(
     "clusters.prop5.4",
     "Proposition 5.4",
-    "In the single-cluster model y_i ~ N(theta_i, I), theta_i ~ N(thetabar, I) with d > 3 a biased estimator has at "
-    "most the mean squared error of the best linear unbiased one: with C = max(0, 1 - 2 (d - 2) / ((n - 1) "
-    "||ybar||^2)) times the mean ybar of the others in the place of ybar (A.12 with its weights exchanged, and Bock's "
-    "C).",
     stated="at most",
     experiment=True,
     quick={"count": 400},
     full={"count": 10_000},
 )
 def shrinkage(at: Trial, count: int) -> Evidence:
+    """In the single-cluster model y_i ~ N(theta_i, I), theta_i ~ N(thetabar, I) with d > 3 a biased estimator has at
+    most the mean squared error of the best linear unbiased one: with C = max(0, 1 - 2 (d - 2) / ((n - 1) ||ybar||^2))
+    times the mean ybar of the others in the place of ybar (A.12 with its weights exchanged, and Bock's C)."""
     cells = [{"n": n, "d": d, "centre": c} for n, d, c in ((3, 5, 0.0), (3, 5, 1.0), (5, 4, 0.5), (10, 20, 1.0))]
     found = at.replicate(_shrunken, cells, count)
     shrunken, unbiased = (column(found, name) for name in ("James-Stein", "unbiased"))

@@ -110,8 +110,6 @@ def mean_step(T: Array, alpha: float) -> Array:
 @claim(
     "consensus.thm3-condition",
     "Theorem 3",
-    "The average is efficient for K = o(T^(2 alpha - 1)): where Hessians differ it is off by beta times the mean "
-    "step, of the order T^-alpha, which is of the order of its standard error at K = T^(2 alpha - 1).",
     stated="K = o(T^(2 alpha - 1))",
     perturbation=0.5,
     experiment=True,
@@ -119,6 +117,8 @@ def mean_step(T: Array, alpha: float) -> Array:
     full={"ends": (1000, 3000, 10_000, 30_000, 100_000)},
 )
 def average_condition(at: Trial, ends: tuple[int, ...]) -> Evidence:
+    """The average is efficient for K = o(T^(2 alpha - 1)): where Hessians differ it is off by beta times the mean step,
+    of the order T^-alpha, which is of the order of its standard error at K = T^(2 alpha - 1)."""
     of, T = Ring(8), np.array([1e5, 1e10])
     beta, order = at.given(of.beta()), gr.theory.largest_network(10_000, alpha=0.6, estimator="average").order
     found, alphas = (
@@ -146,17 +146,18 @@ def average_condition(at: Trial, ends: tuple[int, ...]) -> Evidence:
 @claim(
     "consensus.thm5-condition",
     "Theorem 5",
-    "The one-step estimator with alpha = 1 is efficient as long as K = o(T).",
     stated="K = o(T)",
-    weight="substance",
-    correction="K = o(T/log^2 T): where Hessians differ it is off by beta times the mean step, D log(T)/T, so that at "
-    "K = T/log(T) the bias in standard errors grows like log(T)^(1/2); with equal Hessians beta = 0.",
     perturbation=0.5,
     experiment=True,
     quick={"ends": (300, 1000, 3000)},
     full={"ends": (300, 1000, 3000, 10_000, 30_000)},
 )
 def one_step_condition(at: Trial, ends: tuple[int, ...]) -> Evidence:
+    """The one-step estimator with alpha = 1 is efficient as long as K = o(T).
+
+    Correction (substance): K = o(T/log^2 T): where Hessians differ it is off by beta times the mean step, D log(T)/T,
+    so that at K = T/log(T) the bias in standard errors grows like log(T)^(1/2); with equal Hessians beta = 0.
+    """
     of, T = Ring(8), np.array([1e4, 1e8, 1e16, 1e32])
     found, beta = biases(of, 1.0, ends)["one-step"], at.given(of.beta())
     twice = biases(Ring(8, 2), 1.0, ends[:1])["one-step"]
@@ -178,17 +179,19 @@ def one_step_condition(at: Trial, ends: tuple[int, ...]) -> Evidence:
 @claim(
     "consensus.thm6-sparse",
     "Theorem 6",
-    "Where the spectral gap closes as K^-q the one-step estimator (tau = alpha = 1) is efficient for K = o(T^(1/(6q + "
-    "1))). On rings, q = 2, beta grows as K^2, so that its bias vanishes for K = o(T^(1/5)), up to logarithms: the "
-    "condition is sufficient, and more than this bias asks for.",
     stated="K = o(T^(1/(6q + 1)))",
-    part="Of the efficiency the order of the bias alone is computed; the normality of the estimator is not.",
     perturbation=0.6,
     experiment=True,
     quick={"rings": (8, 16), "T": 1000, "sizes": (32, 64, 128, 256)},
     full={"rings": (8, 16, 32), "T": 30_000, "sizes": (32, 64, 128, 256, 512)},
 )
 def sparse(at: Trial, rings: tuple[int, ...], T: int, sizes: tuple[int, ...]) -> Evidence:
+    """Where the spectral gap closes as K^-q the one-step estimator (tau = alpha = 1) is efficient for K = o(T^(1/(6q +
+    1))). On rings, q = 2, beta grows as K^2, so that its bias vanishes for K = o(T^(1/5)), up to logarithms: the
+    condition is sufficient, and more than this bias asks for.
+
+    Part: Of the efficiency the order of the bias alone is computed; the normality of the estimator is not.
+    """
     found = np.array([biases(Ring(K), 1.0, (T,))["one-step"][0] for K in rings])
     beta = np.array([Ring(K).beta() for K in sizes])
     p = slope(sizes, np.abs(beta))

@@ -9,7 +9,7 @@ import numpy as np
 import graphreg as gr
 
 from .. import Evidence, Trial, at_least, at_most, claim, equal
-from ..computing import error_of_share, watched
+from ..computing import error_of_share, grid, watched
 from ._instances import Array, Design, matrix, network, samples_of
 from .inference import LEVEL, coverage, gather, halves
 
@@ -41,14 +41,10 @@ def _compared(at: Trial, name: str, eta: float, theta: Array, A: Array, b: Array
     )
 
 
-@claim(
-    "consensus.exact-diffusion",
-    "Discussion, Exact Diffusion (Yuan et al., 2020)",
-    "Exact diffusion, psi+ = theta - eta g, theta+ = (I + C)/2 (psi+ + theta - psi), ends at theta* with a constant "
-    "step, where decentralised gradient descent keeps a bias.",
-    stated="bias corrected",
-)
+@claim("consensus.exact-diffusion", "Discussion, Exact Diffusion (Yuan et al., 2020)", stated="bias corrected")
 def exact_diffusion(at: Trial) -> Evidence:
+    """Exact diffusion, psi+ = theta - eta g, theta+ = (I + C)/2 (psi+ + theta - psi), ends at theta* with a constant
+    step, where decentralised gradient descent keeps a bias."""
     eta = 0.6
     _, A, b, theta = _ends(at, gr.ExactDiffusion(eta), 2000)
     half, now, by_hand = (np.eye(10) + matrix(network(10, 4))) / 2.0, np.zeros((10, 6)), list[Array]()
@@ -60,14 +56,10 @@ def exact_diffusion(at: Trial) -> Evidence:
     return _compared(at, "ExactDiffusion", eta, theta, A, b, by_hand)
 
 
-@claim(
-    "consensus.tracking",
-    "Discussion, Gradient Tracking (Nedic et al., 2016)",
-    "Gradient tracking, y = C (y + g - g_old), theta = C (theta - eta y), ends at theta* with a constant step, where "
-    "decentralised gradient descent keeps a bias.",
-    stated="bias corrected",
-)
+@claim("consensus.tracking", "Discussion, Gradient Tracking (Nedic et al., 2016)", stated="bias corrected")
 def gradient_tracking(at: Trial) -> Evidence:
+    """Gradient tracking, y = C (y + g - g_old), theta = C (theta - eta y), ends at theta* with a constant step, where
+    decentralised gradient descent keeps a bias."""
     eta = 0.6
     _, A, b, theta = _ends(at, gr.GradientTracking(eta), 2000)
     C, now, by_hand = (np.eye(10) + matrix(network(10, 4))) / 2.0, np.zeros((10, 6)), list[Array]()
@@ -98,12 +90,7 @@ def _coverages(figure: Any, data: dict[str, Any]) -> None:
 @claim(
     "consensus.heterogeneous-hessians",
     "Theorem 5 and Theorem 4, where the clients' Hessians differ",
-    "The 95% regions of local SGD hold theta* with probability near .95. (In the experiments of the paper all clients "
-    "have the same Hessian; here the covariates have scales of their own at each client, log-standard deviation .5.)",
     stated=0.95,
-    weight="substance",
-    correction="Clients that disagree by eta_t pull the mean off where their Hessians differ; with gradient tracking "
-    "or exact diffusion in the place of local SGD the one-step regions hold.",
     perturbation=0.3,
     experiment=True,
     quick={"K": 20, "T": 1000, "replications": 100, "alphas": (1.0, 0.8)},
@@ -111,8 +98,14 @@ def _coverages(figure: Any, data: dict[str, Any]) -> None:
     figure=_coverages,
 )
 def unlike(at: Trial, K: int, T: int, replications: int, alphas: tuple[float, ...]) -> Evidence:
+    """The 95% regions of local SGD hold theta* with probability near .95. (In the experiments of the paper all clients
+    have the same Hessian; here the covariates have scales of their own at each client, log-standard deviation .5.)
+
+    Correction (substance): Clients that disagree by eta_t pull the mean off where their Hessians differ; with gradient
+    tracking or exact diffusion in the place of local SGD the one-step regions hold.
+    """
     same = {"K": K, "T": T, "start": 1.0, "a": 200, "scales": 0.5, "neighbours": 10 if K > 20 else 4}
-    cells = [{**same, "alpha": alpha, "method": method} for method in METHODS for alpha in alphas]
+    cells = grid(method=METHODS, alpha=alphas, **same)
     found = gather(at, cells, replications, 400)
     error = error_of_share(LEVEL, replications)
     table = [

@@ -26,13 +26,9 @@ FIGURE_2 = [
 ]
 
 
-@claim(
-    "consensus.metropolis",
-    "Figure 2",
-    "C of the network of Figure 2 by the Metropolis-Hastings rule, c_ij = 1/(max(d_i, d_j) + 1).",
-    stated="the matrix",
-)
+@claim("consensus.metropolis", "Figure 2", stated="the matrix")
 def figure_2(at: Trial) -> Evidence:
+    """C of the network of Figure 2 by the Metropolis-Hastings rule, c_ij = 1/(max(d_i, d_j) + 1)."""
     printed = np.array(FIGURE_2)
     graph: nx.Graph[int] = nx.empty_graph(6)
     graph.add_edges_from((int(i), int(j)) for i, j in np.argwhere(np.triu(printed, 1)))
@@ -42,14 +38,10 @@ def figure_2(at: Trial) -> Evidence:
     )
 
 
-@claim(
-    "consensus.mixing",
-    "Assumption 1, remark",
-    "C^s -> 11'/K if and only if all other eigenvalues have a modulus of at most rho < 1; then (a_1, ..., a_K) C^s -> "
-    "the mean in every column, and K (w_k grad f_k) C^s -> sum_k w_k grad f_k.",
-    stated="necessary and sufficient",
-)
+@claim("consensus.mixing", "Assumption 1, remark", stated="necessary and sufficient")
 def mixes(at: Trial) -> Evidence:
+    """C^s -> 11'/K if and only if all other eigenvalues have a modulus of at most rho < 1; then (a_1, ..., a_K) C^s ->
+    the mean in every column, and K (w_k grad f_k) C^s -> sum_k w_k grad f_k."""
     C, K = np.array(FIGURE_2), 6
     rho = at.given(gr.theory.mixing(nx.from_numpy_array(C - np.diag(np.diag(C))), C.tolist()).rho)
     s = np.arange(1, 21)
@@ -66,16 +58,13 @@ def mixes(at: Trial) -> Evidence:
     )
 
 
-@claim(
-    "consensus.neighbours",
-    "section 5, Network setup",
-    "Where |k - k'| <= K_neighbor/2 or |k - k'| >= K - K_neighbor/2 are connected, each node has K_neighbor "
-    "neighbours.",
-    stated="K_neighbor",
-    weight="misprint",
-    correction="So it is for even numbers; for odd ones it is one less.",
-)
+@claim("consensus.neighbours", "section 5, Network setup", stated="K_neighbor")
 def neighbours(at: Trial) -> Evidence:
+    """Where |k - k'| <= K_neighbor/2 or |k - k'| >= K - K_neighbor/2 are connected, each node has K_neighbor
+    neighbours.
+
+    Correction (misprint): So it is for even numbers; for odd ones it is one less.
+    """
     odd, even = (3, 5, 7, 9), (2, 4, 6, 8)
 
     def degrees(each: tuple[int, ...]) -> Array:
@@ -90,13 +79,9 @@ def neighbours(at: Trial) -> Evidence:
     )
 
 
-@claim(
-    "consensus.saving",
-    "Local SGD algorithm",
-    "Local SGD, synchronised at every t + 1 that tau divides, reduces the communication by (1 - 1/tau) 100%.",
-    stated="(1 - 1/tau) 100%",
-)
+@claim("consensus.saving", "Local SGD algorithm", stated="(1 - 1/tau) 100%")
 def saving(at: Trial) -> Evidence:
+    """Local SGD, synchronised at every t + 1 that tau divides, reduces the communication by (1 - 1/tau) 100%."""
     problem, taus = Design(6, 12).problem(at.rng()), np.array([1, 2, 3, 5, 10])
     ledgers = [fixed(problem, gr.LocalSGD(0.01, tau=tau), 60, seed=0).ledger for tau in taus.tolist()]
     first = [fixed(problem, gr.LocalSGD(0.01, tau=5), t).ledger.messages["method"] for t in (4, 5, 9)]
@@ -109,13 +94,9 @@ def saving(at: Trial) -> Evidence:
     )
 
 
-@claim(
-    "consensus.single-pass",
-    "after (4)",
-    "The samples of each client are taken one after the other without replacement: T = n_k steps take each once.",
-    stated="each sample once",
-)
+@claim("consensus.single-pass", "after (4)", stated="each sample once")
 def single_pass(at: Trial) -> Evidence:
+    """The samples of each client are taken one after the other without replacement: T = n_k steps take each once."""
     problem = Design(6, 30).problem(at.rng())
     theta = at.rng(1).standard_normal((6, 6))
     still = (gr.LocalSGD(1e-300, tau=1000, replacement=each) for each in (False, True))
@@ -131,15 +112,12 @@ def single_pass(at: Trial) -> Evidence:
 
 
 # ---- spectra ---------------------------------------------------------------------------------------------------------
-@claim(
-    "consensus.star",
-    "Table 1",
-    "On the star the spectral gap of the lazy Metropolis matrix is of the order K^-2, so that K = o(T^(1/13)).",
-    stated=2.0,
-    weight="constant",
-    correction="The gap is exactly 1/(2 K), so that q = 1 and K = o(T^(1/7)).",
-)
+@claim("consensus.star", "Table 1", stated=2.0)
 def star(at: Trial) -> Evidence:
+    """On the star the spectral gap of the lazy Metropolis matrix is of the order K^-2, so that K = o(T^(1/13)).
+
+    Correction (constant): The gap is exactly 1/(2 K), so that q = 1 and K = o(T^(1/7)).
+    """
     sizes = np.array([10, 20, 40, 80, 160])
     q = gr.theory.sparseness_exponent(lambda K: nx.star_graph(K - 1), sizes.tolist())
     gaps = q.table["gap"].to_numpy()
@@ -192,11 +170,7 @@ def _table_1(figure: Any, data: dict[str, Any]) -> None:
 @claim(
     "consensus.table1",
     "Table 1",
-    "The spectral gap of the lazy Metropolis matrix closes as K^-q: q = 0 for expanders and Erdos-Renyi graphs, 2/k "
-    "for k-dimensional tori, 1 for 2-D grids, 2 for stars and cycles; by Theorem 6 K = o(T^(1/(6q + 1))).",
     stated="q = 0, 2/k, 1, 2, 2, 0",
-    weight="constant",
-    correction="For the star q = 1, not 2.",
     perturbation=0.2,
     experiment=True,
     quick={"nodes": (100, 200, 400, 800), "squares": (10, 14, 20, 28), "cubes": (5, 6, 8, 10)},
@@ -208,6 +182,11 @@ def _table_1(figure: Any, data: dict[str, Any]) -> None:
     figure=_table_1,
 )
 def table_1(at: Trial, **sizes: tuple[int, ...]) -> Evidence:
+    """The spectral gap of the lazy Metropolis matrix closes as K^-q: q = 0 for expanders and Erdos-Renyi graphs, 2/k
+    for k-dimensional tori, 1 for 2-D grids, 2 for stars and cycles; by Theorem 6 K = o(T^(1/(6q + 1))).
+
+    Correction (constant): For the star q = 1, not 2.
+    """
     found = {name: gr.theory.sparseness_exponent(make, sizes[by]) for name, (make, _, by) in FAMILIES.items()}
     stated = {name: gr.theory.printed.sparseness_exponent(*of) for name, (_, of, _) in FAMILIES.items()}
     table = [
@@ -235,14 +214,14 @@ def table_1(at: Trial, **sizes: tuple[int, ...]) -> Evidence:
 @claim(
     "consensus.nonresponse",
     "Discussion, Non-response of the clients",
-    "Where each client answers a gossip with probability 1 - p, and a pair exchanges where both do, a share (1 - p)^2 "
-    "of the messages is sent, and local SGD with a decreasing step still ends at the optimum.",
     stated="to be studied",
     perturbation=0.3,
     experiment=True,
     quick={"rounds": 4000},
 )
 def nonresponse(at: Trial, rounds: int) -> Evidence:
+    """Where each client answers a gossip with probability 1 - p, and a pair exchanges where both do, a share (1 - p)^2
+    of the messages is sent, and local SGD with a decreasing step still ends at the optimum."""
     problem, p = Design(12, 20, scales=0.3).problem(at.rng()), np.array([0.0, 0.25, 0.5, 0.75])
     best = optimum(problem).coef[0]
     share, off = np.zeros(4), np.zeros((4, 2))

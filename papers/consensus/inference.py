@@ -10,7 +10,7 @@ from scipy.stats import chi2
 import graphreg as gr
 
 from .. import Check, Evidence, Trial, at_least, at_most, claim, equal
-from ..computing import error_of_share, fixed, rows
+from ..computing import column, error_of_share, fixed, grid, rows
 from ._instances import PLAIN, Array, Design, normalised, run, samples_of, steps
 
 D, LEVEL = 6, 0.95
@@ -36,7 +36,7 @@ def gather(at: Trial, cells: list[dict[str, Any]], replications: int, nodes: int
     for cell in cells:
         copies = max(min(nodes, 1_000_000 // cell["T"]) // cell["K"], 1)
         [found] = at.replicate(estimates, [{**cell, "copies": copies}], -(-replications // copies))
-        out.append({name: np.concatenate([np.array(each[name]) for each in found]) for name in found[0]})
+        out.append({name: np.concatenate(column([found], name)[0]) for name in found[0]})
     return out
 
 
@@ -52,14 +52,10 @@ def halves(what: str, values: list[Array]) -> Check:
 
 
 # ---- formulas --------------------------------------------------------------------------------------------------------
-@claim(
-    "consensus.eq13-14",
-    "(12), (13), (14)",
-    "Sigma = H^-1 S H^-1 with H = sum_k w_k H_k and S = K sum_k w_k^2 S_k, S_k centred at each client; the one-step "
-    "estimator is average - H^-1 (1/T) sum_t sum_k w_k grad f_k. ((12) prints f_m for f_k and p_k for w_k.)",
-    stated="(12), (13), (14)",
-)
+@claim("consensus.eq13-14", "(12), (13), (14)", stated="(12), (13), (14)")
 def sums_of_a_run(at: Trial) -> Evidence:
+    """Sigma = H^-1 S H^-1 with H = sum_k w_k H_k and S = K sum_k w_k^2 S_k, S_k centred at each client; the one-step
+    estimator is average - H^-1 (1/T) sum_t sum_k w_k grad f_k. ((12) prints f_m for f_k and p_k for w_k.)"""
     K, T, a, d = 5, 60, 20, 6
     of, rng = Design(K, T), at.rng()
     problem = of.problem(rng)
@@ -89,9 +85,6 @@ def sums_of_a_run(at: Trial) -> Evidence:
 @claim(
     "consensus.hessian-samples",
     "(12), Theorem 4: K a(T) -> infinity",
-    "The H_k need not be estimated consistently: with a samples at each of K clients E|H_hat - H|_F^2 = c/(K a), here "
-    "c = E|x|^4 - d = p (p + 3), p = d - 1. Regions need K a(T) large: .78, .88, .94 with a = 2, 10, 300 at K = 10 "
-    "(ours).",
     stated="small a(T) suffices as K grows",
     perturbation=0.3,
     experiment=True,
@@ -99,6 +92,9 @@ def sums_of_a_run(at: Trial) -> Evidence:
     full={"copies": 400, "replications": 1000},
 )
 def hessians(at: Trial, copies: int, replications: int) -> Evidence:
+    """The H_k need not be estimated consistently: with a samples at each of K clients E|H_hat - H|_F^2 = c/(K a), here
+    c = E|x|^4 - d = p (p + 3), p = d - 1. Regions need K a(T) large: .78, .88, .94 with a = 2, 10, 300 at K = 10
+    (ours)."""
     cells, p, sizes = [(5, 2), (5, 50), (20, 2), (20, 50)], at.given(5.0), list[tuple[float, float]]()
     for k, (K, a) in enumerate(cells):
         tool = gr.LocalSGD(1e-9, **PLAIN, hessian_samples=a)
@@ -106,8 +102,8 @@ def hessians(at: Trial, copies: int, replications: int) -> Evidence:
         off = ((got["hessian"].sum(axis=1) - np.eye(6)) ** 2).sum(axis=(1, 2)) * K * a
         sizes.append((float(off.mean()), float(off.std() / np.sqrt(copies))))
     samples = (2, 10, 300)
-    of = [{"K": 10, "T": 600, "alpha": 0.8, "start": 1.0, "a": a} for a in samples]
-    held = [coverage(each["one-step"]) for each in gather(at, of, replications, 300)]
+    found = gather(at, grid(K=10, T=600, alpha=0.8, start=1.0, a=samples), replications, 300)
+    held = [coverage(each["one-step"]) for each in found]
     mean, error, off = *np.array(sizes).T, error_of_share(LEVEL, replications)
     return Evidence.of(
         equal("K a E|H_hat - H|^2, K = 5, 20, a = 2, 50", mean, p * (p + 3.0), 4.0, error=error),
@@ -121,8 +117,6 @@ def hessians(at: Trial, copies: int, replications: int) -> Evidence:
 @claim(
     "consensus.thm3-normality",
     "Theorem 3, (11)",
-    "sqrt(T K) S^-1/2 H (average - theta*) -> N(0, I) for 1/2 < alpha < 1, K = o(T^(2 alpha - 1)): the squared norm is "
-    "chi-square with d degrees of freedom (alpha = .6, started at theta*; equal Hessians).",
     stated="chi-square, d",
     perturbation=0.3,
     experiment=True,
@@ -130,6 +124,8 @@ def hessians(at: Trial, copies: int, replications: int) -> Evidence:
     full={"T": 10_000, "replications": 1000},
 )
 def theorem_3(at: Trial, T: int, replications: int) -> Evidence:
+    """sqrt(T K) S^-1/2 H (average - theta*) -> N(0, I) for 1/2 < alpha < 1, K = o(T^(2 alpha - 1)): the squared norm is
+    chi-square with d degrees of freedom (alpha = .6, started at theta*; equal Hessians)."""
     [found] = gather(at, [{"K": 10, "T": T, "alpha": 0.6, "start": 0.0, "a": 200}], replications, 500)
     return _chi_square(at, found["average"])
 
@@ -149,8 +145,6 @@ def _chi_square(at: Trial, values: Array) -> Evidence:
 @claim(
     "consensus.thm5-onestep",
     "Theorem 5",
-    "With alpha = 1 and K = o(T) sqrt(T K) S^-1/2 H (one-step - theta*) -> N(0, I): the squared norm is chi-square "
-    "with d degrees of freedom, also from a start that is far (equal Hessians).",
     stated="chi-square, d",
     perturbation=0.3,
     experiment=True,
@@ -158,6 +152,8 @@ def _chi_square(at: Trial, values: Array) -> Evidence:
     full={"T": 10_000, "replications": 1000},
 )
 def theorem_5(at: Trial, T: int, replications: int) -> Evidence:
+    """With alpha = 1 and K = o(T) sqrt(T K) S^-1/2 H (one-step - theta*) -> N(0, I): the squared norm is chi-square
+    with d degrees of freedom, also from a start that is far (equal Hessians)."""
     [found] = gather(at, [{"K": 10, "T": T, "alpha": 1.0, "start": 1.0, "a": 300}], replications, 500)
     return _chi_square(at, found["one-step"])
 
@@ -165,8 +161,6 @@ def theorem_5(at: Trial, T: int, replications: int) -> Evidence:
 @claim(
     "consensus.thm4-region",
     "Theorem 4, (13)",
-    "The 95% region of the average holds theta* with probability -> .95 as T grows (alpha = .8, K = 10, start 1 away: "
-    "what is left of the start goes like sqrt(K/T), so that it is not there yet at T = 200).",
     stated=0.95,
     perturbation=0.3,
     experiment=True,
@@ -174,7 +168,9 @@ def theorem_5(at: Trial, T: int, replications: int) -> Evidence:
     full={"Ts": (200, 1000, 4000, 16_000), "replications": 1000},
 )
 def theorem_4(at: Trial, Ts: tuple[int, ...], replications: int) -> Evidence:
-    cells = [{"K": 10, "T": T, "alpha": 0.8, "start": 1.0, "a": 200} for T in Ts]
+    """The 95% region of the average holds theta* with probability -> .95 as T grows (alpha = .8, K = 10, start 1 away:
+    what is left of the start goes like sqrt(K/T), so that it is not there yet at T = 200)."""
+    cells = grid(K=10, T=Ts, alpha=0.8, start=1.0, a=200)
     values = [each["average"] for each in gather(at, cells, replications, 500)]
     held, error = [coverage(each) for each in values], error_of_share(LEVEL, replications)
     return Evidence.of(
@@ -205,9 +201,6 @@ def _figure_6(figure: Any, data: dict[str, Any]) -> None:
 @claim(
     "consensus.fig6",
     "Figure 6",
-    "Absolute coverage errors of the 95% regions of the one-step estimator (alpha = 1, .8, .6) and of the average "
-    "(alpha = .8, .6), delta = .2 (the text has no numbers; K, T, D, gamma, neighbours, start are ours): those of the "
-    "one-step estimator vanish, those of the average are larger and fall with T.",
     stated="curves without numbers in the text",
     perturbation=0.3,
     experiment=True,
@@ -216,9 +209,10 @@ def _figure_6(figure: Any, data: dict[str, Any]) -> None:
     figure=_figure_6,
 )
 def figure_6(at: Trial, Ks: tuple[int, ...], Ts: tuple[int, ...], replications: int) -> Evidence:
-    cells = [
-        {"K": K, "T": T, "alpha": alpha, "start": 1.0, "a": 200} for K in Ks for T in Ts for alpha in (1.0, 0.8, 0.6)
-    ]
+    """Absolute coverage errors of the 95% regions of the one-step estimator (alpha = 1, .8, .6) and of the average
+    (alpha = .8, .6), delta = .2 (the text has no numbers; K, T, D, gamma, neighbours, start are ours): those of the
+    one-step estimator vanish, those of the average are larger and fall with T."""
+    cells = grid(K=Ks, T=Ts, alpha=(1.0, 0.8, 0.6), start=1.0, a=200)
     found = dict(zip([(c["K"], c["T"], c["alpha"]) for c in cells], gather(at, cells, replications, 500), strict=True))
     held = {(K, T, *kind): coverage(found[K, T, kind[1]][kind[0]]) for K in Ks for T in Ts for kind in KINDS}
     error, last = error_of_share(LEVEL, replications), Ts[-1]
@@ -227,8 +221,9 @@ def figure_6(at: Trial, Ks: tuple[int, ...], Ts: tuple[int, ...], replications: 
         for (K, T, name, alpha), each in held.items()
     ]
     one = [each for (_, T, name, _), each in held.items() if name == "one-step" and last == T]
-    early = [each for (_, T, name, alpha), each in held.items() if name == "average" and last != T and alpha == 0.6]
-    late = [each for (_, T, name, alpha), each in held.items() if name == "average" and last == T and alpha == 0.6]
+    every = [(T, each) for (_, T, name, alpha), each in held.items() if name == "average" and alpha == 0.6]
+    early, late = (np.mean([each for T, each in every if (last == T) is end]) for end in (False, True))
+    averages = "mean coverage of the averages, alpha = .6"
     curves = {
         str(K): {f"{n}, alpha = {a}": [[T, abs(held[K, T, n, a] - LEVEL), error] for T in Ts] for n, a in KINDS}
         for K in Ks
@@ -239,16 +234,8 @@ def figure_6(at: Trial, Ks: tuple[int, ...], Ts: tuple[int, ...], replications: 
             f"coverage of the one-step regions at T = {last}",
             [found[K, last, alpha][name] for K in Ks for name, alpha in KINDS if name == "one-step"],
         ),
-        at_most(
-            "mean coverage of the averages, alpha = .6, at the least T less that at the largest",
-            np.mean(early) - np.mean(late),
-            0.0,
-        ),
-        at_most(
-            "mean coverage of the averages, alpha = .6, less that of the one-step estimator",
-            np.mean(late) - np.mean(one),
-            0.0,
-        ),
+        at_most(f"{averages}, at the least T less that at the largest", early - late, 0.0),
+        at_most(f"{averages}, less that of the one-step estimator", late - np.mean(one), 0.0),
         table=table,
         data={"Ks": Ks, "Ts": Ts, "curves": curves},
     )

@@ -57,13 +57,13 @@ def in_errors(values: Array) -> float:
 @claim(
     "consensus.lemma1",
     "Lemma 1, (6)",
-    "T^alpha Var(theta_T) -> D sigma^2/(2 F'') for 1/2 < alpha < 1, and D^2 sigma^2/(2 F'' D - 1) for alpha = 1.",
     stated="(6)",
     perturbation=0.3,
     quick={"T": 30_000, "T_sampled": 200, "copies": 2000},
     full={"T": 1_000_000, "T_sampled": 2000, "copies": 2000},
 )
 def last_iterate(at: Trial, T: int, T_sampled: int, copies: int) -> Evidence:
+    """T^alpha Var(theta_T) -> D sigma^2/(2 F'') for 1/2 < alpha < 1, and D^2 sigma^2/(2 F'' D - 1) for alpha = 1."""
     D, alpha = np.array([0.8, 0.5, 1.2, 0.6, 1.0, 2.0]), np.array([0.8, 0.7, 0.6, 1.0, 1.0, 1.0])
     limit = lemma_1(at.given(D), alpha)
     by_recursion = variances(T_sampled, D, alpha)[0]
@@ -81,16 +81,13 @@ def last_iterate(at: Trial, T: int, T_sampled: int, copies: int) -> Evidence:
     )
 
 
-@claim(
-    "consensus.lemma1-condition",
-    "Lemma 1, (6)",
-    "For alpha = 1 and some D > 0, T Var(theta_T) -> D^2 sigma^2 / (2 F'' D - 1).",
-    stated="for some D > 0",
-    weight="substance",
-    correction="For D > 1/(2 F'') alone; below, the print is negative, and Var(theta_T) falls like T^(-2 F'' D).",
-    perturbation=0.1,
-)
+@claim("consensus.lemma1-condition", "Lemma 1, (6)", stated="for some D > 0", perturbation=0.1)
 def needs_a_long_step(at: Trial) -> Evidence:
+    """For alpha = 1 and some D > 0, T Var(theta_T) -> D^2 sigma^2 / (2 F'' D - 1).
+
+    Correction (substance): For D > 1/(2 F'') alone; below, the print is negative, and Var(theta_T) falls like T^(-2 F''
+    D).
+    """
     D, alpha, ends = np.array([0.1 / H, 0.2 / H]), np.ones(2), (3000, 12_000)
     v = np.array([variances(T, D, alpha)[0] for T in ends])
     rate = -np.log(v[1] / v[0]) / np.log(ends[1] / ends[0])
@@ -100,13 +97,9 @@ def needs_a_long_step(at: Trial) -> Evidence:
     )
 
 
-@claim(
-    "consensus.lemma1-efficiency",
-    "after Lemma 1",
-    "With alpha = 1 theta_T is inefficient unless D = 1/F'': sigma^2(1, D) is least there, and then sigma^2/F''^2.",
-    stated="D = 1/F''",
-)
+@claim("consensus.lemma1-efficiency", "after Lemma 1", stated="D = 1/F''")
 def best_step(at: Trial) -> Evidence:
+    """With alpha = 1 theta_T is inefficient unless D = 1/F'': sigma^2(1, D) is least there, and then sigma^2/F''^2."""
     D = np.linspace(0.51, 3.0, 200) / H
     best = lemma_1(at.given(np.array([1.0 / H])), np.ones(1))
     return Evidence.of(
@@ -118,13 +111,13 @@ def best_step(at: Trial) -> Evidence:
 @claim(
     "consensus.pr-efficiency",
     "(7)",
-    "sqrt(T) (average - theta*) -> N(0, sigma^2/F''^2) for 1/2 < alpha < 1: no step is inefficient.",
     stated="sigma^2/F''^2",
     perturbation=0.3,
     quick={"T": 30_000, "T_sampled": 200, "copies": 2000},
     full={"T": 1_000_000, "T_sampled": 2000, "copies": 2000},
 )
 def average(at: Trial, T: int, T_sampled: int, copies: int) -> Evidence:
+    """sqrt(T) (average - theta*) -> N(0, sigma^2/F''^2) for 1/2 < alpha < 1: no step is inefficient."""
     D, alpha = np.array([0.8, 0.5, 1.2, 0.8]), np.array([0.8, 0.7, 0.6, 0.6])
     _, of_runs = sampled(at.rng(), 0.8, 0.8, T_sampled, copies)
     mean = variances(T, D, alpha)[1]
@@ -138,14 +131,14 @@ def average(at: Trial, T: int, T_sampled: int, copies: int) -> Evidence:
 @claim(
     "consensus.pr-one",
     "section 4, Drawback of the PR-procedure, and Motivation",
-    "With alpha = 1 the average is consistent at the rate sqrt(T), and not efficient: T Var(average) -> sigma^2/F''^2 "
-    "times 2 F'' D/(2 F'' D - 1) for D > 1/(2 F''). (The factor is ours.)",
     stated="not statistically efficient, but sqrt(T K)-consistent",
     perturbation=0.3,
     quick={"T": 30_000},
     full={"T": 1_000_000},
 )
 def average_at_one(at: Trial, T: int) -> Evidence:
+    """With alpha = 1 the average is consistent at the rate sqrt(T), and not efficient: T Var(average) -> sigma^2/F''^2
+    times 2 F'' D/(2 F'' D - 1) for D > 1/(2 F''). (The factor is ours.)"""
     D = np.array([1.0, 1.5, 2.0, 4.0]) / H
     found = T * variances(T, D, np.ones(4))[1] / (SIGMA2 / H**2)
     factor = 2.0 * H * at.given(D) / (2.0 * H * at.given(D) - 1.0)

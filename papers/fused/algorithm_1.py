@@ -25,15 +25,11 @@ def _rounds(of: Study, penalty: Any, count: int, rho: float, strength: float, st
     return {"theta": theta, "u": u[0], "tail": beta[0][:, :m], "head": beta[0][:, m:]}
 
 
-@claim(
-    "fused.closed-form-18",
-    "(18) and (19)",
-    "(18) has an explicit solution, for ||.||_1 and ||.||_2 for example: the update of the copies minimises lambda "
-    "phi(beta_ij - beta_ji) + rho/2 (||theta_i - beta_ij - alpha_ij/rho||^2 + ||theta_j - beta_ji - alpha_ji/rho||^2).",
-    stated="an explicit update equation",
-)
+@claim("fused.closed-form-18", "(18) and (19)", stated="an explicit update equation")
 def copies(at: Trial) -> Evidence:
-    """The minimiser of (18) itself is that of two means, fused: found by the exact route, for all edges at once."""
+    """(18) has an explicit solution, for ||.||_1 and ||.||_2 for example: the update of the copies minimises lambda
+    phi(beta_ij - beta_ji) + rho/2 (||theta_i - beta_ij - alpha_ij/rho||^2 + ||theta_j - beta_ji - alpha_ji/rho||^2)."""
+    # The minimiser of (18) itself is that of two means, fused: found by the exact route, for all edges at once.
     of, rho, strength = Study.drawn(at.rng(), 6, 10, p=3, K=2), 0.3, 0.05
     checks = []
     for penalty in (gr.L1(), gr.L2(), gr.LInf()):
@@ -57,13 +53,9 @@ def copies(at: Trial) -> Evidence:
     return Evidence.of(*checks)
 
 
-@claim(
-    "fused.eq20-eq17",
-    "(17) and (20)",
-    "(17) with eta = eta~ / (1 + rho |N_i| eta~) is (20), the proximal step with eta~.",
-    stated="equivalent",
-)
+@claim("fused.eq20-eq17", "(17) and (20)", stated="equivalent")
 def proximal(at: Trial) -> Evidence:
+    """(17) with eta = eta~ / (1 + rho |N_i| eta~) is (20), the proximal step with eta~."""
     of, rho, strength, tilde = Study.drawn(at.rng(), 6, 10, p=3, K=2), 0.3, 0.05, 0.9
     V, tail, head = len(of.X), of.graph.tail, of.graph.head
     degree = np.bincount(np.concatenate([tail, head]), minlength=V)
@@ -78,16 +70,13 @@ def proximal(at: Trial) -> Evidence:
     return Evidence.of(equal("theta(t+1)", seen["theta"][3], right / (1.0 / step + rho * degree)[:, None], 1e-10))
 
 
-@claim(
-    "fused.alg1-optimum",
-    "(16), (17) and Algorithm 1",
-    "The output of Algorithm 1 converges to the minimiser of (16), which is that of (4).",
-    stated="the minimiser of (4)",
-    weight="constant",
-    correction="(17) drops the factor 1/|V| that (16) has, and so leads to the minimiser of sum_u M_u + lambda R; with "
-    "g_i / |V| it leads to that of (4).",
-)
+@claim("fused.alg1-optimum", "(16), (17) and Algorithm 1", stated="the minimiser of (4)")
 def limit(at: Trial) -> Evidence:
+    """The output of Algorithm 1 converges to the minimiser of (16), which is that of (4).
+
+    Correction (constant): (17) drops the factor 1/|V| that (16) has, and so leads to the minimiser of sum_u M_u +
+    lambda R; with g_i / |V| it leads to that of (4).
+    """
     of, strength = Study.drawn(at.rng(), 10, 30, p=4, K=2), 0.02
     best = optimum(of.problem(at.given(strength))).coef
     other = optimum(of.problem(strength, whole=True)).coef
@@ -107,14 +96,10 @@ def limit(at: Trial) -> Evidence:
     )
 
 
-@claim(
-    "fused.alg1-dual-feasible",
-    "(18) and (19)",
-    "After every round alpha_ij = -alpha_ji is in lambda times the subdifferential of phi, so that every iterate has a "
-    "lower bound of (4) beside it.",
-    stated="follows from (18) and (19); used in (S.49)",
-)
+@claim("fused.alg1-dual-feasible", "(18) and (19)", stated="follows from (18) and (19); used in (S.49)")
 def feasible(at: Trial) -> Evidence:
+    """After every round alpha_ij = -alpha_ji is in lambda times the subdifferential of phi, so that every iterate has a
+    lower bound of (4) beside it."""
     of, strength = Study.drawn(at.rng(), 8, 20, p=3, K=2), 0.05
     sizes: list[float] = []
     for penalty, dual in ((gr.L1(), np.inf), (gr.L2(), 2)):
@@ -136,16 +121,13 @@ def condition_2(of: Study) -> float:
     return max(1.0, float(values.max()), float(1.0 / values.min()))
 
 
-@claim(
-    "fused.alg1-step",
-    "Theorem 4.1",
-    "With the step eta(t) = kappa / t in (17), kappa of Condition 2, Algorithm 1 converges with mini-batches.",
-    stated="converges",
-    weight="substance",
-    correction="kappa / t is longer than 2 / L_i in the first rounds and the iterates explode; the proof is of the "
-    "step eta~ = kappa / t of (20), and with kappa / (t + kappa (L_i + rho deg_i)) they converge.",
-)
+@claim("fused.alg1-step", "Theorem 4.1", stated="converges")
 def steps(at: Trial) -> Evidence:
+    """With the step eta(t) = kappa / t in (17), kappa of Condition 2, Algorithm 1 converges with mini-batches.
+
+    Correction (substance): kappa / t is longer than 2 / L_i in the first rounds and the iterates explode; the proof is
+    of the step eta~ = kappa / t of (20), and with kappa / (t + kappa (L_i + rho deg_i)) they converge.
+    """
     of, strength, T = Study.drawn(at.rng(), 20, 50), 0.05, 600
     problem, kappa = of.problem(strength, whole=True), condition_2(of)
     best = optimum(problem).coef
@@ -198,12 +180,7 @@ def _draw_learning(figure: Any, data: dict[str, Any]) -> None:
 @claim(
     "fused.thm4.1-rate",
     "Theorem 4.1",
-    "With eta(t) = kappa / t the mean of all iterates has (1/V) E||Theta - Theta^||_F^2 <= 2 kappa^2 C_psi log(T) / T.",
     stated="2 kappa^2 C_psi log(T) / T",
-    weight="substance",
-    correction="With the step eta~ = kappa / t of (20). The bound says little then: it is thousands of times the "
-    "error, whose rate is 1/T; so no run can tell the constant 2 from 4, which the proof gives with 1/kappa for the "
-    "strong convexity.",
     quick={"rounds": 1024, "replications": 3},
     full={"rounds": 4096, "replications": 50},
     experiment=True,
@@ -211,6 +188,12 @@ def _draw_learning(figure: Any, data: dict[str, Any]) -> None:
     figure=_draw_learning,
 )
 def rate(at: Trial, rounds: int, replications: int) -> Evidence:
+    """With eta(t) = kappa / t the mean of all iterates has (1/V) E||Theta - Theta^||_F^2 <= 2 kappa^2 C_psi log(T) / T.
+
+    Correction (substance): With the step eta~ = kappa / t of (20). The bound says little then: it is thousands of times
+    the error, whose rate is 1/T; so no run can tell the constant 2 from 4, which the proof gives with 1/kappa for the
+    strong convexity.
+    """
     cells = [{"average": average, "rounds": rounds, "step": "of (20)"} for average in AVERAGES]
     cells.append({"average": "printed", "rounds": rounds, "step": "printed"})
     *found, printed = at.replicate(_learning, cells, replications)

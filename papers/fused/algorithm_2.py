@@ -9,7 +9,7 @@ import numpy as np
 import graphreg as gr
 
 from .. import Evidence, Trial, at_least, at_most, claim, equal
-from ..computing import column, error_of_share, fixed, optimum, rows, slope, watched
+from ..computing import column, error_of_share, fixed, grid, optimum, rows, slope, watched
 from ..figures import curve
 from ._instances import Array, Study, squared
 from .algorithm_1 import condition_2
@@ -22,14 +22,14 @@ def _chances(of: Study, low: float = 0.3) -> dict[Any, float]:
 @claim(
     "fused.alg2-unbiased",
     "before (21a)",
-    "R_i(t) / p_i times the mean of psi over a mini-batch is an unbiased estimator of grad M_i.",
     stated="unbiased",
     perturbation=0.5,
     quick={"rounds": 800},
     full={"rounds": 100_000},
 )
 def unbiased(at: Trial, rounds: int) -> Evidence:
-    """Steps of 1e-9 leave theta where it is, and so small a rho the flows: each step is one draw of the estimator."""
+    """R_i(t) / p_i times the mean of psi over a mini-batch is an unbiased estimator of grad M_i."""
+    # Steps of 1e-9 leave theta where it is, and so small a rho the flows: each step is one draw of the estimator.
     of, eta = Study.drawn(at.rng(), 5, 12, p=2, K=1), 1e-9
     start, V = np.ones_like(of.truth), len(of.X)
     method = gr.FedADMM(
@@ -52,14 +52,9 @@ def unbiased(at: Trial, rounds: int) -> Evidence:
     )
 
 
-@claim(
-    "fused.alg2-optimum",
-    "Algorithm 2",
-    "With p_i known, or estimated from the rounds so far, Algorithm 2 converges to the minimiser of (4).",
-    stated="a similar algorithmic convergence guarantee",
-    perturbation=0.5,
-)
+@claim("fused.alg2-optimum", "Algorithm 2", stated="a similar algorithmic convergence guarantee", perturbation=0.5)
 def limit(at: Trial) -> Evidence:
+    """With p_i known, or estimated from the rounds so far, Algorithm 2 converges to the minimiser of (4)."""
     of, strength = Study.drawn(at.rng(), 8, 30, p=3, K=2), 0.02
     problem, p = of.problem(strength), _chances(of)
     best = optimum(problem).coef
@@ -72,16 +67,12 @@ def limit(at: Trial) -> Evidence:
     return Evidence.of(*checks, table=table)
 
 
-@claim(
-    "fused.alg2-proportion",
-    "section S.1",
-    "Unknown p_i can be estimated by the proportion of the first t - 1 iterations in which a device was offline.",
-    stated="the proportion of each device being offline",
-    weight="misprint",
-    correction="p_i is the probability of being there: it is estimated by the proportion of being online.",
-    perturbation=0.5,
-)
+@claim("fused.alg2-proportion", "section S.1", stated="the proportion of each device being offline", perturbation=0.5)
 def proportion(at: Trial) -> Evidence:
+    """Unknown p_i can be estimated by the proportion of the first t - 1 iterations in which a device was offline.
+
+    Correction (misprint): p_i is the probability of being there: it is estimated by the proportion of being online.
+    """
     of, rounds = Study.drawn(at.rng(), 6, 10, p=2, K=2), 2000
     p, away = np.array(list(_chances(of).values())), gr.Availability(_chances(of), known=False)
     method = gr.FedADMM(availability=away, dropout="ipw")
@@ -92,15 +83,11 @@ def proportion(at: Trial) -> Evidence:
     )
 
 
-@claim(
-    "fused.freeze",
-    "a variant of ours, not in the paper",
-    "Where devices that are away keep their parameters, and an edge is updated only where both its ends are there, no "
-    "p_i is needed, the limit is the minimiser of (4), and full gradients with constant steps converge linearly, also "
-    "where devices are away together.",
-    stated="the same fixed point, linear convergence",
-)
+@claim("fused.freeze", "a variant of ours, not in the paper", stated="the same fixed point, linear convergence")
 def freeze(at: Trial) -> Evidence:
+    """Where devices that are away keep their parameters, and an edge is updated only where both its ends are there, no
+    p_i is needed, the limit is the minimiser of (4), and full gradients with constant steps converge linearly, also
+    where devices are away together."""
     of, strength = Study.drawn(at.rng(), 8, 30, p=3, K=2), 0.02
     problem = of.problem(strength)
     best = optimum(of.problem(at.given(strength)), 1e-13).coef
@@ -166,10 +153,6 @@ def _draw(figure: Any, data: dict[str, Any]) -> None:
 @claim(
     "fused.cor4.2-p0",
     "Corollary 4.2",
-    "Where devices are there with probability p_0 the mean squared error of the mean of all iterates is at most "
-    "2 kappa^2 C_psi log(T) / (p_0 T), with the step of (20). (Ours: 1/p_0 is the second moment of the weighted "
-    "gradient, the error goes with its variance, (1 - p_0) / p_0 with full gradients and (1 - p_0 + v) / p_0 with "
-    "mini-batches of variance v beside ||grad||^2 = 1.)",
     stated="2 kappa^2 C_psi log(T) / (p_0 T)",
     quick={"rounds": 600, "replications": 6},
     minutes=15.0,
@@ -179,8 +162,11 @@ def _draw(figure: Any, data: dict[str, Any]) -> None:
     figure=_draw,
 )
 def dropout(at: Trial, rounds: int, replications: int) -> Evidence:
-    cells = [{"p0": p0, "batch": batch, "rounds": rounds} for batch in (0, 10) for p0 in CHANCES]
-    found = at.replicate(_reached, cells, replications)
+    """Where devices are there with probability p_0 the mean squared error of the mean of all iterates is at most 2
+    kappa^2 C_psi log(T) / (p_0 T), with the step of (20). (Ours: 1/p_0 is the second moment of the weighted gradient,
+    the error goes with its variance, (1 - p_0) / p_0 with full gradients and (1 - p_0 + v) / p_0 with mini-batches of
+    variance v beside ||grad||^2 = 1.)"""
+    found = at.replicate(_reached, grid(batch=(0, 10), p0=CHANCES, rounds=rounds), replications)
     samples, k = column(found, "error"), len(CHANCES)
     means, bounds = samples.mean(axis=1).reshape(2, -1), column(found, "bound")[:, 0].reshape(2, -1)
     v, p0 = found[-1][0]["variance"], np.array(CHANCES)

@@ -28,17 +28,14 @@ def _on_a_path(rng: np.random.Generator, V: int, jump: float) -> tuple[gr.Proble
     )
 
 
-@claim(
-    "fused.thm3.1",
-    "Theorem 3.1",
-    "With lambda = |V|^(-1/2) R*{(D^+)' Psi} in (4) the error (1/|V|) ||Theta^ - Theta*||_F^2 is at most (6), "
-    "2 kappa^2 (rho^2 + 4 |S| lambda^2 / kappa_0).",
-    stated="2 kappa^2 (rho^2 + 4 |S| lambda^2 / kappa_0)",
-    weight="constant",
-    correction="Such a lambda is sqrt(|V|) times too large for (4), and the proof divides kappa_S^2 out, not kappa_0: "
-    "with R*{(D^+)' Psi} / |V| in (4), sqrt(|V|) lambda in the bound and kappa_S^2 it holds.",
-)
+@claim("fused.thm3.1", "Theorem 3.1", stated="2 kappa^2 (rho^2 + 4 |S| lambda^2 / kappa_0)")
 def error_bound(at: Trial) -> Evidence:
+    """With lambda = |V|^(-1/2) R*{(D^+)' Psi} in (4) the error (1/|V|) ||Theta^ - Theta*||_F^2 is at most (6), 2
+    kappa^2 (rho^2 + 4 |S| lambda^2 / kappa_0).
+
+    Correction (constant): Such a lambda is sqrt(|V|) times too large for (4), and the proof divides kappa_S^2 out, not
+    kappa_0: with R*{(D^+)' Psi} / |V| in (4), sqrt(|V|) lambda in the bound and kappa_S^2 it holds.
+    """
     errors, bounds, right, limits = list[float](), list[float](), list[float](), list[float]()
     ours, stated, library, letter = list[float](), list[float](), list[Any](), list[Any]()
     for k, (V, jump) in enumerate(((40, 100.0), (60, 100.0), (20, 30.0), (40, 30.0))):
@@ -72,15 +69,11 @@ def error_bound(at: Trial) -> Evidence:
     )
 
 
-@claim(
-    "fused.eq8",
-    "(8) and (S.23)",
-    "With phi = ||.||_1 and probability 1 - xi, lambda^2 = R*{(D^+)' Psi}^2 / |V| is at most a constant times "
-    "sigma^2 / gamma_G^2 times p log(|E| / xi) / (n |V|).",
-    stated="p log(|E| / xi)",
-)
+@claim("fused.eq8", "(8) and (S.23)", stated="p log(|E| / xi)")
 def largest_load(at: Trial) -> Evidence:
-    """Normal gradients of variance 1/n on a path; of p features the factor p is not needed, but log(p |E| / xi)."""
+    """With phi = ||.||_1 and probability 1 - xi, lambda^2 = R*{(D^+)' Psi}^2 / |V| is at most a constant times sigma^2
+    / gamma_G^2 times p log(|E| / xi) / (n |V|)."""
+    # Normal gradients of variance 1/n on a path; of p features the factor p is not needed, but log(p |E| / xi).
     V, n, xi, draws = 20, 30, 0.1, 400
     D = gr.Graph.chain(V).difference().toarray()
     gamma = gr.theory.algebraic_connectivity(nx.path_graph(V)).smallest_positive
@@ -101,16 +94,11 @@ def largest_load(at: Trial) -> Evidence:
     )
 
 
-@claim(
-    "fused.eq7",
-    "(7), and section 3.1.1, end",
-    "With probability 1 - xi, rho^2 = ||Pi_Ker(D) Psi||_F^2 / |V| is at most a constant times sigma^2 K p log(1 / xi) "
-    "/ (n |V|); its mean is sigma^2 p K / (n |V|), K the components of G.",
-    stated="sigma^2 p K / (n |V|)",
-    perturbation=0.3,
-)
+@claim("fused.eq7", "(7), and section 3.1.1, end", stated="sigma^2 p K / (n |V|)", perturbation=0.3)
 def shift(at: Trial) -> Evidence:
-    """Normal gradients of variance 1/n; K n |V| rho^2 is chi-square with p K degrees of freedom."""
+    """With probability 1 - xi, rho^2 = ||Pi_Ker(D) Psi||_F^2 / |V| is at most a constant times sigma^2 K p log(1 / xi)
+    / (n |V|); its mean is sigma^2 p K / (n |V|), K the components of G."""
+    # Normal gradients of variance 1/n; K n |V| rho^2 is chi-square with p K degrees of freedom.
     V, n, xi, draws = 24, 30, 0.1, 400
     table = []
     for parts in (1, 2, 6):
@@ -166,7 +154,6 @@ SWEEP = {"n": (20, 40, 80, 160), "V": (12, 24, 48), "false": (4, 12, 28)}
 @claim(
     "fused.thm3.2-rate",
     "Theorem 3.2 and (9)",
-    "The squared error scales as sigma^2 p (K + |S|) / (n |V|), up to a logarithm.",
     stated="(K + |S|) / (n |V|)",
     quick={"replications": 3},
     full={"replications": 100},
@@ -175,6 +162,7 @@ SWEEP = {"n": (20, 40, 80, 160), "V": (12, 24, 48), "false": (4, 12, 28)}
     figure=_draw_rates,
 )
 def rate(at: Trial, replications: int) -> Evidence:
+    """The squared error scales as sigma^2 p (K + |S|) / (n |V|), up to a logarithm."""
     checks, table, data = [], [], {}
     for name, values in SWEEP.items():
         base = {**BASE, "false": 0} if name == "n" else BASE

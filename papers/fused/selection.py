@@ -10,7 +10,7 @@ from scipy.stats import chi2
 import graphreg as gr
 
 from .. import Evidence, Trial, at_least, at_most, claim, equal
-from ..computing import column, error_of_share, rows
+from ..computing import column, error_of_share, grid, rows
 from ..figures import curve
 from ._instances import Study
 
@@ -32,14 +32,14 @@ def _tested(of: Study, graph: gr.Graph, covariance: str) -> Any:
 @claim(
     "fused.lemmaS3.4",
     "Lemma S.3.4",
-    "sqrt(n) (theta_u^ - theta_u*) is asymptotically normal with covariance H^-1 Sigma H^-T.",
     stated="N(0, H^-1 Sigma H^-T)",
     perturbation=0.5,
     quick={"nodes": 1000},
     full={"nodes": 4000},
 )
 def normality(at: Trial, nodes: int) -> Evidence:
-    """Every node a replication: logistic regression, and linear regression with a noise that varies with x."""
+    """sqrt(n) (theta_u^ - theta_u*) is asymptotically normal with covariance H^-1 Sigma H^-T."""
+    # Every node a replication: logistic regression, and linear regression with a noise that varies with x.
     rng, n, p = at.rng(), 400, 2
     X, node, theta = rng.standard_normal((nodes * n, p)), np.repeat(np.arange(nodes), n), np.array([0.7, -0.4])
     eta = X @ theta
@@ -60,17 +60,10 @@ def normality(at: Trial, nodes: int) -> Evidence:
     return Evidence.of(*checks, table=table)
 
 
-@claim(
-    "fused.edge-statistic",
-    "(13)",
-    "W_e^2 = (theta_i - theta_j)' (Omega_i + Omega_j)^-1 (theta_i - theta_j), Omega_u = (n_u H_u)^-1, is chi^2_p under "
-    "equality (with Condition 4).",
-    stated="chi^2_p",
-    perturbation=0.3,
-    quick={"pairs": 400},
-    full={"pairs": 10_000},
-)
+@claim("fused.edge-statistic", "(13)", stated="chi^2_p", perturbation=0.3, quick={"pairs": 400}, full={"pairs": 10_000})
 def statistic(at: Trial, pairs: int) -> Evidence:
+    """W_e^2 = (theta_i - theta_j)' (Omega_i + Omega_j)^-1 (theta_i - theta_j), Omega_u = (n_u H_u)^-1, is chi^2_p under
+    equality (with Condition 4)."""
     n, p = 200, 3
     of, graph = _pairs(at.rng(), pairs, n, p, 1.0)
     found = _tested(of, graph, "model")["statistic"].to_numpy()
@@ -94,18 +87,19 @@ def statistic(at: Trial, pairs: int) -> Evidence:
 @claim(
     "fused.edge-size",
     "(13) and (14) for Example 2",
-    "The test of equality that rejects where W_e^2 > chi^2_p(alpha) has level alpha for linear regression with the "
-    "loss (y - theta'x)^2 / 2.",
     stated=LEVEL,
-    weight="substance",
-    correction="Only where the noise has variance 1 (Condition 4): at twice the deviation most true edges are "
-    "rejected, at half of it none. With the covariance H^-1 S H^-1 / n and F quantiles the level is kept at every "
-    "noise.",
     perturbation=0.5,
     quick={"pairs": 300},
     full={"pairs": 5000},
 )
 def size(at: Trial, pairs: int) -> Evidence:
+    """The test of equality that rejects where W_e^2 > chi^2_p(alpha) has level alpha for linear regression with the
+    loss (y - theta'x)^2 / 2.
+
+    Correction (substance): Only where the noise has variance 1 (Condition 4): at twice the deviation most true edges
+    are rejected, at half of it none. With the covariance H^-1 S H^-1 / n and F quantiles the level is kept at every
+    noise.
+    """
     n, p, shares, table = 80, 5, dict[str, list[float]](), []
     for noise in (0.5, 1.0, 2.0):
         of, graph = _pairs(at.rng(int(10 * noise)), pairs, n, p, noise)
@@ -158,8 +152,6 @@ def _draw(figure: Any, data: dict[str, Any]) -> None:
 @claim(
     "fused.thm3.4",
     "Theorem 3.4",
-    "Where n_e dist(theta_i*, theta_j*)^2 >= 4 chi^2_p(alpha / |E|) at every false edge, exactly the true edges are "
-    "selected with probability at least 1 - alpha, as n grows.",
     stated="1 - alpha",
     quick={"n": 400, "replications": 60},
     full={"n": 2000, "replications": 1000},
@@ -167,9 +159,10 @@ def _draw(figure: Any, data: dict[str, Any]) -> None:
     figure=_draw,
 )
 def consistency(at: Trial, n: int, replications: int) -> Evidence:
+    """Where n_e dist(theta_i*, theta_j*)^2 >= 4 chi^2_p(alpha / |E|) at every false edge, exactly the true edges are
+    selected with probability at least 1 - alpha, as n grows."""
     times, kinds = (0.5, 1.0, 1.5), ("model", "auto")
-    cells = [{"n": n, "times": t, "covariance": kind} for kind in kinds for t in times]
-    runs = at.replicate(_selected, cells, replications)
+    runs = at.replicate(_selected, grid(covariance=kinds, times=times, n=n), replications)
     exact = column(runs, "exact").reshape(2, len(times), -1)
     share, error, lost = exact.mean(axis=2), error_of_share(LEVEL, replications), column(runs, "lost").mean()
     return Evidence.of(

@@ -14,17 +14,15 @@ from ..computing import optimum
 from ._instances import Instance
 
 
-@claim(
-    "gtv.lambda-crit",
-    "section III-A, after (16)",
-    "From a critical value of lambda on, which depends on the losses and the edges, the solution is constant over all "
-    "nodes. By (28) it is on a tree the largest of ||sum of grad L_i(wbar) over a subtree||_* / A_e, wbar the pooled "
-    "optimum.",
-    stated="there is a critical value",
-    weight="substance",
-    correction="For norms. The squared penalty has no critical value: its solution is constant for no lambda.",
-)
+@claim("gtv.lambda-crit", "section III-A, after (16)", stated="there is a critical value")
 def critical_value(at: Trial) -> Evidence:
+    """From a critical value of lambda on, which depends on the losses and the edges, the solution is constant over all
+    nodes. By (28) it is on a tree the largest of ||sum of grad L_i(wbar) over a subtree||_* / A_e, wbar the pooled
+    optimum.
+
+    Correction (substance): For norms. The squared penalty has no critical value: its solution is constant for no
+    lambda.
+    """
     of = Instance.drawn(at.rng(), n=8, graph=nx.random_labeled_tree(8, seed=3))
     gradients, A = of.gradients(np.tile(of.pooled(), (of.n, 1))), at.given(of.A)
     checks, smooth = [], optimum(of.problem(gr.SquaredL2(), 1e4))
@@ -49,15 +47,11 @@ def critical_value(at: Trial) -> Evidence:
     )
 
 
-@claim(
-    "gtv.lambda-crit-thm2",
-    "section IX-B3",
-    "On a star the critical value is characterised by Theorem 2, with all nodes as one cluster: it is the largest "
-    "||grad L_i(wbar)|| / A_i of a peripheral node. (Ours: on other graphs Theorem 2 gives a sufficient value, which "
-    "may be larger than needed.)",
-    stated="characterised by Theorem 2",
-)
+@claim("gtv.lambda-crit-thm2", "section IX-B3", stated="characterised by Theorem 2")
 def by_theorem_2(at: Trial) -> Evidence:
+    """On a star the critical value is characterised by Theorem 2, with all nodes as one cluster: it is the largest
+    ||grad L_i(wbar)|| / A_i of a peripheral node. (Ours: on other graphs Theorem 2 gives a sufficient value, which may
+    be larger than needed.)"""
     graphs = {
         "star": nx.star_graph(7),
         "path": nx.path_graph(7),
