@@ -88,10 +88,7 @@ def limit(at: Trial) -> Evidence:
             equal("theta by (17) as printed, and of sum_u M_u + lambda R", printed, other, 1e-4),
         ],
         table=[
-            {
-                "||Theta - Theta of (4)||^2 / V as printed": squared(printed, best),
-                "with g / |V|": squared(found, best),
-            }
+            {"||Theta - Theta of (4)||^2 / V as printed": squared(printed, best), "with g / |V|": squared(found, best)}
         ],
     )
 

@@ -41,13 +41,7 @@ def unbiased(at: Trial, rounds: int) -> Evidence:
     error = drawn.std(axis=0, ddof=1) / np.sqrt(rounds)
     away = float((np.abs(drawn[:, 0]).max(axis=1) < 1e-3).mean())
     return Evidence.of(
-        equal(
-            "mean of the steps / eta",
-            drawn.mean(axis=0),
-            at.given(of.gradients(start) / V),
-            4.5,
-            error=error,
-        ),
+        equal("mean of the steps / eta", drawn.mean(axis=0), at.given(of.gradients(start) / V), 4.5, error=error),
         table=[{"p of the first node": 0.3, "rounds in which it did not move": away, "rounds": rounds}],
     )
 

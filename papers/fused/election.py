@@ -128,8 +128,7 @@ def _draw_map(figure: Any, data: dict[str, Any]) -> None:
         for (s, h), name in zip(looks.values(), names, strict=True)
     ]
     figure.legend(
-        handles=[*handles, Patch(facecolor="1.0", edgecolor="0.25", label="not considered")],
-        loc="outside right",
+        handles=[*handles, Patch(facecolor="1.0", edgecolor="0.25", label="not considered")], loc="outside right"
     )
     figure.set_size_inches(6.0, 6.4)
 

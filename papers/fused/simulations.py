@@ -293,8 +293,5 @@ def convergence(at: Trial, V: list[int], n: list[int], rounds: int, replications
             {"method": name, **{f"rounds to {s:g}": r for s, r in zip(REACHED, at, strict=True)}}
             for name, at in reached.items()
         ],
-        data={
-            "rounds": runs[0][0]["rounds"],
-            "curves": {name: [one[name] for one in runs[0]] for name in names},
-        },
+        data={"rounds": runs[0][0]["rounds"], "curves": {name: [one[name] for one in runs[0]] for name in names}},
     )

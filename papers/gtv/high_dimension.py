@@ -43,11 +43,7 @@ def _table_1(rng: np.random.Generator, *, size: int, d: int, m: int, rounds: int
         w = algorithm_1(net.problem(penalty, LAM, scale), rounds)
         out[name] = {"MSE (39)": net.mse(w), "labels": net.label_error(w)}
     problem = net.problem("l2", LAM)
-    methods = {
-        "FedAvg": gr.FedAvg(),
-        "IFCA from 0": gr.IFCA(2, starts=1, start="zero"),
-        "IFCA": gr.IFCA(2),
-    }
+    methods = {"FedAvg": gr.FedAvg(), "IFCA from 0": gr.IFCA(2, starts=1, start="zero"), "IFCA": gr.IFCA(2)}
     for name, method in methods.items():
         w = _fitted(problem, method, rounds)
         out[name] = {"MSE (39)": net.mse(w), "labels": net.label_error(w)}
