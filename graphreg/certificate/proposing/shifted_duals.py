@@ -121,16 +121,16 @@ def _shifted_duals(gradients: NodeGradients) -> ShiftedDuals | None:
         known[place] = True
     if not known.all() or not all(isinstance(block.loss, AbstractSmoothLoss) for block in form.samples):
         return None
-    if len(form.samples) == 1 and form.samples[0].X is not None and not gradients.ground:
-        if (gradients.counts * form.samples[0].width < form.d).any():  # too few for any curvature
-            return None
+    one = form.samples[0] if len(form.samples) == 1 and not gradients.ground else None
+    if one is not None and one.X is not None and (gradients.counts * one.width < form.d).any():  # too few samples
+        return None
     H = _packed(gradients) or gradients.hessians(np.zeros(form.shape))
     found = _inverse(H)
     if found is None:
         return None
     inverse, condition = found
     quadratic = all(isinstance(block.loss, AbstractQuadraticLoss) for block in form.samples)
-    if not quadratic or not all(_is_quadratic(form, k) for k in range(len(form.edges))):
+    if not quadratic or any(follows(e) and e.penalty.quadratic(form.width(e)) is None for e in form.edges):
         return ShiftedDuals(gradients, None)
     samples, tied = gradients.counts, form.degree()
     curvature, j = Curvature.of(H, inverse, samples + tied), np.arange(form.d)
@@ -149,11 +149,6 @@ def _packed(gradients: NodeGradients) -> Packed | None:
     if not isinstance(block.loss, AbstractQuadraticLoss) or [len(each.nodes) for each in stacks] != [form.n]:
         return None
     return block.grams[0].scaled(float(block.strength))
-
-
-def _is_quadratic(form: Form, k: int) -> bool:
-    edge = form.edges[k]
-    return not follows(edge) or edge.penalty.quadratic(form.width(edge)) is not None
 
 
 def _off_diagonal(H: Array) -> bool:
