@@ -81,8 +81,8 @@ def test_the_prover_needs_no_flint(tmp_path):
 
 
 def test_many_coupled_groups_are_proved_exactly(tmp_path):
-    """Two features are shared along edges, one is each node's own, and no node has samples for all three: one system for
-    72 totals."""
+    """Two features are shared along edges, one is each node's own, and no node has samples for all three: one system
+    for 72 totals."""
     model = gr.SquaredLoss(data(m=2, d=3, n=70)) + gr.Consensus(nx.path_graph(70), features=["x0", "x1"])
     solution = solved(model)
     proved = solution.prove(tmp_path / "proof.json")

@@ -118,6 +118,8 @@ class _Attempts:
 LOSSES = ("squared", "mean")
 TYING = ("L1", "L2", "LInf", "Zero")
 COUPLED = 60  # groups in one system
+LEAST = 1e-12  # the room of an edge that ties, where its flow is at its capacity to rounding
+EVEN = 1e2  # flows beside which shares are looked at: less than 1e-10 is little room
 
 
 @dataclass
@@ -181,7 +183,7 @@ def exact_optimum(form: Form, model: Model, w: Array, point: DualPoint) -> tuple
     _state(dual, W, tied, ends)
     STATE.where = ""
     try:
-        Conserver(dual, planner, *_carrying(planner, tied))()
+        Conserver(dual, planner, *_carrying(planner, point, tied))()
         if model.residuals(W, dual.statement()) == 0 and model.primal(W) >= model.dual(dual.statement()):
             return W, dual.statement()
     except NotProvedError as error:
@@ -189,14 +191,15 @@ def exact_optimum(form: Form, model: Model, w: Array, point: DualPoint) -> tuple
     raise ProofError("edges that are fused near the answer are not fused at the optimum")
 
 
-def _carrying(planner: Planner, tied: list[Array]) -> tuple[Slack, Plan]:
-    """What is tied carries all that is left, whatever its room; no price answers for it."""
-    none = np.zeros(planner.system.size)
-    room = none.copy()
-    for one, mask in zip(planner.system.flows, tied, strict=True):
-        room[one.columns] = mask.ravel()
-    slack = Slack(room, none)
-    return slack, planner.near(none, slack, none > 0.0, apart=False)
+def _carrying(planner: Planner, point: DualPoint, tied: list[Array]) -> tuple[Slack, Plan]:
+    """What is tied carries all that is left, the roomiest first, by shares of capacities; no price answers for it."""
+    room, like = np.zeros((2, planner.system.size))
+    for one, u, mask in zip(planner.system.flows, point.flows, tied, strict=True):
+        share = one.penalty.domain.share(u / one.scale[:, None])
+        room[one.columns] = np.where(mask, np.maximum(share, LEAST), 0.0).ravel()
+        like[one.columns] = EVEN
+    slack = Slack(room, np.zeros(len(room)))
+    return slack, planner.near(like, slack, room < 0.0, apart=False)
 
 
 def _refuse(model: Model) -> None:

@@ -69,7 +69,7 @@ class Conserver:
         root = dict(zip(tree.group[roots].tolist(), roots.tolist(), strict=True))
         some = np.unique(R[:, roots].indices)
         out: dict[int, dict[int, Any]] = {}
-        for j in some[~self.planner.is_arc[some]].tolist():
+        for j in some[np.isin(some, self.planner.others)].tolist():
             total: dict[int, Any] = {}
             for i, x in self.point.cells(j):
                 if (at := root.get(int(tree.group[i]))) is not None:
