@@ -9,8 +9,10 @@ from typing import Any, final
 
 import numpy as np
 
-from ..terms import ULP, Array, RecessionCone, bisected
+from ..errors import SolverError
+from ..terms import ULP, Array, RecessionCone
 from ..terms.penalties import (
+    INSIDE,
     AbstractNorm,
     AbstractOneSided,
     AbstractPenalty,
@@ -20,7 +22,7 @@ from ..terms.penalties import (
     nearby_subgradients,
     row_norm,
 )
-from .conic import ConeProgramme
+from .conic import ConeProgramme, Optima
 from .source import AbstractReadPenalty
 
 NEAR = 3e-4  # how far away, relatively, a prox stands for z: what a solver leaves of it is large against shorter ways
@@ -28,10 +30,8 @@ LEAST_PULL = 1e-6  # of a prox, relative to step * phi: far less is 0 but where 
 LEAST_SLOPE = 1e-3  # of phi, relative to its strength, by which a way is measured
 NO_GAUGE = 1e-8  # a gauge of unit vectors that is the rounding of 0: whether phi* is finite there is asked again
 LEAST_LENGTH = 1e-4  # of a prox, relative to v, as far as a cone programme is scaled for it
-OUTWARD = 1e-8  # gauges are inflated by this, and clipped points are put this far inside
+OUTWARD = 1e-8  # gauges are inflated by this, which leaves room for the solver at the end of a domain
 ENDS = 120  # lengths of rows are sought between 2^-120 and 2^120
-FURTHEST = 2.0 ** (ENDS - 1)  # length from which on there is no minimiser
-HALVINGS = 24  # of a way to the end of a domain, which is known to the solver's accuracy only
 OFF_SPAN = 1e-12  # of a flow's length: what is off the row space by less is taken for rounding, as in `Quadratic`
 NEARLY = 1e-6  # relative; far more than a pseudo-inverse is off
 ROUNDS = 4000  # of projected gradients
@@ -50,11 +50,6 @@ class AbstractConePenalty(OwnDomain, AbstractReadPenalty):
     """
 
     of_rows: Callable[[Array], Array]
-
-    @property
-    def is_even(self) -> bool:
-        """True where phi(-z) = phi(z)."""
-        return not isinstance(self, AbstractOneSided)
 
     @property
     def programme(self) -> ConeProgramme:
@@ -78,17 +73,26 @@ class AbstractConePenalty(OwnDomain, AbstractReadPenalty):
         live = size >= LEAST_PULL * step * self.programme.strength
         live[~live] = self.gauge_at_zero(v[~live]) > step[~live]  # other short rows are fused, and too short to solve
         if live.any():
-            p[live] = self._prox(v[live], step[live], size[live])
+            best, length, _ = self._best(step[live], v[live], 1.0)
+            if not best.found.all():
+                i = int(np.flatnonzero(live)[best.found.argmin()])
+                raise SolverError(f"Clarabel could not evaluate the prox at v = {v[i]} with step {step[i]:g}")
+            p[live] = best.x[:, : self.programme.k] * length[:, None]
+        if self.homogeneous:
+            p[row_norm(p) <= OUTWARD * size] = 0.0  # what the solver leaves of a fused row
         return p
 
-    def _prox(self, v: Array, step: Array, size: Array) -> Array:
+    def _best(self, factor: Array, linear: Array, near: float) -> tuple[Optima, Array, Array]:
+        """The optima of ``factor phi(p) - <linear, p> + near/2 ||p||^2`` for each row of ``linear``, none of them 0, in
+        the units of lengths and pulls that are given with them."""
+        size, programme = row_norm(linear), self.programme
         if self.homogeneous:
-            p = self.programme.prox(v, step, size, np.maximum(size, LEAST_PULL * step * self.programme.strength))
-            p[row_norm(p) <= OUTWARD * size] = 0.0  # what the solver leaves of a fused row
-            return p
-        start, length = starts(self.value, step, v, 1.0)
-        length, pull = np.maximum(length, LEAST_LENGTH * size), np.maximum(self._pull(step, start), size)
-        return self.programme.prox(v, step, length, pull)
+            return programme.scaled(
+                factor, linear, near, size, np.maximum(size, LEAST_PULL * factor * programme.strength)
+            )
+        start, length = starts(self.value, factor, linear, near)
+        length = np.maximum(length, LEAST_LENGTH * size if near else programme.least_length)
+        return programme.scaled(factor, linear, near, length, np.maximum(self._pull(factor, start), size))
 
     def _pull(self, factor: Array, start: Array) -> Array:
         """About the slope of ``factor phi`` where minimisers are sought; just beyond, where it is flat until there."""
@@ -97,7 +101,7 @@ class AbstractConePenalty(OwnDomain, AbstractReadPenalty):
         return factor * np.where(np.isfinite(slope), slope, 0.0)
 
     def conjugate(self, u: Array) -> Array:
-        inside = np.flatnonzero(self.gauge(u) <= 1.0)
+        inside = np.flatnonzero(self.gauge(u) <= 1.0 + OUTWARD)
         out = np.full(len(u), np.inf)
         out[inside] = 0.0 if self.homogeneous else self.largest(self.span(u[inside]))
         return out
@@ -105,15 +109,8 @@ class AbstractConePenalty(OwnDomain, AbstractReadPenalty):
     def largest(self, u: Array) -> Array:
         """An upper bound of ``max <u, z> - phi(z)`` for each row, as near as it was found; +inf where none was."""
         out, live = np.zeros(len(u)), np.flatnonzero(u.any(axis=1))
-        if not len(live):
-            return out
-        u, one = u[live], np.ones(len(live))
-        start, length = starts(self.value, one, u, 0.0)
-        pull = np.maximum(self._pull(one, start), row_norm(u))
-        ends = length < FURTHEST
-        length = np.maximum(length, self.programme.least_length)
-        out[live] = np.inf
-        out[live[ends]] = self.programme.conjugate(u[ends], length[ends], pull[ends])
+        if len(live):
+            out[live] = self.programme.least_above(u[live], *self._best(np.ones(len(live)), u[live], 0.0))
         return out
 
     def accuracy(self) -> float:
@@ -138,17 +135,7 @@ class AbstractConePenalty(OwnDomain, AbstractReadPenalty):
 
     def clip(self, u: Array) -> Array:
         u = self.span(u)
-        gauge = self.gauge(u)
-        out = (gauge > 1.0 - OUTWARD) & np.isfinite(gauge)
-        u = np.where(out[:, None], u * ((1.0 - OUTWARD) / np.where(out, gauge, 1.0))[:, None], u)
-        return np.where(np.isfinite(gauge)[:, None] | (not self.is_even), u, 0.0)
-
-    def step_to_boundary(self, start: Array, end: Array) -> Array:
-        g0, g1 = self.gauge(start), self.gauge(end)
-        limit = np.maximum(1.0 - OUTWARD, g0)  # gauges are known to the solver's accuracy only
-        with np.errstate(invalid="ignore", divide="ignore"):
-            t = np.nan_to_num((limit - g0) / (g1 - g0), nan=0.0, posinf=0.0, neginf=0.0)
-        return np.where(g1 <= limit, 1.0, np.clip(t, 0.0, 1.0))
+        return u * (INSIDE / np.maximum(self.gauge(u), INSIDE))[:, None]
 
     def subgradient(self, z: Array) -> Array:
         size = row_norm(z)  # the way to the prox is a share NEAR of z, or longer
@@ -159,12 +146,9 @@ class AbstractConePenalty(OwnDomain, AbstractReadPenalty):
         u[live] = nearby_subgradients(self.prox, z[live], step[live], NEAR * size[live])
         return self.clip(u)
 
-    def conduct(self, conductance: Array, z: Array) -> Array:
-        return conductance * self.span(z)  # keeps the flow where phi* can be finite
-
     def recession(self, k: int) -> RecessionCone | None:
         L = self.programme.lineality
-        if self.is_even:  # then phi is constant both ways along what it does not grow along
+        if not isinstance(self, AbstractOneSided):  # then phi is constant both ways along what it does not grow along
             if L.shape[1] == 0:
                 return RecessionCone(np.zeros(k), np.zeros(k))
             if self.programme.ignored is not None:
@@ -272,24 +256,8 @@ class MappedNorm(AbstractConePenalty):
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class OneSidedConePenalty(AbstractConePenalty, OneSidedDomain, AbstractOneSided):
+class OneSidedConePenalty(OneSidedDomain, AbstractConePenalty, AbstractOneSided):
     """A function that is not even."""
-
-    def clip(self, u: Array) -> Array:
-        u = super().clip(u)
-        out = ~(self.gauge(u) <= 1.0)
-        if out.any():
-            u, inner = u.copy(), self.interior(u.shape[1])
-            u[out] = inner + (1.0 - 1e-6) * (u[out] - self.prox(u[out], 1.0) - inner)
-        still = ~np.isfinite(self.conjugate(u))
-        return np.where(still[:, None], self.interior(u.shape[1]), u)
-
-    def step_to_boundary(self, start: Array, end: Array) -> Array:
-        def inside(t: Array) -> Array:
-            return np.isfinite(self.conjugate(start + t[:, None] * (end - start)))
-
-        low = np.where(self.gauge(end) <= 1.0 - OUTWARD, 1.0, 0.0)
-        return bisected(inside, low, np.ones(len(start)), HALVINGS)[0]
 
 
 def starts(value: Callable[[Array], Array], factor: Array, linear: Array, near: float) -> tuple[Array, Array]:

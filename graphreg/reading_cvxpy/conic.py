@@ -18,7 +18,6 @@ import numpy as np
 from scipy import linalg, sparse
 
 from ..base.lazy import cp
-from ..errors import SolverError
 from ..terms import Array
 
 TOLERANCES = (1e-12, 1e-8)  # tried in this order: tight, then Clarabel's default
@@ -85,21 +84,13 @@ class ConeProgramme:
         aligned = np.minimum(np.abs(share), np.abs(share - 1.0)).max(initial=0.0) < 1e-9
         return share > 0.5 if aligned else None
 
-    def prox(self, v: Array, step: Array, length: Array, pull: Array) -> Array:
-        """argmin over p of ``step * phi(p) + 1/2 ||p - v||^2`` for each row v != 0. ``length`` is about that of p, and
-        ``pull`` how large gradients are."""
-        best, length, _ = self._scaled(step, v, 1.0, length, pull)
-        if not best.found.all():
-            i = int(np.argmin(best.found))
-            raise SolverError(f"Clarabel could not evaluate the prox at v = {v[i]} with step {step[i]:g}")
-        return best.x[:, : self.k] * length[:, None]
-
-    def _scaled(
+    def scaled(
         self, factor: Array, linear: Array, near: float, length: Array, pull: Array
     ) -> tuple[Optima, Array, Array]:
         """The optima of ``(factor phi(p) - <linear, p> + near/2 ||p||^2) / (pull length)`` in x / length, but for the
-        constant of phi: the cones are the same, b becomes b / length, and all that matters is of order 1. Where kinks
-        hide how long p is, the rows of ``linear`` tell; with the lengths and pulls that were used."""
+        constant of phi: the cones are the same, b becomes b / length, and all that matters is of order 1. ``length`` is
+        about that of p, and ``pull`` how large gradients are. Where kinks hide how long p is, the rows of ``linear``
+        tell; with the lengths and pulls that were used."""
         best = self._in_units(factor, linear, near, length, pull)
         poor = np.flatnonzero(~(best.gap <= POOR))
         if len(poor):
@@ -128,10 +119,9 @@ class ConeProgramme:
         best = self._minimise(none + 1.0 / self.strength, none, q, fixed, b, [_clarabel().ZeroConeT(self.k)])
         return np.where(best.found, best.value * self.strength + self.constant, np.inf)
 
-    def conjugate(self, u: Array, length: Array, pull: Array) -> Array:
-        """An upper bound of sup over z of <u, z> - phi(z) for each row u != 0, as tight as the solver; +inf unless it
-        proved one. ``length`` and ``pull`` are as in `prox`."""
-        best, length, pull = self._scaled(np.ones(len(u)), u, 0.0, length, pull)
+    def least_above(self, u: Array, best: Optima, length: Array, pull: Array) -> Array:
+        """An upper bound of sup over z of <u, z> - phi(z) for each row by the optima that `scaled` found for it, as
+        tight as the solver; +inf unless it proved one."""
         unit = length * pull
         with np.errstate(invalid="ignore"):
             product = length * np.einsum("ij,ij->i", u, best.x[:, : self.k])

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..errors import TermError
 from ..terms import Array
-from .atoms import affine_map, dense
+from .atoms import affine_map, dense, kind_of
 
 Rows = Callable[[Array], Array]  # (m, k) -> (m, size of the expression), flat in CVXPY's order
 
@@ -67,7 +67,7 @@ def _rowwise(expression: Any, z: Any) -> Rows:
 
 
 def _of_vectors(atom: Any, args: list[Array]) -> Array:
-    kind = type(atom).__name__.removesuffix("Approx")
+    kind = kind_of(atom)
     if kind == "Pnorm" and atom.size == 1 and float(atom.p) == 2.0:
         return np.linalg.norm(args[0], axis=1)[:, None]
     if kind in _TOGETHER and atom.size == 1:

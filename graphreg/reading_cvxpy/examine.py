@@ -82,7 +82,7 @@ def examine(function: Callable[[Any], Any], rows: bool, k: int, name: str) -> Ab
     tried.refuse_values(name, z, phi)
     even = _close(phi, value(-z))
     source = replace(source, strength=_strength(z, phi))
-    closed = closed_form(expression, variable, z, phi)
+    closed = closed_form(expression, variable, z, phi, even)
     if closed is not None and isinstance(closed, AbstractOneSided) != even:
         return replace(closed, source=source) if isinstance(closed, AbstractReadPenalty) else closed
     if wrong := _disagreement(source.programme, z[2:6], phi[2:6]):

@@ -1,4 +1,4 @@
-"""Sums over coordinates of functions of one number, and of penalties of disjoint blocks of coordinates."""
+"""Sums of penalties: of disjoint blocks of coordinates, and of a weighted l1 norm with another one."""
 
 from __future__ import annotations
 
@@ -8,151 +8,14 @@ from typing import Any, final
 
 import numpy as np
 
-from ..terms import ULP, Array, RecessionCone, ends
-from ..terms.penalties import (
-    INSIDE,
-    LEAST_SLACK,
-    AbstractOneSided,
-    AbstractPenalty,
-    AbstractSmoothPenalty,
-    OneSidedDomain,
-    OwnDomain,
-)
-from .sides import RootedSides, Sides
+from ..terms import ULP, Array, RecessionCone
+from ..terms.penalties import AbstractOneSided, AbstractPenalty, OwnDomain
 from .source import AbstractReadPenalty
 
 
 @dataclass(frozen=True, eq=False)
-class AbstractSeparable(OwnDomain, AbstractReadPenalty):
-    """``phi(z) = sum_j h_j(z_j)``, each h_j >= 0 and h_j(0) = 0.
-
-    ``phi*(u) = sum_j h_j*(u_j)``; the slopes of h_j at -inf and +inf are the ends of its domain.
-    """
-
-    right: Sides | RootedSides  # h_j at x >= 0
-    left: Sides | RootedSides  # h_j(-x) at x >= 0; where the functions are even, the right side itself
-
-    def added(self, what: str, x: Array) -> Array:
-        """The sum of what both sides tell, (m, k)."""
-        right, left = getattr(self.right, what), getattr(self.left, what)
-        return right(np.abs(x)) if self.left is self.right else right(np.maximum(x, 0.0)) + left(np.maximum(-x, 0.0))
-
-    def signed(self, what: str, x: Array, *args: Array) -> Array:
-        """The sum of both sides with a minus on the left, (m, k)."""
-        right, left = getattr(self.right, what), getattr(self.left, what)
-        if self.left is self.right:
-            return np.copysign(right(np.abs(x), *args), x)
-        return right(np.maximum(x, 0.0), *args) - left(np.maximum(-x, 0.0), *args)
-
-    def value(self, z: Array) -> Array:
-        return self.added("value", z).sum(axis=1)
-
-    def prox(self, v: Array, step: Any) -> Array:
-        return self.signed("prox", v, np.broadcast_to(np.asarray(step, dtype=float), (len(v),)))
-
-    def conjugate(self, u: Array) -> Array:
-        return self.added("conjugate", u).sum(axis=1)
-
-    def subgradient(self, z: Array) -> Array:
-        return self.signed("slope", z)
-
-    def gauge(self, u: Array) -> Array:
-        return _gauges(u, self.right.last, self.left.last).max(axis=1, initial=0.0)
-
-    def gauge_at_zero(self, u: Array) -> Array:
-        return _gauges(u, self.right.first, self.left.first).max(axis=1, initial=0.0)
-
-    def conjugate_bound(self, u: Array, spread: Array) -> Array:
-        return self._bound("conjugate", u, spread)
-
-    def value_bound(self, z: Array, spread: Array) -> Array:
-        return self._bound("value_bound", z, spread)
-
-    def _bound(self, what: str, x: Array, spread: Array) -> Array:
-        """The bound of each h_j, which is least at 0, at the two ends of its interval; values are trusted to 16 ulp."""
-        low, high = ends(x, spread)
-        right, left = (getattr(side, what) for side in (self.right, self.left))
-        top = np.maximum(right(np.maximum(high, 0.0)), left(np.maximum(-low, 0.0)))
-        return (top * (1.0 + (16.0 + x.shape[1]) * ULP)).sum(axis=1)
-
-    def clip(self, u: Array) -> Array:
-        return np.clip(u, -INSIDE * self.left.last, INSIDE * self.right.last)
-
-    def slacks(self, u: Array) -> Array:
-        return np.maximum(np.minimum(self.right.last - u, self.left.last + u), 0.0)
-
-    def conductance(self, u: Array) -> Array:
-        slack = np.maximum(1.0 - _gauges(u, self.right.last, self.left.last), LEAST_SLACK)
-        return slack * (self.right.last + self.left.last > 0.0)
-
-    def span(self, u: Array) -> Array:
-        return np.where(self.right.last + self.left.last > 0.0, u, 0.0)
-
-    def recession(self, k: int) -> RecessionCone:
-        return RecessionCone(np.where(self.left.last > 0.0, 0.0, -np.inf), np.where(self.right.last > 0.0, 0.0, np.inf))
-
-    def interior(self, k: int) -> Array:
-        low, high = -self.left.last, self.right.last
-        return np.where((low < 0.0) & (high > 0.0), 0.0, 0.5 * (np.maximum(low, -1.0) + np.minimum(high, 1.0)))
-
-    def accuracy(self) -> float:
-        return max(self.right.accuracy, self.left.accuracy)
-
-    def strong_convexity(self) -> float:
-        return min(side.least_bend if isinstance(side, Sides) else 0.0 for side in (self.right, self.left))
-
-
-def _gauges(u: Array, high: Array, low: Array) -> Array:
-    """inf {t : -low <= u_j / t <= high}, (m, k)."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(u == 0.0, 0.0, np.where(u > 0.0, u / high, -u / low))
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class Separable(AbstractSeparable):
-    """Even functions of the coordinates."""
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class OneSidedSeparable(AbstractSeparable, OneSidedDomain, AbstractOneSided):
-    """Functions of the coordinates that are not all even."""
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class SmoothSeparable(AbstractSeparable, AbstractSmoothPenalty):
-    """Even piecewise quadratic functions of the coordinates without kinks."""
-
-    def gradient(self, z: Array) -> Array:
-        return self.subgradient(z)
-
-    def curvature(self, z: Array) -> Array:
-        return self.added("curvature", z)
-
-    def smoothness(self) -> float:
-        assert isinstance(self.right, Sides)
-        return float(self.right.bend.max())
-
-
-def separable(right: Sides | RootedSides, left: Sides | RootedSides) -> AbstractSeparable:
-    """The sum over coordinates of functions with these two sides."""
-    x, digits, least = np.geomspace(1e-3, 1e3, 25)[:, None], 1e-9, 1e-12
-    if isinstance(right, Sides) and isinstance(left, Sides):
-        x, digits, least = np.concatenate([side.start.ravel() for side in (right, left)]), 1e-12, 0.0
-        x = np.unique(np.concatenate([x, x + 0.5, 2.0 * x + 1.0]))[:, None]
-    x = x * np.ones(len(right.last))
-    even = np.allclose(right.value(x), left.value(x), rtol=digits, atol=least, equal_nan=True)
-    if not (even and np.allclose(right.last, left.last, rtol=1e-15, atol=0.0)):
-        return OneSidedSeparable(right, left)
-    return (SmoothSeparable if isinstance(right, Sides) and right.is_smooth else Separable)(right, right)
-
-
-# ---- blocks ----------------------------------------------------------------------------------------------------------
-@dataclass(frozen=True, eq=False)
-class AbstractBlocks(OwnDomain, AbstractReadPenalty):
-    """``phi(z) = sum_g phi_g(z_g)`` over blocks of coordinates that are disjoint and hold all of them."""
+class OfBlocks(OwnDomain):
+    """Mixed into a penalty ``phi(z) = sum_g phi_g(z_g)`` over disjoint blocks of coordinates that hold all of them."""
 
     blocks: tuple[tuple[Array, AbstractPenalty], ...]
 
@@ -184,6 +47,9 @@ class AbstractBlocks(OwnDomain, AbstractReadPenalty):
 
     def clip(self, u: Array) -> Array:
         return self.each(lambda phi, u: phi.domain.clip(u), u)
+
+    def step_to_boundary(self, start: Array, end: Array) -> Array:
+        return np.minimum.reduce(self.on(lambda phi, *ends: phi.domain.step_to_boundary(*ends), start, end))
 
     def slacks(self, u: Array) -> Array:
         return self.each(lambda phi, u: phi.domain.slacks(u), u)
@@ -227,13 +93,13 @@ class AbstractBlocks(OwnDomain, AbstractReadPenalty):
 
 @final
 @dataclass(frozen=True, eq=False)
-class Blocks(AbstractBlocks):
+class Blocks(OfBlocks, AbstractReadPenalty):
     """A sum of even functions of blocks of coordinates."""
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class OneSidedBlocks(AbstractBlocks, OneSidedDomain, AbstractOneSided):
+class OneSidedBlocks(OfBlocks, AbstractReadPenalty, AbstractOneSided):
     """A sum of functions of blocks of coordinates that are not all even."""
 
 
@@ -243,3 +109,36 @@ def blocks(parts: Sequence[tuple[Array, AbstractPenalty]]) -> AbstractPenalty:
         return parts[0][1]
     one_sided = any(isinstance(phi, AbstractOneSided) for _, phi in parts)
     return (OneSidedBlocks if one_sided else Blocks)(tuple(parts))
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Thresholded(OwnDomain, AbstractReadPenalty):
+    """``phi(z) = sum_j w_j |z_j| + rest(z)``, w >= 0, where rest does not change with the signs of coordinates.
+
+    With S the soft threshold, ``prox(v, t) = rest.prox(S(v, t w), t)`` (Yu, On decomposing the proximal map, 2013,
+    theorem 1: rest keeps signs) and ``phi*(u) = rest*(S(u, w))``, as rest* grows with every |u_j|.
+    """
+
+    weights: Array
+    rest: AbstractPenalty
+
+    def value(self, z: Array) -> Array:
+        return np.abs(z) @ self.weights + self.rest.value(z)
+
+    def prox(self, v: Array, step: Any) -> Array:
+        t = np.broadcast_to(np.asarray(step, dtype=float), (len(v),))
+        return self.rest.prox(_soft(v, t[:, None] * self.weights), t)
+
+    def conjugate(self, u: Array) -> Array:
+        return self.rest.conjugate(_soft(u, self.weights))
+
+    def recession(self, k: int) -> RecessionCone | None:
+        return RecessionCone(np.zeros(k), np.zeros(k)) if self.weights.all() else self.rest.domain.recession(k)
+
+    def strong_convexity(self) -> float:
+        return self.rest.strong_convexity()
+
+
+def _soft(v: Array, threshold: Array) -> Array:
+    return v - np.clip(v, -threshold, threshold)

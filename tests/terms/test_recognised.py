@@ -73,8 +73,8 @@ def test_the_rest_is_solved_together_as_it_is_row_by_row(name):
 def test_a_tree_that_was_misread_is_not_used():
     z = cp.Variable(2)
     rows = np.array([[1.0, 2.0], [-1.0, 0.5]])
-    assert closed_form(cp.norm1(z), z, rows, np.array([3.0, 1.5])) is not None
-    assert closed_form(cp.norm1(z), z, rows, np.array([3.0, 1.5 + 1e-9])) is None
+    assert closed_form(cp.norm1(z), z, rows, np.array([3.0, 1.5]), True) is not None
+    assert closed_form(cp.norm1(z), z, rows, np.array([3.0, 1.5 + 1e-9]), True) is None
 
 
 def test_what_stands_in_a_model_has_the_capabilities_of_its_kind():
