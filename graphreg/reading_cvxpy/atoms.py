@@ -81,6 +81,28 @@ _ATOMS = {
 }
 
 
+# ---- trees ----------------------------------------------------------------------------------------------------------
+def folded(
+    expression: Any,
+    z: Any,
+    constant: Callable[[Array], Any],
+    affine: Callable[[Any], Callable[[list[Any]], Any]],
+    other: Callable[[Any], Callable[[list[Any]], Any]],
+) -> Callable[[Any], Any]:
+    """What an expression of the variable z is, from what z is: that of its constants (1, size), flat in CVXPY's order,
+    of its affine atoms, and of other atoms, from their arguments."""
+    from cvxpy.atoms.affine.affine_atom import AffAtom
+
+    if expression is z:
+        return lambda x: x
+    if expression.is_constant():
+        fixed = constant(dense(expression.value).ravel(order="F")[None])
+        return lambda _: fixed
+    args = [folded(arg, z, constant, affine, other) for arg in expression.args]
+    act = affine(expression) if isinstance(expression, AffAtom) else other(expression)
+    return lambda x: act([arg(x) for arg in args])
+
+
 # ---- affine atoms ----------------------------------------------------------------------------------------------------
 def affine_map(atom: Any, each: bool = False) -> tuple[Array, list[Array | None]]:
     """(size,) and a (size, size of the argument) matrix for each argument that is not constant, flat in CVXPY's order;

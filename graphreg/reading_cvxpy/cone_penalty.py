@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -91,8 +92,9 @@ class AbstractConePenalty(OwnDomain, AbstractReadPenalty):
                 factor, linear, near, size, np.maximum(size, LEAST_PULL * factor * programme.strength)
             )
         start, length = starts(self.value, factor, linear, near)
-        length = np.maximum(length, LEAST_LENGTH * size if near else programme.least_length)
-        return programme.scaled(factor, linear, near, length, np.maximum(self._pull(factor, start), size))
+        units = np.maximum(length, programme.least_length + near * LEAST_LENGTH * size)
+        pull = self._pull(factor, start * (units / length)[:, None])
+        return programme.scaled(factor, linear, near, units, np.maximum(pull, size))
 
     def _pull(self, factor: Array, start: Array) -> Array:
         """About the slope of ``factor phi`` where minimisers are sought; just beyond, where it is flat until there."""
@@ -146,30 +148,28 @@ class AbstractConePenalty(OwnDomain, AbstractReadPenalty):
         u[live] = nearby_subgradients(self.prox, z[live], step[live], NEAR * size[live])
         return self.clip(u)
 
+    @abstractmethod
     def recession(self, k: int) -> RecessionCone | None:
-        L = self.programme.lineality
-        if not isinstance(self, AbstractOneSided):  # then phi is constant both ways along what it does not grow along
-            if L.shape[1] == 0:
-                return RecessionCone(np.zeros(k), np.zeros(k))
-            if self.programme.ignored is not None:
-                bound = np.where(self.programme.ignored, np.inf, 0.0)
-                return RecessionCone(-bound, bound)
-            return RecessionCone(np.full(k, -np.inf), np.full(k, np.inf), np.eye(k) - L @ L.T, exact=False)
-        axes = np.vstack([np.eye(k), -np.eye(k)])
-        return RecessionCone(np.zeros(k), np.zeros(k)) if np.isfinite(self.gauge(axes)).all() else None
+        """The directions along which phi does not grow."""
 
     def span(self, u: Array) -> Array:
         """Projection of each row onto the span of dom phi*: orthogonal to where phi is constant."""
         L = self.programme.lineality
         if self.programme.ignored is not None:
             return np.where(self.programme.ignored, 0.0, u)
-        return u - (u @ L) @ L.T if L.shape[1] else u
+        return u - (u @ L) @ L.T
 
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class ConePenalty(AbstractConePenalty):
-    """An even function."""
+    """An even function: constant both ways along what it does not grow along."""
+
+    def recession(self, k: int) -> RecessionCone:
+        L, ignored = self.programme.lineality, self.programme.ignored
+        if ignored is not None:
+            return RecessionCone(np.where(ignored, -np.inf, 0.0), np.where(ignored, np.inf, 0.0))
+        return RecessionCone(np.full(k, -np.inf), np.full(k, np.inf), np.eye(k) - L @ L.T, exact=False)
 
 
 @final
@@ -258,6 +258,8 @@ class MappedNorm(AbstractConePenalty):
 @dataclass(frozen=True, eq=False, repr=False)
 class OneSidedConePenalty(OneSidedDomain, AbstractConePenalty, AbstractOneSided):
     """A function that is not even."""
+
+    recession = OneSidedDomain.recession
 
 
 def starts(value: Callable[[Array], Array], factor: Array, linear: Array, near: float) -> tuple[Array, Array]:

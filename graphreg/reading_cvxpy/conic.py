@@ -249,12 +249,9 @@ def _cones(S: Any, dims: Any) -> list[Any]:
     for size in dims.soc:
         out.append(cp.SOC(S[:, at], S[:, at + 1 : at + size], axis=1))
         at += size
-    for _ in range(dims.exp):
-        out.append(cp.ExpCone(S[:, at], S[:, at + 1], S[:, at + 2]))
-        at += 3
-    for alpha in dims.p3d:
-        out.append(cp.PowCone3D(S[:, at], S[:, at + 1], S[:, at + 2], float(alpha)))
-        at += 3
+    triples = [(cp.ExpCone, ())] * dims.exp + [(cp.PowCone3D, (float(alpha),)) for alpha in dims.p3d]
+    for i, (cone, more) in enumerate(triples):
+        out.append(cone(*(S[:, at + 3 * i + j] for j in range(3)), *more))
     return out
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..terms import Array
-from .atoms import SQUARE, KinkedError, Smooth, affine_map, dense, kind_of, smooth
+from .atoms import SQUARE, KinkedError, Smooth, affine_map, folded, kind_of, smooth
 
 
 class Line(NamedTuple):
@@ -45,16 +45,7 @@ def lines(expression: Any, z: Any, each: bool = False) -> Lines:
     KinkedError
         Where it holds an atom of which that is not known.
     """
-    from cvxpy.atoms.affine.affine_atom import AffAtom
-
-    if expression is z:
-        return lambda line: line
-    if expression.is_constant():
-        fixed = constant(dense(expression.value).ravel(order="F")[None])
-        return lambda line: fixed
-    args = [lines(arg, z, each) for arg in expression.args]
-    act = _affine(expression, each) if isinstance(expression, AffAtom) else action(expression)
-    return lambda line: act([arg(line) for arg in args])
+    return folded(expression, z, constant, lambda atom: _affine(atom, each), action)
 
 
 def _affine(atom: Any, each: bool) -> Action:

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
 
 from ..terms import Array
-from .atoms import affine_map, dense, kind_of
+from .atoms import affine_map, dense, folded, kind_of
 from .curve import LINE, NOTHING, SQUARE, Curve, UnknownError, composed
 from .lines import Action, action, combined, hypotenuse, largest, square
 
@@ -96,20 +96,21 @@ class Entry:
 
 def read(expression: Any, z: Any) -> list[Entry]:
     """The entries of an expression of the variable z, in CVXPY's order."""
-    from cvxpy.atoms.affine.affine_atom import AffAtom
 
-    if expression is z:
-        return [Entry(curves={j: LINE}) for j in range(z.size)]
-    if expression.is_constant():
-        return [Entry(float(each)) for each in dense(expression.value).ravel(order="F")]
-    args = [read(arg, z) for arg in expression.args]
-    if isinstance(expression, AffAtom):
-        return _linear(expression, args)
-    kind = kind_of(expression)
-    if kind in _OF_VECTORS and expression.size == 1:
-        return [_OF_VECTORS[kind](expression, args[0], z.size)]
+    def constant(values: Array) -> list[Entry]:
+        return [Entry(value) for value in values[0].tolist()]
+
+    found = folded(
+        expression, z, constant, lambda atom: partial(_linear, atom), lambda atom: partial(_atom, atom, z.size)
+    )
+    return found([Entry(curves={j: LINE}) for j in range(z.size)])
+
+
+def _atom(atom: Any, k: int, args: list[list[Entry]]) -> list[Entry]:
+    if kind_of(atom) in _OF_VECTORS and atom.size == 1:
+        return [_OF_VECTORS[kind_of(atom)](atom, args[0], k)]
     size = max(len(arg) for arg in args)
-    return [_of_entries(expression, [arg[i % len(arg)] for arg in args], z.size) for i in range(size)]
+    return [_of_entries(atom, [arg[i % len(arg)] for arg in args], k) for i in range(size)]
 
 
 def _linear(atom: Any, args: list[list[Entry]]) -> list[Entry]:

@@ -81,19 +81,19 @@ class Reading:
         if not here and not weights.any():
             return Quadratic(Q)
         if here and not Q.any() and all(norm.p == 1.0 and curve.is_line for norm, curve in here):
-            return _analysis(
-                [
-                    *here,
-                    *((NormOf.of(1.0, a[None]), LINE.times(w)) for a, w in zip(np.eye(len(on)), weights, strict=True)),
-                ]
-            )
+            alone = [(NormOf.of(1.0, a[None]), LINE.times(w)) for a, w in zip(np.eye(len(on)), weights, strict=True)]
+            return _analysis([*here, *alone])
         if len(here) != 1:
             raise UnknownError
         phi = self._of_norm(on, *here[0], Q, not weights.any())
         return Thresholded(weights, phi) if weights.any() else phi
 
     def _separable(self, on: Array, functions: Sequence[Curve]) -> AbstractPenalty:
-        if any(h.knots is None for h in functions):
+        rooted = np.array([h.knots is None for h in functions])
+        if rooted.any() and not rooted.all():  # domains of conjugates are open, and closed
+            kinds = (np.flatnonzero(rooted), np.flatnonzero(~rooted))
+            return blocks([(i, self._separable(on[i], [functions[j] for j in i.tolist()])) for i in kinds])
+        if rooted.any():
             ways = np.eye(self.z.size)[on]
             sides = RootedSides(self.lines, ways if self.even else np.vstack([ways, -ways]))
             return Separable(sides) if self.even else OneSidedSeparable(sides)

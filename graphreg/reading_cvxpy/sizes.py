@@ -15,7 +15,6 @@ from ..terms.penalties import (
     L2,
     AbstractNorm,
     AbstractOneSided,
-    AbstractPenalty,
     AbstractSmoothPenalty,
     DualBall,
     Everywhere,
@@ -138,9 +137,10 @@ class AbstractSeparable(AbstractOfSizes):
         return self.h.least_bend
 
 
-@dataclass(frozen=True, eq=False)
-class AbstractEven(AbstractSeparable):
-    """Functions of |z_j|."""
+class OfAbsolute:
+    """Mixed into sums of functions of |z_j|."""
+
+    h: Any
 
     def sizes(self, z: Array, spread: Array | None = None, dual: bool = False) -> Array:
         low, high = (z, z) if spread is None else ends(z, spread)
@@ -156,13 +156,13 @@ class AbstractEven(AbstractSeparable):
 
 @final
 @dataclass(frozen=True, eq=False)
-class Separable(AbstractEven):
+class Separable(OfAbsolute, AbstractSeparable):
     """Even functions of the coordinates."""
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class SmoothSeparable(AbstractEven, AbstractSmoothPenalty):
+class SmoothSeparable(OfAbsolute, AbstractSeparable, AbstractSmoothPenalty):
     """Even piecewise quadratic functions of the coordinates without kinks."""
 
     h: Sides
@@ -199,7 +199,7 @@ class OneSidedSeparable(AbstractSeparable, AbstractOneSided):
 class FlowBox(FlowDomain):
     """The flows between two ends in each coordinate, (k,)."""
 
-    def __init__(self, phi: AbstractPenalty, low: Array, high: Array) -> None:
+    def __init__(self, phi: Any, low: Array, high: Array) -> None:
         super().__init__(phi)
         self.low, self.high = low, high
 

@@ -9,80 +9,68 @@ from typing import Any, final
 import numpy as np
 
 from ..terms import ULP, Array, RecessionCone
-from ..terms.penalties import AbstractOneSided, AbstractPenalty, OwnDomain
+from ..terms.penalties import AbstractOneSided, AbstractPenalty, FlowDomain, OwnDomain
 from .source import AbstractReadPenalty
+
+Blocked = Sequence[tuple[Array, AbstractPenalty]]  # penalties, each with the coordinates that it acts on
+
+
+def _asked(name: str, joined: Callable[[Blocked, list[Array]], Array]) -> Any:
+    """A method that asks each block by this name, with its columns of the rows, and joins the answers."""
+
+    def method(self: OfBlocks, *rows: Array) -> Array:
+        answers: list[Array] = []
+        for columns, phi in self.blocks:
+            asked = phi.domain if hasattr(FlowDomain, name) else phi
+            answers.append(getattr(asked, name)(*(each[:, columns] for each in np.broadcast_arrays(*rows))))
+        return joined(self.blocks, answers)
+
+    return method
+
+
+def _total(_: Blocked, parts: list[Array]) -> Array:
+    return np.add.reduce(parts)
+
+
+def _bound(blocks: Blocked, tops: list[Array]) -> Array:
+    return np.add.reduce(tops) * (1.0 + len(blocks) * ULP)
+
+
+def _most(_: Blocked, parts: list[Array]) -> Array:
+    return np.maximum.reduce(parts)
+
+
+def _beside(blocks: Blocked, parts: list[Array]) -> Array:
+    """The rows (m, k) of these parts."""
+    out = np.empty((len(parts[0]), sum(len(columns) for columns, _ in blocks)))
+    for (columns, _), part in zip(blocks, parts, strict=True):
+        out[:, columns] = part
+    return out
 
 
 @dataclass(frozen=True, eq=False)
 class OfBlocks(OwnDomain):
     """Mixed into a penalty ``phi(z) = sum_g phi_g(z_g)`` over disjoint blocks of coordinates that hold all of them."""
 
-    blocks: tuple[tuple[Array, AbstractPenalty], ...]
+    blocks: Blocked
 
-    def on(self, what: Callable[..., Any], *rows: Array) -> list[Any]:
-        """The values of ``what`` for each block, from the block and its columns of some rows."""
-        return [what(phi, *(each[:, columns] for each in rows)) for columns, phi in self.blocks]
-
-    def each(self, what: Callable[..., Array], *rows: Array) -> Array:
-        """The values of each coordinate, (m, k)."""
-        out = np.empty(np.broadcast_shapes(*(each.shape for each in rows)))
-        for (columns, _), found in zip(self.blocks, self.on(what, *rows), strict=True):
-            out[:, columns] = found
-        return out
-
-    def value(self, z: Array) -> Array:
-        return np.add.reduce(self.on(lambda phi, z: phi.value(z), z))
+    value, conjugate = (_asked(name, _total) for name in ("value", "conjugate"))
+    value_bound, conjugate_bound = (_asked(name, _bound) for name in ("value_bound", "conjugate_bound"))
+    gauge, gauge_at_zero = (_asked(name, _most) for name in ("gauge", "gauge_at_zero"))
+    step_to_boundary = _asked("step_to_boundary", lambda _, parts: np.minimum.reduce(parts))
+    clip, slacks, span = (_asked(name, _beside) for name in ("clip", "slacks", "span"))
+    conductance, conduct = (_asked(name, _beside) for name in ("conductance", "conduct"))
 
     def prox(self, v: Array, step: Any) -> Array:
-        return self.each(lambda phi, v: phi.prox(v, step), v)
-
-    def conjugate(self, u: Array) -> Array:
-        return np.add.reduce(self.on(lambda phi, u: phi.conjugate(u), u))
-
-    def gauge(self, u: Array) -> Array:
-        return np.maximum.reduce(self.on(lambda phi, u: phi.domain.gauge(u), u))
-
-    def gauge_at_zero(self, u: Array) -> Array:
-        return np.maximum.reduce(self.on(lambda phi, u: phi.gauge_at_zero(u), u))
-
-    def clip(self, u: Array) -> Array:
-        return self.each(lambda phi, u: phi.domain.clip(u), u)
-
-    def step_to_boundary(self, start: Array, end: Array) -> Array:
-        return np.minimum.reduce(self.on(lambda phi, *ends: phi.domain.step_to_boundary(*ends), start, end))
-
-    def slacks(self, u: Array) -> Array:
-        return self.each(lambda phi, u: phi.domain.slacks(u), u)
-
-    def span(self, u: Array) -> Array:
-        return self.each(lambda phi, u: phi.domain.span(u), u)
-
-    def conductance(self, u: Array) -> Array:
-        return self.each(lambda phi, u: phi.domain.conductance(u), u)
-
-    def conduct(self, conductance: Array, z: Array) -> Array:
-        return self.each(lambda phi, c, z: phi.domain.conduct(c, z), np.broadcast_to(conductance, z.shape), z)
-
-    def conjugate_bound(self, u: Array, spread: Array) -> Array:
-        return self._bound(lambda phi, u, spread: phi.conjugate_bound(u, spread), u, spread)
-
-    def value_bound(self, z: Array, spread: Array) -> Array:
-        return self._bound(lambda phi, z, spread: phi.value_bound(z, spread), z, spread)
-
-    def _bound(self, what: Callable[..., Array], *rows: Array) -> Array:
-        return np.add.reduce(self.on(what, *rows)) * (1.0 + len(self.blocks) * ULP)
+        return _beside(self.blocks, [phi.prox(v[:, columns], step) for columns, phi in self.blocks])
 
     def recession(self, k: int) -> RecessionCone | None:
-        low, high = np.zeros(k), np.zeros(k)
-        for columns, phi in self.blocks:
-            cone = phi.domain.recession(len(columns))
-            if cone is None or cone.equations is not None:
-                return None
-            low[columns], high[columns] = cone.lower, cone.upper
-        return RecessionCone(low, high)
+        cones = [phi.domain.recession(len(columns)) for columns, phi in self.blocks]
+        ends = [np.vstack([cone.lower, cone.upper]) for cone in cones if cone is not None and cone.equations is None]
+        return RecessionCone(*_beside(self.blocks, ends)) if len(ends) == len(cones) else None
 
     def interior(self, k: int) -> Array:
-        return self.each(lambda phi, rows: phi.domain.interior(rows.shape[1]), np.zeros((1, k)))[0]
+        return _beside(self.blocks, [phi.domain.interior(len(columns))[None] for columns, phi in self.blocks])[0]
 
     def accuracy(self) -> float:
         return max(phi.accuracy() for _, phi in self.blocks)

@@ -160,7 +160,7 @@ def test_both_routes_agree(name):
 
 def test_coordinates_of_either_kind_are_one_sum():
     phi = own(lambda z: cp.exp(cp.abs(z[0])) - 1 + cp.abs(z[1]) + cp.power(cp.pos(z[2]), 3)).acting_on(3)
-    assert type(phi).__name__ == "OneSidedSeparable"
+    assert type(phi).__name__ == "OneSidedBlocks"
     z = np.array([[1.0, -2.0, 2.0], [-1.0, 0.5, -3.0]])
     np.testing.assert_allclose(phi.value(z), [np.e - 1.0 + 2.0 + 8.0, np.e - 1.0 + 0.5])
     u = (z - phi.prox(z, 1.0)) + 0.0
