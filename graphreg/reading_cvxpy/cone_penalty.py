@@ -17,6 +17,7 @@ from ..terms.penalties import (
     AbstractNorm,
     AbstractOneSided,
     AbstractPenalty,
+    FlowDomain,
     OneSidedDomain,
     OwnDomain,
     by_row,
@@ -51,6 +52,7 @@ class AbstractConePenalty(OwnDomain, AbstractReadPenalty):
     """
 
     of_rows: Callable[[Array], Array]
+    room = OUTWARD  # by which gauges are larger than what is taken for the end of the domain
 
     @property
     def programme(self) -> ConeProgramme:
@@ -74,18 +76,18 @@ class AbstractConePenalty(OwnDomain, AbstractReadPenalty):
         live = size >= LEAST_PULL * step * self.programme.strength
         live[~live] = self.gauge_at_zero(v[~live]) > step[~live]  # other short rows are fused, and too short to solve
         if live.any():
-            best, length, _ = self._best(step[live], v[live], 1.0)
+            best = self._best(step[live], v[live], 1.0)
             if not best.found.all():
                 i = int(np.flatnonzero(live)[best.found.argmin()])
                 raise SolverError(f"Clarabel could not evaluate the prox at v = {v[i]} with step {step[i]:g}")
-            p[live] = best.x[:, : self.programme.k] * length[:, None]
+            p[live] = best.x[:, : self.programme.k] * best.length[:, None]
         if self.homogeneous:
             p[row_norm(p) <= OUTWARD * size] = 0.0  # what the solver leaves of a fused row
         return p
 
-    def _best(self, factor: Array, linear: Array, near: float) -> tuple[Optima, Array, Array]:
-        """The optima of ``factor phi(p) - <linear, p> + near/2 ||p||^2`` for each row of ``linear``, none of them 0, in
-        the units of lengths and pulls that are given with them."""
+    def _best(self, factor: Array, linear: Array, near: float) -> Optima:
+        """The optima of ``factor phi(p) - <linear, p> + near/2 ||p||^2`` for each row of ``linear``, none of them
+        0."""
         size, programme = row_norm(linear), self.programme
         if self.homogeneous:
             return programme.scaled(
@@ -103,7 +105,7 @@ class AbstractConePenalty(OwnDomain, AbstractReadPenalty):
         return factor * np.where(np.isfinite(slope), slope, 0.0)
 
     def conjugate(self, u: Array) -> Array:
-        inside = np.flatnonzero(self.gauge(u) <= 1.0 + OUTWARD)
+        inside = np.flatnonzero(self.gauge(u) <= 1.0 + self.room)
         out = np.full(len(u), np.inf)
         out[inside] = 0.0 if self.homogeneous else self.largest(self.span(u[inside]))
         return out
@@ -112,7 +114,7 @@ class AbstractConePenalty(OwnDomain, AbstractReadPenalty):
         """An upper bound of ``max <u, z> - phi(z)`` for each row, as near as it was found; +inf where none was."""
         out, live = np.zeros(len(u)), np.flatnonzero(u.any(axis=1))
         if len(live):
-            out[live] = self.programme.least_above(u[live], *self._best(np.ones(len(live)), u[live], 0.0))
+            out[live] = self.programme.least_above(u[live], self._best(np.ones(len(live)), u[live], 0.0))
         return out
 
     def accuracy(self) -> float:
@@ -183,6 +185,7 @@ class MappedNorm(AbstractConePenalty):
 
     R: Array
     norm: AbstractNorm
+    room = SURE
 
     @cached_property
     def _inverse(self) -> tuple[Array, float]:
@@ -229,7 +232,7 @@ class MappedNorm(AbstractConePenalty):
 
     def gauge(self, u: Array) -> Array:
         y, off = self.prices(u)
-        return np.where(off <= OFF_SPAN * row_norm(u), self.norm.dual_norm(y) * (1.0 + SURE), np.inf)
+        return np.where(off <= OFF_SPAN * row_norm(u), self.norm.dual_norm(y) * (1.0 + 2.0 * SURE), np.inf)
 
     def value_bound(self, z: Array, spread: Array) -> Array:
         R, lost = self.R, (z.shape[1] + 3) * ULP
@@ -259,7 +262,8 @@ class MappedNorm(AbstractConePenalty):
 class OneSidedConePenalty(OneSidedDomain, AbstractConePenalty, AbstractOneSided):
     """A function that is not even."""
 
-    recession = OneSidedDomain.recession
+    def recession(self, k: int) -> RecessionCone | None:
+        return FlowDomain.recession(self, k)
 
 
 def starts(value: Callable[[Array], Array], factor: Array, linear: Array, near: float) -> tuple[Array, Array]:

@@ -31,11 +31,13 @@ GOOD = 1e-8  # duality gap, where all that matters is of order 1, of a row that 
 @dataclass(frozen=True, eq=False)
 class Optima:
     """Minimisers x (m, n) of m cone programmes, their values, and safe lower bounds of the minima, (m,); NaN where the
-    solver found none."""
+    solver found none. In units of ``length`` and of ``length * pull``, (m,)."""
 
     x: Array
     value: Array
     bound: Array
+    length: Array
+    pull: Array
 
     @property
     def found(self) -> Array:
@@ -47,12 +49,11 @@ class Optima:
         """The distances of the bounds from the values, (m,)."""
         return np.abs(self.value - self.bound)
 
-    def put(self, rows: Array, other: Optima) -> Array:
-        """A mask of the rows in which some others are better; these are put there."""
+    def put(self, rows: Array, other: Optima) -> None:
+        """Put others into some rows, where they are better."""
         better = np.nan_to_num(other.gap, nan=np.inf) < np.nan_to_num(self.gap[rows], nan=np.inf)
         for each in fields(self):
             getattr(self, each.name)[rows[better]] = getattr(other, each.name)[better]
-        return better
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,27 +85,23 @@ class ConeProgramme:
         aligned = np.minimum(np.abs(share), np.abs(share - 1.0)).max(initial=0.0) < 1e-9
         return share > 0.5 if aligned else None
 
-    def scaled(
-        self, factor: Array, linear: Array, near: float, length: Array, pull: Array
-    ) -> tuple[Optima, Array, Array]:
+    def scaled(self, factor: Array, linear: Array, near: float, length: Array, pull: Array) -> Optima:
         """The optima of ``(factor phi(p) - <linear, p> + near/2 ||p||^2) / (pull length)`` in x / length, but for the
         constant of phi: the cones are the same, b becomes b / length, and all that matters is of order 1. ``length`` is
         about that of p, and ``pull`` how large gradients are. Where kinks hide how long p is, the rows of ``linear``
-        tell; with the lengths and pulls that were used."""
+        tell."""
         best = self._in_units(factor, linear, near, length, pull)
         poor = np.flatnonzero(~(best.gap <= POOR))
         if len(poor):
             size = np.maximum(np.linalg.norm(linear[poor], axis=1), 1.0 if near == 0.0 else self.least_length)
-            again = self._in_units(factor[poor], linear[poor], near, size, size)
-            better = poor[best.put(poor, again)]
-            length, pull = np.array(length), np.array(pull)
-            length[better] = pull[better] = size[np.isin(poor, better)]
-        return best, length, pull
+            best.put(poor, self._in_units(factor[poor], linear[poor], near, size, size))
+        return best
 
     def _in_units(self, factor: Array, linear: Array, near: float, length: Array, pull: Array) -> Optima:
         q = (factor[:, None] * self.q - self._on_z(linear)) / pull[:, None]
         unit = length / pull
-        return self._minimise(unit * factor, unit * near, q, self.A, self.b / length[:, None], [])
+        best = self._minimise(unit * factor, unit * near, q, self.A, self.b / length[:, None], [])
+        return replace(best, length=np.array(length), pull=np.array(pull))
 
     @cached_property
     def least_length(self) -> float:
@@ -119,12 +116,12 @@ class ConeProgramme:
         best = self._minimise(none + 1.0 / self.strength, none, q, fixed, b, [_clarabel().ZeroConeT(self.k)])
         return np.where(best.found, best.value * self.strength + self.constant, np.inf)
 
-    def least_above(self, u: Array, best: Optima, length: Array, pull: Array) -> Array:
+    def least_above(self, u: Array, best: Optima) -> Array:
         """An upper bound of sup over z of <u, z> - phi(z) for each row by the optima that `scaled` found for it, as
         tight as the solver; +inf unless it proved one."""
-        unit = length * pull
+        unit = best.length * best.pull
         with np.errstate(invalid="ignore"):
-            product = length * np.einsum("ij,ij->i", u, best.x[:, : self.k])
+            product = best.length * np.einsum("ij,ij->i", u, best.x[:, : self.k])
             phi = product + unit * best.value + self.constant
             top = -unit * np.minimum(best.value, best.bound) - self.constant
             close = best.found & (best.gap <= POOR)
@@ -196,7 +193,7 @@ class ConeProgramme:
         """Clarabel's answers to min 1/2 x'Qx + q'x over the cones and ``further`` ones, a programme per row, with
         Q = scale P, and ``near`` more on the diagonal of z. Many are solved as one; what that leaves poor in halves,
         and in the end row by row."""
-        best, m = Optima(np.full(q.shape, np.nan), *np.full((2, len(q)), np.nan)), len(q)
+        best, m = Optima(np.full(q.shape, np.nan), *np.full((4, len(q)), np.nan)), len(q)
         todo = [np.arange(at, min(at + TOGETHER, m)) for at in range(0, m, TOGETHER)]
         while todo:
             rows = todo.pop()
@@ -270,7 +267,7 @@ def _bounded(x: Array, y: Array, Px: Array, q: Array, A: Any, b: Array) -> Optim
     error = np.linalg.norm(Px + q + y @ A, axis=1) * np.linalg.norm(x, axis=1)
     curved = 0.5 * np.einsum("ij,ij->i", x, Px)
     value = curved + np.einsum("ij,ij->i", q, x)
-    return Optima(x, value, -curved - np.einsum("ij,ij->i", b, y) - 2.0 * error)
+    return Optima(x, value, -curved - np.einsum("ij,ij->i", b, y) - 2.0 * error, *np.ones((2, len(x))))
 
 
 def cone_programme(function: Callable[[Any], Any], k: int, strength: float) -> ConeProgramme:

@@ -81,8 +81,8 @@ def action(atom: Any) -> Action:
 
 def combined(args: Sequence[Line], factors: Sequence[float], number: float = 0.0) -> Line:
     """A sum of multiples and a number."""
-    value, slope, bend = (sum(c * arg[part] for arg, c in zip(args, factors, strict=True)) for part in range(3))
-    size = sum(abs(c) * arg.size for arg, c in zip(args, factors, strict=True))
+    value, slope, bend = (reduce(np.add, [c * arg[i] for c, arg in zip(factors, args, strict=True)]) for i in range(3))
+    size = reduce(np.add, [abs(c) * arg.size for c, arg in zip(factors, args, strict=True)])
     return Line(value + number, slope, bend, size + abs(number))
 
 

@@ -8,22 +8,16 @@ from typing import Any, final
 
 import numpy as np
 
-from ..terms import Array
+from ..terms import ULP, Array
 from ..terms.penalties import AbstractNorm, AbstractPenalty, column
-from .sides import roots
 from .source import AbstractReadPenalty
 
 STEPS = 60  # of Newton's method
 
 
-@dataclass(frozen=True, eq=False)
-class AbstractReadNorm(AbstractReadPenalty, AbstractNorm):
-    """A norm that was read."""
-
-
 @final
 @dataclass(frozen=True, eq=False)
-class ScaledNorm(AbstractReadNorm):
+class ScaledNorm(AbstractReadPenalty, AbstractNorm):
     """``phi(z) = factor * norm(z)``."""
 
     norm: AbstractNorm
@@ -50,7 +44,7 @@ class ScaledNorm(AbstractReadNorm):
 
 @final
 @dataclass(frozen=True, eq=False)
-class PNorm(AbstractReadNorm):
+class PNorm(AbstractReadPenalty, AbstractNorm):
     """``phi(z) = (sum_j |z_j|^p)^(1/p)`` with 1 < p < inf.
 
     ``phi*(u) = 0`` where ``||u||_q <= 1`` with 1/p + 1/q = 1, and +inf elsewhere. Its prox p = s y with step 1 has
@@ -79,18 +73,21 @@ class PNorm(AbstractReadNorm):
         return flow * column(radius / np.maximum(self.dual_norm(flow), radius))  # the root carries rounding
 
     def _flow(self, v: Array) -> Array:
-        """The flow at the s where ||y||_p = 1, for v >= 0: the root of 1 / ||y||_p, which is close to linear in s
-        (More and Sorensen, Computing a trust region step, 1983)."""
-        p, least = self.p, self.dual_norm(v) ** (-self.q / self.p)
-
-        def rise(s: Array, on: Array) -> tuple[Array, Array]:
-            y = self._direction(v[on], s)[0]
+        """The flow at the s where ||y||_p = 1, for v >= 0: Newton's steps on 1 / ||y||_p, which is close to linear in s
+        (More and Sorensen, Computing a trust region step, 1983), from below."""
+        p, longest = self.p, max(1.0, float(v.shape[1]) ** (1.0 / self.p - 1.0 / self.q))
+        s = np.maximum(self.value(v) - longest, 0.0)
+        for _ in range(STEPS):
+            y = self._direction(v, s)[0]
             n = self.value(y)
             each = np.where(y > 0.0, y / (s[:, None] + (p - 1.0) * y ** (p - 2.0)), 0.0)
-            return 1.0 / n - least[on], ((y / n[:, None]) ** (p - 1.0) * each).sum(axis=1) / n**2
-
-        longest = self.value(v)
-        s, _, _ = roots(rise, 1.0 - least, longest, np.maximum(longest - v.shape[1], 0.1 * longest))
+            fall = ((y / np.maximum(n, 1e-300)[:, None]) ** (p - 1.0) * each).sum(axis=1)
+            new = np.maximum(s + n * (n - 1.0) / fall, 0.0)
+            new = np.where(np.isfinite(new), new, s)
+            still = np.abs(new - s) <= 4.0 * ULP * (s + 1.0)  # of rows that are longer than 1
+            s = new
+            if still.all():
+                break
         return self._direction(v, s)[1]
 
     def _direction(self, v: Array, s: Array) -> tuple[Array, Array]:

@@ -204,9 +204,7 @@ def _quad_over_lin(atom: Any, entries: list[Entry], k: int) -> Entry:
     try:
         A = np.array([entry.row(k) for entry in entries])
     except UnknownError:
-        return _sum([_composed(lambda args: square(args[0]), [each], k, (), True) for each in entries]).times(
-            1.0 / over
-        )
+        return _sum([_square(entry, k) for entry in entries]).times(1.0 / over)
     return Entry(Q=A.T @ A * (2.0 / over))
 
 

@@ -170,7 +170,7 @@ class RootedSides:
             line, t = self.line(p, j[live[on]]), step[live[on]]
             return p + t * (line.slope - self.first[j[live[on]]]), 1.0 + t * line.bend
 
-        p, low, _ = roots(rise, high[live], high[live], np.array(high[live]))
+        p, low, _ = _roots(rise, high[live], high[live], np.array(high[live]))
         out[live] = np.where(np.isfinite(self.line(p, j[live]).value), p, low)
         return out
 
@@ -191,7 +191,7 @@ class RootedSides:
             return line.slope - first[on], line.bend
 
         with np.errstate(all="ignore"):
-            x, low, high = roots(rise, u - first, np.full(len(u), np.inf), np.ones(len(u)))
+            x, low, high = _roots(rise, u - first, np.full(len(u), np.inf), np.ones(len(u)))
             line = self.line(x, j)
             step = (u - line.slope) / line.bend
             width = np.clip(np.sqrt(ULP * u * x / line.bend), 4.0 * ULP * x, NEAR * x) + LEFT * np.abs(step)
@@ -211,7 +211,7 @@ class RootedSides:
         return np.reshape(function(*(array.ravel() for array in arrays), j), shape)
 
 
-def roots(function: Rising, target: Array, high: Array, start: Array) -> tuple[Array, Array, Array]:
+def _roots(function: Rising, target: Array, high: Array, start: Array) -> tuple[Array, Array, Array]:
     """Where functions that rise from 0 at 0 reach a target > 0 below high, and the brackets that are left.
 
     Newton's steps on logarithms, which powers are lines in; one that leaves the bracket, or is longer than half the one
