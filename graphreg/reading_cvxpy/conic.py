@@ -134,8 +134,6 @@ class ConeProgramme:
         """
         out, size = np.zeros(len(u)), np.linalg.norm(u, axis=1)
         live = np.flatnonzero(size > 0.0)
-        if not len(live):
-            return out
         A, b = self._recession
         clarabel, flat = _clarabel(), len(b) - len(self.b) - 1
         cones = ([clarabel.ZeroConeT(flat)] if flat else []) + [clarabel.NonnegativeConeT(1)]

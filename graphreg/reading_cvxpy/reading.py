@@ -67,13 +67,11 @@ class Entry:
 
     def row(self, k: int) -> Array:
         """a (k,) where it is a'z."""
-        a = np.zeros(k)
-        for variable, curve in self.used.items():
-            if isinstance(variable, NormOf):
-                raise UnknownError
-            a[variable] = curve.factor
-        if self.constant != 0.0 or np.any(self.Q):
+        a, curves = np.zeros(k), {j: curve for j, curve in self.used.items() if not isinstance(j, NormOf)}
+        if self.constant != 0.0 or np.any(self.Q) or len(curves) < len(self.used):
             raise UnknownError
+        for j, curve in curves.items():
+            a[j] = curve.factor
         return a
 
     def alone(self, k: int) -> tuple[Variable, Curve]:

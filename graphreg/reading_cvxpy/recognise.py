@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from ..terms.penalties import L1, L2, AbstractNorm, AbstractPenalty, LInf, Quadr
 from .atoms import KinkedError
 from .cone_penalty import MappedNorm
 from .curve import LINE, NOTHING, SQUARE, Curve, UnknownError
-from .lines import Lines, lines
+from .lines import lines
 from .norms import PNorm, ScaledNorm
 from .reading import Entry, NormOf, read
 from .sides import RootedSides, Sides
@@ -56,11 +55,6 @@ class Reading:
     entry: Entry
     even: bool
 
-    @cached_property
-    def lines(self) -> Lines:
-        """The function along lines."""
-        return lines(self.expression, self.z)
-
     def penalty(self) -> AbstractPenalty:
         """The sum over blocks of coordinates that nothing connects."""
         k = self.z.size
@@ -93,16 +87,19 @@ class Reading:
         if rooted.any() and not rooted.all():  # domains of conjugates are open, and closed
             kinds = (np.flatnonzero(rooted), np.flatnonzero(~rooted))
             return blocks([(i, self._separable(on[i], [functions[j] for j in i.tolist()])) for i in kinds])
-        if rooted.any():
-            ways = np.eye(self.z.size)[on]
-            sides = RootedSides(self.lines, ways if self.even else np.vstack([ways, -ways]))
-            return Separable(sides) if self.even else OneSidedSeparable(sides)
+        ways = np.eye(self.z.size)[on]
         if not self.even:
-            return OneSidedSeparable(Sides.of([*functions, *(h.at(-1.0) for h in functions)]))
+            mirrored = [*functions, *(h.at(-1.0) for h in functions)]
+            return OneSidedSeparable(self._rooted(np.vstack([ways, -ways])) if rooted.any() else Sides.of(mirrored))
+        if rooted.any():
+            return Separable(self._rooted(ways))
         sides = Sides.of(functions)
         if (sides.low == 1.0).all() and not sides.bend.any():
             return L1()
         return SmoothSeparable(sides) if sides.is_smooth else Separable(sides)
+
+    def _rooted(self, ways: Array) -> RootedSides:
+        return RootedSides(lines(self.expression, self.z), ways)
 
     def _of_norm(self, on: Array, of: NormOf, curve: Curve, Q: Array, plain: bool) -> AbstractPenalty:
         """A function of the norm of Az. Unless ``plain`` it may not change with the signs of coordinates."""
@@ -113,7 +110,7 @@ class Reading:
         norm = {1.0: L1(), 2.0: L2(), np.inf: LInf()}.get(p) or PNorm(p)
         if scale is not None and not isinstance(norm, PNorm):
             if curve.knots is None and plain:
-                return OfNorm(RootedSides(self.lines, np.eye(self.z.size)[on[:1]]), norm)
+                return OfNorm(self._rooted(np.eye(self.z.size)[on[:1]]), norm)
             if turned and np.array_equal(Q, Q[0, 0] * np.eye(k)):
                 curve, Q, scale = curve.at(scale) + SQUARE.times(0.5 * Q[0, 0]), np.zeros((k, k)), 1.0
             if curve.knots is not None and not curve.is_line and not Q.any():
