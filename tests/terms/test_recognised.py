@@ -28,6 +28,8 @@ KNOWN = {
     "Separable": lambda z: cp.norm(cp.multiply(W, z), 1) + cp.sum_squares(z[1]),
     "SmoothSeparable": lambda z: cp.sum(cp.huber(z, 0.3)),
     "OneSidedSeparable": lambda z: cp.sum(cp.maximum(0.3 * z, -0.7 * z)),
+    "OneSidedSeparable, squares of parts": lambda z: cp.sum_squares(cp.pos(z)) + 0.5 * cp.sum(cp.neg(z)),
+    "OneSidedSeparable, Huber of parts": lambda z: cp.sum(cp.huber(cp.pos(z - 0.5), 0.2)),
     "OfNorm": lambda z: cp.pos(cp.norm(z) - 0.1),
     "OfNorm, smooth": lambda z: cp.huber(cp.norm(z), 2),
     "OfNorm, with a square": lambda z: cp.norm(z) + cp.sum_squares(z),
