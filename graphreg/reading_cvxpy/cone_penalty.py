@@ -11,7 +11,7 @@ from typing import Any, final
 import numpy as np
 
 from ..errors import SolverError
-from ..terms import ULP, Array, RecessionCone
+from ..terms import ULP, Array, RecessionCone, bisected
 from ..terms.penalties import (
     INSIDE,
     AbstractNorm,
@@ -33,6 +33,7 @@ LEAST_SLOPE = 1e-3  # of phi, relative to its strength, by which a way is measur
 NO_GAUGE = 1e-8  # a gauge of unit vectors that is the rounding of 0: whether phi* is finite there is asked again
 LEAST_LENGTH = 1e-4  # of a prox, relative to v, as far as a cone programme is scaled for it
 OUTWARD = 1e-8  # gauges are inflated by this, which leaves room for the solver at the end of a domain
+HALVINGS = 24  # of a way to the end of a domain, which is known to the solver's accuracy only
 ENDS = 120  # lengths of rows are sought between 2^-120 and 2^120
 OFF_SPAN = 1e-12  # of a flow's length: what is off the row space by less is taken for rounding, as in `Quadratic`
 NEARLY = 1e-6  # relative; far more than a pseudo-inverse is off
@@ -261,6 +262,14 @@ class MappedNorm(AbstractConePenalty):
 @dataclass(frozen=True, eq=False, repr=False)
 class OneSidedConePenalty(OneSidedDomain, AbstractConePenalty, AbstractOneSided):
     """A function that is not even."""
+
+    def step_to_boundary(self, start: Array, end: Array) -> Array:
+        def inside(t: Array) -> Array:
+            return np.isfinite(self.conjugate(start + t[:, None] * (end - start)))
+
+        one = np.ones(len(start))
+        t = bisected(inside, np.where(inside(one), 1.0, 0.0), one, HALVINGS)[0]
+        return np.where(t < 1.0, (1.0 - OUTWARD) * t, t)
 
     def recession(self, k: int) -> RecessionCone | None:
         return FlowDomain.recession(self, k)
