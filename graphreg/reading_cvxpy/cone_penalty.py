@@ -13,7 +13,6 @@ import numpy as np
 from ..errors import SolverError
 from ..terms import ULP, Array, RecessionCone, bisected
 from ..terms.penalties import (
-    INSIDE,
     AbstractNorm,
     AbstractOneSided,
     AbstractPenalty,
@@ -32,7 +31,7 @@ LEAST_PULL = 1e-6  # of a prox, relative to step * phi: far less is 0 but where 
 LEAST_SLOPE = 1e-3  # of phi, relative to its strength, by which a way is measured
 NO_GAUGE = 1e-8  # a gauge of unit vectors that is the rounding of 0: whether phi* is finite there is asked again
 LEAST_LENGTH = 1e-4  # of a prox, relative to v, as far as a cone programme is scaled for it
-OUTWARD = 1e-8  # gauges are inflated by this, which leaves room for the solver at the end of a domain
+OUTWARD = 1e-8  # gauges are inflated by this, and clipped points are put this far inside
 HALVINGS = 24  # of a way to the end of a domain, which is known to the solver's accuracy only
 ENDS = 120  # lengths of rows are sought between 2^-120 and 2^120
 OFF_SPAN = 1e-12  # of a flow's length: what is off the row space by less is taken for rounding, as in `Quadratic`
@@ -53,7 +52,6 @@ class AbstractConePenalty(OwnDomain, AbstractReadPenalty):
     """
 
     of_rows: Callable[[Array], Array]
-    room = OUTWARD  # by which gauges are larger than what is taken for the end of the domain
 
     @property
     def programme(self) -> ConeProgramme:
@@ -106,7 +104,7 @@ class AbstractConePenalty(OwnDomain, AbstractReadPenalty):
         return factor * np.where(np.isfinite(slope), slope, 0.0)
 
     def conjugate(self, u: Array) -> Array:
-        inside = np.flatnonzero(self.gauge(u) <= 1.0 + self.room)
+        inside = np.flatnonzero(self.gauge(u) <= 1.0)
         out = np.full(len(u), np.inf)
         out[inside] = 0.0 if self.homogeneous else self.largest(self.span(u[inside]))
         return out
@@ -140,7 +138,15 @@ class AbstractConePenalty(OwnDomain, AbstractReadPenalty):
 
     def clip(self, u: Array) -> Array:
         u = self.span(u)
-        return u * (INSIDE / np.maximum(self.gauge(u), INSIDE))[:, None]
+        most = 1.0 - OUTWARD
+        return u * (most / np.maximum(self.gauge(u), most))[:, None]
+
+    def step_to_boundary(self, start: Array, end: Array) -> Array:
+        g0, g1 = self.gauge(start), self.gauge(end)
+        limit = np.maximum(1.0 - OUTWARD, g0)  # gauges are known to the solver's accuracy only
+        with np.errstate(invalid="ignore", divide="ignore"):
+            t = np.nan_to_num((limit - g0) / (g1 - g0), nan=0.0, posinf=0.0, neginf=0.0)
+        return np.where(g1 <= limit, 1.0, np.clip(t, 0.0, 1.0))
 
     def subgradient(self, z: Array) -> Array:
         size = row_norm(z)  # the way to the prox is a share NEAR of z, or longer
@@ -186,7 +192,6 @@ class MappedNorm(AbstractConePenalty):
 
     R: Array
     norm: AbstractNorm
-    room = SURE
 
     @cached_property
     def _inverse(self) -> tuple[Array, float]:
@@ -233,7 +238,7 @@ class MappedNorm(AbstractConePenalty):
 
     def gauge(self, u: Array) -> Array:
         y, off = self.prices(u)
-        return np.where(off <= OFF_SPAN * row_norm(u), self.norm.dual_norm(y) * (1.0 + 2.0 * SURE), np.inf)
+        return np.where(off <= OFF_SPAN * row_norm(u), self.norm.dual_norm(y) * (1.0 + SURE), np.inf)
 
     def value_bound(self, z: Array, spread: Array) -> Array:
         R, lost = self.R, (z.shape[1] + 3) * ULP
