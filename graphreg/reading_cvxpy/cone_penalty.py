@@ -157,6 +157,9 @@ class AbstractConePenalty(OwnDomain, AbstractReadPenalty):
         u[live] = nearby_subgradients(self.prox, z[live], step[live], NEAR * size[live])
         return self.clip(u)
 
+    def conduct(self, conductance: Array, z: Array) -> Array:
+        return conductance * self.span(z)  # keeps the flow where phi* can be finite
+
     @abstractmethod
     def recession(self, k: int) -> RecessionCone | None:
         """The directions along which phi does not grow."""

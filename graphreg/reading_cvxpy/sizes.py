@@ -13,6 +13,7 @@ from ..terms.penalties import (
     INSIDE,
     L1,
     L2,
+    LEAST_SLACK,
     AbstractNorm,
     AbstractOneSided,
     AbstractSmoothPenalty,
@@ -203,8 +204,14 @@ class FlowBox(FlowDomain):
         super().__init__(phi)
         self.low, self.high = low, high
 
+    def _each(self, u: Array) -> Array:
+        return _shares(u, np.where(u > 0.0, self.high, self.low))
+
     def gauge(self, u: Array) -> Array:
-        return _shares(u, np.where(u > 0.0, self.high, self.low)).max(axis=1, initial=0.0)
+        return self._each(u).max(axis=1, initial=0.0)
+
+    def conductance(self, u: Array) -> Array:
+        return np.maximum(1.0 - self._each(u), LEAST_SLACK) * (self.high > self.low)
 
     def clip(self, u: Array) -> Array:
         return np.clip(u, INSIDE * self.low, INSIDE * self.high)

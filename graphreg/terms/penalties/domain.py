@@ -75,7 +75,7 @@ class FlowDomain:
 
     def conduct(self, conductance: Array, z: Array) -> Array:
         """The linear map of the repair from potentials to flows; a matrix penalty mixes coordinates here."""
-        return conductance * self.span(z)
+        return conductance * z
 
     def slacks(self, u: Array) -> Array:
         """The distance by which each coordinate of the flow u may move either way inside the domain, (m, k): 0 where
