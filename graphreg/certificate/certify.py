@@ -233,7 +233,7 @@ class Certifier:
             return
         value = self.form.dual(point)
         if self._promising(value) and (at is not None or self._balanced(point)):
-            self._keep_dual(self._proved(self._source(point, value, gap, at)))
+            self._keep_dual(self._proved(self._source(point, value, gap, at), value))
 
     def propose_bound(self, found: Enclosed) -> None:
         """Take a lower bound that was proved elsewhere among the best."""
@@ -279,13 +279,14 @@ class Certifier:
         enough = _enough(value, gap)
         least = value - enough if enough > 0.0 else np.inf
         if self.best_primal is not None and gap > NOTHING:
-            primal = self.best_primal.bound
-            enough_to_meet = primal - gap * max(abs(primal), self.floor)
-            least = min(least, max(enough_to_meet, value - SERVES * gap * abs(value)))
+            primal, serves = self.best_primal.bound, value - SERVES * gap * abs(value)
+            floor = self.floor if primal - gap * abs(primal) > serves else 0.0  # else it changes nothing
+            least = min(least, max(primal - gap * max(abs(primal), floor), serves))
         return BoundSource(point, least, at)
 
-    def _proved(self, source: BoundSource) -> Dual:
-        """The lower bound that follows from a source: from the gradients that its prices are, or else enclosed."""
+    def _proved(self, source: BoundSource, value: float | None = None) -> Dual:
+        """The lower bound that follows from a source: from the gradients that its prices are, or else enclosed. The
+        ``value`` of its point may be known."""
         if source.point is None:
             found = self.enclosure(self.form.nothing())
             return Dual(found.value, found, source)
@@ -293,8 +294,8 @@ class Certifier:
         if source.at is not None and self._flow_dual is not None:
             found = self.enclosure.absorbed(self._flow_dual.nodes.curvature, source.point, source.at)
         if found is None or not found.value >= source.least:
-            found = self.enclosure(source.point, self._middle, source.least)
-        return Dual(self.form.dual(found.dual_point), found, source)
+            found, value = self.enclosure(source.point, self._middle, source.least), None
+        return Dual(self.form.dual(found.dual_point) if value is None else value, found, source)
 
     def _middle(self) -> DualPoint | None:
         """A point well inside all domains, where there is one."""
