@@ -92,12 +92,12 @@ class _Attempts:
         if t > 0.0:
             start = self.form.mapped(lambda _, x, c: (1.0 - t) * x + t * c, start, self._center)
         v = self.system.flat(start)
-        slack = Slack.of(self.system, v)
-        if wide:
-            slack = Slack(np.where(slack.room > WIDE * self._scale, np.inf, 0.0), slack.weight)
-        plan = self.planner.near(v, slack, held, apart)
         exact = exact_point(self.system, self.model, v)
-        Conserver(exact, self.planner, slack, plan)()
+        if any(exact.rest):
+            slack = Slack.of(self.system, v)
+            if wide:
+                slack = Slack(np.where(slack.room > WIDE * self._scale, np.inf, 0.0), slack.weight)
+            Conserver(exact, self.planner, slack, self.planner.near(v, slack, held, apart))()
         stated = exact.statement()
         return Lower(stated, self.model.dual(stated))
 
