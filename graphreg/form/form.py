@@ -17,6 +17,7 @@ import numpy as np
 from ..base.escaping import visible
 from ..inputs import Labels, as_labels, components_of
 from ..terms import Array, EdgeBlock, SampleBlock, Space, alike, shared
+from ..terms.losses import AbstractSmoothLoss
 
 T = TypeVar("T")
 LONGEST_REPR = 300  # characters
@@ -85,7 +86,12 @@ class Form:
     @shared
     def differences(self) -> int:
         """The number of differences on all edges."""
-        return sum(len(edge.tail) * self.width(edge) for edge in self.edges)
+        return sum([len(edge.tail) * self.width(edge) for edge in self.edges])
+
+    @shared
+    def smooth(self) -> bool:
+        """True where all losses are smooth."""
+        return all(isinstance(block.loss, AbstractSmoothLoss) for block in self.samples)
 
     @shared
     def labels(self) -> Labels:
@@ -173,7 +179,7 @@ class Form:
 
     def gradient_prices(self, w: Array) -> tuple[Array, ...]:
         """Prices at w: the (sub)gradients of the losses."""
-        return tuple(block.prices(w) for block in self.samples)
+        return tuple([block.prices(w) for block in self.samples])
 
     def degree(self) -> Array:
         """Edges at each node, those to the ground included, (n,)."""

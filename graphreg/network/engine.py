@@ -148,4 +148,4 @@ def summed(values: Array) -> Array:
 
 
 def _shift(exponent: Array) -> Array:
-    return np.where(exponent > LARGEST, 64, np.where(exponent < SMALLEST, -64, 0))
+    return 64 * (exponent > LARGEST) - 64 * (exponent < SMALLEST)

@@ -202,9 +202,13 @@ class LocalView:
             out[prox.nodes] = prox.curvature()
         return out
 
+    @shared
+    def _divisor(self) -> Array:
+        return np.maximum(self.degree, LONELY)
+
     def steps(self, s: float) -> Array:
         """tau_i = s / deg_i, (n,); long at a node without edges."""
-        return s / np.maximum(self.degree, LONELY)
+        return s / self._divisor
 
     def adjoint(self, flows: Iterable[Array]) -> Array:
         """K'u, (n, d); at a node all of whose edges the view has."""
@@ -291,9 +295,9 @@ class LocalView:
 
         None where all are gradients at w: the certifier computes its own, where it needs them.
         """
-        if all(isinstance(block.loss, AbstractSmoothLoss) for block in self.form.samples):
+        if self.form.smooth:
             return None
-        out = tuple(block.prices(w) for block in self.form.samples)
+        out = self.form.gradient_prices(w)
         for prox, each in zip(self.proxes, memory or self.memory(), strict=True):
             prox.write_prices(each, out)
         return out
