@@ -93,6 +93,10 @@ class Form:
         """True where all losses are smooth."""
         return all(isinstance(block.loss, AbstractSmoothLoss) for block in self.samples)
 
+    def losses_beside(self, *kinds: type) -> list[str]:
+        """The names of the losses that are of none of these kinds, each once."""
+        return list(dict.fromkeys(b.loss.called() for b in self.samples if not isinstance(b.loss, kinds)))
+
     @shared
     def labels(self) -> Labels:
         return as_labels((*self.space.index, *self.latent) if self.latent else self.space.index)

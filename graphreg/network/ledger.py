@@ -176,13 +176,12 @@ class Ledger(Shown):
         account, arcs = self.accounts[purpose], self.arcs
         if arcs is None:
             return 0, 0
-        in_forest = 2 * (arcs.n - arcs.components) if account.sums else 0  # arcs, both ways
-        messages = account.exchanges * len(arcs.source) + account.sums * in_forest
-        numbers = account.exchanges * arcs.all_numbers + account.summed * in_forest
+        ways = 2 * (arcs.n - 1)  # of a sum: along the arcs of a spanning forest, and between the roots of its trees
+        messages = account.exchanges * len(arcs.source) + account.sums * ways + account.beyond
+        numbers = account.exchanges * arcs.all_numbers + account.summed * ways + account.beyond_numbers
         if account.messages is not None and account.numbers is not None:
             messages, numbers = messages + int(account.messages.sum()), numbers + int(account.numbers.sum())
-        beyond = self._beyond(purpose)
-        return messages + beyond[0], NUMBER * numbers + beyond[1]
+        return messages, NUMBER * numbers
 
     def _beyond(self, purpose: str) -> tuple[int, int]:
         """Messages and bytes between the roots of several components."""
