@@ -16,7 +16,7 @@ import numpy as np
 
 from ..base.escaping import visible
 from ..inputs import Labels, as_labels, components_of
-from ..terms import Array, EdgeBlock, SampleBlock, Space, alike, shared
+from ..terms import Array, EdgeBlock, SampleBlock, Space, Strength, alike, shared
 from ..terms.losses import AbstractSmoothLoss
 
 T = TypeVar("T")
@@ -54,8 +54,8 @@ class Form:
 
     def __repr__(self) -> str:
         latent = f", {len(self.latent)} of them latent" if self.latent else ""
-        terms = [block.loss.called() for block in self.samples] + [edge.name for edge in self.edges]
-        return visible(f"<Form: {self.n} nodes x {self.d} coordinates{latent}; {', '.join(terms)}>", LONGEST_REPR)
+        names = ", ".join(name for _, name in self.terms())
+        return visible(f"<Form: {self.n} nodes x {self.d} coordinates{latent}; {names}>", LONGEST_REPR)
 
     @cached_property
     def n(self) -> int:
@@ -73,6 +73,11 @@ class Form:
     def blocks(self) -> tuple[SampleBlock | EdgeBlock, ...]:
         """Those of samples, then those of edges."""
         return (*self.samples, *self.edges)
+
+    def terms(self) -> list[tuple[Strength, str]]:
+        """The strength and the name of each block, in the order of `blocks`."""
+        losses = [(block.strength, block.loss.called()) for block in self.samples]
+        return losses + [(edge.strength, edge.name) for edge in self.edges]
 
     def mapped(self, change: Callable[..., Array], *points: DualPoint) -> DualPoint:
         """``change(block, x, ...)`` of every block, and of what the points have there."""

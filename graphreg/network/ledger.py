@@ -73,6 +73,14 @@ class Ledger(Shown):
         account.messages = account.messages + sent
         account.numbers = account.numbers + sent * (arcs.numbers if columns is None else columns)
 
+    def swap(self, values: Iterable[Array], toward: Iterable[Array], along: Array) -> None:
+        """Messages of the method along the arcs of a mask, of the values (2m, k) of the ends of each edge block, which
+        go ``toward`` the other ends along these arcs."""
+        numbers = np.zeros(len(along), dtype=np.int64)
+        for each, arcs in zip(values, toward, strict=True):
+            np.add.at(numbers, arcs, each.shape[1])
+        self.exchange("method", numbers, along)
+
     def sum(self, purpose: str, numbers: int, times: int = 1) -> None:
         """Sums of so many numbers over all nodes."""
         self.accounts[purpose].sums += times

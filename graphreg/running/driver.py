@@ -170,7 +170,7 @@ class _Run:
                     self.checked = None
                     self.ended = checks.check(self.state, self.k)
                     checks.grouped = None  # its flows take room that later rounds need
-                    tick(self.k - shown, checks.known())
+                    tick(self.k - shown, checks.trace.reached(self.budget.gap))
                     shown = self.k
                 if self.keeper is not None:
                     self._keep(self.keeper)

@@ -108,8 +108,7 @@ class AbstractFixedPoint(AbstractIteration):
         return self.acceleration.balance is None
 
     def init(self, view: LocalView, start: Start | None) -> State:
-        w, flows = (np.zeros(view.form.shape), None) if start is None else start
-        x = Iterate(w, view.form.nothing().flows if flows is None else flows)
+        x = Iterate(*view.begin(start))
         free, restarts = self.acceleration.balance is None, self.acceleration.restarts
         scales = view.scales() if free else None
         if restarts is None:
