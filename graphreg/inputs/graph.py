@@ -73,14 +73,12 @@ def components_of(tail: Array, head: Array, n_nodes: int) -> tuple[int, Array]:
 def _joined_one_by_one(tail: Array, head: Array, n_nodes: int) -> tuple[int, Array]:
     """The components, numbered by their least nodes: each node leads to a smaller one, the least to itself."""
     to = list(range(n_nodes))
-
-    def least(i: int) -> int:
+    for ends in zip(tail.tolist(), head.tolist(), strict=True):
+        i, j = ends
         while to[i] != i:
             to[i] = i = to[to[i]]
-        return i
-
-    for ends in zip(tail.tolist(), head.tolist(), strict=True):
-        i, j = map(least, ends)
+        while to[j] != j:
+            to[j] = j = to[to[j]]
         to[max(i, j)] = min(i, j)
     count, member = 0, list[int]()
     for i, smaller in enumerate(to):

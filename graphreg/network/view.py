@@ -207,13 +207,9 @@ class LocalView:
             out[prox.nodes] = prox.curvature()
         return out
 
-    @shared
-    def _divisor(self) -> Array:
-        return np.maximum(self.degree, LONELY)
-
     def steps(self, s: float) -> Array:
         """tau_i = s / deg_i, (n,); long at a node without edges."""
-        return s / self._divisor
+        return s / np.maximum(self.degree, LONELY)
 
     def adjoint(self, flows: Iterable[Array]) -> Array:
         """K'u, (n, d); at a node all of whose edges the view has."""

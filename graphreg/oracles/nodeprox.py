@@ -334,7 +334,7 @@ def node_proxes(form: Form) -> tuple[AbstractNodeProx, ...]:
 def without_prox(form: Form) -> tuple[str, ...]:
     """Losses whose sum over a node has no prox here, as sentences."""
     said = "is neither smooth nor piecewise linear: no prox of a node's sum is known"
-    return tuple(f"{name} {said}" for name in form.losses_beside(AbstractSmoothLoss, AbstractPiecewiseLinearLoss))
+    return tuple([f"{name} {said}" for name in form.losses_beside(AbstractSmoothLoss, AbstractPiecewiseLinearLoss)])
 
 
 def _mean(block: SampleBlock, d: int) -> MeanProx:

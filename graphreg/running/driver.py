@@ -47,10 +47,9 @@ def view_of(form: Form, budget: Budget) -> LocalView:
     before = None if budget.warm_start is None else budget.warm_start.view
     if before is not None:
         return before.at_strengths(form, InProcess(Ledger(before.arcs, form.labels)))
-    new = LocalView(form, InProcess(Ledger(arcs_of(form), form.labels)), budget.seed or 0)
-    if not _is_small(form):
-        return new
-    return alike(form.once("view", None, lambda: new), form=form, engine=new.engine, seed=new.seed)
+    engine, seed = InProcess(Ledger(arcs_of(form), form.labels)), budget.seed or 0
+    find = partial(LocalView, form, engine, seed)
+    return alike(form.once("view", None, find), form=form, engine=engine, seed=seed) if _is_small(form) else find()
 
 
 def _is_small(form: Form) -> bool:
@@ -170,7 +169,7 @@ class _Run:
                     self.checked = None
                     self.ended = checks.check(self.state, self.k)
                     checks.grouped = None  # its flows take room that later rounds need
-                    tick(self.k - shown, checks.trace.reached(self.budget.gap))
+                    tick(self.k - shown, partial(checks.trace.reached, self.budget.gap))
                     shown = self.k
                 if self.keeper is not None:
                     self._keep(self.keeper)
