@@ -7,8 +7,8 @@ from rooms import PACKAGE, trees
 from survey import AROUND, CORE, FIGURES, HOUSE, circles, holds, room_of
 
 LIMITS = {
-    "lines of code": 42_323,
-    "lines of code in the core": 19_802,
+    "lines of code": 42_290,
+    "lines of code in the core": 19_800,
     "files": 426,
     "arrows upwards": 1,
     "largest circle of files at load": 0,
@@ -16,10 +16,10 @@ LIMITS = {
     "with types too": 11,
     "functions over 40 lines": 2,
     "functions over 60 lines": 0,
-    "functions with more than 6 parameters": 16,
+    "functions with more than 6 parameters": 13,
     "modules that an import loads": 9,
     "PrimalDual on a chain: files": 55,
-    "PrimalDual on a chain: functions": 502,
+    "PrimalDual on a chain: functions": 500,
     "PrimalDual on a chain: depth": 23,
     "Exact on a chain: files": 53,
     "Exact on a chain: functions": 388,

@@ -241,11 +241,8 @@ class EdgeWords:
         """The flow that leaves node i, less that which enters it."""
         if self.block.ground:
             return self.flow
-        flows = self.flows()
-        return Math(
-            f"out_i({flows.text}) - in_i({flows.text})",
-            rf"\mathrm{{out}}_i({flows.latex}) - \mathrm{{in}}_i({flows.latex})",
-        )
+        u = self.flows()
+        return Math("out_i(", r"\mathrm{out}_i(") + u + Math(") - in_i(", r") - \mathrm{in}_i(") + u + same(")")
 
     def ends(self) -> tuple[Math, Math]:
         """The two things that are compared: nodes, or a node with its centre (or 0)."""
