@@ -124,8 +124,13 @@ class Form:
             tied[self.component[block.node]] = True
         for edge in self.edges:
             if not edge.map.level:
-                tied[self.component[edge.map.touched]] = True
+                tied[self.component[edge.map.degree > 0.0]] = True
         return ~tied[self.component]
+
+    def ends(self, edge: EdgeBlock) -> tuple[list[Hashable], list[Hashable]]:
+        """The labels of the tails and of the heads of some edges; None for the ground."""
+        labels = (*self.labels, None)  # the ground is -1
+        return [labels[i] for i in edge.tail.tolist()], [labels[i] for i in edge.head.tolist()]
 
     def frozen(self) -> Form:
         """The form at the strengths of this moment: later values of Parameters do not reach it."""

@@ -15,7 +15,7 @@ from ..base.display import Brief
 from ..errors import TermError
 from .calculus import Strength
 from .design import Design
-from .maps import AbstractMap, Rows, pieces, streamed
+from .maps import AbstractEdges, AbstractMap, Rows, pieces, streamed
 from .padding import Batch, Packed, packed_grams, times
 from .penalties.base import AbstractPenalty
 from .records import Array, Role, alike, shared
@@ -45,10 +45,9 @@ class of_edges(of_map[T]):  # noqa: N801  (a decorator)
     """An attribute that only edges have: where the rows of a block are of another kind, whoever asks is refused."""
 
     def __get__(self, block: AbstractBlock[Any], owner: type[Any] | None = None) -> T:
-        edges = block.map.edges
-        if edges is None:
+        if block.map.edges is None:
             raise TermError(f"{block.called()} has rows that are no edges, and here edges are needed ({self.name})")
-        return getattr(edges, self.name)
+        return getattr(block.map.edges, self.name)
 
 
 class AbstractBlock(Brief, ABC, Generic[M]):
@@ -247,7 +246,7 @@ class EdgeBlock(AbstractBlock[AbstractMap]):
     nodes = of_edges[Array]("tail")  # at which the edges begin
     features = of_edges[Array | None]()  # the coordinates that they act on; None: all
     coordinates = of_edges[Any]()  # the same as an index
-    on = of_edges[Callable[[Array | None], AbstractMap]]()  # the same edges, on other coordinates
+    edges = of_edges[AbstractEdges]()  # the map itself
     columns = of_edges[Callable[[int], Array]]()  # the numbers of these, of d
     ground = of_edges[bool]()  # True where they lead from nodes to the ground
     in_line = of_edges[bool]()  # True where they join each node of the form with the next, in order

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -45,10 +45,6 @@ class Design(AbstractMatrix):
     outputs: int | None
     n: int = 0
     given_layout: Layout | None = None  # of the samples that these are a part of
-
-    @property
-    def identity(self) -> dict[str, Any]:
-        return {"node": self.node, "X": self.X, "given_layout": self.given_layout}
 
     @property
     def count(self) -> int:
@@ -107,9 +103,6 @@ class Design(AbstractMatrix):
 
     def moved(self, place: Array, n: int) -> Self:
         return replace(self, node=place[self.node], n=n)
-
-    def over(self, n: int) -> Self:
-        return replace(self, n=n)
 
     def some(self) -> Iterator[slice]:
         """So many samples at a time that they stay in the cache."""
