@@ -44,9 +44,9 @@ class of_map(Generic[T]):  # noqa: N801  (a decorator)
 class of_edges(of_map[T]):  # noqa: N801  (a decorator)
     """An attribute that only edges have: where the rows of a block are of another kind, whoever asks is refused."""
 
-    def __get__(self, block: AbstractBlock[Any], owner: type[Any] | None = None) -> T:
+    def __get__(self, block: Any, owner: type[Any] | None = None) -> T:
         if block.map.edges is None:
-            raise TermError(f"{block.called()} has rows that are no edges, and here edges are needed ({self.name})")
+            raise TermError(f"{block.name} has rows that are no edges, and here edges are needed ({self.name})")
         return getattr(block.map.edges, self.name)
 
 
@@ -57,10 +57,6 @@ class AbstractBlock(Brief, ABC, Generic[M]):
     map: M
     n = of_map[int]()  # the nodes of the form
     count = of_map[int]()  # the rows
-
-    @abstractmethod
-    def called(self) -> str:
-        """The name of the block, for messages."""
 
     @abstractmethod
     def scale_of(self, some: Rows) -> Array:
@@ -140,9 +136,6 @@ class SampleBlock(AbstractBlock[Design]):
         shared: copies may have other targets."""
         assert self.X is not None
         return self.adjoint(self.base_scale * (self.y - self.offset), (self.n, self.X.shape[1]))
-
-    def called(self) -> str:
-        return self.loss.called()
 
     @property
     def scale(self) -> Array:
@@ -254,9 +247,6 @@ class EdgeBlock(AbstractBlock[AbstractMap]):
     transposed = of_edges[sp.csr_array]()
     lengths = of_map[float | Array]()  # by which rows step: the number of ends of an edge
     flat = of_map[Callable[[int], sp.csr_array]]()  # vec(w) -> vec(Kw), (m k, n d), of d coordinates
-
-    def called(self) -> str:
-        return self.name
 
     @property
     def weight(self) -> Array:

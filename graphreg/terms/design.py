@@ -59,11 +59,6 @@ class Design(AbstractMatrix):
         """The shape of X w."""
         return (self.count,) if self.outputs is None else (self.count, self.outputs)
 
-    @property
-    def terms(self) -> int:
-        """The number p of summands of a predictor."""
-        return 1 if self.X is None else self.X.shape[1]
-
     @cached_property
     def one_each(self) -> bool:
         """True where the predictor of sample i is the parameter of node i itself, in order."""
@@ -106,7 +101,7 @@ class Design(AbstractMatrix):
 
     def some(self) -> Iterator[slice]:
         """So many samples at a time that they stay in the cache."""
-        return pieces(self.count, max(self.k, self.terms))
+        return pieces(self.count, max(self.k, 1 if self.X is None else self.X.shape[1]))
 
     def across(self, part: Array, some: Rows) -> Array:
         mine = part[self.node[some]]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, Self, cast
 
@@ -48,11 +48,6 @@ class AbstractMap(Brief, ABC):
     def edges(self) -> AbstractEdges | None:
         """The map itself where its rows begin at a node, their tail."""
         return None
-
-    @property
-    def identity(self) -> dict[str, Any]:
-        """What tells the rows from others, by name."""
-        return {field.name: getattr(self, field.name) for field in fields(cast(Any, self)) if field.name != "n"}
 
     @property
     @abstractmethod
@@ -181,9 +176,9 @@ class AbstractEdges(AbstractMap):
         return self
 
     @property
-    @abstractmethod
     def ends(self) -> tuple[Array, ...]:
         """The tails, and the heads where there are any."""
+        return (self.tail,) if self.ground else (self.tail, self.head)
 
     @property
     def count(self) -> int:
@@ -251,10 +246,6 @@ class AbstractEdges(AbstractMap):
     def moved(self, place: Array, n: int) -> Self:
         return self.between(place[end] for end in self.ends).over(n)
 
-    def on(self, features: Array | None) -> Self:
-        """The same rows on other coordinates."""
-        return self.changed(features=features)
-
 
 @dataclass(frozen=True, repr=False)
 class Differences(AbstractEdges):
@@ -269,10 +260,6 @@ class Differences(AbstractEdges):
     lengths = 2.0
     level = True
     noun = "edge"
-
-    @property
-    def ends(self) -> tuple[Array, ...]:
-        return self.tail, self.head
 
     @cached_property
     def in_line(self) -> bool:
@@ -300,10 +287,6 @@ class Selection(AbstractEdges):
     def head(self) -> Array:  # pyright: ignore[reportIncompatibleVariableOverride]  (found when it is asked for)
         return np.full(self.count, GROUND)
 
-    @property
-    def ends(self) -> tuple[Array, ...]:
-        return (self.tail,)
-
     def add_adjoint(self, u: Array, out: Array) -> None:
         if self.features is None and self._once:
             out[self.tail] += u
@@ -323,10 +306,6 @@ class Matrix(AbstractMatrix):
     K: sp.csr_array
     k: int = 1
     n: int = 0
-
-    @property
-    def identity(self) -> dict[str, Any]:
-        return {"data": self.K.data, "indices": self.K.indices, "indptr": self.K.indptr, "k": self.k}
 
     @property
     def count(self) -> int:

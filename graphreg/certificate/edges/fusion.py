@@ -67,7 +67,11 @@ def separate(form: Form) -> Separated:
             continue
         for j in places:
             center = None if edge.center is None else edge.center[:, j]
-            own = {"penalty": edge.penalty.restricted(j), "map": edge.edges.on(features[j]), "center": center}
+            own = {
+                "penalty": edge.penalty.restricted(j),
+                "map": edge.map.changed(features=features[j]),
+                "center": center,
+            }
             edges.append(replace(edge, **own))
             owner.append(k)
             columns.append(j)
