@@ -35,19 +35,23 @@ class of_map(Generic[T]):  # noqa: N801  (a decorator)
         self.name = name
 
     def __set_name__(self, owner: type[Any], name: str) -> None:
-        self.name = self.name or name
+        self.name, self.own = self.name or name, name
 
-    def __get__(self, block: AbstractBlock[Any], owner: type[Any] | None = None) -> T:
-        return getattr(block.map, self.name)
+    def __get__(self, block: Any, owner: type[Any] | None = None) -> T:
+        vars(block)[self.own] = found = getattr(self.asked(block), self.name)  # which is there from now on
+        return found
+
+    def asked(self, block: Any) -> AbstractMap:
+        return block.map
 
 
 class of_edges(of_map[T]):  # noqa: N801  (a decorator)
     """An attribute that only edges have: where the rows of a block are of another kind, whoever asks is refused."""
 
-    def __get__(self, block: Any, owner: type[Any] | None = None) -> T:
+    def asked(self, block: Any) -> AbstractEdges:
         if block.map.edges is None:
             raise TermError(f"{block.name} has rows that are no edges, and here edges are needed ({self.name})")
-        return getattr(block.map.edges, self.name)
+        return block.map.edges
 
 
 class AbstractBlock(Brief, ABC, Generic[M]):
