@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..form import EdgeBlock, Form, SampleBlock
+from ..form import Form
 from ..inputs import IntegerLabels, NodeData
-from ..terms import AbstractMap, Strength
+from ..terms import Strength
 
 if TYPE_CHECKING:
     from ..running import AbstractMethod
@@ -64,7 +64,7 @@ def of_losses(form: Form) -> Fingerprint:
     return entries
 
 
-def _block(block: SampleBlock | EdgeBlock | AbstractMap, name: str) -> Fingerprint:
+def _block(block: Any, name: str) -> Fingerprint:
     out: Fingerprint = {}
     for field in fields(block):
         value = getattr(block, field.name)
