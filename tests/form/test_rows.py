@@ -23,6 +23,7 @@ from graphreg.errors import TermError
 from graphreg.fast.order import orders_of
 from graphreg.form import DualPoint
 from graphreg.form.notation import text
+from graphreg.methods.linear_system import matrix
 from graphreg.network import InProcess, Ledger, LocalView, arcs_of
 from graphreg.oracles.by_hand import Oracles
 from graphreg.oracles.newton import NewtonSystem, check_size
@@ -222,6 +223,7 @@ REFUSE = {
     "oracles": lambda form: Oracles(form).K,
     "the size of Newton systems": check_size,
     "Newton systems": NewtonSystem,
+    "linear systems": matrix,
     "orders of compiled rounds": lambda form: orders_of(form, True),
     "ends that exchange": lambda form: view_of(form).toward,
     "copies at ends": lambda form: view_of(form).ends,
