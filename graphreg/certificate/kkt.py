@@ -211,5 +211,5 @@ def _worst(each: Array, named: Callable[[int], Any]) -> tuple[Any, float]:
 
 def _name(form: Form, edge: EdgeBlock, k: int) -> Any:
     """The label of a node that is tied to the ground, or those of the two ends."""
-    tail = form.labels[edge.tail[k]]
-    return tail if edge.ground else (tail, form.labels[edge.head[k]])
+    ends = [form.labels[end[k]] for end in edge.ends]
+    return tuple(ends) if len(ends) > 1 else ends[0]

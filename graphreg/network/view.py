@@ -184,7 +184,7 @@ class LocalView:
         first m) and whose head it is (the last m); (n, m) where there are tails only, of edges to the ground."""
         out: list[sp.csr_array] = []
         for edge in self.form.edges:
-            rows = edge.tail if edge.ground else np.concatenate([edge.tail, edge.head])
+            rows = np.concatenate(edge.ends)
             entries = (np.ones(len(rows)), (rows, np.arange(len(rows))))
             out.append(sp.csr_array(entries, shape=(self.form.n, len(rows))))
         return tuple(out)
@@ -219,13 +219,13 @@ class LocalView:
         return out
 
     def dual_prox(self, u: tuple[Array, ...], w: Array, s: float, given: float | None = None) -> tuple[Array, ...]:
-        """The prox of sigma g* at u + sigma (K w - center), sigma = 1/(2 s), on edges to the ground 1/s; or the sigma
-        that is given."""
+        """The prox of sigma g* at u + sigma (K w - center), sigma = 1/(length s), of which that of an edge is 2, to the
+        ground 1; or the sigma that is given."""
         out: list[Array] = []
         for edge, each, c in zip(self.form.edges, u, self.weights, strict=True):
-            sigma = (1.0 if edge.ground else 0.5) / s if given is None else given
+            sigma = 1.0 / edge.lengths / s if given is None else given
             v = edge.difference(w)  # in place from here on: these are the largest arrays of a round
-            v *= sigma
+            v *= np.reshape(sigma, (-1, 1))
             v += each
             out.append(edge.penalty.dual_prox(v, np.full(len(c), sigma), c))
         return tuple(out)
@@ -249,7 +249,7 @@ class LocalView:
 
     def _rounds(self) -> AbstractRounds | None:
         engine = self.engine
-        if type(self) is not LocalView:
+        if type(self) is not LocalView or self.form.unlike_edges:
             return None
         if self.whole_graph is None:
             fast = kernels() if type(engine) is InProcess else None

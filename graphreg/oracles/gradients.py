@@ -180,7 +180,7 @@ class NodeGradients:
         """The largest smoothness of one sample's part of h_i, m_i s_r l_r plus the ground edges, (n,)."""
         out = np.zeros(self.form.n)
         for block in self.form.samples:
-            squares = (block.lengths**2).reshape(len(block.node), -1).max(axis=1)
+            squares = (block.norms**2).reshape(len(block.node), -1).max(axis=1)
             each = _smoothness(block) * self.counts[block.node] * block.scale * squares
             np.maximum.at(out, block.node, each)
         return out + self.ground_smoothness

@@ -20,7 +20,7 @@ from graphreg.certificate.proposing.shifted_duals import QuadraticNodes, shifted
 from graphreg.datasets import random_problem
 from graphreg.form import DualPoint
 from graphreg.running.checking import Checks
-from graphreg.terms import Packed, blocks
+from graphreg.terms import Packed, maps
 
 
 def squared(rng, n=4, d=2, samples=5, penalty=None, ridge=None, shift=0.0, scales=1.0):
@@ -126,7 +126,7 @@ def test_no_bound_lies_above_the_exact_dual_value(case, seed):
 def test_nor_where_problems_are_large(case, monkeypatch):
     """With one triangle of each Hessian, and some samples and edges at a time."""
     monkeypatch.setattr(tilted, "LARGE", 0)
-    monkeypatch.setattr(blocks, "STREAM", 3)
+    monkeypatch.setattr(maps, "STREAM", 3)
     monkeypatch.setattr(system, "CELLS", 4)
     monkeypatch.setattr(squares, "CELLS", 4)
     monkeypatch.setattr(arithmetic, "PIECE", 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import networkx as nx
@@ -450,8 +451,8 @@ def test_systems_share_what_is_the_same_alone():
     assert again.designs is first.designs
     assert System(form).kind is not first.kind
     others = {
-        "node": alike(block, node=np.roll(block.node, 1)),
-        "X": alike(block, X=2.0 * block.X),
+        "node": alike(block, map=replace(block.map, node=np.roll(block.node, 1))),
+        "X": alike(block, map=replace(block.map, X=2.0 * block.X)),
         "y": alike(block, y=np.roll(block.y, 1, axis=1)),
     }
     for other in others.values():
@@ -461,7 +462,8 @@ def test_systems_share_what_is_the_same_alone():
         {"features": np.arange(form.d)[::-1]},
         {"features": np.arange(2)},
     ):
-        assert "like" in refused(type(form)(form.space, (), (block,), (alike(edge, **change),)), like=first)
+        other = alike(edge, map=replace(edge.map, **change))
+        assert "like" in refused(type(form)(form.space, (), (block,), (other,)), like=first)
     assert "like" in refused(type(form)(form.space, (), (block,), ()), like=first)
     assert "like" in refused(type(form)(form.space, ("more",), (block,), (edge,)), like=first)
     assert "like" in refused(type(form)(form.space, (), (block,), (edge, edge)), like=first)

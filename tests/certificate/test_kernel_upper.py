@@ -334,7 +334,7 @@ def test_sums_of_blocks_are_rounded_upwards():
 
 
 def test_rows_come_some_at_a_time(monkeypatch):
-    monkeypatch.setattr("graphreg.terms.blocks.STREAM", 7)
+    monkeypatch.setattr("graphreg.terms.maps.STREAM", 7)
     for name in ("squares along a path", "means in boxes"):
         form = form_of(name)
         w = middle(form)

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...certificate import Pair, Runs, total
 from ...form import EdgeBlock
-from ...terms import TO_GROUND, Array
+from ...terms import TO_GROUND, Array, Selection
 from .engine import PartEngine
 from .part import Part
 
@@ -124,8 +124,8 @@ class Border:
         for cut, way in zip(self.cuts, ways, strict=True):
             edge = cut.edge.part(cut.rows[way])
             center = None if edge.center is None else cut.sign[way, None] * edge.center
-            ground = np.full(len(edge.tail), -1, dtype=edge.head.dtype)
-            out.append(replace(edge, tail=cut.own[way], head=ground, center=center, role=TO_GROUND, n=self.shape[0]))
+            ends = Selection(cut.own[way], edge.features, self.shape[0])
+            out.append(replace(edge, map=ends, center=center, role=TO_GROUND))
         return out
 
 

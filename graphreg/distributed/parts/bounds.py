@@ -13,7 +13,6 @@ and the sums of these bounds bound the whole.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 
@@ -35,7 +34,6 @@ from ...terms.penalties import AbstractConstraint
 from .border import Border
 from .engine import PartEngine
 from .lower import JointBound, LowerBound
-from .part import edges_among
 from .wire import digest, everyone
 
 SHRUNK = 1e-13  # by so much flows are shrunk: clipped ones may be rounded out of their domains
@@ -55,9 +53,9 @@ class PartBounds:
         _refuse(form, self.inner)
         labels = [form.labels[i] for i in self.own.tolist()]
         space = Space({label: k for k, label in enumerate(labels)}, form.space.coordinates, form.space.penalised)
-        samples = tuple(replace(block, node=place[block.node], n=len(labels)) for block in form.samples)
+        samples = tuple(block.moved(place, len(labels)) for block in form.samples)
         masks = list(zip(form.edges, self.inner, self.counted, strict=True))
-        edges = tuple(edges_among(edge, np.flatnonzero(inner), place, len(labels)) for edge, inner, _ in masks)
+        edges = tuple(edge.part(np.flatnonzero(inner)).moved(place, len(labels)) for edge, inner, _ in masks)
         self.inside = Form(space, (), samples, edges)
         cut = tuple(edge.part(np.flatnonzero(counted & ~inner)) for edge, inner, counted in masks)
         self.between = Form(form.space, (), (), cut)
