@@ -291,7 +291,7 @@ class Certifier:
             return Dual(found.value, found, source)
         found = None
         if source.at is not None and self._flow_dual is not None:
-            found = self.enclosure.absorbed(self._flow_dual.nodes.curvature, source.point, source.at)
+            found = self.enclosure.absorbed(self._flow_dual.nodes.inverse, source.point, source.at)
         if found is None or not found.value >= source.least:
             found = self.enclosure(source.point, self._middle, source.least)
         return Dual(self.form.dual(found.dual_point), found, source)

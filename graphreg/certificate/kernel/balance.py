@@ -132,7 +132,7 @@ def _follows(system: System, i: int, combination: Combination, kept: Array, live
         return False
     whole = math.lcm(*(y.denominator for y in combination.values()))
     total: dict[int, int] = {}
-    B = system.B
+    B = system.kind.B
     for j, y in combination.items():
         factor = y.numerator * (whole // y.denominator)
         entries = slice(B.indptr[j], B.indptr[j + 1])

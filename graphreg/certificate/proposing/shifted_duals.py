@@ -15,7 +15,6 @@ from ...oracles import NodeGradients, minimisers
 from ...terms import ALIKE, Array, Packed, inverses, triangles
 from ...terms.losses import AbstractQuadraticLoss, AbstractSmoothLoss
 from ...terms.penalties import AbstractSmoothPenalty, row_norm
-from ..kernel.squares import Curvature
 
 WORST = 1e10  # condition number from which on a Hessian, with a diagonal of 1, counts as singular
 EVEN = 1e6  # up to this one a linear solve needs no correction
@@ -28,10 +27,10 @@ SETTLED = 1e-18  # of a value: the gain from which on a step is the last
 
 @dataclass(frozen=True)
 class ShiftedDuals:
-    """All nodes of a form, by Newton's method; their ``curvature`` where every h_i is quadratic."""
+    """All nodes of a form, by Newton's method; the inverses of their Hessians where every h_i is quadratic."""
 
     gradients: NodeGradients
-    curvature: Curvature | None
+    inverse: Array | Packed | None
 
     def minimisers(self, g: Array, w: Array) -> Array | None:
         """argmin h_i + <g_i, .> for every node, (n, d), from w; None where some were not reached."""
@@ -62,8 +61,8 @@ class ShiftedDuals:
 class QuadraticNodes(ShiftedDuals):
     """h_i(w) = least_i + 1/2 (w - center_i)'H_i (w - center_i); of diagonal Hessians the diagonals."""
 
-    H: Array | Packed  # (n, d, d) or (n, d)
     inverse: Array | Packed
+    H: Array | Packed  # (n, d, d) or (n, d)
     center: Array  # (n, d)
     least: Array  # (n,)
 
@@ -119,8 +118,7 @@ def _shifted_duals(gradients: NodeGradients) -> ShiftedDuals | None:
     quadratic = all(isinstance(block.loss, AbstractQuadraticLoss) for block in form.samples)
     if not quadratic or not all(_is_quadratic(form, k) for k in range(len(form.edges))):
         return ShiftedDuals(gradients, None)
-    samples, tied = gradients.counts, form.degree()
-    curvature, j = Curvature.of(H, inverse, samples + tied), np.arange(form.d)
+    j = np.arange(form.d)
     if isinstance(H, np.ndarray) and isinstance(inverse, np.ndarray) and (form.d == 1 or not _off_diagonal(H)):
         H, inverse = H[:, j, j], inverse[:, j, j]
     first = (
@@ -129,7 +127,7 @@ def _shifted_duals(gradients: NodeGradients) -> ShiftedDuals | None:
     center = -_times(inverse, first)
     if condition > EVEN:  # for what rounding left
         center = center - _times(inverse, gradients.full(center))
-    return QuadraticNodes(gradients, curvature, H, inverse, center, gradients.value(center))
+    return QuadraticNodes(gradients, inverse, H, center, gradients.value(center))
 
 
 def _packed(gradients: NodeGradients) -> Packed | None:
