@@ -270,7 +270,7 @@ class Certifier:
     # ---- how bounds are proved ---------------------------------------------------------------------------------------
     def _upper(self, w: Array, value: float, plain: bool) -> Primal | None:
         """The upper bound at w; None where it is not finite."""
-        bound = upper_bound(self.form, w, self.enclosure.designs if plain else None)
+        bound = upper_bound(self.form, w, self.enclosure.written if plain else None)
         return Primal(value, bound, w, plain) if np.isfinite(bound) else None
 
     def _source(self, point: DualPoint, value: float, gap: float, at: Array | None = None) -> BoundSource:

@@ -176,10 +176,10 @@ def test_answers_bound_what_they_miss(name):
     system = System(form_of(name))
     rng = np.random.default_rng(0)
     N, V = system.shape
-    R = np.linalg.pinv(system.B.toarray()) * (1.0 + rng.choice([0.0, 1e-12, 1e-3]) * rng.standard_normal((V, N)))
+    R = np.linalg.pinv(system.kind.B.toarray()) * (1.0 + rng.choice([0.0, 1e-12, 1e-3]) * rng.standard_normal((V, N)))
     R = np.where((np.abs(R) > 1e-12) & (rng.random((V, N)) < 0.7), R, 0.0)
     found, exact = answers(system, R), exact_rest(system, R)
-    E, size = found.E.toarray(), abs(system.B).toarray() @ np.abs(R)
+    E, size = found.E.toarray(), abs(system.kind.B).toarray() @ np.abs(R)
     for i in range(N):
         for j in range(N):
             assert number(E[i, j]) >= exact[i][j]
@@ -363,7 +363,7 @@ def two():
 def test_a_component_that_is_open_is_lost_alone():
     form = two()
     system = System(form)
-    R = np.linalg.pinv(system.B.toarray())
+    R = np.linalg.pinv(system.kind.B.toarray())
     R[np.abs(R) < 1e-10] = 0.0
     found, v = answers(system, R), np.random.default_rng(4).standard_normal(system.size)
     z = sizes(system, found, left_of(system, v))
@@ -385,7 +385,7 @@ def test_a_component_that_is_open_is_lost_alone():
 def test_answers_from_one_component_to_another_are_counted():
     """What corrects an equation of one, and disturbs the other, is paid for there."""
     system = System(two())
-    R = np.linalg.pinv(system.B.toarray())
+    R = np.linalg.pinv(system.kind.B.toarray())
     R[np.abs(R) < 1e-10] = 0.0
     of = np.r_[system.prices[0].node, np.repeat(system.flows[0].node, 3)] >= 2
     R[np.flatnonzero(of)[0], 0] = 0.7

@@ -175,7 +175,7 @@ def test_rows_of_any_kind_have_bounds_that_are_true(kind, norm):
         v[: len(block.node)] = form.gradient_prices(w)[0]
         z = (K @ w.ravel()).reshape(-1, k) - target
         v[one.columns] = (0.5 * scale[:, None] * np.clip(z, -0.5, 0.5)).ravel()
-        B = system.B.toarray()
+        B = system.kind.B.toarray()
         R = np.linalg.pinv(B * (np.arange(system.size) < len(block.node) + 8)[None, :])
         R[np.abs(R) < 1e-11 * np.abs(R).max()] = 0.0
         high, low = v, np.zeros_like(v)

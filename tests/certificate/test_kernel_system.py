@@ -66,7 +66,7 @@ def test_columns_are_those_of_the_form(name):
         }
     few = np.flatnonzero(np.random.default_rng(0).random(system.size) < 0.4)
     np.testing.assert_array_equal(system.rows(few).toarray(), rows.toarray()[few])
-    np.testing.assert_array_equal(system.B.toarray(), rows.toarray().T)
+    np.testing.assert_array_equal(system.kind.B.toarray(), rows.toarray().T)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -79,7 +79,7 @@ def test_what_variables_leave_of_the_balance(name, low):
     left = system.residual(v, rest)
     for i in range(system.shape[0]):
         within(left, divmod(i, form.d), at(form, exact, i))
-    assert (left.error <= 1e-25 * np.abs(v).max() * max(1.0, float(abs(system.B).max())) + 1e-280).all()
+    assert (left.error <= 1e-25 * np.abs(v).max() * max(1.0, float(abs(system.kind.B).max())) + 1e-280).all()
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -91,7 +91,7 @@ def test_plain_sums_pay_for_their_rounding(name):
     for i in range(system.shape[0]):
         within(left, divmod(i, form.d), at(form, exact, i))
     assert not left.low.any()
-    assert (left.error <= 1e-12 * np.abs(v).sum() * max(1.0, float(abs(system.B).max())) + 1e-290).all()
+    assert (left.error <= 1e-12 * np.abs(v).sum() * max(1.0, float(abs(system.kind.B).max())) + 1e-290).all()
     for one in system.summands:
         (value, error), reach = one.plain(one.taken(v)), np.zeros(system.shape[0])
         mine = pulled(found[one.columns], numbers(v[one.columns]))

@@ -92,11 +92,13 @@ def _leading(a: Array) -> Array:
     return c - (c - a)
 
 
-def product(a: Array, b: Array) -> tuple[Array, Array, Array | float]:
+def product(a: Array, b: Array) -> tuple[Array, Array, Array]:
     """a b as two numbers (see `two_product`), and what these may miss near the end of the range."""
     p, e = two_product(a, b)
-    small = (np.abs(p) < UNDERFLOW) & (a != 0.0) & (b != 0.0)
-    return p, e, small * DUST if small.any() else 0.0
+    small = np.abs(p) < UNDERFLOW
+    if small.any():
+        small &= (a != 0.0) & (b != 0.0) & (np.abs(a) != 1.0)
+    return p, e, small * DUST
 
 
 def total(parts: Sequence[Array], errors: Sequence[Array]) -> Pair:

@@ -39,12 +39,11 @@ from .arithmetic import (
     two_sum,
 )
 
-CELLS = 1 << 16  # numbers at a time, so that they stay in the cache
-ROWS = 1 << 14  # variables at a time
+ROWS = 1 << 14  # variables at a time, so that they stay in the cache
 KEPT = 1 << 19  # variables of a summand without a design, of which the columns of B are kept
 Triple = tuple[Array, Array, Array]
 Rows = Callable[[Array, Array], sp.csr_array]
-PieceOfB = tuple[slice, slice, sp.csr_array]
+Part = tuple[slice, slice, sp.csr_array]
 
 
 class Design:
@@ -58,15 +57,16 @@ class Design:
     @cached_property
     def top(self) -> Array:
         """The largest |x_rj| of each node, (n, d)."""
-        out, j = np.zeros(self.shape[0] * self.shape[1]), np.arange(self.shape[1])
-        for some in at_a_time(CELLS // len(j), len(self.node)):
-            np.maximum.at(out, (self.node[some, None] * len(j) + j).ravel(), np.abs(self.X[some]).ravel())
-        return out.reshape(self.shape)
+        (n, d), out = self.shape, np.zeros(self.shape).ravel()
+        for some in at_a_time(ROWS // d, len(self.node)):
+            place = self.node[some, None] * d + np.arange(d)
+            np.maximum.at(out, place.ravel(), np.abs(self.X[some]).ravel())
+        return out.reshape(n, d)
 
     def pull(self, v: Array, value: Array, size: Array) -> None:
         """Add X'v (n d,), and not less than |X|'|v|: of each node the largest |x_rj| times sum |v_r|."""
         value += self.block.adjoint(v, self.shape).ravel()
-        each = np.bincount(self.node, magnitudes(v), len(self.top)) * MORE
+        each = np.bincount(self.node, magnitudes(v), self.shape[0]) * MORE
         size += (self.top * each[:, None]).ravel()
 
     def sizes(self, w: Array) -> Array:
@@ -81,35 +81,24 @@ class Summand:
     ``rows`` gives columns of B, as rows, of any sparse matrix, by functions e and variables s of each, which are
     broadcast. ``node`` is a node of each function, ``name`` says what its variables are, and t (M, k) is given as high +
     low and a bound of what that misses. Where f is L / 2 ||.||^2 and every column of B is at one node, ``square`` is L.
+    ``made_of`` is what the columns of B are made of.
     """
 
     first = 0  # the number of its first variable in a system
     square = 0.0
     design: Design | None = None
+    made_of: tuple[Array | None, ...] = ()
 
-    def __init__(
-        self,
-        name: str,
-        node: Array,
-        penalty: Any,
-        scale: Callable[[], Array],
-        rows: Rows,
-        shape: tuple[int, int],
-        targets: Triple | None = None,
-    ) -> None:
-        self.name, self.node, self.penalty, self._scale, self.rows = name, node, penalty, scale, rows
-        self.shape, self.size, self.targets = shape, shape[0] * shape[1], targets
+    def __init__(self, name: str, node: Array, penalty: Any, block: Any, rows: Rows, k: int) -> None:
+        """``block`` has the scales s, at the strengths of the moment."""
+        self.name, self.node, self.penalty, self.block, self.rows = name, node, penalty, block, rows
+        self.shape, self.size = (len(node), k), len(node) * k
+        self.targets: Triple | None = None
 
     @property
     def scale(self) -> Array:
-        """s (M,), at the strengths of this moment."""
-        return self._scale()
-
-    @property
-    def made_of(self) -> tuple[Array | None, ...]:
-        """What its columns of B are made of."""
-        K = self.of(slice(0, self.shape[0]))
-        return K.data, K.indices, K.indptr
+        """s (M,)."""
+        return self.block.scale
 
     def of(self, some: slice) -> sp.csr_array:
         """The columns of B of all variables of some functions, as rows."""
@@ -126,10 +115,6 @@ class Summand:
 
     def some(self) -> Iterator[slice]:
         """Some functions at a time."""
-        return at_a_time(max(CELLS // max(self.shape[1], 1), 1), self.shape[0])
-
-    def few(self) -> Iterator[slice]:
-        """Some functions at a time, for which as many columns of B are made."""
         return at_a_time(ROWS // max(self.shape[1], 1), self.shape[0])
 
     def bound(self, b: Array, around: Array, some: slice) -> Array:
@@ -147,37 +132,38 @@ class Summand:
     def predicted(self, w: Array, plain: bool = False) -> Iterator[tuple[slice, Array, Array]]:
         """B'w - t of some functions at a time, (m, k), and how far that is off (0: it is exact). Where ``plain``,
         rounding may be paid for instead of avoided."""
-        size = self.design.sizes(w) if plain and self.design is not None else None
-        for some in self.few():
-            t = [np.zeros(1)] * 3 if self.targets is None else [each[some].ravel() for each in self.targets]
-            found = self._exactly(w, some, t, plain) if size is None else self._roughly(w, some, t, size)
-            yield some, *(x.reshape(-1, self.shape[1]) for x in found)
+        sizes = self.design.sizes(w) if plain and self.design is not None else None
+        for some in self.some():
+            t = (
+                [np.zeros(self.shape)[some].ravel()] * 3
+                if self.targets is None
+                else [x[some].ravel() for x in self.targets]
+            )
+            if sizes is None or self.design is None:
+                z, around = _predicted(self.of(some), w.ravel(), t, plain)
+            else:
+                z = self.design.block.apply_some(w, some) - t[0] - t[1]
+                reached = sizes[self.node[some]] + np.abs(t[0]) + np.abs(t[1])
+                around = (w.shape[1] + 4) * (0.5 * EPS * MORE * reached + DUST * (reached > 0.0)) + t[2]
+            yield some, z.reshape(-1, self.shape[1]), around.reshape(-1, self.shape[1])
 
-    def _exactly(self, w: Array, some: slice, t: Sequence[Array], plain: bool) -> tuple[Array, Array]:
-        A, flat = self.of(some), w.ravel()
-        counts = np.diff(A.indptr)
-        if plain and (np.abs(A.data) == 1.0).all() and (counts + t[0].any() + t[1].any() <= 2).all():
-            z = A @ flat - t[0] - t[1]  # of two numbers: rounded once
-            return z, EPS * np.abs(z) + t[2]
-        p, e, off = product(A.data, flat[A.indices])
-        if (counts == counts[:1]).all():
-            each = [x.reshape(len(counts), -1).T for x in (p, e, np.broadcast_to(off, p.shape))]
-            found = total([*each[0], *(np.broadcast_to(-x, len(counts)) for x in t[:2]), *each[1]], [*each[2]])
-        else:
-            every, number = slice(0, len(counts)), np.arange(len(counts))
-            of_t = [(every, number, np.broadcast_to(-x, len(counts)), 0.0, 0.0) for x in t[:2]]
-            size = (abs(A) @ np.abs(flat) + np.abs(t[0]) + np.abs(t[1])) * MORE
-            found = extracted(lambda: [(every, np.repeat(number, counts), p, e, off), *of_t], size, counts + 2)
-        value, left = two_sum(found.high, found.low)
-        error = np.where((left == 0.0) & (found.error == 0.0), 0.0, (np.abs(left) + found.error) * MORE)
-        return value, error + t[2]
 
-    def _roughly(self, w: Array, some: slice, t: Sequence[Array], size: Array) -> tuple[Array, Array]:
-        assert self.design is not None
-        reached = size[self.node[some]] + np.abs(t[0]) + np.abs(t[1])
-        steps = w.shape[1] + 4
-        z = self.design.block.apply_some(w, some) - t[0] - t[1]
-        return z, steps * (0.5 * EPS * MORE * reached + DUST * (reached > 0.0)) + t[2]
+def _predicted(A: sp.csr_array, w: Array, t: Sequence[Array], plain: bool) -> tuple[Array, Array]:
+    """A w - t, and how far that is off."""
+    counts, row = np.diff(A.indptr), np.arange(A.shape[0])
+    if plain and (np.abs(A.data) == 1.0).all() and (counts <= 2).all() and not any(x.any() for x in t):
+        z = A @ w  # a number, or two, which are rounded once
+        return z, EPS * np.abs(z) * (counts == 2)
+    p, e, off = product(A.data, w[A.indices])
+    if (counts == counts[:1]).all():
+        each = [x.reshape(len(row), -1).T for x in (p, e, off)]
+        found = total([*each[0], -t[0], -t[1], *each[1]], [*each[2]])
+    else:
+        every, size = slice(0, len(row)), abs(A) @ np.abs(w) + np.abs(t[0]) + np.abs(t[1])
+        pieces = [(every, np.repeat(row, counts), p, e, off), *((every, row, -x, 0.0, 0.0) for x in t[:2])]
+        found = extracted(lambda: pieces, size * MORE, counts + 2)
+    value, left = two_sum(found.high, found.low)
+    return value, np.where((left == 0.0) & (found.error == 0.0), 0.0, (np.abs(left) + found.error) * MORE) + t[2]
 
 
 class Prices(Summand):
@@ -185,50 +171,37 @@ class Prices(Summand):
     be ``whole``."""
 
     def __init__(self, block: SampleBlock, d: int, design: Design | None = None, whole: bool = False) -> None:
-        self.block, self.d = block, d
-        self.own = None if whole else block.loss.prices.dependent(block.y)  # the class whose price depends on others
-        shape = len(block.node), block.width - (self.own is not None)
-        name = f"a price of {block.loss.called()}"
-        super().__init__(name, block.node, None, lambda: block.scale, self._rows, shape)
-        self.targets = self._targets()
+        self.own = own = None if whole else block.loss.prices.dependent(block.y)  # the class whose price depends
+        super().__init__(
+            f"a price of {block.loss.called()}", block.node, None, block, self._rows, block.width - (own is not None)
+        )
+        self.block, self.d, self.made_of = block, d, (block.node, block.X, own)
+        if own is not None:
+            self.others = np.arange(block.width - 1) + (np.arange(block.width - 1) >= own[:, None])  # (M, k - 1)
         if block.X is not None and block.width == 1:
             self.design = design or Design(block)
         if isinstance(block.loss, AbstractQuadraticLoss):
             self.square = 1.0
-
-    @property
-    def made_of(self) -> tuple[Array | None, ...]:
-        return self.block.node, self.block.X, self.own, np.array(self.shape)
+        anchor, offset = block.loss.anchor(block.y), block.offset
+        if own is not None:
+            need(not anchor.any(), f"{block.loss.called()} has an anchor and prices that depend on others")
+            anchor, offset = np.take_along_axis(offset, own[:, None], axis=1), self.reduced(offset)
+        if anchor.any() or offset.any():
+            high, low = (x.reshape(self.shape) for x in two_sum(np.broadcast_to(anchor, offset.shape), -offset))
+            self.targets = high, low, np.zeros(self.shape)
 
     def _rows(self, r: Array, c: Array) -> sp.csr_array:
         """(Xw)_rc = sum_f x_rf w_i[f, c], less the same of the class that is its own."""
-        x = np.ones((*r.shape, 1)) if self.block.X is None else self.block.X[r]
-        place = (self.node[r] * self.d)[..., None] + np.arange(x.shape[-1]) * self.block.width
-        if self.own is None:
-            return _csr([place + c[..., None]], [x], self.block.n * self.d)
-        places = [place + self._others[r, c][..., None], place + np.asarray(self.own)[r][..., None]]
-        return _csr(places, [x, -x], self.block.n * self.d)
-
-    @cached_property
-    def _others(self) -> Array:
-        """The classes whose prices are free, (M, k - 1)."""
-        k, own = self.block.width, np.asarray(self.own)
-        return np.where(np.arange(k - 1) < own[:, None], 0, 1) + np.arange(k - 1)
-
-    def _targets(self) -> Triple | None:
-        anchor, offset = self.block.loss.anchor(self.block.y), self.block.offset
-        if not (anchor.any() or offset.any()):
-            return None
-        if self.own is not None:
-            need(not anchor.any(), f"{self.block.loss.called()} has an anchor and prices that depend on others")
-            anchor, offset = np.take_along_axis(offset, np.asarray(self.own)[:, None], axis=1), self.reduced(offset)
-        high, low = two_sum(np.broadcast_to(anchor, offset.shape), -offset)
-        return high.reshape(self.shape), low.reshape(self.shape), np.zeros(self.shape)
+        block = self.block
+        x = np.ones((*r.shape, 1)) if block.X is None else block.X[r]
+        place = (block.node[r] * self.d)[..., None] + np.arange(x.shape[-1]) * block.width
+        classes = [c] if self.own is None else [self.others[r, c], self.own[r]]
+        return _csr([place + each[..., None] for each in classes], [x, -x], block.n * self.d)
 
     def reduced(self, a: Array) -> Array:
         """The variables of prices (M,) or (M, k)."""
         a = a.reshape(self.shape[0], -1)
-        return a if self.own is None else np.take_along_axis(a, self._others, axis=1)
+        return a if self.own is None else np.take_along_axis(a, self.others, axis=1)
 
     def given(self, v: Array) -> Array:
         """Prices shaped as the predictors."""
@@ -239,13 +212,11 @@ class Prices(Summand):
         if self.own is None:
             shape = len(b), *self.block.offset.shape[1:]
             return b.reshape(shape), around.reshape(shape)
-        row, others, own = np.arange(len(b)), self._others[some], np.asarray(self.own)[some]
-        left = total([-x for x in b.T], [])
-        out, spread = np.zeros((2, len(b), self.block.width))
-        out[row[:, None], others], out[row, own] = b, left.high
-        spread[row[:, None], others] = around
-        spread[row, own] = (around.sum(axis=1) + np.abs(left.low) + left.error) * MORE
-        return out, spread
+        row, left = np.arange(len(b)), total([-x for x in b.T], [])
+        out = np.zeros((2, len(b), self.block.width))
+        out[:, row[:, None], self.others[some]] = b, around
+        out[:, row, self.own[some]] = left.high, (around.sum(axis=1) + np.abs(left.low) + left.error) * MORE
+        return out[0], out[1]
 
     def bound(self, b: Array, around: Array, some: slice) -> Array:
         return self.block.loss.conjugate_bound(*self._of_all(b, around, some), self.block.y[some])
@@ -265,38 +236,32 @@ class Flows(Summand):
     unless they are to be ``whole``."""
 
     def __init__(self, edge: EdgeBlock, d: int, whole: bool = False) -> None:
-        self.edge, self.d, self.at = edge, d, edge.columns(d)
         self.mix, penalty = (None if whole else edge.penalty.composed()) or (None, edge.penalty)
+        self.edge, self.d, self.at = edge, d, edge.columns(d)
         need(self.mix is None or in_range(self.mix), f"an entry of the root of {edge.penalty!r} is out of range")
-        shape = len(edge.tail), len(self.at if self.mix is None else self.mix)
-        super().__init__(f"a flow of {edge.name}", edge.tail, penalty, lambda: edge.weight, self._rows, shape)
-        self.targets = self._targets()
+        k = len(self.at if self.mix is None else self.mix)
+        super().__init__(f"a flow of {edge.name}", edge.tail, penalty, edge, self._rows, k)
+        self.made_of = edge.tail, edge.head, self.at, self.mix
         smooth = isinstance(penalty, AbstractSmoothPenalty) and edge.ground and self.mix is None
         if smooth and penalty.strong_convexity() == penalty.smoothness():
             self.square = penalty.smoothness()
+        if edge.center is not None:
+            self.targets = np.asarray(edge.center, dtype=float), *np.zeros((2, *self.shape))
+        if self.mix is not None and self.targets is not None:  # R times the centers
+            p, e, _ = product(self.targets[0][:, None, :], self.mix)
+            found = total([*np.moveaxis(p, 2, 0), *np.moveaxis(e, 2, 0)], [np.full(self.shape, len(self.at) * DUST)])
+            self.targets = found.high, found.low, found.error
 
     @property
-    def made_of(self) -> tuple[Array | None, ...]:
-        return self.edge.tail, self.edge.head, self.at, self.mix
+    def scale(self) -> Array:
+        return self.edge.weight
 
     def _rows(self, e: Array, s: Array) -> sp.csr_array:
         """w_tail - w_head on the coordinates of the edges, or R of it."""
-        edge, each = self.edge, self.at[s][..., None]
-        at, x = (each, np.ones(1)) if self.mix is None else (self.at, self.mix[s])
+        edge = self.edge
+        at, x = (self.at[s][..., None], np.ones(1)) if self.mix is None else (self.at, self.mix[s])
         ends = [edge.tail] if edge.ground else [edge.tail, edge.head]
-        places = [(end[e] * self.d)[..., None] + at for end in ends]
-        return _csr(places, [x, -x][: len(ends)], edge.n * self.d)
-
-    def _targets(self) -> Triple | None:
-        """The centers, or R of them."""
-        if self.edge.center is None:
-            return None
-        center = np.asarray(self.edge.center, dtype=float)
-        if self.mix is None:
-            return center, np.zeros(self.shape), np.zeros(self.shape)
-        p, e, _ = product(center[:, None, :], self.mix)
-        found = total([*np.moveaxis(p, 2, 0), *np.moveaxis(e, 2, 0)], [np.full(self.shape, len(self.at) * DUST)])
-        return found.high, found.low, found.error
+        return _csr([(end[e] * self.d)[..., None] + at for end in ends], [x, -x], edge.n * self.d)
 
     def given(self, v: Array) -> Array:
         """The flows (m, k)."""
@@ -316,12 +281,13 @@ class Flows(Summand):
 
 def _csr(places: Sequence[Array], values: Sequence[Array], size: int) -> sp.csr_array:
     """A matrix with the same number of entries in each row: those of all but the last axis of places and values."""
-    k, shape = places[0].shape[-1], (*places[0].shape[:-1], len(places) * places[0].shape[-1])
-    columns = np.empty(shape, dtype=np.int32 if size < np.iinfo(np.int32).max else np.int64)
-    entries = np.empty(shape)
-    for j, (place, x) in enumerate(zip(places, values, strict=True)):
-        columns[..., j * k : (j + 1) * k], entries[..., j * k : (j + 1) * k] = place, x
-    indptr = np.arange(0, columns.size + 1, shape[-1], dtype=columns.dtype)
+    shape, k = places[0].shape[:-1], places[0].shape[-1]
+    # products are bound by memory
+    columns = np.empty((*shape, len(places), k), dtype=np.int32 if size < np.iinfo(np.int32).max else np.int64)
+    entries = np.empty(columns.shape)
+    for j, place in enumerate(places):
+        columns[..., j, :], entries[..., j, :] = place, values[j]
+    indptr = np.arange(0, columns.size + 1, len(places) * k, dtype=columns.dtype)
     return sp.csr_array((entries.ravel(), columns.ravel(), indptr), shape=(len(indptr) - 1, size))
 
 
@@ -329,9 +295,11 @@ class Columns:
     """B: the columns of all summands, a matter of the graph and the designs alone."""
 
     def __init__(self, summands: Sequence[Summand], equations: int) -> None:
-        self.summands = summands
-        self._kept: dict[int, list[PieceOfB]] = {}
-        self.shape = equations, sum(one.size for one in summands)
+        self.summands, self.shape = summands, (equations, sum(one.size for one in summands))
+        self._kept: dict[Summand, list[Part]] = {}
+        numbers = np.arange(self.shape[1])
+        every = Summand("all", numbers, None, None, lambda e, _: self.rows(e.ravel()), 1)
+        self.parts = [every] if len(numbers) <= ROWS else summands  # few variables are taken together
 
     def rows(self, variables: Array) -> sp.csr_array:
         """The columns of B of some variables, as rows, in rising order."""
@@ -350,54 +318,40 @@ class Columns:
         B.sum_duplicates()
         return B
 
-    def pieces_of(self, one: Summand) -> Iterable[PieceOfB]:
+    def pieces(self, one: Summand) -> Iterable[Part]:
         """The columns of some variables at a time, as rows, between the first and the last equation that they are
         in."""
-        if one.first in self._kept:
-            return self._kept[one.first]
-        if one.design is None and one.size <= KEPT:
-            self._kept[one.first] = [*self._made(one)]
-        return self._kept.get(one.first) or self._made(one)
+        if one not in self._kept:
+            made = (self._piece(one, some) for some in one.some())
+            if one.design is not None or one.size > KEPT:
+                return made
+            self._kept[one] = [*made]
+        return self._kept[one]
 
-    def _made(self, one: Summand) -> Iterator[PieceOfB]:
-        for some in one.few():
-            A, first = one.of(some), one.first + some.start * one.shape[1]
-            here = slice(int(A.indices.min(initial=0)), int(A.indices.max(initial=0)) + 1)
-            near = sp.csr_array((A.data, A.indices - here.start, A.indptr), shape=(A.shape[0], here.stop - here.start))
-            yield slice(first, first + A.shape[0]), here, near
-
-    @cached_property
-    def _whole(self) -> tuple[sp.csr_array, sp.csr_array]:
-        whole = self.rows(np.arange(self.shape[1]))
-        return whole, abs(whole)
-
-    def pieces(self) -> Iterator[PieceOfB]:
-        """The same of all summands: at once where variables are few."""
-        if self.shape[1] <= ROWS:
-            yield slice(0, self.shape[1]), slice(0, self.shape[0]), self._whole[0]
-        else:
-            for one in self.summands:
-                yield from self.pieces_of(one)
+    def _piece(self, one: Summand, some: slice) -> Part:
+        A, first = one.of(some), one.first + some.start * one.shape[1]
+        here = slice(int(A.indices.min(initial=0)), int(A.indices.max(initial=0)) + 1)
+        near = sp.csr_array((A.data, A.indices - here.start, A.indptr), shape=(A.shape[0], here.stop - here.start))
+        return slice(first, first + A.shape[0]), here, near
 
     @cached_property
     def count(self) -> Array:
         """How many entries each equation has."""
         out = np.zeros(self.shape[0])
-        for _, here, A in self.pieces():
-            out[here] += np.bincount(A.indices, minlength=A.shape[1])
+        for one in self.parts:
+            for _, here, A in self.pieces(one):
+                out[here] += np.bincount(A.indices, minlength=A.shape[1])
         return out
 
     @cached_property
     def in_range(self) -> bool:
         """True where all entries are."""
-        return all(in_range(A.data) for *_, A in self.pieces())
+        return all(in_range(A.data) for one in self.parts for *_, A in self.pieces(one))
 
     def pulled(self, v: Array) -> tuple[Array, Array]:
         """Bv, rounded at every step, and not less than |B||v|."""
-        if self.shape[1] <= ROWS:
-            return self._whole[0].T @ v, self._whole[1].T @ magnitudes(v) * MORE
         value, size = np.zeros((2, self.shape[0]))
-        for one in self.summands:
+        for one in self.parts:
             self.pull(one, v[one.columns], value, size)
         return value, size
 
@@ -406,7 +360,7 @@ class Columns:
         if one.design is not None:
             one.design.pull(v, value, size)
             return
-        for some, here, A in self.pieces_of(one):
+        for some, here, A in self.pieces(one):
             mine, turned = v[some.start - one.first : some.stop - one.first], A.T
             value[here] += turned @ mine
             turned.data = np.abs(turned.data) * MORE
@@ -416,24 +370,19 @@ class Columns:
         """B times the sum of some parts of v, without rounding but for the error."""
 
         def products() -> Iterator[Piece]:
-            for some, here, A in self.pieces():
-                counts = np.diff(A.indptr)
-                for v in parts:
-                    yield here, A.indices, *product(A.data, np.repeat(v[some], counts))
+            for one in self.parts:
+                for some, here, A in self.pieces(one):
+                    for v in parts:
+                        yield here, A.indices, *product(A.data, np.repeat(v[some], np.diff(A.indptr)))
 
         size = sum((self.pulled(v)[1] for v in parts), np.zeros(self.shape[0]))
         return extracted(products, size * MORE, self.count * len(parts))
 
 
-def summands_of(form: Form, designs: Sequence[Design | None], whole: bool = False) -> tuple[list[Prices], list[Flows]]:
-    """The samples of each loss, and the edges of each penalty."""
-    prices = [Prices(b, form.d, design, whole) for b, design in zip(form.samples, designs, strict=True)]
-    return prices, [Flows(edge, form.d, whole) for edge in form.edges]
-
-
-def designs_of(form: Form) -> list[Design | None]:
-    """Of the samples of each loss, where it has a design of numbers."""
-    return [one.design for one in summands_of(form, [None] * len(form.samples))[0]]
+def summands_of(form: Form) -> list[Summand]:
+    """The functions of a form as they are written: of all classes and coordinates."""
+    prices = [Prices(block, form.d, whole=True) for block in form.samples]
+    return [*prices, *(Flows(edge, form.d, whole=True) for edge in form.edges)]
 
 
 class System:
@@ -445,8 +394,9 @@ class System:
     ) -> None:
         """``outside`` is what is taken from the equations beside Bv, (n, d)."""
         self.form, self.outside, self.size = form, outside, 0
-        designs = [None] * len(form.samples) if like is None else like.designs
-        self.prices, self.flows = summands_of(form, designs)
+        known = [None] * len(form.samples) if like is None else [one.design for one in like.prices]
+        self.prices = [Prices(block, form.d, design) for block, design in zip(form.samples, known, strict=True)]
+        self.flows = [Flows(edge, form.d) for edge in form.edges]
         self.summands: list[Summand] = [*self.prices, *self.flows, *more]
         for one in self.summands:
             need(all(below(t) for t in one.targets or ()), f"a target of {one.name} is too large")
@@ -460,10 +410,12 @@ class System:
         same = len(mine) == len(theirs) and all(map(_same, mine, theirs))
         return same and (self.form.shape, self.size) == (other.form.shape, other.size)
 
-    @property
-    def designs(self) -> list[Design | None]:
-        """Those of the samples of each loss."""
-        return [one.design for one in self.prices]
+    @cached_property
+    def written(self) -> list[Summand]:
+        """The functions as they are written (see `summands_of`); shared, where those are the same."""
+        d, more = self.form.d, self.summands[len(self.prices) + len(self.flows) :]
+        prices = [one if one.own is None else Prices(one.block, d, whole=True) for one in self.prices]
+        return [*prices, *(one if one.mix is None else Flows(one.edge, d, whole=True) for one in self.flows), *more]
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -10,18 +10,18 @@ import numpy as np
 from ...form import Form
 from ...terms import Array
 from .arithmetic import DUST, EPS, MORE, Pair, sums
-from .system import Design, summands_of
+from .system import Summand, summands_of
 
 
-def upper_bound(form: Form, w: Array, designs: Sequence[Design | None] | None = None) -> float:
-    """Not less than P(w); +inf where w does not satisfy every constraint exactly. With the ``designs`` of the samples
+def upper_bound(form: Form, w: Array, known: Sequence[Summand] | None = None) -> float:
+    """Not less than P(w); +inf where w does not satisfy every constraint exactly. Where its functions are ``known``
     predictors are rounded at every step, and the bound pays for it."""
-    prices, flows = summands_of(form, designs or [None] * len(form.samples), whole=True)
+    plain = known is not None
     values: list[float] = []
-    for one in (*prices, *flows):
+    for one in summands_of(form) if known is None else known:
         scale = one.scale
-        for some, z, around in one.predicted(w, plain=designs is not None):
-            values.append(_sum_up(scale[some], one.value(z, around, some), designs is not None))
+        for some, z, around in one.predicted(w, plain):
+            values.append(_sum_up(scale[some], one.value(z, around, some), plain))
     if not all(np.isfinite(values)):
         return np.inf
     exact = math.fsum(values)

@@ -22,7 +22,7 @@ from ...terms import Array, Packed
 from ..kernel.arithmetic import EPS, LEAST, MORE, Pair, RefusedError, two_sum, upwards
 from ..kernel.balance import Balanced, Witness, balanced
 from ..kernel.squares import Curvature, absorbed
-from ..kernel.system import Design, Flows, Summand, System
+from ..kernel.system import Flows, Summand, System
 from ..kernel.value import Enclosed, LowerBound, lower_bound
 from .plan import Plan, Planner
 from .slack import Slack
@@ -61,9 +61,9 @@ class Enclosure:
         return self.form.component[self.planner.node]
 
     @property
-    def designs(self) -> list[Design | None] | None:
-        """Those of the samples; None where no bound can be proved."""
-        return None if self.refused else self.system.designs
+    def written(self) -> list[Summand] | None:
+        """The functions of the form, for `upper_bound`; None where no bound can be proved."""
+        return None if self.refused else self.system.written
 
     def __call__(
         self, point: DualPoint, center: Callable[[], DualPoint | None] | None = None, least: float = np.inf
