@@ -323,7 +323,7 @@ def test_equations_follow_at_variables_that_are_0_and_stay_so(v, low, moves, fol
     assert found == follows
 
 
-@pytest.mark.parametrize("power", [0, -30, -52, -1074])
+@pytest.mark.parametrize("power", [0, -30, -52, -230])
 def test_almost_dummies_do_not_pass_for_dummies(power):
     K = dummies()
     K[2] = [1.0, 1.0, 2.0**power]
@@ -489,9 +489,11 @@ def test_answers_to_nothing_are_refused(index):
 
 
 def test_products_that_overflow_are_refused():
-    """In one entry of several; where designs are in range none does."""
-    with pytest.raises(RefusedError, match="overflows"), np.errstate(all="ignore"):
-        answers(general(np.diag([1e300, 1.0])), RANGE * np.eye(2))
+    """In one entry of several: designs are to be in range, and then none does."""
+    with pytest.raises(RefusedError, match="range"):
+        general(np.diag([1e300, 1.0]))
+    found = answers(general(RANGE * np.eye(2)), RANGE * np.eye(2))
+    assert np.isfinite(found.E.data).all()
 
 
 def test_sums_are_exact_unless_it_is_said():

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+
 import numpy as np
 
 from ...terms import Array
@@ -118,9 +119,9 @@ Piece = tuple[slice, Array, Array, Array | float, Array | float]
 
 
 def extracted(pieces: Callable[[], Iterable[Piece]], size: Array, count: Array) -> Pair:
-    """The sums of numbers p + e by their places, of pieces (some, at, p, e, off): ``at`` counts among ``some`` places, e
-    is at most a unit of rounding of p, and ``off`` what p + e may miss. Of each place ``size`` is not less than the sum
-    of |p|, and ``count`` how many there are.
+    """The sums of numbers p + e by their places, of pieces (some, at, p, e, off): ``at`` counts among ``some`` places,
+    e is at most a unit of rounding of p, and ``off`` what p + e may miss. Of each place ``size`` is not less than the
+    sum of |p|, and ``count`` how many there are.
 
     With a power of two sigma > 4 size, q = (sigma + p) - sigma is a multiple of u sigma, and p - q is exact and at most
     u sigma. Whatever q are added up, the sum is a multiple of u sigma of at most sigma / 2: exact. What is left, and e,
@@ -129,15 +130,15 @@ def extracted(pieces: Callable[[], Iterable[Piece]], size: Array, count: Array) 
     sigma = np.where(size <= LARGEST, np.ldexp(4.0, np.frexp(size)[1]), np.nan)  # what may not add up bounds nothing
     second = np.ldexp(sigma, np.ceil(np.log2(count + 1.0)).astype(int) - 50)
     high, low, error = np.zeros((3, len(size)))
-    for some, at, p, e, off in pieces():
-        at, places = at.astype(np.intp), some.stop - some.start
+    for some, place, p, e, off in pieces():
+        at, places = place.astype(np.intp), some.stop - some.start
         s = sigma[some][at]
         q = (s + p) - s
         high[some] += np.bincount(at, q, places)
-        s, p = second[some][at], p - q
-        q, r = (s + p) - s, (s + e) - s
+        s, left = second[some][at], p - q
+        q, r = (s + left) - s, (s + e) - s
         low[some] += np.bincount(at, q + r, places)
-        rest = np.abs(p - q) + np.abs(e - r) + off
+        rest = np.abs(left - q) + np.abs(e - r) + off
         if rest.any():
             error[some] += np.bincount(at, rest, places)
     high, low = two_sum(high, low)
@@ -164,4 +165,5 @@ def _fewer(place: Array, p: Array, off: Array) -> tuple[Array, Array, Array]:
     new = np.flatnonzero(place[1:] != place[:-1]) + 1
     starts = np.union1d(np.arange(0, len(place), PIECE), new)
     each, size, error = (np.add.reduceat(x, starts) for x in (p, np.abs(p), np.broadcast_to(off, p.shape)))
-    return place[starts], each, (PIECE * EPS * size + error) * MORE
+    steps = np.diff(starts, append=len(place)) - 1
+    return place[starts], each, (steps * EPS * size + error) * MORE

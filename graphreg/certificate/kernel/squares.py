@@ -24,37 +24,43 @@ CELLS = 1 << 15  # numbers at a time
 
 class Curvature:
     """Of the Hessians H_i of a system's squares, at the strengths of this moment, and S_i = diag(scale_i): a lower
-    bound of the least eigenvalue of S_i H_i S_i, (n,); 0 where none was proved.
-
-    Their inverses are proposed, (n, d, d), or (n, d) where these are diagonal. With any R near that of S H S,
-    ||(S H S)^-1|| <= ||R|| / (1 - ||I - R S H S||), in Frobenius's norm. Rounding is within so many units of rounding
-    of the trace as there are entries in an equation, since |x_j x_k| add up to at most that.
-    """
+    bound of the least eigenvalue of S_i H_i S_i, (n,); 0 where none was proved. Their inverses are proposed, (n, d, d),
+    or (n, d) where these are diagonal."""
 
     def __init__(self, system: System, inverse: Array | Packed) -> None:
         n, d = system.form.shape
-        need(inverse.d == d and len(inverse) == n if isinstance(inverse, Packed) else len(inverse) == n, "no inverses")
+        need(
+            len(inverse) == n and (inverse.d if isinstance(inverse, Packed) else inverse.shape[-1]) == d, "no inverses"
+        )
         self.inverse, self.kind, self.scales = inverse, system.kind, _scales(system)
         self.scale, self.least = np.zeros((n, d)), np.zeros(n)
-        terms = system.kind.count.reshape(n, d).max(axis=1, initial=0.0)
-        ties = _diagonal(system)
+        terms, diagonal = system.kind.count.reshape(n, d).max(axis=1, initial=0.0), _of_numbers(system)
         for some in at_a_time(CELLS // (d * d), n):
-            H, R = _hessians(system, ties, some), _dense(inverse, some)
-            with np.errstate(divide="ignore", invalid="ignore"):
-                scale = 1.0 / np.sqrt(np.einsum("ijj->ij", H))
-                both = scale[:, :, None] * scale[:, None, :]
-                A, R = H * both, R / both
-            size = [np.sqrt(np.einsum("ijk,ijk->i", each, each)) for each in (A, R)]
-            E = np.matmul(R, A)
-            E[:, np.arange(d), np.arange(d)] -= 1.0
-            error = (terms[some] + 8.0 * d + 16.0) * EPS * np.einsum("ijj->i", A)
-            off = np.sqrt(np.einsum("ijk,ijk->i", E, E)) + size[1] * (error + (d + 4.0) * EPS * size[0])
-            self.least[some] = np.where(off <= 0.5, 0.49 / size[1], 0.0)
-            self.scale[some] = scale
+            H, R = _hessians(system, diagonal, slice(some.start, min(some.stop, n))), _dense(inverse, some)
+            self.scale[some], self.least[some] = least_eigenvalues(H, R, terms[some])
 
     def holds(self, system: System) -> bool:
         """True where a system has the same squares."""
         return self.kind is system.kind and all(map(np.array_equal, self.scales, _scales(system)))
+
+
+def least_eigenvalues(H: Array, R: Array, terms: Array) -> tuple[Array, Array]:
+    """Diagonals S, and lower bounds of the least eigenvalues of S H S, for a stack of matrices (g, d, d) that were
+    added up, as H, from so many terms each; R is near their inverses where they are not 0.
+
+    ||(S H S)^-1|| <= ||R|| / (1 - ||I - R S H S||) for any R, in Frobenius's norm. Rounding is within so many units of
+    rounding of the trace as there are terms, since |x_j x_k| add up to at most that.
+    """
+    d = H.shape[1]
+    with np.errstate(all="ignore"):
+        scale = 1.0 / np.sqrt(np.einsum("ijj->ij", H))
+        both = scale[:, :, None] * scale[:, None, :]
+        A, R = H * both, R / both
+        size = [np.sqrt(np.einsum("ijk,ijk->i", each, each)) for each in (A, R)]
+        E = np.matmul(R, A) - np.eye(d)
+        error = (terms + 8.0 * d + 16.0) * EPS * np.einsum("ijj->i", A)
+        off = np.sqrt(np.einsum("ijk,ijk->i", E, E)) + size[1] * (error + (d + 4.0) * EPS * size[0])
+        return scale, np.where(off <= 0.5, 0.49 / size[1], 0.0)
 
 
 def _dense(A: Array | Packed, some: slice) -> Array:
@@ -72,7 +78,7 @@ def _scales(system: System) -> list[Array]:
     return [one.square * one.scale for one in _squares(system)]
 
 
-def _diagonal(system: System) -> Array:
+def _of_numbers(system: System) -> Array:
     """What squares of single numbers add to the Hessians, (n d,)."""
     out = np.zeros(system.shape[0])
     for one, s in zip(_squares(system), _scales(system), strict=True):
@@ -83,11 +89,10 @@ def _diagonal(system: System) -> Array:
     return out
 
 
-def _hessians(system: System, ties: Array, some: slice) -> Array:
+def _hessians(system: System, diagonal: Array, some: slice) -> Array:
     """H_i of some nodes, (g, d, d)."""
     n, d = system.form.shape
-    some = slice(some.start, min(some.stop, n))
-    out = ties.reshape(n, d)[some, :, None] * np.eye(d)
+    out = diagonal.reshape(n, d)[some, :, None] * np.eye(d)
     for one in system.prices:
         if one.square > 0.0 and one.design is not None:
             for batch, grams in zip(one.block.stacks or (), one.block.grams, strict=True):
@@ -127,6 +132,6 @@ def _from_gradients(one: Summand, v: Array, w: Array) -> Array:
     out, scale = np.zeros(one.shape), one.square * one.scale
     for some, z, around in one.predicted(w, plain=True):
         s = scale[some, None]
-        far = np.abs(v[some] - s * z) + s * (around + 4.0 * EPS * np.abs(z))
+        far = np.abs(v[some] - s * z) + s * around + 4.0 * EPS * np.abs(s * z)
         out[some] = far * MORE + DUST * ((z != 0.0) | (around > 0.0))
     return out

@@ -79,9 +79,9 @@ class Summand:
     """M functions s f(B'w - t), of k variables each, row by row, for a penalty f.
 
     ``rows`` gives columns of B, as rows, of any sparse matrix, by functions e and variables s of each, which are
-    broadcast. ``node`` is a node of each function, ``name`` says what its variables are, and t (M, k) is given as high +
-    low and a bound of what that misses. Where f is L / 2 ||.||^2 and every column of B is at one node, ``square`` is L.
-    ``made_of`` is what the columns of B are made of.
+    broadcast. ``node`` is a node of each function, ``name`` says what its variables are, and t (M, k) is given as
+    high + low and a bound of what that misses. Where f is L / 2 ||.||^2 and every column of B is at one node,
+    ``square`` is L. ``made_of`` is what the columns of B are made of.
     """
 
     first = 0  # the number of its first variable in a system
@@ -91,14 +91,14 @@ class Summand:
 
     def __init__(self, name: str, node: Array, penalty: Any, block: Any, rows: Rows, k: int) -> None:
         """``block`` has the scales s, at the strengths of the moment."""
-        self.name, self.node, self.penalty, self.block, self.rows = name, node, penalty, block, rows
+        self.name, self.node, self.penalty, self._block, self.rows = name, node, penalty, block, rows
         self.shape, self.size = (len(node), k), len(node) * k
         self.targets: Triple | None = None
 
     @property
     def scale(self) -> Array:
         """s (M,)."""
-        return self.block.scale
+        return self._block.scale
 
     def of(self, some: slice) -> sp.csr_array:
         """The columns of B of all variables of some functions, as rows."""
