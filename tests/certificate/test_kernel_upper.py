@@ -11,7 +11,7 @@ from kernel_cases import ALMOST, FORMS, HALF, form_of, number, numbers, regressi
 
 import graphreg as gr
 from graphreg.certificate.kernel import system as system_module
-from graphreg.certificate.kernel import upper
+from graphreg.certificate.kernel.arithmetic import down, multiples, sums
 from graphreg.certificate.kernel.system import System, summands_of
 from graphreg.certificate.kernel.upper import upper_bound
 from graphreg.terms import alike
@@ -304,6 +304,10 @@ def test_a_logistic_loss_is_never_nothing():
     assert all(found > 0.0 for found in both(gr.Problem(gr.LogisticLoss(data)).form, np.array([[1e4]])))
 
 
+def summed(scales, each, plain):
+    return 0.0 - float(down(sums([(np.zeros(len(each), dtype=int), multiples(scales, each))], 1, plain))[0])
+
+
 @pytest.mark.parametrize("plain", [False, True])
 def test_sums_of_values_are_rounded_upwards(plain):
     """Values that 1 swallows, and multiples that are rounded downwards."""
@@ -318,12 +322,17 @@ def test_sums_of_values_are_rounded_upwards(plain):
         (np.array([1e-200]), np.array([1e-200])),
     ):
         true = sum(x * y for x, y in zip(numbers(scales), numbers(each), strict=True))
-        found = upper._sum_up(scales, each, plain)
+        found = summed(scales, each, plain)
         assert Fraction(found) >= true
         assert found <= float(true) + 1e-12 * float(np.abs(scales * each).sum()) + 1e-290
-    assert upper._sum_up(np.ones(2), np.zeros(2), plain) == 0.0
-    for bad in (np.nan, np.inf, -np.inf):
-        assert upper._sum_up(np.ones(2), np.array([0.0, bad]), plain) == np.inf
+    assert summed(np.ones(2), np.zeros(2), plain) == 0.0
+
+
+@pytest.mark.parametrize("bad", [np.inf, np.nan])
+def test_what_is_infinite_once_is_so_altogether(bad, monkeypatch):
+    form = gr.Problem(gr.SquaredLoss(regression())).form
+    monkeypatch.setattr(gr.SquaredLoss, "value_bound", lambda self, r, spread, y: np.where(r == r[3], bad, 0.0))
+    assert both(form, np.ones(form.shape)) == (np.inf, np.inf)
 
 
 def test_sums_of_blocks_are_rounded_upwards():

@@ -167,3 +167,18 @@ def _fewer(place: Array, p: Array, off: Array) -> tuple[Array, Array, Array]:
     each, size, error = (np.add.reduceat(x, starts) for x in (p, np.abs(p), np.broadcast_to(off, p.shape)))
     steps = np.diff(starts, append=len(place)) - 1
     return place[starts], each, (steps * EPS * size + error) * MORE
+
+
+def multiples(s: Array, values: Array) -> Pair:
+    """-s times values, as they are to be added up; 0 where the values are, and not where they underflow."""
+    found = -s * values
+    return Pair(found, np.zeros(1), 2 * EPS * np.abs(found) + DUST * (values != 0.0))
+
+
+def down(found: Pair) -> Array:
+    """Numbers, rounded downwards; -inf where they are not known."""
+    value = found.high + found.low
+    exact = (found.error == 0.0) & (found.low == 0.0)
+    with np.errstate(invalid="ignore"):
+        lower = np.where(exact, value, value - (found.error * MORE + EPS * np.abs(value) + DUST))
+    return np.where(np.isfinite(lower), lower, -np.inf)

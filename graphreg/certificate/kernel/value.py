@@ -9,7 +9,21 @@ import numpy as np
 
 from ...form import DualPoint
 from ...terms import Array
-from .arithmetic import DUST, EPS, MORE, RANGE, UNDERFLOW, Pair, need, sums, total, two_product, two_sum
+from .arithmetic import (
+    DUST,
+    EPS,
+    MORE,
+    RANGE,
+    UNDERFLOW,
+    Pair,
+    down,
+    multiples,
+    need,
+    sums,
+    total,
+    two_product,
+    two_sum,
+)
 from .balance import Balanced
 from .system import System, Triple
 
@@ -44,9 +58,7 @@ def lower_bound(system: System, box: Balanced, plain: bool = False) -> LowerBoun
             inner = inner and one.inner(b, spread, some)
             value = one.bound(b, spread, some)
             bad[some] = ~(value < np.inf)
-            value = np.where(bad[some], 0.0, s[some] * value)
-            error = 2 * EPS * np.abs(value) + DUST * ((b != 0.0) | (spread != 0.0)).any(axis=1)
-            pair = Pair(-value, np.zeros(1), error)
+            pair = multiples(s[some], np.where(bad[some], 0.0, value))
             if one.targets is not None:
                 take = _plainly if plain else _exactly
                 pair = take(pair, v, tuple(t[some] for t in one.targets))
@@ -56,17 +68,8 @@ def lower_bound(system: System, box: Balanced, plain: bool = False) -> LowerBoun
             why.append(f"{one.name} leaves its domain at node {system.form.labels[int(one.node[first])]!r}")
             lost[component[bad]] = True
             outside[one.columns] = np.repeat(bad, one.shape[1])
-    lower = np.where(lost, -np.inf, _down(sums(found, len(lost), plain)))
+    lower = np.where(lost, -np.inf, down(sums(found, len(lost), plain)))
     return LowerBound(lower, outside, "; ".join(why[:3]), inner)
-
-
-def _down(found: Pair) -> Array:
-    """A sum, rounded downwards."""
-    value = found.high + found.low
-    exact = (found.error == 0.0) & (found.low == 0.0)
-    with np.errstate(invalid="ignore"):
-        lower = np.where(exact, value, value - (found.error * MORE + EPS * np.abs(value) + DUST))
-    return np.where(np.isfinite(lower), lower, -np.inf)
 
 
 @dataclass(frozen=True)
