@@ -374,6 +374,7 @@ def test_flows_that_are_off_by_all_that_rounding_allows():
     system = System(form)
     system.flows[0].mix = one.mix
     system.kind = Columns(system.summands, system.shape[0])
+    system.count = system.kind.count
     v = np.concatenate([np.zeros(system.size - k), q[0]])
     for plain in (False, True):
         left = system.residual(v, 0.0 * v, plain)

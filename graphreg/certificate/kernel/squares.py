@@ -34,7 +34,7 @@ class Curvature:
         )
         self.inverse, self.kind, self.scales = inverse, system.kind, _scales(system)
         self.scale, self.least = np.zeros((n, d)), np.zeros(n)
-        terms, diagonal = system.kind.count.reshape(n, d).max(axis=1, initial=0.0), _of_numbers(system)
+        terms, diagonal = system.count.reshape(n, d).max(axis=1, initial=0.0), _of_numbers(system)
         for some in at_a_time(CELLS // (d * d), n):
             H, R = _hessians(system, diagonal, slice(some.start, min(some.stop, n))), _dense(inverse, some)
             self.scale[some], self.least[some] = least_eigenvalues(H, R, terms[some])

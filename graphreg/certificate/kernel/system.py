@@ -171,7 +171,8 @@ class Prices(Summand):
     be ``whole``."""
 
     def __init__(self, block: SampleBlock, d: int, design: Design | None = None, whole: bool = False) -> None:
-        self.own = own = None if whole else block.loss.prices.dependent(block.y)  # the class whose price depends
+        own = None if whole else block.loss.prices.dependent(block.y)
+        self.own: Any = own  # the class whose price depends on the others
         super().__init__(
             f"a price of {block.loss.called()}", block.node, None, block, self._rows, block.width - (own is not None)
         )
@@ -236,19 +237,21 @@ class Flows(Summand):
     unless they are to be ``whole``."""
 
     def __init__(self, edge: EdgeBlock, d: int, whole: bool = False) -> None:
+        self.mix: Any  # R
         self.mix, penalty = (None if whole else edge.penalty.composed()) or (None, edge.penalty)
         self.edge, self.d, self.at = edge, d, edge.columns(d)
         need(self.mix is None or in_range(self.mix), f"an entry of the root of {edge.penalty!r} is out of range")
         k = len(self.at if self.mix is None else self.mix)
         super().__init__(f"a flow of {edge.name}", edge.tail, penalty, edge, self._rows, k)
         self.made_of = edge.tail, edge.head, self.at, self.mix
-        smooth = isinstance(penalty, AbstractSmoothPenalty) and edge.ground and self.mix is None
-        if smooth and penalty.strong_convexity() == penalty.smoothness():
-            self.square = penalty.smoothness()
-        if edge.center is not None:
-            self.targets = np.asarray(edge.center, dtype=float), *np.zeros((2, *self.shape))
-        if self.mix is not None and self.targets is not None:  # R times the centers
-            p, e, _ = product(self.targets[0][:, None, :], self.mix)
+        if isinstance(penalty, AbstractSmoothPenalty) and edge.ground and self.mix is None:
+            bend = penalty.smoothness()
+            self.square = bend if penalty.strong_convexity() == bend else 0.0
+        center, zero = edge.center, np.zeros(self.shape)
+        if center is not None and self.mix is None:
+            self.targets = np.asarray(center, dtype=float), zero, zero
+        elif center is not None:  # R times the centers
+            p, e, _ = product(np.asarray(center, dtype=float)[:, None, :], self.mix)
             found = total([*np.moveaxis(p, 2, 0), *np.moveaxis(e, 2, 0)], [np.full(self.shape, len(self.at) * DUST)])
             self.targets = found.high, found.low, found.error
 
@@ -298,12 +301,12 @@ class Columns:
         self.summands, self.shape = summands, (equations, sum(one.size for one in summands))
         self._kept: dict[Summand, list[Part]] = {}
         numbers = np.arange(self.shape[1])
-        every = Summand("all", numbers, None, None, lambda e, _: self.rows(e.ravel()), 1)
+        every = Summand("all", numbers, None, None, self.rows, 1)
         self.parts = [every] if len(numbers) <= ROWS else summands  # few variables are taken together
 
-    def rows(self, variables: Array) -> sp.csr_array:
+    def rows(self, variables: Array, _: Array | None = None) -> sp.csr_array:
         """The columns of B of some variables, as rows, in rising order."""
-        parts = [sp.csr_array((0, self.shape[0]))]
+        variables, parts = variables.ravel(), [sp.csr_array((0, self.shape[0]))]
         for one in self.summands:
             low, high = np.searchsorted(variables, [one.columns.start, one.columns.stop])
             parts.append(one.rows(*np.divmod(variables[low:high] - one.first, max(one.shape[1], 1))))
@@ -318,35 +321,33 @@ class Columns:
         B.sum_duplicates()
         return B
 
-    def pieces(self, one: Summand) -> Iterable[Part]:
+    def pieces(self, one: Summand) -> Iterator[Part]:
         """The columns of some variables at a time, as rows, between the first and the last equation that they are
         in."""
-        if one not in self._kept:
-            made = (self._piece(one, some) for some in one.some())
-            if one.design is not None or one.size > KEPT:
-                return made
-            self._kept[one] = [*made]
-        return self._kept[one]
-
-    def _piece(self, one: Summand, some: slice) -> Part:
-        A, first = one.of(some), one.first + some.start * one.shape[1]
-        here = slice(int(A.indices.min(initial=0)), int(A.indices.max(initial=0)) + 1)
-        near = sp.csr_array((A.data, A.indices - here.start, A.indptr), shape=(A.shape[0], here.stop - here.start))
-        return slice(first, first + A.shape[0]), here, near
+        if one in self._kept:
+            yield from self._kept[one]
+            return
+        made = list[Part]()
+        for some in one.some():
+            A, first = one.of(some), one.first + some.start * one.shape[1]
+            here = slice(int(A.indices.min(initial=0)), int(A.indices.max(initial=0)) + 1)
+            near = sp.csr_array((A.data, A.indices - here.start, A.indptr), shape=(A.shape[0], here.stop - here.start))
+            part = slice(first, first + A.shape[0]), here, near
+            if one.design is None and one.size <= KEPT:
+                made.append(part)
+            yield part
+        if made:
+            self._kept[one] = made
 
     @cached_property
     def count(self) -> Array:
-        """How many entries each equation has."""
+        """How many entries each equation has; all of these are in range."""
         out = np.zeros(self.shape[0])
         for one in self.parts:
             for _, here, A in self.pieces(one):
+                need(in_range(A.data), "an entry of the designs is out of range")
                 out[here] += np.bincount(A.indices, minlength=A.shape[1])
         return out
-
-    @cached_property
-    def in_range(self) -> bool:
-        """True where all entries are."""
-        return all(in_range(A.data) for one in self.parts for *_, A in self.pieces(one))
 
     def pulled(self, v: Array) -> tuple[Array, Array]:
         """Bv, rounded at every step, and not less than |B||v|."""
@@ -403,7 +404,7 @@ class System:
             one.first, self.size = self.size, self.size + one.size
         need(like is None or self._has_the_matrix_of(like), "this is no system like the other")
         self.kind = Columns(self.summands, form.n * form.d) if like is None else like.kind
-        need(self.kind.in_range, "an entry of the designs is out of range")
+        self.count = self.kind.count
 
     def _has_the_matrix_of(self, other: System) -> bool:
         mine, theirs = ([x for one in each.summands for x in one.made_of] for each in (self, other))
@@ -436,7 +437,7 @@ class System:
         """Bv, (n, d); where ``plain``, of the high part alone, and rounded at every step."""
         if plain:  # m summands are off by m + 1 units of rounding of their magnitudes, in whatever order
             value, size = self.kind.pulled(high)
-            found = Pair(value, np.zeros(len(value)), (self.kind.count + 2) * (0.5 * EPS) * size * MORE)
+            found = Pair(value, np.zeros(len(value)), (self.count + 2) * (0.5 * EPS) * size * MORE)
         else:
             found = self.kind.exactly([x for x in (high, low) if x.any()])
         found = Pair(*(x.reshape(self.form.shape) for x in (found.high, found.low, found.error)))

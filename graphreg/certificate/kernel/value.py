@@ -53,7 +53,7 @@ def lower_bound(system: System, box: Balanced, plain: bool = False) -> LowerBoun
         need(s.min(initial=1.0) >= 1.0 / RANGE, f"a scale of {one.name} is out of range")
         need(s.max(initial=1.0) <= RANGE, f"a scale of {one.name} is out of range")
         for some in one.some():
-            v = high, low, off = tuple(one.taken(x)[some] for x in (box.high, box.low, around))
+            high, low, off = (one.taken(x)[some] for x in (box.high, box.low, around))
             b, spread = _scaled(high, low, off, s[some, None], plain)
             inner = inner and one.inner(b, spread, some)
             value = one.bound(b, spread, some)
@@ -61,7 +61,8 @@ def lower_bound(system: System, box: Balanced, plain: bool = False) -> LowerBoun
             pair = multiples(s[some], np.where(bad[some], 0.0, value))
             if one.targets is not None:
                 take = _plainly if plain else _exactly
-                pair = take(pair, v, tuple(t[some] for t in one.targets))
+                t_high, t_low, t_off = (t[some] for t in one.targets)
+                pair = take(pair, (high, low, off), (t_high, t_low, t_off))
             found.append((component[some], pair))
         if bad.any():
             first = int(np.argmax(bad))
