@@ -43,7 +43,7 @@ ROWS = 1 << 14  # variables at a time, so that they stay in the cache
 KEPT = 1 << 19  # variables of a summand without a design, of which the columns of B are kept
 Triple = tuple[Array, Array, Array]
 Rows = Callable[[Array, Array], sp.csr_array]
-Part = tuple[slice, slice, sp.csr_array]
+Part = tuple[slice, slice, Any]  # sparse matrices, of which scipy has no types
 
 
 class Design:
@@ -100,7 +100,7 @@ class Summand:
         """s (M,)."""
         return self._block.scale
 
-    def of(self, some: slice) -> sp.csr_array:
+    def of(self, some: slice) -> Any:
         """The columns of B of all variables of some functions, as rows."""
         return self.rows(np.arange(self.shape[0])[some, None], np.arange(self.shape[1]))
 
@@ -148,7 +148,7 @@ class Summand:
             yield some, z.reshape(-1, self.shape[1]), around.reshape(-1, self.shape[1])
 
 
-def _predicted(A: sp.csr_array, w: Array, t: Sequence[Array], plain: bool) -> tuple[Array, Array]:
+def _predicted(A: Any, w: Array, t: Sequence[Array], plain: bool) -> tuple[Array, Array]:
     """A w - t, and how far that is off."""
     counts, row = np.diff(A.indptr), np.arange(A.shape[0])
     if plain and (np.abs(A.data) == 1.0).all() and (counts <= 2).all() and not any(x.any() for x in t):
@@ -237,8 +237,8 @@ class Flows(Summand):
     unless they are to be ``whole``."""
 
     def __init__(self, edge: EdgeBlock, d: int, whole: bool = False) -> None:
-        self.mix: Any  # R
-        self.mix, penalty = (None if whole else edge.penalty.composed()) or (None, edge.penalty)
+        mix, penalty = (None if whole else edge.penalty.composed()) or (None, edge.penalty)
+        self.mix: Any = mix  # R
         self.edge, self.d, self.at = edge, d, edge.columns(d)
         need(self.mix is None or in_range(self.mix), f"an entry of the root of {edge.penalty!r} is out of range")
         k = len(self.at if self.mix is None else self.mix)
@@ -248,10 +248,10 @@ class Flows(Summand):
             bend = penalty.smoothness()
             self.square = bend if penalty.strong_convexity() == bend else 0.0
         center, zero = edge.center, np.zeros(self.shape)
-        if center is not None and self.mix is None:
+        if center is not None and mix is None:
             self.targets = np.asarray(center, dtype=float), zero, zero
-        elif center is not None:  # R times the centers
-            p, e, _ = product(np.asarray(center, dtype=float)[:, None, :], self.mix)
+        elif center is not None and mix is not None:  # R times the centers
+            p, e, _ = product(np.asarray(center, dtype=float)[:, None, :], mix)
             found = total([*np.moveaxis(p, 2, 0), *np.moveaxis(e, 2, 0)], [np.full(self.shape, len(self.at) * DUST)])
             self.targets = found.high, found.low, found.error
 
