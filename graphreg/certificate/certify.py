@@ -270,7 +270,7 @@ class Certifier:
     # ---- how bounds are proved ---------------------------------------------------------------------------------------
     def _upper(self, w: Array, value: float, plain: bool) -> Primal | None:
         """The upper bound at w; None where it is not finite."""
-        bound = upper_bound(self.form, w, self.enclosure.designs if plain else None)
+        bound = upper_bound(self.form, w, self.enclosure.written if plain else None)
         return Primal(value, bound, w, plain) if np.isfinite(bound) else None
 
     def _source(self, point: DualPoint, value: float, gap: float, at: Array | None = None) -> BoundSource:
@@ -292,7 +292,7 @@ class Certifier:
             return Dual(found.value, found, source)
         found = None
         if source.at is not None and self._flow_dual is not None:
-            found = self.enclosure.absorbed(self._flow_dual.nodes.curvature, source.point, source.at)
+            found = self.enclosure.absorbed(self._flow_dual.nodes.inverse, source.point, source.at)
         if found is None or not found.value >= source.least:
             found, value = self.enclosure(source.point, self._middle, source.least), None
         return Dual(self.form.dual(found.dual_point) if value is None else value, found, source)

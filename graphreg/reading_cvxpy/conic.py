@@ -197,7 +197,7 @@ class ConeProgramme:
             rows = todo.pop()
             alone = len(rows) == 1
             for tolerance in TOLERANCES if alone else TOLERANCES[:1]:
-                status, answer = self._solved(scale[rows], near[rows], q[rows], A, b[rows], further, tolerance)
+                status, answer = self._solved((scale[rows], near[rows]), q[rows], A, b[rows], further, tolerance)
                 # a prox has one minimiser, and nothing is proved by it
                 nearly = alone and near[rows[0]] > 0.0 and status == "InsufficientProgress"
                 if status in ("Solved", "AlmostSolved") or nearly:
@@ -210,12 +210,12 @@ class ConeProgramme:
         return best
 
     def _solved(
-        self, scale: Array, near: Array, q: Array, A: Any, b: Array, further: list[Any], tolerance: float
+        self, bend: tuple[Array, Array], q: Array, A: Any, b: Array, further: list[Any], tolerance: float
     ) -> tuple[str, Optima]:
-        """The verdict of one solve, and its answer."""
+        """The verdict of one solve, and its answer; ``bend`` are scale and near."""
         from cvxpy.reductions.solvers.conic_solvers.clarabel_conif import dims_to_solver_cones
 
-        m, n = q.shape
+        (m, n), (scale, near) = q.shape, bend
         P, Z = self._upper
         Q = _block_diagonal(P, scale[:, None] * P.data + near[:, None] * Z.data)
         blocks = _block_diagonal(A, np.broadcast_to(A.data, (m, A.nnz)))

@@ -18,11 +18,11 @@ from functools import cached_property
 import numpy as np
 
 from ...form import DualPoint, Form
-from ...terms import Array
+from ...terms import Array, Packed
 from ..kernel.arithmetic import EPS, LEAST, MORE, Pair, RefusedError, two_sum, upwards
 from ..kernel.balance import Balanced, Witness, balanced
 from ..kernel.squares import Curvature, absorbed
-from ..kernel.system import Design, Flows, Summand, System
+from ..kernel.system import Flows, Summand, System
 from ..kernel.value import Enclosed, LowerBound, lower_bound
 from .plan import Plan, Planner
 from .slack import Slack
@@ -44,6 +44,7 @@ class Enclosure:
     def __init__(self, form: Form, like: Enclosure | None = None, outside: Pair | None = None) -> None:
         """``outside`` is what is taken from the nodes beside the form's own flows and prices, (n, d)."""
         self.form, self.refused = form, ""
+        self._curvature: Curvature | None = None  # as of the last inverses
         self.like = None if like is None or like.refused else like.like or like  # the first of all: none is kept alive
         try:
             self.system = System(form, None if self.like is None else self.like.system, outside)
@@ -61,9 +62,9 @@ class Enclosure:
         return self.form.component[self.planner.node]
 
     @property
-    def designs(self) -> list[Design] | None:
-        """Those of the samples; None where no bound can be proved."""
-        return None if self.refused else self.system.designs
+    def written(self) -> list[Summand] | None:
+        """The functions of the form, for `upper_bound`; None where no bound can be proved."""
+        return None if self.refused else self.system.written
 
     def __call__(
         self, point: DualPoint, center: Callable[[], DualPoint | None] | None = None, least: float = np.inf
@@ -95,14 +96,23 @@ class Enclosure:
             return None
         return self._enclosed(lower_bound(self.system, found.box, plain=True), found.box)
 
-    def absorbed(self, curvature: Curvature | None, point: DualPoint, w: Array) -> Enclosed | None:
-        """What follows from flows and prices that are nearly the gradients at w, where squares absorb what is left."""
-        if self.refused or curvature is None:
+    def absorbed(self, inverse: Array | Packed | None, point: DualPoint, w: Array) -> Enclosed | None:
+        """What follows from flows and prices that are nearly the gradients at w, where squares absorb what is left;
+        given the inverses of their Hessians."""
+        if self.refused or inverse is None:
             return None
         try:
+            curvature = (self.like or self).curvature(self.system, inverse)
             return self._enclosed(*absorbed(self.system, curvature, self.system.flat(point), w))
         except RefusedError:
             return None
+
+    def curvature(self, system: System, inverse: Array | Packed) -> Curvature:
+        """That of a system like the own one; the last is kept."""
+        kept = self._curvature
+        if kept is None or kept.inverse is not inverse or not kept.holds(system):
+            kept = self._curvature = Curvature(system, inverse)
+        return kept
 
     def over(self, flows: tuple[Array, ...]) -> Array:
         """What flows are worth in a form without samples, whatever they are to balance: a lower bound by component."""

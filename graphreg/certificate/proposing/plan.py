@@ -149,7 +149,7 @@ class Planner:
 
 def _tops(one: Prices, a: Array) -> Array:
     """The largest |x_rj a_rc| of each coordinate."""
-    X, a = one.design.X, np.abs(one.given(a.ravel().reshape(one.shape))).reshape(len(a), -1)
+    X, a = one.block.X, np.abs(one.given(a.ravel().reshape(one.shape))).reshape(len(a), -1)
     if X is None:
         return a.max(axis=0, initial=0.0)
     return np.stack([(np.abs(X) * c[:, None]).max(axis=0, initial=0.0) for c in a.T], axis=1).ravel()

@@ -16,7 +16,6 @@ from ...oracles import NodeGradients, minimisers
 from ...terms import ALIKE, Array, Packed, inverses, triangles
 from ...terms.losses import AbstractQuadraticLoss, AbstractSmoothLoss
 from ...terms.penalties import AbstractSmoothPenalty, row_norm
-from ..kernel.squares import Curvature
 
 WORST = 1e10  # condition number from which on a Hessian, with a diagonal of 1, counts as singular
 EVEN = 1e6  # up to this one a linear solve needs no correction
@@ -29,10 +28,10 @@ SETTLED = 1e-12  # of a value: the gain from which on a step is the last: what i
 
 @dataclass(frozen=True)
 class ShiftedDuals:
-    """All nodes of a form, by Newton's method; their ``curvature`` where every h_i is quadratic."""
+    """All nodes of a form, by Newton's method; the inverses of their Hessians where every h_i is quadratic."""
 
     gradients: NodeGradients
-    curvature: Curvature | None
+    inverse: Array | Packed | None
 
     def minimisers(self, g: Array, w: Array) -> Array | None:
         """argmin h_i + <g_i, .> for every node, (n, d), from w; None where some were not reached."""
@@ -63,8 +62,8 @@ class ShiftedDuals:
 class QuadraticNodes(ShiftedDuals):
     """h_i(w) = h_i(center_i) + 1/2 (w - center_i)'H_i (w - center_i); of diagonal Hessians the diagonals."""
 
-    H: Array | Packed  # (n, d, d) or (n, d)
     inverse: Array | Packed
+    H: Array | Packed  # (n, d, d) or (n, d)
     condition: float  # the largest of all
 
     @cached_property
@@ -132,11 +131,10 @@ def _shifted_duals(gradients: NodeGradients) -> ShiftedDuals | None:
     quadratic = all(isinstance(block.loss, AbstractQuadraticLoss) for block in form.samples)
     if not quadratic or any(follows(e) and e.penalty.quadratic(form.width(e)) is None for e in form.edges):
         return ShiftedDuals(gradients, None)
-    samples, tied = gradients.counts, form.degree()
-    curvature, j = Curvature.of(H, inverse, samples + tied), np.arange(form.d)
+    j = np.arange(form.d)
     if isinstance(H, np.ndarray) and isinstance(inverse, np.ndarray) and (form.d == 1 or not _off_diagonal(H)):
         H, inverse = H[:, j, j], inverse[:, j, j]
-    return QuadraticNodes(gradients, curvature, H, inverse, condition)
+    return QuadraticNodes(gradients, inverse, H, condition)
 
 
 def _packed(gradients: NodeGradients) -> Packed | None:
