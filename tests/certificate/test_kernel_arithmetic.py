@@ -169,7 +169,7 @@ def test_products_at_the_lower_end_of_the_range_are_off_by_dust(one, other):
 
 def test_dust_is_where_products_are_small():
     """And not where they are multiples by 1, which are exact."""
-    a = np.array([1.0, 1e-150, 0.0, 1.0, -1.0, -1e-150, 1.0, -1.0, 2.0])
+    a = np.array([1.0, 1e-150, 0.0, 3.0, -1.0, -1e-150, 1.0, -1.0, 2.0])
     b = np.array([1.0, 1e-150, 1e-300, 0.0, 1.0, 1e-150, 1e-300, 5e-324, 1e-300])
     p, e, off = product(a, b)
     np.testing.assert_array_equal(off, [0.0, DUST, 0.0, 0.0, 0.0, DUST, 0.0, 0.0, DUST])

@@ -152,9 +152,9 @@ def test_curvatures_are_of_the_system_that_they_are_asked_about():
     again = System(replace(form, samples=(alike(block, y=block.y + 1.0),)), system)
     absorbed(again, found, v, w)  # of other targets it is the same
     for other in (
-        alike(block, X=0.1 * block.X),
+        replace(block, map=replace(block.map, X=0.1 * block.X)),
         alike(block, base_scale=0.1 * block.base_scale),
-        alike(block, node=np.roll(block.node, 1)),
+        replace(block, map=replace(block.map, node=np.roll(block.node, 1))),
         alike(block),
     ):
         with pytest.raises(RefusedError, match="other squares"):

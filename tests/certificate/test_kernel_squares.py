@@ -320,8 +320,12 @@ def test_what_is_no_square_is_refused(more):
         one.square for one, block in zip(system.summands, form.blocks, strict=True) if block is form.blocks[-2]
     )
     if isinstance(more, gr.HuberLoss):
-        curvature = Curvature(system, np.ones((*form.shape, 2)))
-        assert "convex" in refuses(system, curvature, np.zeros(system.size), np.zeros(form.shape))
+        (block,) = form.samples
+        H = np.stack([block.X.T @ (block.X * (block.scale * (block.node == i))[:, None]) for i in range(form.n)])
+        for inverse in (np.linalg.inv(H), np.ones(H.shape)):
+            curvature = Curvature(system, inverse)
+            assert not curvature.least.any()
+            assert "convex" in refuses(system, curvature, np.zeros(system.size), np.zeros(form.shape))
         return
     exact, _, _ = squares_of(form)
     H = np.array([[[float(x) for x in row] for row in each] for each in exact])

@@ -11,7 +11,7 @@ from kernel_cases import ALMOST, FORMS, HALF, form_of, number, numbers, regressi
 
 import graphreg as gr
 from graphreg.certificate.kernel import system as system_module
-from graphreg.certificate.kernel.arithmetic import down, multiples, sums
+from graphreg.certificate.kernel.arithmetic import RefusedError, down, multiples, sums
 from graphreg.certificate.kernel.system import System, summands_of
 from graphreg.certificate.kernel.upper import upper_bound
 from graphreg.terms import alike
@@ -203,6 +203,30 @@ def test_products_that_underflow_are_paid_for(size):
             true = sum(a * b for a, b in zip(numbers(block.X[r]), numbers(w[block.node[r]]), strict=True))
             assert abs(true - number(z[0])) <= number(around[0])
     assert not one.design.sizes(0.0 * w).any()
+
+
+def test_sizes_are_not_0_where_designs_are_out_of_range():
+    form = gr.Problem(gr.SquaredLoss(gr.NodeData.from_arrays(np.full((2, 2), 1e-150), np.zeros(2), [0, 1]))).form
+    (one,) = summands_of(form)
+    sizes = one.design.sizes(np.array([[1e-200, 0.0], [0.0, 0.0]]))
+    assert sizes[0] > 0.0
+    assert sizes[1] == 0.0
+
+
+def test_differences_that_are_floats_are_exact():
+    form = form_of("means in boxes")
+    w = np.arange(8.0).reshape(4, 2) / 8.0
+    one = summands_of(form)[len(form.samples)]
+    z, around = predicted(one, w, False)
+    np.testing.assert_array_equal(z, form.edges[0].difference(w))
+    assert not around.any()
+
+
+def test_losses_of_all_classes_are_none_of_some():
+    form = form_of("classes alone")
+    one = System(form).prices[0]
+    with pytest.raises(RefusedError, match="classes"):
+        one.value(np.zeros(one.shape), np.zeros(one.shape), slice(None))
 
 
 def test_offsets_and_targets_cancel_exactly():

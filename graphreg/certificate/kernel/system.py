@@ -163,7 +163,7 @@ def _predicted(A: Any, w: Array, t: Sequence[Array], plain: bool) -> tuple[Array
         pieces = [(every, np.repeat(row, counts), p, e, off), *((every, row, -x, 0.0, 0.0) for x in t[:2])]
         found = extracted(lambda: pieces, size * MORE, counts + 2)
     value, left = two_sum(found.high, found.low)
-    return value, np.where((left == 0.0) & (found.error == 0.0), 0.0, (np.abs(left) + found.error) * MORE) + t[2]
+    return value, (np.abs(left) + found.error) * MORE + t[2]
 
 
 class Prices(Summand):
