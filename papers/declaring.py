@@ -24,6 +24,7 @@ from .records import Evidence, Verdict
 
 Function = Callable[..., Evidence]
 SCALES = ("quick", "full")
+SAID = {"correction": Verdict.CORRECTED, "part": Verdict.PART, "reason": Verdict.UNCHECKED}  # beside other verdicts
 WEIGHTS = ("misprint", "constant", "substance")  # of corrections
 NUMBERS = ("clarabel", "cvxpy", "numpy", "scipy")  # packages
 ID = re.compile(r"[a-z]+\.[A-Za-z0-9.-]+")
@@ -56,14 +57,11 @@ class Declaration:
     def __post_init__(self) -> None:
         if not ID.fullmatch(self.id):
             raise ModelError(f"the id of a claim is PAPER.NAME, of letters, digits, dots and hyphens, got {self.id!r}")
-        for given, verdict, what in (
-            (self.correction, Verdict.CORRECTED, "a correction"),
-            (self.part, Verdict.PART, "a part"),
-            (self.reason, Verdict.UNCHECKED, "a reason"),
-        ):
+        for what, verdict in SAID.items():
+            given = getattr(self, what)
             if bool(given) != (self.expected == verdict):
                 lacks = "lacks" if not given else "is expected to be another, but has"
-                raise ModelError(f"{self.id}: a claim that {verdict} has {what}; this one {lacks} it")
+                raise ModelError(f"{self.id}: a claim that {verdict} has a {what}; this one {lacks} it")
         if self.weight not in (WEIGHTS if self.correction else ("",)):
             raise ModelError(f"{self.id}: a correction, and nothing else, has a weight: {', '.join(WEIGHTS)}")
 
@@ -119,8 +117,17 @@ def library(package: Path, papers: Path) -> str:
 _DECLARED: dict[str, tuple[Declaration, str]] = {}  # with the name of the file
 
 
-def claim(id: str, source: str, statement: str, **declared: Any) -> Callable[[Function], Declaration]:
+def claim(id: str, source: str, *, stated: Any = "equal", **declared: Any) -> Callable[[Function], Declaration]:
     """Declare a claim, whose function computes it: ``function(at, **settings)`` with the `Trial`, returns `Evidence`.
+
+    The function's docstring is the claim in words: one plain sentence with the formula, and after an empty line, where
+    there is one, what is said beside the verdict that is expected:
+
+    - "Correction (WEIGHT): ", the sentence that says it, where the claim holds with a correction. Its weight is
+      "misprint", "constant" or "substance": a slip that leaves no doubt of what is meant; a factor or a number; or what
+      the claim says;
+    - "Part: ", which part holds, and what becomes of the rest;
+    - "Reason: ", why the claim cannot be checked, though numbers can be computed, which decide nothing.
 
     What the decorator leaves is the `Declaration`, which a `Runner` runs. Claims in the folders of the papers are found
     by their ids; those that are written elsewhere are not.
@@ -129,21 +136,13 @@ def claim(id: str, source: str, statement: str, **declared: Any) -> Callable[[Fu
     ----------
     id : str
         PAPER.NAME; the paper is the folder in which the function stands.
-    source, statement : str
-        Where in the paper, and one plain sentence with the formula.
-    stated : str or number
-        As printed.
-    expected : Verdict
-        What is to be found: that it holds with a correction, unless another verdict is given. Any other than this is
-        an unexplained deviation.
-    correction : str
-        Where a correction is expected: the sentence that says it.
-    weight : {"misprint", "constant", "substance"}
-        Of the correction: a slip that leaves no doubt of what is meant; a factor or a number; or what the claim says.
-    part : str
-        Where the claim is expected to hold in part: the sentence that says which part, and what becomes of the rest.
-    reason : str
-        Where numbers can be computed and decide nothing: why the claim cannot be checked all the same.
+    source : str
+        Where in the paper.
+    stated : str or number, optional
+        As printed; by default that the two sides are equal.
+    expected : Verdict, optional
+        What is to be found. By default it follows from what is said: with a correction, a part or a reason it is that
+        verdict, and without one that the claim holds. Any other than this is an unexplained deviation.
     quick, full : dict, optional
         The settings at either scale, arguments of the function; without ``full`` those of ``quick`` are for both.
     data : tuple of str, optional
@@ -162,13 +161,32 @@ def claim(id: str, source: str, statement: str, **declared: Any) -> Callable[[Fu
     """
 
     def declare(function: Function) -> Declaration:
-        fields = dict[str, Any](expected=Verdict.CORRECTED) | declared
-        made = Declaration(id, source, statement, function=function, **fields)
+        words = _words(id, inspect.getdoc(function) or "")
+        expected = next((verdict for what, verdict in SAID.items() if what in words), Verdict.HOLDS)
+        fields = {"source": source, "stated": stated, "expected": expected, "function": function}
+        made = Declaration(id, **{**fields, **words, **declared})
         if function.__module__.startswith(f"{__package__}."):
             _register(made, function.__module__)
         return made
 
     return declare
+
+
+def _words(id: str, docstring: str) -> dict[str, str]:
+    """The statement of a claim, and what is said beside it, by name."""
+    statement, *beside = (" ".join(each.split()) for each in docstring.split("\n\n"))
+    words = {"statement": statement}
+    for paragraph in beside:
+        found = re.fullmatch(r"(Correction|Part|Reason)(?: \((\w+)\))?: (.+)", paragraph)
+        if found is None:
+            raise ModelError(
+                f"{id}: below the statement a docstring says 'Correction (WEIGHT): ...', 'Part: ...' or 'Reason: ...', "
+                f"got {paragraph[:40]!r}"
+            )
+        words |= {found[1].lower(): found[3]} | ({"weight": found[2]} if found[2] else {})
+    if not statement:
+        raise ModelError(f"{id}: the docstring of a claim's function says what is claimed; this one has none")
+    return words
 
 
 def uncheckable(id: str, source: str, statement: str, *, stated: Any, reason: str) -> None:

@@ -78,6 +78,14 @@ def curve(axes: Any, x: Sequence[float], samples: Sequence[Sequence[float]], lab
     axes.errorbar(x, means, yerr=errors, capsize=2.5, markersize=4.0, linewidth=1.2, label=label)
 
 
+def curves(axes: Any, x: Sequence[float], samples: Mapping[str, Sequence[Sequence[float]]], **looks: Any) -> None:
+    """A `curve` for each label, and a legend; ``looks``: labels and scales of the axes."""
+    for label, each in samples.items():
+        curve(axes, x, each, label)
+    axes.set(**looks)
+    axes.legend()
+
+
 def mark(axes: Any, x: Sequence[float], values: Sequence[float], label: str = "stated") -> None:
     """Values that the paper states, as open circles."""
     axes.plot(x, values, linestyle="none", marker="o", markersize=9.0, fillstyle="none", color="black", label=label)

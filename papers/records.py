@@ -89,15 +89,16 @@ def _deviations(relation: str, unit: str, computed: Any, stated: Any, scale: Any
 
 
 def compare(
-    what: str, computed: Any, relation: str, stated: Any, tolerance: float, unit: str, error: Any = 1.0
+    what: str, computed: Any, relation: str, stated: Any, tolerance: float, unit: str, error: Any = None
 ) -> Check:
-    """A comparison of numbers or arrays; ``error`` holds the standard errors, where they are the unit.
+    """A comparison of numbers or arrays; where ``error`` holds standard errors, they are the unit.
 
     Raises
     ------
     ModelError
         For a tolerance that is none, a relative one to 0, and a standard error that is not positive.
     """
+    unit, error = (unit, 1.0) if error is None else ("standard errors", error)
     if relation not in RELATIONS or unit not in UNITS:
         raise ModelError(f"{what}: a relation is one of {RELATIONS}, and a unit one of {UNITS}: {relation!r}, {unit!r}")
     least = 1.0 if unit == "ratio" else 0.0
@@ -117,21 +118,21 @@ def compare(
 
 
 def equal(
-    what: str, computed: Any, stated: Any, tolerance: float = 1e-9, unit: str = "relative", error: Any = 1.0
+    what: str, computed: Any, stated: Any, tolerance: float = 1e-9, unit: str = "relative", error: Any = None
 ) -> Check:
     """``computed = stated``, up to the tolerance; see `compare`."""
     return compare(what, computed, "=", stated, tolerance, unit, error)
 
 
 def at_most(
-    what: str, computed: Any, bound: Any, tolerance: float = 0.0, unit: str = "absolute", error: Any = 1.0
+    what: str, computed: Any, bound: Any, tolerance: float = 0.0, unit: str = "absolute", error: Any = None
 ) -> Check:
     """``computed <= bound``, up to the tolerance; see `compare`."""
     return compare(what, computed, "<=", bound, tolerance, unit, error)
 
 
 def at_least(
-    what: str, computed: Any, bound: Any, tolerance: float = 0.0, unit: str = "absolute", error: Any = 1.0
+    what: str, computed: Any, bound: Any, tolerance: float = 0.0, unit: str = "absolute", error: Any = None
 ) -> Check:
     """``computed >= bound``, up to the tolerance; see `compare`."""
     return compare(what, computed, ">=", bound, tolerance, unit, error)

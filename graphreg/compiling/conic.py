@@ -121,19 +121,15 @@ class Compiler:
     def __call__(self, kind: str, scaled: bool) -> ConicProblem:
         """The "primal" (in units of the data where ``scaled``) or the "dual" problem."""
         if kind == "dual":
-            return carry_out(lambda: dual(self.form, self._center()))
+            return carry_out(lambda: dual(self.form, self._units(False).center))
         if scaled not in self._primal:
             self._primal[scaled] = carry_out(lambda: primal(self.form, self._units(scaled)))
         return self._primal[scaled]
 
     def _units(self, scaled: bool) -> Units:
-        if self.form.unlike_edges:
+        if self.form.unlike_edges:  # of which the best common model does not know
             return PLAIN
-        return units(self.form) if scaled else Units(center=self._center())
-
-    def _center(self) -> Array:
-        """The best common model; 0 where there are rows of which it does not know."""
-        return np.zeros(self.form.d) if self.form.unlike_edges else common(self.form).w
+        return units(self.form) if scaled else Units(center=common(self.form).w)
 
     def forget(self) -> None:
         """Drop what is compiled: a solve that was broken off may still be at work on it."""

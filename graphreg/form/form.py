@@ -16,7 +16,8 @@ import numpy as np
 
 from ..base.escaping import visible
 from ..inputs import Labels, as_labels, components_of
-from ..terms import Array, EdgeBlock, SampleBlock, Space, alike, shared
+from ..terms import Array, EdgeBlock, SampleBlock, Space, Strength, alike, shared
+from ..terms.losses import AbstractSmoothLoss
 
 T = TypeVar("T")
 LONGEST_REPR = 300  # characters
@@ -53,8 +54,8 @@ class Form:
 
     def __repr__(self) -> str:
         latent = f", {len(self.latent)} of them latent" if self.latent else ""
-        terms = [block.loss.called() for block in self.samples] + [edge.name for edge in self.edges]
-        return visible(f"<Form: {self.n} nodes x {self.d} coordinates{latent}; {', '.join(terms)}>", LONGEST_REPR)
+        names = ", ".join(name for _, name in self.terms())
+        return visible(f"<Form: {self.n} nodes x {self.d} coordinates{latent}; {names}>", LONGEST_REPR)
 
     @cached_property
     def n(self) -> int:
@@ -72,6 +73,11 @@ class Form:
     def blocks(self) -> tuple[SampleBlock | EdgeBlock, ...]:
         """Those of samples, then those of edges."""
         return (*self.samples, *self.edges)
+
+    def terms(self) -> list[tuple[Strength, str]]:
+        """The strength and the name of each block, in the order of `blocks`."""
+        losses = [(block.strength, block.loss.called()) for block in self.samples]
+        return losses + [(edge.strength, edge.name) for edge in self.edges]
 
     @property
     def unlike_edges(self) -> tuple[EdgeBlock, ...]:
@@ -91,6 +97,15 @@ class Form:
     def differences(self) -> int:
         """The number of differences on all edges."""
         return sum(edge.count * self.width(edge) for edge in self.edges)
+
+    @shared
+    def smooth(self) -> bool:
+        """True where all losses are smooth."""
+        return all(isinstance(block.loss, AbstractSmoothLoss) for block in self.samples)
+
+    def losses_beside(self, *kinds: type) -> list[str]:
+        """The names of the losses that are of none of these kinds, each once."""
+        return list(dict.fromkeys(b.loss.called() for b in self.samples if not isinstance(b.loss, kinds)))
 
     @shared
     def labels(self) -> Labels:
@@ -124,8 +139,13 @@ class Form:
             tied[self.component[block.node]] = True
         for edge in self.edges:
             if not edge.map.level:
-                tied[self.component[edge.map.touched]] = True
+                tied[self.component[edge.map.degree > 0.0]] = True
         return ~tied[self.component]
+
+    def ends(self, edge: EdgeBlock) -> tuple[list[Hashable], list[Hashable]]:
+        """The labels of the tails and of the heads of some edges; None for the ground."""
+        labels = (*self.labels, None)  # the ground is -1
+        return [labels[i] for i in edge.tail.tolist()], [labels[i] for i in edge.head.tolist()]
 
     def frozen(self) -> Form:
         """The form at the strengths of this moment: later values of Parameters do not reach it."""
@@ -176,7 +196,7 @@ class Form:
 
     def gradient_prices(self, w: Array) -> tuple[Array, ...]:
         """Prices at w: the (sub)gradients of the losses."""
-        return tuple(block.prices(w) for block in self.samples)
+        return tuple([block.prices(w) for block in self.samples])
 
     def degree(self) -> Array:
         """Edges at each node, those to the ground included, (n,); see `AbstractMap.degree`."""

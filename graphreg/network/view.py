@@ -154,6 +154,11 @@ class LocalView:
             self._streams[key] = Streams(self.seed, kind, self.ids if shared is None else [shared])
         return self._streams[key]
 
+    def begin(self, start: tuple[Array, tuple[Array, ...] | None] | None) -> tuple[Array, tuple[Array, ...]]:
+        """Parameters (n, d) and flows to begin with: those that are given, else 0."""
+        w, flows = (np.zeros(self.form.shape), None) if start is None else start
+        return w, self.form.nothing().flows if flows is None else flows
+
     def scales(self) -> Scales:
         """Means over the whole graph: one reduction."""
         each = np.zeros((self.form.n, 5))
@@ -187,7 +192,7 @@ class LocalView:
     @cached_property
     def weights(self) -> tuple[Array, ...]:
         """c_e per edge block."""
-        return tuple(edge.weight for edge in self.form.edges)
+        return tuple([edge.weight for edge in self.form.edges])
 
     @of_losses
     def whole(self) -> bool:
@@ -291,9 +296,9 @@ class LocalView:
 
         None where all are gradients at w: the certifier computes its own, where it needs them.
         """
-        if all(isinstance(block.loss, AbstractSmoothLoss) for block in self.form.samples):
+        if self.form.smooth:
             return None
-        out = tuple(block.prices(w) for block in self.form.samples)
+        out = self.form.gradient_prices(w)
         for prox, each in zip(self.proxes, memory or self.memory(), strict=True):
             prox.write_prices(each, out)
         return out

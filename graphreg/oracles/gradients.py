@@ -223,8 +223,7 @@ def _smoothness(block: SampleBlock) -> float:
 
 def without_gradient(form: Form) -> tuple[str, ...]:
     """Losses and ground edges that have no gradient, as sentences."""
-    losses = {b.loss.called() for b in form.samples if not isinstance(b.loss, AbstractSmoothLoss)}
-    out = [f"{name} is not smooth{STEPPING}" for name in sorted(losses)]
+    out = [f"{name} is not smooth{STEPPING}" for name in sorted(form.losses_beside(AbstractSmoothLoss))]
     return (*out, *without_ground_gradient(form))
 
 

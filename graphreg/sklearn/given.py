@@ -10,8 +10,9 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_array, check_consistent_length, validate_data
 
-from .. import catalogue
+from ..base.declaring import declared
 from ..base.messages import near
+from ..catalogue import BASES
 from ..checks import is_whole, unmasked
 from ..errors import DataError, GraphError, TermError
 from ..inputs import Graph, NodeData, as_narwhals, column_of, is_frame, is_networkx, listed
@@ -135,8 +136,7 @@ def named(kind: str, value: Any) -> Any:
     """The loss or penalty of graphreg that a name such as "L2" stands for; anything else as it is."""
     if not isinstance(value, str):
         return value
-    known = {name: getattr(catalogue, name) for name in catalogue.__all__}
-    known = {name: each for name, each in known.items() if issubclass(each, catalogue.BASES[kind])}
+    known = declared(BASES[kind], users=False)
     if value not in known:
         raise TermError(f"{kind}={value!r} is no {kind} of graphreg; {near(value, list(known))}")
     return known[value]

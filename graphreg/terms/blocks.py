@@ -15,7 +15,7 @@ from ..base.display import Brief
 from ..errors import TermError
 from .calculus import Strength
 from .design import Design
-from .maps import AbstractMap, Rows, pieces, streamed
+from .maps import AbstractEdges, AbstractMap, Rows, pieces, streamed
 from .padding import Batch, Packed, packed_grams, times
 from .penalties.base import AbstractPenalty
 from .records import Array, Role, alike, shared
@@ -35,20 +35,23 @@ class of_map(Generic[T]):  # noqa: N801  (a decorator)
         self.name = name
 
     def __set_name__(self, owner: type[Any], name: str) -> None:
-        self.name = self.name or name
+        self.name, self.own = self.name or name, name
 
-    def __get__(self, block: AbstractBlock[Any], owner: type[Any] | None = None) -> T:
-        return getattr(block.map, self.name)
+    def __get__(self, block: Any, owner: type[Any] | None = None) -> T:
+        vars(block)[self.own] = found = getattr(self.asked(block), self.name)  # which is there from now on
+        return found
+
+    def asked(self, block: Any) -> AbstractMap:
+        return block.map
 
 
 class of_edges(of_map[T]):  # noqa: N801  (a decorator)
     """An attribute that only edges have: where the rows of a block are of another kind, whoever asks is refused."""
 
-    def __get__(self, block: AbstractBlock[Any], owner: type[Any] | None = None) -> T:
-        edges = block.map.edges
-        if edges is None:
-            raise TermError(f"{block.called()} has rows that are no edges, and here edges are needed ({self.name})")
-        return getattr(edges, self.name)
+    def asked(self, block: Any) -> AbstractEdges:
+        if block.map.edges is None:
+            raise TermError(f"{block.name} has rows that are no edges, and here edges are needed ({self.name})")
+        return block.map.edges
 
 
 class AbstractBlock(Brief, ABC, Generic[M]):
@@ -58,10 +61,6 @@ class AbstractBlock(Brief, ABC, Generic[M]):
     map: M
     n = of_map[int]()  # the nodes of the form
     count = of_map[int]()  # the rows
-
-    @abstractmethod
-    def called(self) -> str:
-        """The name of the block, for messages."""
 
     @abstractmethod
     def scale_of(self, some: Rows) -> Array:
@@ -141,9 +140,6 @@ class SampleBlock(AbstractBlock[Design]):
         shared: copies may have other targets."""
         assert self.X is not None
         return self.adjoint(self.base_scale * (self.y - self.offset), (self.n, self.X.shape[1]))
-
-    def called(self) -> str:
-        return self.loss.called()
 
     @property
     def scale(self) -> Array:
@@ -247,7 +243,7 @@ class EdgeBlock(AbstractBlock[AbstractMap]):
     nodes = of_edges[Array]("tail")  # at which the edges begin
     features = of_edges[Array | None]()  # the coordinates that they act on; None: all
     coordinates = of_edges[Any]()  # the same as an index
-    on = of_edges[Callable[[Array | None], AbstractMap]]()  # the same edges, on other coordinates
+    edges = of_edges[AbstractEdges]()  # the map itself
     columns = of_edges[Callable[[int], Array]]()  # the numbers of these, of d
     ground = of_edges[bool]()  # True where they lead from nodes to the ground
     in_line = of_edges[bool]()  # True where they join each node of the form with the next, in order
@@ -255,9 +251,6 @@ class EdgeBlock(AbstractBlock[AbstractMap]):
     transposed = of_edges[sp.csr_array]()
     lengths = of_map[float | Array]()  # by which rows step: the number of ends of an edge
     flat = of_map[Callable[[int], sp.csr_array]]()  # vec(w) -> vec(Kw), (m k, n d), of d coordinates
-
-    def called(self) -> str:
-        return self.name
 
     @property
     def weight(self) -> Array:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -47,10 +47,6 @@ class Design(AbstractMatrix):
     given_layout: Layout | None = None  # of the samples that these are a part of
 
     @property
-    def identity(self) -> dict[str, Any]:
-        return {"node": self.node, "X": self.X, "given_layout": self.given_layout}
-
-    @property
     def count(self) -> int:
         return len(self.node)
 
@@ -62,11 +58,6 @@ class Design(AbstractMatrix):
     def shape(self) -> tuple[int, ...]:
         """The shape of X w."""
         return (self.count,) if self.outputs is None else (self.count, self.outputs)
-
-    @property
-    def terms(self) -> int:
-        """The number p of summands of a predictor."""
-        return 1 if self.X is None else self.X.shape[1]
 
     @cached_property
     def one_each(self) -> bool:
@@ -108,12 +99,9 @@ class Design(AbstractMatrix):
     def moved(self, place: Array, n: int) -> Self:
         return replace(self, node=place[self.node], n=n)
 
-    def over(self, n: int) -> Self:
-        return replace(self, n=n)
-
     def some(self) -> Iterator[slice]:
         """So many samples at a time that they stay in the cache."""
-        return pieces(self.count, max(self.k, self.terms))
+        return pieces(self.count, max(self.k, 1 if self.X is None else self.X.shape[1]))
 
     def across(self, part: Array, some: Rows) -> Array:
         mine = part[self.node[some]]

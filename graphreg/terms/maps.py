@@ -7,8 +7,8 @@ is something that a map offers: ``edges`` are rows with a tail, and None where r
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, Self, cast
 
@@ -31,8 +31,7 @@ class AbstractMap(Brief, ABC):
     Attributes
     ----------
     lengths : float or (m,) array
-        max_j sum_i |K_ej,i| of each row, by which it steps: where rows are edges, the number of their ends. What
-        `degree` is of a node.
+        max_j sum_i |K_ej,i| of each row, by which it steps: where rows are edges, the number of their ends.
     level : bool
         True where K w = 0 for every w that is the same at all nodes.
     noun : str
@@ -51,14 +50,24 @@ class AbstractMap(Brief, ABC):
         return None
 
     @property
-    def identity(self) -> dict[str, Any]:
-        """What tells the rows from others, by name."""
-        return {field.name: getattr(self, field.name) for field in fields(cast(Any, self)) if field.name != "n"}
-
-    @property
     @abstractmethod
     def count(self) -> int:
         """The number m of rows."""
+
+    @property
+    @abstractmethod
+    def degree(self) -> Array:
+        """max_j sum_e |K_e,ij| of each node, (n,), by which it steps: where rows are edges, the number of these."""
+
+    @property
+    @abstractmethod
+    def owner(self) -> Array:
+        """The node that speaks for each row, (m,): its tail, where it is an edge."""
+
+    @property
+    @abstractmethod
+    def pairs(self) -> tuple[Array, Array]:
+        """The two nodes of every pair that the same row touches."""
 
     def columns(self, d: int) -> Array:
         """The numbers of the coordinates that the rows see, of d."""
@@ -88,26 +97,6 @@ class AbstractMap(Brief, ABC):
     def add_adjoint(self, u: Array, out: Array) -> None:
         """out += K'u."""
 
-    @property
-    @abstractmethod
-    def degree(self) -> Array:
-        """max_j sum_e |K_e,ij| at each node, (n,): the number of its edges, where rows are edges."""
-
-    @property
-    @abstractmethod
-    def touched(self) -> Array:
-        """The nodes that the rows touch, each once for every row or less."""
-
-    @property
-    @abstractmethod
-    def owner(self) -> Array:
-        """The node that speaks for each row, (m,): its tail, where it is an edge."""
-
-    @property
-    @abstractmethod
-    def pairs(self) -> tuple[Array, Array]:
-        """The two nodes of every pair that the same row touches."""
-
     def changed(self, **fields: Any) -> Self:
         """The map with other fields."""
         return replace(cast(Any, self), **fields)
@@ -120,9 +109,9 @@ class AbstractMap(Brief, ABC):
     def moved(self, place: Array, n: int) -> Self:
         """The same rows in a form of n nodes, where node i is ``place[i]``."""
 
-    @abstractmethod
     def over(self, n: int) -> Self:
         """The same rows in a form of n nodes, of which these are the first."""
+        return self.changed(n=n)
 
 
 class AbstractMatrix(AbstractMap):
@@ -161,10 +150,6 @@ class AbstractMatrix(AbstractMap):
         return abs(self.K).sum(axis=0).reshape(self.n, -1).max(axis=1)
 
     @property
-    def touched(self) -> Array:
-        return self._places[1]
-
-    @property
     def owner(self) -> Array:
         rows, nodes = self._places
         first = np.searchsorted(rows, np.arange(self.count + 1))
@@ -190,10 +175,10 @@ class AbstractEdges(AbstractMap):
     def edges(self) -> AbstractEdges:
         return self
 
-    @property
-    @abstractmethod
+    @cached_property
     def ends(self) -> tuple[Array, ...]:
         """The tails, and the heads where there are any."""
+        return (self.tail,) if self.ground else (self.tail, self.head)
 
     @property
     def count(self) -> int:
@@ -230,10 +215,6 @@ class AbstractEdges(AbstractMap):
         out[:, self.coordinates] += self.transposed @ u
 
     @property
-    def touched(self) -> Array:
-        return np.concatenate(self.ends)
-
-    @property
     def owner(self) -> Array:
         return self.tail
 
@@ -244,18 +225,26 @@ class AbstractEdges(AbstractMap):
             out += np.bincount(end, minlength=self.n)
         return out
 
+    @property
+    def pairs(self) -> tuple[Array, Array]:
+        some = slice(0 if self.ground else None)
+        return self.tail[some], self.ends[-1][some]
+
+    def across(self, part: Array, some: Rows) -> Array:
+        z = part.take(self.tail[some], axis=0)
+        for end in self.ends[1:]:
+            z -= part.take(end[some], axis=0)
+        return z
+
+    def between(self, ends: Iterable[Array]) -> Self:
+        """Edges with these ends, on the same coordinates."""
+        return self.changed(**dict(zip(("tail", "head"), ends, strict=False)))
+
     def part(self, rows: Array) -> Self:
-        return self.changed(tail=self.tail[rows])
+        return self.between(end[rows] for end in self.ends)
 
     def moved(self, place: Array, n: int) -> Self:
-        return self.changed(tail=place[self.tail], n=n)
-
-    def over(self, n: int) -> Self:
-        return self.changed(n=n)
-
-    def on(self, features: Array | None) -> Self:
-        """The same rows on other coordinates."""
-        return self.changed(features=features)
+        return self.between(place[end] for end in self.ends).over(n)
 
 
 @dataclass(frozen=True, repr=False)
@@ -272,14 +261,6 @@ class Differences(AbstractEdges):
     level = True
     noun = "edge"
 
-    @property
-    def ends(self) -> tuple[Array, ...]:
-        return self.tail, self.head
-
-    @property
-    def pairs(self) -> tuple[Array, Array]:
-        return self.tail, self.head
-
     @cached_property
     def in_line(self) -> bool:
         """True where the edges join each node of the form with the next, in order."""
@@ -287,17 +268,6 @@ class Differences(AbstractEdges):
         if len(tail) != self.n - 1:
             return False
         return bool((tail < head).all() and (tail[1:] == head[:-1]).all())  # so many steps upwards are steps of one
-
-    def across(self, part: Array, some: Rows) -> Array:
-        z = part.take(self.tail[some], axis=0)
-        z -= part.take(self.head[some], axis=0)
-        return z
-
-    def part(self, rows: Array) -> Self:
-        return replace(self, tail=self.tail[rows], head=self.head[rows])
-
-    def moved(self, place: Array, n: int) -> Self:
-        return replace(self, tail=place[self.tail], head=place[self.head], n=n)
 
 
 @dataclass(frozen=True, repr=False)
@@ -313,24 +283,9 @@ class Selection(AbstractEdges):
     level = False
     noun = "node"
 
-    @property
-    def identity(self) -> dict[str, Any]:
-        return {"tail": self.tail, "head": self.head, "features": self.features}
-
     @cached_property
     def head(self) -> Array:  # pyright: ignore[reportIncompatibleVariableOverride]  (found when it is asked for)
         return np.full(self.count, GROUND)
-
-    @property
-    def ends(self) -> tuple[Array, ...]:
-        return (self.tail,)
-
-    @property
-    def pairs(self) -> tuple[Array, Array]:
-        return self.tail[:0], self.tail[:0]
-
-    def across(self, part: Array, some: Rows) -> Array:
-        return part.take(self.tail[some], axis=0)
 
     def add_adjoint(self, u: Array, out: Array) -> None:
         if self.features is None and self._once:
@@ -351,10 +306,6 @@ class Matrix(AbstractMatrix):
     K: sp.csr_array
     k: int = 1
     n: int = 0
-
-    @property
-    def identity(self) -> dict[str, Any]:
-        return {"data": self.K.data, "indices": self.K.indices, "indptr": self.K.indptr, "k": self.k}
 
     @property
     def count(self) -> int:

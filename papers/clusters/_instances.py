@@ -129,6 +129,30 @@ class Coins:
         """With the tau_j of Proposition 3.3."""
         return Coins(p0, p, p0 / (p0 + 2.0 * (1.0 - p0) * p))
 
+    @staticmethod
+    def best(C1: float, C2: float, L: float) -> tuple[float, float]:
+        """p_0 and p_j of Corollary 3.6."""
+        if C2 <= C1:
+            return 2.0 * C1 / (2.0 * C1 + L), 0.0
+        return 2.0 * C1 / (C1 + C2 + L), (C2 - C1) / (C2 - C1 + L)
+
+    def smoothness(self, of: Instance, steepest: float) -> float:
+        """The L of (3.3) and of Lemma 4.2, ``steepest`` the smoothness of the f_i or of their parts."""
+        j, alpha, p0, p = of.cluster, of.alpha, self.p0, self.p
+        between = 2.0 / p0 * (alpha[j] * of.gamma).max()
+        within = (2.0 * (1.0 - alpha[j]) * of.gamma / (p0 + 2.0 * (1.0 - p0) * p)[j]).max()
+        return float(max(between, within, steepest / (1.0 - p0) * (1.0 / (1.0 - p)).max()))
+
+    def weighed(self, of: Instance, z: Array, local: Array) -> float:
+        """2/p_0 ||grad phi||^2 + sum_j 2 (1 - alpha_j)^2 / (p_0 + 2 (1 - p_0) p_j) ||grad psi_j||^2 + 1/(1 - p_0) sum_j
+        1/(1 - p_j) ||grad F_j||^2, those of the regularisers at z, and ``local`` in the place of the grad f_i: the
+        bound of Proposition 3.3, and sigma^2 of (3.4)."""
+        p0, alpha = self.p0, of.alpha
+        to_centre, down = (np.bincount(of.cluster, (each**2).sum(axis=1)) for each in (of.psi() @ z, local))
+        weights = 2.0 * (1.0 - alpha) ** 2 / (p0 + 2.0 * (1.0 - p0) * self.p)
+        to_top = 2.0 / p0 * ((of.phi(alpha) @ z) ** 2).sum()
+        return float(to_top + weights @ to_centre + (down / (1.0 - self.p)).sum() / (1.0 - p0))
+
     def outcomes(self) -> Iterator[tuple[float, bool, Array]]:
         """All outcomes of the coins, (probability, xi_0, xi_j): where xi_0 = 1 no other coin is flipped."""
         yield self.p0, True, np.zeros(len(self.p), dtype=bool)

@@ -9,8 +9,9 @@ import numpy as np
 
 import graphreg as gr
 
-from .. import Evidence, Trial, Verdict, at_least, at_most, claim, equal
-from ..figures import curve
+from .. import Evidence, Trial, at_least, at_most, claim, equal
+from ..computing import column, fixed, grid, rows, sent, watched
+from ..figures import curves
 from ._instances import Instance
 from .algorithm_2 import bregman
 from .convergence import curvature, noise, parameters
@@ -32,20 +33,17 @@ def _until(of: Instance, method: Any, eps: float) -> tuple[int, bool]:
     look = gr.Observer({"excess": lambda at: bregman(of, at.w[: len(star)] - star)}, rounds=10)
     while len(below) == 0 and most < LONGEST:
         most *= 2
-        run = problem.solve(method, rounds=most, seed=0, gap=0.0, on_failure="return", observe=look)
-        assert run.observed is not None
-        below = run.observed.rounds[run.observed["excess"] <= eps * bregman(of, -star)]
+        seen = watched(problem, method, most, look, seed=0)
+        below = seen.rounds[seen["excess"] <= eps * bregman(of, -star)]
     return (int(below[0]), True) if len(below) else (most, False)
 
 
 def _rounds(of: Instance, method: Any, eps: float) -> dict[str, float]:
     """Rounds to an accuracy, and of these the ones that communicate, by the ledger."""
     stop, reached = _until(of, method, eps)
-    run = of.problem().solve(method, rounds=stop, seed=0, gap=0.0, on_failure="return")
-    sent: Any = run.ledger.by_edge().query("purpose == 'method'")
-    between = float(sent[sent["sender"] == "root"]["messages"].iloc[0])
-    within = float(sent[sent["receiver"] == 0]["messages"].iloc[0]) - between
-    return {"reached": float(reached), "iterations": stop, "between": between, "within": within}
+    run = fixed(of.problem(), method, stop, seed=0)
+    between, within = float(sent(run, sender="root")), float(sent(run, receiver=0))
+    return {"reached": float(reached), "iterations": stop, "between": between, "within": within - between}
 
 
 def _nesterov(of: Instance, eps: float) -> int:
@@ -80,26 +78,20 @@ KINDS = {
 
 
 def _by_strength(figure: Any, data: dict[str, Any]) -> None:
-    axes = figure.subplots()
-    for name, label in KINDS.items():
-        curve(axes, data["C_1/L"], np.maximum(data[name], 0.5), label)
-    axes.set(xlabel="C_1 / L", ylabel="rounds of communication (0 drawn at 0.5)", xscale="log", yscale="log")
-    axes.legend()
+    looks = {
+        "xlabel": "C_1 / L",
+        "ylabel": "rounds of communication (0 drawn at 0.5)",
+        "xscale": "log",
+        "yscale": "log",
+    }
+    shown = {label: np.maximum(data[name], 0.5).tolist() for name, label in KINDS.items()}
+    curves(figure.subplots(), data["C_1/L"], shown, **looks)
 
 
 @claim(
     "clusters.communication",
     "section 4, Corollary 4.4",
-    "Algorithm 2 enjoys optimal communication complexity regardless of the relation between the regularisation and the "
-    "smoothness of the f_i, in a single cluster, and by the authors' hypothesis with several: the rounds between "
-    "clusters are of the order sqrt(min(C_1, L)/mu) log(1/eps), the optimal one of Hanzely et al. (2020a). (Ours: "
-    "Nesterov's method on F takes far more where C_1 is below L/50, and fewer where it is above L/10.)",
     stated="optimal",
-    expected=Verdict.PART,
-    part="It holds while C_1 is well below L: up to L/4 the rounds are 0.4 to 1 times the order. From a few L on it "
-    "does not hold: they are 3.7 times the order at C_1 = 2.7 L, 12 times at 8 L, more than 30 times at 28 L, and with "
-    "no rho that was tried there less than 11 times. For p_0 tends to 1, and of T rounds p_0 T communicate, not p_0 (1 "
-    "- p_0) T (clusters.cor4.4).",
     experiment=True,
     quick={"strengths": (*WEAK[::2], *STRONG[:2]), "eps": 1e-4, "instances": 1, "rhos": (1.0,)},
     full={"strengths": (*WEAK, *STRONG), "eps": 1e-4, "instances": 5, "rhos": (0.02, 0.1, 0.3, 0.5, 1.0)},
@@ -107,21 +99,28 @@ def _by_strength(figure: Any, data: dict[str, Any]) -> None:
     figure=_by_strength,
 )
 def against_nesterov(at: Trial, strengths: Any, eps: float, instances: int, rhos: tuple[float, ...]) -> Evidence:
-    """Where the accuracy is not reached the rounds are those of the whole run: a bound from below."""
+    """Algorithm 2 enjoys optimal communication complexity regardless of the relation between the regularisation and the
+    smoothness of the f_i, in a single cluster, and by the authors' hypothesis with several: the rounds between clusters
+    are of the order sqrt(min(C_1, L)/mu) log(1/eps), the optimal one of Hanzely et al. (2020a). (Ours: Nesterov's
+    method on F takes far more where C_1 is below L/50, and fewer where it is above L/10.)
+
+    Part: It holds while C_1 is well below L: up to L/4 the rounds are 0.4 to 1 times the order. From a few L on it does
+    not hold: they are 3.7 times the order at C_1 = 2.7 L, 12 times at 8 L, more than 30 times at 28 L, and with no rho
+    that was tried there less than 11 times. For p_0 tends to 1, and of T rounds p_0 T communicate, not p_0 (1 - p_0) T
+    (clusters.cor4.4).
+    """
+    # Where the accuracy is not reached the rounds are those of the whole run: a bound from below.
     cells = [{"instance": k, "gamma": g, "lam": lam, "eps": eps} for g, lam in strengths for k in range(instances)]
-    slow = [{"instance": 0, "gamma": 1e3, "lam": 3e6, "eps": eps, "rho": rho} for rho in rhos]
-    rows, others = ([row[0] for row in at.replicate(_counted, each, 1)] for each in (cells, slow))
+    slow = grid(instance=0, gamma=1e3, lam=3e6, eps=eps, rho=rhos)
+    runs, others = (at.replicate(_counted, each, 1) for each in (cells, slow))
     columns = ("C_1/L", "order", "iterations", "reached", *KINDS)
-    found = {name: np.array([row[name] for row in rows]).reshape(len(strengths), -1) for name in columns}
+    found = {name: column(runs, name).reshape(len(strengths), -1) for name in columns}
     mean = {name: values.mean(axis=1) for name, values in found.items()}
     share, ratio, constant = mean["between"] / mean["Nesterov"], mean["C_1/L"], mean["between"] / mean["order"]
     low, far = ratio <= 0.25, ratio > 2.0
-    over = [row["between"] / row["order"] for row in others]
-    table = [
-        {"C_1/L": ratio[k], "over the order": constant[k], "iterations": mean["iterations"][k]}
-        | {label: mean[name][k] for name, label in KINDS.items()}
-        for k in range(len(strengths))
-    ]
+    over = column(others, "between")[:, 0] / column(others, "order")[:, 0]
+    table = {"C_1/L": ratio, "over the order": constant, "iterations": mean["iterations"]}
+    table |= {label: mean[name] for name, label in KINDS.items()}
     return Evidence.of(
         at_most("rounds between clusters over sqrt(min(C_1, L)/mu) log(1/eps), every C_1/L", constant, 1.0),
         at_most("the largest of these over the least", constant.max() / constant.min(), 3.0),
@@ -134,7 +133,7 @@ def against_nesterov(at: Trial, strengths: Any, eps: float, instances: int, rhos
             at_most("C_1 < L/50: rounds between clusters over those of Nesterov's method", share[ratio < 0.02], 1.0),
             at_least("C_1 > L/10: rounds between clusters over those of Nesterov's method", share[ratio > 0.1], 1.0),
         ],
-        table=[*table, *({"rho at C_1 = 28 L": r, "over the order": o} for r, o in zip(rhos, over, strict=True))],
+        table=[*rows(table), *rows({"rho at C_1 = 28 L": rhos, "over the order": over})],
         data={"C_1/L": ratio, **{name: found[name] for name in KINDS}},
     )
 
@@ -152,13 +151,12 @@ def _end(rng: np.random.Generator, *, instance: int, eps: float) -> dict[str, An
         ("longer", gr.AsyncL2GD(), 5 * T),
         ("falling", gr.AsyncL2GD(decreasing=True), 5 * T),
     ):
-        run = problem.solve(method, rounds=rounds, seed=seed, gap=0.0, on_failure="return", observe="state.theta")
+        run = fixed(problem, method, rounds, seed=seed, observe="state.theta")
         assert run.observed is not None
         off = run.observed["state.theta"][-1][: len(star)] - star
         out[name] = (off**2).sum() / (star**2).sum()
         if name == "longer":
-            sent: Any = run.ledger.by_edge().query("purpose == 'method' and sender == 'root'")["messages"]
-            out["between"] = float(sent.iloc[0]) / rounds
+            out["between"] = sent(run, sender="root") / rounds
     return out
 
 
@@ -171,23 +169,24 @@ def _iterations(of: Instance, eps: float) -> int:
 @claim(
     "clusters.cor3.6-rounds",
     "Corollary 3.6",
-    "With its parameters Algorithm 1 takes O((C_1 + C_2 + L)/mu log 1/eps) iterations to an accuracy eps, and O(C_1 "
-    "(C_2 - C_1 + L)/((C_1 + C_2 + L) mu) log 1/eps) rounds between clusters.",
     stated="O((C_1 + C_2 + L)/mu log 1/eps)",
-    weight="substance",
-    correction="With a constant step it ends in the neighbourhood of Theorem 3.5 and stays there, however long it "
-    "runs; the number is that of iterations to this neighbourhood. The share of rounds between clusters is p_0 (1 - "
-    "p_0), with equal weights; with a falling step the error goes on falling, as 1/t.",
     experiment=True,
     perturbation=0.6,
     quick={"eps": 1e-4, "runs": 8},
     full={"eps": 1e-4, "runs": 200},
 )
 def to_the_neighbourhood(at: Trial, eps: float, runs: int) -> Evidence:
+    """With its parameters Algorithm 1 takes O((C_1 + C_2 + L)/mu log 1/eps) iterations to an accuracy eps, and O(C_1
+    (C_2 - C_1 + L)/((C_1 + C_2 + L) mu) log 1/eps) rounds between clusters.
+
+    Correction (substance): With a constant step it ends in the neighbourhood of Theorem 3.5 and stays there, however
+    long it runs; the number is that of iterations to this neighbourhood. The share of rounds between clusters is p_0 (1
+    - p_0), with equal weights; with a falling step the error goes on falling, as 1/t.
+    """
     of = replace(Instance.drawn(np.random.default_rng(at.seed), m=12), gamma=np.ones(9), lam=np.ones(3))
     star, (coins, L), (mu, _) = of.minimiser(of.penalty(of.alpha)), parameters(of), curvature(of)
-    [rows] = at.replicate(_end, [{"instance": at.seed, "eps": eps}], runs)
-    left = {name: np.array([row[name] for row in rows]) for name in ("T", "constant", "longer", "falling", "between")}
+    found = at.replicate(_end, [{"instance": at.seed, "eps": eps}], runs)
+    left = {name: column(found, name)[0] for name in ("T", "constant", "longer", "falling", "between")}
     near = noise(of, coins, star) / (L * mu) / float((star**2).sum())
     q, T = coins.p0 * (1.0 - coins.p0), 5 * left["T"][0]
     error, mean = np.sqrt(q / T / runs), {name: float(values.mean()) for name, values in left.items()}
@@ -197,7 +196,7 @@ def to_the_neighbourhood(at: Trial, eps: float, runs: int) -> Evidence:
         corrected=[
             at_most("after T iterations, over eps and the neighbourhood", mean["constant"] / (eps + near), 1.0),
             at_most("with a falling step after 5 T, over a constant one", mean["falling"] / mean["longer"], 1.0),
-            equal("share of rounds between clusters", mean["between"], at.given(q), 4.0, "standard errors", error),
+            equal("share of rounds between clusters", mean["between"], at.given(q), 4.0, error=error),
         ],
         table=[{"neighbourhood": near, "eps": eps} | mean],
     )

@@ -9,7 +9,8 @@ import numpy as np
 
 import graphreg as gr
 
-from .. import Evidence, Trial, Verdict, at_most, claim, equal
+from .. import Evidence, Trial, at_most, claim, equal
+from ..computing import column, fixed, optimum, rows, sent, watched
 from ..figures import curve
 from ._instances import Array, Coins, Instance, estimate
 
@@ -27,9 +28,7 @@ def _distances(rng: np.random.Generator, *, instance: int) -> dict[str, Any]:
     method = gr.AsyncL2GD(step_size=0.5 / L, p_global=coins.p0, p_cluster=float(coins.p[0]))
     look = gr.Observer({"far": lambda at: ((at.w[: len(star)] - star) ** 2).sum()}, rounds=list(GRID))
     seed = int(rng.integers(2**31))
-    run = of.problem().solve(method, rounds=GRID[-1], seed=seed, gap=0.0, on_failure="return", observe=look)
-    assert run.observed is not None
-    return {"far": run.observed["far"]}
+    return {"far": watched(of.problem(), method, GRID[-1], look, seed=seed)["far"]}
 
 
 def curvature(of: Instance) -> tuple[float, float]:
@@ -42,20 +41,14 @@ def parameters(of: Instance) -> tuple[Coins, float]:
     """Corollary 3.6, and the L of (3.3)."""
     j, alpha, (_, L) = of.cluster, of.alpha, curvature(of)
     C1, C2 = (alpha[j] * of.gamma).max(), ((1.0 - alpha[j]) * of.gamma).max()
-    p0, p = (2.0 * C1 / (C1 + C2 + L), (C2 - C1) / (C2 - C1 + L)) if C2 > C1 else (2.0 * C1 / (2.0 * C1 + L), 0.0)
+    p0, p = Coins.best(C1, C2, L)
     coins = Coins.balanced(p0, np.full(len(alpha), p))
-    within = (2.0 * (1.0 - alpha[j]) * of.gamma).max() / (p0 + 2.0 * (1.0 - p0) * p)
-    return coins, float(max(2.0 / p0 * C1, within, L / (1.0 - p0) / (1.0 - p)))
+    return coins, coins.smoothness(of, L)
 
 
 def noise(of: Instance, coins: Coins, star: Array) -> float:
     """sigma^2 at the minimiser, (3.4)."""
-    j, p0, alpha = of.cluster, coins.p0, of.alpha
-    to_top = ((of.phi(alpha) @ star) ** 2).sum()
-    parts = (of.psi() @ star, of.gradients(star))
-    to_centre, down = (np.bincount(j, (each**2).sum(axis=1)) for each in parts)
-    weights = 2.0 * (1.0 - alpha) ** 2 / (p0 + 2.0 * (1.0 - p0) * coins.p)
-    return float(2.0 / p0 * to_top + weights @ to_centre + (down / (1.0 - coins.p)).sum() / (1.0 - p0))
+    return coins.weighed(of, star, of.gradients(star))
 
 
 def _neighbourhood(figure: Any, data: dict[str, Any]) -> None:
@@ -69,29 +62,23 @@ def _neighbourhood(figure: Any, data: dict[str, Any]) -> None:
 @claim(
     "clusters.thm3.5",
     "Theorem 3.5",
-    "With eta = 1/(2 L), L of (3.3), E||theta^t - theta*||^2 <= (1 - eta mu)^t ||theta^0 - theta*||^2 + 2 eta "
-    "sigma^2 / mu, sigma^2 of (3.4).",
     stated="a bound",
-    expected=Verdict.HOLDS,
     experiment=True,
     quick={"runs": 20},
     full={"runs": 400},
     figure=_neighbourhood,
 )
 def rate(at: Trial, runs: int) -> Evidence:
-    of, instance = _instance(at.seed), at.seed
+    """With eta = 1/(2 L), L of (3.3), E||theta^t - theta*||^2 <= (1 - eta mu)^t ||theta^0 - theta*||^2 + 2 eta sigma^2
+    / mu, sigma^2 of (3.4)."""
+    of = _instance(at.seed)
     star, (coins, L), (mu, _) = of.minimiser(of.penalty(of.alpha)), parameters(of), curvature(of)
-    [found] = at.replicate(_distances, [{"instance": instance}], runs)
-    far, t = np.array([each["far"] for each in found]), np.array(GRID)
+    [far], t = column(at.replicate(_distances, [{"instance": at.seed}], runs), "far"), np.array(GRID)
     bound = (1.0 - 0.5 / L * mu) ** t * (star**2).sum() + noise(of, coins, star) / (L * mu)
     mean, error = far.mean(axis=0), far.std(axis=0, ddof=1) / np.sqrt(runs)
-    table = [
-        {"t": k, "found": a, "standard error": e, "bound": b}
-        for k, a, e, b in zip(GRID, mean, error, bound, strict=True)
-    ]
     return Evidence.of(
         at_most("mean over the bound, after 10 to 400 rounds", (mean + 3.0 * error)[1:] / bound[1:], 1.0),
-        table=table,
+        table=rows({"t": GRID, "found": mean, "standard error": error, "bound": bound}),
         data={"rounds": GRID, "found": far.T, "bound": bound},
     )
 
@@ -99,37 +86,32 @@ def rate(at: Trial, runs: int) -> Evidence:
 @claim(
     "clusters.cor4.4",
     "Corollary 4.4, by Proposition 3.2",
-    "Of T rounds of Algorithm 2 p_0 (1 - p_0) T communicate between clusters, in expectation.",
     stated="as in Corollary 3.6, p_0 (1 - p_0) T",
-    weight="substance",
-    correction="There are p_0 T, as theta moves in every round and no average is known, and rho T more to refresh x.",
     perturbation=0.3,
     quick={"T": 3000},
     full={"T": 100_000},
 )
 def refreshes(at: Trial, T: int) -> Evidence:
+    """Of T rounds of Algorithm 2 p_0 (1 - p_0) T communicate between clusters, in expectation.
+
+    Correction (substance): There are p_0 T, as theta moves in every round and no average is known, and rho T more to
+    refresh x.
+    """
     of, p0, rho = _instance(at.seed), 0.3, 0.1
     method = gr.AsyncAL2SGD(p_global=p0, p_cluster=0.4, rho=rho)
-    run = of.problem().solve(method, rounds=T, seed=0, gap=0.0, on_failure="return")
-    table = run.ledger.by_edge().query("purpose == 'method' and sender == 'root'")
-    found, stated = int(table["messages"].iloc[0]), p0 * (1.0 - p0) * T
+    found, stated = sent(fixed(of.problem(), method, T, seed=0), sender="root"), p0 * (1.0 - p0) * T
     error = np.sqrt(T * (p0 * (1.0 - p0) + rho * (1.0 - rho)))
     right = at.given(p0 + rho) * T
     return Evidence.of(
-        equal("rounds between clusters, as printed", found, stated, 4.0, "standard errors", error),
-        corrected=[equal("rounds between clusters", found, right, 4.0, "standard errors", error)],
+        equal("rounds between clusters, as printed", found, stated, 4.0, error=error),
+        corrected=[equal("rounds between clusters", found, right, 4.0, error=error)],
     )
 
 
-@claim(
-    "clusters.finite-sum",
-    "Assumption 4.1, (4.1)",
-    "With f_i = 1/n_i sum_l f_il and one l for each client the estimate g (with the part within clusters where xi_0 = "
-    "1) is unbiased, and its variance falls to 0 as theta and x approach each other, at the optimum and elsewhere.",
-    stated="variance-reduced",
-    expected=Verdict.HOLDS,
-)
+@claim("clusters.finite-sum", "Assumption 4.1, (4.1)", stated="variance-reduced")
 def samples(at: Trial) -> Evidence:
+    """With f_i = 1/n_i sum_l f_il and one l for each client the estimate g (with the part within clusters where xi_0 =
+    1) is unbiased, and its variance falls to 0 as theta and x approach each other, at the optimum and elsewhere."""
     of, rng = Instance.drawn(at.rng(0)), at.rng(1)
     coins, (x, z) = Coins.balanced(0.3, rng.uniform(0.1, 0.9, 3)), rng.standard_normal((2, *of.X.shape[::2]))
     parts, spread = [of.of_sample(k) for k in range(of.X.shape[1])], list[float]()
@@ -154,16 +136,15 @@ def samples(at: Trial) -> Evidence:
 @claim(
     "clusters.thm4.3",
     "Theorem 4.3",
-    "Algorithm 2 (corrected, see clusters.alg2-linear) takes O((1/rho + sqrt(L/(rho mu))) log 1/eps) rounds, L of "
-    "Lemma 4.2, with its eta, a_1, a_2, b_1 and b_2: over three decades of gamma the constant stays below 2, and "
-    "varies by less than a factor of 2.",
     stated="O((1/rho + sqrt(L/(rho mu))) log 1/eps)",
-    expected=Verdict.HOLDS,
     experiment=True,
     quick={"gammas": (1.0, 10.0, 100.0, 1000.0), "eps": 1e-6},
     full={"gammas": (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0), "eps": 1e-10},
 )
 def iterations(at: Trial, gammas: tuple[float, ...], eps: float) -> Evidence:
+    """Algorithm 2 (corrected, see clusters.alg2-linear) takes O((1/rho + sqrt(L/(rho mu))) log 1/eps) rounds, L of
+    Lemma 4.2, with its eta, a_1, a_2, b_1 and b_2: over three decades of gamma the constant stays below 2, and varies
+    by less than a factor of 2."""
     drawn, rho, table = Instance.drawn(at.rng(), sizes=(5, 5), m=20), 0.1, list[dict[str, Any]]()
     found, stated = list[list[float]](), list[tuple[float, ...]]()
     for gamma in gammas:
@@ -171,7 +152,7 @@ def iterations(at: Trial, gammas: tuple[float, ...], eps: float) -> Evidence:
         (_, L), (mu, _) = parameters(of), curvature(of)
         order = (1.0 / rho + np.sqrt(L / (rho * mu))) * np.log(1.0 / eps)
         table.append({"gamma": gamma, "L": L, "order": order, "rounds": _until(of, rho, eps, int(2.0 * order))})
-        used = of.problem().solve(gr.AsyncAL2SGD(rho=rho), rounds=1, gap=0.0, on_failure="return").gathered
+        used = fixed(of.problem(), gr.AsyncAL2SGD(rho=rho), 1).gathered
         found.append([float(used[name][0]) for name in ("step_size", "a1", "a2", "b1", "b2")])
         stated.append(_constants(at.given(mu), L, max(gamma + curvature(of)[1], L), rho))
     shares = [row["rounds"] / row["order"] for row in table]
@@ -194,10 +175,8 @@ def _constants(mu: float, L: float, most: float, rho: float) -> tuple[float, ...
 def _until(of: Instance, rho: float, eps: float, most: int) -> float:
     """Rounds of gr.AsyncAL2SGD until F - F* is eps times that of the start; more than the most where it is not."""
     problem, n = of.problem(), len(of.gamma)
-    best = problem.solve(gr.Exact(), gap=1e-12, on_failure="return").objective
+    best = optimum(problem).objective
     look = gr.Observer({"excess": lambda at: problem.value(at.w[:n]) - best}, rounds=10)
-    run = problem.solve(gr.AsyncAL2SGD(rho=rho), rounds=most, seed=0, gap=0.0, on_failure="return", observe=look)
-    assert run.observed is not None
-    seen = run.observed["excess"]
-    below = np.flatnonzero(seen <= eps * seen[0])
-    return float(run.observed.rounds[below[0]]) if len(below) else most + 10.0
+    seen = watched(problem, gr.AsyncAL2SGD(rho=rho), most, look, seed=0)
+    below = np.flatnonzero(seen["excess"] <= eps * seen["excess"][0])
+    return float(seen.rounds[below[0]]) if len(below) else most + 10.0

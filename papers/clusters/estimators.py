@@ -9,7 +9,8 @@ import numpy as np
 
 import graphreg as gr
 
-from .. import Evidence, Trial, Verdict, at_least, at_most, claim, equal, uncheckable
+from .. import Evidence, Trial, at_least, at_most, claim, equal, uncheckable
+from ..computing import column, optimum, rows
 from ._instances import Array, Instance
 
 SIGMA_J, SIGMA = np.array([0.5, 1.0, 2.0]), 1.5  # the variances of clients about their clusters, and of these
@@ -81,29 +82,19 @@ def _least_squares(design: Array, values: Array, noise: Array) -> Array:
     return np.linalg.solve(design.T @ weighed, weighed.T @ values)
 
 
-@claim(
-    "clusters.thm5.1",
-    "Theorem 5.1",
-    "With lambda_j = 1/sigma^2, gamma_i = 1/sigma_j^2 and X_i'X_i = beta_i I the minimiser of (5.2) is the best linear "
-    "unbiased estimator of theta_i given (X_i, y_i) and the others' own estimates.",
-    stated="equal",
-    expected=Verdict.HOLDS,
-)
+@claim("clusters.thm5.1", "Theorem 5.1")
 def best_linear_unbiased(at: Trial) -> Evidence:
+    """With lambda_j = 1/sigma^2, gamma_i = 1/sigma_j^2 and X_i'X_i = beta_i I the minimiser of (5.2) is the best linear
+    unbiased estimator of theta_i given (X_i, y_i) and the others' own estimates."""
     model = LinearModel.drawn(at.rng(), m=6, orthogonal=True, factor=at.given(1.0))
-    found = model.of.problem().solve(gr.Exact(), gap=1e-12, on_failure="return").coef
+    found = optimum(model.of.problem()).coef
     return Evidence.of(equal("theta_i", found, np.array([model.given_estimates(i) for i in range(len(found))]), 1e-6))
 
 
-@claim(
-    "clusters.cor5.2",
-    "Corollary 5.2",
-    "Under the conditions of Theorem 5.1 E||theta_hat_i - theta_i||^2 is at most that of the local estimate and that "
-    "of a single model for all.",
-    stated="at most the lesser of the two",
-    expected=Verdict.HOLDS,
-)
+@claim("clusters.cor5.2", "Corollary 5.2", stated="at most the lesser of the two")
 def against_both(at: Trial) -> Evidence:
+    """Under the conditions of Theorem 5.1 E||theta_hat_i - theta_i||^2 is at most that of the local estimate and that
+    of a single model for all."""
     model = LinearModel.drawn(at.rng(), m=6, orthogonal=True)
     X = model.of.X
     n, m, d = X.shape
@@ -119,33 +110,26 @@ def against_both(at: Trial) -> Evidence:
     local, single = np.zeros_like(ours), np.einsum("jk,lmk->jlm", np.linalg.inv(gram.sum(axis=0)), X)
     local[np.arange(n), :, np.arange(n)] = np.einsum("ijk,imk->ijm", np.linalg.inv(gram), X)
     errors = [model.errors(each) for each in (ours, local, np.tile(single, (n, 1, 1, 1)))]
-    table = [
-        {"client": i, "(5.2)": a, "local": b, "single model": c}
-        for i, (a, b, c) in enumerate(zip(*errors, strict=True))
-    ]
     least = np.minimum(errors[1], errors[2])
     return Evidence.of(
         at_most("mean squared error over the lesser of the two", errors[0] / least, 1.0),
         at_least("with alpha_j a fifth less or more, over that of (5.2)", other / errors[0], 1.0),
-        table=table,
+        table=rows({"client": range(n), **dict(zip(("(5.2)", "local", "single model"), errors, strict=True))}),
     )
 
 
-@claim(
-    "clusters.prop5.3",
-    "Proposition 5.3, appendix A.11",
-    "For any design the best linear unbiased estimator given all data (X_i, y_i) has at most the mean squared error of "
-    "the minimiser of (5.2), and in general it is another one, for example where X_i is not I.",
-    stated="in general different",
-    weight="substance",
-    correction="It is the minimiser of (5.2), for any design, even with fewer samples than parameters: nothing is "
-    "gained, and the two errors are equal.",
-)
+@claim("clusters.prop5.3", "Proposition 5.3, appendix A.11", stated="in general different")
 def given_all_data(at: Trial) -> Evidence:
+    """For any design the best linear unbiased estimator given all data (X_i, y_i) has at most the mean squared error of
+    the minimiser of (5.2), and in general it is another one, for example where X_i is not I.
+
+    Correction (substance): It is the minimiser of (5.2), for any design, even with fewer samples than parameters:
+    nothing is gained, and the two errors are equal.
+    """
     found, same, table = list[float](), list[Any](), []
     for m in (2, 6):
         model = LinearModel.drawn(at.rng(m), m=m, orthogonal=False, factor=at.given(1.0))
-        ours = model.of.problem().solve(gr.Exact(), gap=1e-12, on_failure="return").coef
+        ours = optimum(model.of.problem()).coef
         theirs = np.array([model.given_raw_data(i) for i in range(len(ours))])
         found.append(float(np.abs(ours - theirs).max() / np.abs(theirs).max()))
         same.append(equal(f"theta_i, {m} samples of 3 parameters", ours, theirs, 1e-6))
@@ -155,16 +139,13 @@ def given_all_data(at: Trial) -> Evidence:
 
 
 # ---- James-Stein -----------------------------------------------------------------------------------------------------
-@claim(
-    "clusters.A12",
-    "appendix A.12",
-    "The best linear unbiased estimator of theta_1 is (n - 1)/2n y_1 + (n + 1)/2n times the mean of the others, for "
-    "y_i ~ N(theta_i, I), theta_i ~ N(thetabar, I).",
-    stated="(n - 1)/2n and (n + 1)/2n",
-    weight="misprint",
-    correction="The weights are the other way round: (n + 1)/2n of y_1, and (n - 1)/2n of the others.",
-)
+@claim("clusters.A12", "appendix A.12", stated="(n - 1)/2n and (n + 1)/2n")
 def weights(at: Trial) -> Evidence:
+    """The best linear unbiased estimator of theta_1 is (n - 1)/2n y_1 + (n + 1)/2n times the mean of the others, for
+    y_i ~ N(theta_i, I), theta_i ~ N(thetabar, I).
+
+    Correction (misprint): The weights are the other way round: (n + 1)/2n of y_1, and (n - 1)/2n of the others.
+    """
     sizes, found, printed, right = (2, 3, 5, 10), [], [], []
     for n in sizes:
         y = at.rng(n).standard_normal((n, 3))
@@ -197,31 +178,25 @@ def _shrunken(rng: np.random.Generator, *, n: int, d: int, centre: float) -> dic
 @claim(
     "clusters.prop5.4",
     "Proposition 5.4",
-    "In the single-cluster model y_i ~ N(theta_i, I), theta_i ~ N(thetabar, I) with d > 3 a biased estimator has at "
-    "most the mean squared error of the best linear unbiased one: with C = max(0, 1 - 2 (d - 2) / ((n - 1) "
-    "||ybar||^2)) times the mean ybar of the others in the place of ybar (A.12 with its weights exchanged, and Bock's "
-    "C).",
     stated="at most",
-    expected=Verdict.HOLDS,
     experiment=True,
     quick={"count": 400},
     full={"count": 10_000},
 )
 def shrinkage(at: Trial, count: int) -> Evidence:
+    """In the single-cluster model y_i ~ N(theta_i, I), theta_i ~ N(thetabar, I) with d > 3 a biased estimator has at
+    most the mean squared error of the best linear unbiased one: with C = max(0, 1 - 2 (d - 2) / ((n - 1) ||ybar||^2))
+    times the mean ybar of the others in the place of ybar (A.12 with its weights exchanged, and Bock's C)."""
     cells = [{"n": n, "d": d, "centre": c} for n, d, c in ((3, 5, 0.0), (3, 5, 1.0), (5, 4, 0.5), (10, 20, 1.0))]
-    table, gains, errors = [], [], []
-    for cell, found in zip(cells, at.replicate(_shrunken, cells, count), strict=True):
-        shrunken, unbiased = (np.array([each[name] for each in found]) for name in ("James-Stein", "unbiased"))
-        gains.append((unbiased - shrunken).mean())
-        errors.append((unbiased - shrunken).std(ddof=1) / np.sqrt(count))
-        table.append(
-            {**cell, "James-Stein": shrunken.mean(), "unbiased": unbiased.mean(), "standard error": errors[-1]}
-        )
+    found = at.replicate(_shrunken, cells, count)
+    shrunken, unbiased = (column(found, name) for name in ("James-Stein", "unbiased"))
+    gains, errors = (unbiased - shrunken).mean(axis=1), (unbiased - shrunken).std(axis=1, ddof=1) / np.sqrt(count)
+    means = {"James-Stein": shrunken.mean(axis=1), "unbiased": unbiased.mean(axis=1), "standard error": errors}
     y = at.rng(1).standard_normal((3, 5)) + 2.0
     return Evidence.of(
         at_least("what is gained, in standard errors", np.divide(gains, errors), 3.0),
         equal("the estimates of one draw", gr.inference.james_stein(_means(y), (1.0, 1.0)).coef, _by_bock(at.given(y))),
-        table=table,
+        table=[{**cell, **row} for cell, row in zip(cells, rows(means), strict=True)],
     )
 
 

@@ -9,43 +9,36 @@ from scipy.stats import norm
 
 import graphreg as gr
 
-from .. import Evidence, Trial, Verdict, claim, equal
+from .. import Evidence, Trial, claim, equal
+from ..computing import optimum
 from ._instances import Array, Instance
 
 
-@claim(
-    "clusters.prop2.2",
-    "Proposition 2.2",
-    "(2.1) with alpha_j = lambda_j / (lambda_j + Gamma_j), Gamma_j the sum of the gamma_i of the cluster, and (2.3) "
-    "have the same minimisers theta_i.",
-    stated="equal",
-    expected=Verdict.HOLDS,
-)
+@claim("clusters.prop2.2", "Proposition 2.2")
 def minimisers(at: Trial) -> Evidence:
+    """(2.1) with alpha_j = lambda_j / (lambda_j + Gamma_j), Gamma_j the sum of the gamma_i of the cluster, and (2.3)
+    have the same minimisers theta_i."""
     of = Instance.drawn(at.rng())
     alpha = of.lam / (of.lam + at.given(of.total))
     stated = of.minimiser(of.penalty(alpha))
-    both = [of.problem(each).solve(gr.Exact(), gap=1e-12, on_failure="return").coef for each in (None, of.alpha)]
+    both = [optimum(of.problem(each)).coef for each in (None, of.alpha)]
     return Evidence.of(
         equal("theta of (2.3), by gr.Hierarchy", both[0], stated, 1e-6),
         equal("theta of (2.1), by gr.Hierarchy.from_alpha", both[1], stated, 1e-6),
     )
 
 
-@claim(
-    "clusters.eq2.2",
-    "(2.2)",
-    "The two expressions for thetabar are equal: sum_j alpha_j thetabar_j / sum_j alpha_j, and "
-    "sum_j alpha_j sum_i gamma_i theta_i / sum_j alpha_j sum_i gamma_i.",
-    stated="equal",
-    weight="substance",
-    correction="The two agree only where all Gamma_j are equal; with the second Proposition 2.2 holds.",
-)
+@claim("clusters.eq2.2", "(2.2)")
 def network_means(at: Trial) -> Evidence:
+    """The two expressions for thetabar are equal: sum_j alpha_j thetabar_j / sum_j alpha_j, and sum_j alpha_j sum_i
+    gamma_i theta_i / sum_j alpha_j sum_i gamma_i.
+
+    Correction (substance): The two agree only where all Gamma_j are equal; with the second Proposition 2.2 holds.
+    """
     of = Instance.drawn(at.rng())
     first = np.tile((of.alpha / of.alpha.sum())[of.cluster] * of.gamma / of.total[of.cluster], (len(of.gamma), 1))
     second, alpha = of.network_mean(of.alpha), at.given(of.alpha)
-    theta = of.problem().solve(gr.Exact(), gap=1e-12, on_failure="return").coef
+    theta = optimum(of.problem()).coef
     other = of.minimiser(of.penalty(of.alpha, first))
     right = of.minimiser(of.penalty(alpha, second))
     return Evidence.of(
@@ -55,15 +48,10 @@ def network_means(at: Trial) -> Evidence:
     )
 
 
-@claim(
-    "clusters.tree",
-    "(2.3)",
-    "(2.3) is a penalty 1/2 ||.||^2 on the edges of the tree clients - clusters - root, with weights gamma_i and "
-    "lambda_j and no loss at clusters and root.",
-    stated="equal",
-    expected=Verdict.HOLDS,
-)
+@claim("clusters.tree", "(2.3)")
 def on_a_tree(at: Trial) -> Evidence:
+    """(2.3) is a penalty 1/2 ||.||^2 on the edges of the tree clients - clusters - root, with weights gamma_i and
+    lambda_j and no loss at clusters and root."""
     of, rng = Instance.drawn(at.rng(0)), at.rng(1)
     n, _, d = of.X.shape
     w = rng.standard_normal((n + len(of.lam) + 1, d))  # clients, clusters, root
@@ -74,19 +62,13 @@ def on_a_tree(at: Trial) -> Evidence:
     return Evidence.of(equal("the objective", of.problem().value(w), losses + within + between, 1e-12))
 
 
-@claim(
-    "clusters.alpha-regimes",
-    "section 2, after (2.2)",
-    "With all alpha_j = 0 (2.1) is a problem for each cluster, independently of the others; with all alpha_j = 1 it is "
-    "the problem with a single cluster, sum_i f_i(theta_i) + gamma_i/2 ||theta_i - thetabar||^2.",
-    stated="equal",
-    expected=Verdict.HOLDS,
-)
+@claim("clusters.alpha-regimes", "section 2, after (2.2)")
 def regimes(at: Trial) -> Evidence:
+    """With all alpha_j = 0 (2.1) is a problem for each cluster, independently of the others; with all alpha_j = 1 it is
+    the problem with a single cluster, sum_i f_i(theta_i) + gamma_i/2 ||theta_i - thetabar||^2."""
     of = Instance.drawn(at.rng())
     k, n = len(of.lam), len(of.gamma)
-    apart = of.problem(np.zeros(k)).solve(gr.Exact(), gap=1e-12, on_failure="return").coef
-    tied = of.problem(np.ones(k)).solve(gr.Exact(), gap=1e-12, on_failure="return").coef
+    apart, tied = (optimum(of.problem(np.full(k, each))).coef for each in (0.0, 1.0))
     alone = []
     for j in range(k):
         own = of.cluster == j
@@ -100,17 +82,14 @@ def regimes(at: Trial) -> Evidence:
 
 
 # ---- likelihoods -----------------------------------------------------------------------------------------------------
-@claim(
-    "clusters.hglm",
-    "section 2, after Proposition 2.2",
-    "The negative log-likelihood of the hierarchical model is sum_j sum_i (log p(y_i) + 1/(2 sigma_j^2) ||theta_i - "
-    "thetabar_j||^2) + 1/(2 sigma_center^2) ||thetabar_j - thetabar||^2, an instance of (2.3).",
-    stated="the same, up to a constant",
-    weight="misprint",
-    correction="Its first term is minus log p(y_i); so it is (2.3) with gamma_i = 1/sigma_j^2, lambda_j = "
-    "1/sigma_center^2 and f_i = -log p(y_i).",
-)
+@claim("clusters.hglm", "section 2, after Proposition 2.2", stated="the same, up to a constant")
 def likelihood_of_the_hierarchy(at: Trial) -> Evidence:
+    """The negative log-likelihood of the hierarchical model is sum_j sum_i (log p(y_i) + 1/(2 sigma_j^2) ||theta_i -
+    thetabar_j||^2) + 1/(2 sigma_center^2) ||thetabar_j - thetabar||^2, an instance of (2.3).
+
+    Correction (misprint): Its first term is minus log p(y_i); so it is (2.3) with gamma_i = 1/sigma_j^2, lambda_j =
+    1/sigma_center^2 and f_i = -log p(y_i).
+    """
     of = Instance.drawn(at.rng(0))
     gamma = (1.0 / np.array([0.5, 1.0, 2.0]))[of.cluster]
     of = replace(of, gamma=gamma, lam=np.full(3, 0.7))
@@ -132,16 +111,13 @@ def likelihood_of_the_hierarchy(at: Trial) -> Evidence:
     )
 
 
-@claim(
-    "clusters.likelihood",
-    "section 5, after (5.1)",
-    "The maximum likelihood problem sum_i 1/sigma_i^2 ||y_i - X_i theta_i||^2 + gamma_i alpha_j/2 ||theta_i - "
-    "thetabar||^2 + gamma_i (1 - alpha_j)/2 ||theta_i - thetabar_j|| is an instance of (2.1), and equivalent to (5.2).",
-    stated="equal",
-    weight="misprint",
-    correction="The first term has 1/(2 sigma_i^2), and the last norm its square.",
-)
+@claim("clusters.likelihood", "section 5, after (5.1)")
 def likelihood_of_the_linear_model(at: Trial) -> Evidence:
+    """The maximum likelihood problem sum_i 1/sigma_i^2 ||y_i - X_i theta_i||^2 + gamma_i alpha_j/2 ||theta_i -
+    thetabar||^2 + gamma_i (1 - alpha_j)/2 ||theta_i - thetabar_j|| is an instance of (2.1), and equivalent to (5.2).
+
+    Correction (misprint): The first term has 1/(2 sigma_i^2), and the last norm its square.
+    """
     of = Instance.drawn(at.rng(0))
     theta, other = at.rng(1).standard_normal((2, *of.X.shape[::2]))
     problem, alpha = of.problem(of.alpha), at.given(of.alpha)

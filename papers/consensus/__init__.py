@@ -1,3 +1,4 @@
 """Statistical inference for decentralized federated learning (Gu, 2023)."""
 
-ORDER = ("sgd", "gossip", "errors", "conditions", "inference", "corrections")  # of the files' claims, as the paper goes
+# Of the files' claims, as the paper goes.
+ORDER = ("sgd", "gossip", "errors", "conditions", "inference", "corrections")

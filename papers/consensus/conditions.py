@@ -8,7 +8,6 @@ w_k H_k u_k, and the one-step estimator keeps as much, as H^-1 is applied to gra
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -16,7 +15,8 @@ from scipy.special import digamma, expit
 
 import graphreg as gr
 
-from .. import Evidence, Trial, Verdict, at_most, claim, equal
+from .. import Evidence, Trial, at_most, claim, equal
+from ..computing import rows, slope
 from ._instances import Array, matrix, view_of
 
 SHARE, M, RIDGE = 0.75, 4, 0.2  # of positive responses; samples of a client; curvature that all have
@@ -110,61 +110,61 @@ def mean_step(T: Array, alpha: float) -> Array:
 @claim(
     "consensus.thm3-condition",
     "Theorem 3",
-    "The average is efficient for K = o(T^(2 alpha - 1)): where Hessians differ it is off by beta times the mean "
-    "step, of the order T^-alpha, which is of the order of its standard error at K = T^(2 alpha - 1).",
     stated="K = o(T^(2 alpha - 1))",
-    expected=Verdict.HOLDS,
     perturbation=0.5,
     experiment=True,
     quick={"ends": (1000, 3000, 10_000)},
     full={"ends": (1000, 3000, 10_000, 30_000, 100_000)},
 )
 def average_condition(at: Trial, ends: tuple[int, ...]) -> Evidence:
+    """The average is efficient for K = o(T^(2 alpha - 1)): where Hessians differ it is off by beta times the mean step,
+    of the order T^-alpha, which is of the order of its standard error at K = T^(2 alpha - 1)."""
     of, T = Ring(8), np.array([1e5, 1e10])
     beta, order = at.given(of.beta()), gr.theory.largest_network(10_000, alpha=0.6, estimator="average").order
-    found = {alpha: biases(of, alpha, ends)["average"] for alpha in (0.6, 0.8)}
+    found, alphas = (
+        np.array([biases(of, alpha, ends)["average"] for alpha in (0.6, 0.8)]),
+        np.repeat((0.6, 0.8), len(ends)),
+    )
     errors = {
         power: np.sqrt(T * T**power) * of.beta() * mean_step(T, 0.6) / of.spread() for power in (order, order - 0.1)
     }
     at_order, below = (each[1] / each[0] for each in errors.values())
-    table = [
-        {"alpha": alpha, "T": end, "bias over the mean step": each, "beta": beta}
-        for alpha, row in found.items()
-        for end, each in zip(ends, row, strict=True)
-    ]
-    last = [row[-1] for row in found.values()]
+    table = {
+        "alpha": np.repeat(alphas, len(ends)),
+        "T": ends * 2,
+        "bias over the mean step": found.ravel(),
+        "beta": beta,
+    }
     return Evidence.of(
-        equal("bias over the mean step at the largest T, alpha = .6, .8", last, beta, 1.25, "ratio"),
+        equal("bias over the mean step at the largest T, alpha = .6, .8", found[:, -1], beta, 1.25, "ratio"),
         equal("bias in standard errors at K = T^(2 alpha - 1), T = 1e10 over T = 1e5, alpha = .6", at_order, 1.0, 0.25),
         at_most("the same at K = T^(2 alpha - 1.1)", below, 0.75),
-        table=table,
+        table=rows({**table, "beta": beta}),
     )
 
 
 @claim(
     "consensus.thm5-condition",
     "Theorem 5",
-    "The one-step estimator with alpha = 1 is efficient as long as K = o(T).",
     stated="K = o(T)",
-    weight="substance",
-    correction="K = o(T/log^2 T): where Hessians differ it is off by beta times the mean step, D log(T)/T, so that at "
-    "K = T/log(T) the bias in standard errors grows like log(T)^(1/2); with equal Hessians beta = 0.",
     perturbation=0.5,
     experiment=True,
     quick={"ends": (300, 1000, 3000)},
     full={"ends": (300, 1000, 3000, 10_000, 30_000)},
 )
 def one_step_condition(at: Trial, ends: tuple[int, ...]) -> Evidence:
+    """The one-step estimator with alpha = 1 is efficient as long as K = o(T).
+
+    Correction (substance): K = o(T/log^2 T): where Hessians differ it is off by beta times the mean step, D log(T)/T,
+    so that at K = T/log(T) the bias in standard errors grows like log(T)^(1/2); with equal Hessians beta = 0.
+    """
     of, T = Ring(8), np.array([1e4, 1e8, 1e16, 1e32])
     found, beta = biases(of, 1.0, ends)["one-step"], at.given(of.beta())
     twice = biases(Ring(8, 2), 1.0, ends[:1])["one-step"]
     errors = {
         power: np.sqrt(T * T / np.log(T) ** power) * of.beta() * mean_step(T, 1.0) / of.spread() for power in (1.0, 3.0)
     }
-    table = [
-        {"T": each, "bias in standard errors at K = T/log T": a, "at K = T/log^3 T": b}
-        for each, a, b in zip(T, np.abs(errors[1.0]), np.abs(errors[3.0]), strict=True)
-    ]
+    first, third = (np.abs(each) for each in errors.values())
     return Evidence.of(
         at_most("bias in standard errors at K = T/log T, T = 1e32 over T = 1e8", errors[1.0][-1] / errors[1.0][1], 1.0),
         corrected=[
@@ -172,30 +172,30 @@ def one_step_condition(at: Trial, ends: tuple[int, ...]) -> Evidence:
             equal("the same with two clients of each kind", twice, found[:1], 1e-6),
             at_most("bias at K = T/log^3 T, T = 1e32 over T = 1e8", errors[3.0][-1] / errors[3.0][1], 0.8),
         ],
-        table=table,
+        table=rows({"T": T, "bias in standard errors at K = T/log T": first, "at K = T/log^3 T": third}),
     )
 
 
 @claim(
     "consensus.thm6-sparse",
     "Theorem 6",
-    "Where the spectral gap closes as K^-q the one-step estimator (tau = alpha = 1) is efficient for K = o(T^(1/(6q + "
-    "1))). On rings, q = 2, beta grows as K^2, so that its bias vanishes for K = o(T^(1/5)), up to logarithms: the "
-    "condition is sufficient, and more than this bias asks for.",
     stated="K = o(T^(1/(6q + 1)))",
-    expected=Verdict.PART,
-    part="Of the efficiency the order of the bias alone is computed; the normality of the estimator is not.",
     perturbation=0.6,
     experiment=True,
     quick={"rings": (8, 16), "T": 1000, "sizes": (32, 64, 128, 256)},
     full={"rings": (8, 16, 32), "T": 30_000, "sizes": (32, 64, 128, 256, 512)},
 )
 def sparse(at: Trial, rings: tuple[int, ...], T: int, sizes: tuple[int, ...]) -> Evidence:
+    """Where the spectral gap closes as K^-q the one-step estimator (tau = alpha = 1) is efficient for K = o(T^(1/(6q +
+    1))). On rings, q = 2, beta grows as K^2, so that its bias vanishes for K = o(T^(1/5)), up to logarithms: the
+    condition is sufficient, and more than this bias asks for.
+
+    Part: Of the efficiency the order of the bias alone is computed; the normality of the estimator is not.
+    """
     found = np.array([biases(Ring(K), 1.0, (T,))["one-step"][0] for K in rings])
     beta = np.array([Ring(K).beta() for K in sizes])
-    p = float(np.polyfit(np.log(sizes), np.log(np.abs(beta)), 1)[0])
+    p = slope(sizes, np.abs(beta))
     q = float(gr.theory.sparseness_exponent(nx.cycle_graph, sizes))
-    table: list[dict[str, Any]] = [{"K": K, "beta": each} for K, each in zip(sizes, beta, strict=True)]
     return Evidence.of(
         equal(
             "bias over the mean step, rings", found, at.given(np.array([Ring(K).beta() for K in rings])), 1.25, "ratio"
@@ -203,5 +203,5 @@ def sparse(at: Trial, rings: tuple[int, ...], T: int, sizes: tuple[int, ...]) ->
         equal("exponent of K in beta, and q", p, q, 0.05, "absolute"),
         equal("order of K by the library, q = 2", gr.theory.largest_network(10_000, exponent=2.0).order, 1.0 / 13.0),
         equal("order of K at which the bias vanishes", 1.0 / (2.0 * p + 1.0), 0.2, 0.01, "absolute"),
-        table=table,
+        table=rows({"K": sizes, "beta": beta}),
     )

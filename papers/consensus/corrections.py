@@ -8,9 +8,10 @@ import numpy as np
 
 import graphreg as gr
 
-from .. import Evidence, Trial, Verdict, at_least, at_most, claim, equal
+from .. import Evidence, Trial, at_least, at_most, claim, equal
+from ..computing import error_of_share, grid, watched
 from ._instances import Array, Design, matrix, network, samples_of
-from .inference import LEVEL, coverage, error_of, gather, halves
+from .inference import LEVEL, coverage, gather, halves
 
 
 # ---- constant steps, full gradients ----------------------------------------------------------------------------------
@@ -25,9 +26,7 @@ def _ends(at: Trial, method: Any, rounds: int) -> tuple[gr.Problem, Array, Array
     """The problem, A and b, and theta of a method after 0 to 20 rounds and at the end."""
     problem = Design(10, 30, scales=0.8).problem(at.rng())
     look = gr.Observer("state.theta", rounds=[*range(21), rounds])
-    run = problem.solve(method, rounds=rounds, seed=0, gap=0.0, on_failure="return", observe=look)
-    assert run.observed is not None
-    return problem, *_quadratics(problem, 10), run.observed["state.theta"]
+    return problem, *_quadratics(problem, 10), watched(problem, method, rounds, look, seed=0)["state.theta"]
 
 
 def _compared(at: Trial, name: str, eta: float, theta: Array, A: Array, b: Array, by_hand: list[Array]) -> Evidence:
@@ -42,15 +41,10 @@ def _compared(at: Trial, name: str, eta: float, theta: Array, A: Array, b: Array
     )
 
 
-@claim(
-    "consensus.exact-diffusion",
-    "Discussion, Exact Diffusion (Yuan et al., 2020)",
-    "Exact diffusion, psi+ = theta - eta g, theta+ = (I + C)/2 (psi+ + theta - psi), ends at theta* with a constant "
-    "step, where decentralised gradient descent keeps a bias.",
-    stated="bias corrected",
-    expected=Verdict.HOLDS,
-)
+@claim("consensus.exact-diffusion", "Discussion, Exact Diffusion (Yuan et al., 2020)", stated="bias corrected")
 def exact_diffusion(at: Trial) -> Evidence:
+    """Exact diffusion, psi+ = theta - eta g, theta+ = (I + C)/2 (psi+ + theta - psi), ends at theta* with a constant
+    step, where decentralised gradient descent keeps a bias."""
     eta = 0.6
     _, A, b, theta = _ends(at, gr.ExactDiffusion(eta), 2000)
     half, now, by_hand = (np.eye(10) + matrix(network(10, 4))) / 2.0, np.zeros((10, 6)), list[Array]()
@@ -62,15 +56,10 @@ def exact_diffusion(at: Trial) -> Evidence:
     return _compared(at, "ExactDiffusion", eta, theta, A, b, by_hand)
 
 
-@claim(
-    "consensus.tracking",
-    "Discussion, Gradient Tracking (Nedic et al., 2016)",
-    "Gradient tracking, y = C (y + g - g_old), theta = C (theta - eta y), ends at theta* with a constant step, where "
-    "decentralised gradient descent keeps a bias.",
-    stated="bias corrected",
-    expected=Verdict.HOLDS,
-)
+@claim("consensus.tracking", "Discussion, Gradient Tracking (Nedic et al., 2016)", stated="bias corrected")
 def gradient_tracking(at: Trial) -> Evidence:
+    """Gradient tracking, y = C (y + g - g_old), theta = C (theta - eta y), ends at theta* with a constant step, where
+    decentralised gradient descent keeps a bias."""
     eta = 0.6
     _, A, b, theta = _ends(at, gr.GradientTracking(eta), 2000)
     C, now, by_hand = (np.eye(10) + matrix(network(10, 4))) / 2.0, np.zeros((10, 6)), list[Array]()
@@ -101,12 +90,7 @@ def _coverages(figure: Any, data: dict[str, Any]) -> None:
 @claim(
     "consensus.heterogeneous-hessians",
     "Theorem 5 and Theorem 4, where the clients' Hessians differ",
-    "The 95% regions of local SGD hold theta* with probability near .95. (In the experiments of the paper all clients "
-    "have the same Hessian; here the covariates have scales of their own at each client, log-standard deviation .5.)",
     stated=0.95,
-    weight="substance",
-    correction="Clients that disagree by eta_t pull the mean off where their Hessians differ; with gradient tracking "
-    "or exact diffusion in the place of local SGD the one-step regions hold.",
     perturbation=0.3,
     experiment=True,
     quick={"K": 20, "T": 1000, "replications": 100, "alphas": (1.0, 0.8)},
@@ -114,10 +98,16 @@ def _coverages(figure: Any, data: dict[str, Any]) -> None:
     figure=_coverages,
 )
 def unlike(at: Trial, K: int, T: int, replications: int, alphas: tuple[float, ...]) -> Evidence:
+    """The 95% regions of local SGD hold theta* with probability near .95. (In the experiments of the paper all clients
+    have the same Hessian; here the covariates have scales of their own at each client, log-standard deviation .5.)
+
+    Correction (substance): Clients that disagree by eta_t pull the mean off where their Hessians differ; with gradient
+    tracking or exact diffusion in the place of local SGD the one-step regions hold.
+    """
     same = {"K": K, "T": T, "start": 1.0, "a": 200, "scales": 0.5, "neighbours": 10 if K > 20 else 4}
-    cells = [{**same, "alpha": alpha, "method": method} for method in METHODS for alpha in alphas]
+    cells = grid(method=METHODS, alpha=alphas, **same)
     found = gather(at, cells, replications, 400)
-    error = error_of(replications)
+    error = error_of_share(LEVEL, replications)
     table = [
         {"method": cell["method"], "alpha": cell["alpha"]}
         | {name: coverage(each[name]) for name in ("one-step", "average")}
@@ -129,9 +119,9 @@ def unlike(at: Trial, K: int, T: int, replications: int, alphas: tuple[float, ..
     names = [f"{name}, {alpha}" for name in ("one-step", "average") for alpha in alphas]
     right = np.array([held[name] for name in METHODS[1:]])
     return Evidence.of(
-        equal("one-step regions, local SGD", held["LocalSGD"], LEVEL, 4.0, "standard errors", error),
+        equal("one-step regions, local SGD", held["LocalSGD"], LEVEL, 4.0, error=error),
         corrected=[
-            equal("one-step regions, both corrections", right, at.given(LEVEL), 4.0, "standard errors", error),
+            equal("one-step regions, both corrections", right, at.given(LEVEL), 4.0, error=error),
             halves("one-step regions, both corrections", [each["one-step"] for each in found[len(alphas) :]]),
             at_most("least coverage of local SGD's one-step regions", min(held["LocalSGD"]), 0.7),
         ],

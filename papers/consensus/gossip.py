@@ -10,7 +10,8 @@ import numpy as np
 
 import graphreg as gr
 
-from .. import Evidence, Trial, Verdict, at_least, at_most, claim, equal
+from .. import Evidence, Trial, at_least, at_most, claim, equal
+from ..computing import fixed, optimum, rows, watched
 from ..figures import INK, MARKERS
 from ._instances import Array, Design, matrix, network
 
@@ -25,14 +26,9 @@ FIGURE_2 = [
 ]
 
 
-@claim(
-    "consensus.metropolis",
-    "Figure 2",
-    "C of the network of Figure 2 by the Metropolis-Hastings rule, c_ij = 1/(max(d_i, d_j) + 1).",
-    stated="the matrix",
-    expected=Verdict.HOLDS,
-)
+@claim("consensus.metropolis", "Figure 2", stated="the matrix")
 def figure_2(at: Trial) -> Evidence:
+    """C of the network of Figure 2 by the Metropolis-Hastings rule, c_ij = 1/(max(d_i, d_j) + 1)."""
     printed = np.array(FIGURE_2)
     graph: nx.Graph[int] = nx.empty_graph(6)
     graph.add_edges_from((int(i), int(j)) for i, j in np.argwhere(np.triu(printed, 1)))
@@ -42,15 +38,10 @@ def figure_2(at: Trial) -> Evidence:
     )
 
 
-@claim(
-    "consensus.mixing",
-    "Assumption 1, remark",
-    "C^s -> 11'/K if and only if all other eigenvalues have a modulus of at most rho < 1; then (a_1, ..., a_K) C^s -> "
-    "the mean in every column, and K (w_k grad f_k) C^s -> sum_k w_k grad f_k.",
-    stated="necessary and sufficient",
-    expected=Verdict.HOLDS,
-)
+@claim("consensus.mixing", "Assumption 1, remark", stated="necessary and sufficient")
 def mixes(at: Trial) -> Evidence:
+    """C^s -> 11'/K if and only if all other eigenvalues have a modulus of at most rho < 1; then (a_1, ..., a_K) C^s ->
+    the mean in every column, and K (w_k grad f_k) C^s -> sum_k w_k grad f_k."""
     C, K = np.array(FIGURE_2), 6
     rho = at.given(gr.theory.mixing(nx.from_numpy_array(C - np.diag(np.diag(C))), C.tolist()).rho)
     s = np.arange(1, 21)
@@ -67,16 +58,13 @@ def mixes(at: Trial) -> Evidence:
     )
 
 
-@claim(
-    "consensus.neighbours",
-    "section 5, Network setup",
-    "Where |k - k'| <= K_neighbor/2 or |k - k'| >= K - K_neighbor/2 are connected, each node has K_neighbor "
-    "neighbours.",
-    stated="K_neighbor",
-    weight="misprint",
-    correction="So it is for even numbers; for odd ones it is one less.",
-)
+@claim("consensus.neighbours", "section 5, Network setup", stated="K_neighbor")
 def neighbours(at: Trial) -> Evidence:
+    """Where |k - k'| <= K_neighbor/2 or |k - k'| >= K - K_neighbor/2 are connected, each node has K_neighbor
+    neighbours.
+
+    Correction (misprint): So it is for even numbers; for odd ones it is one less.
+    """
     odd, even = (3, 5, 7, 9), (2, 4, 6, 8)
 
     def degrees(each: tuple[int, ...]) -> Array:
@@ -91,22 +79,13 @@ def neighbours(at: Trial) -> Evidence:
     )
 
 
-@claim(
-    "consensus.saving",
-    "Local SGD algorithm",
-    "Local SGD, synchronised at every t + 1 that tau divides, reduces the communication by (1 - 1/tau) 100%.",
-    stated="(1 - 1/tau) 100%",
-    expected=Verdict.HOLDS,
-)
+@claim("consensus.saving", "Local SGD algorithm", stated="(1 - 1/tau) 100%")
 def saving(at: Trial) -> Evidence:
+    """Local SGD, synchronised at every t + 1 that tau divides, reduces the communication by (1 - 1/tau) 100%."""
     problem, taus = Design(6, 12).problem(at.rng()), np.array([1, 2, 3, 5, 10])
-    sent = [
-        problem.solve(gr.LocalSGD(0.01, tau=tau), rounds=60, seed=0, gap=0.0, on_failure="return").ledger
-        for tau in taus.tolist()
-    ]
-    method = gr.LocalSGD(0.01, tau=5)
-    first = [problem.solve(method, rounds=t, gap=0.0, on_failure="return").ledger.messages["method"] for t in (4, 5, 9)]
-    messages, size = (np.array([getattr(each, name)["method"] for each in sent]) for name in ("messages", "bytes"))
+    ledgers = [fixed(problem, gr.LocalSGD(0.01, tau=tau), 60, seed=0).ledger for tau in taus.tolist()]
+    first = [fixed(problem, gr.LocalSGD(0.01, tau=5), t).ledger.messages["method"] for t in (4, 5, 9)]
+    messages, size = (np.array([getattr(each, name)["method"] for each in ledgers]) for name in ("messages", "bytes"))
     stated = 1.0 - 1.0 / at.given(taus)
     return Evidence.of(
         equal("messages saved, tau = 1, 2, 3, 5, 10", 1.0 - messages / messages[0], stated),
@@ -115,32 +94,15 @@ def saving(at: Trial) -> Evidence:
     )
 
 
-@claim(
-    "consensus.single-pass",
-    "after (4)",
-    "The samples of each client are taken one after the other without replacement: T = n_k steps take each once.",
-    stated="each sample once",
-    expected=Verdict.HOLDS,
-)
+@claim("consensus.single-pass", "after (4)", stated="each sample once")
 def single_pass(at: Trial) -> Evidence:
+    """The samples of each client are taken one after the other without replacement: T = n_k steps take each once."""
     problem = Design(6, 30).problem(at.rng())
     theta = at.rng(1).standard_normal((6, 6))
-    gathered = [
-        problem.solve(
-            gr.LocalSGD(1e-300, tau=1000, replacement=again),
-            rounds=30,
-            seed=0,
-            gap=0.0,
-            start=theta,
-            on_failure="return",
-        ).gathered
-        for again in (False, True)
-    ]
-    once, again = gathered
+    still = (gr.LocalSGD(1e-300, tau=1000, replacement=each) for each in (False, True))
+    once, again = (fixed(problem, method, 30, seed=0, start=theta).gathered for method in still)
     full = gr.LocalSGD(1.0, tau=1000, batch=None)  # one step along the full gradient: K grad f_k = theta_0 - theta_1
-    run = problem.solve(full, rounds=1, gap=0.0, start=at.given(theta), on_failure="return", observe="state.theta")
-    assert run.observed is not None
-    first, second = run.observed["state.theta"]
+    first, second = watched(problem, full, 1, "state.theta", start=at.given(theta))["state.theta"]
     gradient = (first - second) / 6.0
     return Evidence.of(
         equal("passes", once["passes"], 1.0, 0.0),
@@ -150,15 +112,12 @@ def single_pass(at: Trial) -> Evidence:
 
 
 # ---- spectra ---------------------------------------------------------------------------------------------------------
-@claim(
-    "consensus.star",
-    "Table 1",
-    "On the star the spectral gap of the lazy Metropolis matrix is of the order K^-2, so that K = o(T^(1/13)).",
-    stated=2.0,
-    weight="constant",
-    correction="The gap is exactly 1/(2 K), so that q = 1 and K = o(T^(1/7)).",
-)
+@claim("consensus.star", "Table 1", stated=2.0)
 def star(at: Trial) -> Evidence:
+    """On the star the spectral gap of the lazy Metropolis matrix is of the order K^-2, so that K = o(T^(1/13)).
+
+    Correction (constant): The gap is exactly 1/(2 K), so that q = 1 and K = o(T^(1/7)).
+    """
     sizes = np.array([10, 20, 40, 80, 160])
     q = gr.theory.sparseness_exponent(lambda K: nx.star_graph(K - 1), sizes.tolist())
     gaps = q.table["gap"].to_numpy()
@@ -211,11 +170,7 @@ def _table_1(figure: Any, data: dict[str, Any]) -> None:
 @claim(
     "consensus.table1",
     "Table 1",
-    "The spectral gap of the lazy Metropolis matrix closes as K^-q: q = 0 for expanders and Erdos-Renyi graphs, 2/k "
-    "for k-dimensional tori, 1 for 2-D grids, 2 for stars and cycles; by Theorem 6 K = o(T^(1/(6q + 1))).",
     stated="q = 0, 2/k, 1, 2, 2, 0",
-    weight="constant",
-    correction="For the star q = 1, not 2.",
     perturbation=0.2,
     experiment=True,
     quick={"nodes": (100, 200, 400, 800), "squares": (10, 14, 20, 28), "cubes": (5, 6, 8, 10)},
@@ -227,6 +182,11 @@ def _table_1(figure: Any, data: dict[str, Any]) -> None:
     figure=_table_1,
 )
 def table_1(at: Trial, **sizes: tuple[int, ...]) -> Evidence:
+    """The spectral gap of the lazy Metropolis matrix closes as K^-q: q = 0 for expanders and Erdos-Renyi graphs, 2/k
+    for k-dimensional tori, 1 for 2-D grids, 2 for stars and cycles; by Theorem 6 K = o(T^(1/(6q + 1))).
+
+    Correction (constant): For the star q = 1, not 2.
+    """
     found = {name: gr.theory.sparseness_exponent(make, sizes[by]) for name, (make, _, by) in FAMILIES.items()}
     stated = {name: gr.theory.printed.sparseness_exponent(*of) for name, (_, of, _) in FAMILIES.items()}
     table = [
@@ -254,32 +214,29 @@ def table_1(at: Trial, **sizes: tuple[int, ...]) -> Evidence:
 @claim(
     "consensus.nonresponse",
     "Discussion, Non-response of the clients",
-    "Where each client answers a gossip with probability 1 - p, and a pair exchanges where both do, a share (1 - p)^2 "
-    "of the messages is sent, and local SGD with a decreasing step still ends at the optimum.",
     stated="to be studied",
-    expected=Verdict.HOLDS,
     perturbation=0.3,
     experiment=True,
     quick={"rounds": 4000},
 )
 def nonresponse(at: Trial, rounds: int) -> Evidence:
+    """Where each client answers a gossip with probability 1 - p, and a pair exchanges where both do, a share (1 - p)^2
+    of the messages is sent, and local SGD with a decreasing step still ends at the optimum."""
     problem, p = Design(12, 20, scales=0.3).problem(at.rng()), np.array([0.0, 0.25, 0.5, 0.75])
-    best = problem.solve(gr.Exact(), gap=1e-12, on_failure="return").coef[0]
+    best = optimum(problem).coef[0]
     share, off = np.zeros(4), np.zeros((4, 2))
     look, arcs = gr.Observer("state.theta", rounds=[rounds // 10, rounds]), 2 * 24
     for k, each in enumerate(p.tolist()):
         method = gr.LocalSGD(gr.DecreasingStep(alpha=1.0), batch=None, nonresponse=each)
-        run = problem.solve(method, rounds=rounds, seed=k, gap=0.0, on_failure="return", observe=look)
+        run = fixed(problem, method, rounds, seed=k, observe=look)
         assert run.observed is not None
         share[k] = run.ledger.messages["method"] / (rounds * arcs)
         off[k] = np.sqrt(((run.observed["state.theta"] - best) ** 2).sum(axis=2).mean(axis=1)) / np.linalg.norm(best)
     error = np.sqrt((1.0 - p) ** 2 * (1.0 - (1.0 - p) ** 2) / rounds / 6.0 + 1e-8)
-    table = [
-        {"p": a, "share of the messages": b, "(1 - p)^2": (1.0 - a) ** 2, "distance after a tenth": c, "at the end": e}
-        for a, b, (c, e) in zip(p, share, off, strict=True)
-    ]
+    table = {"p": p, "share of the messages": share, "(1 - p)^2": (1.0 - p) ** 2}
+    table |= {"distance after a tenth": off[:, 0], "at the end": off[:, 1]}
     return Evidence.of(
-        equal("share of the messages", share, (1.0 - at.given(p)) ** 2, 4.0, "standard errors", error),
+        equal("share of the messages", share, (1.0 - at.given(p)) ** 2, 4.0, error=error),
         at_most("distance over that after a tenth of the rounds", off[:, 1] / off[:, 0], 0.2),
-        table=table,
+        table=rows(table),
     )

@@ -6,7 +6,8 @@ import numpy as np
 
 import graphreg as gr
 
-from .. import Evidence, Trial, Verdict, at_least, claim, equal
+from .. import Evidence, Trial, at_least, claim, equal
+from ..computing import rows
 from ._instances import PLAIN, Array, run
 
 H, SIGMA2 = 1.5, 2.0  # the curvature of F_1, and the variance of the gradients
@@ -56,14 +57,13 @@ def in_errors(values: Array) -> float:
 @claim(
     "consensus.lemma1",
     "Lemma 1, (6)",
-    "T^alpha Var(theta_T) -> D sigma^2/(2 F'') for 1/2 < alpha < 1, and D^2 sigma^2/(2 F'' D - 1) for alpha = 1.",
     stated="(6)",
-    expected=Verdict.HOLDS,
     perturbation=0.3,
     quick={"T": 30_000, "T_sampled": 200, "copies": 2000},
     full={"T": 1_000_000, "T_sampled": 2000, "copies": 2000},
 )
 def last_iterate(at: Trial, T: int, T_sampled: int, copies: int) -> Evidence:
+    """T^alpha Var(theta_T) -> D sigma^2/(2 F'') for 1/2 < alpha < 1, and D^2 sigma^2/(2 F'' D - 1) for alpha = 1."""
     D, alpha = np.array([0.8, 0.5, 1.2, 0.6, 1.0, 2.0]), np.array([0.8, 0.7, 0.6, 1.0, 1.0, 1.0])
     limit = lemma_1(at.given(D), alpha)
     by_recursion = variances(T_sampled, D, alpha)[0]
@@ -73,34 +73,21 @@ def last_iterate(at: Trial, T: int, T_sampled: int, copies: int) -> Evidence:
         found[k], errors[k] = theta.var(), in_errors(theta)
     scaled, ends = T**alpha * variances(T, D, alpha)[0], (1, 2, 7)
     letter = [float(np.prod(1.0 - H * 0.5 * np.arange(1.0, t + 1.0) ** -0.7)) for t in ends]
-    table = [
-        {"alpha": a, "D": d, "T^alpha Var": s, "stated limit": v}
-        for a, d, s, v in zip(alpha, D, scaled, limit, strict=True)
-    ]
     return Evidence.of(
-        equal(
-            "variance of runs and by recursion", found, by_recursion[[0, 4, 5]], 4.0, "standard errors", error=errors
-        ),
-        equal(
-            "theta after 1, 2, 7 steps without noise, and the products",
-            without_noise(0.5, 0.7, ends),
-            letter,
-        ),
+        equal("variance of runs and by recursion", found, by_recursion[[0, 4, 5]], 4.0, error=errors),
+        equal("theta after 1, 2, 7 steps without noise, and the products", without_noise(0.5, 0.7, ends), letter),
         equal("T^alpha Var(theta_T)", scaled, limit, 1.06, "ratio"),
-        table=table,
+        table=rows({"alpha": alpha, "D": D, "T^alpha Var": scaled, "stated limit": limit}),
     )
 
 
-@claim(
-    "consensus.lemma1-condition",
-    "Lemma 1, (6)",
-    "For alpha = 1 and some D > 0, T Var(theta_T) -> D^2 sigma^2 / (2 F'' D - 1).",
-    stated="for some D > 0",
-    weight="substance",
-    correction="For D > 1/(2 F'') alone; below, the print is negative, and Var(theta_T) falls like T^(-2 F'' D).",
-    perturbation=0.1,
-)
+@claim("consensus.lemma1-condition", "Lemma 1, (6)", stated="for some D > 0", perturbation=0.1)
 def needs_a_long_step(at: Trial) -> Evidence:
+    """For alpha = 1 and some D > 0, T Var(theta_T) -> D^2 sigma^2 / (2 F'' D - 1).
+
+    Correction (substance): For D > 1/(2 F'') alone; below, the print is negative, and Var(theta_T) falls like T^(-2 F''
+    D).
+    """
     D, alpha, ends = np.array([0.1 / H, 0.2 / H]), np.ones(2), (3000, 12_000)
     v = np.array([variances(T, D, alpha)[0] for T in ends])
     rate = -np.log(v[1] / v[0]) / np.log(ends[1] / ends[0])
@@ -110,14 +97,9 @@ def needs_a_long_step(at: Trial) -> Evidence:
     )
 
 
-@claim(
-    "consensus.lemma1-efficiency",
-    "after Lemma 1",
-    "With alpha = 1 theta_T is inefficient unless D = 1/F'': sigma^2(1, D) is least there, and then sigma^2/F''^2.",
-    stated="D = 1/F''",
-    expected=Verdict.HOLDS,
-)
+@claim("consensus.lemma1-efficiency", "after Lemma 1", stated="D = 1/F''")
 def best_step(at: Trial) -> Evidence:
+    """With alpha = 1 theta_T is inefficient unless D = 1/F'': sigma^2(1, D) is least there, and then sigma^2/F''^2."""
     D = np.linspace(0.51, 3.0, 200) / H
     best = lemma_1(at.given(np.array([1.0 / H])), np.ones(1))
     return Evidence.of(
@@ -129,22 +111,19 @@ def best_step(at: Trial) -> Evidence:
 @claim(
     "consensus.pr-efficiency",
     "(7)",
-    "sqrt(T) (average - theta*) -> N(0, sigma^2/F''^2) for 1/2 < alpha < 1: no step is inefficient.",
     stated="sigma^2/F''^2",
-    expected=Verdict.HOLDS,
     perturbation=0.3,
     quick={"T": 30_000, "T_sampled": 200, "copies": 2000},
     full={"T": 1_000_000, "T_sampled": 2000, "copies": 2000},
 )
 def average(at: Trial, T: int, T_sampled: int, copies: int) -> Evidence:
+    """sqrt(T) (average - theta*) -> N(0, sigma^2/F''^2) for 1/2 < alpha < 1: no step is inefficient."""
     D, alpha = np.array([0.8, 0.5, 1.2, 0.8]), np.array([0.8, 0.7, 0.6, 0.6])
     _, of_runs = sampled(at.rng(), 0.8, 0.8, T_sampled, copies)
     mean = variances(T, D, alpha)[1]
     recursion = float(variances(T_sampled, D, alpha)[1][0])
     return Evidence.of(
-        equal(
-            "variance of runs and by recursion", of_runs.var(), recursion, 4.0, "standard errors", in_errors(of_runs)
-        ),
+        equal("variance of runs and by recursion", of_runs.var(), recursion, 4.0, error=in_errors(of_runs)),
         equal("T Var(average)", T * mean, at.given(SIGMA2) / H**2, 1.08, "ratio"),
     )
 
@@ -152,15 +131,14 @@ def average(at: Trial, T: int, T_sampled: int, copies: int) -> Evidence:
 @claim(
     "consensus.pr-one",
     "section 4, Drawback of the PR-procedure, and Motivation",
-    "With alpha = 1 the average is consistent at the rate sqrt(T), and not efficient: T Var(average) -> sigma^2/F''^2 "
-    "times 2 F'' D/(2 F'' D - 1) for D > 1/(2 F''). (The factor is ours.)",
     stated="not statistically efficient, but sqrt(T K)-consistent",
-    expected=Verdict.HOLDS,
     perturbation=0.3,
     quick={"T": 30_000},
     full={"T": 1_000_000},
 )
 def average_at_one(at: Trial, T: int) -> Evidence:
+    """With alpha = 1 the average is consistent at the rate sqrt(T), and not efficient: T Var(average) -> sigma^2/F''^2
+    times 2 F'' D/(2 F'' D - 1) for D > 1/(2 F''). (The factor is ours.)"""
     D = np.array([1.0, 1.5, 2.0, 4.0]) / H
     found = T * variances(T, D, np.ones(4))[1] / (SIGMA2 / H**2)
     factor = 2.0 * H * at.given(D) / (2.0 * H * at.given(D) - 1.0)

@@ -8,7 +8,8 @@ import numpy as np
 
 import graphreg as gr
 
-from .. import Evidence, Trial, Verdict, at_least, at_most, claim, equal
+from .. import Evidence, Trial, at_least, at_most, claim, equal
+from ..computing import column, error_of_share, fixed, grid, optimum, rows, slope, watched
 from ..figures import curve
 from ._instances import Array, Study, squared
 from .algorithm_1 import condition_2
@@ -21,105 +22,74 @@ def _chances(of: Study, low: float = 0.3) -> dict[Any, float]:
 @claim(
     "fused.alg2-unbiased",
     "before (21a)",
-    "R_i(t) / p_i times the mean of psi over a mini-batch is an unbiased estimator of grad M_i.",
     stated="unbiased",
-    expected=Verdict.HOLDS,
     perturbation=0.5,
     quick={"rounds": 800},
     full={"rounds": 100_000},
 )
 def unbiased(at: Trial, rounds: int) -> Evidence:
-    """Steps of 1e-9 leave theta where it is, and so small a rho the flows: each step is one draw of the estimator."""
+    """R_i(t) / p_i times the mean of psi over a mini-batch is an unbiased estimator of grad M_i."""
+    # Steps of 1e-9 leave theta where it is, and so small a rho the flows: each step is one draw of the estimator.
     of, eta = Study.drawn(at.rng(), 5, 12, p=2, K=1), 1e-9
     start, V = np.ones_like(of.truth), len(of.X)
     method = gr.FedADMM(
         batch=4, availability=_chances(of), dropout="ipw", step_size=lambda _t: eta, rho=1e-6, average="last"
     )
-    observe = gr.Observer("state.theta", rounds=1, memory=2**28)
-    run = of.problem(0.05).solve(
-        method, start=start, rounds=rounds, gap=0.0, seed=7, observe=observe, on_failure="return"
-    )
-    assert run.observed is not None
-    drawn = -np.diff(run.observed["state.theta"], axis=0) / eta
+    look = gr.Observer("state.theta", rounds=1, memory=2**28)
+    theta = watched(of.problem(0.05), method, rounds, look, start=start, seed=7)["state.theta"]
+    drawn = -np.diff(theta, axis=0) / eta
     error = drawn.std(axis=0, ddof=1) / np.sqrt(rounds)
     away = float((np.abs(drawn[:, 0]).max(axis=1) < 1e-3).mean())
     return Evidence.of(
-        equal(
-            "mean of the steps / eta",
-            drawn.mean(axis=0),
-            at.given(of.gradients(start) / V),
-            4.5,
-            "standard errors",
-            error,
-        ),
+        equal("mean of the steps / eta", drawn.mean(axis=0), at.given(of.gradients(start) / V), 4.5, error=error),
         table=[{"p of the first node": 0.3, "rounds in which it did not move": away, "rounds": rounds}],
     )
 
 
-@claim(
-    "fused.alg2-optimum",
-    "Algorithm 2",
-    "With p_i known, or estimated from the rounds so far, Algorithm 2 converges to the minimiser of (4).",
-    stated="a similar algorithmic convergence guarantee",
-    expected=Verdict.HOLDS,
-    perturbation=0.5,
-)
+@claim("fused.alg2-optimum", "Algorithm 2", stated="a similar algorithmic convergence guarantee", perturbation=0.5)
 def limit(at: Trial) -> Evidence:
+    """With p_i known, or estimated from the rounds so far, Algorithm 2 converges to the minimiser of (4)."""
     of, strength = Study.drawn(at.rng(), 8, 30, p=3, K=2), 0.02
     problem, p = of.problem(strength), _chances(of)
-    best = problem.solve(gr.Exact(), gap=1e-12).coef
+    best = optimum(problem).coef
     checks, table = [], []
     for name, away in (("known", p), ("estimated", gr.Availability(p, known=False))):
-        run = problem.solve(
-            gr.FedADMM(availability=away, dropout="ipw"), rounds=4000, gap=0.0, seed=1, on_failure="return"
-        )
-        checks.append(equal(f"theta, p_i {name}", run.coef, at.given(best), 0.05))
-        table.append(
-            {"p_i": name, "||Theta - Theta of (4)||^2 / V": squared(run.coef, best), "at 0": squared(best, 0 * best)}
-        )
+        found = fixed(problem, gr.FedADMM(availability=away, dropout="ipw"), 4000, seed=1).coef
+        checks.append(equal(f"theta, p_i {name}", found, at.given(best), 0.05))
+        off = {"||Theta - Theta of (4)||^2 / V": squared(found, best), "at 0": squared(best, 0 * best)}
+        table.append({"p_i": name, **off})
     return Evidence.of(*checks, table=table)
 
 
-@claim(
-    "fused.alg2-proportion",
-    "section S.1",
-    "Unknown p_i can be estimated by the proportion of the first t - 1 iterations in which a device was offline.",
-    stated="the proportion of each device being offline",
-    weight="misprint",
-    correction="p_i is the probability of being there: it is estimated by the proportion of being online.",
-    perturbation=0.5,
-)
+@claim("fused.alg2-proportion", "section S.1", stated="the proportion of each device being offline", perturbation=0.5)
 def proportion(at: Trial) -> Evidence:
+    """Unknown p_i can be estimated by the proportion of the first t - 1 iterations in which a device was offline.
+
+    Correction (misprint): p_i is the probability of being there: it is estimated by the proportion of being online.
+    """
     of, rounds = Study.drawn(at.rng(), 6, 10, p=2, K=2), 2000
     p, away = np.array(list(_chances(of).values())), gr.Availability(_chances(of), known=False)
     method = gr.FedADMM(availability=away, dropout="ipw")
-    run = of.problem(0.02).solve(method, rounds=rounds, gap=0.0, seed=1, on_failure="return")
-    online, error = run.gathered["online"], np.sqrt(p * (1.0 - p) / rounds)
+    online, error = fixed(of.problem(0.02), method, rounds, seed=1).gathered["online"], error_of_share(p, rounds)
     return Evidence.of(
-        equal("proportion offline, and p_i", 1.0 - online, p, 4.0, "standard errors", error),
-        corrected=[equal("proportion online, and p_i", online, at.given(p), 4.0, "standard errors", error)],
+        equal("proportion offline, and p_i", 1.0 - online, p, 4.0, error=error),
+        corrected=[equal("proportion online, and p_i", online, at.given(p), 4.0, error=error)],
     )
 
 
-@claim(
-    "fused.freeze",
-    "a variant of ours, not in the paper",
-    "Where devices that are away keep their parameters, and an edge is updated only where both its ends are there, no "
-    "p_i is needed, the limit is the minimiser of (4), and full gradients with constant steps converge linearly, also "
-    "where devices are away together.",
-    stated="the same fixed point, linear convergence",
-    expected=Verdict.HOLDS,
-)
+@claim("fused.freeze", "a variant of ours, not in the paper", stated="the same fixed point, linear convergence")
 def freeze(at: Trial) -> Evidence:
+    """Where devices that are away keep their parameters, and an edge is updated only where both its ends are there, no
+    p_i is needed, the limit is the minimiser of (4), and full gradients with constant steps converge linearly, also
+    where devices are away together."""
     of, strength = Study.drawn(at.rng(), 8, 30, p=3, K=2), 0.02
     problem = of.problem(strength)
-    best = of.problem(at.given(strength)).solve(gr.Exact(), gap=1e-13, on_failure="return").coef
+    best = optimum(of.problem(at.given(strength)), 1e-13).coef
     errors: dict[str, list[float]] = {}
     checks = []
     for name, away in (("independent", gr.Availability(0.5)), ("in halves", gr.Availability(sampler=_halves))):
         observe = gr.Observer({"error": lambda at: squared(at.w, best)}, rounds=[300, 600, 1200])
-        method = gr.FedADMM(availability=away)
-        run = problem.solve(method, rounds=1200, gap=0.0, seed=5, observe=observe, on_failure="return")
+        run = fixed(problem, gr.FedADMM(availability=away), 1200, seed=5, observe=observe)
         assert run.observed is not None
         errors[name] = run.observed["error"].tolist()
         checks.append(equal(f"theta, away {name}", run.coef, best, 1e-5))
@@ -145,28 +115,15 @@ def _reached(rng: np.random.Generator, p0: float, batch: int, rounds: int) -> di
     """Squared error of the mean of all iterates, from the minimiser on, with the step of (20), beside the bound."""
     of, strength = Study.drawn(np.random.default_rng(42), 8, 50, p=4, K=2), 0.05
     problem, kappa = of.problem(strength, whole=True), condition_2(of)
-    exact = problem.solve(gr.Exact(), gap=1e-12)
+    exact, look = optimum(problem), gr.Observer("w", rounds=[rounds])
     best = exact.coef
     method = gr.FedADMM(batch=batch or None, kappa=kappa, rho=1.0, average="printed", availability=p0, dropout="ipw")
-    run = problem.solve(
-        method,
-        start=exact,
-        rounds=rounds,
-        gap=0.0,
-        seed=int(rng.integers(2**31)),
-        observe=gr.Observer("w", rounds=[rounds]),
-        on_failure="return",
-    )
-    assert run.observed is not None
+    w = watched(problem, method, rounds, look, start=exact, seed=int(rng.integers(2**31)))["w"][-1]
     psi = np.einsum("ukj,uk->ukj", of.X, np.einsum("ukj,uj->uk", of.X, best) - of.y)
     C, square = (psi**2).sum(axis=2).mean(axis=1), (psi.mean(axis=1) ** 2).sum(axis=1)
     bound = 2.0 * kappa**2 * float(C.max()) * np.log(rounds) / (p0 * rounds)
     noise = (C - square) / batch if batch else np.zeros(len(C))  # of a mini-batch
-    return {
-        "error": squared(run.observed["w"][-1], best),
-        "bound": bound,
-        "variance": float(noise.sum() / square.sum()),
-    }
+    return {"error": squared(w, best), "bound": bound, "variance": float(noise.sum() / square.sum())}
 
 
 SHAPES = {"full gradients": "(1 - p0) / p0", "batches of 10": "(1 - p0 + v) / p0"}
@@ -190,12 +147,7 @@ def _draw(figure: Any, data: dict[str, Any]) -> None:
 @claim(
     "fused.cor4.2-p0",
     "Corollary 4.2",
-    "Where devices are there with probability p_0 the mean squared error of the mean of all iterates is at most "
-    "2 kappa^2 C_psi log(T) / (p_0 T), with the step of (20). (Ours: 1/p_0 is the second moment of the weighted "
-    "gradient, the error goes with its variance, (1 - p_0) / p_0 with full gradients and (1 - p_0 + v) / p_0 with "
-    "mini-batches of variance v beside ||grad||^2 = 1.)",
     stated="2 kappa^2 C_psi log(T) / (p_0 T)",
-    expected=Verdict.HOLDS,
     quick={"rounds": 600, "replications": 6},
     minutes=15.0,
     full={"rounds": 5000, "replications": 40},
@@ -204,31 +156,23 @@ def _draw(figure: Any, data: dict[str, Any]) -> None:
     figure=_draw,
 )
 def dropout(at: Trial, rounds: int, replications: int) -> Evidence:
-    cells = [{"p0": p0, "batch": batch, "rounds": rounds} for batch in (0, 10) for p0 in CHANCES]
-    found = at.replicate(_reached, cells, replications)
-    means = np.array([np.mean([one["error"] for one in runs]) for runs in found]).reshape(2, -1)
-    bounds = np.array([runs[0]["bound"] for runs in found]).reshape(2, -1)
+    """Where devices are there with probability p_0 the mean squared error of the mean of all iterates is at most 2
+    kappa^2 C_psi log(T) / (p_0 T), with the step of (20). (Ours: 1/p_0 is the second moment of the weighted gradient,
+    the error goes with its variance, (1 - p_0) / p_0 with full gradients and (1 - p_0 + v) / p_0 with mini-batches of
+    variance v beside ||grad||^2 = 1.)"""
+    found = at.replicate(_reached, grid(batch=(0, 10), p0=CHANCES, rounds=rounds), replications)
+    samples, k = column(found, "error"), len(CHANCES)
+    means, bounds = samples.mean(axis=1).reshape(2, -1), column(found, "bound")[:, 0].reshape(2, -1)
     v, p0 = found[-1][0]["variance"], np.array(CHANCES)
     shapes = np.array([(1.0 - p0) / p0, (1.0 - p0 + v) / p0])
-    slopes = [float(np.polyfit(np.log(shape), np.log(row), 1)[0]) for shape, row in zip(shapes, means, strict=True)]
-    steeper = -np.polyfit(np.log(p0[2:]), np.log(means[0, 2:]), 1)[0]
+    slopes, steeper = [*map(slope, shapes, means)], -slope(p0[2:], means[0, 2:])
     fitted = shapes * np.exp((np.log(means) - np.log(shapes)).mean(axis=1))[:, None]
-    samples = [[one["error"] for one in runs] for runs in found]
-    k = len(CHANCES)
     return Evidence.of(
         at_most("squared error, beside the bound", means, bounds),
         equal("exponent of (1 - p_0) / p_0, full gradients", slopes[0], at.given(1.0), 0.2, "absolute"),
         equal("exponent of (1 - p_0 + v) / p_0, batches of 10", slopes[1], at.given(1.0), 0.2, "absolute"),
         at_least("exponent of 1/p_0, full gradients, p_0 from 0.35 to 0.9: more than 1", steeper, 1.3),
-        table=[
-            {"p_0": p, "full gradients": a, "batches of 10": b, "stated bound": c}
-            for p, a, b, c in zip(CHANCES, means[0], means[1], bounds[0], strict=True)
-        ],
-        data={
-            "p0": CHANCES,
-            "full gradients": samples[:k],
-            "batches of 10": samples[k:],
-            "full gradients, fitted": fitted[0],
-            "batches of 10, fitted": fitted[1],
-        },
+        table=rows({"p_0": CHANCES, **dict(zip(SHAPES, means, strict=True)), "stated bound": bounds[0]}),
+        data={"p0": CHANCES, **dict(zip(SHAPES, (samples[:k], samples[k:]), strict=True))}
+        | {f"{name}, fitted": each for name, each in zip(SHAPES, fitted, strict=True)},
     )

@@ -9,7 +9,8 @@ import numpy as np
 
 import graphreg as gr
 
-from .. import Evidence, Trial, Verdict, at_least, at_most, claim, equal
+from .. import Evidence, Trial, at_least, at_most, claim, equal
+from ..computing import column, rows, slope
 from ..figures import curve
 from ._instances import Array, Study, squared
 
@@ -27,17 +28,14 @@ def _on_a_path(rng: np.random.Generator, V: int, jump: float) -> tuple[gr.Proble
     )
 
 
-@claim(
-    "fused.thm3.1",
-    "Theorem 3.1",
-    "With lambda = |V|^(-1/2) R*{(D^+)' Psi} in (4) the error (1/|V|) ||Theta^ - Theta*||_F^2 is at most (6), "
-    "2 kappa^2 (rho^2 + 4 |S| lambda^2 / kappa_0).",
-    stated="2 kappa^2 (rho^2 + 4 |S| lambda^2 / kappa_0)",
-    weight="constant",
-    correction="Such a lambda is sqrt(|V|) times too large for (4), and the proof divides kappa_S^2 out, not kappa_0: "
-    "with R*{(D^+)' Psi} / |V| in (4), sqrt(|V|) lambda in the bound and kappa_S^2 it holds.",
-)
+@claim("fused.thm3.1", "Theorem 3.1", stated="2 kappa^2 (rho^2 + 4 |S| lambda^2 / kappa_0)")
 def error_bound(at: Trial) -> Evidence:
+    """With lambda = |V|^(-1/2) R*{(D^+)' Psi} in (4) the error (1/|V|) ||Theta^ - Theta*||_F^2 is at most (6), 2
+    kappa^2 (rho^2 + 4 |S| lambda^2 / kappa_0).
+
+    Correction (constant): Such a lambda is sqrt(|V|) times too large for (4), and the proof divides kappa_S^2 out, not
+    kappa_0: with R*{(D^+)' Psi} / |V| in (4), sqrt(|V|) lambda in the bound and kappa_S^2 it holds.
+    """
     errors, bounds, right, limits = list[float](), list[float](), list[float](), list[float]()
     ours, stated, library, letter = list[float](), list[float](), list[Any](), list[Any]()
     for k, (V, jump) in enumerate(((40, 100.0), (60, 100.0), (20, 30.0), (40, 30.0))):
@@ -46,18 +44,20 @@ def error_bound(at: Trial) -> Evidence:
         lam.value = printed.strength
         errors.append(squared(problem.solve(gr.Exact(), gap=1e-10).coef, truth))
         bounds.append(printed.bound)
-        found = gr.theory.error_bound(problem, truth)
-        lam.value = found.required * (1.0 + 1e-9)
+        required = gr.theory.error_bound(problem, truth).required
+        lam.value = required * (1.0 + 1e-9)
         right.append(squared(problem.solve(gr.Exact(), gap=1e-10).coef, truth))
         limits.append(gr.theory.error_bound(problem, truth).theorem)
         D = gr.Graph.chain(V).difference().toarray()
         psi = at.given(problem.oracles().gradient(truth))  # of f_i = M_i / V
-        ours.append(found.required)
+        ours.append(required)
         stated.append(float(np.abs(np.linalg.pinv(D).T @ psi).max()))
         library.append((printed.strength, printed.bound))
         rho2, lam2 = (V * psi.mean()) ** 2, V * stated[-1] ** 2  # of M_i = V f_i
         # kappa = 1; two edges meet at the node in the middle, so that kappa_S = sqrt(2) / |(1, -2, 1)|
         letter.append((np.sqrt(lam2), 2.0 * (rho2 + 4.0 * 2.0 * lam2 / np.sqrt(2.0 / 6.0))))
+    found = {"squared error, printed lambda": errors, "(6)": bounds}
+    found |= {"lambda of the proof": right, "(6) corrected": limits}
     return Evidence.of(
         at_most("squared error at the printed lambda, paths", errors, bounds),
         corrected=[
@@ -65,23 +65,15 @@ def error_bound(at: Trial) -> Evidence:
             equal("that lambda, R*{(D^+)' Psi} / |V|", ours, stated, 1e-8),
             equal("printed lambda and (6), gr.theory.printed.error_bound and to the letter", library, letter, 1e-8),
         ],
-        table=[
-            {"squared error, printed lambda": a, "(6)": b, "lambda of the proof": c, "(6) corrected": d}
-            for a, b, c, d in zip(errors, bounds, right, limits, strict=True)
-        ],
+        table=rows(found),
     )
 
 
-@claim(
-    "fused.eq8",
-    "(8) and (S.23)",
-    "With phi = ||.||_1 and probability 1 - xi, lambda^2 = R*{(D^+)' Psi}^2 / |V| is at most a constant times "
-    "sigma^2 / gamma_G^2 times p log(|E| / xi) / (n |V|).",
-    stated="p log(|E| / xi)",
-    expected=Verdict.HOLDS,
-)
+@claim("fused.eq8", "(8) and (S.23)", stated="p log(|E| / xi)")
 def largest_load(at: Trial) -> Evidence:
-    """Normal gradients of variance 1/n on a path; of p features the factor p is not needed, but log(p |E| / xi)."""
+    """With phi = ||.||_1 and probability 1 - xi, lambda^2 = R*{(D^+)' Psi}^2 / |V| is at most a constant times sigma^2
+    / gamma_G^2 times p log(|E| / xi) / (n |V|)."""
+    # Normal gradients of variance 1/n on a path; of p features the factor p is not needed, but log(p |E| / xi).
     V, n, xi, draws = 20, 30, 0.1, 400
     D = gr.Graph.chain(V).difference().toarray()
     gamma = gr.theory.algebraic_connectivity(nx.path_graph(V)).smallest_positive
@@ -102,17 +94,11 @@ def largest_load(at: Trial) -> Evidence:
     )
 
 
-@claim(
-    "fused.eq7",
-    "(7), and section 3.1.1, end",
-    "With probability 1 - xi, rho^2 = ||Pi_Ker(D) Psi||_F^2 / |V| is at most a constant times sigma^2 K p log(1 / xi) "
-    "/ (n |V|); its mean is sigma^2 p K / (n |V|), K the components of G.",
-    stated="sigma^2 p K / (n |V|)",
-    expected=Verdict.HOLDS,
-    perturbation=0.3,
-)
+@claim("fused.eq7", "(7), and section 3.1.1, end", stated="sigma^2 p K / (n |V|)", perturbation=0.3)
 def shift(at: Trial) -> Evidence:
-    """Normal gradients of variance 1/n; K n |V| rho^2 is chi-square with p K degrees of freedom."""
+    """With probability 1 - xi, rho^2 = ||Pi_Ker(D) Psi||_F^2 / |V| is at most a constant times sigma^2 K p log(1 / xi)
+    / (n |V|); its mean is sigma^2 p K / (n |V|), K the components of G."""
+    # Normal gradients of variance 1/n; K n |V| rho^2 is chi-square with p K degrees of freedom.
     V, n, xi, draws = 24, 30, 0.1, 400
     table = []
     for parts in (1, 2, 6):
@@ -126,7 +112,7 @@ def shift(at: Trial) -> Evidence:
             table.append({**row, "0.9 quantile": np.quantile(rho2, 1.0 - xi), "stated": p * parts / (n * V)})
     mean, error, high, stated = (np.array([row[name] for row in table]) for name in list(table[0])[2:])
     return Evidence.of(
-        equal("mean of rho^2", mean, at.given(stated), 4.0, "standard errors", error),
+        equal("mean of rho^2", mean, at.given(stated), 4.0, error=error),
         at_most(
             "its 0.9 quantile, beside 1.5 sigma^2 K p log(1 / xi) / (n |V|)", high, 1.5 * stated * np.log(1.0 / xi)
         ),
@@ -168,9 +154,7 @@ SWEEP = {"n": (20, 40, 80, 160), "V": (12, 24, 48), "false": (4, 12, 28)}
 @claim(
     "fused.thm3.2-rate",
     "Theorem 3.2 and (9)",
-    "The squared error scales as sigma^2 p (K + |S|) / (n |V|), up to a logarithm.",
     stated="(K + |S|) / (n |V|)",
-    expected=Verdict.HOLDS,
     quick={"replications": 3},
     full={"replications": 100},
     experiment=True,
@@ -178,25 +162,25 @@ SWEEP = {"n": (20, 40, 80, 160), "V": (12, 24, 48), "false": (4, 12, 28)}
     figure=_draw_rates,
 )
 def rate(at: Trial, replications: int) -> Evidence:
+    """The squared error scales as sigma^2 p (K + |S|) / (n |V|), up to a logarithm."""
     checks, table, data = [], [], {}
     for name, values in SWEEP.items():
         base = {**BASE, "false": 0} if name == "n" else BASE
         runs = at.replicate(_estimated, [{**base, name: value} for value in values], replications)
-        errors = [[one["error"] for one in cell] for cell in runs]
-        means, worst = np.mean(errors, axis=1), max(one["error"] / one["bound"] for cell in runs for one in cell)
-        x = np.array(values, dtype=float)
+        errors, x = column(runs, "error"), np.array(values, dtype=float)
         if name == "false":
-            x = np.mean([[one["parameters"] for one in cell] for cell in runs], axis=1)
-        slope = float(np.polyfit(np.log(x), np.log(means), 1)[0])
+            x = column(runs, "parameters").mean(axis=1)
+        means, worst = errors.mean(axis=1), (errors / column(runs, "bound")).max()
+        found = slope(x, means)
         if name == "n":
-            checks.append(equal("exponent of 1/n", -slope, at.given(1.0), 0.25, "absolute"))
+            checks.append(equal("exponent of 1/n", -found, at.given(1.0), 0.25, "absolute"))
         elif name == "V":
-            checks.append(at_least("exponent of 1/|V|, |S| fixed", -slope, 0.6))
+            checks.append(at_least("exponent of 1/|V|, |S| fixed", -found, 0.6))
         else:
-            checks.append(at_most("exponent of K(E) + |S|, a logarithm aside", slope, 1.3))
-            checks.append(at_least("exponent of K(E) + |S|, more than 0", slope, 0.3))
+            checks.append(at_most("exponent of K(E) + |S|, a logarithm aside", found, 1.3))
+            checks.append(at_least("exponent of K(E) + |S|, more than 0", found, 0.3))
         checks.append(at_most(f"error beside the corrected bound, over {name}", worst, 1.0))
-        table += [{name: v, "squared error": m} for v, m in zip(values, means.tolist(), strict=True)]
+        table += rows({name: values, "squared error": means})
         line = means[0] * (x / x[0]) ** (1.0 if name == "false" else -1.0)
         data[name] = {"x": x, "errors": errors, "slope one": line}
     return Evidence.of(*checks, table=table, data=data)

@@ -10,21 +10,17 @@ from scipy.special import expit
 
 import graphreg as gr
 
-from .. import Evidence, Trial, Verdict, at_least, at_most, claim, equal
+from .. import Evidence, Trial, at_least, at_most, claim, equal
+from ..computing import optimum
 from ._instances import Array, Study
 
 BENT = 1.0 / (6.0 * np.sqrt(3.0))  # the largest |zeta'''|
 
 
-@claim(
-    "fused.examples",
-    "Examples 1, 2 and 3",
-    "psi = (theta - z) / sigma^2 for means, -(y - theta'x) x for linear and (zeta'(theta'x) - y) x for logistic "
-    "regression, with Hessians I / sigma^2, x x' and zeta''(theta'x) x x', which are Lipschitz and bounded.",
-    stated="the gradients and Hessians of M_u; Conditions 1 and 2 hold",
-    expected=Verdict.HOLDS,
-)
+@claim("fused.examples", "Examples 1, 2 and 3", stated="the gradients and Hessians of M_u; Conditions 1 and 2 hold")
 def examples(at: Trial) -> Evidence:
+    """psi = (theta - z) / sigma^2 for means, -(y - theta'x) x for linear and (zeta'(theta'x) - y) x for logistic
+    regression, with Hessians I / sigma^2, x x' and zeta''(theta'x) x x', which are Lipschitz and bounded."""
     rng, (V, n, p), sigma = at.rng(), (4, 30, 3), 1.7
     X, z, node = rng.standard_normal((V * n, p)), rng.standard_normal((V * n, p)), np.repeat(np.arange(V), n)
     X /= np.linalg.norm(X, axis=1, keepdims=True)  # on the unit sphere, as Example 3 has it
@@ -75,50 +71,43 @@ def _hessians(X: Array, theta: Array, V: int) -> Array:
 @claim(
     "fused.condition4",
     "Condition 4 and Example 2",
-    "Sigma_u(theta*) = H_u(theta*), the second Bartlett identity, is met by the examples: Sigma_u = sigma^2 times the "
-    "second moment of x for linear regression with the loss (y - theta'x)^2 / 2.",
     stated="met where the density of the data is uniformly integrable",
-    weight="substance",
-    correction="It is met by losses that are minus a log-likelihood; (y - theta'x)^2 / 2 is that for noise of "
-    "variance 1 alone, and at another sigma Sigma_u = sigma^2 H_u.",
     perturbation=0.3,
 )
 def bartlett(at: Trial) -> Evidence:
+    """Sigma_u(theta*) = H_u(theta*), the second Bartlett identity, is met by the examples: Sigma_u = sigma^2 times the
+    second moment of x for linear regression with the loss (y - theta'x)^2 / 2.
+
+    Correction (substance): It is met by losses that are minus a log-likelihood; (y - theta'x)^2 / 2 is that for noise
+    of variance 1 alone, and at another sigma Sigma_u = sigma^2 H_u.
+    """
     V, n, p, sigma = 400, 40, 3, 2.0
     of = Study.drawn(at.rng(), V, n, 0.0, p, noise=sigma)
     fits = gr.inference.local_fits(gr.Problem(gr.SquaredLoss(of.data, scale="mean")).form)
     scores = n * np.einsum("ijj->i", fits.score_covariance("HC2") @ fits.inverse) / p  # tr(Sigma_u H_u^-1) / p
     mean, error = scores.mean(), scores.std(ddof=1) / np.sqrt(V)
     return Evidence.of(
-        equal("mean of tr(Sigma H^-1) / p, against Sigma = H", mean, 1.0, 5.0, "standard errors", error),
-        corrected=[equal("against Sigma = sigma^2 H", mean, at.given(sigma) ** 2, 4.0, "standard errors", error)],
+        equal("mean of tr(Sigma H^-1) / p, against Sigma = H", mean, 1.0, 5.0, error=error),
+        corrected=[equal("against Sigma = sigma^2 H", mean, at.given(sigma) ** 2, 4.0, error=error)],
     )
 
 
-@claim(
-    "fused.local-limit",
-    "section 3, after Example 3",
-    "With lambda = 0 (4) is the local estimator (3) at every node.",
-    stated="equal",
-    expected=Verdict.HOLDS,
-)
+@claim("fused.local-limit", "section 3, after Example 3")
 def without_edges(at: Trial) -> Evidence:
+    """With lambda = 0 (4) is the local estimator (3) at every node."""
     of = Study.drawn(at.rng(), 8, 30, p=3, K=2)
-    found = gr.Problem(of.loss()).solve(gr.Exact(), gap=1e-12).coef
+    found = optimum(gr.Problem(of.loss())).coef
     right = np.linalg.solve(of.hessians(), -of.gradients(np.zeros_like(of.truth))[:, :, None])[:, :, 0]
     return Evidence.of(equal("theta", found, at.given(right), 1e-6))
 
 
-@claim(
-    "fused.global-limit",
-    "section 3, after Example 3, and section 5",
-    "As lambda -> infinity (4) becomes the global estimator, argmin of sum_u sum_k m_u(z_k; theta) over all samples.",
-    stated="equal",
-    weight="substance",
-    correction="At a finite lambda it is the argmin of the sum of the nodes' means M_u, which is the global estimator "
-    "where all n_u are equal.",
-)
+@claim("fused.global-limit", "section 3, after Example 3, and section 5")
 def all_together(at: Trial) -> Evidence:
+    """As lambda -> infinity (4) becomes the global estimator, argmin of sum_u sum_k m_u(z_k; theta) over all samples.
+
+    Correction (substance): At a finite lambda it is the argmin of the sum of the nodes' means M_u, which is the global
+    estimator where all n_u are equal.
+    """
     of, sizes = Study.drawn(at.rng(), 6, 60, p=3, K=2), np.array([60, 40, 20, 10, 8, 6])
     rows = np.concatenate([[u] * n for u, n in enumerate(sizes)])
     X, y = (np.concatenate([x[u, :n] for u, n in enumerate(sizes)]) for x in (of.X, of.y))
@@ -128,7 +117,7 @@ def all_together(at: Trial) -> Evidence:
         gr.Problem(loss + gr.Parameter(1.0, name="lam") * gr.TotalVariation(graph, gr.L1()))
     )
     twice = gr.Problem(loss + 2.0 * strength.value * gr.TotalVariation(graph, gr.L1()))
-    found = twice.solve(gr.Exact(), gap=1e-12).coef
+    found = optimum(twice).coef
 
     def fitted(weights: Array) -> Array:
         return np.tile(np.linalg.solve((X.T * weights) @ X, (X.T * weights) @ y), (6, 1))
@@ -142,14 +131,9 @@ def all_together(at: Trial) -> Evidence:
 
 
 # ---- the discussion --------------------------------------------------------------------------------------------------
-@claim(
-    "fused.l1-extension",
-    "section 7",
-    "(1/V) sum_i (M_i(theta_i) + lambda_i ||theta_i||_1) + lambda R(D Theta) extends the method to high dimensions.",
-    stated="can extend",
-    expected=Verdict.HOLDS,
-)
+@claim("fused.l1-extension", "section 7", stated="can extend")
 def sparse(at: Trial) -> Evidence:
+    """(1/V) sum_i (M_i(theta_i) + lambda_i ||theta_i||_1) + lambda R(D Theta) extends the method to high dimensions."""
     V, n, p = 8, 15, 30
     of = Study.drawn(at.rng(0), V, n, 0.0, p, K=2, noise=0.5)
     truth = np.where(np.arange(p) < 3, 4.0 * of.truth, 0.0)

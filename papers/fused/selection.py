@@ -9,9 +9,10 @@ from scipy.stats import chi2
 
 import graphreg as gr
 
-from .. import Evidence, Trial, Verdict, at_least, at_most, claim, equal
+from .. import Evidence, Trial, at_least, at_most, claim, equal
+from ..computing import column, error_of_share, grid, rows
 from ..figures import curve
-from ._instances import Array, Study
+from ._instances import Study
 
 LEVEL = 0.05
 
@@ -31,15 +32,14 @@ def _tested(of: Study, graph: gr.Graph, covariance: str) -> Any:
 @claim(
     "fused.lemmaS3.4",
     "Lemma S.3.4",
-    "sqrt(n) (theta_u^ - theta_u*) is asymptotically normal with covariance H^-1 Sigma H^-T.",
     stated="N(0, H^-1 Sigma H^-T)",
-    expected=Verdict.HOLDS,
     perturbation=0.5,
     quick={"nodes": 1000},
     full={"nodes": 4000},
 )
 def normality(at: Trial, nodes: int) -> Evidence:
-    """Every node a replication: logistic regression, and linear regression with a noise that varies with x."""
+    """sqrt(n) (theta_u^ - theta_u*) is asymptotically normal with covariance H^-1 Sigma H^-T."""
+    # Every node a replication: logistic regression, and linear regression with a noise that varies with x.
     rng, n, p = at.rng(), 400, 2
     X, node, theta = rng.standard_normal((nodes * n, p)), np.repeat(np.arange(nodes), n), np.array([0.7, -0.4])
     eta = X @ theta
@@ -54,28 +54,16 @@ def normality(at: Trial, nodes: int) -> Evidence:
         off = fits.coef - theta
         size = np.einsum("ui,uij,uj->u", off, np.linalg.inv(fits.covariance("HC0")), off)
         for level in (0.5, 0.95):
-            share, error = float((size <= chi2.ppf(level, p)).mean()), np.sqrt(level * (1.0 - level) / nodes)
-            checks.append(
-                equal(
-                    f"{name}: share below the {level} quantile", share, at.given(level), 4.0, "standard errors", error
-                )
-            )
+            share, error = float((size <= chi2.ppf(level, p)).mean()), error_of_share(level, nodes)
+            checks.append(equal(f"{name}: share below the {level} quantile", share, at.given(level), 4.0, error=error))
             table.append({"loss": name, "level": level, "share of the nodes below": share})
     return Evidence.of(*checks, table=table)
 
 
-@claim(
-    "fused.edge-statistic",
-    "(13)",
-    "W_e^2 = (theta_i - theta_j)' (Omega_i + Omega_j)^-1 (theta_i - theta_j), Omega_u = (n_u H_u)^-1, is chi^2_p under "
-    "equality (with Condition 4).",
-    stated="chi^2_p",
-    expected=Verdict.HOLDS,
-    perturbation=0.3,
-    quick={"pairs": 400},
-    full={"pairs": 10_000},
-)
+@claim("fused.edge-statistic", "(13)", stated="chi^2_p", perturbation=0.3, quick={"pairs": 400}, full={"pairs": 10_000})
 def statistic(at: Trial, pairs: int) -> Evidence:
+    """W_e^2 = (theta_i - theta_j)' (Omega_i + Omega_j)^-1 (theta_i - theta_j), Omega_u = (n_u H_u)^-1, is chi^2_p under
+    equality (with Condition 4)."""
     n, p = 200, 3
     of, graph = _pairs(at.rng(), pairs, n, p, 1.0)
     found = _tested(of, graph, "model")["statistic"].to_numpy()
@@ -85,52 +73,47 @@ def statistic(at: Trial, pairs: int) -> Evidence:
     right = np.einsum("ei,eij,ej->e", off, np.linalg.inv(at.given(omega)[graph.tail] + omega[graph.head]), off)
     return Evidence.of(
         equal("W^2, and (13)", found, right, 1e-8),
-        equal("mean of W^2, against p", found.mean(), p, 4.0, "standard errors", np.sqrt(2.0 * p / pairs)),
+        equal("mean of W^2, against p", found.mean(), p, 4.0, error=np.sqrt(2.0 * p / pairs)),
         equal(
             "share above the 0.95 quantile",
             (found > chi2.ppf(0.95, p)).mean(),
             LEVEL,
             4.0,
-            "standard errors",
-            _error(pairs),
+            error=error_of_share(LEVEL, pairs),
         ),
     )
-
-
-def _error(count: int) -> float:
-    return float(np.sqrt(LEVEL * (1.0 - LEVEL) / count))
 
 
 @claim(
     "fused.edge-size",
     "(13) and (14) for Example 2",
-    "The test of equality that rejects where W_e^2 > chi^2_p(alpha) has level alpha for linear regression with the "
-    "loss (y - theta'x)^2 / 2.",
     stated=LEVEL,
-    weight="substance",
-    correction="Only where the noise has variance 1 (Condition 4): at twice the deviation most true edges are "
-    "rejected, at half of it none. With the covariance H^-1 S H^-1 / n and F quantiles the level is kept at every "
-    "noise.",
     perturbation=0.5,
     quick={"pairs": 300},
     full={"pairs": 5000},
 )
 def size(at: Trial, pairs: int) -> Evidence:
+    """The test of equality that rejects where W_e^2 > chi^2_p(alpha) has level alpha for linear regression with the
+    loss (y - theta'x)^2 / 2.
+
+    Correction (substance): Only where the noise has variance 1 (Condition 4): at twice the deviation most true edges
+    are rejected, at half of it none. With the covariance H^-1 S H^-1 / n and F quantiles the level is kept at every
+    noise.
+    """
     n, p, shares, table = 80, 5, dict[str, list[float]](), []
-    deviations = (0.5, 1.0, 2.0)
-    for noise in deviations:
+    for noise in (0.5, 1.0, 2.0):
         of, graph = _pairs(at.rng(int(10 * noise)), pairs, n, p, noise)
         row: dict[str, Any] = {"sd of the noise": noise}
         for name, covariance in (("as printed", "model"), ("Chow", "chow"), ("robust", "robust")):
             row[name] = float((_tested(of, graph, covariance)["p_value"] < LEVEL).mean())
             shares.setdefault(name, []).append(row[name])
         table.append(row)
-    level, error = at.given(LEVEL), _error(pairs)
+    level, error = at.given(LEVEL), error_of_share(LEVEL, pairs)
     return Evidence.of(
-        equal("rejections as printed, sd 0.5, 1 and 2", shares["as printed"], LEVEL, 4.0, "standard errors", error),
+        equal("rejections as printed, sd 0.5, 1 and 2", shares["as printed"], LEVEL, 4.0, error=error),
         corrected=[
-            equal("rejections, one variance for both nodes", shares["Chow"], level, 3.0, "standard errors", error),
-            at_most("rejections, sandwich", shares["robust"], LEVEL, 3.0, "standard errors", error),
+            equal("rejections, one variance for both nodes", shares["Chow"], level, 3.0, error=error),
+            at_most("rejections, sandwich", shares["robust"], LEVEL, 3.0, error=error),
             at_least("rejections, sandwich, not fewer than a fifth of that", shares["robust"], LEVEL / 5.0),
         ],
         table=table,
@@ -154,11 +137,7 @@ def _selected(rng: np.random.Generator, n: int, times: float, covariance: str) -
     found = gr.inference.edge_tests(loss, graph, covariance=covariance, correction="bonferroni", alpha=LEVEL)
     true = of.cluster[graph.tail] == of.cluster[graph.head]
     kept = found["keep"].to_numpy(dtype=bool)
-    return {
-        "exact": float((kept == true).all()),
-        "lost": float((true & ~kept).any()),
-        "false": float((~true & kept).any()),
-    }
+    return {"exact": float((kept == true).all()), "lost": float((true & ~kept).any())}
 
 
 def _draw(figure: Any, data: dict[str, Any]) -> None:
@@ -173,34 +152,24 @@ def _draw(figure: Any, data: dict[str, Any]) -> None:
 @claim(
     "fused.thm3.4",
     "Theorem 3.4",
-    "Where n_e dist(theta_i*, theta_j*)^2 >= 4 chi^2_p(alpha / |E|) at every false edge, exactly the true edges are "
-    "selected with probability at least 1 - alpha, as n grows.",
     stated="1 - alpha",
-    expected=Verdict.HOLDS,
     quick={"n": 400, "replications": 60},
     full={"n": 2000, "replications": 1000},
     experiment=True,
     figure=_draw,
 )
 def consistency(at: Trial, n: int, replications: int) -> Evidence:
+    """Where n_e dist(theta_i*, theta_j*)^2 >= 4 chi^2_p(alpha / |E|) at every false edge, exactly the true edges are
+    selected with probability at least 1 - alpha, as n grows."""
     times, kinds = (0.5, 1.0, 1.5), ("model", "auto")
-    cells = [{"n": n, "times": t, "covariance": kind} for kind in kinds for t in times]
-    runs = at.replicate(_selected, cells, replications)
-    exact: Array = np.array([[one["exact"] for one in cell] for cell in runs]).reshape(2, len(times), -1)
-    share, error = exact.mean(axis=2), np.sqrt(0.05 * 0.95 / replications)
-    lost = np.mean([one["lost"] for cell in runs for one in cell])
+    runs = at.replicate(_selected, grid(covariance=kinds, times=times, n=n), replications)
+    exact = column(runs, "exact").reshape(2, len(times), -1)
+    share, error, lost = exact.mean(axis=2), error_of_share(LEVEL, replications), column(runs, "lost").mean()
     return Evidence.of(
-        at_least(
-            "share of runs, (15) met, the paper's covariance", share[0, 1:], 1.0 - LEVEL, 3.0, "standard errors", error
-        ),
-        at_least(
-            "share of runs, (15) met, gr's own covariance", share[1, 1:], 1.0 - LEVEL, 3.0, "standard errors", error
-        ),
+        at_least("share of runs, (15) met, the paper's covariance", share[0, 1:], 1.0 - LEVEL, 3.0, error=error),
+        at_least("share of runs, (15) met, gr's own covariance", share[1, 1:], 1.0 - LEVEL, 3.0, error=error),
         at_most("share of runs that lose a true edge", lost, LEVEL, 0.02),
         at_most("share of runs at half the distance of (15)", share[:, 0], 0.9),
-        table=[
-            {"distance / that of (15)": t, "the paper's covariance": a, "auto": b}
-            for t, a, b in zip(times, share[0], share[1], strict=True)
-        ],
+        table=rows({"distance / that of (15)": times, "the paper's covariance": share[0], "auto": share[1]}),
         data={"times": times, "shares": dict(zip(("the paper's covariance", "auto"), exact, strict=True))},
     )

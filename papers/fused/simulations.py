@@ -9,6 +9,7 @@ import numpy as np
 import graphreg as gr
 
 from .. import Check, Evidence, Trial, at_least, at_most, claim
+from ..computing import column, grid, rows, watched
 from ..figures import curve
 from ._instances import Array, Study, squared
 
@@ -56,10 +57,6 @@ def estimated(
     return {**errors, LOCAL_ES: _cross_validated(of, _selected(of, None), points)} if pairs else errors
 
 
-def _means(runs: list[list[dict[str, float]]], name: str) -> Array:
-    return np.array([np.mean([one[name] for one in cell]) for cell in runs])
-
-
 # ---- Figure 1 --------------------------------------------------------------------------------------------------------
 def _draw_figure_1(figure: Any, data: dict[str, Any]) -> None:
     figure.set_size_inches(6.4, 5.0)
@@ -81,13 +78,7 @@ def _draw_figure_1(figure: Any, data: dict[str, Any]) -> None:
 @claim(
     "fused.fig1",
     "Figure 1 and section 5.1",
-    "Fed-ADMM with edge selection is almost as good as the oracle, and better than Fed-ADMM, Local and Global; the "
-    "errors of Local and Global do not depend on |V|, that of the oracle falls; that of Fed-ADMM does not fall, and "
-    "at corruption 0.2 it is above Local's.",
     stated="in words and as curves; no numbers are printed",
-    weight="substance",
-    correction="With lambda by cross-validation, as the text says, Fed-ADMM is better than Local at corruption 0.2, "
-    "too (lambda = 0 is Local), and its error falls with |V|; it is above Local's with the lambda of Theorem 3.1.",
     quick={"V": [20, 60], "n": [50], "replications": 1, "points": 5},
     minutes=240.0,
     full={"V": [20, 40, 60, 80, 100], "n": [50, 100, 200], "replications": 100, "points": 12},
@@ -95,15 +86,19 @@ def _draw_figure_1(figure: Any, data: dict[str, Any]) -> None:
     figure=_draw_figure_1,
 )
 def figure_1(at: Trial, V: list[int], n: list[int], replications: int, points: int) -> Evidence:
+    """Fed-ADMM with edge selection is almost as good as the oracle, and better than Fed-ADMM, Local and Global; the
+    errors of Local and Global do not depend on |V|, that of the oracle falls; that of Fed-ADMM does not fall, and at
+    corruption 0.2 it is above Local's.
+
+    Correction (substance): With lambda by cross-validation, as the text says, Fed-ADMM is better than Local at
+    corruption 0.2, too (lambda = 0 is Local), and its error falls with |V|; it is above Local's with the lambda of
+    Theorem 3.1.
+    """
     panels = [(corruption, m) for corruption in (0.1, 0.2) for m in n]
-    cells = [{"V": v, "n": m, "corruption": c, "points": points, "pairs": False} for c, m in panels for v in V]
+    cells = grid(corruption=(0.1, 0.2), n=n, V=V, points=points, pairs=False)
     runs = at.replicate(estimated, cells, replications)
-    mean = {name: _means(runs, name).reshape(2, len(n), len(V)) for name in runs[0][0]}
-    rows = [
-        {**cell, **{name: float(_means([one], name)[0]) for name in one[0]}}
-        for cell, one in zip(cells, runs, strict=True)
-    ]
-    grouped = [runs[k * len(V) : (k + 1) * len(V)] for k in range(len(panels))]
+    mean, table, samples = _studied(cells, runs, len(V))
+    mean = {name: each.reshape(2, len(n), len(V)) for name, each in mean.items()}
     beside, pulled = (mean[name] / mean[LOCAL] for name in (FUSED, THEORY))
     local, oracle, fused = mean[LOCAL], _growth(mean[ORACLE]), _growth(mean[FUSED][0])
     return Evidence.of(
@@ -117,14 +112,21 @@ def figure_1(at: Trial, V: list[int], n: list[int], replications: int, points: i
             at_most("Fed-ADMM at the largest |V| by that at the smallest, lambda cross-validated", fused, 0.8),
             at_least("Fed-ADMM by Local, corruption 0.2, lambda of Theorem 3.1", pulled[1].min(), 1.0),
         ],
-        table=rows,
-        data={"n": n, "V": V, "panels": panels, "samples": [_samples(group) for group in grouped]},
+        table=table,
+        data={"n": n, "V": V, "panels": panels, "samples": samples},
     )
 
 
-def _samples(cells: list[list[dict[str, float]]]) -> dict[str, list[list[float]]]:
-    """By estimator and cell the errors of the replications."""
-    return {name: [[one[name] for one in cell] for cell in cells] for name in cells[0][0]}
+def _studied(
+    cells: Any, runs: Any, width: int
+) -> tuple[dict[str, Array], list[dict[str, Any]], list[dict[str, Array]]]:
+    """The mean errors by estimator, panel and point of its axis; the rows of the table; and by panel the errors of the
+    replications."""
+    errors = {name: column(runs, name).reshape(-1, width, len(runs[0])) for name in runs[0][0]}
+    mean = {name: each.mean(axis=2) for name, each in errors.items()}
+    found = rows({name: each.ravel() for name, each in mean.items()})
+    table = [{**cell, **row} for cell, row in zip(cells, found, strict=True)]
+    return mean, table, [{name: each[k] for name, each in errors.items()} for k in range(len(cells) // width)]
 
 
 def _order(mean: dict[str, Array]) -> list[Check]:
@@ -156,13 +158,7 @@ def _draw_figure_2(figure: Any, data: dict[str, Any]) -> None:
 @claim(
     "fused.fig2",
     "Figure 2 and section 5.2",
-    "The error of Fed-ADMM rises with the corruption and exceeds Local's from 0.2 on; Fed-ADMM-ES is better than "
-    "Local even at 0.9; it is better than Fed-ADMM-Local-ES (all pairs tested) where the corruption is small, and "
-    "worse where large.",
     stated="in words and as curves; no numbers are printed",
-    weight="substance",
-    correction="With lambda by cross-validation Fed-ADMM stays below Local at every corruption; with the lambda of "
-    "Theorem 3.1 it exceeds Local from 0.2 on.",
     quick={"V": [20], "n": [50], "corruption": [0.0, 0.2, 0.9], "replications": 1, "points": 5},
     minutes=600.0,
     full={
@@ -178,17 +174,17 @@ def _draw_figure_2(figure: Any, data: dict[str, Any]) -> None:
 def figure_2(
     at: Trial, V: list[int], n: list[int], corruption: list[float], replications: int, points: int
 ) -> Evidence:
+    """The error of Fed-ADMM rises with the corruption and exceeds Local's from 0.2 on; Fed-ADMM-ES is better than Local
+    even at 0.9; it is better than Fed-ADMM-Local-ES (all pairs tested) where the corruption is small, and worse where
+    large.
+
+    Correction (substance): With lambda by cross-validation Fed-ADMM stays below Local at every corruption; with the
+    lambda of Theorem 3.1 it exceeds Local from 0.2 on.
+    """
     panels = [(m, v) for m in n for v in V]
-    cells = [{"V": v, "n": m, "corruption": c, "points": points, "pairs": True} for m, v in panels for c in corruption]
+    cells = grid(n=n, V=V, corruption=corruption, points=points, pairs=True)
     runs = at.replicate(estimated, cells, replications)
-    k = len(corruption)
-    mean = {name: _means(runs, name).reshape(-1, k) for name in runs[0][0]}
-    wrong = np.array(corruption) >= 0.2
-    rows = [
-        {**cell, **{name: float(_means([one], name)[0]) for name in one[0]}}
-        for cell, one in zip(cells, runs, strict=True)
-    ]
-    grouped = [runs[g * k : (g + 1) * k] for g in range(len(panels))]
+    (mean, table, samples), wrong = _studied(cells, runs, len(corruption)), np.array(corruption) >= 0.2
     beside, pulled, rise = mean[FUSED] / mean[LOCAL], mean[THEORY] / mean[LOCAL], mean[FUSED][:, -1] / mean[FUSED][:, 0]
     selected = mean[SELECTED] / mean[LOCAL_ES]
     return Evidence.of(
@@ -201,8 +197,8 @@ def figure_2(
             at_most("Fed-ADMM by Local, lambda cross-validated, every corruption", beside.max(), 1.05),
             at_least("Fed-ADMM by Local, lambda of Theorem 3.1, 0.2 and more", pulled[:, wrong].min(), 1.0),
         ],
-        table=rows,
-        data={"V": V, "n": n, "corruption": corruption, "panels": panels, "samples": [_samples(g) for g in grouped]},
+        table=table,
+        data={"V": V, "n": n, "corruption": corruption, "panels": panels, "samples": samples},
     )
 
 
@@ -235,13 +231,12 @@ def learning(rng: np.random.Generator, V: int, n: int, rounds: int) -> dict[str,
     seen = {"truth": lambda at: of.error(at.w), "minimiser": lambda at: squared(at.w, best)}
     for name, method in _methods(of).items():
         observe = gr.Observer(seen, rounds=_seen(rounds))
-        run = problem.solve(method, rounds=rounds, gap=0.0, seed=1, observe=observe, on_failure="return")
-        assert run.observed is not None
-        distance = run.observed["minimiser"]
+        found = watched(problem, method, rounds, observe, seed=1)
+        distance = found["minimiser"]
         for share in REACHED:
             there = np.flatnonzero(distance <= share * distance[0])
-            out[f"{name} to {share:g}"] = int(run.observed.rounds[there[0]]) if len(there) else rounds  # at least
-        out |= {"rounds": run.observed.rounds, name: run.observed["truth"]}
+            out[f"{name} to {share:g}"] = int(found.rounds[there[0]]) if len(there) else rounds  # at least
+        out |= {"rounds": found.rounds, name: found["truth"]}
     return out
 
 
@@ -264,13 +259,7 @@ def _draw_learning(figure: Any, data: dict[str, Any]) -> None:
 @claim(
     "fused.figS1",
     "Figure S.1 and section 5.3",
-    "Fed-ADMM, with full batches and with batches of 10, converges much faster than (stochastic) gradient descent, "
-    "whose rate is of order 1 / sqrt(T).",
     stated="much faster",
-    weight="substance",
-    correction="With full batches it converges linearly, and is much faster to high accuracy than GD with steps like "
-    "1/sqrt(t), or like 1/t. With batches of 10 SGD is as fast to a hundredth of the squared distance, with the one "
-    "steps or with the others: (4) is strongly convex.",
     quick={"V": [40], "n": [50], "rounds": 1000, "replications": 1},
     minutes=20.0,
     full={"V": [40, 60, 80], "n": [50, 100], "rounds": 10_000, "replications": 20},
@@ -278,7 +267,14 @@ def _draw_learning(figure: Any, data: dict[str, Any]) -> None:
     figure=_draw_learning,
 )
 def convergence(at: Trial, V: list[int], n: list[int], rounds: int, replications: int) -> Evidence:
-    runs = at.replicate(learning, [{"V": v, "n": m, "rounds": rounds} for v in V for m in n], replications)
+    """Fed-ADMM, with full batches and with batches of 10, converges much faster than (stochastic) gradient descent,
+    whose rate is of order 1 / sqrt(T).
+
+    Correction (substance): With full batches it converges linearly, and is much faster to high accuracy than GD with
+    steps like 1/sqrt(t), or like 1/t. With batches of 10 SGD is as fast to a hundredth of the squared distance, with
+    the one steps or with the others: (4) is strongly convex.
+    """
+    runs = at.replicate(learning, grid(V=V, n=n, rounds=rounds), replications)
     every = [one for cell in runs for one in cell]
     names = [name for name in every[0] if name != "rounds" and " to " not in name]
     reached = {
@@ -297,8 +293,5 @@ def convergence(at: Trial, V: list[int], n: list[int], rounds: int, replications
             {"method": name, **{f"rounds to {s:g}": r for s, r in zip(REACHED, at, strict=True)}}
             for name, at in reached.items()
         ],
-        data={
-            "rounds": runs[0][0]["rounds"],
-            "curves": {name: [one[name] for one in runs[0]] for name in names},
-        },
+        data={"rounds": runs[0][0]["rounds"], "curves": {name: [one[name] for one in runs[0]] for name in names}},
     )

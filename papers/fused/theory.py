@@ -9,7 +9,8 @@ import numpy as np
 
 import graphreg as gr
 
-from .. import Evidence, Trial, Verdict, at_least, at_most, claim, equal
+from .. import Evidence, Trial, at_least, at_most, claim, equal
+from ..computing import rows
 
 
 def _graphs() -> list[nx.Graph]:
@@ -19,14 +20,9 @@ def _graphs() -> list[nx.Graph]:
     return [nx.path_graph(6), nx.barbell_graph(3, 1), parts, lonely]
 
 
-@claim(
-    "fused.kernel",
-    "section 3.1.1, after Theorem 3.1",
-    "Ker(D) is spanned by the indicators of the connected components of G.",
-    stated="span of the 1{C_i}",
-    expected=Verdict.HOLDS,
-)
+@claim("fused.kernel", "section 3.1.1, after Theorem 3.1", stated="span of the 1{C_i}")
 def kernel(at: Trial) -> Evidence:
+    """Ker(D) is spanned by the indicators of the connected components of G."""
     images, dimensions, counts = list[float](), list[int](), list[int]()
     for graph in map(gr.Graph.of, _graphs()):
         D, part = graph.difference().toarray(), graph.components()
@@ -40,16 +36,13 @@ def kernel(at: Trial) -> Evidence:
     )
 
 
-@claim(
-    "fused.projection",
-    "proof of Theorem 3.1, before (S.18)",
-    "The projection on Ker(D) is D^+ D, D^+ the Moore-Penrose inverse.",
-    stated="D^+ D",
-    weight="misprint",
-    correction="D^+ D is the projection on the row space; that on the kernel is I - D^+ D.",
-)
+@claim("fused.projection", "proof of Theorem 3.1, before (S.18)", stated="D^+ D")
 def projection(at: Trial) -> Evidence:
-    """On the kernel a signal becomes its mean over each component: (S.21)."""
+    """The projection on Ker(D) is D^+ D, D^+ the Moore-Penrose inverse.
+
+    Correction (misprint): D^+ D is the projection on the row space; that on the kernel is I - D^+ D.
+    """
+    # On the kernel a signal becomes its mean over each component: (S.21).
     graph = gr.Graph.of(_graphs()[2])
     D, part, signal = graph.difference().toarray(), graph.components(), at.rng().standard_normal(graph.n_nodes)
     P = np.linalg.pinv(D) @ D
@@ -61,15 +54,13 @@ def projection(at: Trial) -> Evidence:
     )
 
 
-@claim(
-    "fused.algebraic-connectivity",
-    "section 3.1.1, end, and Theorem 3.2",
-    "For a connected graph gamma_G, gamma_G^2 the least positive eigenvalue of D'D, is the algebraic connectivity.",
-    stated="gamma_G",
-    weight="misprint",
-    correction="The algebraic connectivity is the second smallest eigenvalue of the Laplacian D'D, which is gamma_G^2.",
-)
+@claim("fused.algebraic-connectivity", "section 3.1.1, end, and Theorem 3.2", stated="gamma_G")
 def connectivity(at: Trial) -> Evidence:
+    """For a connected graph gamma_G, gamma_G^2 the least positive eigenvalue of D'D, is the algebraic connectivity.
+
+    Correction (misprint): The algebraic connectivity is the second smallest eigenvalue of the Laplacian D'D, which is
+    gamma_G^2.
+    """
     n = 7  # the path: 2 - 2 cos(pi / n); the complete graph: n
     found = [gr.theory.algebraic_connectivity(g).smallest_positive for g in (nx.path_graph(n), nx.complete_graph(n))]
     stated = np.array([2.0 - 2.0 * np.cos(np.pi / n), n])
@@ -80,16 +71,11 @@ def connectivity(at: Trial) -> Evidence:
 
 
 # ---- graph fidelity --------------------------------------------------------------------------------------------------
-@claim(
-    "fused.prop3.3",
-    "Proposition 3.3",
-    "Over subgraphs of a connected G the least K(E~) + |E~ \\ E_0| is K(E and E_0), and (11): every E~ has at least "
-    "that, and at most |E~ \\ E_0| + |(E and E_0) \\ E~| more.",
-    stated="K(E and E_0)",
-    expected=Verdict.HOLDS,
-)
+@claim("fused.prop3.3", "Proposition 3.3", stated="K(E and E_0)")
 def best_subgraph(at: Trial) -> Evidence:
-    """All subsets of the edges of some connected graphs, by enumeration."""
+    r"""Over subgraphs of a connected G the least K(E~) + |E~ \ E_0| is K(E and E_0), and (11): every E~ has at least
+    that, and at most |E~ \ E_0| + |(E and E_0) \ E~| more."""
+    # All subsets of the edges of some connected graphs, by enumeration.
     rng, least, stated, over = at.rng(), list[int](), list[int](), list[int]()
     for _ in range(3):
         graph = nx.random_labeled_tree(6, seed=int(rng.integers(1000)))
@@ -113,17 +99,15 @@ def best_subgraph(at: Trial) -> Evidence:
     )
 
 
-@claim(
-    "fused.fidelity-range",
-    "section 3.1.2, after (9)",
-    "GF_min = 2 K(E_0) / (|V|^2 (1 - 1/K(E_0)) + 2) <= GF <= 1; GF = 1 for G_0 (the rate of the oracle), K(E_0)/|V| "
-    "without edges (that of local estimates), GF_min for the complete graph, of rate sigma^2 p / n times |V| (1 - "
-    "1/K(E)).",
-    stated="three regimes",
-    weight="misprint",
-    correction="In the rate of the complete graph K(E), which is 1 there and makes the rate 0, stands for K(E_0).",
-)
+@claim("fused.fidelity-range", "section 3.1.2, after (9)", stated="three regimes")
 def regimes(at: Trial) -> Evidence:
+    """GF_min = 2 K(E_0) / (|V|^2 (1 - 1/K(E_0)) + 2) <= GF <= 1; GF = 1 for G_0 (the rate of the oracle), K(E_0)/|V|
+    without edges (that of local estimates), GF_min for the complete graph, of rate sigma^2 p / n times |V| (1 -
+    1/K(E)).
+
+    Correction (misprint): In the rate of the complete graph K(E), which is 1 there and makes the rate 0, stands for
+    K(E_0).
+    """
     V, K, n, p, rng = 12, 3, 40, 5, at.rng()
     cluster = dict(enumerate(np.repeat(range(K), V // K).tolist()))
     within = nx.Graph([(i, j) for i in range(V) for j in range(i) if cluster[i] == cluster[j]])
@@ -131,52 +115,38 @@ def regimes(at: Trial) -> Evidence:
     of = {name: gr.theory.graph_fidelity(graph, cluster) for name, graph in graphs.items()}
     rates = {name: gr.theory.rate(graph, cluster, n, p) for name, graph in graphs.items()}
     least = 2.0 * K / (V**2 * (1.0 - 1.0 / K) + 2.0)
-    values: list[float] = []
-    lows: list[float] = []
+    values, lows = list[float](), list[float]()
     for _ in range(40):
         uneven = rng.integers(0, 3, V)
         uneven[:3] = range(3)
-        found = gr.theory.graph_fidelity(
-            nx.gnp_random_graph(V, rng.random(), seed=int(rng.integers(999))), uneven.tolist()
-        )
+        graph = nx.gnp_random_graph(V, rng.random(), seed=int(rng.integers(999)))
+        found = gr.theory.graph_fidelity(graph, uneven.tolist())
         values.append(found.value)
         lows.append(found.least)
     stated = np.array([1.0, K / V, least])
-    complete, unit = rates["complete"].fused, p / n
+    in_unit = np.array([each.fused for each in rates.values()]) / (p / n)
+    times, of_complete = V * (1.0 - 1.0 / K), "the rate of the complete graph / local"
     return Evidence.of(
-        at_least(
-            "|V| (1 - 1/K(E)) beside the rate of the complete graph / local", V * (1.0 - 1.0 / 1), complete / unit
-        ),
+        at_least(f"|V| (1 - 1/K(E)) beside {of_complete}", V * (1.0 - 1.0 / 1), in_unit[2]),
         corrected=[
-            at_least(
-                "|V| (1 - 1/K(E_0)), beside the rate of the complete graph / local",
-                V * (1.0 - 1.0 / K),
-                complete / unit,
-            ),
-            at_most("half of that", V * (1.0 - 1.0 / K) / 2.0, complete / unit),
+            at_least(f"|V| (1 - 1/K(E_0)), beside {of_complete}", times, in_unit[2]),
+            at_most("half of that", times / 2.0, in_unit[2]),
             equal("GF of G_0, no edges and the complete graph", [each.value for each in of.values()], at.given(stated)),
             at_least("GF of random graphs, clusters of any size", values, lows),
             at_most("GF of random graphs", values, 1.0),
-            equal(
-                "rates: G_0 and the oracle, no edges and local",
-                [rates["G_0"].fused, rates["none"].fused],
-                unit * np.array([K / V, 1]),
-            ),
+            equal("rates over local: G_0 and the oracle, no edges and 1", in_unit[:2], [K / V, 1.0]),
         ],
     )
 
 
 # ---- compatibility ---------------------------------------------------------------------------------------------------
-@claim(
-    "fused.kappa-bound",
-    "after Condition 3",
-    "kappa_T >= 1 / (2 min(sqrt d, sqrt |T|)), d the largest degree of G.",
-    stated="1 / (2 min(sqrt d, sqrt |T|))",
-    weight="constant",
-    correction="For the l1 norm of p features kappa_T is that of one feature divided by sqrt(p), and so is the bound; "
-    "it fails from p = 3 on, on a single edge.",
-)
+@claim("fused.kappa-bound", "after Condition 3", stated="1 / (2 min(sqrt d, sqrt |T|))")
 def compatibility(at: Trial) -> Evidence:
+    """kappa_T >= 1 / (2 min(sqrt d, sqrt |T|)), d the largest degree of G.
+
+    Correction (constant): For the l1 norm of p features kappa_T is that of one feature divided by sqrt(p), and so is
+    the bound; it fails from p = 3 on, on a single edge.
+    """
     single, star = nx.path_graph(2), nx.star_graph(6)
     printed, library, found, corrected = list[float](), list[float](), list[float](), list[float]()
     for graph, edges in ((single, [(0, 1)]), (star, list(star.edges())), (nx.cycle_graph(5), [(0, 1), (1, 2), (3, 4)])):
@@ -199,8 +169,5 @@ def compatibility(at: Trial) -> Evidence:
             at_least("kappa_T of the l1 norm, bound divided by sqrt(p)", found, np.array(corrected) * (1.0 - 1e-12)),
             equal("kappa_T on one edge, p = 3: 1/sqrt(6), attained", quotient, exact.value, 1e-6),
         ],
-        table=[
-            {"kappa_T": f, "as printed": a, "divided by sqrt(p)": b}
-            for f, a, b in zip(found, printed, corrected, strict=True)
-        ],
+        table=rows({"kappa_T": found, "as printed": printed, "divided by sqrt(p)": corrected}),
     )

@@ -114,11 +114,6 @@ class Instance:
         return replace(self, A=A)
 
 
-def solved(problem: gr.Problem) -> gr.Solution:
-    """The optimum, as exactly as can be certified."""
-    return problem.solve(gr.Exact(), gap=1e-11, on_failure="return")
-
-
 def flows(solution: gr.Solution) -> Array:
     """The certified flows of the only penalty, (E, d)."""
     return solution.certificate.dual_point.flows[0]

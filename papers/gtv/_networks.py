@@ -10,6 +10,8 @@ import numpy as np
 
 import graphreg as gr
 
+from ..computing import watched
+
 Array = np.ndarray[Any, np.dtype[Any]]
 PENALTIES = ("l1", "l2", "squared")
 LABELS = {"l1": "||u||_1", "l2": "||u||_2 (nLasso)", "squared": '||u||_2^2 ("MOCHA")'}
@@ -96,10 +98,7 @@ class LinearModels:
 def algorithm_1(problem: gr.Problem, rounds: int) -> Array:
     """w after so many rounds of Algorithm 1, in the order of the nodes 0, 1, ..."""
     method = gr.PrimalDual(balance=1.0, relaxation=1.0)
-    look = gr.Observer("w", rounds=[rounds])
-    run = problem.solve(method, rounds=rounds, gap=0.0, observe=look, on_failure="return")
-    assert run.observed is not None
-    return in_order(problem, run.observed["w"][-1])
+    return in_order(problem, watched(problem, method, rounds, gr.Observer("w", rounds=[rounds]))["w"][-1])
 
 
 def in_order(problem: gr.Problem, w: Array) -> Array:

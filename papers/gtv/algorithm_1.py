@@ -12,8 +12,9 @@ from scipy.optimize import minimize
 
 import graphreg as gr
 
-from .. import Evidence, Trial, Verdict, at_least, at_most, claim, equal
-from ._instances import Array, Instance, solved
+from .. import Evidence, Trial, at_least, at_most, claim, equal
+from ..computing import optimum, watched
+from ._instances import Array, Instance
 
 PRINTED = gr.PrimalDual(balance=1.0, relaxation=1.0)
 LAM = 0.8
@@ -43,26 +44,19 @@ def _seen(
     problem: gr.Problem, rounds: Sequence[int], method: gr.PrimalDual = PRINTED, start: Any = None
 ) -> tuple[Array, Array]:
     """w and u after some rounds in the library, (rounds, n, d) and (rounds, E, d)."""
-    look = gr.Observer(("w", "flows"), rounds=rounds)
-    run = problem.solve(method, rounds=max(rounds), gap=0.0, observe=look, start=start, on_failure="return")
-    assert run.observed is not None
-    return run.observed["w"], run.observed["flows"][0]
+    seen = watched(problem, method, max(rounds), gr.Observer(("w", "flows"), rounds=rounds), start=start)
+    return seen["w"], seen["flows"][0]
 
 
-@claim(
-    "gtv.alg1-fixed-point",
-    "Algorithm 1, (32), (33)",
-    "Algorithm 1 with tau_i = 1/|N_i|, sigma_e = 1/2 and the prox weight |N_i| converges to a solution of (16), at "
-    "which it stays.",
-    stated="converges",
-    expected=Verdict.HOLDS,
-)
+@claim("gtv.alg1-fixed-point", "Algorithm 1, (32), (33)", stated="converges")
 def fixed_point(at: Trial) -> Evidence:
+    """Algorithm 1 with tau_i = 1/|N_i|, sigma_e = 1/2 and the prox weight |N_i| converges to a solution of (16), at
+    which it stays."""
     of = Instance.drawn(at.rng())
     problem = of.problem(gr.L2(), LAM)
     w, u = _seen(problem, [0, 1, 5, 25, 1200])
     letter = {k + 1: each for k, each in zip(range(25), _rounds(of, at.given(1.0 / of.degree)), strict=False)}
-    best = solved(problem)
+    best = optimum(problem)
     stays, _ = _seen(problem, [0, 1], start=best)
     return Evidence.of(
         equal("w after 1, 5, 25 rounds, gr.PrimalDual and the listing", w[1:4], [letter[k][0] for k in (1, 5, 25)]),
@@ -72,17 +66,14 @@ def fixed_point(at: Trial) -> Evidence:
     )
 
 
-@claim(
-    "gtv.alg1-steps",
-    "Algorithm 1, tau_i and sigma_e",
-    "With tau_i = 1/|N_i| and sigma_e = 1/2 the method converges: ||Sigma^(1/2) D T^(1/2)||^2 is at most 1 on any "
-    "graph (exactly 1 where a component is bipartite).",
-    stated="at most 1",
-    weight="misprint",
-    correction="But for a node without edges, whose tau_i would be 1/0: its answer is argmin L_i, and no step of "
-    "Algorithm 1.",
-)
+@claim("gtv.alg1-steps", "Algorithm 1, tau_i and sigma_e", stated="at most 1")
 def steps(at: Trial) -> Evidence:
+    """With tau_i = 1/|N_i| and sigma_e = 1/2 the method converges: ||Sigma^(1/2) D T^(1/2)||^2 is at most 1 on any
+    graph (exactly 1 where a component is bipartite).
+
+    Correction (misprint): But for a node without edges, whose tau_i would be 1/0: its answer is argmin L_i, and no step
+    of Algorithm 1.
+    """
     graphs = {"path": nx.path_graph(6), "star": nx.star_graph(6), "even cycle": nx.cycle_graph(8)}
     odd = {"odd cycle": nx.cycle_graph(7), "complete": nx.complete_graph(6), "wheel": nx.wheel_graph(7)}
     of = {name: Instance.drawn(at.rng(), n=len(g), graph=g) for name, g in (graphs | odd).items()}
@@ -123,18 +114,13 @@ def _spread_with_steps(of: Instance, sigma: float) -> float:
     return float(np.abs(of.incidence @ w[-1]).max())
 
 
-@claim(
-    "gtv.alg1-inexact",
-    "below Algorithm 1",
-    "Where the errors of the updates are summable Algorithm 1 still converges to a solution; nothing is said of errors "
-    "that are not.",
-    stated="converges",
-    expected=Verdict.HOLDS,
-)
+@claim("gtv.alg1-inexact", "below Algorithm 1", stated="converges")
 def inexact(at: Trial) -> Evidence:
+    """Where the errors of the updates are summable Algorithm 1 still converges to a solution; nothing is said of errors
+    that are not."""
     of = Instance.drawn(at.rng(0))
     problem, direction = of.problem(gr.L2(), LAM), at.rng(1).standard_normal(of.X.shape[::2])
-    best, tau, rounds = solved(problem), 1.0 / of.degree, 3000
+    best, tau, rounds = optimum(problem), 1.0 / of.degree, 3000
     errors = {"1/k^2": lambda k: 1.0 / (k + 1) ** 2, "constant": lambda _: 0.1, "none": lambda _: 0.0}
     off = dict[str, float]()
     for name, size in errors.items():
@@ -163,16 +149,14 @@ def _drift(of: Instance, tau: Array, direction: Array, rounds: int) -> tuple[flo
     return float(moved), float(np.linalg.norm(direction) * (1.0 / np.arange(1, rounds + 1)).sum())
 
 
-@claim(
-    "gtv.dual-prox",
-    "below (33)",
-    "The dual updates (33): v / (1 + sigma/(lambda A)) for 1/2 ||.||^2, ((sigma/(lambda A)) Q^-1 + I)^-1 v for "
-    "1/2 z'Qz with Q positive semidefinite, clipping of v for the l2 norm, and of its entries for the l1 norm.",
-    stated="as written",
-    weight="misprint",
-    correction="A Q that is only semidefinite has no inverse: Q (Q + (sigma/(lambda A)) I)^-1 v holds for it as well.",
-)
+@claim("gtv.dual-prox", "below (33)", stated="as written")
 def dual_proxes(at: Trial) -> Evidence:
+    """The dual updates (33): v / (1 + sigma/(lambda A)) for 1/2 ||.||^2, ((sigma/(lambda A)) Q^-1 + I)^-1 v for 1/2
+    z'Qz with Q positive semidefinite, clipping of v for the l2 norm, and of its entries for the l1 norm.
+
+    Correction (misprint): A Q that is only semidefinite has no inverse: Q (Q + (sigma/(lambda A)) I)^-1 v holds for it
+    as well.
+    """
     rng, d = at.rng(), 3
     v, weight, sigma = rng.standard_normal((6, d)), rng.uniform(0.3, 1.0, 6), rng.uniform(0.2, 2.0, 6)
     ratio, B = (at.given(sigma) / weight)[:, None], rng.standard_normal((d, d))
@@ -219,18 +203,13 @@ def _gap(of: Instance, w: Array, u: Array) -> float:
     return float(of.losses(w).sum() + LAM * total_variation + of.conjugates(-of.incidence.T @ u).sum())
 
 
-@claim(
-    "gtv.gap-bound",
-    "(34) and below",
-    "gap_k is at least the suboptimality of the iterate, after every round.",
-    stated="suboptimality <= gap_k",
-    expected=Verdict.HOLDS,
-)
+@claim("gtv.gap-bound", "(34) and below", stated="suboptimality <= gap_k")
 def gap_bounds(at: Trial) -> Evidence:
+    """gap_k is at least the suboptimality of the iterate, after every round."""
     of = Instance.drawn(at.rng())
     problem = of.problem(gr.L2(), LAM)
     w, u = _seen(problem, range(1, 61))
-    best = solved(problem).objective
+    best = optimum(problem).objective
     letter = np.array([_gap(of, at.given(a), b) for a, b in zip(w, u, strict=True)])
     library = [gr.theory.printed.gap(problem, a, [b]) for a, b in zip(w, u, strict=True)]
     off = [problem.value(a) - best for a in w]
@@ -241,22 +220,19 @@ def gap_bounds(at: Trial) -> Evidence:
     )
 
 
-@claim(
-    "gtv.gap-finite",
-    "below (34)",
-    "gap_k falls below any tolerance after a finite number of iterations, where the losses are convex.",
-    stated="always fulfilled after a finite number of iterations",
-    weight="substance",
-    correction="Where a node has fewer samples than parameters, or none, L_i* is +inf off the row space of X_i, and "
-    "gap_k is infinite after every round until only rounding is left; it falls once the flows are repaired, so that "
-    "they are conserved within the row spaces. The pseudo-inverse in the place of L_i* gives no bound.",
-)
+@claim("gtv.gap-finite", "below (34)", stated="always fulfilled after a finite number of iterations")
 def gap_is_infinite(at: Trial) -> Evidence:
+    """gap_k falls below any tolerance after a finite number of iterations, where the losses are convex.
+
+    Correction (substance): Where a node has fewer samples than parameters, or none, L_i* is +inf off the row space of
+    X_i, and gap_k is infinite after every round until only rounding is left; it falls once the flows are repaired, so
+    that they are conserved within the row spaces. The pseudo-inverse in the place of L_i* gives no bound.
+    """
     of = Instance.drawn(at.rng(), m=1, d=3)
     problem = of.problem(gr.L2(), LAM)
     w, u = _seen(problem, range(1, 101))
     library = np.array([gr.theory.printed.gap(problem, a, [b]) for a, b in zip(w, u, strict=True)])
-    best = solved(problem)
+    best = optimum(problem)
     repaired = problem.solve(PRINTED, rounds=20000, gap=1e-6)
     dual = [problem.value(b) - best.objective - _pseudo(of, b, c) for b, c in zip(w, u, strict=True)]
     return Evidence.of(

@@ -11,8 +11,9 @@ from scipy.optimize import minimize
 
 import graphreg as gr
 
-from .. import Evidence, Trial, Verdict, at_least, at_most, claim, equal
-from ._instances import Array, Instance, flows, solved
+from .. import Evidence, Trial, at_least, at_most, claim, equal
+from ..computing import optimum
+from ._instances import Array, Instance, flows
 
 LAM = 0.4
 
@@ -36,39 +37,31 @@ def _largest(of: Instance, curvature: Any = 0.0, **limits: Any) -> float:
     return -float(found.fun)
 
 
-@claim(
-    "gtv.duality",
-    "(22), with (20) and (21)",
-    "Strong duality: min f(w) + g(Dw) = max -g*(u) - f*(-D'u), with g*(u) = sum_e lambda A_e phi*(u_e / (lambda A_e)) "
-    "and f*(w) = sum_i L_i*(w_i), for phi the l2 norm, the l1 norm and 1/2 ||.||^2.",
-    stated="equal",
-    expected=Verdict.HOLDS,
-)
+@claim("gtv.duality", "(22), with (20) and (21)")
 def strong_duality(at: Trial) -> Evidence:
+    """Strong duality: min f(w) + g(Dw) = max -g*(u) - f*(-D'u), with g*(u) = sum_e lambda A_e phi*(u_e / (lambda A_e))
+    and f*(w) = sum_i L_i*(w_i), for phi the l2 norm, the l1 norm and 1/2 ||.||^2."""
     of = Instance.drawn(at.rng())
     c, d = LAM * at.given(of.A), of.X.shape[2]
     box = [(-each, each) for each in np.repeat(c, d)]
     inside = {"type": "ineq", "fun": lambda x: c**2 - (x.reshape(len(c), d) ** 2).sum(axis=1)}
     duals = [_largest(of, constraints=[inside]), _largest(of, bounds=box), _largest(of, 1.0 / c)]
-    primals = [solved(of.problem(phi, LAM)).objective for phi in (gr.L2(), gr.L1(), gr.SquaredL2())]
+    primals = [optimum(of.problem(phi, LAM)).objective for phi in (gr.L2(), gr.L1(), gr.SquaredL2())]
     return Evidence.of(equal("the two optima, l2, l1, 1/2 ||.||^2", primals, duals, 1e-6))
 
 
-@claim(
-    "gtv.optimality",
-    "(23), (25)",
-    "w and u are optimal if and only if -D'u = grad L(w) and, for each edge, w_(e+) - w_(e-) lies in "
-    "(lambda A_e) times the subdifferential of phi* at u_e / (lambda A_e).",
-    stated="necessary and sufficient",
-    weight="constant",
-    correction="The second line of (25) has no factor lambda A_e, as the subdifferential of lambda A phi*(u / (lambda "
-    "A)) has none: for norms it makes no difference, for 1/2 ||.||^2 the print asks for u = w_(e+) - w_(e-).",
-)
+@claim("gtv.optimality", "(23), (25)", stated="necessary and sufficient")
 def optimality(at: Trial) -> Evidence:
+    """w and u are optimal if and only if -D'u = grad L(w) and, for each edge, w_(e+) - w_(e-) lies in (lambda A_e)
+    times the subdifferential of phi* at u_e / (lambda A_e).
+
+    Correction (constant): The second line of (25) has no factor lambda A_e, as the subdifferential of lambda A phi*(u /
+    (lambda A)) has none: for norms it makes no difference, for 1/2 ||.||^2 the print asks for u = w_(e+) - w_(e-).
+    """
     of = Instance.drawn(at.rng())
     c = (LAM * of.A)[:, None]
     smooth, norm = of.problem(gr.SquaredL2(), LAM), of.problem(gr.L2(), LAM)
-    found, other = solved(smooth), solved(norm)
+    found, other = optimum(smooth), optimum(norm)
     w, u = found.coef, flows(found)
     printed = gr.theory.printed.edge_residuals
     return Evidence.of(
@@ -83,17 +76,12 @@ def optimality(at: Trial) -> Evidence:
     )
 
 
-@claim(
-    "gtv.optimality-norms",
-    "(28)",
-    "For a norm: -D'u = grad L(w), ||u_e||_* <= lambda A_e, and w_(e+) = w_(e-) wherever ||u_e||_* < lambda A_e.",
-    stated="necessary and sufficient",
-    expected=Verdict.HOLDS,
-)
+@claim("gtv.optimality-norms", "(28)", stated="necessary and sufficient")
 def optimality_for_norms(at: Trial) -> Evidence:
+    """For a norm: -D'u = grad L(w), ||u_e||_* <= lambda A_e, and w_(e+) = w_(e-) wherever ||u_e||_* < lambda A_e."""
     of, checks = Instance.drawn(at.rng(), n=8), []
     for phi, dual in ((gr.L2(), 2), (gr.L1(), np.inf), (gr.LInf(), 1)):
-        found = solved(of.problem(phi, 2.0))
+        found = optimum(of.problem(phi, 2.0))
         u, z = flows(found), np.abs(of.incidence @ found.coef).max(axis=1)
         load = np.linalg.norm(u, dual, axis=1) / (2.0 * of.A)
         open_, name = load < 1.0 - 1e-4, type(phi).__name__
@@ -107,15 +95,10 @@ def optimality_for_norms(at: Trial) -> Evidence:
     return Evidence.of(*checks)
 
 
-@claim(
-    "gtv.norm-dual",
-    "(26), (27)",
-    "For phi a norm phi* is the indicator of the unit ball of the dual norm, and the dual problem has the constraints "
-    "||u_e||_* <= lambda A_e.",
-    stated="equal",
-    expected=Verdict.HOLDS,
-)
+@claim("gtv.norm-dual", "(26), (27)")
 def dual_of_norms(at: Trial) -> Evidence:
+    """For phi a norm phi* is the indicator of the unit ball of the dual norm, and the dual problem has the constraints
+    ||u_e||_* <= lambda A_e."""
     u, z = at.rng(0).standard_normal((50, 3)), at.rng(1).standard_normal((20000, 3))
     norms = {"l2": (gr.L2(), 2), "l1": (gr.L1(), np.inf), "l-infinity": (gr.LInf(), 1)}
     checks = []
@@ -133,24 +116,21 @@ def dual_of_norms(at: Trial) -> Evidence:
     return Evidence.of(*checks)
 
 
-@claim(
-    "gtv.flow-scalar",
-    "(30)",
-    "For d = 1 the dual (30) reduces to the minimum-cost flow problem: a linear cost of the flow through each arc, "
-    "supplies at the nodes, capacities.",
-    stated="reduces to it",
-    weight="substance",
-    correction="The costs L_i* are of what leaves a node, so that arcs to one further node bear them; they are "
-    "linear where L_i is the absolute error, and convex for other losses: with squared errors it is a network flow "
-    "of least convex cost.",
-)
+@claim("gtv.flow-scalar", "(30)", stated="reduces to it")
 def scalar_flows(at: Trial) -> Evidence:
+    """For d = 1 the dual (30) reduces to the minimum-cost flow problem: a linear cost of the flow through each arc,
+    supplies at the nodes, capacities.
+
+    Correction (substance): The costs L_i* are of what leaves a node, so that arcs to one further node bear them; they
+    are linear where L_i is the absolute error, and convex for other losses: with squared errors it is a network flow of
+    least convex cost.
+    """
     of = Instance.drawn(at.rng(0), n=8, m=1, d=1)
     a, A = at.rng(1).integers(-20, 20, of.n), at.rng(2).integers(1, 6, len(of.A))
     of = of.with_weights(A.astype(float))
     table = gr.NodeData.from_arrays(np.ones((of.n, 1)), a.astype(float), np.arange(of.n))
     absolute = gr.QuantileLoss(table, tau=0.5, scale=6.0)  # 3 |w - a_i|
-    found = solved(gr.Problem(absolute + 1.0 * gr.TotalVariation(of.graph(), gr.L2())))
+    found = optimum(gr.Problem(absolute + 1.0 * gr.TotalVariation(of.graph(), gr.L2())))
     cost = _least_cost(of, at.given(a.astype(float)), bound=3)
     v = np.linspace(-1.0, 1.0, 3)[:, None, None] * np.ones((1, of.n, 1))
     quadratic = [of.conjugates(each) for each in v]
@@ -162,7 +142,7 @@ def scalar_flows(at: Trial) -> Evidence:
             equal("absolute errors: the optimum, and minus the least cost of a flow", found.objective, -cost, 1e-7),
             equal(
                 "squared errors: the optimum, and minus the least convex cost of a flow",
-                solved(of.problem(gr.L2(), LAM)).objective,
+                optimum(of.problem(gr.L2(), LAM)).objective,
                 convex,
                 1e-6,
             ),
@@ -183,14 +163,9 @@ def _least_cost(of: Instance, a: Array, bound: int, unit: int = 1_000_000) -> fl
     return nx.min_cost_flow_cost(arcs) / unit
 
 
-@claim(
-    "gtv.convex-clustering",
-    "(29)",
-    "With L_i(w) = ||w - a_i||^2 and phi a p-norm on the complete graph (16) is convex clustering.",
-    stated="equal",
-    expected=Verdict.HOLDS,
-)
+@claim("gtv.convex-clustering", "(29)")
 def convex_clustering(at: Trial) -> Evidence:
+    """With L_i(w) = ||w - a_i||^2 and phi a p-norm on the complete graph (16) is convex clustering."""
     rng, lam = at.rng(0), 0.15
     a = rng.standard_normal((7, 2)) + np.repeat([[0.0, 0.0], [4.0, 1.0]], [4, 3], axis=0)
     points = pd.DataFrame(a, columns=["x", "y"]).assign(node=range(7))
@@ -202,7 +177,7 @@ def convex_clustering(at: Trial) -> Evidence:
         return float(((w - points) ** 2).sum() + lam * np.linalg.norm(w[i] - w[j], p, axis=1).sum())
 
     for p, phi in ((1, gr.L1()), (2, gr.L2()), (np.inf, gr.LInf())):
-        found = solved(gr.Problem(gr.MeanLoss(data, scale=2.0) + lam * gr.TotalVariation(nx.complete_graph(7), phi)))
+        found = optimum(gr.Problem(gr.MeanLoss(data, scale=2.0) + lam * gr.TotalVariation(nx.complete_graph(7), phi)))
         w, name = found.coef, f"p = {p}"
         rise = min(clustering(w + step, a, p) for step in steps) - clustering(w, a, p)
         checks += [
@@ -212,15 +187,10 @@ def convex_clustering(at: Trial) -> Evidence:
     return Evidence.of(*checks)
 
 
-@claim(
-    "gtv.locally-weighted",
-    "(31)",
-    "Where the clusters are well-connected, the solution at a node of the cluster C approximates that of the locally "
-    "weighted problem sum_i rho_i L_i(w), rho_i = 1 in C and 0 elsewhere, by Theorem 2 up to 2 |dC| lambda / alpha.",
-    stated="approximates",
-    expected=Verdict.HOLDS,
-)
+@claim("gtv.locally-weighted", "(31)", stated="approximates")
 def locally_weighted(at: Trial) -> Evidence:
+    """Where the clusters are well-connected, the solution at a node of the cluster C approximates that of the locally
+    weighted problem sum_i rho_i L_i(w), rho_i = 1 in C and 0 elsewhere, by Theorem 2 up to 2 |dC| lambda / alpha."""
     graph = nx.disjoint_union(nx.complete_graph(5), nx.complete_graph(4))
     apart = Instance.drawn(at.rng(), n=9, graph=graph)
     label = np.repeat([0, 1], [5, 4])
@@ -229,9 +199,9 @@ def locally_weighted(at: Trial) -> Evidence:
     tied = Instance(
         apart.X, apart.y, np.append(apart.tail, 0), np.append(apart.head, 8), np.append(10.0 * apart.A, 0.05)
     )
-    free = solved(apart.with_weights(10.0 * apart.A).problem(gr.L2(), 2.0))
+    free = optimum(apart.with_weights(10.0 * apart.A).problem(gr.L2(), 2.0))
     problem = tied.problem(gr.L2(), 2.0)
-    guarantee, found = gr.theory.recovery(problem, dict(enumerate(label.tolist()))), solved(problem)
+    guarantee, found = gr.theory.recovery(problem, dict(enumerate(label.tolist()))), optimum(problem)
     off = np.linalg.norm(found.coef - alone, axis=1)
     return Evidence.of(
         at_least("the partition is guaranteed by Theorem 2", int(guarantee.guaranteed), 1),

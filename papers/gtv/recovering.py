@@ -11,8 +11,9 @@ from scipy.optimize import linprog
 
 import graphreg as gr
 
-from .. import Evidence, Trial, Verdict, at_least, at_most, claim, equal
-from ._instances import Array, Instance, flows, solved
+from .. import Evidence, Trial, at_least, at_most, claim, equal
+from ..computing import optimum
+from ._instances import Array, Instance, flows
 
 NODES = (5, 5)
 
@@ -41,16 +42,14 @@ def _as_printed(of: Instance, demand: Array) -> bool:
     return any(bool(met[~inside[:, i0]].all()) for i0 in range(of.n))
 
 
-@claim(
-    "gtv.def1-maxflow",
-    "Definition 1, (35)",
-    "A cluster is well-connected if for a node i_0 demand(A) < cut(A) for every subset A of the cluster without i_0; "
-    "maximum flows decide it.",
-    stated="every subset A",
-    weight="misprint",
-    correction="Every subset but the empty one, for which (35) says 0 < 0, so that no cluster would be well-connected.",
-)
+@claim("gtv.def1-maxflow", "Definition 1, (35)", stated="every subset A")
 def well_connected(at: Trial) -> Evidence:
+    """A cluster is well-connected if for a node i_0 demand(A) < cut(A) for every subset A of the cluster without i_0;
+    maximum flows decide it.
+
+    Correction (misprint): Every subset but the empty one, for which (35) says 0 < 0, so that no cluster would be
+    well-connected.
+    """
     clusters, demands = [], []
     for k in range(12):
         rng = at.rng(k)
@@ -79,16 +78,14 @@ def well_connected(at: Trial) -> Evidence:
     )
 
 
-@claim(
-    "gtv.lemma3",
-    "Lemma 3, (58) to (63)",
-    "Where (58) holds there is a flow with D'u = s and ||u_e|| < A_e: (63), the sum over i of s_i times the unit "
-    "flows u_r along the paths that start at i in the decomposition (61) of a scalar flow.",
-    stated="satisfies (59)",
-    weight="misprint",
-    correction="(63) is the sum over i of s_i / ||s_i|| times the sum of a_r u_r, as the scalar flow carries ||s_i||.",
-)
+@claim("gtv.lemma3", "Lemma 3, (58) to (63)", stated="satisfies (59)")
 def lemma_3(at: Trial) -> Evidence:
+    """Where (58) holds there is a flow with D'u = s and ||u_e|| < A_e: (63), the sum over i of s_i times the unit flows
+    u_r along the paths that start at i in the decomposition (61) of a scalar flow.
+
+    Correction (misprint): (63) is the sum over i of s_i / ||s_i|| times the sum of a_r u_r, as the scalar flow carries
+    ||s_i||.
+    """
     of = Instance.drawn(at.rng(0), n=7)
     s = at.rng(1).standard_normal((of.n, 3))
     s -= s.mean(axis=0)
@@ -179,19 +176,18 @@ def _instances(at: Trial, count: int) -> list[tuple[Instance, gr.Problem, Any, A
 @claim(
     "gtv.thm2-fusion",
     "Theorem 2, first part",
-    "Where every cluster is well-connected the solution is constant on each.",
     stated="w_i = w_j within a cluster",
-    expected=Verdict.HOLDS,
     quick={"count": 6},
     full={"count": 100},
 )
 def fusion(at: Trial, count: int) -> Evidence:
+    """Where every cluster is well-connected the solution is constant on each."""
     spread, constant, found, margins = [], [], [], []
     label = _labels()
     for of, problem, guarantee, phi in _instances(at, count):
         if isinstance(phi, gr.L2):
             margins.append(_least_margin(of, guarantee.interval[0]))
-        solution = solved(problem)
+        solution = optimum(problem)
         means = np.array([solution.coef[label == c].mean(axis=0) for c in (0, 1)])
         spread.append(float(np.abs(solution.coef - means[label]).max()))
         found.append(solution.objective)
@@ -236,23 +232,22 @@ def _merged(of: Instance, phi: Any, lam: float) -> gr.Solution:
     data = gr.NodeData.from_arrays(of.X.reshape(n * m, d), of.y.ravel(), np.repeat(_labels(), m))
     graph = nx.Graph()
     graph.add_edge(0, 1, weight=float(of.A[between].sum()))
-    return solved(gr.Problem(gr.SquaredLoss(data, scale=2.0 / m) + lam * gr.TotalVariation(graph, phi)))
+    return optimum(gr.Problem(gr.SquaredLoss(data, scale=2.0 / m) + lam * gr.TotalVariation(graph, phi)))
 
 
 @claim(
     "gtv.thm2-bound",
     "Theorem 2, (36)",
-    "Where every cluster is well-connected the solution lies within 2 |dC| lambda / alpha of the optimum of the "
-    "cluster's summed losses.",
     stated="||w_i - wbar|| <= 2 |dC| lambda / alpha",
-    expected=Verdict.HOLDS,
     quick={"count": 6},
     full={"count": 100},
 )
 def bound(at: Trial, count: int) -> Evidence:
+    """Where every cluster is well-connected the solution lies within 2 |dC| lambda / alpha of the optimum of the
+    cluster's summed losses."""
     label, ratio, computed, stated = _labels(), [], [], []
     for of, problem, guarantee, phi in _instances(at, count):
-        w = solved(problem).coef
+        w = optimum(problem).coef
         means = np.array([of.pooled(label == c) for c in (0, 1)])
         far = [float(phi.value(w[label == c] - means[c]).max()) for c in (0, 1)]
         ratio.append(max(f / b for f, b in zip(far, guarantee.bound, strict=True)))
@@ -270,17 +265,14 @@ def bound(at: Trial, count: int) -> Evidence:
     )
 
 
-@claim(
-    "gtv.thm2-proof",
-    "(54) to (57), with (35)",
-    "The vectors s_i of (57) are at most lambda d_i long, d_i the left side of (35) at i, by the bounds (55) and (56), "
-    "so that Lemma 3 applies.",
-    stated="(35) can be used for (58)",
-    weight="constant",
-    correction="(55) has 2 beta_i lambda |dC| / alpha and (35) half of that. (35) suffices all the same: the cluster's "
-    "part of the solution lies within |dC| lambda / alpha of wbar, half of (49), by (46) and strong convexity.",
-)
+@claim("gtv.thm2-proof", "(54) to (57), with (35)", stated="(35) can be used for (58)")
 def proof(at: Trial) -> Evidence:
+    """The vectors s_i of (57) are at most lambda d_i long, d_i the left side of (35) at i, by the bounds (55) and (56),
+    so that Lemma 3 applies.
+
+    Correction (constant): (55) has 2 beta_i lambda |dC| / alpha and (35) half of that. (35) suffices all the same: the
+    cluster's part of the solution lies within |dC| lambda / alpha of wbar, half of (49), by (46) and strong convexity.
+    """
     label, lam = _labels(), 1.0
     of = _two_clusters(at.rng(0), boundary=0.05)
     clusters = dict(enumerate(label.tolist()))

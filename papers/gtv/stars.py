@@ -55,18 +55,20 @@ def _draw(figure: Any, data: dict[str, Any]) -> None:
 @claim(
     "gtv.fig12-13",
     "Figures 12 and 13",
-    "Star of 50 nodes, parameters drawn from N(0, I): from a critical value of lambda on the learnt parameters are "
-    "the same at all nodes; of lambda = 0.4, 0.5, 5 this is so at 5 (l2 norm, 1000 rounds).",
     stated="constant at lambda = 5, not at 0.4 and 0.5",
-    weight="constant",
-    correction="For parameters near (2, -2), around which Figure 13 is drawn; how far they spread is a guess. For "
-    "N(0, I), as the text has it, the critical value, the largest ||grad L_i(wbar)|| of a peripheral node, is above 5.",
     experiment=True,
     quick={"nodes": 50, "rounds": 1000, "strengths": (0.4, 0.5, 5.0), "count": 3},
     full={"nodes": 50, "rounds": 1000, "strengths": (0.4, 0.5, 5.0), "count": 20},
     figure=_draw,
 )
 def star(at: Trial, nodes: int, rounds: int, strengths: Any, count: int) -> Evidence:
+    """Star of 50 nodes, parameters drawn from N(0, I): from a critical value of lambda on the learnt parameters are the
+    same at all nodes; of lambda = 0.4, 0.5, 5 this is so at 5 (l2 norm, 1000 rounds).
+
+    Correction (constant): For parameters near (2, -2), around which Figure 13 is drawn; how far they spread is a guess.
+    For N(0, I), as the text has it, the critical value, the largest ||grad L_i(wbar)|| of a peripheral node, is above
+    5.
+    """
     cells = [{"truth": name, "nodes": nodes, "rounds": rounds, "strengths": strengths} for name in TRUTHS]
     text, drawn = at.replicate(_run, cells, count)
     spread = {lam: [run["spread"][lam] for run in drawn] for lam in ("0.4", "0.5", "5")}

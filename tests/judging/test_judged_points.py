@@ -20,7 +20,9 @@ from graphreg.certificate import Enclosed, Enclosure, RoutingProblem, common, ki
 from graphreg.datasets import random_problem
 from graphreg.errors import ModelError
 from graphreg.form import DualPoint
+from graphreg.form.latent import with_latent_means
 from graphreg.judging import judgement
+from graphreg.judging.given import given_point
 from graphreg.running import solve
 from graphreg.verify import check
 
@@ -431,3 +433,18 @@ def test_flows_at_a_node_are_named():
     found = problem.certify(np.zeros((6, 2)), flows=[np.eye(6)[:, :2]])
     assert "2 of the 6 flows given" in found.beyond
     assert "at 'a' of NodePenalty(L2)" in found.beyond
+
+
+# ---- answers with latent nodes ---------------------------------------------------------------------------------------
+def test_latent_nodes_of_an_answer_stay_and_those_that_it_lacks_lie_among_their_neighbours():
+    data = gr.NodeData.from_arrays(None, np.array([[0.0], [1.0], [5.0], [9.0]]), list(range(4)))
+    tree = gr.Hierarchy({0: "a", 1: "a", 2: "b", 3: "b"}, weights=(0.1, 0.1), penalty=gr.L1())
+    problem = gr.Problem(gr.MeanLoss(data) + tree)
+    form, found = problem.form, problem.solve(gr.PrimalDual(), gap=0.0, rounds=5)
+    means = with_latent_means(form, found.certificate.w)
+    np.testing.assert_array_equal(given_point(found, "w", form).w, found.certificate.w)
+    assert np.abs(means - found.certificate.w).max() > 1e-3
+    alone = given_point(gr.Problem(gr.MeanLoss(data)).solve(gap=1e-9), "w", form).w
+    np.testing.assert_allclose(alone[:4, 0], [0.0, 1.0, 5.0, 9.0], atol=1e-6)
+    np.testing.assert_array_equal(alone, with_latent_means(form, alone))
+    assert alone[4:].all()

@@ -30,6 +30,17 @@ def test_the_gradient_is_that_of_the_value(view):
     np.testing.assert_allclose((view.gradients.full(w) * v).sum(axis=1), slope, rtol=1e-5, atol=1e-6)
 
 
+def test_a_share_is_the_scale_of_the_samples_and_without_any_the_weight_of_the_penalties():
+    """Of the nodes "a" and "b" with two samples each, and "c", which has a penalty alone."""
+    one, two = (
+        gr.SquaredLoss(gr.NodeData.from_arrays(np.ones((2, 1)), np.arange(2.0), [node] * 2), scale=scale)
+        for node, scale in (("a", 0.5), ("b", "mean"))
+    )
+    graph = nx.path_graph(list("abc"))
+    model = one + 2.0 * two + gr.TotalVariation(graph, gr.SquaredL2()) + 0.25 * gr.NodePenalty(gr.SquaredL2())
+    assert view_of(gr.Problem(model).form).gradients.shares.tolist() == [2 * 0.5, 2.0, 0.25]
+
+
 def test_the_mean_over_all_samples_is_the_gradient(view):
     """Every node's estimate, averaged over each of its samples once."""
     w, gradients = point(view), view.gradients

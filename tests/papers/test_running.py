@@ -464,6 +464,43 @@ def test_declarations_that_cannot_be_are_refused(change, said):
         replace(declared(), **change)
 
 
+def test_the_words_of_a_claim_are_its_docstring():
+    def three(at):
+        """Two and two
+        are four.
+
+        Correction (constant): Two and one:
+        three.
+        """
+
+    made = papers.claim("clusters.mine", "(1)")(three)
+    assert (made.statement, made.stated, made.expected) == ("Two and two are four.", "equal", Verdict.CORRECTED)
+    assert (made.correction, made.weight) == ("Two and one: three.", "constant")
+    three.__doc__ = "Two and two are four.\n\nPart: Two."
+    assert papers.claim("clusters.mine", "(1)")(three).expected == Verdict.PART
+    three.__doc__ = "Two and two are four."
+    assert papers.claim("clusters.mine", "(1)")(three).expected == Verdict.HOLDS
+
+
+@pytest.mark.parametrize(
+    ("docstring", "said"),
+    [
+        (None, "has none"),
+        ("Two.\n\nAnd two.", "got 'And two.'"),
+        ("Two.\n\nCorrection (heavy): Three.", "has a weight"),
+        ("Two.\n\nCorrection: Three.", "has a weight"),
+        ("Two.\n\nPart (constant): Two.", "has a weight"),
+    ],
+)
+def test_a_docstring_that_is_no_claim_is_refused(docstring, said):
+    def mine(at):
+        pass
+
+    mine.__doc__ = docstring
+    with pytest.raises(ModelError, match=said):
+        papers.claim("clusters.mine", "(1)")(mine)
+
+
 def test_an_id_is_declared_once_and_in_the_folder_of_its_paper():
     mine = replace(declared(), id="clusters.prop3.3")
     with pytest.raises(ModelError, match="declared twice"):

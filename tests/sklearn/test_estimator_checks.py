@@ -46,12 +46,13 @@ def estimators():
 
 def cases():
     for estimator in estimators():
-        usual = repr(estimator) == f"{type(estimator).__name__}()"
+        name = " ".join(repr(estimator).split())
+        usual = name == f"{type(estimator).__name__}()"
         for _, check in estimator_checks_generator(estimator):
             called = getattr(check, "func", check).__name__
             asked = called != SAME if type(estimator) is GraphRegressor else not called.startswith(OF_ROWS)
             marks = [] if (usual and asked) or called in ALWAYS else [pytest.mark.whole]
-            yield pytest.param(estimator, check, id=f"{' '.join(repr(estimator).split())}-{called}", marks=marks)
+            yield pytest.param(estimator, check, id=f"{name}-{called}", marks=marks)
 
 
 @pytest.mark.parametrize(("estimator", "check"), list(cases()))

@@ -19,12 +19,12 @@ import numpy as np
 from ...certificate import (
     FlowDual,
     SpotChecks,
-    designs_of,
     feasible,
     follows,
     held_by_edges,
     held_by_samples,
     left_within_ball,
+    summands_of,
     upper_bound,
 )
 from ...errors import MethodError
@@ -59,7 +59,8 @@ class PartBounds:
         self.inside = Form(space, (), samples, edges)
         cut = tuple(edge.part(np.flatnonzero(counted & ~inner)) for edge, inner, counted in masks)
         self.between = Form(form.space, (), (), cut)
-        self.designs, self.dual = designs_of(self.inside), FlowDual.of(self.inside)
+        self.written = [summands_of(form) for form in (self.inside, self.between)]
+        self.dual = FlowDual.of(self.inside)
         border = Border.of(engine, owner, place, self.inner)
         self.lower = LowerBound(self.inside, self.dual, border, self.inner)
         self.checks = [SpotChecks(each) for each in (self.inside, self.between)]
@@ -133,8 +134,9 @@ class PartBounds:
         return all(got[k].tolist() == values for k, values in digests.items())
 
     def _upper(self, w: Array) -> float:
-        inside = upper_bound(self.inside, w[self.own], self.designs)
-        return float(np.nextafter(inside + upper_bound(self.between, w, []), np.inf))
+        inside, between = self.written
+        found = upper_bound(self.inside, w[self.own], inside) + upper_bound(self.between, w, between)
+        return float(np.nextafter(found, np.inf))
 
     def _charges(self, cheap: JointBound, s: float) -> tuple[float, float]:
         """The charges of the user's terms on the upper and on the lower bound, this with s times the flows; infinite

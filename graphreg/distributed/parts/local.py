@@ -15,7 +15,7 @@ import numpy as np
 from ...errors import DataError, MethodError
 from ...form import EdgeBlock, Form, SampleBlock
 from ...network import WholeGraph
-from ...terms import Array, Differences, Layout, Space
+from ...terms import Array, Layout, Space
 from .part import Part, touched
 from .wire import Wire, digest, everyone
 
@@ -97,13 +97,11 @@ def _sorted(edge: EdgeBlock, place: Array) -> EdgeBlock:
     """The block with its nodes in their new places, its edges from the first of their ends to the second and in the
     order of these: penalties of edges between nodes are even."""
     moved = edge.moved(place, edge.n)
-    tail, head = (moved.tail, moved.head) if edge.ground else np.sort([moved.tail, moved.head], axis=0)
-    order = np.lexsort((head, tail))
-    part = moved.part(order)
-    if edge.ground:
-        return part
-    turned = None if part.center is None else np.where((part.tail != tail[order])[:, None], -part.center, part.center)
-    return replace(part, map=Differences(tail[order], head[order], edge.features, edge.n), center=turned)
+    ends = np.sort(moved.ends, axis=0)
+    order = np.lexsort(ends[::-1])
+    part, ends = moved.part(order), ends[:, order]
+    turned = None if part.center is None else np.where((part.tail != ends[0])[:, None], -part.center, part.center)
+    return replace(part, map=part.edges.between(ends), center=turned)
 
 
 def _check_alike(part: Part, owner: Array, wire: Wire) -> None:

@@ -82,7 +82,7 @@ def _samples(form: Form, block: SampleBlock, rows: Array, place: Array, n: int) 
 def _edges(edge: EdgeBlock, rows: Array, place: Array, n: int) -> EdgeBlock:
     features = None if edge.features is None else edge.features.copy()
     part = edge.part(rows).moved(place, n)
-    return replace(part, penalty=copy.deepcopy(edge.penalty), map=part.on(features))
+    return replace(part, penalty=copy.deepcopy(edge.penalty), map=part.map.changed(features=features))
 
 
 # ---- points, put together from those of parts ------------------------------------------------------------------------

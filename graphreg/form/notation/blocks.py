@@ -246,13 +246,10 @@ class EdgeWords:
         """The flow that leaves node i, less that which enters it."""
         if self.noun == "node":
             return self.flow
-        flows = self.flows()
+        u = self.flows()
         if self.noun == "row":
-            return Math(f"(K'{flows.text})_i", rf"(K^\top {flows.latex})_i")
-        return Math(
-            f"out_i({flows.text}) - in_i({flows.text})",
-            rf"\mathrm{{out}}_i({flows.latex}) - \mathrm{{in}}_i({flows.latex})",
-        )
+            return Math("(K'", r"(K^\top ") + u + same(")_i")
+        return Math("out_i(", r"\mathrm{out}_i(") + u + Math(") - in_i(", r") - \mathrm{in}_i(") + u + same(")")
 
     def ends(self) -> tuple[Math, Math]:
         """The two things that are compared: nodes, or a node with its centre (or 0)."""

@@ -20,15 +20,9 @@ def price_conditions(words: SampleWords) -> list[Row]:
     value = words.value(same("t"))
     price, scale, x = words.price, words.scale, words.argument
     if smooth:
-        slope = Math(
-            f"{price.text} = {scale.text} {l.text}'({x.text})",
-            rf"{price.latex} = {scale.latex} \, {l.latex}'({x.latex})",
-        )
+        slope = price + same(" = ") + scale + Math(" ", r" \, ") + l + same("'(") + x + same(")")
     else:
-        slope = Math(
-            f"{price.text} in {scale.text} d{l.text}({x.text})",
-            rf"{price.latex} \in {scale.latex} \, \partial {l.latex}({x.latex})",
-        )
+        slope = price + Math(" in ", r" \in ") + scale + Math(" d", r" \, \partial ") + l + same("(") + x + same(")")
     definition = Math(f"{l.text}(t) = {value.math.text}", f"{l.latex}(t) = {value.math.latex}")
     if value.definition:
         definition += Math(", ", r",\ ") + value.definition
@@ -43,9 +37,7 @@ def flow_conditions(words: EdgeWords) -> list[Row]:
     gradient = words.gradient
     if gradient:
         return [Row(flow + same(" = ") + times + gradient, prose(f"{words.each} ({words.block.name})"))]
-    subgradient = Math(
-        f"{flow.text} in {times.text}d phi({z.text})", rf"{flow.latex} \in {times.latex}\partial \phi({z.latex})"
-    )
+    subgradient = flow + Math(" in ", r" \in ") + times + Math("d phi(", r"\partial \phi(") + z + same(")")
     if not words.norm:
         phi = words.value(same("z"))
         definition = Math(f"phi(z) = {phi.math.text}", rf"\phi(z) = {phi.math.latex}")

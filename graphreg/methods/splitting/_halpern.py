@@ -62,7 +62,7 @@ class Iterate:
 
     def toward(self, end: Iterate, t: float) -> Iterate:
         """self + t (end - self)."""
-        return Iterate(_toward(self.w, end.w, t), tuple(_toward(a, b, t) for a, b in zip(self.u, end.u, strict=True)))
+        return Iterate(_toward(self.w, end.w, t), tuple([_toward(a, b, t) for a, b in zip(self.u, end.u, strict=True)]))
 
 
 def _toward(a: Array, b: Array, t: float) -> Array:
