@@ -150,7 +150,7 @@ def _products(form: Form) -> float:
 def adjacency(form: Form) -> sp.csc_array:
     """A positive definite matrix with an entry for every edge between two nodes, (n, n)."""
     n = form.n
-    pairs = [(edge.tail, edge.head) for edge in form.edges if not edge.ground]
+    pairs = [edge.map.pairs for edge in form.edges]
     tail = np.concatenate([np.arange(n), *(t for t, _ in pairs), *(h for _, h in pairs)])
     head = np.concatenate([np.arange(n), *(h for _, h in pairs), *(t for t, _ in pairs)])
     value = np.concatenate([np.full(n, 2.0 * n * max(len(pairs), 1)), np.full(len(tail) - n, -1.0)])

@@ -120,7 +120,7 @@ def inside(edge: EdgeBlock, u: Array) -> Array:
 # ---- the problem that is left ----------------------------------------------------------------------------------------
 def applies(form: Form) -> bool:
     """True where losses are smooth, and penalties too or sums of norms."""
-    return form.smooth and all(
+    return form.smooth and not form.unlike_edges and all(
         e.center is None and (isinstance(e.penalty, AbstractSmoothPenalty) or e.penalty.pieces(form.width(e)))
         for e in form.edges
     )

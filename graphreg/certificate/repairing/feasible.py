@@ -34,7 +34,7 @@ def feasible(form: Form, w: Array) -> Array:
         tied = tied_parts(form, ties) if tied is None else tied
         w = tied_means(tied, w)
         for edge in constraints:
-            if edge.ground:
+            if edge.map.noun == "node":
                 w = _project(edge, w)
         w = tied_means(tied, w)
         w = _shrink(form, constraints, w, min(MARGIN * 2.0**k, 0.5))  # more, where rounding undoes it
@@ -46,7 +46,7 @@ def feasible(form: Form, w: Array) -> Array:
 def tied_parts(form: Form, ties: list[EdgeBlock]) -> list[tuple[Array, Array]]:
     """The coordinates and nodes that edges hold equal: for each set of coordinates that the same of them tie, the
     component of every node, and the coordinates."""
-    between = [edge for edge in ties if not edge.ground]
+    between = [edge for edge in ties if edge.map.noun == "edge"]
     found: list[tuple[Array, Array]] = []
     for touching, columns in held_together([edge.columns(form.d) for edge in between], form.d) if between else ():
         tail = np.concatenate([between[k].tail for k in touching])
