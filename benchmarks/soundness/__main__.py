@@ -13,12 +13,13 @@ from typing import Any
 
 from tqdm import tqdm
 
-from . import judged, pool, tally, uneven
+from . import edges, judged, perturbed, pool, row_bounds, tally, uneven
 from .examine import Row, examine
 from .report import report, write
 
 WHOLE = ("standard", "hard")
-FAMILIES = (*judged.FAMILIES, "uneven", "wild", "standard", "hard")
+VOLUMES = {"perturbed": perturbed, "edges": edges, "rows": row_bounds}  # that are not answers of methods
+FAMILIES = (*judged.FAMILIES, "uneven", *VOLUMES, "wild", "standard", "hard")
 LIMIT = 120.0  # seconds for a seed whose answers are judged exactly
 
 
@@ -41,7 +42,11 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--wild", dest="set", action="store_const", const="wild", help="the same as --set wild")
     parser.add_argument("--family", nargs="+", choices=FAMILIES, help="judged exactly, and reported shortly")
     parser.add_argument("--exact", action="store_true", help="judge by exact arithmetic, without a conic reference")
-    parser.add_argument("--methods", nargs="+", help=f"some of {' '.join(judged.MAKE)}; for what is judged exactly")
+    parser.add_argument(
+        "--methods",
+        nargs="+",
+        help=f"some of {' '.join(judged.MAKE)}, or {judged.DRAWN}, one for each seed; for what is judged exactly",
+    )
     parser.add_argument("--seconds", type=float, default=judged.SECONDS, help="per method; for what is judged exactly")
     parser.add_argument("--fresh", action="store_true", help="begin anew where a run that is judged exactly broke off")
     parser.add_argument("--jobs", type=int, default=2, help="processes at a time")
@@ -52,7 +57,7 @@ def _arguments() -> argparse.Namespace:
         parser.error(f"--seeds takes FIRST:BEYOND, got {' '.join(args.seeds)}")
     args.seeds = range(*map(int, bounds))
     args.methods = tuple(",".join(args.methods).split(",")) if args.methods else None
-    if unknown := set(args.methods or ()) - set(judged.MAKE):
+    if args.methods != (judged.DRAWN,) and (unknown := set(args.methods or ()) - set(judged.MAKE)):
         parser.error(f"--methods takes some of {' '.join(judged.MAKE)}, got {' '.join(sorted(unknown))}")
     return args
 
@@ -62,26 +67,30 @@ def _exactly(name: str, args: argparse.Namespace) -> bool:
     usual = judged.METHODS if name == "wild" else ("auto",) if name in judged.FAMILIES else ("exact",)
     methods = args.methods or usual
     one = _examine(name, methods, args.seconds)
-    path = args.out.with_name(f"{args.out.name}-{name}-exact-{'-'.join(methods)}.jsonl")
+    kind = name if name in VOLUMES else f"{name}-exact-{'-'.join(methods)}"
+    path = args.out.with_name(f"{args.out.name}-{kind}.jsonl")
     began = time.perf_counter()
     rows: list[dict[str, Any]] = []
     bar = tqdm(total=len(args.seeds), unit=" seeds", disable=None)
     for row in pool.run(one, args.seeds, path, args.jobs, LIMIT, args.fresh):
         rows.append(row)
-        wrong = sum(bool(a["wrong"]) for r in rows for a in r["answers"])
-        bar.set_postfix_str(f"{wrong} wrong", refresh=False)
+        bar.set_postfix_str(f"{sum(map(tally.false, rows))} wrong", refresh=False)
         bar.update()
     bar.close()
     _title(f"{name} set by exact arithmetic", args.seeds, began)
     rows.sort(key=lambda row: row["seed"])
-    print(f"{tally.short(rows) if args.family else tally.report(rows)}\n\nall rows: {path}\n")
+    if name in VOLUMES:
+        text = tally.volume(rows, VOLUMES[name].counted(rows))
+    else:
+        text = tally.short(rows) if args.family else tally.report(rows)
+    print(f"{text}\n\nall rows: {path}\n")
     return tally.sound(rows)
 
 
 def _examine(name: str, methods: tuple[str, ...], seconds: float) -> Any:
     """From a seed of a set or a family to its row."""
-    if name == "uneven":
-        return uneven.examine
+    if name == "uneven" or name in VOLUMES:
+        return VOLUMES.get(name, uneven).examine
     if name in judged.FAMILIES:
         return partial(judged.of_family, name=name, methods=methods, seconds=seconds)
     if name == "wild":

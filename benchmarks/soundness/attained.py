@@ -31,13 +31,17 @@ class Recessions:
     equal: Matrix
 
 
-def attained(problem: ExactProblem) -> bool | None:
-    """True where the minimum is attained; None where exact arithmetic does not tell, or would take too long."""
+def attained(problem: ExactProblem, still: Matrix | None = None) -> bool | None:
+    """True where the minimum is attained; None where exact arithmetic does not tell, or would take too long.
+
+    ``still`` are rows beside those of the problem that must not move.
+    """
     size = len(problem.nodes) * problem.d
     rows = sum(len(part.y) * max(1, part.classes - 1) for part in problem.samples)
     if size > LARGEST or rows > MOST_ROWS:
         return None
     found = recessions(problem)
+    found.equal.extend(still or [])
     if not found.falls:
         return True
     basis = kernel(found.equal, size)

@@ -1,20 +1,21 @@
 """Traits in combination, drawn at random: of the data, of the terms, and of the optimum itself.
 
-``mixed`` draws some of ``TRAITS`` for losses, penalties and a graph or a hierarchy. ``planted`` begins with an optimum
-and flows of few bits, most of them saturated, and makes the targets of them: there the gap of floats may be exactly 0.
+``mixed`` draws some of ``TRAITS`` for losses, penalties and a graph or a hierarchy; every third one is `planted`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from benchmarks.wild import WildProblem
+from benchmarks.wild import WildProblem, wild_problem
 from graphreg.datasets.plain import Array
 
 from .families import DECADES, Draft, Rows, Term, absorbed, ends, few_samples, flat_root, singular, strength, written
+from .planted import planted
 
 TRAITS = (
     "few samples",
@@ -130,58 +131,10 @@ def _hierarchy(rng: np.random.Generator, n: int) -> tuple[Any, list[Any], tuple[
     return (clusters, (leaf, *levels)), edges, (*path.values(), "west", "east", "root")
 
 
-# ---- planted ---------------------------------------------------------------------------------------------------------
-def planted(seed: int) -> WildProblem:
-    """An optimum of quarters, flows that are multiples of a quarter of what edges carry, and targets that ask for them.
-
-    With one column up to 70 nodes. Every number is exact in floats, so that an optimum may be met with a gap of 0.
-    """
-    rng = np.random.default_rng([seed, 14])
-    p = int(rng.integers(1, 4))
-    n = int(rng.integers(2, 71)) if p == 1 else int(rng.integers(2, 10))
-    kind = str(rng.choice(["L1", "L1", "LInf", "SquaredL2"]))
-    family = str(rng.choice(["squared", "squared", "huber", "quantile"]))
-    c = float(2.0 ** rng.integers(-6, 3))
-    values = rng.integers(-8, 9, size=(int(rng.integers(1, 5)), p)) / 4.0
-    w = values[rng.integers(len(values), size=n)]
-    pairs = ends(rng, n, weights=False)
-    asked = np.zeros((n, p))  # what the flows of its edges ask of a node's samples
-    for i, j, weight in pairs:
-        u = c * weight * _flow(rng, kind, w[i] - w[j])
-        asked[i] += u
-        asked[j] -= u
-    rows: dict[Hashable, Rows] = {i: _asked_for(rng, family, w[i], asked[i]) for i in range(n)}
-    gap = float(rng.choice(GAPS[:3]))
-    delta = float(8.0 + 8.0 * max(np.abs(r.y - r.X @ w[i]).max() for i, r in rows.items()))
-    traits = ["planted optimum", f"gap {gap:g}", "saturated flows"]
-    return written(seed, Draft(family, rows, [Term(kind, c, pairs)], traits, gap, delta))
-
-
-def _flow(rng: np.random.Generator, kind: str, z: Array) -> Array:
-    """A subgradient at z; where that is not unique, one of quarters, often at an end."""
-    if kind == "SquaredL2":
-        return z
-    free = rng.integers(-4, 5, size=len(z)) / 4.0
-    if kind == "L1":
-        return np.where(z == 0, free, np.sign(z))
-    j = int(np.abs(z).argmax())
-    one = np.zeros(len(z))
-    one[j] = np.sign(z[j]) if z.any() else free[j]
-    return one
-
-
-def _asked_for(rng: np.random.Generator, family: str, w: Array, asked: Array) -> Rows:
-    """Samples with ``sum_r s_r l'_r x_r + asked = 0``: one for each column, and others that they make up for."""
-    p = len(w)
-    if family == "quantile":  # at its kink each sample takes any price up to half its weight
-        top = np.maximum(np.abs(asked), 2.0**-6)
-        return Rows(np.eye(p), w.copy(), 2.0 ** np.ceil(np.log2(2.0 * top)) * float(rng.choice([1.0, 2.0])))
-    s = float(2.0 ** rng.integers(-4, 5))
-    X = rng.integers(-2, 3, size=(int(rng.integers(3)), p)).astype(float)
-    left = rng.integers(-2, 3, size=len(X)) / 2.0
-    residual = -(asked + s * (left @ X)) / s
-    X = np.concatenate([np.eye(p), X])
-    return Rows(X, X @ w - np.concatenate([residual, left]), np.full(len(X), s))
-
-
-FAMILIES = {"singular": singular, "absorbed": absorbed, "combined": combined}
+FAMILIES: dict[str, Callable[[int], WildProblem]] = {
+    "singular": singular,
+    "absorbed": absorbed,
+    "combined": combined,
+    "planted": planted,
+    "tall": partial(wild_problem, tall=True),
+}

@@ -73,7 +73,7 @@ class ExactProblem:
         low, high = ZERO, ZERO
         parts = [(c, i) for part in self.samples for c, i in _sample_values(part, w[part.node])]
         for edge in self.edges:
-            value = _penalty(edge, _difference(edge, w))
+            value = penalty(edge, difference(edge, w))
             if value is None:
                 return Bounds(None, None)
             parts.append((edge.weight, value))
@@ -85,7 +85,7 @@ class ExactProblem:
     def violated(self, w: Any) -> list[int]:
         """The edges whose constraints w violates."""
         w = rationals(w)
-        return [k for k, edge in enumerate(self.edges) if _penalty(edge, _difference(edge, w)) is None]
+        return [k for k, edge in enumerate(self.edges) if penalty(edge, difference(edge, w)) is None]
 
 
 def exact(plain: PlainProblem) -> ExactProblem:
@@ -209,7 +209,8 @@ def _multinomial(part: ExactSamples, r: int, x: Any) -> Interval:
 
 
 # ---- penalties -------------------------------------------------------------------------------------------------------
-def _difference(edge: ExactEdge, w: Point) -> list[Any]:
+def difference(edge: ExactEdge, w: Point) -> list[Any]:
+    """w_tail - w_head less the centre, on the columns of the edge."""
     tail = w[edge.tail]
     if edge.head < 0:
         return [tail[j] - c for j, c in zip(edge.columns, edge.center, strict=True)]
@@ -217,7 +218,7 @@ def _difference(edge: ExactEdge, w: Point) -> list[Any]:
     return [tail[j] - head[j] - c for j, c in zip(edge.columns, edge.center, strict=True)]
 
 
-def _penalty(edge: ExactEdge, z: list[Any]) -> Interval | None:
+def penalty(edge: ExactEdge, z: list[Any]) -> Interval | None:
     """Bounds of phi(z); None outside a constraint."""
     p = edge.parameter
     match edge.kind:

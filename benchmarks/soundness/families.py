@@ -7,7 +7,7 @@ Penalties that are not even are in `uneven`.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,7 +19,15 @@ import graphreg as gr
 from benchmarks.wild import WildProblem
 from graphreg.datasets.plain import Array, PlainEdge, PlainProblem, PlainSamples
 
-LOSSES = {"squared": gr.SquaredLoss, "logistic": gr.LogisticLoss, "huber": gr.HuberLoss, "quantile": gr.QuantileLoss}
+LOSSES = {
+    "squared": gr.SquaredLoss,
+    "logistic": gr.LogisticLoss,
+    "huber": gr.HuberLoss,
+    "quantile": gr.QuantileLoss,
+    "hinge": gr.HingeLoss,
+    "squared hinge": gr.SquaredHingeLoss,
+    "poisson": gr.PoissonLoss,
+}
 DECADES = (0.0, 0.5, 3.0, 8.0, 12.0)  # of column scales, on each side of 1
 HALF_A_BIT = 2.0**-53
 
@@ -28,11 +36,17 @@ Ends = Sequence[tuple[Hashable, Hashable | None, float]]  # tail, head (None: th
 
 @dataclass(frozen=True)
 class Rows:
-    """The samples of one node."""
+    """The samples of one node, of the family of the draft unless they have one."""
 
     X: Array
     y: Array
     weights: Array
+    family: str = ""
+    offset: Array | None = None
+
+    @property
+    def offsets(self) -> Array:
+        return np.zeros(len(self.y)) if self.offset is None else self.offset
 
 
 @dataclass(frozen=True)
@@ -44,6 +58,7 @@ class Term:
     ends: Ends
     parameter: Any = None
     tree: Any = None  # the clusters of a hierarchy and the weights of its levels
+    centers: Mapping[Hashable, Array] | None = None  # of ends on the ground
 
     def penalty(self) -> Any:
         R = self.parameter
@@ -59,14 +74,24 @@ class Term:
         if self.kind == "NonNegative":
             return gr.NodePenalty(penalty)
         if self.ends[0][1] is None:
-            return self.strength * gr.NodePenalty(penalty, {tail: weight for tail, _, weight in self.ends})
+            return self.strength * gr.NodePenalty(
+                penalty, {tail: weight for tail, _, weight in self.ends}, self.centers
+            )
         graph = nx.Graph()
+        if self.kind == "Zero":
+            graph.add_edges_from((tail, head) for tail, head, _ in self.ends)
+            return gr.Consensus(graph)
         graph.add_weighted_edges_from(self.ends)
         return self.strength * gr.TotalVariation(graph, penalty)
 
     def plain(self, d: int) -> list[PlainEdge]:
-        where = np.arange(d), np.zeros(d)
-        return [PlainEdge(*ends, self.kind, self.strength * w, *where, self.parameter) for *ends, w in self.ends]
+        return [
+            PlainEdge(tail, head, self.kind, self.strength * w, np.arange(d), self._center(tail, d), self.parameter)
+            for tail, head, w in self.ends
+        ]
+
+    def _center(self, tail: Hashable, d: int) -> Array:
+        return np.zeros(d) if self.centers is None else self.centers[tail]
 
 
 @dataclass(frozen=True)
@@ -82,28 +107,43 @@ class Draft:
     latent: tuple[Hashable, ...] = ()
     structure: str = "one graph"
 
+    def parts(self) -> dict[str, list[tuple[Hashable, Rows]]]:
+        """The nodes with samples of each family."""
+        out: dict[str, list[tuple[Hashable, Rows]]] = {}
+        for label, rows in self.rows.items():
+            if len(rows.y):
+                out.setdefault(rows.family or self.family, []).append((label, rows))
+        return out
+
 
 def written(seed: int, draft: Draft) -> WildProblem:
     """The draft as a model and, independently of it, as plain numbers; samples are added up."""
     labels, d = list(draft.rows), next(iter(draft.rows.values())).X.shape[1]
-    X, y, weights = (np.concatenate([getattr(r, name) for r in draft.rows.values()]) for name in ("X", "y", "weights"))
-    owner = [label for label, rows in draft.rows.items() for _ in rows.y]
-    data = gr.NodeData.from_arrays(X, y, owner, weights=weights)
-    parameter = {"delta": draft.delta} if draft.family == "huber" else {}
-    model: Any = LOSSES[draft.family](data, scale="sum", **parameter)
-    for term in draft.terms:
-        model = model + term.model()
+    parts = draft.parts()
+    losses = [_loss(family, each, draft.delta) for family, each in parts.items()]
+    model: Any = sum([*losses, *(term.model() for term in draft.terms)])
     samples = tuple(
-        PlainSamples(label, draft.family, r.X, r.y, r.weights, np.zeros(len(r.y)), draft.delta)
-        for label, r in draft.rows.items()
-        if len(r.y)
+        PlainSamples(label, family, r.X, r.y, r.weights, r.offsets, draft.delta)
+        for family, each in parts.items()
+        for label, r in each
     )
+    X = np.concatenate([r.X for each in parts.values() for _, r in each])
     edges = tuple(edge for term in draft.terms for edge in term.plain(d))
     plain = PlainProblem(
         (*labels, *draft.latent), d, samples, edges, np.zeros(d), 1.0 / np.where(X == 0, 1, np.abs(X)).max(axis=0)
     )
     kinds = draft.family, draft.terms[0].kind, draft.structure
     return WildProblem(seed, *kinds, tuple(draft.traits), model, plain, draft.gap, None, False)
+
+
+def _loss(family: str, parts: Sequence[tuple[Hashable, Rows]], delta: float) -> Any:
+    """Of the samples of one family, added up."""
+    X, y, weights, offset = (
+        np.concatenate([getattr(r, name) for _, r in parts]) for name in ("X", "y", "weights", "offsets")
+    )
+    owner = [label for label, r in parts for _ in r.y]
+    data = gr.NodeData.from_arrays(X, y, owner, weights=weights, offset=offset if offset.any() else None)
+    return LOSSES[family](data, scale="sum", **{"delta": delta} if family == "huber" else {})
 
 
 def ends(rng: np.random.Generator, n: int, weights: bool = True) -> list[tuple[int, int, float]]:

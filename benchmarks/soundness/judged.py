@@ -17,9 +17,10 @@ import numpy as np
 
 import graphreg as gr
 from benchmarks.wild import WildProblem, wild_problem
-from graphreg.datasets import random_problem
+from graphreg.datasets import RandomProblem, random_problem
 from graphreg.datasets.plain import PlainProblem
 from graphreg.errors import GraphregError, InternalError
+from graphreg.terms.losses import AbstractLoss
 
 from .attained import attained
 from .candidates import candidates, inwards
@@ -36,13 +37,22 @@ MAKE: dict[str, Callable[[], Any]] = {
     "admm": gr.ADMM,
     "interior-point": gr.InteriorPoint,
     "fed-admm": gr.FedADMM,
+    "dynamic-programming": gr.DynamicProgramming,
     "subgradient": gr.SubgradientDescent,
+    "parts-1": gr.PrimalDual,
     "parts-2": gr.PrimalDual,
-    "parts-3": gr.PrimalDual,
+    "parts-3": gr.ADMM,
+    "parts-5": gr.PrimalDual,
     "updated": gr.Auto,
+    "warm": gr.PrimalDual,
+    "path": gr.Auto,
 }
-PARTS = {"parts-2": 2, "parts-3": 3}  # joint runs, each part with its own nodes
+PARTS = {f"parts-{k}": k for k in (1, 2, 3, 5)}  # joint runs, each part with its own nodes
+IN_ONE = ("auto", "exact", "dynamic-programming", "updated", "path")  # that have no rounds of their own
+RARE = ("dynamic-programming",) * 3 + ("fed-admm",)  # that apply to few problems
+DRAWN = "drawn"  # in place of methods: one of all that apply, by the seed
 METHODS = ("auto", "exact", "primal-dual", "admm")
+PATH = (4.0, 1.0, 2.0)  # strengths, of which 1 is judged
 ROUNDS = 1000  # where none were drawn
 SECONDS = 10.0  # that a method is given
 REFUSALS = ("no_certificate", "budget", "unattained", "refused")  # honest where they are true
@@ -116,10 +126,13 @@ def wild(seed: int, methods: tuple[str, ...] = METHODS, seconds: float = SECONDS
 
 def standard(seed: int, methods: tuple[str, ...] = ("exact",), seconds: float = SECONDS, hard: bool = False) -> Row:
     """A problem of the published generator, judged in the same way but without the naive model, which takes longest."""
-    p = random_problem(seed, hard)
     gap = 1e-7 if methods == ("exact",) else 1e-6
-    same = (p.seed, p.loss, p.penalty, p.structure, p.traits, p.model, p.plain)
-    return examine(WildProblem(*same, gap, None, False), methods, seconds, ask=False)
+    return examine(as_wild(random_problem(seed, hard), gap), methods, seconds, ask=False)
+
+
+def as_wild(p: RandomProblem, gap: float = 1e-6) -> WildProblem:
+    """A problem of the published generator, as the others are written."""
+    return WildProblem(p.seed, p.loss, p.penalty, p.structure, p.traits, p.model, p.plain, gap, None, False)
 
 
 def of_family(seed: int, name: str, methods: tuple[str, ...] = ("auto",), seconds: float = SECONDS) -> Row:
@@ -130,7 +143,7 @@ def of_family(seed: int, name: str, methods: tuple[str, ...] = ("auto",), second
 def examine(drawn: WildProblem, methods: tuple[str, ...] = METHODS, seconds: float = SECONDS, ask: bool = True) -> Row:
     """The answers of some methods, each given some seconds, to a problem, judged; where ``ask``, with the help of a
     naive model. Exceptions are recorded, not raised."""
-    began = time.perf_counter()
+    began = time.process_time()
     plain = drawn.plain
     size = (len(plain.nodes), len(plain.edges), plain.d)
     traits = list(dict.fromkeys(drawn.traits))
@@ -139,7 +152,7 @@ def examine(drawn: WildProblem, methods: tuple[str, ...] = METHODS, seconds: flo
         _examine(drawn, methods, seconds, ask, row)
     except Exception:  # noqa: BLE001  (whatever it is, it belongs into the table)
         row.error = traceback.format_exc(limit=-4)
-    row.seconds = time.perf_counter() - began
+    row.seconds = time.process_time() - began
     return row
 
 
@@ -151,11 +164,9 @@ def _examine(drawn: WildProblem, methods: tuple[str, ...], seconds: float, ask: 
         return
     plain = as_stored(drawn.plain, form)
     problem = exact(plain)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of numbers that overflow, in floats that are suggestions
-        points = candidates(plain, problem, ask)
-        row.attained = attained(problem)
-    found = [_solved(drawn, problem, method, seconds) for method in methods]
+    points = _points(drawn, plain, problem, ask)
+    row.attained = True if drawn.optimum is not None else attained(problem)
+    found = [_solved(drawn, problem, method, seconds) for method in chosen(drawn, methods)]
     for each in found:
         w = each.w if each.at is None or each.at.feasible else inwards(plain, problem, each.w)
         if w is not None:
@@ -169,11 +180,42 @@ def _examine(drawn: WildProblem, methods: tuple[str, ...], seconds: float, ask: 
         row.answers.append(each.answer)
 
 
+def _points(drawn: WildProblem, plain: PlainProblem, problem: ExactProblem, ask: bool) -> dict[str, Any]:
+    """Points to judge by: the optimum itself, where it is known."""
+    if drawn.optimum is not None:
+        return {"the optimum": rationals(drawn.optimum), "zero": rationals(np.zeros(drawn.optimum.shape))}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of numbers that overflow, in floats that are suggestions
+        return candidates(plain, problem, ask)
+
+
+def known_points(
+    drawn: WildProblem, plain: PlainProblem, problem: ExactProblem, also: dict[str, Any]
+) -> dict[str, Bounds]:
+    """P at all points that are found without being asked for by a method, and at others that are given."""
+    points = _points(drawn, plain, problem, False)
+    for name, w in also.items():
+        if (inside := inwards(plain, problem, w)) is not None:
+            points[name] = inside
+    known = {name: problem.at(w) for name, w in points.items()}
+    return known | _refined(plain, problem, points, known)
+
+
+def chosen(drawn: WildProblem, methods: tuple[str, ...]) -> list[str]:
+    """The methods; of all of them one that applies, by the seed, where it is to be `DRAWN`."""
+    if methods != (DRAWN,):
+        return list(methods)
+    table, one = drawn.problem.methods(), len({part.family for part in drawn.plain.samples}) == 1
+    order = np.random.default_rng([drawn.seed, 17]).permutation([*MAKE, *RARE]).tolist()
+    fitting = (name for name in order if one or name != "updated")
+    return [next(name for name in fitting if table.loc[MAKE[name].__name__, "applies"])]
+
+
 def _refined(
     plain: PlainProblem, problem: ExactProblem, points: dict[str, Any], known: dict[str, Bounds]
 ) -> dict[str, Bounds]:
     """P at points near the best one; nothing where the optimum itself is known, in rational numbers."""
-    if "the rational optimum" in known:
+    if known.keys() & {"the rational optimum", "the optimum"}:
         return {}
     best = min(points, key=lambda name: approximately(known[name].upper))
     w = np.array([[approximately(v) for v in row] for row in rationals(points[best])])
@@ -185,7 +227,7 @@ def _solved(drawn: WildProblem, problem: ExactProblem, method: str, seconds: flo
     options: dict[str, Any] = {"seconds": seconds}
     if method in PARTS:
         options["engine"] = gr.Parts(min(PARTS[method], drawn.problem.form.space.n_observed))
-    if method not in ("auto", "exact", "updated"):
+    if method not in IN_ONE:
         options["rounds"] = drawn.rounds or ROUNDS
         if drawn.from_zero:
             options["start"] = np.zeros((drawn.problem.form.space.n_observed, problem.d))
@@ -193,17 +235,32 @@ def _solved(drawn: WildProblem, problem: ExactProblem, method: str, seconds: flo
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            make = MAKE[method]()
-            asked = drawn.problem
-            if method == "updated":
-                asked, options["start"] = updated(drawn, seconds)
-            solution = asked.solve(make, gap=drawn.gap, progress=False, on_failure="return", **options)
-            answer, w = _read(method, solution, problem)
+            solution = _asked(drawn, method, seconds, options)
+            answer, w = (Answer(method, "budget"), None) if solution is None else _read(method, solution, problem)
         except Exception as error:  # noqa: BLE001  (whatever it is, it belongs into the table)
             answer, w = raised(method, error), None
     answer.seconds = time.perf_counter() - began
     answer.warnings = [f"{w.category.__name__}: {w.message}"[:300] for w in caught]
     return Found(answer, w, None if w is None else problem.at(w))
+
+
+def _asked(drawn: WildProblem, method: str, seconds: float, options: dict[str, Any]) -> Any:
+    """What a method answers; None where a path was cut short before."""
+    common = {"gap": drawn.gap, "progress": False, "on_failure": "return"}
+    asked = drawn.problem
+    if method == "path":
+        return gr.path(along(drawn), PATH, seconds=seconds, **common).solutions.get(1.0)
+    if method == "updated":
+        asked, options["start"] = updated(drawn, seconds)
+    if method == "warm":
+        options["start"] = asked.solve(gap=1e-2, seconds=seconds, progress=False, on_failure="return")
+    return asked.solve(MAKE[method](), **common, **options)
+
+
+def along(drawn: WildProblem) -> gr.Problem:
+    """The problem with a Parameter before its losses, which are its own at 1."""
+    t = gr.Parameter(1.0, name="t")
+    return gr.Problem(sum((s * t if isinstance(term, AbstractLoss) else s) * term for s, term in drawn.model.terms))
 
 
 def updated(drawn: WildProblem, seconds: float) -> tuple[gr.Problem, Any]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).resolve().parent
-CODE = (HERE, HERE.parents[1] / "graphreg")
+CODE = (HERE, HERE.parent / "wild", HERE.parents[1] / "graphreg")
 PATIENCE = 1.0  # seconds between two looks at the clock
 
 Row = dict[str, Any]
@@ -100,10 +100,10 @@ def _rows(examine: Examine, seeds: list[int], jobs: int, limit: float) -> Iterat
             for k, worker in enumerate(busy):
                 row = _row(worker, worker.pipe in ready, limit)
                 if row is not None:
-                    if "answers" not in row:
+                    if row.get("lost"):
                         worker.end()
                         busy[k] = _Worker.start(examine)
-                    yield {"answers": [], **row}
+                    yield row
                     if not _next(busy[k], left):
                         busy[k].end()
             busy = [worker for worker in busy if worker.seed is not None]
@@ -127,7 +127,9 @@ def _row(worker: _Worker, ready: bool, limit: float) -> Row | None:
         try:
             return worker.pipe.recv()
         except EOFError:
-            return {"seed": worker.seed, "error": "the process died", "seconds": late}
-    if late > limit:
-        return {"seed": worker.seed, "error": f"took longer than {limit:.0f} s, and was killed", "seconds": late}
-    return None
+            return _lost(worker, "the process died", late)
+    return _lost(worker, f"took longer than {limit:.0f} s, and was killed", late) if late > limit else None
+
+
+def _lost(worker: _Worker, why: str, late: float) -> Row:
+    return {"seed": worker.seed, "error": why, "seconds": late, "answers": [], "lost": True}

@@ -109,20 +109,21 @@ def solve_once(
 def _model(plain: PlainProblem, scale: float) -> tuple[cp.Problem, list[cp.Variable]]:
     """The problem in units of ``plain.size`` and ``scale``, one variable per node."""
     v = {label: cp.Variable(plain.d) for label in plain.nodes}
-    terms: list[Any] = [_loss(part, v[part.node], plain.size, scale) for part in plain.samples]
+    terms: list[Any] = [loss_of(part, v[part.node], plain.size, scale) for part in plain.samples]
     constraints: list[Any] = []
     for edge in plain.edges:
         z = cp.multiply(plain.size, v[edge.tail])[edge.columns]
         if edge.head is not None:
             z = z - cp.multiply(plain.size, v[edge.head])[edge.columns]
         unit = float(np.median(plain.size))
-        value, domain = _penalty(edge, (z - edge.center) / unit, unit)
+        value, domain = penalty_of(edge, (z - edge.center) / unit, unit)
         terms += [] if value is None else [(edge.weight / scale) * value]
         constraints += domain
     return cp.Problem(cp.Minimize(sum(terms)), constraints), list(v.values())
 
 
-def _loss(part: PlainSamples, v: Any, size: Array, scale: float) -> Any:
+def loss_of(part: PlainSamples, v: Any, size: Array, scale: float) -> Any:
+    """The losses of a node, over ``scale``, at w = size v."""
     s = part.scale / scale
     if part.X is None:
         return sum(s[r] * cp.sum_squares(cp.multiply(size, v) - part.y[r]) / 2 for r in range(len(part.y)))
@@ -152,7 +153,7 @@ def _loss(part: PlainSamples, v: Any, size: Array, scale: float) -> Any:
     return value
 
 
-def _penalty(edge: PlainEdge, z: Any, unit: float) -> tuple[Any, list[Any]]:
+def penalty_of(edge: PlainEdge, z: Any, unit: float) -> tuple[Any, list[Any]]:
     """phi(unit z) and the constraints on z."""
     match edge.kind:
         case "L1":

@@ -27,12 +27,12 @@ SMOOTH = ("squared", "mean", "huber", "logistic", "poisson", "squared hinge")
 KINDS = ("L1", "L2", "SquaredL2", "Quadratic", "AnalysisL1", "HuberNorm", "Zero")
 
 
-def refined(problem: ExactProblem, w: Any) -> list[Any]:
-    """Points to be judged at, none where a term is not one of those that are known here."""
+def refined(problem: ExactProblem, w: Any, nears: tuple[float, ...] = NEAR) -> list[Any]:
+    """Points to be judged at, one for each guess of what is tied; none where a term is not known here."""
     if any(p.family not in SMOOTH for p in problem.samples) or any(e.kind not in KINDS for e in problem.edges):
         return []
     faces = {}
-    for near in NEAR:
+    for near in nears:
         face = _face(problem, np.asarray(w, dtype=float), near)
         if face.size <= (DENSE if problem.d > 1 else SPARSE):
             faces[face.size] = face

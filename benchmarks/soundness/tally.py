@@ -29,7 +29,18 @@ def sound(rows: Iterable[Row]) -> bool:
     """True where exact arithmetic contradicts no bound and no status, nothing was raised, and no examination broke
     off."""
     bad = ("wrong", "misjudged", "exception")
-    return not any(row["error"] or any(outcome(answer) in bad for answer in row["answers"]) for row in rows)
+    return not any(
+        row["error"]
+        or row.get("false")
+        or row.get("raised")
+        or any(outcome(answer) in bad for answer in row.get("answers", ()))
+        for row in rows
+    )
+
+
+def false(row: Row) -> int:
+    """How much of what a row says is contradicted."""
+    return sum(bool(answer["wrong"]) for answer in row.get("answers", ())) + len(row.get("false", ()))
 
 
 def report(rows: Sequence[Row]) -> str:
@@ -68,8 +79,26 @@ def short(rows: Sequence[Row]) -> str:
         for method, count in counts.items()
     ]
     failed = [f"{name}: seeds {' '.join(seeds[name])}" for name in sorted(seeds)]
+    return "\n".join([*lines, *failed, _pace(rows)])
+
+
+def volume(rows: Sequence[Row], counted: Sequence[str]) -> str:
+    """What was counted, then all that is false, that was raised or that broke off, by seed."""
+    lines = list(counted)
+    for name in ("false", "raised"):
+        found = [(row["seed"], what) for row in rows for what in row.get(name, ())]
+        lines += [f"{name}: {len(found)}", *(f"  seed {seed}: {what}" for seed, what in found)]
+    broken = [row for row in rows if row["error"]]
+    lines += [
+        f"broken off: {len(broken)}",
+        *(f"  seed {row['seed']}: {row['error'].splitlines()[-1]}" for row in broken),
+    ]
+    return "\n".join([*lines, _pace(rows)])
+
+
+def _pace(rows: Sequence[Row]) -> str:
     seconds = sum(row.get("seconds", 0.0) for row in rows)
-    return "\n".join([*lines, *failed, f"{100 * seconds / max(len(rows), 1):.0f} s for 100 problems"])
+    return f"{100 * seconds / max(len(rows), 1):.0f} s of a core for 100 problems"
 
 
 def _by_method(rows: Sequence[Row]) -> str:

@@ -25,6 +25,7 @@ REAL = ("squared", "huber", "quantile", "mean")  # targets that may be shifted
 EXPONENTS = ("poisson", "logistic", "multinomial")  # predictors are exponents, so that offsets stay moderate
 DECADES = 12.0  # of column scales, on each side of 1
 WEIGHTS = 6.0  # of weights
+TALL = "tall nodes"
 NEAR = 1e-10  # relative: so near are collinear columns
 
 
@@ -172,11 +173,14 @@ def _truth(rng: np.random.Generator, wild: _Wild, loss: str, labels: list[Hashab
 
 
 def _counts(rng: np.random.Generator, labels: list[Hashable], p: int, traits: list[str]) -> list[int]:
-    counts = rng.integers(0, 2 * min(p, 8) + 1, size=len(labels))
+    tall = TALL in traits
+    counts = rng.integers(3 * p if tall else 0, 12 * p + 20 if tall else 2 * min(p, 8) + 1, size=len(labels))
+    if tall:
+        counts[rng.random(len(labels)) < 0.1] = 0
     if "one sample" in traits:
         counts[:] = 0
     if not counts.any():
-        counts[rng.integers(len(labels))] = 1
+        counts[rng.integers(len(labels))] = 3 * p if tall else 1
     return counts.tolist()
 
 

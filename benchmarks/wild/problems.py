@@ -15,14 +15,14 @@ import numpy as np
 from graphreg import checks
 from graphreg.datasets.builder import Builder, Spread, connected
 from graphreg.datasets.families import chosen, drawn_like
-from graphreg.datasets.plain import PlainProblem
+from graphreg.datasets.plain import Array, PlainProblem
 from graphreg.datasets.random_problems import LOSSES, PENALTIES, STRUCTURES, Choice
 from graphreg.problem import Problem
 from graphreg.terms import Consensus, Model
 from graphreg.terms.losses import AbstractLoss
 from graphreg.terms.penalties import AbstractPenalty
 
-from .losses import EXPONENTS, REAL, wild_losses
+from .losses import EXPONENTS, REAL, TALL, wild_losses
 
 __all__ = ["WILD", "WildProblem", "wild_problem"]
 
@@ -68,6 +68,8 @@ class WildProblem:
         1, 2, 5, or as many as it takes.
     from_zero : bool
         Whether to pass w = 0 as the start.
+    optimum : Array or None
+        The exact minimiser, (n, d) in the order of the plain nodes, where it is known.
     """
 
     seed: int
@@ -80,6 +82,7 @@ class WildProblem:
     gap: float
     rounds: int | None
     from_zero: bool
+    optimum: Array | None = None
 
     def __repr__(self) -> str:
         return f"<WildProblem {self.description}>"
@@ -129,7 +132,7 @@ class WildBuilder(Builder):
         self._add(graph.edges(data="weight", default=1.0), zero, columns)
 
 
-def wild_problem(seed: int, *, loss: Choice = None, penalty: Choice = None) -> WildProblem:
+def wild_problem(seed: int, *, loss: Choice = None, penalty: Choice = None, tall: bool = False) -> WildProblem:
     """A wild problem; the same for the same seed.
 
     One to three of: column scales log-uniform over 1e-12 to 1e12; targets shifted by 1e3 to 1e9; offsets of 1e3 to 1e9
@@ -144,14 +147,18 @@ def wild_problem(seed: int, *, loss: Choice = None, penalty: Choice = None) -> W
         Non-negative.
     loss, penalty : str or type, optional
         As in `random_problem`.
+    tall : bool
+        Whether every node with samples has many more of them than columns, as another draw.
     """
     checks.seed(seed, "seed")
-    rng = np.random.default_rng([seed, 2])  # 0 and 1 are the streams of `random_problem`
+    rng = np.random.default_rng([seed, 16 if tall else 2])  # 0 and 1 are the streams of `random_problem`
     a, b = divmod(seed, len(LOSSES))
     loss = chosen(AbstractLoss, loss, LOSSES[b], LOSSES)
     penalty = chosen(AbstractPenalty, penalty, PENALTIES[a % len(PENALTIES)], PENALTIES)
     structure = ALL_STRUCTURES[a // len(PENALTIES) % len(ALL_STRUCTURES)]
     traits = _traits(rng, loss, seed + a)
+    if tall:
+        traits = [TALL, *(trait for trait in traits if trait not in ("one sample", "many coordinates"))]
     n, d = _shape(rng, loss, traits)
     if "far centres" in traits and structure not in ("node penalty", "consensus"):
         structure = "node penalty"
