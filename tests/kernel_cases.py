@@ -6,13 +6,13 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from math import isqrt
+from types import SimpleNamespace
 
 import networkx as nx
 import numpy as np
 import scipy.sparse as sp
 
 import graphreg as gr
-from graphreg.certificate.kernel.arithmetic import Pair
 from graphreg.certificate.kernel.balance import Answers, Balanced, Witness
 from graphreg.certificate.kernel.system import Summand, System
 from graphreg.terms import alike
@@ -259,65 +259,15 @@ def dual_value(form, v):
 
 
 # ---- other functions than those of a form ----------------------------------------------------------------------------
-class Rows(Summand):
+def rows_of(K, penalty, form, k=1, scale=None, target=None):
     """s phi((Kw)_e - t_e) for a penalty and any sparse K, k rows of it for each e."""
-
-    def __init__(self, K, penalty, form, first, k=1, scale=None, target=None):
-        self.K, self.penalty, self.first = sp.csr_array(K), penalty, first
-        self.size, self.n, self.d = form.n * form.d, form.n, form.d
-        self.shape = (self.K.shape[0] // k, k)
-        self.scale = np.ones(self.shape[0]) if scale is None else scale
-        first_entries = [self.K[[e * k]].indices[:1].tolist() or [0] for e in range(self.shape[0])]
-        self.node, self.name, self.target = np.ravel(first_entries) // form.d, "a row", target
-
-    @property
-    def made_of(self):
-        return self.K.data, self.K.indices, self.K.indptr
-
-    @property
-    def targets(self):
-        return None if self.target is None else (self.target, np.zeros(self.shape), np.zeros(self.shape))
-
-    def bound(self, b, around, some):
-        return self.penalty.conjugate_bound(b, around)
-
-    def exact(self, v):
-        out = np.zeros((3, self.size))
-        found = pulled(
-            [dict(zip(row.indices.tolist(), numbers(row.data), strict=True)) for row in self._each()], numbers(v)
-        )
-        for i, x in found.items():
-            out[0, i] = float(x)
-            out[1, i] = float(x - number(out[0, i]))
-            missed = x - number(out[0, i]) - number(out[1, i])
-            out[2, i] = 2.0**-50 * abs(out[1, i]) + 1e-300 if missed else 0.0
-        return Pair(*out.reshape(3, self.n, self.d))
-
-    def _each(self):
-        return [self.K[[e]] for e in range(self.K.shape[0])]
-
-    def plain(self, v):
-        size = abs(self.K).T @ np.abs(v.ravel())
-        error = (self.K.shape[0] + 3) * 2.0**-52 * size + 1e-300
-        return (self.K.T @ v.ravel()).reshape(self.n, self.d), error.reshape(self.n, self.d)
-
-    def rows(self, some):
-        return self.K[some]
-
-
-class General(System):
-    """A form with more functions beside its own, which ``more`` makes from their first variables."""
-
-    def __init__(self, form, *more):
-        self.more = []
-        super().__init__(form)
-        for make in more:
-            self.more.append(make(self.size))
-            self._add(self.more[-1])
-
-    @property
-    def summands(self):
-        return [*super().summands, *self.more]
+    K = sp.csr_array(K)
+    shape = K.shape[0] // k, k
+    some = [K[[e * k]].indices[:1].tolist() or [0] for e in range(shape[0])]
+    block = SimpleNamespace(scale=np.ones(shape[0]) if scale is None else scale)
+    one = Summand("a row", np.ravel(some) // form.d, penalty, block, lambda e, s: K[(e * k + s).ravel()], k)
+    one.targets = None if target is None else (target, np.zeros(shape), np.zeros(shape))
+    return one
 
 
 # ---- witnesses -------------------------------------------------------------------------------------------------------
@@ -346,12 +296,12 @@ def general(K, penalty=None, d=None, **more):
     """One node, whose functions are one of each row of K."""
     K = np.asarray(K, dtype=float)
     form = blank(K.shape[1] if d is None else d, K.shape[1] // (K.shape[1] if d is None else d))
-    return General(form, lambda first: Rows(K, penalty or gr.SquaredL2(), form, first, **more))
+    return System(form, more=[rows_of(K, penalty or gr.SquaredL2(), form, **more)])
 
 
 def matrix(system):
     """B in rationals, by equations."""
-    return [numbers(row) for row in system.B.toarray()]
+    return [numbers(row) for row in system.kind.B.toarray()]
 
 
 def balance_holds(system, w, found):

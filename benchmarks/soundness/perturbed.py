@@ -211,7 +211,7 @@ class _Tries:
             return point
         system = self.enclosure.system
         v = system.flat(point)
-        return system.point(v - by * np.abs(v) * np.sign(system.B.T @ w.ravel()))
+        return system.point(v - by * np.abs(v) * np.sign(system.kind.B.T @ w.ravel()))
 
     def _plan(self, near: Point, apart: bool) -> Plan:
         """A plan for the point before it was moved."""

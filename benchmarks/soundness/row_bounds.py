@@ -175,7 +175,7 @@ def middle_of(system: RowSystem) -> Array:
     rows = [
         sp.csr_array((sign * np.ones(len(k)), (np.arange(len(k)), k)), (len(k), system.size)) for sign, k, _ in sides
     ]
-    B = system.B @ sp.diags_array(scale)
+    B = system.kind.B @ sp.diags_array(scale)
     size = np.maximum(abs(B).max(axis=1).toarray().ravel(), LIGHT)
     found = linprog(
         np.append(np.zeros(system.size), -1.0),
@@ -221,11 +221,11 @@ def _least_squares(system: RowSystem, v: Array) -> tuple[sp.csr_array, dict[int,
     """W B'(B W B')^-1 for the variables with slack, in each component of B; what depends on others is dropped."""
     N, V = system.shape
     weight = slack_of(system, v).weight
-    count, label = connected_components(abs(system.B) @ abs(system.B).T, directed=False)
+    count, label = connected_components(abs(system.kind.B) @ abs(system.kind.B).T, directed=False)
     R, dropped = sp.lil_array((V, N)), dict[int, Combination]()
     for c in range(count):
         eqs = np.flatnonzero(label == c)
-        A = system.B[eqs]
+        A = system.kind.B[eqs]
         some = np.flatnonzero((weight > 0.0) & (np.bincount(A.indices, minlength=V) > 0))
         found = exactly(A[:, some].toarray(), solved(A[:, some].toarray(), weight[some], eqs // system.form.d))
         X = np.where(np.abs(found.X) < LIGHT, 0.0, found.X)

@@ -20,7 +20,6 @@ import numpy as np
 import scipy.sparse as sp
 
 import graphreg as gr
-from graphreg.certificate.kernel.arithmetic import Pair
 from graphreg.certificate.kernel.system import Summand, System
 from graphreg.datasets.plain import Array, PlainEdge, PlainProblem, PlainSamples
 from graphreg.form import Form
@@ -29,7 +28,7 @@ from .exact import Bounds, ExactEdge, ExactProblem, exact, penalty
 from .families import LOSSES
 from .kkt import optimal, subgradient
 from .planted import ATTEMPTS, Draw, InexactError, floats
-from .reals import ZERO, approximately, rational, rationals
+from .reals import ZERO, rational, rationals
 from .reference import loss_of, penalty_of
 
 KINDS = ("second differences", "third differences", "Laplacian", "maps", "hyperedges")
@@ -53,6 +52,10 @@ class Block:
     @property
     def k(self) -> int:
         return self.center.shape[1]
+
+    @property
+    def scale(self) -> Array:
+        return self.weight
 
     @property
     def phi(self) -> Any:
@@ -151,62 +154,17 @@ class Drawn:
 
 
 # ---- for the kernel --------------------------------------------------------------------------------------------------
-class RowSummand(Summand):
-    """A block of rows as the kernel takes it."""
-
-    def __init__(self, block: Block, form: Form, first: int) -> None:
-        self.block, self.first, self.penalty = block, first, block.phi
-        self.n, self.d, self.name = form.n, form.d, "a flow of rows"
-        self.shape, self.scale = block.center.shape, block.weight
-        K = block.K
-        self.node = np.array([K.indices[K.indptr[e * block.k]] // form.d for e in range(self.shape[0])], dtype=int)
-        zero = np.zeros(self.shape)
-        self.targets = (block.center, zero, zero) if block.center.any() else None
-
-    @property
-    def made_of(self) -> tuple[Array | None, ...]:
-        return self.block.K.data, self.block.K.indices, self.block.K.indptr
-
-    @cached_property
-    def entries(self) -> list[tuple[int, int, Any]]:
-        K = sp.coo_array(self.block.K)
-        return list(zip(K.coords[0].tolist(), K.coords[1].tolist(), rationals(K.data), strict=True))
-
-    def bound(self, b: Array, around: Array, some: slice) -> Array:
-        return self.penalty.conjugate_bound(b, around)
-
-    def exact(self, v: Array) -> Pair:
-        sums, u = [ZERO] * (self.n * self.d), rationals(v.ravel())
-        for r, i, x in self.entries:
-            sums[i] = sums[i] + x * u[r]
-        out = np.zeros((3, len(sums)))
-        for i, left in enumerate(sums):
-            high = approximately(left)
-            low = approximately(left - rational(high))
-            missed = left - rational(high) - rational(low)
-            out[:, i] = high, low, 2.0 * abs(approximately(missed)) + 1e-300 if missed != 0 else 0.0
-        return Pair(*out.reshape(3, self.n, self.d))
-
-    def plain(self, v: Array) -> tuple[Array, Array]:
-        found = self.exact(v)
-        return found.high, 2.0 * (np.abs(found.low) + found.error)
-
-    def rows(self, some: Array) -> sp.csr_array:
-        return sp.csr_array(self.block.K[some])
-
-
 class RowSystem(System):
     """The samples of a form, and a block of rows."""
 
     def __init__(self, form: Form, block: Block) -> None:
-        self.more: list[RowSummand] = []
-        super().__init__(form)
-        self.more.append(RowSummand(block, form, self.size))
-        self._add(self.more[-1])
-
-    @property
-    def summands(self) -> list[Summand]:
-        return [*super().summands, *self.more]
+        K, k = block.K, block.k
+        node = np.array([K.indices[K.indptr[e * k]] // form.d for e in range(len(block.center))], dtype=int)
+        rows = Summand("a flow of rows", node, block.phi, block, lambda e, s: K[(e * k + s).ravel()], k)
+        zero = np.zeros(block.center.shape)
+        rows.targets = (block.center, zero, zero) if block.center.any() else None
+        self.more = [rows]
+        super().__init__(form, more=self.more)
 
 
 # ---- a point ---------------------------------------------------------------------------------------------------------

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ..problem import Problem
-from ..terms.losses import AbstractSmoothLoss
 from .algorithms import AbstractAlgorithm
 from .behaviour import Repeats, order, steep, stressed, unsettled
 from .course import Course
@@ -111,7 +110,7 @@ class Evidence:
             self.add(Finding("locality", "holds", said))
 
     def _late(self, algorithm: AbstractAlgorithm, problem: Problem, seed: int, found: Delays) -> None:
-        if not all(isinstance(block.loss, AbstractSmoothLoss) for block in problem.form.samples):
+        if not problem.form.smooth:
             self.skip("promptness", "what is late is judged where losses are smooth")
             return
         if found.late():

@@ -195,7 +195,8 @@ def progress_bar(shown: bool | None, **how: Any) -> Generator[Callable[..., None
     """A bar on stderr where ``shown``, in notebooks a widget where there are widgets; None: where stderr is a terminal,
     and in notebooks after a second. ``how`` are arguments of tqdm.
 
-    What it gives is called with the number of steps that are done, and with a text to show beside the bar.
+    What it gives is called with the number of steps that are done, and with a text to show beside the bar, or a
+    function that gives it.
     """
     if not (sys.stderr.isatty() or in_notebook() if shown is None else shown):
         yield lambda steps, text="": None
@@ -204,8 +205,9 @@ def progress_bar(shown: bool | None, **how: Any) -> Generator[Callable[..., None
         how = {"delay": 1.0, **how}  # a bar that comes and goes leaves an empty line in the page
     with _bar(leave=False, **how) as bar:
 
-        def tell(steps: int, text: str = "") -> None:
-            bar.set_postfix_str(visible(text), refresh="delay" not in how)  # a refresh would not wait
+        def tell(steps: int, text: str | Callable[[], str] = "") -> None:
+            said = text() if callable(text) else text
+            bar.set_postfix_str(visible(said), refresh="delay" not in how)  # a refresh would not wait
             bar.update(steps)
 
         yield tell

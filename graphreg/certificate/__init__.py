@@ -19,9 +19,9 @@ from .edges.clusters import cluster_count as cluster_count
 from .edges.clusters import clusters as clusters
 from .edges.near import upper_gap as upper_gap
 from .kernel.arithmetic import Pair as Pair
-from .kernel.arithmetic import Runs as Runs
+from .kernel.arithmetic import sums as sums
 from .kernel.arithmetic import total as total
-from .kernel.system import designs_of as designs_of
+from .kernel.system import summands_of as summands_of
 from .kernel.upper import upper_bound as upper_bound
 from .kernel.value import Enclosed as Enclosed
 from .levels import at_zero_levels as at_zero_levels

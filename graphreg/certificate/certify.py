@@ -233,7 +233,7 @@ class Certifier:
             return
         value = self.form.dual(point)
         if self._promising(value) and (at is not None or self._balanced(point)):
-            self._keep_dual(self._proved(self._source(point, value, gap, at)))
+            self._keep_dual(self._proved(self._source(point, value, gap, at), value))
 
     def propose_bound(self, found: Enclosed) -> None:
         """Take a lower bound that was proved elsewhere among the best."""
@@ -270,7 +270,7 @@ class Certifier:
     # ---- how bounds are proved ---------------------------------------------------------------------------------------
     def _upper(self, w: Array, value: float, plain: bool) -> Primal | None:
         """The upper bound at w; None where it is not finite."""
-        bound = upper_bound(self.form, w, self.enclosure.designs if plain else None)
+        bound = upper_bound(self.form, w, self.enclosure.written if plain else None)
         return Primal(value, bound, w, plain) if np.isfinite(bound) else None
 
     def _source(self, point: DualPoint, value: float, gap: float, at: Array | None = None) -> BoundSource:
@@ -279,22 +279,23 @@ class Certifier:
         enough = _enough(value, gap)
         least = value - enough if enough > 0.0 else np.inf
         if self.best_primal is not None and gap > NOTHING:
-            primal = self.best_primal.bound
-            enough_to_meet = primal - gap * max(abs(primal), self.floor)
-            least = min(least, max(enough_to_meet, value - SERVES * gap * abs(value)))
+            primal, serves = self.best_primal.bound, value - SERVES * gap * abs(value)
+            floor = self.floor if primal - gap * abs(primal) > serves else 0.0  # else it changes nothing
+            least = min(least, max(primal - gap * max(abs(primal), floor), serves))
         return BoundSource(point, least, at)
 
-    def _proved(self, source: BoundSource) -> Dual:
-        """The lower bound that follows from a source: from the gradients that its prices are, or else enclosed."""
+    def _proved(self, source: BoundSource, value: float | None = None) -> Dual:
+        """The lower bound that follows from a source: from the gradients that its prices are, or else enclosed. The
+        ``value`` of its point may be known."""
         if source.point is None:
             found = self.enclosure(self.form.nothing())
             return Dual(found.value, found, source)
         found = None
         if source.at is not None and self._flow_dual is not None:
-            found = self.enclosure.absorbed(self._flow_dual.nodes.curvature, source.point, source.at)
+            found = self.enclosure.absorbed(self._flow_dual.nodes.inverse, source.point, source.at)
         if found is None or not found.value >= source.least:
-            found = self.enclosure(source.point, self._middle, source.least)
-        return Dual(self.form.dual(found.dual_point), found, source)
+            found, value = self.enclosure(source.point, self._middle, source.least), None
+        return Dual(self.form.dual(found.dual_point) if value is None else value, found, source)
 
     def _middle(self) -> DualPoint | None:
         """A point well inside all domains, where there is one."""

@@ -21,7 +21,6 @@ from ..base.escaping import visible
 from ..base.tables import LabelledTable, PrintedTable, ResultWithAssumptions, assumed_html
 from ..form import Form
 from ..terms import Array, EdgeBlock
-from ..terms.losses import AbstractSmoothLoss
 from ..terms.penalties import AbstractConstraint, AbstractNorm, row_norm
 from .common_model.best_common import common
 
@@ -179,7 +178,7 @@ def _lengths(form: Form, certificate: Certificate) -> Iterator[Line]:
     at = form.labels.__getitem__
     balance, size = _balance(form, point.prices, point.flows)
     yield length("conservation: flows and prices balance", "every node", row_norm(balance), size, at)
-    if all(isinstance(block.loss, AbstractSmoothLoss) for block in form.samples):
+    if form.smooth:
         balance, size = _balance(form, form.gradient_prices(w), point.flows)
         yield length("stationarity: flows and gradients balance", "every node", row_norm(balance), size, at)
     for edge, u in zip(form.edges, point.flows, strict=True):
@@ -212,5 +211,5 @@ def _worst(each: Array, named: Callable[[int], Any]) -> tuple[Any, float]:
 
 def _name(form: Form, edge: EdgeBlock, k: int) -> Any:
     """The label of a node that is tied to the ground, or those of the two ends."""
-    tail = form.labels[edge.tail[k]]
-    return tail if edge.ground else (tail, form.labels[edge.head[k]])
+    ends = [form.labels[end[k]] for end in edge.ends]
+    return tuple(ends) if len(ends) > 1 else ends[0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -163,11 +163,9 @@ class Certificate(Shown):
 
         from ..base.tables import LabelledTable
 
-        labels = self.form.labels
         rows: list[tuple[Any, ...]] = []
         for edge, residual, u in zip(self.form.edges, self.residuals[1], self.dual_point.flows, strict=True):
-            heads: list[Hashable] = [None] * len(edge.head) if edge.ground else [labels[h] for h in edge.head]
-            tails = [labels[t] for t in edge.tail]
+            tails, heads = self.form.ends(edge)
             rows += zip([edge.name] * len(tails), tails, heads, residual, np.linalg.norm(u, axis=1), strict=True)
         table = LabelledTable(rows, columns=["term", "tail", "head", "residual", "flow"])
         return table.assign(

@@ -49,17 +49,7 @@ class _WithExample(click.Command):
 @click.option("--pictures/--no-pictures", default=True, help="Whether --out draws the graph and the trace.")
 @quiet_option
 @json_option
-def solve(
-    read: Any,
-    method: str | None,
-    out: Path | None,
-    force: bool,
-    proof: Path | None,
-    pictures: bool,
-    quiet: bool,
-    as_json: bool,
-    **options: Any,
-) -> int:
+def solve(read: Any, out: Path | None, proof: Path | None, force: bool, pictures: bool, **asked: Any) -> int:
     """Solve the problem in a model file and certify the answer.
 
     Prints the problem, the answer with its certificate, the first coefficients and the clusters. The options come
@@ -68,13 +58,13 @@ def solve(
     """
     from . import folder, results
 
+    quiet, as_json, chosen = asked.pop("quiet"), asked.pop("as_json"), chosen_method(asked.pop("method"), read)
     said = not (quiet or as_json)
     say = exits.say if said else _say_nothing
-    chosen = chosen_method(method, read)
     place = folder.Folder.prepare(out, force) if out is not None else None
     folder.check_new(proof, force, "--proof")
     say(f"{read}\n\n{read.problem}\n")
-    given = {key: value for key, value in options.items() if value is not None}
+    given = {key: value for key, value in asked.items() if value is not None}
     solution = read.solve(chosen, progress=False if quiet else None, on_failure="return", **given)
     if said:
         say(results.answer(solution))

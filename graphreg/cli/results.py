@@ -109,10 +109,8 @@ def _flows(solution: gr.Solution) -> pd.DataFrame:
         flow = np.zeros((len(u), form.d))
         flow[:, edge.coordinates] = u
         part = pd.DataFrame(flow, columns=_coordinates(solution))
-        heads = [None] * len(u) if edge.ground else [form.labels[h] for h in edge.head]
-        for k, (name, values) in enumerate(
-            {"term": edge.name, "tail": [form.labels[t] for t in edge.tail], "head": heads}.items()
-        ):
+        tails, heads = form.ends(edge)
+        for k, (name, values) in enumerate({"term": edge.name, "tail": tails, "head": heads}.items()):
             part.insert(k, name, values, allow_duplicates=True)
         parts.append(part)
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=["term", "tail", "head"])

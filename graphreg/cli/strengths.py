@@ -219,19 +219,7 @@ def strength_max(read: Any, to: Outputs, **asked: Any) -> int:
 @gap_option
 @click.option("--seconds", type=SECONDS, help="A budget of time for the solve, the path, or each method compared.")
 @quiet_option
-def report(  # noqa: PLR0913, PLR0917 - one argument per option
-    read: Any,
-    out: Path,
-    strengths: Any,
-    parameter: str | None,
-    outlines: Path | None,
-    positions: Path | None,
-    compared: bool,
-    method: str | None,
-    gap: float | None,
-    seconds: float | None,
-    quiet: bool,
-) -> int:
+def report(read: Any, out: Path, strengths: Any, compared: bool, quiet: bool, **asked: Any) -> int:
     """Write one page that opens offline: the model and its dual, the certificate in words, the graph with its clusters
     and flows, and both bounds, with sliders over the rounds, or over the strengths of a path.
 
@@ -244,21 +232,21 @@ def report(  # noqa: PLR0913, PLR0917 - one argument per option
     if strengths is not None and compared:
         raise click.UsageError("--compare is of one answer; leave --strengths or --compare out")
     check_place(out)
-    chosen = chosen_method(method, read)
-    given: dict[str, Any] = {k: v for k, v in (("gap", gap), ("seconds", seconds)) if v is not None}
-    shown = False if quiet else None
-    placed: dict[str, Any] = {"outlines": outlines, "positions": None if positions is None else _places(positions)}
+    method, parameter, positions = (asked.pop(name) for name in ("method", "parameter", "positions"))
+    chosen, shown = chosen_method(method, read), False if quiet else None
+    placed = {"outlines": asked.pop("outlines"), "positions": None if positions is None else _places(positions)}
+    given = {key: value for key, value in asked.items() if value is not None}
     if strengths is not None:
-        asked = {key: value for key, value in read.options.items() if key in ("gap", "rounds", "seconds")} | given
+        given = {key: value for key, value in read.options.items() if key in ("gap", "rounds", "seconds")} | given
         way = chosen or (read.method if method is None else None)
-        path = gr.path(read.problem, strengths, parameter, way, progress=shown, on_failure="return", **asked)
+        path = gr.path(read.problem, strengths, parameter, way, progress=shown, on_failure="return", **given)
         path.report(out, **placed)
         certified = all(each.status == "certified" for each in path)
         code, said = code_of(path.complete, certified, path.ended, {}), str(path)
     else:
         observe = _observer(chosen or read.method, read.options)
         solution = read.solve(chosen, progress=shown, on_failure="return", observe=observe, **given)
-        found = gr.compare(read.problem, seconds=seconds or 60.0, progress=shown) if compared else None
+        found = gr.compare(read.problem, seconds=given.get("seconds", 60.0), progress=shown) if compared else None
         solution.report(out, comparison=found, **placed)
         code, said = exits.of_status(solution.status), str(solution)
     if not quiet:

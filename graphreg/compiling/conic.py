@@ -89,7 +89,7 @@ class ConicProblem:
         found, form = read[0], self.form
         if found is None or not np.isfinite(found[0]).all():
             return None, ""
-        shapes = [(len(edge.tail), form.width(edge)) for edge in form.edges]
+        shapes = [(edge.count, form.width(edge)) for edge in form.edges]
         right = found[0].shape == form.shape and [np.shape(flow) for flow in found[1].flows] == shapes
         return (found, "") if right else (None, "the solver's answer has another shape than the problem")
 
@@ -121,12 +121,14 @@ class Compiler:
     def __call__(self, kind: str, scaled: bool) -> ConicProblem:
         """The "primal" (in units of the data where ``scaled``) or the "dual" problem."""
         if kind == "dual":
-            return carry_out(lambda: dual(self.form, common(self.form).w))
+            return carry_out(lambda: dual(self.form, self._units(False).center))
         if scaled not in self._primal:
             self._primal[scaled] = carry_out(lambda: primal(self.form, self._units(scaled)))
         return self._primal[scaled]
 
     def _units(self, scaled: bool) -> Units:
+        if self.form.unlike_edges:  # of which the best common model does not know
+            return PLAIN
         return units(self.form) if scaled else Units(center=common(self.form).w)
 
     def forget(self) -> None:
@@ -157,7 +159,7 @@ def primal(form: Form, units: Units = PLAIN) -> ConicProblem:
     links: list[Any] = []
     zs: list[Any] = []
     for k, edge in enumerate(inner.edges):
-        z = cp.Variable((len(edge.tail), form.width(edge)), name=f"z{k}")
+        z = cp.Variable((edge.count, form.width(edge)), name=f"z{k}")
         size, part = parameters.differences(edge)
         link = part - z == (0.0 if edge.center is None else edge.center / size)
         value, domain = split(edge.penalty.cvxpy(z if size == 1.0 else size * z))
@@ -240,7 +242,7 @@ def dual(user: Form, center: Array | None = None) -> ConicProblem:
     """maximise Q(u, a) subject to conservation, whose dual value is -w, less the center where one is given."""
     form = Units(center=center).inner(user)
     n, d = form.shape
-    flows = [cp.Variable((len(e.tail), form.width(e)), name=f"u{k}") for k, e in enumerate(form.edges)]
+    flows = [cp.Variable((e.count, form.width(e)), name=f"u{k}") for k, e in enumerate(form.edges)]
     prices = [cp.Variable(block.offset.shape, name=f"a{k}") for k, block in enumerate(form.samples)]
     objective: list[Any] = []
     constraints: list[Any] = []

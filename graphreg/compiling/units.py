@@ -65,7 +65,7 @@ class Units:
     def of(self, edge: EdgeBlock) -> tuple[float, Array | None]:
         """The unit of an edge's differences, one for all of its coordinates (norms couple them), and those of its
         coordinates in this unit; None where they are 1."""
-        if self.differences is None:
+        if self.differences is None or edge.map.edges is None:
             return 1.0, None
         sizes = self.differences[edge.coordinates]
         size = float(sizes.max())
@@ -100,6 +100,10 @@ class Parameters:
     def differences(self, edge: EdgeBlock) -> tuple[float, Any]:
         """The unit of an edge block, and Kw in this unit, (m, k)."""
         size, ratio = self.units.of(edge)
+        if edge.map.edges is None:
+            return size, cp.reshape(
+                self.apply(edge.flat(self.form.d)), (edge.count, edge.map.width(self.form.d)), order="C"
+            )
         part = edge.K @ (self.V if edge.features is None else self.V[:, edge.features])
         part = part if ratio is None else part @ sp.diags_array(ratio)
         if self.spread is None or not edge.ground:  # what nodes have in common cancels across an edge

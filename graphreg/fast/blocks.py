@@ -79,7 +79,7 @@ class CompiledBlock(AbstractRoundBlock):
         if self.order.sweep is not None:
             self.sweep(s, rho, FlowBuffers(ahead, u, new, adjoint), NO_NODES, 1 if new is u else None)
             return
-        o, sigma, relaxes = self.order, (1.0 if self.edge.ground else 0.5) / s, int(rho != 0.0)
+        o, sigma, relaxes = self.order, 1.0 / self.edge.lengths / s, int(rho != 0.0)
         flags = int(self.edge.ground), int(self.center.size > 0), relaxes, int(new is u)
         kernel = specialised(edge_round, width_of(self.d), self.kind, *flags, strict=self.strict)
         edges, flows = EdgeArrays(o.tail, o.head, self.c, self.center), FlowBuffers(ahead, u, new, adjoint)
@@ -124,7 +124,7 @@ class PlainBlock(AbstractRoundBlock):
         return flat.reshape(-1, self.width)
 
     def round(self, s: float, rho: float, ahead: Array, u: Array, new: Array, adjoint: Array) -> None:
-        sigma = (1.0 if self.edge.ground else 0.5) / s
+        sigma = 1.0 / self.edge.lengths / s
         v = self.edge.difference(ahead.reshape(self.shape))
         v *= sigma
         v += self.rows_of_flat(u)

@@ -237,7 +237,7 @@ class Rounds(AbstractRounds):
         """sum_i deg_i ||dw_i||^2, and sum_e (2, to the ground 1) ||du_e||^2."""
         d, moved = self.form.d, 0.0
         for edge, here, there in zip(self.form.edges, a.flat_u, b.flat_u, strict=True):
-            moved += (1.0 if edge.ground else 2.0) * compiled(edge_way)(here, there)
+            moved += edge.lengths * compiled(edge_way)(here, there)
         return specialised(node_way, width_of(d))(self.degree, a.flat_w, b.flat_w, d), moved
 
     def trim(self) -> None:

@@ -4,7 +4,6 @@ whose squares or exponentials leave the range of floats."""
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -38,8 +37,8 @@ def lower(model: Model, space: Space) -> Form:
             check_samples(loss)
         for edge in part.edges:
             check_center(edge, space.names)
-        samples += [replace(loss, n=n) for loss in part.losses]
-        edges += [_placed(edge, space.n_observed, len(latent), n) for edge in part.edges if len(edge.tail)]
+        samples += [loss.over(n) for loss in part.losses]
+        edges += [_placed(edge, space.n_observed, len(latent), n) for edge in part.edges if edge.count]
         if part.latent:
             latent += distinct(part.latent, {*space.index, *latent})
     _disjoint(samples, space)
@@ -85,9 +84,8 @@ def _space(model: Model, losses: Sequence[AbstractLoss]) -> Space:
 def _placed(edge: EdgeBlock, n_observed: int, shift: int, n: int) -> EdgeBlock:
     """The edges with their latent nodes behind those of the terms before."""
     if not shift:
-        return replace(edge, n=n)
-    tail, head = (np.where(end >= n_observed, end + shift, end) for end in (edge.tail, edge.head))
-    return replace(edge, tail=tail, head=head, n=n)
+        return edge.over(n)
+    return edge.moved(np.where((node := np.arange(n)) < n_observed, node, node + shift), n)
 
 
 def _disjoint(samples: Sequence[SampleBlock], space: Space) -> None:

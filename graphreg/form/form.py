@@ -8,7 +8,7 @@ subject to (K'u)_i + X_i'a_i = 0 at every node
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -16,7 +16,8 @@ import numpy as np
 
 from ..base.escaping import visible
 from ..inputs import Labels, as_labels, components_of
-from ..terms import Array, EdgeBlock, SampleBlock, Space, alike, shared
+from ..terms import Array, EdgeBlock, SampleBlock, Space, Strength, alike, shared
+from ..terms.losses import AbstractSmoothLoss
 
 T = TypeVar("T")
 LONGEST_REPR = 300  # characters
@@ -53,8 +54,8 @@ class Form:
 
     def __repr__(self) -> str:
         latent = f", {len(self.latent)} of them latent" if self.latent else ""
-        terms = [block.loss.called() for block in self.samples] + [edge.name for edge in self.edges]
-        return visible(f"<Form: {self.n} nodes x {self.d} coordinates{latent}; {', '.join(terms)}>", LONGEST_REPR)
+        names = ", ".join(name for _, name in self.terms())
+        return visible(f"<Form: {self.n} nodes x {self.d} coordinates{latent}; {names}>", LONGEST_REPR)
 
     @cached_property
     def n(self) -> int:
@@ -73,6 +74,16 @@ class Form:
         """Those of samples, then those of edges."""
         return (*self.samples, *self.edges)
 
+    def terms(self) -> list[tuple[Strength, str]]:
+        """The strength and the name of each block, in the order of `blocks`."""
+        losses = [(block.strength, block.loss.called()) for block in self.samples]
+        return losses + [(edge.strength, edge.name) for edge in self.edges]
+
+    @property
+    def unlike_edges(self) -> tuple[EdgeBlock, ...]:
+        """The blocks whose rows are no edges: of these few rooms know."""
+        return tuple(edge for edge in self.edges if edge.map.edges is None)
+
     def mapped(self, change: Callable[..., Array], *points: DualPoint) -> DualPoint:
         """``change(block, x, ...)`` of every block, and of what the points have there."""
         parts = [change(*each) for each in zip(self.blocks, *[point.parts for point in points], strict=True)]
@@ -80,12 +91,21 @@ class Form:
 
     def width(self, edge: EdgeBlock) -> int:
         """The number k of coordinates that the edges of a block act on."""
-        return self.d if edge.features is None else len(edge.features)
+        return edge.map.width(self.d)
 
     @shared
     def differences(self) -> int:
         """The number of differences on all edges."""
-        return sum(len(edge.tail) * self.width(edge) for edge in self.edges)
+        return sum(edge.count * self.width(edge) for edge in self.edges)
+
+    @shared
+    def smooth(self) -> bool:
+        """True where all losses are smooth."""
+        return all(isinstance(block.loss, AbstractSmoothLoss) for block in self.samples)
+
+    def losses_beside(self, *kinds: type) -> list[str]:
+        """The names of the losses that are of none of these kinds, each once."""
+        return list(dict.fromkeys(b.loss.called() for b in self.samples if not isinstance(b.loss, kinds)))
 
     @shared
     def labels(self) -> Labels:
@@ -99,13 +119,13 @@ class Form:
     @shared
     def component(self) -> Array:
         """The connected component (of all edges between nodes) of each node, (n,)."""
-        tails = [b.tail for b in self.edges if not b.ground]
-        heads = [b.head for b in self.edges if not b.ground]
-        if not tails:
+        pairs = [edge.map.pairs for edge in self.edges]
+        if not any(len(tails) for tails, _ in pairs):
             return np.arange(self.n)
-        if any(edge.in_line for edge in self.edges):
+        if any(edge.map.in_line for edge in self.edges):
             return np.zeros(self.n, dtype=np.int32)
-        return components_of(np.concatenate(tails), np.concatenate(heads), self.n)[1]
+        tails, heads = (np.concatenate(ends) for ends in zip(*pairs, strict=True))
+        return components_of(tails, heads, self.n)[1]
 
     @shared
     def n_components(self) -> int:
@@ -118,9 +138,14 @@ class Form:
         for block in self.samples:
             tied[self.component[block.node]] = True
         for edge in self.edges:
-            if edge.ground:
-                tied[self.component[edge.tail]] = True
+            if not edge.map.level:
+                tied[self.component[edge.map.degree > 0.0]] = True
         return ~tied[self.component]
+
+    def ends(self, edge: EdgeBlock) -> tuple[list[Hashable], list[Hashable]]:
+        """The labels of the tails and of the heads of some edges; None for the ground."""
+        labels = (*self.labels, None)  # the ground is -1
+        return [labels[i] for i in edge.tail.tolist()], [labels[i] for i in edge.head.tolist()]
 
     def frozen(self) -> Form:
         """The form at the strengths of this moment: later values of Parameters do not reach it."""
@@ -142,7 +167,7 @@ class Form:
 
     def nothing(self) -> DualPoint:
         """No flow anywhere, all prices 0."""
-        flows = [np.zeros((len(edge.tail), self.width(edge))) for edge in self.edges]
+        flows = [np.zeros((edge.count, self.width(edge))) for edge in self.edges]
         return DualPoint(tuple(flows), tuple([np.zeros_like(block.offset) for block in self.samples]))
 
     def primal(self, w: Array) -> float:
@@ -160,29 +185,22 @@ class Form:
     def conservation(self, point: DualPoint) -> Array:
         """K'u + X'a, (n, d): zero where flow and prices are conserved."""
         out = np.zeros(self.shape)
-        for block, a in zip(self.samples, point.prices, strict=True):
-            out += block.adjoint(a, self.shape)
-        for edge, u in zip(self.edges, point.flows, strict=True):
-            edge.add_adjoint(u, out)
+        for block, x in zip(self.blocks, point.parts, strict=True):
+            block.add_adjoint(x, out)
         return out
 
     def residuals(self, w: Array, point: DualPoint) -> tuple[list[Array], list[Array]]:
         """The Fenchel-Young residuals of every sample and of every edge, per block."""
-        samples = [block.residuals(w, a) for block, a in zip(self.samples, point.prices, strict=True)]
-        return samples, [edge.residuals(w, u) for edge, u in zip(self.edges, point.flows, strict=True)]
+        found = [block.residuals(w, x) for block, x in zip(self.blocks, point.parts, strict=True)]
+        return found[: len(self.samples)], found[len(self.samples) :]
 
     def gradient_prices(self, w: Array) -> tuple[Array, ...]:
         """Prices at w: the (sub)gradients of the losses."""
-        return tuple(block.prices(w) for block in self.samples)
+        return tuple([block.prices(w) for block in self.samples])
 
     def degree(self) -> Array:
-        """Edges at each node, those to the ground included, (n,)."""
-        out = np.zeros(self.n)
-        for edge in self.edges:
-            out += np.bincount(edge.tail, minlength=self.n)
-            if not edge.ground:
-                out += np.bincount(edge.head, minlength=self.n)
-        return out
+        """Edges at each node, those to the ground included, (n,); see `AbstractMap.degree`."""
+        return sum((edge.map.degree for edge in self.edges), np.zeros(self.n))
 
     @cached_property
     def step_length(self) -> float:
@@ -190,7 +208,7 @@ class Form:
         gradient = self.conservation(DualPoint(self.nothing().flows, self.gradient_prices(np.zeros(self.shape))))
         curvature = np.zeros(self.n)
         for block in self.samples:
-            squares = (block.lengths**2).reshape(len(block.node), -1).sum(axis=1)
+            squares = (block.norms**2).reshape(len(block.node), -1).sum(axis=1)
             bound = block.loss.typical_curvature(block.offset, block.y)
             curvature += np.bincount(block.node, bound * block.scale * squares, self.n) / self.d
         return float(np.sqrt(np.mean(gradient**2)) / max(np.sqrt(np.mean(curvature**2)), 1e-300)) or 1.0
@@ -207,5 +225,5 @@ def held_together(columns: Sequence[Array], d: int) -> list[tuple[tuple[int, ...
 def without_edges(form: Form, latent: tuple[Hashable, ...] = ()) -> Form:
     """The form without edges between nodes, and with these latent nodes instead of its own."""
     n = form.space.n_observed + len(latent)
-    samples = tuple(replace(block, n=n) for block in form.samples)
-    return Form(form.space, latent, samples, tuple(replace(edge, n=n) for edge in form.edges if edge.ground))
+    samples = tuple(block.over(n) for block in form.samples)
+    return Form(form.space, latent, samples, tuple(edge.over(n) for edge in form.edges if edge.ground))

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 GROUND = -1  # the head of an edge from a node to the ground
-SMALL = 256  # nodes and edges up to which labels are passed along: what scipy does before it begins takes longer
+SMALL = 256  # nodes and edges up to which each edge joins its ends: what scipy does before it begins takes longer
 
 
 def difference_matrix(tail: Array, head: Array, n_nodes: int) -> sp.csr_array:
@@ -65,23 +65,26 @@ def difference_matrix(tail: Array, head: Array, n_nodes: int) -> sp.csr_array:
 def components_of(tail: Array, head: Array, n_nodes: int) -> tuple[int, Array]:
     """The number of connected components that the edges leave of the nodes, and that of each node's, (n,)."""
     if len(tail) + n_nodes <= SMALL:
-        return _passed_along(tail, head, n_nodes)
+        return _joined_one_by_one(tail, head, n_nodes)
     links = sp.coo_array((np.ones(len(tail)), (tail, head)), shape=(n_nodes, n_nodes))
     return connected_components(links, directed=False)
 
 
-def _passed_along(tail: Array, head: Array, n_nodes: int) -> tuple[int, Array]:
-    """The components: every node takes the least number that it hears of, and then the number of whoever has that
-    one."""
-    least, before = np.arange(n_nodes), np.zeros(0)
-    while not np.array_equal(least, before):
-        before, lower = least, np.minimum(least[tail], least[head])
-        least = least.copy()
-        np.minimum.at(least, before[tail], lower)
-        np.minimum.at(least, before[head], lower)
-        least = least[least]
-    first, member = np.unique(least, return_inverse=True)
-    return len(first), member.astype(np.int32)
+def _joined_one_by_one(tail: Array, head: Array, n_nodes: int) -> tuple[int, Array]:
+    """The components, numbered by their least nodes: each node leads to a smaller one, the least to itself."""
+    to = list(range(n_nodes))
+    for ends in zip(tail.tolist(), head.tolist(), strict=True):
+        i, j = ends
+        while to[i] != i:
+            to[i] = i = to[to[i]]
+        while to[j] != j:
+            to[j] = j = to[to[j]]
+        to[max(i, j)] = min(i, j)
+    count, member = 0, list[int]()
+    for i, smaller in enumerate(to):
+        member.append(count if smaller == i else member[smaller])
+        count += smaller == i
+    return count, np.array(member, dtype=np.int32)
 
 
 def groups_of(number: Array, count: int = 0) -> list[Array]:

@@ -91,8 +91,7 @@ def beyond_capacity(form: Form, flows: Arrays) -> str:
         if len(load) and load.max() > worst:
             e = int(load.argmax())
             worst = float(load[e])
-            ends = (edge.tail[e],) if edge.ground else (edge.tail[e], edge.head[e])
-            where = f"{visible(' - '.join(repr(form.labels[i]) for i in ends))} of {edge.name}"
+            where = f"{visible(' - '.join(repr(form.labels[end[e]]) for end in edge.ends))} of {edge.name}"
     if not count:
         return ""
     size = f"{worst:.3g} times its capacity" if np.isfinite(worst) else "a sign that no multiple of it may have"

@@ -39,11 +39,7 @@ class LinearSystem(AbstractMethod):
     sends = "nothing: all data are in one place"
 
     def missing(self, form: Form) -> tuple[str, ...]:
-        out = [
-            f"{block.loss.called()} is no squared loss"
-            for block in form.samples
-            if not isinstance(block.loss, AbstractQuadraticLoss)
-        ]
+        out = [f"{name} is no squared loss" for name in form.losses_beside(AbstractQuadraticLoss)]
         out += [
             f"{edge.name} has the penalty {edge.penalty.called()}, which is no sum of squares"
             for edge in form.edges

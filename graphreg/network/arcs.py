@@ -92,21 +92,22 @@ def arcs_of(form: Form) -> Arcs:
 
 
 def _arcs_of(form: Form) -> Arcs:
-    blocks = [edge for edge in form.edges if not edge.ground]
-    sizes, key = [len(edge.tail) for edge in blocks], [edge.tail * np.int64(form.n) + edge.head for edge in blocks]
+    blocks = [edge for edge in form.edges if len(edge.map.pairs[0])]
+    key = [tail * np.int64(form.n) + head for tail, head in (edge.map.pairs for edge in blocks)]
+    sizes = list(map(len, key))
     every = np.concatenate(key) if key else np.zeros(0, dtype=np.int64)
     owner, place = np.repeat(np.arange(len(blocks), dtype=np.int32), sizes), None
     pairs = every
     if not (every[1:] > every[:-1]).all():  # not in order, as those of most graphs are
         pairs, first, place = np.unique(every, return_index=True, return_inverse=True)
         owner = owner[first]
-    if all(edge.features is None for edge in blocks):
+    if all(edge.map.width(form.d) == form.d for edge in blocks):
         coupled = np.broadcast_to(True, (len(pairs), form.d))
     else:
         coupled = np.zeros((len(pairs), form.d), dtype=bool)
         place = np.arange(len(pairs)) if place is None else place
         for edge, rows in zip(blocks, np.split(place, np.cumsum(sizes)), strict=False):  # behind the last are none
-            coupled[rows if edge.features is None else np.ix_(rows, edge.features)] = True
+            coupled[np.ix_(rows, edge.map.columns(form.d))] = True
     ends = np.empty((2, 2 * len(pairs)), dtype=np.int32)
     np.divmod(pairs, form.n, out=(ends[0, : len(pairs)], ends[1, : len(pairs)]), casting="unsafe")  # nodes are fewer
     ends[0, len(pairs) :], ends[1, len(pairs) :] = ends[1, : len(pairs)], ends[0, : len(pairs)]

@@ -78,10 +78,7 @@ class InProcess:
         return values
 
     def swap_ends(self, values: tuple[Array, ...], toward: tuple[Array, ...], along: Array) -> tuple[Array, ...]:
-        numbers = np.zeros(len(along), dtype=np.int64)
-        for each, arcs in zip(values, toward, strict=True):
-            np.add.at(numbers, arcs, each.shape[1])
-        self.ledger.exchange("method", numbers, along)
+        self.ledger.swap(values, toward, along)
         return tuple(np.roll(each, len(each) // 2, axis=0) for each in values)
 
     def reduce(self, values: Array, purpose: str = "adaptation") -> Array:
@@ -148,4 +145,4 @@ def summed(values: Array) -> Array:
 
 
 def _shift(exponent: Array) -> Array:
-    return np.where(exponent > LARGEST, 64, np.where(exponent < SMALLEST, -64, 0))
+    return 64 * (exponent > LARGEST) - 64 * (exponent < SMALLEST)

@@ -73,6 +73,14 @@ class Ledger(Shown):
         account.messages = account.messages + sent
         account.numbers = account.numbers + sent * (arcs.numbers if columns is None else columns)
 
+    def swap(self, values: Iterable[Array], toward: Iterable[Array], along: Array) -> None:
+        """Messages of the method along the arcs of a mask, of the values (2m, k) of the ends of each edge block, which
+        go ``toward`` the other ends along these arcs."""
+        numbers = np.zeros(len(along), dtype=np.int64)
+        for each, arcs in zip(values, toward, strict=True):
+            np.add.at(numbers, arcs, each.shape[1])
+        self.exchange("method", numbers, along)
+
     def sum(self, purpose: str, numbers: int, times: int = 1) -> None:
         """Sums of so many numbers over all nodes."""
         self.accounts[purpose].sums += times
@@ -176,13 +184,12 @@ class Ledger(Shown):
         account, arcs = self.accounts[purpose], self.arcs
         if arcs is None:
             return 0, 0
-        in_forest = 2 * (arcs.n - arcs.components) if account.sums else 0  # arcs, both ways
-        messages = account.exchanges * len(arcs.source) + account.sums * in_forest
-        numbers = account.exchanges * arcs.all_numbers + account.summed * in_forest
+        ways = 2 * (arcs.n - 1)  # of a sum: along the arcs of a spanning forest, and between the roots of its trees
+        messages = account.exchanges * len(arcs.source) + account.sums * ways + account.beyond
+        numbers = account.exchanges * arcs.all_numbers + account.summed * ways + account.beyond_numbers
         if account.messages is not None and account.numbers is not None:
             messages, numbers = messages + int(account.messages.sum()), numbers + int(account.numbers.sum())
-        beyond = self._beyond(purpose)
-        return messages + beyond[0], NUMBER * numbers + beyond[1]
+        return messages, NUMBER * numbers
 
     def _beyond(self, purpose: str) -> tuple[int, int]:
         """Messages and bytes between the roots of several components."""

@@ -154,6 +154,11 @@ class LocalView:
             self._streams[key] = Streams(self.seed, kind, self.ids if shared is None else [shared])
         return self._streams[key]
 
+    def begin(self, start: tuple[Array, tuple[Array, ...] | None] | None) -> tuple[Array, tuple[Array, ...]]:
+        """Parameters (n, d) and flows to begin with: those that are given, else 0."""
+        w, flows = (np.zeros(self.form.shape), None) if start is None else start
+        return w, self.form.nothing().flows if flows is None else flows
+
     def scales(self) -> Scales:
         """Means over the whole graph: one reduction."""
         each = np.zeros((self.form.n, 5))
@@ -179,7 +184,7 @@ class LocalView:
         first m) and whose head it is (the last m); (n, m) where there are tails only, of edges to the ground."""
         out: list[sp.csr_array] = []
         for edge in self.form.edges:
-            rows = edge.tail if edge.ground else np.concatenate([edge.tail, edge.head])
+            rows = np.concatenate(edge.ends)
             entries = (np.ones(len(rows)), (rows, np.arange(len(rows))))
             out.append(sp.csr_array(entries, shape=(self.form.n, len(rows))))
         return tuple(out)
@@ -187,7 +192,7 @@ class LocalView:
     @cached_property
     def weights(self) -> tuple[Array, ...]:
         """c_e per edge block."""
-        return tuple(edge.weight for edge in self.form.edges)
+        return tuple([edge.weight for edge in self.form.edges])
 
     @of_losses
     def whole(self) -> bool:
@@ -214,13 +219,13 @@ class LocalView:
         return out
 
     def dual_prox(self, u: tuple[Array, ...], w: Array, s: float, given: float | None = None) -> tuple[Array, ...]:
-        """The prox of sigma g* at u + sigma (K w - center), sigma = 1/(2 s), on edges to the ground 1/s; or the sigma
-        that is given."""
+        """The prox of sigma g* at u + sigma (K w - center), sigma = 1/(length s), of which that of an edge is 2, to the
+        ground 1; or the sigma that is given."""
         out: list[Array] = []
         for edge, each, c in zip(self.form.edges, u, self.weights, strict=True):
-            sigma = (1.0 if edge.ground else 0.5) / s if given is None else given
+            sigma = 1.0 / edge.lengths / s if given is None else given
             v = edge.difference(w)  # in place from here on: these are the largest arrays of a round
-            v *= sigma
+            v *= np.reshape(sigma, (-1, 1))
             v += each
             out.append(edge.penalty.dual_prox(v, np.full(len(c), sigma), c))
         return tuple(out)
@@ -244,7 +249,7 @@ class LocalView:
 
     def _rounds(self) -> AbstractRounds | None:
         engine = self.engine
-        if type(self) is not LocalView:
+        if type(self) is not LocalView or self.form.unlike_edges:
             return None
         if self.whole_graph is None:
             fast = kernels() if type(engine) is InProcess else None
@@ -291,9 +296,9 @@ class LocalView:
 
         None where all are gradients at w: the certifier computes its own, where it needs them.
         """
-        if all(isinstance(block.loss, AbstractSmoothLoss) for block in self.form.samples):
+        if self.form.smooth:
             return None
-        out = tuple(block.prices(w) for block in self.form.samples)
+        out = self.form.gradient_prices(w)
         for prox, each in zip(self.proxes, memory or self.memory(), strict=True):
             prox.write_prices(each, out)
         return out

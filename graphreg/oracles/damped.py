@@ -35,7 +35,7 @@ def minimisers(
         step[left] = solve(gradients.hessians(w)[left], g[left], left)
         decrease = np.einsum("ij,ij->i", g, step)
         last = left & (decrease <= settled * np.abs(value) + 1e-28 * first)
-        t, worse = np.where(left & ~last, 1.0, 0.0), np.zeros(len(w), dtype=bool)
+        t, worse, after = np.where(left & ~last, 1.0, 0.0), np.zeros(len(w), dtype=bool), value
         for _ in range(HALVINGS):
             with np.errstate(over="ignore", invalid="ignore"):
                 after = gradients.value(w - t[:, None] * step)
@@ -46,7 +46,7 @@ def minimisers(
         t[worse], t[last] = 0.0, 1.0
         w = w - t[:, None] * step
         left &= ~(last | (worse & (decrease <= ALL_BUT * np.abs(value))))
-        value = gradients.value(w)
+        value = np.where(worse, value, after)  # of nodes that are there the one before: nobody asks for it
         if worse[left].all():  # or none is left
             break
     return w, ~left

@@ -180,7 +180,7 @@ class NodeGradients:
         """The largest smoothness of one sample's part of h_i, m_i s_r l_r plus the ground edges, (n,)."""
         out = np.zeros(self.form.n)
         for block in self.form.samples:
-            squares = (block.lengths**2).reshape(len(block.node), -1).max(axis=1)
+            squares = (block.norms**2).reshape(len(block.node), -1).max(axis=1)
             each = _smoothness(block) * self.counts[block.node] * block.scale * squares
             np.maximum.at(out, block.node, each)
         return out + self.ground_smoothness
@@ -223,8 +223,7 @@ def _smoothness(block: SampleBlock) -> float:
 
 def without_gradient(form: Form) -> tuple[str, ...]:
     """Losses and ground edges that have no gradient, as sentences."""
-    losses = {b.loss.called() for b in form.samples if not isinstance(b.loss, AbstractSmoothLoss)}
-    out = [f"{name} is not smooth{STEPPING}" for name in sorted(losses)]
+    out = [f"{name} is not smooth{STEPPING}" for name in sorted(form.losses_beside(AbstractSmoothLoss))]
     return (*out, *without_ground_gradient(form))
 
 

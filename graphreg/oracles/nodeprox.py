@@ -333,9 +333,8 @@ def node_proxes(form: Form) -> tuple[AbstractNodeProx, ...]:
 
 def without_prox(form: Form) -> tuple[str, ...]:
     """Losses whose sum over a node has no prox here, as sentences."""
-    known = (AbstractSmoothLoss, AbstractPiecewiseLinearLoss)
-    unknown = {block.loss.called() for block in form.samples if not isinstance(block.loss, known)}
-    return tuple(f"{name} is neither smooth nor piecewise linear: no prox of a node's sum is known" for name in unknown)
+    said = "is neither smooth nor piecewise linear: no prox of a node's sum is known"
+    return tuple([f"{name} {said}" for name in form.losses_beside(AbstractSmoothLoss, AbstractPiecewiseLinearLoss)])
 
 
 def _mean(block: SampleBlock, d: int) -> MeanProx:

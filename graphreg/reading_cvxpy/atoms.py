@@ -26,6 +26,11 @@ class Smooth(NamedTuple):
     bend: Map
 
 
+def kind_of(atom: Any) -> str:
+    """The name of an atom, without how its exponent is found."""
+    return type(atom).__name__.removesuffix("Approx")
+
+
 def smooth(atom: Any) -> Smooth:
     """The function that an atom of CVXPY applies to each entry.
 
@@ -34,7 +39,7 @@ def smooth(atom: Any) -> Smooth:
     KinkedError
         Where it is not known to be smooth, or to act on each entry.
     """
-    kind = type(atom).__name__.removesuffix("Approx")
+    kind = kind_of(atom)
     if kind == "Power":
         return _power(float(atom.p.value))
     if kind == "huber":
@@ -52,6 +57,9 @@ def _power(p: float) -> Smooth:
         return (x if whole else np.where(x >= 0.0, x, np.nan)) ** e  # where it is smooth
 
     return Smooth(lambda x: power(x, p), lambda x: p * power(x, p - 1.0), lambda x: p * (p - 1.0) * power(x, p - 2.0))
+
+
+SQUARE = _power(2.0)
 
 
 @cache
@@ -73,10 +81,32 @@ _ATOMS = {
 }
 
 
+# ---- trees ----------------------------------------------------------------------------------------------------------
+def folded(
+    expression: Any,
+    z: Any,
+    constant: Callable[[Array], Any],
+    affine: Callable[[Any], Callable[[list[Any]], Any]],
+    other: Callable[[Any], Callable[[list[Any]], Any]],
+) -> Callable[[Any], Any]:
+    """What an expression of the variable z is, from what z is: that of its constants (1, size), flat in CVXPY's order,
+    of its affine atoms, and of other atoms, from their arguments."""
+    from cvxpy.atoms.affine.affine_atom import AffAtom
+
+    if expression is z:
+        return lambda x: x
+    if expression.is_constant():
+        fixed = constant(dense(expression.value).ravel(order="F")[None])
+        return lambda _: fixed
+    args = [folded(arg, z, constant, affine, other) for arg in expression.args]
+    act = affine(expression) if isinstance(expression, AffAtom) else other(expression)
+    return lambda x: act([arg(x) for arg in args])
+
+
 # ---- affine atoms ----------------------------------------------------------------------------------------------------
-def affine_map(atom: Any) -> tuple[Array, list[Array | None]]:
+def affine_map(atom: Any, each: bool = False) -> tuple[Array, list[Array | None]]:
     """(size,) and a (size, size of the argument) matrix for each argument that is not constant, flat in CVXPY's order;
-    None for those that are."""
+    None for those that are. ``each``: the diagonals (size,) of matrices that are diagonal."""
     fixed = [arg.value if arg.is_constant() else np.zeros(arg.shape) for arg in atom.args]
     base = dense(atom.numeric(fixed)).ravel(order="F")
     matrices: list[Array | None] = []
@@ -84,12 +114,11 @@ def affine_map(atom: Any) -> tuple[Array, list[Array | None]]:
         if arg.is_constant():
             matrices.append(None)
             continue
-        units = np.eye(arg.size).reshape(arg.size, -1)
         columns = [
             dense(atom.numeric([*fixed[:i], unit.reshape(arg.shape, order="F"), *fixed[i + 1 :]])).ravel(order="F")
-            for unit in units
+            for unit in (np.ones((1, arg.size)) if each else np.eye(arg.size))
         ]
-        matrices.append(np.array(columns).T - base[:, None])
+        matrices.append(columns[0] - base if each else np.array(columns).T - base[:, None])
     return base, matrices
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,18 +10,20 @@ from typing import Any, final
 
 import numpy as np
 
+from ..errors import SolverError
 from ..terms import ULP, Array, RecessionCone, bisected
 from ..terms.penalties import (
     AbstractNorm,
     AbstractOneSided,
     AbstractPenalty,
+    FlowDomain,
     OneSidedDomain,
     OwnDomain,
     by_row,
     nearby_subgradients,
     row_norm,
 )
-from .conic import ConeProgramme
+from .conic import ConeProgramme, Optima
 from .source import AbstractReadPenalty
 
 NEAR = 3e-4  # how far away, relatively, a prox stands for z: what a solver leaves of it is large against shorter ways
@@ -29,9 +32,8 @@ LEAST_SLOPE = 1e-3  # of phi, relative to its strength, by which a way is measur
 NO_GAUGE = 1e-8  # a gauge of unit vectors that is the rounding of 0: whether phi* is finite there is asked again
 LEAST_LENGTH = 1e-4  # of a prox, relative to v, as far as a cone programme is scaled for it
 OUTWARD = 1e-8  # gauges are inflated by this, and clipped points are put this far inside
-ENDS = 120  # lengths of rows are sought between 2^-120 and 2^120
-FURTHEST = 2.0 ** (ENDS - 1)  # length from which on there is no minimiser
 HALVINGS = 24  # of a way to the end of a domain, which is known to the solver's accuracy only
+ENDS = 120  # lengths of rows are sought between 2^-120 and 2^120
 OFF_SPAN = 1e-12  # of a flow's length: what is off the row space by less is taken for rounding, as in `Quadratic`
 NEARLY = 1e-6  # relative; far more than a pseudo-inverse is off
 ROUNDS = 4000  # of projected gradients
@@ -50,11 +52,6 @@ class AbstractConePenalty(OwnDomain, AbstractReadPenalty):
     """
 
     of_rows: Callable[[Array], Array]
-
-    @property
-    def is_even(self) -> bool:
-        """True where phi(-z) = phi(z)."""
-        return not isinstance(self, AbstractOneSided)
 
     @property
     def programme(self) -> ConeProgramme:
@@ -78,17 +75,27 @@ class AbstractConePenalty(OwnDomain, AbstractReadPenalty):
         live = size >= LEAST_PULL * step * self.programme.strength
         live[~live] = self.gauge_at_zero(v[~live]) > step[~live]  # other short rows are fused, and too short to solve
         if live.any():
-            p[live] = self._prox(v[live], step[live], size[live])
+            best = self._best(step[live], v[live], 1.0)
+            if not best.found.all():
+                i = int(np.flatnonzero(live)[best.found.argmin()])
+                raise SolverError(f"Clarabel could not evaluate the prox at v = {v[i]} with step {step[i]:g}")
+            p[live] = best.x[:, : self.programme.k] * best.length[:, None]
+        if self.homogeneous:
+            p[row_norm(p) <= OUTWARD * size] = 0.0  # what the solver leaves of a fused row
         return p
 
-    def _prox(self, v: Array, step: Array, size: Array) -> Array:
+    def _best(self, factor: Array, linear: Array, near: float) -> Optima:
+        """The optima of ``factor phi(p) - <linear, p> + near/2 ||p||^2`` for each row of ``linear``, none of them
+        0."""
+        size, programme = row_norm(linear), self.programme
         if self.homogeneous:
-            p = self.programme.prox(v, step, size, np.maximum(size, LEAST_PULL * step * self.programme.strength))
-            p[row_norm(p) <= OUTWARD * size] = 0.0  # what the solver leaves of a fused row
-            return p
-        start, length = starts(self.value, step, v, 1.0)
-        length, pull = np.maximum(length, LEAST_LENGTH * size), np.maximum(self._pull(step, start), size)
-        return self.programme.prox(v, step, length, pull)
+            return programme.scaled(
+                factor, linear, near, size, np.maximum(size, LEAST_PULL * factor * programme.strength)
+            )
+        start, length = starts(self.value, factor, linear, near)
+        units = np.maximum(length, programme.least_length + near * LEAST_LENGTH * size)
+        pull = self._pull(factor, start * (units / length)[:, None])
+        return programme.scaled(factor, linear, near, units, np.maximum(pull, size))
 
     def _pull(self, factor: Array, start: Array) -> Array:
         """About the slope of ``factor phi`` where minimisers are sought; just beyond, where it is flat until there."""
@@ -105,15 +112,8 @@ class AbstractConePenalty(OwnDomain, AbstractReadPenalty):
     def largest(self, u: Array) -> Array:
         """An upper bound of ``max <u, z> - phi(z)`` for each row, as near as it was found; +inf where none was."""
         out, live = np.zeros(len(u)), np.flatnonzero(u.any(axis=1))
-        if not len(live):
-            return out
-        u, one = u[live], np.ones(len(live))
-        start, length = starts(self.value, one, u, 0.0)
-        pull = np.maximum(self._pull(one, start), row_norm(u))
-        ends = length < FURTHEST
-        length = np.maximum(length, self.programme.least_length)
-        out[live] = np.inf
-        out[live[ends]] = self.programme.conjugate(u[ends], length[ends], pull[ends])
+        if len(live):
+            out[live] = self.programme.least_above(u[live], self._best(np.ones(len(live)), u[live], 0.0))
         return out
 
     def accuracy(self) -> float:
@@ -138,10 +138,8 @@ class AbstractConePenalty(OwnDomain, AbstractReadPenalty):
 
     def clip(self, u: Array) -> Array:
         u = self.span(u)
-        gauge = self.gauge(u)
-        out = (gauge > 1.0 - OUTWARD) & np.isfinite(gauge)
-        u = np.where(out[:, None], u * ((1.0 - OUTWARD) / np.where(out, gauge, 1.0))[:, None], u)
-        return np.where(np.isfinite(gauge)[:, None] | (not self.is_even), u, 0.0)
+        most = 1.0 - OUTWARD
+        return u * (most / np.maximum(self.gauge(u), most))[:, None]
 
     def step_to_boundary(self, start: Array, end: Array) -> Array:
         g0, g1 = self.gauge(start), self.gauge(end)
@@ -162,30 +160,28 @@ class AbstractConePenalty(OwnDomain, AbstractReadPenalty):
     def conduct(self, conductance: Array, z: Array) -> Array:
         return conductance * self.span(z)  # keeps the flow where phi* can be finite
 
+    @abstractmethod
     def recession(self, k: int) -> RecessionCone | None:
-        L = self.programme.lineality
-        if self.is_even:  # then phi is constant both ways along what it does not grow along
-            if L.shape[1] == 0:
-                return RecessionCone(np.zeros(k), np.zeros(k))
-            if self.programme.ignored is not None:
-                bound = np.where(self.programme.ignored, np.inf, 0.0)
-                return RecessionCone(-bound, bound)
-            return RecessionCone(np.full(k, -np.inf), np.full(k, np.inf), np.eye(k) - L @ L.T, exact=False)
-        axes = np.vstack([np.eye(k), -np.eye(k)])
-        return RecessionCone(np.zeros(k), np.zeros(k)) if np.isfinite(self.gauge(axes)).all() else None
+        """The directions along which phi does not grow."""
 
     def span(self, u: Array) -> Array:
         """Projection of each row onto the span of dom phi*: orthogonal to where phi is constant."""
         L = self.programme.lineality
         if self.programme.ignored is not None:
             return np.where(self.programme.ignored, 0.0, u)
-        return u - (u @ L) @ L.T if L.shape[1] else u
+        return u - (u @ L) @ L.T
 
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class ConePenalty(AbstractConePenalty):
-    """An even function."""
+    """An even function: constant both ways along what it does not grow along."""
+
+    def recession(self, k: int) -> RecessionCone:
+        L, ignored = self.programme.lineality, self.programme.ignored
+        if ignored is not None:
+            return RecessionCone(np.where(ignored, -np.inf, 0.0), np.where(ignored, np.inf, 0.0))
+        return RecessionCone(np.full(k, -np.inf), np.full(k, np.inf), np.eye(k) - L @ L.T, exact=False)
 
 
 @final
@@ -272,24 +268,19 @@ class MappedNorm(AbstractConePenalty):
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
-class OneSidedConePenalty(AbstractConePenalty, OneSidedDomain, AbstractOneSided):
+class OneSidedConePenalty(OneSidedDomain, AbstractConePenalty, AbstractOneSided):
     """A function that is not even."""
-
-    def clip(self, u: Array) -> Array:
-        u = super().clip(u)
-        out = ~(self.gauge(u) <= 1.0)
-        if out.any():
-            u, inner = u.copy(), self.interior(u.shape[1])
-            u[out] = inner + (1.0 - 1e-6) * (u[out] - self.prox(u[out], 1.0) - inner)
-        still = ~np.isfinite(self.conjugate(u))
-        return np.where(still[:, None], self.interior(u.shape[1]), u)
 
     def step_to_boundary(self, start: Array, end: Array) -> Array:
         def inside(t: Array) -> Array:
             return np.isfinite(self.conjugate(start + t[:, None] * (end - start)))
 
-        low = np.where(self.gauge(end) <= 1.0 - OUTWARD, 1.0, 0.0)
-        return bisected(inside, low, np.ones(len(start)), HALVINGS)[0]
+        one = np.ones(len(start))
+        t = bisected(inside, np.where(inside(one), 1.0, 0.0), one, HALVINGS)[0]
+        return np.where(t < 1.0, (1.0 - OUTWARD) * t, t)
+
+    def recession(self, k: int) -> RecessionCone | None:
+        return FlowDomain.recession(self, k)
 
 
 def starts(value: Callable[[Array], Array], factor: Array, linear: Array, near: float) -> tuple[Array, Array]:

@@ -18,7 +18,6 @@ import numpy as np
 from scipy import linalg, sparse
 
 from ..base.lazy import cp
-from ..errors import SolverError
 from ..terms import Array
 
 TOLERANCES = (1e-12, 1e-8)  # tried in this order: tight, then Clarabel's default
@@ -32,11 +31,13 @@ GOOD = 1e-8  # duality gap, where all that matters is of order 1, of a row that 
 @dataclass(frozen=True, eq=False)
 class Optima:
     """Minimisers x (m, n) of m cone programmes, their values, and safe lower bounds of the minima, (m,); NaN where the
-    solver found none."""
+    solver found none. In units of ``length`` and of ``length * pull``, (m,)."""
 
     x: Array
     value: Array
     bound: Array
+    length: Array
+    pull: Array
 
     @property
     def found(self) -> Array:
@@ -48,12 +49,11 @@ class Optima:
         """The distances of the bounds from the values, (m,)."""
         return np.abs(self.value - self.bound)
 
-    def put(self, rows: Array, other: Optima) -> Array:
-        """A mask of the rows in which some others are better; these are put there."""
+    def put(self, rows: Array, other: Optima) -> None:
+        """Put others into some rows, where they are better."""
         better = np.nan_to_num(other.gap, nan=np.inf) < np.nan_to_num(self.gap[rows], nan=np.inf)
         for each in fields(self):
             getattr(self, each.name)[rows[better]] = getattr(other, each.name)[better]
-        return better
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,35 +85,23 @@ class ConeProgramme:
         aligned = np.minimum(np.abs(share), np.abs(share - 1.0)).max(initial=0.0) < 1e-9
         return share > 0.5 if aligned else None
 
-    def prox(self, v: Array, step: Array, length: Array, pull: Array) -> Array:
-        """argmin over p of ``step * phi(p) + 1/2 ||p - v||^2`` for each row v != 0. ``length`` is about that of p, and
-        ``pull`` how large gradients are."""
-        best, length, _ = self._scaled(step, v, 1.0, length, pull)
-        if not best.found.all():
-            i = int(np.argmin(best.found))
-            raise SolverError(f"Clarabel could not evaluate the prox at v = {v[i]} with step {step[i]:g}")
-        return best.x[:, : self.k] * length[:, None]
-
-    def _scaled(
-        self, factor: Array, linear: Array, near: float, length: Array, pull: Array
-    ) -> tuple[Optima, Array, Array]:
+    def scaled(self, factor: Array, linear: Array, near: float, length: Array, pull: Array) -> Optima:
         """The optima of ``(factor phi(p) - <linear, p> + near/2 ||p||^2) / (pull length)`` in x / length, but for the
-        constant of phi: the cones are the same, b becomes b / length, and all that matters is of order 1. Where kinks
-        hide how long p is, the rows of ``linear`` tell; with the lengths and pulls that were used."""
+        constant of phi: the cones are the same, b becomes b / length, and all that matters is of order 1. ``length`` is
+        about that of p, and ``pull`` how large gradients are. Where kinks hide how long p is, the rows of ``linear``
+        tell."""
         best = self._in_units(factor, linear, near, length, pull)
         poor = np.flatnonzero(~(best.gap <= POOR))
         if len(poor):
             size = np.maximum(np.linalg.norm(linear[poor], axis=1), 1.0 if near == 0.0 else self.least_length)
-            again = self._in_units(factor[poor], linear[poor], near, size, size)
-            better = poor[best.put(poor, again)]
-            length, pull = np.array(length), np.array(pull)
-            length[better] = pull[better] = size[np.isin(poor, better)]
-        return best, length, pull
+            best.put(poor, self._in_units(factor[poor], linear[poor], near, size, size))
+        return best
 
     def _in_units(self, factor: Array, linear: Array, near: float, length: Array, pull: Array) -> Optima:
         q = (factor[:, None] * self.q - self._on_z(linear)) / pull[:, None]
         unit = length / pull
-        return self._minimise(unit * factor, unit * near, q, self.A, self.b / length[:, None], [])
+        best = self._minimise(unit * factor, unit * near, q, self.A, self.b / length[:, None], [])
+        return replace(best, length=np.array(length), pull=np.array(pull))
 
     @cached_property
     def least_length(self) -> float:
@@ -128,13 +116,12 @@ class ConeProgramme:
         best = self._minimise(none + 1.0 / self.strength, none, q, fixed, b, [_clarabel().ZeroConeT(self.k)])
         return np.where(best.found, best.value * self.strength + self.constant, np.inf)
 
-    def conjugate(self, u: Array, length: Array, pull: Array) -> Array:
-        """An upper bound of sup over z of <u, z> - phi(z) for each row u != 0, as tight as the solver; +inf unless it
-        proved one. ``length`` and ``pull`` are as in `prox`."""
-        best, length, pull = self._scaled(np.ones(len(u)), u, 0.0, length, pull)
-        unit = length * pull
+    def least_above(self, u: Array, best: Optima) -> Array:
+        """An upper bound of sup over z of <u, z> - phi(z) for each row by the optima that `scaled` found for it, as
+        tight as the solver; +inf unless it proved one."""
+        unit = best.length * best.pull
         with np.errstate(invalid="ignore"):
-            product = length * np.einsum("ij,ij->i", u, best.x[:, : self.k])
+            product = best.length * np.einsum("ij,ij->i", u, best.x[:, : self.k])
             phi = product + unit * best.value + self.constant
             top = -unit * np.minimum(best.value, best.bound) - self.constant
             close = best.found & (best.gap <= POOR)
@@ -147,8 +134,6 @@ class ConeProgramme:
         """
         out, size = np.zeros(len(u)), np.linalg.norm(u, axis=1)
         live = np.flatnonzero(size > 0.0)
-        if not len(live):
-            return out
         A, b = self._recession
         clarabel, flat = _clarabel(), len(b) - len(self.b) - 1
         cones = ([clarabel.ZeroConeT(flat)] if flat else []) + [clarabel.NonnegativeConeT(1)]
@@ -206,13 +191,13 @@ class ConeProgramme:
         """Clarabel's answers to min 1/2 x'Qx + q'x over the cones and ``further`` ones, a programme per row, with
         Q = scale P, and ``near`` more on the diagonal of z. Many are solved as one; what that leaves poor in halves,
         and in the end row by row."""
-        best, m = Optima(np.full(q.shape, np.nan), *np.full((2, len(q)), np.nan)), len(q)
+        best, m = Optima(np.full(q.shape, np.nan), *np.full((4, len(q)), np.nan)), len(q)
         todo = [np.arange(at, min(at + TOGETHER, m)) for at in range(0, m, TOGETHER)]
         while todo:
             rows = todo.pop()
             alone = len(rows) == 1
             for tolerance in TOLERANCES if alone else TOLERANCES[:1]:
-                status, answer = self._solved(scale[rows], near[rows], q[rows], A, b[rows], further, tolerance)
+                status, answer = self._solved((scale[rows], near[rows]), q[rows], A, b[rows], further, tolerance)
                 # a prox has one minimiser, and nothing is proved by it
                 nearly = alone and near[rows[0]] > 0.0 and status == "InsufficientProgress"
                 if status in ("Solved", "AlmostSolved") or nearly:
@@ -225,12 +210,12 @@ class ConeProgramme:
         return best
 
     def _solved(
-        self, scale: Array, near: Array, q: Array, A: Any, b: Array, further: list[Any], tolerance: float
+        self, bend: tuple[Array, Array], q: Array, A: Any, b: Array, further: list[Any], tolerance: float
     ) -> tuple[str, Optima]:
-        """The verdict of one solve, and its answer."""
+        """The verdict of one solve, and its answer; ``bend`` are scale and near."""
         from cvxpy.reductions.solvers.conic_solvers.clarabel_conif import dims_to_solver_cones
 
-        m, n = q.shape
+        (m, n), (scale, near) = q.shape, bend
         P, Z = self._upper
         Q = _block_diagonal(P, scale[:, None] * P.data + near[:, None] * Z.data)
         blocks = _block_diagonal(A, np.broadcast_to(A.data, (m, A.nnz)))
@@ -259,12 +244,9 @@ def _cones(S: Any, dims: Any) -> list[Any]:
     for size in dims.soc:
         out.append(cp.SOC(S[:, at], S[:, at + 1 : at + size], axis=1))
         at += size
-    for _ in range(dims.exp):
-        out.append(cp.ExpCone(S[:, at], S[:, at + 1], S[:, at + 2]))
-        at += 3
-    for alpha in dims.p3d:
-        out.append(cp.PowCone3D(S[:, at], S[:, at + 1], S[:, at + 2], float(alpha)))
-        at += 3
+    triples = [(cp.ExpCone, ())] * dims.exp + [(cp.PowCone3D, (float(alpha),)) for alpha in dims.p3d]
+    for i, (cone, more) in enumerate(triples):
+        out.append(cone(*(S[:, at + 3 * i + j] for j in range(3)), *more))
     return out
 
 
@@ -283,7 +265,7 @@ def _bounded(x: Array, y: Array, Px: Array, q: Array, A: Any, b: Array) -> Optim
     error = np.linalg.norm(Px + q + y @ A, axis=1) * np.linalg.norm(x, axis=1)
     curved = 0.5 * np.einsum("ij,ij->i", x, Px)
     value = curved + np.einsum("ij,ij->i", q, x)
-    return Optima(x, value, -curved - np.einsum("ij,ij->i", b, y) - 2.0 * error)
+    return Optima(x, value, -curved - np.einsum("ij,ij->i", b, y) - 2.0 * error, *np.ones((2, len(x))))
 
 
 def cone_programme(function: Callable[[Any], Any], k: int, strength: float) -> ConeProgramme:

@@ -8,13 +8,14 @@ these are evaluated here, and what can only be evaluated to a tolerance is refus
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ..errors import TermError
 from ..terms import Array
-from .atoms import affine_map, dense
+from .atoms import affine_map, dense, folded, kind_of
 
 Rows = Callable[[Array], Array]  # (m, k) -> (m, size of the expression), flat in CVXPY's order
 
@@ -37,7 +38,7 @@ def evaluator(expression: Any, z: Any) -> Callable[[Array], Array]:
 
     def value(rows: Array) -> Array:
         with np.errstate(all="ignore"):
-            found = each(rows)[:, 0]
+            found = np.broadcast_to(each(rows), (len(rows), 1))[:, 0]
             fine = ~np.isnan(found) & (found > -np.inf)
             for judge, args, shape in judges:
                 fine &= judge([arg(rows) for arg in args], shape)
@@ -48,36 +49,31 @@ def evaluator(expression: Any, z: Any) -> Callable[[Array], Array]:
 
 def _rowwise(expression: Any, z: Any) -> Rows:
     """The values of an expression of the variable z at each row; what CVXPY's formula gives, whatever the domain."""
-    from cvxpy.atoms.affine.affine_atom import AffAtom
+    return folded(expression, z, lambda values: values, _affine, lambda atom: partial(_of_rows, atom))
+
+
+def _affine(atom: Any) -> Callable[[list[Array]], Array]:
+    base, matrices = affine_map(atom)
+    return lambda args: base + sum(arg @ M.T for arg, M in zip(args, matrices, strict=True) if M is not None)
+
+
+def _of_rows(atom: Any, args: list[Array]) -> Array:
     from cvxpy.atoms.elementwise.elementwise import Elementwise
 
-    if expression is z:
-        return lambda rows: rows
-    if expression.is_constant():
-        flat = dense(expression.value).ravel(order="F")
-        return lambda rows: np.broadcast_to(flat, (len(rows), len(flat)))
-    args = [_rowwise(arg, z) for arg in expression.args]
-    if isinstance(expression, AffAtom):
-        base, matrices = affine_map(expression)
-        return lambda rows: base + sum(arg(rows) @ M.T for arg, M in zip(args, matrices, strict=True) if M is not None)
-    if isinstance(expression, Elementwise):
-        numeric: Any = expression.numeric  # pyright: ignore[reportAttributeAccessIssue]  (of every atom)
-        return lambda rows: np.asarray(numeric([arg(rows) for arg in args]), dtype=float)
-    return lambda rows: _of_vectors(expression, [arg(rows) for arg in args])
-
-
-def _of_vectors(atom: Any, args: list[Array]) -> Array:
-    kind = type(atom).__name__.removesuffix("Approx")
+    kind = kind_of(atom)
+    if isinstance(atom, Elementwise):
+        numeric: Any = atom.numeric  # pyright: ignore[reportAttributeAccessIssue]  (of every atom)
+        return np.asarray(numeric(args), dtype=float)
     if kind == "Pnorm" and atom.size == 1 and float(atom.p) == 2.0:
         return np.linalg.norm(args[0], axis=1)[:, None]
     if kind in _TOGETHER and atom.size == 1:
         return _TOGETHER[kind](*args)[:, None]
-    shapes = [arg.shape for arg in atom.args]
+    m, shapes = max(map(len, args)), [arg.shape for arg in atom.args]
     given = (
         [row.reshape(shape, order="F") for row, shape in zip(rows, shapes, strict=True)]
-        for rows in zip(*args, strict=True)
+        for rows in zip(*(np.broadcast_to(arg, (m, arg.shape[1])) for arg in args), strict=True)
     )
-    return np.array([dense(atom.numeric(each)).ravel(order="F") for each in given]).reshape(len(args[0]), atom.size)
+    return np.array([dense(atom.numeric(each)).ravel(order="F") for each in given]).reshape(m, atom.size)
 
 
 _TOGETHER: dict[str, Callable[..., Array]] = {

@@ -22,6 +22,10 @@ from .source import AbstractReadPenalty, FunctionSource
 AGREEMENT = 1e-7  # relative; CVXPY's cones, solved, against its values
 
 
+class SizeError(TermError):
+    """A function that cannot act on so many coordinates."""
+
+
 def apply(function: Callable[[Any], Any], rows: bool, k: int) -> Any:
     """The expression on rows of k coordinates, refused where it is no expression of the right shape."""
     z = cp.Variable((2, k) if rows else k, name="z")
@@ -68,10 +72,10 @@ def examine(function: Callable[[Any], Any], rows: bool, k: int, name: str) -> Ab
     recognised, else by cone programmes."""
     try:
         apply(function, rows, k)
+    except TermError:
+        raise
     except Exception as problem:  # whatever CVXPY, or the function, raises on rows of this size
-        if isinstance(problem, TermError):
-            raise
-        raise TermError(f"the penalty {name} cannot act on {k} coordinates: {problem}") from problem
+        raise SizeError(f"the penalty {name} cannot act on {k} coordinates: {problem}") from problem
     source = FunctionSource(of_row(function, rows, k), k, name)
     variable = cp.Variable(k, name="z")
     expression = source.function(variable)
@@ -82,7 +86,7 @@ def examine(function: Callable[[Any], Any], rows: bool, k: int, name: str) -> Ab
     tried.refuse_values(name, z, phi)
     even = _close(phi, value(-z))
     source = replace(source, strength=_strength(z, phi))
-    closed = closed_form(expression, variable, z, phi)
+    closed = closed_form(expression, variable, z, phi, even)
     if closed is not None and isinstance(closed, AbstractOneSided) != even:
         return replace(closed, source=source) if isinstance(closed, AbstractReadPenalty) else closed
     if wrong := _disagreement(source.programme, z[2:6], phi[2:6]):

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..terms import Array
-from .atoms import KinkedError, Smooth, affine_map, dense, smooth
+from .atoms import SQUARE, KinkedError, Smooth, affine_map, folded, kind_of, smooth
 
 
 class Line(NamedTuple):
@@ -23,6 +23,7 @@ class Line(NamedTuple):
 
 
 Lines = Callable[[Line], Line]
+Action = Callable[[list[Line]], Line]  # of an atom
 
 
 def along(points: Array, ways: Array) -> Line:
@@ -30,54 +31,59 @@ def along(points: Array, ways: Array) -> Line:
     return Line(points, ways, np.zeros(points.shape), np.abs(points))
 
 
-def lines(expression: Any, z: Any, affine: Callable[[Any, list[Line]], Line] | None = None) -> Lines:
-    """What an expression of the variable z is along lines, from what z is; flat in CVXPY's order. ``affine`` tells what
-    an affine atom makes of its arguments; by default its matrices do.
+def constant(value: Array) -> Line:
+    """What does not move."""
+    return Line(value, np.zeros(value.shape), np.zeros(value.shape), np.abs(value))
+
+
+def lines(expression: Any, z: Any, each: bool = False) -> Lines:
+    """What an expression of the variable z is along lines, from what z is; flat in CVXPY's order. ``each``: affine
+    atoms act on each entry by itself, of many.
 
     Raises
     ------
     KinkedError
         Where it holds an atom of which that is not known.
     """
-    from cvxpy.atoms.affine.affine_atom import AffAtom
-
-    if expression is z:
-        return lambda line: line
-    if expression.is_constant():
-        flat = dense(expression.value).ravel(order="F")[None]
-        fixed = Line(flat, np.zeros(flat.shape), np.zeros(flat.shape), np.abs(flat))
-        return lambda line: fixed
-    args = [lines(arg, z, affine) for arg in expression.args]
-    if isinstance(expression, AffAtom):
-        act = _matrices(expression) if affine is None else lambda given: affine(expression, given)
-    else:
-        act = _atom(expression)
-    return lambda line: act([arg(line) for arg in args])
+    return folded(expression, z, constant, lambda atom: _affine(atom, each), action)
 
 
-def _matrices(atom: Any) -> Callable[[list[Line]], Line]:
-    base, matrices = affine_map(atom)
+def _affine(atom: Any, each: bool) -> Action:
+    base, matrices = affine_map(atom, each)
 
     def act(args: list[Line]) -> Line:
-        pairs = [(arg, M.T) for arg, M in zip(args, matrices, strict=True) if M is not None]
-        value, slope, bend = (np.add.reduce([arg[part] @ M for arg, M in pairs]) for part in range(3))
-        return Line(base + value, slope, bend, np.abs(base) + np.add.reduce([arg.size @ np.abs(M) for arg, M in pairs]))
+        pairs = [(arg, M) for arg, M in zip(args, matrices, strict=True) if M is not None]
+        value, slope, bend = (
+            np.add.reduce([arg[part] * M if each else arg[part] @ M.T for arg, M in pairs]) for part in range(3)
+        )
+        sizes = [arg.size * np.abs(M) if each else arg.size @ np.abs(M.T) for arg, M in pairs]
+        return Line(base + value, slope, bend, np.abs(base) + np.add.reduce(sizes))
 
     return act
 
 
-def _atom(atom: Any) -> Callable[[list[Line]], Line]:
-    kind = type(atom).__name__.removesuffix("Approx")
-    if kind == "maximum":
-        return lambda args: reduce(_larger, args)
-    if kind == "minimum":
-        return lambda args: _times(reduce(_larger, [_times(arg, -1.0) for arg in args]), -1.0)
-    if kind == "abs":
-        return lambda args: _size(args[0])
+def action(atom: Any) -> Action:
+    """What an atom that is not affine makes of lines.
+
+    Raises
+    ------
+    KinkedError
+        Where that is not known.
+    """
+    kind = kind_of(atom)
+    if kind in _OF_MANY:
+        return _OF_MANY[kind]
     if kind in _OF_VECTORS and atom.size == 1 and (kind != "Pnorm" or float(atom.p) == 2.0):
         return lambda args: _OF_VECTORS[kind](*args)
     f = smooth(atom)
     return lambda args: _through(f, args[0])
+
+
+def combined(args: Sequence[Line], factors: Sequence[float], number: float = 0.0) -> Line:
+    """A sum of multiples and a number."""
+    value, slope, bend = (reduce(np.add, [c * arg[i] for c, arg in zip(factors, args, strict=True)]) for i in range(3))
+    size = reduce(np.add, [abs(c) * arg.size for c, arg in zip(factors, args, strict=True)])
+    return Line(value + number, slope, bend, size + abs(number))
 
 
 def _through(f: Smooth, x: Line) -> Line:
@@ -91,13 +97,8 @@ def _product(a: Array, b: Array) -> Array:
     return np.where(b == 0.0, 0.0, a * b)
 
 
-def _times(x: Line, factor: Any) -> Line:
-    return Line(factor * x.value, factor * x.slope, factor * x.bend, x.size)
-
-
-def _size(x: Line) -> Line:
-    """Its absolute value."""
-    return _larger(x, _times(x, -1.0))
+def _negative(x: Line) -> Line:
+    return combined([x], (-1.0,))
 
 
 def _larger(x: Line, y: Line) -> Line:
@@ -107,12 +108,22 @@ def _larger(x: Line, y: Line) -> Line:
     return Line(*(np.where(other, *each) for each in zip(y, x, strict=True)))
 
 
+def _size(x: Line) -> Line:
+    """Its absolute value."""
+    return _larger(x, _negative(x))
+
+
+def largest(args: Sequence[Line]) -> Line:
+    """The largest of them to the right of each point."""
+    return reduce(_larger, args)
+
+
 def _sum(x: Line) -> Line:
     return Line(*(each.sum(axis=1, keepdims=True) for each in x))
 
 
-def _largest(x: Line) -> Line:
-    return reduce(_larger, [Line(*(each[:, j : j + 1] for each in x)) for j in range(x.value.shape[1])])
+def _max(x: Line) -> Line:
+    return largest([Line(*(each[:, j : j + 1] for each in x)) for j in range(x.value.shape[1])])
 
 
 def _length(x: Line) -> Line:
@@ -127,17 +138,31 @@ def _length(x: Line) -> Line:
     return Line(length, slope, turn + (unit * x.bend).sum(axis=1, keepdims=True), size)
 
 
+def hypotenuse(x: Line, side: float) -> Line:
+    """The square root of the sum of the squares of an entry and of a number."""
+    return _length(Line(*(np.hstack(each) for each in zip(x, constant(np.full(x.value.shape, side)), strict=True))))
+
+
+def square(x: Line) -> Line:
+    """The square of each entry."""
+    return _through(SQUARE, x)
+
+
 def _squares(x: Line, over: Line) -> Line:
     if over.slope.any() or over.bend.any():
         raise KinkedError("quad_over_lin")
-    square = Line(x.value**2, 2.0 * x.value * x.slope, 2.0 * (x.slope**2 + x.value * x.bend), 2.0 * x.size**2)
-    return _times(_sum(square), 1.0 / over.value)
+    return _sum(Line(*(each / over.value for each in square(x))))
 
 
+_OF_MANY: dict[str, Action] = {
+    "maximum": largest,
+    "minimum": lambda args: _negative(largest([_negative(arg) for arg in args])),
+    "abs": lambda args: _size(args[0]),
+}
 _OF_VECTORS: dict[str, Callable[..., Line]] = {
     "norm1": lambda x: _sum(_size(x)),
-    "norm_inf": lambda x: _largest(_size(x)),
-    "max": _largest,
+    "norm_inf": lambda x: _max(_size(x)),
+    "max": _max,
     "Pnorm": _length,
     "quad_over_lin": _squares,
 }

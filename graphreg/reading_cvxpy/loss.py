@@ -15,7 +15,7 @@ from ..errors import ConvexityError, TermError
 from ..inputs import NodeData
 from ..terms import ULP, Array, Notation, increasing_root, largest_around
 from ..terms.losses import AbstractSmoothLoss
-from .atoms import KinkedError, dense, smooth
+from .atoms import KinkedError, dense, kind_of, smooth
 from .lines import Line, Lines, along, lines
 
 TRUSTED = 8.0 * ULP  # of what the values of CVXPY's formulas are made of
@@ -165,30 +165,7 @@ def _tree(function: Callable[[Any, Any], Any], targets: bytes) -> Lines:
     """The function at some targets, which are floats, along lines of predictors."""
     y = np.frombuffer(targets)
     variable = cp.Variable(len(y))
-    return lines(function(variable, y), variable, _of_each)
-
-
-def _of_each(atom: Any, args: list[Line]) -> Line:
-    """An affine atom that acts on each entry by itself, of many entries."""
-    fixed = [each.is_constant() for each in atom.args]
-
-    def acting(parts: list[Array]) -> Array:
-        shaped = (np.reshape(part, arg.shape, order="F") for part, arg in zip(parts, atom.args, strict=True))
-        return dense(atom.numeric(list(shaped))).ravel(order="F")[None]
-
-    def at(part: int, only: int | None = None) -> Array:
-        """The atom of a derivative, where what is fixed stays a factor; of one argument by itself."""
-        zeros = [np.zeros(arg[0].shape) for arg in args]
-        return acting(
-            [
-                arg[0] if still else arg[part] if only in (None, i) else zeros[i]
-                for i, (arg, still) in enumerate(zip(args, fixed, strict=True))
-            ]
-        )
-
-    none = acting([arg[0] if still else np.zeros(arg[0].shape) for arg, still in zip(args, fixed, strict=True)])
-    size = np.add.reduce([np.abs(at(0, i)) for i in range(len(args))])
-    return Line(at(0), at(1) - none, at(2) - none, size)
+    return lines(function(variable, y), variable, each=True)
 
 
 def refuse_kinks(expression: Any, squared: bool = False) -> None:
@@ -204,9 +181,9 @@ def refuse_kinks(expression: Any, squared: bool = False) -> None:
 
     if not expression.args or expression.is_constant():
         return
-    name, below = type(expression).__name__.removesuffix("Approx"), False
+    name, below = kind_of(expression), False
     if isinstance(expression, AffAtom):
-        if name not in ("AddExpression", "NegExpression", "multiply", "MulExpression", "DivExpression", "Promote"):
+        if name not in ("AddExpression", "NegExpression", "multiply", "DivExpression", "Promote"):
             raise KinkedError(name)
         below = squared and name == "NegExpression"
     elif not (squared and name in ("maximum", "minimum") and any(map(_is_zero, expression.args))):

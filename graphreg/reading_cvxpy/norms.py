@@ -15,14 +15,9 @@ from .source import AbstractReadPenalty
 STEPS = 60  # of Newton's method
 
 
-@dataclass(frozen=True, eq=False)
-class AbstractReadNorm(AbstractReadPenalty, AbstractNorm):
-    """A norm that was read."""
-
-
 @final
 @dataclass(frozen=True, eq=False)
-class ScaledNorm(AbstractReadNorm):
+class ScaledNorm(AbstractReadPenalty, AbstractNorm):
     """``phi(z) = factor * norm(z)``."""
 
     norm: AbstractNorm
@@ -49,7 +44,7 @@ class ScaledNorm(AbstractReadNorm):
 
 @final
 @dataclass(frozen=True, eq=False)
-class PNorm(AbstractReadNorm):
+class PNorm(AbstractReadPenalty, AbstractNorm):
     """``phi(z) = (sum_j |z_j|^p)^(1/p)`` with 1 < p < inf.
 
     ``phi*(u) = 0`` where ``||u||_q <= 1`` with 1/p + 1/q = 1, and +inf elsewhere. Its prox p = s y with step 1 has

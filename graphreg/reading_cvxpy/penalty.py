@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, final
@@ -11,7 +12,7 @@ from ..base.lazy import cp
 from ..errors import TermError
 from ..terms import Array, Notation
 from ..terms.penalties import AbstractOneSided, AbstractPenalty, tried
-from .examine import apply, examine
+from .examine import SizeError, examine
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,16 +26,13 @@ class AbstractCvxpyPenalty(AbstractPenalty):
         repr=False, default_factory=dict[int, AbstractPenalty]
     )  # by size of row, when found out
 
+    @abstractmethod
     def acting_on(self, k: int) -> AbstractPenalty:
+        """What the function is on k coordinates."""
+
+    def _found(self, k: int) -> AbstractPenalty:
         if k not in self.found:
-            self.found[k] = examine(self.function, self.rows, k, _label(self.function, self.name))
-        if isinstance(self.found[k], AbstractOneSided) and not isinstance(self, AbstractOneSided):
-            name = _label(self.function, self.name)
-            raise TermError(
-                f"the penalty {name} is not even on {k} coordinates, phi(-z) != phi(z): an edge between two nodes has "
-                "no direction; for a node penalty, pass a function that shows this on rows of at most "
-                f"{max(tried.SIZES)} coordinates"
-            )
+            self.found[k] = examine(self.function, self.rows, k, self.called())
         return self.found[k]
 
     def check(self, k: int) -> None:
@@ -66,7 +64,7 @@ class AbstractCvxpyPenalty(AbstractPenalty):
         return super().notation if known is None else known.notation
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({_label(self.function, self.name)}{', rows=True' if self.rows else ''})"
+        return f"{type(self).__name__}({self.called()}{', rows=True' if self.rows else ''})"
 
 
 @final
@@ -74,11 +72,23 @@ class AbstractCvxpyPenalty(AbstractPenalty):
 class CvxpyPenalty(AbstractCvxpyPenalty):
     """An even penalty from a CVXPY function (see `from_cvxpy`)."""
 
+    def acting_on(self, k: int) -> AbstractPenalty:
+        if isinstance(found := self._found(k), AbstractOneSided):
+            raise TermError(
+                f"the penalty {self.called()} is not even on {k} coordinates, phi(-z) != phi(z): an edge between two "
+                "nodes has no direction; for a node penalty, pass a function that shows this on rows of at most "
+                f"{max(tried.SIZES)} coordinates"
+            )
+        return found
+
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class OneSidedCvxpyPenalty(AbstractCvxpyPenalty, AbstractOneSided):
     """A penalty from a CVXPY function that is not even: for ground edges only (see `from_cvxpy`)."""
+
+    def acting_on(self, k: int) -> AbstractPenalty:
+        return self._found(k)
 
 
 def from_cvxpy(
@@ -117,13 +127,10 @@ def from_cvxpy(
     problems: set[str] = set()
     for k in tried.SIZES:
         try:
-            apply(function, rows, k)
-        except TermError:
-            raise
-        except Exception as problem:  # noqa: BLE001 - CVXPY raises exceptions of every kind on rows of a wrong size
-            problems.add(str(problem))  # perhaps the function is for rows of another size
+            phi = examine(function, rows, k, _label(function, name))
+        except SizeError as error:
+            problems.add(str(error.__cause__))  # perhaps the function is for rows of another size
             continue
-        phi = examine(function, rows, k, _label(function, name))
         kind = OneSidedCvxpyPenalty if isinstance(phi, AbstractOneSided) else CvxpyPenalty
         return kind(function, rows, name, {k: phi})
     if len(problems) == 1:  # the same for every size, so not about the size

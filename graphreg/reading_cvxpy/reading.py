@@ -5,18 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
 
 from ..terms import Array
-from .atoms import KinkedError, affine_map, dense, smooth
-from .curve import LINE, NOTHING, Curve, Map, Rooted, larger
-
-
-class UnknownError(Exception):
-    """A part of the tree that is not recognised."""
+from .atoms import affine_map, dense, folded, kind_of
+from .curve import LINE, NOTHING, SQUARE, Curve, UnknownError, composed
+from .lines import Action, action, combined, hypotenuse, largest, square
 
 
 @dataclass(frozen=True)
@@ -43,7 +40,7 @@ class Entry:
     """``constant + sum of h(variable) + z'Qz / 2``: each h is 0 at 0, a variable is a coordinate of z or a norm."""
 
     constant: float = 0.0
-    curves: dict[Variable, Map] = field(default_factory=dict["Variable", "Map"])
+    curves: dict[Variable, Curve] = field(default_factory=dict["Variable", "Curve"])
     Q: Any = 0.0
 
     def __add__(self, other: Entry) -> Entry:
@@ -59,7 +56,7 @@ class Entry:
         return Entry(factor * self.constant, curves, factor * self.Q)
 
     @property
-    def used(self) -> dict[Variable, Map]:
+    def used(self) -> dict[Variable, Curve]:
         """The variables on which it depends."""
         return {variable: h for variable, h in self.curves.items() if not h.is_zero}
 
@@ -70,21 +67,14 @@ class Entry:
 
     def row(self, k: int) -> Array:
         """a (k,) where it is a'z."""
-        a = np.zeros(k)
-        for variable, curve in self.used.items():
-            if isinstance(variable, NormOf):
-                raise UnknownError
-            a[variable] = factor_of(curve)
-        if self.constant != 0.0 or np.any(self.Q):
+        a, curves = np.zeros(k), {j: curve for j, curve in self.used.items() if not isinstance(j, NormOf)}
+        if self.constant != 0.0 or np.any(self.Q) or len(curves) < len(self.used):
             raise UnknownError
+        for j, curve in curves.items():
+            a[j] = curve.factor
         return a
 
-    def line(self, k: int) -> tuple[Variable, float]:
-        """The variable and a where it is ``a * variable``, beside its constant."""
-        variable, h = self.alone(k)
-        return variable, factor_of(h)
-
-    def alone(self, k: int) -> tuple[Variable, Map]:
+    def alone(self, k: int) -> tuple[Variable, Curve]:
         """The variable and the function of it that it is, beside its constant."""
         used, Q = self.used, self.Q * np.ones((k, k))
         if Q.any():
@@ -93,70 +83,32 @@ class Entry:
             variable: Variable = int(on[0]) if len(on) == 1 else NormOf.of(2.0, A)
             if not np.array_equal(Q, q * A.T @ A) or any(other != variable for other in used):
                 raise UnknownError
-            return variable, used.get(variable, NOTHING) + Curve.of([], [0.0], [q])
+            return variable, used.get(variable, NOTHING) + SQUARE.times(0.5 * q)
         if len(used) == 1:
             return next(iter(used.items()))
-        weights = {j: weight_of(curve) for j, curve in used.items() if not isinstance(j, NormOf)}
+        weights = {j: curve.weight for j, curve in used.items() if not isinstance(j, NormOf)}
         if not used or len(weights) < len(used) or len(set(weights.values())) > 1:
             raise UnknownError
         return NormOf.of(1.0, np.array([weight * np.eye(k)[j] for j, weight in weights.items()])), LINE
 
 
-def factor_of(curve: Map) -> float:
-    """c where the function is ``c x``."""
-    if isinstance(curve, Rooted) or not curve.is_line:
-        raise UnknownError
-    return float(curve.slope[0])
-
-
-def weight_of(curve: Map) -> float:
-    """w where the function is ``w |x|``."""
-    if isinstance(curve, Rooted):
-        raise UnknownError
-    if curve.is_zero:
-        return 0.0
-    if curve.bend.any() or not np.array_equal(curve.knots, [0.0]) or curve.slope[0] != -curve.slope[1]:
-        raise UnknownError
-    return float(curve.slope[1])
-
-
 def read(expression: Any, z: Any) -> list[Entry]:
     """The entries of an expression of the variable z, in CVXPY's order."""
-    from cvxpy.atoms.affine.affine_atom import AffAtom
 
-    if expression is z:
-        return [Entry(curves={j: LINE}) for j in range(z.size)]
-    if expression.is_constant():
-        return [Entry(float(each)) for each in dense(expression.value).ravel(order="F")]
-    args = [read(arg, z) for arg in expression.args]
-    if isinstance(expression, AffAtom):
-        return _linear(expression, args)
-    try:
-        return _piecewise(expression, args, z.size)
-    except UnknownError:
-        return _smooth(expression, args[0], z.size)
+    def constant(values: Array) -> list[Entry]:
+        return [Entry(value) for value in values[0].tolist()]
+
+    found = folded(
+        expression, z, constant, lambda atom: partial(_linear, atom), lambda atom: partial(_atom, atom, z.size)
+    )
+    return found([Entry(curves={j: LINE}) for j in range(z.size)])
 
 
-def _piecewise(atom: Any, args: list[list[Entry]], k: int) -> list[Entry]:
-    """An atom that makes norms, quadratic forms or piecewise quadratic functions of what is in it."""
-    kind = type(atom).__name__.removesuffix("Approx")
-    if kind in ("maximum", "minimum"):
-        size, sign = max(len(arg) for arg in args), 1.0 if kind == "maximum" else -1.0
-        return [_largest([arg[i % len(arg)].times(sign) for arg in args], k).times(sign) for i in range(size)]
-    if kind in _OF_VECTORS and atom.size == 1:
-        return [_OF_VECTORS[kind](atom, args[0], k)]
-    if kind not in _OF_ENTRIES:
-        raise UnknownError
-    return [_OF_ENTRIES[kind](atom, entry, k) for entry in args[0]]
-
-
-def _smooth(atom: Any, entries: list[Entry], k: int) -> list[Entry]:
-    """A smooth atom of each entry."""
-    try:
-        f = smooth(atom).value
-    except KinkedError as kinked:
-        raise UnknownError from kinked
-    return [_rooted(f, entry, k) for entry in entries]
+def _atom(atom: Any, k: int, args: list[list[Entry]]) -> list[Entry]:
+    if kind_of(atom) in _OF_VECTORS and atom.size == 1:
+        return [_OF_VECTORS[kind_of(atom)](atom, args[0], k)]
+    size = max(len(arg) for arg in args)
+    return [_of_entries(atom, [arg[i % len(arg)] for arg in args], k) for i in range(size)]
 
 
 def _linear(atom: Any, args: list[list[Entry]]) -> list[Entry]:
@@ -169,84 +121,53 @@ def _linear(atom: Any, args: list[list[Entry]]) -> list[Entry]:
     return out
 
 
-def _rooted(f: Callable[[Array], Array], entry: Entry, k: int) -> Entry:
-    """A function of a function of one variable."""
-    with np.errstate(all="ignore"):
-        constant = float(f(np.array(entry.constant)))
-    if not np.isfinite(constant):
-        raise UnknownError
-    return Entry(constant) if entry.is_fixed else Entry(constant, {entry.alone(k)[0]: Rooted()})
-
-
 def _sum(entries: Sequence[Entry]) -> Entry:
     return reduce(lambda one, other: one + other, entries, Entry())
 
 
-# ---- atoms of each entry ---------------------------------------------------------------------------------------------
-SQUARE = Curve.of([], [0.0], [2.0])
+# ---- functions of functions of one variable --------------------------------------------------------------------------
+def _composed(act: Action, entries: Sequence[Entry], k: int, levels: Sequence[float] | None, bends: bool) -> Entry:
+    """A function of functions of one variable. It is quadratic where none of them crosses another one or a level, and
+    none bends, if it ``bends`` itself; with None for ``levels`` nowhere."""
+    found = [(None, NOTHING) if entry.is_fixed else entry.alone(k) for entry in entries]
+    variables = {variable for variable, _ in found if variable is not None}
+    parts = [curve.plus(entry.constant) for entry, (_, curve) in zip(entries, found, strict=True)]
+    if len(variables) > 1:
+        raise UnknownError
+    curve = composed(act, parts, None if bends and not all(part.is_straight for part in parts) else levels)
+    if not np.isfinite(curve.start):
+        raise UnknownError
+    return Entry(curve.start, {variable: curve.plus(-curve.start) for variable in variables})
 
 
-def _of_line(curve: Curve, entry: Entry, k: int) -> Entry:
-    """A function that is 0 at 0 of ``a * variable + b``."""
-    constant = float(curve.value(np.array(entry.constant)))
-    if entry.is_fixed:
-        return Entry(constant)
-    variable, a = entry.line(k)
-    return Entry(constant, {variable: curve.at(a, entry.constant)})
+def _of_entries(atom: Any, entries: Sequence[Entry], k: int) -> Entry:
+    kind = kind_of(atom)
+    if kind == "abs":
+        return _abs(entries[0], k)
+    levels: Any = () if kind in ("maximum", "minimum") or (kind == "Power" and float(atom.p.value) == 2.0) else None
+    if kind == "huber":
+        levels = (-float(atom.M.value), float(atom.M.value))
+    return _composed(action(atom), entries, k, levels, kind in ("huber", "Power"))
 
 
 def _abs(entry: Entry, k: int) -> Entry:
     try:
-        return _of_line(Curve.of([0.0], [-1.0, 1.0]), entry, k)
+        return _composed(lambda args: largest([args[0], combined(args, (-1.0,))]), [entry], k, (0.0,), False)
     except UnknownError:  # of several coordinates?
         return Entry(curves={NormOf.of(1.0, entry.row(k)[None]): LINE})
 
 
-def _power(atom: Any, entry: Entry, k: int) -> Entry:
-    if float(atom.p.value) != 2.0:
-        raise UnknownError
-    return _of_line(SQUARE, entry, k)
-
-
-def _huber(atom: Any, entry: Entry, k: int) -> Entry:
-    M = float(atom.M.value)
-    return _of_line(Curve.of([-M, M], [-2.0 * M, 0.0, 2.0 * M], [0.0, 2.0, 0.0]), entry, k)
-
-
-_OF_ENTRIES: dict[str, Callable[[Any, Entry, int], Entry]] = {
-    "abs": lambda atom, entry, k: _abs(entry, k),
-    "huber": _huber,
-    "Power": _power,
-}
-
-
 # ---- atoms of vectors ------------------------------------------------------------------------------------------------
-def _largest(entries: Sequence[Entry], k: int) -> Entry:
-    """The largest of piecewise quadratic functions of one variable."""
-    found = [(None, NOTHING) if entry.is_fixed else entry.alone(k) for entry in entries]
-    variables = {variable for variable, _ in found if variable is not None}
-    top, best = entries[0].constant, found[0][1]
-    for entry, (_, curve) in zip(entries[1:], found[1:], strict=True):
-        if isinstance(best, Curve) and isinstance(curve, Curve):
-            best = larger(best, curve, entry.constant - top)
-        else:
-            best = Rooted()
-        top = max(top, entry.constant)
-    if len(variables) > 1:
-        raise UnknownError
-    return Entry(top, dict.fromkeys(variables, best))
-
-
 def _max(atom: Any, entries: list[Entry], k: int) -> Entry:
     try:
-        return _largest(entries, k)
+        return _composed(largest, entries, k, (), False)
     except UnknownError:  # of absolute values?
         return _norm(np.inf, [_inner(entry) for entry in entries], k)
 
 
 def _inner(entry: Entry) -> Entry:
     """a z_j where the entry is ``a |z_j|``."""
-    weights: dict[Variable, Map] = {v: LINE.times(weight_of(curve)) for v, curve in entry.used.items()}
+    weights = {v: LINE.times(curve.weight) for v, curve in entry.used.items()}
     if len(weights) != 1 or entry.constant != 0.0 or np.any(entry.Q):
         raise UnknownError
     return Entry(curves=weights)
@@ -260,7 +181,7 @@ def _norm(p: float, entries: Sequence[Entry], k: int) -> Entry:
     fixed = np.array([entry.constant for entry in entries if entry.is_fixed])
     if p == 2.0 and fixed.any():  # sqrt(norm^2 + c^2)
         inner = _norm(p, [entry for entry in entries if not entry.is_fixed], k)
-        return _rooted(lambda x: np.hypot(x, np.linalg.norm(fixed)), inner, k)
+        return _composed(lambda args: hypotenuse(args[0], float(np.linalg.norm(fixed))), [inner], k, None, True)
     A = np.array([entry.row(k) for entry in entries])
     A = A[A.any(axis=1)]
     if p < 1.0 or not len(A):
@@ -270,6 +191,10 @@ def _norm(p: float, entries: Sequence[Entry], k: int) -> Entry:
     return Entry(curves={NormOf.of(p, A): LINE})
 
 
+def _square(entry: Entry, k: int) -> Entry:
+    return _composed(lambda args: square(args[0]), [entry], k, (), True)
+
+
 def _quad_over_lin(atom: Any, entries: list[Entry], k: int) -> Entry:
     if not atom.args[1].is_constant():
         raise UnknownError
@@ -277,7 +202,7 @@ def _quad_over_lin(atom: Any, entries: list[Entry], k: int) -> Entry:
     try:
         A = np.array([entry.row(k) for entry in entries])
     except UnknownError:
-        return _sum([_of_line(SQUARE, entry, k) for entry in entries]).times(1.0 / over)
+        return _sum([_square(entry, k) for entry in entries]).times(1.0 / over)
     return Entry(Q=A.T @ A * (2.0 / over))
 
 

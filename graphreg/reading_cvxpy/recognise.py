@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,27 +16,27 @@ from ..base.csgraph import connected_components
 from ..terms import Array
 from ..terms.penalties import L1, L2, AbstractNorm, AbstractPenalty, LInf, Quadratic, SquaredL2, by_row
 from .atoms import KinkedError
-from .composed import OfNorm, Thresholded
 from .cone_penalty import MappedNorm
-from .curve import LINE, NOTHING, Curve, Map, Rooted
-from .lines import Lines, lines
+from .curve import LINE, NOTHING, SQUARE, Curve, UnknownError
+from .lines import lines
 from .norms import PNorm, ScaledNorm
-from .reading import Entry, NormOf, UnknownError, factor_of, read, weight_of
+from .reading import Entry, NormOf, read
 from .sides import RootedSides, Sides
-from .sums import blocks, separable
+from .sizes import OfNorm, OneSidedSeparable, Separable, SmoothSeparable
+from .sums import Thresholded, blocks
 
 AGREEMENT = 1e-12  # relative; of what was recognised and the function
 ROUNDED = 8.0  # times what a bound allows for rounding, of values
 WELL_SPREAD = 100.0  # condition number of an R up to which projected gradients end soon
 
-Normed = tuple[NormOf, Map]  # a norm, and the function of it
+Normed = tuple[NormOf, Curve]  # a norm, and the function of it
 
 
-def closed_form(expression: Any, z: Any, rows: Array, values: Array) -> AbstractPenalty | None:
+def closed_form(expression: Any, z: Any, rows: Array, values: Array, even: bool) -> AbstractPenalty | None:
     """The penalty that a function of the variable z is, in closed form; None where it is not recognised, or where what
     was recognised has other values (m,) at the rows (m, k)."""
     try:
-        phi = Reading(expression, z, read(expression, z)[0]).penalty()
+        phi = Reading(expression, z, read(expression, z)[0], even).penalty()
     except (UnknownError, KinkedError):
         return None
     with np.errstate(all="ignore"):
@@ -54,11 +53,7 @@ class Reading:
     expression: Any
     z: Any
     entry: Entry
-
-    @cached_property
-    def lines(self) -> Lines:
-        """The function along lines."""
-        return lines(self.expression, self.z)
+    even: bool
 
     def penalty(self) -> AbstractPenalty:
         """The sum over blocks of coordinates that nothing connects."""
@@ -70,41 +65,43 @@ class Reading:
             return SquaredL2() if np.array_equal(Q, np.eye(k)) else Quadratic(Q)
         return blocks([(on, self._block(on, [own[j] for j in on], Q, norms)) for on in _connected(k, Q, norms)])
 
-    def _block(self, on: Array, own: Sequence[Map], Q: Array, norms: Sequence[Normed]) -> AbstractPenalty:
+    def _block(self, on: Array, own: Sequence[Curve], Q: Array, norms: Sequence[Normed]) -> AbstractPenalty:
         here = [(NormOf.of(norm.p, norm.A[:, on]), curve) for norm, curve in norms if norm.A[:, on].any()]
         Q = Q[np.ix_(on, on)]
         diagonal = np.diag(Q)
         if not here and np.array_equal(Q, np.diag(diagonal)):
-            return self._separable(on, [h + Curve.of([], [0.0], [q]) for h, q in zip(own, diagonal, strict=True)])
-        weights = np.array([weight_of(curve) for curve in own])
+            return self._separable(on, [h + SQUARE.times(0.5 * q) for h, q in zip(own, diagonal, strict=True)])
+        weights = np.array([curve.weight for curve in own])
         if not here and not weights.any():
             return Quadratic(Q)
         if here and not Q.any() and all(norm.p == 1.0 and curve.is_line for norm, curve in here):
-            return _analysis(
-                [
-                    *here,
-                    *((NormOf.of(1.0, a[None]), LINE.times(w)) for a, w in zip(np.eye(len(on)), weights, strict=True)),
-                ]
-            )
+            alone = [(NormOf.of(1.0, a[None]), LINE.times(w)) for a, w in zip(np.eye(len(on)), weights, strict=True)]
+            return _analysis([*here, *alone])
         if len(here) != 1:
             raise UnknownError
         phi = self._of_norm(on, *here[0], Q, not weights.any())
         return Thresholded(weights, phi) if weights.any() else phi
 
-    def _separable(self, on: Array, functions: Sequence[Map]) -> AbstractPenalty:
-        rooted = np.array([not isinstance(h, Curve) for h in functions])
+    def _separable(self, on: Array, functions: Sequence[Curve]) -> AbstractPenalty:
+        rooted = np.array([h.knots is None for h in functions])
         if rooted.any() and not rooted.all():  # domains of conjugates are open, and closed
             kinds = (np.flatnonzero(rooted), np.flatnonzero(~rooted))
             return blocks([(i, self._separable(on[i], [functions[j] for j in i.tolist()])) for i in kinds])
+        ways = np.eye(self.z.size)[on]
+        if not self.even:
+            mirrored = [*functions, *(h.at(-1.0) for h in functions)]
+            return OneSidedSeparable(self._rooted(np.vstack([ways, -ways])) if rooted.any() else Sides.of(mirrored))
         if rooted.any():
-            ways = np.eye(self.z.size)[on]
-            return separable(RootedSides(self.lines, ways), RootedSides(self.lines, -ways))
-        curves = [h for h in functions if isinstance(h, Curve)]
-        phi = separable(Sides.of(curves), Sides.of([h.at(-1.0) for h in curves]))
-        sizes = all(np.array_equal(h.knots, [0.0]) and [*h.slope, *h.bend] == [-1.0, 1.0, 0.0, 0.0] for h in curves)
-        return L1() if sizes else phi
+            return Separable(self._rooted(ways))
+        sides = Sides.of(functions)
+        if (sides.low == 1.0).all() and not sides.bend.any():
+            return L1()
+        return SmoothSeparable(sides) if sides.is_smooth else Separable(sides)
 
-    def _of_norm(self, on: Array, of: NormOf, curve: Map, Q: Array, plain: bool) -> AbstractPenalty:
+    def _rooted(self, ways: Array) -> RootedSides:
+        return RootedSides(lines(self.expression, self.z), ways)
+
+    def _of_norm(self, on: Array, of: NormOf, curve: Curve, Q: Array, plain: bool) -> AbstractPenalty:
         """A function of the norm of Az. Unless ``plain`` it may not change with the signs of coordinates."""
         A, p, k = of.A, of.p, len(on)
         gram = A.T @ A
@@ -112,17 +109,17 @@ class Reading:
         scale = float(np.sqrt(gram[0, 0])) if turned else _common_size(A)
         norm = {1.0: L1(), 2.0: L2(), np.inf: LInf()}.get(p) or PNorm(p)
         if scale is not None and not isinstance(norm, PNorm):
-            if isinstance(curve, Rooted) and plain:
-                return OfNorm(norm, RootedSides(self.lines, np.eye(self.z.size)[on[:1]]))
-            if turned and isinstance(curve, Curve) and np.array_equal(Q, Q[0, 0] * np.eye(k)):
-                curve, Q, scale = curve.at(scale) + Curve.of([], [0.0], [Q[0, 0]]), np.zeros((k, k)), 1.0
-            if isinstance(curve, Curve) and not curve.is_line and not Q.any():
-                return OfNorm(norm, Sides.of([curve.at(scale)]))
+            if curve.knots is None and plain:
+                return OfNorm(self._rooted(np.eye(self.z.size)[on[:1]]), norm)
+            if turned and np.array_equal(Q, Q[0, 0] * np.eye(k)):
+                curve, Q, scale = curve.at(scale) + SQUARE.times(0.5 * Q[0, 0]), np.zeros((k, k)), 1.0
+            if curve.knots is not None and not curve.is_line and not Q.any():
+                return OfNorm(Sides.of([curve.at(scale)]), norm)
         if Q.any() or (scale is None and not plain):
             raise UnknownError
         if scale is not None:
-            return _scaled(norm, factor_of(curve) * scale)
-        return _mapped(np.linalg.qr(A)[1] if p == 2.0 and len(A) > k else A, _scaled(norm, factor_of(curve)))
+            return _scaled(norm, curve.factor * scale)
+        return _mapped(np.linalg.qr(A)[1] if p == 2.0 and len(A) > k else A, _scaled(norm, curve.factor))
 
 
 def _scaled(norm: AbstractNorm, c: float) -> AbstractNorm:
@@ -146,7 +143,7 @@ def _connected(k: int, Q: Array, norms: Sequence[Normed]) -> Iterator[Array]:
 def _analysis(norms: Sequence[Normed]) -> AbstractPenalty:
     """The sum of l1 norms of rows. The largest factor of those of several coordinates is left out of them: their
     differences then keep their digits."""
-    factors = [factor_of(curve) for _, curve in norms]
+    factors = [curve.factor for _, curve in norms]
     most = max(c for (norm, _), c in zip(norms, factors, strict=True) if (norm.A != 0.0).sum(axis=1).max() > 1)
     rows = [c / most * norm.A for (norm, _), c in zip(norms, factors, strict=True) if c]
     return _mapped(np.vstack(rows), _scaled(L1(), most))

@@ -103,9 +103,11 @@ class Sides:
 
 def _outwards(curve: Curve) -> tuple[Array, ...]:
     """Starts, lengths, slopes at the starts, jumps there, what they rise by, and bends of the pieces of x >= 0."""
-    start = np.concatenate([[0.0], curve.knots[curve.knots > 0.0]])
+    knots, _, slope, bend = curve.pieces
+    start = np.concatenate([[0.0], knots[knots > 0.0]])
     length = np.append(np.diff(start), np.inf)
-    slope, bend = curve.on(start)
+    piece = np.searchsorted(knots, start, side="right")
+    slope, bend = slope[piece], bend[piece]
     low = np.maximum(slope + bend * start, 0.0)  # of a function that is least at 0
     rise = np.where(bend > 0.0, bend * np.where(bend > 0.0, length, 0.0), 0.0)
     jump = np.maximum(low - np.append(0.0, (low + rise)[:-1]), 0.0)

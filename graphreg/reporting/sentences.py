@@ -69,11 +69,9 @@ def left_open(paths: bool, iterates: bool) -> list[str]:
 
 def subject(form: Form) -> str:
     """'SquaredLoss + 0.3 TotalVariation(L2); 10 nodes, 9 edges'."""
-    parts = [(block.strength, block.loss.called()) for block in form.samples]
-    parts += [(edge.strength, edge.name) for edge in form.edges]
     m = sum(len(edge.tail) for edge in form.edges if not edge.ground)
-    model = " + ".join(name if strength.text() == "1" else f"{strength.text()} {name}" for strength, name in parts)
-    return f"{model}; {count(form.n, 'node')}, {count(m, 'edge')}"
+    terms = [name if strength.text() == "1" else f"{strength.text()} {name}" for strength, name in form.terms()]
+    return f"{' + '.join(terms)}; {count(form.n, 'node')}, {count(m, 'edge')}"
 
 
 # ---- a problem, its dual and its optimality conditions as HTML with typeset formulas ---------------------------------

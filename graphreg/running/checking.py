@@ -248,13 +248,6 @@ class Checks:
         self.ledger.exchange("certificate", times=exchanges)
         self.ledger.sum("certificate", 2, reductions)
 
-    def known(self) -> str:
-        """The last check, for a progress bar; empty before the first."""
-        if not self.trace.records:
-            return ""
-        last = self.trace.records[-1]
-        return f"gap{'' if last.certified else ' about'} {last.relative_gap:.1e}, target {self.budget.gap:.0e}"
-
     def _note(self, at: float, k: int, gap: float, certified: bool, primal: float, dual: float = np.nan) -> None:
         """Note a check that began ``at`` this moment."""
         record = Record(k, self.elapsed(), gap, certified, primal, dual, *self.ledger.sent())

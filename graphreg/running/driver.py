@@ -7,6 +7,7 @@ the screen, or the decay of the gap so far, lets it expect the target, or when k
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from ..certificate import Certificate, Certifier, center, centred, feasible
 from ..errors import CheckpointError
 from ..form import Form
 from ..network import InProcess, Ledger, LocalView, arcs_of
-from ..terms import Array
+from ..terms import Array, alike, strengths
 from .budget import Budget, Outcome
 from .checking import Checks
 from .observed import Recorder
@@ -28,13 +29,17 @@ from .snapshot import AbstractKeeper, Checked, Snapshot
 if TYPE_CHECKING:
     from .method import AbstractIteration, AbstractMethod
 
+SMALL = 1 << 16  # numbers in the Gram matrices of all nodes
 EXTRA = 0.1  # of the seconds that a run may take: what the last certificate may take beyond them
 
 
 def around(form: Form, method: AbstractMethod) -> tuple[Form, Array | None]:
     """The form that a method runs on, and what its parameters are less than those of the problem (None: nothing)."""
     v = center(form)[0] if method.centres() else np.zeros(0)
-    return (centred(form, v), v) if v.any() else (form, None)
+    if not v.any():
+        return form, None
+    find = partial(centred, form, v)
+    return form.once("centred", strengths(form.blocks), find) if _is_small(form) else find(), v
 
 
 def view_of(form: Form, budget: Budget) -> LocalView:
@@ -42,7 +47,14 @@ def view_of(form: Form, budget: Budget) -> LocalView:
     before = None if budget.warm_start is None else budget.warm_start.view
     if before is not None:
         return before.at_strengths(form, InProcess(Ledger(before.arcs, form.labels)))
-    return LocalView(form, InProcess(Ledger(arcs_of(form), form.labels)), budget.seed or 0)
+    engine, seed = InProcess(Ledger(arcs_of(form), form.labels)), budget.seed or 0
+    find = partial(LocalView, form, engine, seed)
+    return alike(form.once("view", None, find), form=form, engine=engine, seed=seed) if _is_small(form) else find()
+
+
+def _is_small(form: Form) -> bool:
+    """True where what one run finds takes so little room that it is kept for the next one."""
+    return form.n * form.d * form.d <= SMALL
 
 
 def drive(
@@ -157,7 +169,7 @@ class _Run:
                     self.checked = None
                     self.ended = checks.check(self.state, self.k)
                     checks.grouped = None  # its flows take room that later rounds need
-                    tick(self.k - shown, checks.known())
+                    tick(self.k - shown, partial(checks.trace.reached, self.budget.gap))
                     shown = self.k
                 if self.keeper is not None:
                     self._keep(self.keeper)

@@ -125,7 +125,7 @@ class Flows(Shown, Mapping[tuple[Hashable, Hashable], Array]):
     def __iter__(self) -> Iterator[tuple[Hashable, Hashable]]:
         known, order = self._order
         first = np.sort(order[_firsts(known)])  # of each pair, in the order of the terms
-        ends = [pair for edge in self._form.edges for pair in _ends(self._form, edge)]
+        ends = [pair for edge in self._form.edges for pair in zip(*self._form.ends(edge), strict=True)]
         return (ends[row] for row in first.tolist())
 
     def __len__(self) -> int:
@@ -141,13 +141,6 @@ def _number(tail: Array, head: Array, n: int) -> Array:
     return tail * np.int64(n + 1) + np.where(head == GROUND, n, head)
 
 
-def _ends(form: Form, edge: EdgeBlock) -> list[tuple[Hashable, Hashable]]:
-    """The labels of tail and head of each edge; None for the ground."""
-    labels = form.labels
-    heads = [None] * len(edge.head) if edge.ground else [labels[head] for head in edge.head.tolist()]
-    return list(zip([labels[tail] for tail in edge.tail.tolist()], heads, strict=True))
-
-
 def _rows(form: Form, edge: EdgeBlock, u: Array, full: float) -> Any:
     """The rows of one term."""
     import pandas as pd
@@ -158,6 +151,6 @@ def _rows(form: Form, edge: EdgeBlock, u: Array, full: float) -> Any:
     with np.errstate(divide="ignore"):
         capacity = row_norm(along) / share
     used = np.where(still, 0.0, share)
-    tails, heads = (pd.Series(list(ends), dtype=object) for ends in zip(*_ends(form, edge), strict=True))
+    tails, heads = (pd.Series(ends, dtype=object) for ends in form.ends(edge))
     columns = {"term": edge.name, "tail": tails, "head": heads, "flow": size, "capacity": capacity}
     return pd.DataFrame(columns | {"used": used, "saturated": used >= full})

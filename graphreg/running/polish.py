@@ -27,7 +27,7 @@ from ..inputs import components_of
 from ..network import kernels
 from ..oracles import minimiser
 from ..terms import Array, block_diagonal
-from ..terms.losses import AbstractQuadraticLoss, AbstractSmoothLoss
+from ..terms.losses import AbstractQuadraticLoss
 from ..terms.penalties import AbstractPenalty, AbstractSmoothPenalty, row_norm
 
 MOST = 1000  # unknowns, and at most one for FEWER entries of w
@@ -120,8 +120,7 @@ def inside(edge: EdgeBlock, u: Array) -> Array:
 # ---- the problem that is left ----------------------------------------------------------------------------------------
 def applies(form: Form) -> bool:
     """True where losses are smooth, and penalties too or sums of norms."""
-    smooth = all(isinstance(b.loss, AbstractSmoothLoss) for b in form.samples)
-    return smooth and all(
+    return form.smooth and all(
         e.center is None and (isinstance(e.penalty, AbstractSmoothPenalty) or e.penalty.pieces(form.width(e)))
         for e in form.edges
     )

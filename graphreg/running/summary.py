@@ -102,9 +102,7 @@ def summary(solution: Solution) -> Summary:
 
 def _terms(form: Form) -> Iterable[str]:
     """The terms in a word each with their strengths, and how many there are of a kind."""
-    parts = [(block.strength, block.loss.called()) for block in form.samples]
-    parts += [(edge.strength, edge.name) for edge in form.edges]
-    names = [name if float(strength) == 1.0 else f"{strength.text()} {name}" for strength, name in parts]
+    names = [name if float(strength) == 1.0 else f"{strength.text()} {name}" for strength, name in form.terms()]
     return [name if times == 1 else f"{times} x {name}" for name, times in Counter(names).items()]
 
 

@@ -45,6 +45,13 @@ class Trace(Shown):
         """The checks that carry a certificate."""
         return [record for record in self.records if record.certified]
 
+    def reached(self, target: float) -> str:
+        """The last check beside the gap that is asked for, for a progress bar; empty before the first."""
+        if not self.records:
+            return ""
+        last = self.records[-1]
+        return f"gap{'' if last.certified else ' about'} {last.relative_gap:.1e}, target {target:.0e}"
+
     def table(self) -> pd.DataFrame:
         """One row per check."""
         import pandas as pd

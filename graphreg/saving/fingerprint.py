@@ -14,8 +14,9 @@ from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy.sparse as sp
 
-from ..form import EdgeBlock, Form, SampleBlock
+from ..form import Form
 from ..inputs import IntegerLabels, NodeData
 from ..terms import Strength
 
@@ -63,11 +64,13 @@ def of_losses(form: Form) -> Fingerprint:
     return entries
 
 
-def _block(block: SampleBlock | EdgeBlock, name: str) -> Fingerprint:
+def _block(block: Any, name: str) -> Fingerprint:
     out: Fingerprint = {}
     for field in fields(block):
         value = getattr(block, field.name)
-        if field.name in ("loss", "penalty"):
+        if field.name == "map":
+            out |= _block(value, name)
+        elif field.name in ("loss", "penalty"):
             out |= _term(value, name, f" of {type(value).__name__}")
         elif isinstance(value, Strength):
             out[f"the {field.name} of {name}"] = entry(float(value))
@@ -139,6 +142,8 @@ def _text(value: Any) -> str:  # noqa: PLR0911 - one return per kind
     if isinstance(value, np.ndarray) and not value.dtype.hasobject:
         numbers = np.ascontiguousarray(value).data.cast("B") if value.size else b""
         return f"array {value.dtype.str} {value.shape} {_digest(numbers)}"
+    if isinstance(value, sp.csr_array):
+        return _text([value.data, value.indices, value.indptr])
     if isinstance(value, (tuple, list, IntegerLabels, np.ndarray)):
         return f"row({','.join(map(_text, value))})"
     if isinstance(value, Mapping):

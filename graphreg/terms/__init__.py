@@ -1,7 +1,6 @@
 """The terms that a model is a sum of."""
 
 from .blocks import EdgeBlock as EdgeBlock
-from .blocks import Layout as Layout
 from .blocks import Lowered as Lowered
 from .blocks import SampleBlock as SampleBlock
 from .blocks import strengths as strengths
@@ -14,11 +13,17 @@ from .calculus import Model as Model
 from .calculus import Parameter as Parameter
 from .calculus import Strength as Strength
 from .calculus import positive as positive
+from .design import Design as Design
+from .design import Layout as Layout
 from .hierarchy import Hierarchy as Hierarchy
 from .hierarchy import cluster_name as cluster_name
 from .hierarchy import latent_label as latent_label
 from .hierarchy import tree_levels as tree_levels
 from .losses.samples import updated as updated
+from .maps import AbstractMap as AbstractMap
+from .maps import Differences as Differences
+from .maps import Matrix as Matrix
+from .maps import Selection as Selection
 from .padding import ALIKE as ALIKE
 from .padding import Batch as Batch
 from .padding import Packed as Packed

@@ -2,50 +2,109 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
 
 import numpy as np
 import scipy.sparse as sp
 
 from ..base.display import Brief
-from ..inputs import difference_matrix
+from ..errors import TermError
 from .calculus import Strength
-from .padding import Batch, Packed, adjoint, at_a_time, batches, gram, lanes_of, packed_grams, predictors, times
-from .penalties.base import AbstractPenalty, row_norm
+from .design import Design
+from .maps import AbstractEdges, AbstractMap, Rows, pieces, streamed
+from .padding import Batch, Packed, packed_grams, times
+from .penalties.base import AbstractPenalty
 from .records import Array, Role, alike, shared
 
 if TYPE_CHECKING:
     from .losses.loss import AbstractLoss
 
 
-Rows = Array | slice
+T = TypeVar("T")
+M = TypeVar("M", bound=AbstractMap)
 
 
-@dataclass(frozen=True)
-class Layout:
-    """The way in which a block of samples is multiplied: in stacks with these lanes (see `padding.batches`), and
-    whether `apply` takes them: a sparse A would need half as much memory again as X, for its indices. Bits depend on
-    it, so a part of a block is multiplied as the whole is."""
+class of_map(Generic[T]):  # noqa: N801  (a decorator)
+    """An attribute of a block that its map has, by its own name or another."""
 
-    lanes: tuple[int, ...]
-    in_stacks: bool
+    def __init__(self, name: str = "") -> None:
+        self.name = name
 
-    @staticmethod
-    def of(counts: Array, size: int) -> Layout:
-        """The layout of samples whose nodes have these counts, and whose design has so many numbers."""
-        return Layout(lanes_of(counts), size >= LARGE)
+    def __set_name__(self, owner: type[Any], name: str) -> None:
+        self.name, self.own = self.name or name, name
+
+    def __get__(self, block: Any, owner: type[Any] | None = None) -> T:
+        vars(block)[self.own] = found = getattr(self.asked(block), self.name)  # which is there from now on
+        return found
+
+    def asked(self, block: Any) -> AbstractMap:
+        return block.map
 
 
-STREAM = 1 << 17  # numbers looked at together
-LARGE = 1 << 20  # entries of X beyond which no sparse matrix of it is made for products
-MANY = 1 << 18  # edges beyond which K is not kept beside K'
+class of_edges(of_map[T]):  # noqa: N801  (a decorator)
+    """An attribute that only edges have: where the rows of a block are of another kind, whoever asks is refused."""
+
+    def asked(self, block: Any) -> AbstractEdges:
+        if block.map.edges is None:
+            raise TermError(f"{block.name} has rows that are no edges, and here edges are needed ({self.name})")
+        return block.map.edges
+
+
+class AbstractBlock(Brief, ABC, Generic[M]):
+    """A function of the rows of a map, each with a weight of its own: s_r l_r((Xw)_r + o_r), c_e phi((Kw)_e - b_e)."""
+
+    strength: Strength
+    map: M
+    n = of_map[int]()  # the nodes of the form
+    count = of_map[int]()  # the rows
+
+    @abstractmethod
+    def scale_of(self, some: Rows) -> Array:
+        """The weights of some rows, at no cost for the others."""
+
+    @abstractmethod
+    def column(self, weight: Array) -> Array:
+        """Weights shaped to broadcast against rows."""
+
+    @abstractmethod
+    def conjugate(self, u: Array, some: Rows) -> Array:
+        """The conjugate of the function at some rows, without their weights."""
+
+    def fixed(self) -> Self:
+        """The block at the strength of this moment."""
+        return alike(self, strength=Strength(float(self.strength)))
+
+    def moved(self, place: Array, n: int) -> Self:
+        """The block in a form of n nodes, where node i is ``place[i]``."""
+        return replace(cast(Any, self), map=self.map.moved(place, n))
+
+    def over(self, n: int) -> Self:
+        """The block in a form of n nodes, of which its own are the first."""
+        return replace(cast(Any, self), map=self.map.over(n))
+
+    def apply(self, w: Array) -> Array:
+        """K w, without what is added to it."""
+        return self.map.apply(w)
+
+    def add_adjoint(self, u: Array, out: Array) -> None:
+        """out += K'u."""
+        self.map.add_adjoint(u, out)
+
+    def conjugates(self, u: Array) -> Array:
+        """s_r l_r*(a_r / s_r), or c_e phi*(u_e / c_e)."""
+        return streamed(lambda some: self._conjugates(u[some], some), *u.shape)
+
+    def _conjugates(self, u: Array, some: Rows) -> Array:
+        c = self.scale_of(some)
+        return c * self.conjugate(u / self.column(c), some)
 
 
 @dataclass(frozen=True, repr=False)
-class SampleBlock(Brief):
+class SampleBlock(AbstractBlock[Design]):
     """Samples of one loss. The predictor (M,) or (M, k) is ``A vec(w) + offset``, A sparse.
 
     The nodes are those of a form of ``n``; a term leaves n to the form that takes it.
@@ -53,47 +112,22 @@ class SampleBlock(Brief):
 
     loss: AbstractLoss
     strength: Strength
-    node: Array  # (M,)
-    X: Array | None  # (M, d); None where the predictor is w_i itself
+    map: Design
     y: Array
     offset: Array
     base_scale: Array  # (M,), without the strength
-    n: int = 0
-    given_layout: Layout | None = None  # of the block that this one is a part of
 
-    @shared
-    def one_each(self) -> bool:
-        """True where the predictor of sample i is the parameter of node i itself, in order."""
-        own = self.X is None or (self.X.shape[1] == 1 and bool((self.X == 1.0).all()))
-        return own and len(self.node) == self.n and bool((self.node[:-1] < self.node[1:]).all())
-
-    @property
-    def width(self) -> int:
-        """The number k of predictors of a sample."""
-        return 1 if self.offset.ndim == 1 else self.offset.shape[1]
-
-    @shared
-    def layout(self) -> Layout:
-        if self.given_layout is not None:
-            return self.given_layout
-        size = 0 if self.X is None else self.X.size * self.width
-        return Layout.of(np.bincount(self.node), size)
-
-    @shared
-    def A(self) -> sp.csr_array:  # noqa: N802  (a matrix)
-        """(M k, n d): (Xw)_rj = sum over features f of X_rf w_i[f, j]. With one predictor it has a view of X."""
-        X, k = np.ones((len(self.node), 1)) if self.X is None else self.X, self.width
-        (M, p), rows = X.shape, X if k == 1 else np.repeat(X, k, axis=0)
-        kind = np.int32 if max(M, self.n) * k * p < np.iinfo(np.int32).max else np.int64  # products are bound by memory
-        first = self.node.astype(kind) * (p * k)
-        indices = (first[:, None, None] + np.arange(k, dtype=kind)[:, None] + np.arange(p, dtype=kind) * k).ravel()
-        entries = rows.ravel(), indices, np.arange(0, M * k * p + 1, p, dtype=kind)
-        return sp.csr_array(entries, shape=(M * k, self.n * p * k))
-
-    @shared
-    def stacks(self) -> tuple[Batch, ...] | None:
-        """The samples in stacks of nodes; None where the predictor is w_i itself."""
-        return None if self.X is None else batches(self.node, self.X, self.layout.lanes)
+    node = of_map[Array]()  # of each sample
+    nodes = of_map[Array]("node")
+    X = of_map[Array | None]()  # (M, d); None where the predictor is w_i itself
+    A = of_map[sp.csr_array]("K")  # vec(w) -> vec(Xw), (M k, n d)
+    width = of_map[int]("k")  # the number k of predictors of a sample
+    stacks = of_map[tuple[Batch, ...] | None]()  # None where the predictor is w_i itself
+    norms = of_map[Array]()  # ||x_r|| of each row of A
+    apply_some = of_map[Callable[[Array, slice], Array]]("across")  # X w at some samples
+    adjoint = of_map[Callable[[Array, tuple[int, int]], Array]]()  # X'a, (n, d)
+    sums = of_map[Callable[[Array], Array]]()  # sum_r x_r weight_r x_r' over the samples of each node
+    some = of_map[Callable[[], Iterator[slice]]]()  # so many at a time that they stay in the cache
 
     @shared
     def grams(self) -> tuple[Packed, ...]:
@@ -107,11 +141,6 @@ class SampleBlock(Brief):
         assert self.X is not None
         return self.adjoint(self.base_scale * (self.y - self.offset), (self.n, self.X.shape[1]))
 
-    @shared
-    def lengths(self) -> Array:
-        """||x_r|| of each row of A."""
-        return np.ones(self.offset.size) if self.X is None else np.repeat(row_norm(self.X), self.width)
-
     @property
     def scale(self) -> Array:
         """s_r, (M,)."""
@@ -120,85 +149,30 @@ class SampleBlock(Brief):
             return np.broadcast_to(float(self.strength) * base[0], base.shape)
         return float(self.strength) * base
 
-    def scale_of(self, rows: Rows) -> Array:
-        """s_r of some samples, at no cost for the others."""
-        return float(self.strength) * self.base_scale[rows]
-
-    def fixed(self) -> SampleBlock:
-        """The block at the strength of this moment."""
-        return alike(self, strength=Strength(float(self.strength)))
+    def scale_of(self, some: Rows) -> Array:
+        return float(self.strength) * self.base_scale[some]
 
     def part(self, rows: Array) -> SampleBlock:
         """Some samples of the block, by their numbers; the loss stays whole."""
-        own = {name: getattr(self, name)[rows] for name in ("node", "y", "offset", "base_scale")}
-        return replace(self, X=None if self.X is None else self.X[rows], **own)
+        own = {name: getattr(self, name)[rows] for name in ("y", "offset", "base_scale")}
+        return replace(self, map=self.map.part(rows), **own)
 
-    @property
-    def nodes(self) -> Array:
-        """The node of each sample."""
-        return self.node
-
-    def column(self, scale: Array) -> Array:
-        """s_r shaped to broadcast against predictors."""
-        return scale[:, None] if self.offset.ndim == 2 else scale
+    def column(self, weight: Array) -> Array:
+        return weight[:, None] if self.offset.ndim == 2 else weight
 
     def scaled(self, values: Array) -> Array:
         """s_r times values per sample, of any shape: numbers, vectors, matrices."""
         return self.scale.reshape(-1, *[1] * (values.ndim - 1)) * values
 
-    def apply(self, w: Array) -> Array:
-        """X w, without the offset."""
-        if self.layout.in_stacks:
-            return self._by_node(w)
-        return (self.A @ w.ravel()).reshape(self.offset.shape)
-
     def predict(self, w: Array) -> Array:
-        x = self.apply(w)
+        x = self.map.apply(w)
         x += self.offset
         return x
-
-    def apply_some(self, w: Array, some: slice) -> Array:
-        """X w at some samples."""
-        mine = w[self.node[some]]
-        if self.X is None:
-            return mine.reshape(-1, *self.offset.shape[1:])
-        if self.offset.ndim == 1:
-            return np.einsum("rj,rj->r", self.X[some], mine)
-        return np.einsum("rj,rjk->rk", self.X[some], mine.reshape(len(mine), self.X.shape[1], -1))
-
-    def some(self) -> Iterator[slice]:
-        """So many samples at a time that they stay in the cache."""
-        return at_a_time(STREAM // max(self.width, 1 if self.X is None else self.X.shape[1]), len(self.node))
-
-    def adjoint(self, a: Array, shape: tuple[int, int]) -> Array:
-        """X'a, (n, d)."""
-        if not self.layout.in_stacks:
-            return (self.A.T @ a.ravel()).reshape(shape)
-        out = np.zeros(shape)
-        with np.errstate(all="ignore"):  # infinite prices, of which a sparse product says nothing either
-            for batch in self.stacks or ():
-                each = batch.pad(a)
-                if batch.run is None:
-                    each = np.where((batch.mask if a.ndim == 1 else batch.mask[:, :, None]) != 0.0, each, 0.0)
-                out[batch.nodes] = adjoint(batch.X.transpose(0, 2, 1), each)
-        return out
-
-    def _by_node(self, w: Array) -> Array:
-        stacks, out = self.stacks or (), np.zeros(self.offset.shape)
-        if not w.any():
-            return out
-        with np.errstate(all="ignore"):  # as in `adjoint`
-            for batch in stacks:
-                found = predictors(batch.X, w[batch.nodes])
-                if len(stacks) == 1 and batch.run is not None:  # of all samples, in their order
-                    return found.reshape(out.shape)
-                batch.put(found, out)
-        return out
 
     def values(self, w: Array) -> Array:
         """s_r l_r at each sample."""
         x = self.predict(w)
-        return _streamed(lambda some: self.scale_of(some) * self.loss.value(x[some], self.y[some]), *x.shape)
+        return streamed(lambda some: self.scale_of(some) * self.loss.value(x[some], self.y[some]), *x.shape)
 
     def prices(self, w: Array) -> Array:
         """The (sub)gradients s_r l'(predictor), inside dom l*."""
@@ -208,34 +182,12 @@ class SampleBlock(Brief):
         """s_r l_r'' of a smooth loss: numbers, or matrices (k, k), per sample."""
         return self.scaled(self.loss.curvature(self.predict(w), self.y))  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
 
-    def sums(self, weight: Array) -> Array:
-        """sum_r x_r weight_r x_r' over the samples r of each node: (n, p, p) for numbers (M,) where there is a design,
-        else (n, d, d), for numbers, diagonals (M, k) or matrices (M, k, k) between the predictors of a sample."""
-        if self.stacks is None and weight.ndim < 3:
-            diagonal = np.zeros((self.n, self.width))
-            np.add.at(diagonal, self.node, weight.reshape(len(weight), -1))
-            return diagonal[:, :, None] * np.eye(self.width)
-        weight = weight[:, :, None] * np.eye(self.width) if weight.ndim == 2 else weight
-        size = self.width if self.X is None else self.X.shape[1] * (1 if weight.ndim == 1 else self.width)
-        out = np.zeros((self.n, size, size))
-        if self.stacks is None:
-            np.add.at(out, self.node, weight)
-        for batch in self.stacks or ():
-            mask = batch.mask.reshape(*batch.mask.shape, *[1] * (weight.ndim - 1))
-            out[batch.nodes] = gram(batch.X, batch.pad(weight) * mask)
-        return out
-
-    def conjugates(self, a: Array) -> Array:
-        """s_r l_r*(a_r / s_r)."""
-        return _streamed(lambda some: self._conjugates(a[some], some), *a.shape)
+    def conjugate(self, u: Array, some: Rows) -> Array:
+        return self.loss.conjugate(u, self.y[some])
 
     def duals(self, a: Array) -> Array:
         """The summands of Q: <a_r, o_r> - s_r l_r*(a_r / s_r)."""
-        return _streamed(lambda some: _rowwise(a[some] * self.offset[some]) - self._conjugates(a[some], some), *a.shape)
-
-    def _conjugates(self, a: Array, some: Rows) -> Array:
-        scale = self.scale_of(some)
-        return scale * self.loss.conjugate(a / self.column(scale), self.y[some])
+        return streamed(lambda some: _rowwise(a[some] * self.offset[some]) - self._conjugates(a[some], some), *a.shape)
 
     def residuals(self, w: Array, a: Array) -> Array:
         """The Fenchel-Young residuals."""
@@ -269,128 +221,72 @@ class SampleBlock(Brief):
 
 
 @dataclass(frozen=True, repr=False)
-class EdgeBlock(Brief):
-    """Edges that share one penalty; ``z = (Kw)_e - center_e`` on the coordinates ``features``.
+class EdgeBlock(AbstractBlock[AbstractMap]):
+    """Rows of a map that share one penalty, ``z = (Kw)_e - center_e``: edges, unless the map is of another kind.
 
-    The ends are nodes of a form of ``n``. In what a term gives, indices from ``n_observed`` on are its own latent
+    The nodes are those of a form of ``n``. In what a term gives, indices from ``n_observed`` on are its own latent
     nodes, counted from there; the form that takes it moves them behind those of the terms before.
     """
 
     penalty: AbstractPenalty
     strength: Strength
-    tail: Array
-    head: Array  # GROUND (-1) for edges to the ground
+    map: AbstractMap
     base_weight: Array  # (m,), without the strength
-    features: Array | None  # None: all coordinates
     center: Array | None  # (m, k)
     role: Role
     name: str  # for printing
-    n: int = 0
 
-    @shared
-    def K(self) -> sp.csr_array:  # noqa: N802  (a matrix)
-        """w -> w_tail - w_head, (m, n)."""
-        return difference_matrix(self.tail, self.head, self.n)
-
-    @shared
-    def transposed(self) -> sp.csr_array:
-        return sp.csr_array((self.K if len(self.tail) < MANY else difference_matrix(self.tail, self.head, self.n)).T)
+    # what only edges have
+    tail = of_edges[Array]()
+    head = of_edges[Array]()  # the other ends; GROUND (-1) for edges to the ground
+    ends = of_edges[tuple[Array, ...]]()  # the tails, and the heads where there are any
+    nodes = of_edges[Array]("tail")  # at which the edges begin
+    features = of_edges[Array | None]()  # the coordinates that they act on; None: all
+    coordinates = of_edges[Any]()  # the same as an index
+    edges = of_edges[AbstractEdges]()  # the map itself
+    columns = of_edges[Callable[[int], Array]]()  # the numbers of these, of d
+    ground = of_edges[bool]()  # True where they lead from nodes to the ground
+    in_line = of_edges[bool]()  # True where they join each node of the form with the next, in order
+    K = of_edges[sp.csr_array]()  # w -> w_tail - w_head, (m, n)
+    transposed = of_edges[sp.csr_array]()
+    lengths = of_map[float | Array]()  # by which rows step: the number of ends of an edge
+    flat = of_map[Callable[[int], sp.csr_array]]()  # vec(w) -> vec(Kw), (m k, n d), of d coordinates
 
     @property
     def weight(self) -> Array:
         """c_e, (m,); 1 for constraints, which have none."""
         return float(self.strength) * self.base_weight
 
-    def weight_of(self, some: Rows) -> Array:
-        """c_e of some edges, at no cost for the others."""
+    def scale_of(self, some: Rows) -> Array:
         return float(self.strength) * self.base_weight[some]
 
+    weight_of = scale_of
+
     def some(self, width: int) -> Iterator[slice]:
-        """So many edges at a time, of ``width`` coordinates, that they stay in the cache."""
-        return at_a_time(STREAM // max(width, 1), len(self.tail))
+        """So many rows at a time, of ``width`` coordinates, that they stay in the cache."""
+        return pieces(self.count, width)
 
-    @shared
-    def in_line(self) -> bool:
-        """True where the edges join each node of the form with the next, in order."""
-        tail, head = self.tail, self.head
-        if len(tail) != self.n - 1 or self.ground:
-            return False
-        return bool((tail < head).all() and (tail[1:] == head[:-1]).all())  # so many steps upwards are steps of one
-
-    @property
-    def ground(self) -> bool:
-        return self.role.kind == "ground"
-
-    @property
-    def coordinates(self) -> Any:
-        """The coordinates that the edges act on, as an index."""
-        return slice(None) if self.features is None else self.features
-
-    @property
-    def nodes(self) -> Array:
-        """The node of each edge at which it begins."""
-        return self.tail
-
-    @staticmethod
-    def column(weight: Array) -> Array:
-        """c_e shaped to broadcast against differences."""
+    def column(self, weight: Array) -> Array:
         return weight[:, None]
 
-    def columns(self, d: int) -> Array:
-        """The numbers of these, of d."""
-        return np.arange(d) if self.features is None else self.features
-
-    def flat(self, d: int) -> sp.csr_array:
-        """vec(w) -> vec(Kw) on these coordinates, (m k, n d)."""
-        pick = sp.eye_array(d, format="csr")[self.columns(d)]  # pyright: ignore[reportIndexIssue]  (scipy has no types)
-        return sp.csr_array(sp.kron(self.K, pick, format="csr"))
-
-    def fixed(self) -> EdgeBlock:
-        """The block at the strength of this moment."""
-        return alike(self, strength=Strength(float(self.strength)))
-
     def part(self, rows: Array) -> EdgeBlock:
-        """Some edges of the block, by a mask or by their numbers."""
-        own = {name: getattr(self, name)[rows] for name in ("tail", "head", "base_weight")}
-        return replace(self, center=None if self.center is None else self.center[rows], **own)
-
-    def apply(self, w: Array) -> Array:
-        """(Kw)_e on the features of the block, (m, k)."""
-        part = np.ascontiguousarray(w[:, self.coordinates])
-        return _streamed(partial(self._across, part), len(self.tail), part.shape[1])
-
-    def _across(self, part: Array, some: Rows) -> Array:
-        """w_tail - w_head of some edges, for the coordinates of the block."""
-        z = part.take(self.tail[some], axis=0)
-        if not self.ground:
-            z -= part.take(self.head[some], axis=0)
-        return z
+        """Some rows of the block, by a mask or by their numbers."""
+        center = None if self.center is None else self.center[rows]
+        return replace(self, map=self.map.part(rows), base_weight=self.base_weight[rows], center=center)
 
     def difference(self, w: Array) -> Array:
-        z = self.apply(w)
+        z = self.map.apply(w)
         return z if self.center is None else z - self.center
 
-    def add_adjoint(self, u: Array, out: Array) -> None:
-        """out += K'u."""
-        if self.ground and self.features is None and self._once:
-            out[self.tail] += u
-        else:
-            out[:, self.coordinates] += self.transposed @ u
-
-    @shared
-    def _once(self) -> bool:
-        """True where no node is the tail of two edges."""
-        return len(self.tail) == 0 or int(np.bincount(self.tail).max()) == 1
-
     def values(self, w: Array) -> Array:
-        """c_e phi_e at each edge."""
-        part, center = np.ascontiguousarray(w[:, self.coordinates]), self.center
+        """c_e phi_e at each row."""
+        part, center = self.map.chosen(w), self.center
 
         def each(some: Rows) -> Array:
-            z = self._across(part, some)
-            return self.weight_of(some) * self.penalty.value(z if center is None else z - center[some])
+            z = self.map.across(part, some)
+            return self.scale_of(some) * self.penalty.value(z if center is None else z - center[some])
 
-        return _streamed(each, len(self.tail), part.shape[1])
+        return streamed(each, self.count, self.map.width(w.shape[1]))
 
     def gradients(self, w: Array) -> Array:
         """c_e grad phi_e of a smooth penalty, (m, k)."""
@@ -401,14 +297,8 @@ class EdgeBlock(Brief):
         h = self.penalty.curvature(self.difference(w))  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
         return self.weight[:, None, None] * (h if h.ndim == 3 else h[:, :, None] * np.eye(h.shape[1]))
 
-    def conjugates(self, u: Array) -> Array:
-        """c_e phi_e*(u_e / c_e)."""
-
-        def each(some: Rows) -> Array:
-            c = self.weight_of(some)
-            return c * self.penalty.conjugate(u[some] / c[:, None])
-
-        return _streamed(each, *u.shape)
+    def conjugate(self, u: Array, some: Rows) -> Array:
+        return self.penalty.conjugate(u)
 
     def duals(self, u: Array) -> Array:
         """The summands of Q: -<u_e, center_e> - c_e phi_e*(u_e / c_e)."""
@@ -426,10 +316,10 @@ class EdgeBlock(Brief):
         """Flows near u, inside their domain."""
 
         def each(some: Rows) -> Array:
-            c = self.weight_of(some)[:, None]
+            c = self.scale_of(some)[:, None]
             return c * self.penalty.domain.clip(u[some] / c)
 
-        return _streamed(each, *u.shape)
+        return streamed(each, *u.shape)
 
     def span(self, u: Array) -> Array:
         """The nearest flows in the span of their domain."""
@@ -448,21 +338,6 @@ class EdgeBlock(Brief):
 def strengths(blocks: Iterable[SampleBlock | EdgeBlock]) -> tuple[float, ...]:
     """The strengths of some blocks at this moment: what holds as long as they do is found once for them."""
     return tuple(float(block.strength) for block in blocks)
-
-
-def _streamed(each: Callable[[Rows], Array], rows: int, width: int = 1) -> Array:
-    """The values of ``each`` at the rows, for as many of them at a time as stay in the cache: of large blocks it
-    leaves no arrays between that are as large."""
-    if rows * width <= STREAM:
-        return each(slice(None))
-    out: Array | None = None
-    for some in at_a_time(STREAM // width, rows):
-        part = each(some)
-        if out is None:
-            out = np.empty((rows, *part.shape[1:]), dtype=part.dtype)
-        out[some] = part
-    assert out is not None  # there are rows
-    return out
 
 
 def _rowwise(products: Array) -> Array:

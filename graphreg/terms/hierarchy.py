@@ -14,6 +14,7 @@ from ..errors import TermError
 from ..inputs import IntegerLabels, is_missing, plain_label
 from .blocks import EdgeBlock, Lowered
 from .calculus import AbstractTerm, Strength, positive
+from .maps import Differences
 from .penalties.base import AbstractConstraint, AbstractPenalty
 from .penalties.squared_l2 import SquaredL2
 from .penalties.zero import Zero
@@ -118,8 +119,8 @@ class Hierarchy(AbstractTerm):
             scale, each = _level_weights(weight, _level_labels(level, depth), depth)
             role = Role("hierarchy", depth + 1, len(levels))
             name = f"Hierarchy({self.penalty.called()}), level {role.level}"
-            ends = np.array(tail), np.array(head)
-            edges.append(EdgeBlock(phi, strength * scale, *ends, each, None, None, role, name))
+            ends = Differences(np.array(tail), np.array(head))
+            edges.append(EdgeBlock(phi, strength * scale, ends, each, None, role, name))
         return Lowered(edges=tuple(edges), latent=tuple(_latent_labels(latent, space)))
 
 
@@ -155,25 +156,28 @@ class AlphaHierarchy(AbstractTerm):
         tail = np.array([space.index[leaf] for leaf in leaves])
         head = np.array([place[path] for path in leaves.values()])
         squared, low, high = SquaredL2(), Role("hierarchy", 1, 2), Role("hierarchy", 2, 2)
-        edges = [EdgeBlock(squared, strength * scale, tail, head, gamma, None, None, low, "Hierarchy, level 1")]
+        up, name = Differences(tail, head), "Hierarchy, level 1"
+        edges = [EdgeBlock(squared, strength * scale, up, gamma, None, low, name)]
         alpha = np.array(list(self._alphas(clusters).values()))
         total = np.bincount(head - space.n_observed, gamma, len(clusters))
         places, root = np.array(list(place.values())), space.n_observed + len(clusters)
         inner, tied = (alpha > 0) & (alpha < 1), alpha == 1
         if inner.any():
             lam = alpha[inner] * total[inner] / (1.0 - alpha[inner])
-            up = np.full(int(inner.sum()), root)
-            edges.append(
-                EdgeBlock(squared, strength * scale, places[inner], up, lam, None, None, high, "Hierarchy, level 2")
-            )
+            up, name = _to_one(places[inner], root), "Hierarchy, level 2"
+            edges.append(EdgeBlock(squared, strength * scale, up, lam, None, high, name))
         if tied.any():  # lam_j is infinite: the centre is the root
-            up = np.full(int(tied.sum()), root)
-            ones, name = np.ones(len(up)), "Hierarchy, level 2 (alpha = 1)"
-            edges.append(EdgeBlock(Zero(), Strength(), places[tied], up, ones, None, None, high, name))
+            up, name = _to_one(places[tied], root), "Hierarchy, level 2 (alpha = 1)"
+            edges.append(EdgeBlock(Zero(), Strength(), up, np.ones(up.count), None, high, name))
         latent = _latent_labels(list(clusters), space)
         if len(edges) > 1:
             latent.append(ROOT)
         return Lowered(edges=tuple(edges), latent=tuple(latent))
+
+
+def _to_one(tail: Array, head: int) -> Differences:
+    """Edges that lead to one node."""
+    return Differences(tail, np.full(len(tail), head))
 
 
 def tree_levels(clusters: Any) -> list[dict[Any, tuple[Hashable, ...]]]:

@@ -16,11 +16,12 @@ from ..errors import GraphError, TermError
 from ..inputs import Graph, Labels, in_place, is_series, places_of
 from .blocks import EdgeBlock, Lowered
 from .calculus import AbstractTerm, Strength, positive
+from .maps import Differences, Selection
 from .penalties.base import AbstractConstraint, AbstractOneSided, AbstractPenalty
 from .penalties.squared_l2 import SquaredL2
 from .penalties.tried import refuse_uneven
 from .penalties.zero import Zero
-from .records import GROUND, IN_GRAPH, TO_GROUND, Array, Coordinate, Space
+from .records import IN_GRAPH, TO_GROUND, Array, Coordinate, Space
 
 
 def check_penalty_argument(penalty: Any, where: str) -> None:
@@ -188,9 +189,9 @@ class NodePenalty(AbstractTerm):
         if k == 0:
             raise TermError(f"{name} has no coordinates to act on: node penalties skip the intercept; name features=")
         phi = self.penalty.acting_on(k)
-        nodes, ground = np.arange(space.n_observed), np.full(space.n_observed, GROUND)
+        nodes = Selection(np.arange(space.n_observed), features)
         weights, centers = self._weights(space, name), self._centers(space, features, name)
-        edges = EdgeBlock(phi, strength, nodes, ground, weights, features, centers, TO_GROUND, name)
+        edges = EdgeBlock(phi, strength, nodes, weights, centers, TO_GROUND, name)
         return Lowered(edges=(edges,))
 
     def takes_strength(self) -> bool:
@@ -244,5 +245,5 @@ def graph_edges(
     if not in_place(graph.labels, space.index):
         place = places_of(graph.labels, space.index)
         tail, head = np.sort(np.stack([place[tail], place[head]]), axis=0)
-    edges = EdgeBlock(penalty, strength, tail, head, graph.weight, columns, None, IN_GRAPH, name)
+    edges = EdgeBlock(penalty, strength, Differences(tail, head, columns), graph.weight, None, IN_GRAPH, name)
     return Lowered(edges=(edges,))

@@ -57,8 +57,8 @@ class Clusterwise:
     def pooled(self) -> Form:
         """The same losses with one node per cluster, which holds the samples of all its nodes."""
         form, member, n = self.form, self.member, self.k
-        samples = tuple(replace(block, node=member[block.node], n=n) for block in form.samples)
-        ground = tuple(replace(edge, tail=member[edge.tail], n=n) for edge in form.edges)
+        samples = tuple(block.moved(member, n) for block in form.samples)
+        ground = tuple(edge.moved(member, n) for edge in form.edges)
         return Form(replace(form.space, index={label: label for label in range(n)}), (), samples, ground)
 
     @cached_property

@@ -107,7 +107,7 @@ class Curvature:
         return float(self._each(r).min())
 
     def _each(self, r: float) -> Array:
-        near = [curvature_near(block, self.w, lambda block: r * block.lengths)[0] for block in self.form.samples]
+        near = [curvature_near(block, self.w, lambda block: r * block.norms)[0] for block in self.form.samples]
         values = np.linalg.eigvalsh(hessians(self.form, near, most=False))
         return np.where(values[:, 0] > ROUNDING * values[:, -1], values[:, 0], 0.0)
 

@@ -16,7 +16,7 @@ from ..errors import GraphError, MethodError
 from ..form import EdgeBlock, Form
 from ..inputs import Graph
 from ..network import METROPOLIS, InProcess, Ledger, LocalView, Mixing, MixingMatrix, arcs_of, mixing_of
-from ..terms import IN_GRAPH, Space, Strength
+from ..terms import IN_GRAPH, Differences, Space, Strength
 from ..terms.penalties import Zero
 from .spectrum import connectivity, laplacian, largest
 
@@ -171,8 +171,8 @@ def _on_edges(form: Form, given: MixingMatrix | str, lazy: bool) -> Mixing:
 def _form(graph: Graph) -> Form:
     """The communication graph as a form without losses."""
     space = Space(graph.index, ("w",), np.arange(1))
-    ends, ones = (graph.tail, graph.head), np.ones(graph.n_edges)
-    edges = EdgeBlock(Zero(), Strength(), *ends, ones, None, None, IN_GRAPH, "communication graph", graph.n_nodes)
+    ends, name = Differences(graph.tail, graph.head, n=graph.n_nodes), "communication graph"
+    edges = EdgeBlock(Zero(), Strength(), ends, np.ones(ends.count), None, IN_GRAPH, name)
     return Form(space, (), (), (edges,) if graph.n_edges else ())
 
 

@@ -95,7 +95,7 @@ def _by_coordinate(network: Network) -> list[Network] | None:
     parts: list[tuple[list[EdgeBlock], list[Array]]] = [([], []) for _ in range(d)]
     for block, A, columns in zip(network.blocks, network.weights, network.columns, strict=True):
         for j in columns:
-            parts[j][0].append(replace(block, features=None))
+            parts[j][0].append(replace(block, map=block.map.changed(features=None)))
             parts[j][1].append(A)
     return [Network(tuple(blocks), tuple(weights), (n, 1)) for blocks, weights in parts]
 

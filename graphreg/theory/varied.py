@@ -218,8 +218,7 @@ def _without(form: Form, places: list[int] | None = None) -> str:
 def check_smooth(vary: Varying, what: str) -> None:
     """Raise `MethodError` where what does not vary has no gradients, or a norm that varies is 0 along a direction."""
     form, gone = vary.form, {*vary.places, *vary.agreeing_blocks}
-    kinked = [b.loss.called() for b in form.samples if not isinstance(b.loss, AbstractSmoothLoss)]
-    wrong = [f"{name} has no gradient where it has kinks" for name in kinked]
+    wrong = [f"{name} has no gradient where it has kinks" for name in form.losses_beside(AbstractSmoothLoss)]
     wrong += [f"{e.name} {_rough(e)}" for k, e in enumerate(form.edges) if k not in gone and _rough(e)]
     if wrong:
         raise MethodError(

@@ -61,7 +61,7 @@ def test_no_bound_lies(draw, seed):
     for w, there in zip(points, at, strict=True):
         assert below(certificate.dual, there)
         assert above(upper_bound(form, w), there)
-        assert above(upper_bound(form, w, enclosure.designs), there)
+        assert above(upper_bound(form, w, enclosure.written), there)
     for point in (
         certificate.dual_point,
         form.nothing(),
@@ -253,7 +253,7 @@ def test_bounds_hold_in_exact_arithmetic(loss, seed):
         share = size * rng.choice([-1.0, 0.0, 1.0, *rng.uniform(-1, 1, 5)], (len(edge.tail), 1))
         u, w = edge.clip(share * edge.weight[:, None]), rng.standard_normal(form.shape) + np.mean(form.samples[0].y)
         P, _ = exact_line(form, w, u)
-        assert all(Fraction(upper_bound(form, w, designs)) >= P for designs in (None, enclosure.designs))
+        assert all(Fraction(upper_bound(form, w, designs)) >= P for designs in (None, enclosure.written))
         for least in (np.inf, -1e300):
             found = enclosure(DualPoint((u,), form.gradient_prices(w)), least=least)
             if np.isfinite(found.value):

@@ -20,7 +20,7 @@ from graphreg.certificate.proposing.shifted_duals import QuadraticNodes, shifted
 from graphreg.datasets import random_problem
 from graphreg.form import DualPoint
 from graphreg.running.checking import Checks
-from graphreg.terms import Packed, blocks
+from graphreg.terms import Packed, maps
 
 
 def squared(rng, n=4, d=2, samples=5, penalty=None, ridge=None, shift=0.0, scales=1.0):
@@ -112,8 +112,10 @@ def bound(form, flows, move=None, prices=None, least=None):
     if move is not None:
         at = at * (1.0 + move)
         point = point if prices is None else replace(point, prices=form.gradient_prices(prices * at))
-    curvature = dual.nodes.curvature if least is None else replace(dual.nodes.curvature, least=least)
-    return Enclosure(form).absorbed(curvature, point, at)
+    enclosure = Enclosure(form)
+    if least is not None:
+        enclosure.curvature(enclosure.system, dual.nodes.inverse).least[:] = least
+    return enclosure.absorbed(dual.nodes.inverse, point, at)
 
 
 @pytest.mark.parametrize(("case", "seed"), thinned(CASES, range(3), every=2))
@@ -126,8 +128,8 @@ def test_no_bound_lies_above_the_exact_dual_value(case, seed):
 def test_nor_where_problems_are_large(case, monkeypatch):
     """With one triangle of each Hessian, and some samples and edges at a time."""
     monkeypatch.setattr(tilted, "LARGE", 0)
-    monkeypatch.setattr(blocks, "STREAM", 3)
-    monkeypatch.setattr(system, "CELLS", 4)
+    monkeypatch.setattr(maps, "STREAM", 3)
+    monkeypatch.setattr(system, "ROWS", 4)
     monkeypatch.setattr(squares, "CELLS", 4)
     monkeypatch.setattr(arithmetic, "PIECE", 2)
     rng = np.random.default_rng(7)
@@ -169,7 +171,8 @@ def curvatures_hold(form):
     nodes = shifted_duals(form)
     H = nodes.H.dense() if isinstance(nodes.H, Packed) else nodes.H
     H = H if H.ndim == 3 else H[:, :, None] * np.eye(form.d)
-    scale, proved = nodes.curvature.scale, nodes.curvature.least
+    curvature = squares.Curvature(system.System(form), nodes.inverse)
+    scale, proved = curvature.scale, curvature.least
     least = np.linalg.eigvalsh(H * scale[:, :, None] * scale[:, None, :])[:, 0]
     assert (proved > 0.0).all()
     assert (proved <= least).all()
@@ -216,7 +219,7 @@ def test_logistic_nodes_take_newton_steps():
     data = gr.NodeData.from_arrays(X, np.where(rng.random(200) < 0.5, 1, -1), np.arange(200) % 5)
     form = gr.Problem(gr.LogisticLoss(data) + 0.05 * gr.TotalVariation(nx.path_graph(5), gr.L2())).form
     dual = FlowDual.of(form)
-    assert dual.nodes.curvature is None
+    assert dual.nodes.inverse is None
     look = dual.cheap_bound([np.zeros(form.shape)], some_flows(form, rng))
     point, at = dual.point(look)
     assert at is None

@@ -18,11 +18,13 @@ from graphreg.certificate.kernel.arithmetic import (
     RANGE,
     Pair,
     RefusedError,
-    Runs,
     below,
-    dust,
+    extracted,
     in_range,
+    magnitudes,
     need,
+    product,
+    sums,
     total,
     two_product,
     two_sum,
@@ -30,8 +32,25 @@ from graphreg.certificate.kernel.arithmetic import (
 )
 
 
-def one_run(count):
-    return Runs(np.zeros(count, dtype=int), 1)
+def added(values, place=None, places=1, plain=False, parts=1):
+    """Sums of numbers by their places, some at a time."""
+    place, none = np.zeros(len(values), dtype=int) if place is None else np.asarray(place), np.zeros(1)
+    some = np.array_split(np.arange(len(values)), parts)
+    return sums([(place[k], Pair(values[k], none, none)) for k in some], places, plain)
+
+
+def products(a, b, place=None, places=1, parts=1):
+    """The same of products, as where B is multiplied: between the first place and the last of each piece."""
+    place = np.zeros(len(a), dtype=int) if place is None else np.asarray(place)
+
+    def pieces():
+        for k in np.array_split(np.arange(len(a)), parts):
+            if len(k):
+                low, high = int(place[k].min()), int(place[k].max()) + 1
+                yield slice(low, high), (place[k] - low).astype(np.int32), *product(a[k], b[k])
+
+    size = np.bincount(place, magnitudes(a) * np.abs(b), places) * arithmetic.MORE
+    return extracted(pieces, size, np.bincount(place, minlength=places))
 
 
 # ---- numbers and their errors ----------------------------------------------------------------------------------------
@@ -122,12 +141,15 @@ def test_sizes_that_are_not_known_are_not_small():
     assert Pair(np.ones(1), -np.ones(1), np.zeros(1)).size() == 0.0
 
 
-def test_pairs_in_some_columns():
-    pair = Pair(*np.arange(1.0, 19.0).reshape(3, 3, 2))
-    found = pair.within(np.array([3, 1]), (3, 4))
-    for whole, part in ((found.high, pair.high), (found.low, pair.low), (found.error, pair.error)):
-        np.testing.assert_array_equal(whole[:, [3, 1]], part)
-        np.testing.assert_array_equal(whole[:, [0, 2]], 0.0)
+@pytest.mark.parametrize("x", [1e-70, -1e-70, 1.0, 3e70])
+def test_magnitudes_are_large_enough_that_no_product_underflows(x):
+    v = np.array([0.0, -0.0, 5e-324, -1e-250, 1e-200, -3.0, np.inf])
+    found = magnitudes(v)
+    assert found[:2].tolist() == [0.0, 0.0]
+    assert (found >= np.abs(v)).all()
+    assert (found[2:] * abs(x) >= 1e-271).all()
+    assert found[4:].tolist() == [1e-200, 3.0, np.inf]
+    assert np.isnan(magnitudes(np.array([np.nan]))).all()
 
 
 # ---- the ends of the range -------------------------------------------------------------------------------------------
@@ -139,56 +161,62 @@ def test_products_at_the_lower_end_of_the_range_are_off_by_dust(one, other):
     rng = np.random.default_rng(9)
     for _ in range(20):
         a, b = one * rng.uniform(1, 2), other * rng.uniform(1, 2)
-        found = one_run(3).products(np.full((3, 1), a), np.full(3, b))
-        within(found, (0, 0), 3 * number(a) * number(b))
+        found = products(np.full(3, a), np.full(3, b))
+        within(found, 0, 3 * number(a) * number(b))
         if a * b < 1e-280:
-            assert found.error[0, 0] >= DUST
+            assert found.error[0] >= DUST
 
 
 def test_dust_is_where_products_are_small():
-    a, b = np.array([1.0, 1e-150, 0.0, 1.0, -1.0, -1e-150]), np.array([1.0, 1e-150, 1e-300, 0.0, 1.0, 1e-150])
-    np.testing.assert_array_equal(dust(a * b, a, b), [0.0, DUST, 0.0, 0.0, 0.0, DUST])
-    assert dust(a[[0, 2, 3]] * b[[0, 2, 3]], a[[0, 2, 3]], b[[0, 2, 3]]) is None
+    """And not where they are multiples by 1, which are exact."""
+    a = np.array([1.0, 1e-150, 0.0, 3.0, -1.0, -1e-150, 1.0, -1.0, 2.0])
+    b = np.array([1.0, 1e-150, 1e-300, 0.0, 1.0, 1e-150, 1e-300, 5e-324, 1e-300])
+    p, e, off = product(a, b)
+    np.testing.assert_array_equal(off, [0.0, DUST, 0.0, 0.0, 0.0, DUST, 0.0, 0.0, DUST])
+    np.testing.assert_array_equal(p, a * b)
+    assert all(
+        number(x) * number(y) == number(v) + number(w)
+        for x, y, v, w in zip(*(k[6:8] for k in (a, b, p, e)), strict=True)
+    )
+    assert not product(a[[0, 2, 3]], b[[0, 2, 3]])[2].any()
 
 
 def test_products_beyond_the_range_bound_nothing():
     with np.errstate(all="ignore"):
-        found = one_run(2).products(np.array([[1e301], [1e200]]), np.array([2.0, 1e200]))
+        found = products(np.array([1e301, 1e200]), np.array([2.0, 1e200]))
     assert not np.isfinite(found.high + found.error).any()
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_what_is_no_number_bounds_nothing(bad):
     values = np.array([1.0, bad, 2.0, 3.0])
-    runs = Runs(np.array([0, 0, 1, 1]), 2)
     with np.errstate(all="ignore"):
-        for found in (runs.sums(values), runs.plain(values)):
+        for found in (added(values, [0, 0, 1, 1], 2, plain) for plain in (False, True)):
             assert not np.isfinite(found.high[0] + found.low[0] + found.error[0])
             assert found.high[1] == 5.0
         long = np.ones(3 * PIECE)
         long[700] = bad
-        found = one_run(len(long)).plain(long)
+        found = added(long, plain=True)
         assert not np.isfinite(found.high[0] + found.low[0] + found.error[0])
-        assert not np.isfinite(one_run(4).most(np.abs(values))[0])
 
 
 def test_sums_near_the_end_of_the_range_bound_nothing_or_hold():
     rng = np.random.default_rng(2)
-    for size in (1e290, 1e300, 1e304, 1e306, 1.7e308, 2.0 ** (LARGEST - 8), 2.0 ** (LARGEST - 6)):
+    for size in (1e290, 1e300, 1e304, 1e306, 1.7e308, LARGEST / 64, LARGEST / 32, LARGEST):
         values = size * rng.uniform(0.1, 1.0, 64) * rng.choice([-1.0, 1.0], 64)
         with np.errstate(all="ignore"):
-            found = one_run(64).sums(values)
+            found = added(values)
         if np.isfinite(found.high[0] + found.low[0] + found.error[0]):
             within(found, 0, sum(numbers(values)))
     tiny = 5e-324 * rng.integers(-99, 99, 40)
-    within(one_run(40).sums(tiny), 0, sum(numbers(tiny)))
-    assert not one_run(40).sums(tiny).error.any()
+    within(added(tiny), 0, sum(numbers(tiny)))
+    assert not added(tiny).error.any()
 
 
-# ---- sums over runs --------------------------------------------------------------------------------------------------
+# ---- sums by places --------------------------------------------------------------------------------------------------
 def cancelling(rng, count, length):
     """Runs of products over 40 decades, the second half of each almost undoing the first."""
-    X, a = wide(rng, (count * length, 2)), wide(rng, count * length)
+    X, a = wide(rng, count * length), wide(rng, count * length)
     half = length // 2
     for k in range(count):
         first = slice(k * length, k * length + half)
@@ -197,71 +225,70 @@ def cancelling(rng, count, length):
     return X, a, np.repeat(np.arange(count), length)
 
 
-@pytest.mark.parametrize(
-    "order", ["sorted", "unsorted", "chunked", "chunked and unsorted", "in chunks smaller than runs"]
-)
-def test_sums_of_products_with_cancellation(order, monkeypatch):
+@pytest.mark.parametrize("parts", [1, 4, 100])
+@pytest.mark.parametrize("order", ["sorted", "unsorted"])
+def test_sums_of_products_with_cancellation(order, parts):
     rng = np.random.default_rng(3)
-    X, a, index = cancelling(rng, 8, 31)
-    index = np.where(index >= 5, index + 1, index)  # a run without entries
-    if "unsorted" in order:
+    X, a, place = cancelling(rng, 8, 31)
+    place = np.where(place >= 5, place + 1, place)  # a place without entries
+    if order == "unsorted":
         mixed = rng.permutation(len(a))
-        X, a, index = X[mixed], a[mixed], index[mixed]
-    if "chunked" in order:
-        monkeypatch.setattr(arithmetic, "CHUNK", 70)
-    if "smaller" in order:
-        monkeypatch.setattr(arithmetic, "CHUNK", 10)
-    found = Runs(index, 10).products(X, a)
-    for k in set(index.tolist()):
-        for j in range(2):
-            parts = [x * y for x, y in zip(numbers(X[index == k, j]), numbers(a[index == k]), strict=True)]
-            within(found, (k, j), sum(parts))
-            largest = max(abs(p) for p in parts)
-            # two layers: what is left is of the order of the unit roundoff squared
-            assert number(found.error[k, j]) <= 64**2 * number(EPS) ** 2 * largest + number(DUST) * 64
+        X, a, place = X[mixed], a[mixed], place[mixed]
+    found = products(X, a, place, 10, parts)
+    for k in set(place.tolist()):
+        each = [x * y for x, y in zip(numbers(X[place == k]), numbers(a[place == k]), strict=True)]
+        within(found, k, sum(each))
+        largest = max(abs(p) for p in each)
+        # two layers: what is left is of the order of the unit roundoff squared
+        assert number(found.error[k]) <= 64**3 * number(EPS) ** 2 * largest + number(DUST) * 64
     for k in (5, 9):
         assert not found.high[k].any()
         assert not found.error[k].any()
 
 
 @pytest.mark.parametrize("plain", [False, True])
-@pytest.mark.parametrize("runs", [1, 7, 300])
-def test_sums_hold(plain, runs):
+@pytest.mark.parametrize("places", [1, 7, 300])
+def test_sums_hold(plain, places):
     rng = np.random.default_rng(4)
-    values, index = wide(rng, 300), rng.integers(0, runs, 300)
-    index[index == 3] = 4
-    runs_of = Runs(index, runs + 1)
-    found = runs_of.plain(values) if plain else runs_of.sums(values)
-    size = runs_of.magnitudes(values[:, None])[:, 0]
-    for k in range(runs + 1):
-        within(found, k, sum(numbers(values[index == k]), Fraction(0)))
-        assert found.error[k] <= (1e-13 if plain else 1e-28) * size[k] + 1e-280
-        assert size[k] == pytest.approx(np.abs(values[index == k]).sum())
+    values, place = wide(rng, 300), rng.integers(0, places, 300)
+    place[place == 3] = 4
+    found = added(values, place, max(places, 5) + 1, plain, parts=3)
+    for k in range(max(places, 5) + 1):
+        mine = values[place == k]
+        within(found, k, sum(numbers(mine), Fraction(0)))
+        assert found.error[k] <= (1e-12 if plain else 1e-25) * np.abs(mine).sum() + 1e-280
 
 
-def test_runs_in_order_are_taken_as_they_are():
-    values = wide(np.random.default_rng(5), 6, 3)
-    for index, size in (
-        ([0, 1, 2, 3, 4, 5], 6),
-        ([0, 1, 3, 4, 5, 6], 7),
-        ([5, 4, 3, 2, 1, 0], 6),
-        ([0, 0, 1, 1, 3, 3], 5),
-    ):
-        for found in (Runs(np.array(index), size).plain(values), Runs(np.array(index), size).sums(values)):
-            for k in range(size):
-                within(found, k, sum(numbers(values[np.array(index) == k]), Fraction(0)))
-    none = Runs(np.zeros(0, dtype=int), 3)
-    for found in (none.plain(np.zeros(0)), none.sums(np.zeros(0)), none.products(np.zeros((0, 2)), np.zeros(0))):
-        assert not found.high.any()
-        assert not found.error.any()
-    assert not none.most(np.zeros(0)).any()
+def test_sums_of_pairs_hold_with_their_low_parts_and_errors():
+    rng = np.random.default_rng(5)
+    high, low, off = rng.standard_normal((3, 40))
+    place, off = np.arange(40) % 3, np.abs(off)
+    for plain in (False, True):
+        found = sums([(place, Pair(high, low, off)), (place, Pair(low, np.full(1, 0.3), np.zeros(1)))], 4, plain)
+        for k in range(3):
+            mine = place == k
+            exact = sum(numbers(high[mine])) + 2 * sum(numbers(low[mine])) + int(mine.sum()) * number(0.3)
+            for sign in (-1, 1):
+                within(found, k, exact + sign * sum(numbers(off[mine])))
+        assert (found.high[3], found.low[3], found.error[3]) == (0.0, 0.0, 0.0)
+
+
+def test_nothing_adds_up_to_nothing():
+    for plain in (False, True):
+        for found in (added(np.zeros(0), np.zeros(0, dtype=int), 3, plain), sums([], 3, plain)):
+            assert not found.high.any()
+            assert not found.low.any()
+            assert not found.error.any()
+    found = added(np.array([1.5, -1.5, 0.25]), [0, 0, 1], 2)
+    assert found.high.tolist() == [0.0, 0.25]
+    assert not found.error.any()
 
 
 @pytest.mark.parametrize("size", [2, PIECE, PIECE + 1, 3 * PIECE, 5001])
 def test_the_exact_sum_lies_within_the_error_of_a_plain_one(size):
     rng = np.random.default_rng(size)
     for values in (wide(rng, size, 16), np.concatenate([[1.0], np.full(size - 1, ALMOST)])):
-        found = one_run(size).plain(values)
+        found = added(values, plain=True)
         within(found, 0, sum(numbers(values)))
         assert found.error[0] <= 1e-12 * np.abs(values).sum()
 
@@ -272,7 +299,7 @@ def test_sums_of_what_two_layers_leave_pay_for_their_rounding(count, sign):
     """Numbers far below the largest, of which every sum but the first is lost."""
     tiny = 2.0**-125
     values = sign * np.concatenate([[1.0, 2.0**-53, tiny], np.full(count, tiny * ALMOST)])
-    found = one_run(len(values)).sums(values)
+    found = added(values)
     exact = sum(numbers(values))
     within(found, 0, exact)
     assert (
@@ -284,12 +311,12 @@ def test_sums_of_what_two_layers_leave_pay_for_their_rounding(count, sign):
 def test_leading_parts_add_up_exactly(count):
     """The largest numbers that there may be of one size, all odd in their last places."""
     values = np.full(count, 1.0 - 2.0**-53)
-    found = one_run(count).sums(values)
+    found = added(values)
     assert number(found.high[0]) + number(found.low[0]) == sum(numbers(values))
     mixed = np.where(np.arange(count) % 3 == 0, 1.0 - 2.0**-53, 2.0**-40 * (1.0 - 2.0**-52))
-    within(one_run(count).sums(mixed), 0, sum(numbers(mixed)))
-    X, a = np.full((count, 1), 1.0 - 2.0**-53), np.full(count, 1.0 - 2.0**-52)
-    within(one_run(count).products(X, a), (0, 0), count * number(X[0, 0]) * number(a[0]))
+    within(added(mixed), 0, sum(numbers(mixed)))
+    x, a = np.full(count, 1.0 - 2.0**-53), np.full(count, 1.0 - 2.0**-52)
+    within(products(x, a), 0, count * number(x[0]) * number(a[0]))
 
 
 @pytest.mark.parametrize("count", [6, 14, 30, 62])
@@ -301,34 +328,14 @@ def test_what_products_miss_adds_up_with_what_the_first_layer_leaves(count):
         a = 1.0 + 2.0**-20 * rng.random(count)
         x = (1.0 - 2.0**-30 - share * 2.0 ** (bits - 53)) / a
         exact = sum(p * q for p, q in zip(numbers(x), numbers(a), strict=True))
-        within(one_run(count).products(x[:, None], a), (0, 0), exact)
+        within(products(x, a), 0, exact)
     x, a = 0.5 + 0.4 * rng.random((2, 1000 * count))
     p = x * a
     whole = np.flatnonzero(p * 2.0 ** (52 - bits) % 1.0 == 0.0)[: count - 1]
     x, a = np.append(x[whole], 0.5), np.append(a[whole], 0.5)
     exact = sum(p * q for p, q in zip(numbers(x), numbers(a), strict=True))
     assert len(x) > count // 2
-    within(one_run(len(x)).products(x[:, None], a), (0, 0), exact)
-
-
-def test_amounts_add_up_to_no_more():
-    rng = np.random.default_rng(8)
-    for values in (np.abs(wide(rng, 200)), np.concatenate([[1.0], np.full(5000, ALMOST)])):
-        index = rng.integers(0, 5, len(values)) if len(values) < 1000 else np.zeros(len(values), dtype=int)
-        found = Runs(index, 6).most(values)
-        for k in range(6):
-            exact = sum(numbers(values[index == k]), Fraction(0))
-            assert exact <= number(found[k]) <= exact * Fraction(1 + 1e-6)
-
-
-def test_the_largest_of_each_run(monkeypatch):
-    rng = np.random.default_rng(6)
-    values, index = rng.random((200, 2)) - 0.5, rng.integers(0, 9, 200)
-    for chunk in (1 << 16, 30):
-        monkeypatch.setattr(arithmetic, "CHUNK", chunk)
-        found = Runs(index, 10).largest(values)
-        for j in range(2):
-            assert found[:, j].tolist() == [np.abs(values[index == k, j]).max() for k in range(9)] + [0.0]
+    within(products(x, a), 0, exact)
 
 
 # ---- totals ----------------------------------------------------------------------------------------------------------

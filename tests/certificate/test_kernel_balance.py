@@ -176,10 +176,10 @@ def test_answers_bound_what_they_miss(name):
     system = System(form_of(name))
     rng = np.random.default_rng(0)
     N, V = system.shape
-    R = np.linalg.pinv(system.B.toarray()) * (1.0 + rng.choice([0.0, 1e-12, 1e-3]) * rng.standard_normal((V, N)))
+    R = np.linalg.pinv(system.kind.B.toarray()) * (1.0 + rng.choice([0.0, 1e-12, 1e-3]) * rng.standard_normal((V, N)))
     R = np.where((np.abs(R) > 1e-12) & (rng.random((V, N)) < 0.7), R, 0.0)
     found, exact = answers(system, R), exact_rest(system, R)
-    E, size = found.E.toarray(), abs(system.B).toarray() @ np.abs(R)
+    E, size = found.E.toarray(), abs(system.kind.B).toarray() @ np.abs(R)
     for i in range(N):
         for j in range(N):
             assert number(E[i, j]) >= exact[i][j]
@@ -323,7 +323,7 @@ def test_equations_follow_at_variables_that_are_0_and_stay_so(v, low, moves, fol
     assert found == follows
 
 
-@pytest.mark.parametrize("power", [0, -30, -52, -1074])
+@pytest.mark.parametrize("power", [0, -30, -52, -230])
 def test_almost_dummies_do_not_pass_for_dummies(power):
     K = dummies()
     K[2] = [1.0, 1.0, 2.0**power]
@@ -363,7 +363,7 @@ def two():
 def test_a_component_that_is_open_is_lost_alone():
     form = two()
     system = System(form)
-    R = np.linalg.pinv(system.B.toarray())
+    R = np.linalg.pinv(system.kind.B.toarray())
     R[np.abs(R) < 1e-10] = 0.0
     found, v = answers(system, R), np.random.default_rng(4).standard_normal(system.size)
     z = sizes(system, found, left_of(system, v))
@@ -385,7 +385,7 @@ def test_a_component_that_is_open_is_lost_alone():
 def test_answers_from_one_component_to_another_are_counted():
     """What corrects an equation of one, and disturbs the other, is paid for there."""
     system = System(two())
-    R = np.linalg.pinv(system.B.toarray())
+    R = np.linalg.pinv(system.kind.B.toarray())
     R[np.abs(R) < 1e-10] = 0.0
     of = np.r_[system.prices[0].node, np.repeat(system.flows[0].node, 3)] >= 2
     R[np.flatnonzero(of)[0], 0] = 0.7
@@ -489,9 +489,11 @@ def test_answers_to_nothing_are_refused(index):
 
 
 def test_products_that_overflow_are_refused():
-    """In one entry of several; where designs are in range none does."""
-    with pytest.raises(RefusedError, match="overflows"), np.errstate(all="ignore"):
-        answers(general(np.diag([1e300, 1.0])), RANGE * np.eye(2))
+    """In one entry of several: designs are to be in range, and then none does."""
+    with pytest.raises(RefusedError, match="range"):
+        general(np.diag([1e300, 1.0]))
+    found = answers(general(RANGE * np.eye(2)), RANGE * np.eye(2))
+    assert np.isfinite(found.E.data).all()
 
 
 def test_sums_are_exact_unless_it_is_said():

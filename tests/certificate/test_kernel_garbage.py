@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
 from pathlib import Path
 
 import networkx as nx
@@ -13,7 +12,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from factories import thinned
-from kernel_cases import LINE, General, Rows, answers, balance_holds, number, numbers, regression, root, witness
+from kernel_cases import LINE, answers, balance_holds, number, numbers, regression, root, rows_of, witness
 
 import graphreg as gr
 from benchmarks.soundness.exact import below
@@ -23,13 +22,14 @@ from graphreg.certificate import Enclosure
 from graphreg.certificate.kernel import arithmetic
 from graphreg.certificate.kernel.arithmetic import LEAST, RefusedError
 from graphreg.certificate.kernel.balance import Answers, balanced
-from graphreg.certificate.kernel.squares import absorbed
+from graphreg.certificate.kernel.squares import Curvature, absorbed
 from graphreg.certificate.kernel.system import System
 from graphreg.certificate.kernel.value import lower_bound
 from graphreg.certificate.proposing.shifted_duals import QuadraticNodes, shifted_duals
 from graphreg.certificate.proposing.slack import Slack
 from graphreg.datasets import random_problem
 from graphreg.form import DualPoint
+from graphreg.terms import alike
 
 KERNEL = Path(arithmetic.__file__).parent
 
@@ -98,7 +98,7 @@ def test_garbage_proves_nothing_that_is_false(seed):
                 w = found.w * (1.0 + far * rng.standard_normal(form.shape))
                 for prices in (form.gradient_prices(w), point.prices):
                     v = system.flat(DualPoint(moved(point, far, rng).flows, prices))
-                    assert below(float(absorbed(system, nodes.curvature, v, w)[0].lower.sum()), at)
+                    assert below(float(absorbed(system, Curvature(system, nodes.inverse), v, w)[0].lower.sum()), at)
 
 
 def _spoiled_bound(rng, system, plan, v):
@@ -119,6 +119,51 @@ def _spoiled_bound(rng, system, plan, v):
     z = z * rng.choice([1.0, 1.0, 0.5, 1e-3, 2.0])
     box = balanced(system, witness(system, found, v, np.where(z < LEAST, 0.0, z), low, dropped, plain))
     return float(lower_bound(system, box, plain or rng.random() < 0.3).lower.sum())
+
+
+def test_no_inverses_make_the_curvature_larger_than_it_is():
+    """Once the Hessians themselves were believed."""
+    proved = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        form = gr.Problem(gr.SquaredLoss(regression(2, seed=seed)) + 0.1 * gr.TotalVariation(LINE, gr.L1())).form
+        system, (block,) = System(form), form.samples
+        H = np.stack([(block.X * (block.scale * (block.node == i))[:, None]).T @ block.X for i in range(form.n)])
+        lie = H * rng.choice([1.0, 1.1, 0.9, 1e-3, 1e9]) + rng.choice([0.0, 0.0, 0.1, 1e3]) * np.eye(2)
+        inverse = np.linalg.inv(lie) * (1.0 + rng.choice([0.0, 1e-3, 1.0]) * rng.standard_normal(H.shape))
+        found = Curvature(system, inverse)
+        least = np.linalg.eigvalsh(H * found.scale[:, :, None] * found.scale[:, None, :])[:, 0]
+        assert (found.least <= least * (1 + 1e-9)).all()
+        proved += (found.least > 0.0).sum()
+    assert proved > 20
+
+
+def test_curvatures_are_of_the_system_that_they_are_asked_about():
+    """Of another one's, or at other strengths, they would absorb more than there is."""
+    tv = 0.1 * gr.TotalVariation(LINE, gr.L1())
+    strength = gr.Parameter(1.0)
+    form = gr.Problem(strength * gr.SquaredLoss(regression(2)) + tv).form
+    system, (block,) = System(form), form.samples
+    found = Curvature(system, shifted_duals(form).inverse)
+    w = np.zeros(form.shape)
+    v = system.flat(DualPoint(form.nothing().flows, form.gradient_prices(w)))
+    bound = absorbed(system, found, v, w)[0].lower.sum()
+    assert bound <= form.primal(near(form, w, np.random.default_rng(0)))
+    again = System(replace(form, samples=(alike(block, y=block.y + 1.0),)), system)
+    absorbed(again, found, v, w)  # of other targets it is the same
+    for other in (
+        replace(block, map=replace(block.map, X=0.1 * block.X)),
+        alike(block, base_scale=0.1 * block.base_scale),
+        replace(block, map=replace(block.map, node=np.roll(block.node, 1))),
+        alike(block),
+    ):
+        with pytest.raises(RefusedError, match="other squares"):
+            absorbed(System(replace(form, samples=(other,))), found, v, w)
+    with pytest.raises(RefusedError, match="other squares"):
+        absorbed(System(replace(form, samples=(alike(block, base_scale=0.1 * block.base_scale),)), system), found, v, w)
+    strength.value = 0.1
+    with pytest.raises(RefusedError, match="other squares"):
+        absorbed(system, found, v, w)
 
 
 # ---- rows of any kind ------------------------------------------------------------------------------------------------
@@ -168,14 +213,14 @@ def test_rows_of_any_kind_have_bounds_that_are_true(kind, norm):
         K, penalty = ROWS[kind](rng, n, d), NORMS[norm]
         k = d if "differences" in kind else 2
         scale, target = rng.uniform(0.5, 2.0, K.shape[0] // k), rng.standard_normal((K.shape[0] // k, k))
-        system = General(form, partial(Rows, K, penalty, form, k=k, scale=scale, target=target))
-        (one,), (block,), (edge,) = system.more, form.samples, form.edges
+        system = System(form, more=[rows_of(K, penalty, form, k=k, scale=scale, target=target)])
+        one, (block,), (edge,) = system.summands[-1], form.samples, form.edges
         w = rng.standard_normal(form.shape)
         v = np.zeros(system.size)
         v[: len(block.node)] = form.gradient_prices(w)[0]
         z = (K @ w.ravel()).reshape(-1, k) - target
         v[one.columns] = (0.5 * scale[:, None] * np.clip(z, -0.5, 0.5)).ravel()
-        B = system.B.toarray()
+        B = system.kind.B.toarray()
         R = np.linalg.pinv(B * (np.arange(system.size) < len(block.node) + 8)[None, :])
         R[np.abs(R) < 1e-11 * np.abs(R).max()] = 0.0
         high, low = v, np.zeros_like(v)

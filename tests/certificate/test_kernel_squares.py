@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from types import SimpleNamespace
 
 import networkx as nx
 import numpy as np
 import pytest
-from kernel_cases import LINE, columns, dual_value, number, numbers, pulled, regression, solved
+from kernel_cases import LINE, columns, dual_value, number, numbers, pulled, regression, rows_of, solved
 
 import graphreg as gr
+from graphreg.certificate.kernel import squares
 from graphreg.certificate.kernel.arithmetic import MOST, Pair, RefusedError
-from graphreg.certificate.kernel.squares import Curvature, _from_gradients, absorbed, bend, is_square
+from graphreg.certificate.kernel.squares import Curvature, _from_gradients, absorbed, least_eigenvalues
 from graphreg.certificate.kernel.system import System
 from graphreg.form import DualPoint
 from graphreg.terms import Packed, alike, triangles
@@ -102,11 +104,10 @@ def exact_minimum(form, system, v, outside=None):
     return (None if None in parts else value + sum(parts)), w
 
 
-def curvature_of(form):
-    H, _, _ = squares_of(form)
-    float_H = np.array([[[float(x) for x in row] for row in each] for each in H])
-    count = sum(np.bincount(block.node, minlength=form.n) for block in form.samples) + 3
-    return Curvature.of(float_H, np.linalg.inv(float_H), count)
+def curvature_of(system):
+    """With inverses of the exact Hessians, in floats."""
+    H, _, _ = squares_of(system.form)
+    return Curvature(system, np.linalg.inv(np.array([[[float(x) for x in row] for row in each] for each in H])))
 
 
 def given(form, rng, size, far=0.0, prices=None):
@@ -122,13 +123,13 @@ def given(form, rng, size, far=0.0, prices=None):
 
 
 # ---- bounds ----------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("rows", [1 << 14, 3])
 @pytest.mark.parametrize("case", CASES)
-def test_no_bound_lies_above_the_least_of_what_flows_leave(case):
+def test_no_bound_lies_above_the_least_of_what_flows_leave(case, rows, monkeypatch):
+    monkeypatch.setattr("graphreg.certificate.kernel.system.ROWS", rows)
     for seed in range(2):
         rng = np.random.default_rng(seed)
         form = CASES[case](rng)
-        curvature = curvature_of(form)
-        assert (curvature.least > 0.0).all()
         for size in (1e-8, 1e3) if seed else (1.0,):
             for far, prices in (
                 (0.0, None),
@@ -140,6 +141,8 @@ def test_no_bound_lies_above_the_least_of_what_flows_leave(case):
                 (1.0, 0.1),
             ):
                 system, v, at = given(form, rng, size, far, prices)
+                curvature = curvature_of(system)
+                assert (curvature.least > 0.0).all()
                 found, box = absorbed(system, curvature, v, at)
                 exact, w = exact_minimum(form, system, v)
                 if np.isfinite(found.lower).all():
@@ -154,7 +157,7 @@ def balanced_point_within(form, system, v, box, w):
     """The gradients at the exact minimisers lie in the box; the other flows stay as they are."""
     for one in system.summands:
         high, spread = box.high[one.columns], box.spread[one.columns]
-        if not is_square(one):
+        if not one.square:
             assert not spread.any()
             continue
         _, k = one.shape
@@ -174,12 +177,11 @@ def balanced_point_within(form, system, v, box, w):
 def test_what_is_taken_outside_counts():
     rng = np.random.default_rng(3)
     form = ring(rng)
-    curvature = curvature_of(form)
     taken = Pair(rng.standard_normal(form.shape), 2.0**-60 * rng.standard_normal(form.shape), np.full(form.shape, 1e-7))
     for far in (0.0, 1e-3):
         _, v, at = given(form, rng, 0.3, far)
         system = System(form, outside=taken)
-        found, _ = absorbed(system, curvature, v, at)
+        found, _ = absorbed(system, curvature_of(system), v, at)
         for signs in rng.choice([-1, 1], (4, *form.shape)).tolist():
             outside = [
                 [number(h) + number(l) + s * number(e) for h, l, e, s in zip(*rows, strict=True)]
@@ -201,7 +203,7 @@ def test_what_squares_absorb_of_one_number(scale):
             form, samples=(block,), edges=(alike(edge, base_weight=max(10.0 * scale, 1e-60) * edge.base_weight),)
         )
         system = System(form)
-        curvature = Curvature.of(np.array([[[s]]]), np.array([[[1 / s]]]), np.array([1]))
+        curvature = Curvature(system, np.array([[1 / s]]))
         for a, u, w in ((0.3, 0.2, 0.1), (0.0, 0.2, 0.5), (-0.7 * s, 0.0, 0.0), (0.0, 0.0, 0.0), (1.0, 1.0, -2.0)):
             v, at = np.array([a, u]) * scale, np.array([[w * scale]])
             found, box = absorbed(system, curvature, v, at)
@@ -241,7 +243,7 @@ def test_components_pay_for_themselves():
     form = gr.Problem(loss + 0.1 * gr.TotalVariation(nx.Graph([(0, 1), (2, 3)]), gr.L1())).form
     rng = np.random.default_rng(4)
     system, v, at = given(form, rng, 0.3)
-    curvature = curvature_of(form)
+    curvature = curvature_of(system)
     near = absorbed(system, curvature, v, at)[0].lower
     off = absorbed(system, curvature, v, np.where(form.component[:, None] == 0, at, at + 1.0))[0].lower
     assert off[0] == near[0]
@@ -259,7 +261,7 @@ def good():
     rng = np.random.default_rng(5)
     form = ring(rng)
     system, v, at = given(form, rng, 0.3)
-    return system, curvature_of(form), v, at
+    return system, curvature_of(system), v, at
 
 
 def refuses(*arguments):
@@ -289,15 +291,15 @@ def test_flows_that_overflow_are_no_balance():
     system, w = System(form), np.zeros((4, 1))
     flows = tuple(np.full((4, 1), u) for u in (1.7e308, -1.6e308))
     v = system.flat(DualPoint(flows, form.gradient_prices(w)))
-    curvature = Curvature.of(np.ones((4, 1, 1)), np.ones((4, 1, 1)), np.ones(4))
+    curvature = Curvature(system, np.ones((4, 1, 1)))
     assert "too large" in refuses(system, curvature, v, w)
 
 
 def test_nodes_without_curvature_are_refused():
     system, curvature, v, at = good()
     for bad in (0.0, np.nan, -1.0):
-        wrong = replace(curvature, least=np.where(np.arange(4) == 2, bad, curvature.least))
-        assert "convex" in refuses(system, wrong, v, at)
+        curvature.least[2] = bad
+        assert "convex" in refuses(system, curvature, v, at)
 
 
 @pytest.mark.parametrize(
@@ -310,22 +312,59 @@ def test_nodes_without_curvature_are_refused():
     ],
 )
 def test_what_is_no_square_is_refused(more):
-    """Its second derivatives may be in the Hessian, and are none of a square."""
-    rng = np.random.default_rng(6)
+    """Its second derivatives are in the Hessian that the inverses are of, and not in that of the squares."""
     model = more + 0.1 * gr.TotalVariation(LINE, gr.L1())
     form = gr.Problem(model if isinstance(more, gr.HuberLoss) else model + gr.SquaredLoss(regression(2))).form
     system = System(form)
-    curvature = Curvature(np.ones(form.shape), np.ones(4))
-    assert "no square" in refuses(system, curvature, np.zeros(system.size), rng.standard_normal(form.shape))
+    assert not any(
+        one.square for one, block in zip(system.summands, form.blocks, strict=True) if block is form.blocks[-2]
+    )
+    if isinstance(more, gr.HuberLoss):
+        (block,) = form.samples
+        H = np.stack([block.X.T @ (block.X * (block.scale * (block.node == i))[:, None]) for i in range(form.n)])
+        for inverse in (np.linalg.inv(H), np.ones(H.shape)):
+            curvature = Curvature(system, inverse)
+            assert not curvature.least.any()
+            assert "convex" in refuses(system, curvature, np.zeros(system.size), np.zeros(form.shape))
+        return
+    exact, _, _ = squares_of(form)
+    H = np.array([[[float(x) for x in row] for row in each] for each in exact])
+    for extra in (0.0, 0.1, 100.0):
+        curvature_holds(exact, Curvature(system, np.linalg.inv(H + extra * np.eye(2))))
+    v = system.flat(DualPoint(form.nothing().flows, form.gradient_prices(np.zeros(form.shape))))
+    found, _ = absorbed(system, curvature_of(system), v, np.zeros(form.shape))
+    for w in (np.zeros(form.shape), *np.random.default_rng(6).standard_normal((9, *form.shape))):
+        assert found.lower.sum() <= form.primal(w)
 
 
 def test_squares_are_known():
     form = CASES["a ridge"](np.random.default_rng(7))
-    assert [is_square(one) for one in System(form).summands] == [True, False, True]
-    assert [bend(one) for one in System(form).flows] == [np.inf, 1.0]
+    assert [one.square for one in System(form).summands] == [1.0, 0.0, 1.0]
     edges = System(CASES["squared edges"](np.random.default_rng(8)))
-    assert [is_square(one) for one in edges.summands] == [True, False]
-    assert not is_square(object())
+    assert [one.square for one in edges.summands] == [1.0, 0.0]
+
+
+def test_squares_of_several_numbers_are_refused():
+    form = gr.Problem(gr.SquaredLoss(regression(2)) + 0.1 * gr.TotalVariation(LINE, gr.L1())).form
+    system = System(form, more=[rows_of(np.ones((1, 8)), gr.SquaredL2(), form)])
+    system.summands[-1].square = 1.0
+    with pytest.raises(RefusedError, match="several"):
+        Curvature(system, np.ones((4, 2)))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_hessians_are_those_of_the_squares(case, monkeypatch):
+    """Whatever the strength, some nodes at a time, as rounded."""
+    form = CASES[case](np.random.default_rng(3))
+    exact, _, _ = squares_of(form)
+    H = np.array([[[float(x) for x in row] for row in each] for each in exact])
+    for cells in (1 << 15, 2 * form.d**2):
+        monkeypatch.setattr(squares, "CELLS", cells)
+        curvature = curvature_of(System(form))
+        np.testing.assert_allclose(curvature.scale**-2, np.einsum("ijj->ij", H), rtol=1e-13)
+        curvature_holds(exact, curvature)
+        S = curvature.scale[:, :, None] * curvature.scale[:, None, :] * H
+        assert (curvature.least >= 0.4 * np.linalg.eigvalsh(S)[:, 0] / form.d**0.5).all()
 
 
 # ---- curvatures ------------------------------------------------------------------------------------------------------
@@ -346,6 +385,10 @@ def definite(A):
     return True
 
 
+def proved(H, inverse, terms):
+    return SimpleNamespace(**dict(zip(("scale", "least"), least_eigenvalues(H, inverse, terms), strict=True)))
+
+
 def curvature_holds(H, found):
     for each, scale, least in zip(H, found.scale, found.least, strict=True):
         s = numbers(scale)
@@ -356,9 +399,8 @@ def curvature_holds(H, found):
         assert definite(shifted)
 
 
-@pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("condition", [1.0, 1e4, 1e8, 1e11, 1e14, 1e17])
-def test_curvatures_are_not_too_large(condition, packed):
+def test_curvatures_are_not_too_large(condition):
     rng = np.random.default_rng(9)
     for d in (1, 2, 3, 5):
         X = rng.standard_normal((4, 2 * d + 1, d))
@@ -373,15 +415,11 @@ def test_curvatures_are_not_too_large(condition, packed):
         ]
         H = np.einsum("nij,nik->njk", X, X)
         for inverse in (np.linalg.pinv(H), np.linalg.pinv(H) * 1.3, np.linalg.pinv(H) + 1e-3, 0.0 * H, 1e3 + 0.0 * H):
-            given = (
-                Packed(triangles(each).ravel(), d) if packed else each
-                for each in (H, (inverse + inverse.transpose(0, 2, 1)) / 2)
-            )
             with np.errstate(all="ignore"):
-                found = Curvature.of(*given, np.full(4, 2 * d + 1))
+                found = proved(H, inverse, np.full(4, 2 * d + 1))
             curvature_holds(exact, found)
         if condition < 1e9 or d == 1:
-            best = Curvature.of(H, np.linalg.inv(H), np.full(4, 2 * d + 1))
+            best = proved(H, np.linalg.inv(H), np.full(4, 2 * d + 1))
             assert (best.least > 0.0).all()
             S = H * best.scale[:, :, None] * best.scale[:, None, :]
             assert (best.least >= 0.4 * np.linalg.eigvalsh(S)[:, 0] / d**0.5).all()
@@ -394,7 +432,7 @@ def test_hessians_may_be_off_by_all_that_their_sums_lose(terms, times):
     unit = 2.0**-53 * terms
     delta = times * unit + 2.0**-50
     H = np.array([[[1.0, 1.0 - delta], [1.0 - delta, 1.0]]])
-    found = Curvature.of(H, np.linalg.inv(H), np.array([terms]))
+    found = proved(H, np.linalg.inv(H), np.array([terms]))
     low = 1 - number(1.0 - delta) - 2 * number(unit)
     assert number(found.least[0]) <= max(low, Fraction(0)) or found.least[0] == 0.0
     if times == 200.0 and terms > 1:
@@ -405,7 +443,7 @@ def test_inverses_that_are_far_off_prove_nothing():
     H = np.array([np.eye(2)] * 5)
     R = np.array([np.eye(2) * x for x in (1.0, 1.36, 1.35, 0.6, np.nan)])
     with np.errstate(all="ignore"):
-        found = Curvature.of(H, R, np.ones(5))
+        found = proved(H, R, np.ones(5))
     assert found.least[0] > 0.3
     assert found.least[1] == 0.0  # 0.36 2^1/2 is more than a half
     assert found.least[2] > 0.2
@@ -413,15 +451,21 @@ def test_inverses_that_are_far_off_prove_nothing():
     assert found.least[4] == 0.0
     with np.errstate(all="ignore"):
         for bad in (0.0, -1.0, np.nan, np.inf):
-            assert Curvature.of(bad * H, np.array([np.eye(2)] * 5), np.ones(5)).least.max() == 0.0
+            assert proved(bad * H, np.array([np.eye(2)] * 5), np.ones(5)).least.max() == 0.0
 
 
-def test_many_nodes_are_looked_at_some_at_a_time(monkeypatch):
-    monkeypatch.setattr("graphreg.certificate.kernel.squares.CELLS", 20)
-    rng = np.random.default_rng(10)
-    X = rng.standard_normal((11, 5, 3))
-    H = np.einsum("nij,nik->njk", X, X)
-    found = Curvature.of(H, np.linalg.inv(H), np.full(11, 5))
-    monkeypatch.undo()
-    np.testing.assert_array_equal(found.least, Curvature.of(H, np.linalg.inv(H), np.full(11, 5)).least)
-    assert (found.least > 0.0).all()
+def test_inverses_are_taken_in_any_form():
+    form = CASES["plain"](np.random.default_rng(10))
+    system = System(form)
+    inverse = curvature_of(system).inverse
+    inverse = (inverse + inverse.transpose(0, 2, 1)) / 2
+    whole, packed = (Curvature(system, each) for each in (inverse, Packed(triangles(inverse).ravel(), 2)))
+    np.testing.assert_array_equal(whole.least, packed.least)
+    system = System(CASES["means"](np.random.default_rng(10)))
+    inverse = 1.0 / np.einsum("ijj->ij", np.linalg.inv(curvature_of(system).inverse))
+    np.testing.assert_array_equal(
+        Curvature(system, inverse).least, Curvature(system, inverse[:, :, None] * np.eye(3)).least
+    )
+    for wrong in (inverse[1:], inverse[:, :2], Packed(triangles(np.ones((5, 2, 2))).ravel(), 2)):
+        with pytest.raises(RefusedError, match="inverses"):
+            Curvature(system, wrong)

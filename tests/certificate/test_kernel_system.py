@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 
 import networkx as nx
@@ -20,6 +21,7 @@ from kernel_cases import (
     numbers,
     pulled,
     regression,
+    rows_of,
     wide,
     within,
 )
@@ -27,7 +29,7 @@ from kernel_cases import (
 import graphreg as gr
 from graphreg.certificate.kernel import system as system_module
 from graphreg.certificate.kernel.arithmetic import Pair, RefusedError
-from graphreg.certificate.kernel.system import Design, Flows, System, designs_of
+from graphreg.certificate.kernel.system import Columns, Design, Flows, System, summands_of
 from graphreg.form import DualPoint
 from graphreg.terms import alike
 
@@ -66,7 +68,7 @@ def test_columns_are_those_of_the_form(name):
         }
     few = np.flatnonzero(np.random.default_rng(0).random(system.size) < 0.4)
     np.testing.assert_array_equal(system.rows(few).toarray(), rows.toarray()[few])
-    np.testing.assert_array_equal(system.B.toarray(), rows.toarray().T)
+    np.testing.assert_array_equal(system.kind.B.toarray(), rows.toarray().T)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -79,7 +81,7 @@ def test_what_variables_leave_of_the_balance(name, low):
     left = system.residual(v, rest)
     for i in range(system.shape[0]):
         within(left, divmod(i, form.d), at(form, exact, i))
-    assert (left.error <= 1e-25 * np.abs(v).max() * max(1.0, float(abs(system.B).max())) + 1e-280).all()
+    assert (left.error <= 1e-25 * np.abs(v).max() * max(1.0, float(abs(system.kind.B).max())) + 1e-280).all()
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -91,19 +93,15 @@ def test_plain_sums_pay_for_their_rounding(name):
     for i in range(system.shape[0]):
         within(left, divmod(i, form.d), at(form, exact, i))
     assert not left.low.any()
-    assert (left.error <= 1e-12 * np.abs(v).sum() * max(1.0, float(abs(system.B).max())) + 1e-290).all()
+    assert (left.error <= 1e-12 * np.abs(v).sum() * max(1.0, float(abs(system.kind.B).max())) + 1e-290).all()
     for one in system.summands:
-        (value, error), reach = one.plain(one.taken(v)), np.zeros(system.shape[0])
+        value, size = np.zeros((2, system.shape[0]))
+        system.kind.pull(one, v[one.columns], value, size)
         mine = pulled(found[one.columns], numbers(v[one.columns]))
-        size = pulled([{i: abs(x) for i, x in c.items()} for c in found[one.columns]], numbers(np.abs(v[one.columns])))
+        reach = pulled([{i: abs(x) for i, x in c.items()} for c in found[one.columns]], numbers(np.abs(v[one.columns])))
         for i in range(system.shape[0]):
-            assert abs(number(value.flat[i]) - at(form, mine, i)) <= number(error.flat[i])
-        if getattr(one, "own", None) is None:
-            reach = one.reach(np.abs(one.taken(v)))
-            assert all(at(form, size, i) <= number(reach.flat[i]) for i in range(system.shape[0]))
-            exact_one = one.exact(one.taken(v))
-            for i in range(system.shape[0]):
-                within(exact_one, divmod(i, form.d), at(form, mine, i))
+            assert abs(number(value[i]) - at(form, mine, i)) <= 1e-13 * number(size[i])
+            assert at(form, reach, i) <= number(size[i])
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -190,10 +188,6 @@ def test_what_underflows_is_paid_for(name, far):
         left = system.residual(v, 0.0 * v, plain)
         for i in range(system.shape[0]):
             within(left, divmod(i, form.d), at(form, exact, i))
-    for one in system.summands:
-        mine, (value, error) = pulled(found[one.columns], numbers(v[one.columns])), one.plain(one.taken(v))
-        for i in range(system.shape[0]):
-            assert abs(number(value.flat[i]) - at(form, mine, i)) <= number(error.flat[i])
 
 
 # ---- prices that depend on others ------------------------------------------------------------------------------------
@@ -201,20 +195,16 @@ def test_what_underflows_is_paid_for(name, far):
 def test_prices_of_all_classes_add_up_to_nothing(name):
     form, system, _ = made(name)
     (one,) = system.prices
-    v, low = (one.taken(x) for x in some(system, 6))
-    rows = slice(3, 11)
-    for part in (slice(None), rows):
-        high, rest, missed = one.whole(v[part], low[part], part)
-        own = np.asarray(one.own)[part]
-        for r in range(len(high)):
-            others = [c for c in range(high.shape[1]) if c != own[r]]
-            exact = -sum(numbers(v[part][r])) - sum(numbers(low[part][r]))
-            assert abs(exact - number(high[r, own[r]]) - number(rest[r, own[r]])) <= number(missed[r])
-            np.testing.assert_array_equal(high[r, others], v[part][r])
-            np.testing.assert_array_equal(rest[r, others], low[part][r])
+    v = one.taken(some(system, 6)[0])
+    for part in (slice(None), slice(3, 11)):
+        whole, missed = one._of_all(v[part], 0.0 * v[part], part)
+        own = one.own[part]
+        for r in range(len(whole)):
+            others = [c for c in range(whole.shape[1]) if c != own[r]]
+            assert abs(-sum(numbers(v[part][r])) - number(whole[r, own[r]])) <= number(missed[r, own[r]])
+            np.testing.assert_array_equal(whole[r, others], v[part][r])
+            assert not missed[r, others].any()
     np.testing.assert_array_equal(one.reduced(one.given(v)), v)
-    alone = one.whole(v)
-    assert alone[1][:, 0].any() or alone[1].any()
     assert one.given(v).shape == form.samples[0].offset.shape
 
 
@@ -376,18 +366,22 @@ def test_flows_that_are_off_by_all_that_rounding_allows():
     Q[-1, -1] = 0.0
     data = regression(k + 1, nodes=2, samples=4)
     form = gr.Problem(gr.SquaredLoss(data) + gr.TotalVariation(nx.path_graph(2), gr.Quadratic(Q))).form
-    one = Flows(form.edges[0], form, 0)
+    one = Flows(form.edges[0], form.d)
     one.mix = np.concatenate([np.ones((1, k + 1)), np.full((k - 1, k + 1), ALMOST)])
     q, zero = np.ones((1, k)), np.zeros((1, k))
     u, around = one.given(q), one.around(q, zero)
     exact = sum(numbers(one.mix[:, 0]))
     assert abs(exact - number(u[0, 0])) <= number(around[0, 0])
-    (value, error), pair = one.plain(q), one.exact(q)
-    for i in range(2):
-        for j in range(k + 1):
-            true = (1 - 2 * i) * exact
-            assert abs(number(value[i, j]) - true) <= number(error[i, j])
-            within(pair, (i, j), true)
+    system = System(form)
+    system.flows[0].mix = one.mix
+    system.kind = Columns(system.summands, system.shape[0])
+    system.count = system.kind.count
+    v = np.concatenate([np.zeros(system.size - k), q[0]])
+    for plain in (False, True):
+        left = system.residual(v, 0.0 * v, plain)
+        for i in range(2):
+            for j in range(k + 1):
+                within(left, (i, j), (1 - 2 * i) * exact)
 
 
 def test_dual_points_are_variables_and_back():
@@ -447,11 +441,14 @@ def test_systems_share_what_is_the_same_alone():
     moved = alike(block, offset=block.offset + 1.0)
     again = System(type(form)(form.space, (), (moved,), (edge,)), first)
     assert again.kind is first.kind
-    assert again.designs is first.designs
+    assert again.prices[0].design is first.prices[0].design
+    squares = System(form_of("squares along a path"))
+    other = System(form_of("squares along a path"), squares)
+    assert other.prices[0].design is squares.prices[0].design is not None
     assert System(form).kind is not first.kind
     others = {
-        "node": alike(block, node=np.roll(block.node, 1)),
-        "X": alike(block, X=2.0 * block.X),
+        "node": alike(block, map=replace(block.map, node=np.roll(block.node, 1))),
+        "X": alike(block, map=replace(block.map, X=2.0 * block.X)),
         "y": alike(block, y=np.roll(block.y, 1, axis=1)),
     }
     for other in others.values():
@@ -461,7 +458,8 @@ def test_systems_share_what_is_the_same_alone():
         {"features": np.arange(form.d)[::-1]},
         {"features": np.arange(2)},
     ):
-        assert "like" in refused(type(form)(form.space, (), (block,), (alike(edge, **change),)), like=first)
+        other = alike(edge, map=replace(edge.map, **change))
+        assert "like" in refused(type(form)(form.space, (), (block,), (other,)), like=first)
     assert "like" in refused(type(form)(form.space, (), (block,), ()), like=first)
     assert "like" in refused(type(form)(form.space, ("more",), (block,), (edge,)), like=first)
     assert "like" in refused(type(form)(form.space, (), (block,), (edge, edge)), like=first)
@@ -471,27 +469,87 @@ def test_systems_share_what_is_the_same_alone():
     assert System(low, root).kind is root.kind
 
 
-def test_designs_say_what_is_largest():
+def test_designs_say_what_is_largest(monkeypatch):
     rng = np.random.default_rng(14)
     X, node = rng.standard_normal((20, 3)), rng.integers(0, 4, 20)
-    design = Design(node, X, 5)
-    for i in range(5):
-        mine = node == i
-        assert design.count[i, 0] == mine.sum()
-        np.testing.assert_array_equal(design.top[i], np.abs(X[mine]).max(axis=0, initial=0.0))
-    assert design.in_range
-    bare = Design(node, None, 5)
-    assert bare.in_range
-    np.testing.assert_array_equal(bare.top, np.ones((5, 1)))
-    assert [each.X is None for each in designs_of(form_of("means in boxes"))] == [True]
+    (block,) = gr.Problem(gr.SquaredLoss(gr.NodeData.from_arrays(X, np.zeros(20), node))).form.samples
+    for rows in (1 << 14, 7):
+        monkeypatch.setattr(system_module, "ROWS", rows)
+        design = Design(block)
+        for i in range(4):
+            mine = block.node == i
+            np.testing.assert_array_equal(design.top[i], np.abs(block.X[mine]).max(axis=0, initial=0.0))
+    assert [each.design is None for each in System(form_of("means in boxes")).prices] == [True]
+    assert [each.design is None for each in System(form_of("classes alone")).prices] == [True]
 
 
-@pytest.mark.parametrize("cells", [1 << 16, 4])
-def test_functions_come_some_at_a_time(cells, monkeypatch):
-    monkeypatch.setattr(system_module, "CELLS", cells)
-    system = made("squares along a path")[1]
+# ---- large problems, some at a time ----------------------------------------------------------------------------------
+@pytest.mark.parametrize("kept", [1 << 19, 3])
+@pytest.mark.parametrize("name", NAMES)
+def test_many_variables_are_taken_some_at_a_time(name, kept, monkeypatch):
+    """The same B, and sums as good, as where all are taken together."""
+    form, small, found = made(name)
+    v, low = some(small, 15)
+    monkeypatch.setattr(system_module, "ROWS", 5)
+    monkeypatch.setattr(system_module, "KEPT", kept)
+    system = System(form)
+    assert len(system.kind.parts) == len(system.summands)
+    np.testing.assert_array_equal(system.kind.B.toarray(), small.kind.B.toarray())
+    np.testing.assert_array_equal(system.kind.count >= small.kind.count, True)
+    exact, high = (
+        pulled(found, [x + y for x, y in zip(numbers(v), numbers(low), strict=True)]),
+        pulled(found, numbers(v)),
+    )
+    for _ in range(2):
+        left, plain = system.residual(v, low), system.residual(v, low, plain=True)
+        for i in range(system.shape[0]):
+            within(left, divmod(i, form.d), at(form, exact, i))
+            within(plain, divmod(i, form.d), at(form, high, i))
     for one in system.summands:
-        rows = np.concatenate([np.arange(len(one.node))[some] for some in one.some()])
+        rows = np.concatenate([np.arange(len(one.node))[each] for each in one.some()])
         np.testing.assert_array_equal(rows, np.arange(len(one.node)))
+
+
+def test_columns_of_any_entries_are_taken_as_they_are():
+    """Between any nodes, uneven, and twice in one place."""
+    rng = np.random.default_rng(16)
+    form = form_of("squares along a path")
+    K = sp.csr_array(rng.standard_normal((6, 12)) * (rng.random((6, 12)) < 0.4))
+    system = System(form, more=[rows_of(K, gr.L1(), form, k=2, target=rng.standard_normal((3, 2)))])
+    one = system.summands[-1]
+    assert one.columns == slice(system.size - 6, system.size)
+    np.testing.assert_array_equal(system.kind.B.toarray()[:, one.columns], K.toarray().T)
+    v = some(system, 17)[0]
+    exact = pulled(
+        columns(form)
+        + [dict(zip(r.indices.tolist(), numbers(r.data), strict=True)) for r in (K[[e]] for e in range(6))],
+        numbers(v),
+    )
+    for plain in (False, True):
+        left = system.residual(v, 0.0 * v, plain)
+        for i in range(12):
+            within(left, divmod(i, 3), at(form, exact, i))
+    w = rng.standard_normal(form.shape)
+    for low in (0.0, 1.0, -1.0):  # targets that low parts undo, too
+        one.targets = one.targets[0], low * one.targets[0] * (1.0 + 2.0**-40), np.full(one.shape, 2.0**-30)
+        for plain in (False, True):
+            ((_, z, around),) = one.predicted(w, plain)
+            for e, c in np.ndindex(*one.shape):
+                true = sum(a * b for a, b in zip(numbers(K.toarray()[2 * e + c]), numbers(w), strict=True))
+                true -= number(one.targets[0][e, c]) + number(one.targets[1][e, c])
+                for off in (-1, 1):
+                    assert abs(true + off * number(2.0**-30) - number(z[e, c])) <= number(around[e, c])
+                assert around[e, c] <= 2.0**-30 + 1e-14
+
+
+def test_functions_as_they_are_written():
+    """Of all classes and coordinates; those that are so anyway are shared."""
+    for name in NAMES:
+        form, system, _ = made(name)
+        for one, block, own in zip(system.written, form.blocks, system.summands, strict=True):
+            assert one.shape == (len(block.nodes), block.width if one.name.startswith("a price") else form.width(block))
+            assert (one is own) == (one.shape == own.shape)
+        assert [each.name for each in summands_of(form)] == [each.name for each in system.written]
+    system = made("squares along a path")[1]
     assert [one.columns for one in system.summands] == [slice(0, 24), slice(24, 33)]
     assert isinstance(system.rows(np.zeros(0, dtype=int)), sp.csr_array)

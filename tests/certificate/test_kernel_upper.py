@@ -10,9 +10,10 @@ import pytest
 from kernel_cases import ALMOST, FORMS, HALF, form_of, number, numbers, regression, root
 
 import graphreg as gr
-from graphreg.certificate.kernel import upper
-from graphreg.certificate.kernel.system import Design, System, designs_of
-from graphreg.certificate.kernel.upper import differences, plain_residuals, residuals, sizes, upper_bound
+from graphreg.certificate.kernel import system as system_module
+from graphreg.certificate.kernel.arithmetic import RefusedError, down, multiples, sums
+from graphreg.certificate.kernel.system import System, summands_of
+from graphreg.certificate.kernel.upper import upper_bound
 from graphreg.terms import alike
 
 RATIONAL = [name for name in FORMS if "classes" not in name]
@@ -86,7 +87,7 @@ def middle(form):
 
 
 def both(form, w):
-    return upper_bound(form, w), upper_bound(form, w, designs_of(form))
+    return upper_bound(form, w), upper_bound(form, w, summands_of(form))
 
 
 @pytest.mark.parametrize("name", RATIONAL)
@@ -152,63 +153,80 @@ def test_residuals_that_err_at_every_step_stay_within_their_bound(p, sign):
     X, y = sign * X, sign * y
     data = gr.NodeData.from_arrays(np.concatenate([X, X]), np.concatenate([y, y]), [0, 1])
     form = gr.Problem(gr.SquaredLoss(data) + gr.TotalVariation(gr.Graph.chain(2), gr.L2())).form
-    block, at = form.samples[0], np.stack([w, w])
-    size = sizes(block, at, designs_of(form)[0])
-    r, around = plain_residuals(block, at, size, slice(0, 2))
+    one, at = summands_of(form)[0], np.stack([w, w])
+    ((_, r, around),) = one.predicted(at, plain=True)
     true = sum(
         (Fraction(x) * Fraction(v) for x, v in zip(X[0].tolist(), w.tolist(), strict=True)), Fraction(0)
     ) - number(y[0])
-    missed = abs(true - number(r[0]))
-    assert missed <= number(around[0])
-    assert missed > Fraction(11, 10) * HALF * number(size[0] + 2 * abs(y[0]))  # as bad as it is meant to be
-    high, off = residuals(block, at, slice(0, 2))
-    assert abs(true - number(high[0])) <= number(off[0])
+    missed = abs(true - number(r[0, 0]))
+    assert missed <= number(around[0, 0])
+    assert missed > Fraction(11, 10) * HALF * number(one.design.sizes(at)[0] + 2 * abs(y[0]))  # as bad as it is meant
+    ((_, high, off),) = one.predicted(at)
+    assert abs(true - number(high[0, 0])) <= number(off[0, 0])
 
 
+def predicted(one, w, plain):
+    """B'w - t, and how far that is off, of all functions."""
+    each = [(z, around) for _, z, around in one.predicted(w, plain)]
+    return tuple(np.concatenate(x) for x in zip(*each, strict=True))
+
+
+@pytest.mark.parametrize("rows", [1 << 14, 9])
 @pytest.mark.parametrize("name", FORMS)
 @pytest.mark.parametrize("size", [1.0, 1e-160, 1e-250, 1e9])
-def test_residuals_lie_within_what_they_may_be_off(name, size):
+def test_residuals_lie_within_what_they_may_be_off(name, size, rows, monkeypatch):
+    monkeypatch.setattr(system_module, "ROWS", rows)
     form, rng = form_of(name), np.random.default_rng(2)
     w = size * rng.standard_normal(form.shape)
     w[0] = 0.0
-    for block, design in zip(form.samples, designs_of(form), strict=True):
-        anchor = np.broadcast_to(block.loss.anchor(block.y), block.offset.shape)
-        A, reach = block.A.toarray(), sizes(block, w, design)
-        reach_of = reach.reshape(len(reach), -1)
-        for some in (slice(None), slice(3, 8)):
-            found = [residuals(block, w, some), plain_residuals(block, w, reach, some)]
-            flat = [[x.reshape(len(x), -1) for x in pair] for pair in found]
-            rows = np.arange(len(block.node))[some]
-            k = flat[0][0].shape[1]
-            for at, r in enumerate(rows.tolist()):
-                for c in range(k):
-                    x, v = numbers(A[r * k + c]), numbers(w)
-                    products = [a * b for a, b in zip(x, v, strict=True) if a and b]
-                    true = (
-                        sum(products, Fraction(0))
-                        + number(block.offset.reshape(-1, k)[r, c])
-                        - number(anchor.reshape(-1, k)[r, c])
-                    )
-                    for value, around in flat:
-                        assert abs(true - number(value[at, c])) <= number(around[at, c])
-                    assert sum(map(abs, products), Fraction(0)) <= number(
-                        reach_of[block.node[r], c if reach_of.shape[1] > 1 else 0]
-                    )
+    for one, block in zip(summands_of(form), form.samples, strict=False):
+        anchor = np.broadcast_to(block.loss.anchor(block.y), block.offset.shape).reshape(one.shape)
+        A, found = block.A.toarray(), [predicted(one, w, plain) for plain in (False, True)]
+        sizes = None if one.design is None else one.design.sizes(w)
+        for r, c in np.ndindex(*one.shape):
+            products = [a * b for a, b in zip(numbers(A[r * one.shape[1] + c]), numbers(w), strict=True) if a and b]
+            true = sum(products, Fraction(0)) + number(block.offset.reshape(one.shape)[r, c]) - number(anchor[r, c])
+            for value, around in found:
+                assert abs(true - number(value[r, c])) <= number(around[r, c])
+            assert sizes is None or sum(map(abs, products), Fraction(0)) <= number(sizes[block.node[r]])
 
 
 @pytest.mark.parametrize("size", [1e-220, 1e-265, 1e-320])
 def test_products_that_underflow_are_paid_for(size):
     data = gr.NodeData.from_arrays(np.full((3, 2), 0.7e-60), np.zeros(3), [0, 0, 1])
-    (block,) = gr.Problem(gr.SquaredLoss(data)).form.samples
+    form = gr.Problem(gr.SquaredLoss(data)).form
+    (one,), (block,) = summands_of(form), form.samples
     w = size * np.array([[1.0, 3.0], [0.0, -7.0]])
-    reach = sizes(block, w, Design(block.node, block.X, 2))
-    assert (reach > 0.0).all()
-    for some in (slice(None), slice(1, 3)):
-        for r, around in (residuals(block, w, some), plain_residuals(block, w, reach, some)):
-            for at, k in enumerate(range(3)[some]):
-                true = sum(a * b for a, b in zip(numbers(block.X[k]), numbers(w[block.node[k]]), strict=True))
-                assert abs(true - number(r[at])) <= number(around[at])
-    assert not sizes(block, 0.0 * w, Design(block.node, block.X, 2)).any()
+    assert (one.design.sizes(w) > 0.0).all()
+    for plain in (False, True):
+        for r, (z, around) in enumerate(zip(*predicted(one, w, plain), strict=True)):
+            true = sum(a * b for a, b in zip(numbers(block.X[r]), numbers(w[block.node[r]]), strict=True))
+            assert abs(true - number(z[0])) <= number(around[0])
+    assert not one.design.sizes(0.0 * w).any()
+
+
+def test_sizes_are_not_0_where_designs_are_out_of_range():
+    form = gr.Problem(gr.SquaredLoss(gr.NodeData.from_arrays(np.full((2, 2), 1e-150), np.zeros(2), [0, 1]))).form
+    (one,) = summands_of(form)
+    sizes = one.design.sizes(np.array([[1e-200, 0.0], [0.0, 0.0]]))
+    assert sizes[0] > 0.0
+    assert sizes[1] == 0.0
+
+
+def test_differences_that_are_floats_are_exact():
+    form = form_of("means in boxes")
+    w = np.arange(8.0).reshape(4, 2) / 8.0
+    one = summands_of(form)[len(form.samples)]
+    z, around = predicted(one, w, False)
+    np.testing.assert_array_equal(z, form.edges[0].difference(w))
+    assert not around.any()
+
+
+def test_losses_of_all_classes_are_none_of_some():
+    form = form_of("classes alone")
+    one = System(form).prices[0]
+    with pytest.raises(RefusedError, match="classes"):
+        one.value(np.zeros(one.shape), np.zeros(one.shape), slice(None))
 
 
 def test_offsets_and_targets_cancel_exactly():
@@ -225,17 +243,30 @@ def test_differences_are_exact_or_say_that_they_are_not():
     form = form_of("means in boxes")
     w = np.random.default_rng(3).standard_normal(form.shape)
     w[2] = w[1]
-    for edge in form.edges:
+    for one, edge in zip(summands_of(form)[len(form.samples) :], form.edges, strict=True):
         for plain in (False, True):
-            for some in (slice(None), slice(1, 3)):
-                z, around = differences(edge, w, some, plain)
-                for at, e in enumerate(range(len(edge.tail))[some]):
-                    for j in range(form.d):
-                        true = number(w[edge.tail[e], j]) - (0 if edge.ground else number(w[edge.head[e], j]))
-                        true -= 0 if edge.center is None else number(edge.center[e, j])
-                        assert abs(true - number(z[at, j])) <= number(around[at, j])
-                        if true == 0:
-                            assert z[at, j] == around[at, j] == 0.0
+            z, around = predicted(one, w, plain)
+            for e, j in np.ndindex(*one.shape):
+                true = number(w[edge.tail[e], j]) - (0 if edge.ground else number(w[edge.head[e], j]))
+                true -= 0 if edge.center is None else number(edge.center[e, j])
+                assert abs(true - number(z[e, j])) <= number(around[e, j])
+                if true == 0:
+                    assert z[e, j] == around[e, j] == 0.0
+
+
+def test_numbers_as_they_are_are_exact():
+    """Half lines and boxes without centers hold at their very ends."""
+    form = form_of("half lines")
+    one = summands_of(form)[1]
+    for w in (np.full(form.shape, 0.1), np.full(form.shape, 5e-324)):
+        for plain in (False, True):
+            z, around = predicted(one, w, plain)
+            np.testing.assert_array_equal(z, w[:, 1:2])
+            assert not around.any()
+    data = gr.NodeData.from_arrays(np.ones((2, 1)), np.array([0.0, 1.0]), [0, 0])
+    form = gr.Problem(gr.SquaredLoss(data) + gr.NodePenalty(gr.Box(0.1, 0.3))).form
+    for x, finite in ((0.1, True), (0.3, True), (np.nextafter(0.1, 0), False), (np.nextafter(0.3, 1), False)):
+        assert all(np.isfinite(found) == finite for found in both(form, np.array([[x]])))
 
 
 # ---- constraints -----------------------------------------------------------------------------------------------------
@@ -297,6 +328,10 @@ def test_a_logistic_loss_is_never_nothing():
     assert all(found > 0.0 for found in both(gr.Problem(gr.LogisticLoss(data)).form, np.array([[1e4]])))
 
 
+def summed(scales, each, plain):
+    return 0.0 - float(down(sums([(np.zeros(len(each), dtype=int), multiples(scales, each))], 1, plain))[0])
+
+
 @pytest.mark.parametrize("plain", [False, True])
 def test_sums_of_values_are_rounded_upwards(plain):
     """Values that 1 swallows, and multiples that are rounded downwards."""
@@ -311,12 +346,17 @@ def test_sums_of_values_are_rounded_upwards(plain):
         (np.array([1e-200]), np.array([1e-200])),
     ):
         true = sum(x * y for x, y in zip(numbers(scales), numbers(each), strict=True))
-        found = upper._sum_up(scales, each, plain)
+        found = summed(scales, each, plain)
         assert Fraction(found) >= true
         assert found <= float(true) + 1e-12 * float(np.abs(scales * each).sum()) + 1e-290
-    assert upper._sum_up(np.ones(2), np.zeros(2), plain) == 0.0
-    for bad in (np.nan, np.inf, -np.inf):
-        assert upper._sum_up(np.ones(2), np.array([0.0, bad]), plain) == np.inf
+    assert summed(np.ones(2), np.zeros(2), plain) == 0.0
+
+
+@pytest.mark.parametrize("bad", [np.inf, np.nan])
+def test_what_is_infinite_once_is_so_altogether(bad, monkeypatch):
+    form = gr.Problem(gr.SquaredLoss(regression())).form
+    monkeypatch.setattr(gr.SquaredLoss, "value_bound", lambda self, r, spread, y: np.where(r == r[3], bad, 0.0))
+    assert both(form, np.ones(form.shape)) == (np.inf, np.inf)
 
 
 def test_sums_of_blocks_are_rounded_upwards():
@@ -334,7 +374,7 @@ def test_sums_of_blocks_are_rounded_upwards():
 
 
 def test_rows_come_some_at_a_time(monkeypatch):
-    monkeypatch.setattr("graphreg.terms.blocks.STREAM", 7)
+    monkeypatch.setattr(system_module, "ROWS", 7)
     for name in ("squares along a path", "means in boxes"):
         form = form_of(name)
         w = middle(form)

@@ -179,7 +179,7 @@ def test_one_part_without_numba_is_enough(forced, taken, monkeypatch):
 def test_sizes_at_which_large_problems_are_done_otherwise(name, compiles, forced, monkeypatch):
     """What decides is the whole's size where bits depend on it."""
     compiling(monkeypatch, compiles)
-    for where, value in (("blocks.STREAM", 50), ("blocks.LARGE", 300), ("blocks.MANY", 20), ("padding.CELLS", 40)):
+    for where, value in (("maps.STREAM", 50), ("design.LARGE", 300), ("maps.MANY", 20), ("padding.CELLS", 40)):
         monkeypatch.setattr(f"graphreg.terms.{where}", value)
     monkeypatch.setattr("graphreg.network.engine.CACHED", 8)
     make, method = CASES[name]

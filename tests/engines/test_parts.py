@@ -18,7 +18,7 @@ from graphreg.distributed.parts.engine import PartEngine
 from graphreg.distributed.parts.wire import ThreadWire
 from graphreg.errors import CheckpointError, FailedError, MethodError
 from graphreg.network import arcs_of
-from graphreg.terms import blocks
+from graphreg.terms import design
 
 ROUNDS = 15
 COUNTS = (1, 2, 3, 5)
@@ -87,7 +87,7 @@ def test_on_random_problems(method, whole):
 
 def test_products_in_stacks(monkeypatch):
     """A part is multiplied as the whole is, however small it is itself."""
-    monkeypatch.setattr(blocks, "LARGE", 100)
+    monkeypatch.setattr(design, "LARGE", 100)
     compare(gr.PrimalDual(), problem("logistic", n=12, m=9).form.frozen())
 
 

@@ -21,6 +21,7 @@ from graphreg.network.arcs import arcs_of
 from graphreg.running.splitting import tied_certificate
 from graphreg.terms.blocks import EdgeBlock, Lowered
 from graphreg.terms.calculus import AbstractTerm
+from graphreg.terms.maps import Differences
 from graphreg.terms.records import IN_GRAPH, TO_GROUND, Role
 from graphreg.theory.clusterwise import Clusterwise
 from graphreg.theory.varied import varying
@@ -102,8 +103,8 @@ class Own(AbstractTerm):
 
     def lower(self, space, strength):
         tail, head = np.array(PATH.edges).T
-        ends = np.array([space.index[i] for i in tail]), np.array([space.index[j] for j in head])
-        block = EdgeBlock(gr.L2(), strength, *ends, np.ones(len(tail)), None, None, IN_GRAPH, self.name)
+        ends = Differences(np.array([space.index[i] for i in tail]), np.array([space.index[j] for j in head]))
+        block = EdgeBlock(gr.L2(), strength, ends, np.ones(len(tail)), None, IN_GRAPH, self.name)
         return Lowered(edges=(block,))
 
 

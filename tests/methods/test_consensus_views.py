@@ -33,11 +33,9 @@ def part(form, i):
     samples, edges = [], []
     for b in form.samples:
         r = np.flatnonzero(b.node == i)
-        cut = {"X": None if b.X is None else b.X[r], "y": b.y[r], "offset": b.offset[r], "base_scale": b.base_scale[r]}
-        samples.append(replace(b, node=place[b.node[r]], n=len(ids), **cut))
+        samples.append(b.part(r).moved(place, len(ids)))
     for e, r in zip(form.edges, touching, strict=True):
-        ends = {"tail": place[e.tail[r]], "head": place[e.head[r]]}
-        edges.append(replace(e, **ends, base_weight=e.base_weight[r], n=len(ids)))
+        edges.append(e.part(r).moved(place, len(ids)))
     labels = {form.labels[k]: n for n, k in enumerate(ids.tolist())}
     small = Form(replace(form.space, index=labels), (), tuple(samples), tuple(edges))
     return small, WholeGraph(form.n, form.n, ids, ids == i)

@@ -225,7 +225,7 @@ def test_lines_and_samples_in_order_are_recognised():
     def recognised(*given):
         found = form(*given)
         assert (found.component == found.component[0]).all()
-        return found.edges[0].in_line, found.samples[0].one_each
+        return found.edges[0].in_line, found.samples[0].map.one_each
 
     nodes = range(4)
     assert recognised(nodes, [0, 1, 2], [1, 2, 3], [0, 1, 2, 3]) == (True, True)

@@ -176,6 +176,11 @@ def test_rows_do_not_see_one_another(derive):
     assert phi.conjugate(np.empty((0, 3))).shape == (0,)
 
 
+def test_a_huge_step_leaves_nothing(derive):
+    phi, v = derive(RIGHT["over"], 1), np.array([[-2.30916251], [0.5]])
+    assert np.abs(phi.prox(v, 1e9)).max() <= 1e-6
+
+
 def test_both_routes_agree_on_a_kinked_function(derive):
     penalty = AbstractPenalty.from_cvxpy(RIGHT["larger"])
     rng = np.random.default_rng(3)

@@ -57,6 +57,11 @@ def test_both_routes_bound_the_optimum_of_the_built_in_loss(name):
     [
         ("log", TermError, "takes a function of predictors and targets"),
         (lambda x, y: cp.abs(x - y), TermError, "the loss l holds the atom abs, which is not smooth"),
+        (
+            lambda x, y: cp.square(np.tri(len(y)) @ x - y),
+            TermError,
+            "holds the atom MulExpression, which is not smooth, or",
+        ),
         (lambda x, y: cp.sum(cp.square(x - y)), TermError, r"one value per sample; it returned the shape \(\)"),
         (lambda x, y: cp.log(1 + cp.exp(x)), ConvexityError, "do not show that the loss l is convex"),
         (lambda x, y: cp.square(x - y) + cp.Variable(2, nonneg=True), TermError, "no CVXPY Variable"),

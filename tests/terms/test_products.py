@@ -5,7 +5,7 @@ import pytest
 
 import graphreg as gr
 from graphreg.datasets.random_problems import random_problem
-from graphreg.terms import blocks
+from graphreg.terms import design, maps
 from graphreg.terms.padding import batches
 
 COUNTS = {"as many each": [4] * 6, "ragged": [1, 7, 3, 12, 2, 5], "one node": [9], "one each": [1] * 8}
@@ -40,7 +40,8 @@ def test_products_by_stacks_are_those_of_the_matrix(counts, loss, order, monkeyp
     assert block.A.indices.dtype == block.A.indptr.dtype == np.int32
     found, infinite = [], np.where(np.arange(len(a)) == 0, np.inf, a.T).T
     for large in (1 << 20, 0):
-        monkeypatch.setattr(blocks, "LARGE", large)
+        monkeypatch.setattr(design, "LARGE", large)
+        block = block.over(block.n)
         found.append((block.apply(w), block.adjoint(a, shape)))
         np.testing.assert_allclose(found[-1][0].ravel(), dense @ w.ravel(), rtol=0, atol=1e-13)
         np.testing.assert_allclose(found[-1][1].ravel(), dense.T @ a.ravel(), rtol=0, atol=1e-13)
@@ -51,8 +52,8 @@ def test_products_by_stacks_are_those_of_the_matrix(counts, loss, order, monkeyp
 
 def test_a_large_design_makes_no_matrix(monkeypatch):
     block = block_of(np.random.default_rng(0), COUNTS["as many each"], gr.SquaredLoss, "in order")
-    monkeypatch.setattr(blocks, "LARGE", 0)
-    monkeypatch.setattr(type(block), "A", property(lambda _: pytest.fail("a matrix was made")))
+    monkeypatch.setattr(design, "LARGE", 0)
+    monkeypatch.setattr(type(block.map), "K", property(lambda _: pytest.fail("a matrix was made")))
     block.adjoint(block.apply(np.ones((block.n, 3))), (block.n, 3))
 
 
@@ -101,6 +102,6 @@ def test_large_blocks_are_read_in_streams_to_the_same_values(seed, monkeypatch):
 
     with np.errstate(all="ignore"):
         whole = all_values()
-        monkeypatch.setattr(blocks, "STREAM", 5)
+        monkeypatch.setattr(maps, "STREAM", 5)
         for one, two in zip(whole, all_values(), strict=True):
             np.testing.assert_allclose(one, two, rtol=1e-12, atol=1e-14)

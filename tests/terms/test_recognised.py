@@ -28,6 +28,8 @@ KNOWN = {
     "Separable": lambda z: cp.norm(cp.multiply(W, z), 1) + cp.sum_squares(z[1]),
     "SmoothSeparable": lambda z: cp.sum(cp.huber(z, 0.3)),
     "OneSidedSeparable": lambda z: cp.sum(cp.maximum(0.3 * z, -0.7 * z)),
+    "OneSidedSeparable, squares of parts": lambda z: cp.sum_squares(cp.pos(z)) + 0.5 * cp.sum(cp.neg(z)),
+    "OneSidedSeparable, Huber of parts": lambda z: cp.sum(cp.huber(cp.pos(z - 0.5), 0.2)),
     "OfNorm": lambda z: cp.pos(cp.norm(z) - 0.1),
     "OfNorm, smooth": lambda z: cp.huber(cp.norm(z), 2),
     "OfNorm, with a square": lambda z: cp.norm(z) + cp.sum_squares(z),
@@ -73,8 +75,8 @@ def test_the_rest_is_solved_together_as_it_is_row_by_row(name):
 def test_a_tree_that_was_misread_is_not_used():
     z = cp.Variable(2)
     rows = np.array([[1.0, 2.0], [-1.0, 0.5]])
-    assert closed_form(cp.norm1(z), z, rows, np.array([3.0, 1.5])) is not None
-    assert closed_form(cp.norm1(z), z, rows, np.array([3.0, 1.5 + 1e-9])) is None
+    assert closed_form(cp.norm1(z), z, rows, np.array([3.0, 1.5]), True) is not None
+    assert closed_form(cp.norm1(z), z, rows, np.array([3.0, 1.5 + 1e-9]), True) is None
 
 
 def test_what_stands_in_a_model_has_the_capabilities_of_its_kind():

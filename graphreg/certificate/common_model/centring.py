@@ -55,13 +55,12 @@ def _cancels(block: SampleBlock, v: Array, left: float) -> bool:
 
 
 def _edges(edge: EdgeBlock, v: Array) -> EdgeBlock:
-    if not edge.ground:
+    if edge.map.level:
         return edge
-    part = v[edge.coordinates]
+    part = edge.apply(np.broadcast_to(v, (edge.n, len(v))))
     if not part.any():
         return edge
-    center = np.zeros((len(edge.tail), len(part))) if edge.center is None else edge.center
-    return alike(edge, center=center - part)
+    return alike(edge, center=(np.zeros(part.shape) if edge.center is None else edge.center) - part)
 
 
 def _predictors(X: Array | None, offset: Array, v: Array) -> tuple[Array, Array]:

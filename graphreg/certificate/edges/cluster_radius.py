@@ -48,7 +48,7 @@ def _traces(form: Form) -> Array:
     """tr H_i, (n,)."""
     out = np.zeros(form.n)
     for block in form.samples:
-        squares = (block.lengths**2).reshape(len(block.node), -1).max(axis=1)
+        squares = (block.norms**2).reshape(len(block.node), -1).max(axis=1)
         each = block.loss.least_curvature() * block.scale * squares * (form.d if block.X is None else 1.0)
         out += np.bincount(block.node, each, form.n)
     for edge in form.edges:

@@ -67,7 +67,8 @@ def separate(form: Form) -> Separated:
             continue
         for j in places:
             center = None if edge.center is None else edge.center[:, j]
-            edges.append(replace(edge, penalty=edge.penalty.restricted(j), features=features[j], center=center))
+            phi, own = edge.penalty.restricted(j), edge.map.changed(features=features[j])
+            edges.append(replace(edge, penalty=phi, map=own, center=center))
             owner.append(k)
             columns.append(j)
     return Separated(replace(form, edges=tuple(edges)), tuple(owner), tuple(columns))

@@ -3,14 +3,13 @@
 IEEE doubles, to nearest, with gradual underflow; sums and products of matrices in any order, with or without fused
 multiply and add. A sum is returned as a pair ``high + low`` and a bound ``error`` of what that misses. By extraction
 (Rump, Ogita and Oishi, Accurate floating-point summation, SIAM J. Sci. Comput. 31, 2008) the leading parts of all
-summands add up exactly in any order; two layers leave an error of about the unit roundoff squared times the largest.
+summands add up exactly in any order; two layers leave an error of about the unit roundoff squared times their sum.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -21,12 +20,12 @@ MORE = 1.0 + 1e-7  # for sums of bounds, which are rounded themselves: enough fo
 SPLITTER = 134217729.0  # 2^27 + 1
 UNDERFLOW = 1e-280  # products below it may not split exactly
 DUST = 1e-300  # what such a product, or any operation at the end of the range, may miss
-LARGEST = 1020  # exponent of sums, near the end of the range
-CHUNK = 1 << 16  # summands at a time, so that they stay in the cache
-PIECE = 512  # summands that are added up plainly; those sums are added up without rounding
+PIECE = 512  # numbers that are added up plainly; those sums are added up without rounding
+LARGEST = 2.0**1010  # of sums, near the end of the range
 RANGE = 1e70  # entries of designs, answers and scales lie within 1/RANGE .. RANGE, so that products do not underflow
 MOST = 1e140  # of the numbers of a point, and of targets
 LEAST = 1e-110  # of corrections that are not 0
+SMALL = 1e-200  # a size that times an entry in range is none that underflows
 
 
 class RefusedError(Exception):
@@ -63,17 +62,15 @@ class Pair:
     low: Array
     error: Array
 
-    def within(self, columns: Any, shape: tuple[int, int]) -> Pair:
-        """The same in some columns of arrays of a shape, with 0 in the others."""
-        out = Pair(*np.zeros((3, *shape)))
-        for whole, part in ((out.high, self.high), (out.low, self.low), (out.error, self.error)):
-            whole[:, columns] = part
-        return out
-
     def size(self) -> Array:
         """Not less than the magnitudes of the numbers; NaN, of which no comparison holds, where they are not known."""
         value = np.abs(self.high + self.low)
         return np.where((value == 0.0) & (self.error == 0.0), 0.0, (value + self.error) * MORE + DUST)
+
+
+def magnitudes(x: Array) -> Array:
+    """Not less than |x|; where that is not 0, large enough that no product with an entry in range underflows."""
+    return np.where(x == 0.0, 0.0, np.maximum(np.abs(x), SMALL))
 
 
 def two_sum(a: Array, b: Array) -> tuple[Array, Array]:
@@ -96,10 +93,13 @@ def _leading(a: Array) -> Array:
     return c - (c - a)
 
 
-def dust(p: Array, a: Array, b: Array) -> Array | None:
-    """What products near the end of the range may miss; None where there are none."""
-    small = (np.abs(p) < UNDERFLOW) & (a != 0.0) & (b != 0.0)
-    return small * DUST if small.any() else None
+def product(a: Array, b: Array) -> tuple[Array, Array, Array]:
+    """a b as two numbers (see `two_product`), and what these may miss near the end of the range."""
+    p, e = two_product(a, b)
+    small = np.abs(p) < UNDERFLOW
+    if small.any():
+        small &= (a != 0.0) & (b != 0.0) & (np.abs(a) != 1.0)
+    return p, e, small * DUST
 
 
 def total(parts: Sequence[Array], errors: Sequence[Array]) -> Pair:
@@ -115,119 +115,70 @@ def total(parts: Sequence[Array], errors: Sequence[Array]) -> Pair:
     return Pair(high, low, error * MORE)
 
 
-class Runs:
-    """Sums over runs of consecutive entries (along the first axis) of arrays in a given order."""
-
-    def __init__(self, index: Array, size: int) -> None:
-        self.size = size
-        rising = bool((index[1:] >= index[:-1]).all()) if len(index) else True
-        self.order: Array | None = None if rising else np.argsort(index, kind="stable")
-        sorted_index = index if self.order is None else index[self.order]
-        changes = np.flatnonzero(sorted_index[1:] != sorted_index[:-1]) + 1
-        self.starts = np.concatenate([[0], changes]) if len(index) else changes
-        self.counts = np.diff(self.starts, append=len(index))
-        self.targets = sorted_index[self.starts]
-
-    def chunks(self) -> Iterator[tuple[slice, slice | Array]]:
-        """Some runs at a time, and the entries that they hold."""
-        ends = self.starts + self.counts
-        begin = 0
-        while begin < len(self.starts):
-            end = int(np.searchsorted(ends, self.starts[begin] + CHUNK, side="right"))
-            end = max(end, begin + 1)
-            rows = slice(int(self.starts[begin]), int(ends[end - 1]))
-            yield slice(begin, end), rows if self.order is None else self.order[rows]
-            begin = end
-
-    def products(self, X: Array, a: Array) -> Pair:
-        """sum over each run of a_r x_r, for X (L, p) and a (L,): Pair of (size, p)."""
-        out = Pair(*(np.zeros((self.size, X.shape[1])) for _ in range(3)))
-        for runs, rows in self.chunks():
-            x, factor = X[rows], a[rows][:, None]
-            p, e = two_product(x, factor)
-            self._store(out, runs, p, e, dust(p, x, factor))
-        return out
-
-    def sums(self, values: Array) -> Pair:
-        """sum over each run of values (L, p) or (L,): Pair of (size, p) or (size,)."""
-        out = Pair(*(np.zeros((self.size, *values.shape[1:])) for _ in range(3)))
-        for runs, rows in self.chunks():
-            self._store(out, runs, values[rows], None, None)
-        return out
-
-    def plain(self, values: Array) -> Pair:
-        """The same of values (L,), rounded at every step within pieces, which are added up without rounding."""
-        values = values if self.order is None else values[self.order]
-        starts = np.union1d(self.starts, np.arange(0, len(values), PIECE))
-        each, size = (np.add.reduceat(x, starts) if len(x) else x for x in (values, np.abs(values)))
-        off = np.diff(starts, append=len(values)) * (EPS * size + DUST * (size > 0.0))
-        if len(starts) == len(self.starts) == self.size:
-            return Pair(each, np.zeros(len(each)), off * MORE)
-        of_pieces = Runs(self.targets[np.searchsorted(self.starts, starts, side="right") - 1], self.size)
-        found = of_pieces.sums(each)
-        return Pair(found.high, found.low, found.error + of_pieces.most(off))
-
-    def most(self, amounts: Array) -> Array:
-        """Not less than the sums of amounts >= 0 (L,) over each run, (size,)."""
-        amounts = amounts if self.order is None else amounts[self.order]
-        out = np.zeros(self.size)
-        if len(amounts):
-            out[self.targets] = np.add.reduceat(amounts, self.starts) * MORE
-        return out
-
-    def largest(self, values: Array) -> Array:
-        """The largest magnitude of each run, for values (L, p): (size, p)."""
-        return self._magnitudes(np.maximum, values)
-
-    def magnitudes(self, values: Array) -> Array:
-        """The sum of the magnitudes of each run, for values (L, p): (size, p), as rounded."""
-        return self._magnitudes(np.add, values)
-
-    def _magnitudes(self, how: np.ufunc, values: Array) -> Array:
-        out = np.zeros((self.size, values.shape[1]))
-        for runs, rows in self.chunks():
-            first = self.starts[runs]
-            out[self.targets[runs]] = how.reduceat(np.abs(values[rows]), first - first[0], axis=0)
-        return out
-
-    def _store(self, out: Pair, runs: slice, p: Array, e: Array | None, missed: Array | None) -> None:
-        starts, counts = self.starts[runs] - self.starts[runs.start], self.counts[runs]
-        found = _extracted(p, e, starts, counts)
-        target = self.targets[runs]
-        out.high[target], out.low[target], out.error[target] = found.high, found.low, found.error
-        if missed is not None:
-            out.error[target] += np.add.reduceat(missed, starts, axis=0)
+Piece = tuple[slice, Array, Array, Array | float, Array | float]
 
 
-def _extracted(p: Array, e: Array | None, starts: Array, counts: Array) -> Pair:
-    """Sums over the runs of p + e, where e is small beside p."""
-    bits = np.ceil(np.log2(counts + 2.0)).astype(int)
-    shape = (-1, *[1] * (p.ndim - 1))
-    first, rest = _layer([p], starts, counts, bits.reshape(shape))
-    second, rest = _layer([*rest] if e is None else [*rest, e], starts, counts, (bits + 1).reshape(shape))
-    high, low = two_sum(first, second)
-    left, size = np.zeros_like(high), np.zeros_like(high)
-    for part in rest:
-        if part.any():
-            left = left + np.add.reduceat(part, starts, axis=0)
-            size = size + np.add.reduceat(np.abs(part), starts, axis=0)
-    error = (2.0 * EPS) * counts.reshape(shape) * size * MORE
-    more = low + left
-    return Pair(high, more, error + np.where(left != 0.0, EPS * np.abs(more), 0.0))
+def extracted(pieces: Callable[[], Iterable[Piece]], size: Array, count: Array) -> Pair:
+    """The sums of numbers p + e by their places, of pieces (some, at, p, e, off): ``at`` counts among ``some`` places,
+    e is at most a unit of rounding of p, and ``off`` what p + e may miss. Of each place ``size`` is not less than the
+    sum of |p|, and ``count`` how many there are.
+
+    With a power of two sigma > 4 size, q = (sigma + p) - sigma is a multiple of u sigma, and p - q is exact and at most
+    u sigma. Whatever q are added up, the sum is a multiple of u sigma of at most sigma / 2: exact. What is left, and e,
+    are at most u sigma (count + 1) in all, for which a second layer has room.
+    """
+    sigma = np.where(size <= LARGEST, np.ldexp(4.0, np.frexp(size)[1]), np.nan)  # what may not add up bounds nothing
+    second = np.ldexp(sigma, np.ceil(np.log2(count + 1.0)).astype(int) - 50)
+    high, low, error = np.zeros((3, len(size)))
+    for some, place, p, e, off in pieces():
+        at, places = place.astype(np.intp), some.stop - some.start
+        s = sigma[some][at]
+        q = (s + p) - s
+        high[some] += np.bincount(at, q, places)
+        s, left = second[some][at], p - q
+        q, r = (s + left) - s, (s + e) - s
+        low[some] += np.bincount(at, q + r, places)
+        rest = np.abs(left - q) + np.abs(e - r) + off
+        if rest.any():
+            error[some] += np.bincount(at, rest, places)
+    high, low = two_sum(high, low)
+    return Pair(high, low, error * MORE)
 
 
-def _layer(parts: list[Array], starts: Array, counts: Array, bits: Array) -> tuple[Array, list[Array]]:
-    """The sum of the leading parts, exactly, and what is left of each."""
-    top = np.maximum.reduceat(np.abs(parts[0]), starts, axis=0)
-    for part in parts[1:]:
-        top = np.maximum(top, np.maximum.reduceat(np.abs(part), starts, axis=0))
-    size = bits + np.frexp(top)[1]
-    sigma = np.where(top > 0.0, np.ldexp(1.0, np.minimum(size, LARGEST)), 0.0)
-    sigma = np.where(size > LARGEST, np.nan, sigma)  # leading parts that may not add up exactly bound nothing
-    each = np.repeat(sigma, counts, axis=0)
-    found, rest = np.zeros_like(sigma), []
-    for part in parts:
-        q = (each + part) - each
-        found = found + np.add.reduceat(q, starts, axis=0)
-        rest.append(part - q)
-    return found, rest
+def sums(parts: Sequence[tuple[Array, Pair]], places: int, plain: bool = False) -> Pair:
+    """The sums of numbers by their places. Where ``plain``, some of one place in a row are added up before, rounded at
+    every step."""
+    pieces, size, count = list[tuple[Array, Array, Array]](), *np.zeros((2, places))
+    for place, pair in parts:
+        each = place, pair.high, pair.error
+        pieces.append(_fewer(*each) if plain and len(place) else each)
+        if pair.low.any():
+            pieces.append((place, np.broadcast_to(pair.low, place.shape), np.zeros(1)))
+    for place, p, _ in pieces:
+        size += np.bincount(place, np.abs(p), places)
+        count += np.bincount(place, minlength=places)
+    every = slice(0, places)
+    return extracted(lambda: ((every, place, p, 0.0, off) for place, p, off in pieces), size * MORE, count)
+
+
+def _fewer(place: Array, p: Array, off: Array) -> tuple[Array, Array, Array]:
+    new = np.flatnonzero(place[1:] != place[:-1]) + 1
+    starts = np.union1d(np.arange(0, len(place), PIECE), new)
+    each, size, error = (np.add.reduceat(x, starts) for x in (p, np.abs(p), np.broadcast_to(off, p.shape)))
+    steps = np.diff(starts, append=len(place)) - 1
+    return place[starts], each, (steps * EPS * size + error) * MORE
+
+
+def multiples(s: Array, values: Array) -> Pair:
+    """-s times values, as they are to be added up; 0 where the values are, and not where they underflow."""
+    found = -s * values
+    return Pair(found, np.zeros(1), 2 * EPS * np.abs(found) + DUST * (values != 0.0))
+
+
+def down(found: Pair) -> Array:
+    """Numbers, rounded downwards; -inf where they are not known."""
+    value = found.high + found.low
+    exact = (found.error == 0.0) & (found.low == 0.0)
+    with np.errstate(invalid="ignore"):
+        lower = np.where(exact, value, value - (found.error * MORE + EPS * np.abs(value) + DUST))
+    return np.where(np.isfinite(lower), lower, -np.inf)

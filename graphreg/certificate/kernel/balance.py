@@ -50,7 +50,6 @@ class Answers:
         off = abs(sp.eye_array(N, format="csr") - across @ within) * (1.0 + 4 * EPS)
         size = (abs(across) @ abs(within)) @ sp.diags_array(entries)
         self.E = sp.csr_array(off + size * (2 * EPS))
-        need(np.isfinite(self.E.data).all(), "BR overflows")
         self.reach = sp.csr_array(abs(R))
         self.width = max(int(np.diff(M.indptr).max(initial=0)) for M in (self.E, self.R))
 
@@ -132,7 +131,7 @@ def _follows(system: System, i: int, combination: Combination, kept: Array, live
         return False
     whole = math.lcm(*(y.denominator for y in combination.values()))
     total: dict[int, int] = {}
-    B = system.B
+    B = system.kind.B
     for j, y in combination.items():
         factor = y.numerator * (whole // y.denominator)
         entries = slice(B.indptr[j], B.indptr[j + 1])

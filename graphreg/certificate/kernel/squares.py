@@ -11,93 +11,115 @@ What balances exactly are the gradients at w0 - d, d_i = H_i^-1 r_i: of each squ
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from ...terms import Array, Packed, at_a_time
-from ...terms.losses import AbstractQuadraticLoss
-from ...terms.penalties import AbstractSmoothPenalty
-from .arithmetic import DUST, EPS, MORE, Runs, below, need
+from .arithmetic import DUST, EPS, MORE, below, need
 from .balance import Balanced
-from .system import Flows, Prices, Summand, System
-from .upper import plain_residuals, sizes
+from .system import Summand, System
 from .value import LowerBound, lower_bound
 
 CELLS = 1 << 15  # numbers at a time
 
 
-@dataclass(frozen=True)
 class Curvature:
-    """Of S_i H_i S_i, S_i = diag(scale_i), a lower bound of the least eigenvalue, (n,); 0 where none was proved."""
+    """Of the Hessians H_i of a system's squares, at the strengths of this moment, and S_i = diag(scale_i): a lower
+    bound of the least eigenvalue of S_i H_i S_i, (n,); 0 where none was proved. Their inverses are proposed, (n, d, d),
+    or (n, d) where these are diagonal."""
 
-    scale: Array  # (n, d)
-    least: Array
-
-    @staticmethod
-    def of(H: Array | Packed, inverse: Array | Packed, terms: Array) -> Curvature:
-        """Of Gram matrices (n, d, d) that were computed as H from so many terms at each node; ``inverse`` is proposed.
-
-        With any R near its inverse, ||(S H S)^-1|| <= ||R|| / (1 - ||I - R S H S||), in Frobenius's norm. Rounding is
-        within so many units of rounding of the trace as there are terms, since |x_j x_k| add up to at most that.
-        """
-        scale = 1.0 / np.sqrt(H.diagonal if isinstance(H, Packed) else np.einsum("ijj->ij", H))
-        n, d = scale.shape
-        least = np.zeros(n)
+    def __init__(self, system: System, inverse: Array | Packed) -> None:
+        n, d = system.form.shape
+        need(
+            len(inverse) == n and (inverse.d if isinstance(inverse, Packed) else inverse.shape[-1]) == d, "no inverses"
+        )
+        self.inverse, self.kind, self.scales = inverse, system.kind, _scales(system)
+        self.scale, self.least = np.zeros((n, d)), np.zeros(n)
+        terms, diagonal = system.count.reshape(n, d).max(axis=1, initial=0.0), _of_numbers(system)
         for some in at_a_time(CELLS // (d * d), n):
-            both = scale[some, :, None] * scale[some, None, :]
-            A, R = _dense(H, some) * both, _dense(inverse, some) / both
-            size = [np.sqrt(np.einsum("ijk,ijk->i", each, each)) for each in (A, R)]
-            E = np.matmul(R, A)
-            E[:, np.arange(d), np.arange(d)] -= 1.0
-            error = (terms[some] + 8.0 * d + 16.0) * EPS * np.einsum("ijj->i", A)
-            off = np.sqrt(np.einsum("ijk,ijk->i", E, E)) + size[1] * (error + (d + 4.0) * EPS * size[0])
-            least[some] = np.where(off <= 0.5, 0.49 / size[1], 0.0)
-        return Curvature(scale, least)
+            H, R = _hessians(system, diagonal, slice(some.start, min(some.stop, n))), _dense(inverse, some)
+            self.scale[some], self.least[some] = least_eigenvalues(H, R, terms[some])
+
+    def holds(self, system: System) -> bool:
+        """True where a system has the same squares."""
+        return self.kind is system.kind and all(map(np.array_equal, self.scales, _scales(system)))
+
+
+def least_eigenvalues(H: Array, R: Array, terms: Array) -> tuple[Array, Array]:
+    """Diagonals S, and lower bounds of the least eigenvalues of S H S, for a stack of matrices (g, d, d) that were
+    added up, as H, from so many terms each; R is near their inverses where they are not 0.
+
+    ||(S H S)^-1|| <= ||R|| / (1 - ||I - R S H S||) for any R, in Frobenius's norm. Rounding is within so many units of
+    rounding of the trace as there are terms, since |x_j x_k| add up to at most that.
+    """
+    d = H.shape[1]
+    with np.errstate(all="ignore"):
+        scale = 1.0 / np.sqrt(np.einsum("ijj->ij", H))
+        both = scale[:, :, None] * scale[:, None, :]
+        A, R = H * both, R / both
+        size = [np.sqrt(np.einsum("ijk,ijk->i", each, each)) for each in (A, R)]
+        E = np.matmul(R, A) - np.eye(d)
+        error = (terms + 8.0 * d + 16.0) * EPS * np.einsum("ijj->i", A)
+        off = np.sqrt(np.einsum("ijk,ijk->i", E, E)) + size[1] * (error + (d + 4.0) * EPS * size[0])
+        return scale, np.where(off <= 0.5, 0.49 / size[1], 0.0)
 
 
 def _dense(A: Array | Packed, some: slice) -> Array:
-    return A.dense(some) if isinstance(A, Packed) else A[some]
+    if isinstance(A, Packed):
+        return A.dense(some)
+    return A[some] if A.ndim == 3 else A[some, :, None] * np.eye(A.shape[1])
 
 
-def is_square(one: Summand) -> bool:
-    """True of summands s L / 2 ||B'w - t||^2, at one node each."""
-    if isinstance(one, Prices):
-        return isinstance(one.block.loss, AbstractQuadraticLoss)
-    if not isinstance(one, Flows) or one.mix is not None:
-        return False
-    return one.edge.ground and one.penalty.strong_convexity() == bend(one)
+def _squares(system: System) -> list[Summand]:
+    """Summands s L / 2 ||B'w - t||^2, at one node each."""
+    return [one for one in system.summands if one.square > 0.0]
 
 
-def bend(one: Flows) -> float:
-    """L of a penalty whose gradient is Lipschitz."""
-    return one.penalty.smoothness() if isinstance(one.penalty, AbstractSmoothPenalty) else np.inf
+def _scales(system: System) -> list[Array]:
+    return [one.square * one.scale for one in _squares(system)]
+
+
+def _of_numbers(system: System) -> Array:
+    """What squares of single numbers add to the Hessians, (n d,)."""
+    out = np.zeros(system.shape[0])
+    for one, s in zip(_squares(system), _scales(system), strict=True):
+        if one.design is None:
+            A = one.of(slice(0, one.shape[0]))
+            need((np.diff(A.indptr) == 1).all(), f"a square of {one.name} is of several numbers")
+            out += np.bincount(A.indices, np.repeat(s, one.shape[1]) * A.data * A.data, len(out))
+    return out
+
+
+def _hessians(system: System, diagonal: Array, some: slice) -> Array:
+    """H_i of some nodes, (g, d, d)."""
+    n, d = system.form.shape
+    out = diagonal.reshape(n, d)[some, :, None] * np.eye(d)
+    for one in system.prices:
+        if one.square > 0.0 and one.design is not None:
+            for batch, grams in zip(one.block.stacks or (), one.block.grams, strict=True):
+                low, high = np.searchsorted(batch.nodes, [some.start, some.stop])
+                out[batch.nodes[low:high] - some.start] += float(one.block.strength) * grams.dense(slice(low, high))
+    return out
 
 
 def absorbed(system: System, curvature: Curvature, v: Array, w: Array) -> tuple[LowerBound, Balanced]:
     """The bound from prices and flows v that are nearly balanced, and nearly the gradients of the squares at w (n, d);
     and a box that holds an exactly balanced point. All nodes are to have the curvature."""
+    need(curvature.holds(system), "a curvature of other squares")
     need((curvature.least > 0.0).all(), "a node is not strictly convex")
     need(below(v) and below(w), "prices, flows or parameters are too large")
-    squares = [one for one in (*system.prices, *system.flows) if is_square(one)]
-    bent = [one for one in system.flows if one.edge.ground and np.isfinite(bend(one))]
-    need(all(one in squares for one in (*system.prices, *bent)), "a Hessian is of something that is no square")
-    form, zero = system.form, np.zeros(len(v))
-    off, slope = np.zeros(len(v)), np.zeros(form.shape)
-    for one in squares:
-        far = _from_gradients(one, one.taken(v), w)
-        off[one.columns] = far.ravel()
-        slope += one.reach(far)
+    form, zero, off, slope = system.form, np.zeros(len(v)), np.zeros(len(v)), np.zeros(system.shape[0])
+    for one in _squares(system):
+        off[one.columns] = far = _from_gradients(one, one.taken(v), w).ravel()
+        system.kind.pull(one, far, 0.0 * slope, slope)
     left = system.residual(v, zero, plain=True).size()
-    rest = left + slope
+    rest = left + slope.reshape(form.shape)
     square = ((rest * curvature.scale) ** 2).sum(axis=1) / curvature.least * MORE  # d_i'H_i d_i
     reach = np.sqrt(square + DUST * rest.any(axis=1)) * MORE
-    for one in squares:
-        each = np.sqrt(one.scale * (1.0 if isinstance(one, Prices) else bend(one))) * reach[one.node]
-        off[one.columns] += np.repeat(each, one.shape[1])
+    for one, s in zip(_squares(system), curvature.scales, strict=True):
+        off[one.columns] += np.repeat(np.sqrt(s) * reach[one.node], one.shape[1])
     found = lower_bound(system, Balanced(v, zero, zero, np.zeros(form.n_components, dtype=bool)), plain=True)
     cost = ((left * np.abs(w)).sum(axis=1) + 0.5 * square) * MORE + DUST
-    lost = Runs(form.component, form.n_components).most(cost)
+    lost = np.bincount(form.component, cost, form.n_components) * MORE
     with np.errstate(invalid="ignore"):
         lower = found.lower - lost
         lower = np.where(np.isfinite(lower), lower - EPS * (np.abs(lower) + lost), -np.inf)
@@ -105,15 +127,11 @@ def absorbed(system: System, curvature: Curvature, v: Array, w: Array) -> tuple[
     return LowerBound(lower, found.outside, found.why, found.inner), box
 
 
-def _from_gradients(one: Prices | Flows, v: Array, w: Array) -> Array:
+def _from_gradients(one: Summand, v: Array, w: Array) -> Array:
     """Not less than |v - s L (B'w - t)|, (M, k)."""
-    if isinstance(one, Flows):
-        z, s = one.edge.difference(w), one.scale[:, None] * bend(one)
-        return (np.abs(v - s * z) + 4.0 * EPS * s * np.abs(z) + DUST * (z != 0.0)) * MORE
-    block, out = one.block, np.empty(one.block.offset.shape)
-    size, a = sizes(block, w, one.design), v.reshape(out.shape)
-    for some in block.some():
-        s = block.column(block.scale_of(some))
-        r, around = plain_residuals(block, w, size, some)
-        out[some] = (s * (around + EPS * np.abs(r)) + np.abs(a[some] - s * r)) * MORE + DUST * (around > 0.0)
-    return out.reshape(v.shape)
+    out, scale = np.zeros(one.shape), one.square * one.scale
+    for some, z, around in one.predicted(w, plain=True):
+        s = scale[some, None]
+        far = np.abs(v[some] - s * z) + s * around + 4.0 * EPS * np.abs(s * z)
+        out[some] = far * MORE + DUST * ((z != 0.0) | (around > 0.0))
+    return out

@@ -12,37 +12,102 @@ fewer rows than coordinates as R'q by q.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from ...form import DualPoint, EdgeBlock, Form, SampleBlock
 from ...terms import Array, at_a_time
-from .arithmetic import DUST, EPS, MORE, Pair, Runs, below, in_range, need, total, two_product, two_sum
+from ...terms.losses import AbstractQuadraticLoss
+from ...terms.penalties import AbstractSmoothPenalty
+from .arithmetic import (
+    DUST,
+    EPS,
+    MORE,
+    Pair,
+    Piece,
+    below,
+    extracted,
+    in_range,
+    magnitudes,
+    need,
+    product,
+    total,
+    two_sum,
+)
 
-CELLS = 1 << 16  # numbers at a time, so that they stay in the cache
+ROWS = 1 << 14  # variables at a time, so that they stay in the cache
+KEPT = 1 << 19  # variables of a summand without a design, of which the columns of B are kept
 Triple = tuple[Array, Array, Array]
+Rows = Callable[[Array, Array], sp.csr_array]
+Part = tuple[slice, slice, Any]  # sparse matrices, of which scipy has no types
 
 
-class Summand(ABC):
-    """M functions s f(z - t), of k variables each, those from ``first`` on row by row. ``node`` is a node of each, and
-    ``name`` says what its variables are."""
+class Design:
+    """The design of samples whose predictors are numbers, node by node: other products than those of a sparse matrix,
+    for its many entries. Targets, offsets and strengths have no part in it."""
 
-    first: int
-    shape: tuple[int, int]
-    scale: Array
-    node: Array
-    name: str
-    targets: Triple | None  # t (M, k) as high + low, and a bound of what that misses; None where all are 0
+    def __init__(self, block: SampleBlock) -> None:
+        assert block.X is not None
+        self.block, self.X, self.node, self.shape = block, block.X, block.node, (block.n, block.X.shape[1])
+
+    @cached_property
+    def top(self) -> Array:
+        """The largest |x_rj| of each node, (n, d)."""
+        (n, d), out = self.shape, np.zeros(self.shape).ravel()
+        for some in at_a_time(ROWS // d, len(self.node)):
+            place = self.node[some, None] * d + np.arange(d)
+            np.maximum.at(out, place.ravel(), np.abs(self.X[some]).ravel())
+        return out.reshape(n, d)
+
+    def pull(self, v: Array, value: Array, size: Array) -> None:
+        """Add X'v (n d,), and not less than |X|'|v|: of each node the largest |x_rj| times sum |v_r|."""
+        value += self.block.adjoint(v, self.shape).ravel()
+        each = np.bincount(self.node, magnitudes(v), self.shape[0]) * MORE
+        size += (self.top * each[:, None]).ravel()
+
+    def sizes(self, w: Array) -> Array:
+        """Not less than sum_j |x_rj w_ij| for the samples r of each node, (n,); above 0 where some product is not."""
+        live = ((self.top > 0.0) & (w != 0.0)).any(axis=1)
+        return (self.top * magnitudes(w)).sum(axis=1) * MORE + DUST * live
+
+
+class Summand:
+    """M functions s f(B'w - t), of k variables each, row by row, for a penalty f.
+
+    ``rows`` gives columns of B, as rows, of any sparse matrix, by functions e and variables s of each, which are
+    broadcast. ``node`` is a node of each function, ``name`` says what its variables are, and t (M, k) is given as
+    high + low and a bound of what that misses. Where f is L / 2 ||.||^2 and every column of B is at one node,
+    ``square`` is L. ``made_of`` is what the columns of B are made of.
+    """
+
+    first = 0  # the number of its first variable in a system
+    square = 0.0
+    design: Design | None = None
+    made_of: tuple[Array | None, ...] = ()
+
+    def __init__(self, name: str, node: Array, penalty: Any, block: Any, rows: Rows, k: int) -> None:
+        """``block`` has the scales s, at the strengths of the moment."""
+        self.name, self.node, self.penalty, self._block, self.rows = name, node, penalty, block, rows
+        self.shape, self.size = (len(node), k), len(node) * k
+        self.targets: Triple | None = None
+
+    @property
+    def scale(self) -> Array:
+        """s (M,)."""
+        return self._block.scale
+
+    def of(self, some: slice) -> Any:
+        """The columns of B of all variables of some functions, as rows."""
+        return self.rows(np.arange(self.shape[0])[some, None], np.arange(self.shape[1]))
 
     @property
     def columns(self) -> slice:
-        """Its variables."""
-        return slice(self.first, self.first + self.shape[0] * self.shape[1])
+        """Its variables in a system."""
+        return slice(self.first, self.first + self.size)
 
     def taken(self, v: Array) -> Array:
         """Its variables of all, (M, k)."""
@@ -50,221 +115,156 @@ class Summand(ABC):
 
     def some(self) -> Iterator[slice]:
         """Some functions at a time."""
-        return at_a_time(max(CELLS // max(self.shape[1], 1), 1), self.shape[0])
+        return at_a_time(ROWS // max(self.shape[1], 1), self.shape[0])
 
-    @property
-    @abstractmethod
-    def made_of(self) -> tuple[Array | None, ...]:
-        """What its columns of B are made of."""
-
-    @abstractmethod
     def bound(self, b: Array, around: Array, some: slice) -> Array:
         """Not less than f* over the boxes b +- around, of some functions; inf where it may be."""
+        return self.penalty.conjugate_bound(b, around)
 
-    @abstractmethod
-    def exact(self, v: Array) -> Pair:
-        """Bv of its variables (M, k), (n, d)."""
-
-    @abstractmethod
-    def plain(self, v: Array) -> tuple[Array, Array]:
-        """The same, rounded at every step, and a bound of what that misses."""
-
-    @abstractmethod
-    def rows(self, some: Array) -> sp.csr_array:
-        """The columns of B of some of its variables, as rows."""
+    def value(self, z: Array, around: Array, some: slice) -> Array:
+        """Not less than f over the boxes z +- around, of some functions."""
+        return self.penalty.value_bound(z, around)
 
     def inner(self, b: Array, around: Array, some: slice) -> bool:
         """True where all prices lie in the relative interiors of their domains."""
         return True
 
-
-@dataclass(frozen=True)
-class Design:
-    """Which node and which features each sample has. Targets, offsets and strengths have no part in it."""
-
-    node: Array
-    X: Array | None
-    n: int
-
-    @cached_property
-    def runs(self) -> Runs:
-        """The samples by node."""
-        return Runs(self.node, self.n)
-
-    @cached_property
-    def count(self) -> Array:
-        """How many samples each node has, (n, 1)."""
-        return np.bincount(self.node, minlength=self.n)[:, None]
-
-    @cached_property
-    def top(self) -> Array:
-        """The largest |x_rj| of each node, (n, p)."""
-        return np.ones((self.n, 1)) if self.X is None else self.runs.largest(self.X)
-
-    @cached_property
-    def in_range(self) -> bool:
-        """True where all entries are."""
-        return self.X is None or in_range(self.X)
+    def predicted(self, w: Array, plain: bool = False) -> Iterator[tuple[slice, Array, Array]]:
+        """B'w - t of some functions at a time, (m, k), and how far that is off (0: it is exact). Where ``plain``,
+        rounding may be paid for instead of avoided."""
+        sizes = self.design.sizes(w) if plain and self.design is not None else None
+        for some in self.some():
+            t = (
+                [np.zeros(self.shape)[some].ravel()] * 3
+                if self.targets is None
+                else [x[some].ravel() for x in self.targets]
+            )
+            if sizes is None or self.design is None:
+                z, around = _predicted(self.of(some), w.ravel(), t, plain)
+            else:
+                z = self.design.block.apply_some(w, some) - t[0] - t[1]
+                reached = sizes[self.node[some]] + np.abs(t[0]) + np.abs(t[1])
+                around = (w.shape[1] + 4) * (0.5 * EPS * MORE * reached + DUST * (reached > 0.0)) + t[2]
+            yield some, z.reshape(-1, self.shape[1]), around.reshape(-1, self.shape[1])
 
 
-def designs_of(form: Form) -> list[Design]:
-    """Of the samples of each loss."""
-    return [Design(block.node, block.X, form.n) for block in form.samples]
+def _predicted(A: Any, w: Array, t: Sequence[Array], plain: bool) -> tuple[Array, Array]:
+    """A w - t, and how far that is off."""
+    counts, row = np.diff(A.indptr), np.arange(A.shape[0])
+    if plain and (np.abs(A.data) == 1.0).all() and (counts <= 2).all() and not any(x.any() for x in t):
+        z = A @ w  # a number, or two, which are rounded once
+        return z, EPS * np.abs(z) * (counts == 2)
+    p, e, off = product(A.data, w[A.indices])
+    if (counts == counts[:1]).all():
+        each = [x.reshape(len(row), -1).T for x in (p, e, off)]
+        found = total([*each[0], -t[0], -t[1], *each[1]], [*each[2]])
+    else:
+        every, size = slice(0, len(row)), abs(A) @ np.abs(w) + np.abs(t[0]) + np.abs(t[1])
+        pieces = [(every, np.repeat(row, counts), p, e, off), *((every, row, -x, 0.0, 0.0) for x in t[:2])]
+        found = extracted(lambda: pieces, size * MORE, counts + 2)
+    value, left = two_sum(found.high, found.low)
+    return value, (np.abs(left) + found.error) * MORE + t[2]
 
 
 class Prices(Summand):
-    """The samples of one loss; of prices that add up to 0 without those that depend on the others."""
+    """The samples of one loss; of prices that add up to 0 without those that depend on the others, unless they are to
+    be ``whole``."""
 
-    def __init__(self, block: SampleBlock, design: Design, form: Form, first: int) -> None:
-        self.block, self.design, self.n, self.d, self.first = block, design, form.n, form.d, first
-        self.node, self.name = block.node, f"a price of {block.loss.called()}"
-        self.own = block.loss.prices.dependent(block.y)  # the class whose price depends on the others
-        self.shape = len(block.node), block.width - (self.own is not None)
-        self.targets = self._targets()
+    def __init__(self, block: SampleBlock, d: int, design: Design | None = None, whole: bool = False) -> None:
+        own = None if whole else block.loss.prices.dependent(block.y)
+        self.own: Any = own  # the class whose price depends on the others
+        super().__init__(
+            f"a price of {block.loss.called()}", block.node, None, block, self._rows, block.width - (own is not None)
+        )
+        self.block, self.d, self.made_of = block, d, (block.node, block.X, own)
+        if own is not None:
+            self.others = np.arange(block.width - 1) + (np.arange(block.width - 1) >= own[:, None])  # (M, k - 1)
+        if block.X is not None and block.width == 1:
+            self.design = design or Design(block)
+        if isinstance(block.loss, AbstractQuadraticLoss):
+            self.square = 1.0
+        anchor, offset = block.loss.anchor(block.y), block.offset
+        if own is not None:
+            need(not anchor.any(), f"{block.loss.called()} has an anchor and prices that depend on others")
+            anchor, offset = np.take_along_axis(offset, own[:, None], axis=1), self.reduced(offset)
+        if anchor.any() or offset.any():
+            high, low = (x.reshape(self.shape) for x in two_sum(np.broadcast_to(anchor, offset.shape), -offset))
+            self.targets = high, low, np.zeros(self.shape)
 
-    @property
-    def scale(self) -> Array:  # pyright: ignore[reportIncompatibleVariableOverride]  (strengths change)
-        return self.block.scale
-
-    @property
-    def made_of(self) -> tuple[Array | None, ...]:
-        return self.block.node, self.block.X, self.own, np.array(self.shape)
-
-    @cached_property
-    def _others(self) -> Array:
-        """The classes whose prices are free, (M, k - 1)."""
-        k, own = self.block.width, np.asarray(self.own)
-        return np.where(np.arange(k - 1) < own[:, None], 0, 1) + np.arange(k - 1)
-
-    def whole(self, high: Array, low: Array | None = None, some: slice = slice(None)) -> tuple[Array, Array, Array]:
-        """The prices of all classes as high + low, (M, k), and what the dependent ones miss, (M,)."""
-        if self.own is None:
-            return high, np.zeros_like(high) if low is None else low, np.zeros(len(high))
-        out, row = np.zeros((2, len(high), self.block.width)), np.arange(len(high))[:, None]
-        given = [high] if low is None else [high, low]
-        for x, each in zip(out, given, strict=False):
-            x[row, self._others[some]] = each
-        left = total([-x[:, c] for x in given for c in range(x.shape[1])], [])
-        own = np.asarray(self.own)[some]
-        out[0][row[:, 0], own], out[1][row[:, 0], own] = left.high, left.low
-        return out[0], out[1], left.error
+    def _rows(self, r: Array, c: Array) -> sp.csr_array:
+        """(Xw)_rc = sum_f x_rf w_i[f, c], less the same of the class that is its own."""
+        block = self.block
+        x = np.ones((*r.shape, 1)) if block.X is None else block.X[r]
+        place = (block.node[r] * self.d)[..., None] + np.arange(x.shape[-1]) * block.width
+        classes = [c] if self.own is None else [self.others[r, c], self.own[r]]
+        return _csr([place + each[..., None] for each in classes], [x, -x], block.n * self.d)
 
     def reduced(self, a: Array) -> Array:
         """The variables of prices (M,) or (M, k)."""
         a = a.reshape(self.shape[0], -1)
-        return a if self.own is None else np.take_along_axis(a, self._others, axis=1)
+        return a if self.own is None else np.take_along_axis(a, self.others, axis=1)
 
     def given(self, v: Array) -> Array:
         """Prices shaped as the predictors."""
-        high, low, _ = self.whole(v)
-        return (high + low).reshape(self.block.offset.shape)
-
-    def _shaped(self, x: Array) -> Array:
-        return x[:, 0] if self.block.offset.ndim == 1 else x
-
-    def _targets(self) -> Triple | None:
-        anchor, offset = self.block.loss.anchor(self.block.y), self.block.offset
-        if self.own is None:
-            if not (anchor.any() or offset.any()):
-                return None
-            high, low = two_sum(np.broadcast_to(anchor, offset.shape), -offset)
-            return high.reshape(self.shape), low.reshape(self.shape), np.zeros(self.shape)
-        need(not anchor.any(), f"{self.block.loss.called()} has an anchor and prices that depend on others")
-        if not offset.any():
-            return None
-        own = np.take_along_axis(offset, np.asarray(self.own)[:, None], axis=1)
-        high, low = two_sum(np.broadcast_to(own, self.shape), -self.reduced(offset))
-        return high, low, np.zeros(self.shape)
+        return self._of_all(v, 0.0 * v, slice(None))[0]
 
     def _of_all(self, b: Array, around: Array, some: slice) -> tuple[Array, Array]:
-        high, low, off = self.whole(b, None, some)
+        """The prices of all classes, and how far they may be off."""
         if self.own is None:
-            return self._shaped(high), self._shaped(around)
-        spread, row, own = np.zeros(high.shape), np.arange(len(high)), np.asarray(self.own)[some]
-        spread[row[:, None], self._others[some]] = around
-        spread[row, own] = (around.sum(axis=1) + np.abs(low[row, own]) + off) * MORE
-        return high, spread
+            shape = len(b), *self.block.offset.shape[1:]
+            return b.reshape(shape), around.reshape(shape)
+        row, left = np.arange(len(b)), total([-x for x in b.T], [])
+        out = np.zeros((2, len(b), self.block.width))
+        out[:, row[:, None], self.others[some]] = b, around
+        out[:, row, self.own[some]] = left.high, (around.sum(axis=1) + np.abs(left.low) + left.error) * MORE
+        return out[0], out[1]
 
     def bound(self, b: Array, around: Array, some: slice) -> Array:
         return self.block.loss.conjugate_bound(*self._of_all(b, around, some), self.block.y[some])
+
+    def value(self, z: Array, around: Array, some: slice) -> Array:
+        need(self.own is None, "a loss of all classes is one of their predictors")
+        return self.block.loss.value_bound(*self._of_all(z, around, some), self.block.y[some])
 
     def inner(self, b: Array, around: Array, some: slice) -> bool:
         low, high = self.block.loss.domain(self.block.y[some])
         b, around = self._of_all(b, around, some)
         return bool(((b - around > low) & (b + around < high)).all())
 
-    def exact(self, v: Array) -> Pair:
-        a, low, off = self.whole(v)
-        parts = [self._product(a)]
-        if low.any():
-            parts.append(self._product(low))
-        if off.any():
-            nothing = np.zeros((self.n, self.d))
-            parts.append(Pair(nothing, nothing, self._reach(off)))
-        return total([x for p in parts for x in (p.high, p.low)], [p.error for p in parts])
-
-    def _product(self, a: Array) -> Pair:
-        """X'a, (n, d), without rounding but for the error."""
-        X, live = self.design.X, np.flatnonzero(a.any(axis=1))
-        whole = len(live) > len(a) // 2
-        runs = self.design.runs if whole else Runs(self.node[live], self.n)
-        a = a if whole else a[live]
-        if X is None:
-            return runs.sums(a)
-        X = X if whole else X[live]
-        each = [runs.products(X, np.ascontiguousarray(a[:, c])) for c in range(a.shape[1])]
-        parts = zip(*((p.high, p.low, p.error) for p in each), strict=True)
-        return Pair(*(np.stack(part, axis=2).reshape(self.n, self.d) for part in parts))
-
-    def plain(self, v: Array) -> tuple[Array, Array]:
-        a, low, off = self.whole(v)
-        size = self.reach(a)
-        # m units of rounding times sum |x_rj a_r| for m summands, in whatever order they are added
-        error = (self.design.count + 1) * (0.5 * EPS * size + DUST * (size > 0.0)) * MORE
-        if self.own is not None:
-            error = error + self._reach(off + np.abs(low).sum(axis=1))
-        return self.block.adjoint(self._shaped(a), (self.n, self.d)), error
-
-    def reach(self, a: Array) -> Array:
-        """A bound of |X|'|a| for prices of all classes, (n, d): of each node the largest |x_rj| times sum |a_r|."""
-        sums = self.design.runs.magnitudes(a)
-        top, of_prices = self.design.top[:, :, None], sums[:, None, :]
-        size = np.maximum(top * of_prices * MORE, DUST * ((top > 0.0) & (of_prices > 0.0)))
-        return size.reshape(self.n, self.d)
-
-    def _reach(self, off: Array) -> Array:
-        """The same for one number per sample, in each class."""
-        return self.reach(np.repeat(off[:, None], self.block.width, axis=1))
-
-    def rows(self, some: Array) -> sp.csr_array:
-        r, c = np.divmod(some, self.shape[1])
-        k, X = self.block.width, self.design.X
-        x = np.ones((len(r), 1)) if X is None else X[r]
-        place = self.node[r, None] * self.d + np.arange(x.shape[1]) * k
-        if self.own is None:
-            return _csr([place + c[:, None]], [x], self.n * self.d)
-        places = [place + self._others[r, c][:, None], place + np.asarray(self.own)[r, None]]
-        return _csr(places, [x, -x], self.n * self.d)
-
 
 class Flows(Summand):
-    """The edges of one penalty, on their coordinates; of a penalty h(Rz) with R (r, k) the r numbers q of flows R'q."""
+    """The edges of one penalty, on their coordinates; of a penalty h(Rz) with R (r, k) the r numbers q of flows R'q,
+    unless they are to be ``whole``."""
 
-    def __init__(self, edge: EdgeBlock, form: Form, first: int) -> None:
-        self.edge, self.n, self.d, self.first = edge, form.n, form.d, first
-        self.mix, self.penalty = edge.penalty.composed() or (None, edge.penalty)
-        self.at = edge.columns(form.d)
-        self.shape = len(edge.tail), len(self.at if self.mix is None else self.mix)
-        self.node, self.name, self.targets = edge.tail, f"a flow of {edge.name}", self._targets()
+    def __init__(self, edge: EdgeBlock, d: int, whole: bool = False) -> None:
+        mix, penalty = (None if whole else edge.penalty.composed()) or (None, edge.penalty)
+        self.mix: Any = mix  # R
+        self.edge, self.d, self.at = edge, d, edge.columns(d)
         need(self.mix is None or in_range(self.mix), f"an entry of the root of {edge.penalty!r} is out of range")
+        k = len(self.at if self.mix is None else self.mix)
+        super().__init__(f"a flow of {edge.name}", edge.tail, penalty, edge, self._rows, k)
+        self.made_of = edge.tail, edge.head, self.at, self.mix
+        if isinstance(penalty, AbstractSmoothPenalty) and edge.ground and self.mix is None:
+            bend = penalty.smoothness()
+            self.square = bend if penalty.strong_convexity() == bend else 0.0
+        center, zero = edge.center, np.zeros(self.shape)
+        if center is not None and mix is None:
+            self.targets = np.asarray(center, dtype=float), zero, zero
+        elif center is not None and mix is not None:  # R times the centers
+            p, e, _ = product(np.asarray(center, dtype=float)[:, None, :], mix)
+            found = total([*np.moveaxis(p, 2, 0), *np.moveaxis(e, 2, 0)], [np.full(self.shape, len(self.at) * DUST)])
+            self.targets = found.high, found.low, found.error
 
     @property
-    def scale(self) -> Array:  # pyright: ignore[reportIncompatibleVariableOverride]  (strengths change)
+    def scale(self) -> Array:
         return self.edge.weight
 
-    @property
-    def made_of(self) -> tuple[Array | None, ...]:
-        return self.edge.tail, self.edge.head, self.at, self.mix
+    def _rows(self, e: Array, s: Array) -> sp.csr_array:
+        """w_tail - w_head on the coordinates of the edges, or R of it."""
+        edge = self.edge
+        at, x = (self.at[s][..., None], np.ones(1)) if self.mix is None else (self.at, self.mix[s])
+        ends = [edge.tail] if edge.ground else [edge.tail, edge.head]
+        return _csr([(end[e] * self.d)[..., None] + at for end in ends], [x, -x], edge.n * self.d)
 
     def given(self, v: Array) -> Array:
         """The flows (m, k)."""
@@ -274,16 +274,6 @@ class Flows(Summand):
         """The variables of flows (m, k)."""
         return u if self.mix is None else np.linalg.lstsq(self.mix.T, u.T, rcond=None)[0].T
 
-    def _targets(self) -> Triple | None:
-        center = self.edge.center
-        if center is None:
-            return None
-        if self.mix is None:
-            return np.asarray(center, dtype=float), np.zeros(self.shape), np.zeros(self.shape)
-        pairs = [_dot(np.asarray(center, dtype=float), row) for row in self.mix]
-        high, low, off = (np.stack([getattr(p, name) for p in pairs], axis=1) for name in ("high", "low", "error"))
-        return high, low, off
-
     def around(self, v: Array, off: Array) -> Array:
         """How far the flows as given may be from those of variables within ``off``."""
         if self.mix is None:
@@ -291,159 +281,170 @@ class Flows(Summand):
         size = np.abs(self.mix)
         return (off @ size + (len(size) + 2) * EPS * (np.abs(v) @ size) + DUST) * MORE
 
-    def bound(self, b: Array, around: Array, some: slice) -> Array:
-        return self.penalty.conjugate_bound(b, around)
-
-    @cached_property
-    def _runs(self) -> Runs:
-        edge = self.edge
-        return Runs(edge.tail if edge.ground else np.concatenate([edge.tail, edge.head]), self.n)
-
-    def exact(self, v: Array) -> Pair:
-        ends = (v,) if self.edge.ground else (v, -v)
-        if self.mix is None:
-            return self._runs.sums(np.concatenate(ends)).within(self.edge.coordinates, (self.n, self.d))
-        each = []
-        for q, row in zip(np.concatenate(ends).T, self.mix, strict=True):
-            each.append(self._runs.products(np.broadcast_to(row, (len(q), len(row))), np.ascontiguousarray(q)))
-        parts = [x for p in each for x in (p.high, p.low)]
-        return total(parts, [p.error for p in each]).within(self.at, (self.n, self.d))
-
-    def plain(self, v: Array) -> tuple[Array, Array]:
-        u, out = self.given(v), np.zeros((self.n, self.d))
-        size, steps = self.reach(v), self._degree + (0 if self.mix is None else len(self.mix) + 1)
-        out[:, self.edge.coordinates] = self.edge.transposed @ u
-        return out, steps * (0.5 * EPS * size + DUST * (size > 0.0)) * MORE
-
-    def reach(self, v: Array) -> Array:
-        """A bound of |B||v|, (n, d)."""
-        out = np.zeros((self.n, self.d))
-        size = np.abs(v)
-        if self.mix is not None:  # products may underflow
-            size = size @ np.abs(self.mix) + DUST * v.any(axis=1, keepdims=True)
-        out[:, self.edge.coordinates] = (self._sizes @ size) * MORE
-        return out
-
-    @cached_property
-    def _sizes(self) -> sp.csr_array:
-        return sp.csr_array(abs(self.edge.transposed))
-
-    @cached_property
-    def _degree(self) -> Array:
-        return np.diff(self._sizes.indptr)[:, None] + 1
-
-    def rows(self, some: Array) -> sp.csr_array:
-        e, s = np.divmod(some, self.shape[1])
-        edge, size = self.edge, self.n * self.d
-        at, x = (self.at[s, None], np.ones((len(e), 1))) if self.mix is None else (self.at[None, :], self.mix[s])
-        places = [edge.tail[e, None] * self.d + at]
-        if edge.ground:
-            return _csr(places, [x], size)
-        return _csr([*places, edge.head[e, None] * self.d + at], [x, -x], size)
-
 
 def _csr(places: Sequence[Array], values: Sequence[Array], size: int) -> sp.csr_array:
-    """A matrix with the same number of entries in each row."""
-    columns, entries = np.hstack([*places]), np.hstack([*values])
-    indptr = np.arange(0, columns.size + 1, columns.shape[1])
-    out = sp.csr_array((entries.ravel(), columns.ravel(), indptr), shape=(len(columns), size))
-    out.eliminate_zeros()
-    return out
+    """A matrix with the same number of entries in each row: those of all but the last axis of places and values."""
+    shape, k = places[0].shape[:-1], places[0].shape[-1]
+    # products are bound by memory
+    columns = np.empty((*shape, len(places), k), dtype=np.int32 if size < np.iinfo(np.int32).max else np.int64)
+    entries = np.empty(columns.shape)
+    for j, place in enumerate(places):
+        columns[..., j, :], entries[..., j, :] = place, values[j]
+    indptr = np.arange(0, columns.size + 1, len(places) * k, dtype=columns.dtype)
+    return sp.csr_array((entries.ravel(), columns.ravel(), indptr), shape=(len(indptr) - 1, size))
 
 
-def _dot(X: Array, v: Array) -> Pair:
-    """Xv row by row."""
-    parts: list[Array] = []
-    for j, factor in enumerate(v):
-        parts += two_product(X[:, j], np.full(len(X), factor))
-    return total(parts, [np.full(len(X), DUST)])
+class Columns:
+    """B: the columns of all summands, a matter of the graph and the designs alone."""
 
+    def __init__(self, summands: Sequence[Summand], equations: int) -> None:
+        self.summands, self.shape = summands, (equations, sum(one.size for one in summands))
+        self._kept: dict[Summand, list[Part]] = {}
+        numbers = np.arange(self.shape[1])
+        every = Summand("all", numbers, None, None, self.rows, 1)
+        self.parts = [every] if len(numbers) <= ROWS else summands  # few variables are taken together
 
-def _same(a: Array | None, b: Array | None) -> bool:
-    return a is b or (a is not None and b is not None and np.array_equal(a, b))
-
-
-class System:
-    """B, by summands, and the summands of a form; ``like`` it is one of a form with the same graph and designs. Systems
-    with the same B are of one ``kind``."""
-
-    def __init__(self, form: Form, like: System | None = None, outside: Pair | None = None) -> None:
-        """``outside`` is what is taken from the equations beside Bv, (n, d)."""
-        self.form, self.outside, self.size = form, outside, 0
-        self.designs = known = designs_of(form) if like is None else like.designs
-        self.prices: list[Prices] = []
-        self.flows: list[Flows] = []
-        for block, design in zip(form.samples, known, strict=True):
-            self.prices.append(Prices(block, design, form, self.size))
-            self._add(self.prices[-1])
-        for edge in form.edges:
-            self.flows.append(Flows(edge, form, self.size))
-            self._add(self.flows[-1])
-        need(all(design.in_range for design in known), "an entry of the designs is out of range")
-        need(like is None or self._has_the_matrix_of(like), "this is no system like the other")
-        self.kind = object() if like is None else like.kind
-
-    def _has_the_matrix_of(self, other: System) -> bool:
-        mine, theirs = ([x for one in each.summands for x in one.made_of] for each in (self, other))
-        same = len(mine) == len(theirs) and all(map(_same, mine, theirs))
-        return same and self.shape == other.shape and self.form.d == other.form.d
-
-    def _add(self, one: Summand) -> None:
-        need(all(below(t) for t in one.targets or ()), f"a target of {one.name} is too large")
-        self.size += one.shape[0] * one.shape[1]
-
-    @property
-    def summands(self) -> list[Summand]:
-        """The samples of each loss, then the edges of each penalty."""
-        return [*self.prices, *self.flows]
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Of B: equations, variables."""
-        return self.form.n * self.form.d, self.size
-
-    def rows(self, variables: Array) -> sp.csr_array:
+    def rows(self, variables: Array, _: Array | None = None) -> sp.csr_array:
         """The columns of B of some variables, as rows, in rising order."""
-        parts = [sp.csr_array((0, self.shape[0]))]
+        variables, parts = variables.ravel(), [sp.csr_array((0, self.shape[0]))]
         for one in self.summands:
             low, high = np.searchsorted(variables, [one.columns.start, one.columns.stop])
-            parts.append(one.rows(variables[low:high] - one.first))
-        return sp.csr_array(sp.vstack(parts, format="csr"))
+            parts.append(one.rows(*np.divmod(variables[low:high] - one.first, max(one.shape[1], 1))))
+        out = sp.csr_array(sp.vstack(parts, format="csr"))
+        out.eliminate_zeros()
+        return out
 
     @cached_property
     def B(self) -> sp.csr_array:  # noqa: N802  (a matrix)
         """(equations, variables), by equations."""
-        B = sp.csr_array(self.rows(np.arange(self.size)).T)
+        B = sp.csr_array(self.rows(np.arange(self.shape[1])).T)
         B.sum_duplicates()
         return B
+
+    def pieces(self, one: Summand) -> Iterator[Part]:
+        """The columns of some variables at a time, as rows, between the first and the last equation that they are
+        in."""
+        if one in self._kept:
+            yield from self._kept[one]
+            return
+        made = list[Part]()
+        for some in one.some():
+            A, first = one.of(some), one.first + some.start * one.shape[1]
+            here = slice(int(A.indices.min(initial=0)), int(A.indices.max(initial=0)) + 1)
+            near = sp.csr_array((A.data, A.indices - here.start, A.indptr), shape=(A.shape[0], here.stop - here.start))
+            part = slice(first, first + A.shape[0]), here, near
+            if one.design is None and one.size <= KEPT:
+                made.append(part)
+            yield part
+        if made:
+            self._kept[one] = made
+
+    @cached_property
+    def count(self) -> Array:
+        """How many entries each equation has; all of these are in range."""
+        out = np.zeros(self.shape[0])
+        for one in self.parts:
+            for _, here, A in self.pieces(one):
+                need(in_range(A.data), "an entry of the designs is out of range")
+                out[here] += np.bincount(A.indices, minlength=A.shape[1])
+        return out
+
+    def pulled(self, v: Array) -> tuple[Array, Array]:
+        """Bv, rounded at every step, and not less than |B||v|."""
+        value, size = np.zeros((2, self.shape[0]))
+        for one in self.parts:
+            self.pull(one, v[one.columns], value, size)
+        return value, size
+
+    def pull(self, one: Summand, v: Array, value: Array, size: Array) -> None:
+        """Add the same of the variables of one summand."""
+        if one.design is not None:
+            one.design.pull(v, value, size)
+            return
+        for some, here, A in self.pieces(one):
+            mine, turned = v[some.start - one.first : some.stop - one.first], A.T
+            value[here] += turned @ mine
+            turned.data = np.abs(turned.data) * MORE
+            size[here] += turned @ magnitudes(mine)
+
+    def exactly(self, parts: Sequence[Array]) -> Pair:
+        """B times the sum of some parts of v, without rounding but for the error."""
+
+        def products() -> Iterator[Piece]:
+            for one in self.parts:
+                for some, here, A in self.pieces(one):
+                    for v in parts:
+                        yield here, A.indices, *product(A.data, np.repeat(v[some], np.diff(A.indptr)))
+
+        size = sum((self.pulled(v)[1] for v in parts), np.zeros(self.shape[0]))
+        return extracted(products, size * MORE, self.count * len(parts))
+
+
+def summands_of(form: Form) -> list[Summand]:
+    """The functions of a form as they are written: of all classes and coordinates."""
+    prices = [Prices(block, form.d, whole=True) for block in form.samples]
+    return [*prices, *(Flows(edge, form.d, whole=True) for edge in form.edges)]
+
+
+class System:
+    """B and the summands of a form, and ``more`` beside them; ``like`` it is one of a form with the same graph and
+    designs. Systems with the same B are of one ``kind``."""
+
+    def __init__(
+        self, form: Form, like: System | None = None, outside: Pair | None = None, more: Iterable[Summand] = ()
+    ) -> None:
+        """``outside`` is what is taken from the equations beside Bv, (n, d)."""
+        self.form, self.outside, self.size = form, outside, 0
+        known = [None] * len(form.samples) if like is None else [one.design for one in like.prices]
+        self.prices = [Prices(block, form.d, design) for block, design in zip(form.samples, known, strict=True)]
+        self.flows = [Flows(edge, form.d) for edge in form.edges]
+        self.summands: list[Summand] = [*self.prices, *self.flows, *more]
+        for one in self.summands:
+            need(all(below(t) for t in one.targets or ()), f"a target of {one.name} is too large")
+            one.first, self.size = self.size, self.size + one.size
+        need(like is None or self._has_the_matrix_of(like), "this is no system like the other")
+        self.kind = Columns(self.summands, form.n * form.d) if like is None else like.kind
+        self.count = self.kind.count
+
+    def _has_the_matrix_of(self, other: System) -> bool:
+        mine, theirs = ([x for one in each.summands for x in one.made_of] for each in (self, other))
+        same = len(mine) == len(theirs) and all(map(_same, mine, theirs))
+        return same and (self.form.shape, self.size) == (other.form.shape, other.size)
+
+    @cached_property
+    def written(self) -> list[Summand]:
+        """The functions as they are written (see `summands_of`); shared, where those are the same."""
+        d, more = self.form.d, self.summands[len(self.prices) + len(self.flows) :]
+        prices = [one if one.own is None else Prices(one.block, d, whole=True) for one in self.prices]
+        return [*prices, *(one if one.mix is None else Flows(one.edge, d, whole=True) for one in self.flows), *more]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Of B: equations, variables."""
+        return self.kind.shape
+
+    @property
+    def rows(self) -> Callable[[Array], sp.csr_array]:
+        """The columns of B of some variables, as rows, in rising order."""
+        return self.kind.rows
 
     @cached_property
     def component(self) -> Array:
         """The component of each equation."""
         return np.repeat(self.form.component, self.form.d)
 
-    @cached_property
-    def components(self) -> list[Runs]:
-        """The functions of each summand by component."""
-        return [Runs(self.form.component[one.node], self.form.n_components) for one in self.summands]
-
     def residual(self, high: Array, low: Array, plain: bool = False) -> Pair:
         """Bv, (n, d); where ``plain``, of the high part alone, and rounded at every step."""
-        if plain:
-            pairs = [Pair(x, np.zeros((1, 1)), e) for x, e in (one.plain(one.taken(high)) for one in self.summands)]
+        if plain:  # m summands are off by m + 1 units of rounding of their magnitudes, in whatever order
+            value, size = self.kind.pulled(high)
+            found = Pair(value, np.zeros(len(value)), (self.count + 2) * (0.5 * EPS) * size * MORE)
         else:
-            given = [x for x in (high, low) if x.any()]
-            pairs = [one.exact(one.taken(x)) for one in self.summands for x in given]
-        pairs = [*pairs, *([] if self.outside is None else [self.outside])]
-        if not pairs:
-            return Pair(*np.zeros((3, self.form.n, self.form.d)))
-        if not plain:
-            return total([x for p in pairs for x in (p.high, p.low)], [p.error for p in pairs])
-        value, error = np.zeros((2, *self.form.shape))
-        for p in pairs:
-            value = value + p.high
-            error = error + p.error + np.abs(p.low) + 0.5 * EPS * np.abs(value)
-        return Pair(value, np.zeros(value.shape), error * MORE)
+            found = self.kind.exactly([x for x in (high, low) if x.any()])
+        found = Pair(*(x.reshape(self.form.shape) for x in (found.high, found.low, found.error)))
+        if self.outside is None:
+            return found
+        both = found, self.outside
+        return total([x for each in both for x in (each.high, each.low)], [each.error for each in both])
 
     # ---- dual points -------------------------------------------------------------------------------------------------
     def flat(self, point: DualPoint) -> Array:
@@ -456,3 +457,7 @@ class System:
         return DualPoint(
             tuple(one.given(one.taken(v)) for one in self.flows), tuple(one.given(one.taken(v)) for one in self.prices)
         )
+
+
+def _same(a: Array | None, b: Array | None) -> bool:
+    return a is b or (a is not None and b is not None and np.array_equal(a, b))

@@ -9,9 +9,23 @@ import numpy as np
 
 from ...form import DualPoint
 from ...terms import Array
-from .arithmetic import DUST, EPS, MORE, RANGE, UNDERFLOW, Pair, need, total, two_product, two_sum
+from .arithmetic import (
+    DUST,
+    EPS,
+    MORE,
+    RANGE,
+    UNDERFLOW,
+    Pair,
+    down,
+    multiples,
+    need,
+    sums,
+    total,
+    two_product,
+    two_sum,
+)
 from .balance import Balanced
-from .system import Summand, System, Triple
+from .system import System, Triple
 
 
 @dataclass(frozen=True)
@@ -33,34 +47,30 @@ def lower_bound(system: System, box: Balanced, plain: bool = False) -> LowerBoun
     """
     around = (box.spread + np.abs(box.low)) * (1.0 + 2 * EPS) if plain else box.spread
     lost, outside, why = box.lost.copy(), np.zeros(system.size, dtype=bool), [box.why] if box.why else []
-    sums, errors, inner = list[Array](), np.zeros(len(lost)), True
-    for one, where in zip(system.summands, system.components, strict=True):
-        found = _Terms(one)
+    found, inner = list[tuple[Array, Pair]](), True
+    for one in system.summands:
+        s, component, bad = one.scale, system.form.component[one.node], np.zeros(one.shape[0], dtype=bool)
+        need(s.min(initial=1.0) >= 1.0 / RANGE, f"a scale of {one.name} is out of range")
+        need(s.max(initial=1.0) <= RANGE, f"a scale of {one.name} is out of range")
         for some in one.some():
             high, low, off = (one.taken(x)[some] for x in (box.high, box.low, around))
-            found.add(some, high, low, off, plain)
-        inner = inner and found.inner
-        if found.bad.any():
-            first = int(np.argmax(found.bad))
+            b, spread = _scaled(high, low, off, s[some, None], plain)
+            inner = inner and one.inner(b, spread, some)
+            value = one.bound(b, spread, some)
+            bad[some] = ~(value < np.inf)
+            pair = multiples(s[some], np.where(bad[some], 0.0, value))
+            if one.targets is not None:
+                take = _plainly if plain else _exactly
+                t_high, t_low, t_off = (t[some] for t in one.targets)
+                pair = take(pair, (high, low, off), (t_high, t_low, t_off))
+            found.append((component[some], pair))
+        if bad.any():
+            first = int(np.argmax(bad))
             why.append(f"{one.name} leaves its domain at node {system.form.labels[int(one.node[first])]!r}")
-            lost[system.form.component[one.node[found.bad]]] = True
-            outside[one.columns] = np.repeat(found.bad, one.shape[1])
-        for values in found.values:
-            pair = where.plain(values) if plain else where.sums(values)
-            sums += [pair.high, pair.low]
-            errors += pair.error
-        errors += where.most(found.errors)
-    return LowerBound(np.where(lost, -np.inf, _down(sums, errors)), outside, "; ".join(why[:3]), inner)
-
-
-def _down(sums: list[Array], errors: Array) -> Array:
-    """Sums of parts that may be off by the errors, rounded downwards."""
-    found = total([np.zeros(len(errors)), *sums], [errors])
-    value = found.high + found.low
-    exact = (found.error == 0.0) & (found.low == 0.0)
-    with np.errstate(invalid="ignore"):
-        lower = np.where(exact, value, value - (found.error * MORE + EPS * np.abs(value) + DUST))
-    return np.where(np.isfinite(lower), lower, -np.inf)
+            lost[component[bad]] = True
+            outside[one.columns] = np.repeat(bad, one.shape[1])
+    lower = np.where(lost, -np.inf, down(sums(found, len(lost), plain)))
+    return LowerBound(lower, outside, "; ".join(why[:3]), inner)
 
 
 @dataclass(frozen=True)
@@ -97,41 +107,6 @@ class Enclosed:
             return -np.inf
         exact = math.fsum(self.lower)
         return exact if exact == 0.0 and not self.lower.any() else float(np.nextafter(exact, -np.inf))
-
-
-class _Terms:
-    """The summands of one kind, function by function, and bounds of what their roundings miss."""
-
-    def __init__(self, one: Summand) -> None:
-        self.one = one
-        self.scale, self.targets = one.scale, one.targets
-        need(self.scale.min(initial=1.0) >= 1.0 / RANGE, f"a scale of {one.name} is out of range")
-        need(self.scale.max(initial=1.0) <= RANGE, f"a scale of {one.name} is out of range")
-        self.bad = np.zeros(one.shape[0], dtype=bool)
-        self.errors = np.zeros(one.shape[0])
-        self.values: list[Array] = []
-        self.inner = True
-
-    def add(self, some: slice, high: Array, low: Array, off: Array, plain: bool) -> None:
-        """-s f*(v / s) - <v, t> for v = high + low within ``off``."""
-        s = self.scale[some, None]
-        b, around = _scaled(high, low, off, s, plain)
-        value = self.one.bound(b, around, some)
-        self.inner = self.inner and self.one.inner(b, around, some)
-        self.bad[some] = ~(value < np.inf)
-        value = np.where(value < np.inf, s[:, 0] * value, 0.0)
-        error = 2 * EPS * np.abs(value) + DUST * ((b != 0.0) | (around != 0.0)).any(axis=1)
-        found = Pair(-value, np.zeros(1), error)
-        if self.targets is not None:
-            t_high, t_low, t_off = (t[some] for t in self.targets)
-            take = _plainly if plain else _exactly
-            found = take(found, (high, low, off), (t_high, t_low, t_off))
-        self.errors[some] = found.error
-        parts = [found.high] if plain or self.targets is None else [found.high, found.low]
-        if not self.values:
-            self.values = [np.zeros(len(self.bad)) for _ in parts]
-        for whole, part in zip(self.values, parts, strict=True):
-            whole[some] = part
 
 
 def _scaled(high: Array, low: Array, off: Array, s: Array, plain: bool) -> tuple[Array, Array]:

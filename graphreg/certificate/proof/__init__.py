@@ -1,7 +1,7 @@
 """Proofs: a certificate written down in exact numbers, to be checked by `graphreg.verify` or by anybody else.
 
-The certificate's dual point is balanced exactly (`conserve`), its primal point put exactly inside every constraint
-(`primal`); both bounds are then those of exact arithmetic. docs/proofs.md has the format.
+The certificate's own dual point is made exact (`conserve`), its primal point put exactly inside every constraint
+(`prove`); both bounds are then those of exact arithmetic. docs/proofs.md has the format.
 """
 
 from .prove import Proved, exact_dual, exact_primal, model_hash, prove

@@ -1,4 +1,4 @@
-"""The dual point of a proof: the certificate's as it is stored, and only where that fails one slightly moved.
+"""The dual point of a proof: the certificate's own made exact, and only where that fails one that is slightly moved.
 
 The optimum itself is found in exact numbers where it solves a linear system: only there is the gap exactly 0. Near an
 answer the coordinates that edges with slack tie together are one unknown each, the flows of all other norms are at an
@@ -7,6 +7,7 @@ end, and what is left is quadratic: a sum of c/2 (<cells, theta> - target)^2 and
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
@@ -18,47 +19,26 @@ from ...errors import ProofError
 from ...form import DualPoint, Form
 from ...inputs import components_of, groups_of
 from ...terms import Array
-from ...verify import BOX, STATE, Model, NotProvedError, rational
+from ...verify import STATE, Model, NotProvedError, rational
+from ..kernel.arithmetic import RefusedError
+from ..kernel.system import System
+from ..proposing.plan import Plan, Planner
+from ..proposing.slack import Slack
 from ..repairing.repair import Repair
-from .conserve import RATIONAL, conserve, ends_of, group_numbers, slacks_of
+from .conserve import Conserver
 from .point import ExactPoint, exact_point
-from .statement import flow_root, solve
+from .statement import solve
 
-
-@dataclass(frozen=True)
-class Attempt:
-    """One way from the floats to an exact point.
-
-    ``snap`` puts prices and flows that are nearly at an end of their domain there; ``bits`` pulls by 2^-bits towards
-    0 or (``slater``) towards a point well inside all domains; flows with less room than ``least`` keep still.
-    """
-
-    least: float = 1e-7
-    snap: float = 0.0
-    bits: int = 0
-    slater: bool = False
-
-
-ATTEMPTS = (
-    Attempt(),
-    Attempt(1e-12),
-    *(
-        Attempt(least, bits=bits, slater=slater)
-        for bits, least in ((44, 1e-13), (36, 1e-11))
-        for slater in (False, True)
-    ),
-    *(Attempt(1e-9, snap) for snap in (1e-11, 1e-9, 1e-7)),
-    *(Attempt(10.0 ** -(bits / 3.5), bits=bits, slater=slater) for bits in (28, 20) for slater in (True, False)),
-)
+PULLS = (0.0, 2.0**-44, 2.0**-36, 2.0**-28, 2.0**-20)  # shares of the way to a point well inside all domains
+WIDE = 1e-9  # of the capacity: flows with so much room may move by all that rounding leaves
 
 
 @dataclass(frozen=True)
 class Lower:
-    """A dual point as the checker takes it, its bound in the checker's units, and the box that it is valid in."""
+    """A dual point as the checker takes it, and its bound in the checker's units."""
 
     point: list[Any]
     bound: int
-    within: Any = None
 
 
 def lower_bound(form: Form, model: Model, w: Array, point: DualPoint, enough: float = -np.inf) -> Lower:
@@ -66,76 +46,84 @@ def lower_bound(form: Form, model: Model, w: Array, point: DualPoint, enough: fl
     with the reasons where none is found."""
     best: Lower | None = None
     reasons: dict[str, None] = {}
-    rooted = any(flow_root(form, edge) is not None for edge in form.edges)
-    starts = _Starts(form, w, point)
-    for repaired, attempt in product((False, True), ATTEMPTS):
-        start = starts(repaired, attempt)
-        for with_roots in (False, True)[: 1 + rooted]:
-            STATE.where = ""
-            try:
-                found = _attempt(form, model, start, attempt, with_roots)
-                best = found if best is None or found.bound > best.bound else best
-                if best.bound >= enough:
-                    return best
-            except (ProofError, NotProvedError, ZeroDivisionError, np.linalg.LinAlgError) as error:
-                reasons.setdefault(str(error))
-    if best is not None:
-        return best
-    raise ProofError(f"no exact dual point was found: {'; '.join(list(reasons)[:3])}")
+    attempts = _Attempts(form, model, w, point)
+    for way in attempts.ways():
+        STATE.where = ""
+        try:
+            found = attempts.found(*way)
+        except (ProofError, NotProvedError, RefusedError, np.linalg.LinAlgError) as error:
+            reasons.setdefault(str(error))
+            continue
+        best = found if best is None or found.bound > best.bound else best
+        if best.bound >= enough:
+            break
+    if best is None:
+        raise ProofError(f"no exact dual point was found: {'; '.join(list(reasons)[:3])}")
+    return best
 
 
-@dataclass
-class _Starts:
-    """The starts of the attempts; what takes a while is computed once."""
+def _planner(form: Form) -> Planner:
+    """What plans how an imbalance is taken up: R, as certificates have it."""
+    try:
+        return Planner(System(form))
+    except RefusedError as error:
+        raise ProofError(f"no exact dual point is looked for: {error}") from None
 
-    form: Form
-    w: Array
-    point: DualPoint
 
-    def __call__(self, repaired: bool, attempt: Attempt) -> DualPoint:
-        start = self.repaired if repaired else self.point
-        if attempt.bits == 0:
-            return start
-        t = 2.0**-attempt.bits
-        center = self.center if attempt.slater else self.form.nothing()
-        return self.form.mapped(lambda _, x, c: (1.0 - t) * x + t * c, start, center)
+class _Attempts:
+    """Ways from the floats to an exact point: by the corrections R with which an enclosure would bound it."""
+
+    def __init__(self, form: Form, model: Model, w: Array, point: DualPoint) -> None:
+        self.form, self.model, self.w, self.point = form, model, w, point
+        self.planner = _planner(form)
+        self.system = self.planner.system
+
+    def ways(self) -> Iterator[tuple[float, bool, Array, bool]]:
+        """Pulled by t, with flows that may move far, with these variables held, with nodes that answer apart; at last 0
+        itself, which balances as it is."""
+        mixed = np.zeros(self.system.size, dtype=bool)
+        for one in self.system.flows:
+            mixed[one.columns] = one.mix is not None
+        held = (mixed, np.zeros_like(mixed)) if mixed.any() else (mixed,)
+        yield from product(PULLS, (False, True), held, (False, True))
+        yield 1.0, False, mixed, False
+
+    def found(self, t: float, wide: bool, held: Array, apart: bool) -> Lower:
+        """The bound of one way."""
+        start = self.point
+        if t == 1.0:
+            start = self.form.nothing()
+        elif t > 0.0:
+            start = self.form.mapped(lambda _, x, c: (1.0 - t) * x + t * c, start, self._center)
+        v = self.system.flat(start)
+        exact = exact_point(self.system, self.model, v)
+        if any(exact.rest):
+            slack = Slack.of(self.system, v)
+            if wide:
+                slack = Slack(np.where(slack.room > WIDE * self._scale, np.inf, 0.0), slack.weight)
+            Conserver(exact, self.planner, slack, self.planner.near(v, slack, held, apart))()
+        stated = exact.statement()
+        return Lower(stated, self.model.dual(stated))
 
     @cached_property
-    def repaired(self) -> DualPoint:
-        """The point pulled well inside the domains: the point of a certificate may lie at their very ends."""
-        return Repair(self.form)(self.w, self.point)
+    def _scale(self) -> Array:
+        """The scale of each variable."""
+        return np.concatenate([np.repeat(one.scale, one.shape[1]) for one in self.system.summands])
 
     @cached_property
-    def center(self) -> DualPoint:
+    def _center(self) -> DualPoint:
         """A point well inside all domains."""
         repair = Repair(self.form)
         repair.size = float(np.sqrt(np.mean(self.w * self.w))) or 1.0
         return repair.center
 
 
-def _attempt(form: Form, model: Model, point: DualPoint, attempt: Attempt, with_roots: bool) -> Lower:
-    point = _snapped(form, point, attempt.snap)
-    exact: ExactPoint = exact_point(form, model, point, attempt.snap)
-    whole = conserve(exact, slacks_of(form, point.flows), attempt.least, with_roots)
-    within = None if whole else rational(1 << BOX)
-    stated = exact.statement()
-    return Lower(stated, model.dual(stated, within), within)
-
-
-def _snapped(form: Form, point: DualPoint, snap: float) -> DualPoint:
-    """Flows that are nearly 0 as 0: what has no room then must not be seen to have some."""
-    flows: list[Array] = []
-    for edge, u in zip(form.edges, point.flows, strict=True):
-        size, rooted = np.abs(u), flow_root(form, edge) is not None
-        size = size.max(axis=1, keepdims=True, initial=0.0) if rooted else size
-        flows.append(np.where(size <= snap * edge.weight[:, None], 0.0, u))
-    return DualPoint(tuple(flows), point.prices)
-
-
 # ---- the optimum itself ----------------------------------------------------------------------------------------------
 LOSSES = ("squared", "mean")
 TYING = ("L1", "L2", "LInf", "Zero")
+COUPLED = 60  # groups in one system
 LEAST = 1e-12  # the room of an edge that ties, where its flow is at its capacity to rounding
+EVEN = 1e2  # flows beside which shares are looked at: less than 1e-10 is little room
 
 
 @dataclass
@@ -167,7 +155,7 @@ class Squares:
         links = [(g, h) for g, row in self.quadratic.items() for h in row]
         i, j = np.array(links, dtype=int).reshape(-1, 2).T
         for groups in (each.tolist() for each in groups_of(components_of(i, j, count)[1])):
-            if len(groups) > RATIONAL:
+            if len(groups) > COUPLED:
                 raise ProofError(f"{len(groups)} groups of coordinates are coupled")
             place = {g: k for k, g in enumerate(groups)}
             A = [[rational(0)] * len(groups) for _ in groups]
@@ -187,25 +175,35 @@ def exact_optimum(form: Form, model: Model, w: Array, point: DualPoint) -> tuple
     """An optimum near w and its dual point, as the checker takes them, with a gap of exactly 0; `ProofError` where none
     is found, and why."""
     _refuse(model)
+    planner = _planner(form)
     tied = _tied(form, model, w, point)
-    dual = exact_point(form, model, point)
-    group, count = _groups(form, tied)
+    dual = exact_point(planner.system, model, planner.system.flat(point))
     blocks = zip(model.blocks[model.m :], form.edges, tied, strict=True)
     ends = [_at_ends(block, mask, edge.difference(w)) for block, edge, mask in blocks]
-    theta = _squares(dual, group, tied, ends).solved(count)
-    flat = [theta[g] if g >= 0 else rational(0) for g in group]
+    group = _groups(planner, tied)
+    theta = _squares(dual, group, tied, ends).solved(int(group.max(initial=-1)) + 1)
+    flat = [theta[g] if g >= 0 else rational(0) for g in group.tolist()]
     W = [flat[i * form.d : (i + 1) * form.d] for i in range(form.n)]
     _state(dual, W, tied, ends)
-    rooms = zip(slacks_of(form, point.flows), tied, strict=True)
-    rooms = [np.where(mask, np.maximum(room, LEAST), 0.0) for room, mask in rooms]
     STATE.where = ""
     try:
-        conserve(dual, rooms, 0.5 * LEAST, False)
+        Conserver(dual, planner, *_carrying(planner, point, tied))()
         if model.residuals(W, dual.statement()) == 0 and model.primal(W) >= model.dual(dual.statement()):
             return W, dual.statement()
     except NotProvedError as error:
         raise ProofError(f"edges that are fused near the answer are not fused at the optimum: {error}") from None
     raise ProofError("edges that are fused near the answer are not fused at the optimum")
+
+
+def _carrying(planner: Planner, point: DualPoint, tied: list[Array]) -> tuple[Slack, Plan]:
+    """What is tied carries all that is left, the roomiest first, by shares of capacities; no price answers for it."""
+    room, like = np.zeros((2, planner.system.size))
+    for one, u, mask in zip(planner.system.flows, point.flows, tied, strict=True):
+        share = one.penalty.domain.share(u / one.scale[:, None])
+        room[one.columns] = np.where(mask, np.maximum(share, LEAST), 0.0).ravel()
+        like[one.columns] = EVEN
+    slack = Slack(room, np.zeros(len(room)))
+    return slack, planner.near(like, slack, room < 0.0, apart=False)
 
 
 def _refuse(model: Model) -> None:
@@ -239,11 +237,14 @@ def _tied(form: Form, model: Model, w: Array, point: DualPoint) -> list[Array]:
     return out
 
 
-def _groups(form: Form, tied: list[Array]) -> tuple[list[int], int]:
+def _groups(planner: Planner, tied: list[Array]) -> Array:
     """The group of each vertex ``node * d + column``, -1 for those tied to the ground."""
-    ends = [np.stack(ends_of(form, edge, mask)) for edge, mask in zip(form.edges, tied, strict=True)]
-    i, j = np.concatenate([np.zeros((2, 0), dtype=int), *ends], axis=1)
-    return group_numbers(components_of(i, j, form.n * form.d + 1)[1].tolist())
+    arcs = planner.arcs
+    mask = np.concatenate([np.zeros(0, dtype=bool), *(x.ravel() for x in tied)])
+    label = components_of(arcs.tail[mask], arcs.head[mask], arcs.ground + 1)[1]
+    group, free = np.full(arcs.ground, -1), label[:-1] != label[-1]
+    group[free] = np.unique(label[:-1][free], return_inverse=True)[1]
+    return group
 
 
 def _at_ends(block: Any, mask: Array, z: Array) -> list[list[Any]]:
@@ -252,40 +253,39 @@ def _at_ends(block: Any, mask: Array, z: Array) -> list[list[Any]]:
     return [[s * capacity for s in row] for row, capacity in zip(signs, block.c, strict=True)]
 
 
-def _squares(dual: ExactPoint, group: list[int], tied: list[Array], ends: list[list[list[Any]]]) -> Squares:
-    model, d = dual.model, dual.form.d
-    squares = Squares(group)
-    for m, block in enumerate(model.blocks[: model.m]):
+def _squares(dual: ExactPoint, group: Array, tied: list[Array], ends: list[list[list[Any]]]) -> Squares:
+    squares = Squares(group.tolist())
+    samples = zip(dual.system.prices, dual.model.blocks, strict=False)
+    for one, block in samples:
         for r in range(block.size):
-            targets = block.y[r] if block.kind == "mean" else [block.y[r]]
-            for c, (y, o) in enumerate(zip(targets, block.o[r], strict=True)):
-                squares.add(dual.price_cells(m, r, c), block.s[r], y - o)
-    for block, mask, flows in zip(model.blocks[model.m :], tied, ends, strict=True):
-        for e, (tail, head) in enumerate(zip(block.tail, block.head, strict=True)):
-            for p, f in enumerate(block.columns):
-                cells = [(tail * d + f, rational(1)), *([(head * d + f, rational(-1))] if head >= 0 else [])]
-                if block.kind == "SquaredL2":
-                    squares.add(cells, block.c[e], block.center[e][p] if block.center else rational(0))
-                elif not mask[e, p]:
-                    for v, x in cells:
-                        squares.push(group[v], -x * flows[e][p])
+            for c, (y, o) in enumerate(zip(_targets(block, r), block.o[r], strict=True)):
+                squares.add(dual.cells(one.first + r * one.shape[1] + c), block.s[r], y - o)
+    flows = zip(dual.system.flows, dual.model.blocks[dual.model.m :], tied, ends, strict=True)
+    for one, block, mask, at_ends in flows:
+        for e, p in product(range(block.size), range(one.shape[1])):
+            cells = dual.cells(one.first + e * one.shape[1] + p)
+            if block.kind == "SquaredL2":
+                squares.add(cells, block.c[e], block.center[e][p] if block.center else rational(0))
+            elif not mask[e, p]:
+                for v, x in cells:
+                    squares.push(squares.group[v], -x * at_ends[e][p])
     return squares
+
+
+def _targets(block: Any, r: int) -> list[Any]:
+    return block.y[r] if block.kind == "mean" else [block.y[r]]
 
 
 def _state(dual: ExactPoint, W: list[list[Any]], tied: list[Array], ends: list[list[list[Any]]]) -> None:
     """Prices and flows that belong to W; the flows of what is tied stay as they are, and will be moved."""
     model = dual.model
-    for m, block in enumerate(model.blocks[: model.m]):
-        for r in range(block.size):
-            targets = block.y[r] if block.kind == "mean" else [block.y[r]]
-            x = block.argument(r, W)
-            dual.prices[m][r] = [block.s[r] * (p - y) for p, y in zip(x, targets, strict=True)]
-    for m, (block, mask, flows) in enumerate(zip(model.blocks[model.m :], tied, ends, strict=True)):
-        for e in range(block.size):
-            z = block.argument(e, W)
-            if block.kind == "SquaredL2":
-                dual.flows[m][e] = [block.c[e] * x for x in z]
-            else:
-                entries = zip(dual.flows[m][e], flows[e], mask[e].tolist(), strict=True)
-                dual.flows[m][e] = [u if held else v for u, v, held in entries]
+    for one, block in zip(dual.system.prices, model.blocks, strict=False):
+        each = [zip(block.argument(r, W), _targets(block, r), strict=True) for r in range(block.size)]
+        dual.put(one, [[s * (p - y) for p, y in pairs] for s, pairs in zip(block.s, each, strict=True)])
+    for one, block, mask, flows in zip(dual.system.flows, model.blocks[model.m :], tied, ends, strict=True):
+        if block.kind == "SquaredL2":
+            dual.put(one, [[c * x for x in block.argument(e, W)] for e, c in enumerate(block.c)])
+        else:
+            rows = zip(dual.rows(one), flows, mask.tolist(), strict=True)
+            dual.put(one, [[u if held else v for u, v, held in zip(*row, strict=True)] for row in rows])
     dual.balance()

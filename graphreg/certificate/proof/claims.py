@@ -41,7 +41,6 @@ class Found:
     point: list[Any]
     lower: int
     upper: int
-    within: Any
     floats: Array
     certify_tied: CertifyTied | None
     inexact: str = ""
@@ -65,11 +64,12 @@ class Edge:
         return capacity > 0 and self.checked.penalty.dual_norm_is_at_most(capacity, self.flow)
 
     def slack(self) -> float:
-        """The rest of the capacity, to rounding."""
-        t = [abs(nearest(x)) for x in self.flow]
-        kind = self.checked.kind
-        norm = max(t) if kind == "L1" else sum(t) if kind == "LInf" else sum(x * x for x in t) ** 0.5
-        return nearest(self.capacity) - norm
+        """The rest of the capacity, to rounding: of L2 that of the squares over the sum."""
+        c, t, kind = self.capacity, [abs(x) for x in self.flow], self.checked.kind
+        if kind != "L2":
+            return nearest(c - (max(t) if kind == "L1" else sum(t)))
+        squares = sum(x * x for x in t)
+        return nearest(c * c - squares) / (nearest(c) + nearest(squares) ** 0.5)
 
 
 def kinds(claims: Sequence[Claim]) -> list[str]:
@@ -203,14 +203,12 @@ def _tied_point(found: Found, block: int, e: int, certificate: Certificate) -> t
     last = state_edges(form.edges[-1], form.width(form.edges[-1]))
     model.blocks = [*found.model.blocks, Edges(last, form.n, form.d)]
     lower = lower_bound(form, model, certificate.w, certificate.dual_point, found.upper + 1)
-    if lower.within is not None and found.within is None:
-        raise ProofError("the problem in which the ends are equal is bounded within a box only")
     *point, constraint = lower.point
     place = found.model.m + block
     point[place] = [*point[place]]
     point[place][e] = [u + t for u, t in zip(point[place][e], constraint[0], strict=True)]
     try:
-        return point, found.model.dual(point, found.within, (place, e))
+        return point, found.model.dual(point, None, (place, e))
     except NotProvedError as error:
         raise ProofError(f"the dual point with equal ends is none: {error}") from None
 

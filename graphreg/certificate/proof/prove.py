@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -33,17 +34,18 @@ DISAGREE = 1e-6  # relative; where exact arithmetic differs more from P(w), the 
 
 @dataclass(frozen=True)
 class Proved(Shown):
-    """The statement of a proof: ``lower <= inf P <= upper``, of the model with this ``hash``; written to ``path``.
-
-    Where ``within`` is true the infimum is that over the w with entries up to 2^1000 in size.
-    """
+    """The statement of a proof: ``lower <= inf P <= upper``, of the model with this ``hash``; written to ``path``."""
 
     path: Path
     hash: str
     lower: Fraction
     upper: Fraction
     claims: tuple[str, ...]
-    within: bool
+
+    @property
+    def within(self) -> bool:
+        """False: the infimum is that over all w. Proofs that others write may be within a box only."""
+        return False
 
     def __str__(self) -> str:
         return f"{self._bounds()}, proved in {visible(self.path, None)} of {self.hash}"
@@ -53,8 +55,7 @@ class Proved(Shown):
 
     def _bounds(self) -> str:
         """Rounded outwards, as the nearest numbers could say more than is proved."""
-        among = f" among all w with entries up to 2^{verify.BOX}" if self.within else ""
-        return f"{shown(self.lower, -1)} <= infimum{among} <= {shown(self.upper, 1)}"
+        return f"{shown(self.lower, -1)} <= infimum <= {shown(self.upper, 1)}"
 
     def _html(self) -> Iterable[Html]:
         yield title(f"Proved in exact numbers: {self._bounds()}")
@@ -88,13 +89,13 @@ def prove(
         "model": data,
         "w": texts(found.w),
         "dual": {"flows": texts(found.point[samples:]), "prices": texts(found.point[:samples])},
-        "within": None if found.within is None else text(found.within),
+        "within": None,
         "claims": [{"says": "bounds", "lower": text(low), "upper": text(high)}, *more],
     }
     put(place, _lines(document).encode("ascii"), "proof", ProofError)
     proved_low, proved_high = (Fraction(int(x.numerator), int(x.denominator)) for x in (low, high))
     said = ("bounds", *(claim["says"] for claim in more))
-    return Proved(Path(path), found.model.hash(), proved_low, proved_high, said, found.within is not None)
+    return Proved(Path(path), found.model.hash(), proved_low, proved_high, said)
 
 
 def _found(
@@ -115,13 +116,13 @@ def _found(
         else:
             lowest, highest = model.dual(dual), model.primal(W)
             _agree(certificate, float(Fraction(highest, 1 << UNIT)))
-            return Found(form, model, W, dual, lowest, highest, None, certificate.w, certify_tied)
+            return Found(form, model, W, dual, lowest, highest, certificate.w, certify_tied)
     W, upper = _upper(form, model, certificate.w)
     _agree(certificate, float(Fraction(upper, 1 << UNIT)))
     verify.STATE.work = verify.WORK
-    enough = upper - 2.0 * certificate.gap * 2.0**UNIT if certificate.valid else -np.inf
+    enough = math.floor(Fraction(certificate.dual) * 2**UNIT) if certificate.valid else -np.inf
     lower: Lower = lower_bound(form, model, certificate.w, point, enough)
-    return Found(form, model, W, lower.point, lower.bound, upper, lower.within, certificate.w, certify_tied, why)
+    return Found(form, model, W, lower.point, lower.bound, upper, certificate.w, certify_tied, why)
 
 
 def model_hash(form: Form) -> str:
@@ -142,8 +143,8 @@ def exact_primal(form: Form, w: Array) -> Fraction:
 
 
 def exact_dual(form: Form, point: DualPoint, w: Array | None = None) -> Fraction | None:
-    """A lower bound of inf P by an exactly balanced dual point near ``point``; None where none is found, or only one
-    that is valid within a box. ``w`` sets the scale of the pull into the domains, where one is needed."""
+    """A lower bound of inf P by an exactly balanced dual point near ``point``; None where none is found. ``w`` sets the
+    scale of the pull into the domains, where one is needed."""
     verify.begin(True)
     w = np.zeros(form.shape) if w is None else w
     form, point = write_out(form, w, point)
@@ -151,7 +152,7 @@ def exact_dual(form: Form, point: DualPoint, w: Array | None = None) -> Fraction
         lower = lower_bound(form, Model(statement(form)), w, point)
     except ProofError:
         return None
-    return Fraction(lower.bound, 1 << UNIT) if lower.within is None else None
+    return Fraction(lower.bound, 1 << UNIT)
 
 
 # ---- a primal point at which every constraint holds exactly ----------------------------------------------------------

@@ -51,11 +51,6 @@ def texts(values: Any) -> Any:
     return [texts(value) for value in values] if isinstance(values, list) else text(values)
 
 
-def truncated(x: Any, bits: int) -> Any:
-    """A multiple of 2^-bits near x."""
-    return rational((int(x.numerator) << bits) // int(x.denominator), 1 << bits)
-
-
 def solve(A: list[list[Any]], b: list[Any]) -> list[Any]:
     """The solution of a square system of rationals; ZeroDivisionError where the matrix is singular."""
     n = len(b)

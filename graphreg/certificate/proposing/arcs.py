@@ -60,6 +60,10 @@ class Forest:
         The number of each vertex' group.
     parent, arc : (n d,) arrays
         The next vertex towards the root, and the arc that leads there; roots have themselves, and -1.
+    jumps : tuple of arrays
+        The ancestors 1, 2, 4, ... steps up, of vertices or, where all coordinates are alike, of nodes.
+    copies : int
+        How many vertices each of these stands for.
     """
 
     group: Array
@@ -69,35 +73,35 @@ class Forest:
     arc: Array
     movable: Array
     jumps: tuple[Array, ...]
+    copies: int
 
     @cached_property
     def depth(self) -> Array:
         """How many arcs lie between each vertex and its root."""
-        depth, at = np.zeros(len(self.parent), dtype=int), np.arange(len(self.parent))
+        n = len(self.parent) // self.copies
+        depth, at = np.zeros(n, dtype=int), np.arange(n)
         for k, up in reversed([*enumerate(self.jumps)]):  # 2^k arcs at a time
             ancestor = up[at]
-            further = ancestor < len(self.parent)
+            further = ancestor < n
             depth[further] += 2**k
             at = np.where(further, ancestor, at)
-        return depth
+        return np.repeat(depth, self.copies)
 
     def gather(self, values: Array) -> Array:
-        """The sum of values >= 0, (n d,) or (n, d), over the subtree of each vertex, by doubling of the distance looked
-        down."""
-        d = 1 if values.ndim == 1 else values.shape[1]
+        """The sum of values >= 0 (n d,) over the subtree of each vertex, by doubling of the distance looked down."""
+        d = self.copies
         total, each = np.append(values, np.zeros(d)), np.arange(d)
         for ancestor in self.jumps:
             place = ancestor if d == 1 else (ancestor[:, None] * d + each).ravel()
             total += np.bincount(place, total, len(total) + d)[:-d]
-        return total[:-d].reshape(values.shape)
+        return total[:-d]
 
 
 def forest(arcs: Arcs, room: Array, largest: Array, held: Array) -> Forest:
     """The forest of the arcs with room but those that are held, gone through by breadth, or along the roomiest ways
     where these are needed."""
-    need = LEAST_ROOM * largest[arcs.tail % arcs.d]
-    if _even(arcs, room) and largest.max() <= NARROW * largest.min():
-        need = np.full(len(room), LEAST_ROOM * largest.max())  # so that one forest serves all coordinates
+    alike = _even(arcs, room) and largest.max() <= NARROW * largest.min()  # one forest serves all coordinates
+    need = LEAST_ROOM * (largest.max() if alike or not largest.any() else largest[arcs.tail % arcs.d])
     movable: Array = (room > need) & (room > 0.0) & ~held
     wide: Array = movable & (room > NARROW * need)
     if _whole(arcs):
@@ -106,12 +110,10 @@ def forest(arcs: Arcs, room: Array, largest: Array, held: Array) -> Forest:
         least: Array = np.asarray(by_edge[1].all(axis=1))
         most: Array = np.asarray(by_edge[0].any(axis=1))
         if all((each == each[:, :1]).all() for each in by_edge):  # all coordinates alike: one forest serves them all
-            lengths = _lengths(room, need).reshape(-1, arcs.d).max(axis=1)
-            return _expanded(forest_of(nodes, by_edge[0][:, 0], by_edge[1][:, 0], lengths), arcs, movable)
+            return _expanded(forest_of(nodes, by_edge[0][:, 0], by_edge[1][:, 0], room, need), arcs, movable)
         if _components(nodes, least)[0] == _components(nodes, most)[0]:  # they join the same nodes
-            return _expanded(forest_of(nodes, least, least, np.ones(len(least))), arcs, movable)
-    length = _lengths(room, need)
-    return forest_of(arcs, movable, wide, length)
+            return _expanded(forest_of(nodes, least, least, room, need), arcs, movable)
+    return forest_of(arcs, movable, wide, room, need)
 
 
 def _whole(arcs: Arcs) -> bool:
@@ -121,25 +123,20 @@ def _whole(arcs: Arcs) -> bool:
 
 def _even(arcs: Arcs, room: Array) -> bool:
     """Whether, moreover, all arcs of an edge have the same room."""
-    if not _whole(arcs):
-        return False
-    each = room.reshape(-1, arcs.d)
-    return bool((each == each[:, :1]).all())
+    return _whole(arcs) and bool((room.reshape(-1, arcs.d) == room[:: arcs.d, None]).all())
 
 
-def forest_of(arcs: Arcs, movable: Array, wide: Array, length: Array) -> Forest:
-    """The forest of the movable arcs, of wide ones alone where these suffice, else along the shortest ways."""
+def forest_of(arcs: Arcs, movable: Array, wide: Array, room: Array, need: Array | float) -> Forest:
+    """The forest of the movable arcs, of wide ones alone where these suffice, else along the shortest ways: room, and
+    how much is needed, may be those of all coordinates of an edge."""
     count, group = _components(arcs, movable)
     if np.array_equal(wide, movable) or _components(arcs, wide)[0] == count:
         parent, arc = _trees(arcs, np.flatnonzero(wide), None, group)
     else:
         chosen = np.flatnonzero(movable)
-        parent, arc = _trees(arcs, chosen, length[chosen], group)
-    return Forest(group, count, int(group[arcs.ground]), parent, arc, movable, _jumps(parent))
-
-
-def _lengths(room: Array, need: Array) -> Array:
-    return 1.0 + np.minimum(FAR, NARROW * need / np.maximum(room, 1e-300))
+        length = 1.0 + np.minimum(FAR, NARROW * need / np.maximum(room, 1e-300))
+        parent, arc = _trees(arcs, chosen, length.reshape(len(movable), -1).max(axis=1)[chosen], group)
+    return Forest(group, count, int(group[arcs.ground]), parent, arc, movable, _jumps(parent), 1)
 
 
 def _of_nodes(arcs: Arcs) -> Arcs:
@@ -152,12 +149,13 @@ def _of_nodes(arcs: Arcs) -> Arcs:
 def _expanded(nodes: Forest, arcs: Arcs, movable: Array) -> Forest:
     """The forest of the nodes, once for every coordinate."""
     d, n = arcs.d, arcs.ground // arcs.d
-    each = np.arange(d)
-    group = np.where(nodes.group[:n, None] == nodes.grounded, nodes.count * d, nodes.group[:n, None] * d + each)
+    each, grounded = np.arange(d), (nodes.count - 1) * d
+    number = nodes.group[:n, None] - (nodes.group[:n, None] > nodes.grounded)  # without the ground's
+    group = np.where(nodes.group[:n, None] == nodes.grounded, grounded, number * d + each)
     parent = np.where(nodes.parent[:, None] == n, arcs.ground, nodes.parent[:, None] * d + each).ravel()
     arc = np.where(nodes.arc[:, None] < 0, -1, nodes.arc[:, None] * d + each).ravel()
-    whole = np.append(group.ravel(), nodes.count * d)
-    return Forest(whole, nodes.count * d + 1, nodes.count * d, parent, arc, movable, _jumps(parent))
+    whole = np.append(group.ravel(), grounded)
+    return Forest(whole, grounded + 1, grounded, parent, arc, movable, nodes.jumps, d)
 
 
 def _components(arcs: Arcs, chosen: Array) -> tuple[int, Array]:

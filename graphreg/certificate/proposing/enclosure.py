@@ -18,11 +18,11 @@ from functools import cached_property
 import numpy as np
 
 from ...form import DualPoint, Form
-from ...terms import Array
+from ...terms import Array, Packed
 from ..kernel.arithmetic import EPS, LEAST, MORE, Pair, RefusedError, two_sum, upwards
 from ..kernel.balance import Balanced, Witness, balanced
 from ..kernel.squares import Curvature, absorbed
-from ..kernel.system import Design, Flows, Summand, System
+from ..kernel.system import Flows, Summand, System
 from ..kernel.value import Enclosed, LowerBound, lower_bound
 from .plan import Plan, Planner
 from .slack import Slack
@@ -32,6 +32,7 @@ SWEEPS = 3  # corrections, each of what the one before left
 AGAIN = 4  # attempts with fewer and fewer variables that may move
 ROUNDS = 12  # in which the sizes of corrections grow
 PULLS = (4e-15, 1e-13, 1e-11, 1e-9, 1e-7, 1e-5, 1e-3, 1e-2)  # shares of the way to a point well inside all domains
+ROUNDED = 3.0  # of what sums may miss at a point: what they and its correction leave there
 SHRUNK = 1e-13  # what flows are shrunk by beside what they need: they may be rounded out of their domains as they are
 MOST = 1e-2  # what they may be shrunk by in all
 Proved = tuple[LowerBound, Balanced]
@@ -43,6 +44,7 @@ class Enclosure:
     def __init__(self, form: Form, like: Enclosure | None = None, outside: Pair | None = None) -> None:
         """``outside`` is what is taken from the nodes beside the form's own flows and prices, (n, d)."""
         self.form, self.refused = form, ""
+        self._curvature: Curvature | None = None  # as of the last inverses
         self.like = None if like is None or like.refused else like.like or like  # the first of all: none is kept alive
         try:
             self.system = System(form, None if self.like is None else self.like.system, outside)
@@ -60,9 +62,9 @@ class Enclosure:
         return self.form.component[self.planner.node]
 
     @property
-    def designs(self) -> list[Design] | None:
-        """Those of the samples; None where no bound can be proved."""
-        return None if self.refused else self.system.designs
+    def written(self) -> list[Summand] | None:
+        """The functions of the form, for `upper_bound`; None where no bound can be proved."""
+        return None if self.refused else self.system.written
 
     def __call__(
         self, point: DualPoint, center: Callable[[], DualPoint | None] | None = None, least: float = np.inf
@@ -94,14 +96,23 @@ class Enclosure:
             return None
         return self._enclosed(lower_bound(self.system, found.box, plain=True), found.box)
 
-    def absorbed(self, curvature: Curvature | None, point: DualPoint, w: Array) -> Enclosed | None:
-        """What follows from flows and prices that are nearly the gradients at w, where squares absorb what is left."""
-        if self.refused or curvature is None:
+    def absorbed(self, inverse: Array | Packed | None, point: DualPoint, w: Array) -> Enclosed | None:
+        """What follows from flows and prices that are nearly the gradients at w, where squares absorb what is left;
+        given the inverses of their Hessians."""
+        if self.refused or inverse is None:
             return None
         try:
+            curvature = (self.like or self).curvature(self.system, inverse)
             return self._enclosed(*absorbed(self.system, curvature, self.system.flat(point), w))
         except RefusedError:
             return None
+
+    def curvature(self, system: System, inverse: Array | Packed) -> Curvature:
+        """That of a system like the own one; the last is kept."""
+        kept = self._curvature
+        if kept is None or kept.inverse is not inverse or not kept.holds(system):
+            kept = self._curvature = Curvature(system, inverse)
+        return kept
 
     def over(self, flows: tuple[Array, ...]) -> Array:
         """What flows are worth in a form without samples, whatever they are to balance: a lower bound by component."""
@@ -134,9 +145,8 @@ class Enclosure:
         system = self.system
         left = system.residual(v, v, plain=True)
         move = plan.answers.R @ plan.gathered(left.high.ravel())
-        off = 4.0 * left.error.ravel() + 4 * EPS * np.abs(left.high.ravel())
-        z = plan.tree.gather(np.where(plan.kept, off, 0.0)) * MORE
-        spread = plan.answers.moved(np.where(plan.kept, z, 0.0))
+        z = self._sizes(plan, ROUNDED * left.error.ravel() + 4 * EPS * np.abs(left.high.ravel()))
+        spread = plan.answers.moved(z)
         needed = 0.0
         for one in system.flows:
             need = np.abs(one.taken(move)) + one.taken(spread)
@@ -147,9 +157,7 @@ class Enclosure:
             if t > MOST:
                 return
             u = (1.0 - t) * v
-            zero = np.zeros(len(v))
-            z = self._sizes(plan, system.residual(u, zero, plain=True).size().ravel())
-            box = balanced(system, Witness(u, zero, plan.answers, z, plan.dropped, plain=True))
+            box = balanced(system, Witness(u, np.zeros(len(v)), plan.answers, z, plan.dropped, plain=True))
             yield lower_bound(system, box, plain=True), box
 
     # ---- a plan for the point ----------------------------------------------------------------------------------------
@@ -181,11 +189,14 @@ class Enclosure:
         return LowerBound(none, np.zeros(len(v), dtype=bool), "", True), box
 
     def _pulled(self, best: Proved, v: Array, middle: DualPoint | None) -> Proved:
+        """Where the farthest point will not do, no nearer one is tried: a bound takes all components."""
         inner = np.zeros_like(v) if middle is None or not middle.is_finite() else self.system.flat(middle)
-        for t in PULLS:
-            best = self._better(best, self._tried(v + t * (inner - v)))
-            if _whole(best):
-                break
+        near, left, k = best, PULLS, 0
+        while left:  # the nearest, the farthest, and then between them
+            found = self._tried(v + left[k] * (inner - v))
+            best, nearer = self._better(best, found), self._better(near, found)
+            near, left = (near, left[:k]) if _whole(nearer) else (nearer, left[k + 1 :])
+            k = len(left) // 3 if len(left) < len(PULLS) - 1 else len(left) - 1
         return best
 
     def _next_to(self, v: Array, held: Array, apart: bool) -> Proved:

@@ -188,7 +188,7 @@ class FlowDual:
         """The same from flows and from parameters near the minimisers that they lead to, where something ``outside``
         is taken from the nodes, too."""
         w = self.nodes.corrected(at, self.form.conservation(self._at(flows, at)) + outside)
-        return self._at(flows, w), None if self.nodes.curvature is None else w
+        return self._at(flows, w), None if self.nodes.inverse is None else w
 
     def _at(self, flows: Sequence[Array], w: Array) -> DualPoint:
         taken = [edge.gradients(w) if follows(edge) else u for edge, u in zip(self.form.edges, flows, strict=True)]

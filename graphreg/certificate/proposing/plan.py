@@ -8,7 +8,6 @@ vanish with the others, and a combination says so. Nothing here is trusted.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -30,7 +29,7 @@ Entries = tuple[Array, Array, Array]  # variables, equations and values of R
 LIGHT = 1e-3  # of the largest weight: variables with less are looked at last
 NEGLIGIBLE = 1e-10  # of the largest weight at a node: with less a variable answers for nothing there
 MANY = 6  # variables for each equation of a node that are looked at
-ENOUGH = 2  # the same of a root: what is near it answers first
+ENOUGH, MORE = 10, 0.25  # variables beyond the equations of a root, in all and for each: what is near answers first
 
 
 @dataclass(frozen=True)
@@ -63,8 +62,9 @@ class Planner:
         self.arcs = Arcs.of(system.form)
         each = [np.arange(system.flows[k].columns.start, system.flows[k].columns.stop) for k in self.arcs.blocks]
         self.variable = np.concatenate([np.zeros(0, dtype=int), *each])  # of each arc
-        self.is_arc = np.zeros(system.size, dtype=bool)
-        self.is_arc[self.variable] = True
+        others = np.ones(system.size, dtype=bool)
+        others[self.variable] = False
+        self.others = np.flatnonzero(others)  # variables that are no arcs
         self.kept: Plan | None = None  # for points of any kind
 
     @cached_property
@@ -77,37 +77,35 @@ class Planner:
         """For a point. Where ``apart``, every node with free variables answers for itself, and flows move from the
         others alone."""
         room = np.where(held, 0.0, slack.room)[self.variable]
-        weight = np.where(held | self.is_arc, 0.0, slack.weight)
+        weight = np.where(held, 0.0, slack.weight)[self.others]
         stays, largest = held[self.variable], self._largest(v)
         if apart:
-            largest = np.zeros(len(largest))
-            free = _foremost(self.node, weight, np.zeros(len(weight)), MANY * self.system.form.d)
-            weight = np.where(weight < NEGLIGIBLE * _top(self.node, weight)[self.node], 0.0, weight)
-            stays = stays | self._apart(room, free[weight[free] > 0.0])
+            largest, node = np.zeros(len(largest)), self.node[self.others]
+            free = _foremost(node, weight, np.zeros(len(weight)), MANY * self.system.form.d)
+            weight = np.where(weight < NEGLIGIBLE * _top(node, weight)[node], 0.0, weight)
+            stays = stays | self._apart(room, self.others[free[weight[free] > 0.0]])
         return self._plan(forest(self.arcs, room, largest, stays), weight)
 
     def everywhere(self, slack: Slack) -> Plan:
         """For all points, whose flows are to be shrunk by as much as those move that may."""
         room = slack.room[self.variable]
-        none = np.zeros(self.system.form.d)
-        tree = forest(self.arcs, room, none, np.zeros(len(room), dtype=bool))
-        self.kept = self._plan(tree, np.where(self.is_arc, 0.0, slack.weight))
+        tree = forest(self.arcs, room, np.zeros(self.system.form.d), np.zeros(len(room), dtype=bool))
+        self.kept = self._plan(tree, slack.weight[self.others])
         return self.kept
 
     def _plan(self, tree: Forest, weight: Array) -> Plan:
-        at = np.flatnonzero(tree.arc >= 0)
+        """``weight`` is that of the variables that are no arcs."""
+        at, d = np.flatnonzero(tree.arc >= 0), self.system.form.d
         arc, (N, V) = tree.arc[at], self.system.shape
         carried = self.variable[arc], at, np.where(self.arcs.tail[arc] == at, 1.0, -1.0)
-        free = _foremost(
-            tree.group[:-1].reshape(-1, self.system.form.d).max(axis=1)[self.node],
-            weight,
-            tree.depth.reshape(-1, self.system.form.d).max(axis=1)[self.node],
-            ENOUGH * self.system.form.d,
-        )
-        for some in (free, np.flatnonzero(weight > 0.0)):
-            found = Totals(self, tree, some, weight[some])
+        node = self.node[self.others]
+        group, depth = (x.reshape(-1, d).max(axis=1)[node] for x in (tree.group[:-1], tree.depth))
+        free = _foremost(group, weight, depth, d + min(d, int(ENOUGH + MORE * d)))
+        every = np.flatnonzero(weight > 0.0)
+        for some in (free, every):
+            found = Totals(self, tree, self.others[some], weight[some])
             found.answer()
-            if not found.dropped or len(some) == np.count_nonzero(weight):
+            if not found.dropped or len(some) == len(every):
                 break
         rows, columns, values = (np.concatenate(x) for x in zip(carried, *found.entries, strict=True))
         values = np.where(np.abs(values) < 1.0 / RANGE, 0.0, values)
@@ -151,7 +149,7 @@ class Planner:
 
 def _tops(one: Prices, a: Array) -> Array:
     """The largest |x_rj a_rc| of each coordinate."""
-    X, a = one.design.X, np.abs(one.given(a.ravel().reshape(one.shape))).reshape(len(a), -1)
+    X, a = one.block.X, np.abs(one.given(a.ravel().reshape(one.shape))).reshape(len(a), -1)
     if X is None:
         return a.max(axis=0, initial=0.0)
     return np.stack([(np.abs(X) * c[:, None]).max(axis=0, initial=0.0) for c in a.T], axis=1).ravel()
@@ -166,9 +164,13 @@ def _top(group: Array, weight: Array) -> Array:
 
 def _foremost(group: Array, weight: Array, far: Array, most: int) -> Array:
     """So many variables of each group: those with some weight first, of these the nearest, then the heaviest."""
-    free = np.flatnonzero(weight > 0.0)
-    light = weight[free] < LIGHT * _top(group, weight)[group[free]]
-    order = free[np.lexsort((-weight[free], far[free], light, group[free]))]
+    light = weight < LIGHT * _top(group, weight)[group]
+    heavy = (weight > 0.0) & ~light
+    enough, reach = np.minimum(np.bincount(group[heavy]), most), 1
+    while (np.bincount(group[heavy & (far <= reach)], minlength=len(enough)) < enough).any():
+        reach *= 2
+    free = np.flatnonzero((weight > 0.0) & (light | (far <= reach)))  # others come too late
+    order = free[np.lexsort((-weight[free], far[free], light[free], group[free]))]
     count = np.bincount(group[order]) if len(order) else np.zeros(1, dtype=int)
     place = np.arange(len(order)) - np.repeat(np.cumsum(count) - count, count)
     return np.sort(order[place < most])
@@ -182,14 +184,10 @@ class Totals:
         self.entries: list[Entries] = []
         self.found: list[Entries] = []  # of these free variables, by their place, and roots
         self.dropped: dict[int, Combination] = {}
-        group = tree.group[:-1]
-        inside = np.flatnonzero(group != tree.grounded)
-        number = np.unique(group[inside], return_inverse=True)[1]
-        self.count = int(number.max(initial=-1)) + 1
-        self.of = np.full(len(group), -1)  # the tree of each equation
-        self.of[inside] = number
+        group, self.count = tree.group[:-1], tree.count - 1
+        self.of = np.where(group == tree.grounded, -1, group - (group > tree.grounded))  # the tree of each equation
         self.root = np.zeros(self.count, dtype=int)
-        top = inside[tree.arc[inside] < 0]
+        top = np.flatnonzero((self.of >= 0) & (tree.arc < 0))
         self.root[self.of[top]] = top
         self.B = B = planner.system.rows(self.free)
         at = self.of[B.indices]
@@ -219,10 +217,9 @@ class Totals:
             some = together[key == each]
             sure = self._together(some, each >> 32, each & ((1 << 32) - 1), trees, variables)
             alone.append(some[~sure])
-        members = _Sorted(self.of[self.of >= 0]), np.flatnonzero(self.of >= 0)
         for k in np.concatenate(alone).tolist():
             mine = variables.of(k) if k < len(variables.counts) else np.zeros(0, dtype=int)
-            self._alone(trees.of(k), mine, lambda tree: members[1][members[0].of(tree)].tolist())
+            self._alone(trees.of(k), mine)
         if self.found:
             self._take(*(np.concatenate(x) for x in zip(*self.found, strict=True)))
 
@@ -253,17 +250,23 @@ class Totals:
         self.found.append((variable, self.root[trees.order[trees.starts[some[k]] + g]], X[k, c, g]))
         return sure
 
-    def _alone(self, trees: Array, chosen: Array, members: Callable[[int], list[int]]) -> None:
+    @cached_property
+    def _trees(self) -> _Sorted:
+        """The equations of each tree; those of the ground come first."""
+        return _Sorted(self.of + 1)
+
+    def _alone(self, trees: Array, chosen: Array) -> None:
         """One system whose rows may depend on one another."""
         if not len(chosen):
-            self.dropped |= {int(self.root[k]): dict.fromkeys(members(k), Fraction(1)) for k in trees.tolist()}
+            for k in trees:
+                self.dropped[int(self.root[k])] = dict.fromkeys(self._trees.of(k + 1).tolist(), Fraction(1))
             return
         A = self.A[chosen][:, trees].toarray().T
         found = solved(A, self.weight[chosen], self.root[trees] // self.planner.system.form.d)
         c, g = np.nonzero(found.X)
         self.found.append((chosen[c], self.root[trees[found.kept[g]]], found.X[c, g]))
         for g, y in found.combinations.items():
-            each = [(members(int(trees[k])), value) for k, value in y.items()]
+            each = [(self._trees.of(trees[k] + 1).tolist(), value) for k, value in y.items()]
             self.dropped[int(self.root[trees[g]])] = {i: value for some, value in each for i in some}
 
     def _take(self, variable: Array, root: Array, value: Array) -> None:
@@ -272,23 +275,20 @@ class Totals:
         some, size = ~self.alone[variable], len(self.tree.parent)
         roots, at = np.unique(root[some], return_inverse=True)
         X = sp.csr_array((value[some], (variable[some], at)), shape=(len(self.free), len(roots)))
-        left = sp.coo_array(self.B.T @ X)
-        i, at = left.coords
-        depth = self.tree.depth[i]
-        order = np.argsort(depth, kind="stable")
-        key, left, depth = roots[at[order]] * size + i[order], left.data[order], depth[order]
-        ends = np.searchsorted(depth, np.arange(1, depth.max(initial=0) + 2))
-        above = key[:0], left[:0]
-        for begin, end in zip(ends[:-1][::-1], ends[1:][::-1], strict=True):  # what is deepest first
-            here = np.append(key[begin:end], above[0])
-            found, place = np.unique(here, return_inverse=True)
-            x = np.bincount(place, np.append(left[begin:end], above[1]), len(found))
-            column, i = np.divmod(found, size)
-            arc = self.tree.arc[i]
-            sign = np.where(self.planner.arcs.tail[arc] == i, -1.0, 1.0)
-            self.entries.append((self.planner.variable[arc], column, sign * x))
-            on = self.tree.parent[i] < size
-            above = (column * size + self.tree.parent[i])[on], x[on]
+        left, each, d = sp.csr_array(self.B.T @ X), np.arange(size), self.tree.copies
+        i = np.repeat(each, np.diff(left.indptr))
+        for ancestor in self.tree.jumps:  # the sums over subtrees, as `Forest.gather`
+            to = ancestor[i // d] * d + i % d
+            on = to < size
+            if not on.any():
+                break
+            places = np.append(i, to[on]), np.append(left.indices, left.indices[on])
+            left = sp.csr_array((np.append(left.data, left.data[on]), places), shape=left.shape)
+            i = np.repeat(each, np.diff(left.indptr))
+        arc = self.tree.arc[i]
+        sign = np.where(self.planner.arcs.tail[arc] == i, -1.0, 1.0)
+        on = arc >= 0
+        self.entries.append((self.planner.variable[arc[on]], roots[left.indices[on]], (sign * left.data)[on]))
 
 
 class _Sorted:

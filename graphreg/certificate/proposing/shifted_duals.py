@@ -6,6 +6,7 @@ h_i is the sum of a node's losses and of its smooth ground edges (see `NodeGradi
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -15,7 +16,6 @@ from ...oracles import NodeGradients, minimisers
 from ...terms import ALIKE, Array, Packed, inverses, triangles
 from ...terms.losses import AbstractQuadraticLoss, AbstractSmoothLoss
 from ...terms.penalties import AbstractSmoothPenalty, row_norm
-from ..kernel.squares import Curvature
 
 WORST = 1e10  # condition number from which on a Hessian, with a diagonal of 1, counts as singular
 EVEN = 1e6  # up to this one a linear solve needs no correction
@@ -23,15 +23,15 @@ LARGE = 1 << 20  # numbers of Hessians from which on one triangle of each is kep
 FEW = 8  # matrices that are inverted before all others
 STEPS = 12  # of Newton's method: from an iterate near the minimisers three or four will do
 FLAT = 1e-6  # of the largest gradient: what is left of one at a minimiser
-SETTLED = 1e-18  # of a value: the gain from which on a step is the last
+SETTLED = 1e-12  # of a value: the gain from which on a step is the last: what it leaves is about the square of that
 
 
 @dataclass(frozen=True)
 class ShiftedDuals:
-    """All nodes of a form, by Newton's method; their ``curvature`` where every h_i is quadratic."""
+    """All nodes of a form, by Newton's method; the inverses of their Hessians where every h_i is quadratic."""
 
     gradients: NodeGradients
-    curvature: Curvature | None
+    inverse: Array | Packed | None
 
     def minimisers(self, g: Array, w: Array) -> Array | None:
         """argmin h_i + <g_i, .> for every node, (n, d), from w; None where some were not reached."""
@@ -60,15 +60,24 @@ class ShiftedDuals:
 
 @dataclass(frozen=True)
 class QuadraticNodes(ShiftedDuals):
-    """h_i(w) = least_i + 1/2 (w - center_i)'H_i (w - center_i); of diagonal Hessians the diagonals."""
+    """h_i(w) = h_i(center_i) + 1/2 (w - center_i)'H_i (w - center_i); of diagonal Hessians the diagonals."""
 
-    H: Array | Packed  # (n, d, d) or (n, d)
     inverse: Array | Packed
-    center: Array  # (n, d)
-    least: Array  # (n,)
+    H: Array | Packed  # (n, d, d) or (n, d)
+    condition: float  # the largest of all
+
+    @cached_property
+    def vertex(self) -> tuple[Array, float]:
+        """The centres (n, d), and what they are worth in total."""
+        block, zero = self.gradients.form.samples[0], np.zeros(self.gradients.form.shape)
+        packed = isinstance(self.H, Packed)
+        center = -_times(self.inverse, -float(block.strength) * block.moments if packed else self.gradients.full(zero))
+        if self.condition > EVEN:  # for what rounding left
+            center = center - _times(self.inverse, self.gradients.full(center))
+        return center, float(self.gradients.value(center).sum())
 
     def minimisers(self, g: Array, w: Array) -> Array:
-        return self.center - _times(self.inverse, g)
+        return self.vertex[0] - _times(self.inverse, g)
 
     def corrected(self, w: Array, slope: Array) -> Array:
         return w - _times(self.inverse, slope)
@@ -77,7 +86,8 @@ class QuadraticNodes(ShiftedDuals):
         return _times(self.H, w - at)
 
     def value(self, w: Array) -> float:
-        return float(self.least.sum()) + self.divergence(w, self.center, w)
+        center, least = self.vertex
+        return least + self.divergence(w, center, w)
 
     def divergence(self, w: Array, at: Array, g: Array) -> float:
         return 0.5 * float(np.vdot(w - at, _times(self.H, w - at)))
@@ -110,26 +120,21 @@ def _shifted_duals(gradients: NodeGradients) -> ShiftedDuals | None:
         known[place] = True
     if not known.all() or not all(isinstance(block.loss, AbstractSmoothLoss) for block in form.samples):
         return None
-    zero = np.zeros(form.shape)
-    H = _packed(gradients) or gradients.hessians(zero)
+    one = form.samples[0] if len(form.samples) == 1 and not gradients.ground else None
+    if one is not None and one.X is not None and (gradients.counts * one.width < form.d).any():  # too few samples
+        return None
+    H = _packed(gradients) or gradients.hessians(np.zeros(form.shape))
     found = _inverse(H)
     if found is None:
         return None
     inverse, condition = found
     quadratic = all(isinstance(block.loss, AbstractQuadraticLoss) for block in form.samples)
-    if not quadratic or not all(_is_quadratic(form, k) for k in range(len(form.edges))):
+    if not quadratic or any(follows(e) and e.penalty.quadratic(form.width(e)) is None for e in form.edges):
         return ShiftedDuals(gradients, None)
-    samples, tied = gradients.counts, form.degree()
-    curvature, j = Curvature.of(H, inverse, samples + tied), np.arange(form.d)
+    j = np.arange(form.d)
     if isinstance(H, np.ndarray) and isinstance(inverse, np.ndarray) and (form.d == 1 or not _off_diagonal(H)):
         H, inverse = H[:, j, j], inverse[:, j, j]
-    first = (
-        -float(form.samples[0].strength) * form.samples[0].moments if isinstance(H, Packed) else gradients.full(zero)
-    )
-    center = -_times(inverse, first)
-    if condition > EVEN:  # for what rounding left
-        center = center - _times(inverse, gradients.full(center))
-    return QuadraticNodes(gradients, curvature, H, inverse, center, gradients.value(center))
+    return QuadraticNodes(gradients, inverse, H, condition)
 
 
 def _packed(gradients: NodeGradients) -> Packed | None:
@@ -142,11 +147,6 @@ def _packed(gradients: NodeGradients) -> Packed | None:
     if not isinstance(block.loss, AbstractQuadraticLoss) or [len(each.nodes) for each in stacks] != [form.n]:
         return None
     return block.grams[0].scaled(float(block.strength))
-
-
-def _is_quadratic(form: Form, k: int) -> bool:
-    edge = form.edges[k]
-    return not follows(edge) or edge.penalty.quadratic(form.width(edge)) is not None
 
 
 def _off_diagonal(H: Array) -> bool:

@@ -12,7 +12,8 @@ from ..kernel.system import Prices, System
 
 @dataclass(frozen=True)
 class Slack:
-    """Of each variable how far it may move either way, and its weight in least squares; 0 where it is to stay."""
+    """Of each variable how far it may move either way, and its weight in least squares; 0 where it is to stay, and of
+    arcs, which no system solves for."""
 
     room: Array
     weight: Array
@@ -21,20 +22,17 @@ class Slack:
     def of(system: System, v: Array, *, flows: bool = True) -> Slack:
         """At a point near the domains; without ``flows`` these are taken to be 0."""
         room, weight = np.zeros(system.size), np.zeros(system.size)
-        for one in system.prices:
+        for one in (*system.prices, *system.flows):
             s = one.scale[:, None]
-            _put(one.columns, s, _depth(one, one.taken(v) / s), room, weight)
-        for one in system.flows:
-            c = one.scale[:, None]
-            u = one.taken(v) if flows else np.zeros((1, one.shape[1]))
-            _put(one.columns, c, np.broadcast_to(one.penalty.domain.slacks(u / c), one.shape), room, weight)
+            if isinstance(one, Prices):
+                depth = _depth(one, one.taken(v) / s)
+            else:
+                depth = one.penalty.domain.slacks(one.taken(v) / s if flows else np.zeros((1, one.shape[1])))
+            depth = np.maximum(np.nan_to_num(depth, nan=0.0, posinf=np.inf), 0.0)
+            np.multiply(s, depth, out=one.taken(room))
+            if isinstance(one, Prices) or one.mix is not None:
+                np.multiply(s, np.minimum(depth, 1.0) ** 2, out=one.taken(weight))
         return Slack(room, weight)
-
-
-def _put(columns: slice, scale: Array, depth: Array, room: Array, weight: Array) -> None:
-    depth = np.maximum(np.nan_to_num(depth, nan=0.0, posinf=np.inf), 0.0)
-    room[columns] = (scale * depth).ravel()
-    weight[columns] = (scale * np.minimum(depth, 1.0) ** 2).ravel()
 
 
 def _depth(one: Prices, b: Array) -> Array:

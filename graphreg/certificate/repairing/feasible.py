@@ -15,7 +15,7 @@ from ...inputs import components_of, means_of
 from ...terms import Array, bisected
 from ...terms.penalties import AbstractConstraint, AbstractNorm, gauge_of, is_equality
 from ..common_model.best_common import center
-from ..kernel.upper import differences
+from ..kernel.system import Flows
 
 ROUNDS = 100
 HALVINGS = 60  # of a factor
@@ -67,7 +67,9 @@ def tied_means(tied: list[tuple[Array, Array]], w: Array) -> Array:
 def satisfied(edge: EdgeBlock, w: Array) -> Array:
     """A mask of the edges whose penalties are finite at these very numbers, whatever rounding does to their
     differences, (m,)."""
-    return np.isfinite(edge.penalty.value_bound(*differences(edge, w, slice(None))))
+    one = Flows(edge, w.shape[1], whole=True)
+    each = [np.isfinite(one.value(z, around, some)) for some, z, around in one.predicted(w)]
+    return np.concatenate([np.zeros(0, dtype=bool), *each])
 
 
 def _project(edge: EdgeBlock, w: Array) -> Array:

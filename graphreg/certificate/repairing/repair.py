@@ -112,7 +112,7 @@ class Repair:
     def _lengths(self, block: SampleBlock) -> Array:
         """||x_r|| of each row of A, in the units of the coordinates."""
         if block.X is None or (self.units == 1.0).all():
-            return block.lengths
+            return block.norms
         k = self.form.d // block.X.shape[1]
         each = [np.sqrt((block.X * self.units[c::k]) ** 2 @ np.ones(block.X.shape[1])) for c in range(k)]
         return np.stack(each, axis=1).ravel()

@@ -72,7 +72,7 @@ def _interval(block: SampleBlock, w: Array, distance: float) -> tuple[Array, Arr
         a = block.prices(w)
         return a, a
     x, s = block.predict(w), block.scale
-    reach = distance * block.lengths
+    reach = distance * block.norms
     low, high = (s * block.loss.clip(block.loss.gradient(at, block.y), block.y) for at in (x - reach, x + reach))
     return np.minimum(low, high), np.maximum(low, high)
 
@@ -142,7 +142,7 @@ class RoutingProblem:
         form, unit = self.form, np.eye(self.form.d)
         bend = np.max([np.abs(self.newton_step(np.tile(e, (form.n, 1))) @ e) for e in unit], axis=0)
         flows = tuple(1.0 / (bend[edge.tail] + np.where(edge.head < 0, 0.0, bend[edge.head])) for edge in form.edges)
-        longest = (block.lengths.reshape(len(block.node), -1).max(axis=1, initial=0.0) for block in form.samples)
+        longest = (block.norms.reshape(len(block.node), -1).max(axis=1, initial=0.0) for block in form.samples)
         prices = tuple(
             1.0 / np.maximum(bend[b.node] * x**2, 1e-300) for b, x in zip(form.samples, longest, strict=True)
         )

@@ -12,14 +12,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ...certificate import Pair, Runs, total
+from ...certificate import Pair, sums
 from ...form import EdgeBlock
-from ...terms import TO_GROUND, Array
+from ...terms import TO_GROUND, Array, Selection
 from .engine import PartEngine
 from .part import Part
 
 FAR = 1e9  # the depth of what no way leads to
-MORE = 1.0 + 1e-7  # for sums of bounds, which are rounded themselves
 
 
 @dataclass(frozen=True)
@@ -65,19 +64,15 @@ class Border:
     def adjoint(self, flows: Sequence[Array], spread: Sequence[Array], but: Sequence[Array]) -> Pair:
         """The sums that flows (m, k) per block take from the own nodes, (n, d), each within its spread; the rows
         ``but`` (masks over the cut edges) are left out."""
-        high, errors = list[Array](), [np.zeros(self.shape)]
+        taken, d = list[tuple[Array, Pair]](), self.shape[1]
         for cut, u, around, out in zip(self.cuts, flows, spread, but, strict=True):
             some = np.flatnonzero(~out)
             if len(some):
-                columns, runs = cut.edge.columns(self.shape[1]), Runs(cut.own[some], self.shape[0])
-                each = runs.sums(cut.sign[some, None] * u[cut.rows[some]]).within(columns, self.shape)
-                high += [each.high, each.low]
-                errors.append(each.error)
-                if around.any():
-                    missed = np.zeros(self.shape)
-                    np.add.at(missed, (cut.own[some, None], columns), around[cut.rows[some]])
-                    errors.append(missed * MORE)
-        return total(high, errors) if high else Pair(*np.zeros((3, *self.shape)))
+                place, mine = cut.own[some, None] * d + cut.edge.columns(d), cut.rows[some]
+                pair = Pair((cut.sign[some, None] * u[mine]).ravel(), np.zeros(1), around[mine].ravel())
+                taken.append((place.ravel(), pair))
+        found = sums(taken, self.shape[0] * d)
+        return Pair(*(x.reshape(self.shape) for x in (found.high, found.low, found.error)))
 
     def received(self, values: Sequence[Array]) -> list[Array]:
         """The values (m, k) per block that the parts at the other ends of the cut edges have there, in their rows."""
@@ -124,8 +119,8 @@ class Border:
         for cut, way in zip(self.cuts, ways, strict=True):
             edge = cut.edge.part(cut.rows[way])
             center = None if edge.center is None else cut.sign[way, None] * edge.center
-            ground = np.full(len(edge.tail), -1, dtype=edge.head.dtype)
-            out.append(replace(edge, tail=cut.own[way], head=ground, center=center, role=TO_GROUND, n=self.shape[0]))
+            ends = Selection(cut.own[way], edge.features, self.shape[0])
+            out.append(replace(edge, map=ends, center=center, role=TO_GROUND))
         return out
 
 

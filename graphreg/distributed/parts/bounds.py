@@ -13,19 +13,18 @@ and the sums of these bounds bound the whole.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 
 import numpy as np
 
 from ...certificate import (
     FlowDual,
     SpotChecks,
-    designs_of,
     feasible,
     follows,
     held_by_edges,
     held_by_samples,
     left_within_ball,
+    summands_of,
     upper_bound,
 )
 from ...errors import MethodError
@@ -35,7 +34,6 @@ from ...terms.penalties import AbstractConstraint
 from .border import Border
 from .engine import PartEngine
 from .lower import JointBound, LowerBound
-from .part import edges_among
 from .wire import digest, everyone
 
 SHRUNK = 1e-13  # by so much flows are shrunk: clipped ones may be rounded out of their domains
@@ -55,13 +53,14 @@ class PartBounds:
         _refuse(form, self.inner)
         labels = [form.labels[i] for i in self.own.tolist()]
         space = Space({label: k for k, label in enumerate(labels)}, form.space.coordinates, form.space.penalised)
-        samples = tuple(replace(block, node=place[block.node], n=len(labels)) for block in form.samples)
+        samples = tuple(block.moved(place, len(labels)) for block in form.samples)
         masks = list(zip(form.edges, self.inner, self.counted, strict=True))
-        edges = tuple(edges_among(edge, np.flatnonzero(inner), place, len(labels)) for edge, inner, _ in masks)
+        edges = tuple(edge.part(np.flatnonzero(inner)).moved(place, len(labels)) for edge, inner, _ in masks)
         self.inside = Form(space, (), samples, edges)
         cut = tuple(edge.part(np.flatnonzero(counted & ~inner)) for edge, inner, counted in masks)
         self.between = Form(form.space, (), (), cut)
-        self.designs, self.dual = designs_of(self.inside), FlowDual.of(self.inside)
+        self.written = [summands_of(form) for form in (self.inside, self.between)]
+        self.dual = FlowDual.of(self.inside)
         border = Border.of(engine, owner, place, self.inner)
         self.lower = LowerBound(self.inside, self.dual, border, self.inner)
         self.checks = [SpotChecks(each) for each in (self.inside, self.between)]
@@ -135,8 +134,9 @@ class PartBounds:
         return all(got[k].tolist() == values for k, values in digests.items())
 
     def _upper(self, w: Array) -> float:
-        inside = upper_bound(self.inside, w[self.own], self.designs)
-        return float(np.nextafter(inside + upper_bound(self.between, w, []), np.inf))
+        inside, between = self.written
+        found = upper_bound(self.inside, w[self.own], inside) + upper_bound(self.between, w, between)
+        return float(np.nextafter(found, np.inf))
 
     def _charges(self, cheap: JointBound, s: float) -> tuple[float, float]:
         """The charges of the user's terms on the upper and on the lower bound, this with s times the flows; infinite

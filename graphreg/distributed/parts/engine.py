@@ -166,10 +166,7 @@ class PartEngine(AbstractPartEngine):
         return not self.wire.largest(np.array([0.0 if here else 1.0]))[0]
 
     def swap_ends(self, values: tuple[Array, ...], toward: tuple[Array, ...], along: Array) -> tuple[Array, ...]:
-        numbers = np.zeros(len(along), dtype=np.int64)
-        for each, arcs in zip(values, toward, strict=True):
-            np.add.at(numbers, arcs, each.shape[1])
-        self.ledger.exchange("method", numbers, along)
+        self.ledger.swap(values, toward, along)
         out = tuple(np.roll(each, len(each) // 2, axis=0) for each in values)
         sent, into = dict[int, Array](), dict[int, Array]()
         for other in self.neighbours:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Hashable
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
@@ -71,7 +72,7 @@ class JointRun:
                     last = k >= most
                 if last or schedule.screen_now(k):
                     ended, w = self._checked(state, k, schedule, w, last)
-                    tick(k - shown, self._known())
+                    tick(k - shown, partial(self.trace.reached, budget.gap))
                     shown = k
                 if self.store is not None and self._due(k, kept, bool(ended), shown == k):
                     self.store.keep(self._snapshot(state, schedule, w, k))
@@ -147,10 +148,6 @@ class JointRun:
     def _latest(self) -> float:
         """The latest of the clocks of all parts."""
         return float(self.bounds.wire.largest(np.array([self.elapsed()]))[0])
-
-    def _known(self) -> str:
-        last = self.trace.records[-1]
-        return f"gap{'' if last.certified else ' about'} {last.relative_gap:.1e}, target {self.budget.gap:.0e}"
 
 
 def solve_jointly(

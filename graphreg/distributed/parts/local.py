@@ -16,7 +16,7 @@ from ...errors import DataError, MethodError
 from ...form import EdgeBlock, Form, SampleBlock
 from ...network import WholeGraph
 from ...terms import Array, Layout, Space
-from .part import Part
+from .part import Part, touched
 from .wire import Wire, digest, everyone
 
 OCTAVES = 64
@@ -43,7 +43,7 @@ def local_part(form: Form, own: Collection[Hashable], wire: Wire) -> tuple[Part,
     owner[~mine] = owners_of(numbers[mine], near, numbers[~mine], far, wire)
     place = np.empty(form.n, dtype=np.int64)
     place[order] = np.arange(form.n)
-    samples = tuple(replace(block, node=place[block.node], given_layout=_layout(block, wire)) for block in form.samples)
+    samples = tuple(_placed(block, place, wire) for block in form.samples)
     edges = tuple(_sorted(edge, place) for edge in form.edges)
     counted = sum(np.count_nonzero(mine[edge.tail]) * form.width(edge) for edge in edges)
     n, entries = map(int, wire.total(np.array([mine.sum(), counted], dtype=float)))
@@ -68,11 +68,16 @@ def _check(form: Form, own: Collection[Hashable]) -> None:
         if len(far):
             raise DataError(f"there are samples of the node {form.labels[far[0]]!r}, which is not the site's own")
     for edge in form.edges:
-        near = mine[edge.tail] if edge.ground else mine[edge.tail] | mine[edge.head]
+        near = touched(edge, mine)
         if not near.all() and not edge.ground:
             e = int(np.flatnonzero(~near)[0])
             ends = form.labels[edge.tail[e]], form.labels[edge.head[e]]
             raise DataError(f"the edge between {ends[0]!r} and {ends[1]!r} touches no node of the site's own")
+
+
+def _placed(block: SampleBlock, place: Array, wire: Wire) -> SampleBlock:
+    """The block with its nodes in their new places, multiplied as with the samples of all sites."""
+    return replace(block, map=replace(block.map.moved(place, block.n), given_layout=_layout(block, wire)))
 
 
 def _layout(block: SampleBlock, wire: Wire) -> Layout:
@@ -91,12 +96,12 @@ def _layout(block: SampleBlock, wire: Wire) -> Layout:
 def _sorted(edge: EdgeBlock, place: Array) -> EdgeBlock:
     """The block with its nodes in their new places, its edges from the first of their ends to the second and in the
     order of these: penalties of edges between nodes are even."""
-    one, other = place[edge.tail], edge.head if edge.ground else place[edge.head]
-    tail, head = (one, other) if edge.ground else (np.minimum(one, other), np.maximum(one, other))
-    order = np.lexsort((head, tail))
-    part = edge.part(order)
-    turned = None if part.center is None else np.where((one != tail)[order, None], -part.center, part.center)
-    return replace(part, tail=tail[order], head=head[order], center=turned)
+    moved = edge.moved(place, edge.n)
+    ends = np.sort(moved.ends, axis=0)
+    order = np.lexsort(ends[::-1])
+    part, ends = moved.part(order), ends[:, order]
+    turned = None if part.center is None else np.where((part.tail != ends[0])[:, None], -part.center, part.center)
+    return replace(part, map=part.edges.between(ends), center=turned)
 
 
 def _check_alike(part: Part, owner: Array, wire: Wire) -> None:

@@ -49,10 +49,10 @@ def part_of(form: Form, arcs: Arcs, mine: Array) -> Part:
     near = mine.copy()
     near[arcs.target[mine[arcs.source]]] = True
     ids = np.flatnonzero(near)
-    place = np.full(form.n, -1)  # of each node among those of the part; -1 is the ground, too
+    place = np.full(form.n, -1)  # of each node among those of the part
     place[ids] = np.arange(len(ids))
     samples = [(k, rows) for k, b in enumerate(form.samples) if len(rows := np.flatnonzero(mine[b.node]))]
-    edges = [(k, rows) for k, e in enumerate(form.edges) if len(rows := np.flatnonzero(_touched(e, mine)))]
+    edges = [(k, rows) for k, e in enumerate(form.edges) if len(rows := np.flatnonzero(touched(e, mine)))]
     n_observed = int(np.searchsorted(ids, form.space.n_observed))
     labels = [form.labels[i] for i in ids.tolist()]
     index = {label: k for k, label in enumerate(labels[:n_observed])}
@@ -67,25 +67,22 @@ def part_of(form: Form, arcs: Arcs, mine: Array) -> Part:
     return Part(part, whole, tuple(samples), tuple(edges))
 
 
-def _touched(edge: EdgeBlock, mine: Array) -> Array:
-    return mine[edge.tail] if edge.ground else mine[edge.tail] | mine[edge.head]
+def touched(edge: EdgeBlock, mine: Array) -> Array:
+    """The edges that have an end among the nodes of a mask, (m,) bool."""
+    return np.any([mine[end] for end in edge.ends], axis=0)
 
 
 def _samples(form: Form, block: SampleBlock, rows: Array, place: Array, n: int) -> SampleBlock:
     part = block.part(rows)
     own = {form.labels[i] for i in np.unique(part.node).tolist()}
-    return replace(part, loss=at_nodes(part.loss, own), node=place[part.node], n=n, given_layout=block.layout)
+    design = replace(part.map.moved(place, n), given_layout=block.map.layout)
+    return replace(part, loss=at_nodes(part.loss, own), map=design)
 
 
 def _edges(edge: EdgeBlock, rows: Array, place: Array, n: int) -> EdgeBlock:
     features = None if edge.features is None else edge.features.copy()
-    return replace(edges_among(edge, rows, place, n), penalty=copy.deepcopy(edge.penalty), features=features)
-
-
-def edges_among(edge: EdgeBlock, rows: Array, place: Array, n: int) -> EdgeBlock:
-    """Some edges of a block, in a form of n nodes that has each node in its new place."""
-    part = edge.part(rows)
-    return replace(part, tail=place[part.tail], head=part.head if edge.ground else place[part.head], n=n)
+    part = edge.part(rows).moved(place, n)
+    return replace(part, penalty=copy.deepcopy(edge.penalty), map=part.map.changed(features=features))
 
 
 # ---- points, put together from those of parts ------------------------------------------------------------------------

@@ -224,8 +224,13 @@ class EdgeWords:
         return isinstance(self.block.penalty, AbstractNorm)
 
     @property
+    def noun(self) -> str:
+        """What a row is: "edge", "node", or "row" where it is neither."""
+        return self.block.map.noun
+
+    @property
     def index(self) -> str:
-        return "i" if self.block.ground else "e"
+        return "i" if self.noun == "node" else "e"
 
     @property
     def flow(self) -> Math:
@@ -239,19 +244,19 @@ class EdgeWords:
     @property
     def divergence(self) -> Math:
         """The flow that leaves node i, less that which enters it."""
-        if self.block.ground:
+        if self.noun == "node":
             return self.flow
-        flows = self.flows()
-        return Math(
-            f"out_i({flows.text}) - in_i({flows.text})",
-            rf"\mathrm{{out}}_i({flows.latex}) - \mathrm{{in}}_i({flows.latex})",
-        )
+        u = self.flows()
+        if self.noun == "row":
+            return Math("(K'", r"(K^\top ") + u + same(")_i")
+        return Math("out_i(", r"\mathrm{out}_i(") + u + Math(") - in_i(", r") - \mathrm{in}_i(") + u + same(")")
 
     def ends(self) -> tuple[Math, Math]:
         """The two things that are compared: nodes, or a node with its centre (or 0)."""
-        if not self.block.ground:
+        if self.noun == "edge":
             return self._node("i"), self._node("j")
-        return self._node("i"), NOTHING if self.block.center is None else same("c_i")
+        row = self._node("i") if self.noun == "node" else same("(K w)_e")
+        return row, NOTHING if self.block.center is None else same("c_" + self.index)
 
     def _node(self, k: str) -> Math:
         F = self.features
@@ -273,8 +278,8 @@ class EdgeWords:
     @property
     def every(self) -> Math:
         """The sum sign over the edges of the block."""
-        if self.block.ground:
-            return Math("sum_i ", r"\sum_i ")
+        if self.noun != "edge":
+            return Math(f"sum_{self.index} ", rf"\sum_{self.index} ")
         if not self.set:
             return Math("sum_e ", r"\sum_{e=(i,j)} ")
         return _over(f"e in {self.set}", rf"e=(i,j) \in E_{{{self.mark}}}")
@@ -287,8 +292,8 @@ class EdgeWords:
     @property
     def each(self) -> str:
         """'at every node i', 'on every edge e = (i, j) of E1'."""
-        if self.block.ground:
-            return f"at every {self.nodes}"
+        if self.noun != "edge":
+            return f"at every {self.nodes}" if self.noun == "node" else "on every row e"
         return "on every edge e = (i, j)" + (f" of {self.set}" if self.set else "")
 
     def value(self, argument: Math | None = None) -> Filled:
@@ -341,7 +346,8 @@ class Symbols:
     def __init__(self, form: Form) -> None:
         self.form = form
         self.parameters = _parameter_names(form)
-        sets = list(dict.fromkeys(tuple(b.features.tolist()) for b in form.edges if b.features is not None))
+        chosen = [None if b.map.edges is None else b.features for b in form.edges]
+        sets = list(dict.fromkeys(tuple(columns.tolist()) for columns in chosen if columns is not None))
         self.features: dict[tuple[int, ...], Math] = {
             columns: _numbered("F", k, len(sets)) for k, columns in enumerate(sets, 1)
         }
@@ -350,18 +356,18 @@ class Symbols:
             for k, block in enumerate(form.samples, 1)
         ]
         nodes = "observed node i" if form.latent else "node i"
-        several = sum(not block.ground for block in form.edges) > 1
+        several = sum(block.map.noun == "edge" for block in form.edges) > 1
         self.edges = [
             EdgeWords(
                 block,
                 "" if len(form.edges) == 1 else str(k),
-                f"E{k}" if several and not block.ground else "",
+                f"E{k}" if several and block.map.noun == "edge" else "",
                 self.strength(block.strength),
-                NOTHING if block.features is None else self.features[tuple(block.features.tolist())],
+                NOTHING if columns is None else self.features[tuple(columns.tolist())],
                 nodes,
                 form.width(block),
             )
-            for k, block in enumerate(form.edges, 1)
+            for k, (block, columns) in enumerate(zip(form.edges, chosen, strict=True), 1)
         ]
 
     @property

@@ -68,12 +68,13 @@ def _samples(words: SampleWords) -> str:
 
 def _edges(words: EdgeWords, symbols: Symbols) -> str:
     block, form = words.block, symbols.form
-    if block.ground:
-        parts = [count(len(block.tail), "node")]
-        if form.latent:
-            parts[0] += ", the latent ones left out"
-    else:
-        parts = [count(len(block.tail), "edge") + " e = (i, j)" + (f" in {words.set}" if words.set else "")]
+    parts = [count(block.count, words.noun)]
+    if words.noun == "edge":
+        parts[0] += " e = (i, j)" + (f" in {words.set}" if words.set else "")
+    elif words.noun == "row":
+        parts[0] += f" e of {count(words.width, 'number')}, K sparse"
+    elif form.latent:
+        parts[0] += ", the latent ones left out"
     if words.base_weight:
         sizes, weight = span(block.base_weight), words.base_weight.text
         parts.append(f"weights {weight} from {sizes}" if " to " in sizes else f"all weights {weight} = {sizes}")
@@ -82,11 +83,14 @@ def _edges(words: EdgeWords, symbols: Symbols) -> str:
     if words.features:
         parts.append(f"on the coordinates {words.features.text} only")
     if block.center is not None:
+        c = f"c_{words.index}"
         rows = np.unique(block.center, axis=0)
-        parts.append(f"with the center c_i = {_vector(rows[0])}" if len(rows) == 1 else "with a center c_i per node")
-    latent = int(np.sum((block.tail >= form.space.n_observed) | (block.head >= form.space.n_observed)))
-    if latent:
-        parts.append("w_j latent" if bool(np.all(block.tail < form.space.n_observed)) else "w_i and w_j latent")
+        parts.append(
+            f"with the center {c} = {_vector(rows[0])}" if len(rows) == 1 else f"with a center {c} per {words.noun}"
+        )
+    latent = [bool(np.any(end >= form.space.n_observed)) for end in block.map.pairs]
+    if any(latent):
+        parts.append("w_i and w_j latent" if latent[0] else "w_j latent")
     return ", ".join(parts)
 
 
@@ -101,9 +105,8 @@ def _nodes(form: Form) -> list[Row]:
     silent, alone = np.ones(form.n, dtype=bool), np.ones(form.n, dtype=bool)
     for block in form.samples:
         silent[block.node] = False
-    for edge in form.edges:
-        if not edge.ground:
-            alone[edge.tail] = alone[edge.head] = False
+    for end in (end for edge in form.edges for end in edge.map.pairs):
+        alone[end] = False
     facts = [count(form.n_components, "connected component")]
     for which, word in ((silent[:n], "without data"), (alone[:n], "without edges")):
         if which.any() and not which.all():
@@ -157,9 +160,9 @@ def weights(symbols: Symbols) -> list[Row]:
     """The edge weights and centers."""
     rows: list[Row] = []
     for words in symbols.edges:
-        of = "node i" if words.block.ground else "edge e" + (f" in {words.set}" if words.set else "")
+        of = f"{words.noun} {words.index}" + (f" in {words.set}" if words.set else "")
         if words.base_weight:
             rows.append(Row(words.base_weight, prose(f"the weight of {of} ({span(words.block.base_weight)})")))
         if words.block.center is not None:
-            rows.append(Row(same("c_i"), prose("the center of node i")))
+            rows.append(Row(same("c_" + words.index), prose(f"the center of {words.noun} {words.index}")))
     return rows

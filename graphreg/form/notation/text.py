@@ -20,15 +20,9 @@ def price_conditions(words: SampleWords) -> list[Row]:
     value = words.value(same("t"))
     price, scale, x = words.price, words.scale, words.argument
     if smooth:
-        slope = Math(
-            f"{price.text} = {scale.text} {l.text}'({x.text})",
-            rf"{price.latex} = {scale.latex} \, {l.latex}'({x.latex})",
-        )
+        slope = price + same(" = ") + scale + Math(" ", r" \, ") + l + same("'(") + x + same(")")
     else:
-        slope = Math(
-            f"{price.text} in {scale.text} d{l.text}({x.text})",
-            rf"{price.latex} \in {scale.latex} \, \partial {l.latex}({x.latex})",
-        )
+        slope = price + Math(" in ", r" \in ") + scale + Math(" d", r" \, \partial ") + l + same("(") + x + same(")")
     definition = Math(f"{l.text}(t) = {value.math.text}", f"{l.latex}(t) = {value.math.latex}")
     if value.definition:
         definition += Math(", ", r",\ ") + value.definition
@@ -43,9 +37,7 @@ def flow_conditions(words: EdgeWords) -> list[Row]:
     gradient = words.gradient
     if gradient:
         return [Row(flow + same(" = ") + times + gradient, prose(f"{words.each} ({words.block.name})"))]
-    subgradient = Math(
-        f"{flow.text} in {times.text}d phi({z.text})", rf"{flow.latex} \in {times.latex}\partial \phi({z.latex})"
-    )
+    subgradient = flow + Math(" in ", r" \in ") + times + Math("d phi(", r"\partial \phi(") + z + same(")")
     if not words.norm:
         phi = words.value(same("z"))
         definition = Math(f"phi(z) = {phi.math.text}", rf"\phi(z) = {phi.math.latex}")
@@ -59,7 +51,7 @@ def flow_conditions(words: EdgeWords) -> list[Row]:
     left, right = words.ends()
     right = right or same("0")
     equal, apart = join((left, right), " = "), join((left, right), " != ", r" \ne ")
-    fused = ": the edge is fused" if not words.block.ground else ""
+    fused = ": the edge is fused" if words.noun == "edge" else ""
     return [
         Row(words.domain.math + prose(" and ") + inner, prose(f"{words.each} ({words.block.name})")),
         *definitions,
@@ -223,7 +215,8 @@ def _dual_terms(symbols: Symbols) -> list[Math]:
     for words in symbols.edges:
         terms += _minus(words.every, words.conjugate)
         if words.block.center is not None:
-            product = Math(f"<{words.flow.text}, c_i>", rf"\langle {words.flow.latex}, c_i \rangle")
+            c = f"c_{words.index}"
+            product = Math(f"<{words.flow.text}, {c}>", rf"\langle {words.flow.latex}, {c} \rangle")
             terms.append(words.every + product)
     return terms or [same("0")]
 
@@ -238,8 +231,8 @@ def _variables(symbols: Symbols) -> Math:
     """'the flows u on 12 edges and the prices a on 120 samples'."""
     parts: list[Math] = []
     for words in symbols.edges:
-        m = len(words.block.tail)
-        where = f" from {count(m, 'node')} to the ground" if words.block.ground else f" on {count(m, 'edge')}"
+        rows = count(words.block.count, words.noun)
+        where = f" from {rows} to the ground" if words.noun == "node" else f" on {rows}"
         parts.append(words.flows() + prose(where))
     flows = prose("flows ") + join(parts, ", ", r",\ ") + prose(" and ") if parts else prose("")
     prices = [
@@ -251,7 +244,7 @@ def _variables(symbols: Symbols) -> Math:
 
 
 def _flow_rows(symbols: Symbols) -> list[Row]:
-    if all(words.block.ground for words in symbols.edges):
+    if all(words.noun != "edge" for words in symbols.edges):
         return []
     key = Math("out_i, in_i", r"\mathrm{out}_i, \mathrm{in}_i")
     return [Row(key, prose("the sums of the flows on the edges that leave node i, and on those that enter it"))]
@@ -265,7 +258,7 @@ def _letters(symbols: Symbols) -> tuple[Row, ...]:
 
 def _reading(symbols: Symbols) -> tuple[str, ...]:
     form = symbols.form
-    between = any(not words.block.ground for words in symbols.edges)
+    between = any(words.noun == "edge" for words in symbols.edges)
     parts = ["A price says how much the loss of a sample pulls on the parameters of its node, as a multiple of x_r."]
     if any(words.matrix for words in symbols.samples):
         parts = [
@@ -276,9 +269,9 @@ def _reading(symbols: Symbols) -> tuple[str, ...]:
         parts = ["A price says how the loss of a sample pulls on the parameters of its node."]
     if between:
         parts.append("An edge carries a flow, one number per coordinate, from its tail i to its head j.")
-    if any(words.norm and not words.block.ground for words in symbols.edges):
+    if any(words.norm and words.noun == "edge" for words in symbols.edges):
         parts.append("At the optimum, the two sides of an edge are equal where its flow stays below its capacity.")
-    if any(words.block.ground for words in symbols.edges):
+    if any(words.noun == "node" for words in symbols.edges):
         parts.append("The ground takes what a node penalty or a bound on a node absorbs.")
     if symbols.features:
         sets = ", ".join(letter.text for letter in symbols.features.values())

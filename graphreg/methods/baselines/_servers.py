@@ -14,7 +14,7 @@ import numpy as np
 from ...form import EdgeBlock, Form, distinct, without_edges
 from ...network import LocalView
 from ...oracles import NodeGradients
-from ...terms import IN_GRAPH, TO_SERVER, Array, Strength
+from ...terms import IN_GRAPH, TO_SERVER, Array, Differences, Strength
 from ...terms.penalties import AbstractPenalty, AbstractSmoothPenalty, Zero
 
 SERVER = "server"  # the label of the node, and the name of the edges to it
@@ -38,8 +38,8 @@ def server_form(
     latent = tuple(distinct(labels, set(form.space.index)))
     place = np.zeros(n, dtype=np.intp) if member is None else member
     name, c = f"{SERVER} ({penalty.called()})", np.ones(n) if weight is None else weight
-    bare, ends = without_edges(form, latent), (np.arange(n), n + place)
-    edges = EdgeBlock(penalty, Strength(), *ends, c, None, None, TO_SERVER, name, bare.n)
+    bare = without_edges(form, latent)
+    edges = EdgeBlock(penalty, Strength(), Differences(np.arange(n), n + place, n=bare.n), c, None, TO_SERVER, name)
     return replace(bare, edges=(*bare.edges, edges))
 
 
@@ -52,8 +52,8 @@ def consensus_within(form: Form, member: Array) -> Form:
     ground = tuple(edge for edge in form.edges if edge.ground)
     if not len(others):
         return replace(form, edges=ground)
-    c, name, ends = np.ones(len(others)), "Consensus within the clusters found", (first[place][others], others)
-    block = EdgeBlock(Zero(), Strength(), *ends, c, None, None, IN_GRAPH, name, form.n)
+    ends, name = Differences(first[place][others], others, n=form.n), "Consensus within the clusters found"
+    block = EdgeBlock(Zero(), Strength(), ends, np.ones(ends.count), None, IN_GRAPH, name)
     return replace(form, edges=(*ground, block))
 
 

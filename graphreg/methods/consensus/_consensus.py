@@ -68,10 +68,8 @@ def warn_beyond(step: float, bound: float, method: str, source: str) -> None:
 
 def start_of(view: LocalView, start: Start | None) -> tuple[Array, tuple[Array, ...]]:
     """Parameters and flows to begin with; flows to the ground play no part, and stay 0."""
-    w, flows = (np.zeros(view.form.shape), None) if start is None else start
-    nothing = view.form.nothing().flows
-    given = nothing if flows is None else flows
-    return w, tuple(u if edge.ground else v for edge, u, v in zip(view.form.edges, nothing, given, strict=True))
+    w, flows = view.begin(start)
+    return w, tuple(np.zeros_like(u) if edge.ground else u for edge, u in zip(view.form.edges, flows, strict=True))
 
 
 def next_flows(view: LocalView, mixing: Mixing, flows: tuple[Array, ...], w: Array, factor: float) -> tuple[Array, ...]:

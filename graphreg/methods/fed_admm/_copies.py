@@ -15,6 +15,7 @@ from ...terms import Array
 from ...terms.penalties import AbstractSmoothPenalty
 
 Flows = tuple[Array, ...]
+SIGNS = 1.0, -1.0  # of an edge's ends
 
 
 @dataclass(frozen=True)
@@ -43,15 +44,15 @@ class Copies:
         flows: list[Array] = []
         copies: list[Array] = []
         for (_, edge), u, beta in zip(copied(view.form), self.u, self.beta, strict=True):
-            meet = np.flatnonzero(present[edge.tail] & (edge.ground | present[edge.head]))
-            sigma = rho if edge.ground else 0.5 * rho
+            meet = np.flatnonzero(np.all([present[end] for end in edge.ends], axis=0))
+            sigma = rho / len(edge.ends)
             v = u[meet] + sigma * edge.difference(w)[meet]
             new = u.copy()
             new[meet] = edge.penalty.dual_prox(v, np.full(len(meet), sigma), edge.weight[meet])
             move = (new - u)[meet] / rho
-            rows = meet if edge.ground else np.concatenate([meet, meet + len(u)])
             copy = beta.copy()
-            copy[rows] = _at_ends(edge, w)[rows] - (move if edge.ground else np.concatenate([move, -move]))
+            for sign, end, own in zip(SIGNS, edge.ends, np.split(copy, len(edge.ends)), strict=False):
+                own[meet] = w[:, edge.coordinates][end[meet]] - sign * move
             flows.append(new)
             copies.append(copy)
         return Copies(tuple(flows), tuple(copies))
@@ -83,4 +84,4 @@ def smooth_ground(edge: EdgeBlock) -> bool:
 
 def _at_ends(edge: EdgeBlock, w: Array) -> Array:
     """The parameters at the tails, and below them those at the heads, on the coordinates of the edges."""
-    return w[:, edge.coordinates][edge.tail if edge.ground else np.concatenate([edge.tail, edge.head])]
+    return w[:, edge.coordinates][np.concatenate(edge.ends)]

@@ -13,7 +13,7 @@ import numpy as np
 from ...form import EdgeBlock, Form
 from ...network import LocalView
 from ...terms import Array
-from ._copies import Copies, Flows, copied, flows_of
+from ._copies import SIGNS, Copies, Flows, copied, flows_of
 
 
 @dataclass(frozen=True)
@@ -40,8 +40,8 @@ class Versions:
         """One version, and everything else as it is when all have met."""
         blocks: list[Version] = []
         for (_, edge), u, beta in zip(copied(view.form), copies.u, copies.beta, strict=True):
-            other = beta if edge.ground else np.roll(beta, len(u), axis=0)
-            blocks.append(Version(u if edge.ground else np.tile(u, (2, 1)), beta, other, other))
+            other = np.roll(beta, len(u), axis=0)
+            blocks.append(Version(np.tile(u, (len(edge.ends), 1)), beta, other, other))
         never = np.zeros(len(view.arcs.source), dtype=np.int64)
         return Versions(tuple(blocks), never, never)
 
@@ -139,8 +139,8 @@ def _moved(edge: EdgeBlock, block: Version, w: Array, rho: float) -> Version:
     """(18) and (19), each end with its own parameters and those that it has of the other."""
     me, _, sign = _ends(edge)
     own = _rows(edge, w, me)
-    z, sigma = (edge.difference(w), rho) if edge.ground else (sign * (own - block.theta), 0.5 * rho)
-    c = edge.weight if edge.ground else np.tile(edge.weight, 2)
+    z, sigma = edge.difference(w) if edge.ground else sign * (own - block.theta), rho / len(edge.ends)
+    c = np.tile(edge.weight, len(edge.ends))
     u = edge.penalty.dual_prox(block.u + sigma * z, np.full(len(c), sigma), c)
     move = sign * (u - block.u) / rho
     return replace(block, u=u, beta=own - move, other=block.theta + move)
@@ -148,11 +148,9 @@ def _moved(edge: EdgeBlock, block: Version, w: Array, rho: float) -> Version:
 
 def _ends(edge: EdgeBlock) -> tuple[Array, Array, Array]:
     """The own end of each row and the other one, (v,), and the sign of the own end in K, (v, 1)."""
-    if edge.ground:
-        return edge.tail, edge.tail, np.ones((len(edge.tail), 1))
-    ends = np.concatenate([edge.tail, edge.head])
-    sign = np.repeat([1.0, -1.0], len(edge.tail))[:, None]
-    return ends, np.roll(ends, len(edge.tail)), sign
+    ends = np.concatenate(edge.ends)
+    sign = np.repeat(SIGNS[: len(edge.ends)], edge.count)[:, None]
+    return ends, np.roll(ends, edge.count), sign
 
 
 def _rows(edge: EdgeBlock, w: Array, nodes: Array) -> Array:

@@ -41,9 +41,8 @@ class Algorithm1:
     away: Availability | None
 
     def init(self, view: LocalView, start: Start | None) -> State[Copies]:
-        theta, flows = (np.zeros(view.form.shape), None) if start is None else start
-        scale, L = self.descent.begin(view)
-        copies = Copies.of(view, theta, view.form.nothing().flows if flows is None else flows)
+        (theta, flows), (scale, L) = view.begin(start), self.descent.begin(view)
+        copies = Copies.of(view, theta, flows)
         presence = None if self.away is None else self.away.begin(view)
         return State(view, 0, theta, copies, self.descent.given(view, scale, L), L, presence)
 

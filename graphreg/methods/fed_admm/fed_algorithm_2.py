@@ -32,9 +32,8 @@ class Algorithm2:
     away: Availability
 
     def init(self, view: LocalView, start: Start | None) -> State:
-        theta, flows = (np.zeros(view.form.shape), None) if start is None else start
-        scale, L = self.descent.begin(view)
-        copies = Copies.of(view, theta, view.form.nothing().flows if flows is None else flows)
+        (theta, flows), (scale, L) = view.begin(start), self.descent.begin(view)
+        copies = Copies.of(view, theta, flows)
         known = np.stack([L, scale.degree], axis=1)
         (L, degree), theta, versions = begun(view, known, theta, copies, start is not None)
         presence = self.away.begin(view)

@@ -221,13 +221,12 @@ def sufficient_capacity(form: Form) -> float:
         return np.inf
     lowest, supply = 0.0, 0.0
     for block in form.samples:
-        zero, squares = np.zeros_like(block.offset), block.lengths.reshape(len(block.node), -1)[:, 0] ** 2
+        zero, squares = np.zeros_like(block.offset), block.norms.reshape(len(block.node), -1)[:, 0] ** 2
         lowest -= float(block.conjugates(zero).sum())
         supply += float(np.sqrt(2.0 * block.loss.smoothness() * (block.scale @ squares)))  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
     for edge in form.edges:
         if isinstance(edge.penalty, AbstractSmoothPenalty):
-            ends = 1.0 if edge.ground else 2.0
-            supply += 2.0 * float(np.sqrt(edge.penalty.smoothness() * edge.weight.sum() * ends))
+            supply += 2.0 * float(np.sqrt(edge.penalty.smoothness() * edge.weight.sum() * len(edge.ends)))
     best = common(form)
     most = 2.0 * supply * np.sqrt(max(best.value, best.floor, lowest) - lowest)
     return most if 0.0 < most < np.inf else np.inf

@@ -56,11 +56,8 @@ class InteriorPoint(AbstractIteration):
     most_rounds: ClassVar[int] = 100
 
     def missing(self, form: Form) -> tuple[str, ...]:
-        out = [
-            f"{block.loss.called()} has no second derivatives, which Newton steps need"
-            for block in form.samples
-            if not isinstance(block.loss, AbstractSmoothLoss)
-        ]
+        rough = form.losses_beside(AbstractSmoothLoss)
+        out = [f"{name} has no second derivatives, which Newton steps need" for name in rough]
         out += [
             f"{edge.name} has the penalty {edge.penalty.called()}, and the method takes L1, L2 and smooth ones"
             for edge in form.edges

@@ -62,7 +62,7 @@ class Iterate:
 
     def toward(self, end: Iterate, t: float) -> Iterate:
         """self + t (end - self)."""
-        return Iterate(_toward(self.w, end.w, t), tuple(_toward(a, b, t) for a, b in zip(self.u, end.u, strict=True)))
+        return Iterate(_toward(self.w, end.w, t), tuple([_toward(a, b, t) for a, b in zip(self.u, end.u, strict=True)]))
 
 
 def _toward(a: Array, b: Array, t: float) -> Array:
@@ -124,6 +124,6 @@ def distances(view: LocalView, *pairs: tuple[Iterate, Iterate]) -> Array:
     for k, (a, b) in enumerate(pairs):
         each[:, k, 0] = view.degree * ((a.w - b.w) ** 2).sum(axis=1)
         for edge, one, other in zip(view.form.edges, a.u, b.u, strict=True):
-            size = (1.0 if edge.ground else 2.0) * ((one - other) ** 2).sum(axis=1)
-            each[:, k, 1] += np.bincount(edge.tail, size, minlength=view.form.n)
+            size = edge.lengths * ((one - other) ** 2).sum(axis=1)
+            each[:, k, 1] += np.bincount(edge.map.owner, size, minlength=view.form.n)
     return view.engine.reduce(each)

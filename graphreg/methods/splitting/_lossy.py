@@ -70,9 +70,10 @@ def edges_with_lost_messages(
     out: list[Ends] = []
     for (edge, flow, (i, sign)), r, other, c in zip(edges, mine, theirs, view.weights, strict=True):
         if edge.ground:  # one end, which hears itself
-            sigma, z = 1.0 / s, s * flow + edge.difference(ahead)
+            z = s * flow + edge.difference(ahead)
         else:
-            sigma, z = 0.5 / s, sign * (r - other)
+            z = sign * (r - other)
+        sigma = 1.0 / edge.lengths / s
         received = np.asarray(np.isfinite(z).all(axis=1, keepdims=True))
         u_hat = edge.penalty.dual_prox(np.where(received, sigma * z, 0.0), np.full(len(c), sigma), c)
         stays = flow + sign * (new - w)[i][:, edge.coordinates] / s

@@ -108,8 +108,7 @@ class AbstractFixedPoint(AbstractIteration):
         return self.acceleration.balance is None
 
     def init(self, view: LocalView, start: Start | None) -> State:
-        w, flows = (np.zeros(view.form.shape), None) if start is None else start
-        x = Iterate(w, view.form.nothing().flows if flows is None else flows)
+        x = Iterate(*view.begin(start))
         free, restarts = self.acceleration.balance is None, self.acceleration.restarts
         scales = view.scales() if free else None
         if restarts is None:
@@ -128,7 +127,8 @@ class AbstractFixedPoint(AbstractIteration):
         w, u, memory = self.image(state)
         hat = Iterate(w, u)
         x = state.x.toward(hat, self.acceleration.relaxation)
-        new = replace(state, round=state.round + 1, x=x, hat=hat, memory=memory)
+        # as `replace` would make it, which takes a tenth of a small problem's round
+        new = State(state.view, state.round + 1, x, hat, memory, state.s, state.anchor, state.due, state.earlier)
         if isinstance(state.due, Halpern):
             return self.ready(self._pulled(state, new, x, state.due.step()))
         return self.adapted(self.ready(new))

@@ -138,9 +138,10 @@ class PrimalDual(LossyEdges):
         return self._fused(rounds, state, count), count
 
     def _compiled(self, state: State) -> AbstractRounds | None:
+        if not worthwhile(state.view.entries, state.earlier + state.round):
+            return None
         ours = type(self).image is PrimalDual.image and type(self).nodes is PrimalDual.nodes
-        plain = self.inexact is not None or self.manual or isinstance(state.due, Halpern) or not ours
-        if plain or not worthwhile(state.view.entries, state.earlier + state.round):
+        if not ours or self.inexact is not None or self.manual or isinstance(state.due, Halpern):
             return None
         rounds = state.view.rounds
         return rounds if rounds is None or state.round < SOME else state.view.near_rounds

@@ -25,6 +25,7 @@ from ...inputs import in_place, places_of
 from ..blocks import Lowered, SampleBlock
 from ..bounds import largest_around
 from ..calculus import Strength
+from ..design import Design
 from ..records import Array, Bends, Notation, Space, Statement, names_of
 from .prices import PriceDomain
 from .samples import AbstractSamples
@@ -129,7 +130,8 @@ class AbstractLoss(AbstractSamples):
         if not in_place(data.labels, space.index):
             node = places_of(data.labels, space.index)[node]
         X, offset = self.design()
-        return Lowered(losses=(SampleBlock(self, strength, node, X, self.targets(), offset, self.scales()),))
+        design = Design(node, X, None if offset.ndim == 1 else offset.shape[1])
+        return Lowered(losses=(SampleBlock(self, strength, design, self.targets(), offset, self.scales()),))
 
     # ---- proofs ----------------------------------------------------------------------------------------------------
     def statement(self) -> Statement | None:

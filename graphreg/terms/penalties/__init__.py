@@ -28,6 +28,8 @@ from .base import is_equality as is_equality
 from .base import pulls_at_zero as pulls_at_zero
 from .base import slope_at_zero as slope_at_zero
 from .box import Box as Box
+from .domain import DualBall as DualBall
+from .domain import Everywhere as Everywhere
 from .domain import FlowDomain as FlowDomain
 from .domain import OneSidedDomain as OneSidedDomain
 from .domain import OwnDomain as OwnDomain

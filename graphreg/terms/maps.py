@@ -1,0 +1,354 @@
+"""The maps of the parameters whose rows losses and penalties take: w_i - w_j across edges, w_i at nodes, any K.
+
+A map answers how many rows there are, where they touch nodes, their lengths, K w and K'u. What is special about graphs
+is something that a map offers: ``edges`` are rows with a tail, and None where rows are of another kind.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import Any, Self, cast
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..base.display import Brief
+from ..inputs import difference_matrix
+from .padding import at_a_time
+from .records import GROUND, Array
+
+Rows = Array | slice
+STREAM = 1 << 17  # numbers looked at together
+MANY = 1 << 18  # edges beyond which K is not kept beside K'
+
+
+class AbstractMap(Brief, ABC):
+    """w (n, d) -> K w (m, k): rows of k numbers each, without the offset. The nodes are those of a form of ``n``.
+
+    Attributes
+    ----------
+    lengths : float or (m,) array
+        max_j sum_i |K_ej,i| of each row, by which it steps: where rows are edges, the number of their ends.
+    level : bool
+        True where K w = 0 for every w that is the same at all nodes.
+    noun : str
+        What a row is called, for printing.
+    """
+
+    n: int
+    lengths: float | Array
+    level: bool
+    noun: str
+    in_line = False  # True where rows are edges that join each node of the form with the next, in order
+
+    @property
+    def edges(self) -> AbstractEdges | None:
+        """The map itself where its rows begin at a node, their tail."""
+        return None
+
+    @property
+    @abstractmethod
+    def count(self) -> int:
+        """The number m of rows."""
+
+    @property
+    @abstractmethod
+    def degree(self) -> Array:
+        """max_j sum_e |K_e,ij| of each node, (n,), by which it steps: where rows are edges, the number of these."""
+
+    @property
+    @abstractmethod
+    def owner(self) -> Array:
+        """The node that speaks for each row, (m,): its tail, where it is an edge."""
+
+    @property
+    @abstractmethod
+    def pairs(self) -> tuple[Array, Array]:
+        """The two nodes of every pair that the same row touches."""
+
+    def columns(self, d: int) -> Array:
+        """The numbers of the coordinates that the rows see, of d."""
+        return np.arange(d)
+
+    @abstractmethod
+    def width(self, d: int) -> int:
+        """The number k of numbers in a row, of w with d coordinates."""
+
+    @abstractmethod
+    def flat(self, d: int) -> sp.csr_array:
+        """vec(w) -> vec(Kw), (m k, n d)."""
+
+    @abstractmethod
+    def chosen(self, w: Array) -> Array:
+        """What of w the rows see."""
+
+    @abstractmethod
+    def across(self, part: Array, some: Rows) -> Array:
+        """(Kw)_e of some rows, an array of its own, where ``part`` is what they see of w."""
+
+    def apply(self, w: Array) -> Array:
+        """K w, (m, k), an array of its own."""
+        return streamed(partial(self.across, self.chosen(w)), self.count, self.width(w.shape[1]))
+
+    @abstractmethod
+    def add_adjoint(self, u: Array, out: Array) -> None:
+        """out += K'u."""
+
+    def changed(self, **fields: Any) -> Self:
+        """The map with other fields."""
+        return replace(cast(Any, self), **fields)
+
+    @abstractmethod
+    def part(self, rows: Array) -> Self:
+        """Some of the rows, by a mask or by their numbers."""
+
+    @abstractmethod
+    def moved(self, place: Array, n: int) -> Self:
+        """The same rows in a form of n nodes, where node i is ``place[i]``."""
+
+    def over(self, n: int) -> Self:
+        """The same rows in a form of n nodes, of which these are the first."""
+        return self.changed(n=n)
+
+
+class AbstractMatrix(AbstractMap):
+    """Rows of which nothing more is known than a sparse matrix."""
+
+    K: sp.csr_array  # vec(w) -> vec(Kw), (m k, n d)
+    k: int
+    level = False
+    noun = "row"
+
+    @property
+    def d(self) -> int:
+        return self.K.shape[1] // self.n  # pyright: ignore[reportOptionalSubscript]  (scipy has no types)
+
+    def width(self, d: int) -> int:
+        return self.k
+
+    def flat(self, d: int) -> sp.csr_array:
+        return self.K
+
+    def chosen(self, w: Array) -> Array:
+        return w
+
+    @property
+    def _places(self) -> tuple[Array, Array]:
+        """Rows and the nodes that they touch, in order."""
+        row, column = self.K.tocoo().coords
+        return np.divmod(np.unique(row // self.k * np.int64(self.n) + column // self.d), self.n)
+
+    @cached_property
+    def lengths(self) -> Array:  # pyright: ignore[reportIncompatibleVariableOverride]  (found when it is asked for)
+        return abs(self.K).sum(axis=1).reshape(-1, self.k).max(axis=1)
+
+    @property
+    def degree(self) -> Array:
+        return abs(self.K).sum(axis=0).reshape(self.n, -1).max(axis=1)
+
+    @property
+    def owner(self) -> Array:
+        rows, nodes = self._places
+        first = np.searchsorted(rows, np.arange(self.count + 1))
+        return nodes[(first[:-1] + first[1:] - 1) // 2]  # in the middle of those that the row touches
+
+    @property
+    def pairs(self) -> tuple[Array, Array]:
+        rows, nodes = self._places
+        seen = sp.csr_array((np.ones(len(rows)), (rows, nodes)), shape=(self.count, self.n))
+        one, other = sp.triu(seen.T @ seen, 1).coords
+        return one, other
+
+
+class AbstractEdges(AbstractMap):
+    """Rows that begin at a node, on the coordinates ``features`` (None: all)."""
+
+    tail: Array
+    head: Array  # GROUND (-1) where there is no other end
+    features: Array | None
+    ground: bool  # True where there is none
+
+    @property
+    def edges(self) -> AbstractEdges:
+        return self
+
+    @cached_property
+    def ends(self) -> tuple[Array, ...]:
+        """The tails, and the heads where there are any."""
+        return (self.tail,) if self.ground else (self.tail, self.head)
+
+    @property
+    def count(self) -> int:
+        return len(self.tail)
+
+    @property
+    def coordinates(self) -> Any:
+        """The coordinates that the rows act on, as an index."""
+        return slice(None) if self.features is None else self.features
+
+    def columns(self, d: int) -> Array:
+        return np.arange(d) if self.features is None else self.features
+
+    def width(self, d: int) -> int:
+        return d if self.features is None else len(self.features)
+
+    @cached_property
+    def K(self) -> sp.csr_array:  # noqa: N802  (a matrix)
+        """The same map of one coordinate, (m, n)."""
+        return difference_matrix(self.tail, self.head, self.n)
+
+    @cached_property
+    def transposed(self) -> sp.csr_array:
+        return sp.csr_array((self.K if self.count < MANY else difference_matrix(self.tail, self.head, self.n)).T)
+
+    def flat(self, d: int) -> sp.csr_array:
+        pick = sp.eye_array(d, format="csr")[self.columns(d)]  # pyright: ignore[reportIndexIssue]  (scipy has no types)
+        return sp.csr_array(sp.kron(self.K, pick, format="csr"))
+
+    def chosen(self, w: Array) -> Array:
+        return np.ascontiguousarray(w[:, self.coordinates])
+
+    def add_adjoint(self, u: Array, out: Array) -> None:
+        out[:, self.coordinates] += self.transposed @ u
+
+    @property
+    def owner(self) -> Array:
+        return self.tail
+
+    @property
+    def degree(self) -> Array:
+        out = np.zeros(self.n)
+        for end in self.ends:
+            out += np.bincount(end, minlength=self.n)
+        return out
+
+    @property
+    def pairs(self) -> tuple[Array, Array]:
+        some = slice(0 if self.ground else None)
+        return self.tail[some], self.ends[-1][some]
+
+    def across(self, part: Array, some: Rows) -> Array:
+        z = part.take(self.tail[some], axis=0)
+        for end in self.ends[1:]:
+            z -= part.take(end[some], axis=0)
+        return z
+
+    def between(self, ends: Iterable[Array]) -> Self:
+        """Edges with these ends, on the same coordinates."""
+        return self.changed(**dict(zip(("tail", "head"), ends, strict=False)))
+
+    def part(self, rows: Array) -> Self:
+        return self.between(end[rows] for end in self.ends)
+
+    def moved(self, place: Array, n: int) -> Self:
+        return self.between(place[end] for end in self.ends).over(n)
+
+
+@dataclass(frozen=True, repr=False)
+class Differences(AbstractEdges):
+    """w -> w_tail - w_head."""
+
+    tail: Array
+    head: Array
+    features: Array | None = None
+    n: int = 0
+
+    ground = False
+    lengths = 2.0
+    level = True
+    noun = "edge"
+
+    @cached_property
+    def in_line(self) -> bool:
+        """True where the edges join each node of the form with the next, in order."""
+        tail, head = self.tail, self.head
+        if len(tail) != self.n - 1:
+            return False
+        return bool((tail < head).all() and (tail[1:] == head[:-1]).all())  # so many steps upwards are steps of one
+
+
+@dataclass(frozen=True, repr=False)
+class Selection(AbstractEdges):
+    """w -> w_tail: some nodes, each tied to the ground."""
+
+    tail: Array
+    features: Array | None = None
+    n: int = 0
+
+    ground = True
+    lengths = 1.0
+    level = False
+    noun = "node"
+
+    @cached_property
+    def head(self) -> Array:  # pyright: ignore[reportIncompatibleVariableOverride]  (found when it is asked for)
+        return np.full(self.count, GROUND)
+
+    def add_adjoint(self, u: Array, out: Array) -> None:
+        if self.features is None and self._once:
+            out[self.tail] += u
+        else:
+            super().add_adjoint(u, out)
+
+    @cached_property
+    def _once(self) -> bool:
+        """True where no node is the tail of two rows."""
+        return self.count == 0 or int(np.bincount(self.tail).max()) == 1
+
+
+@dataclass(frozen=True, repr=False)
+class Matrix(AbstractMatrix):
+    """w -> K vec(w) for any sparse K (m k, n d), in rows of k numbers each; vec(w) is node after node."""
+
+    K: sp.csr_array
+    k: int = 1
+    n: int = 0
+
+    @property
+    def count(self) -> int:
+        return len(self.K.indptr[:: self.k]) - 1
+
+    def across(self, part: Array, some: Rows) -> Array:
+        return (self._rows(some) @ part.ravel()).reshape(-1, self.k)
+
+    def _rows(self, some: Rows) -> sp.csr_array:
+        if isinstance(some, slice) and some == slice(None):
+            return self.K
+        return self.K[np.arange(self.count * self.k).reshape(-1, self.k)[some].ravel()]
+
+    def add_adjoint(self, u: Array, out: Array) -> None:
+        out += (self.K.T @ u.ravel()).reshape(out.shape)
+
+    def part(self, rows: Array) -> Self:
+        return replace(self, K=self._rows(rows))
+
+    def moved(self, place: Array, n: int) -> Self:
+        node, j = np.divmod(self.K.indices, self.d)
+        entries = self.K.data, place[node] * self.d + j, self.K.indptr
+        return replace(self, K=sp.csr_array(entries, shape=(self.count * self.k, n * self.d)), n=n)
+
+    def over(self, n: int) -> Self:
+        return self.moved(np.arange(self.n), n)
+
+
+def pieces(rows: int, width: int) -> Iterator[slice]:
+    """So many rows of a width at a time that they stay in the cache."""
+    return at_a_time(STREAM // max(width, 1), rows)
+
+
+def streamed(each: Callable[[Rows], Array], rows: int, width: int = 1) -> Array:
+    """The values of ``each`` at the rows, for as many of them at a time as stay in the cache: of large blocks it
+    leaves no arrays between that are as large."""
+    if rows * width <= STREAM:
+        return each(slice(None))
+    out: Array | None = None
+    for some in pieces(rows, width):
+        part = each(some)
+        if out is None:
+            out = np.empty((rows, *part.shape[1:]), dtype=part.dtype)
+        out[some] = part
+    assert out is not None  # there are rows
+    return out

@@ -1,0 +1,252 @@
+"""Rows that are no edges, of any sparse K: what has learnt them is right about them, and what has not refuses them."""
+
+from dataclasses import replace
+
+import cvxpy as cp
+import networkx as nx
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import graphreg as gr
+from graphreg.certificate.attainment.attainment import attained
+from graphreg.certificate.certify import Certifier
+from graphreg.certificate.common_model.best_common import center, common
+from graphreg.certificate.convexity import node_convexity
+from graphreg.certificate.edges.fusion import separate
+from graphreg.certificate.kernel.system import System
+from graphreg.certificate.proof import model_hash
+from graphreg.compiling.conic import Compiler
+from graphreg.distributed.actors.actor import split
+from graphreg.distributed.parts.part import part_of
+from graphreg.errors import TermError
+from graphreg.fast.order import orders_of
+from graphreg.form import DualPoint
+from graphreg.form.notation import text
+from graphreg.methods.linear_system import matrix
+from graphreg.network import InProcess, Ledger, LocalView, arcs_of
+from graphreg.oracles.by_hand import Oracles
+from graphreg.oracles.newton import NewtonSystem, check_size
+from graphreg.running.polish import _joined
+from graphreg.saving.fingerprint import of_problem
+from graphreg.terms import EdgeBlock, Matrix, Strength
+from graphreg.terms.records import IN_GRAPH
+
+T = 24
+EXACT = {"solver": "CLARABEL", "tol_gap_abs": 1e-9, "tol_gap_rel": 1e-9, "tol_feas": 1e-9}
+MEETS = [gr.PrimalDual(polish=False), gr.ADMM(polish=False)]
+
+
+def means(d=1):
+    rng = np.random.default_rng(5)
+    y = np.abs(np.arange(T) - 10.0)[:, None] / 4 + 0.2 * rng.standard_normal((T, d))
+    return y, gr.Problem(gr.MeanLoss(gr.NodeData.from_arrays(None, y, range(T)))).form
+
+
+def with_rows(form, K, penalty, k=1, strength=1.0, center=None):
+    of = Matrix(sp.csr_array(K), k, form.n)
+    block = EdgeBlock(penalty, Strength(strength), of, np.ones(of.count), center, IN_GRAPH, "rows of K")
+    return replace(form, edges=(*form.edges, block))
+
+
+def trend_filtering():
+    y, form = means()
+    x, K = cp.Variable((T, 1)), np.diff(np.eye(T), 2, axis=0)
+    return with_rows(form, K, gr.L1(), strength=2.0), cp.sum_squares(x - y) / 2 + 2.0 * cp.norm1(K @ x), []
+
+
+def edge_maps():
+    y, form = means(2)
+    x, R = cp.Variable((T, 2)), np.array([[0.6, -0.8], [0.8, 0.6]])
+    ring = [(i, (i + 1) % T) for i in range(T)]
+    K = np.zeros((T, 2, T, 2))
+    for e, (i, j) in enumerate(ring):
+        K[e, :, i], K[e, :, j] = np.eye(2), -R
+    apart = sum(cp.norm(x[i] - R @ x[j]) for i, j in ring)
+    return with_rows(form, K.reshape(2 * T, 2 * T), gr.L2(), 2, 0.4), cp.sum_squares(x - y) / 2 + 0.4 * apart, []
+
+
+def offsets_and_one_side():
+    """Along a path, each is at least as large as the one before by what is given: beside total variation."""
+    y, _ = means()
+    data = gr.NodeData.from_arrays(None, y, range(T))
+    form = gr.Problem(gr.MeanLoss(data) + 0.1 * gr.TotalVariation(nx.path_graph(T), gr.L1())).form
+    x, K = cp.Variable((T, 1)), np.diff(np.eye(T), axis=0)
+    steps = np.linspace(-0.3, 0.1, T - 1)[:, None]
+    value = cp.sum_squares(x - y) / 2 + 0.1 * cp.norm1(K @ x)
+    return with_rows(form, K, gr.NonNegative(), center=steps), value, [K @ x >= steps]
+
+
+def measured_over_nodes():
+    y, form = means()
+    x, K = cp.Variable((T, 1)), sum(np.eye(T, k=k) for k in (-1, 0, 1)) / 3
+    seen = K @ y
+    return (
+        with_rows(form, K, gr.SquaredL2(), center=seen),
+        (cp.sum_squares(x - y) + cp.sum_squares(K @ x - seen)) / 2,
+        [],
+    )
+
+
+MODELS = {f.__name__: f for f in (trend_filtering, edge_maps, offsets_and_one_side, measured_over_nodes)}
+
+
+def view_of(form):
+    return LocalView(form, InProcess(Ledger(arcs_of(form), form.labels)), 1)
+
+
+def iterate(method, form, rounds):
+    state = method.init(view_of(form), None)
+    for _ in range(rounds):
+        state = method.step(state)
+    return method.point(state)
+
+
+def clipped(form, flows):
+    return tuple(edge.clip(u) for edge, u in zip(form.edges, flows, strict=True))
+
+
+def without_constraints(form, w):
+    return sum(float(each.sum()) for block in form.blocks if np.isfinite(each := block.values(w)).all())
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("method", MEETS, ids=lambda method: method.name)
+def test_rounds_find_the_optimum(model, method):
+    form, objective, constraints = MODELS[model]()
+    best = cp.Problem(cp.Minimize(objective), constraints).solve(**EXACT)
+    assert not method.missing(form)
+    w, u, _ = iterate(method, form, 4000)
+    point = DualPoint(clipped(form, u), form.gradient_prices(w))
+    assert without_constraints(form, w) == pytest.approx(best, rel=1e-6)
+    assert np.abs(form.conservation(point)).max() < 1e-4
+    assert form.dual(point) == pytest.approx(best, rel=1e-4)
+    samples, rows = form.residuals(w, point)
+    gap = sum(float(each.sum()) for each in (*samples, *rows) if np.isfinite(each).all())
+    assert gap == pytest.approx(0.0, abs=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["primal", "dual"])
+@pytest.mark.parametrize("model", MODELS)
+def test_they_are_compiled(model, kind):
+    form, objective, constraints = MODELS[model]()
+    best = cp.Problem(cp.Minimize(objective), constraints).solve(**EXACT)
+    compiled = Compiler(form)(kind, True)
+    compiled.solve("clarabel", {})
+    w, point = compiled.read_back()
+    assert without_constraints(form, w) == pytest.approx(best, rel=1e-6)
+    assert np.abs(form.conservation(point)).max() < 1e-6
+    assert form.dual(
+        replace(point, flows=tuple(e.clip(u) for e, u in zip(form.edges, point.flows, strict=True)))
+    ) == pytest.approx(best, rel=1e-5)
+
+
+def usual():
+    rng = np.random.default_rng(2)
+    graph = nx.connected_watts_strogatz_graph(10, 4, 0.3, seed=1)
+    data = gr.NodeData.from_arrays(rng.standard_normal((40, 2)), rng.standard_normal(40), np.arange(40) % 10)
+    model = gr.SquaredLoss(data) + 0.3 * gr.TotalVariation(graph, gr.L2())
+    model = model + 0.2 * gr.NodePenalty(gr.L1(), center=[0.1], features=["x1"])
+    return gr.Problem(model + gr.Hierarchy({i: i % 3 for i in range(10)}, weights=(0.2, 0.1))).form
+
+
+def as_matrices(form):
+    """The same form, of whose edges nobody is told that they are edges."""
+    d = form.d
+    return replace(form, edges=tuple(replace(e, map=Matrix(e.flat(d), e.map.width(d), form.n)) for e in form.edges))
+
+
+def test_edges_and_nodes_are_rows_like_any_others():
+    form = usual()
+    other, rng = as_matrices(form), np.random.default_rng(0)
+    w = rng.standard_normal(form.shape)
+    point = DualPoint(tuple(rng.standard_normal(u.shape) for u in form.nothing().flows), form.gradient_prices(w))
+    assert other.primal(w) == pytest.approx(form.primal(w), rel=1e-14)
+    assert other.dual(point) == pytest.approx(form.dual(point), rel=1e-14)
+    np.testing.assert_allclose(other.conservation(point), form.conservation(point), atol=1e-13)
+    np.testing.assert_array_equal(other.degree(), form.degree())
+    np.testing.assert_array_equal(other.component, form.component)
+    np.testing.assert_array_equal(other.free, form.free)
+    assert other.differences == form.differences
+    one, two = arcs_of(form), arcs_of(other)
+    for name in ("source", "target"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(two, name))
+
+
+@pytest.mark.parametrize("method", MEETS, ids=lambda method: method.name)
+def test_and_rounds_are_the_same(method):
+    form = usual()
+    one, two = iterate(method, form, 100), iterate(method, as_matrices(form), 100)
+    np.testing.assert_allclose(one[0], two[0], atol=1e-11)
+    for u, v in zip(one[1], two[1], strict=True):
+        np.testing.assert_allclose(u, v, atol=1e-11)
+
+
+def test_how_they_are_written():
+    form = offsets_and_one_side()[0]
+    primal, dual, kkt = (str(f(form)) for f in (text.primal, text.dual, text.kkt))
+    assert "(K w)_e - c_e >= 0" in primal
+    assert "on every row e" in primal
+    assert "23 rows e of 1 number, K sparse, with a center c_e per row" in primal
+    assert "(K'u2)_i" in dual
+    assert "on 23 rows" in dual
+    assert "sum_e <u2_e, c_e>" in dual
+    assert "the center of row e" in dual
+    assert "on every row e (rows of K)" in kkt
+    assert "ground" not in primal + dual + kkt
+
+
+def test_runs_of_other_rows_are_told_apart():
+    form, other = trend_filtering()[0], measured_over_nodes()[0]
+    assert of_problem(form) == of_problem(trend_filtering()[0])
+    assert of_problem(form)["the K of rows of K 1"] != of_problem(other)["the K of rows of K 1"]
+
+
+# ---- those that have not learnt them ---------------------------------------------------------------------------------
+def step(method):
+    return lambda form: iterate(method, form, 1)
+
+
+REFUSE = {
+    "the certifier": lambda form: Certifier(form).certify(np.zeros(form.shape), None, None, 0.0),
+    "the screen": lambda form: Certifier(form).screen(np.zeros(form.shape), None),
+    "the kernel": System,
+    "the best common model": common,
+    "the center": center,
+    "strong convexity": node_convexity,
+    "attainment": attained,
+    "fused edges": separate,
+    "proofs": model_hash,
+    "parts": lambda form: part_of(form, arcs_of(form), np.arange(form.n) < 5),
+    "actors": lambda form: split(form, arcs_of(form)),
+    "polishing": lambda form: _joined(form, form.nothing().flows, True, 10**9, 1, 1),
+    "oracles": lambda form: Oracles(form).K,
+    "the size of Newton systems": check_size,
+    "Newton systems": NewtonSystem,
+    "linear systems": matrix,
+    "orders of compiled rounds": lambda form: orders_of(form, True),
+    "ends that exchange": lambda form: view_of(form).toward,
+    "copies at ends": lambda form: view_of(form).ends,
+    "steps that are given": gr.PrimalDual(tau=0.1, sigma=0.1).unproven,
+    "dynamic programming": gr.DynamicProgramming().missing,
+    "gossip": gr.LocalSGD().missing,
+    "known clusters": gr.AsyncL2GD().missing,
+    "FedAvg": gr.FedAvg().missing,
+    "InteriorPoint": step(gr.InteriorPoint()),
+    "FedADMM": step(gr.FedADMM()),
+    "SubgradientDescent": step(gr.SubgradientDescent()),
+}
+
+
+@pytest.mark.parametrize("room", REFUSE)
+def test_rooms_that_need_edges_refuse_other_rows(room):
+    y, X = np.arange(4) % 2, np.ones((4, 2))
+    form = gr.Problem(gr.LogisticLoss(gr.NodeData.from_arrays(X, y, range(4)))).form
+    rows = with_rows(form, np.ones((1, 8)), gr.SquaredL2())
+    with pytest.raises(TermError, match="rows of K has rows that are no edges, and here edges are needed"):
+        REFUSE[room](rows)
+
+
+def test_nothing_is_compiled_of_them():
+    assert view_of(trend_filtering()[0]).rounds is None
+    assert view_of(trend_filtering()[0]).near_rounds is None
