@@ -175,7 +175,7 @@ class AbstractEdges(AbstractMap):
     def edges(self) -> AbstractEdges:
         return self
 
-    @property
+    @cached_property
     def ends(self) -> tuple[Array, ...]:
         """The tails, and the heads where there are any."""
         return (self.tail,) if self.ground else (self.tail, self.head)

@@ -326,5 +326,7 @@ def _tight(edge: EdgeBlock, slack: Array) -> list[tuple[Array, Array, EdgeBlock]
             columns = np.arange(k)
         features = columns if edge.features is None else edge.features[columns]
         center = None if edge.center is None else edge.center[np.ix_(rows, columns)]
-        out.append((rows, columns, replace(edge.part(rows), penalty=penalty, features=features, center=center)))
+        part = edge.part(rows)
+        own = replace(part, penalty=penalty, map=part.map.changed(features=features), center=center)
+        out.append((rows, columns, own))
     return out

@@ -79,25 +79,29 @@ class _Attempts:
         self.system = self.planner.system
 
     def ways(self) -> Iterator[tuple[float, bool, Array, bool]]:
-        """Pulled by t, with flows that may move far, with these variables held, with nodes that answer apart."""
+        """Pulled by t, with flows that may move far, with these variables held, with nodes that answer apart; at last 0
+        itself, which balances as it is."""
         mixed = np.zeros(self.system.size, dtype=bool)
         for one in self.system.flows:
             mixed[one.columns] = one.mix is not None
         held = (mixed, np.zeros_like(mixed)) if mixed.any() else (mixed,)
         yield from product(PULLS, (False, True), held, (False, True))
+        yield 1.0, False, mixed, False
 
     def found(self, t: float, wide: bool, held: Array, apart: bool) -> Lower:
         """The bound of one way."""
         start = self.point
-        if t > 0.0:
+        if t == 1.0:
+            start = self.form.nothing()
+        elif t > 0.0:
             start = self.form.mapped(lambda _, x, c: (1.0 - t) * x + t * c, start, self._center)
         v = self.system.flat(start)
-        slack = Slack.of(self.system, v)
-        if wide:
-            slack = Slack(np.where(slack.room > WIDE * self._scale, np.inf, 0.0), slack.weight)
-        plan = self.planner.near(v, slack, held, apart)
         exact = exact_point(self.system, self.model, v)
-        Conserver(exact, self.planner, slack, plan)()
+        if any(exact.rest):
+            slack = Slack.of(self.system, v)
+            if wide:
+                slack = Slack(np.where(slack.room > WIDE * self._scale, np.inf, 0.0), slack.weight)
+            Conserver(exact, self.planner, slack, self.planner.near(v, slack, held, apart))()
         stated = exact.statement()
         return Lower(stated, self.model.dual(stated))
 
