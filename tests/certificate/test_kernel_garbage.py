@@ -161,6 +161,11 @@ def test_curvatures_are_of_the_system_that_they_are_asked_about():
             absorbed(System(replace(form, samples=(other,))), found, v, w)
     with pytest.raises(RefusedError, match="other squares"):
         absorbed(System(replace(form, samples=(alike(block, base_scale=0.1 * block.base_scale),)), system), found, v, w)
+    huber = gr.Problem(gr.HuberLoss(regression(2)) + tv).form.samples[0]
+    two, one = (replace(form, samples=(block, other)) for other in (block, huber))
+    first = System(two)
+    with pytest.raises(RefusedError, match="other squares"):  # of fewer
+        absorbed(System(one, first), Curvature(first, 0.5 * shifted_duals(form).inverse), np.zeros(first.size), w)
     strength.value = 0.1
     with pytest.raises(RefusedError, match="other squares"):
         absorbed(system, found, v, w)

@@ -230,7 +230,7 @@ def test_how_far_prices_are_from_gradients(size, scale):
         for one in (system.prices[0], system.flows[1]):
             gradient = block.prices(w)[:, None] if one is system.prices[0] else ground.gradients(w)
             v = gradient * (1.0 + off)
-            far = _from_gradients(one, v, w)
+            far = _from_gradients(one, one.square * one.scale, v, w)
             for r, i in enumerate(one.node.tolist()):
                 x, at = ([numbers(block.X[r])], w[i]) if one is system.prices[0] else (np.eye(2).tolist(), w[i])
                 for c, row in enumerate(x):

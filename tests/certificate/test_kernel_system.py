@@ -542,6 +542,30 @@ def test_columns_of_any_entries_are_taken_as_they_are():
                 assert around[e, c] <= 2.0**-30 + 1e-14
 
 
+def test_rows_of_systems_that_are_alike_are_looked_at():
+    form = form_of("squares along a path")
+    K = np.arange(24.0).reshape(2, 12)
+    first = System(form, more=[rows_of(K, gr.L1(), form)])
+    assert System(form, first, more=[rows_of(K, gr.L2(), form)]).kind is first.kind
+    for other in (K + 1.0, np.roll(K, 1, axis=1), K[:1], np.where(K == 5.0, 0.0, K)):
+        with pytest.raises(RefusedError, match="like"):
+            System(form, first, more=[rows_of(other, gr.L1(), form)])
+    parts = form_of("two graphs, two parts")
+    System(parts, more=[rows_of(np.eye(12)[[0, 4]], gr.L1(), parts, k=2)])
+    for k in (1, 2):
+        with pytest.raises(RefusedError, match="components"):
+            System(parts, more=[rows_of(np.eye(12)[[0, 11]] + np.eye(12)[[11, 0]], gr.L1(), parts, k=k)])
+
+
+def test_rows_without_entries_are_nothing():
+    form = form_of("squares along a path")
+    one = System(form, more=[rows_of(np.zeros((2, 12)), gr.L1(), form, target=np.ones((2, 1)))]).summands[-1]
+    for plain in (False, True):
+        ((_, z, around),) = one.predicted(np.ones(form.shape), plain)
+        np.testing.assert_array_equal(z, -np.ones((2, 1)))
+        assert (around <= 1e-15).all()
+
+
 def test_functions_as_they_are_written():
     """Of all classes and coordinates; those that are so anyway are shared."""
     for name in NAMES:

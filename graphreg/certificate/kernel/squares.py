@@ -41,7 +41,9 @@ class Curvature:
 
     def holds(self, system: System) -> bool:
         """True where a system has the same squares."""
-        return self.kind is system.kind and all(map(np.array_equal, self.scales, _scales(system)))
+        mine, theirs = self.scales, _scales(system)
+        same = self.kind is system.kind and mine.keys() == theirs.keys()
+        return same and all(np.array_equal(s, theirs[k]) for k, s in mine.items())
 
 
 def least_eigenvalues(H: Array, R: Array, terms: Array) -> tuple[Array, Array]:
@@ -69,19 +71,16 @@ def _dense(A: Array | Packed, some: slice) -> Array:
     return A[some] if A.ndim == 3 else A[some, :, None] * np.eye(A.shape[1])
 
 
-def _squares(system: System) -> list[Summand]:
-    """Summands s L / 2 ||B'w - t||^2, at one node each."""
-    return [one for one in system.summands if one.square > 0.0]
-
-
-def _scales(system: System) -> list[Array]:
-    return [one.square * one.scale for one in _squares(system)]
+def _scales(system: System) -> dict[int, Array]:
+    """s L of the summands s L / 2 ||B'w - t||^2, at one node each, by their numbers."""
+    return {k: one.square * one.scale for k, one in enumerate(system.summands) if one.square > 0.0}
 
 
 def _of_numbers(system: System) -> Array:
     """What squares of single numbers add to the Hessians, (n d,)."""
     out = np.zeros(system.shape[0])
-    for one, s in zip(_squares(system), _scales(system), strict=True):
+    for k, s in _scales(system).items():
+        one = system.summands[k]
         if one.design is None:
             A = one.of(slice(0, one.shape[0]))
             need((np.diff(A.indptr) == 1).all(), f"a square of {one.name} is of several numbers")
@@ -108,14 +107,15 @@ def absorbed(system: System, curvature: Curvature, v: Array, w: Array) -> tuple[
     need((curvature.least > 0.0).all(), "a node is not strictly convex")
     need(below(v) and below(w), "prices, flows or parameters are too large")
     form, zero, off, slope = system.form, np.zeros(len(v)), np.zeros(len(v)), np.zeros(system.shape[0])
-    for one in _squares(system):
-        off[one.columns] = far = _from_gradients(one, one.taken(v), w).ravel()
+    squares = [(system.summands[k], s) for k, s in curvature.scales.items()]
+    for one, s in squares:
+        off[one.columns] = far = _from_gradients(one, s, one.taken(v), w).ravel()
         system.kind.pull(one, far, 0.0 * slope, slope)
     left = system.residual(v, zero, plain=True).size()
     rest = left + slope.reshape(form.shape)
     square = ((rest * curvature.scale) ** 2).sum(axis=1) / curvature.least * MORE  # d_i'H_i d_i
     reach = np.sqrt(square + DUST * rest.any(axis=1)) * MORE
-    for one, s in zip(_squares(system), curvature.scales, strict=True):
+    for one, s in squares:
         off[one.columns] += np.repeat(np.sqrt(s) * reach[one.node], one.shape[1])
     found = lower_bound(system, Balanced(v, zero, zero, np.zeros(form.n_components, dtype=bool)), plain=True)
     cost = ((left * np.abs(w)).sum(axis=1) + 0.5 * square) * MORE + DUST
@@ -127,9 +127,9 @@ def absorbed(system: System, curvature: Curvature, v: Array, w: Array) -> tuple[
     return LowerBound(lower, found.outside, found.why, found.inner), box
 
 
-def _from_gradients(one: Summand, v: Array, w: Array) -> Array:
-    """Not less than |v - s L (B'w - t)|, (M, k)."""
-    out, scale = np.zeros(one.shape), one.square * one.scale
+def _from_gradients(one: Summand, scale: Array, v: Array, w: Array) -> Array:
+    """Not less than |v - s (B'w - t)|, (M, k), for scales s."""
+    out = np.zeros(one.shape)
     for some, z, around in one.predicted(w, plain=True):
         s = scale[some, None]
         far = np.abs(v[some] - s * z) + s * around + 4.0 * EPS * np.abs(s * z)

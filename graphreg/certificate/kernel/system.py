@@ -81,13 +81,12 @@ class Summand:
     ``rows`` gives columns of B, as rows, of any sparse matrix, by functions e and variables s of each, which are
     broadcast. ``node`` is a node of each function, ``name`` says what its variables are, and t (M, k) is given as
     high + low and a bound of what that misses. Where f is L / 2 ||.||^2 and every column of B is at one node,
-    ``square`` is L. ``made_of`` is what the columns of B are made of.
+    ``square`` is L.
     """
 
     first = 0  # the number of its first variable in a system
     square = 0.0
     design: Design | None = None
-    made_of: tuple[Array | None, ...] = ()
 
     def __init__(self, name: str, node: Array, penalty: Any, block: Any, rows: Rows, k: int) -> None:
         """``block`` has the scales s, at the strengths of the moment."""
@@ -103,6 +102,12 @@ class Summand:
     def of(self, some: slice) -> Any:
         """The columns of B of all variables of some functions, as rows."""
         return self.rows(np.arange(self.shape[0])[some, None], np.arange(self.shape[1]))
+
+    @cached_property
+    def made_of(self) -> tuple[Array | None, ...]:
+        """What its columns of B are made of."""
+        K = self.of(slice(0, self.shape[0]))
+        return K.data, K.indices, K.indptr
 
     @property
     def columns(self) -> slice:
@@ -156,7 +161,7 @@ def _predicted(A: Any, w: Array, t: Sequence[Array], plain: bool) -> tuple[Array
         return z, EPS * np.abs(z) * (counts == 2)
     p, e, off = product(A.data, w[A.indices])
     if (counts == counts[:1]).all():
-        each = [x.reshape(len(row), -1).T for x in (p, e, off)]
+        each = [x.reshape(len(row), counts[0]).T for x in (p, e, off)]
         found = total([*each[0], -t[0], -t[1], *each[1]], [*each[2]])
     else:
         every, size = slice(0, len(row)), abs(A) @ np.abs(w) + np.abs(t[0]) + np.abs(t[1])
@@ -416,6 +421,10 @@ class System:
             need(all(below(t) for t in one.targets or ()), f"a target of {one.name} is too large")
             one.first, self.size = self.size, self.size + one.size
         need(like is None or self._has_the_matrix_of(like), "this is no system like the other")
+        for one in self.summands[len(form.blocks) :]:
+            A = one.of(slice(0, one.shape[0]))
+            of = np.repeat(form.component[one.node], one.shape[1])
+            need((self.component[A.indices] == np.repeat(of, np.diff(A.indptr))).all(), f"{one.name} joins components")
         self.kind = Columns(self.summands, form.n * form.d) if like is None else like.kind
         self.count = self.kind.count
 
