@@ -143,7 +143,8 @@ def _products(form: Form) -> float:
         k = edge.penalty.pieces(form.width(edge)) or form.width(edge)
         if isinstance(edge.penalty, AbstractSmoothPenalty):
             k = form.width(edge)
-        out += len(edge.tail) * form.width(edge) * k * (1.0 if edge.ground else 4.0)
+        entries = np.diff(edge.flat(form.d).indptr) if edge.map.edges is None else np.array([1.0, 2.0][not edge.ground])
+        out += k * float((entries**2.0).sum()) * (1 if entries.ndim else edge.count * form.width(edge))
     return out
 
 

@@ -13,7 +13,7 @@ from ..inputs import Labels
 from .blocks import EdgeBlock, Lowered
 from .calculus import AbstractTerm, Strength
 from .maps import Matrix
-from .penalties.base import AbstractConstraint, AbstractOneSided, AbstractPenalty
+from .penalties.base import AbstractConstraint, AbstractOneSided, AbstractPenalty, is_equality
 from .penalties.tried import refuse_uneven
 from .records import IN_GRAPH, IN_ROWS, TO_GROUND, Array, Space
 from .rows import NO_SIGN, AbstractRows, Made
@@ -54,6 +54,11 @@ class RowPenalty(AbstractTerm):
         made = made.taken(np.flatnonzero(made.c))
         made = made if made.edges is not None else made.taken(_with_ends(phi, made, name))
         rows = made.edges or Matrix(made.K, made.shape[1], space.n_observed)
+        if made.edges is None and is_equality(phi, made.shape[1]):
+            raise TermError(
+                f"{name}: equations between more than two nodes hold to rounding only, so that nothing could be "
+                "certified; write them with Box(-e, e) for a small e, or eliminate a node"
+            )
         role = IN_ROWS if made.edges is None else TO_GROUND if made.edges.ground else IN_GRAPH
         return EdgeBlock(phi, strength, rows, made.c, made.b if made.b.any() else None, role, name)
 
