@@ -59,7 +59,9 @@ if TYPE_CHECKING:
     from .terms import Model as Model
     from .terms import NodePenalty as NodePenalty
     from .terms import Parameter as Parameter
+    from .terms import Rows as Rows
     from .terms import TotalVariation as TotalVariation
+    from .terms import w as w
     from .terms.losses import AbstractCounts as AbstractCounts
     from .terms.losses import AbstractPeakedLoss as AbstractPeakedLoss
     from .terms.losses import AbstractPiecewiseLinearLoss as AbstractPiecewiseLinearLoss
@@ -142,6 +144,7 @@ _PLACES = {
     "Penalty": "terms.penalties",
     "PriceDomain": "terms.losses",
     "Problem": "problem",
+    "Rows": "terms",
     "Solution": "running",
     "TotalVariation": "terms",
     "audit": "auditing",
@@ -151,6 +154,7 @@ _PLACES = {
     "path": "tuning",
     "read_model": "model_file",
     "strength_max": "theory",
+    "w": "terms",
 }
 _RENAMED = {"Loss": "AbstractSmoothLoss", "Penalty": "AbstractPenalty"}
 _SUBMODULES = ("datasets", "inference", "neural", "plots", "sklearn", "testing", "theory", "tuning")

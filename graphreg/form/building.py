@@ -156,7 +156,9 @@ def check_center(edges: EdgeBlock, names: list[str]) -> None:
     if edges.center is None or not (np.abs(edges.center) > LARGEST).any():
         return
     e, j = np.argwhere(np.abs(edges.center) > LARGEST)[0]
-    where = f"in the row {e}" if edges.map.edges is None else f"at the coordinate {names[edges.columns(len(names))[j]]!r}"
+    where = (
+        f"in the row {e}" if edges.map.edges is None else f"at the coordinate {names[edges.columns(len(names))[j]]!r}"
+    )
     raise TermError(
         f"the center of {edges.name} is {edges.center[e, j]:.3g} {where}, and its square overflows; rescale the column"
     )

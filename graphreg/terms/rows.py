@@ -273,8 +273,8 @@ class Parameters(AbstractRows):
         >>> (gr.w.at("a") - gr.w.at("b")).text()
         'w_a - w_b'
         """
-        several = nodes is None or isinstance(nodes, Sequence) and not isinstance(nodes, (str, bytes, tuple))
-        if nodes is not None and (several or hasattr(nodes, "__array__") and np.ndim(nodes)):
+        several = nodes is None or (isinstance(nodes, Sequence) and not isinstance(nodes, (str, bytes, tuple)))
+        if nodes is not None and (several or (hasattr(nodes, "__array__") and np.ndim(nodes))):
             return At(_labels(sequence(nodes, "nodes", "a label or a list of labels", TermError)), features)
         return At(None if nodes is None else _labels([nodes]), features, one=not several)
 
@@ -362,7 +362,9 @@ class AbstractRowsOfRows(AbstractRows):
         """The rows within; their weights come last."""
         made = self.inner.made(space)
         if (made.c != 1.0).any():
-            raise TermError(f"{self.inner.text()} has weights, which come last: write .weighted or a graph's edges there")
+            raise TermError(
+                f"{self.inner.text()} has weights, which come last: write .weighted or a graph's edges there"
+            )
         return made
 
 
@@ -427,7 +429,7 @@ class Shifted(AbstractRowsOfRows):
         if isinstance(b, Mapping):
             b = [*_by_key(b, made.keys, f"b of {self.text()}")]
         given = numbers(b, f"b of {self.text()}", "finite numbers", TermError)
-        if given.ndim == 1 and len(given) == m and (k == 1 or m != 1 and len(given) != k):
+        if given.ndim == 1 and len(given) == m and (k == 1 or (m != 1 and len(given) != k)):
             given = given[:, None]
         if given.ndim > 2 or (given.ndim == 2 and len(given) not in (1, m)) or given.shape[-1:] not in ((), (1,), (k,)):
             raise TermError(
@@ -607,7 +609,9 @@ class Weighted(AbstractRowsOfRows):
         if len(each) > 1 and not isinstance(self.weights, Mapping) and np.ndim(self.weights):
             raise TermError(f"the weights of groups of different sizes, {self.text()}: give a mapping by group")
         known = self.weights if isinstance(self.weights, Mapping) else {}
-        for said in unknown_labels(f"the weights of {self.text()}", known, {k for one in each for k in one.keys}, "row"):
+        for said in unknown_labels(
+            f"the weights of {self.text()}", known, {k for one in each for k in one.keys}, "row"
+        ):
             raise TermError(said)
         return [self._weighted(one) for one in each]
 
@@ -728,7 +732,9 @@ def _matrix(given: Any, what: str) -> sp.csr_array:
 def _places(at: Any, labels: Labels) -> Array:
     t = numbers(at, "at", "the place of each node", TermError)
     if t.shape != (len(labels),) or not np.isfinite(t).all():
-        raise TermError(f"at must be {len(labels)} finite numbers, one for each node of the path, got the shape {t.shape}")
+        raise TermError(
+            f"at must be {len(labels)} finite numbers, one for each node of the path, got the shape {t.shape}"
+        )
     if (np.diff(t) <= 0.0).any():
         i = int(np.argmax(np.diff(t) <= 0.0))
         raise TermError(
