@@ -94,8 +94,8 @@ class AbstractMethod(ABC):
 
     @abstractmethod
     def missing(self, form: Form) -> tuple[str, ...]:
-        """Each requirement that a problem does not meet, as a sentence; empty where the method applies. Where the method
-        takes no ``rows`` that are no edges, it is asked of problems without."""
+        """Each requirement that a problem does not meet, as a sentence; empty where the method applies. A method that
+        takes no ``rows`` is asked of problems whose rows are all edges."""
 
     def lacks(self, form: Form) -> tuple[str, ...]:
         """The same, of any problem."""

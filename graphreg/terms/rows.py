@@ -8,7 +8,7 @@ vec(w), and a penalty called on rows is a term, the sum over the rows of ``c_r p
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -35,7 +35,7 @@ class Made:
     negatives.
     """
 
-    K: sp.csr_array  # (m k, n d)
+    K: Any  # (m k, n d)
     b: Array  # (m, k)
     c: Array  # (m,)
     keys: tuple[Hashable, ...]
@@ -48,7 +48,7 @@ class Made:
         """How many rows there are, and of how many numbers each."""
         return self.b.shape[0], self.b.shape[1]
 
-    def mixed(self, A: sp.csr_array, keys: tuple[Hashable, ...] | None = None, **changes: Any) -> Made:
+    def mixed(self, A: Any, keys: tuple[Hashable, ...] | None = None, **changes: Any) -> Made:
         """The rows A rows, each of as many numbers; A is sparse (rows, rows before)."""
         whole = sp.kron(A, sp.eye_array(self.shape[1]), format="csr")
         named = tuple(range(A.shape[0])) if keys is None else keys
@@ -295,7 +295,8 @@ class At(AbstractRows):
         labels = tuple(space.index) if self.at is None else self.at
         columns = np.arange(d) if columns is None else columns
         places, m = _found(labels, space.index), len(labels)
-        K = sp.eye_array(space.n_observed * d, format="csr")[(places[:, None] * d + columns).ravel()]
+        every: Any = sp.eye_array(space.n_observed * d, format="csr")
+        K = every[(places[:, None] * d + columns).ravel()]
         edges = Selection(places, None if self.features is None else columns, space.n_observed)
         once = len(set(labels)) == m
         return Made(sp.csr_array(K), np.zeros((m, len(columns))), np.ones(m), tuple(labels), once, edges=edges)
@@ -450,7 +451,7 @@ class Shifted(AbstractRowsOfRows):
 class Within(AbstractRowsOfRows):
     """The rows times B (k, q): combinations of the numbers within a row."""
 
-    B: sp.csr_array
+    B: Any
 
     def made(self, space: Space) -> Made:
         made = self.inner.made(space)
@@ -468,7 +469,7 @@ class Within(AbstractRowsOfRows):
 class Mixed(AbstractRowsOfRows):
     """A (q, m) times the rows: combinations of rows."""
 
-    A: sp.csr_array
+    A: Any
 
     def made(self, space: Space) -> Made:
         made = self.plain(space)
@@ -539,7 +540,8 @@ class Across(AbstractRowsOfRows):
         rows = np.array([place[label] for label in own.labels], dtype=int)
         D = difference_matrix(rows[own.tail], rows[own.head], made.shape[0])
         L = sp.csr_array(D.T @ sp.diags_array(own.weight) @ D)
-        A, between = D, self.order % 2 == 1
+        A: Any = D
+        between = self.order % 2 == 1
         if self.order > 1:
             A = L if not between else D @ L
             for _ in range((self.order - 2) // 2):
@@ -581,7 +583,7 @@ class Along(AbstractRowsOfRows):
         if not made.nodes:
             raise TermError(f"{self.inner.text()} are not rows of one node each, so no path leads along them")
         rows = _found(self.path, {label: r for r, label in enumerate(made.keys)})
-        A = sp.csr_array((np.ones(T), (np.arange(T), rows)), shape=(T, made.shape[0]))
+        A: Any = sp.csr_array((np.ones(T), (np.arange(T), rows)), shape=(T, made.shape[0]))
         for r in range(min(self.order, T)):
             if r > 0 and t is not None:
                 A = sp.diags_array(r / (t[r:] - t[:-r])) @ A
@@ -665,7 +667,7 @@ class Grouped(AbstractRowsOfRows):
     def _keys(self, made: Made) -> list[Hashable]:
         if isinstance(self.by, Mapping):
             return [*_by_key(self.by, made.keys, f"the groups of {self.inner.text()}")]
-        if isinstance(self.by, Callable):
+        if callable(self.by):
             return [self.by(key) for key in made.keys]
         keys = sequence(self.by, "by", "a function, a mapping or one key per row", TermError)
         if len(keys) != len(made.keys):
@@ -719,8 +721,8 @@ def _found(labels: Labels, index: Mapping[Hashable, int]) -> Array:
     return np.array([index[label] for label in labels], dtype=int)
 
 
-def _matrix(given: Any, what: str) -> sp.csr_array:
-    matrix = sp.csr_array(given) if sp.issparse(given) else numbers(given, what, "a matrix of numbers", TermError)
+def _matrix(given: Any, what: str) -> Any:
+    matrix: Any = sp.csr_array(given) if sp.issparse(given) else numbers(given, what, "a matrix of numbers", TermError)
     if matrix.ndim != 2:
         raise TermError(f"{what} must be a matrix, got {matrix.ndim} dimension{'' if matrix.ndim == 1 else 's'}")
     matrix = sp.csr_array(matrix, dtype=float)
