@@ -255,7 +255,8 @@ class Parameters(AbstractRows):
         Parameters
         ----------
         nodes : label or list of labels, optional
-            One node, or several, which may come again; a tuple is one label. All by default.
+            One node, or several, which may come again; a tuple is one label. All by default. Labels without data are
+            nodes of the problem as those of a graph are.
         features : sequence of str, optional
             All coordinates by default.
 
@@ -266,7 +267,7 @@ class Parameters(AbstractRows):
         Raises
         ------
         TermError
-            For a label or a feature that the problem does not have.
+            For a feature that the problem does not have, when the problem is made.
 
         Examples
         --------
