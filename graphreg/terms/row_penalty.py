@@ -56,8 +56,8 @@ class RowPenalty(AbstractTerm):
         rows = made.edges or Matrix(made.K, made.shape[1], space.n_observed)
         if made.edges is None and is_equality(phi, made.shape[1]):
             raise TermError(
-                f"{name}: equations between more than two nodes hold to rounding only, so that nothing could be "
-                "certified; write them with Box(-e, e) for a small e, or eliminate a node"
+                f"{name}: equations hold exactly at nodes and across undirected graphs, others to rounding only, so that "
+                "nothing could be certified; write them with Box(-e, e) for a small e, or eliminate a node"
             )
         role = IN_ROWS if made.edges is None else TO_GROUND if made.edges.ground else IN_GRAPH
         return EdgeBlock(phi, strength, rows, made.c, made.b if made.b.any() else None, role, name)
