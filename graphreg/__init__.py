@@ -59,7 +59,9 @@ if TYPE_CHECKING:
     from .terms import Model as Model
     from .terms import NodePenalty as NodePenalty
     from .terms import Parameter as Parameter
+    from .terms import Rows as Rows
     from .terms import TotalVariation as TotalVariation
+    from .terms import w as w
     from .terms.losses import AbstractCounts as AbstractCounts
     from .terms.losses import AbstractPeakedLoss as AbstractPeakedLoss
     from .terms.losses import AbstractPiecewiseLinearLoss as AbstractPiecewiseLinearLoss
@@ -93,6 +95,7 @@ for _name, _place in {  # methods whose work is done further out than their clas
     "Path.plot": "plots:plot_path",
     "Path.report": "reporting:report_path",
     "Penalty.from_cvxpy": "reading_cvxpy.penalty:from_cvxpy",
+    "Penalty.on_rows": "terms.row_penalty:on_rows",
     "Penalty.from_prox": "reading_prox:from_prox",
     "Recovery.plot": "plots:plot_recovery",
     "Solution.report": "reporting:report_solution",
@@ -141,6 +144,7 @@ _PLACES = {
     "Penalty": "terms.penalties",
     "PriceDomain": "terms.losses",
     "Problem": "problem",
+    "Rows": "terms",
     "Solution": "running",
     "TotalVariation": "terms",
     "audit": "auditing",
@@ -150,6 +154,7 @@ _PLACES = {
     "path": "tuning",
     "read_model": "model_file",
     "strength_max": "theory",
+    "w": "terms",
 }
 _RENAMED = {"Loss": "AbstractSmoothLoss", "Penalty": "AbstractPenalty"}
 _SUBMODULES = ("datasets", "inference", "neural", "plots", "sklearn", "testing", "theory", "tuning")

@@ -416,7 +416,7 @@ def check_solve(method: Any, form: Form, **given: Any) -> None:
     """Refuse what is no method or does not apply, and what no argument of `Problem.solve` may be; warn of methods whose
     convergence is not guaranteed."""
     METHOD(method, "the method of solve", MethodError)
-    if missing := method.missing(form):
+    if missing := method.lacks(form):
         raise MethodError(f"{method.name} does not apply: " + "; ".join(missing), missing)
     for said in method.unproven(form):
         warn(f"the convergence of {method.label} is not guaranteed: {said}")

@@ -163,8 +163,8 @@ def claim(id: str, source: str, *, stated: Any = "equal", **declared: Any) -> Ca
     def declare(function: Function) -> Declaration:
         words = _words(id, inspect.getdoc(function) or "")
         expected = next((verdict for what, verdict in SAID.items() if what in words), Verdict.HOLDS)
-        fields = {"source": source, "stated": stated, "expected": expected, "function": function}
-        made = Declaration(id, **{**fields, **words, **declared})
+        fields: dict[str, Any] = {"source": source, "stated": stated, "expected": expected, **words, **declared}
+        made = Declaration(id, function=function, **fields)
         if function.__module__.startswith(f"{__package__}."):
             _register(made, function.__module__)
         return made

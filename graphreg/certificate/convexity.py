@@ -209,7 +209,7 @@ def node_convexity(form: Form) -> Array:
 
     No strength of a penalty between nodes changes them: along these they are found once.
     """
-    key = strengths((*form.samples, *(edge for edge in form.edges if edge.ground)))
+    key = strengths((*form.samples, *form.to_ground))
     return form.once("node convexity", key, lambda: group_convexity(form, np.arange(form.n), form.n))
 
 

@@ -248,7 +248,7 @@ def compare(
     checks.nonnegative(gap, "gap")
     (checks.count | None)(rounds, "rounds")
     checks.seconds(seconds, "seconds")
-    apply = [m for m in listed() if not (isinstance(m, Auto) or m.missing(problem.form))]  # which is one of the others
+    apply = [m for m in listed() if not (isinstance(m, Auto) or m.lacks(problem.form))]  # which is one of the others
     left_out = tuple(m.label for m in apply if m.seldom_certified) if methods is None else ()
     chosen = _named([m for m in apply if not m.seldom_certified] if methods is None else methods)
     _check_some_apply(problem, chosen)
@@ -275,7 +275,7 @@ def compare(
 
 
 def _check_some_apply(problem: Problem, chosen: Mapping[str, AbstractMethod | AbstractAlgorithm]) -> None:
-    lacks = {name: m.missing(problem.form) for name, m in chosen.items() if isinstance(m, AbstractMethod)}
+    lacks = {name: m.lacks(problem.form) for name, m in chosen.items() if isinstance(m, AbstractMethod)}
     if len(lacks) == len(chosen) and all(lacks.values()):
         said = "; ".join(f"{name}: {', '.join(missing)}" for name, missing in lacks.items())
         raise MethodError(f"none of the methods applies to the problem: {said}")
@@ -368,7 +368,7 @@ class NoRun:
 
 def of_method(problem: Problem, method: AbstractMethod, allowed: Allowed) -> Solution | NoRun:
     """The solution of one method, or why there is none."""
-    missing = method.missing(problem.form)
+    missing = method.lacks(problem.form)
     if missing:
         return NoRun("refused", "; ".join(missing))
     rounds = None if "rounds" in method.refuses() else allowed.rounds

@@ -66,8 +66,10 @@ def _space(model: Model, losses: Sequence[AbstractLoss]) -> Space:
                 f"the losses must have the same features: {losses[0].called()} has {list(coordinates)}, "
                 f"{loss.called()} has {list(loss.coordinates())}"
             )
-    graphs = all_of(nodes for _, term in model.terms if len(nodes := term.nodes()))
-    index = index_of(graphs or all_of(loss.data.labels for loss in losses))
+    named = [nodes for _, term in model.terms if len(nodes := term.nodes())]
+    if not named or not all(term.closed for _, term in model.terms):
+        named += [loss.data.labels for loss in losses]
+    index = index_of(all_of(named))
     for loss in losses:
         unknown = places_of(loss.data.labels, index) < 0
         if unknown.any():
@@ -154,10 +156,11 @@ def check_center(edges: EdgeBlock, names: list[str]) -> None:
     if edges.center is None or not (np.abs(edges.center) > LARGEST).any():
         return
     e, j = np.argwhere(np.abs(edges.center) > LARGEST)[0]
-    column = names[j if edges.features is None else edges.features[j]]
+    where = (
+        f"in the row {e}" if edges.map.edges is None else f"at the coordinate {names[edges.columns(len(names))[j]]!r}"
+    )
     raise TermError(
-        f"the center of {edges.name} is {edges.center[e, j]:.3g} at the coordinate {column!r}, "
-        "and its square overflows; rescale the column"
+        f"the center of {edges.name} is {edges.center[e, j]:.3g} {where}, and its square overflows; rescale the column"
     )
 
 

@@ -79,6 +79,16 @@ class Form:
         losses = [(block.strength, block.loss.called()) for block in self.samples]
         return losses + [(edge.strength, edge.name) for edge in self.edges]
 
+    @cached_property
+    def to_ground(self) -> tuple[EdgeBlock, ...]:
+        """The blocks of edges from nodes to the ground."""
+        return tuple(edge for edge in self.edges if edge.map.noun == "node")
+
+    @cached_property
+    def between(self) -> tuple[EdgeBlock, ...]:
+        """The blocks of edges between two nodes."""
+        return tuple(edge for edge in self.edges if edge.map.noun == "edge")
+
     @property
     def unlike_edges(self) -> tuple[EdgeBlock, ...]:
         """The blocks whose rows are no edges: of these few rooms know."""
@@ -226,4 +236,4 @@ def without_edges(form: Form, latent: tuple[Hashable, ...] = ()) -> Form:
     """The form without edges between nodes, and with these latent nodes instead of its own."""
     n = form.space.n_observed + len(latent)
     samples = tuple(block.over(n) for block in form.samples)
-    return Form(form.space, latent, samples, tuple(edge.over(n) for edge in form.edges if edge.ground))
+    return Form(form.space, latent, samples, tuple(edge.over(n) for edge in form.to_ground))

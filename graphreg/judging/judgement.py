@@ -181,9 +181,9 @@ class _Judged:
                 if before is not None and not self.lowest.dual - known > BETTER * (self.value - known):
                     break
             before = found
-        if not PrimalDual().missing(self.form):
+        if not PrimalDual().lacks(self.form):
             yield "primal-dual rounds", lambda: self._solved(PrimalDual(), ROUNDS)
-        if not Exact().missing(self.form):
+        if not Exact().lacks(self.form):
             yield "exact route", lambda: self._solved(Exact(), None)
 
     def _given(self, flows: Arrays | None, prices: Arrays | None) -> Certificate:

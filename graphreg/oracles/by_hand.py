@@ -41,8 +41,8 @@ class Oracles:
         self.form = form
         self.labels = form.labels
         self.n, self.d = form.shape
-        self._links = [edge for edge in form.edges if not edge.ground]
-        self._ground = [edge for edge in form.edges if edge.ground]
+        self._links = form.between
+        self._ground = form.to_ground
 
     def __repr__(self) -> str:
         return f"<Oracles of {self.n} nodes x {self.d} coordinates, {len(self.tail)} edges between nodes>"

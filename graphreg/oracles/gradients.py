@@ -36,7 +36,7 @@ class NodeGradients:
 
     def __init__(self, form: Form) -> None:
         self.form = form
-        self.ground = tuple(e for e in form.edges if e.ground and isinstance(e.penalty, AbstractSmoothPenalty))
+        self.ground = tuple(e for e in form.to_ground if isinstance(e.penalty, AbstractSmoothPenalty))
 
     @cached_property
     def counts(self) -> Array:
@@ -229,7 +229,7 @@ def without_gradient(form: Form) -> tuple[str, ...]:
 
 def without_ground_gradient(form: Form) -> tuple[str, ...]:
     """Ground edges that have no gradient, as sentences."""
-    rough = [e for e in form.edges if e.ground and not isinstance(e.penalty, AbstractSmoothPenalty)]
+    rough = [e for e in form.to_ground if not isinstance(e.penalty, AbstractSmoothPenalty)]
     return tuple(f"{edge.name} is not smooth{STEPPING}" for edge in rough)
 
 

@@ -143,14 +143,15 @@ def _products(form: Form) -> float:
         k = edge.penalty.pieces(form.width(edge)) or form.width(edge)
         if isinstance(edge.penalty, AbstractSmoothPenalty):
             k = form.width(edge)
-        out += len(edge.tail) * form.width(edge) * k * (1.0 if edge.ground else 4.0)
+        entries = np.diff(edge.flat(form.d).indptr) if edge.map.edges is None else np.array([1.0, 2.0][not edge.ground])
+        out += k * float((entries**2.0).sum()) * (1 if entries.ndim else edge.count * form.width(edge))
     return out
 
 
 def adjacency(form: Form) -> sp.csc_array:
     """A positive definite matrix with an entry for every edge between two nodes, (n, n)."""
     n = form.n
-    pairs = [(edge.tail, edge.head) for edge in form.edges if not edge.ground]
+    pairs = [edge.map.pairs for edge in form.edges]
     tail = np.concatenate([np.arange(n), *(t for t, _ in pairs), *(h for _, h in pairs)])
     head = np.concatenate([np.arange(n), *(h for _, h in pairs), *(t for t, _ in pairs)])
     value = np.concatenate([np.full(n, 2.0 * n * max(len(pairs), 1)), np.full(len(tail) - n, -1.0)])

@@ -74,6 +74,7 @@ class AbstractMethod(ABC):
     sends: ClassVar[str] = ""
     in_one_pass: ClassVar[bool] = False  # certified after one pass over the graph: `Auto` takes it where it applies
     seldom_certified: ClassVar[bool] = False  # and so uses up its budget: `compare` runs it only where it is named
+    rows: ClassVar[bool] = False  # rows of any kind are taken, see `graphreg.w`
     aim: ClassVar[str] = ""  # in a few words what a method minimises in place of the problem, if anything
     classes: ClassVar[int] = 0  # of methods that there are by now: what was found among them holds until there are more
 
@@ -93,7 +94,15 @@ class AbstractMethod(ABC):
 
     @abstractmethod
     def missing(self, form: Form) -> tuple[str, ...]:
-        """Each requirement that the problem does not meet, as a sentence; empty where the method applies."""
+        """Each requirement that a problem does not meet, as a sentence; empty where the method applies. A method that
+        takes no ``rows`` is asked of problems whose rows are all edges."""
+
+    def lacks(self, form: Form) -> tuple[str, ...]:
+        """The same, of any problem."""
+        if form.unlike_edges and not self.rows:
+            each = dict.fromkeys(edge.name for edge in form.unlike_edges)
+            return tuple(f"{name} has rows that are no edges, and the method exchanges across edges" for name in each)
+        return self.missing(form)
 
     @abstractmethod
     def run(self, task: Task) -> Outcome:

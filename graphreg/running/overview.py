@@ -45,7 +45,7 @@ class Overview(pd.DataFrame):
 
 def overview(form: Form, methods: Sequence[AbstractMethod]) -> Overview:
     """The overview of the methods for a form."""
-    rows = [(not m.missing(form), "; ".join(m.missing(form)), m.needs, m.sends) for m in methods]
+    rows = [(not m.lacks(form), "; ".join(m.lacks(form)), m.needs, m.sends) for m in methods]
     names = pd.Index([m.name for m in methods], name="method")
     out = Overview(rows, index=names, columns=["applies", "missing", "needs", "sends"])
     out.attrs["sizes"] = _sizes(arcs_of(form))

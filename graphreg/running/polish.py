@@ -120,9 +120,13 @@ def inside(edge: EdgeBlock, u: Array) -> Array:
 # ---- the problem that is left ----------------------------------------------------------------------------------------
 def applies(form: Form) -> bool:
     """True where losses are smooth, and penalties too or sums of norms."""
-    return form.smooth and all(
-        e.center is None and (isinstance(e.penalty, AbstractSmoothPenalty) or e.penalty.pieces(form.width(e)))
-        for e in form.edges
+    return (
+        form.smooth
+        and not form.unlike_edges
+        and all(
+            e.center is None and (isinstance(e.penalty, AbstractSmoothPenalty) or e.penalty.pieces(form.width(e)))
+            for e in form.edges
+        )
     )
 
 

@@ -55,6 +55,10 @@ from .records import shared as shared
 from .roots import bisected as bisected
 from .roots import increasing_root as increasing_root
 from .roots import slopes_far_out as slopes_far_out
+from .row_penalty import RowPenalty as RowPenalty
+from .rows import AbstractRows as AbstractRows
+from .rows import Rows as Rows
+from .rows import w as w
 from .sums import AbstractGraphTerm as AbstractGraphTerm
 from .sums import Consensus as Consensus
 from .sums import NodePenalty as NodePenalty

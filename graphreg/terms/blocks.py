@@ -31,6 +31,8 @@ M = TypeVar("M", bound=AbstractMap)
 class of_map(Generic[T]):  # noqa: N801  (a decorator)
     """An attribute of a block that its map has, by its own name or another."""
 
+    edges = False  # whether only edges have it
+
     def __init__(self, name: str = "") -> None:
         self.name = name
 
@@ -38,20 +40,16 @@ class of_map(Generic[T]):  # noqa: N801  (a decorator)
         self.name, self.own = self.name or name, name
 
     def __get__(self, block: Any, owner: type[Any] | None = None) -> T:
-        vars(block)[self.own] = found = getattr(self.asked(block), self.name)  # which is there from now on
+        if self.edges and block.map.edges is None:
+            raise TermError(f"{block.name} has rows that are no edges, and here edges are needed ({self.name})")
+        vars(block)[self.own] = found = getattr(block.map, self.name)  # which is there from now on
         return found
-
-    def asked(self, block: Any) -> AbstractMap:
-        return block.map
 
 
 class of_edges(of_map[T]):  # noqa: N801  (a decorator)
     """An attribute that only edges have: where the rows of a block are of another kind, whoever asks is refused."""
 
-    def asked(self, block: Any) -> AbstractEdges:
-        if block.map.edges is None:
-            raise TermError(f"{block.name} has rows that are no edges, and here edges are needed ({self.name})")
-        return block.map.edges
+    edges = True
 
 
 class AbstractBlock(Brief, ABC, Generic[M]):
@@ -259,8 +257,6 @@ class EdgeBlock(AbstractBlock[AbstractMap]):
 
     def scale_of(self, some: Rows) -> Array:
         return float(self.strength) * self.base_weight[some]
-
-    weight_of = scale_of
 
     def some(self, width: int) -> Iterator[slice]:
         """So many rows at a time, of ``width`` coordinates, that they stay in the cache."""

@@ -170,6 +170,8 @@ class _Summand(Shown):
 class AbstractTerm(Brief, _Summand):
     """Something that can stand in a model: a loss on the nodes, or a penalty on edges."""
 
+    closed = True  # where only such terms name nodes, data at others are refused
+
     @abstractmethod
     def lower(self, space: Space, strength: Strength) -> Lowered:
         """The term as samples and edges of the canonical form, over the nodes and features of ``space``."""

@@ -201,13 +201,13 @@ class Role:
 
     Attributes
     ----------
-    kind : {"ground", "graph", "hierarchy", "server"}
+    kind : {"ground", "graph", "hierarchy", "server", "rows"}
         Those of a node penalty lead to the ground, those of a baseline's star from its clients to a server.
     level, levels : int
         Which level of how many of a hierarchy, from the leaves (1) upwards; 0 elsewhere.
     """
 
-    kind: Literal["ground", "graph", "hierarchy", "server"]
+    kind: Literal["ground", "graph", "hierarchy", "server", "rows"]
     level: int = 0
     levels: int = 0
 
@@ -221,10 +221,10 @@ class Role:
         """The name of messages along the edges in the ledger."""
         if self.kind == "hierarchy":
             return "within clusters" if self.of_leaves else "between clusters"
-        return "to the server" if self.kind == "server" else "graph"
+        return {"server": "to the server", "rows": "rows"}.get(self.kind, "graph")
 
 
-TO_GROUND, IN_GRAPH, TO_SERVER = Role("ground"), Role("graph"), Role("server")
+TO_GROUND, IN_GRAPH, IN_ROWS, TO_SERVER = Role("ground"), Role("graph"), Role("rows"), Role("server")
 
 
 # ---- what copies have in common --------------------------------------------------------------------------------------

@@ -28,7 +28,7 @@ def usual_method(problem: Problem) -> AbstractMethod:
     rounds of `PrimalDual` cost next to nothing), else `PrimalDual`, else `Exact`. Of `InteriorPoint` and `PrimalDual`
     the other is `standby`."""
     form = problem.form
-    iterates = not PrimalDual().missing(form)
+    iterates = not PrimalDual().lacks(form)
     if _takes_newton_steps(form) and not (iterates and _multiplications(form) > CHEAP):
         return InteriorPoint()
     return PrimalDual() if iterates else Exact()
@@ -37,7 +37,7 @@ def usual_method(problem: Problem) -> AbstractMethod:
 def standby(method: AbstractMethod, form: Form) -> tuple[tuple[AbstractMethod, ...], int | None]:
     """The methods that take over where the usual one does not reach the gap, one after the other, and after how many
     rounds at the latest; None: where it gives up by itself."""
-    iterates = () if PrimalDual().missing(form) else (PrimalDual(),)
+    iterates = () if PrimalDual().lacks(form) else (PrimalDual(),)
     if isinstance(method, PrimalDual) and _takes_newton_steps(form):
         most = int(STEPS * max(_multiplications(form), CHEAP))
         return (InteriorPoint(), *iterates), min(most, PrimalDual.most_rounds)
@@ -50,7 +50,7 @@ def _falls_short(solution: Solution, most: int | None) -> bool:
 
 
 def _takes_newton_steps(form: Form) -> bool:
-    return not InteriorPoint().missing(form) and form.d > 1 and work(form) <= MOST and fits(form)
+    return not InteriorPoint().lacks(form) and form.d > 1 and work(form) <= MOST and fits(form)
 
 
 def _multiplications(form: Form) -> float:
@@ -66,7 +66,7 @@ SHARE = 0.5  # of the time of a run of `InteriorPoint` from nothing: what one fr
 def climbs(form: Form) -> bool:
     """True where a path whose usual method is `InteriorPoint` begins with rounds of `PrimalDual`, from the smallest
     strength up: these are quick there, and get slower with the strength."""
-    return form.n * form.d >= LARGE and not PrimalDual().missing(form)
+    return form.n * form.d >= LARGE and not PrimalDual().lacks(form)
 
 
 NEAR = 3.2  # the ratio of two strengths between whose iterates `InteriorPoint` begins; further apart, anew is better

@@ -121,25 +121,17 @@ def average_condition(at: Trial, ends: tuple[int, ...]) -> Evidence:
     of the order T^-alpha, which is of the order of its standard error at K = T^(2 alpha - 1)."""
     of, T = Ring(8), np.array([1e5, 1e10])
     beta, order = at.given(of.beta()), gr.theory.largest_network(10_000, alpha=0.6, estimator="average").order
-    found, alphas = (
-        np.array([biases(of, alpha, ends)["average"] for alpha in (0.6, 0.8)]),
-        np.repeat((0.6, 0.8), len(ends)),
-    )
+    found = np.array([biases(of, alpha, ends)["average"] for alpha in (0.6, 0.8)])
     errors = {
         power: np.sqrt(T * T**power) * of.beta() * mean_step(T, 0.6) / of.spread() for power in (order, order - 0.1)
     }
     at_order, below = (each[1] / each[0] for each in errors.values())
-    table = {
-        "alpha": np.repeat(alphas, len(ends)),
-        "T": ends * 2,
-        "bias over the mean step": found.ravel(),
-        "beta": beta,
-    }
+    alphas, T = np.repeat((0.6, 0.8), len(ends)), np.tile(ends, 2)
     return Evidence.of(
         equal("bias over the mean step at the largest T, alpha = .6, .8", found[:, -1], beta, 1.25, "ratio"),
         equal("bias in standard errors at K = T^(2 alpha - 1), T = 1e10 over T = 1e5, alpha = .6", at_order, 1.0, 0.25),
         at_most("the same at K = T^(2 alpha - 1.1)", below, 0.75),
-        table=rows({**table, "beta": beta}),
+        table=rows({"alpha": alphas, "T": T, "bias over the mean step": found.ravel(), "beta": beta}),
     )
 
 

@@ -86,6 +86,7 @@ def test_the_primal_is_the_sum_with_its_scalings_and_sizes():
         "2 without data (5, alone)",
         "1 without edges (alone)",
         "d = 4: intercept, x0, x1, x2",
+        "7 nodes, all weights 1, ",
         "all coordinates but intercept",
     ):
         assert piece in flat(text)

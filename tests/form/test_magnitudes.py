@@ -42,6 +42,8 @@ def test_what_is_0_and_what_is_small_beside_others_may_stay():
     gr.Problem(gr.SquaredLoss(data(column(1e-200))))
     gr.Problem(gr.SquaredLoss(data(X * [1.0, 0.0], 0.0 * Y)))
     gr.Problem(gr.SquaredLoss(data(X * [1e-140, 1e140], 1e140 * Y)))
+    for size in (1e-200, -1e-200):
+        gr.Problem(gr.SquaredLoss(data(offset=np.full(4, size))))
 
 
 @pytest.mark.parametrize("size", [-2e150, 1e308])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +13,7 @@ from places import ROOT
 from benchmarks.datasets import WORKLOADS, tiny
 from benchmarks.docs import machine, write_docs
 from benchmarks.figure import draw
+from benchmarks.mutants_of_rooms import marked, places
 from benchmarks.profiling import profile
 from benchmarks.report import HEADER, accuracy, headline, load, lower_bound, merged, rows, rungs, save, table
 from benchmarks.solvers import CLARABEL, OURS, SOLVERS, as_problem
@@ -174,3 +176,14 @@ def test_the_profile_names_functions():
     assert "certified" in text
     assert "graphreg/" in text
     assert str(ROOT) not in text
+
+
+def test_the_lines_that_are_changed_follow_from_the_seed():
+    drawn = places("judging", seed=1, lines=4)
+    assert list(map(str, drawn)) == list(map(str, places("judging", seed=1, lines=4)))
+    assert list(map(str, drawn)) != list(map(str, places("judging", seed=2, lines=4)))
+    assert len({(place.path, place.change.line.lineno) for place in drawn}) == 4
+    for place in drawn:
+        text = ast.unparse(marked(place.tree, {id(place.change.line): 3}))
+        assert text.count("_come_by(3)") == 1
+        assert ast.unparse(place.change.made(place.tree)) != ast.unparse(place.tree)

@@ -98,8 +98,9 @@ def test_zeros_and_free_nodes_are_counted():
     said = gr.Problem(model).solve(gr.PrimalDual()).summary()
     assert said.coefficients["zeros"].tolist() == [3]
     assert "free nodes" not in said.facts  # tied to the ground
-    said = gr.Problem(gr.MeanLoss(means(0.0, 3.0)) + gr.TotalVariation(nx.empty_graph(4), gr.L1())).solve().summary()
-    assert said.facts["free nodes"].startswith("2 without a loss")
+    found = gr.Problem(gr.MeanLoss(means(0.0, 3.0)) + gr.TotalVariation(nx.empty_graph(4), gr.L1())).solve()
+    assert found.summary().facts["free nodes"].startswith("2 without a loss")
+    assert f"free nodes (no loss in their component; set to 0): {found.free}" in str(found)
 
 
 def test_what_is_not_certified_is_not_said_to_be():

@@ -8,7 +8,7 @@ from factories import thinned
 from law_cases import LOSSES, PENALTIES, RECOGNISED, SOLVED_PENALTIES, SOLVER_TOLERANCE, concrete_subclasses
 from own_terms import Elastic
 
-from graphreg.terms.losses.base import AbstractLoss
+from graphreg.terms.losses.base import AbstractLoss, smooth_rise
 from graphreg.terms.penalties.base import AbstractPenalty
 from graphreg.terms.penalties.l1 import L1
 from graphreg.terms.penalties.quadratic import Quadratic
@@ -122,3 +122,16 @@ def test_user_constraint_with_a_curved_domain_passes():
 
     report = check_penalty(Cap())
     assert report.ok, str(report)
+
+
+def test_a_smooth_rise_has_its_slope_and_its_curvature():
+    """In the place of max(0, t), where losses with kinks are smoothed."""
+    t, h = np.linspace(-3.0, 3.0, 25), 1e-5
+    rise, slope, bend = smooth_rise(t)
+    above, below = smooth_rise(t + h), smooth_rise(t - h)
+    np.testing.assert_allclose(slope, (above[0] - below[0]) / (2.0 * h), atol=1e-9)
+    np.testing.assert_allclose(bend, (above[1] - below[1]) / (2.0 * h), atol=1e-9)
+    assert (rise > np.maximum(0.0, t)).all()
+    assert (rise - np.maximum(0.0, t)).max() == 0.5
+    _, far, _ = smooth_rise(np.array([-1e6, 1e6]))
+    np.testing.assert_allclose([far[0], 1.0 - far[1]], 0.25e-12, rtol=1e-3)

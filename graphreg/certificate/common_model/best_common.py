@@ -67,7 +67,7 @@ def common(form: Form) -> Common:
     d = eps (|o_r| + |y_r| + sum_j |x_rj w_j|); but no more than a thousandth of the losses at 0, or their rounding
     there: where columns are collinear, huge coefficients may cancel that no better model needs.
     """
-    key = strengths((*form.samples, *(edge for edge in form.edges if edge.ground)))
+    key = strengths((*form.samples, *form.to_ground))
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         return form.once("common", key, partial(_common, form))
 
@@ -123,8 +123,8 @@ def _by_node(form: Form, w: Array) -> tuple[Array, Array]:
         losses = np.bincount(block.node, block.values(w), form.n)
         total += losses
         other += 0.0 if of_difference(block) else np.abs(losses)
-    for edge in form.edges:
-        if edge.ground and not isinstance(edge.penalty, AbstractConstraint):
+    for edge in form.to_ground:
+        if not isinstance(edge.penalty, AbstractConstraint):
             total += np.bincount(edge.tail, edge.values(w), minlength=form.n)
     return total, other
 
@@ -142,7 +142,7 @@ def center(form: Form) -> tuple[Array, int]:
 
 
 def _center(form: Form) -> tuple[Array, int]:
-    ground, none = [edge for edge in form.edges if edge.ground], np.zeros(form.d)
+    ground, none = form.to_ground, np.zeros(form.d)
     fixed = np.zeros(form.d, dtype=bool)
     for edge in ground:
         fixed[edge.coordinates] = True

@@ -33,7 +33,7 @@ class Pool:
     def __init__(self, form: Form, fixed: Array | None = None) -> None:
         """``fixed`` marks coordinates that stay 0."""
         self.form = form
-        ground = [edge for edge in form.edges if edge.ground and not isinstance(edge.penalty, AbstractConstraint)]
+        ground = [edge for edge in form.to_ground if not isinstance(edge.penalty, AbstractConstraint)]
         self.smooth = [edge for edge in ground if isinstance(edge.penalty, AbstractSmoothPenalty)]
         self.kinked = [edge for edge in ground if not isinstance(edge.penalty, AbstractSmoothPenalty)]
         self.sums = 0  # how often gradients and Hessians were added up over all nodes

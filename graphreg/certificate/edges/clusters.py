@@ -264,7 +264,7 @@ def _claims(certificate: Certificate) -> list[_Claim]:
     form, gap = certificate.form, upper_gap(certificate)
     whole = certificate.strong_convexity if certificate.valid else 0.0
     mu, size = node_convexity(form), scales(form, certificate.w)
-    edges = [(k, edge) for k, edge in enumerate(form.edges) if not edge.ground]
+    edges = [(k, edge) for k, edge in enumerate(form.edges) if edge in form.between]
     return [_of_block(certificate, k, edge, gap, radius(edge, mu, whole, gap), size) for k, edge in edges]
 
 

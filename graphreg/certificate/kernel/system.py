@@ -242,14 +242,20 @@ class Flows(Summand):
     unless they are to be ``whole``."""
 
     def __init__(self, edge: EdgeBlock, d: int, whole: bool = False) -> None:
-        mix, penalty = (None if whole else edge.penalty.composed()) or (None, edge.penalty)
+        self.K = edge.flat(d) if edge.map.edges is None else None  # rows of any kind; R times these would be rounded
+        mix, penalty = (None if whole or self.K is not None else edge.penalty.composed()) or (None, edge.penalty)
         self.mix: Any = mix  # R
-        self.edge, self.d, self.at = edge, d, edge.columns(d)
+        self.edge, self.d = edge, d
+        self.at = np.arange(edge.map.width(d)) if self.K is not None else edge.columns(d)
         need(self.mix is None or in_range(self.mix), f"an entry of the root of {edge.penalty!r} is out of range")
         k = len(self.at if self.mix is None else self.mix)
-        super().__init__(f"a flow of {edge.name}", edge.tail, penalty, edge, self._rows, k)
-        self.made_of = edge.tail, edge.head, self.at, self.mix
-        if isinstance(penalty, AbstractSmoothPenalty) and edge.ground and self.mix is None:
+        super().__init__(f"a flow of {edge.name}", edge.map.owner, penalty, edge, self._rows, k)
+        K, ground = self.K, edge.map.noun == "node"
+        if K is not None:
+            self.made_of = K.data, K.indices, K.indptr, self.at
+        else:
+            self.made_of = edge.tail, edge.head, self.at, self.mix
+        if isinstance(penalty, AbstractSmoothPenalty) and ground and self.mix is None:
             bend = penalty.smoothness()
             self.square = bend if penalty.strong_convexity() == bend else 0.0
         center, zero = edge.center, np.zeros(self.shape)
@@ -264,9 +270,16 @@ class Flows(Summand):
     def scale(self) -> Array:
         return self.edge.weight
 
+    @property
+    def mixed(self) -> bool:
+        """True where its variables are no flows of one coordinate between two nodes."""
+        return self.mix is not None or self.K is not None
+
     def _rows(self, e: Array, s: Array) -> sp.csr_array:
         """w_tail - w_head on the coordinates of the edges, or R of it."""
         edge = self.edge
+        if self.K is not None:
+            return sp.csr_array(self.K[(e * self.shape[1] + s).ravel()])
         at, x = (self.at[s][..., None], np.ones(1)) if self.mix is None else (self.at, self.mix[s])
         ends = [edge.tail] if edge.ground else [edge.tail, edge.head]
         return _csr([(end[e] * self.d)[..., None] + at for end in ends], [x, -x], edge.n * self.d)

@@ -83,7 +83,7 @@ class _Attempts:
         itself, which balances as it is."""
         mixed = np.zeros(self.system.size, dtype=bool)
         for one in self.system.flows:
-            mixed[one.columns] = one.mix is not None
+            mixed[one.columns] = one.mixed
         held = (mixed, np.zeros_like(mixed)) if mixed.any() else (mixed,)
         yield from product(PULLS, (False, True), held, (False, True))
         yield 1.0, False, mixed, False

@@ -38,7 +38,7 @@ class Arcs:
         blocks: list[int] = []
         shapes: list[tuple[int, int]] = []
         for k, edge in enumerate(form.edges):
-            if edge.penalty.composed() is not None:
+            if edge.map.edges is None or edge.penalty.composed() is not None:
                 continue
             columns = edge.columns(d)
             tail = edge.tail[:, None].astype(np.int64) * d + columns

@@ -245,7 +245,7 @@ class Enclosure:
 
 def _mixed(one: Summand) -> Array:
     """Which of its variables are those of flows R'q: they tie all nodes into one system."""
-    return np.full(one.shape[0] * one.shape[1], isinstance(one, Flows) and one.mix is not None)
+    return np.full(one.shape[0] * one.shape[1], isinstance(one, Flows) and one.mixed)
 
 
 def _whole(found: Proved) -> bool:

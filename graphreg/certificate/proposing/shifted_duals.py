@@ -212,7 +212,7 @@ def _spreads(H: Packed, shift: Array) -> tuple[Packed, Array]:
 
 def follows(edge: EdgeBlock) -> bool:
     """True of an edge whose flow is the gradient of its penalty at a node's parameters."""
-    return edge.ground and isinstance(edge.penalty, AbstractSmoothPenalty)
+    return edge.map.noun == "node" and isinstance(edge.penalty, AbstractSmoothPenalty)
 
 
 def _newton(H: Array, g: Array, some: Array) -> Array:

@@ -30,7 +30,7 @@ class Slack:
                 depth = one.penalty.domain.slacks(one.taken(v) / s if flows else np.zeros((1, one.shape[1])))
             depth = np.maximum(np.nan_to_num(depth, nan=0.0, posinf=np.inf), 0.0)
             np.multiply(s, depth, out=one.taken(room))
-            if isinstance(one, Prices) or one.mix is not None:
+            if isinstance(one, Prices) or one.mixed:
                 np.multiply(s, np.minimum(depth, 1.0) ** 2, out=one.taken(weight))
         return Slack(room, weight)
 

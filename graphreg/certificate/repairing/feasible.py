@@ -9,11 +9,12 @@ towards the best common model), which every penalty tolerates.
 from __future__ import annotations
 
 import numpy as np
+from scipy.sparse.linalg import lsqr
 
 from ...form import EdgeBlock, Form, held_together
 from ...inputs import components_of, means_of
 from ...terms import Array, bisected
-from ...terms.penalties import AbstractConstraint, AbstractNorm, gauge_of, is_equality
+from ...terms.penalties import AbstractConstraint, AbstractNorm, gauge_of, is_equality, row_norm
 from ..common_model.best_common import center
 from ..kernel.system import Flows
 
@@ -34,8 +35,10 @@ def feasible(form: Form, w: Array) -> Array:
         tied = tied_parts(form, ties) if tied is None else tied
         w = tied_means(tied, w)
         for edge in constraints:
-            if edge.ground:
+            if edge.map.noun == "node":
                 w = _project(edge, w)
+            elif edge.map.noun == "row":
+                w = _moved_inside(edge, w, MARGIN * 2.0**k)
         w = tied_means(tied, w)
         w = _shrink(form, constraints, w, min(MARGIN * 2.0**k, 0.5))  # more, where rounding undoes it
     own = [edge for edge in form.edges if not isinstance(edge.penalty, (AbstractConstraint, AbstractNorm))]
@@ -46,7 +49,7 @@ def feasible(form: Form, w: Array) -> Array:
 def tied_parts(form: Form, ties: list[EdgeBlock]) -> list[tuple[Array, Array]]:
     """The coordinates and nodes that edges hold equal: for each set of coordinates that the same of them tie, the
     component of every node, and the coordinates."""
-    between = [edge for edge in ties if not edge.ground]
+    between = [edge for edge in ties if edge.map.noun == "edge"]
     found: list[tuple[Array, Array]] = []
     for touching, columns in held_together([edge.columns(form.d) for edge in between], form.d) if between else ():
         tail = np.concatenate([between[k].tail for k in touching])
@@ -95,12 +98,29 @@ def _project(edge: EdgeBlock, w: Array) -> Array:
     return w
 
 
+def _moved_inside(edge: EdgeBlock, w: Array, margin: float) -> Array:
+    """The nearest w whose rows lie inside of their set, as far as least squares find it: those outside by as much again
+    as they were, and by a share of the numbers that they are made of."""
+    outside = np.flatnonzero(~satisfied(edge, w))
+    if not len(outside):
+        return w
+    part = edge.part(outside)
+    z, project = part.difference(w), part.penalty.project  # pyright: ignore[reportAttributeAccessIssue]  (constraints only)
+    K = part.flat(w.shape[1])
+    size = (abs(K) @ np.abs(w).ravel()).reshape(z.shape).max(axis=1, keepdims=True) + row_norm(z)[:, None]
+    near = project(z)
+    inner = (project(near + size) + project(near - size)) / 2.0  # between two points of the set
+    depth = np.maximum(row_norm(near - z)[:, None], margin * size) / np.maximum(row_norm(inner - near)[:, None], 1e-300)
+    wanted = near + np.minimum(depth, 0.5) * (inner - near) - z
+    return w + lsqr(K, wanted.ravel(), atol=1e-15, btol=1e-15)[0].reshape(w.shape)
+
+
 def _shrink(form: Form, constraints: list[EdgeBlock], w: Array, margin: float) -> Array:
     """Every component scaled towards the center of the form (see `center`; 0 where nodes are tied to the ground) until
     its centred constraints hold: so a shift of all targets changes nothing."""
     factor = np.ones(form.n_components)
     for edge in constraints:
-        if edge.center is not None or is_equality(edge.penalty, form.width(edge)):
+        if edge.map.noun == "row" or edge.center is not None or is_equality(edge.penalty, form.width(edge)):
             continue
         z = edge.difference(w)
         outside = ~satisfied(edge, w)

@@ -40,6 +40,12 @@ class System:
         self._inverses: list[tuple[Array | slice, Map]] = []
         diagonal = np.zeros(form.shape)
         for edge, conductance in zip(form.edges, C.flows, strict=True):
+            if edge.map.edges is None:
+                K = edge.flat(form.d)
+                self._parts.append((slice(None), _row_map(edge, K, conductance)))
+                weights = np.broadcast_to(conductance, (edge.count, form.width(edge))).ravel()
+                diagonal += ((K * K).T @ weights).reshape(form.shape)
+                continue
             columns = (slice(None), edge.coordinates)
             self._parts.append((columns, _edge_map(edge, conductance)))
             diagonal[columns] += abs(edge.transposed) @ conductance
@@ -124,6 +130,16 @@ def _edge_map(edge: EdgeBlock, C: Array) -> Map:
         L = sp.csr_array(edge.transposed @ sp.diags_array(C[:, 0]) @ edge.K)
         return lambda z: L @ np.ascontiguousarray(z)
     return lambda z: edge.transposed @ edge.penalty.domain.conduct(C, edge.K @ np.ascontiguousarray(z))
+
+
+def _row_map(edge: EdgeBlock, K: sp.csr_array, C: Array) -> Map:
+    """K'CK for rows of any kind."""
+
+    def product(z: Array) -> Array:
+        currents = edge.penalty.domain.conduct(C, (K @ z.ravel()).reshape(edge.count, -1))
+        return (K.T @ currents.ravel()).reshape(z.shape)
+
+    return product
 
 
 def _node_maps(X: Array, M: Array, D: Array) -> tuple[Map, Map]:

@@ -105,7 +105,7 @@ class Repair:
         if self.outside is not None:
             total += float(row_norm(self.outside * self.units).sum())
         for edge, u in zip(self.form.edges, point.flows, strict=True):
-            total += float(row_norm(u * self.units[edge.coordinates]).sum())
+            total += float(row_norm(u * self._units_of(edge)).sum())
         prices = zip(self.form.samples, point.prices, strict=True)
         return total + sum(float(np.abs(a).ravel() @ self._lengths(block)) for block, a in prices)
 
@@ -162,7 +162,7 @@ class Repair:
 
     def _units_of(self, edge: EdgeBlock) -> Array | float:
         """The units of the coordinates of an edge block; the number 1 where all are."""
-        return 1.0 if (self.units == 1.0).all() else self.units[edge.coordinates]
+        return 1.0 if edge.map.edges is None or (self.units == 1.0).all() else self.units[edge.coordinates]
 
     def system(self, point: DualPoint, size: float) -> System:
         return System(self.form, self.stacks, self.conductances(point, size), self.units)
@@ -227,7 +227,7 @@ class Repair:
 
     def _where(self, block: SampleBlock | EdgeBlock) -> Array:
         """The component of each sample or edge."""
-        return self.form.component[block.nodes]
+        return self.form.component[block.map.owner]
 
     def blend(self, start: DualPoint, end: DualPoint, t: Array) -> DualPoint:
         """start + t (end - start), t per component."""

@@ -48,9 +48,10 @@ class Auto(AbstractMethod):
 
     needs = "what PrimalDual, InteriorPoint or Exact needs"
     sends = "as PrimalDual in its rounds; nothing where all data are in one place"
+    rows = True
 
     def missing(self, form: Form) -> tuple[str, ...]:
-        every = [method.missing(form) for method in (PrimalDual(), InteriorPoint(), Exact())]
+        every = [method.lacks(form) for method in (PrimalDual(), InteriorPoint(), Exact())]
         return () if () in every else every[-1]
 
     def refuses(self) -> Mapping[str, str]:
@@ -62,7 +63,7 @@ class Auto(AbstractMethod):
         }
 
     def run(self, task: Task) -> Outcome:
-        if task.budget.gap == 0.0 and not Exact().missing(task.form):  # as near as can be
+        if task.budget.gap == 0.0 and not Exact().lacks(task.form):  # as near as can be
             return Exact().run(task)
         began, tried, found = time.perf_counter(), list[str](), None
         for stage in plan(Costs(task.form, task.budget.gap)):
@@ -92,11 +93,11 @@ def plan(costs: Costs) -> Iterator[Stage]:
     """The stages that are tried, one after the other."""
     form = costs.form
     for direct in _in_one_pass(AbstractMethod.classes):
-        if not direct.missing(form):
+        if not direct.lacks(form):
             yield Stage(direct)
-    if not LinearSystem().missing(form) and costs.interior < float("inf"):
+    if not LinearSystem().lacks(form) and costs.interior < float("inf"):
         yield Stage(LinearSystem())
-    rounds, newton, exact = (not method.missing(form) for method in (PrimalDual(), InteriorPoint(), Exact()))
+    rounds, newton, exact = (not method.lacks(form) for method in (PrimalDual(), InteriorPoint(), Exact()))
     follows = costs.interior if newton else costs.exact if exact else float("inf")
     if rounds and follows < float("inf"):
         share = costs.rounds_in((NEWTON if newton else CONIC) * follows)

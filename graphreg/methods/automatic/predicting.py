@@ -39,7 +39,7 @@ class Costs:
             return bound
         if bound <= BAND:
             return filled_work(form)
-        forest = sum(len(edge.tail) for edge in form.edges if not edge.ground) == form.n - form.n_components
+        forest = sum(edge.count for edge in form.between) == form.n - form.n_components and not form.unlike_edges
         return 4.0 * form.d**3 * form.n if forest else float("inf")
 
     @property

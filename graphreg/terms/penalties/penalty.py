@@ -210,7 +210,17 @@ class AbstractPenalty(ABC):
         """A penalty from its value and its prox, whose conjugate is derived; see `graphreg.reading_prox.from_prox`."""
         return shortcut("Penalty.from_prox")(value, prox, cvxpy, name)
 
-    # ---- a penalty is no term ------------------------------------------------------------------------------------
+    # ---- a penalty is no term, until it is called on rows --------------------------------------------------------
+    def __call__(self, rows: Any) -> Any:
+        """The sum over the rows r of c_r phi((K w)_r - b_r), a term; rows are made of `graphreg.w`.
+
+        Raises
+        ------
+        TermError
+            For what is no rows.
+        """
+        return shortcut("Penalty.on_rows")(self, rows)
+
     __array_ufunc__ = None  # numpy scalars leave `number * penalty` to __rmul__
 
     def __mul__(self, other: Any) -> Any:

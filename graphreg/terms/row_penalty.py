@@ -1,0 +1,89 @@
+"""A penalty called on rows: the sum over the rows of c_r phi((K w)_r - b_r)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..base.messages import shown
+from ..errors import TermError
+from ..inputs import Labels
+from .blocks import EdgeBlock, Lowered
+from .calculus import AbstractTerm, Strength
+from .maps import Matrix
+from .penalties.base import AbstractConstraint, AbstractOneSided, AbstractPenalty, is_equality
+from .penalties.tried import refuse_uneven
+from .records import IN_GRAPH, IN_ROWS, TO_GROUND, Array, Space
+from .rows import NO_SIGN, AbstractRows, Made
+from .sums import check_strength
+
+
+@dataclass(frozen=True, repr=False)
+class RowPenalty(AbstractTerm):
+    """A penalty on rows: ``sum over rows r of c_r phi((K w)_r - b_r)``; written ``phi(rows)``.
+
+    Parameters
+    ----------
+    penalty : Penalty
+        phi. Rows without a sign, such as the differences across an undirected graph, take even ones.
+    rows : AbstractRows
+        Affine rows of `graphreg.w`.
+    """
+
+    penalty: AbstractPenalty
+    rows: AbstractRows
+    closed = False
+
+    def nodes(self) -> Labels:
+        return self.rows.labels()
+
+    def takes_strength(self) -> bool:
+        return not isinstance(self.penalty, AbstractConstraint)
+
+    def lower(self, space: Space, strength: Strength) -> Lowered:
+        name = f"{self.penalty.called()}({self.rows.text()})"
+        return Lowered(edges=tuple(self._block(made, strength, space, name) for made in self.rows.each(space)))
+
+    def _block(self, made: Made, strength: Strength, space: Space, name: str) -> EdgeBlock:
+        check_strength(self.penalty, strength, bool((made.c != 1.0).any()), name, "leave the weights out")
+        phi = self.penalty.acting_on(made.shape[1])
+        if made.signless:
+            self._check_signs(phi, made, name)
+        made = made.taken(np.flatnonzero(made.c))
+        made = made if made.edges is not None else made.taken(_with_ends(phi, made, name))
+        rows = made.edges or Matrix(made.K, made.shape[1], space.n_observed)
+        if made.edges is None and is_equality(phi, made.shape[1]):
+            raise TermError(
+                f"{name}: equations between more than two nodes hold to rounding only, so that nothing could be "
+                "certified; write them with Box(-e, e) for a small e, or eliminate a node"
+            )
+        role = IN_ROWS if made.edges is None else TO_GROUND if made.edges.ground else IN_GRAPH
+        return EdgeBlock(phi, strength, rows, made.c, made.b if made.b.any() else None, role, name)
+
+    def _check_signs(self, phi: AbstractPenalty, made: Made, name: str) -> None:
+        """Rows of an undirected graph may as well be their negatives, and the pieces of a group each on its own."""
+        if isinstance(phi, AbstractOneSided):
+            raise TermError(f"{name}: {phi.called()} may be one-sided, and {NO_SIGN}")
+        refuse_uneven(phi.called(), phi.value, made.shape[1])
+
+
+def on_rows(penalty: AbstractPenalty, rows: Any) -> RowPenalty:
+    """The term that a penalty called on rows is."""
+    if isinstance(rows, AbstractRows):
+        return RowPenalty(penalty, rows)
+    raise TermError(f"{penalty.called()} is called on rows of gr.w, such as gr.w.across(graph), got {shown(rows)}")
+
+
+def _with_ends(phi: AbstractPenalty, made: Made, name: str) -> Array:
+    """The rows that depend on w; a constant leaves the model, where it is 0."""
+    m, k = made.shape
+    filled = np.bincount(made.K.tocoo().coords[0] // k, minlength=m) > 0
+    value = np.zeros(m)
+    value[~filled] = made.c[~filled] * phi.value(-made.b[~filled])
+    if value.any():
+        r = int(np.argmax(value != 0.0))
+        what = "can never hold" if np.isinf(value[r]) else f"is the constant {value[r]:.6g}"
+        raise TermError(f"the row {made.keys[r]!r} of {name} does not depend on w and {what}; give it the weight 0")
+    return np.flatnonzero(filled)

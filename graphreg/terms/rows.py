@@ -1,0 +1,752 @@
+"""Affine rows of the parameters, as a user writes them: what penalties are called on.
+
+``gr.w`` is a symbol: the matrix of parameters, one row per node and one column per coordinate. Selections of its rows,
+differences between them and products with matrices are rows as well, ``r -> (K w)_r - b_r`` in R^k with K sparse on
+vec(w), and a penalty called on rows is a term, the sum over the rows of ``c_r phi((K w)_r - b_r)``.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..base.display import Brief
+from ..base.messages import did_you_mean, missing_entries, shown, unknown_labels
+from ..checks import is_number, is_whole, numbers, sequence
+from ..errors import GraphError, TermError
+from ..inputs import Graph, Labels, as_labels, difference_matrix, is_networkx
+from .maps import AbstractEdges, Differences, Selection
+from .records import Array, Space
+
+NO_SIGN = "w_i - w_j of an undirected graph has no sign: give a DiGraph, whose arrow i -> j means w_j - w_i"
+
+
+@dataclass(frozen=True)
+class Made:
+    """Rows over a space of parameters: ``K vec(w) - b``, k numbers each, with their weights.
+
+    ``keys`` name the rows: a node, an arrow or edge (i, j), the nodes along a path, else its number. ``nodes`` says
+    that each row is of one node, so that graphs and paths may lead across them. ``signless`` rows may as well be their
+    negatives.
+    """
+
+    K: Any  # (m k, n d)
+    b: Array  # (m, k)
+    c: Array  # (m,)
+    keys: tuple[Hashable, ...]
+    nodes: bool = False
+    signless: bool = False
+    edges: AbstractEdges | None = None  # the same map, where it is w_i or w_i - w_j on some coordinates
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """How many rows there are, and of how many numbers each."""
+        return self.b.shape[0], self.b.shape[1]
+
+    def mixed(self, A: Any, keys: tuple[Hashable, ...] | None = None, **changes: Any) -> Made:
+        """The rows A rows, each of as many numbers; A is sparse (rows, rows before)."""
+        whole = sp.kron(A, sp.eye_array(self.shape[1]), format="csr")
+        named = tuple(range(A.shape[0])) if keys is None else keys
+        return Made(sp.csr_array(whole @ self.K), A @ self.b, np.ones(A.shape[0]), named, **changes)
+
+    def taken(self, rows: Array) -> Made:
+        """Some of the rows."""
+        k = self.shape[1]
+        flat = (rows[:, None] * k + np.arange(k)).ravel()
+        keys = tuple(self.keys[r] for r in rows.tolist())
+        edges = None if self.edges is None else self.edges.part(rows)
+        return replace(self, K=self.K[flat], b=self.b[rows], c=self.c[rows], keys=keys, edges=edges)
+
+
+class AbstractRows(Brief, ABC):
+    """Affine rows r -> (K w)_r - b_r of the parameters w, of k numbers each.
+
+    They are added, subtracted and scaled by numbers; ``A @ rows`` mixes rows, ``rows @ B`` the numbers within a row, as
+    numpy does with a matrix.
+    """
+
+    __array_ufunc__ = None  # numpy arrays leave `array - rows` and `A @ rows` to the methods below
+
+    @abstractmethod
+    def made(self, space: Space) -> Made:
+        """The rows over the nodes and coordinates of ``space``."""
+
+    @abstractmethod
+    def text(self) -> str:
+        """One of the rows, as it is printed."""
+
+    def each(self, space: Space) -> list[Made]:
+        """The same, those of one length together."""
+        return [self.made(space)]
+
+    def labels(self) -> Labels:
+        """The labels of the nodes that the rows bring into the problem."""
+        return ()
+
+    def __repr__(self) -> str:
+        return f"<Rows: {self.text()}>"
+
+    # ---- sums and products -------------------------------------------------------------------------------------------
+    def __add__(self, other: Any) -> AbstractRows:
+        return Plus(self, other) if isinstance(other, AbstractRows) else Shifted(self, other, -1.0)
+
+    def __radd__(self, other: Any) -> AbstractRows:
+        return self if is_number(other) and other == 0 else self + other  # the start of sum([...])
+
+    def __sub__(self, other: Any) -> AbstractRows:
+        return Plus(self, other, -1.0) if isinstance(other, AbstractRows) else Shifted(self, other)
+
+    def __rsub__(self, other: Any) -> AbstractRows:
+        return -self + other
+
+    def __neg__(self) -> AbstractRows:
+        return Times(self, -1.0)
+
+    def __mul__(self, factor: Any) -> AbstractRows:
+        if not is_number(factor):
+            raise TermError(f"rows are scaled by a number, got {shown(factor)}; for a number per row use .weighted")
+        return Times(self, float(factor))
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, divisor: Any) -> AbstractRows:
+        if not is_number(divisor) or divisor == 0:
+            raise TermError(f"rows are divided by a number other than 0, got {shown(divisor)}")
+        return Times(self, 1.0 / float(divisor))
+
+    def __matmul__(self, B: Any) -> AbstractRows:
+        return Within(self, _matrix(B, "B in rows @ B"))
+
+    def __rmatmul__(self, A: Any) -> AbstractRows:
+        return Mixed(self, _matrix(A, "A in A @ rows"))
+
+    # ---- what leads across nodes -------------------------------------------------------------------------------------
+    def across(self, graph: Any, order: int = 1) -> AbstractRows:
+        """Differences across a graph, of rows that are of one node each.
+
+        Of order 1 the differences w_i - w_j over the edges, or w_j - w_i over the arrows i -> j of a DiGraph, with the
+        weights A_e of the edges; of order 2 the rows of the Laplacian, ``sum_j A_ij (w_i - w_j)`` at each node; of
+        order 3 the differences of these, and so on (Wang et al., Trend filtering on graphs, 2016).
+
+        Parameters
+        ----------
+        graph : networkx.Graph or DiGraph, Graph or sparse adjacency
+        order : int
+            From 1.
+
+        Returns
+        -------
+        AbstractRows
+
+        Raises
+        ------
+        GraphError
+            For what is no graph, or a node of it that the rows lack.
+        TermError
+            For an order that is no whole number from 1.
+
+        Examples
+        --------
+        >>> gr.w.across(nx.path_graph(3), 2).text()
+        '(D^2 w)_i'
+        """
+        return Across(self, Arrows.of(graph), _order(order))
+
+    def along(self, nodes: Any, order: int = 1, at: Any = None) -> AbstractRows:
+        """Differences along a path of nodes, without rows at its ends: ``w_2 - w_1``, ``w_1 - 2 w_2 + w_3``, ...
+
+        With the places t of the nodes they are divided differences: D of order 1 is w_2 - w_1, and D of order r + 1 the
+        differences of ``r D / (t_(i+r) - t_i)``, which at places 1, 2, 3, ... is what it is without them.
+
+        Parameters
+        ----------
+        nodes : sequence of labels
+        order : int
+            From 1; trend filtering of order q penalises order q + 1.
+        at : array of as many increasing numbers, optional
+            The places of the nodes: times, ages, doses.
+
+        Returns
+        -------
+        AbstractRows
+
+        Raises
+        ------
+        TermError
+            For nodes that the rows lack, an order that is no whole number from 1, or places that do not increase.
+
+        Examples
+        --------
+        >>> gr.w.along(range(10), 2).text()
+        '(D^2 w)_t'
+        """
+        labels = _labels(sequence(nodes, "nodes", "a list of nodes", TermError))
+        return Along(self, labels, _order(order), None if at is None else _places(at, labels))
+
+    # ---- weights and groups ------------------------------------------------------------------------------------------
+    def weighted(self, weights: Any) -> AbstractRows:
+        """The rows with these weights c_r, in the place of those they have; 0 leaves a row out.
+
+        Parameters
+        ----------
+        weights : number, array of one per row, or mapping by node or edge
+
+        Returns
+        -------
+        AbstractRows
+
+        Raises
+        ------
+        TermError
+            For weights that are negative, infinite or too few; the row is named.
+
+        Examples
+        --------
+        >>> gr.w.at(["a", "b"]).weighted([1.0, 2.0]).text()
+        'w_i'
+        """
+        return Weighted(self, weights)
+
+    def grouped(self, by: Any) -> AbstractRows:
+        """The rows of each group one behind the other as one row, of which the penalty is a function.
+
+        Parameters
+        ----------
+        by : function, mapping or sequence
+            The group of each row: a function of its node or edge, a mapping by node or edge, or one key per row.
+
+        Returns
+        -------
+        AbstractRows
+
+        Raises
+        ------
+        TermError
+            For a row without a group, or a group whose rows have different weights.
+
+        Examples
+        --------
+        >>> gr.w.across(nx.path_graph(3)).grouped(lambda edge: edge[0]).text()
+        '(w_i - w_j)_(in g)'
+        """
+        return Grouped(self, by)
+
+
+# ---- the symbol, and what is taken from it ---------------------------------------------------------------------------
+@dataclass(frozen=True, repr=False)
+class Parameters(AbstractRows):
+    """The parameters w at all nodes of the user's: one row per node, in the order of the problem, on all coordinates,
+    the intercept included."""
+
+    def made(self, space: Space) -> Made:
+        return At(None).made(space)
+
+    def text(self) -> str:
+        return "w_i"
+
+    def at(self, nodes: Any = None, features: Sequence[str] | None = None) -> AbstractRows:
+        """The parameters at some nodes, on some coordinates.
+
+        Parameters
+        ----------
+        nodes : label or list of labels, optional
+            One node, or several, which may come again; a tuple is one label. All by default.
+        features : sequence of str, optional
+            All coordinates by default.
+
+        Returns
+        -------
+        AbstractRows
+
+        Raises
+        ------
+        TermError
+            For a label or a feature that the problem does not have.
+
+        Examples
+        --------
+        >>> (gr.w.at("a") - gr.w.at("b")).text()
+        'w_a - w_b'
+        """
+        several = nodes is None or (isinstance(nodes, Sequence) and not isinstance(nodes, (str, bytes, tuple)))
+        if nodes is not None and (several or (hasattr(nodes, "__array__") and np.ndim(nodes))):
+            return At(_labels(sequence(nodes, "nodes", "a label or a list of labels", TermError)), features)
+        return At(None if nodes is None else _labels([nodes]), features, one=not several)
+
+
+@dataclass(frozen=True, repr=False)
+class At(AbstractRows):
+    """The parameters at these nodes (all: None), on these features."""
+
+    at: Labels | None
+    features: Sequence[str] | None = None
+    one: bool = False
+
+    def labels(self) -> Labels:
+        return () if self.at is None else tuple(dict.fromkeys(self.at))
+
+    def made(self, space: Space) -> Made:
+        d, columns = len(space.coordinates), space.select(self.features, self.text())
+        labels = tuple(space.index) if self.at is None else self.at
+        columns = np.arange(d) if columns is None else columns
+        places, m = _found(labels, space.index), len(labels)
+        every: Any = sp.eye_array(space.n_observed * d, format="csr")
+        K = every[(places[:, None] * d + columns).ravel()]
+        edges = Selection(places, None if self.features is None else columns, space.n_observed)
+        once = len(set(labels)) == m
+        return Made(sp.csr_array(K), np.zeros((m, len(columns))), np.ones(m), tuple(labels), once, edges=edges)
+
+    def text(self) -> str:
+        name = f"w_{self.at[0]}" if self.one and self.at else "w_i"
+        return name if self.features is None else f"{name}[{', '.join(map(str, self.features))}]"
+
+
+@dataclass(frozen=True, repr=False)
+class Rows(AbstractRows):
+    """Any rows: K on vec(w), node by node in the order of the problem, with k lines of K for each.
+
+    Parameters
+    ----------
+    K : array or sparse matrix, shape (m k, n d)
+    k : int
+
+    Raises
+    ------
+    TermError
+        For a K of another shape, or with an entry that is no finite number.
+
+    Examples
+    --------
+    >>> (gr.Rows([[1.0, -1.0]]) - 2.0).text()
+    '(K w)_r - b_r'
+    """
+
+    K: Any
+    k: int = 1
+
+    def __post_init__(self) -> None:
+        K = _matrix(self.K, "K of Rows")
+        if not is_whole(self.k) or self.k < 1 or K.shape[0] % self.k:
+            raise TermError(f"Rows: k must divide the {K.shape[0]} lines of K, got {shown(self.k)}")
+        object.__setattr__(self, "K", K)
+
+    def made(self, space: Space) -> Made:
+        size = space.n_observed * len(space.coordinates)
+        if self.K.shape[1] != size:
+            raise TermError(
+                f"K of Rows has {self.K.shape[1]} columns, and w has {space.n_observed} nodes x "
+                f"{len(space.coordinates)} coordinates = {size} numbers"
+            )
+        m = self.K.shape[0] // self.k
+        return Made(self.K, np.zeros((m, self.k)), np.ones(m), tuple(range(m)))
+
+    def text(self) -> str:
+        return "(K w)_r"
+
+
+# ---- rows of rows ----------------------------------------------------------------------------------------------------
+@dataclass(frozen=True, repr=False)
+class AbstractRowsOfRows(AbstractRows):
+    """Rows that are made of others."""
+
+    inner: AbstractRows
+
+    def labels(self) -> Labels:
+        return self.inner.labels()
+
+    def plain(self, space: Space) -> Made:
+        """The rows within; their weights come last."""
+        made = self.inner.made(space)
+        if (made.c != 1.0).any():
+            raise TermError(
+                f"{self.inner.text()} has weights, which come last: write .weighted or a graph's edges there"
+            )
+        return made
+
+
+@dataclass(frozen=True, repr=False)
+class Plus(AbstractRowsOfRows):
+    """The sum or the difference of two; one row is added to each of several."""
+
+    other: AbstractRows
+    sign: float = 1.0
+
+    def labels(self) -> Labels:
+        return tuple(dict.fromkeys([*self.inner.labels(), *self.other.labels()]))
+
+    def made(self, space: Space) -> Made:
+        one, two = self.plain(space), replace(self, inner=self.other).plain(space)
+        if one.signless or two.signless:
+            raise TermError(f"{self.text()}: {NO_SIGN}")
+        m = max(one.shape[0], two.shape[0]) if 1 in (one.shape[0], two.shape[0]) else one.shape[0]
+        one, two = (x.taken(np.zeros(m, dtype=int)) if x.shape[0] == 1 else x for x in (one, two))
+        if one.shape != two.shape:
+            raise TermError(
+                f"{self.text()}: there are {one.shape[0]} rows of {one.shape[1]} numbers and {two.shape[0]} rows of "
+                f"{two.shape[1]}; give as many of each"
+            )
+        keys = one.keys if one.keys == two.keys else tuple(zip(one.keys, two.keys, strict=True))
+        return Made(sp.csr_array(one.K + self.sign * two.K), one.b + self.sign * two.b, one.c, keys)
+
+    def text(self) -> str:
+        return f"{self.inner.text()} {'+' if self.sign > 0 else '-'} {self.other.text()}"
+
+
+@dataclass(frozen=True, repr=False)
+class Times(AbstractRowsOfRows):
+    """A number times the rows."""
+
+    factor: float
+
+    def made(self, space: Space) -> Made:
+        made = self.inner.made(space)
+        return replace(made, K=sp.csr_array(self.factor * made.K), b=self.factor * made.b, edges=None)
+
+    def text(self) -> str:
+        return f"{'-' if self.factor == -1.0 else f'{self.factor:.6g} '}{_bracketed(self.inner)}"
+
+
+@dataclass(frozen=True, repr=False)
+class Shifted(AbstractRowsOfRows):
+    """The rows minus b: a number, an array of one number or vector per row, or a mapping by node or edge."""
+
+    b: Any
+    sign: float = 1.0
+
+    def made(self, space: Space) -> Made:
+        made = self.inner.made(space)
+        b = self.sign * self._offsets(made)
+        if made.signless and b.any():
+            raise TermError(f"{self.text()}: {NO_SIGN}")
+        return replace(made, b=made.b + b)
+
+    def _offsets(self, made: Made) -> Array:
+        (m, k), b = made.shape, self.b
+        if isinstance(b, Mapping):
+            b = [*_by_key(b, made.keys, f"b of {self.text()}")]
+        given = numbers(b, f"b of {self.text()}", "finite numbers", TermError)
+        if given.ndim == 1 and len(given) == m and (k == 1 or (m != 1 and len(given) != k)):
+            given = given[:, None]
+        if given.ndim > 2 or (given.ndim == 2 and len(given) not in (1, m)) or given.shape[-1:] not in ((), (1,), (k,)):
+            raise TermError(
+                f"b of {self.text()} has the shape {given.shape}, and there are {m} rows of {k} numbers; give one "
+                "number, a number or a vector per row, or a mapping by node or edge"
+            )
+        if not np.isfinite(given).all():
+            raise TermError(f"b of {self.text()} must be finite, and has an entry that is not")
+        return np.broadcast_to(given, (m, k))
+
+    def text(self) -> str:
+        if is_number(self.b):
+            return f"{self.inner.text()} {'-' if self.sign * self.b >= 0 else '+'} {abs(self.b):.6g}"
+        return f"{self.inner.text()} {'-' if self.sign > 0 else '+'} b_r"
+
+
+@dataclass(frozen=True, repr=False)
+class Within(AbstractRowsOfRows):
+    """The rows times B (k, q): combinations of the numbers within a row."""
+
+    B: Any
+
+    def made(self, space: Space) -> Made:
+        made = self.inner.made(space)
+        m, k = made.shape
+        if self.B.shape[0] != k:
+            raise TermError(f"B in rows @ B has {self.B.shape[0]} lines, and the rows {self.inner.text()} {k} numbers")
+        K = sp.kron(sp.eye_array(m), self.B.T, format="csr") @ made.K
+        return replace(made, K=sp.csr_array(K), b=made.b @ self.B, edges=None)
+
+    def text(self) -> str:
+        return f"{_bracketed(self.inner)} B"
+
+
+@dataclass(frozen=True, repr=False)
+class Mixed(AbstractRowsOfRows):
+    """A (q, m) times the rows: combinations of rows."""
+
+    A: Any
+
+    def made(self, space: Space) -> Made:
+        made = self.plain(space)
+        if made.signless:
+            raise TermError(f"{self.text()}: {NO_SIGN}")
+        if self.A.shape[1] != made.shape[0]:
+            raise TermError(
+                f"A in A @ rows has {self.A.shape[1]} columns, and there are {made.shape[0]} rows {self.inner.text()}"
+            )
+        return made.mixed(self.A)
+
+    def text(self) -> str:
+        return "(A w)_r" if self.inner.text() == "w_i" else f"(A {_bracketed(self.inner)})_r"
+
+
+@dataclass(frozen=True)
+class Arrows:
+    """The edges of a graph, or the arrows of a DiGraph, between labels."""
+
+    labels: Labels
+    tail: Array
+    head: Array
+    weight: Array
+    directed: bool
+
+    @staticmethod
+    def of(graph: Any) -> Arrows:
+        """The edges of any graph; only here may it be directed."""
+        if not (is_networkx(graph) and graph.is_directed()):
+            own = Graph.of(graph)
+            return Arrows(own.labels, own.tail, own.head, own.weight, False)
+        if graph.is_multigraph():
+            raise GraphError("the graph has parallel arrows, which are refused; sum their weights into one")
+        labels = as_labels(list(graph.nodes))
+        place = {label: i for i, label in enumerate(labels)}
+        ends = np.array([(place[i], place[j]) for i, j in graph.edges], dtype=int).reshape(-1, 2)
+        weight = [float(w) for _, _, w in graph.edges(data="weight", default=1.0)]
+        for (i, j), c in zip(graph.edges, weight, strict=True):
+            if i == j or not (np.isfinite(c) and c > 0):
+                what = "leads from a node to itself" if i == j else f"has the weight {c:g}, which must be positive"
+                raise GraphError(f"the arrow from {i!r} to {j!r} {what}; drop it")
+        return Arrows(labels, ends[:, 1], ends[:, 0], np.array(weight), True)
+
+    def keys(self) -> tuple[Hashable, ...]:
+        """The edges (i, j), or the arrows i -> j."""
+        first, second = (self.head, self.tail) if self.directed else (self.tail, self.head)
+        return tuple((self.labels[i], self.labels[j]) for i, j in zip(first.tolist(), second.tolist(), strict=True))
+
+
+@dataclass(frozen=True, repr=False)
+class Across(AbstractRowsOfRows):
+    """Differences across a graph."""
+
+    arrows: Arrows
+    order: int
+
+    def labels(self) -> Labels:
+        return self.arrows.labels
+
+    def made(self, space: Space) -> Made:
+        own, made = self.arrows, self.plain(space)
+        if not made.nodes:
+            raise TermError(f"{self.inner.text()} are not rows of one node each, so no graph leads across them")
+        place = {label: r for r, label in enumerate(made.keys)}
+        unknown = unknown_labels(f"the graph across {self.inner.text()}", own.labels, place)
+        if unknown:
+            raise GraphError(unknown[0])
+        rows = np.array([place[label] for label in own.labels], dtype=int)
+        D = difference_matrix(rows[own.tail], rows[own.head], made.shape[0])
+        L = sp.csr_array(D.T @ sp.diags_array(own.weight) @ D)
+        A: Any = D
+        between = self.order % 2 == 1
+        if self.order > 1:
+            A = L if not between else D @ L
+            for _ in range((self.order - 2) // 2):
+                A = A @ L
+        if not between:
+            A = sp.csr_array(A)[rows]
+        out = made.mixed(sp.csr_array(A), own.keys() if between else tuple(own.labels), nodes=not between)
+        if not between:
+            return out
+        return replace(out, c=own.weight, signless=not own.directed, edges=self._edges(made, rows, space))
+
+    def _edges(self, made: Made, rows: Array, space: Space) -> Differences | None:
+        """The rows as edges, where they are w_i - w_j: each from the node that comes first in the space."""
+        nodes = made.edges
+        if nodes is None or self.order > 1 or self.arrows.directed:
+            return None
+        ends = np.sort(nodes.tail[rows][np.stack([self.arrows.tail, self.arrows.head])], axis=0)
+        return Differences(ends[0], ends[1], nodes.features, space.n_observed)
+
+    def text(self) -> str:
+        if self.order == 1 and self.inner.text() == "w_i":
+            return "w_j - w_i" if self.arrows.directed else "w_i - w_j"
+        return f"({_power(self.order)} {_inner(self.inner)})_{'e' if self.order % 2 else 'i'}"
+
+
+@dataclass(frozen=True, repr=False)
+class Along(AbstractRowsOfRows):
+    """Differences along a path."""
+
+    path: Labels
+    order: int
+    places: Array | None
+
+    def labels(self) -> Labels:
+        return self.path
+
+    def made(self, space: Space) -> Made:
+        made, T, t = self.plain(space), len(self.path), self.places
+        if not made.nodes:
+            raise TermError(f"{self.inner.text()} are not rows of one node each, so no path leads along them")
+        rows = _found(self.path, {label: r for r, label in enumerate(made.keys)})
+        A: Any = sp.csr_array((np.ones(T), (np.arange(T), rows)), shape=(T, made.shape[0]))
+        for r in range(min(self.order, T)):
+            if r > 0 and t is not None:
+                A = sp.diags_array(r / (t[r:] - t[:-r])) @ A
+            A = sp.csr_array(A[1:] - A[:-1])
+        if self.order >= T:
+            A = A[:0]
+        keys = tuple(tuple(self.path[i : i + self.order + 1]) for i in range(A.shape[0]))
+        return made.mixed(sp.csr_array(A), keys)
+
+    def text(self) -> str:
+        return f"({_power(self.order)} {_inner(self.inner)})_t"
+
+
+@dataclass(frozen=True, repr=False)
+class Weighted(AbstractRowsOfRows):
+    """The rows with other weights."""
+
+    weights: Any = field(default=1.0)
+
+    def made(self, space: Space) -> Made:
+        return self._weighted(self.inner.made(space))
+
+    def each(self, space: Space) -> list[Made]:
+        each = self.inner.each(space)
+        if len(each) > 1 and not isinstance(self.weights, Mapping) and np.ndim(self.weights):
+            raise TermError(f"the weights of groups of different sizes, {self.text()}: give a mapping by group")
+        known = self.weights if isinstance(self.weights, Mapping) else {}
+        for said in unknown_labels(
+            f"the weights of {self.text()}", known, {k for one in each for k in one.keys}, "row"
+        ):
+            raise TermError(said)
+        return [self._weighted(one) for one in each]
+
+    def _weighted(self, made: Made) -> Made:
+        name, given = f"the weights of {self.inner.text()}", self.weights
+        if isinstance(given, Mapping) and isinstance(self.inner, Grouped):
+            given = {key: given[key] for key in made.keys if key in given}
+        if isinstance(given, Mapping):
+            given = [*_by_key(given, made.keys, name)]
+        c = numbers(given, name, "numbers", TermError)
+        if c.ndim and c.shape != made.c.shape:
+            raise TermError(f"{name} have the shape {c.shape}, and there are {len(made.c)} rows; give one per row")
+        c = np.broadcast_to(c, made.c.shape)
+        bad = ~(np.isfinite(c) & (c >= 0.0))
+        if bad.any():
+            r = int(np.argmax(bad))
+            raise TermError(f"{name} must be finite and not negative, got {c[r]:g} at {made.keys[r]!r}")
+        return replace(made, c=c).taken(np.flatnonzero(c))
+
+    def text(self) -> str:
+        return self.inner.text()
+
+
+@dataclass(frozen=True, repr=False)
+class Grouped(AbstractRowsOfRows):
+    """The rows of each group as one; groups of different sizes make rows of different lengths (see `each`)."""
+
+    by: Any
+
+    def each(self, space: Space) -> list[Made]:
+        made, found = self.inner.made(space), dict[Hashable, list[int]]()
+        for r, key in enumerate(self._keys(made)):
+            found.setdefault(key, []).append(r)
+        for key, rows in found.items():
+            if (made.c[rows] != made.c[rows[0]]).any():
+                raise TermError(
+                    f"the rows {self.inner.text()} of the group {key!r} have different weights; give a graph without "
+                    "weights, and one weight per group by .grouped(...).weighted(...)"
+                )
+        by_size = dict[int, list[Hashable]]()
+        for key, rows in found.items():
+            by_size.setdefault(len(rows), []).append(key)
+        return [self._of(made, size, keys, found) for size, keys in by_size.items()]
+
+    def _of(self, made: Made, size: int, keys: list[Hashable], found: Mapping[Hashable, list[int]]) -> Made:
+        rows = np.array([r for key in keys for r in found[key]])
+        some = made.taken(rows)
+        b, c = some.b.reshape(len(keys), -1), some.c[::size]
+        return replace(some, b=b, c=c, keys=tuple(keys), nodes=False, edges=None)
+
+    def _keys(self, made: Made) -> list[Hashable]:
+        if isinstance(self.by, Mapping):
+            return [*_by_key(self.by, made.keys, f"the groups of {self.inner.text()}")]
+        if callable(self.by):
+            return [self.by(key) for key in made.keys]
+        keys = sequence(self.by, "by", "a function, a mapping or one key per row", TermError)
+        if len(keys) != len(made.keys):
+            raise TermError(f".grouped takes one key per row, got {len(keys)} for {len(made.keys)} rows")
+        return keys
+
+    def made(self, space: Space) -> Made:
+        each = self.each(space)
+        if len(each) != 1:
+            sizes = sorted(made.shape[1] for made in each)
+            raise TermError(f"the groups of {self.inner.text()} have {sizes} numbers; only a penalty is called on them")
+        return each[0]
+
+    def text(self) -> str:
+        return f"{_bracketed(self.inner)}_(in g)"
+
+
+w = Parameters()
+
+
+# ---- small things ----------------------------------------------------------------------------------------------------
+def _bracketed(rows: AbstractRows) -> str:
+    text = rows.text()
+    return f"({text})" if " " in text and not text.endswith(")_" + text[-1:]) else text
+
+
+def _inner(rows: AbstractRows) -> str:
+    return "w" if rows.text() == "w_i" else _bracketed(rows)
+
+
+def _power(order: int) -> str:
+    return "D" if order == 1 else f"D^{order}"
+
+
+def _order(order: Any) -> int:
+    if not is_whole(order) or order < 1:
+        raise TermError(f"the order of differences must be a whole number from 1, got {shown(order)}")
+    return int(order)
+
+
+def _labels(given: Sequence[Any]) -> Labels:
+    return tuple(as_labels(given))
+
+
+def _found(labels: Labels, index: Mapping[Hashable, int]) -> Array:
+    for label in labels:
+        if label not in index:
+            inside = isinstance(label, tuple) and all(each in index for each in label)
+            hint = "; a tuple is one label: for several nodes give a list" if inside else did_you_mean(label, index)
+            raise TermError(f"the rows name the node {label!r}, which the problem does not have{hint}")
+    return np.array([index[label] for label in labels], dtype=int)
+
+
+def _matrix(given: Any, what: str) -> Any:
+    matrix: Any = sp.csr_array(given) if sp.issparse(given) else numbers(given, what, "a matrix of numbers", TermError)
+    if matrix.ndim != 2:
+        raise TermError(f"{what} must be a matrix, got {matrix.ndim} dimension{'' if matrix.ndim == 1 else 's'}")
+    matrix = sp.csr_array(matrix, dtype=float)
+    if not np.isfinite(matrix.data).all():
+        raise TermError(f"{what} must be finite, and has an entry that is not")
+    return matrix
+
+
+def _places(at: Any, labels: Labels) -> Array:
+    t = numbers(at, "at", "the place of each node", TermError)
+    if t.shape != (len(labels),) or not np.isfinite(t).all():
+        raise TermError(
+            f"at must be {len(labels)} finite numbers, one for each node of the path, got the shape {t.shape}"
+        )
+    if (np.diff(t) <= 0.0).any():
+        i = int(np.argmax(np.diff(t) <= 0.0))
+        raise TermError(
+            f"at must increase along the path, and {labels[i + 1]!r} at {t[i + 1]:g} follows {labels[i]!r} at {t[i]:g}"
+        )
+    return t
+
+
+def _by_key(given: Mapping[Any, Any], keys: tuple[Hashable, ...], what: str) -> list[Any]:
+    """The entries of a mapping, row by row."""
+    for said in (*missing_entries(what, given, keys, "row"), *unknown_labels(what, given, keys, "row")):
+        raise TermError(said)
+    return [given[key] for key in keys]
