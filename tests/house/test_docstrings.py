@@ -23,7 +23,7 @@ ROOMS = ("plots", "testing")
 INTERFACES = (AbstractSamples, AbstractPenalty, gr.FlowDomain, gr.PriceDomain, AbstractMethod)
 CALLED_BY_THE_LIBRARY = ("Actors.", "Parts.", "MPI.", "Availability.", "Checkpoint.of", "Model.of", ".lower", ".nodes")
 CALLED_BY_THE_LIBRARY += (".on_graph", ".squared", ".takes_strength")
-CALLED_BY_THE_LIBRARY += ("w.made", "w.each", "w.text", "w.labels", "Rows.made", "Rows.text")
+CALLED_BY_THE_LIBRARY += ("w.made", "w.each", "w.text", "w.unshifted", "w.labels", "Rows.made", "Rows.text")
 
 
 def functions(name, thing):
