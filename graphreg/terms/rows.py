@@ -240,8 +240,8 @@ class AbstractRows(Brief, ABC):
 # ---- the symbol, and what is taken from it ---------------------------------------------------------------------------
 @dataclass(frozen=True, repr=False)
 class Parameters(AbstractRows):
-    """The parameters w at all nodes of the user's: one row per node, in the order of the problem, on all coordinates,
-    the intercept included."""
+    """The parameters w (n, d), a symbol: one row w_i per node, in the order of the problem, on all coordinates, the
+    intercept included. Nodes that a model introduces (clusters, servers) are not among them."""
 
     def made(self, space: Space) -> Made:
         return At(None).made(space)
@@ -255,7 +255,8 @@ class Parameters(AbstractRows):
         Parameters
         ----------
         nodes : label or list of labels, optional
-            One node, or several, which may come again; a tuple is one label. All by default.
+            One node, or several, which may come again; a tuple is one label. All by default. Labels without data are
+            nodes of the problem as those of a graph are.
         features : sequence of str, optional
             All coordinates by default.
 
@@ -266,7 +267,7 @@ class Parameters(AbstractRows):
         Raises
         ------
         TermError
-            For a label or a feature that the problem does not have.
+            For a feature that the problem does not have, when the problem is made.
 
         Examples
         --------
@@ -308,12 +309,14 @@ class At(AbstractRows):
 
 @dataclass(frozen=True, repr=False)
 class Rows(AbstractRows):
-    """Any rows: K on vec(w), node by node in the order of the problem, with k lines of K for each.
+    """Any rows, K w.ravel(): w is node after node, in the order of the problem, and every k lines of K are one row.
 
     Parameters
     ----------
     K : array or sparse matrix, shape (m k, n d)
+        m rows of k numbers each, of n nodes with d coordinates each.
     k : int
+        1 by default: each line is a row.
 
     Raises
     ------
