@@ -14,11 +14,12 @@ from .blocks import EdgeBlock, Lowered
 from .calculus import AbstractTerm, Strength
 from .maps import Matrix
 from .penalties.base import AbstractConstraint, AbstractOneSided, AbstractPenalty, is_equality
-from .penalties.tried import refuse_uneven
+from .penalties.tried import moderate, refuse_uneven
 from .records import IN_GRAPH, IN_ROWS, TO_GROUND, Array, Space
 from .rows import NO_SIGN, AbstractRows, Made
 from .sums import check_strength
 
+TURNS = 8  # signs of the pieces of a group that are tried
 
 @dataclass(frozen=True, repr=False)
 class RowPenalty(AbstractTerm):
@@ -55,6 +56,7 @@ class RowPenalty(AbstractTerm):
         if made.signless:
             self._check_signs(phi, made, name)
         made = made.taken(np.flatnonzero(made.c))
+        made.K.eliminate_zeros()  # of sums that cancel: no ends
         made = made if made.edges is not None else made.taken(_with_ends(phi, made, name))
         rows = made.edges or Matrix(made.K, made.shape[1], space.n_observed)
         if made.edges is None and is_equality(phi, made.shape[1]):
@@ -69,7 +71,13 @@ class RowPenalty(AbstractTerm):
         """Rows of an undirected graph may as well be their negatives, and the pieces of a group each on its own."""
         if isinstance(phi, AbstractOneSided):
             raise TermError(f"{name}: {phi.called()} may be one-sided, and {NO_SIGN}")
-        refuse_uneven(phi.called(), phi.value, made.shape[1])
+        k, turns = made.shape[1], np.random.default_rng(0)
+        refuse_uneven(phi.called(), phi.value, k)
+        z = moderate(k)
+        for _ in range(TURNS if made.pieces > 1 else 0):
+            signs = np.repeat(turns.choice([-1.0, 1.0], size=made.pieces), k // made.pieces)
+            if not np.allclose(phi.value(z), phi.value(signs * z), rtol=1e-6, equal_nan=True):
+                raise TermError(f"{name}: {phi.called()} mixes the rows of a group, and {NO_SIGN}")
 
 
 def on_rows(penalty: AbstractPenalty, rows: Any) -> RowPenalty:

@@ -32,7 +32,7 @@ class Made:
 
     ``keys`` name the rows: a node, an arrow or edge (i, j), the nodes along a path, else its number. ``nodes`` says
     that each row is of one node, so that graphs and paths may lead across them. ``signless`` rows may as well be their
-    negatives.
+    negatives, each of the ``pieces`` that a group has on its own.
     """
 
     K: Any  # (m k, n d)
@@ -41,6 +41,7 @@ class Made:
     keys: tuple[Hashable, ...]
     nodes: bool = False
     signless: bool = False
+    pieces: int = 1
     edges: AbstractEdges | None = None  # the same map, where it is w_i or w_i - w_j on some coordinates
 
     @property
@@ -430,10 +431,16 @@ class Shifted(AbstractRowsOfRows):
 
     def _offsets(self, made: Made) -> Array:
         (m, k), b = made.shape, self.b
+        by_row = isinstance(b, Mapping)
         if isinstance(b, Mapping):
             b = [*_by_key(b, made.keys, f"b of {self.text()}")]
         given = numbers(b, f"b of {self.text()}", "finite numbers", TermError)
-        if given.ndim == 1 and len(given) == m and (k == 1 or (m != 1 and len(given) != k)):
+        if given.ndim == 1 and not by_row and len(given) == m == k > 1:
+            raise TermError(
+                f"b of {self.text()} has {m} numbers, and there are {m} rows of {k}; give a number per row as "
+                "b[:, None], or the same vector for all rows as b[None, :]"
+            )
+        if given.ndim == 1 and len(given) == m and (by_row or k == 1 or m != 1):
             given = given[:, None]
         if given.ndim > 2 or (given.ndim == 2 and len(given) not in (1, m)) or given.shape[-1:] not in ((), (1,), (k,)):
             raise TermError(
@@ -459,6 +466,8 @@ class Within(AbstractRowsOfRows):
     def made(self, space: Space) -> Made:
         made = self.inner.made(space)
         m, k = made.shape
+        if made.signless and made.pieces > 1:
+            raise TermError(f"{self.text()}: {NO_SIGN}")
         if self.B.shape[0] != k:
             raise TermError(f"B in rows @ B has {self.B.shape[0]} lines, and the rows {self.inner.text()} {k} numbers")
         K = sp.kron(sp.eye_array(m), self.B.T, format="csr") @ made.K
@@ -665,7 +674,7 @@ class Grouped(AbstractRowsOfRows):
         rows = np.array([r for key in keys for r in found[key]])
         some = made.taken(rows)
         b, c = some.b.reshape(len(keys), -1), some.c[::size]
-        return replace(some, b=b, c=c, keys=tuple(keys), nodes=False, edges=None)
+        return replace(some, b=b, c=c, keys=tuple(keys), nodes=False, pieces=size * some.pieces, edges=None)
 
     def _keys(self, made: Made) -> list[Hashable]:
         if isinstance(self.by, Mapping):
@@ -728,7 +737,8 @@ def _matrix(given: Any, what: str) -> Any:
     matrix: Any = sp.csr_array(given) if sp.issparse(given) else numbers(given, what, "a matrix of numbers", TermError)
     if matrix.ndim != 2:
         raise TermError(f"{what} must be a matrix, got {matrix.ndim} dimension{'' if matrix.ndim == 1 else 's'}")
-    matrix = sp.csr_array(matrix, dtype=float)
+    matrix = sp.csr_array(matrix, dtype=float, copy=True)  # which may be changed by whoever gave it
+    matrix.sum_duplicates()
     if not np.isfinite(matrix.data).all():
         raise TermError(f"{what} must be finite, and has an entry that is not")
     return matrix
