@@ -233,9 +233,9 @@ def _of_groups(form: Form, member: Array, low: int, high: int) -> Array:
         np.add.at(H, group[here] - low, Hessians[here])
         np.add.at(terms, group[here] - low, count + 2.0)
 
-    for edge in form.edges:
+    for edge in form.to_ground:
         mu = edge_modulus(edge, form.width(edge))
-        if edge.ground and mu > 0:
+        if mu > 0:
             diagonal = np.zeros((d, d))
             columns = edge.columns(d)
             diagonal[columns, columns] = mu

@@ -53,7 +53,7 @@ class RowPenalty(AbstractTerm):
             self._check_signs(phi, made, name)
         made = made.taken(np.flatnonzero(made.c))
         made = made if made.edges is not None else made.taken(_with_ends(phi, made, name))
-        rows = made.edges or Matrix(made.K, made.shape[1], space.n_observed)
+        rows = made.edges or Matrix(made.K, made.shape[1], space.n_observed, made.keys, self.rows.unshifted())
         if made.edges is None and is_equality(phi, made.shape[1]):
             raise TermError(
                 f"{name}: equations between more than two nodes hold to rounding only, so that nothing could be "

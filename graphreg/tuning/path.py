@@ -205,8 +205,7 @@ class Path(Shown):
 
 
 def _row(strength: float, solution: Solution) -> dict[str, Any]:
-    form, w, certificate, found = solution.form, solution.certificate.w, solution.certificate, solution.clusters()
-    states = found.edges["state"].tolist()
+    form, w, certificate = solution.form, solution.certificate.w, solution.certificate
     return {
         "strength": strength,
         "status": solution.status,
@@ -214,11 +213,15 @@ def _row(strength: float, solution: Solution) -> dict[str, Any]:
         "objective": solution.objective,
         "loss": float(sum(block.values(w).sum() for block in form.samples)),
         "penalty": float(sum(edge.values(w).sum() for edge in form.edges)),
-        "clusters": found.count,
-        **{state: states.count(state) for state in STATES},
+        **({} if form.unlike_edges else _of_clusters(solution.clusters())),
         "rounds": solution.rounds,
         "seconds": solution.seconds,
     }
+
+
+def _of_clusters(found: Clusters) -> dict[str, int]:
+    states = found.edges["state"].tolist()
+    return {"clusters": found.count, **{state: states.count(state) for state in STATES}}
 
 
 @checks.named

@@ -186,7 +186,7 @@ def consensus_flows(
     over the nodes that are tied stays: no flow between them can change it. The prices that a consensus needs at its
     nodes are far from balanced one by one: left to the repair alone, they would be moved as well.
     """
-    level = [(edge.difference(w) == 0.0).all(axis=1) & (not edge.ground) for edge in form.edges]  # between equal nodes
+    level = [(edge.difference(w) == 0.0).all(axis=1) & (edge.map.noun == "edge") for edge in form.edges]
     ties = [edge.part(rows) for edge, rows in zip(form.edges, level, strict=True) if rows.any()]
     if not ties or not all(np.isfinite(part).all() for part in (*flows, *prices)):
         return flows, 0
