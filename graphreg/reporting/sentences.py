@@ -74,9 +74,8 @@ def subject(form: Form) -> str:
     """'SquaredLoss + 0.3 TotalVariation(L2); 10 nodes, 9 edges'."""
     m, rows = (sum(edge.count for edge in edges) for edges in (form.between, form.unlike_edges))
     terms = [name if strength.text() == "1" else f"{strength.text()} {name}" for strength, name in form.terms()]
-    return (
-        f"{' + '.join(terms)}; {count(form.n, 'node')}, {count(m, 'edge')}{f', {count(rows, 'row')}' if rows else ''}"
-    )
+    others = f", {count(rows, 'row')}" if rows else ""
+    return f"{' + '.join(terms)}; {count(form.n, 'node')}, {count(m, 'edge')}{others}"
 
 
 # ---- a problem, its dual and its optimality conditions as HTML with typeset formulas ---------------------------------

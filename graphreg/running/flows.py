@@ -124,13 +124,14 @@ class Flows(Shown, Mapping[Hashable, Array]):
 
         from ..base.tables import Table
 
-        parts = [_rows(self._form, edge, u, self._full) for edge, u in zip(self._form.edges, self._blocks, strict=True)]
+        beside, both = bool(self._edges and self._of_rows), zip(self._form.edges, self._blocks, strict=True)
+        parts = [_rows(self._form, edge, u, self._full, beside) for edge, u in both]
         names = ["term", "tail", "head", "row", "flow", "capacity", "used", "saturated"]
         if not parts:
             parts = [pd.DataFrame(columns=[name for name in names if name != "row"])]
         frame = pd.concat(parts, ignore_index=True)
         frame = frame[[name for name in names if name in frame]]
-        return Table.of(frame, "flows along the edges", ASSUMED)
+        return Table.of(frame, f"flows along the {'rows' if self._of_rows else 'edges'}", ASSUMED)
 
     def __getitem__(self, edge: Hashable) -> Array:
         if (flow := self._of_edge(edge)) is not None:
@@ -192,7 +193,7 @@ def _number(tail: Array, head: Array, n: int) -> Array:
     return tail * np.int64(n + 1) + np.where(head == GROUND, n, head)
 
 
-def _rows(form: Form, edge: EdgeBlock, u: Array, full: float) -> Any:
+def _rows(form: Form, edge: EdgeBlock, u: Array, full: float, rows_beside: bool) -> Any:
     """The rows of one term."""
     import pandas as pd
 
@@ -204,6 +205,8 @@ def _rows(form: Form, edge: EdgeBlock, u: Array, full: float) -> Any:
     used = np.where(still, 0.0, share)
     rows = edge.map.edges is None
     names = {"row": form.keys(edge)} if rows else dict(zip(("tail", "head"), form.ends(edge), strict=True))
+    if rows_beside:
+        names = dict.fromkeys(("tail", "head", "row"), [None] * edge.count) | names
     places = {name: pd.Series(list(which), dtype=object) for name, which in names.items()}
     columns = {"term": edge.name, **places, "flow": size, "capacity": capacity}
     return pd.DataFrame(columns | {"used": used, "saturated": used >= full})

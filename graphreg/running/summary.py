@@ -78,11 +78,12 @@ def summary(solution: Solution) -> Summary:
     form, certificate = solution.form, solution.certificate
     latent = f" and {len(form.latent)} latent ones" if form.latent else ""
     samples, rows = sum(len(b.node) for b in form.samples), sum(edge.count for edge in form.unlike_edges)
-    edges = f"{sum(edge.count for edge in form.edges) - rows:,} edges (those of node penalties included)"
-    edges += f", {rows:,} rows of other terms" if rows else ""
+    edges = sum(edge.count for edge in form.edges) - rows
+    counts = [f"{edges:,} edges (those of node penalties included)"] if edges or not rows else []
+    counts += [f"{rows:,} rows of other terms"] if rows else []
     sizes = f"{len(solution.labels):,} nodes{latent}, {form.d} coordinate{'s' * (form.d > 1)} each; "
     facts = {
-        "problem": f"{sizes}{samples:,} samples, {edges}",
+        "problem": f"{sizes}{samples:,} samples, {', '.join(counts)}",
         "model": " + ".join(_terms(form)),
         "method": f"{solution.method}{f', seed {solution.seed}' if solution.rounds else ''}",
         "status": f"{solution.status}. {solution.message}",

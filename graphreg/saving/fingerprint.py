@@ -34,8 +34,7 @@ WORDS = {
     "head": "heads of the edges",
     "base_weight": "edge weights",
     "features": "coordinates",
-    "K": "rows",
-    "k": "numbers in a row",
+    "K": "matrix",
 }
 MOST = 4  # differences that a message lists
 LONG = 42  # letters of a value that it does not show

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 
 from ..base.display import Html, Shown
 from ..base.tables import Table, whole_html
@@ -99,9 +100,9 @@ def _exact(form: Form) -> Array:
     for block in form.samples:
         if not isinstance(block.loss, AbstractQuadraticLoss):
             out[block.node] = False
-    for edge in form.edges:
+    for edge in form.to_ground:
         whole = edge.features is None or len(edge.features) == form.d
-        if edge.ground and isinstance(edge.penalty, AbstractSmoothPenalty):
+        if isinstance(edge.penalty, AbstractSmoothPenalty):
             out[edge.tail] &= whole and edge.penalty.smoothness() == edge.penalty.strong_convexity()
     return out
 
@@ -132,14 +133,17 @@ def _whole(form: Form, L: Array, mu: Array) -> dict[str, Row]:
 def _of_edges(form: Form) -> tuple[float, list[str]]:
     """A bound of the largest eigenvalue of the Hessian of the smooth edges between nodes; the names of the others."""
     total, rough = 0.0, list[str]()
-    for edge in form.edges:
-        if edge.ground:
-            continue
+    for edge in (*form.between, *form.unlike_edges):
         if not isinstance(edge.penalty, AbstractSmoothPenalty):
             rough.append(edge.name)
             continue
         c = edge.penalty.smoothness() * edge.weight
-        found = largest(laplacian(edge.tail, edge.head, c, form.n))
+        if edge.map.edges is None:
+            K = edge.flat(form.d)
+            L = sp.csr_array(K.T @ sp.diags_array(np.repeat(c, form.width(edge))) @ K)
+        else:
+            L = laplacian(edge.tail, edge.head, c, form.n)
+        found = largest(L)
         total += found.value + found.residual
     return total, list(dict.fromkeys(rough))
 

@@ -200,7 +200,8 @@ def recovery(problem: Any, clusters: Any, *, seconds: float | None = None) -> Re
 def _total_variation(form: Form) -> EdgeBlock:
     """The edges between nodes; all that the theorem does not speak of is refused."""
     between = form.between
-    missing = [f"it is about differences across edges, and {edge.name} has other rows" for edge in form.unlike_edges]
+    rows = dict.fromkeys(edge.name for edge in form.unlike_edges)
+    missing = [f"it is about differences across edges, and {name} has other rows" for name in rows]
     missing += [s.removesuffix(STEPPING) for s in without_gradient(form)]
     missing += [
         f"the curvature of {b.loss.called()} has no bound"

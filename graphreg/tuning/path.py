@@ -141,7 +141,8 @@ class Path(Shown):
         samples), penalty (all terms on edges, with their strengths), the number of clusters, how many edges are fused,
         near, split or undecided (see `Clusters`), rounds and seconds."""
         frame = pd.DataFrame([_row(strength, each) for strength, each in self.solutions.items()])
-        return Table.of(frame, self._title(), self.assumed)
+        alone = len(frame) and "clusters" not in frame  # of rows that are no edges
+        return Table.of(frame, self._title(), self.assumed[:1] if alone else self.assumed)
 
     def events(self) -> Table:
         """The edges that come together and those that split, in the direction of growing strength.

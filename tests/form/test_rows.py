@@ -199,7 +199,7 @@ def test_how_they_are_written():
 def test_runs_of_other_rows_are_told_apart():
     form, other = trend_filtering()[0], measured_over_nodes()[0]
     assert of_problem(form) == of_problem(trend_filtering()[0])
-    assert of_problem(form)["the K of rows of K 1"] != of_problem(other)["the K of rows of K 1"]
+    assert of_problem(form)["the matrix of rows of K 1"] != of_problem(other)["the matrix of rows of K 1"]
 
 
 # ---- those that have not learnt them ---------------------------------------------------------------------------------
