@@ -195,13 +195,16 @@ def spread(form: Form, w: Array, known: Array) -> Array:
     """w with the nodes that are not ``known`` at the weighted means of their neighbours that are, these first and then
     their own neighbours; at 0 where no path leads to any."""
     w, known = w.copy(), known.copy()
-    blocks = form.between
+    links = [(edge.tail, edge.head, edge.weight) for edge in form.between]
+    for edge in form.unlike_edges:
+        one, other = edge.map.pairs
+        links.append((one, other, np.full(len(one), np.mean(edge.weight))))
     while not known.all():
         total, weight = np.zeros(form.shape), np.zeros(form.n)
-        for edge in blocks:
-            for here, there in ((edge.tail, edge.head), (edge.head, edge.tail)):
+        for one, other, weight_of in links:
+            for here, there in ((one, other), (other, one)):
                 use = known[there] & ~known[here]
-                c = edge.weight[use]
+                c = weight_of[use]
                 np.add.at(weight, here[use], c)
                 np.add.at(total, here[use], c[:, None] * w[there[use]])
         reached = weight > 0.0

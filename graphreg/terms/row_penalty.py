@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from ..base.messages import shown
 from ..errors import TermError
@@ -53,7 +54,9 @@ class RowPenalty(AbstractTerm):
             self._check_signs(phi, made, name)
         made = made.taken(np.flatnonzero(made.c))
         made = made if made.edges is not None else made.taken(_with_ends(phi, made, name))
-        rows = made.edges or Matrix(made.K, made.shape[1], space.n_observed, made.keys, self.rows.unshifted())
+        K = sp.csr_array(made.K, copy=True)
+        K.sum_duplicates()  # in order, which whoever works with it may ask for
+        rows = made.edges or Matrix(K, made.shape[1], space.n_observed, made.keys, self.rows.unshifted())
         if made.edges is None and is_equality(phi, made.shape[1]):
             raise TermError(
                 f"{name}: equations between more than two nodes hold to rounding only, so that nothing could be "

@@ -153,15 +153,15 @@ def _steps(form: Form) -> dict[str, Row]:
     view = LocalView(form, InProcess(Ledger(arcs_of(form), form.labels)))
     L = view.gradients.smoothness
     steps: list[tuple[str, float, str]] = []
-    names = [method.name for method in (ExactDiffusion(), GradientTracking()) if not method.missing(form)]
+    names = [method.name for method in (ExactDiffusion(), GradientTracking()) if not method.lacks(form)]
     if names and L.max() > 0:
         steps.append((" and ".join(names), 2.0 / float(L.max()), "2 / max L_i; their default is half of it"))
     walk = AsyncL2GD()
-    if not walk.missing(form):
+    if not walk.lacks(form):
         step = float(walk.init(view, None).step_size.min())
         steps.append((walk.name, step, "1 / (2 L) with the expected smoothness L (Theorem 3.5)"))
     gossip = FedADMM()
-    if not gossip.missing(form) and np.isfinite(L).all():
+    if not gossip.lacks(form) and np.isfinite(L).all():
         state = gossip.init(view, None)
         each = state.L + state.scale.rho * state.scale.degree
         least = float(1.0 / each.max()) if each.max(initial=0.0) > 0 else np.inf
