@@ -43,6 +43,13 @@ class DualPoint:
         return f"<DualPoint: flows of the shapes {flows or 'none'}; prices {prices or 'none'}>"
 
 
+class Findings(dict[str, Any]):
+    """What others found about a form. Copies and pickles begin anew: factors can be neither copied nor sent."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Findings, ()
+
+
 @dataclass(frozen=True, repr=False)
 class Form:
     """A problem in canonical form over n nodes (first ``n_observed`` of the user's, then the latent ones)."""
@@ -179,7 +186,7 @@ class Form:
     @shared
     def memory(self) -> dict[str, Any]:
         """Findings of others about the form, shared with its copies at other strengths; see `once`."""
-        return {}
+        return Findings()
 
     def once(self, name: str, key: Any, find: Callable[[], T]) -> T:
         """The value of ``find``, remembered by its name until it is asked for at another key (of strengths)."""
