@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from ..base.messages import shown
 from ..errors import TermError
@@ -58,7 +59,9 @@ class RowPenalty(AbstractTerm):
         made = made.taken(np.flatnonzero(made.c))
         made.K.eliminate_zeros()  # of sums that cancel: no ends
         made = made if made.edges is not None else made.taken(_with_ends(phi, made, name))
-        rows = made.edges or Matrix(made.K, made.shape[1], space.n_observed)
+        K = sp.csr_array(made.K, copy=True)
+        K.sum_duplicates()  # in order, which whoever works with it may ask for
+        rows = made.edges or Matrix(K, made.shape[1], space.n_observed, made.keys, self.rows.unshifted())
         if made.edges is None and is_equality(phi, made.shape[1]):
             raise TermError(
                 f"{name}: equations hold exactly at nodes and across undirected graphs, others to rounding only, so "

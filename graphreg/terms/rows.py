@@ -85,6 +85,14 @@ class AbstractRows(Brief, ABC):
         """The same, those of one length together."""
         return [self.made(space)]
 
+    def unshifted(self) -> str:
+        """The same without what is subtracted at the end; empty where something is subtracted within."""
+        return "" if self._is_shifted() else self.text()
+
+    def _is_shifted(self) -> bool:
+        """True where something is subtracted anywhere."""
+        return any(inner._is_shifted() for inner in vars(self).values() if isinstance(inner, AbstractRows))
+
     def labels(self) -> Labels:
         """The labels of the nodes that the rows bring into the problem."""
         return ()
@@ -451,6 +459,12 @@ class Shifted(AbstractRowsOfRows):
             raise TermError(f"b of {self.text()} must be finite, and has an entry that is not")
         return np.broadcast_to(given, (m, k))
 
+    def unshifted(self) -> str:
+        return self.inner.unshifted()
+
+    def _is_shifted(self) -> bool:
+        return True
+
     def text(self) -> str:
         if is_number(self.b):
             return f"{self.inner.text()} {'-' if self.sign * self.b >= 0 else '+'} {abs(self.b):.6g}"
@@ -644,6 +658,9 @@ class Weighted(AbstractRowsOfRows):
             r = int(np.argmax(bad))
             raise TermError(f"{name} must be finite and not negative, got {c[r]:g} at {made.keys[r]!r}")
         return replace(made, c=c).taken(np.flatnonzero(c))
+
+    def unshifted(self) -> str:
+        return self.inner.unshifted()
 
     def text(self) -> str:
         return self.inner.text()
