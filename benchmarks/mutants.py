@@ -1,7 +1,8 @@
 """``make mutants``: change one place of what must be right at a time, and list what its tests do not see: of the
 checker of proofs, and of the kernel that makes all bounds.
 
-Exit code 1 where one of them is not argued in ``benchmarks/mutants.md``, or where that argues a change of no line.
+Exit code 1 where one of them is not argued in ``benchmarks/mutants.md``, or where that argues a change of no line. Of
+each file as many are tried as are gone through, the same for everybody; ``--most`` draws more.
 
 A change: another comparison, sign, operation or name; a constant one more or one less; a condition turned round; a
 comparison, a part of an `and` or `or`, or a call left out. In the kernel also: a float 16 times as large or as small,
@@ -72,6 +73,7 @@ IN_THE_KERNEL: dict[type[ast.AST], type[ast.AST]] = {ast.BitOr: ast.BitAnd}
 NAMES = {"max": "min", "min": "max", "all": "any", "any": "all"}
 ATTRIBUTES = NAMES | {"maximum": "minimum", "minimum": "maximum"}
 TIMES = 16.0  # of a float: more than its slack, which is there for terms of second order
+DRAWN = 40  # changes of each file, which are the same for everybody: those that are gone through
 SECONDS = 120  # of a processor, that a change may take; one that takes longer is seen
 
 
@@ -301,11 +303,11 @@ def listed(path: Path) -> set[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.mutants", description=__doc__)
     parser.add_argument("files", nargs="*", type=Path, help="those that are changed; all, if left out")
-    parser.add_argument("--most", type=int, help="so many changes of each, drawn at random; all, if left out")
+    parser.add_argument("--most", type=int, default=DRAWN, help=f"so many of each, drawn at random ({DRAWN}); 0: all")
     asked = parser.parse_args()
     code = 0
     for path in asked.files or TESTS:
-        tries = Tries(path, asked.most, ARGUED)
+        tries = Tries(path, asked.most or None, ARGUED)
         tests = [f"tests/certificate/test_{name}.py" for name in TESTS[path]]
         print(f"{path}: {len(tries.tried)} changes", flush=True)
         pytest.main([*tests, "-q", "-s", "--no-header", "--no-summary", "-p", "no:cacheprovider", "-n", "0"], [tries])

@@ -13,7 +13,7 @@ import numpy as np
 from .. import checks
 from ..base.clock import OutOfTimeError, check_deadline, within
 from ..base.escaping import visible
-from ..errors import GraphregError
+from ..errors import GraphregError, MethodError
 from ..problem import Problem, problem_of
 from .algorithms import AbstractAlgorithm, Iterates, algorithm_of
 from .behaviour import Repeats, repeats
@@ -85,7 +85,11 @@ def audit(
     >>> gr.audit(problem, gr.PrimalDual()).verdict
     'right'
     """
-    problem_of(problem, "audit")
+    for edge in problem_of(problem, "audit").form.unlike_edges:
+        raise MethodError(
+            f"audits speak of edges and nodes so far, and {edge.name} has rows of another kind; problem.certify(w) "
+            "judges a point"
+        )
     (checks.count | None)(rounds, "rounds")
     checks.seed(seed, "seed")
     checks.seconds(seconds, "seconds")

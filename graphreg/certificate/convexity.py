@@ -233,9 +233,9 @@ def _of_groups(form: Form, member: Array, low: int, high: int) -> Array:
         np.add.at(H, group[here] - low, Hessians[here])
         np.add.at(terms, group[here] - low, count + 2.0)
 
-    for edge in form.edges:
+    for edge in form.to_ground:
         mu = edge_modulus(edge, form.width(edge))
-        if edge.ground and mu > 0:
+        if mu > 0:
             diagonal = np.zeros((d, d))
             columns = edge.columns(d)
             diagonal[columns, columns] = mu
@@ -262,7 +262,8 @@ def edge_modulus(edge: EdgeBlock, k: int) -> float:
 
 
 def _least_hessian(form: Form) -> tuple[sp.csr_array, float]:
-    """X'MX + K'CK, and what share of its diagonal its rounding may be."""
+    """X'MX + K'CK, and what share of its diagonal its rounding may be. Rows that are no edges only add to it, and are
+    left out."""
     size, terms = form.n * form.d, np.zeros(form.n)
     H = sp.csr_array((size, size))
     for block in form.samples:
@@ -271,7 +272,7 @@ def _least_hessian(form: Form) -> tuple[sp.csr_array, float]:
             H = H + block.A.T @ sp.diags_array(m) @ block.A
             terms += np.bincount(block.node, minlength=form.n) + 3.0
     for edge in form.edges:
-        mu = edge_modulus(edge, form.width(edge))
+        mu = 0.0 if edge.map.edges is None else edge_modulus(edge, form.width(edge))
         if mu > 0:
             columns = edge.columns(form.d)
             chosen = np.zeros(form.d)

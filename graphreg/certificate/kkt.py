@@ -199,7 +199,10 @@ def _balance(form: Form, prices: Sequence[Array], flows: Sequence[Array]) -> tup
         balance, size = balance + pull, size + row_norm(pull)
     for edge, u in zip(form.edges, flows, strict=True):
         edge.add_adjoint(u, balance)
-        size += abs(edge.K).T @ row_norm(u)
+        if edge.map.edges is None:
+            size += row_norm((abs(edge.flat(form.d)).T @ np.abs(u).ravel()).reshape(form.shape))
+        else:
+            size += abs(edge.K).T @ row_norm(u)
     return balance, size
 
 
@@ -210,6 +213,8 @@ def _worst(each: Array, named: Callable[[int], Any]) -> tuple[Any, float]:
 
 
 def _name(form: Form, edge: EdgeBlock, k: int) -> Any:
-    """The label of a node that is tied to the ground, or those of the two ends."""
+    """The label of a node that is tied to the ground, or those of the two ends; the key of a row."""
+    if edge.map.edges is None:
+        return form.keys(edge)[k]
     ends = [form.labels[end[k]] for end in edge.ends]
     return tuple(ends) if len(ends) > 1 else ends[0]

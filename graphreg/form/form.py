@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from ..base.escaping import visible
 from ..inputs import Labels, as_labels, components_of
-from ..terms import Array, EdgeBlock, SampleBlock, Space, Strength, alike, shared
+from ..terms import Array, EdgeBlock, Matrix, SampleBlock, Space, Strength, alike, shared
 from ..terms.losses import AbstractSmoothLoss
 
 T = TypeVar("T")
@@ -41,6 +41,13 @@ class DualPoint:
     def __repr__(self) -> str:
         flows, prices = (", ".join(str(part.shape) for part in each) for each in (self.flows, self.prices))
         return f"<DualPoint: flows of the shapes {flows or 'none'}; prices {prices or 'none'}>"
+
+
+class Findings(dict[str, Any]):
+    """What others found about a form. Copies and pickles begin anew: factors can be neither copied nor sent."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Findings, ()
 
 
 @dataclass(frozen=True, repr=False)
@@ -157,6 +164,18 @@ class Form:
         labels = (*self.labels, None)  # the ground is -1
         return [labels[i] for i in edge.tail.tolist()], [labels[i] for i in edge.head.tolist()]
 
+    def keys(self, edge: EdgeBlock) -> Sequence[Hashable]:
+        """What names the rows of a block: the ends of edges, else what its term says of them."""
+        if edge.map.edges is not None:
+            return list(zip(*self.ends(edge), strict=True))
+        return cast(Matrix, edge.map).keys or range(edge.count)
+
+    def row_text(self, edge: EdgeBlock, row: int) -> str:
+        """One row of a block, as messages name it."""
+        if edge.map.edges is None:
+            return f"the row {self.keys(edge)[row]!r}"
+        return " - ".join(repr(self.labels[end[row]]) for end in edge.ends)
+
     def frozen(self) -> Form:
         """The form at the strengths of this moment: later values of Parameters do not reach it."""
         if not any(block.strength.parameter for block in self.blocks):
@@ -167,7 +186,7 @@ class Form:
     @shared
     def memory(self) -> dict[str, Any]:
         """Findings of others about the form, shared with its copies at other strengths; see `once`."""
-        return {}
+        return Findings()
 
     def once(self, name: str, key: Any, find: Callable[[], T]) -> T:
         """The value of ``find``, remembered by its name until it is asked for at another key (of strengths)."""

@@ -20,7 +20,7 @@ from .form import EdgeBlock, Form
 def has_latent_minimisers(form: Form) -> bool:
     """True where only squared penalties on all coordinates tie the latent nodes, and equations these to one another."""
     n = form.space.n_observed
-    touching = (edge for edge in form.edges if (edge.tail >= n).any() or (edge.head >= n).any())
+    touching = (edge for edge in form.edges if edge.map.edges and ((edge.tail >= n).any() or (edge.head >= n).any()))
     return bool(form.latent) and all(_fits(form, edge) for edge in touching)
 
 
@@ -40,10 +40,10 @@ def with_latent_means(form: Form, w: Array) -> Array:
         return w
     L: Any = sp.csr_array((form.n, form.n))
     ties: Any = sp.csr_array((form.n, form.n))
-    for edge in form.edges:
-        if is_equality(edge.penalty, form.width(edge)) and not edge.ground:
+    for edge in form.between:
+        if is_equality(edge.penalty, form.width(edge)):
             ties = ties + sp.csr_array((np.ones(len(edge.tail)), (edge.tail, edge.head)), shape=ties.shape)
-        elif not edge.ground:
+        else:
             L = L + edge.K.T @ sp.diags_array(edge.weight) @ edge.K
     from scipy.sparse.linalg import splu
 

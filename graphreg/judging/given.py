@@ -91,7 +91,7 @@ def beyond_capacity(form: Form, flows: Arrays) -> str:
         if len(load) and load.max() > worst:
             e = int(load.argmax())
             worst = float(load[e])
-            where = f"{visible(' - '.join(repr(form.labels[end[e]]) for end in edge.ends))} of {edge.name}"
+            where = f"{visible(form.row_text(edge, e))} of {edge.name}"
     if not count:
         return ""
     size = f"{worst:.3g} times its capacity" if np.isfinite(worst) else "a sign that no multiple of it may have"
@@ -195,13 +195,16 @@ def spread(form: Form, w: Array, known: Array) -> Array:
     """w with the nodes that are not ``known`` at the weighted means of their neighbours that are, these first and then
     their own neighbours; at 0 where no path leads to any."""
     w, known = w.copy(), known.copy()
-    blocks = [edge for edge in form.edges if not edge.ground]
+    links = [(edge.tail, edge.head, edge.weight) for edge in form.between]
+    for edge in form.unlike_edges:
+        one, other = edge.map.pairs
+        links.append((one, other, np.full(len(one), np.mean(edge.weight))))
     while not known.all():
         total, weight = np.zeros(form.shape), np.zeros(form.n)
-        for edge in blocks:
-            for here, there in ((edge.tail, edge.head), (edge.head, edge.tail)):
+        for one, other, weight_of in links:
+            for here, there in ((one, other), (other, one)):
                 use = known[there] & ~known[here]
-                c = edge.weight[use]
+                c = weight_of[use]
                 np.add.at(weight, here[use], c)
                 np.add.at(total, here[use], c[:, None] * w[there[use]])
         reached = weight > 0.0
@@ -231,15 +234,20 @@ def _partners(old: Form, new: Form) -> Iterator[tuple[EdgeBlock, int | None]]:
 
 
 def _coordinates(form: Form, edge: EdgeBlock) -> list[Hashable]:
-    return [form.space.coordinates[j] for j in edge.columns(form.d)]
+    return [form.space.coordinates[j] for j in edge.map.columns(form.d)]
 
 
 def _flows(edge: EdgeBlock, k: int | None, old: Form, form: Form, node: Array, dual: Sequence[Array]) -> _Flows:
     """The flows of a block by the labels of its ends, clipped into its capacities, and which of them were known."""
-    u, found = np.zeros((len(edge.tail), form.width(edge))), np.zeros(len(edge.tail), dtype=bool)
+    u, found = np.zeros((edge.count, form.width(edge))), np.zeros(edge.count, dtype=bool)
     if k is None:
         return u, found
     other = old.edges[k]
+    if edge.map.edges is None:
+        place, found = _places(old.keys(other), form.keys(edge))
+        found &= old.space.coordinates == form.space.coordinates and dual[k].shape[1:] == u.shape[1:]
+        u[found] = dual[k][place[found]]
+        return edge.clip(u), found
     tail, head = node[edge.tail], np.full(len(u), GROUND) if edge.ground else node[edge.head]
     there = (tail >= 0) & (edge.ground | (head >= 0))
     key, turned = _keys(tail, head, old.n)

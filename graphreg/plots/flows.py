@@ -58,7 +58,9 @@ def plot_flows(solution: Solution, ax: Axes | None = None) -> Axes:
     few = len(shown) <= MOST_BARS
     axes = axes_for(ax, (7.5, 1.6 + 0.24 * len(shown) if few else 4.5))
     (_bars if few else _curves)(axes, shown)
-    what = f"flows of {count(len(shown), 'edge')}, {int(shown['saturated'].sum())} saturated"
+    what = (
+        f"flows of {count(len(shown), 'row' if 'row' in shown else 'edge')}, {int(shown['saturated'].sum())} saturated"
+    )
     left = f"; without capacities: {', '.join(map(str, free))}" if free else ""
     return finished(axes, what + left)
 
@@ -74,7 +76,8 @@ def _bars(axes: Axes, shown: Any) -> None:
             used = shown["used"].to_numpy(dtype=float)[rows]
             if len(rows):
                 axes.barh(rows, used, height=0.7, hatch=HATCHES[k % len(HATCHES)], label=said, **style)
-    names = [_name(tail, head) for tail, head in zip(shown["tail"], shown["head"], strict=True)]
+    ends = [shown[name] if name in shown else [None] * len(shown) for name in ("tail", "head", "row")]
+    names = [_name(*each) for each in zip(*ends, strict=True)]
     axes.set_yticks(range(len(names)), names, fontsize=8)
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.axvline(1.0, color="black", linestyle="--", linewidth=1.0, label="capacity")
@@ -82,7 +85,9 @@ def _bars(axes: Axes, shown: Any) -> None:
     described(axes, "flow / capacity")
 
 
-def _name(tail: Any, head: Any) -> str:
+def _name(tail: Any, head: Any, row: Any) -> str:
+    if row is not None:
+        return picture(row)
     return f"{picture(tail)} to {'the ground' if head is None else picture(head)}"
 
 

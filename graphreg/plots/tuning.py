@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Hashable
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -55,14 +56,15 @@ def plot_path(path: Path, node: Hashable = None, feature: Any = None, ax: Axes |
     strengths = path.strengths
     left = "" if path.complete else f" (incomplete: {len(path.left)} strengths were not reached)"
     _draw(axes, strengths, lines, names, "node" if node is None else "coefficient")
-    second = _clusters(axes, path)
+    rows = next(iter(path)).form.unlike_edges  # which are no clusters' edges
+    drawn = [axes] if rows else [axes, _clusters(axes, path)]
     described(axes, f"{visible(path.parameter.name, LONGEST)}{left}", what, "x")
     missed = [strength for strength, each in path.solutions.items() if not each.certificate.holds(path.gap)]
     if missed:
         style: dict[str, Any] = {"transform": axes.get_xaxis_transform(), "clip_on": False, "label": "uncertified"}
         axes.plot(missed, np.zeros(len(missed)), "x", color="tab:red", **style)
-    both = [each.get_legend_handles_labels() for each in (axes, second)]
-    legend_below(axes, both[0][0] + both[1][0], both[0][1] + both[1][1])
+    handles, labels = zip(*[each.get_legend_handles_labels() for each in drawn], strict=True)
+    legend_below(axes, [*chain(*handles)], [*chain(*labels)])
     return axes
 
 

@@ -53,7 +53,7 @@ class Frame:
 
 def between(form: Form) -> list[tuple[int, EdgeBlock]]:
     """The blocks of edges between nodes, with their places in the form."""
-    return [(k, edge) for k, edge in enumerate(form.edges) if not edge.ground]
+    return [(k, edge) for k, edge in enumerate(form.edges) if edge.map.noun == "edge"]
 
 
 def ends_of(form: Form) -> Array:
@@ -64,19 +64,32 @@ def ends_of(form: Form) -> Array:
 
 def of_answer(solution: Solution, facts: dict[str, Any]) -> Frame:
     """The answer with what its certificate says of every node and edge."""
-    form, certificate, found = solution.form, solution.certificate, solution.clusters()
-    number = np.array([STATES.index(state) for state in found.edges["state"]], dtype=int)
+    form, certificate = solution.form, solution.certificate
+    number, observed = _clusters(solution)
     table = solution.flows.table()
-    joining = np.concatenate([np.full(len(edge.tail), not edge.ground) for edge in form.edges] or [np.zeros(0, bool)])
+    joining = np.concatenate(
+        [np.full(edge.count, edge.map.noun == "edge") for edge in form.edges] or [np.zeros(0, bool)]
+    )
     full = table["saturated"].to_numpy(dtype=bool)[joining]
     cluster = np.full(form.n, -1)
-    cluster[: form.space.n_observed] = [found.labels[label] for label in form.space.index]
+    cluster[: form.space.n_observed] = observed
     samples, edges = certificate.residuals
     node = np.zeros(form.n)
     for block, residual in zip(form.samples, samples, strict=True):
         np.add.at(node, block.node, residual)
     numbers = _numbers(form, certificate.w, certificate.dual_point.flows, edges, number <= STATES.index("near"))
     return Frame(facts, certificate.w, cluster, node, _ground(form, edges), numbers, number + 4 * full)
+
+
+def _clusters(solution: Solution) -> tuple[Array, Sequence[int]]:
+    """The number of each edge's state among `STATES`, and of each node's cluster; where rows that are no edges stand
+    beside them nothing is said of either."""
+    form = solution.form
+    if form.unlike_edges:
+        return np.full(len(ends_of(form)), STATES.index("undecided")), range(form.space.n_observed)
+    found = solution.clusters()
+    number = np.array([STATES.index(state) for state in found.edges["state"]], dtype=int)
+    return number, [found.labels[label] for label in form.space.index]
 
 
 def of_iterate(form: Form, w: Array, flows: Sequence[Array] | None, full: float, facts: dict[str, Any]) -> Frame:
@@ -101,7 +114,7 @@ def of_iterate(form: Form, w: Array, flows: Sequence[Array] | None, full: float,
 def _ground(form: Form, residuals: Sequence[Array]) -> Array:
     out = np.zeros(form.n)
     for edge, residual in zip(form.edges, residuals, strict=True):
-        if edge.ground:
+        if edge.map.noun == "node":
             np.add.at(out, edge.tail, residual)
     return out
 

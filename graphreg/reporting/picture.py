@@ -107,7 +107,7 @@ def graph(form: Form, positions: Any, outlines: Any) -> dict[str, Any]:
             "head": ends[:, 1].tolist(),
             "block": np.repeat(np.arange(len(blocks)), [len(edge.tail) for _, edge in blocks]).tolist(),
         },
-        "grounded": any(edge.ground for edge in form.edges),
+        "grounded": bool(form.to_ground),
         "numbers": list(NUMBERS),
         "width": WIDTH,
     }
@@ -128,7 +128,8 @@ def _places(form: Form, ends: Array, positions: Any, outlines: Any) -> dict[str,
     elif positions is not None:
         place, height = fitted(given_places(positions, form.labels, len(form.latent), ends) * [1.0, -1.0])
     else:
-        place, height = fitted(drawn_places(form.n, ends))
+        near = [np.stack(edge.map.pairs, axis=1) for edge in form.unlike_edges]  # which are not drawn themselves
+        place, height = fitted(drawn_places(form.n, np.concatenate([ends, *near])))
     x, y = place.T.tolist()
     return {"x": x, "y": y, "height": height, "shapes": shapes, "others": others}
 

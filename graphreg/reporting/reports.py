@@ -157,7 +157,7 @@ def _facts(solution: Solution, label: str, said: str) -> dict[str, Any]:
     bounds = f"{said}: {sentences.bounds(solution)}"
     if certificate.valid:
         bounds += f", relative gap {certificate.relative_gap:.2g}"
-    if any(not edge.ground for edge in solution.form.edges):
+    if solution.form.between and not solution.form.unlike_edges:
         bounds += f"; {count(solution.clusters().count, 'cluster')}"
     end = {"dual": _number(certificate.dual), "primal": _number(certificate.primal)}
     return {

@@ -52,7 +52,10 @@ def certificate(solution: Solution) -> list[str]:
     )
     if math.isfinite(own.distance):
         said.append(f"All coefficients together are at most {own.distance:.3g} from the optimal ones (Euclidean).")
-    if any(not edge.ground for edge in solution.form.edges):
+    if solution.form.unlike_edges:
+        names = ", ".join(dict.fromkeys(edge.name for edge in solution.form.unlike_edges))
+        said.append(f"The rows of {names} are no edges, and are not drawn; solution.flows.table() has them.")
+    elif solution.form.between:
         said.append(f"Clusters: {solution.clusters()}.")
     return said
 
@@ -69,9 +72,10 @@ def left_open(paths: bool, iterates: bool) -> list[str]:
 
 def subject(form: Form) -> str:
     """'SquaredLoss + 0.3 TotalVariation(L2); 10 nodes, 9 edges'."""
-    m = sum(len(edge.tail) for edge in form.edges if not edge.ground)
+    m, rows = (sum(edge.count for edge in edges) for edges in (form.between, form.unlike_edges))
     terms = [name if strength.text() == "1" else f"{strength.text()} {name}" for strength, name in form.terms()]
-    return f"{' + '.join(terms)}; {count(form.n, 'node')}, {count(m, 'edge')}"
+    others = f", {count(rows, 'row')}" if rows else ""
+    return f"{' + '.join(terms)}; {count(form.n, 'node')}, {count(m, 'edge')}{others}"
 
 
 # ---- a problem, its dual and its optimality conditions as HTML with typeset formulas ---------------------------------

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,19 +26,50 @@ ASSUMED = (
 )
 
 
-class Flows(Shown, Mapping[tuple[Hashable, Hashable], Array]):
+class Flows(Shown, Mapping[Hashable, Array]):
     """Flows by edge: ``flows[i, j]`` is the sum over all terms of the flow (d,) from i to j, the negative of that
-    from j to i; ``flows[i, None]`` that to the ground."""
+    from j to i; ``flows[i, None]`` that to the ground.
+
+    Rows of terms that are no edges have a flow of their own, as long as the row, by their key: a node, an arrow (i, j),
+    the nodes along a path, a group, else a number. Of several terms with rows of one key, and where an edge has it, it
+    is ``flows[term, key]``, by the name of the term (with its place behind it, where several have the same).
+    """
 
     def __init__(self, form: Form, certificate: Certificate) -> None:
         self._form, self._blocks = form, certificate.dual_point.flows
         self._full = 1.0 - float(np.clip(np.sqrt(max(certificate.relative_gap, 0.0)), LEAST, MOST))
 
     @cached_property
+    def _edges(self) -> list[EdgeBlock]:
+        """The blocks of edges."""
+        return [edge for edge in self._form.edges if edge.map.edges is not None]
+
+    @cached_property
+    def _of_edges(self) -> list[Array]:
+        """Their flows."""
+        both = zip(self._form.edges, self._blocks, strict=True)
+        return [u for edge, u in both if edge.map.edges is not None]
+
+    @cached_property
+    def _of_rows(self) -> dict[Hashable, Array]:
+        """The flows of rows that are no edges, by key."""
+        both = zip(self._form.edges, self._blocks, strict=True)
+        rows = [(edge, self._form.keys(edge), u) for edge, u in both if edge.map.edges is None]
+        times = Counter(key for _, keys, _ in rows for key in keys)
+        names = Counter(edge.name for edge, _, _ in rows)
+        out: dict[Hashable, Array] = {}
+        for place, (edge, keys, u) in enumerate(rows, 1):
+            name = edge.name if names[edge.name] == 1 else f"{edge.name} {place}"
+            for key, flow in zip(keys, u, strict=True):
+                alone = times[key] == 1 and self._of_edge(key) is None
+                out[key if alone else (name, key)] = flow
+        return out
+
+    @cached_property
     def _order(self) -> tuple[Array, Array]:
         """The pairs of ends of all edges, in order, as numbers tail * (n + 1) + head, and where each edge stands when
         the edges of all blocks follow one another."""
-        blocks = [_number(e.tail, e.head, self._form.n) for e in self._form.edges]
+        blocks = [_number(e.tail, e.head, self._form.n) for e in self._edges]
         every = np.concatenate([np.zeros(0, dtype=np.int64), *blocks])
         order = np.argsort(every, kind="stable")  # edges of one pair stay in the order of their terms
         return every[order], order
@@ -44,7 +77,7 @@ class Flows(Shown, Mapping[tuple[Hashable, Hashable], Array]):
     @cached_property
     def _starts(self) -> Array:
         """The first edge of each block when the blocks follow one another."""
-        return np.cumsum([0, *(len(edge.tail) for edge in self._form.edges)])
+        return np.cumsum([0, *(edge.count for edge in self._edges)])
 
     @cached_property
     def _latent(self) -> dict[Hashable, int]:
@@ -67,14 +100,15 @@ class Flows(Shown, Mapping[tuple[Hashable, Hashable], Array]):
         out = np.zeros(self._form.d)
         for row in order[begin:end].tolist():
             k = int(np.searchsorted(self._starts, row, side="right")) - 1
-            out[self._form.edges[k].coordinates] += self._blocks[k][row - self._starts[k]]
+            out[self._edges[k].coordinates] += self._of_edges[k][row - self._starts[k]]
         return out
 
     def table(self) -> Table:
         """One row per edge and term: term, tail, head (None: the ground), flow (its Euclidean length, over the term's
         coordinates), capacity (how long it may be in that direction; inf where nothing limits it), used (the share of
         the capacity) and saturated (whether all of it is used, but for the root of the relative gap, which is how
-        near flows come to their limits: only then do the ends of the edge differ).
+        near flows come to their limits: only then do the ends of the edge differ, or is the row not 0). Rows of terms
+        that are no edges have their key under ``row``, a column that there is where there are such terms.
 
         Returns
         -------
@@ -90,25 +124,43 @@ class Flows(Shown, Mapping[tuple[Hashable, Hashable], Array]):
 
         from ..base.tables import Table
 
-        parts = [_rows(self._form, edge, u, self._full) for edge, u in zip(self._form.edges, self._blocks, strict=True)]
-        names = ["term", "tail", "head", "flow", "capacity", "used", "saturated"]
-        frame = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=names)
-        return Table.of(frame, "flows along the edges", ASSUMED)
+        beside, both = bool(self._edges and self._of_rows), zip(self._form.edges, self._blocks, strict=True)
+        parts = [_rows(self._form, edge, u, self._full, beside) for edge, u in both]
+        names = ["term", "tail", "head", "row", "flow", "capacity", "used", "saturated"]
+        if not parts:
+            parts = [pd.DataFrame(columns=[name for name in names if name != "row"])]
+        frame = pd.concat(parts, ignore_index=True)
+        frame = frame[[name for name in names if name in frame]]
+        return Table.of(frame, f"flows along the {'rows' if self._of_rows else 'edges'}", ASSUMED)
 
-    def __getitem__(self, edge: tuple[Hashable, Hashable]) -> Array:
-        pair: Any = edge
-        if isinstance(pair, tuple) and len(edge) == 2:
-            tail, head = map(self._node, edge)
+    def __getitem__(self, edge: Hashable) -> Array:
+        if (flow := self._of_edge(edge)) is not None:
+            return flow
+        if not self._form.unlike_edges:
+            raise KeyError(f"{edge!r} is not an edge of the problem; edges are pairs of node labels (tail, head)")
+        if edge in self._of_rows:
+            return self._of_rows[edge]
+        raise KeyError(f"{edge!r} is no edge (tail, head) and no row of the problem; list(flows) has them all")
+
+    def _of_edge(self, key: Any) -> Array | None:
+        """The flow along an edge; None where there is none."""
+        if isinstance(key, tuple) and len(key) == 2:
+            tail, head = map(self._node, key)
             if tail is not None and head is not None:
                 if (flow := self._along(tail, head)) is not None:
                     return flow
                 if (back := self._along(head, tail)) is not None:
                     return -back
-        raise KeyError(f"{edge!r} is not an edge of the problem; edges are pairs of node labels (tail, head)")
+        return None
 
     def __repr__(self) -> str:
         table = self.table()
-        return f"<Flows on {len(self)} edges, {np.count_nonzero(table['saturated'])} saturated; print(flows.table())>"
+        return f"<Flows on {self._counted()}, {np.count_nonzero(table['saturated'])} saturated; print(flows.table())>"
+
+    def _counted(self) -> str:
+        return (
+            f"{len(self)} {'edges and rows' if self._edges and self._of_rows else 'rows' if self._of_rows else 'edges'}"
+        )
 
     def __str__(self) -> str:
         return str(self.table())
@@ -118,18 +170,18 @@ class Flows(Shown, Mapping[tuple[Hashable, Hashable], Array]):
 
         table = self.table()
         full = np.count_nonzero(table["saturated"])
-        yield title(f"Flows on {len(self)} edges; {full} of {len(table)} are at their capacity")
+        yield title(f"Flows on {self._counted()}; {full} of {len(table)} are at their capacity")
         yield as_html(table)
         yield assumed_html(table.assumed)
 
-    def __iter__(self) -> Iterator[tuple[Hashable, Hashable]]:
+    def __iter__(self) -> Iterator[Any]:
         known, order = self._order
         first = np.sort(order[_firsts(known)])  # of each pair, in the order of the terms
-        ends = [pair for edge in self._form.edges for pair in zip(*self._form.ends(edge), strict=True)]
-        return (ends[row] for row in first.tolist())
+        ends = [pair for edge in self._edges for pair in zip(*self._form.ends(edge), strict=True)]
+        return chain((ends[row] for row in first.tolist()), self._of_rows)
 
     def __len__(self) -> int:
-        return int(_firsts(self._order[0]).sum())
+        return int(_firsts(self._order[0]).sum()) + len(self._of_rows)
 
 
 def _firsts(ordered: Array) -> Array:
@@ -141,7 +193,7 @@ def _number(tail: Array, head: Array, n: int) -> Array:
     return tail * np.int64(n + 1) + np.where(head == GROUND, n, head)
 
 
-def _rows(form: Form, edge: EdgeBlock, u: Array, full: float) -> Any:
+def _rows(form: Form, edge: EdgeBlock, u: Array, full: float, rows_beside: bool) -> Any:
     """The rows of one term."""
     import pandas as pd
 
@@ -151,6 +203,10 @@ def _rows(form: Form, edge: EdgeBlock, u: Array, full: float) -> Any:
     with np.errstate(divide="ignore"):
         capacity = row_norm(along) / share
     used = np.where(still, 0.0, share)
-    tails, heads = (pd.Series(ends, dtype=object) for ends in form.ends(edge))
-    columns = {"term": edge.name, "tail": tails, "head": heads, "flow": size, "capacity": capacity}
+    rows = edge.map.edges is None
+    names = {"row": form.keys(edge)} if rows else dict(zip(("tail", "head"), form.ends(edge), strict=True))
+    if rows_beside:
+        names = dict.fromkeys(("tail", "head", "row"), [None] * edge.count) | names
+    places = {name: pd.Series(list(which), dtype=object) for name, which in names.items()}
+    columns = {"term": edge.name, **places, "flow": size, "capacity": capacity}
     return pd.DataFrame(columns | {"used": used, "saturated": used >= full})

@@ -100,8 +100,9 @@ class AbstractMethod(ABC):
     def lacks(self, form: Form) -> tuple[str, ...]:
         """The same, of any problem."""
         if form.unlike_edges and not self.rows:
-            each = dict.fromkeys(edge.name for edge in form.unlike_edges)
-            return tuple(f"{name} has rows that are no edges, and the method exchanges across edges" for name in each)
+            names = list(dict.fromkeys(edge.name for edge in form.unlike_edges))
+            have = f"{' and '.join(names)} {'has' if len(names) == 1 else 'have'}"
+            return (f"{have} rows that are no edges, and the method takes edges and nodes alone",)
         return self.missing(form)
 
     @abstractmethod

@@ -17,7 +17,7 @@ from ..base.messages import did_you_mean
 from ..base.tables import WIDTH, LabelledTable, PrintedTable, ResultWithAssumptions, assumed_html
 from ..certificate import OWN_TERMS
 from ..checks import one_of
-from ..errors import DataError
+from ..errors import DataError, TermError
 from ..form import Form, SampleBlock
 from ..inputs import places_of
 from ..terms import Array, predictors
@@ -77,10 +77,13 @@ def summary(solution: Solution) -> Summary:
     """The summary of a solution."""
     form, certificate = solution.form, solution.certificate
     latent = f" and {len(form.latent)} latent ones" if form.latent else ""
-    samples, edges = sum(len(b.node) for b in form.samples), sum(len(e.tail) for e in form.edges)
+    samples, rows = sum(len(b.node) for b in form.samples), sum(edge.count for edge in form.unlike_edges)
+    edges = sum(edge.count for edge in form.edges) - rows
+    counts = [f"{edges:,} edges (those of node penalties included)"] if edges or not rows else []
+    counts += [f"{rows:,} rows of other terms"] if rows else []
     sizes = f"{len(solution.labels):,} nodes{latent}, {form.d} coordinate{'s' * (form.d > 1)} each; "
     facts = {
-        "problem": f"{sizes}{samples:,} samples, {edges:,} edges (those of node penalties included)",
+        "problem": f"{sizes}{samples:,} samples, {', '.join(counts)}",
         "model": " + ".join(_terms(form)),
         "method": f"{solution.method}{f', seed {solution.seed}' if solution.rounds else ''}",
         "status": f"{solution.status}. {solution.message}",
@@ -92,7 +95,8 @@ def summary(solution: Solution) -> Summary:
         facts["gap"] = f"{certificate.gap:.3g}, relative {certificate.relative_gap:.3g}"
     if certificate.distance < float("inf"):
         facts["distance"] = f"at most {certificate.distance:.3g} from the optimal parameters, over all nodes"
-    facts["clusters"] = str(solution.clusters())
+    if not form.unlike_edges:
+        facts["clusters"] = str(solution.clusters())
     if solution.free:
         facts["free nodes"] = f"{len(solution.free):,} without a loss in their component, set to 0"
     own = [certificate.note] if certificate.scope == OWN_TERMS else []
@@ -117,7 +121,10 @@ def _coefficients(solution: Solution) -> pd.DataFrame:
 # ---- as a graph ------------------------------------------------------------------------------------------------------
 def to_networkx(solution: Solution) -> nx.Graph:
     """The graph of a solution, see `Solution.to_networkx`."""
-    form, number = solution.form, solution.clusters().labels
+    form = solution.form
+    for edge in form.unlike_edges:
+        raise TermError(f"a graph of networkx has nodes and edges, and {edge.name} has rows of another kind")
+    number = solution.clusters().labels
     names, free = form.space.names, set(solution.free)
     graph: nx.Graph = nx.Graph()
     for label, w in zip(form.labels, solution.certificate.w, strict=True):

@@ -23,7 +23,7 @@ from ..terms import Strength
 if TYPE_CHECKING:
     from ..running import AbstractMethod
 
-DERIVED = ("n", "role")  # what follows from the other fields of a block, and from its term
+DERIVED = ("n", "role", "keys", "text")  # what follows from other fields of a block, and from its term
 WORDS = {
     "node": "nodes of the samples",
     "X": "features of the samples",
@@ -34,6 +34,7 @@ WORDS = {
     "head": "heads of the edges",
     "base_weight": "edge weights",
     "features": "coordinates",
+    "K": "matrix",
 }
 MOST = 4  # differences that a message lists
 LONG = 42  # letters of a value that it does not show

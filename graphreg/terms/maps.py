@@ -7,8 +7,8 @@ is something that a map offers: ``edges`` are rows with a tail, and None where r
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, Self, cast
 
@@ -312,11 +312,14 @@ class Selection(AbstractEdges):
 
 @dataclass(frozen=True, repr=False)
 class Matrix(AbstractMatrix):
-    """w -> K vec(w) for any sparse K (m k, n d), in rows of k numbers each; vec(w) is node after node."""
+    """w -> K vec(w) for any sparse K (m k, n d), in rows of k numbers each; vec(w) is node after node. The keys name
+    the rows, and ``text`` is one of them as it is printed; the map is the same without."""
 
     K: sp.csr_array
     k: int = 1
     n: int = 0
+    keys: Sequence[Hashable] = field(default=(), compare=False)
+    text: str = field(default="", compare=False)
 
     @property
     def count(self) -> int:
@@ -334,7 +337,8 @@ class Matrix(AbstractMatrix):
         out += (self.K.T @ u.ravel()).reshape(out.shape)
 
     def part(self, rows: Array) -> Self:
-        return replace(self, K=self._rows(rows))
+        keys = [self.keys[r] for r in np.arange(self.count)[rows].tolist()] if self.keys else ()
+        return replace(self, K=self._rows(rows), keys=keys)
 
     def moved(self, place: Array, n: int) -> Self:
         node, j = np.divmod(self.K.indices, self.d)

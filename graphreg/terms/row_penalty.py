@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from ..base.messages import shown
 from ..errors import TermError
@@ -23,7 +24,10 @@ TURNS = 8  # signs of the pieces of a group that are tried
 
 @dataclass(frozen=True, repr=False)
 class RowPenalty(AbstractTerm):
-    """A penalty on rows: ``sum over rows r of c_r phi((K w)_r - b_r)``; written ``phi(rows)``.
+    """A penalty on rows: ``sum over r = 1..m of c_r phi((K w)_r - b_r)``; written ``phi(rows)``.
+
+    K is sparse on w, b_r in R^k, and c_r >= 0, where 0 leaves a row out. Lowered, rows w_i - w_j and w_i are the edges
+    that `TotalVariation` and `NodePenalty` write; all others keep their K.
 
     Parameters
     ----------
@@ -55,11 +59,13 @@ class RowPenalty(AbstractTerm):
         made = made.taken(np.flatnonzero(made.c))
         made.K.eliminate_zeros()  # of sums that cancel: no ends
         made = made if made.edges is not None else made.taken(_with_ends(phi, made, name))
-        rows = made.edges or Matrix(made.K, made.shape[1], space.n_observed)
+        K = sp.csr_array(made.K, copy=True)
+        K.sum_duplicates()  # in order, which whoever works with it may ask for
+        rows = made.edges or Matrix(K, made.shape[1], space.n_observed, made.keys, self.rows.unshifted())
         if made.edges is None and is_equality(phi, made.shape[1]):
             raise TermError(
-                f"{name}: equations between more than two nodes hold to rounding only, so that nothing could be "
-                "certified; write them with Box(-e, e) for a small e, or eliminate a node"
+                f"{name}: equations hold exactly at nodes and across undirected graphs, others to rounding only, so "
+                "that nothing could be certified; write them with Box(-e, e) for a small e, or eliminate a node"
             )
         role = IN_ROWS if made.edges is None else TO_GROUND if made.edges.ground else IN_GRAPH
         return EdgeBlock(phi, strength, rows, made.c, made.b if made.b.any() else None, role, name)

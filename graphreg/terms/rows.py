@@ -85,6 +85,14 @@ class AbstractRows(Brief, ABC):
         """The same, those of one length together."""
         return [self.made(space)]
 
+    def unshifted(self) -> str:
+        """The same without what is subtracted at the end; empty where something is subtracted within."""
+        return "" if self._is_shifted() else self.text()
+
+    def _is_shifted(self) -> bool:
+        """True where something is subtracted anywhere."""
+        return any(inner._is_shifted() for inner in vars(self).values() if isinstance(inner, AbstractRows))
+
     def labels(self) -> Labels:
         """The labels of the nodes that the rows bring into the problem."""
         return ()
@@ -241,8 +249,8 @@ class AbstractRows(Brief, ABC):
 # ---- the symbol, and what is taken from it ---------------------------------------------------------------------------
 @dataclass(frozen=True, repr=False)
 class Parameters(AbstractRows):
-    """The parameters w at all nodes of the user's: one row per node, in the order of the problem, on all coordinates,
-    the intercept included."""
+    """The parameters w (n, d), a symbol: one row w_i per node, in the order of the problem, on all coordinates, the
+    intercept included. Nodes that a model introduces (clusters, servers) are not among them."""
 
     def made(self, space: Space) -> Made:
         return At(None).made(space)
@@ -256,7 +264,8 @@ class Parameters(AbstractRows):
         Parameters
         ----------
         nodes : label or list of labels, optional
-            One node, or several, which may come again; a tuple is one label. All by default.
+            One node, or several, which may come again; a tuple is one label. All by default. Labels without data are
+            nodes of the problem as those of a graph are.
         features : sequence of str, optional
             All coordinates by default.
 
@@ -267,7 +276,7 @@ class Parameters(AbstractRows):
         Raises
         ------
         TermError
-            For a label or a feature that the problem does not have.
+            For a feature that the problem does not have, when the problem is made.
 
         Examples
         --------
@@ -309,12 +318,14 @@ class At(AbstractRows):
 
 @dataclass(frozen=True, repr=False)
 class Rows(AbstractRows):
-    """Any rows: K on vec(w), node by node in the order of the problem, with k lines of K for each.
+    """Any rows, K w.ravel(): w is node after node, in the order of the problem, and every k lines of K are one row.
 
     Parameters
     ----------
     K : array or sparse matrix, shape (m k, n d)
+        m rows of k numbers each, of n nodes with d coordinates each.
     k : int
+        1 by default: each line is a row.
 
     Raises
     ------
@@ -447,6 +458,12 @@ class Shifted(AbstractRowsOfRows):
         if not np.isfinite(given).all():
             raise TermError(f"b of {self.text()} must be finite, and has an entry that is not")
         return np.broadcast_to(given, (m, k))
+
+    def unshifted(self) -> str:
+        return self.inner.unshifted()
+
+    def _is_shifted(self) -> bool:
+        return True
 
     def text(self) -> str:
         if is_number(self.b):
@@ -641,6 +658,9 @@ class Weighted(AbstractRowsOfRows):
             r = int(np.argmax(bad))
             raise TermError(f"{name} must be finite and not negative, got {c[r]:g} at {made.keys[r]!r}")
         return replace(made, c=c).taken(np.flatnonzero(c))
+
+    def unshifted(self) -> str:
+        return self.inner.unshifted()
 
     def text(self) -> str:
         return self.inner.text()

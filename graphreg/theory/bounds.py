@@ -184,8 +184,8 @@ def _edges(form: Form) -> EdgeBlock:
     missing = without_gradient(form)
     if missing:
         raise MethodError(f"error_bound needs differentiable losses: {'; '.join(missing)}", missing)
-    between = [edge for edge in form.edges if not edge.ground]
-    if len(between) != 1 or form.latent:
+    between = [*form.between, *form.unlike_edges]
+    if len(between) != 1 or form.unlike_edges or form.latent:
         names = ", ".join(edge.name for edge in between) or "none"
         raise MethodError(f"error_bound is of models with one TotalVariation and no other edges; here are {names}")
     (edge,) = between

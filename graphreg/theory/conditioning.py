@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 
 from ..base.display import Html, Shown
 from ..base.tables import Table, whole_html
@@ -99,9 +100,9 @@ def _exact(form: Form) -> Array:
     for block in form.samples:
         if not isinstance(block.loss, AbstractQuadraticLoss):
             out[block.node] = False
-    for edge in form.edges:
+    for edge in form.to_ground:
         whole = edge.features is None or len(edge.features) == form.d
-        if edge.ground and isinstance(edge.penalty, AbstractSmoothPenalty):
+        if isinstance(edge.penalty, AbstractSmoothPenalty):
             out[edge.tail] &= whole and edge.penalty.smoothness() == edge.penalty.strong_convexity()
     return out
 
@@ -132,14 +133,17 @@ def _whole(form: Form, L: Array, mu: Array) -> dict[str, Row]:
 def _of_edges(form: Form) -> tuple[float, list[str]]:
     """A bound of the largest eigenvalue of the Hessian of the smooth edges between nodes; the names of the others."""
     total, rough = 0.0, list[str]()
-    for edge in form.edges:
-        if edge.ground:
-            continue
+    for edge in (*form.between, *form.unlike_edges):
         if not isinstance(edge.penalty, AbstractSmoothPenalty):
             rough.append(edge.name)
             continue
         c = edge.penalty.smoothness() * edge.weight
-        found = largest(laplacian(edge.tail, edge.head, c, form.n))
+        if edge.map.edges is None:
+            K = edge.flat(form.d)
+            L = sp.csr_array(K.T @ sp.diags_array(np.repeat(c, form.width(edge))) @ K)
+        else:
+            L = laplacian(edge.tail, edge.head, c, form.n)
+        found = largest(L)
         total += found.value + found.residual
     return total, list(dict.fromkeys(rough))
 
@@ -149,15 +153,15 @@ def _steps(form: Form) -> dict[str, Row]:
     view = LocalView(form, InProcess(Ledger(arcs_of(form), form.labels)))
     L = view.gradients.smoothness
     steps: list[tuple[str, float, str]] = []
-    names = [method.name for method in (ExactDiffusion(), GradientTracking()) if not method.missing(form)]
+    names = [method.name for method in (ExactDiffusion(), GradientTracking()) if not method.lacks(form)]
     if names and L.max() > 0:
         steps.append((" and ".join(names), 2.0 / float(L.max()), "2 / max L_i; their default is half of it"))
     walk = AsyncL2GD()
-    if not walk.missing(form):
+    if not walk.lacks(form):
         step = float(walk.init(view, None).step_size.min())
         steps.append((walk.name, step, "1 / (2 L) with the expected smoothness L (Theorem 3.5)"))
     gossip = FedADMM()
-    if not gossip.missing(form) and np.isfinite(L).all():
+    if not gossip.lacks(form) and np.isfinite(L).all():
         state = gossip.init(view, None)
         each = state.L + state.scale.rho * state.scale.degree
         least = float(1.0 / each.max()) if each.max(initial=0.0) > 0 else np.inf

@@ -199,8 +199,10 @@ def recovery(problem: Any, clusters: Any, *, seconds: float | None = None) -> Re
 
 def _total_variation(form: Form) -> EdgeBlock:
     """The edges between nodes; all that the theorem does not speak of is refused."""
-    between = [edge for edge in form.edges if not edge.ground]
-    missing = [s.removesuffix(STEPPING) for s in without_gradient(form)]
+    between = form.between
+    rows = dict.fromkeys(edge.name for edge in form.unlike_edges)
+    missing = [f"it is about differences across edges, and {name} has other rows" for name in rows]
+    missing += [s.removesuffix(STEPPING) for s in without_gradient(form)]
     missing += [
         f"the curvature of {b.loss.called()} has no bound"
         for b in form.samples

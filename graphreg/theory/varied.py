@@ -129,6 +129,11 @@ def varying(problem: Any, parameter: Parameter | str | None, what: str) -> Varyi
         Where the choice is not clear, or what is chosen is no norm between nodes; it names the terms.
     """
     form = form_of(problem, what)
+    for edge in form.unlike_edges:
+        raise TermError(
+            f"{what} is known of norms on the edges of a graph so far, and {edge.name} has rows of another kind; "
+            "choose the strengths yourself"
+        )
     norms = [k for k, e in enumerate(form.edges) if not e.ground and holds_all_together(e.penalty, form.width(e))]
     if parameter is None:
         parameters = {id(p): p for k in norms if (p := form.edges[k].strength.parameter) is not None}

@@ -226,6 +226,8 @@ class CrossValidation(Shown):
             },
             index=self.points,
         )
+        if self.problem.form.unlike_edges:  # which make no clusters
+            frame = frame.drop(columns="clusters")
         return Table.of(frame, self._title(), self.assumed)
 
     def _status(self, k: int) -> str:

@@ -184,7 +184,7 @@ def determined(form: Form, trained: Array) -> Array:
     anchored = own.copy()
     for edge in form.edges:
         fixes = not isinstance(edge.penalty, AbstractConstraint) or is_equality(edge.penalty, form.width(edge))
-        if edge.ground and fixes:
+        if edge.map.noun == "node" and fixes:
             columns = edge.columns(form.d)
             anchored[np.ix_(edge.tail, columns)] = True
     reached = np.stack([_touched(_component(form, j), anchored[:, j]) for j in range(form.d)], axis=1)
@@ -193,11 +193,10 @@ def determined(form: Form, trained: Array) -> Array:
 
 def _component(form: Form, j: int) -> Array:
     """The component of each node by the edges that act on the coordinate j."""
-    acting = [e for e in form.edges if not e.ground and (e.features is None or j in e.features)]
-    if all(e.features is None for e in form.edges if not e.ground):
+    if all(e.features is None for e in form.between):
         return form.component
-    i = np.concatenate([e.tail for e in acting]) if acting else np.zeros(0, dtype=int)
-    k = np.concatenate([e.head for e in acting]) if acting else i
+    acting = [e.map.pairs for e in form.edges if j in e.map.columns(form.d)]
+    i, k = (np.concatenate(ends) for ends in zip((np.zeros(0, dtype=int),) * 2, *acting, strict=True))
     return components_of(i, k, form.n)[1]
 
 

@@ -141,7 +141,8 @@ class Path(Shown):
         samples), penalty (all terms on edges, with their strengths), the number of clusters, how many edges are fused,
         near, split or undecided (see `Clusters`), rounds and seconds."""
         frame = pd.DataFrame([_row(strength, each) for strength, each in self.solutions.items()])
-        return Table.of(frame, self._title(), self.assumed)
+        alone = len(frame) and "clusters" not in frame  # of rows that are no edges
+        return Table.of(frame, self._title(), self.assumed[:1] if alone else self.assumed)
 
     def events(self) -> Table:
         """The edges that come together and those that split, in the direction of growing strength.
@@ -205,8 +206,7 @@ class Path(Shown):
 
 
 def _row(strength: float, solution: Solution) -> dict[str, Any]:
-    form, w, certificate, found = solution.form, solution.certificate.w, solution.certificate, solution.clusters()
-    states = found.edges["state"].tolist()
+    form, w, certificate = solution.form, solution.certificate.w, solution.certificate
     return {
         "strength": strength,
         "status": solution.status,
@@ -214,11 +214,15 @@ def _row(strength: float, solution: Solution) -> dict[str, Any]:
         "objective": solution.objective,
         "loss": float(sum(block.values(w).sum() for block in form.samples)),
         "penalty": float(sum(edge.values(w).sum() for edge in form.edges)),
-        "clusters": found.count,
-        **{state: states.count(state) for state in STATES},
+        **({} if form.unlike_edges else _of_clusters(solution.clusters())),
         "rounds": solution.rounds,
         "seconds": solution.seconds,
     }
+
+
+def _of_clusters(found: Clusters) -> dict[str, int]:
+    states = found.edges["state"].tolist()
+    return {"clusters": found.count, **{state: states.count(state) for state in STATES}}
 
 
 @checks.named

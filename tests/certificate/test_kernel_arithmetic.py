@@ -19,9 +19,11 @@ from graphreg.certificate.kernel.arithmetic import (
     Pair,
     RefusedError,
     below,
+    down,
     extracted,
     in_range,
     magnitudes,
+    multiples,
     need,
     product,
     sums,
@@ -364,3 +366,37 @@ def test_totals_pay_for_what_their_low_parts_lose(count, sign):
     lost = abs(number(found.high[0]) + number(found.low[0]) - exact)
     assert lost > count * HALF * Fraction(9, 10)
     assert lost + number(2.0**-70) + number(2.0**-71) <= number(found.error[0])
+
+
+# ---- downwards -------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("high", [1.0, -1.0, 3e9, -2e-300])
+@pytest.mark.parametrize("share", [0.98, 1.02, -0.98, -1.02, 0.3, -0.3])
+def test_numbers_are_rounded_downwards(high, share):
+    """Low parts that are rounded away, or upwards to the next float."""
+    low, errors = high * share * 2.0**-53, (0.0, abs(high) * 2.0**-60, abs(high))
+    for error in errors:
+        (found,) = down(Pair(np.array([high]), np.array([low]), np.array([error])))
+        exact = number(high) + number(low) - number(error)
+        assert number(found) <= exact
+        assert float(exact) - found <= 1e-6 * error + 1e-15 * abs(high) + 2e-300
+    assert down(Pair(np.array([high]), np.zeros(1), np.zeros(1))) == high
+    assert down(Pair(np.zeros(1), np.array([low]), np.zeros(1))) <= low
+
+
+def test_what_is_not_known_is_minus_infinity():
+    for bad in (np.nan, np.inf, -np.inf):
+        for k in range(3):
+            parts = [np.array([x]) for x in np.roll([bad, 0.0, 0.0], k)]
+            assert down(Pair(*parts)) == -np.inf
+
+
+def test_multiples_pay_for_their_rounding():
+    rng = np.random.default_rng(9)
+    s, values = rng.uniform(0.5, 2.0, 200), rng.standard_normal(200)
+    values[:3] = 0.0, 1e-300, 5e-324
+    s[:3] = 1.0, 1e-70, 1e-70
+    found = multiples(s, values)
+    for x, y, high, error in zip(s, values, found.high, found.error, strict=True):
+        assert abs(-number(x) * number(y) - number(high)) <= number(error)
+    assert found.error[0] == 0.0
+    assert not found.low.any()

@@ -295,6 +295,20 @@ def test_flows_that_overflow_are_no_balance():
     assert "too large" in refuses(system, curvature, v, w)
 
 
+def test_curvatures_of_others_are_refused():
+    system, curvature, v, at = good()
+    assert curvature.holds(system)
+    same = System(system.form)
+    assert not curvature.holds(same)  # which nobody has compared
+    assert "other squares" in refuses(same, curvature, v, at)
+    (block,) = system.form.samples
+    for scale in (0.5, 1.0):
+        other = System(replace(system.form, samples=(alike(block, base_scale=scale * block.base_scale),)), system)
+        assert curvature.holds(other) == (scale == 1.0)
+    huber = replace(block, loss=gr.Problem(gr.HuberLoss(regression(2))).form.samples[0].loss)
+    assert not curvature.holds(System(replace(system.form, samples=(huber,)), system))
+
+
 def test_nodes_without_curvature_are_refused():
     system, curvature, v, at = good()
     for bad in (0.0, np.nan, -1.0):

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...base.display import Html, Shown, details, more, sentence, table, title
+from ...errors import TermError
 from ...form import EdgeBlock, Form
 from ...form.notation import some
 from ...inputs import components_of
@@ -183,6 +184,15 @@ class Clusters(Shown):
         return "; ".join(said)
 
 
+def refuse_rows(form: Form) -> None:
+    """Raise `TermError` where a term compares something else than two nodes."""
+    for edge in form.unlike_edges:
+        raise TermError(
+            f"clusters are nodes that agree, and {edge.name} does not compare two; solution.flows.table() tells at "
+            "which of its rows the capacity is used"
+        )
+
+
 def clusters(certificate: Certificate, prove: bool = False, splitter: Splitter | None = None) -> Clusters:
     """The clusters of a certified answer.
 
@@ -190,6 +200,7 @@ def clusters(certificate: Certificate, prove: bool = False, splitter: Splitter |
     the clusters that were proved and then by ``splitter``, for a proof that they are split.
     """
     form = certificate.form
+    refuse_rows(form)
     claims, interrupted = _claims(certificate), False
     if prove and certificate.valid:
         try:
@@ -219,6 +230,7 @@ def _counted(form: Form, claims: list[_Claim]) -> dict[str, int]:
 
 def cluster_count(certificate: Certificate) -> int:
     """``clusters(certificate).count``, without the tables."""
+    refuse_rows(certificate.form)
     ends = [(claim.edge, claim.state) for claim in _claims(certificate)]
     return len(np.unique(joined(certificate.form, ends, _together)))
 
@@ -264,7 +276,7 @@ def _claims(certificate: Certificate) -> list[_Claim]:
     form, gap = certificate.form, upper_gap(certificate)
     whole = certificate.strong_convexity if certificate.valid else 0.0
     mu, size = node_convexity(form), scales(form, certificate.w)
-    edges = [(k, edge) for k, edge in enumerate(form.edges) if edge in form.between]
+    edges = [(k, edge) for k, edge in enumerate(form.edges) if edge.map.noun == "edge"]
     return [_of_block(certificate, k, edge, gap, radius(edge, mu, whole, gap), size) for k, edge in edges]
 
 

@@ -43,7 +43,7 @@ class Curvature:
         """True where a system has the same squares."""
         mine, theirs = self.scales, _scales(system)
         same = self.kind is system.kind and mine.keys() == theirs.keys()
-        return same and all(np.array_equal(s, theirs[k]) for k, s in mine.items())
+        return same and all(map(np.array_equal, mine.values(), theirs.values()))
 
 
 def least_eigenvalues(H: Array, R: Array, terms: Array) -> tuple[Array, Array]:

@@ -421,7 +421,7 @@ class System:
             need(all(below(t) for t in one.targets or ()), f"a target of {one.name} is too large")
             one.first, self.size = self.size, self.size + one.size
         need(like is None or self._has_the_matrix_of(like), "this is no system like the other")
-        for one in self.summands[len(form.blocks) :]:
+        for one in [*[one for one in self.flows if one.K is not None], *self.summands[len(form.blocks) :]]:
             A = one.of(slice(0, one.shape[0]))
             of = np.repeat(form.component[one.node], one.shape[1])
             need((self.component[A.indices] == np.repeat(of, np.diff(A.indptr))).all(), f"{one.name} joins components")

@@ -147,6 +147,11 @@ def write_out(form: Form, w: Array, point: DualPoint) -> tuple[Form, DualPoint]:
     for block in form.samples:
         if block.loss.statement() is None:
             raise ProofError(f"the loss {block.loss.called()} cannot be stated in a proof: it has no `stated`")
+    for edge in form.unlike_edges:
+        raise ProofError(
+            f"proof files state edges and nodes so far, and {edge.name} has rows of another kind; the certificate "
+            "holds without one"
+        )
     edges: list[EdgeBlock] = []
     flows: list[Array] = []
     for edge, u in zip(form.edges, point.flows, strict=True):

@@ -83,7 +83,7 @@ class RoutingProblem:
     def __init__(self, form: Form, stacks: Stacks, w: Array) -> None:
         self.form, self.w = form, w
         bends = tuple(_bends(block, w) for block in form.samples)
-        none = tuple(np.zeros((len(edge.tail), 1)) for edge in form.edges)
+        none = tuple(np.zeros((edge.count, 1)) for edge in form.edges)
         self.newton_step = System(form, stacks, DualPoint(none, bends)).precondition
         self.steps = self._steps()
 
@@ -141,7 +141,7 @@ class RoutingProblem:
         """One over what a flow or price by itself bends the objective by, (m,) and (M,)."""
         form, unit = self.form, np.eye(self.form.d)
         bend = np.max([np.abs(self.newton_step(np.tile(e, (form.n, 1))) @ e) for e in unit], axis=0)
-        flows = tuple(1.0 / (bend[edge.tail] + np.where(edge.head < 0, 0.0, bend[edge.head])) for edge in form.edges)
+        flows = tuple(1.0 / _bend_along(edge, bend, form.d) for edge in form.edges)
         longest = (block.norms.reshape(len(block.node), -1).max(axis=1, initial=0.0) for block in form.samples)
         prices = tuple(
             1.0 / np.maximum(bend[b.node] * x**2, 1e-300) for b, x in zip(form.samples, longest, strict=True)
@@ -162,6 +162,14 @@ class RoutingProblem:
                 return 1.0
             v = new / np.linalg.norm(new)
         return 1.1 * size
+
+
+def _bend_along(edge: EdgeBlock, bend: Array, d: int) -> Array:
+    """What the flow of each row bends the objective by, of what it does at the nodes."""
+    if edge.map.edges is None:
+        squares = edge.flat(d).power(2) @ np.repeat(bend, d)
+        return squares.reshape(edge.count, -1).max(axis=1)
+    return bend[edge.tail] + np.where(edge.head < 0, 0.0, bend[edge.head])
 
 
 def _bends(block: SampleBlock, w: Array) -> Array:
@@ -186,7 +194,6 @@ def consensus_flows(
     over the nodes that are tied stays: no flow between them can change it. The prices that a consensus needs at its
     nodes are far from balanced one by one: left to the repair alone, they would be moved as well.
     """
-    # between equal nodes
     level = [(edge.difference(w) == 0.0).all(axis=1) & (edge.map.noun == "edge") for edge in form.edges]
     ties = [edge.part(rows) for edge, rows in zip(form.edges, level, strict=True) if rows.any()]
     if not ties or not all(np.isfinite(part).all() for part in (*flows, *prices)):

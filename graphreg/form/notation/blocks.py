@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ...terms import Notation, Parameter, Strength, defined
+from ...terms import Matrix, Notation, Parameter, Strength, defined
 from ...terms.penalties import AbstractConstraint, AbstractNorm, is_equality
 from ..form import EdgeBlock, Form, SampleBlock
 from .writing import NOTHING, Math, join, name, number, same
@@ -228,9 +228,15 @@ class EdgeWords:
         """What a row is: "edge", "node", or "row" where it is neither."""
         return self.block.map.noun
 
+    @cached_property
+    def row(self) -> tuple[str, Math]:
+        """The index of the rows of a term and one of them, as the term says it where that can be typeset."""
+        known = written_row(self.block.map.text) if isinstance(self.block.map, Matrix) else None
+        return known or UNKNOWN_ROW
+
     @property
     def index(self) -> str:
-        return "i" if self.noun == "node" else "e"
+        return {"node": "i", "edge": "e"}.get(self.noun) or self.row[0]
 
     @property
     def flow(self) -> Math:
@@ -255,7 +261,7 @@ class EdgeWords:
         """The two things that are compared: nodes, or a node with its centre (or 0)."""
         if self.noun == "edge":
             return self._node("i"), self._node("j")
-        row = self._node("i") if self.noun == "node" else same("(K w)_e")
+        row = self._node("i") if self.noun == "node" else self.row[1]
         return row, NOTHING if self.block.center is None else same("c_" + self.index)
 
     def _node(self, k: str) -> Math:
@@ -293,7 +299,7 @@ class EdgeWords:
     def each(self) -> str:
         """'at every node i', 'on every edge e = (i, j) of E1'."""
         if self.noun != "edge":
-            return f"at every {self.nodes}" if self.noun == "node" else "on every row e"
+            return f"at every {self.nodes}" if self.noun == "node" else f"on every row {self.index}"
         return "on every edge e = (i, j)" + (f" of {self.set}" if self.set else "")
 
     def value(self, argument: Math | None = None) -> Filled:
@@ -332,6 +338,24 @@ class EdgeWords:
 
     def _fill(self, text: str, latex: str, argument: Math) -> Filled:
         return fill(text, latex, argument, self.flow, self.weight, NOTHING)
+
+
+# ---- rows as their terms say them ------------------------------------------------------------------------------------
+UNKNOWN_ROW = "e", same("(K w)_e")
+ROW = re.compile(r"(w_[A-Za-z0-9]+|D\^\d+|[wDAB()+ -]|\d+(\.\d+)?|(?<=\))_(\(in g\)|[eitr]\b))+")
+
+
+def written_row(text: str) -> tuple[str, Math] | None:
+    """The index of a row, (D^2 w)_t, and its formula; None where its text has more than letters of rows and labels."""
+    indices = set(re.findall(r"(?<=\))_\(?(?:in )?([eitrg])\b", text.replace(")_r", ")_e")))
+    indices = {"g"} if "g" in indices else indices
+    if not ROW.fullmatch(text) or len(indices) > 1:
+        return None
+    at = "i" if set(re.findall(r"w_(\w+)", text)) == {"i"} else "e"
+    text = text.replace(")_r", ")_e")
+    latex = re.sub(r"D\^(\d+)", r"D^{\1}", text.replace("_(in g)", r"_{\text{in } g}"))
+    latex = re.sub(r"w_([A-Za-z0-9]{2,})", r"w_{\\text{\1}}", latex)
+    return next(iter(indices), at), Math(text, latex.replace(" w", r" \, w").replace(" B", r" \, B"))
 
 
 def _inside(written: str, opening: str, closing: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from ..form import Form
-from .blocks import EdgeWords, SampleWords, Symbols
+from .blocks import UNKNOWN_ROW, EdgeWords, SampleWords, Symbols
 from .writing import Row, count, prose, same, some, span
 
 
@@ -72,7 +72,8 @@ def _edges(words: EdgeWords, symbols: Symbols) -> str:
     if words.noun == "edge":
         parts[0] += " e = (i, j)" + (f" in {words.set}" if words.set else "")
     elif words.noun == "row":
-        parts[0] += f" e of {count(words.width, 'number')}, K sparse"
+        unknown = ", K sparse" if words.row is UNKNOWN_ROW else ""
+        parts[0] += f" {words.index} of {count(words.width, 'number')}{unknown}"
     elif form.latent:
         parts[0] += ", the latent ones left out"
     if words.base_weight:

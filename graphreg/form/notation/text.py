@@ -9,7 +9,7 @@ from ...terms.losses import AbstractSmoothLoss
 from ..building import build
 from ..form import Form
 from . import legend
-from .blocks import EdgeWords, Filled, SampleWords, Symbols
+from .blocks import UNKNOWN_ROW, EdgeWords, Filled, SampleWords, Symbols
 from .writing import IMPLIES, INDENT, NOTHING, WITH, Math, Row, Section, Written, count, grouped, join, prose, same
 
 
@@ -69,9 +69,11 @@ def constraint_conditions(words: EdgeWords) -> list[Row]:
     return [Row(words.condition, prose(name)), Row(flow + normal)]
 
 
-def gap_identity() -> tuple[Row, ...]:
+def gap_identity(symbols: Symbols) -> tuple[Row, ...]:
+    rows = [words for words in symbols.edges if words.noun == "row"]
+    each = "edge e" if not rows else "row e" if len(rows) == len(symbols.edges) else "edge or row e"
     first = Math(
-        "P(w) - Q(u, a) = sum_r FY(sample r) + sum_e FY(edge e) + sum_i <w_i, balance of node i>",
+        f"P(w) - Q(u, a) = sum_r FY(sample r) + sum_e FY({each}) + sum_i <w_i, balance of node i>",
         r"P(w) - Q(u, a) = \sum_r \mathrm{FY}_r + \sum_e \mathrm{FY}_e + "
         r"\sum_i \langle w_i, \text{balance of node } i \rangle",
     )
@@ -183,7 +185,9 @@ def kkt(form: Form) -> Written:
     if symbols.constraints:
         rows = tuple(row for words in symbols.constraints for row in constraint_conditions(words))
         sections.append(Section(prose("constraints hold, and their flows are normal to them"), rows))
-    sections.append(Section(prose("and for all w, u, a the duality gap is the sum of what is missing"), gap_identity()))
+    sections.append(
+        Section(prose("and for all w, u, a the duality gap is the sum of what is missing"), gap_identity(symbols))
+    )
     return Written(tuple(sections), _letters(symbols))
 
 
@@ -244,10 +248,18 @@ def _variables(symbols: Symbols) -> Math:
 
 
 def _flow_rows(symbols: Symbols) -> list[Row]:
+    rows = [
+        Row(
+            Math(f"(K w)_{words.index} = ", f"(K w)_{words.index} = ") + words.row[1],
+            prose(f"the rows of {words.block.name}"),
+        )
+        for words in symbols.edges
+        if words.noun == "row" and words.row is not UNKNOWN_ROW
+    ]
     if all(words.noun != "edge" for words in symbols.edges):
-        return []
+        return rows
     key = Math("out_i, in_i", r"\mathrm{out}_i, \mathrm{in}_i")
-    return [Row(key, prose("the sums of the flows on the edges that leave node i, and on those that enter it"))]
+    return [*rows, Row(key, prose("the sums of the flows on the edges that leave node i, and on those that enter it"))]
 
 
 def _letters(symbols: Symbols) -> tuple[Row, ...]:
@@ -258,7 +270,7 @@ def _letters(symbols: Symbols) -> tuple[Row, ...]:
 
 def _reading(symbols: Symbols) -> tuple[str, ...]:
     form = symbols.form
-    between = any(words.noun == "edge" for words in symbols.edges)
+    between, rows = (any(words.noun == noun for words in symbols.edges) for noun in ("edge", "row"))
     parts = ["A price says how much the loss of a sample pulls on the parameters of its node, as a multiple of x_r."]
     if any(words.matrix for words in symbols.samples):
         parts = [
@@ -271,12 +283,17 @@ def _reading(symbols: Symbols) -> tuple[str, ...]:
         parts.append("An edge carries a flow, one number per coordinate, from its tail i to its head j.")
     if any(words.norm and words.noun == "edge" for words in symbols.edges):
         parts.append("At the optimum, the two sides of an edge are equal where its flow stays below its capacity.")
+    if rows:
+        parts.append("A row carries a flow as long as itself, K'u of which pulls on the nodes that it speaks of.")
+    if any(words.norm and words.noun == "row" for words in symbols.edges):
+        parts.append("At the optimum, a row is 0, or its center, where its flow stays below its capacity.")
     if any(words.noun == "node" for words in symbols.edges):
         parts.append("The ground takes what a node penalty or a bound on a node absorbs.")
     if symbols.features:
         sets = ", ".join(letter.text for letter in symbols.features.values())
         parts.append(f"A flow on {sets} counts as 0 in the other coordinates.")
-    parts.append("Conservation: what the samples of a node pull is carried away by its edges, nothing is lost.")
+    by = "rows" if rows and not between else "edges and rows" if rows else "edges"
+    parts.append(f"Conservation: what the samples of a node pull is carried away by its {by}, nothing is lost.")
     if form.latent:
         parts.append(f"At the {count(len(form.latent), 'latent node')} there are no prices: the flows alone balance.")
     parts.append("Every such (u, a) bounds the minimum from below.")
