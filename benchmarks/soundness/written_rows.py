@@ -12,8 +12,8 @@ import traceback
 import warnings
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, cast
 
 import cvxpy as cp
 import networkx as nx
@@ -99,10 +99,10 @@ def written(seed: int) -> Written:
     X, y, scale = (np.concatenate([getattr(part, name) for part in parts]) for name in ("X", "y", "scale"))
     data = gr.NodeData.from_arrays(X, y, [part.node for part in parts for _ in part.y], weights=scale)
     more = {"delta": size} if family == "huber" else {"tau": 0.5} if family == "quantile" else {}
-    model: Any = LOSSES[family](data, scale="sum", **more) + gr.L1()(gr.w.across(nx.empty_graph(n)))
+    model: Any = LOSSES[family](data, scale="sum", **more) + gr.TotalVariation(
+        nx.empty_graph(n), gr.L1()
+    )  # whose nodes come first
     space, what = gr.Problem(model).form.space, [family]
-    parts = [replace(part, node=space.index[part.node]) for part in parts]  # from here on by place
-    inner = inner[list(space.index)]
     if rng.random() < 0.3:
         model, what = model + 0.1 * gr.TotalVariation(nx.path_graph(n), gr.L1()), [*what, "total variation"]
     if rng.random() < 0.2:
@@ -117,7 +117,7 @@ def written(seed: int) -> Written:
     problem = gr.Problem(model)
     middle = np.zeros(problem.form.shape)
     middle[:n] = inner
-    (block,) = problem.form.samples
+    block: Any = problem.form.samples[0]
     place = np.concatenate([np.full(len(part.y), part.node) for part in parts])
     pairs = (block.X, X), (block.y, y), (block.scale, scale), (block.node, place)
     if not all(np.array_equal(a, b) for a, b in pairs):
@@ -212,7 +212,7 @@ def reference(drawn: Written) -> Array | None:
     value = [loss_of(part, v[part.node], np.full(form.d, size), unit) for part in drawn.parts]
     constraints = []
     for edge in form.edges:
-        K, kind, phi, c = edge.flat(form.d), type(edge.penalty).__name__, edge.penalty, edge.weight / unit
+        K, kind, phi, c = edge.flat(form.d), type(edge.penalty).__name__, cast(Any, edge.penalty), edge.weight / unit
         shape = (edge.count, K.shape[0] // edge.count)
         Z = cp.reshape(K @ cp.vec(v, order="C"), shape, order="C")
         Z = Z if edge.center is None else Z - edge.center / size
@@ -236,7 +236,7 @@ def reference(drawn: Written) -> Array | None:
     problem = cp.Problem(cp.Minimize(sum(value)), constraints)
     try:
         problem.solve(solver=cp.CLARABEL, **TIGHT)
-    except cp.error.SolverError:
+    except cp.SolverError:
         return None
     return None if v.value is None or not np.isfinite(v.value).all() else size * v.value
 

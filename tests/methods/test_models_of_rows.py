@@ -159,7 +159,9 @@ def strata():
 def network_lasso():
     """As SnapVX: weighted norms of the differences of whole vectors."""
     graph, rng = nx.cycle_graph(8), np.random.default_rng(8)
-    nx.set_edge_attributes(graph, {e: float(c) for e, c in zip(graph.edges, rng.uniform(0.2, 2, 8), strict=True)}, "weight")
+    nx.set_edge_attributes(
+        graph, {e: float(c) for e, c in zip(graph.edges, rng.uniform(0.2, 2, 8), strict=True)}, "weight"
+    )
     Z, v = rng.standard_normal((8, 3)), cp.Variable((8, 3))
     apart = sum(c * cp.norm(v[i] - v[j]) for i, j, c in graph.edges(data="weight"))
     return means(Z) + 0.5 * gr.L2()(w.across(graph)), fit(v, Z) + 0.5 * apart, []

@@ -58,8 +58,11 @@ ALGEBRA = {
     "sum": (sum([w.at([0, 1]), w.at([2, 2])]), lambda v: v[:2] + v[[2, 2]]),
     "negative": (-(2.0 * w.at([0, 1])) / 4.0, lambda v: -v[:2] / 2.0),
     "offset": (w - 3.0, lambda v: v - 3.0),
-    "offsets": (w.at([0, 1]) + np.array([[1.0, 2.0], [3.0, 4.0]]), lambda v: v[:2] + [[1.0, 2.0], [3.0, 4.0]]),
-    "one offset": (np.array([1.0, 2.0]) - w, lambda v: [1.0, 2.0] - v),
+    "offsets": (
+        w.at([0, 1]) + np.array([[1.0, 2.0], [3.0, 4.0]]),
+        lambda v: v[:2] + np.array([[1.0, 2.0], [3.0, 4.0]]),
+    ),
+    "one offset": (np.array([1.0, 2.0]) - w, lambda v: np.array([1.0, 2.0]) - v),
     "offset by row": (w.at(None, ["a"]) - np.arange(N), lambda v: v[:, :1] - np.arange(N)[:, None]),
     "offset by node": (w.at([2, 0]) - {0: 1.0, 2: 5.0}, lambda v: v[[2, 0]] - [[5.0], [1.0]]),
     "offset by arrow": (w.across(ARROWS) - NUMBERED, lambda v: DA @ v - np.arange(len(D))[:, None]),
