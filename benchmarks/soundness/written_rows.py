@@ -213,7 +213,7 @@ def reference(drawn: Written) -> Array | None:
     constraints = []
     for edge in form.edges:
         K, kind, phi, c = edge.flat(form.d), type(edge.penalty).__name__, cast(Any, edge.penalty), edge.weight / unit
-        shape = (edge.count, K.shape[0] // edge.count)
+        shape = (edge.count, form.width(edge))
         Z = cp.reshape(K @ cp.vec(v, order="C"), shape, order="C")
         Z = Z if edge.center is None else Z - edge.center / size
         match kind:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from itertools import pairwise
 
 import cvxpy as cp
 import networkx as nx
@@ -138,7 +139,7 @@ def quantiles_that_do_not_cross():
     V = cp.Variable((3, 2))
     data = [gr.NodeData.from_arrays(X, y, [a] * 20) for a in taus]
     model = sum(gr.QuantileLoss(each, tau=a, scale="sum") for each, a in zip(data, taus, strict=True))
-    model = model + sum(gr.NonNegative()((w.at(b) - w.at(a)) @ X.T) for a, b in zip(taus, taus[1:], strict=False))
+    model = model + sum(gr.NonNegative()((w.at(b) - w.at(a)) @ X.T) for a, b in pairwise(taus))
     r = [y - X @ V[i] for i in range(3)]
     value = sum(cp.sum(cp.maximum(a * r[i], (a - 1) * r[i])) for i, a in enumerate(taus))
     return model, value, [X @ (V[1] - V[0]) >= 0, X @ (V[2] - V[1]) >= 0]
