@@ -43,7 +43,7 @@ CERTIFIED = {
     ),
     "targets + 1e6": (lambda: means(Y + 1e6) + gr.L1()(SECOND), TREND),
     "targets * 1e-9": (lambda: means(1e-9 * Y) + 1e-9 * gr.L1()(SECOND), 1e-18 * TREND),
-    "a box, targets + 1e6": (lambda: means(Y + 1e6) + gr.Box(-0.01, 0.01)(SECOND), None),
+    "a box, targets + 1e5": (lambda: means(Y + 1e5) + gr.Box(-0.01, 0.01)(SECOND), None),
     "lone nodes": (lambda: means() + gr.L1()(SECOND) + gr.L1()(w.across(nx.empty_graph(T + 2))), TREND),
     "nodes without data": (lambda: means(Y[::3], DAYS[::3]) + gr.L1()(SECOND), None),
     "halves": (lambda: means() + 0.5 * gr.L1()(SECOND) + 0.5 * gr.L1()(SECOND), TREND),

@@ -18,7 +18,7 @@ ONE = Space({i: i for i in range(N)}, ("y",), np.array([0]))
 TWO = Space({i: i for i in range(N)}, ("a", "b"), np.array([0, 1]))
 GRAPH = nx.cycle_graph(N)
 GRAPH.add_edge(0, 3)
-WEIGHTED = nx.Graph()
+WEIGHTED = nx.empty_graph(N)
 WEIGHTED.add_weighted_edges_from((i, j, 0.5 + i) for i, j in GRAPH.edges)
 ARROWS = nx.DiGraph(list(GRAPH.edges))
 A, B, R = RNG.standard_normal((3, N)), RNG.standard_normal((2, 4)), RNG.standard_normal((2, 2))
@@ -284,7 +284,7 @@ REFUSED = {
     "no rows": (lambda: gr.L1()(np.ones(3)), TermError, "is called on rows of gr.w"),
     "weights of a constraint": (lambda: lowered(gr.Ball(1.0)(w.weighted(2.0))), TermError, "leave the weights out"),
     "strength of a constraint": (lambda: means(2.0 * gr.Ball(1.0)(w)).form, TermError, "no strength"),
-    "equations": (lambda: lowered(gr.Zero()(w.along(range(N), 2))), TermError, "hold to rounding only"),
+    "equations": (lambda: lowered(gr.Zero()(w.along(range(N), 2))), TermError, "others to rounding only"),
     "constant": (lambda: lowered(gr.L1()(0.0 * w - 1.0)), TermError, "the row 0 of L1(0 w_i - 1) does not depend on w"),
     "never": (lambda: lowered(gr.Box(-1, 1)(0.0 * w - 2.0)), TermError, "can never hold; give it the weight 0"),
 }

@@ -33,7 +33,7 @@ def feasible(form: Form, w: Array) -> Array:
     ties = [edge for edge in constraints if is_equality(edge.penalty, form.width(edge))]
     of_rows = [edge for edge in constraints if edge.map.noun == "row"]
     tied: list[tuple[Array, Array]] | None = None
-    for k in range(ROW_ROUNDS if any(edge.map.noun == "row" for edge in constraints) else ROUNDS):
+    for k in range(ROW_ROUNDS if of_rows else ROUNDS):
         if all(satisfied(edge, w).all() for edge in constraints):
             break
         tied = tied_parts(form, ties) if tied is None else tied
