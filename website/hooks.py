@@ -6,6 +6,7 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+from collections.abc import Sequence
 from html import unescape
 from importlib import import_module
 from pathlib import Path
@@ -29,6 +30,7 @@ REFERENCE: dict[str, tuple[str, list[str]]] = {
         "Sums along edges and at nodes",
         ["Model", "Parameter", "TotalVariation", "Consensus", "NodePenalty", "Hierarchy"],
     ),
+    "rows": ("Rows of the parameters", ["w", "Rows"]),
     "losses": ("Losses", []),
     "penalties": ("Penalties", []),
     "methods": ("Methods", []),
@@ -62,7 +64,7 @@ def on_files(files: Files, config: Any) -> Files:
     """Add the pages of the reference and of the examples."""
     for name, (title, listed) in REFERENCE.items():
         names = listed or sorted(declared(KINDS[name]))
-        body = "\n\n".join(f"::: {_place(getattr(gr, each))}" for each in names)
+        body = "\n\n".join(f"::: {_place(each)}" for name in names for each in _things(getattr(gr, name)))
         _add(files, config, f"reference/{name}.md", f"# {title}\n\n{body}\n")
     for room in ROOMS:
         _add(files, config, f"reference/{room}.md", _room(room))
@@ -82,6 +84,11 @@ def declared(kind: str) -> dict[str, type]:
     """The losses, penalties or methods by name."""
     base = gr.catalogue.BASES[kind]
     return {name: getattr(gr, name) for name in gr.catalogue.__all__ if issubclass(getattr(gr, name), base)}
+
+
+def _things(thing: Any) -> Sequence[Any]:
+    """What is to be described: of an object its class, and what that has its methods from."""
+    return [thing] if hasattr(thing, "__qualname__") else type(thing).__mro__[:2]
 
 
 def _place(thing: Any) -> str:

@@ -13,12 +13,12 @@ from typing import Any
 
 from tqdm import tqdm
 
-from . import edges, judged, perturbed, pool, row_bounds, tally, uneven
+from . import edges, judged, perturbed, pool, row_bounds, tally, uneven, written_rows
 from .examine import Row, examine
 from .report import report, write
 
 WHOLE = ("standard", "hard")
-VOLUMES = {"perturbed": perturbed, "edges": edges, "rows": row_bounds}  # that are not answers of methods
+VOLUMES = {"perturbed": perturbed, "edges": edges, "rows": row_bounds, "models-of-rows": written_rows}  # that are not answers of methods
 FAMILIES = (*judged.FAMILIES, "uneven", *VOLUMES, "wild", "standard", "hard")
 LIMIT = 120.0  # seconds for a seed whose answers are judged exactly
 

@@ -49,7 +49,7 @@ def without_levels(form: Form, w: Array) -> Array:
         held[block.node] |= each is None or not np.array_equal(each, level)
     out, found = w, {}
     for columns in np.arange(form.d).reshape(-1, len(level)):  # of each feature
-        acting = tuple(e for e, edge in enumerate(form.edges) if np.isin(edge.columns(form.d), columns).any())
+        acting = tuple(e for e, edge in enumerate(form.edges) if np.isin(edge.map.columns(form.d), columns).any())
         if acting not in found:
             found[acting] = _afloat(form, acting, held)
         member, afloat = found[acting]
@@ -70,13 +70,14 @@ def _unseen(loss: AbstractLoss, k: int) -> Array | None:
 
 def _afloat(form: Form, acting: tuple[int, ...], held: Array) -> tuple[Array, Array]:
     """The component of each node in some blocks of edges, and whether nothing holds it there: no edge to the ground,
-    no loss."""
-    none, between = np.zeros(0, dtype=int), [form.edges[e] for e in acting if not form.edges[e].ground]
+    no rows of another kind, no loss."""
+    blocks = [form.edges[e] for e in acting]
+    none, between = np.zeros(0, dtype=int), [block for block in blocks if block.map.noun == "edge"]
     tail, head = (np.concatenate([none, *(getattr(e, end) for e in between)]) for end in ("tail", "head"))
     count, member = components_of(tail, head, form.n)
     fixed = np.zeros(count, dtype=bool)
     fixed[member[held]] = True
-    for e in acting:
-        if form.edges[e].ground:
-            fixed[member[form.edges[e].tail]] = True
+    for block in blocks:
+        if block.map.noun != "edge":
+            fixed[member[block.map.degree > 0.0]] = True
     return member, ~fixed[member]

@@ -29,7 +29,7 @@ from .solvers import breakdown_of, solver_name, time_limit
 def proves_no_point(form: Form, solver: str, seconds: float | None) -> bool:
     """True where it is proved that no point satisfies all constraints; False where that is not known."""
     edges = tuple(edge for edge in form.edges if isinstance(edge.penalty, AbstractConstraint))
-    if not any(edge.ground for edge in edges):
+    if all(edge.map.noun == "edge" for edge in edges):
         return False  # 0 satisfies what is between nodes
     constraints = replace(form, samples=(), edges=edges)
     flows = _residuals(constraints, solver, seconds)
@@ -47,9 +47,10 @@ def _residuals(form: Form, solver: str, seconds: float | None) -> tuple[Array, .
     missed: list[Any] = []
     constraints: list[Any] = []
     for edge in form.edges:
-        z, s = cp.Variable((len(edge.tail), form.width(edge))), cp.Variable((len(edge.tail), form.width(edge)))
+        z, s = (cp.Variable((edge.count, form.width(edge))) for _ in range(2))
         center = 0.0 if edge.center is None else edge.center / size
-        constraints += [edge.K @ w[:, edge.coordinates] - center - z == s, *split(edge.penalty.cvxpy(size * z))[1]]
+        Kw = cp.reshape(edge.flat(form.d) @ cp.vec(w, order="C"), z.shape, order="C")
+        constraints += [Kw - center - z == s, *split(edge.penalty.cvxpy(size * z))[1]]
         missed.append(s)
     problem = cp.Problem(cp.Minimize(sum(cp.sum_squares(s) for s in missed)), constraints)
     with warnings.catch_warnings(action="ignore"):  # "may be inaccurate": the enclosure decides

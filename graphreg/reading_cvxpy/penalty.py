@@ -85,7 +85,7 @@ class CvxpyPenalty(AbstractCvxpyPenalty):
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class OneSidedCvxpyPenalty(AbstractCvxpyPenalty, AbstractOneSided):
-    """A penalty from a CVXPY function that is not even: for ground edges only (see `from_cvxpy`)."""
+    """A penalty from a CVXPY function that is not even: not for undirected edges (see `from_cvxpy`)."""
 
     def acting_on(self, k: int) -> AbstractPenalty:
         return self._found(k)

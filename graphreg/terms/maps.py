@@ -109,6 +109,10 @@ class AbstractMap(Brief, ABC):
     def moved(self, place: Array, n: int) -> Self:
         """The same rows in a form of n nodes, where node i is ``place[i]``."""
 
+    @abstractmethod
+    def on(self, columns: Array) -> AbstractMap:
+        """The same rows, some of their numbers only."""
+
     def over(self, n: int) -> Self:
         """The same rows in a form of n nodes, of which these are the first."""
         return self.changed(n=n)
@@ -134,6 +138,10 @@ class AbstractMatrix(AbstractMap):
 
     def chosen(self, w: Array) -> Array:
         return w
+
+    def on(self, columns: Array) -> Matrix:
+        rows = np.arange(self.count * self.k).reshape(-1, self.k)[:, columns]
+        return Matrix(self.K[rows.ravel()], len(columns), self.n)
 
     @property
     def _places(self) -> tuple[Array, Array]:
@@ -235,6 +243,9 @@ class AbstractEdges(AbstractMap):
         for end in self.ends[1:]:
             z -= part.take(end[some], axis=0)
         return z
+
+    def on(self, columns: Array) -> Self:
+        return self.changed(features=columns if self.features is None else self.features[columns])
 
     def between(self, ends: Iterable[Array]) -> Self:
         """Edges with these ends, on the same coordinates."""

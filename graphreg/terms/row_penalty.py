@@ -15,15 +15,19 @@ from .blocks import EdgeBlock, Lowered
 from .calculus import AbstractTerm, Strength
 from .maps import Matrix
 from .penalties.base import AbstractConstraint, AbstractOneSided, AbstractPenalty, is_equality
-from .penalties.tried import refuse_uneven
+from .penalties.tried import moderate, refuse_uneven
 from .records import IN_GRAPH, IN_ROWS, TO_GROUND, Array, Space
 from .rows import NO_SIGN, AbstractRows, Made
 from .sums import check_strength
 
+TURNS = 8  # signs of the pieces of a group that are tried
 
 @dataclass(frozen=True, repr=False)
 class RowPenalty(AbstractTerm):
-    """A penalty on rows: ``sum over rows r of c_r phi((K w)_r - b_r)``; written ``phi(rows)``.
+    """A penalty on rows: ``sum over r = 1..m of c_r phi((K w)_r - b_r)``; written ``phi(rows)``.
+
+    K is sparse on w, b_r in R^k, and c_r >= 0, where 0 leaves a row out. Lowered, rows w_i - w_j and w_i are the edges
+    that `TotalVariation` and `NodePenalty` write; all others keep their K.
 
     Parameters
     ----------
@@ -53,14 +57,15 @@ class RowPenalty(AbstractTerm):
         if made.signless:
             self._check_signs(phi, made, name)
         made = made.taken(np.flatnonzero(made.c))
+        made.K.eliminate_zeros()  # of sums that cancel: no ends
         made = made if made.edges is not None else made.taken(_with_ends(phi, made, name))
         K = sp.csr_array(made.K, copy=True)
         K.sum_duplicates()  # in order, which whoever works with it may ask for
         rows = made.edges or Matrix(K, made.shape[1], space.n_observed, made.keys, self.rows.unshifted())
         if made.edges is None and is_equality(phi, made.shape[1]):
             raise TermError(
-                f"{name}: equations between more than two nodes hold to rounding only, so that nothing could be "
-                "certified; write them with Box(-e, e) for a small e, or eliminate a node"
+                f"{name}: equations hold exactly at nodes and across undirected graphs, others to rounding only, so "
+                "that nothing could be certified; write them with Box(-e, e) for a small e, or eliminate a node"
             )
         role = IN_ROWS if made.edges is None else TO_GROUND if made.edges.ground else IN_GRAPH
         return EdgeBlock(phi, strength, rows, made.c, made.b if made.b.any() else None, role, name)
@@ -69,7 +74,13 @@ class RowPenalty(AbstractTerm):
         """Rows of an undirected graph may as well be their negatives, and the pieces of a group each on its own."""
         if isinstance(phi, AbstractOneSided):
             raise TermError(f"{name}: {phi.called()} may be one-sided, and {NO_SIGN}")
-        refuse_uneven(phi.called(), phi.value, made.shape[1])
+        k, turns = made.shape[1], np.random.default_rng(0)
+        refuse_uneven(phi.called(), phi.value, k)
+        z = moderate(k)
+        for _ in range(TURNS if made.pieces > 1 else 0):
+            signs = np.repeat(turns.choice([-1.0, 1.0], size=made.pieces), k // made.pieces)
+            if not np.allclose(phi.value(z), phi.value(signs * z), rtol=1e-6, equal_nan=True):
+                raise TermError(f"{name}: {phi.called()} mixes the rows of a group, and {NO_SIGN}")
 
 
 def on_rows(penalty: AbstractPenalty, rows: Any) -> RowPenalty:

@@ -32,7 +32,7 @@ class Made:
 
     ``keys`` name the rows: a node, an arrow or edge (i, j), the nodes along a path, else its number. ``nodes`` says
     that each row is of one node, so that graphs and paths may lead across them. ``signless`` rows may as well be their
-    negatives.
+    negatives, each of the ``pieces`` that a group has on its own.
     """
 
     K: Any  # (m k, n d)
@@ -41,6 +41,7 @@ class Made:
     keys: tuple[Hashable, ...]
     nodes: bool = False
     signless: bool = False
+    pieces: int = 1
     edges: AbstractEdges | None = None  # the same map, where it is w_i or w_i - w_j on some coordinates
 
     @property
@@ -248,8 +249,8 @@ class AbstractRows(Brief, ABC):
 # ---- the symbol, and what is taken from it ---------------------------------------------------------------------------
 @dataclass(frozen=True, repr=False)
 class Parameters(AbstractRows):
-    """The parameters w at all nodes of the user's: one row per node, in the order of the problem, on all coordinates,
-    the intercept included."""
+    """The parameters w (n, d), a symbol: one row w_i per node, in the order of the problem, on all coordinates, the
+    intercept included. Nodes that a model introduces (clusters, servers) are not among them."""
 
     def made(self, space: Space) -> Made:
         return At(None).made(space)
@@ -263,7 +264,8 @@ class Parameters(AbstractRows):
         Parameters
         ----------
         nodes : label or list of labels, optional
-            One node, or several, which may come again; a tuple is one label. All by default.
+            One node, or several, which may come again; a tuple is one label. All by default. Labels without data are
+            nodes of the problem as those of a graph are.
         features : sequence of str, optional
             All coordinates by default.
 
@@ -274,7 +276,7 @@ class Parameters(AbstractRows):
         Raises
         ------
         TermError
-            For a label or a feature that the problem does not have.
+            For a feature that the problem does not have, when the problem is made.
 
         Examples
         --------
@@ -316,12 +318,14 @@ class At(AbstractRows):
 
 @dataclass(frozen=True, repr=False)
 class Rows(AbstractRows):
-    """Any rows: K on vec(w), node by node in the order of the problem, with k lines of K for each.
+    """Any rows, K w.ravel(): w is node after node, in the order of the problem, and every k lines of K are one row.
 
     Parameters
     ----------
     K : array or sparse matrix, shape (m k, n d)
+        m rows of k numbers each, of n nodes with d coordinates each.
     k : int
+        1 by default: each line is a row.
 
     Raises
     ------
@@ -435,10 +439,16 @@ class Shifted(AbstractRowsOfRows):
 
     def _offsets(self, made: Made) -> Array:
         (m, k), b = made.shape, self.b
+        by_row = isinstance(b, Mapping)
         if isinstance(b, Mapping):
             b = [*_by_key(b, made.keys, f"b of {self.text()}")]
         given = numbers(b, f"b of {self.text()}", "finite numbers", TermError)
-        if given.ndim == 1 and len(given) == m and (k == 1 or (m != 1 and len(given) != k)):
+        if given.ndim == 1 and not by_row and len(given) == m == k > 1:
+            raise TermError(
+                f"b of {self.text()} has {m} numbers, and there are {m} rows of {k}; give a number per row as "
+                "b[:, None], or the same vector for all rows as b[None, :]"
+            )
+        if given.ndim == 1 and len(given) == m and (by_row or k == 1 or m != 1):
             given = given[:, None]
         if given.ndim > 2 or (given.ndim == 2 and len(given) not in (1, m)) or given.shape[-1:] not in ((), (1,), (k,)):
             raise TermError(
@@ -470,6 +480,8 @@ class Within(AbstractRowsOfRows):
     def made(self, space: Space) -> Made:
         made = self.inner.made(space)
         m, k = made.shape
+        if made.signless and made.pieces > 1:
+            raise TermError(f"{self.text()}: {NO_SIGN}")
         if self.B.shape[0] != k:
             raise TermError(f"B in rows @ B has {self.B.shape[0]} lines, and the rows {self.inner.text()} {k} numbers")
         K = sp.kron(sp.eye_array(m), self.B.T, format="csr") @ made.K
@@ -679,7 +691,7 @@ class Grouped(AbstractRowsOfRows):
         rows = np.array([r for key in keys for r in found[key]])
         some = made.taken(rows)
         b, c = some.b.reshape(len(keys), -1), some.c[::size]
-        return replace(some, b=b, c=c, keys=tuple(keys), nodes=False, edges=None)
+        return replace(some, b=b, c=c, keys=tuple(keys), nodes=False, pieces=size * some.pieces, edges=None)
 
     def _keys(self, made: Made) -> list[Hashable]:
         if isinstance(self.by, Mapping):
@@ -742,7 +754,8 @@ def _matrix(given: Any, what: str) -> Any:
     matrix: Any = sp.csr_array(given) if sp.issparse(given) else numbers(given, what, "a matrix of numbers", TermError)
     if matrix.ndim != 2:
         raise TermError(f"{what} must be a matrix, got {matrix.ndim} dimension{'' if matrix.ndim == 1 else 's'}")
-    matrix = sp.csr_array(matrix, dtype=float)
+    matrix = sp.csr_array(matrix, dtype=float, copy=True)  # which may be changed by whoever gave it
+    matrix.sum_duplicates()
     if not np.isfinite(matrix.data).all():
         raise TermError(f"{what} must be finite, and has an entry that is not")
     return matrix

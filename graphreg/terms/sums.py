@@ -36,7 +36,8 @@ def check_between_nodes(penalty: Any, where: str) -> None:
     if isinstance(penalty, AbstractOneSided):
         raise TermError(
             f"{penalty.called()} may be one-sided (its kind does not promise that phi(-z) = phi(z)) and cannot stand "
-            "on edges, which have no direction; use it in NodePenalty, or here Ball or an AbstractConstraint of yours"
+            "on edges, which have no direction; use it in NodePenalty, or along the arrows of a DiGraph as "
+            "penalty(gr.w.across(graph)), or here Ball or an AbstractConstraint of yours"
         )
 
 

@@ -23,6 +23,7 @@ ROOMS = ("plots", "testing")
 INTERFACES = (AbstractSamples, AbstractPenalty, gr.FlowDomain, gr.PriceDomain, AbstractMethod)
 CALLED_BY_THE_LIBRARY = ("Actors.", "Parts.", "MPI.", "Availability.", "Checkpoint.of", "Model.of", ".lower", ".nodes")
 CALLED_BY_THE_LIBRARY += (".on_graph", ".squared", ".takes_strength")
+CALLED_BY_THE_LIBRARY += ("w.made", "w.each", "w.text", "w.unshifted", "w.labels", "Rows.made", "Rows.text")
 
 
 def functions(name, thing):
@@ -43,6 +44,8 @@ def public():
     found = {}
     for name in gr.__all__:
         found |= functions(name, getattr(gr, name))
+    for each in type(gr.w).__mro__:
+        found |= functions("w", each)
     for room in map(importlib.import_module, (f"graphreg.{room}" for room in ROOMS)):
         for name, each in inspect.getmembers(room, inspect.isfunction):
             found[f"{room.__name__.partition('.')[2]}.{name}"] = each

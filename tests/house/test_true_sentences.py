@@ -217,6 +217,7 @@ FACTS = [
     ("adding-a-penalty.md", "(1 and 3 by default)", option(gr.testing.check_penalty, "k", (1, 3))),
     ("auditing.md", "`seconds=` (60 by default)", option(gr.audit, "seconds", 60.0)),
     ("benchmarks.md", "`solve()`, the default method", automatic),
+    ("say-the-model.md", "`Auto`, the default", automatic),
     ("command-line.md", "the first two by default", all_of(key("graph", "tail", None), key("graph", "head", None))),
     ("command-line.md", "the factor of the whole loss, 1 by default", key("loss", "strength", 1.0)),
     ("command-line.md", "1 by default; constraints and a consensus", key("total_variation", "strength", 1.0)),

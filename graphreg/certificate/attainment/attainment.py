@@ -299,10 +299,10 @@ def _by_block(form: Form, cones: list[RecessionCone], chosen: Array) -> tuple[li
             at += len(rows)
     slack: list[Array] = []
     for edge, cone in zip(form.edges, cones, strict=True):
-        loose = np.zeros((len(edge.tail), form.width(edge)), dtype=bool)
+        loose = np.zeros((edge.count, form.width(edge)), dtype=bool)
         for one_sided, _ in cone.one_sided:
-            size = len(edge.tail) * int(one_sided.sum())
-            loose[:, one_sided] |= chosen[at : at + size].reshape(len(edge.tail), -1)
+            size = edge.count * int(one_sided.sum())
+            loose[:, one_sided] |= chosen[at : at + size].reshape(edge.count, -1)
             at += size
         slack.append(loose)
     return fallen, slack
@@ -324,9 +324,8 @@ def _tight(edge: EdgeBlock, slack: Array) -> list[tuple[Array, Array, EdgeBlock]
             penalty = penalty.restricted(columns)
         else:  # where it is no sum over coordinates it stays as it is
             columns = np.arange(k)
-        features = columns if edge.features is None else edge.features[columns]
         center = None if edge.center is None else edge.center[np.ix_(rows, columns)]
         part = edge.part(rows)
-        own = replace(part, penalty=penalty, map=part.map.changed(features=features), center=center)
+        own = replace(part, penalty=penalty, map=part.map.on(columns), center=center)
         out.append((rows, columns, own))
     return out

@@ -7,7 +7,7 @@ Rows and columns are scaled by powers of two, which changes no digit. What decid
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -118,9 +118,16 @@ def _split(matrix: Any, label: Array, local: Array, columns: list[Array]) -> lis
 # ---- the conditions of a form ----------------------------------------------------------------------------------------
 def cones_of(form: Form) -> list[RecessionCone] | None:
     """Along which directions the penalty of each edge block does not grow; None where one does not say."""
-    cones = [edge.penalty.domain.recession(form.width(edge)) for edge in form.edges]
+    cones = [_cone(edge, form.width(edge)) for edge in form.edges]
     known = [cone for cone in cones if cone is not None]
     return known if len(known) == len(cones) else None
+
+
+def _cone(edge: EdgeBlock, k: int) -> RecessionCone | None:
+    """Equations of rows that are no edges are products of matrices, and as such rounded."""
+    cone = edge.penalty.domain.recession(k)
+    rounded = cone is not None and cone.equations is not None and edge.map.edges is None
+    return replace(cone, exact=False) if cone is not None and rounded else cone
 
 
 def conditions(form: Form, cones: list[RecessionCone], everything: bool = False) -> Conditions:
@@ -162,7 +169,9 @@ def multipliers(form: Form, cones: list[RecessionCone], point: DualPoint) -> tup
         falls.append(inner[descent.for_ever])
         slack.append(inner[~descent.for_ever])
         still.append(-a.ravel()[descent.still])
-    for cone, u in zip(cones, point.flows, strict=True):
+    for edge, cone, u in zip(form.edges, cones, point.flows, strict=True):
+        if edge.map.edges is None:
+            still.append(-u[:, cone.still].ravel())
         if cone.equations is not None:
             still.append(-np.linalg.lstsq(cone.equations.T, u.T)[0].T.ravel())
         for chosen, sign in cone.one_sided:
@@ -249,6 +258,8 @@ def _unknowns(form: Form, cones: list[RecessionCone]) -> Unknowns:
     tails: list[Array] = []
     heads: list[Array] = []
     for edge, cone in zip(form.edges, cones, strict=True):
+        if edge.map.edges is None:
+            continue  # coordinates of rows are conditions of their own
         columns = edge.columns(form.d)[cone.still]
         tails.append(index[np.ix_(edge.tail, columns)].ravel())
         heads.append(np.full(len(tails[-1]), ground) if edge.ground else index[np.ix_(edge.head, columns)].ravel())
@@ -262,8 +273,10 @@ def _unknowns(form: Form, cones: list[RecessionCone]) -> Unknowns:
 
 def _cone_rows(form: Form, edge: EdgeBlock, cone: RecessionCone, unknowns: Unknowns) -> tuple[list[Any], list[Any]]:
     """The conditions of an edge block on v that are not merely equalities between coordinates: still, and slack."""
-    pick = np.eye(form.d)[edge.columns(form.d)]
-    still = [] if cone.equations is None else [cone.equations @ pick]
+    k, rows = form.width(edge), sp.eye_array(edge.count)
+    pick, alike = np.eye(k), edge.map.edges is not None
+    still = ([] if alike else [pick[cone.still]]) + ([] if cone.equations is None else [cone.equations])
     slack = [sign * pick[chosen] for chosen, sign in cone.one_sided if chosen.any()]
-    of_edges = [[unknowns.matrix(sp.kron(edge.K, rows, format="csr")) for rows in kind] for kind in (still, slack)]
-    return of_edges[0], of_edges[1]
+    flat = edge.flat(form.d)
+    of_rows = [[unknowns.matrix(sp.kron(rows, each, format="csr") @ flat) for each in kind] for kind in (still, slack)]
+    return of_rows[0], of_rows[1]

@@ -19,6 +19,7 @@ from ..common_model.best_common import center
 from ..kernel.system import Flows
 
 ROUNDS = 100
+ROW_ROUNDS = 20  # where rows of any kind are constrained: what is far from their sets is not brought there
 HALVINGS = 60  # of a factor
 MARGIN = 2e-14  # by so much a component is scaled further than its constraints ask for
 ULPS = 4  # by which a projected coordinate may be moved on
@@ -29,7 +30,7 @@ def feasible(form: Form, w: Array) -> Array:
     constraints = [edge for edge in form.edges if isinstance(edge.penalty, AbstractConstraint)]
     ties = [edge for edge in constraints if is_equality(edge.penalty, form.width(edge))]
     tied: list[tuple[Array, Array]] | None = None
-    for k in range(ROUNDS):
+    for k in range(ROW_ROUNDS if any(edge.map.noun == "row" for edge in constraints) else ROUNDS):
         if all(satisfied(edge, w).all() for edge in constraints):
             break
         tied = tied_parts(form, ties) if tied is None else tied

@@ -53,7 +53,7 @@ class AbstractSupercoercive(AbstractPenalty):
 
 
 class AbstractOneSided(AbstractPenalty):
-    """A penalty that is not even, and so may only stand on edges to the ground.
+    """A penalty that is not even, and so not for undirected edges: at nodes, along arrows, on rows with a sign.
 
     0 may be on the boundary of dom phi*.
     """

@@ -104,7 +104,8 @@ class AbstractBox(AbstractEntrywise, AbstractOneSided, AbstractConstraint):
 
 @dataclass(frozen=True, eq=False)
 class Box(AbstractBox):
-    """The constraint ``low <= z <= high`` in every coordinate: phi is 0 there and +inf elsewhere. On ground edges only.
+    """The constraint ``low <= z <= high`` in every coordinate: phi is 0 there and +inf elsewhere. At nodes, along
+    arrows and on other rows that have a sign.
 
     ``phi*(u) = sum_j max(low_j u_j, high_j u_j)`` (the support function); where a bound is infinite it is +inf for
     flows of that sign. A box without 0 is allowed; its phi* may be negative.

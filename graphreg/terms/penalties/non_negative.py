@@ -14,7 +14,8 @@ from .box import AbstractBox, SupportedCone
 
 @dataclass(frozen=True)
 class NonNegative(AbstractBox):
-    """The constraint ``z >= 0`` in every coordinate: phi is 0 there and +inf elsewhere. On ground edges only.
+    """The constraint ``z >= 0`` in every coordinate: phi is 0 there and +inf elsewhere. At nodes, along arrows and
+    on other rows that have a sign.
 
     ``phi*(u) = 0`` where ``u <= 0`` and +inf elsewhere (the indicator of the polar cone).
     """
