@@ -22,6 +22,7 @@ from .sums import check_strength
 
 TURNS = 8  # signs of the pieces of a group that are tried
 
+
 @dataclass(frozen=True, repr=False)
 class RowPenalty(AbstractTerm):
     """A penalty on rows: ``sum over r = 1..m of c_r phi((K w)_r - b_r)``; written ``phi(rows)``.

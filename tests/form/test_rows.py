@@ -9,7 +9,6 @@ import pytest
 import scipy.sparse as sp
 
 import graphreg as gr
-from graphreg.certificate.attainment.attainment import attained
 from graphreg.certificate.edges.fusion import separate
 from graphreg.compiling.conic import Compiler
 from graphreg.errors import TermError
@@ -199,7 +198,6 @@ def step(method):
 
 
 REFUSE = {
-    "attainment": attained,
     "fused edges": separate,
     "polishing": lambda form: _joined(form, form.nothing().flows, True, 10**9, 1, 1),
     "linear systems": matrix,
