@@ -26,7 +26,7 @@ ASSUMED = (
 )
 
 
-class Flows(Shown, Mapping[Hashable, Array]):
+class Flows(Shown, Mapping[Any, Array]):
     """Flows by edge: ``flows[i, j]`` is the sum over all terms of the flow (d,) from i to j, the negative of that
     from j to i; ``flows[i, None]`` that to the ground.
 
@@ -130,7 +130,7 @@ class Flows(Shown, Mapping[Hashable, Array]):
         if not parts:
             parts = [pd.DataFrame(columns=[name for name in names if name != "row"])]
         frame = pd.concat(parts, ignore_index=True)
-        frame = frame[[name for name in names if name in frame]]
+        frame = frame.reindex(columns=[name for name in names if name in frame])
         return Table.of(frame, f"flows along the {'rows' if self._of_rows else 'edges'}", ASSUMED)
 
     def __getitem__(self, edge: Hashable) -> Array:

@@ -170,3 +170,10 @@ def test_fused_edges_join_along_paths(rng):
     found = problem.solve(gap=1e-8).clusters(prove=True)
     assert found.members() == [[0, 1, 2], [3]]
     assert found.edges["state"].tolist() == ["fused", "fused", "split"]
+
+
+def test_two_terms_of_one_penalty_and_strength_are_told_apart():
+    data = gr.MeanLoss(gr.NodeData.from_arrays(None, np.arange(6.0), range(6)))
+    path, cycle = (gr.TotalVariation(graph(6), gr.L1()) for graph in (nx.path_graph, nx.cycle_graph))
+    found = gr.Problem(data + path + cycle).solve(gr.Exact()).clusters()
+    assert len(found.edges) == 5 + 6
