@@ -1,4 +1,4 @@
-"""Models of rows at their edges: wild weights, targets, sizes, losses and constraints. No crash, no lie, clear words."""
+"""Models of rows at their edges: wild weights, targets, sizes, losses, constraints. No crash, no lie, clear words."""
 
 from dataclasses import replace
 
