@@ -18,7 +18,12 @@ from .examine import Row, examine
 from .report import report, write
 
 WHOLE = ("standard", "hard")
-VOLUMES = {"perturbed": perturbed, "edges": edges, "rows": row_bounds, "models-of-rows": written_rows}  # that are not answers of methods
+VOLUMES = {
+    "perturbed": perturbed,
+    "edges": edges,
+    "rows": row_bounds,
+    "models-of-rows": written_rows,
+}  # that are not answers of methods
 FAMILIES = (*judged.FAMILIES, "uneven", *VOLUMES, "wild", "standard", "hard")
 LIMIT = 120.0  # seconds for a seed whose answers are judged exactly
 

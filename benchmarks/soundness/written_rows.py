@@ -13,7 +13,7 @@ import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import cvxpy as cp
 import networkx as nx
@@ -61,13 +61,13 @@ class Row:
 
 
 # ---- what is drawn ---------------------------------------------------------------------------------------------------
-def rows_of(rng: np.random.Generator, n: int, d: int, one_sided: bool) -> tuple[str, Any]:
+def rows_of(rng: np.random.Generator, n: int, d: int, signed: bool) -> tuple[str, Any]:
     """Rows of gr.w of one kind or another; with a sign where the penalty asks for it."""
     graph = nx.gnm_random_graph(n, 2 * n, seed=int(rng.integers(1 << 30)))
     arrows = nx.DiGraph((min(e), max(e)) for e in graph.edges)
     path, order = rng.permutation(n).tolist(), int(rng.integers(1, 4))
     kinds = {
-        "across": lambda: gr.w.across(arrows if one_sided or order == 1 else graph, order if not one_sided else 1),
+        "across": lambda: gr.w.across(arrows if signed or order == 1 else graph, 1 if signed else order),
         "Laplacian": lambda: gr.w.across(graph, 2),
         "along": lambda: gr.w.along(path, order),
         "at times": lambda: gr.w.along(path, 2, at=np.cumsum(10.0 ** rng.uniform(-1, 1, n))),
@@ -99,7 +99,9 @@ def written(seed: int) -> Written:
     X, y, scale = (np.concatenate([getattr(part, name) for part in parts]) for name in ("X", "y", "scale"))
     data = gr.NodeData.from_arrays(X, y, [part.node for part in parts for _ in part.y], weights=scale)
     more = {"delta": size} if family == "huber" else {"tau": 0.5} if family == "quantile" else {}
-    model: Any = LOSSES[family](data, scale="sum", **more) + gr.L1()(gr.w.across(nx.empty_graph(n)))
+    model: Any = LOSSES[family](data, scale="sum", **more) + gr.TotalVariation(
+        nx.empty_graph(n), gr.L1()
+    )  # whose nodes come first
     space, what = gr.Problem(model).form.space, [family]
     if rng.random() < 0.3:
         model, what = model + 0.1 * gr.TotalVariation(nx.path_graph(n), gr.L1()), [*what, "total variation"]
@@ -107,7 +109,7 @@ def written(seed: int) -> Written:
         model, what = model + gr.Hierarchy({i: i % 2 for i in range(n)}, weights=(0.3, 0.1)), [*what, "hierarchy"]
     for _ in range(int(rng.integers(1, 4))):
         kind = str(rng.choice(CONSTRAINTS if rng.random() < 0.3 else SMOOTH))
-        name, rows = rows_of(rng, n, d, kind in ("NonNegative", "Box"))
+        name, rows = rows_of(rng, n, d, kind in CONSTRAINTS)
         if kind in CONSTRAINTS and name == "groups":
             kind = "Ball"  # of groups of different sizes, which take no offsets
         what.append(f"{kind} of {name}")
@@ -115,15 +117,15 @@ def written(seed: int) -> Written:
     problem = gr.Problem(model)
     middle = np.zeros(problem.form.shape)
     middle[:n] = inner
-    (block,) = problem.form.samples
-    if not all(np.array_equal(a, b) for a, b in ((block.X, X), (block.y, y), (block.scale, scale))):
+    block: Any = problem.form.samples[0]
+    place = np.concatenate([np.full(len(part.y), part.node) for part in parts])
+    pairs = (block.X, X), (block.y, y), (block.scale, scale), (block.node, place)
+    if not all(np.array_equal(a, b) for a, b in pairs):
         raise AssertionError(f"seed {seed}: samples are stored otherwise")
     return Written(problem, tuple(parts), middle, what)
 
 
-def _term(
-    rng: np.random.Generator, kind: str, name: str, rows: Any, space: Any, inner: Array, size: float
-) -> Any:
+def _term(rng: np.random.Generator, kind: str, name: str, rows: Any, space: Any, inner: Array, size: float) -> Any:
     """A penalty on the rows; a constraint so that ``inner`` lies well inside."""
     radius = size * float(10.0 ** rng.uniform(-2, 0))
     each = rows.each(space)
@@ -210,8 +212,8 @@ def reference(drawn: Written) -> Array | None:
     value = [loss_of(part, v[part.node], np.full(form.d, size), unit) for part in drawn.parts]
     constraints = []
     for edge in form.edges:
-        K, kind, phi, c = edge.flat(form.d), type(edge.penalty).__name__, edge.penalty, edge.weight / unit
-        shape = (edge.count, K.shape[0] // edge.count)
+        K, kind, phi, c = edge.flat(form.d), type(edge.penalty).__name__, cast(Any, edge.penalty), edge.weight / unit
+        shape = (edge.count, form.width(edge))
         Z = cp.reshape(K @ cp.vec(v, order="C"), shape, order="C")
         Z = Z if edge.center is None else Z - edge.center / size
         match kind:
@@ -228,13 +230,13 @@ def reference(drawn: Written) -> Array | None:
             case "Ball":
                 constraints.append(cp.norm(Z, 2, axis=1) <= phi.radius / size)
             case "Box":
-                constraints += [Z >= phi.low / size, Z <= phi.high / size]
+                constraints += [phi.low / size <= Z, phi.high / size >= Z]
             case _:
                 constraints.append(Z >= 0)
     problem = cp.Problem(cp.Minimize(sum(value)), constraints)
     try:
         problem.solve(solver=cp.CLARABEL, **TIGHT)
-    except cp.error.SolverError:
+    except cp.SolverError:
         return None
     return None if v.value is None or not np.isfinite(v.value).all() else size * v.value
 
@@ -260,9 +262,7 @@ def _examine(row: Row, drawn: Written) -> None:
         known["CVXPY's point"] = judge.inside(w)
     for name, make in METHODS.items():
         try:
-            found[name] = drawn.problem.solve(
-                make(), gap=GAP, seconds=SECONDS, progress=False, on_failure="return"
-            )
+            found[name] = drawn.problem.solve(make(), gap=GAP, seconds=SECONDS, progress=False, on_failure="return")
         except Exception as error:  # noqa: BLE001  (whatever it is, it belongs into the table)
             row.raised.append(f"{name}: {raised(name, error).message}")
     here = {name: judge.at(solution.certificate.w) for name, solution in found.items()}
@@ -279,7 +279,9 @@ def _examine(row: Row, drawn: Written) -> None:
         row.false += [f"{name}: {c.dual!r} exceeds P at {lie}" for lie in lies]
         far = approximately(rational(c.primal) - least) if np.isfinite(c.primal) else np.inf
         if solution.status == "certified" and far > 1.01 * GAP * max(abs(c.primal), _common(drawn)):
-            row.false.append(f"{name}: certified, and P is {far:.3g} above a point where it is {approximately(least)!r}")
+            row.false.append(
+                f"{name}: certified, and P is {far:.3g} above a point where it is {approximately(least)!r}"
+            )
 
 
 def _common(drawn: Written) -> float:

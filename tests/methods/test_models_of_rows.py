@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from itertools import pairwise
 
 import cvxpy as cp
 import networkx as nx
@@ -138,7 +139,7 @@ def quantiles_that_do_not_cross():
     V = cp.Variable((3, 2))
     data = [gr.NodeData.from_arrays(X, y, [a] * 20) for a in taus]
     model = sum(gr.QuantileLoss(each, tau=a, scale="sum") for each, a in zip(data, taus, strict=True))
-    model = model + sum(gr.NonNegative()((w.at(b) - w.at(a)) @ X.T) for a, b in zip(taus, taus[1:], strict=False))
+    model = model + sum(gr.NonNegative()((w.at(b) - w.at(a)) @ X.T) for a, b in pairwise(taus))
     r = [y - X @ V[i] for i in range(3)]
     value = sum(cp.sum(cp.maximum(a * r[i], (a - 1) * r[i])) for i, a in enumerate(taus))
     return model, value, [X @ (V[1] - V[0]) >= 0, X @ (V[2] - V[1]) >= 0]
@@ -159,7 +160,9 @@ def strata():
 def network_lasso():
     """As SnapVX: weighted norms of the differences of whole vectors."""
     graph, rng = nx.cycle_graph(8), np.random.default_rng(8)
-    nx.set_edge_attributes(graph, {e: float(c) for e, c in zip(graph.edges, rng.uniform(0.2, 2, 8), strict=True)}, "weight")
+    nx.set_edge_attributes(
+        graph, {e: float(c) for e, c in zip(graph.edges, rng.uniform(0.2, 2, 8), strict=True)}, "weight"
+    )
     Z, v = rng.standard_normal((8, 3)), cp.Variable((8, 3))
     apart = sum(c * cp.norm(v[i] - v[j]) for i, j, c in graph.edges(data="weight"))
     return means(Z) + 0.5 * gr.L2()(w.across(graph)), fit(v, Z) + 0.5 * apart, []

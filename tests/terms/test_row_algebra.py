@@ -18,7 +18,7 @@ ONE = Space({i: i for i in range(N)}, ("y",), np.array([0]))
 TWO = Space({i: i for i in range(N)}, ("a", "b"), np.array([0, 1]))
 GRAPH = nx.cycle_graph(N)
 GRAPH.add_edge(0, 3)
-WEIGHTED = nx.Graph()
+WEIGHTED = nx.empty_graph(N)
 WEIGHTED.add_weighted_edges_from((i, j, 0.5 + i) for i, j in GRAPH.edges)
 ARROWS = nx.DiGraph(list(GRAPH.edges))
 A, B, R = RNG.standard_normal((3, N)), RNG.standard_normal((2, 4)), RNG.standard_normal((2, 2))
@@ -58,8 +58,11 @@ ALGEBRA = {
     "sum": (sum([w.at([0, 1]), w.at([2, 2])]), lambda v: v[:2] + v[[2, 2]]),
     "negative": (-(2.0 * w.at([0, 1])) / 4.0, lambda v: -v[:2] / 2.0),
     "offset": (w - 3.0, lambda v: v - 3.0),
-    "offsets": (w.at([0, 1]) + np.array([[1.0, 2.0], [3.0, 4.0]]), lambda v: v[:2] + [[1.0, 2.0], [3.0, 4.0]]),
-    "one offset": (np.array([1.0, 2.0]) - w, lambda v: [1.0, 2.0] - v),
+    "offsets": (
+        w.at([0, 1]) + np.array([[1.0, 2.0], [3.0, 4.0]]),
+        lambda v: v[:2] + np.array([[1.0, 2.0], [3.0, 4.0]]),
+    ),
+    "one offset": (np.array([1.0, 2.0]) - w, lambda v: np.array([1.0, 2.0]) - v),
     "offset by row": (w.at(None, ["a"]) - np.arange(N), lambda v: v[:, :1] - np.arange(N)[:, None]),
     "offset by node": (w.at([2, 0]) - {0: 1.0, 2: 5.0}, lambda v: v[[2, 0]] - [[5.0], [1.0]]),
     "offset by arrow": (w.across(ARROWS) - NUMBERED, lambda v: DA @ v - np.arange(len(D))[:, None]),
@@ -281,7 +284,7 @@ REFUSED = {
     "no rows": (lambda: gr.L1()(np.ones(3)), TermError, "is called on rows of gr.w"),
     "weights of a constraint": (lambda: lowered(gr.Ball(1.0)(w.weighted(2.0))), TermError, "leave the weights out"),
     "strength of a constraint": (lambda: means(2.0 * gr.Ball(1.0)(w)).form, TermError, "no strength"),
-    "equations": (lambda: lowered(gr.Zero()(w.along(range(N), 2))), TermError, "hold to rounding only"),
+    "equations": (lambda: lowered(gr.Zero()(w.along(range(N), 2))), TermError, "others to rounding only"),
     "constant": (lambda: lowered(gr.L1()(0.0 * w - 1.0)), TermError, "the row 0 of L1(0 w_i - 1) does not depend on w"),
     "never": (lambda: lowered(gr.Box(-1, 1)(0.0 * w - 2.0)), TermError, "can never hold; give it the weight 0"),
 }

@@ -9,6 +9,7 @@ towards the best common model), which every penalty tolerates.
 from __future__ import annotations
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.sparse.linalg import lsqr
 
 from ...form import EdgeBlock, Form, held_together
@@ -22,6 +23,7 @@ ROUNDS = 100
 ROW_ROUNDS = 20  # where rows of any kind are constrained: what is far from their sets is not brought there
 HALVINGS = 60  # of a factor
 MARGIN = 2e-14  # by so much a component is scaled further than its constraints ask for
+WIDENED = 10  # times that rows are moved with those that they push outside
 ULPS = 4  # by which a projected coordinate may be moved on
 
 
@@ -29,17 +31,17 @@ def feasible(form: Form, w: Array) -> Array:
     """A point near w at which P is finite, where one is found."""
     constraints = [edge for edge in form.edges if isinstance(edge.penalty, AbstractConstraint)]
     ties = [edge for edge in constraints if is_equality(edge.penalty, form.width(edge))]
+    of_rows = [edge for edge in constraints if edge.map.noun == "row"]
     tied: list[tuple[Array, Array]] | None = None
-    for k in range(ROW_ROUNDS if any(edge.map.noun == "row" for edge in constraints) else ROUNDS):
+    for k in range(ROW_ROUNDS if of_rows else ROUNDS):
         if all(satisfied(edge, w).all() for edge in constraints):
             break
         tied = tied_parts(form, ties) if tied is None else tied
         w = tied_means(tied, w)
+        w = _moved_inside(of_rows, w, MARGIN * 2.0**k) if of_rows else w
         for edge in constraints:
             if edge.map.noun == "node":
                 w = _project(edge, w)
-            elif edge.map.noun == "row":
-                w = _moved_inside(edge, w, MARGIN * 2.0**k)
         w = tied_means(tied, w)
         w = _shrink(form, constraints, w, min(MARGIN * 2.0**k, 0.5))  # more, where rounding undoes it
     own = [edge for edge in form.edges if not isinstance(edge.penalty, (AbstractConstraint, AbstractNorm))]
@@ -99,21 +101,31 @@ def _project(edge: EdgeBlock, w: Array) -> Array:
     return w
 
 
-def _moved_inside(edge: EdgeBlock, w: Array, margin: float) -> Array:
-    """The nearest w whose rows lie inside of their set, as far as least squares find it: those outside by as much again
-    as they were, and by a share of the numbers that they are made of."""
-    outside = np.flatnonzero(~satisfied(edge, w))
-    if not len(outside):
-        return w
-    part = edge.part(outside)
+def _moved_inside(edges: list[EdgeBlock], w: Array, margin: float) -> Array:
+    """The nearest w whose rows lie inside of their sets, as far as least squares find it: those outside, and those that
+    come to be so when these are moved (which would be at the cost of each other, one after the other)."""
+    rows, moved = [np.zeros(edge.count, dtype=bool) for edge in edges], w
+    for _ in range(WIDENED):
+        outside = [~satisfied(edge, moved) for edge in edges]
+        if not any((out & ~own).any() for out, own in zip(outside, rows, strict=True)):
+            break
+        rows = [own | out for out, own in zip(outside, rows, strict=True)]
+        some = [edge.part(np.flatnonzero(own)) for edge, own in zip(edges, rows, strict=True) if own.any()]
+        K, wanted = zip(*(_inwards(part, w, margin) for part in some), strict=True)
+        moved = w + lsqr(sp.vstack(K), np.concatenate(wanted), atol=1e-15, btol=1e-15)[0].reshape(w.shape)
+    return moved
+
+
+def _inwards(part: EdgeBlock, w: Array, margin: float) -> tuple[sp.csr_array, Array]:
+    """K of some rows, and how they would be moved: by as much again as they are outside, and by a share of the numbers
+    that they are made of."""
     z, project = part.difference(w), part.penalty.project  # pyright: ignore[reportAttributeAccessIssue]  (constraints only)
     K = part.flat(w.shape[1])
     size = (abs(K) @ np.abs(w).ravel()).reshape(z.shape).max(axis=1, keepdims=True) + row_norm(z)[:, None]
     near = project(z)
     inner = (project(near + size) + project(near - size)) / 2.0  # between two points of the set
     depth = np.maximum(row_norm(near - z)[:, None], margin * size) / np.maximum(row_norm(inner - near)[:, None], 1e-300)
-    wanted = near + np.minimum(depth, 0.5) * (inner - near) - z
-    return w + lsqr(K, wanted.ravel(), atol=1e-15, btol=1e-15)[0].reshape(w.shape)
+    return K, (near + np.minimum(depth, 0.5) * (inner - near) - z).ravel()
 
 
 def _shrink(form: Form, constraints: list[EdgeBlock], w: Array, margin: float) -> Array:
