@@ -23,6 +23,8 @@ import graphreg as gr
 from graphreg.certificate.kernel.system import Summand, System
 from graphreg.datasets.plain import Array, PlainEdge, PlainProblem, PlainSamples
 from graphreg.form import Form
+from graphreg.inputs import components_of
+from graphreg.terms import Matrix
 
 from .exact import Bounds, ExactEdge, ExactProblem, exact, penalty
 from .families import LOSSES
@@ -113,7 +115,10 @@ class Drawn:
             if form.labels != tuple(range(self.n)) or not all(np.array_equal(a, b) for a, b in pairs):
                 raise AssertionError(f"seed {self.seed}: samples are stored otherwise")
             blocks.append(block)
-        return replace(form, samples=tuple(blocks), edges=())
+        form = replace(form, samples=tuple(blocks), edges=())
+        rows = Matrix(self.block.K, self.block.k, self.n)
+        vars(form)["component"] = components_of(*rows.pairs, self.n)[1]  # the form knows of no rows
+        return form
 
     @cached_property
     def functions(self) -> list[ExactEdge]:

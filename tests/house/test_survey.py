@@ -7,9 +7,9 @@ from rooms import PACKAGE, trees
 from survey import AROUND, CORE, FIGURES, HOUSE, circles, holds, room_of
 
 LIMITS = {
-    "lines of code": 42_066,  # with `Matrix`: rows of any K, which blocks with a tail and a head could not say
-    "lines of code in the core": 19_673,  # as above: three maps and their verbs
-    "files": 428,  # terms/maps.py and terms/design.py, out of terms/blocks.py
+    "lines of code": 42_832,  # with `gr.w`: penalties of any affine rows, and what every verb says of them
+    "lines of code in the core": 20_396,  # as above: the algebra of rows, and maps
+    "files": 430,  # terms/maps.py, design.py, rows.py and row_penalty.py
     "arrows upwards": 1,
     "largest circle of files at load": 0,
     "with later imports": 0,
@@ -18,11 +18,11 @@ LIMITS = {
     "functions over 60 lines": 0,
     "functions with more than 6 parameters": 13,
     "modules that an import loads": 9,
-    "PrimalDual on a chain: files": 57,  # as above
-    "PrimalDual on a chain: functions": 522,  # blocks ask their maps
-    "PrimalDual on a chain: depth": 24,  # as above
+    "PrimalDual on a chain: files": 57,
+    "PrimalDual on a chain: functions": 526,  # blocks ask their maps
+    "PrimalDual on a chain: depth": 24,
     "Exact on a chain: files": 53,
-    "Exact on a chain: functions": 393,  # as above
+    "Exact on a chain: functions": 401,  # blocks ask their maps
     "Exact on a chain: depth": 22,
 }
 
