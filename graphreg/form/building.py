@@ -66,11 +66,12 @@ def _space(model: Model, losses: Sequence[AbstractLoss]) -> Space:
                 f"the losses must have the same features: {losses[0].called()} has {list(coordinates)}, "
                 f"{loss.called()} has {list(loss.coordinates())}"
             )
-    closed, open_ = (
-        [nodes for _, term in model.terms if term.closed is kind and len(nodes := term.nodes())]
-        for kind in (True, False)
+    first, rest = (
+        [nodes for _, term in model.terms if term.leads is leads and len(nodes := term.nodes())]
+        for leads in (True, False)
     )
-    named = closed if closed and not open_ else [*closed, *(loss.data.labels for loss in losses), *open_]
+    closed = all(term.closed for _, term in model.terms)
+    named = first if first and closed else [*first, *(loss.data.labels for loss in losses), *rest]
     index = index_of(all_of(named))
     for loss in losses:
         unknown = places_of(loss.data.labels, index) < 0

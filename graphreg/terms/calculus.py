@@ -171,6 +171,7 @@ class AbstractTerm(Brief, _Summand):
     """Something that can stand in a model: a loss on the nodes, or a penalty on edges."""
 
     closed = True  # where only such terms name nodes, data at others are refused
+    leads: bool = True  # its nodes come before those of the data
 
     @abstractmethod
     def lower(self, space: Space, strength: Strength) -> Lowered:

@@ -42,6 +42,11 @@ class RowPenalty(AbstractTerm):
     rows: AbstractRows
     closed = False
 
+    @property
+    def leads(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]  (of the rows)
+        """True where a graph or a path gives the order of the nodes."""
+        return self.rows.leads
+
     def nodes(self) -> Labels:
         return self.rows.labels()
 

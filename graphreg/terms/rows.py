@@ -97,6 +97,11 @@ class AbstractRows(Brief, ABC):
         """The labels of the nodes that the rows bring into the problem."""
         return ()
 
+    @property
+    def leads(self) -> bool:
+        """True where a graph or a path gives the order of the nodes."""
+        return False
+
     def __repr__(self) -> str:
         return f"<Rows: {self.text()}>"
 
@@ -368,6 +373,10 @@ class AbstractRowsOfRows(AbstractRows):
 
     inner: AbstractRows
 
+    @property
+    def leads(self) -> bool:
+        return self.inner.leads
+
     def labels(self) -> Labels:
         return self.inner.labels()
 
@@ -387,6 +396,10 @@ class Plus(AbstractRowsOfRows):
 
     other: AbstractRows
     sign: float = 1.0
+
+    @property
+    def leads(self) -> bool:
+        return self.inner.leads or self.other.leads
 
     def labels(self) -> Labels:
         return tuple(dict.fromkeys([*self.inner.labels(), *self.other.labels()]))
@@ -552,6 +565,10 @@ class Across(AbstractRowsOfRows):
     arrows: Arrows
     order: int
 
+    @property
+    def leads(self) -> bool:
+        return True
+
     def labels(self) -> Labels:
         return self.arrows.labels
 
@@ -600,6 +617,10 @@ class Along(AbstractRowsOfRows):
     path: Labels
     order: int
     places: Array | None
+
+    @property
+    def leads(self) -> bool:
+        return True
 
     def labels(self) -> Labels:
         return self.path

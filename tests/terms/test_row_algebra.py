@@ -307,3 +307,13 @@ def test_paths_and_graphs_of_a_path_differ_at_its_ends():
     along, across = (rows.made(ONE).K.toarray() for rows in (w.along(range(N), 2), w.across(nx.path_graph(N), 2)))
     np.testing.assert_array_equal(-across[1:-1], along)
     assert all(i < j for i, j in pairwise(w.across(nx.path_graph(N), 2).made(ONE).keys))
+
+
+def test_nodes_are_in_the_order_of_graphs_and_paths_then_of_data_then_of_what_rows_name():
+    data = gr.NodeData.from_arrays(None, np.arange(3.0), ["c", "a", "b"])
+    for rows, wanted in (
+        (w.at("z") - w.at("a"), ("c", "a", "b", "z")),
+        (w.along(["b", "y", "c"]), ("b", "y", "c", "a")),
+        (w.across(nx.path_graph(["x", "a"])) @ [[2.0]], ("x", "a", "c", "b")),
+    ):
+        assert gr.Problem(gr.MeanLoss(data) + gr.L1()(rows)).form.labels == wanted
