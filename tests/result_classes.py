@@ -19,13 +19,14 @@ ASKED = (AbstractMethod, AbstractTerm, AbstractPenalty)  # what users write; wha
 INNER = {  # the library's own records, which can be reached from results; they are not gone into
     *("Account", "Arcs", "ConicProblem", "EdgeBlock", "Form", "Held", "Outcome", "Presence", "Role", "SampleBlock"),
     *("Batch", "CoefficientTree", "Sent", "CoordinateGroup", "Network", "PlainProblem", "Routes", "Varying"),
+    *("AbstractEdges", "AbstractMap", "Made"),  # rows, and what they are made of
     *("Descent", "FlowDomain", "PriceDomain", "RecessionCone"),  # what a term says of its domain
     *("Edge", "Math", "Row", "Section", "Shape"),  # parts of formulas, claims and maps
     *("DataKeys", "Folders", "Place", "SampleTable", "Standardised"),  # what a model file says
 }
 WRITTEN = {  # what users make themselves: options and parameters, of no size
     *("Acceleration", "Actors", "Availability", "Checkpoint", "Columns", "DecreasingStep", "Faults", "MPI", "Observer"),
-    *("Parameter", "Parts", "Strength", "Scorer"),
+    *("Parameter", "Parts", "Rows", "Strength", "Scorer"),
 }
 
 
