@@ -19,7 +19,7 @@ from scipy.sparse.csgraph import connected_components
 
 from graphreg.certificate.kernel.arithmetic import LEAST, RefusedError, two_sum
 from graphreg.certificate.kernel.balance import Answers, Combination, Witness, balanced
-from graphreg.certificate.kernel.system import Prices
+from graphreg.certificate.kernel.system import Prices, System
 from graphreg.certificate.kernel.value import lower_bound
 from graphreg.certificate.proposing.plan import Planner
 from graphreg.certificate.proposing.slack import Slack
@@ -29,7 +29,7 @@ from graphreg.datasets.plain import Array
 from .attained import attained
 from .exact import below, excess
 from .reals import ZERO, approximately, ends, flint, rational
-from .rows import Drawn, RowSystem, asked, planted_rows, random_rows
+from .rows import Drawn, asked, planted_rows, random_rows
 
 PULLS = (0.0, 4e-15, 1e-13, 1e-11, 1e-9, 1e-7, 1e-5, 1e-3, 1e-2)  # of the way to the middle of all domains
 DEEP = 0.4  # in units of scales: deep enough
@@ -83,7 +83,7 @@ def _examine(row: Row, drawn: Drawn) -> None:
         found = asked(drawn)
     if found is not None and np.isfinite(found[0]).all():
         known["Clarabel's point"] = drawn.at(found[0])
-    system, points = RowSystem(drawn.form, drawn.block), []
+    system, points = System(drawn.form), []
     if drawn.flows is not None:
         points.append(_planted(system, drawn))
     if found is not None and np.isfinite(found[1]).all():
@@ -110,7 +110,7 @@ def _dense(drawn: Drawn) -> list[list[Any]]:
     return out
 
 
-def _planted(system: RowSystem, drawn: Drawn) -> Array:
+def _planted(system: System, drawn: Drawn) -> Array:
     v, at = np.zeros(system.size), 0
     for block, family in zip(drawn.form.samples, drawn.families, strict=True):
         mine = [(drawn.prices or {})[part.node] for part in drawn.parts if part.family == family]
@@ -121,7 +121,7 @@ def _planted(system: RowSystem, drawn: Drawn) -> Array:
 
 
 # ---- proposals -------------------------------------------------------------------------------------------------------
-def bounds(system: RowSystem, v: Array, row: Row) -> Iterator[tuple[str, float]]:
+def bounds(system: System, v: Array, row: Row) -> Iterator[tuple[str, float]]:
     """The bounds next to a point: as it is, by the library's planner and by least squares; from further and further
     inside, until there is one."""
     v, middle, done = inside(system, v), np.zeros_like(v), False
@@ -148,24 +148,24 @@ def bounds(system: RowSystem, v: Array, row: Row) -> Iterator[tuple[str, float]]
             return
 
 
-def inside(system: RowSystem, v: Array) -> Array:
+def inside(system: System, v: Array) -> Array:
     """The point with prices and flows in their domains."""
     v = v.copy()
     for one in system.prices:
         low, high = _ends(one)
         v[one.columns] = np.clip(v[one.columns], low, high)
-    for one in system.more:
+    for one in system.flows:
         size = np.nan_to_num(one.penalty.domain.gauge(one.taken(v) / one.scale[:, None]), posinf=1.0)
         v[one.columns] = (one.taken(v) / np.maximum(size, 1.0).reshape(one.shape[0], -1)).ravel()
     return v
 
 
-def middle_of(system: RowSystem) -> Array:
+def middle_of(system: System) -> Array:
     """A balanced point as deep inside all domains as there is one, by a linear programme; else one that is inside."""
     low, high = np.full(system.size, -np.inf), np.full(system.size, np.inf)
     for one in system.prices:
         low[one.columns], high[one.columns] = _ends(one)
-    for one in system.more:
+    for one in system.flows:
         size = np.asarray(one.penalty.domain.gauge(np.ones(one.shape)), dtype=float).reshape(-1, 1)
         with np.errstate(divide="ignore"):
             high[one.columns] = np.broadcast_to(one.scale[:, None] / size, one.shape).ravel()
@@ -196,31 +196,20 @@ def _ends(one: Prices) -> tuple[Array, Array]:
     return one.block.scale * low, one.block.scale * high
 
 
-def slack_of(system: RowSystem, v: Array) -> Slack:
-    """The library's, and that of rows."""
-    found = Slack.of(system, v)
-    for one in system.more:
-        depth = np.broadcast_to(one.penalty.domain.slacks(one.taken(v) / one.scale[:, None]), one.shape)
-        depth = np.maximum(np.nan_to_num(depth, nan=0.0, posinf=1e300), 0.0)
-        found.room[one.columns] = (one.scale[:, None] * depth).ravel()
-        found.weight[one.columns] = (one.scale[:, None] * np.minimum(depth, 1.0) ** 2).ravel()
-    return found
-
-
-def _nothing(system: RowSystem, v: Array) -> tuple[sp.csr_array, dict[int, Combination]]:
+def _nothing(system: System, v: Array) -> tuple[sp.csr_array, dict[int, Combination]]:
     """For points that balance exactly."""
     return sp.csr_array((len(v), system.shape[0])), {}
 
 
-def _planned(system: RowSystem, v: Array) -> tuple[sp.csr_array, dict[int, Combination]]:
-    plan = Planner(system).near(v, slack_of(system, v), np.zeros(len(v), dtype=bool), False)
+def _planned(system: System, v: Array) -> tuple[sp.csr_array, dict[int, Combination]]:
+    plan = Planner(system).near(v, Slack.of(system, v), np.zeros(len(v), dtype=bool), False)
     return plan.answers.R, plan.dropped
 
 
-def _least_squares(system: RowSystem, v: Array) -> tuple[sp.csr_array, dict[int, Combination]]:
+def _least_squares(system: System, v: Array) -> tuple[sp.csr_array, dict[int, Combination]]:
     """W B'(B W B')^-1 for the variables with slack, in each component of B; what depends on others is dropped."""
     N, V = system.shape
-    weight = slack_of(system, v).weight
+    weight = Slack.of(system, v).weight
     count, label = connected_components(abs(system.kind.B) @ abs(system.kind.B).T, directed=False)
     R, dropped = sp.lil_array((V, N)), dict[int, Combination]()
     for c in range(count):
@@ -261,7 +250,7 @@ def _matrix(M: Array) -> Any:
     return flint.fmpq_mat([[rational(x) for x in row] for row in M.tolist()])
 
 
-def proved(system: RowSystem, v: Array, answers: Answers, dropped: dict[int, Combination]) -> tuple[float, str]:
+def proved(system: System, v: Array, answers: Answers, dropped: dict[int, Combination]) -> tuple[float, str]:
     """The bound next to a point that is corrected by some answers; and what stands in its way."""
     kept = ~np.isin(np.arange(system.shape[0]), list(dropped))
     high, low = v, np.zeros_like(v)

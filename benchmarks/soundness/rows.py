@@ -20,11 +20,10 @@ import numpy as np
 import scipy.sparse as sp
 
 import graphreg as gr
-from graphreg.certificate.kernel.system import Summand, System
 from graphreg.datasets.plain import Array, PlainEdge, PlainProblem, PlainSamples
 from graphreg.form import Form
-from graphreg.inputs import components_of
-from graphreg.terms import Matrix
+from graphreg.terms import EdgeBlock, Matrix, Strength
+from graphreg.terms.records import IN_ROWS
 
 from .exact import Bounds, ExactEdge, ExactProblem, exact, penalty
 from .families import LOSSES
@@ -54,10 +53,6 @@ class Block:
     @property
     def k(self) -> int:
         return self.center.shape[1]
-
-    @property
-    def scale(self) -> Array:
-        return self.weight
 
     @property
     def phi(self) -> Any:
@@ -101,7 +96,7 @@ class Drawn:
 
     @cached_property
     def form(self) -> Form:
-        """The samples as the library stores them: to the last bit as they were given."""
+        """The samples and rows as the library stores them: to the last bit as they were given."""
         blocks = []
         chain = gr.TotalVariation(nx.path_graph(self.n), gr.L1())
         for whole in self.stacked:
@@ -115,10 +110,10 @@ class Drawn:
             if form.labels != tuple(range(self.n)) or not all(np.array_equal(a, b) for a, b in pairs):
                 raise AssertionError(f"seed {self.seed}: samples are stored otherwise")
             blocks.append(block)
-        form = replace(form, samples=tuple(blocks), edges=())
-        rows = Matrix(self.block.K, self.block.k, self.n)
-        vars(form)["component"] = components_of(*rows.pairs, self.n)[1]  # the form knows of no rows
-        return form
+        own = self.block
+        center = own.center if own.center.any() else None
+        edge = EdgeBlock(own.phi, Strength(), Matrix(own.K, own.k, self.n), own.weight, center, IN_ROWS, "rows")
+        return Form(form.space, (), tuple(blocks), (edge,))
 
     @cached_property
     def functions(self) -> list[ExactEdge]:
@@ -158,23 +153,9 @@ class Drawn:
         return Bounds(low, high)
 
 
-# ---- for the kernel --------------------------------------------------------------------------------------------------
-class RowSystem(System):
-    """The samples of a form, and a block of rows."""
-
-    def __init__(self, form: Form, block: Block) -> None:
-        K, k = block.K, block.k
-        node = np.array([K.indices[K.indptr[e * k]] // form.d for e in range(len(block.center))], dtype=int)
-        rows = Summand("a flow of rows", node, block.phi, block, lambda e, s: K[(e * k + s).ravel()], k)
-        zero = np.zeros(block.center.shape)
-        rows.targets = (block.center, zero, zero) if block.center.any() else None
-        self.more = [rows]
-        super().__init__(form, more=self.more)
-
-
 # ---- a point ---------------------------------------------------------------------------------------------------------
 def asked(drawn: Drawn) -> tuple[Array, Array] | None:
-    """Clarabel's parameters (n, d), and its prices and flows in the order of the variables of `RowSystem`."""
+    """Clarabel's parameters (n, d), and its prices and flows in the order of the variables of a `System`."""
     w, block = cp.Variable(drawn.n * drawn.d), drawn.block
     value, equal = [], []
     for whole, own in zip(drawn.stacked, drawn.form.samples, strict=True):

@@ -11,9 +11,10 @@ from benchmarks.soundness.kkt import balanced_on_forest, optimal, subgradient
 from benchmarks.soundness.planted import KINDS, LOSSES, TRAITS, with_proof
 from benchmarks.soundness.reals import ONE, approximately, rational, rationals
 from benchmarks.soundness.refined import refined
-from benchmarks.soundness.rows import RowSystem, planted_rows, proves, random_rows
+from benchmarks.soundness.rows import planted_rows, proves, random_rows
 from benchmarks.soundness.stored import as_stored
 from graphreg.certificate.kernel.balance import balanced
+from graphreg.certificate.kernel.system import System
 from graphreg.certificate.proposing import enclosure
 
 LAST = 2.0**-52
@@ -184,8 +185,8 @@ def test_planted_optima_of_rows_are_proved():
 
 def test_rows_are_pulled_back_as_the_matrix_says():
     drawn = random_rows(0)
-    system, rng = RowSystem(drawn.form, drawn.block), np.random.default_rng(0)
-    (one,) = system.more
+    system, rng = System(drawn.form), np.random.default_rng(0)
+    (one,) = system.flows
     v = np.concatenate([np.zeros(one.first), rng.standard_normal(one.size)])
     want = (drawn.block.K.T @ v[one.columns]).reshape(drawn.n, drawn.d)
     exact, plain = system.residual(v, 0.0 * v), system.residual(v, 0.0 * v, plain=True)
