@@ -6,7 +6,6 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from math import isqrt
-from types import SimpleNamespace
 
 import networkx as nx
 import numpy as np
@@ -14,8 +13,10 @@ import scipy.sparse as sp
 
 import graphreg as gr
 from graphreg.certificate.kernel.balance import Answers, Balanced, Witness
-from graphreg.certificate.kernel.system import Summand, System
-from graphreg.terms import alike
+from graphreg.certificate.kernel.system import System
+from graphreg.form import Form
+from graphreg.terms import EdgeBlock, Matrix, Strength, alike
+from graphreg.terms.records import IN_ROWS
 
 LINE = nx.path_graph(4)
 HALF = Fraction(1, 2**53)  # of a unit in the last place of 1
@@ -258,16 +259,17 @@ def dual_value(form, v):
     return out
 
 
-# ---- other functions than those of a form ----------------------------------------------------------------------------
+# ---- rows of any kind ------------------------------------------------------------------------------------------------
 def rows_of(K, penalty, form, k=1, scale=None, target=None):
     """s phi((Kw)_e - t_e) for a penalty and any sparse K, k rows of it for each e."""
     K = sp.csr_array(K)
-    shape = K.shape[0] // k, k
-    some = [K[[e * k]].indices[:1].tolist() or [0] for e in range(shape[0])]
-    block = SimpleNamespace(scale=np.ones(shape[0]) if scale is None else scale)
-    one = Summand("a row", np.ravel(some) // form.d, penalty, block, lambda e, s: K[(e * k + s).ravel()], k)
-    one.targets = None if target is None else (target, np.zeros(shape), np.zeros(shape))
-    return one
+    scale = np.ones(K.shape[0] // k) if scale is None else scale
+    return EdgeBlock(penalty, Strength(), Matrix(K, k, form.n), scale, target, IN_ROWS, "rows")
+
+
+def with_rows(form, *blocks):
+    """The form with more functions."""
+    return Form(form.space, form.latent, form.samples, (*form.edges, *blocks))
 
 
 # ---- witnesses -------------------------------------------------------------------------------------------------------
@@ -296,7 +298,7 @@ def general(K, penalty=None, d=None, **more):
     """One node, whose functions are one of each row of K."""
     K = np.asarray(K, dtype=float)
     form = blank(K.shape[1] if d is None else d, K.shape[1] // (K.shape[1] if d is None else d))
-    return System(form, more=[rows_of(K, penalty or gr.SquaredL2(), form, **more)])
+    return System(with_rows(form, rows_of(K, penalty or gr.SquaredL2(), form, **more)))
 
 
 def matrix(system):

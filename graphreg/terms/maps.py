@@ -161,7 +161,8 @@ class AbstractMatrix(AbstractMap):
     def owner(self) -> Array:
         rows, nodes = self._places
         first = np.searchsorted(rows, np.arange(self.count + 1))
-        return nodes[(first[:-1] + first[1:] - 1) // 2]  # in the middle of those that the row touches
+        middle = np.append(nodes, 0)[(first[:-1] + first[1:] - 1) // 2]  # of those that the row touches
+        return np.where(first[1:] > first[:-1], middle, 0)
 
     @property
     def pairs(self) -> tuple[Array, Array]:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from factories import thinned
-from kernel_cases import LINE, answers, balance_holds, number, numbers, regression, root, rows_of, witness
+from kernel_cases import LINE, answers, balance_holds, number, numbers, regression, root, rows_of, with_rows, witness
 
 import graphreg as gr
 from benchmarks.soundness.exact import below
@@ -218,7 +218,7 @@ def test_rows_of_any_kind_have_bounds_that_are_true(kind, norm):
         K, penalty = ROWS[kind](rng, n, d), NORMS[norm]
         k = d if "differences" in kind else 2
         scale, target = rng.uniform(0.5, 2.0, K.shape[0] // k), rng.standard_normal((K.shape[0] // k, k))
-        system = System(form, more=[rows_of(K, penalty, form, k=k, scale=scale, target=target)])
+        system = System(with_rows(form, rows_of(K, penalty, form, k=k, scale=scale, target=target)))
         one, (block,), (edge,) = system.summands[-1], form.samples, form.edges
         w = rng.standard_normal(form.shape)
         v = np.zeros(system.size)

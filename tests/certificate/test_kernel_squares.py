@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import networkx as nx
 import numpy as np
 import pytest
-from kernel_cases import LINE, columns, dual_value, number, numbers, pulled, regression, rows_of, solved
+from kernel_cases import LINE, columns, dual_value, number, numbers, pulled, regression, rows_of, solved, with_rows
 
 import graphreg as gr
 from graphreg.certificate.kernel import squares
@@ -360,7 +360,7 @@ def test_squares_are_known():
 
 def test_squares_of_several_numbers_are_refused():
     form = gr.Problem(gr.SquaredLoss(regression(2)) + 0.1 * gr.TotalVariation(LINE, gr.L1())).form
-    system = System(form, more=[rows_of(np.ones((1, 8)), gr.SquaredL2(), form)])
+    system = System(with_rows(form, rows_of(np.ones((1, 8)), gr.SquaredL2(), form)))
     system.summands[-1].square = 1.0
     with pytest.raises(RefusedError, match="several"):
         Curvature(system, np.ones((4, 2)))

@@ -23,6 +23,7 @@ from kernel_cases import (
     regression,
     rows_of,
     wide,
+    with_rows,
     within,
 )
 
@@ -515,7 +516,7 @@ def test_columns_of_any_entries_are_taken_as_they_are():
     rng = np.random.default_rng(16)
     form = form_of("squares along a path")
     K = sp.csr_array(rng.standard_normal((6, 12)) * (rng.random((6, 12)) < 0.4))
-    system = System(form, more=[rows_of(K, gr.L1(), form, k=2, target=rng.standard_normal((3, 2)))])
+    system = System(with_rows(form, rows_of(K, gr.L1(), form, k=2, target=rng.standard_normal((3, 2)))))
     one = system.summands[-1]
     assert one.columns == slice(system.size - 6, system.size)
     np.testing.assert_array_equal(system.kind.B.toarray()[:, one.columns], K.toarray().T)
@@ -545,21 +546,23 @@ def test_columns_of_any_entries_are_taken_as_they_are():
 def test_rows_of_systems_that_are_alike_are_looked_at():
     form = form_of("squares along a path")
     K = np.arange(24.0).reshape(2, 12)
-    first = System(form, more=[rows_of(K, gr.L1(), form)])
-    assert System(form, first, more=[rows_of(K, gr.L2(), form)]).kind is first.kind
+    first = System(with_rows(form, rows_of(K, gr.L1(), form)))
+    assert System(with_rows(form, rows_of(K, gr.L2(), form)), first).kind is first.kind
     for other in (K + 1.0, np.roll(K, 1, axis=1), K[:1], np.where(K == 5.0, 0.0, K)):
         with pytest.raises(RefusedError, match="like"):
-            System(form, first, more=[rows_of(other, gr.L1(), form)])
+            System(with_rows(form, rows_of(other, gr.L1(), form)), first)
     parts = form_of("two graphs, two parts")
-    System(parts, more=[rows_of(np.eye(12)[[0, 4]], gr.L1(), parts, k=2)])
     for k in (1, 2):
+        joined = with_rows(parts, rows_of(np.eye(12)[[0, 11]] + np.eye(12)[[11, 0]], gr.L1(), parts, k=k))
+        System(joined)
+        vars(joined)["component"] = parts.component  # of a form that is told otherwise
         with pytest.raises(RefusedError, match="components"):
-            System(parts, more=[rows_of(np.eye(12)[[0, 11]] + np.eye(12)[[11, 0]], gr.L1(), parts, k=k)])
+            System(joined)
 
 
 def test_rows_without_entries_are_nothing():
     form = form_of("squares along a path")
-    one = System(form, more=[rows_of(np.zeros((2, 12)), gr.L1(), form, target=np.ones((2, 1)))]).summands[-1]
+    one = System(with_rows(form, rows_of(np.zeros((2, 12)), gr.L1(), form, target=np.ones((2, 1))))).summands[-1]
     for plain in (False, True):
         ((_, z, around),) = one.predicted(np.ones(form.shape), plain)
         np.testing.assert_array_equal(z, -np.ones((2, 1)))

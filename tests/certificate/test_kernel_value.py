@@ -8,7 +8,7 @@ from fractions import Fraction
 import networkx as nx
 import numpy as np
 import pytest
-from kernel_cases import ALMOST, FORMS, blank, box, dual_value, form_of, general, number, numbers, rows_of
+from kernel_cases import ALMOST, FORMS, blank, box, dual_value, form_of, general, number, numbers, rows_of, with_rows
 
 import graphreg as gr
 from graphreg.certificate.kernel import arithmetic
@@ -167,7 +167,7 @@ TARGETS = [
 @pytest.mark.parametrize(("high", "low", "off", "v", "spreads"), TARGETS)
 def test_targets_are_known_up_to_their_errors(high, low, off, v, spreads):
     form = blank(2)
-    system = System(form, more=[rows_of(np.eye(2), gr.Zero(), form, k=2)])
+    system = System(with_rows(form, rows_of(np.eye(2), gr.Zero(), form, k=2)))
     system.summands[0].targets = np.array([high]), np.full((1, 2), low), np.full((1, 2), off)
     for spread in spreads:
         b = box(form, v, np.array([2.0**-40, 0.0]) * v, np.full(2, spread))
@@ -188,7 +188,7 @@ def test_summands_that_cancel(plain):
     form = blank(1)
     for sign in (1.0, -1.0):
         targets = [np.array([[t]]) for t in (-sign * 1e16, sign, sign * 1e16)]
-        system = System(form, more=[rows_of(np.eye(1), gr.Zero(), form, target=t) for t in targets])
+        system = System(with_rows(form, *(rows_of(np.eye(1), gr.Zero(), form, target=t) for t in targets)))
         lower = lower_bound(system, box(form, np.ones(3)), plain).lower[0]
         assert lower <= -sign
         assert plain or lower > -sign - 1e-14

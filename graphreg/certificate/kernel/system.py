@@ -12,7 +12,7 @@ fewer rows than coordinates as R'q by q.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -405,23 +405,21 @@ def summands_of(form: Form) -> list[Summand]:
 
 
 class System:
-    """B and the summands of a form, and ``more`` beside them; ``like`` it is one of a form with the same graph and
-    designs. Systems with the same B are of one ``kind``."""
+    """B and the summands of a form; ``like`` it is one of a form with the same graph and designs. Systems with the same
+    B are of one ``kind``."""
 
-    def __init__(
-        self, form: Form, like: System | None = None, outside: Pair | None = None, more: Iterable[Summand] = ()
-    ) -> None:
+    def __init__(self, form: Form, like: System | None = None, outside: Pair | None = None) -> None:
         """``outside`` is what is taken from the equations beside Bv, (n, d)."""
         self.form, self.outside, self.size = form, outside, 0
         known = [None] * len(form.samples) if like is None else [one.design for one in like.prices]
         self.prices = [Prices(block, form.d, design) for block, design in zip(form.samples, known, strict=True)]
         self.flows = [Flows(edge, form.d) for edge in form.edges]
-        self.summands: list[Summand] = [*self.prices, *self.flows, *more]
+        self.summands: list[Summand] = [*self.prices, *self.flows]
         for one in self.summands:
             need(all(below(t) for t in one.targets or ()), f"a target of {one.name} is too large")
             one.first, self.size = self.size, self.size + one.size
         need(like is None or self._has_the_matrix_of(like), "this is no system like the other")
-        for one in [*[one for one in self.flows if one.K is not None], *self.summands[len(form.blocks) :]]:
+        for one in [one for one in self.flows if one.K is not None]:
             A = one.of(slice(0, one.shape[0]))
             of = np.repeat(form.component[one.node], one.shape[1])
             need((self.component[A.indices] == np.repeat(of, np.diff(A.indptr))).all(), f"{one.name} joins components")
@@ -436,9 +434,9 @@ class System:
     @cached_property
     def written(self) -> list[Summand]:
         """The functions as they are written (see `summands_of`); shared, where those are the same."""
-        d, more = self.form.d, self.summands[len(self.prices) + len(self.flows) :]
+        d = self.form.d
         prices = [one if one.own is None else Prices(one.block, d, whole=True) for one in self.prices]
-        return [*prices, *(one if one.mix is None else Flows(one.edge, d, whole=True) for one in self.flows), *more]
+        return [*prices, *(one if one.mix is None else Flows(one.edge, d, whole=True) for one in self.flows)]
 
     @property
     def shape(self) -> tuple[int, int]:
