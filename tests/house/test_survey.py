@@ -7,8 +7,8 @@ from rooms import PACKAGE, trees
 from survey import AROUND, CORE, FIGURES, HOUSE, circles, holds, room_of
 
 LIMITS = {
-    "lines of code": 42_852,  # with `gr.w`: penalties of any affine rows, and what every verb says of them
-    "lines of code in the core": 20_416,  # as above: the algebra of rows, and maps
+    "lines of code": 42_851,  # with `gr.w`: penalties of any affine rows, and what every verb says of them
+    "lines of code in the core": 20_415,  # as above: the algebra of rows, and maps
     "files": 430,  # terms/maps.py, design.py, rows.py and row_penalty.py
     "arrows upwards": 1,
     "largest circle of files at load": 0,

@@ -140,3 +140,8 @@ def test_edges_in_line():
     assert Differences(path[:, 0], path[:, 1], None, N).in_line
     assert not Differences(path[:-1, 0], path[:-1, 1], None, N).in_line
     assert not any(MAPS[name].in_line for name in ("edges", "nodes", "any matrix"))
+
+
+def test_a_row_without_ends_is_spoken_for_by_the_first_node():
+    K = sp.csr_array(([1.0, -1.0, 1.0], ([1, 1, 3], [1, 2, 2])), shape=(5, 3))
+    assert Matrix(K, 1, 3).owner.tolist() == [0, 1, 0, 2, 0]

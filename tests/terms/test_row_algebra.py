@@ -314,6 +314,7 @@ def test_nodes_are_in_the_order_of_graphs_and_paths_then_of_data_then_of_what_ro
     for rows, wanted in (
         (w.at("z") - w.at("a"), ("c", "a", "b", "z")),
         (w.along(["b", "y", "c"]), ("b", "y", "c", "a")),
+        (w.at("a") - w.along(["y", "b"]), ("a", "y", "b", "c")),
         (w.across(nx.path_graph(["x", "a"])) @ [[2.0]], ("x", "a", "c", "b")),
     ):
         assert gr.Problem(gr.MeanLoss(data) + gr.L1()(rows)).form.labels == wanted

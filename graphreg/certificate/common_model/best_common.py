@@ -58,7 +58,8 @@ class Common:
 
 
 def common(form: Form) -> Common:
-    """The best common model of a form, computed once for the strengths of this moment.
+    """The best common model of a form, computed once for the strengths of this moment. Rows that are no edges are left
+    out, so that P_common is no larger with them.
 
     P_common counts as at least a hundredth of sum_r s_r |l_r(0; y_r)| of the losses that are no functions of the
     difference of predictor and target, and thus have no shift to be invariant to: these vanish where classes are
