@@ -154,8 +154,8 @@ def check_samples(loss: SampleBlock) -> None:
     ------
     DataError
     """
-    data, plain = loss.loss.data, loss.map.noun == "sample" and loss.X is not None
-    most = _largest(loss.X) if plain else np.array([column.max(initial=0.0) for column in _columns(loss).values()])
+    data, X = loss.loss.data, loss.X if loss.map.noun == "sample" else abs(loss.A).max(axis=1).toarray().reshape(-1, 1)
+    most = np.zeros(0) if X is None else _largest(X)
     if not ((most <= LARGEST) & ((most == 0.0) | (most >= SMALLEST))).all():
         for what, column in _columns(loss).items():
             _check(loss, column, what)

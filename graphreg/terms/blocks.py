@@ -151,8 +151,9 @@ class SampleBlock(AbstractBlock[AbstractMatrix]):
         """True where the predictors of a sample see different numbers of w, so that differences of them are exact."""
         if self.map.noun == "sample":
             return True
-        seen = self.A.astype(bool).astype(int)
-        return all((seen[c :: self.width] + seen[j :: self.width]).max() <= 1 for c in range(self.width) for j in range(c))
+        entry = self.A.tocoo()
+        sample, size = entry.coords[0] // self.width, self.A.shape[1]  # pyright: ignore[reportOptionalSubscript]
+        return len(np.unique(sample * np.int64(size) + entry.coords[1])) == entry.nnz
 
     @property
     def name(self) -> str:

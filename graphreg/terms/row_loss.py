@@ -14,6 +14,7 @@ from ..inputs import Labels, NodeData, raw
 from .blocks import Lowered, SampleBlock
 from .calculus import AbstractTerm, Strength
 from .losses.loss import AbstractLoss
+from .losses.samples import at_rows
 from .records import Array, Coordinate, Space
 from .row_penalty import matrix_of, with_ends
 from .rows import NO_SIGN, AbstractRows, Made, by_key
@@ -77,7 +78,10 @@ class RowLoss(AbstractTerm):
         return loss.data.targets if (k := _width(loss)) == 1 else tuple(f"y{j}" for j in range(k))
 
     def lower(self, space: Space, strength: Strength) -> Lowered:
-        return Lowered(losses=tuple(self._block(made, strength, space) for made in self.rows.each(space)))
+        each = self.rows.each(space)
+        if len(each) > 1:
+            raise TermError(f"{self.name}: a loss is called on rows of one length")
+        return Lowered(losses=(self._block(each[0], strength, space),))
 
     def _block(self, made: Made, strength: Strength, space: Space) -> SampleBlock:
         if made.signless:
@@ -91,11 +95,14 @@ class RowLoss(AbstractTerm):
             raise DataError(
                 f"{self.name} has {m} rows of {k} numbers, and y is of {len(y)} with {_width(loss)}; give {GIVEN}"
             )
-        targets, scale, b = loss.targets(), loss.scales() * made.c, made.b.reshape(loss.design()[1].shape)
         kept = np.flatnonzero(made.c)
-        kept = kept[with_ends(made.taken(kept), lambda r: loss.value(-b[kept[r]], targets[kept[r]]), self.name)]
-        rows = matrix_of(made.taken(kept), space, self.rows.unshifted())
-        return SampleBlock(loss, strength, rows, targets[kept], 0.0 - b[kept], scale[kept])
+        made, loss = made.taken(kept), at_rows(loss, kept)
+        offset = 0.0 - made.b.reshape(loss.design()[1].shape)
+        kept = with_ends(made, lambda r: loss.value(offset[r], loss.targets()[r]), self.name)
+        made, loss = made.taken(kept), at_rows(loss, kept)
+        loss = replace(loss, data=replace(loss.data, weights=made.c), **loss.coding())
+        rows = matrix_of(made, space, self.rows.unshifted())
+        return SampleBlock(loss, strength, rows, loss.targets(), offset[kept], loss.scales())
 
     def _given(self, keys: tuple[Hashable, ...] | None = None) -> Array:
         """The targets, where they are by node or edge in the order of the keys."""

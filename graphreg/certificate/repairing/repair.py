@@ -93,7 +93,7 @@ class Repair:
         sum 0: ``sum_r ||x_r|| |sum_k a_rk| / sqrt(k)``."""
         total = float(np.linalg.norm(self.units * self.conservation(point), axis=1).sum())
         for block, a in zip(self.form.samples, point.prices, strict=True):
-            if a.ndim == 2 and (block.map.noun == "row" or block.X is not None):
+            if block.loss.prices.dependent(block.y) is not None:
                 k = a.shape[1]
                 total += float(self._lengths(block)[::k] @ np.abs(a.sum(axis=1))) / np.sqrt(k)
         return total
