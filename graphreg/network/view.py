@@ -126,7 +126,7 @@ class LocalView:
         """The pattern of the Hessian of the whole problem, and the order in which it is factorised."""
         return NewtonSystem(self.form)
 
-    @shared
+    @cached_property
     def rows(self) -> tuple[EdgeBlock | SampleBlock, ...]:
         """The blocks that splitting methods reach by their rows: edges, and losses beside those of nodes. Their dual
         variables are flows and prices."""

@@ -102,7 +102,6 @@ def test_sums(build, error, parts):
 
 @refusals(
     {
-        "two losses": (lambda: problem(gr.HuberLoss(DATA)), TermError, "'a'", "SquaredLoss and HuberLoss", "disjoint"),
         "features differ": (
             lambda: problem(gr.SquaredLoss(read())),
             DataError,
