@@ -127,7 +127,7 @@ class Compiler:
         return self._primal[scaled]
 
     def _units(self, scaled: bool) -> Units:
-        if self.form.unlike_edges:  # of which the best common model does not know
+        if any(edge.map.edges is None for edge in self.form.edges):  # of which the best common model does not know
             return PLAIN
         return units(self.form) if scaled else Units(center=common(self.form).w)
 

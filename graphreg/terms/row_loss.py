@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from ..base.messages import shown
 from ..errors import DataError, TermError
 from ..inputs import Labels, NodeData, raw
 from .blocks import Lowered, SampleBlock
@@ -129,7 +128,8 @@ def on_rows(kind: type[AbstractLoss], rows: AbstractRows, y: Any = None, *given:
     """The term that a loss called on rows is; what follows the targets are options of the loss, in their order."""
     names = [each.name for each in fields(kind) if each.name not in ("data", "scale")]
     if y is None or len(given) > len(names):
-        raise TermError(f"a loss of rows takes rows, targets and its options: {kind.__name__}(rows, y), got {shown(y)}")
+        written = ", ".join(["rows", "y", *names])
+        raise TermError(f"a loss of rows takes rows, targets and its options: {kind.__name__}({written})")
     weights = options.pop("weights", None)
     options |= dict(zip(names, given, strict=False))
     y = y if isinstance(y, Mapping) else raw(y if np.ndim(y) else [y])
