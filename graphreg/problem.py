@@ -112,7 +112,8 @@ class Problem(ShownFormula):
         return new
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return partial(Problem, features=self._features), (self.model,)  # what was compiled stays behind: solvers can be neither copied nor sent
+        # what was compiled stays behind: solvers can be neither copied nor sent
+        return partial(Problem, features=self._features), (self.model,)
 
     # ---- solving -----------------------------------------------------------------------------------------------
     @checks.named

@@ -41,17 +41,16 @@ def lower(model: Model, space: Space) -> Form:
     """The canonical form of a model over a given space of parameters; it may have no loss."""
     latent: list[Hashable] = []
     samples: list[SampleBlock] = []
-    taken = np.zeros(0, dtype=bool)
     edges: list[EdgeBlock] = []
     lowered = [term.lower(space, strength) for strength, term in model.terms]
     n = space.n_observed + sum(len(part.latent) for part in lowered)
+    taken = np.zeros(n, dtype=bool)  # the nodes that have a loss
     for part in lowered:
         for loss in part.losses:
             check_samples(loss)
         for edge in part.edges:
             check_center(edge, space.names)
-        for loss in part.losses:
-            samples.append(_apart(loss.over(n), taken := taken if len(taken) else np.zeros(n, dtype=bool), space))
+        samples += [_apart(loss.over(n), taken, space) for loss in part.losses]
         edges += [_placed(edge, space.n_observed, len(latent), n) for edge in part.edges if edge.count]
         if part.latent:
             latent += distinct(part.latent, {*space.index, *latent})
@@ -223,7 +222,8 @@ def _columns(loss: SampleBlock) -> dict[str, Array]:
     if loss.map.noun != "sample":
         largest = abs(loss.A).max(axis=1).toarray().reshape(loss.count, -1)
         return {"the largest coefficient": largest.max(axis=1)}
-    return {} if loss.X is None else {f"the feature {x!r}": c for x, c in zip(loss.loss.data.features, loss.X.T, strict=True)}
+    X, names = loss.X, loss.loss.data.features
+    return {} if X is None else {f"the feature {name!r}": x for name, x in zip(names, X.T, strict=True)}
 
 
 def _check_products(loss: SampleBlock) -> None:

@@ -146,7 +146,7 @@ class LocalView:
     @of_losses
     def losses(self) -> NodeGradients:
         """Gradients of the nodes' losses alone, without edges to the ground."""
-        return NodeGradients(replace(self.form, edges=()))
+        return NodeGradients(replace(self.form, samples=self.form.at_nodes, edges=()))
 
     @cached_property
     def _streams(self) -> dict[tuple[str, int | None], Streams]:
@@ -161,8 +161,8 @@ class LocalView:
         return self._streams[key]
 
     def begin(self, start: tuple[Array, tuple[Array, ...] | None] | None) -> tuple[Array, tuple[Array, ...]]:
-        """Parameters (n, d) and the dual variables of `rows` to begin with: flows that are given, else 0, and the prices
-        at the parameters."""
+        """Parameters (n, d) and the dual variables of `rows` to begin with: flows that are given, else 0, and prices at
+        the parameters."""
         w, flows = (np.zeros(self.form.shape), None) if start is None else start
         prices = (block.prices(w) for block in self.form.beside)
         return w, (*(self.form.nothing().flows if flows is None else flows), *prices)
@@ -302,8 +302,8 @@ class LocalView:
         return w, tuple(kept)
 
     def prices(self, w: Array, memory: Memories, beside: Sequence[Array] = ()) -> tuple[Array, ...] | None:
-        """The prices of all samples at the proxes' last points w: gradients of smooth losses, else what a prox kept, and
-        those of losses ``beside`` where they are given.
+        """The prices of all samples at the proxes' last points w: gradients of smooth losses, else what a prox kept;
+        and those of losses ``beside``, where they are given.
 
         None where all are gradients at w: the certifier computes its own, where it needs them.
         """
@@ -311,6 +311,8 @@ class LocalView:
             return None
         rows = iter(beside)
         out = tuple(next(rows) if beside and b.map.noun == "row" else b.prices(w) for b in self.form.samples)
+        if self.form.smooth:
+            return out
         for prox, each in zip(self.proxes, memory or self.memory(), strict=True):
             prox.write_prices(each, out)
         return out

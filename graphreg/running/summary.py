@@ -154,6 +154,10 @@ def predicted(form: Form, coef: Array, frame: Any, kind: str) -> pd.Series | pd.
     """The predictions of coefficients (n, d) for the rows of a frame, see `Solution.predict`."""
     KIND(kind, "kind", DataError)
     blocks = [block for block in form.at_nodes if block.X is not None]
+    if not form.at_nodes:
+        raise DataError(
+            "there are no data at nodes that would say what features a frame has; rows are those of table()"
+        )
     if not blocks:
         raise DataError("a MeanLoss has no predictors; its predictions are the rows of table()")
     labels, X, offset = blocks[0].loss.data.read(frame)

@@ -12,7 +12,6 @@ import pytest
 from bad_input import (
     CHAIN,
     CLUSTERS,
-    DATA,
     FRAME,
     FUSION,
     LOSS,

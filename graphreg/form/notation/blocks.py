@@ -366,8 +366,8 @@ ROW = re.compile(r"(w_[A-Za-z0-9]+|D\^\d+|[wDAB()+ -]|\d+(\.\d+)?|(?<=\))_(\(in 
 
 
 def written_row(text: str, r: str = "e") -> tuple[str, Math] | None:
-    """The index of a row, (D^2 w)_t, and its formula; None where its text has more than letters of rows and labels. Rows
-    that have a number alone have the index ``r``."""
+    """The index of a row, (D^2 w)_t, and its formula; None where its text has more than letters of rows and labels.
+    Rows that have a number alone have the index ``r``."""
     indices = set(re.findall(r"(?<=\))_\(?(?:in )?([eitrg])\b", text.replace(")_r", f")_{r}")))
     indices = {"g"} if "g" in indices else indices
     if not ROW.fullmatch(text) or len(indices) > 1:

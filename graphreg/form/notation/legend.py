@@ -153,7 +153,10 @@ def parameters(symbols: Symbols) -> list[Row]:
 def scales(symbols: Symbols) -> list[Row]:
     """s_r and what it is made of, for the dual."""
     rows = [
-        Row(words.scale + same(" = ") + words.scale_value, prose(f"the scale of sample r{' at node i' if words.predictor else ''}"))
+        Row(
+            words.scale + same(" = ") + words.scale_value,
+            prose("the scale of sample r" + (" at node i" if words.predictor else "")),
+        )
         for words in symbols.samples
     ]
     return rows + _scale_rows(symbols)

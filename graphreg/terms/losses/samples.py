@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Self, TypeVar, overload
 
 import numpy as np
 
-from ...base.shortcuts import shortcut
 from ...base.messages import look_alike, missing_entries, shown, unknown_labels
+from ...base.shortcuts import shortcut
 from ...checks import check_fields, is_number, is_switch
 from ...errors import DataError, TermError
 from ...inputs import NodeData, change, renewed
@@ -257,7 +257,7 @@ def updated(model: Model, data: tuple[Any, ...]) -> tuple[Model, tuple[str, ...]
     terms, changes = list(model.terms), list[str]()
     losses = [(k, term) for k, (_, term) in enumerate(terms) if isinstance(term, AbstractSamples)]
     if not 0 < len(data) <= len(losses):
-        names = ", ".join(type(loss).__name__ for _, loss in losses)
+        names = ", ".join(type(loss).__name__ for _, loss in losses) or "none of data"
         raise DataError(f"update takes data for the losses of the model ({names}), one for each, got {len(data)}")
     for (k, loss), given in zip(losses, data, strict=False):
         if given is not None:
