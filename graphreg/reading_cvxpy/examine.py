@@ -81,7 +81,8 @@ def examine(function: Callable[[Any], Any], rows: bool, k: int, name: str) -> Ab
     expression = source.function(variable)
     value, z = evaluator(expression, variable), tried.points(k)
     phi = value(z)
-    if rows and _mixes_rows(function, z, phi):
+    fine = np.isfinite(phi)
+    if rows and not _close(np.asarray(function(cp.Constant(z[fine])).value, dtype=float), phi[fine]):
         raise TermError(f"the penalty {name} with rows=True must treat each row by itself; it mixes them")
     tried.refuse_values(name, z, phi)
     even = _close(phi, value(-z))
@@ -92,12 +93,6 @@ def examine(function: Callable[[Any], Any], rows: bool, k: int, name: str) -> Ab
     if wrong := _disagreement(source.programme, z[2:6], phi[2:6]):
         raise TermError(f"the penalty {name} {wrong}; where an atom is approximated, pass it approx=False")
     return (ConePenalty if even else OneSidedConePenalty)(value, source=source)
-
-
-def _mixes_rows(function: Callable[[Any], Any], z: Array, phi: Array) -> bool:
-    """True where a function of all rows has other values, where it has any, than of each row by itself."""
-    fine = np.isfinite(phi)
-    return not _close(np.asarray(function(cp.Constant(z[fine])).value, dtype=float), phi[fine])
 
 
 def _strength(z: Array, phi: Array) -> float:
