@@ -22,10 +22,6 @@ from .source import AbstractReadPenalty, FunctionSource
 AGREEMENT = 1e-7  # relative; CVXPY's cones, solved, against its values
 
 
-class SizeError(TermError):
-    """A function that cannot act on so many coordinates."""
-
-
 def apply(function: Callable[[Any], Any], rows: bool, k: int) -> Any:
     """The expression on rows of k coordinates, refused where it is no expression of the right shape."""
     z = cp.Variable((2, k) if rows else k, name="z")
@@ -75,7 +71,7 @@ def examine(function: Callable[[Any], Any], rows: bool, k: int, name: str) -> Ab
     except TermError:
         raise
     except Exception as problem:  # whatever CVXPY, or the function, raises on rows of this size
-        raise SizeError(f"the penalty {name} cannot act on {k} coordinates: {problem}") from problem
+        raise tried.SizeError(f"the penalty {name} cannot act on {k} coordinates: {problem}") from problem
     source = FunctionSource(of_row(function, rows, k), k, name)
     variable = cp.Variable(k, name="z")
     expression = source.function(variable)
