@@ -52,6 +52,7 @@ class InteriorPoint(AbstractIteration):
     )
     sends = "nothing: all data are in one place"
     central: ClassVar[bool] = True
+    rows: ClassVar[bool] = True
     every: ClassVar[int] = 1
     most_rounds: ClassVar[int] = 100
 
@@ -69,23 +70,28 @@ class InteriorPoint(AbstractIteration):
         return True
 
     def init(self, view: LocalView, start: Start | None) -> State:
-        cones = InteriorBlocks(view)
+        blocks = InteriorBlocks(view)
         w, flows = (np.zeros(view.form.shape), None) if start is None else start
-        flows = flows if cones.form is view.form else None
-        far = view.form.step_length
+        w = w if blocks.held is None else blocks.held.at(w)
+        flows = flows if blocks.form is view.form else None
+        far, pull = view.form.step_length, blocks.typical_pull(w)
         s, y = [], []
-        for number, c in zip(cones.kinks, cones.capacity, strict=True):
-            z = cones.differences(number, w)
+        for cone in blocks.cones:
+            z = blocks.differences(cone, w)
+            if cone.side:
+                s.append(np.maximum(z, far))
+                y.append(np.full(z.shape, pull))
+                continue
             s.append(np.vstack([np.sqrt(far**2 + lengths(z) ** 2), z]))
-            u = np.zeros_like(z) if flows is None else cones.columns(number, flows[number])
-            y.append(np.vstack([c, -0.5 * u * np.minimum(1.0, c / np.maximum(lengths(u), TINY))]))
-        return cones.state(Interior(w, tuple(s), tuple(y)))
+            u = np.zeros_like(z) if flows is None else cone.columns(flows[cone.number])
+            y.append(np.vstack([cone.c, -0.5 * u * np.minimum(1.0, cone.c / np.maximum(lengths(u), TINY))]))
+        return blocks.state(Interior(w, tuple(s), tuple(y)))
 
     def resume(self, view: LocalView, state: State, start: Start | None) -> State:
         """The state from the early iterate there, its flows as large a share of the capacities here as there."""
         del start
         cones, early = InteriorBlocks(view), state.early
-        y = tuple(each * (c / each[0]) for c, each in zip(cones.capacity, early.y, strict=True))
+        y = tuple(e if cone.side else e * (cone.c / e[0]) for cone, e in zip(cones.cones, early.y, strict=True))
         return cones.state(replace(early, y=y))
 
     def step(self, state: State) -> State:
@@ -100,10 +106,13 @@ class InteriorPoint(AbstractIteration):
     def inside_flows(self, state: State) -> tuple[Array, ...]:
         blocks = InteriorBlocks(state.view, state.most)
         flows = list(state.point[1] or ())
-        for number, c, s, y in zip(blocks.kinks, blocks.capacity, state.at.s, state.at.y, strict=True):
-            slack, size = 1.0 - lengths(y[1:]) / c, s[0] / max(float(s[0].max(initial=0.0)), TINY)
-            inside = np.where(slack * CLEARLY > size, 0.0, c)  # of a cone only one of the two tends to 0
-            flows[number] = blocks.rows(number, np.broadcast_to(inside / np.sqrt(len(y) - 1.0), y[1:].shape))
+        for cone, s, y in zip(blocks.cones, state.at.s, state.at.y, strict=True):
+            if cone.side:
+                continue
+            slack, size = 1.0 - lengths(y[1:]) / cone.c, s[0] / max(float(s[0].max(initial=0.0)), TINY)
+            inside = np.where(slack * CLEARLY > size, 0.0, cone.c)  # of a cone only one of the two tends to 0
+            kept = np.broadcast_to(inside / np.sqrt(len(y) - 1.0), y[1:].shape)
+            flows[cone.number] = blocks.rows(cone.number, kept)
         return blocks.joined(flows)
 
     def early(self, state: State, gap: float) -> bool:
