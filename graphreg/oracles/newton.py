@@ -318,8 +318,9 @@ def _counts(begin: list[int], row: list[int], parent: list[int]) -> Array:
 
 # ---- the systems -----------------------------------------------------------------------------------------------------
 TIE = 1e-8  # of the curvature of losses: what pivots of w are lifted to where they are smaller, beside flows
-LOST = 0.0  # relative: what pivots of flows are lifted by
-REFINEMENTS = 3
+REFINEMENTS = 5
+BACKWARD = 1e-13  # relative: what a solution may leave of rows of a kind
+PIVOT = 0.1  # of the largest entry of a column: what pivots are at least, where they are chosen
 RIDGE = 1e-15  # relative to each diagonal, of the size of its rounding; a larger one hides losses beside huge edges
 
 
@@ -380,6 +381,52 @@ class SystemRows:
         j = np.concatenate([column, places[row], square.swapaxes(1, 2).ravel()])
         product = np.concatenate([self.B.tocoo().data, self.B.tocoo().data, np.full(square.size, -1.0)])
         return i, j, product, np.append(np.full(2 * len(row), one), np.arange(square.size))
+
+
+class BesideFlows:
+    """Solves with [H K'; K -D^-1], refined with the true residual: with the factors of any order, which quasi-definite
+    matrices have; where rounding is too much for these, with pivots."""
+
+    def __init__(self, true: sp.csc_array, of_w: Array, factors: Factors, data: Array, quick: bool) -> None:
+        self.true, self.of_w, self.quick = true, of_w, quick
+        self._size: Any = abs(true)
+        self._pivoted: Solve | None = None
+        try:
+            self._solve: Solve | None = factors(data)
+        except ArithmeticError:
+            self._solve = None
+
+    def solve(self, right: Array) -> Array:
+        if self._pivoted is None and self._solve is not None:
+            x, left = self._refined(self._solve, right)
+            if self._small(left, x):
+                return x
+        if self._pivoted is None:
+            more: dict[str, Any] = {"diag_pivot_thresh": PIVOT, "permc_spec": "NATURAL"}
+            try:
+                found = splu(self.true, **more) if self.quick else carry_out(lambda: splu(self.true, **more))
+            except RuntimeError as error:
+                raise ArithmeticError(f"a Newton system is singular ({error})") from error
+            self._pivoted = found.solve
+        return self._refined(self._pivoted, right)[0]
+
+    def _refined(self, solve: Solve, right: Array) -> tuple[Array, Array]:
+        x = solve(right)
+        left = right - self.true @ x
+        for _ in range(REFINEMENTS):
+            new = x + solve(left)
+            rest = right - self.true @ new
+            if not (self._sizes(rest) < 0.5 * self._sizes(left)).any():
+                break
+            x, left = new, rest
+        return x, left
+
+    def _sizes(self, x: Array) -> Array:
+        """Of the rows of either kind, of which rounding leaves more in the one than in the other."""
+        return np.array([np.abs(x[self.of_w]).max(initial=0.0), np.abs(x[~self.of_w]).max(initial=0.0)])
+
+    def _small(self, left: Array, x: Array) -> bool:
+        return bool((self._sizes(left) <= BACKWARD * self._sizes(self._size @ np.abs(x))).all())
 
 
 class NewtonSystem:
@@ -443,8 +490,7 @@ class NewtonSystem:
         return solve if self.free is None else lambda right: solve(np.where(self.free, right, 0.0))
 
     def _beside(self, data: Array, D: Sequence[Array]) -> Solve:
-        """Solves with flows beside w: pivots that are 0, or that rounding loses, are lifted, and what that does to x is
-        refined with the true residual."""
+        """Solves with flows beside w: pivots of w that are too small are lifted, and what that does to x is refined."""
         true = self._factors.matrix(data.copy())
         lifted, of_flows = true.diagonal(), np.concatenate([*self.places.values()])
         of_w = np.ones(len(lifted), dtype=bool)
@@ -452,27 +498,8 @@ class NewtonSystem:
         bends = sum((rows.bends(each) for rows, each in zip(self.samples, D, strict=False)), np.zeros(len(lifted)))
         least = TIE * (bends[bends > 0.0].mean() if bends.any() else 1.0)
         lifted[of_w] = np.maximum(lifted[of_w] * (1.0 + RIDGE), least)
-        inverse = np.where(of_w, 1.0 / lifted, 0.0)
-        for k, places in self.places.items():  # -D^-1 - K H^-1 K', of which the first is lost beside the second
-            lifted[places] -= LOST * (self.edges[k].B.power(2) @ inverse)
         data[self._diagonal] = lifted
-        solve = self._factors(data)
-
-        def sizes(left: Array) -> Array:  # of either kind of rows, as rounding leaves more of the one than of the other
-            return np.array([np.linalg.norm(left[of_w]), np.linalg.norm(left[~of_w])])
-
-        def refined(right: Array) -> Array:
-            x = solve(right)
-            left = right - true @ x
-            for _ in range(REFINEMENTS):
-                new = x + solve(left)
-                rest = right - true @ new
-                if not (sizes(rest) < 0.5 * sizes(left)).any():
-                    break
-                x, left = new, rest
-            return x
-
-        return refined
+        return BesideFlows(true, of_w, self._factors, data, self.quick).solve
 
     def _samples(self, form: Form) -> Iterator[SystemRows]:
         for block in form.samples:
