@@ -53,9 +53,9 @@ class Held:
         return np.where(self.mask, self.values, w)
 
     def flows(self, form: Form, flows: tuple[Array, ...], left: Array) -> tuple[Array, ...]:
-        """The flows with those of the blocks that hold, where ``left`` (n, d) is what all others leave to balance."""
+        """The flows, of which those of the blocks that hold take up what is ``left`` (n, d) to balance."""
         return tuple(
-            np.where(self._first[k], -left[_index(form.edges[k], left)], 0.0) if k in self._first else u
+            u - np.where(self._first[k], left[_index(form.edges[k], left)], 0.0) if k in self._first else u
             for k, u in enumerate(flows)
         )
 

@@ -186,7 +186,7 @@ MODELS = (
     graph_trend_of_order_2,
     quantiles_that_do_not_cross,
 )
-METHODS = (gr.Exact, gr.PrimalDual)
+METHODS = (gr.Exact, gr.PrimalDual, gr.InteriorPoint)
 
 
 @pytest.mark.parametrize("method", METHODS)

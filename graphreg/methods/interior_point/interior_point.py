@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ...form import Form, parts_of
+from ...form import Form, Held, parts_of
 from ...network import LocalView
 from ...running import AbstractIteration, Point, Start
 from ...terms import Array
@@ -60,10 +60,12 @@ class InteriorPoint(AbstractIteration):
         rough = form.losses_beside(AbstractSmoothLoss)
         out = [f"{name} has no second derivatives, which Newton steps need" for name in rough]
         out += [
-            f"{edge.name} has the penalty {edge.penalty.called()}, and the method takes L1, L2 and smooth ones"
+            f"{edge.name} has the penalty {edge.penalty.called()}, and the method takes L1, L2 and smooth ones, bounds, "
+            "and fixed nodes"
             for edge in form.edges
             if parts_of(edge, fits(form)) is None
         ]
+        out += [f"{name} gives a node two values" for name in Held(form).torn]
         return tuple(dict.fromkeys(out))
 
     def centres(self) -> bool:
