@@ -511,6 +511,8 @@ class NewtonSystem:
             k = edge.penalty.pieces(form.width(edge))
             if isinstance(edge.penalty, AbstractConstraint):
                 k = 1
+            elif edge.penalty.largest:
+                k = k or form.width(edge)
             elif k is None:
                 H = edge.penalty.curvature(np.zeros((1, form.width(edge))))  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
                 k = form.width(edge) if H.ndim == 3 else 1

@@ -16,7 +16,7 @@ from ...running import Point
 from ...terms import Array
 from ...terms.penalties import AbstractBox, AbstractSmoothPenalty
 from .cones import TINY, Scaling, lengths
-from .directions import AbstractPulls, Directions, Move, NormPulls, SidePulls, Solve
+from .directions import AbstractPulls, Directions, HeightPulls, Move, NormPulls, SidePulls, Solve
 
 HALVINGS = 30  # of a step
 INTERIOR = 0.99  # of the way to the boundary
@@ -69,28 +69,35 @@ def fits(form: Form) -> Callable[[EdgeBlock], bool]:
     """A test whether the penalty of a block is smooth, has cones, or bounds, or says what nodes are."""
 
     def fit(edge: EdgeBlock) -> bool:
-        known = isinstance(edge.penalty, AbstractSmoothPenalty | AbstractBox) or fixes(form, edge)
-        return known or bool(edge.penalty.pieces(form.width(edge)))
+        known = isinstance(edge.penalty, AbstractSmoothPenalty | AbstractBox) or edge.penalty.largest
+        return known or fixes(form, edge) or bool(edge.penalty.pieces(form.width(edge)))
 
     return fit
 
 
 @dataclass(frozen=True)
 class Cone:
-    """The cones of a block, one per column: (t, z) with t >= ||z|| and c t in the objective, or of the bounds on one
-    side side (z - c) >= 0."""
+    """The cones of a block, one per column: (t, z) with t >= ||z|| and c t in the objective; of bounds on one side,
+    side (z - c) >= 0; of the largest of k numbers on one side, t + side z_j >= 0 for each, and c t in the objective."""
 
     number: int
     k: int
     c: Array
-    side: float = 0.0  # 1 where c are lower bounds, -1 where upper ones, 0 of norms
-    of: Array | None = None  # the numbers of the block that have such a bound
+    side: float = 0.0  # 0 of Euclidean norms
+    of: Array | None = None  # the numbers of the block that have a bound; None where there are no bounds
 
     def columns(self, z: Array) -> Array:
         """What rows (m, k) are in the cones, (k, m)."""
-        if self.side:
+        if self.of is not None:
             return self.side * (z.ravel()[self.of] - self.c)[None]
+        if self.side:
+            return (np.abs(z).max(axis=1, initial=0.0)[:, None] + self.side * z).reshape(1, -1)
         return np.ascontiguousarray(z.reshape(-1, self.k).T)
+
+
+    def even(self) -> Array:
+        """The y of a side of largest numbers that are equal, with their sum over both sides c."""
+        return np.repeat(self.c / (2.0 * self.k), self.k)[None]
 
 
 class InteriorBlocks:
@@ -118,6 +125,9 @@ class InteriorBlocks:
         elif number in self.system.kinks:
             c, k = np.minimum(edge.weight, self.most), self.system.edges[number].k
             yield Cone(number, k, np.repeat(c, self.form.width(edge) // k))
+        elif edge.penalty.largest:
+            yield Cone(number, self.form.width(edge), edge.weight, -1.0)
+            yield Cone(number, self.form.width(edge), edge.weight, 1.0)
 
     def rows(self, number: int, u: Array) -> Array:
         """Columns of the cones of norms as rows, (m, k)."""
@@ -128,9 +138,9 @@ class InteriorBlocks:
 
     def off(self, cone: Cone, w: Array, s: Array) -> Array | None:
         """s - z, what the rows are from where the cones say; None where s is made from w."""
-        if cone.side or cone.number in self.system.wide:
-            return s[0 if cone.side else 1 :] - self.differences(cone, w)
-        return None
+        if cone.of is not None:
+            return s - self.differences(cone, w)
+        return s[1:] - self.differences(cone, w) if not cone.side and cone.number in self.system.wide else None
 
     # ---- the smooth terms -------------------------------------------------------------------------------------------
     def slopes(self, w: Array) -> tuple[tuple[Array, ...], dict[int, Array]]:
@@ -159,7 +169,7 @@ class InteriorBlocks:
             if cone.side:
                 edge = self.form.edges[cone.number]
                 u = out.setdefault(cone.number, np.zeros((edge.count, self.form.width(edge))))
-                u.ravel()[cone.of] -= cone.side * each[0]
+                u.ravel()[slice(None) if cone.of is None else cone.of] -= cone.side * each[0]
             else:
                 out[cone.number] = self.rows(cone.number, -each[1:])
         every = enumerate(self.form.edges)
@@ -171,6 +181,18 @@ class InteriorBlocks:
         if self.held is None:
             return flows, left
         return self.held.flows(self.form, flows, left), np.where(self.held.mask, 0.0, left)
+
+    def resized(self, y: Cones) -> Cones:
+        """The y of other strengths, as large a share of the capacities here as there."""
+        sums: dict[int, Array] = {}
+        for cone, each in zip(self.cones, y, strict=True):
+            if cone.side and cone.of is None:
+                sums[cone.number] = each.reshape(-1, cone.k).sum(axis=1) + sums.get(cone.number, 0.0)
+        out: list[Array] = []
+        for cone, each in zip(self.cones, y, strict=True):
+            share = cone.c / each[0] if not cone.side else 1.0
+            out.append(each * (np.repeat(cone.c / sums[cone.number], cone.k) if cone.number in sums else share))
+        return tuple(out)
 
     def joined(self, flows: Sequence[Array]) -> tuple[Array, ...]:
         """The flows of the form itself, whose penalties may be sums."""
@@ -218,7 +240,7 @@ class InteriorBlocks:
 
     def _primal(self, w: Array) -> float:
         """P(w) without the constraints, which w may violate."""
-        beside = {cone.number for cone in self.cones if cone.side}
+        beside = {cone.number for cone in self.cones if cone.of is not None}
         if not beside and self.held is None:
             return self.form.primal(w)
         kept = [e for k, e in enumerate(self.form.edges) if k not in beside and not fixes(self.form, e)]
@@ -230,9 +252,10 @@ class InteriorBlocks:
         for place, (cone, scaling, off) in enumerate(zip(self.cones, scalings, offs, strict=True)):
             number = cone.number
             rows, places = self.system.edges[number], self.system.places.get(number)
-            if cone.side:
-                sides = out.setdefault(number, SidePulls(rows, places))
-                sides.add(place, cone.side, cone.of, scaling, off)
+            if cone.of is not None:
+                out.setdefault(number, SidePulls(rows, places)).add(place, cone.side, cone.of, scaling, off)
+            elif cone.side:
+                out.setdefault(number, HeightPulls(rows, places)).add(place, cone.side, scaling)
             else:
                 out[number] = NormPulls(rows, places, place, scaling, off)
         return out

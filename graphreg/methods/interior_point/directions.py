@@ -119,6 +119,51 @@ class SidePulls(AbstractPulls):
             yield place, scaling.undo(side * z[:, of] - balancing * off)
 
 
+class HeightPulls(AbstractPulls):
+    """The cones t + z_j >= 0 and t - z_j >= 0 of the largest of the k numbers of a row. With their curvatures a and b,
+    S = a + b, e = a - b and q = W^-1 r, that the sum of all dy is 0 gives dt = (sum q - e'dz) / sum S, and
+    D = diag(S) - e e' / sum S; D and its inverse are written without differences."""
+
+    def __init__(self, rows: SystemRows, places: Array | None) -> None:
+        super().__init__(rows, places)
+        self.sides: dict[float, tuple[int, Scaling, Array]] = {}  # 1 of t + z, -1 of t - z
+
+    def add(self, place: int, side: float, scaling: Scaling) -> None:
+        self.sides[side] = place, scaling, self._rows(scaling.eta**-2)
+        if len(self.sides) == 2:
+            a, b = (self.sides[side][2] for side in (1.0, -1.0))
+            self.S, self.e, both = a + b, a - b, 4.0 * a * b
+            self.total = self.S.sum(axis=1)
+            k = np.arange(self.rows.k)
+            if self.places is None:
+                self.D = np.einsum("mi,mj->mij", -self.e / self.total[:, None], self.e)
+                others = np.stack([np.delete(self.S, j, axis=1).sum(axis=1) for j in k], axis=1)
+                self.D[:, k, k] = (self.S * others + both) / self.total[:, None]
+            else:
+                v = self.e / self.S
+                self.D = np.einsum("mi,mj->mij", v / (both / self.S).sum(axis=1)[:, None], v)
+                self.D[:, k, k] += 1.0 / self.S
+
+    def _rows(self, each: Array) -> Array:
+        return each.reshape(-1, self.rows.k)
+
+    def _sums(self, r: list[Array]) -> tuple[Array, Array]:
+        plus, minus = (self._rows(self.sides[s][1].undo(r[self.sides[s][0]])) for s in (1.0, -1.0))
+        return plus - minus, (plus + minus).sum(axis=1) / self.total
+
+    def asked(self, r: list[Array], balancing: float) -> Array:
+        apart, height = self._sums(r)
+        return (apart - self.e * height[:, None]).T
+
+    def level(self, g: Array, balancing: float) -> Array:
+        return times(self.D, g)
+
+    def moves(self, z: Array, r: list[Array], balancing: float) -> Iterator[tuple[int, Array]]:
+        height = self._sums(r)[1] - np.einsum("mi,im->m", self.e, z) / self.total
+        for side, (place, scaling, _) in self.sides.items():
+            yield place, scaling.undo((height[:, None] + side * z.T).reshape(1, -1))
+
+
 def times(D: Array, u: Array) -> Array:
     return np.einsum("mij,jm->im", D, u)
 

@@ -81,8 +81,8 @@ class InteriorPoint(AbstractIteration):
         for cone in blocks.cones:
             z = blocks.differences(cone, w)
             if cone.side:
-                s.append(np.maximum(z, far))
-                y.append(np.full(z.shape, pull))
+                s.append(np.maximum(z, far) if cone.of is not None else z + far)
+                y.append(np.full(z.shape, pull) if cone.of is not None else cone.even())
                 continue
             s.append(np.vstack([np.sqrt(far**2 + lengths(z) ** 2), z]))
             u = np.zeros_like(z) if flows is None else cone.columns(flows[cone.number])
@@ -93,8 +93,7 @@ class InteriorPoint(AbstractIteration):
         """The state from the early iterate there, its flows as large a share of the capacities here as there."""
         del start
         cones, early = InteriorBlocks(view), state.early
-        y = tuple(e if cone.side else e * (cone.c / e[0]) for cone, e in zip(cones.cones, early.y, strict=True))
-        return cones.state(replace(early, y=y))
+        return cones.state(replace(early, y=cones.resized(early.y)))
 
     def step(self, state: State) -> State:
         if not state.stuck:
