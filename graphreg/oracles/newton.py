@@ -149,7 +149,7 @@ def _too_large(size: float, limit: float, about: str) -> MemoryError:
     )
 
 
-def _products(form: Form, beside: tuple[int, ...]) -> float:
+def _products(form: Form, beside: tuple[int, ...] = ()) -> float:
     """The number of products of two entries of B and one of D that the matrices B'DB are sums of, with the entries of
     the blocks that stand beside them."""
     out = 0.0
