@@ -29,6 +29,7 @@ from .reals import approximately, dot, rational, rationals
 from .reference import loss_of
 
 METHODS: dict[str, Any] = {"auto": gr.Auto, "exact": gr.Exact, "primal-dual": gr.PrimalDual}
+METHODS["interior-point"] = gr.InteriorPoint
 SMOOTH = ("L1", "L2", "LInf", "SquaredL2", "HuberNorm")
 CONSTRAINTS = ("NonNegative", "Box", "Ball")
 SECONDS = 4.0  # of a method

@@ -36,7 +36,9 @@ class LinearSystem(AbstractMethod):
     Zhu, Ghahramani and Lafferty, Semi-supervised learning using Gaussian fields and harmonic functions, ICML 2003.
     """
 
-    needs = "squared losses or MeanLoss; penalties SquaredL2 or Quadratic alone, nodes may be fixed (Zero); factors of a "
+    needs = (
+        "squared losses or MeanLoss; penalties SquaredL2 or Quadratic alone, nodes may be fixed (Zero); factors of a "
+    )
     needs += "sparse matrix in memory"
     sends = "nothing: all data are in one place"
     rows = True

@@ -511,7 +511,7 @@ class NewtonSystem:
             k = edge.penalty.pieces(form.width(edge))
             if isinstance(edge.penalty, AbstractConstraint):
                 k = 1
-            elif edge.penalty.largest:
+            elif edge.penalty.is_maximum:
                 k = k or form.width(edge)
             elif k is None:
                 H = edge.penalty.curvature(np.zeros((1, form.width(edge))))  # pyright: ignore[reportAttributeAccessIssue]  (smooth)

@@ -200,7 +200,6 @@ def step(method):
 REFUSE = {
     "fused edges": separate,
     "polishing": lambda form: _joined(form, form.nothing().flows, True, 10**9, 1, 1),
-    "linear systems": matrix,
     "orders of compiled rounds": lambda form: orders_of(form, True),
     "ends that exchange": lambda form: view_of(form).toward,
     "copies at ends": lambda form: view_of(form).ends,
@@ -208,7 +207,6 @@ REFUSE = {
     "dynamic programming": gr.DynamicProgramming().missing,
     "gossip": gr.LocalSGD().missing,
     "known clusters": gr.AsyncL2GD().missing,
-    "InteriorPoint": step(gr.InteriorPoint()),
     "FedADMM": step(gr.FedADMM()),
     "SubgradientDescent": step(gr.SubgradientDescent()),
 }

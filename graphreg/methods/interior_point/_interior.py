@@ -69,7 +69,7 @@ def fits(form: Form) -> Callable[[EdgeBlock], bool]:
     """A test whether the penalty of a block is smooth, has cones, or bounds, or says what nodes are."""
 
     def fit(edge: EdgeBlock) -> bool:
-        known = isinstance(edge.penalty, AbstractSmoothPenalty | AbstractBox) or edge.penalty.largest
+        known = isinstance(edge.penalty, AbstractSmoothPenalty | AbstractBox) or edge.penalty.is_maximum
         return known or fixes(form, edge) or bool(edge.penalty.pieces(form.width(edge)))
 
     return fit
@@ -93,7 +93,6 @@ class Cone:
         if self.side:
             return (np.abs(z).max(axis=1, initial=0.0)[:, None] + self.side * z).reshape(1, -1)
         return np.ascontiguousarray(z.reshape(-1, self.k).T)
-
 
     def even(self) -> Array:
         """The y of a side of largest numbers that are equal, with their sum over both sides c."""
@@ -125,7 +124,7 @@ class InteriorBlocks:
         elif number in self.system.kinks:
             c, k = np.minimum(edge.weight, self.most), self.system.edges[number].k
             yield Cone(number, k, np.repeat(c, self.form.width(edge) // k))
-        elif edge.penalty.largest:
+        elif edge.penalty.is_maximum:
             yield Cone(number, self.form.width(edge), edge.weight, -1.0)
             yield Cone(number, self.form.width(edge), edge.weight, 1.0)
 

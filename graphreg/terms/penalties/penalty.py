@@ -83,7 +83,7 @@ class AbstractPenalty(ABC):
         """
         return pieces_of(self.value, k)
 
-    largest: ClassVar[bool] = False  # whether phi(z) is max_j |z_j|
+    is_maximum: ClassVar[bool] = False  # whether phi(z) is max_j |z_j|
 
     def quadratic(self, k: int) -> Array | None:
         """Q (k, k) where phi(z) = 1/2 z'Qz on k coordinates; None elsewhere."""
