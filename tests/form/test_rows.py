@@ -15,7 +15,6 @@ from graphreg.errors import TermError
 from graphreg.fast.order import orders_of
 from graphreg.form import DualPoint
 from graphreg.form.notation import text
-from graphreg.methods.linear_system import matrix
 from graphreg.network import InProcess, Ledger, LocalView, arcs_of
 from graphreg.running.polish import _joined
 from graphreg.saving.fingerprint import of_problem

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from fractions import Fraction
 
 import cvxpy as cp
 import networkx as nx
@@ -232,9 +233,7 @@ def test_a_node_of_two_values_is_refused():
 
 @pytest.mark.parametrize("beside", [True, False])
 def test_heights_are_eliminated(beside):
-    """D and its inverse, where a number is far nearer to the height than others: against long arithmetic of fractions."""
-    from fractions import Fraction
-
+    """D and its inverse, where a number is far nearer to the height than others, by fractions."""
     rng, k, m = np.random.default_rng(7), 3, 4
     rows = SystemRows.of(sp.eye_array(k * m, format="csr"), k)
     s, y = 10.0 ** rng.uniform(-9, 0, (2, 1, k * m)), 10.0 ** rng.uniform(-9, 0, (2, 1, k * m))

@@ -142,7 +142,7 @@ def test_no_bound_of_a_model_of_rows_is_false(seed):
     assert not row.error
     assert not row.raised
     assert not row.false
-    assert len(row.answers) == 3
+    assert len(row.answers) in (3, 4)  # InteriorPoint takes most of them
 
 
 def test_the_judge_and_the_form_mean_the_same_problem():

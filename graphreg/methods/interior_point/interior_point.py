@@ -60,8 +60,8 @@ class InteriorPoint(AbstractIteration):
         rough = form.losses_beside(AbstractSmoothLoss)
         out = [f"{name} has no second derivatives, which Newton steps need" for name in rough]
         out += [
-            f"{edge.name} has the penalty {edge.penalty.called()}, and the method takes L1, L2 and smooth ones, bounds, "
-            "and fixed nodes"
+            f"{edge.name} has the penalty {edge.penalty.called()}, and the method takes L1, L2 and smooth ones, LInf, "
+            "bounds, and fixed nodes"
             for edge in form.edges
             if parts_of(edge, fits(form)) is None
         ]
