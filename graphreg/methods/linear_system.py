@@ -41,7 +41,7 @@ class LinearSystem(AbstractMethod):
     )
     needs += "sparse matrix in memory"
     sends = "nothing: all data are in one place"
-    rows = True
+    rows = losses_of_rows = True
 
     def missing(self, form: Form) -> tuple[str, ...]:
         out = [f"{name} is no squared loss" for name in form.losses_beside(AbstractQuadraticLoss)]
@@ -107,9 +107,11 @@ def matrix(form: Form) -> sp.csc_array:
     """The Hessian of the problem, (n d, n d)."""
     n, d = form.shape
     gram = np.zeros((n, d, d))
-    for block in form.samples:
+    for block in form.at_nodes:
         gram += block.sums(block.scale)
     H = sp.csr_array(sp.bsr_array((gram, np.arange(n), np.arange(n + 1)), shape=(n * d, n * d)))
+    for block in form.beside:
+        H = H + block.A.T @ sp.diags_array(np.repeat(block.scale, block.width)) @ block.A
     for edge in form.edges:
         if fixes(form, edge):
             continue

@@ -110,10 +110,10 @@ def fits(form: Form) -> bool:
 
 
 def wide(form: Form) -> tuple[int, ...]:
-    """The blocks whose flows are unknowns of a Newton system: of rows that are no edges, if these are not more than the
-    parameters, as otherwise some of them follow from others."""
-    size = form.n * form.d
-    return tuple(k for k, e in enumerate(form.edges) if e.map.edges is None and e.count * form.width(e) <= max(size, 1))
+    """The numbers of the blocks whose flows or prices are unknowns of a Newton system: of rows that are no edges, if
+    these are not more than the parameters, as otherwise some of them follow from others."""
+    many, rows = max(form.n * form.d, 1), {id(block) for block in form.unlike_edges}
+    return tuple(k for k, b in enumerate(form.blocks) if id(b) in rows and b.count * b.map.width(form.d) <= many)
 
 
 def check_size(form: Form, condensed: bool = False) -> None:
@@ -153,12 +153,15 @@ def _products(form: Form, beside: tuple[int, ...] = ()) -> float:
     """The number of products of two entries of B and one of D that the matrices B'DB are sums of, with the entries of
     the blocks that stand beside them."""
     out = 0.0
-    for block in form.samples:
+    for number, block in enumerate(form.samples):
         A: Any = block.A
         width = block.width if A.shape[0] > len(block.y) else 1
         entries = A.nnz / max(A.shape[0], 1)
+        if number in beside:
+            out += 2.0 * A.nnz + len(block.y) * width**2
+            continue
         out += len(block.y) * width**2 * entries**2
-    for number, edge in enumerate(form.edges):
+    for number, edge in enumerate(form.edges, start=len(form.samples)):
         k = edge.penalty.pieces(form.width(edge)) or form.width(edge)
         if number in beside:
             out += 2.0 * edge.flat(form.d).nnz + k * edge.count * form.width(edge)
@@ -175,14 +178,13 @@ def units(form: Form, beside: tuple[int, ...] | None = None) -> tuple[sp.csc_arr
     ``beside`` (see `wide`) and the nodes that they touch; and how many unknowns each node and each such row has."""
     d, n, beside = form.d, form.n, wide(form) if beside is None else beside
     pairs, sizes = [], [np.full(n, d)]
-    for number, edge in enumerate(form.edges):
-        if number not in beside:
-            pairs.append(edge.map.pairs)
-            continue
-        k, (row, column) = form.width(edge), edge.flat(d).tocoo().coords
-        pairs.append(np.divmod(np.unique(row // k * np.int64(n) + column // d), n))
-        pairs[-1][0][:] += sum(map(len, sizes))
-        sizes.append(np.full(edge.count, k))
+    apart = {id(form.blocks[k]) for k in beside}
+    pairs += [block.map.pairs for block in (*form.edges, *form.beside) if id(block) not in apart]
+    for rows in (form.blocks[k].map for k in beside):
+        k, (row, column) = rows.width(d), rows.flat(d).tocoo().coords
+        row, column = np.divmod(np.unique(row // k * np.int64(n) + column // d), n)
+        pairs.append((row + sum(map(len, sizes)), column))
+        sizes.append(np.full(rows.count, k))
     n = sum(map(len, sizes))
     tail = np.concatenate([np.arange(n), *(t for t, _ in pairs), *(h for _, h in pairs)])
     head = np.concatenate([np.arange(n), *(h for _, h in pairs), *(t for t, _ in pairs)])
@@ -331,10 +333,11 @@ class SystemRows:
     B: sp.csr_array  # (m k, n d)
     BT: sp.csr_array
     k: int
+    places: Array | None = None  # of their flows or prices, where these are unknowns
 
     @classmethod
-    def of(cls, B: sp.csr_array, k: int) -> SystemRows:
-        return cls(sp.csr_array(B), sp.csr_array(B.T), k)
+    def of(cls, B: sp.csr_array, k: int, places: Array | None = None) -> SystemRows:
+        return cls(sp.csr_array(B), sp.csr_array(B.T), k, places)
 
     @property
     def m(self) -> int:
@@ -353,8 +356,9 @@ class SystemRows:
         return self.BT @ np.ascontiguousarray(u.T).ravel()
 
     def bends(self, D: Array) -> Array:
-        """The diagonal of B'DB, for D that are diagonal."""
-        return self.B.power(2).T @ np.einsum("mii->mi", D).ravel()
+        """The diagonal of B'DB, by the diagonals of D."""
+        diagonal = np.einsum("mii->mi", D).ravel()
+        return self.B.power(2).T @ (diagonal if self.places is None else 1.0 / diagonal)
 
     def entries(self) -> tuple[Array, Array, Array, Array]:
         """Rows, columns and factors of what each entry of D (numbered last) adds to B'DB."""
@@ -373,7 +377,7 @@ class SystemRows:
         return i, j, product.ravel()[kept], kept // (p * p)
 
     def beside(self, places: Array, one: int) -> tuple[Array, Array, Array, Array]:
-        """The same of [0 K'; K -D], where the rows are unknowns at these places; ``one`` is the number of a 1."""
+        """The same of [0 B'; B -D], where the rows are unknowns at these places; ``one`` is the number of a 1."""
         row, column = self.B.tocoo().coords
         m, k = self.m, self.k
         square = np.broadcast_to(places.reshape(m, k)[:, :, None], (m, k, k))
@@ -451,10 +455,10 @@ class NewtonSystem:
         self.shape = form.shape
         held = np.append(Held(form).mask.ravel(), np.zeros(len(self.order) - form.n * form.d, dtype=bool))
         self.free = None if not held.any() else ~held[self.order]
-        self.samples = tuple(self._samples(form))
-        self.edges = tuple(self._edges(form))
+        places = self._places(form)
+        self.samples = tuple(self._samples(form, places))
+        self.edges = tuple(self._edges(form, places[len(form.samples) :]))
         self.kinks = tuple(k for k, e in enumerate(form.edges) if e.penalty.pieces(form.width(e)))  # sums of norms
-        self.places = self._places(form)  # of the flows of wide blocks, by their numbers
         self._pattern(len(self.order))
 
     def vector(self, w: Array) -> Array:
@@ -492,22 +496,20 @@ class NewtonSystem:
     def _beside(self, data: Array, D: Sequence[Array]) -> Solve:
         """Solves with flows beside w: pivots of w that are too small are lifted, and what that does to x is refined."""
         true = self._factors.matrix(data.copy())
-        lifted, of_flows = true.diagonal(), np.concatenate([*self.places.values()])
-        of_w = np.ones(len(lifted), dtype=bool)
-        of_w[of_flows] = False
+        lifted, of_w = true.diagonal(), self.order < self.shape[0] * self.shape[1]
         bends = sum((rows.bends(each) for rows, each in zip(self.samples, D, strict=False)), np.zeros(len(lifted)))
         least = TIE * (bends[bends > 0.0].mean() if bends.any() else 1.0)
         lifted[of_w] = np.maximum(lifted[of_w] * (1.0 + RIDGE), least)
         data[self._diagonal] = lifted
         return BesideFlows(true, of_w, self._factors, data, self.quick).solve
 
-    def _samples(self, form: Form) -> Iterator[SystemRows]:
-        for block in form.samples:
+    def _samples(self, form: Form, places: list[Array | None]) -> Iterator[SystemRows]:
+        for block, at in zip(form.samples, places, strict=False):
             H = block.loss.curvature(block.offset[:1], block.y[:1])  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
-            yield SystemRows.of(self._ordered(block.A), block.width if H.ndim == 3 else 1)
+            yield SystemRows.of(self._ordered(block.A), block.width if H.ndim == 3 else 1, at)
 
-    def _edges(self, form: Form) -> Iterator[SystemRows]:
-        for edge in form.edges:
+    def _edges(self, form: Form, places: list[Array | None]) -> Iterator[SystemRows]:
+        for edge, at in zip(form.edges, places, strict=True):
             k = edge.penalty.pieces(form.width(edge))
             if isinstance(edge.penalty, AbstractConstraint):
                 k = 1
@@ -516,26 +518,31 @@ class NewtonSystem:
             elif k is None:
                 H = edge.penalty.curvature(np.zeros((1, form.width(edge))))  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
                 k = form.width(edge) if H.ndim == 3 else 1
-            yield SystemRows.of(self._ordered(edge.flat(form.d)), k)
+            yield SystemRows.of(self._ordered(edge.flat(form.d)), k, at)
 
     def _ordered(self, B: sp.csr_array) -> sp.csr_array:
         if self.wide:
             B = sp.csr_array((B.data, B.indices, B.indptr), shape=(B.shape[0], len(self.order)))  # pyright: ignore[reportOptionalSubscript]  (scipy has no types)
         return B[:, self.order]  # pyright: ignore[reportReturnType]
 
-    def _places(self, form: Form) -> dict[int, Array]:
-        place = np.argsort(self.order)
-        ends = np.cumsum([form.n * form.d, *(form.edges[k].count * form.width(form.edges[k]) for k in self.wide)])
-        return {k: place[ends[j] : ends[j + 1]] for j, k in enumerate(self.wide)}
+    def _places(self, form: Form) -> list[Array | None]:
+        """Of the flows or prices of each block, where they are unknowns."""
+        place, out = np.argsort(self.order), list[Array | None]([None] * len(form.blocks))
+        begin = form.n * form.d
+        for k in self.wide:
+            rows = form.blocks[k].map
+            out[k] = place[begin : begin + rows.count * rows.width(form.d)]
+            begin += rows.count * rows.width(form.d)
+        return out
 
     def _pattern(self, size: int) -> None:
         """The entries that there are, the upper half alone where the factor is low, and of which entries of all D
         they are sums."""
         i, j, factor, source = [np.arange(size)], [np.arange(size)], [np.zeros(size)], [np.zeros(size, dtype=np.int64)]
         begin, many = 0, sum(rows.m * rows.k**2 for rows in (*self.samples, *self.edges))
-        for number, rows in enumerate((*self.samples, *self.edges)):
-            places = self.places.get(number - len(self.samples))
-            row, column, product, of = rows.entries() if places is None else rows.beside(places, many - begin)
+        for rows in (*self.samples, *self.edges):
+            beside = rows.places
+            row, column, product, of = rows.entries() if beside is None else rows.beside(beside, many - begin)
             kept = np.flatnonzero(row <= column) if self.low else slice(None)
             if self.free is not None:
                 moves = self.free[row] & self.free[column]

@@ -164,5 +164,5 @@ def test_lies_are_caught(monkeypatch):
         return replace(solution, certificate=forged)
 
     monkeypatch.setattr(gr.Problem, "solve", lying)
-    assert len([said for said in examine(5).false if "is false at its point" in said]) == 3
+    assert len([said for said in examine(5).false if "is false at its point" in said]) == 4
     assert len([said for said in examine(5).false if "exceeds P at" in said]) >= 3

@@ -50,7 +50,7 @@ class Costs:
     @cached_property
     def differences(self) -> float:
         """Differences across edges; of other rows half the entries of K."""
-        rows = self.form.unlike_edges
+        rows = (edge for edge in self.form.edges if edge.map.edges is None)
         other = sum(0.5 * edge.flat(self.form.d).nnz - edge.count * self.form.width(edge) for edge in rows)
         return self.form.differences + other
 

@@ -139,7 +139,8 @@ class InteriorBlocks:
         """s - z, what the rows are from where the cones say; None where s is made from w."""
         if cone.of is not None:
             return s - self.differences(cone, w)
-        return s[1:] - self.differences(cone, w) if not cone.side and cone.number in self.system.wide else None
+        made = cone.side or self.system.edges[cone.number].places is None
+        return None if made else s[1:] - self.differences(cone, w)
 
     # ---- the smooth terms -------------------------------------------------------------------------------------------
     def slopes(self, w: Array) -> tuple[tuple[Array, ...], dict[int, Array]]:
@@ -150,16 +151,17 @@ class InteriorBlocks:
         """The Hessians of the same, (m, k, k) per block of the system, moved towards the largest that they have."""
         samples: list[Array] = []
         for block, rows in zip(self.form.samples, self.system.samples, strict=True):
-            h = _damped(block.loss, block.loss.curvature(block.predict(w), block.y), damped)  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
-            samples.append(block.scaled(h).reshape(-1, rows.k, rows.k))
+            least = FLAT if rows.places is not None else 0.0
+            h = _damped(block.loss, block.loss.curvature(block.predict(w), block.y), max(damped, least))  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
+            h = block.scaled(h).reshape(-1, rows.k, rows.k)
+            samples.append(h if rows.places is None else np.linalg.inv(np.maximum(h, TINY) if rows.k == 1 else h))
         edges: dict[int, Array] = {}
         for number, edge in self.smooth.items():
-            least = FLAT if number in self.system.wide else 0.0
+            least = FLAT if self.system.edges[number].places is not None else 0.0
             h = _damped(edge.penalty, edge.penalty.curvature(edge.difference(w)), max(damped, least))  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
             h = edge.weight.reshape(-1, *[1] * (h.ndim - 1)) * h
             k = self.system.edges[number].k
-            h = h.reshape(-1, k, k)
-            edges[number] = np.linalg.inv(h) if number in self.system.wide else h
+            edges[number] = np.linalg.inv(h.reshape(-1, k, k)) if least else h.reshape(-1, k, k)
         return samples, edges
 
     def flows(self, smooth: dict[int, Array], y: Cones) -> tuple[Array, ...]:
@@ -249,14 +251,13 @@ class InteriorBlocks:
         """What the cones of each block pull with."""
         out: dict[int, AbstractPulls] = {}
         for place, (cone, scaling, off) in enumerate(zip(self.cones, scalings, offs, strict=True)):
-            number = cone.number
-            rows, places = self.system.edges[number], self.system.places.get(number)
+            number, rows = cone.number, self.system.edges[cone.number]
             if cone.of is not None:
-                out.setdefault(number, SidePulls(rows, places)).add(place, cone.side, cone.of, scaling, off)
+                out.setdefault(number, SidePulls(rows)).add(place, cone.side, cone.of, scaling, off)
             elif cone.side:
-                out.setdefault(number, HeightPulls(rows, places)).add(place, cone.side, scaling)
+                out.setdefault(number, HeightPulls(rows)).add(place, cone.side, scaling)
             else:
-                out[number] = NormPulls(rows, places, place, scaling, off)
+                out[number] = NormPulls(rows, place, scaling, off)
         return out
 
     def _slope(self, at: Interior) -> tuple[Point, Array]:
@@ -297,11 +298,11 @@ class InteriorBlocks:
                 y.append(scaling.undo(two))
             else:
                 top, z = (moved := scaling.apply(one))[0], moved[1:]
-                places = self.system.places.get(cone.number)
-                if places is None:
+                rows = self.system.edges[cone.number]
+                if rows.places is None:
                     u, z = scaling.undo(two)[1:], self.differences(cone, w)
                 else:  # the scaled ones have lost the digits of the balance
-                    u = before[1:] - t * self.system.edges[cone.number].columns(move.x[places])
+                    u = before[1:] - t * rows.columns(move.x[rows.places])
                 u *= np.minimum(1.0, (1.0 - MARGIN) * cone.c / np.maximum(lengths(u), TINY))
                 y.append(np.vstack([cone.c, u]))
                 s.append(np.vstack([np.maximum(top, (1.0 + MARGIN) * lengths(z) + TINY), z]))
@@ -317,9 +318,8 @@ class InteriorBlocks:
         many = len(prices)
         moved: list[Array] = []
         each = zip((*prices, *flows), (*self.system.samples, *self.system.edges), blocks, strict=True)
-        for number, (value, rows, D) in enumerate(each):
-            places = self.system.places.get(number - many)
-            by = np.einsum("mij,jm->mi", D, rows.apply(x)) if places is None else x[places]
+        for value, rows, D in each:
+            by = np.einsum("mij,jm->mi", D, rows.apply(x)) if rows.places is None else x[rows.places]
             moved.append(value + by.reshape(value.shape))
         new = tuple(moved[:many])
         return w, self.balanced(tuple(moved[many:]), new)[0] if self.held else tuple(moved[many:]), new

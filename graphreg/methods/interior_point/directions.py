@@ -49,8 +49,8 @@ class AbstractPulls(ABC):
 
     D: Array  # (m, k, k)
 
-    def __init__(self, rows: SystemRows, places: Array | None) -> None:
-        self.rows, self.places = rows, places
+    def __init__(self, rows: SystemRows) -> None:
+        self.rows, self.places = rows, rows.places
 
     @abstractmethod
     def asked(self, r: list[Array], balancing: float) -> Array:
@@ -69,11 +69,11 @@ class NormPulls(AbstractPulls):
     """The cones t >= ||z|| at one place. With q = W^-1 r the first row of dy, which is 0, gives
     dt = (q_0 - a b'dz) / a, and g = q_1 - b q_0."""
 
-    def __init__(self, rows: SystemRows, places: Array | None, place: int, scaling: Scaling, off: Array | None) -> None:
-        super().__init__(rows, places)
+    def __init__(self, rows: SystemRows, place: int, scaling: Scaling, off: Array | None) -> None:
+        super().__init__(rows)
         self.place, self.scaling, self.off = place, scaling, off
         self.b, self.a, self.D = scaling.reduced()
-        if places is not None:
+        if rows.places is not None:
             self.D = scaling.inverse()
 
     def asked(self, r: list[Array], balancing: float) -> Array:
@@ -92,8 +92,8 @@ class NormPulls(AbstractPulls):
 class SidePulls(AbstractPulls):
     """The bounds of a block: one number a cone, whose s need not be what w says as yet."""
 
-    def __init__(self, rows: SystemRows, places: Array | None) -> None:
-        super().__init__(rows, places)
+    def __init__(self, rows: SystemRows) -> None:
+        super().__init__(rows)
         self.sides: list[tuple[int, float, Array, Scaling, Array]] = []
         self.sum = np.zeros(rows.m)
 
@@ -124,8 +124,8 @@ class HeightPulls(AbstractPulls):
     S = a + b, e = a - b and q = W^-1 r, that the sum of all dy is 0 gives dt = (sum q - e'dz) / sum S, and
     D = diag(S) - e e' / sum S; D and its inverse are written without differences."""
 
-    def __init__(self, rows: SystemRows, places: Array | None) -> None:
-        super().__init__(rows, places)
+    def __init__(self, rows: SystemRows) -> None:
+        super().__init__(rows)
         self.sides: dict[float, tuple[int, Scaling, Array]] = {}  # 1 of t + z, -1 of t - z
 
     def add(self, place: int, side: float, scaling: Scaling) -> None:
