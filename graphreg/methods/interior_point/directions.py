@@ -185,7 +185,8 @@ class Directions:
         """The direction to take: of the boldest aim that leaves room for half a step, else of the last."""
         affine = self.direction([-v for v in self.v])
         move = affine
-        for aim in AIMS:
+        outside = any(isinstance(pull, SidePulls) for pull in self.pulls)  # w may be, which takes more of the middle
+        for aim in (*AIMS, 1.0) if outside else AIMS:
             move = self._towards(affine, aim * mu)
             if move.max_step >= ENOUGH:
                 break

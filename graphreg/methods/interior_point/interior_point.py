@@ -81,8 +81,9 @@ class InteriorPoint(AbstractIteration):
         for cone in blocks.cones:
             z = blocks.differences(cone, w)
             if cone.side:
-                s.append(np.maximum(z, far) if cone.of is not None else z + far)
-                y.append(np.full(z.shape, pull) if cone.of is not None else cone.even())
+                bounds = cone.of is not None  # begun as far inside as w is outside
+                s.append(np.maximum(z, max(far, -float(z.min()))) if bounds else z + far)
+                y.append(np.full(z.shape, pull) if bounds else cone.even())
                 continue
             s.append(np.vstack([np.sqrt(far**2 + lengths(z) ** 2), z]))
             u = np.zeros_like(z) if flows is None else cone.columns(flows[cone.number])
