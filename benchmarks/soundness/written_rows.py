@@ -29,7 +29,12 @@ from .judged import raised
 from .reals import approximately, dot, rational, rationals
 from .reference import loss_of
 
-METHODS: dict[str, Any] = {"auto": gr.Auto, "exact": gr.Exact, "primal-dual": gr.PrimalDual}
+METHODS: dict[str, Any] = {
+    "auto": gr.Auto,
+    "exact": gr.Exact,
+    "primal-dual": gr.PrimalDual,
+    "interior-point": gr.InteriorPoint,
+}
 SMOOTH = ("L1", "L2", "LInf", "SquaredL2", "HuberNorm")
 CONSTRAINTS = ("NonNegative", "Box", "Ball")
 SECONDS = 4.0  # of a method
@@ -308,6 +313,8 @@ def _examine(row: Row, drawn: Written) -> None:
     if (w := reference(drawn)) is not None:
         known["CVXPY's point"] = judge.inside(w)
     for name, make in METHODS.items():
+        if make().lacks(drawn.problem.form):
+            continue
         try:
             found[name] = drawn.problem.solve(make(), gap=GAP, seconds=SECONDS, progress=False, on_failure="return")
         except Exception as error:  # noqa: BLE001  (whatever it is, it belongs into the table)
