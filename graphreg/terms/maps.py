@@ -163,7 +163,7 @@ class AbstractMatrix(AbstractMap):
         return abs(self.K).sum(axis=0).reshape(self.n, -1).max(axis=1)
 
     @cached_property
-    def owner(self) -> Array:  # pyright: ignore[reportIncompatibleVariableOverride]  (found when it is asked for)
+    def owner(self) -> Array:  # pyright: ignore[reportIncompatibleMethodOverride]  (found when it is asked for)
         rows, nodes = self._places
         first = np.searchsorted(rows, np.arange(self.count + 1))
         middle = np.append(nodes, 0)[(first[:-1] + first[1:] - 1) // 2]  # of those that the row touches
