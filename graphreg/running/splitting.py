@@ -44,7 +44,7 @@ def split(certificate: Certificate, open_: list[Array], member: Array) -> Iterat
 def tied_bound(form: Form, edge: EdgeBlock, e: int, at: float) -> float:
     """A lower bound of the problem in which a row has this value; -inf where none was found."""
     tied = tied_certificate(form, edge, e, at)
-    return tied.dual if tied is not None and tied.valid else -np.inf
+    return -np.inf if tied is None or tied.contradiction else tied.dual  # a point of that problem need not be known
 
 
 def tied_certificate(form: Form, edge: EdgeBlock, e: int, at: float = 0.0) -> Certificate | None:

@@ -31,6 +31,9 @@ from ..certificate import Certificate, Certifier, SpotChecks, common
 from ..errors import FailedError, MethodError
 from ..running import Solution
 from ..terms import Array, Parameter, positive
+from ..terms.penalties import Zero
+from .network import Network
+from .on_rows import RowNetwork, pooled_on_rows, route_on_rows
 from .pooled import SmoothObjective, as_solution, best_step, pooled, rounding, whole
 from .routes import CLOSE, Routes, route
 from .varied import Varying, check_smooth, varying
@@ -91,6 +94,7 @@ class StrengthMax(NumberWithAssumptions):
     consensus: Solution
     direction: Array
     vary: Varying = field(repr=False)
+    network: Network = field(repr=False)
     routes: Routes = field(repr=False)
 
     @property
@@ -100,7 +104,7 @@ class StrengthMax(NumberWithAssumptions):
 
     def table(self) -> Table:
         """The bounds of each connected component: component, nodes, edges, first (node), lower, upper, how."""
-        network, routes = self.vary.network, self.routes
+        network, routes = self.network, self.routes
         member, count = network.component, network.n_components
         labels = self.vary.form.labels
         columns = {
@@ -141,7 +145,7 @@ class StrengthMax(NumberWithAssumptions):
         slope = (1.0 - factor) * self.lower - rounding(smooth, c, w)  # sum_e A_e phi((Kw)_e) = 1
         if slope <= 0.0:
             raise MethodError(f"{factor:g} is so near to 1 that rounding hides by how much a point is better")
-        t, decrease = best_step(smooth, c, w, slope, lambda t: factor * self.lower * self.vary.network.excess(t * w))
+        t, decrease = best_step(smooth, c, w, slope, lambda t: factor * self.lower * self.network.excess(t * w))
         form = self.vary.at(factor * self.lower)
         yardstick = max(abs(form.primal(c)), common(form).floor)
         coef = (c + t * w)[: form.space.n_observed]
@@ -152,7 +156,7 @@ class StrengthMax(NumberWithAssumptions):
             raise MethodError(f"{NAME} is 0: without any penalty the optimum is a consensus already")
 
     def _lines(self) -> list[str]:
-        network = self.vary.network
+        network = self.network
         binding = int(np.argmax(self.routes.upper))
         count = int((network.component == binding).sum())
         first = self.vary.form.labels[int(np.argmax(network.component == binding))]
@@ -226,28 +230,41 @@ def strength_bounds(
     """
     with within(seconds):
         with needed(NAME):
-            vary = varying(problem, parameter, NAME)
+            vary = varying(problem, parameter, NAME, rows=True)
             check_smooth(vary, NAME)
             network, smooth = vary.network, SmoothObjective(vary.rest)
+            if not vary.plain:
+                return _on_rows(vary, RowNetwork(network.blocks, network.weights, network.shape), smooth, close)
             solution = pooled(vary, vary.consensus_network, smooth)
             c = solution.certificate.w
             r = network.balanced(smooth.gradient(c))
         routes = route(network, r, close)
     with afresh(None):
-        return _record(vary, smooth, solution, routes, close)
+        return _of_edges(vary, smooth, solution, routes, close)
 
 
-def _record(vary: Varying, smooth: SmoothObjective, solution: Solution, routes: Routes, close: float) -> StrengthMax:
-    network, c = vary.network, solution.certificate.w
-    certifier = Certifier(solution.form)
+def _on_rows(vary: Varying, rows: RowNetwork, smooth: SmoothObjective, close: float) -> StrengthMax:
+    c, u = pooled_on_rows(vary, rows, smooth)
+    routes = route_on_rows(rows, rows.balanced(smooth.gradient(c)), u)
+    upper = float(routes.upper.max())
+    certifier = Certifier(vary.at(upper) if 0.0 < upper < np.inf else vary.under(Zero()))
+    certifier.propose(c, whole(vary, smooth.dual_point_at(c), routes.flows))
+    return _record(vary, rows, as_solution(certifier.form, certifier.best()), routes, close)
+
+
+def _of_edges(vary: Varying, smooth: SmoothObjective, solution: Solution, routes: Routes, close: float) -> StrengthMax:
+    certifier, c = Certifier(solution.form), solution.certificate.w
     tied, point = vary.consensus_network, smooth.dual_point_at(c)
     held = tied.along_forest(tied.balanced(smooth.form.conservation(point)))[len(vary.places) :]
     certifier.propose(c, whole(vary, point, (*routes.flows, *held)))
-    upper = float(routes.upper.max())
+    return _record(vary, vary.network, as_solution(solution.form, certifier.best()), routes, close)
+
+
+def _record(vary: Varying, network: Network, consensus: Solution, routes: Routes, close: float) -> StrengthMax:
+    c, upper = consensus.certificate.w, float(routes.upper.max())
     lower = min(float(routes.lower.max()), upper)
     binding = int(np.argmax(routes.lower))
     w = np.where((network.component == binding)[:, None], routes.direction, 0.0)
-    consensus = as_solution(solution.form, certifier.best())
     if np.isfinite(upper) and upper > 0.0:
         tried = SpotChecks(vary.at(upper))
         tried(c, consensus.certificate.dual_point)
@@ -263,4 +280,4 @@ def _record(vary: Varying, smooth: SmoothObjective, solution: Solution, routes: 
         *([f"both bounds hold, and were asked to be within {close:g} of each other only"] * (close > CLOSE)),
         *([f"both bounds hold, and may be further apart than need be: {routes.loose}"] * bool(routes.loose)),
     )
-    return StrengthMax(upper, lower, upper, consensus, w, vary, routes, assumed=assumed)
+    return StrengthMax(upper, lower, upper, consensus, w, vary, network, routes, assumed=assumed)

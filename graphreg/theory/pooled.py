@@ -36,7 +36,7 @@ class SmoothObjective:
     def __init__(self, form: Form) -> None:
         self.form = form
         self.nodes = NodeGradients(form)
-        self.links = tuple((edge, edge.flat(form.d)) for edge in form.edges if not edge.ground)
+        self.links = tuple((edge, edge.flat(form.d)) for edge in form.edges if edge.map.noun != "node")
 
     def dual_point_at(self, w: Array) -> DualPoint:
         """Gradients as flows and prices."""
@@ -68,11 +68,11 @@ def pooled(vary: Varying, tied: Network, smooth: SmoothObjective) -> Solution:
     w = newton(smooth, tied.ties, np.zeros(form.shape))
     certificate, attained = _certified(vary, smooth, tied, form, w)
     if attained is False:
-        _refuse(form, w)
+        refuse_unattained(form, w)
     if not (certificate.holds(GAP) and attained):
         solution = solved(form, Exact(), 1e-9)
         if solution.status == "unattained":
-            _refuse(form, solution.certificate.w)
+            refuse_unattained(form, solution.certificate.w)
         w = newton(smooth, tied.ties, solution.certificate.w)
         certificate, _ = _certified(vary, smooth, tied, form, w)
         if not certificate.holds(GAP):
@@ -80,7 +80,7 @@ def pooled(vary: Varying, tied: Network, smooth: SmoothObjective) -> Solution:
     return as_solution(form, certificate)
 
 
-def _refuse(form: Form, w: Array) -> NoReturn:
+def refuse_unattained(form: Form, w: Array) -> NoReturn:
     far = form.labels[int(np.abs(np.nan_to_num(w)).max(axis=1).argmax())]
     raise UnattainedError(
         f"there is no best consensus: on the component of the node {far!r} the losses fall for ever along some "

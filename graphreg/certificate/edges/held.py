@@ -13,7 +13,7 @@ from ...errors import ProofError, TermError
 from ...form import EdgeBlock, Form
 from ...form.notation import some
 from ...terms import Array
-from ...terms.penalties import AbstractSmoothPenalty, has_kink, row_norm
+from ...terms.penalties import AbstractConstraint, AbstractSmoothPenalty, has_kink, row_norm
 from ..convexity import node_convexity
 from ..record import OWN_TERMS, Certificate
 from .dual_region import rounding
@@ -155,18 +155,24 @@ def _claims(certificate: Certificate, parts: Separated, found: list[tuple[Array,
             continue
         z = edge.difference(w)
         reach = radius(edge, mu, whole, gap) + row_norm(rounding(edge, form, w))
-        size = row_norm(z)
-        bound, ends = size * (1.0 + 1e-12) + reach, [0.0]
+        value = z[:, 0] if z.shape[1] == 1 else row_norm(z)
+        bound = np.abs(value) * (1.0 + 1e-12) + reach
         if has_kink(edge.penalty, z.shape[1]):
             near = nearness(edge, flows[place], spread[place], gap)
             at[np.isnan(at) & (near.value == 0.0)] = 0.0
             bound = np.minimum(bound, near.length)
-        elif z.shape[1] == 1:
-            ends = [end for end in interval(edge.penalty) if np.isfinite(end)]
-        away = np.min([np.abs(size if z.shape[1] > 1 else z[:, 0] - end) for end in ends], axis=0, initial=np.inf)
+        ends = _ends(edge, z.shape[1])
+        away = np.min([np.abs(value - end) for end in ends], axis=0) if ends else np.zeros(len(value))
         bound = np.where(np.isnan(at), bound, np.abs(at))
         away = np.where(np.isnan(at), away * (1.0 - 1e-12) - reach, 0.0)
-        yield _Claim(place, size if z.shape[1] > 1 else z[:, 0], at, bound, margin, away)
+        yield _Claim(place, value, at, bound, margin, away)
+
+
+def _ends(edge: EdgeBlock, k: int) -> list[float]:
+    """The values at which rows of k numbers hold: 0, or the bounds of an interval; none where that is not known."""
+    if k == 1 and isinstance(edge.penalty, AbstractConstraint):
+        return [end for end in interval(edge.penalty) if np.isfinite(end)]
+    return [0.0] if k == 1 or has_kink(edge.penalty, k) else []
 
 
 def _tie(certificate: Certificate, parts: Separated, claims: list[_Claim], tied: Tied) -> None:
@@ -174,9 +180,8 @@ def _tie(certificate: Certificate, parts: Separated, claims: list[_Claim], tied:
     open_ = [(c, e) for c in claims for e in np.flatnonzero(c.state == "undecided").tolist()]
     for claim, e in sorted(open_, key=lambda each: -abs(float(each[0].value[each[1]])))[:MOST]:
         edge = parts.form.edges[claim.place]
-        k = parts.form.width(edge)
-        ends = [0.0] if has_kink(edge.penalty, k) or k > 1 else [x for x in interval(edge.penalty) if np.isfinite(x)]
-        if all(tied(parts.form, edge, e, end) > certificate.primal for end in ends):
+        ends = _ends(edge, parts.form.width(edge))
+        if ends and all(tied(parts.form, edge, e, end) > certificate.primal for end in ends):
             claim.away[e] = np.nextafter(0.0, 1.0)
 
 

@@ -67,19 +67,20 @@ def faces(edge: EdgeBlock, low: Array, high: Array) -> tuple[Array, Array]:
     if is_equality(phi, k):
         return np.zeros(m), np.full(m, np.inf)
     known = np.flatnonzero(np.isfinite(low).all(axis=1) & np.isfinite(high).all(axis=1))
+    low, high, c = low[known], high[known], c[known]
     if k > 1:
         if has_kink(phi, k):
-            room = 0.5 * (high - low)[known] * (1.0 + 8 * U) + 8 * U * (np.abs(low) + np.abs(high))[known]
-            margin[known] = c[known] * (1.0 - load(edge.part(known), 0.5 * (low + high)[known], room))
+            room = 0.5 * (high - low) * (1.0 + 8 * U) + 8 * U * (np.abs(low) + np.abs(high))
+            margin[known] = c * (1.0 - load(edge.part(known), 0.5 * (low + high), room))
             at[margin > 0.0] = 0.0
         return at, margin
-    low, high = (v[known, 0] / c[known] + sign * 8 * U * np.abs(v[known, 0] / c[known]) for v, sign in ((low, -1), (high, 1)))
+    low, high = (v[:, 0] / c + sign * 8 * U * np.abs(v[:, 0] / c) for v, sign in ((low, -1), (high, 1)))
     with np.errstate(divide="ignore"):
         top, bottom = np.array([1.0, -1.0]) / phi.gauge_at_zero(pair)  # of the subgradients at 0
     down, up = interval(phi)
     for value, left in ((up, low), (down, -high), (0.0, np.minimum(top - high, low - bottom))):
-        here = known[(left > 0.0) & np.isfinite(value)]
-        at[here], margin[here] = value, (c[known] * left)[(left > 0.0) & np.isfinite(value)]
+        here = (left > 0.0) & np.isfinite(value)
+        at[known[here]], margin[known[here]] = value, (c * left)[here]
     return at, margin
 
 
@@ -113,7 +114,7 @@ class _Shown:
     room: Array
 
     @staticmethod
-    def of(edge: EdgeBlock, u: Array) -> _Shown:
+    def of(edge: EdgeBlock, u: Array, largest: float) -> _Shown:
         phi, unit = edge.penalty, np.broadcast_to(edge.weight[:, None], u.shape)
         base = np.zeros(u.shape) if edge.center is None else edge.center
         if not isinstance(phi, AbstractConstraint):
@@ -123,8 +124,7 @@ class _Shown:
         if u.shape[1] == 1 and not is_equality(phi, 1):
             low, high = interval(phi)
             base = base + np.where(u > 0.0, high, np.where(u < 0.0, low, 0.0))
-        unit = np.full(u.shape, float(np.abs(u).max(initial=0.0)) or 1.0)
-        return _Shown(u, unit, base, np.abs(u) / unit)
+        return _Shown(u, np.full(u.shape, largest), base, np.abs(u) / largest)
 
     def part(self, some: Array) -> _Shown:
         return _Shown(self.flow[some], self.unit[some], self.base[some], self.room[some])
@@ -149,7 +149,8 @@ def held(certificate: Certificate, parts: Separated) -> list[tuple[Array, Array]
     regions = [_region(edge, form, w, gap) for edge in form.edges]
     known = _Numbers.of([block.A for block in form.samples], sure, size)
     rows = _Numbers.of([edge.flat(form.d) for edge in form.edges], regions, size)
-    each = [_Shown.of(edge, u) for edge, u in zip(form.edges, flows, strict=True)]
+    largest = max([float(np.abs(x).max(initial=0.0)) for x in certificate.dual_point.parts]) or 1.0
+    each = [_Shown.of(edge, u, largest) for edge, u in zip(form.edges, flows, strict=True)]
     shown = _Shown(*(_flat(getattr(one, name) for one in each) for name in ("flow", "unit", "base", "room")))
     narrow = [(r.width <= NARROW * s.unit).all(axis=1) for r, s in zip(regions, each, strict=True)]
     smooth = [isinstance(edge.penalty, AbstractSmoothPenalty) for edge in form.edges]
