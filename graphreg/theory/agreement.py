@@ -156,14 +156,16 @@ class StrengthMax(NumberWithAssumptions):
             raise MethodError(f"{NAME} is 0: without any penalty the optimum is a consensus already")
 
     def _lines(self) -> list[str]:
-        network = self.network
+        network, rows = self.network, not self.vary.plain
+        what = "all its rows are 0 at an optimum" if rows else "a consensus is optimal"
         binding = int(np.argmax(self.routes.upper))
         count = int((network.component == binding).sum())
         first = self.vary.form.labels[int(np.argmax(network.component == binding))]
         return [
-            f"{NAME} {self.value:.8g}: the smallest value of {self.vary.name} at which a consensus is optimal",
-            f"  certified: {self.lower:.10g} <= it <= {self.upper:.10g}; binding is the component of {first!r} "
-            f"({count} nodes), {self.routes.how[binding]}",
+            f"{NAME} {self.value:.8g}: the smallest value of {self.vary.name} at which {what}",
+            f"  certified: {self.lower:.10g} <= it <= {self.upper:.10g}; "
+            + ("" if rows else f"binding is the component of {first!r} ({count} nodes), ")
+            + self.routes.how[binding],
             *([f"  CUT SHORT: {self.ended}; more time brings the bounds together"] if self.ended else []),
             *([f"  LOOSE: {self.routes.loose}"] if self.routes.loose else []),
         ]

@@ -202,7 +202,11 @@ def _of_term(problem: Any, norms: list[int], what: str) -> Varying:
         )
     strength, term, mine = terms[0]
     units = tuple(float(form.edges[k].strength) / float(strength) for k in mine)
-    return Varying(form.frozen(), tuple(mine), units, f"the strength of {type(term).__name__}")
+    return Varying(form.frozen(), tuple(mine), units, f"the strength of {_called(term, form, mine)}")
+
+
+def _called(term: Any, form: Form, mine: list[int]) -> str:
+    return type(term).__name__ if form.edges[mine[0]].map.edges is not None else form.edges[mine[0]].name
 
 
 def _terms(problem: Any) -> list[tuple[Strength, Any, list[int]]]:

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 import graphreg as gr
-from graphreg.certificate import held_rows
+
 from graphreg.certificate.edges.fusion import fused, separate
 from graphreg.certificate.edges.holding import held
+from graphreg.errors import ProofError, TermError
 
 w = gr.w
 TIGHT = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
@@ -51,7 +52,7 @@ def drawn(seed):
         lambda: gr.Ball(3.0)(w.at(nodes[:1])),
         lambda: lam * gr.HuberNorm(1.0)(w.along(nodes, 2)),
         lambda: lam * gr.SquaredL2()(w.across(arrows) - b),
-        lambda: lam * gr.L1()(np.repeat(rng.integers(-1, 2, (2, n)), 2, axis=0).astype(float) @ w.at(nodes) - 1.0),
+        lambda: lam * gr.L1()(np.repeat(1.0 + rng.integers(-1, 2, (2, n)), 2, axis=0) @ w.at(nodes) - 1.0),
         lambda: lam * gr.L1()(w.along(nodes, 2).grouped(lambda key: key[0] % 2)) if n > 4 else lam * phi(w.at(nodes)),
     ]
     model = loss
@@ -170,3 +171,138 @@ def test_claims_hold_on_the_optimal_face(whole):
                 counts = judge(solution.form, solution.held(prove=seed % 3 == 0))
         total = {state: total[state] + counts[state] for state in total}
     assert total["held"] + total["not held"] > total["undecided"]
+
+
+# ---- one argument for edges and rows ---------------------------------------------------------------------------------
+@pytest.mark.parametrize("penalty", [gr.L1(), gr.L2(), gr.LInf()], ids=lambda phi: type(phi).__name__)
+@pytest.mark.parametrize("d", [1, 2])
+def test_edges_are_fused_by_either_argument(penalty, d):
+    """Along spanning trees, or by any left inverse: with cycles, latent nodes and edges to the ground."""
+    claims = 0
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        graph = nx.gnp_random_graph(9, 0.35, seed=seed)
+        data = gr.NodeData.from_arrays(None, rng.normal(size=(9, d)), range(9))
+        model = gr.MeanLoss(data) + 0.5 * gr.TotalVariation(graph, penalty) + 0.1 * gr.NodePenalty(penalty)
+        certificate = gr.Problem(model).solve(gr.Exact(), gap=1e-10).certificate
+        parts = separate(certificate.form)
+        found = parts.together([at == 0.0 for at, _ in held(certificate, parts)], len(certificate.form.edges))
+        along = fused(certificate, [np.zeros(edge.count, dtype=bool) for edge in certificate.form.edges])
+        for edge, one, other in zip(certificate.form.edges, found, along, strict=True):
+            assert (one >= other).all()  # the region of a row is used more sharply here
+            assert (np.abs(edge.difference(certificate.w)[one]) < 1e-8).all()
+            claims += other.sum()
+    assert claims > 30
+
+
+def test_arrows_and_edges_have_the_same_rows():
+    graph = nx.cycle_graph(6)
+    arrows = nx.DiGraph([(j, i) if i % 2 else (i, j) for i, j in graph.edges])
+    data = gr.NodeData.from_arrays(None, np.arange(6.0) ** 2, range(6))
+    one = gr.Problem(gr.MeanLoss(data) + 2.0 * gr.TotalVariation(graph, gr.L1())).solve().held()
+    other = gr.Problem(gr.MeanLoss(data) + 2.0 * gr.L1()(w.across(arrows))).solve().held()
+    assert {frozenset(key) for key in one.keys("held")} == {frozenset(key) for key in other.keys("held")}
+    assert one.counts == other.counts
+
+
+# ---- closed forms ----------------------------------------------------------------------------------------------------
+def of_one_row(a, lam=1.0):
+    """Trend filtering of three nodes: the flow is a / 6, so that the row holds where a < 6 lam."""
+    return gr.Problem(
+        gr.MeanLoss(gr.NodeData.from_arrays(None, np.array([0.0, 0.0, a]), range(3))) + lam * gr.L1()(w.along(range(3), 2))
+    )
+
+
+@pytest.mark.parametrize(("a", "state"), [(5.9, "held"), (6.0, "undecided"), (6.1, "not held"), (-6.1, "not held")])
+def test_a_flow_at_its_capacity_decides_nothing(a, state):
+    assert of_one_row(a).solve(gr.Exact(), gap=1e-10).held(prove=True).table["state"].tolist() == [state]
+
+
+@pytest.mark.parametrize("apart", [1e-1, 1e-3, 1e-5, 1e-7, 1e-9])
+def test_rows_near_a_tie_are_never_said_to_be_on_the_wrong_side(apart):
+    for sign in (1.0, -1.0):
+        for gap in (1e-3, 1e-7, 1e-11):
+            solution = of_one_row(6.0 + sign * apart).solve(gr.Exact(), gap=gap, on_failure="return")
+            (state,) = solution.held(prove=True).table["state"]
+            assert state in ("undecided", "not held" if sign > 0 else "held")
+
+
+def test_lasso_of_weights_over_twelve_decades():
+    """w_i = soft(y_i, c_i), duplicated rows adding up."""
+    rng = np.random.default_rng(0)
+    c = 10.0 ** rng.uniform(-6, 6, 20)
+    side = rng.choice([-1.0, 1.0], 20)
+    y = side * 2 * c * np.where(np.arange(20) % 2, 1.2, 0.8)
+    nodes = list(range(20)) + [20]  # the last one is alone, and has no data
+    data = gr.NodeData.from_arrays(None, y, range(20))
+    twice = w.at(nodes + nodes[::-1]).weighted(np.r_[c, 1.0, 1.0, c[::-1]])
+    solution = gr.Problem(gr.MeanLoss(data) + gr.L1()(twice)).solve(gr.Exact(), gap=1e-12, on_failure="return")
+    table = solution.held().table
+    for row in table.itertuples():
+        if row.state != "undecided":
+            assert (row.state == "held") == (row.row == 20 or row.row % 2 == 0), row
+    assert (table["state"] == "held").sum() >= 16
+
+
+def test_targets_far_from_0_change_no_claim():
+    y = np.array([0.0, 0.13, 0.0, 1.0, 2.17, 2.9, 4.03, 7.0])
+    found = []
+    for shift in (0.0, 1e6):
+        data = gr.NodeData.from_arrays(None, y + shift, range(8))
+        solution = gr.Problem(gr.MeanLoss(data) + 0.1 * gr.L1()(w.along(range(8), 2))).solve(gr.Exact(), gap=1e-12, on_failure="return")
+        found.append(solution.held().table["state"].to_numpy())
+    assert ((found[0] == found[1]) | (found[1] == "undecided")).all()
+    assert set(found[0]) == {"held", "not held"}
+    assert (found[1] != "undecided").sum() >= 4
+
+
+def test_active_constraints_of_isotonic_regression():
+    """Blocks of scikit-learn's answer are ties that hold; steps between them are constraints that are not active."""
+    from sklearn.isotonic import IsotonicRegression
+
+    y = np.random.default_rng(1).normal(size=25) + np.linspace(0.0, 3.0, 25)
+    data = gr.NodeData.from_arrays(None, y, range(25))
+    arrows = nx.DiGraph([(i, i + 1) for i in range(24)])
+    table = gr.Problem(gr.MeanLoss(data) + gr.NonNegative()(w.across(arrows))).solve(gr.Exact(), gap=1e-10).held().table
+    steps = np.diff(IsotonicRegression().fit_transform(np.arange(25), y))
+    assert table["state"].tolist() == ["held" if step < 1e-12 else "not held" for step in steps]
+    assert (table["margin"] > 0.0).all()
+
+
+def test_bounds_against_which_rows_are_pushed():
+    data = gr.NodeData.from_arrays(None, np.array([[3.0, 0.2], [-3.0, 1.0]]), ["a", "b"])
+    solution = gr.Problem(gr.MeanLoss(data) + gr.Box(-1.0, 2.0)(w)).solve(gr.Exact(), gap=1e-10)
+    table = solution.held().table
+    assert table["state"].tolist() == ["held", "held", "not held", "not held"]
+    assert table["at"].tolist()[:2] == [2.0, -1.0]
+    assert table["row"].tolist() == ["a", "b", "a", "b"]
+    assert table["number"].nunique() == 2
+    assert solution.held().keys("held") == ["a", "b"]
+
+
+def test_knots_are_the_rows_that_do_not_hold():
+    t = np.arange(30.0)
+    y = 2.0 * np.maximum(t - 12.0, 0.0) + np.where(t == 12.0, -3.0, 0.0)
+    data = gr.NodeData.from_arrays(None, y, range(30))
+    found = gr.Problem(gr.MeanLoss(data) + 1.0 * gr.L1()(w.along(range(30), 2))).solve().held()
+    assert [middle for _, middle, _ in found.keys("not held")] == [12]
+    assert found.counts == {"held": 27, "not held": 1, "undecided": 0}
+    assert "not held: (11, 12, 13)" in str(found)
+    assert repr(found) == "<HeldRows: 27 held, 1 not held, 0 undecided>"
+
+
+# ---- refusals --------------------------------------------------------------------------------------------------------
+def test_nothing_is_said_without_a_certificate():
+    data = gr.NodeData.from_arrays(None, np.zeros(3), range(3))
+    problem = gr.Problem(gr.MeanLoss(data) + gr.Ball(1.0)(w.at([0]) - 3.0) + gr.Ball(1.0)(w.at([0]) + 3.0))
+    solution = problem.solve(on_failure="return")
+    with pytest.raises(ProofError, match="is proved from a certificate, and there is none: "):
+        solution.held()
+
+
+def test_states_and_terms_that_are_not_there_are_refused():
+    found = of_one_row(1.0).solve().held()
+    with pytest.raises(TermError, match="rows are 'held', 'not held' or 'undecided', got 'active'"):
+        found.keys("active")
+    with pytest.raises(TermError, match=r"'knots' is no term with rows that may hold; there are L1\(\(D\^2 w\)_t\)"):
+        found.keys("held", "knots")

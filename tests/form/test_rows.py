@@ -198,7 +198,6 @@ def step(method):
 
 
 REFUSE = {
-    "fused edges": separate,
     "polishing": lambda form: _joined(form, form.nothing().flows, True, 10**9, 1, 1),
     "linear systems": matrix,
     "orders of compiled rounds": lambda form: orders_of(form, True),

@@ -13,7 +13,7 @@ from ...errors import ProofError, TermError
 from ...form import EdgeBlock, Form
 from ...form.notation import some
 from ...terms import Array
-from ...terms.penalties import AbstractConstraint, AbstractSmoothPenalty, has_kink, row_norm
+from ...terms.penalties import AbstractConstraint, AbstractEntrywise, AbstractSmoothPenalty, has_kink, is_equality, row_norm
 from ..convexity import node_convexity
 from ..record import OWN_TERMS, Certificate
 from .dual_region import rounding
@@ -116,16 +116,23 @@ def held_rows(certificate: Certificate, tied: Tied | None = None) -> HeldRows:
     if not certificate.valid:
         raise ProofError(f"what rows are at every optimum is proved from a certificate, and there is none: {certificate.note}")
     parts = separate(form)
-    found = held(certificate, parts)
-    if not form.unlike_edges:
-        whole = fused(certificate, [np.zeros(edge.count, dtype=bool) for edge in form.edges])
-        for (at, margin), k in zip(found, parts.owner, strict=True):
-            new = np.isnan(at) & whole[k]
-            at[new], margin[new] = 0.0, np.nan
+    plain = not any(edge.map.edges is None or edge.center is not None or _is_interval(edge) for edge in parts.form.edges)
+    found = _fused(certificate, parts) if plain else held(certificate, parts)
     claims = list(_claims(certificate, parts, found))
     if tied is not None:
         _tie(certificate, parts, claims, tied)
     return HeldRows(_table(form, parts, claims), certificate.note if certificate.scope == OWN_TERMS else "")
+
+
+def _fused(certificate: Certificate, parts: Separated) -> list[tuple[Array, Array]]:
+    """What `held` gives, of edges alone: along spanning trees, which takes less time."""
+    masks = fused(certificate, [np.zeros(edge.count, dtype=bool) for edge in certificate.form.edges])
+    each = [masks[k] | is_equality(e.penalty, len(c)) for e, k, c in zip(parts.form.edges, parts.owner, parts.columns, strict=True)]
+    return [(np.where(mask, 0.0, np.nan), np.full(len(mask), np.nan)) for mask in each]
+
+
+def _is_interval(edge: EdgeBlock) -> bool:
+    return isinstance(edge.penalty, AbstractConstraint) and isinstance(edge.penalty, AbstractEntrywise)
 
 
 @dataclass
@@ -160,6 +167,7 @@ def _claims(certificate: Certificate, parts: Separated, found: list[tuple[Array,
         if has_kink(edge.penalty, z.shape[1]):
             near = nearness(edge, flows[place], spread[place], gap)
             at[np.isnan(at) & (near.value == 0.0)] = 0.0
+            margin = np.where(np.isnan(margin) & (at == 0.0), edge.weight * (1.0 - near.load), margin)
             bound = np.minimum(bound, near.length)
         ends = _ends(edge, z.shape[1])
         away = np.min([np.abs(value - end) for end in ends], axis=0) if ends else np.zeros(len(value))

@@ -38,7 +38,8 @@ from .dual_region import Region, of_edges, of_samples
 from .fusion import Separated, has_optimal_dual, inside_at_zero
 from .near import U, load, upper_gap
 
-NARROW = 0.05  # of the size of a flow: the room of one that is known well enough
+NARROW, WIDEST = 1e-3, 0.05  # of the size of a flow: the room of one that is known well enough; the latter
+LITTLE = 0.1  # where the flow that is shown has less than so much of that room left
 UNKNOWN = 1e300
 MOST = 3e8  # products of the rows of a system and of what acts on it
 DENSE = 1e6  # numbers of a system whose dependent rows are looked for
@@ -152,7 +153,10 @@ def held(certificate: Certificate, parts: Separated) -> list[tuple[Array, Array]
     largest = max([float(np.abs(x).max(initial=0.0)) for x in certificate.dual_point.parts]) or 1.0
     each = [_Shown.of(edge, u, largest) for edge, u in zip(form.edges, flows, strict=True)]
     shown = _Shown(*(_flat(getattr(one, name) for one in each) for name in ("flow", "unit", "base", "room")))
-    narrow = [(r.width <= NARROW * s.unit).all(axis=1) for r, s in zip(regions, each, strict=True)]
+    narrow = [
+        (r.width <= np.where(s.room * s.unit <= LITTLE * r.width, WIDEST, NARROW) * s.unit).all(axis=1)
+        for r, s in zip(regions, each, strict=True)
+    ]
     smooth = [isinstance(edge.penalty, AbstractSmoothPenalty) for edge in form.edges]
     free = [~mask & (not bent) for mask, bent in zip(narrow, smooth, strict=True)]
     ends = np.cumsum([0, *(u.size for u in flows)])[1:-1]
