@@ -51,7 +51,9 @@ def tied_certificate(form: Form, edge: EdgeBlock, e: int, at: float = 0.0) -> Ce
     """The certificate of the problem in which the ends of an edge are tied, or a row is ``at`` a value, by a last
     block; None where none was found."""
     part = edge.part(np.array([e]))
-    center = part.center if at == 0.0 else at + (np.zeros((1, form.width(edge))) if part.center is None else part.center)
+    center = (
+        part.center if at == 0.0 else at + (np.zeros((1, form.width(edge))) if part.center is None else part.center)
+    )
     tie = replace(part, penalty=Zero(), strength=Strength(), base_weight=np.ones(1), center=center, name="tied")
     tied = replace(form, edges=(*form.edges, tie))
     try:

@@ -63,7 +63,11 @@ class RowPenalty(AbstractTerm):
         phi = self.penalty.acting_on(k)
         if made.signless:
             self._check_signs(phi, made, name)
-        if made.edges is not None and not (made.signless or made.edges.ground) and (made.b.any() or not _is_even(phi, k)):
+        if (
+            made.edges is not None
+            and not (made.signless or made.edges.ground)
+            and (made.b.any() or not _is_even(phi, k))
+        ):
             made = replace(made, edges=None)  # arrows that have a direction
         made = made.taken(np.flatnonzero(made.c))
         made.K.eliminate_zeros()  # of sums that cancel: no ends

@@ -1,6 +1,6 @@
 """The strength from which on all rows (K w)_e - b_e of a penalty are 0, and flows that show it: in two programmes.
 
-    c  =  argmin F(w) subject to K w = b,      r = grad F(c),      min over flows u with K'u = -r of max_e ||u_e||_* / A_e
+    c  =  argmin F(w) subject to K w = b,    r = grad F(c),    min over flows u with K'u = -r of max_e ||u_e||_* / A_e
 
 Lasso's alpha_max (K = I), the largest strengths of trends and of groups. `agreement` has the same for the edges of a
 graph, whose ties, trees and components make it fast.

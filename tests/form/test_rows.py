@@ -9,7 +9,6 @@ import pytest
 import scipy.sparse as sp
 
 import graphreg as gr
-from graphreg.certificate.edges.fusion import separate
 from graphreg.compiling.conic import Compiler
 from graphreg.errors import TermError
 from graphreg.fast.order import orders_of

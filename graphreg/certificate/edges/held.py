@@ -13,7 +13,14 @@ from ...errors import ProofError, TermError
 from ...form import EdgeBlock, Form
 from ...form.notation import some
 from ...terms import Array
-from ...terms.penalties import AbstractConstraint, AbstractEntrywise, AbstractSmoothPenalty, has_kink, is_equality, row_norm
+from ...terms.penalties import (
+    AbstractConstraint,
+    AbstractEntrywise,
+    AbstractSmoothPenalty,
+    has_kink,
+    is_equality,
+    row_norm,
+)
 from ..convexity import node_convexity
 from ..record import OWN_TERMS, Certificate
 from .dual_region import rounding
@@ -114,9 +121,13 @@ def held_rows(certificate: Certificate, tied: Tied | None = None) -> HeldRows:
     """
     form = certificate.form
     if not certificate.valid:
-        raise ProofError(f"what rows are at every optimum is proved from a certificate, and there is none: {certificate.note}")
+        raise ProofError(
+            f"what rows are at every optimum is proved from a certificate, and there is none: {certificate.note}"
+        )
     parts = separate(form)
-    plain = not any(edge.map.edges is None or edge.center is not None or _is_interval(edge) for edge in parts.form.edges)
+    plain = not any(
+        edge.map.edges is None or edge.center is not None or _is_interval(edge) for edge in parts.form.edges
+    )
     found = _fused(certificate, parts) if plain else held(certificate, parts)
     claims = list(_claims(certificate, parts, found))
     if tied is not None:
@@ -127,7 +138,10 @@ def held_rows(certificate: Certificate, tied: Tied | None = None) -> HeldRows:
 def _fused(certificate: Certificate, parts: Separated) -> list[tuple[Array, Array]]:
     """What `held` gives, of edges alone: along spanning trees, which takes less time."""
     masks = fused(certificate, [np.zeros(edge.count, dtype=bool) for edge in certificate.form.edges])
-    each = [masks[k] | is_equality(e.penalty, len(c)) for e, k, c in zip(parts.form.edges, parts.owner, parts.columns, strict=True)]
+    each = [
+        masks[k] | is_equality(e.penalty, len(c))
+        for e, k, c in zip(parts.form.edges, parts.owner, parts.columns, strict=True)
+    ]
     return [(np.where(mask, 0.0, np.nan), np.full(len(mask), np.nan)) for mask in each]
 
 
@@ -157,17 +171,17 @@ def _claims(certificate: Certificate, parts: Separated, found: list[tuple[Array,
     mu, whole = node_convexity(form), certificate.strong_convexity
     flows = parts.parts(certificate.dual_point.flows)
     spread = parts.parts(tuple(spread_of(certificate, k) for k in range(len(certificate.form.edges))))
-    for place, (edge, (at, margin)) in enumerate(zip(form.edges, found, strict=True)):
+    for place, (edge, (at, room)) in enumerate(zip(form.edges, found, strict=True)):
         if isinstance(edge.penalty, AbstractSmoothPenalty):
             continue
         z = edge.difference(w)
         reach = radius(edge, mu, whole, gap) + row_norm(rounding(edge, form, w))
         value = z[:, 0] if z.shape[1] == 1 else row_norm(z)
-        bound = np.abs(value) * (1.0 + 1e-12) + reach
+        bound, margin = np.abs(value) * (1.0 + 1e-12) + reach, room
         if has_kink(edge.penalty, z.shape[1]):
             near = nearness(edge, flows[place], spread[place], gap)
             at[np.isnan(at) & (near.value == 0.0)] = 0.0
-            margin = np.where(np.isnan(margin) & (at == 0.0), edge.weight * (1.0 - near.load), margin)
+            margin = np.where(np.isnan(room) & (at == 0.0), edge.weight * (1.0 - near.load), room)
             bound = np.minimum(bound, near.length)
         ends = _ends(edge, z.shape[1])
         away = np.min([np.abs(value - end) for end in ends], axis=0) if ends else np.zeros(len(value))
@@ -203,10 +217,16 @@ def _table(form: Form, parts: Separated, claims: list[_Claim]) -> pd.DataFrame:
     for claim in claims:
         edge, own = form.edges[parts.owner[claim.place]], parts.columns[claim.place]
         whole = len(own) == form.width(edge)
-        number = None if whole else form.space.coordinates[edge.columns(form.d)[own[0]]] if edge.map.edges else int(own[0])
+        number = (
+            None if whole else form.space.coordinates[edge.columns(form.d)[own[0]]] if edge.map.edges else int(own[0])
+        )
         keys = [key[0] if edge.map.noun == "node" else key for key in form.keys(edge)]
         margin = np.where(claim.away > 0.0, claim.away, np.where(np.isnan(claim.at), np.nan, claim.margin))
-        columns = {"term": edge.name, "row": pd.Series(keys, dtype=object), "number": pd.Series([number] * len(keys), dtype=object)}
+        columns = {
+            "term": edge.name,
+            "row": pd.Series(keys, dtype=object),
+            "number": pd.Series([number] * len(keys), dtype=object),
+        }
         values = {"state": claim.state, "value": claim.value, "at": claim.at, "bound": claim.bound, "margin": margin}
         tables.append(pd.DataFrame(columns | values))
     filled = [each for each in tables if len(each)] or tables[:1]

@@ -22,7 +22,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -188,7 +187,9 @@ def _flows(rows: _Numbers, free: Array, known: _Numbers, shown: _Shown, gap: flo
     """Bounds of the flows at all numbers; and the system of each in which rows depend on others, else -1."""
     low, high, system = np.full(len(free), -np.inf), np.full(len(free), np.inf), np.full(len(free), -1.0)
     some, both = np.flatnonzero(free), (known, rows.part(~free))
-    others = _Numbers.of([each.K for each in both], [Region(e.center, e.width, e.weight) for e in both], rows.K.shape[1])
+    others = _Numbers.of(
+        [each.K for each in both], [Region(e.center, e.width, e.weight) for e in both], rows.K.shape[1]
+    )
     S = sp.csr_array(others.K.T)
     row, column = rows.K[some].tocoo().coords
     joint = components_of(row, len(some) + column, len(some) + rows.K.shape[1])[1][: len(some)]
@@ -214,7 +215,7 @@ def _solved(
     m, B, R, given = len(basis), K[basis], sp.csr_array(K[rest].T), (shown.flow / shown.unit)[rest]
     if m * (len(acting) + len(places)) > MOST:
         return None
-    few, many = 64 * U + 4 * U * float(np.diff(B.indptr).max(initial=0) + S.shape[0] ** 0.5), 4 * U * (len(places) + 16)
+    many = 4 * U * (len(places) + 16)
     width, D = np.minimum(at.width, UNKNOWN), S @ at.center + R @ given
     error = 4 * U * (S.shape[1] + R.shape[1] + 16) * (abs(S) @ np.abs(at.center) + abs(R) @ np.abs(given))
     inverse = _left_inverse(B, np.sqrt(2.0 * gap * (S.power(2) @ at.weight)) + abs(S) @ width + error)
@@ -248,7 +249,9 @@ def _independent(K: sp.csr_array, room: Array) -> tuple[Array, Array]:
     if K.shape[0] * K.shape[1] > DENSE:
         return every, every[:0]
     size = np.sqrt(K.power(2).sum(axis=1))
-    pivots, order = qr((K.toarray() * ((0.1 + room) / np.where(size > 0, size, 1.0))[:, None]).T, mode="r", pivoting=True)
+    pivots, order = qr(
+        (K.toarray() * ((0.1 + room) / np.where(size > 0, size, 1.0))[:, None]).T, mode="r", pivoting=True
+    )
     found = np.abs(np.diag(pivots[0] if isinstance(pivots, tuple) else pivots))
     rank = int((found > DEPENDENT * found.max(initial=0.0)).sum())
     return np.sort(order[:rank]), np.sort(order[rank:])

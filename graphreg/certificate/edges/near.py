@@ -116,7 +116,8 @@ def radius(edge: EdgeBlock, mu: Array, whole: float, gap: float) -> Array:
         if edge.map.edges is None:  # the sums of the squares of a row, over the curvatures, are a little more
             K = edge.map.flat(0).power(2) * (1.0 + 1e-9)
             squares, ends = (
-                (K @ x).reshape(edge.count, -1).sum(axis=1) for x in (np.ones(K.shape[1]), np.repeat(each, K.shape[1] // edge.n))
+                (K @ x).reshape(edge.count, -1).sum(axis=1)
+                for x in (np.ones(K.shape[1]), np.repeat(each, K.shape[1] // edge.n))
             )
         else:
             squares, ends = 2.0, each[edge.tail] + np.where(edge.head == GROUND, 0.0, each[edge.head])
