@@ -139,14 +139,17 @@ def route_on_rows(rows: RowNetwork, r: Array, u: Array) -> Routes:
     """The flows of least load, and the direction that proves it."""
     best, d = Best(rows, r), rows.shape[1]
     best.offer(rows.conserved(rows.split(u), r), np.zeros(rows.shape))
+    written = not any(b.penalty.unwritten() for b in rows.blocks)
     load, total = float(best.known.upper.max()), sum(float(A.sum()) for A in rows.weights)
     if not np.isfinite(load):
         load = float(rows.largest(rows.conserved(rows.split(u), r)).max())
-    if load > 0.0:
+    if load > 0.0 and written:
         links = [
             Links(b.penalty, None, b.flat(d), A / total, np.zeros(b.count, dtype=int), near(b, b.map.width(d)))
             for b, A in zip(rows.blocks, rows.weights, strict=True)
         ]
         w, flows = steepest(links, r / (load * total))
         best.offer(rows.conserved(tuple(load * total * each for each in flows), r), w)
+    if not np.isfinite(best.known.upper).all():
+        raise FailedError("no flows were found that balance the gradients where all rows are 0")
     return best.routes(np.ones(1, dtype=bool), "")
