@@ -78,7 +78,8 @@ class StrengthMax(NumberWithAssumptions):
     Attributes
     ----------
     value : float
-        The upper bound: at this strength and above some optimum is a consensus on every component of the graph.
+        The upper bound: at this strength and above some optimum is a consensus on every component of the graph, or has
+        all rows at 0.
     lower, upper : float
         Below ``lower`` no optimum is a consensus; both in the units in which the strength is written in the model.
     consensus : Solution
@@ -177,14 +178,17 @@ class StrengthMax(NumberWithAssumptions):
 def strength_max(
     problem: Any, parameter: Parameter | str | None = None, *, seconds: float | None = None
 ) -> StrengthMax:
-    """The smallest strength of a norm between nodes at which a consensus on every component is optimal.
+    """The smallest strength of a norm between nodes at which a consensus on every component is optimal; of a norm of
+    other rows (`graphreg.w`), or of nodes, that at which all its rows are 0 at an optimum: the largest strengths of
+    trends, the lasso and the group lasso.
 
     Parameters
     ----------
     problem : Problem
         Differentiable losses, norms along edges that vary together (any penalty with a kink at 0 in every
         direction, an elastic net or your own included), and beside them smooth terms, and a Consensus on coordinates
-        that these norms do not act on (common slopes, for instance, beside intercepts that vary over a map).
+        that these norms do not act on (common slopes, for instance, beside intercepts that vary over a map). Of rows
+        that are no edges, smooth terms alone beside the norms.
     parameter : Parameter or its name, optional
         The strength that varies. By default the only Parameter among the norms between nodes; without one the number in
         front of the only such term, whatever it is now.
@@ -204,7 +208,7 @@ def strength_max(
         Where it is not clear which strength is meant, or it scales no norm between nodes (a squared penalty has no such
         strength).
     MethodError
-        Where something else in the model has kinks or other constraints; named.
+        Where something else in the model has kinks or other constraints; named. Where not all rows can be 0 together.
     UnattainedError
         Where there is no best consensus (separable classes without a ridge).
     BudgetError
