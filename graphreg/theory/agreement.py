@@ -31,10 +31,9 @@ from ..certificate import Certificate, Certifier, SpotChecks, common
 from ..errors import FailedError, MethodError
 from ..running import Solution
 from ..terms import Array, Parameter, positive
-from ..terms.penalties import Zero
 from .network import Network
 from .on_rows import RowNetwork, pooled_on_rows, route_on_rows
-from .pooled import SmoothObjective, as_solution, best_step, pooled, rounding, whole
+from .pooled import SmoothObjective, as_solution, at_zero, best_step, pooled, rounding, whole
 from .routes import CLOSE, Routes, route
 from .varied import Varying, check_smooth, varying
 
@@ -253,7 +252,7 @@ def _on_rows(vary: Varying, rows: RowNetwork, smooth: SmoothObjective, close: fl
     c, u = pooled_on_rows(vary, rows, smooth)
     routes = route_on_rows(rows, rows.balanced(smooth.gradient(c)), u)
     upper = float(routes.upper.max())
-    certifier = Certifier(vary.at(upper) if 0.0 < upper < np.inf else vary.under(Zero()))
+    certifier = Certifier(vary.at(upper) if 0.0 < upper < np.inf else at_zero(vary))
     certifier.propose(c, whole(vary, smooth.dual_point_at(c), routes.flows))
     return _record(vary, rows, as_solution(certifier.form, certifier.best()), routes, close)
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,9 +22,8 @@ from ..certificate import Certifier
 from ..compiling import Compiler, Links, steepest
 from ..errors import FailedError, MethodError
 from ..terms import Array
-from ..terms.penalties import Zero
 from .network import Flows, Network
-from .pooled import SmoothObjective, refuse_unattained
+from .pooled import SmoothObjective, at_zero, refuse_unattained
 from .routes import Best, Routes, near
 from .varied import Varying
 
@@ -36,19 +36,19 @@ class RowNetwork(Network):
     """Blocks of any rows with their weights A_e, taken as one component."""
 
     @cached_property
-    def component(self) -> Array:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def component(self) -> Array:
         return np.zeros(self.shape[0], dtype=int)
 
     @cached_property
-    def acyclic(self) -> Array:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def acyclic(self) -> Array:
         return np.zeros(1, dtype=bool)
 
     @cached_property
-    def where(self) -> tuple[Array, ...]:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def where(self) -> tuple[Array, ...]:
         return tuple(np.zeros(b.count, dtype=int) for b in self.blocks)
 
     @cached_property
-    def flat(self) -> sp.csr_array:
+    def flat(self) -> Any:
         """K of all blocks, (numbers, n d)."""
         return sp.csr_array(sp.vstack([b.flat(self.shape[1]) for b in self.blocks], format="csr"))
 
@@ -69,7 +69,7 @@ class RowNetwork(Network):
 
     @cached_property
     def _least(self) -> Callable[[Array], Array]:
-        return saddle(sp.eye_array(self.flat.shape[0], format="csr"), sp.csr_array(self.flat.T))  # pyright: ignore
+        return saddle(sp.eye_array(self.flat.shape[0], format="csr"), sp.csr_array(self.flat.T))
 
     def conserved(self, flows: Flows, r: Array) -> Flows:
         """The flows with the least change after which K'u = -r, as far as that may be."""
@@ -84,7 +84,7 @@ class RowNetwork(Network):
         return -self.adjoint(self.conserved(self.nothing(), r))
 
 
-def saddle(H: sp.csr_array, K: sp.csr_array) -> Callable[[Array], Array]:
+def saddle(H: Any, K: Any) -> Callable[[Array], Array]:
     """Solutions of H x + K'y = f, K x = g, refined; of dependent rows of K the y of least size."""
     lift = LIFT * float(abs(K).max() if K.nnz else 1.0) ** 2
     system = sp.csc_array(sp.block_array([[H, K.T], [K, None]]))
@@ -112,12 +112,12 @@ def pooled_on_rows(vary: Varying, rows: RowNetwork, smooth: SmoothObjective) -> 
     FailedError
         Where the solver finds no point.
     """
-    form, K, size = vary.under(Zero()), rows.flat, smooth.form.n * smooth.form.d
+    form, K, size = at_zero(vary), rows.flat, smooth.form.n * smooth.form.d
     compiled = Compiler(form)("primal", False)
     outcome = compiled.solve("clarabel", {})
     found, _ = compiled.answer()
     x = np.zeros(size) if found is None else found[0].ravel()
-    feasible = saddle(sp.eye_array(size, format="csr"), K)  # pyright: ignore[reportArgumentType]
+    feasible = saddle(sp.eye_array(size, format="csr"), K)
     x = x + feasible(np.concatenate([np.zeros(size), rows.base - K @ x]))[:size]
     left = np.abs(K @ x - rows.base)
     if (left > 1e-8 * (abs(K) @ np.abs(x) + np.abs(rows.base)) + 1e-12).any():
@@ -127,12 +127,13 @@ def pooled_on_rows(vary: Varying, rows: RowNetwork, smooth: SmoothObjective) -> 
         refuse_unattained(form, x.reshape(form.shape))
     if found is None:
         raise FailedError(f"the problem in which all rows are 0 was not solved: {outcome.cause or outcome.status}")
+    step = np.zeros(size + K.shape[0])
     for _ in range(REFINED):
         g, H = smooth.gradient(x.reshape(form.shape)).ravel(), smooth.hessian(x.reshape(form.shape))
         step = saddle(sp.csr_array(H + K.T @ K), K)(np.concatenate([-g, rows.base - K @ x]))
         x = x + step[:size]
     c = x.reshape(form.shape)
-    return c, step[size:]  # pyright: ignore[reportPossiblyUnbound]
+    return c, step[size:]
 
 
 def route_on_rows(rows: RowNetwork, r: Array, u: Array) -> Routes:

@@ -125,7 +125,7 @@ def held_rows(certificate: Certificate, tied: Tied | None = None) -> HeldRows:
             f"what rows are at every optimum is proved from a certificate, and there is none: {certificate.note}"
         )
     parts = separate(form)
-    plain = not any(
+    plain = not form.beside and not any(
         edge.map.edges is None or edge.center is not None or _is_interval(edge) for edge in parts.form.edges
     )
     found = _fused(certificate, parts) if plain else held(certificate, parts)

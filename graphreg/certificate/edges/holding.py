@@ -18,10 +18,11 @@ points exist, as is checked; see `fusion.has_optimal_dual`.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -89,7 +90,7 @@ def faces(edge: EdgeBlock, low: Array, high: Array) -> tuple[Array, Array]:
 class _Numbers:
     """Numbers of rows or samples, and the region of their flows or prices."""
 
-    K: sp.csr_array  # (numbers, n d)
+    K: Any  # (numbers, n d), sparse
     center: Array
     width: Array
     weight: Array
@@ -190,7 +191,7 @@ def _flows(rows: _Numbers, free: Array, known: _Numbers, shown: _Shown, gap: flo
     others = _Numbers.of(
         [each.K for each in both], [Region(e.center, e.width, e.weight) for e in both], rows.K.shape[1]
     )
-    S = sp.csr_array(others.K.T)
+    S: Any = sp.csr_array(others.K.T)
     row, column = rows.K[some].tocoo().coords
     joint = components_of(row, len(some) + column, len(some) + rows.K.shape[1])[1][: len(some)]
     for number in np.unique(joint):
@@ -202,9 +203,7 @@ def _flows(rows: _Numbers, free: Array, known: _Numbers, shown: _Shown, gap: flo
     return low, high, system
 
 
-def _solved(
-    K: sp.csr_array, shown: _Shown, S: sp.csr_array, others: _Numbers, gap: float
-) -> tuple[Array, Array, bool] | None:
+def _solved(K: Any, shown: _Shown, S: Any, others: _Numbers, gap: float) -> tuple[Array, Array, bool] | None:
     """Bounds of the flows of one system, and whether some of its rows depend on others; None where there are none."""
     places = np.unique(K.indices)
     S = S[places]
@@ -237,27 +236,26 @@ def _solved(
     half += off * (np.abs(middle) + half).max(initial=0.0) / (1.0 - off.max(initial=0.0))
     low, high = shown.flow.copy(), shown.flow.copy()
     low[basis], high[basis] = shown.unit[basis] * (middle - half), shown.unit[basis] * (middle + half)
-    spare = (1e-9 * half + 8 * U * np.abs(middle)) * shown.unit[basis]
-    low[basis] -= spare
-    high[basis] += spare
+    more = (1e-9 * half + 8 * U * np.abs(middle)) * shown.unit[basis]
+    low[basis] -= more
+    high[basis] += more
     return low, high, len(rest) > 0
 
 
-def _independent(K: sp.csr_array, room: Array) -> tuple[Array, Array]:
+def _independent(K: Any, room: Array) -> tuple[Array, Array]:
     """Rows that are independent, of those with the most room, and the others; all where they are many."""
     every = np.arange(K.shape[0])
     if K.shape[0] * K.shape[1] > DENSE:
         return every, every[:0]
     size = np.sqrt(K.power(2).sum(axis=1))
-    pivots, order = qr(
-        (K.toarray() * ((0.1 + room) / np.where(size > 0, size, 1.0))[:, None]).T, mode="r", pivoting=True
-    )
-    found = np.abs(np.diag(pivots[0] if isinstance(pivots, tuple) else pivots))
+    dense = K.toarray() * ((0.1 + room) / np.where(size > 0, size, 1.0))[:, None]
+    pivots, order = cast(Any, qr(dense.T, mode="r", pivoting=True))
+    found = np.abs(np.diag(pivots))
     rank = int((found > DEPENDENT * found.max(initial=0.0)).sum())
     return np.sort(order[:rank]), np.sort(order[rank:])
 
 
-def _left_inverse(B: sp.csr_array, uncertain: Array) -> Callable[[Array], Array] | None:
+def _left_inverse(B: Any, uncertain: Array) -> Callable[[Array], Array] | None:
     """Some rows of an L with L B' near I, which asks most of the columns that are known best; None where rows are not
     independent."""
     m, n = B.shape
@@ -278,21 +276,21 @@ def _left_inverse(B: sp.csr_array, uncertain: Array) -> Callable[[Array], Array]
     return rows
 
 
-def _add_up(K: sp.csr_array, shown: _Shown, basis: Array, rest: Array, sums: Array) -> bool:
+def _add_up(K: Any, shown: _Shown, basis: Array, rest: Array, sums: Array) -> bool:
     """True where the other rows, and what they hold, are sums of those of the basis, exactly."""
     used = np.abs(sums) > DEPENDENT
     if used.sum() > ADDED:
         return False
     lines = [(K.indices[a:b].tolist(), K.data[a:b].tolist()) for a, b in zip(K.indptr[:-1], K.indptr[1:], strict=True)]
     for j, r in enumerate(rest.tolist()):
-        total = Counter[int]()
+        total = defaultdict[int, Fraction](Fraction)
         mine = [(b, sums[i, j] * shown.unit[b] / shown.unit[r]) for i, b in enumerate(basis.tolist()) if used[i, j]]
         for b, share in [*mine, (r, -1.0)]:
             q = Fraction(float(share)).limit_denominator(SMALL)
             if not np.isfinite(shown.base[b]):
                 return False
             for place, value in zip([*lines[b][0], -1], [*lines[b][1], float(shown.base[b])], strict=True):
-                total[place] += q * Fraction(value)  # pyright: ignore[reportArgumentType]  (counts that are fractions)
+                total[place] += q * Fraction(value)
         if any(total.values()):
             return False
     return True
