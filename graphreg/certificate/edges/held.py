@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -64,7 +65,8 @@ class HeldRows(Shown):
     @property
     def counts(self) -> dict[str, int]:
         """How many rows are in each state."""
-        return {state: int((self.table["state"] == state).sum()) for state in ROW_STATES}
+        found = Counter(self.table["state"].tolist())
+        return {state: found[state] for state in ROW_STATES}
 
     def keys(self, state: str = "held", term: str | None = None) -> list[Hashable]:
         """The keys of the rows in a state, each once: of "not held" the knots of a trend.
@@ -91,7 +93,7 @@ class HeldRows(Shown):
         lines = [f"rows at every optimum: {', '.join(f'{number} {state}' for state, number in self.counts.items())}"]
         for term in self.table["term"].unique().tolist():
             mine = self.table[self.table["term"] == term]
-            lines.append(f"{term}: {int((mine['state'] == 'held').sum())} of {len(mine)} held")
+            lines.append(f"{term}: {mine['state'].tolist().count('held')} of {len(mine)} held")
             if keys := self.keys("not held", term):
                 lines[-1] += f"; not held: {some(keys)}"
         if self.counts["undecided"]:
@@ -220,7 +222,7 @@ def _table(form: Form, parts: Separated, claims: list[_Claim]) -> pd.DataFrame:
         number = (
             None if whole else form.space.coordinates[edge.columns(form.d)[own[0]]] if edge.map.edges else int(own[0])
         )
-        keys = [key[0] if edge.map.noun == "node" else key for key in form.keys(edge)]
+        keys = form.ends(edge)[0] if edge.map.noun == "node" else form.keys(edge)
         margin = np.where(claim.away > 0.0, claim.away, np.where(np.isnan(claim.at), np.nan, claim.margin))
         columns = {
             "term": edge.name,

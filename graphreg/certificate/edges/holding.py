@@ -208,10 +208,10 @@ def _solved(K: Any, shown: _Shown, S: Any, others: _Numbers, gap: float) -> tupl
     places = np.unique(K.indices)
     S = S[places]
     acting = np.unique(S.indices)
-    S, at, whole = sp.csr_array(S[:, acting]), others.part(acting), sp.csr_array(K[:, places])
+    S, at, whole = S[:, acting], others.part(acting), sp.csr_array(K[:, places])
     K = sp.csr_array(sp.diags_array(shown.unit) @ whole)
     basis, rest = _independent(K, shown.room)
-    m, B, R, given = len(basis), K[basis], sp.csr_array(K[rest].T), (shown.flow / shown.unit)[rest]
+    m, B, R, given = len(basis), K[basis], K[rest].T, (shown.flow / shown.unit)[rest]
     if m * (len(acting) + len(places)) > MOST:
         return None
     many = 4 * U * (len(places) + 16)
