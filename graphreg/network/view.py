@@ -14,7 +14,7 @@ from typing import TypeVar, cast
 import numpy as np
 import scipy.sparse as sp
 
-from ..form import Form
+from ..form import EdgeBlock, Form
 from ..oracles import AbstractNodeProx, Memory, NewtonSystem, NodeGradients, node_proxes
 from ..terms import Array, alike, shared, strengths
 from ..terms.losses import AbstractSmoothLoss
@@ -39,6 +39,8 @@ class WholeGraph:
 
 
 T = TypeVar("T")
+Rows = Array | slice
+EVERY = slice(None)
 LONELY = 1e-6  # the degree by which a node without edges steps: a proximal-point iteration with a long step
 
 
@@ -194,6 +196,13 @@ class LocalView:
         """c_e per edge block."""
         return tuple([edge.weight for edge in self.form.edges])
 
+    @cached_property
+    def kept(self) -> tuple[tuple[EdgeBlock, Rows], ...]:
+        """Per edge block the rows whose flows the view's own nodes keep: of rows that are no edges not always all."""
+        some = [self.whole_graph is not None and edge.map.edges is None for edge in self.form.edges]
+        rows = [np.flatnonzero(e.map.kept(self.own)) if few else EVERY for e, few in zip(self.form.edges, some)]
+        return tuple((e if r is EVERY else e.part(r), r) for e, r in zip(self.form.edges, rows, strict=True))
+
     @of_losses
     def whole(self) -> bool:
         """True where one prox takes all nodes, in their order."""
@@ -222,13 +231,18 @@ class LocalView:
         """The prox of sigma g* at u + sigma (K w - center), sigma = 1/(length s), of which that of an edge is 2, to the
         ground 1; or the sigma that is given."""
         out: list[Array] = []
-        for edge, each, c in zip(self.form.edges, u, self.weights, strict=True):
+        for (edge, kept), each, c in zip(self.kept, u, self.weights, strict=True):
             sigma = 1.0 / edge.lengths / s if given is None else given
             v = edge.difference(w)  # in place from here on: these are the largest arrays of a round
             v *= np.reshape(sigma, (-1, 1))
-            v += each
-            out.append(edge.penalty.dual_prox(v, np.full(len(c), sigma), c))
-        return tuple(out)
+            v += each[kept]
+            new = edge.penalty.dual_prox(v, np.full(len(v), sigma), c[kept])
+            if kept is not EVERY:
+                all_rows = np.zeros(each.shape)
+                all_rows[kept] = new
+                new = all_rows
+            out.append(new)
+        return self.engine.tell(tuple(out)) if self.form.unlike_edges else tuple(out)
 
     @shared
     def _orders(self) -> Orders:
@@ -249,14 +263,13 @@ class LocalView:
 
     def _rounds(self) -> AbstractRounds | None:
         engine = self.engine
-        if type(self) is not LocalView or self.form.unlike_edges:
+        if type(self) is not LocalView:
             return None
+        fast = None if self.form.unlike_edges else kernels()
         if self.whole_graph is None:
-            fast = kernels() if type(engine) is InProcess else None
-            return None if fast is None else self._rounds_by(fast, self._orders)
+            return None if fast is None or type(engine) is not InProcess else self._rounds_by(fast, self._orders)
         if not isinstance(engine, AbstractPartEngine):
             return None
-        fast = kernels()
         if not engine.everywhere(fast is not None) or fast is None:
             return None
         return self._rounds_by(fast, self._orders, Rest(self.entries, engine.fill))

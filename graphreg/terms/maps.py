@@ -69,6 +69,19 @@ class AbstractMap(Brief, ABC):
     def pairs(self) -> tuple[Array, Array]:
         """The two nodes of every pair that the same row touches."""
 
+    @abstractmethod
+    def kept(self, mine: Array) -> Array:
+        """The rows whose flow some node of a mask keeps, (m,) bool: of edges those that touch one."""
+
+    def met(self, mine: Array) -> Array:
+        """The rows that touch a node of a mask, or whose flow one keeps, (m,) bool."""
+        return self.kept(mine)
+
+    def told(self, mine: Array) -> Self:
+        """The rows as the nodes of a mask know them, with K_ei alone of those whose flow others keep."""
+        del mine
+        return self
+
     def columns(self, d: int) -> Array:
         """The numbers of the coordinates that the rows see, of d."""
         return np.arange(d)
@@ -123,6 +136,7 @@ class AbstractMatrix(AbstractMap):
 
     K: sp.csr_array  # vec(w) -> vec(Kw), (m k, n d)
     k: int
+    owners: Array | None = None
     level = False
     noun = "row"
 
@@ -144,10 +158,18 @@ class AbstractMatrix(AbstractMap):
         return Matrix(self.K[rows.ravel()], len(columns), self.n)
 
     @property
-    def _places(self) -> tuple[Array, Array]:
-        """Rows and the nodes that they touch, in order."""
-        row, column = self.K.tocoo().coords
-        return np.divmod(np.unique(row // self.k * np.int64(self.n) + column // self.d), self.n)
+    def _entries(self) -> tuple[Array, Array, Array]:
+        """Of each entry of K the line, the node and the coordinate."""
+        line, column = self.K.tocoo().coords
+        return line, *np.divmod(column, self.d)
+
+    @property
+    def _places(self) -> tuple[Array, Array, Array]:
+        """Rows and the nodes that they touch, in order, and how many of their lines do."""
+        line, node, _ = self._entries
+        lines = np.unique(line * np.int64(self.n) + node)
+        each, count = np.unique(lines // self.n // self.k * self.n + lines % self.n, return_counts=True)
+        return *np.divmod(each, self.n), count
 
     @cached_property
     def lengths(self) -> Array:  # pyright: ignore[reportIncompatibleVariableOverride]  (found when it is asked for)
@@ -157,16 +179,50 @@ class AbstractMatrix(AbstractMap):
     def degree(self) -> Array:
         return abs(self.K).sum(axis=0).reshape(self.n, -1).max(axis=1)
 
+    @cached_property
+    def owner(self) -> Array:  # pyright: ignore[reportIncompatibleVariableOverride]  (found when it is asked for)
+        rows, nodes, lines = self._places
+        most = np.zeros(self.count, dtype=lines.dtype)
+        np.maximum.at(most, rows, lines)
+        central = lines == most[rows]  # of grouped edges of a node that node, of others all
+        first = np.searchsorted(rows[central], np.arange(self.count + 1))
+        middle = np.append(nodes[central], 0)[(first[:-1] + first[1:] - 1) // 2]
+        middle = np.where(first[1:] > first[:-1], middle, 0)
+        return middle if self.owners is None else np.where(self.owners == GROUND, middle, self.owners)
+
+    @cached_property
+    def alone(self) -> Array:
+        """The node that alone keeps the flow of each row, (m,); GROUND where all ends do, which are two at most."""
+        if self.owners is not None:
+            return self.owners
+        return np.where(np.bincount(self._places[0], minlength=self.count) > 2, self.owner, GROUND)
+
     @property
-    def owner(self) -> Array:
-        rows, nodes = self._places
-        first = np.searchsorted(rows, np.arange(self.count + 1))
-        middle = np.append(nodes, 0)[(first[:-1] + first[1:] - 1) // 2]  # of those that the row touches
-        return np.where(first[1:] > first[:-1], middle, 0)
+    def ways(self) -> tuple[Array, Array, Array, Array]:
+        """Of each entry of K its node, the node that needs the coordinate, which coordinate, and which line: who keeps
+        a flow needs what all ends have, and of two ends that both do each what the other has."""
+        line, node, j = self._entries
+        rows, ends, _ = self._places
+        count, total = np.bincount(rows, minlength=self.count), np.bincount(rows, ends, self.count)
+        row = line // self.k
+        other = np.where(count[row] == 1, node, total[row].astype(node.dtype) - node)
+        return node, np.where(self.alone[row] == GROUND, other, self.alone[row]), j, line
+
+    def kept(self, mine: Array) -> Array:
+        _, target, _, line = self.ways
+        return self._any(line[mine[target]])
+
+    def met(self, mine: Array) -> Array:
+        source, target, _, line = self.ways
+        return self._any(line[mine[source] | mine[target]])
+
+    def _any(self, lines: Array) -> Array:
+        """The rows that have one of some lines, (m,) bool."""
+        return np.bincount(lines // self.k, minlength=self.count) > 0
 
     @property
     def pairs(self) -> tuple[Array, Array]:
-        rows, nodes = self._places
+        rows, nodes, _ = self._places
         seen = sp.csr_array((np.ones(len(rows)), (rows, nodes)), shape=(self.count, self.n))
         one, other = sp.triu(seen.T @ seen, 1).coords
         return one, other
@@ -238,6 +294,9 @@ class AbstractEdges(AbstractMap):
     def pairs(self) -> tuple[Array, Array]:
         some = slice(0 if self.ground else None)
         return self.tail[some], self.ends[-1][some]
+
+    def kept(self, mine: Array) -> Array:
+        return np.any([mine[end] for end in self.ends], axis=0)
 
     def across(self, part: Array, some: Rows) -> Array:
         z = part.take(self.tail[some], axis=0)
@@ -314,13 +373,15 @@ class Selection(AbstractEdges):
 @dataclass(frozen=True, repr=False)
 class Matrix(AbstractMatrix):
     """w -> K vec(w) for any sparse K (m k, n d), in rows of k numbers each; vec(w) is node after node. The keys name
-    the rows, and ``text`` is one of them as it is printed; the map is the same without."""
+    the rows, and ``text`` is one of them as it is printed; the map is the same without, and without the ``owners`` (m,)
+    of its rows (see `alone`), which are in their middle where nobody says so."""
 
     K: sp.csr_array
     k: int = 1
     n: int = 0
     keys: Sequence[Hashable] = field(default=(), compare=False)
     text: str = field(default="", compare=False)
+    owners: Array | None = field(default=None, compare=False)
 
     @property
     def count(self) -> int:
@@ -339,12 +400,20 @@ class Matrix(AbstractMatrix):
 
     def part(self, rows: Array) -> Self:
         keys = [self.keys[r] for r in np.arange(self.count)[rows].tolist()] if self.keys else ()
-        return replace(self, K=self._rows(rows), keys=keys)
+        return replace(self, K=self._rows(rows), keys=keys, owners=None if self.owners is None else self.owners[rows])
+
+    def told(self, mine: Array) -> Self:
+        line, node, _ = self._entries
+        known = self.kept(mine)[line // self.k] | mine[node]
+        count = np.bincount(line[known], minlength=self.K.shape[0])  # pyright: ignore[reportOptionalSubscript]
+        entries = self.K.data[known], self.K.indices[known], np.append(0, np.cumsum(count))
+        return replace(self, K=sp.csr_array(entries, shape=self.K.shape), keys=(), owners=self.alone)
 
     def moved(self, place: Array, n: int) -> Self:
         node, j = np.divmod(self.K.indices, self.d)
         entries = self.K.data, place[node] * self.d + j, self.K.indptr
-        return replace(self, K=sp.csr_array(entries, shape=(self.count * self.k, n * self.d)), n=n)
+        owners = None if self.owners is None else np.where(self.owners == GROUND, GROUND, place[self.owners])
+        return replace(self, K=sp.csr_array(entries, shape=(self.count * self.k, n * self.d)), n=n, owners=owners)
 
     def over(self, n: int) -> Self:
         return self.moved(np.arange(self.n), n)

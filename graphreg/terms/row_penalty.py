@@ -67,7 +67,8 @@ class RowPenalty(AbstractTerm):
         made = made if made.edges is not None else made.taken(_with_ends(phi, made, name))
         K = sp.csr_array(made.K, copy=True)
         K.sum_duplicates()  # in order, which whoever works with it may ask for
-        rows = made.edges or Matrix(K, made.shape[1], space.n_observed, made.keys, self.rows.unshifted())
+        named = made.keys, self.rows.unshifted(), made.owners
+        rows = made.edges or Matrix(K, made.shape[1], space.n_observed, *named)
         if made.edges is None and is_equality(phi, made.shape[1]):
             raise TermError(
                 f"{name}: equations hold exactly at nodes and across undirected graphs, others to rounding only, so "

@@ -1,4 +1,5 @@
-"""A part of a problem: some nodes with their samples, the edges that touch them, and the names of their neighbours.
+"""A part of a problem: some nodes with their samples, the edges that touch them, and the names of their neighbours. Of
+rows of more than two ends it has those whose flow its nodes keep, and of others what they take from its nodes.
 
 Nothing of a part is shared with another: arrays are copies, and so are the objects of losses and penalties. The losses
 of a part hold the data of its own nodes alone.
@@ -9,15 +10,14 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from ...errors import MethodError
 from ...form import EdgeBlock, Form, SampleBlock
 from ...methods import AbstractIteration, Point, Start
 from ...network import Arcs, WholeGraph
-from ...terms import Array, Space
+from ...terms import GROUND, Array, Matrix, Space
 from ...terms.losses import at_nodes
 
 Rows = tuple[tuple[int, Array], ...]
@@ -47,15 +47,13 @@ class Part:
 
 def part_of(form: Form, arcs: Arcs, mine: Array) -> Part:
     """The part of the nodes of a mask (n,)."""
-    for edge in form.unlike_edges:
-        raise MethodError(f"{edge.name} has rows that are no edges, which run in one process so far: leave engine out")
     near = mine.copy()
     near[arcs.target[mine[arcs.source]]] = True
     ids = np.flatnonzero(near)
     place = np.full(form.n, -1)  # of each node among those of the part
     place[ids] = np.arange(len(ids))
     samples = [(k, rows) for k, b in enumerate(form.samples) if len(rows := np.flatnonzero(mine[b.node]))]
-    edges = [(k, rows) for k, e in enumerate(form.edges) if len(rows := np.flatnonzero(touched(e, mine)))]
+    edges = [(k, rows) for k, e in enumerate(form.edges) if len(rows := np.flatnonzero(e.map.met(mine)))]
     n_observed = int(np.searchsorted(ids, form.space.n_observed))
     labels = [form.labels[i] for i in ids.tolist()]
     index = {label: k for k, label in enumerate(labels[:n_observed])}
@@ -64,15 +62,10 @@ def part_of(form: Form, arcs: Arcs, mine: Array) -> Part:
         space,
         tuple(labels[n_observed:]),
         tuple(_samples(form, form.samples[k], rows, place, len(ids)) for k, rows in samples),
-        tuple(_edges(form.edges[k], rows, place, len(ids)) for k, rows in edges),
+        tuple(_edges(form.edges[k], mine, rows, place, len(ids)) for k, rows in edges),
     )
     whole = WholeGraph(form.n, form.space.n_observed, ids, mine[ids], form.differences)
     return Part(part, whole, tuple(samples), tuple(edges))
-
-
-def touched(edge: EdgeBlock, mine: Array) -> Array:
-    """The edges that have an end among the nodes of a mask, (m,) bool."""
-    return np.any([mine[end] for end in edge.ends], axis=0)
 
 
 def _samples(form: Form, block: SampleBlock, rows: Array, place: Array, n: int) -> SampleBlock:
@@ -82,10 +75,53 @@ def _samples(form: Form, block: SampleBlock, rows: Array, place: Array, n: int) 
     return replace(part, loss=at_nodes(part.loss, own), map=design)
 
 
-def _edges(edge: EdgeBlock, rows: Array, place: Array, n: int) -> EdgeBlock:
-    features = None if edge.features is None else edge.features.copy()
-    part = edge.part(rows).moved(place, n)
-    return replace(part, penalty=copy.deepcopy(edge.penalty), map=part.map.changed(features=features))
+def _edges(edge: EdgeBlock, mine: Array, rows: Array, place: Array, n: int) -> EdgeBlock:
+    """Some rows of a block as a part knows them: of rows whose flow others keep, its own columns of K alone."""
+    part, kept = edge.part(rows), edge.map.kept(mine)[rows]
+    known = part.map.told(mine).moved(place, n)
+    if edge.map.edges is not None and edge.features is not None:
+        known = known.changed(features=edge.features.copy())
+    center = None if part.center is None else np.where(kept[:, None], part.center, np.nan)
+    weight = np.where(kept, part.base_weight, np.nan)
+    return replace(part, penalty=copy.deepcopy(edge.penalty), map=known, base_weight=weight, center=center)
+
+
+# ---- flows of rows that one node keeps -------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class Told:
+    """Numbers of the flows of a block, by their places: those that a part tells another, and those that it is told."""
+
+    block: int
+    there: Array
+    back: Array
+
+
+def told_between(part: Part, whose: Array) -> dict[int, list[Told]]:
+    """What a part and each other one tell each other; ``whose`` says to which of them each node of its form belongs."""
+    out, own = dict[int, list[Told]](), part.whole.own
+    for k, edge in enumerate(part.form.edges):
+        if edge.map.edges is not None:
+            continue
+        rows = cast(Matrix, edge.map)
+        end, owner, _, line = rows.ways
+        alone = rows.alone[line // rows.k] != GROUND
+        end, owner, line = end[alone], owner[alone], line[alone]
+        there, back = own[owner] & ~own[end], own[end] & ~own[owner]
+        for other in np.union1d(whose[end[there]], whose[owner[back]]).tolist():
+            places = (line[there & (whose[end] == other)], line[back & (whose[owner] == other)])
+            out.setdefault(other, []).append(Told(k, *map(np.unique, places)))
+    return out
+
+
+def spoken(flows: tuple[Array, ...], each: Sequence[Told]) -> Array:
+    """What is told, in one message."""
+    return np.concatenate([flows[told.block].ravel()[told.there] for told in each])
+
+
+def heard(message: Array, flows: tuple[Array, ...], each: Sequence[Told]) -> None:
+    """Write what came to its places."""
+    for told, values in zip(each, np.split(message, np.cumsum([len(told.back) for told in each])), strict=False):
+        flows[told.block].reshape(-1)[told.back] = values
 
 
 # ---- points, put together from those of parts ------------------------------------------------------------------------
@@ -111,7 +147,7 @@ def answer_of(method: AbstractIteration, state: Any, part: Part) -> PartAnswer:
 
 
 def point_of(form: Form, parts: Sequence[Part], answers: Sequence[PartAnswer]) -> Point:
-    """The point of the whole problem. The flow of an edge is that of its tail's part."""
+    """The point of the whole problem. The flow of a row is that of its owner's part."""
     w = np.empty(form.shape)
     for part, answer in zip(parts, answers, strict=True):
         w[part.nodes] = answer.w
@@ -138,7 +174,7 @@ def _flows(form: Form, parts: Sequence[Part], answers: Sequence[PartAnswer]) -> 
     out = form.nothing().flows
     for part, answer in zip(parts, answers, strict=True):
         for (k, rows), edge, flow in zip(part.edges, part.form.edges, answer.flows or (), strict=True):
-            mine = part.whole.own[edge.tail]
+            mine = part.whole.own[edge.map.owner]
             out[k][rows[mine]] = flow[mine]
     return out
 
