@@ -16,7 +16,7 @@ from ...saving import JsonTree
 from ...terms import Array
 from ..parts import Part, PartAnswer, answer_of, heard, part_of, spoken, told_between
 from .faults import Tag
-from .mailbox import DOWN, UP, VALUES, Endpoint, Instruction, Tally
+from .mailbox import DOWN, TOLD, UP, Endpoint, Instruction, Tally
 
 # ---- what an actor is given ------------------------------------------------------------------------------------------
 COORDINATOR = -1  # where the sums of several components meet
@@ -130,13 +130,13 @@ class ActorEngine:
         return out
 
     def tell(self, flows: tuple[Array, ...]) -> tuple[Array, ...]:
-        tag = self._next()
+        tag = self.at, self.call  # of the exchange before: not all nodes have such rows
         for j, each in self.told.items():
             if any(len(told.there) for told in each):
-                self.endpoint.send(self._number(j), tag, spoken(flows, each), "method")
+                self.endpoint.send_reliably(TOLD, self._number(j), tag, spoken(flows, each), "method")
         for j, each in self.told.items():
             if any(len(told.back) for told in each):
-                heard(self.endpoint.mailbox.take(VALUES, self._number(j), tag).payload, flows, each)
+                heard(self.endpoint.receive_reliably(TOLD, self._number(j), tag, "method").payload, flows, each)
         return flows
 
     def reduce(self, values: Array, purpose: str = "adaptation") -> Array:
