@@ -142,11 +142,12 @@ def _spoken(rows: Matrix, pair: Array, coupled: Array) -> Array:
     pairs; notes what they couple, too."""
     source, target, j, line = rows.ways
     source, target, j, line = (each[source != target] for each in (source, target, j, line))
-    p, m = len(coupled) // 2, rows.count * rows.k
+    p = len(coupled) // 2
     coupled[np.where(source < target, pair, pair + p), j] = True
-    back = np.where(source < target, pair + p, pair) * np.int64(m) + line
-    once = np.unique(back[rows.alone[line // rows.k] != GROUND])  # a line may touch several coordinates of a node
-    return np.bincount(once // m, minlength=2 * p)
+    alone = rows.alone[line // rows.k] != GROUND
+    back, line = np.where(source < target, pair + p, pair)[alone], line[alone]
+    new = np.append(True, (back[1:] != back[:-1]) | (line[1:] != line[:-1]))[: len(back)]  # another coordinate is not
+    return np.bincount(back[new], minlength=2 * p)
 
 
 def ends_of(form: Form, arcs: Arcs) -> tuple[Array, ...]:

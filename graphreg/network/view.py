@@ -198,10 +198,14 @@ class LocalView:
 
     @cached_property
     def kept(self) -> tuple[tuple[EdgeBlock, Rows], ...]:
-        """Per edge block the rows whose flows the view's own nodes keep: of rows that are no edges not always all."""
-        some = [self.whole_graph is not None and edge.map.edges is None for edge in self.form.edges]
-        rows = [np.flatnonzero(e.map.kept(self.own)) if few else EVERY for e, few in zip(self.form.edges, some)]
-        return tuple((e if r is EVERY else e.part(r), r) for e, r in zip(self.form.edges, rows, strict=True))
+        """Per edge block the rows whose flows the view's own nodes keep: of rows that are no edges not always all; it
+        knows no weights of the others."""
+        out = list[tuple[EdgeBlock, Rows]]()
+        for edge in self.form.edges:
+            kept = EVERY if edge.map.edges is not None else np.flatnonzero(~np.isnan(edge.base_weight))
+            all_of_them = isinstance(kept, slice) or len(kept) == edge.count
+            out.append((edge, EVERY) if all_of_them else (edge.part(kept), kept))
+        return tuple(out)
 
     @of_losses
     def whole(self) -> bool:

@@ -20,6 +20,7 @@ from .hierarchy import cluster_name as cluster_name
 from .hierarchy import latent_label as latent_label
 from .hierarchy import tree_levels as tree_levels
 from .losses.samples import updated as updated
+from .maps import AbstractEdges as AbstractEdges
 from .maps import AbstractMap as AbstractMap
 from .maps import Differences as Differences
 from .maps import Matrix as Matrix

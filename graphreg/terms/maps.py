@@ -69,19 +69,6 @@ class AbstractMap(Brief, ABC):
     def pairs(self) -> tuple[Array, Array]:
         """The two nodes of every pair that the same row touches."""
 
-    @abstractmethod
-    def kept(self, mine: Array) -> Array:
-        """The rows whose flow some node of a mask keeps, (m,) bool: of edges those that touch one."""
-
-    def met(self, mine: Array) -> Array:
-        """The rows that touch a node of a mask, or whose flow one keeps, (m,) bool."""
-        return self.kept(mine)
-
-    def told(self, mine: Array) -> Self:
-        """The rows as the nodes of a mask know them, with K_ei alone of those whose flow others keep."""
-        del mine
-        return self
-
     def columns(self, d: int) -> Array:
         """The numbers of the coordinates that the rows see, of d."""
         return np.arange(d)
@@ -163,13 +150,15 @@ class AbstractMatrix(AbstractMap):
         line, column = self.K.tocoo().coords
         return line, *np.divmod(column, self.d)
 
-    @property
+    @cached_property
     def _places(self) -> tuple[Array, Array, Array]:
         """Rows and the nodes that they touch, in order, and how many of their lines do."""
         line, node, _ = self._entries
-        lines = np.unique(line * np.int64(self.n) + node)
-        each, count = np.unique(lines // self.n // self.k * self.n + lines % self.n, return_counts=True)
-        return *np.divmod(each, self.n), count
+        key = line * np.int64(self.n) + node
+        key = key[np.append(True, key[1:] != key[:-1])[: len(key)]]  # a line's coordinates are side by side
+        each, count = np.unique(key // self.n // self.k * self.n + key % self.n, return_counts=True)
+        row, node = np.divmod(each, self.n)
+        return row.astype(np.int32), node.astype(np.int32), count
 
     @cached_property
     def lengths(self) -> Array:  # pyright: ignore[reportIncompatibleVariableOverride]  (found when it is asked for)
@@ -207,18 +196,6 @@ class AbstractMatrix(AbstractMap):
         row = line // self.k
         other = np.where(count[row] == 1, node, total[row].astype(node.dtype) - node)
         return node, np.where(self.alone[row] == GROUND, other, self.alone[row]), j, line
-
-    def kept(self, mine: Array) -> Array:
-        _, target, _, line = self.ways
-        return self._any(line[mine[target]])
-
-    def met(self, mine: Array) -> Array:
-        source, target, _, line = self.ways
-        return self._any(line[mine[source] | mine[target]])
-
-    def _any(self, lines: Array) -> Array:
-        """The rows that have one of some lines, (m,) bool."""
-        return np.bincount(lines // self.k, minlength=self.count) > 0
 
     @property
     def pairs(self) -> tuple[Array, Array]:
@@ -295,8 +272,11 @@ class AbstractEdges(AbstractMap):
         some = slice(0 if self.ground else None)
         return self.tail[some], self.ends[-1][some]
 
-    def kept(self, mine: Array) -> Array:
-        return np.any([mine[end] for end in self.ends], axis=0)
+    def known(self, mine: Array) -> tuple[Array, Array, Self]:
+        """What the nodes of a mask know: the rows that touch them or whose flow they keep, which of these they keep
+        (all), and the map of these."""
+        rows = np.flatnonzero(np.any([mine[end] for end in self.ends], axis=0))
+        return rows, np.full(len(rows), True), self.part(rows)
 
     def across(self, part: Array, some: Rows) -> Array:
         z = part.take(self.tail[some], axis=0)
@@ -402,12 +382,15 @@ class Matrix(AbstractMatrix):
         keys = [self.keys[r] for r in np.arange(self.count)[rows].tolist()] if self.keys else ()
         return replace(self, K=self._rows(rows), keys=keys, owners=None if self.owners is None else self.owners[rows])
 
-    def told(self, mine: Array) -> Self:
-        line, node, _ = self._entries
-        known = self.kept(mine)[line // self.k] | mine[node]
-        count = np.bincount(line[known], minlength=self.K.shape[0])  # pyright: ignore[reportOptionalSubscript]
-        entries = self.K.data[known], self.K.indices[known], np.append(0, np.cumsum(count))
-        return replace(self, K=sp.csr_array(entries, shape=self.K.shape), keys=(), owners=self.alone)
+    def known(self, mine: Array) -> tuple[Array, Array, Self]:
+        """The same, with K_ei alone of those that they do not keep."""
+        source, target, _, line = self.ways
+        kept = np.bincount(line[mine[target]] // self.k, minlength=self.count) > 0
+        seen = kept[line // self.k] | mine[source]
+        rows = np.unique(line[seen] // self.k)
+        starts = np.append(0, np.cumsum(np.bincount(line[seen], minlength=self.count * self.k)))
+        K = sp.csr_array((self.K.data[seen], self.K.indices[seen], starts), shape=self.K.shape)
+        return rows, kept[rows], replace(self, K=K, keys=(), owners=self.alone).part(rows)
 
     def moved(self, place: Array, n: int) -> Self:
         node, j = np.divmod(self.K.indices, self.d)

@@ -73,7 +73,7 @@ def _check(form: Form, own: Collection[Hashable]) -> None:
         if len(far):
             raise DataError(f"there are samples of the node {form.labels[far[0]]!r}, which is not the site's own")
     for edge in form.edges:
-        near = edge.map.met(mine)
+        near = np.any([mine[end] for end in edge.ends], axis=0)
         if not near.all() and not edge.ground:
             e = int(np.flatnonzero(~near)[0])
             ends = form.labels[edge.tail[e]], form.labels[edge.head[e]]

@@ -17,7 +17,7 @@ import numpy as np
 from ...form import EdgeBlock, Form, SampleBlock
 from ...methods import AbstractIteration, Point, Start
 from ...network import Arcs, WholeGraph
-from ...terms import GROUND, Array, Matrix, Space
+from ...terms import GROUND, AbstractEdges, AbstractMap, Array, Matrix, Space
 from ...terms.losses import at_nodes
 
 Rows = tuple[tuple[int, Array], ...]
@@ -53,7 +53,8 @@ def part_of(form: Form, arcs: Arcs, mine: Array) -> Part:
     place = np.full(form.n, -1)  # of each node among those of the part
     place[ids] = np.arange(len(ids))
     samples = [(k, rows) for k, b in enumerate(form.samples) if len(rows := np.flatnonzero(mine[b.node]))]
-    edges = [(k, rows) for k, e in enumerate(form.edges) if len(rows := np.flatnonzero(e.map.met(mine)))]
+    every = [(k, e, cast(Matrix | AbstractEdges, e.map).known(mine)) for k, e in enumerate(form.edges)]
+    known = [(k, edge, found) for k, edge, found in every if len(found[0])]
     n_observed = int(np.searchsorted(ids, form.space.n_observed))
     labels = [form.labels[i] for i in ids.tolist()]
     index = {label: k for k, label in enumerate(labels[:n_observed])}
@@ -62,10 +63,10 @@ def part_of(form: Form, arcs: Arcs, mine: Array) -> Part:
         space,
         tuple(labels[n_observed:]),
         tuple(_samples(form, form.samples[k], rows, place, len(ids)) for k, rows in samples),
-        tuple(_edges(form.edges[k], mine, rows, place, len(ids)) for k, rows in edges),
+        tuple(_edges(edge, *found, place, len(ids)) for _, edge, found in known),
     )
     whole = WholeGraph(form.n, form.space.n_observed, ids, mine[ids], form.differences)
-    return Part(part, whole, tuple(samples), tuple(edges))
+    return Part(part, whole, tuple(samples), tuple((k, found[0]) for k, _, found in known))
 
 
 def _samples(form: Form, block: SampleBlock, rows: Array, place: Array, n: int) -> SampleBlock:
@@ -75,15 +76,14 @@ def _samples(form: Form, block: SampleBlock, rows: Array, place: Array, n: int) 
     return replace(part, loss=at_nodes(part.loss, own), map=design)
 
 
-def _edges(edge: EdgeBlock, mine: Array, rows: Array, place: Array, n: int) -> EdgeBlock:
-    """Some rows of a block as a part knows them: of rows whose flow others keep, its own columns of K alone."""
-    part, kept = edge.part(rows), edge.map.kept(mine)[rows]
-    known = part.map.told(mine).moved(place, n)
-    if edge.map.edges is not None and edge.features is not None:
-        known = known.changed(features=edge.features.copy())
+def _edges(edge: EdgeBlock, rows: Array, kept: Array, known: AbstractMap, place: Array, n: int) -> EdgeBlock:
+    """Some rows of a block as a part knows them: it has neither weights nor centers of those that others keep."""
+    part, here = edge.part(rows), known.moved(place, n)
+    if here.edges is not None and here.edges.features is not None:
+        here = here.changed(features=here.edges.features.copy())
     center = None if part.center is None else np.where(kept[:, None], part.center, np.nan)
     weight = np.where(kept, part.base_weight, np.nan)
-    return replace(part, penalty=copy.deepcopy(edge.penalty), map=known, base_weight=weight, center=center)
+    return replace(part, penalty=copy.deepcopy(edge.penalty), map=here, base_weight=weight, center=center)
 
 
 # ---- flows of rows that one node keeps -------------------------------------------------------------------------------
