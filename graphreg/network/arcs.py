@@ -32,7 +32,7 @@ class Arcs(Brief):
     links : tuple of str
         What kind of link each of these blocks is: "graph", "within clusters", "between clusters", "to the server" or
         "rows".
-    told : (2p,) array of integers, optional
+    returned : (2p,) array of integers, optional
         How many numbers of the flows that the source alone keeps the target needs: what a message back holds, from the
         owners of rows to their ends. None where there are no such rows.
     """
@@ -43,7 +43,7 @@ class Arcs(Brief):
     coupled: Array
     block: Array
     links: tuple[str, ...]
-    told: Array | None = None
+    returned: Array | None = None
 
     @property
     def pairs(self) -> int:
@@ -63,10 +63,10 @@ class Arcs(Brief):
 
     @cached_property
     def sizes(self) -> tuple[tuple[int, int], tuple[int, int]]:
-        """How many messages an exchange of parameters takes, and of how many entries in all; the same of flows that are
-        told."""
-        told = np.zeros(1, dtype=np.int64) if self.told is None else self.told
-        one, two = ((int(np.count_nonzero(each)), int(each.sum())) for each in (self.numbers, told))
+        """How many messages an exchange of parameters takes, and of how many entries in all; the same of flows that
+        come back."""
+        returned = np.zeros(1, dtype=np.int64) if self.returned is None else self.returned
+        one, two = ((int(np.count_nonzero(each)), int(each.sum())) for each in (self.numbers, returned))
         return one, two
 
     @cached_property
@@ -117,7 +117,7 @@ def _arcs_of(form: Form) -> Arcs:
     if not (every[1:] > every[:-1]).all():  # not in order, as those of most graphs are
         pairs, first, place = np.unique(every, return_index=True, return_inverse=True)
         owner = owner[first]
-    p, told = len(pairs), np.zeros(1, dtype=np.int64)
+    p, returned = len(pairs), np.zeros(1, dtype=np.int64)
     if all(edge.map.edges is not None and edge.map.width(form.d) == form.d for edge in blocks):
         coupled = np.broadcast_to(True, (2 * p, form.d))
     else:
@@ -125,21 +125,21 @@ def _arcs_of(form: Form) -> Arcs:
         place = np.arange(p) if place is None else place
         for edge, rows in zip(blocks, np.split(place, np.cumsum(sizes)), strict=False):  # behind the last are none
             if edge.map.edges is None:
-                told = told + _spoken(cast(Matrix, edge.map), rows, coupled)
+                returned = returned + _row_arcs(cast(Matrix, edge.map), rows, coupled)
             else:
                 coupled[np.ix_(np.append(rows, rows + p), edge.map.columns(form.d))] = True
     ends = np.empty((2, 2 * p), dtype=np.int32)
     np.divmod(pairs, form.n, out=(ends[0, :p], ends[1, :p]), casting="unsafe")  # nodes are fewer
     ends[0, p:], ends[1, p:] = ends[1, :p], ends[0, :p]
     links = tuple(edge.role.link for edge in blocks)
-    arcs = Arcs(form.n, ends[0], ends[1], coupled, owner, links, told if told.any() else None)
+    arcs = Arcs(form.n, ends[0], ends[1], coupled, owner, links, returned if returned.any() else None)
     vars(arcs)["components"] = form.n_components
     return arcs
 
 
-def _spoken(rows: Matrix, pair: Array, coupled: Array) -> Array:
-    """How many numbers of flows are told along each arc, where the ways from node to node that rows make go along these
-    pairs; notes what they couple, too."""
+def _row_arcs(rows: Matrix, pair: Array, coupled: Array) -> Array:
+    """How many numbers of flows come back along each arc; ``pair`` has the pair of each way from node to node that rows
+    make. Notes what they couple, too."""
     source, target, j, line = rows.ways
     source, target, j, line = (each[source != target] for each in (source, target, j, line))
     p = len(coupled) // 2

@@ -41,7 +41,7 @@ class Engine(Protocol):
         """
         ...
 
-    def tell(self, flows: tuple[Array, ...]) -> tuple[Array, ...]:
+    def send_back(self, flows: tuple[Array, ...]) -> tuple[Array, ...]:
         """The flows (m, k) of every edge block, where those of rows whose owner is elsewhere are what it sends: of rows
         of more than two ends one node keeps the flow, and tells every end what this needs of it."""
         ...
@@ -86,8 +86,8 @@ class InProcess:
         self.ledger.swap(values, toward, along)
         return tuple(np.roll(each, len(each) // 2, axis=0) for each in values)
 
-    def tell(self, flows: tuple[Array, ...]) -> tuple[Array, ...]:
-        self.ledger.tell()
+    def send_back(self, flows: tuple[Array, ...]) -> tuple[Array, ...]:
+        self.ledger.send_back()
         return flows
 
     def reduce(self, values: Array, purpose: str = "adaptation") -> Array:

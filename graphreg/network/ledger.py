@@ -36,7 +36,7 @@ class Account:
     # messages beyond the graph, and numbers in them, of actors that count these themselves
     beyond: int = checked(whole(0), 0)
     beyond_numbers: int = checked(whole(0), 0)
-    told: int = checked(whole(0), 0)  # how often the owners of rows told the flows to all ends
+    returns: int = checked(whole(0), 0)  # how often the owners of rows sent flows to all ends
 
 
 @dataclass(eq=False)
@@ -82,9 +82,9 @@ class Ledger(Shown):
             np.add.at(numbers, arcs, each.shape[1])
         self.exchange("method", numbers, along)
 
-    def tell(self, purpose: str = "method") -> None:
+    def send_back(self, purpose: str = "method") -> None:
         """Messages from the owners of rows to their ends, of the flows."""
-        self.accounts[purpose].told += 1
+        self.accounts[purpose].returns += 1
 
     def sum(self, purpose: str, numbers: int, times: int = 1) -> None:
         """Sums of so many numbers over all nodes."""
@@ -176,10 +176,10 @@ class Ledger(Shown):
         account, arcs = self.accounts[purpose], self.arcs
         if arcs is None:
             return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-        numbers = account.exchanges * arcs.numbers.astype(np.int64)
-        messages = account.exchanges * (arcs.numbers > 0)
-        if account.told and arcs.told is not None:
-            messages, numbers = messages + account.told * (arcs.told > 0), numbers + account.told * arcs.told
+        messages, numbers = np.zeros((2, len(arcs.source)), dtype=np.int64)
+        for times, each in ((account.exchanges, arcs.numbers), (account.returns, arcs.returned)):
+            if each is not None:
+                messages, numbers = messages + times * (each > 0), numbers + times * each.astype(np.int64)
         if account.messages is not None and account.numbers is not None:
             messages, numbers = messages + account.messages, numbers + account.numbers
         if account.sums:
@@ -193,7 +193,7 @@ class Ledger(Shown):
             return 0, 0
         ways = 2 * (arcs.n - 1)  # of a sum: along the arcs of a spanning forest, and between the roots of its trees
         messages, numbers = account.sums * ways + account.beyond, account.summed * ways + account.beyond_numbers
-        for times, (each, size) in zip((account.exchanges, account.told), arcs.sizes, strict=True):
+        for times, (each, size) in zip((account.exchanges, account.returns), arcs.sizes, strict=True):
             messages, numbers = messages + times * each, numbers + times * size
         if account.messages is not None and account.numbers is not None:
             messages, numbers = messages + int(account.messages.sum()), numbers + int(account.numbers.sum())

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import repeat
 from typing import TypeVar, cast
 
 import numpy as np
@@ -198,14 +199,11 @@ class LocalView:
 
     @cached_property
     def kept(self) -> tuple[tuple[EdgeBlock, Rows], ...]:
-        """Per edge block the rows whose flows the view's own nodes keep: of rows that are no edges not always all; it
-        knows no weights of the others."""
-        out = list[tuple[EdgeBlock, Rows]]()
-        for edge in self.form.edges:
-            kept = EVERY if edge.map.edges is not None else np.flatnonzero(~np.isnan(edge.base_weight))
-            all_of_them = isinstance(kept, slice) or len(kept) == edge.count
-            out.append((edge, EVERY) if all_of_them else (edge.part(kept), kept))
-        return tuple(out)
+        """Per edge block the rows whose flows a part's own nodes keep: of rows that are no edges those whose weights it
+        knows."""
+        blocks = self.form.edges
+        rows = [EVERY if e.map.edges is not None else np.flatnonzero(~np.isnan(e.base_weight)) for e in blocks]
+        return tuple((e if r is EVERY else e.part(r), r) for e, r in zip(blocks, rows, strict=True))
 
     @of_losses
     def whole(self) -> bool:
@@ -235,18 +233,17 @@ class LocalView:
         """The prox of sigma g* at u + sigma (K w - center), sigma = 1/(length s), of which that of an edge is 2, to the
         ground 1; or the sigma that is given."""
         out: list[Array] = []
-        for (edge, kept), each, c in zip(self.kept, u, self.weights, strict=True):
+        blocks = zip(self.form.edges, repeat(EVERY)) if self.whole_graph is None else self.kept
+        for (edge, kept), each, c in zip(blocks, u, self.weights, strict=True):
             sigma = 1.0 / edge.lengths / s if given is None else given
             v = edge.difference(w)  # in place from here on: these are the largest arrays of a round
             v *= np.reshape(sigma, (-1, 1))
             v += each[kept]
             new = edge.penalty.dual_prox(v, np.full(len(v), sigma), c[kept])
+            out.append(new if kept is EVERY else np.zeros(each.shape))
             if kept is not EVERY:
-                all_rows = np.zeros(each.shape)
-                all_rows[kept] = new
-                new = all_rows
-            out.append(new)
-        return self.engine.tell(tuple(out)) if self.form.unlike_edges else tuple(out)
+                out[-1][kept] = new
+        return self.engine.send_back(tuple(out)) if self.form.unlike_edges else tuple(out)
 
     @shared
     def _orders(self) -> Orders:

@@ -715,8 +715,8 @@ class Grouped(AbstractRowsOfRows):
     def _of(self, made: Made, size: int, keys: list[Hashable], found: Mapping[Hashable, list[int]]) -> Made:
         rows = np.array([r for key in keys for r in found[key]])
         some = made.taken(rows)
-        b, c = some.b.reshape(len(keys), -1), some.c[::size]
-        return replace(some, b=b, c=c, keys=tuple(keys), nodes=False, pieces=size * some.pieces, edges=None, owners=None)
+        b, c, pieces = some.b.reshape(len(keys), -1), some.c[::size], size * some.pieces
+        return replace(some, b=b, c=c, keys=tuple(keys), nodes=False, pieces=pieces, edges=None, owners=None)
 
     def _keys(self, made: Made) -> list[Hashable]:
         if isinstance(self.by, Mapping):

@@ -14,9 +14,9 @@ from ...methods import AbstractIteration, Start, ToleratesLostMessages
 from ...network import Arcs, Ledger, LocalView, arcs_of
 from ...saving import JsonTree
 from ...terms import Array
-from ..parts import Part, PartAnswer, answer_of, heard, part_of, spoken, told_between
+from ..parts import Part, PartAnswer, answer_of, flow_message, part_of, shared_flows, take_flows
 from .faults import Tag
-from .mailbox import DOWN, TOLD, UP, Endpoint, Instruction, Tally
+from .mailbox import BACK, DOWN, UP, Endpoint, Instruction, Tally
 
 # ---- what an actor is given ------------------------------------------------------------------------------------------
 COORDINATOR = -1  # where the sums of several components meet
@@ -78,7 +78,7 @@ class ActorEngine:
         self.at, self.call = 0, 0  # the round, and the exchanges of it so far
         self.me = int(np.flatnonzero(part.whole.own)[0])
         self.links, self.coupled = _links(part, self.me), arcs_of(part.form).coupled
-        self.told = told_between(part, np.arange(part.form.n))
+        self.shared = shared_flows(part, np.arange(part.form.n))
         self.ends = {j: _common(part, j) for j in self.links}
 
     def begin(self, at: int) -> None:
@@ -129,14 +129,15 @@ class ActorEngine:
                     _spread(payload, common, out)
         return out
 
-    def tell(self, flows: tuple[Array, ...]) -> tuple[Array, ...]:
+    def send_back(self, flows: tuple[Array, ...]) -> tuple[Array, ...]:
         tag = self.at, self.call  # of the exchange before: not all nodes have such rows
-        for j, each in self.told.items():
-            if any(len(told.there) for told in each):
-                self.endpoint.send_reliably(TOLD, self._number(j), tag, spoken(flows, each), "method")
-        for j, each in self.told.items():
-            if any(len(told.back) for told in each):
-                heard(self.endpoint.receive_reliably(TOLD, self._number(j), tag, "method").payload, flows, each)
+        for j, each in self.shared.items():
+            if len(payload := flow_message(flows, each)):
+                self.endpoint.send_reliably(BACK, self._number(j), tag, payload, "method")
+        for j, each in self.shared.items():
+            if any(len(shared.other) for shared in each):
+                message = self.endpoint.receive_reliably(BACK, self._number(j), tag, "method")
+                take_flows(message.payload, flows, each)
         return flows
 
     def reduce(self, values: Array, purpose: str = "adaptation") -> Array:

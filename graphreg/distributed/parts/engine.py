@@ -10,7 +10,7 @@ import numpy as np
 
 from ...network import AbstractPartEngine, Arcs, Ledger, arcs_of, joined, magnitude, pieces
 from ...terms import Array
-from .part import Part, heard, spoken, told_between
+from .part import Part, flow_message, shared_flows, take_flows
 from .wire import Wire
 
 
@@ -118,7 +118,7 @@ class PartEngine(AbstractPartEngine):
         self.part, self.wire = part, wire
         self.ledger = Ledger(arcs_of(part.form), part.form.labels)
         self.neighbours = neighbours_of(part, owner)
-        self.told = told_between(part, owner)
+        self.shared = shared_flows(part, owner)
         self.crossed: dict[int, tuple[int, int]] = {}  # messages and numbers to other parts
 
     def exchange(
@@ -187,13 +187,12 @@ class PartEngine(AbstractPartEngine):
                 at += size
         return out
 
-    def tell(self, flows: tuple[Array, ...]) -> tuple[Array, ...]:
-        self.ledger.tell()
-        sizes = {other: sum(len(told.back) for told in each) for other, each in self.told.items()}
-        sent = {other: spoken(flows, each) for other, each in self.told.items() if any(len(e.there) for e in each)}
-        got = self.swapped(sent, {other: np.empty(size) for other, size in sizes.items() if size})
-        for other, message in got.items():
-            heard(message, flows, self.told[other])
+    def send_back(self, flows: tuple[Array, ...]) -> tuple[Array, ...]:
+        self.ledger.send_back()
+        sent = {other: flow_message(flows, each) for other, each in self.shared.items()}
+        sizes = {other: sum(len(e.other) for e in each) for other, each in self.shared.items()}
+        for other, message in self.swapped(sent, {other: np.empty(size) for other, size in sizes.items()}).items():
+            take_flows(message, flows, self.shared[other])
         return flows
 
     def reduce(self, values: Array, purpose: str = "adaptation") -> Array:

@@ -61,8 +61,8 @@ def _check(form: Form, own: Collection[Hashable]) -> None:
         raise MethodError("hierarchies and consensus have nodes of their own, which belong to no site")
     for edge in form.unlike_edges:
         raise MethodError(
-            f"{edge.name} has rows that are no edges, and bounds by sites speak of edges and nodes so far: solve it with "
-            "engine=gr.MPI(), which certifies what the processes send"
+            f"{edge.name} has rows that are no edges, and bounds by sites speak of edges and nodes so far: solve it "
+            "with engine=gr.MPI(), which certifies what the processes send"
         )
     mine = np.array([label in own for label in form.labels], dtype=bool)
     missing = [label for label in own if label not in form.space.index]

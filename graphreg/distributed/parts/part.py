@@ -88,40 +88,40 @@ def _edges(edge: EdgeBlock, rows: Array, kept: Array, known: AbstractMap, place:
 
 # ---- flows of rows that one node keeps -------------------------------------------------------------------------------
 @dataclass(frozen=True)
-class Told:
-    """Numbers of the flows of a block, by their places: those that a part tells another, and those that it is told."""
+class SharedFlows:
+    """Entries of the flows of a block that a part shares with another, by their places: of rows that the part keeps,
+    and of rows that the other keeps."""
 
     block: int
-    there: Array
-    back: Array
+    own: Array
+    other: Array
 
 
-def told_between(part: Part, whose: Array) -> dict[int, list[Told]]:
-    """What a part and each other one tell each other; ``whose`` says to which of them each node of its form belongs."""
-    out, own = dict[int, list[Told]](), part.whole.own
+def shared_flows(part: Part, owner: Array) -> dict[int, list[SharedFlows]]:
+    """What a part shares with each other one; ``owner`` says to which part each node of its form belongs."""
+    out, mine = dict[int, list[SharedFlows]](), part.whole.own
     for k, edge in enumerate(part.form.edges):
         if edge.map.edges is not None:
             continue
         rows = cast(Matrix, edge.map)
-        end, owner, _, line = rows.ways
+        end, keeper, _, line = rows.ways
         alone = rows.alone[line // rows.k] != GROUND
-        end, owner, line = end[alone], owner[alone], line[alone]
-        there, back = own[owner] & ~own[end], own[end] & ~own[owner]
-        for other in np.union1d(whose[end[there]], whose[owner[back]]).tolist():
-            places = (line[there & (whose[end] == other)], line[back & (whose[owner] == other)])
-            out.setdefault(other, []).append(Told(k, *map(np.unique, places)))
+        there, back = alone & mine[keeper] & ~mine[end], alone & mine[end] & ~mine[keeper]
+        for other in np.union1d(owner[end[there]], owner[keeper[back]]).tolist():
+            places = (line[there & (owner[end] == other)], line[back & (owner[keeper] == other)])
+            out.setdefault(other, []).append(SharedFlows(k, *map(np.unique, places)))
     return out
 
 
-def spoken(flows: tuple[Array, ...], each: Sequence[Told]) -> Array:
-    """What is told, in one message."""
-    return np.concatenate([flows[told.block].ravel()[told.there] for told in each])
+def flow_message(flows: tuple[Array, ...], shared: Sequence[SharedFlows]) -> Array:
+    """What another needs of the flows that are kept here."""
+    return np.concatenate([flows[each.block].ravel()[each.own] for each in shared])
 
 
-def heard(message: Array, flows: tuple[Array, ...], each: Sequence[Told]) -> None:
-    """Write what came to its places."""
-    for told, values in zip(each, np.split(message, np.cumsum([len(told.back) for told in each])), strict=False):
-        flows[told.block].reshape(-1)[told.back] = values
+def take_flows(message: Array, flows: tuple[Array, ...], shared: Sequence[SharedFlows]) -> None:
+    """Write what came from another to its places."""
+    for each, values in zip(shared, np.split(message, np.cumsum([len(e.other) for e in shared])), strict=False):
+        flows[each.block].reshape(-1)[each.other] = values
 
 
 # ---- points, put together from those of parts ------------------------------------------------------------------------
