@@ -50,6 +50,7 @@ def scattered(n=N, m=15, seed=5):
     return gr.Rows(K[np.abs(K).sum(axis=1) > 0.0])
 
 
+MIXED = np.array([[1.0, 0.0, 1.0], [2.0, 1.0, 0.0]])
 ISOTROPIC = gr.L2()(w.across(arrows(grid(5, 4))).grouped(lambda arrow: arrow[0]))
 MODELS = {
     "trend": means(N) + 2.0 * gr.L1()(w.along(range(N), 2)),
@@ -60,7 +61,7 @@ MODELS = {
     "two ends": means(N) + gr.L1()(w.across(arrows(GRAPH)) - 0.3),
     "one end": means(N) + gr.L1()(2.0 * w.at([1, 2, 5]) - 1.0) + 0.5 * ISOTROPIC + gr.L1()(w.across(GRAPH)),
     "any rows": means(N) + gr.L1()(scattered()) + 0.2 * gr.SquaredL2()(scattered(seed=6)),
-    "maps": several() + 0.3 * gr.L2()((w.at([1, 2]) + w.at([3, 4]) - w.at([7, 8])) @ np.array([[1.0, 0, 1], [2, 1, 0]])),
+    "maps": several() + 0.3 * gr.L2()((w.at([1, 2]) + w.at([3, 4]) - w.at([7, 8])) @ MIXED),
     "some coordinates": several() + gr.L1()(w.at(None, ["x0"]).across(GRAPH, 2)) + 0.1 * gr.NodePenalty(gr.L1()),
     "one-sided": means(N) + gr.NonNegative()(w.along(range(N), 2)) + 0.1 * gr.L1()(w.across(GRAPH, 2)),
 }  # fmt: skip
