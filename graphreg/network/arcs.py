@@ -11,8 +11,8 @@ import scipy.sparse as sp
 
 from ..base.csgraph import breadth_first_order, connected_components
 from ..base.display import Brief
-from ..form import EdgeBlock, Form
-from ..terms import GROUND, Array, Matrix
+from ..form import EdgeBlock, Form, SampleBlock
+from ..terms import GROUND, IN_ROWS, Array, Matrix
 
 
 @dataclass(frozen=True, repr=False)
@@ -102,8 +102,8 @@ def arcs_of(form: Form) -> Arcs:
 
 
 def _arcs_of(form: Form) -> Arcs:
-    blocks, keys = list[EdgeBlock](), list[Array]()
-    for edge in form.edges:
+    blocks, keys = list[EdgeBlock | SampleBlock](), list[Array]()
+    for edge in (*form.edges, *form.beside):
         rows = edge.map.edges is None
         tail, head = np.sort(cast(Matrix, edge.map).ways[:2], axis=0) if rows else edge.map.pairs
         key = (tail * np.int64(form.n) + head)[tail != head if rows else slice(None)]
@@ -131,7 +131,7 @@ def _arcs_of(form: Form) -> Arcs:
     ends = np.empty((2, 2 * p), dtype=np.int32)
     np.divmod(pairs, form.n, out=(ends[0, :p], ends[1, :p]), casting="unsafe")  # nodes are fewer
     ends[0, p:], ends[1, p:] = ends[1, :p], ends[0, :p]
-    links = tuple(edge.role.link for edge in blocks)
+    links = tuple(edge.role.link if isinstance(edge, EdgeBlock) else IN_ROWS.link for edge in blocks)
     arcs = Arcs(form.n, ends[0], ends[1], coupled, owner, links, returned if returned.any() else None)
     vars(arcs)["components"] = form.n_components
     return arcs

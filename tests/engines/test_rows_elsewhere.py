@@ -362,3 +362,14 @@ def test_a_part_without_rows_takes_part(monkeypatch):
     method = gr.PrimalDual(polish=False)
     same(on_arrays(method, form, 15), by_parts(method, form, gr.Parts(sites=sites)))
     assert whole(form).rounds is None
+
+
+def test_losses_of_rows_are_counted_and_refused_by_name():
+    """Their prices are kept by owners as flows are; engines do not have them yet."""
+    blur = sp.csr_array(sp.diags_array([np.full(N - abs(k), 1 / 3) for k in range(-1, 2)], offsets=range(-1, 2)))
+    model = gr.SquaredLoss(blur @ w, np.arange(float(N))) + 0.5 * gr.L1()(w.across(nx.path_graph(N)))
+    assert sent(model) == 2 * (N - 1) + 2 * (N - 2)  # across edges, which all ends take; and back from the middle ones
+    said = r"SquaredLoss\(.*\) is a loss of rows, and these run in one process so far: leave engine out"
+    for engine in (gr.Parts(2), gr.Actors()):
+        with pytest.raises(MethodError, match=said):
+            gr.Problem(model).solve(gr.PrimalDual(), engine=engine, progress=False)

@@ -14,6 +14,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from ...errors import MethodError
 from ...form import EdgeBlock, Form, SampleBlock
 from ...methods import AbstractIteration, Point, Start
 from ...network import Arcs, WholeGraph
@@ -47,6 +48,8 @@ class Part:
 
 def part_of(form: Form, arcs: Arcs, mine: Array) -> Part:
     """The part of the nodes of a mask (n,)."""
+    for block in form.beside:
+        raise MethodError(f"{block.name} is a loss of rows, and these run in one process so far: leave engine out")
     near = mine.copy()
     near[arcs.target[mine[arcs.source]]] = True
     ids = np.flatnonzero(near)
@@ -72,7 +75,7 @@ def part_of(form: Form, arcs: Arcs, mine: Array) -> Part:
 def _samples(form: Form, block: SampleBlock, rows: Array, place: Array, n: int) -> SampleBlock:
     part = block.part(rows)
     own = {form.labels[i] for i in np.unique(part.node).tolist()}
-    design = replace(part.map.moved(place, n), given_layout=block.map.layout)
+    design = replace(part.map.moved(place, n), given_layout=block.layout)
     return replace(part, loss=at_nodes(part.loss, own), map=design)
 
 
