@@ -202,7 +202,6 @@ REFUSE = {
     "orders of compiled rounds": lambda form: orders_of(form, True),
     "ends that exchange": lambda form: view_of(form).toward,
     "copies at ends": lambda form: view_of(form).ends,
-    "steps that are given": gr.PrimalDual(tau=0.1, sigma=0.1).unproven,
     "dynamic programming": gr.DynamicProgramming().missing,
     "gossip": gr.LocalSGD().missing,
     "known clusters": gr.AsyncL2GD().missing,
