@@ -14,7 +14,7 @@ from ..base.messages import near
 from ..errors import DataError
 from ..inputs import NodeData
 from .schema import DataKeys, FileTable, Place, listed, text_of
-from .tables import Folders, check_columns, label_list
+from .tables import Folders, check_columns, label_list, values_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -97,11 +97,10 @@ class SampleTable:
         check_columns(frame, predictors, file, place)
         return self.standardised.applied(frame) if self.standardised is not None and standardised else frame
 
-    def by_node(self, column: str, place: Place) -> dict[str, str]:
-        """The value of a column of labels at each node, where it must be the same in all rows."""
-        check_columns(self.frame, [column], self.file, place)
-        values = label_list(self.frame, column, self.file, place)
-        found: dict[str, str] = {}
+    def by_node(self, column: str, place: Place) -> dict[str, Any]:
+        """The value of a column at each node, where it must be the same in all rows."""
+        values = values_of(self.frame, column, self.file, place)
+        found: dict[str, Any] = {}
         for node, value in zip(self.frame[self.keys.node], values, strict=True):
             if found.setdefault(node, value) != value:
                 place.refuse(

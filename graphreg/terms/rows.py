@@ -331,11 +331,17 @@ class Rows(AbstractRows):
         m rows of k numbers each, of n nodes with d coordinates each.
     k : int
         1 by default: each line is a row.
+    nodes : list of labels, optional
+        The n nodes of K in order; all nodes of the problem by default, in its order.
+    features : sequence of str, optional
+        The d coordinates of K in order; all by default.
+    names : sequence of labels, optional
+        What the m rows are called in answers and messages; their numbers by default.
 
     Raises
     ------
     TermError
-        For a K of another shape, or with an entry that is no finite number.
+        For a K of another shape, or with an entry that is no finite number, or names that are not as many as rows.
 
     Examples
     --------
@@ -345,22 +351,33 @@ class Rows(AbstractRows):
 
     K: Any
     k: int = 1
+    nodes: Any = None
+    features: Sequence[str] | None = None
+    names: Any = None
 
     def __post_init__(self) -> None:
         K = _matrix(self.K, "K of Rows")
         if not is_whole(self.k) or self.k < 1 or K.shape[0] % self.k:
             raise TermError(f"Rows: k must divide the {K.shape[0]} lines of K, got {shown(self.k)}")
-        object.__setattr__(self, "K", K)
+        m = K.shape[0] // self.k
+        names = range(m) if self.names is None else _labels(sequence(self.names, "names", "a list of names", TermError))
+        if len(names) != m:
+            raise TermError(f"Rows: there are {m} rows and {len(names)} names; give one per row")
+        nodes = None if self.nodes is None else _labels(sequence(self.nodes, "nodes", "a list of labels", TermError))
+        for name, value in (("K", K), ("names", tuple(names)), ("nodes", nodes)):
+            object.__setattr__(self, name, value)
+
+    def labels(self) -> Labels:
+        return At(self.nodes).labels()
 
     def made(self, space: Space) -> Made:
-        size = space.n_observed * len(space.coordinates)
-        if self.K.shape[1] != size:
-            raise TermError(
-                f"K of Rows has {self.K.shape[1]} columns, and w has {space.n_observed} nodes x "
-                f"{len(space.coordinates)} coordinates = {size} numbers"
-            )
-        m = self.K.shape[0] // self.k
-        return Made(self.K, np.zeros((m, self.k)), np.ones(m), tuple(range(m)))
+        seen = At(self.nodes, self.features).made(space)
+        (n, d), columns, m = seen.shape, self.K.shape[1], len(self.names)
+        if columns != n * d:
+            whole = self.nodes is None and self.features is None
+            what = f"{'w has' if whole else 'it is of'} {n} nodes x {d} coordinates = {n * d} numbers"
+            raise TermError(f"K of Rows has {columns} columns, and {what}")
+        return Made(sp.csr_array(self.K @ seen.K), np.zeros((m, self.k)), np.ones(m), self.names)
 
     def text(self) -> str:
         return "(K w)_r"

@@ -47,6 +47,8 @@ D, DA = incidence(GRAPH), -incidence(ARROWS)
 L, LW = D.T @ D, nx.laplacian_matrix(WEIGHTED, nodelist=range(N)).toarray()
 NUMBERED = {e: float(k) for k, e in enumerate(ARROWS.edges)}
 
+K2 = np.array([[1.0, 2.0], [0.0, -1.0]])
+
 ALGEBRA = {
     "w": (w, lambda v: v),
     "nodes": (w.at([3, 1, 3]), lambda v: v[[3, 1, 3]]),
@@ -86,6 +88,8 @@ ALGEBRA = {
     "along times": (w.along(range(N), 2, at=TIMES), divided),
     "along times 3": (w.along(range(N), 3, at=TIMES), third),
     "along whole times": (w.along(range(N), 3, at=range(1, N + 1)), lambda v: np.diff(v, 3, axis=0)),
+    "rows of some": (gr.Rows([[1.0, 2.0], [0.0, -1.0]], nodes=[4, 1], features=["b"]), lambda v: K2 @ v[[4, 1], 1:]),
+    "rows of pairs": (gr.Rows(np.eye(4), 2, [4, 1], ["b", "a"], ["x", "y"]), lambda v: v[[4, 1], ::-1]),
     "too short": (w.along(range(N), N), lambda v: np.zeros((0, 2))),
 }
 
@@ -125,6 +129,8 @@ def test_keys():
     assert w.along([4, 0, 2, 1], 2).made(ONE).keys == ((4, 0, 2), (0, 2, 1))
     assert (w.at(0) - w.at([1, 2])).made(ONE).keys == ((0, 1), (0, 2))
     assert (A @ w).made(ONE).keys == (0, 1, 2)
+    assert gr.Rows(np.eye(2), 1, ["x", 0], names=["p", "q"]).labels() == ("x", 0)
+    assert gr.Rows(np.eye(2), 1, [3, 0], names=["p", "q"]).made(ONE).keys == ("p", "q")
 
 
 def test_weights():
@@ -262,6 +268,9 @@ REFUSED = {
     "infinite A": (lambda: np.array([[np.inf] * N]) @ w, TermError, "must be finite"),
     "K": (lambda: gr.Rows(np.eye(3)).made(TWO), TermError, "3 columns, and w has 7 nodes x 2 coordinates = 14 numbers"),
     "k": (lambda: gr.Rows(np.eye(3), 2), TermError, "k must divide the 3 lines of K, got 2"),
+    "K of some": (lambda: gr.Rows(np.eye(3), nodes=[0]).made(TWO), TermError, "it is of 1 nodes x 2 coordinates = 2"),
+    "names": (lambda: gr.Rows(np.eye(3), names=["a"]), TermError, "there are 3 rows and 1 names; give one per row"),
+    "nodes as one": (lambda: gr.Rows(np.eye(3), nodes=3), TermError, "nodes must be a list of labels"),
     "negative weight": (lambda: w.weighted(-1.0).made(TWO), TermError, "finite and not negative, got -1 at 0"),
     "weights": (lambda: w.weighted([1.0, 2.0]).made(TWO), TermError, "have the shape (2,), and there are 7 rows"),
     "weight of no node": (lambda: w.weighted(dict.fromkeys(range(10), 1.0)).made(TWO), TermError, "name 7"),
