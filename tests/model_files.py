@@ -179,6 +179,7 @@ FULL: list[dict[str, Any]] = [  # together they have every key
             "weights": dict.fromkeys(["01", "02", "03", "04", "05", "06"], 1.5),
             "center": [0.5],
             "features": ["dose"],
+            "nodes": ["01", "02", "03", "04", "05", "06"],
         },
         "hierarchy": {
             "clusters": ["district", "region"],

@@ -67,7 +67,7 @@ def _space(model: Model, losses: Sequence[AbstractLoss]) -> Space:
                 f"{loss.called()} has {list(loss.coordinates())}"
             )
     first, rest = (
-        [nodes for _, term in model.terms if term.leads is leads and len(nodes := term.nodes())]
+        [nodes for _, term in model.terms if term.leads is leads and len(nodes := term.labels())]
         for leads in (True, False)
     )
     closed = all(term.closed for _, term in model.terms)

@@ -144,6 +144,7 @@ class NodePenaltyKeys:
     weights: dict[str, float] | None = None
     center: list[float] | dict[str, list[float]] | None = None
     features: list[str] | None = None
+    nodes: list[str] | None = None
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,7 @@ def consensus(section: FileTable, sources: Sources) -> Consensus:
 
 def node_penalty(section: FileTable, sources: Sources) -> NodePenalty:
     keys = section.keys
-    return NodePenalty(_penalty(section, sources), keys.weights, keys.center, keys.features)
+    return NodePenalty(_penalty(section, sources), keys.weights, keys.center, keys.features, keys.nodes)
 
 
 def _penalty(section: FileTable, sources: Sources) -> Any:

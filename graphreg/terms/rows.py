@@ -599,10 +599,10 @@ class Across(AbstractRowsOfRows):
             raise GraphError(unknown[0])
         rows = np.array([place[label] for label in own.labels], dtype=int)
         D = difference_matrix(rows[own.tail], rows[own.head], made.shape[0])
-        L = sp.csr_array(D.T @ sp.diags_array(own.weight) @ D)
         A: Any = D
         between = self.order % 2 == 1
         if self.order > 1:
+            L = sp.csr_array(D.T @ sp.diags_array(own.weight) @ D)
             A = L if not between else D @ L
             for _ in range((self.order - 2) // 2):
                 A = A @ L

@@ -182,6 +182,18 @@ ALIKE = {
         Selection,
     ),
 }
+ALIKE |= {
+    "some nodes": (
+        (gr.L1()(w.at([4, 1], ["y1"]).weighted([2.0, 3.0]))),
+        gr.NodePenalty(gr.L1(), {1: 3.0, 4: 2.0}, features=["y1"], nodes=[4, 1]),
+        Selection,
+    ),
+    "constraint at a node": (
+        gr.Zero()(w.at(3) - [1.0, 2.0]),
+        gr.NodePenalty(gr.Zero(), center={3: [1.0, 2.0]}, nodes=3),
+        Selection,
+    ),
+}
 
 
 @pytest.mark.parametrize("name", ALIKE)
