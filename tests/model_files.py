@@ -219,7 +219,7 @@ FULL: list[dict[str, Any]] = [  # together they have every key
     {**BASE, "consensus": {"graph": "roads", "features": ["age"]}, "graph": {"name": "roads", "family": "cycle"}},
     {
         **BASE,
-        "data": {**BASE["data"], "file": "dated.csv", "name": "visits"},
+        "data": {**BASE["data"], "file": "dated.csv", "name": "visits", "categories": ["district"]},
         "rows": [
             {"penalty": "L1", "along": "date", "order": 2, "at": "day", "features": ["dose"], "parameter": "bend"},
             {"penalty": "L2", "strength": 0.5, "across": "arrows.csv", "offset": "lead", "groups": "kind"},

@@ -60,7 +60,7 @@ LOSSES = [
         "expectile: prox of a square",
         EXPECTILE,
         "prox fenchel young",
-        prox=lambda s, v, t, y: SquaredLoss.prox(s, v, t, y),
+        prox=SquaredLoss.prox,
     ),
     mutant(
         "expectile: conjugate of a square",

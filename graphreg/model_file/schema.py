@@ -80,6 +80,7 @@ class DataKeys:
     name: str | None = None
     features: Literal["others"] | list[str] | None = None
     exclude: list[str] | None = None
+    categories: list[str] | None = None
     weights: str | None = None
     offset: str | None = None
     intercept: bool = False

@@ -49,7 +49,7 @@ def test_support_vector_regression_is_that_of_sklearn():
 
 
 LOSSES = {
-    "gamma": lambda d: gr.GammaLoss(d),
+    "gamma": gr.GammaLoss,
     "expectile": lambda d: gr.ExpectileLoss(d, tau=0.8),
     "tube": lambda d: gr.SquaredEpsilonInsensitiveLoss(d, epsilon=0.2),
 }

@@ -96,7 +96,8 @@ class ExpectileLoss(AbstractDifferenceLoss, AbstractPeakedLoss):
             f"h(%z - %y) where h(r) = {low} r^2 / 2 below 0, then {high} r^2 / 2",
             f"%c h*(%u / %c) + %u %y where h*(b) = b^2 / (2 * {low}) below 0, then b^2 / (2 * {high})",
             "",
-            rf"h(%z - %y) \text{{ where }} h(r) = {low} \, r^2 / 2 \text{{ below }} 0, \text{{ then }} {high} \, r^2 / 2",
+            rf"h(%z - %y) \text{{ where }} h(r) = {low} \, r^2 / 2 \text{{ below }} 0, "
+            rf"\text{{ then }} {high} \, r^2 / 2",
             rf"%c \, h^*(%u / %c) + %u \, %y \text{{ where }} h^*(b) = b^2 / (2 \cdot {low}) \text{{ below }} 0, "
             rf"\text{{ then }} b^2 / (2 \cdot {high})",
         )
