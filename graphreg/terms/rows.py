@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
@@ -62,6 +62,22 @@ class Made:
         keys = tuple(self.keys[r] for r in rows.tolist())
         edges = None if self.edges is None else self.edges.part(rows)
         return replace(self, K=self.K[flat], b=self.b[rows], c=self.c[rows], keys=keys, edges=edges)
+
+
+class NoAttributeError(TermError, AttributeError):
+    """An attribute that arrays have, and rows of a symbol have not."""
+
+
+OF_ARRAYS = ("shape", "size", "ndim", "dtype", "T", "sum", "mean", "dot", "reshape", "ravel")
+
+
+def _refusing(said: str) -> Any:
+    """A method that says what to write instead."""
+
+    def refuse(rows: AbstractRows, *_: Any) -> NoReturn:
+        raise TermError(said.format(rows.text()))
+
+    return refuse
 
 
 class AbstractRows(Brief, ABC):
@@ -132,6 +148,24 @@ class AbstractRows(Brief, ABC):
         if not is_number(divisor) or divisor == 0:
             raise TermError(f"rows are divided by a number other than 0, got {shown(divisor)}")
         return Times(self, 1.0 / float(divisor))
+
+    __ge__ = __gt__ = __le__ = __lt__ = _refusing(
+        "a comparison of {0} is no term: that rows are at least b says gr.NonNegative()(rows - b), that they lie "
+        "between two numbers gr.Box(low, high)(rows)"
+    )
+    __abs__ = _refusing("abs of {0} is no term: write gr.L1()(rows), or gr.L2()(rows) for their lengths")
+    __pow__ = _refusing("powers of {0} are no rows: for squares write gr.SquaredL2()(rows)")
+    __getitem__ = _refusing("{0} is not indexed: write gr.w.at(nodes, features)")
+    __len__ = _refusing("how many rows {0} are is known when the problem is made")
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name in OF_ARRAYS:
+            raise NoAttributeError(f"{self.text()} are rows of a symbol, no array, and have no {name}")
+        hint = "" if name.startswith("_") else did_you_mean(name, [each for each in dir(self) if each[0] != "_"])
+        raise AttributeError(f"rows have no attribute {name!r}{hint}")
 
     def __matmul__(self, B: Any) -> AbstractRows:
         return Within(self, _matrix(B, "B in rows @ B"))

@@ -72,7 +72,11 @@ def test_predictions_and_updates_keep_the_levels():
     [
         (FRAME, {"categories": ["sol"]}, "the frame has no column 'sol'; did you mean 'soil'"),
         (FRAME.assign(soil="clay"), {}, r"the category 'soil' has one level \('clay'\), which tells nothing apart"),
-        (FRAME.assign(soil=[None, *FRAME["soil"][1:]]), {}, "the category 'soil' is missing in row 0; fill it in or drop"),
+        (
+            FRAME.assign(soil=[None, *FRAME["soil"][1:]]),
+            {},
+            "the category 'soil' is missing in row 0; fill it in or drop",
+        ),
         (FRAME.assign(**{"soil[peat]": 1.0}), {"features": ["soil[peat]"]}, "feature 'soil.peat.' is named twice"),
         (FRAME, {"categories": ["yield"]}, "the target 'yield' is also among the features"),
         (FRAME, {"features": ["soil"], "categories": None}, "where it is a category name it in categories= of from_fr"),

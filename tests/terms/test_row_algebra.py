@@ -1,5 +1,7 @@
 """Rows of gr.w: their algebra against dense matrices, their keys, and every refusal; special cases to the last bit."""
 
+import copy
+import pickle
 from itertools import pairwise
 
 import networkx as nx
@@ -309,6 +311,39 @@ REFUSED = {
     "constant": (lambda: lowered(gr.L1()(0.0 * w - 1.0)), TermError, "the row 0 of L1(0 w_i - 1) does not depend on w"),
     "never": (lambda: lowered(gr.Box(-1, 1)(0.0 * w - 2.0)), TermError, "can never hold; give it the weight 0"),
 }
+
+
+REFUSED |= {
+    "data": (lambda: gr.L1()(means().model.terms[0][1].data), TermError, "is called on rows of gr.w"),
+    "a graph": (lambda: gr.L1()(GRAPH), TermError, "such as gr.w.across(graph), got <networkx"),
+    "rows of a class": (lambda: gr.L1(w), TermError, "L1 is a class: make a penalty and call it on the rows, as in L1"),
+    "rows as a parameter": (lambda: gr.HuberNorm(w.at(0)), TermError, "as in HuberNorm(...)(w_0)"),
+    "a penalty alone": (lambda: 0.1 * gr.L2(), TermError, "or 0.1 * gr.L2()(gr.w)"),
+    "at least": (
+        lambda: w.at("a") >= 0,
+        TermError,
+        "a comparison of w_a is no term: that rows are at least b says gr.No",
+    ),
+    "at most": (lambda: w <= np.ones(2), TermError, "a comparison of w_i is no term"),
+    "less": (lambda: w < 1.0, TermError, "gr.Box(low, high)(rows)"),
+    "abs": (lambda: abs(w), TermError, "write gr.L1()(rows)"),
+    "power": (lambda: w**2, TermError, "for squares write gr.SquaredL2()(rows)"),
+    "index": (lambda: w[0, 1], TermError, "w_i is not indexed: write gr.w.at(nodes, features)"),
+    "iterated": (lambda: next(iter(w.along([0, 1]))), TermError, "(D w)_t is not indexed"),
+    "length": (lambda: len(w), TermError, "is known when the problem is made"),
+    "shape": (lambda: w.shape, TermError, "w_i are rows of a symbol, no array, and have no shape"),
+    "transposed": (lambda: w.T, AttributeError, "have no T"),
+    "misspelt": (lambda: w.accross(GRAPH), AttributeError, "rows have no attribute 'accross'; did you mean 'across'?"),
+}
+
+
+def test_rows_are_true_and_can_be_copied():
+    assert w
+    rows = pickle.loads(pickle.dumps(copy.deepcopy(2.0 * w.at([1]) - 1.0)))
+    assert rows.text() == "2 w_i - 1"
+    assert not hasattr(rows, "shape")
+    sparse = sp.csr_array(A)
+    assert abs((sparse @ w).made(ONE).K - (A @ w).made(ONE).K).max() == 0.0
 
 
 @pytest.mark.parametrize("name", REFUSED)

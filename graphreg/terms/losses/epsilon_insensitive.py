@@ -12,6 +12,7 @@ from ...checks import checked, positive
 from ..bounds import ULP, half_square
 from ..records import Array, Bends, Notation
 from .base import AbstractDifferenceLoss, AbstractSmoothLoss
+from .loss import AbstractLoss
 
 
 @dataclass(frozen=True, repr=False)
@@ -51,8 +52,7 @@ class SquaredEpsilonInsensitiveLoss(AbstractDifferenceLoss, AbstractSmoothLoss):
     def prox(self, v: Array, step: Any, y: Array) -> Array:
         return v - step * self._beyond(v - y) / (1.0 + step)
 
-    def domain(self, y: Array) -> tuple[Array, Array]:
-        return np.full(y.shape, -np.inf), np.full(y.shape, np.inf)
+    domain = AbstractLoss.domain  # slopes have no limits
 
     def conductance(self, b: Array, y: Array) -> Array:
         return np.clip(np.abs(b) / self.epsilon, 1e-3, 1.0)  # l* bends sharply at 0

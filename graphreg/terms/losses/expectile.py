@@ -12,6 +12,7 @@ from ...checks import checked, inside
 from ..bounds import ULP, half_square
 from ..records import Array, Bends, Notation
 from .base import AbstractDifferenceLoss, AbstractPeakedLoss
+from .loss import AbstractLoss
 
 
 @dataclass(frozen=True, repr=False)
@@ -29,7 +30,7 @@ class ExpectileLoss(AbstractDifferenceLoss, AbstractPeakedLoss):
     scale : {"mean", "sum"}, float or mapping
         See `AbstractLoss`.
     tau : float
-        The expectile, in (0, 1); the mean by default.
+        The expectile, in (0, 1); at 1/2 it is the mean.
     """
 
     tau: float = checked(inside("(0, 1)"), 0.5)
@@ -55,8 +56,7 @@ class ExpectileLoss(AbstractDifferenceLoss, AbstractPeakedLoss):
         r = v - y
         return y + r / (1.0 + step * self._factor(r))
 
-    def domain(self, y: Array) -> tuple[Array, Array]:
-        return np.full(y.shape, -np.inf), np.full(y.shape, np.inf)
+    domain = AbstractLoss.domain  # slopes have no limits
 
     def conductance(self, b: Array, y: Array) -> Array:
         return self._factor(b)
