@@ -142,7 +142,7 @@ def levels_of(frame: nw.DataFrame[Any], name: Hashable) -> tuple[Hashable, ...]:
 
     column = column_of(frame, name)
     seen = {value for value in column.to_list() if not is_missing(value)}
-    ordered = column.dtype in (nw.Categorical, nw.Enum)
+    ordered = column.dtype == nw.Categorical or column.dtype == nw.Enum
     found: Any = column.cat.get_categories().to_list() if ordered else sorted(seen, key=lambda x: (str(type(x)), x))
     if len(seen) < 2:
         levels = ", ".join(map(repr, seen)) or "none"
