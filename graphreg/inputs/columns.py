@@ -244,7 +244,8 @@ def matrix(values: Any, what: str) -> Array:
         m, d = values.shape
         raise DataError(
             f"{what} is a sparse matrix of {m:,} x {d:,} with {values.nnz:,} entries, and features are kept dense: use "
-            f"its .toarray(), which takes {8e-6 * m * d:,.3g} MB"
+            f"its .toarray(), which takes {8e-6 * m * d:,.3g} MB, or, for all samples together, make each coefficient a "
+            "node: gr.SquaredLoss(X @ gr.w.at(names), y), with a name per column"
         )
     array = _array(values, what, copied=False)
     if array.ndim != 2:

@@ -81,9 +81,9 @@ class SquaredEpsilonInsensitiveLoss(AbstractDifferenceLoss, AbstractSmoothLoss):
     def notation(self) -> Notation:
         epsilon = f"{self.epsilon:g}"
         return Notation(
-            f"max(0, |%z - %y| - {epsilon})^2 / 2",
+            f"h(%z - %y) where h(r) = max(0, |r| - {epsilon})^2 / 2",
             f"%u^2 / (2 %c) + {epsilon} |%u| + %u %y",
             "",
-            rf"\tfrac12 \max(0, |%z - %y| - {epsilon})^2",
+            rf"h(%z - %y) \text{{ where }} h(r) = \tfrac12 \max(0, |r| - {epsilon})^2",
             rf"\frac{{%u^2}}{{2 %c}} + {epsilon} \, |%u| + %u \, %y",
         )

@@ -93,11 +93,10 @@ class ExpectileLoss(AbstractDifferenceLoss, AbstractPeakedLoss):
     def notation(self) -> Notation:
         low, high = f"{self.tau:g}", f"{1.0 - self.tau:g}"
         return Notation(
-            f"h(%z - %y) where h(r) = {low} r^2 / 2 below 0, then {high} r^2 / 2",
-            f"%c h*(%u / %c) + %u %y where h*(b) = b^2 / (2 * {low}) below 0, then b^2 / (2 * {high})",
+            f"h(%z - %y) where h(r) = ({low} max(0, -r)^2 + {high} max(0, r)^2) / 2",
+            f"%c h*(%u / %c) + %u %y where h*(b) = (max(0, -b)^2 / {low} + max(0, b)^2 / {high}) / 2",
             "",
-            rf"h(%z - %y) \text{{ where }} h(r) = {low} \, r^2 / 2 \text{{ below }} 0, "
-            rf"\text{{ then }} {high} \, r^2 / 2",
-            rf"%c \, h^*(%u / %c) + %u \, %y \text{{ where }} h^*(b) = b^2 / (2 \cdot {low}) \text{{ below }} 0, "
-            rf"\text{{ then }} b^2 / (2 \cdot {high})",
+            rf"h(%z - %y) \text{{ where }} h(r) = \tfrac12 ({low} \max(0, -r)^2 + {high} \max(0, r)^2)",
+            rf"%c \, h^*(%u / %c) + %u \, %y \text{{ where }} "
+            rf"h^*(b) = \tfrac12 (\max(0, -b)^2 / {low} + \max(0, b)^2 / {high})",
         )
