@@ -142,7 +142,7 @@ def levels_of(frame: nw.DataFrame[Any], name: Hashable) -> tuple[Hashable, ...]:
 
     column = column_of(frame, name)
     seen = {value for value in column.to_list() if not is_missing(value)}
-    ordered = column.dtype == nw.Categorical or column.dtype == nw.Enum
+    ordered = any(column.dtype == kind for kind in (nw.Categorical, nw.Enum))
     found: Any = column.cat.get_categories().to_list() if ordered else sorted(seen, key=lambda x: (str(type(x)), x))
     if len(seen) < 2:
         levels = ", ".join(map(repr, seen)) or "none"
@@ -243,8 +243,8 @@ def matrix(values: Any, what: str) -> Array:
     if sp.issparse(values):
         m, d = values.shape
         raise DataError(
-            f"{what} is a sparse matrix of {m:,} x {d:,} with {values.nnz:,} entries, and features are kept dense: use "
-            f"its .toarray(), which takes {8e-6 * m * d:,.3g} MB, or, for all samples together, make each coefficient a "
+            f"{what} is a sparse matrix of {m:,} x {d:,} with {values.nnz:,} entries, and features are kept dense: use its "
+            f".toarray(), which takes {8e-6 * m * d:,.3g} MB, or, for all samples together, make each coefficient a "
             "node: gr.SquaredLoss(X @ gr.w.at(names), y), with a name per column"
         )
     array = _array(values, what, copied=False)
