@@ -102,7 +102,7 @@ def _coordinates(
 
 def _space(model: Model, losses: Sequence[AbstractLoss], coordinates: tuple[Coordinate, ...]) -> Space:
     first, rest = (
-        [nodes for _, term in model.terms if term.leads is leads and len(nodes := term.nodes())]
+        [nodes for _, term in model.terms if term.leads is leads and len(nodes := term.labels())]
         for leads in (True, False)
     )
     closed = all(term.closed for _, term in model.terms)
