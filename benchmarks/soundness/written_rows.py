@@ -3,8 +3,8 @@
 One to three penalties on rows of every kind (across and along, of any order, maps, groups, offsets, weights) and of
 every class, constraints too, beside losses, total variation and latent nodes; often losses of such rows, and second
 losses at some nodes. The judge takes K, b and c as they are stored, and the optimum of CVXPY drawn to a point well
-inside all constraints until they hold exactly. What is said of rows that hold is judged at the points of the methods, by
-the margin that comes with it.
+inside all constraints until they hold exactly. What is said of rows that hold is judged at the points of the methods,
+by the margin that comes with it.
 """
 
 from __future__ import annotations
