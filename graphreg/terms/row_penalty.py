@@ -114,7 +114,7 @@ def matrix_of(made: Made, space: Space, text: str) -> Matrix:
     """The map of rows of any kind."""
     K = sp.csr_array(made.K, copy=True)
     K.sum_duplicates()  # in order, which whoever works with it may ask for
-    return Matrix(K, made.shape[1], space.n_observed, made.keys, text)
+    return Matrix(K, made.shape[1], space.n_observed, made.keys, text, made.owners)
 
 
 def with_ends(made: Made, value_of: Callable[[Array], Array], name: str) -> Array:

@@ -243,13 +243,9 @@ REFUSED = {
         lambda p, s, f: gr.theory.recovery(p, [p.form.labels[:2], p.form.labels[2:]]),
     ),
     "audits speak of edges and nodes so far, and {} has": (MethodError, lambda p, s, f: gr.audit(p, gr.PrimalDual())),
-    "{} has rows that are no edges, which run in one process so far: leave engine out": (
+    "{} has rows that are no edges, of which no message may go wrong so far: leave faults out": (
         MethodError,
-        lambda p, s, f: p.solve(gr.PrimalDual(), engine=gr.Parts(2), progress=False),
-    ),
-    "{} has rows that are no edges, which run in one process so far: leave": (
-        MethodError,
-        lambda p, s, f: p.solve(gr.PrimalDual(), engine=gr.Actors(), progress=False),
+        lambda p, s, f: p.solve(gr.PrimalDual(), engine=gr.Actors(faults=gr.Faults(drop=0.1)), progress=False),
     ),
 }
 
