@@ -52,8 +52,8 @@ class InteriorPoint(AbstractIteration):
     """
 
     needs = (
-        "smooth losses; penalties L1, L2, LInf, smooth ones, sums of these; bounds, fixed nodes; factors of a matrix of "
-        "all parameters in memory"
+        "smooth losses; penalties L1, L2, LInf, smooth ones, sums of these; bounds, fixed nodes; factors of a matrix "
+        "of all parameters in memory"
     )
     sends = "nothing: all data are in one place"
     central: ClassVar[bool] = True
