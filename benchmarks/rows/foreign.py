@@ -42,7 +42,7 @@ class Beside:
 def study_foreign() -> pd.DataFrame:
     """How far their answer lies above our proved lower bound, relative to the objective ("above": what is negative
     would refute our bound), our own certified gap, and the largest difference of parameters over the largest one."""
-    return pd.DataFrame([_row(each) for each in besides()])
+    return pd.DataFrame([judged(each) for each in besides()])
 
 
 def besides() -> Iterator[Beside]:
@@ -54,7 +54,8 @@ def besides() -> Iterator[Beside]:
             print(f"{make.__name__} is left out: {error}")
 
 
-def _row(each: Beside) -> dict[str, Any]:
+def judged(each: Beside) -> dict[str, Any]:
+    """A row of the table."""
     problem, began = gr.Problem(each.model), time.process_time()
     answer = problem.solve(gap=GAP, progress=False, seconds=60.0, on_failure="return")
     seconds, bounds = time.process_time() - began, answer.certificate

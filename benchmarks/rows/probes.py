@@ -531,7 +531,7 @@ def _() -> Any:
 @instead("the states are linear in what drives them")
 def _() -> Any:
     reach = np.array([[0.1 + 0.5 * 0.5 * (t - r - 1) if r < t else 0.0 for r in DAYS] for t in DAYS])
-    return means(Y[:1], [0], scale=1e-6) + gr.SquaredL2()(reach @ w.at(DAYS) - Y) + 0.1 * gr.L1()(w)
+    return means(Y[:1], [0], scale=1e-6) + gr.SquaredL2()(reach[1:] @ w.at(DAYS) - Y[1:]) + 0.1 * gr.L1()(w)
 
 
 @probe("strata of a product of graphs, a strength for each", "strat_models")

@@ -12,7 +12,10 @@ from ..records import Array
 SIZES = (3, 2, 1, *range(4, 33))  # the sizes of rows on which a function is tried when the penalty is made
 MODERATE = 10.0  # entries of the rows on which convexity is tried
 ROUNDING = 1e-9  # relative; within it a function is 0 at 0, even, homogeneous
-ABOUT = "where it is smallest at a, write phi(z + a) without the constant, and give center=a to NodePenalty"
+ABOUT = (
+    "where it is smallest at a, write phi(z + a) without the constant, and give center=a to NodePenalty, or call it on "
+    "rows - a"
+)
 DRAWS, DECADES = 200, 8  # rows on which a function is tried to be even, from 10^-8 to 10^8
 
 Value = Callable[[Array], Array]
@@ -81,6 +84,8 @@ def unconvex(value: Callable[[Array], Array], z: Array, phi: Array) -> str:
 def refuse_values(name: str, z: Array, phi: Array) -> None:
     """Raises where the values phi at the rows z are none of a penalty."""
     at_zero = phi[~z.any(axis=1)][0]
+    if at_zero == np.inf:
+        raise TermError(f"the penalty {name} must be 0 at z = 0, which is outside its domain; {ABOUT}")
     if (phi < at_zero - ROUNDING * (1.0 + abs(at_zero) + np.abs(z).max(axis=1))).any():
         i = int(phi.argmin())
         raise TermError(
