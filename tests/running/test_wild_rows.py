@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import cvxpy as cp
 import networkx as nx
 import numpy as np
 import pytest
@@ -35,6 +36,7 @@ def answered(model, method, gap=1e-6, **options):
 
 STORED = sp.vstack([sp.csr_array((1, T)), sp.csr_array(np.diff(np.eye(T), 2, axis=0))])
 TREND = 0.72415259
+SPREAD = gr.Penalty.from_cvxpy(lambda z: cp.max(z) - cp.min(z))
 CERTIFIED = {
     "12 decades": (lambda: means() + gr.L1()(SECOND.weighted(10.0 ** RNG.uniform(-6, 6, T - 2))), None),
     "12 decades of squares": (
@@ -52,6 +54,8 @@ CERTIFIED = {
     "rows that cancel": (lambda: means() + gr.L1()(w.at([0, 1]) - w.at([0, 1])), 0.0),
     "no rows, n = 1": (lambda: means(Y[:1]) + gr.L1()(w.along([0], 2)) + gr.L1()(w.across(nx.path_graph(1))), 0.0),
     "no rows, n = 2": (lambda: means(Y[:2]) + gr.L1()(w.along([0, 1], 2)), 0.0),
+    "rows of no numbers": (lambda: means() + gr.L1()(SECOND) + gr.L1()(w @ np.zeros((1, 0))), TREND),
+    "a spread of one's own": (lambda: means() + SPREAD(w.grouped(lambda day: day // 5)), None),
     "weights of 0": (lambda: means() + gr.L1()(SECOND.weighted(0.0)), 0.0),
     "two features": (lambda: of(gr.SquaredLoss) + 0.5 * gr.L2()(SECOND), None),
     "logistic": (lambda: of(gr.LogisticLoss, np.sign(Z)) + 0.5 * gr.L2()(SECOND), None),
