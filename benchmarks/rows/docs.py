@@ -84,10 +84,10 @@ def by_model(table: pd.DataFrame) -> pd.DataFrame:
         f"{far:.0e}, {seconds:.2g} s" if status == "certified" else status
         for status, far, seconds in zip(table["status"], table["difference"], table["seconds"], strict=True)
     ]
-    wide = table.assign(cell=cells).pivot(index="model", columns="method", values="cell")
-    wide = wide.loc[table["model"].unique(), table["method"].unique()]
-    proved = table.groupby("model")["proved"].agg(lambda each: "yes" if (each == "yes").any() else "no")
-    return wide.assign(proved=proved).reset_index()
+    names = table["model"].str.replace("_", " ")
+    wide = table.assign(model=names, cell=cells).pivot(index="model", columns="method", values="cell")
+    proved = table.groupby(names)["proved"].agg(lambda each: "yes" if (each == "yes").any() else "no")
+    return wide.loc[names.unique(), table["method"].unique()].assign(proved=proved).reset_index()
 
 
 def markdown(table: pd.DataFrame) -> str:
@@ -100,4 +100,4 @@ def markdown(table: pd.DataFrame) -> str:
 def _cell(x: Any) -> str:
     if isinstance(x, (float, np.floating)):
         return "" if np.isnan(x) else f"{x:.10g}" if abs(x) >= 1.0 else f"{x:.1e}"
-    return str(x).replace("|", "\\|").replace("_", " ")
+    return str(x).replace("|", "\\|")

@@ -56,6 +56,8 @@ CERTIFIED = {
     "no rows, n = 2": (lambda: means(Y[:2]) + gr.L1()(w.along([0, 1], 2)), 0.0),
     "rows of no numbers": (lambda: means() + gr.L1()(SECOND) + gr.L1()(w @ np.zeros((1, 0))), TREND),
     "a spread of one's own": (lambda: means() + SPREAD(w.grouped(lambda day: day // 5)), None),
+    "offsets that agree": (lambda: means(Y[:1]) + gr.L1()(w.along(DAYS) - np.diff(Y)), 0.0),
+    "offsets that agree, of 1e-9": (lambda: means(1e-9 * Y[:1]) + gr.L1()(w.along(DAYS) - 1e-9 * np.diff(Y)), 0.0),
     "weights of 0": (lambda: means() + gr.L1()(SECOND.weighted(0.0)), 0.0),
     "two features": (lambda: of(gr.SquaredLoss) + 0.5 * gr.L2()(SECOND), None),
     "logistic": (lambda: of(gr.LogisticLoss, np.sign(Z)) + 0.5 * gr.L2()(SECOND), None),
