@@ -34,14 +34,14 @@ thousandth, which the bounds show.
 ## Models of the literature and of peers
 
 {count} models, each written in one to three lines (`benchmarks/rows/literature.py`, `benchmarks/rows/peers.py`) beside
-hand-written CVXPY, asked for a relative gap of {gap:.0e}. *difference* is that of the objectives, relative to CVXPY's at
-tolerances of 1e-11; *no* means that a method refuses the model by name.
+hand-written CVXPY, asked for a relative gap of {gap:.0e}. *difference* is that of the objectives, relative to
+CVXPY's at tolerances of 1e-11; *no* means that a method refuses the model by name.
 
 {models}
 
-Wild versions of all of them: weights over twelve decades, targets shifted by a million, each penalty as two halves and a
-node that nothing touches, one node and two. Differences are of the certified ones, and those of -1e-7 and less are
-CVXPY's: its optimum lies above ours. *false* counts bounds above CVXPY's optimum.
+Wild versions of all of them: weights over twelve decades, targets shifted by a million, each penalty as two halves
+and a node that nothing touches, one node and two. *largest difference* is of the certified ones:
+where it is more than 1e-7 CVXPY's optimum lies above ours. *false* counts bounds above CVXPY's optimum.
 
 {wild}
 

@@ -54,7 +54,7 @@ def study_wild_models() -> pd.DataFrame:
             some = part[part["status"] == "certified"]
             rest = part[~part["status"].isin(["certified", "no"])]
             others = ", ".join(f"{m} {s}" for m, s in zip(rest["model"], rest["status"], strict=True))
-            worst = some["difference"].abs().max()
+            worst = np.abs(some["difference"]).max()
             counts.append((what, method, len(some), (part["status"] == "no").sum(), worst, part["false"].sum(), others))
     names = ["setting", "method", "certified", "refused", "largest difference", "false", "others"]
     return pd.DataFrame(counts, columns=names)

@@ -39,14 +39,14 @@ def cvxpy_inpainting(s: Setting) -> Twin:
 def cvxpy_robust_kalman(s: Setting) -> Twin:
     """examples/applications/robust_kalman: forces move a vehicle that is seen with outliers; a node per force, and
     the positions are linear in them."""
-    T, dt, damping, rho = s.size, 0.5, 0.05, 2.0
+    T, dt, damping, rho = s.size, 0.5, 0.05, 2
     A, B = np.array([[1.0, (1 - damping * dt / 2) * dt], [0.0, 1 - damping * dt]]), np.array([dt**2 / 2, dt])
     S = np.array([[(np.linalg.matrix_power(A, t - r) @ B)[0] if r <= t else 0.0 for r in range(T)] for t in range(T)])
     seen = s.noise(T, 2) + 20.0 * s.rng.normal(size=(T, 2)) * (s.rng.uniform(size=(T, 1)) < 0.2)
     model = means(np.zeros((T, 2)), scale=2.0) + 2.0 * gr.HuberNorm(rho)(S @ w.at(range(T)) - seen)
     x, v, f = cp.Variable((4, T + 1)), cp.Variable((2, T)), cp.Variable((2, T))
     moves = np.kron(A, np.eye(2)) @ x[:, :-1] + np.kron(B[:, None], np.eye(2)) @ f
-    laws = [x[:, 1:] == moves, seen.T == x[:2, 1:] + v, x[:, 0] == 0]
+    laws = [x[:, 1:] == moves, x[:2, 1:] + v == seen.T, x[:, 0] == 0]
     return Twin(model, cp.sum_squares(f) + cp.sum(cp.huber(cp.norm(v, 2, axis=0), rho)), laws)
 
 
@@ -173,7 +173,9 @@ def strat_models_weather(s: Setting) -> Twin:
     node, x = np.arange(4 * n) % n, cp.Variable((n, k))
     y, c = np.r_[np.arange(k), s.rng.integers(0, k, 4 * n - k)], s.weights(len(D))
     loss = gr.MultinomialLoss(gr.NodeData.from_arrays(np.ones((4 * n, 1)), y, node), scale="sum")
-    model = loss + 2.0 * gr.SquaredL2()(w @ S.T) + 0.1 * gr.SquaredL2()(w) + gr.SquaredL2()(w.across(strata).weighted(c))
+    model = (
+        loss + 2.0 * gr.SquaredL2()(w @ S.T) + 0.1 * gr.SquaredL2()(w) + gr.SquaredL2()(w.across(strata).weighted(c))
+    )
     value = sum(cp.log_sum_exp(x[i]) - x[i, j] for i, j in zip(node, y, strict=True))
     value += cp.sum_squares(x @ S.T) + 0.1 * cp.sum_squares(x) / 2
     return Twin(model, value + cp.sum(c @ (D @ x) ** 2) / 2 if len(c) else value)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -37,7 +37,7 @@ GAP, SECONDS = 1e-6, 20.0
 
 @dataclass
 class Probe:
-    """What was asked for, by whom, and how its user writes it; where that is refused, perhaps how it is said instead."""
+    """What was asked for, by whom, and how its user writes it; where that is refused, how it is said instead."""
 
     what: str
     asked: str
@@ -530,9 +530,7 @@ def _() -> Any:
 @probe("dynamics that hold exactly: control", "CVXPY")
 def _() -> Any:
     A, b = np.array([[1.0, 0.5], [0.0, 1.0]]), np.array([[0.1], [0.5]])
-    laws = [
-        gr.Zero()(w.at(t + 1, ["p", "v"]) - w.at(t, ["p", "v"]) @ A.T - w.at(t, ["u"]) @ b.T) for t in DAYS[:-1]
-    ]
+    laws = [gr.Zero()(w.at(t + 1, ["p", "v"]) - w.at(t, ["p", "v"]) @ A.T - w.at(t, ["u"]) @ b.T) for t in DAYS[:-1]]
     seen = gr.SquaredLoss(gr.NodeData.from_arrays(np.tile([[1.0, 0.0, 0.0]], (T, 1)), Y, DAYS, features=[*"pvu"]))
     return seen + 0.1 * gr.L1()(w.at(features=["u"])) + sum(laws)
 

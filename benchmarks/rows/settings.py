@@ -65,7 +65,8 @@ class Twin:
     def best(self) -> float:
         """What CVXPY and Clarabel find at tolerances of 1e-11."""
         tight = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
-        return float(cp.Problem(cp.Minimize(self.objective), [*self.constraints]).solve(solver="CLARABEL", **tight))
+        problem: Any = cp.Problem(cp.Minimize(self.objective), [*self.constraints])
+        return float(problem.solve(solver="CLARABEL", **tight))
 
 
 Maker = Callable[[Setting], Twin]
