@@ -583,12 +583,10 @@ class Across(AbstractRowsOfRows):
         rows = np.array([place[label] for label in own.labels], dtype=int)
         D = difference_matrix(rows[own.tail], rows[own.head], made.shape[0])
         L = sp.csr_array(D.T @ sp.diags_array(own.weight) @ D)
-        A: Any = D
         between = self.order % 2 == 1
-        if self.order > 1:
-            A = L if not between else D @ L
-            for _ in range((self.order - 2) // 2):
-                A = A @ L
+        A: Any = D if between else sp.eye_array(made.shape[0], format="csr")
+        for _ in range(self.order // 2):
+            A = A @ L
         if not between:
             A = sp.csr_array(A)[rows]
         out = made.mixed(sp.csr_array(A), own.keys() if between else tuple(own.labels), nodes=not between)
@@ -635,8 +633,6 @@ class Along(AbstractRowsOfRows):
             if r > 0 and t is not None:
                 A = sp.diags_array(r / (t[r:] - t[:-r])) @ A
             A = sp.csr_array(A[1:] - A[:-1])
-        if self.order >= T:
-            A = A[:0]
         keys = tuple(tuple(self.path[i : i + self.order + 1]) for i in range(A.shape[0]))
         return made.mixed(sp.csr_array(A), keys)
 
