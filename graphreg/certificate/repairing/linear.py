@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ...form import DualPoint, EdgeBlock, Form
+from ...form import DualPoint, EdgeBlock, Form, SampleBlock
 from ...terms import ALIKE, Array, Batch, gram, inverses, times
 from ...terms.penalties import FlowDomain
 
@@ -51,7 +51,12 @@ class System:
             diagonal[columns] += abs(edge.transposed) @ conductance
         nodes: list[tuple[Batch, Array]] = []
         for block, stack, M in zip(form.samples, stacks, C.prices, strict=True):
-            if stack is None:
+            if block.map.noun == "row":
+                if M.any():
+                    self._parts.append((slice(None), _sample_map(block, M)))
+                    own = np.einsum("rcc->rc", M) if M.ndim == 3 else M
+                    diagonal += (block.A.power(2).T @ own.ravel()).reshape(form.shape)
+            elif stack is None:
                 mass = np.zeros(form.shape)
                 np.add.at(mass, block.node, M)
                 diagonal += mass
@@ -120,7 +125,7 @@ class System:
 
 def edge_system(form: Form, C: tuple[Array, ...]) -> System:
     """The system where nothing but edges conducts: potentials drive flows alone."""
-    bare: Stacks = tuple(None if block.X is None else () for block in form.samples)
+    bare: Stacks = tuple(None if block.map.noun == "row" or block.X is None else () for block in form.samples)
     return System(form, bare, DualPoint(C, form.nothing().prices))
 
 
@@ -138,6 +143,16 @@ def _row_map(edge: EdgeBlock, K: sp.csr_array, C: Array) -> Map:
     def product(z: Array) -> Array:
         currents = edge.penalty.domain.conduct(C, (K @ z.ravel()).reshape(edge.count, -1))
         return (K.T @ currents.ravel()).reshape(z.shape)
+
+    return product
+
+
+def _sample_map(block: SampleBlock, M: Array) -> Map:
+    """A'MA for samples of any rows."""
+
+    def product(z: Array) -> Array:
+        block.add_adjoint(block.conduct(M, z), out := np.zeros(z.shape))
+        return out
 
     return product
 

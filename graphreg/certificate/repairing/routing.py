@@ -142,10 +142,7 @@ class RoutingProblem:
         form, unit = self.form, np.eye(self.form.d)
         bend = np.max([np.abs(self.newton_step(np.tile(e, (form.n, 1))) @ e) for e in unit], axis=0)
         flows = tuple(1.0 / _bend_along(edge, bend, form.d) for edge in form.edges)
-        longest = (block.norms.reshape(len(block.node), -1).max(axis=1, initial=0.0) for block in form.samples)
-        prices = tuple(
-            1.0 / np.maximum(bend[b.node] * x**2, 1e-300) for b, x in zip(form.samples, longest, strict=True)
-        )
+        prices = tuple(1.0 / np.maximum(_bend_of(block, bend), 1e-300) for block in form.samples)
         return DualPoint(flows, prices)
 
     def _largest(self, found: Kinks) -> float:
@@ -162,6 +159,14 @@ class RoutingProblem:
                 return 1.0
             v = new / np.linalg.norm(new)
         return 1.1 * size
+
+
+def _bend_of(block: SampleBlock, bend: Array) -> Array:
+    """What the price of each sample bends the objective by."""
+    if block.map.noun == "row":
+        squares = block.A.power(2) @ np.repeat(bend, block.A.shape[1] // len(bend))
+        return squares.reshape(block.count, -1).max(axis=1, initial=0.0)
+    return bend[block.node] * block.norms.reshape(block.count, -1).max(axis=1, initial=0.0) ** 2
 
 
 def _bend_along(edge: EdgeBlock, bend: Array, d: int) -> Array:
