@@ -131,9 +131,8 @@ def _penicillin(read: Any, names: Mapping[str, str]) -> Beside:
     of_plates, of_samples, noise = read["variances"]
     plates, samples = [f"plate {k}" for k in read["plates"]], [f"sample {k}" for k in read["samples"]]
     both = w.at([f"plate {k}" for k in read["plate"]]) + w.at([f"sample {k}" for k in read["sample"]]) + w.at("mean")
-    model = means(np.zeros(len(plates)), plates, scale=noise / of_plates)
+    model = gr.SquaredLoss(both, read["diameter"]) + noise / of_plates * gr.SquaredL2()(w.at(plates))
     model = model + noise / of_samples * gr.SquaredL2()(w.at(samples))
-    model = model + gr.SquaredL2()(both - np.array(read["diameter"], dtype=float))
     effects = dict(zip([*plates, *samples], [*read["plates"].values(), *read["samples"].values()], strict=True))
     return Beside("crossed effects, Penicillin", names["lme4"], model, {**effects, "mean": read["mean"]})
 

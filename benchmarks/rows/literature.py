@@ -143,8 +143,8 @@ def measurements(s: Setting) -> Twin:
     blur, y = sum(np.eye(n, k=k) for k in range(-2, 3)) / 5, s.bend()
     D, z = differences(n), blur @ y
     c = s.weights(len(D))
-    model = means(y[:1], [0]) + 0.2 * gr.L1()(w.along(range(n)).weighted(c)) + gr.SquaredL2()(blur @ w.at(range(n)) - z)
-    return Twin(model, fit(x[:1], y[:1]) + fit(blur @ x, z) + 0.2 * l1(D @ x, c))
+    model = gr.SquaredLoss(blur @ w.at(range(n)), z) + 0.2 * gr.L1()(w.along(range(n)).weighted(c))
+    return Twin(model, fit(blur @ x, z) + 0.2 * l1(D @ x, c))
 
 
 def quantiles_that_do_not_cross(s: Setting) -> Twin:
@@ -165,7 +165,7 @@ def crossed_effects(s: Setting) -> Twin:
     students, teachers = [f"s{k}" for k in range(p)], [f"t{k}" for k in range(q)]
     a, b = cp.Variable(p), cp.Variable(q)
     both = w.at([students[k] for k in i]) + w.at([teachers[k] for k in j])
-    model = means(np.zeros(p), students) + 2.0 * gr.SquaredL2()(w.at(teachers)) + gr.SquaredL2()(both - y)
+    model = gr.SquaredLoss(both, y) + gr.SquaredL2()(w.at(students)) + 2.0 * gr.SquaredL2()(w.at(teachers))
     return Twin(model, fit(a[i] + b[j], y) + cp.sum_squares(a) / 2 + cp.sum_squares(b))
 
 

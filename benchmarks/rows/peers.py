@@ -198,11 +198,11 @@ def proximal_deconvolution(s: Setting) -> Twin:
     blur = np.kron(one, one)
     b = blur @ s.noise(m * m)
     size = gr.L2()(w.across(pixels).grouped(lambda arrow: arrow[0]))
-    model = means(b[:1], [0], scale=1e-3) + 2.0 * gr.SquaredL2()(blur @ w.at(range(m * m)) - b) + 0.05 * size
+    model = gr.SquaredLoss(blur @ w.at(range(m * m)), b, scale=2.0) + 0.05 * size
     model = model + gr.Box(s.shift - 1.0, s.shift + 1.0)(w.at(range(m * m)))
     groups = {i: list(pixels.successors(i)) for i in pixels if pixels.out_degree(i)}
     apart = sum(cp.norm(x[heads] - x[i]) for i, heads in groups.items())
-    value = cp.sum_squares(blur @ x - b) + 0.05 * apart + 1e-3 * (x[0] - b[0]) ** 2 / 2
+    value = cp.sum_squares(blur @ x - b) + 0.05 * apart
     return Twin(model, value, [x >= s.shift - 1.0, x <= s.shift + 1.0])
 
 
