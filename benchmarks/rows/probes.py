@@ -460,19 +460,11 @@ def _() -> Any:
     return loss + 0.3 * gr.TotalVariation(PATH, gr.L2())
 
 
-def _cox() -> Any:
+@probe("Cox's partial likelihood, as a choice among those at risk", "ecosystem")
+def _() -> Any:
     at_risk = [X[i : i + 9] for i in range(0, 80, 8)]  # who is still there, in the order of times
-    return sum(gr.MultinomialLoss(w @ those.T, [0], classes=range(9)) for those in at_risk) + 0.1 * gr.L1()(w)
-
-
-@probe("Cox's partial likelihood", "ecosystem")
-def _() -> Any:
-    return _cox()
-
-
-@instead("a choice among those at risk, and a small ridge that says how many coefficients there are")
-def _() -> Any:
-    return _cox() + means(np.zeros((1, P)), ["all"], scale=1e-6)
+    chosen = sum(gr.MultinomialLoss(w @ those.T, [0], classes=range(9)) for those in at_risk)
+    return chosen + means(np.zeros((1, P)), ["all"], scale=1e-6) + 0.1 * gr.L1()(w)
 
 
 @probe("targets that are missing", "ecosystem")

@@ -13,7 +13,9 @@ from benchmarks.rows.probes import PROBES, tried
 from benchmarks.rows.settings import Setting
 
 METHODS = (gr.Exact, gr.PrimalDual)
-REFUSED = 8  # of the ordinary models, at most
+UNSAID = 8  # of the ordinary models, at most
+
+UNCERTIFIED = {"refused", "no_certificate"}
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -50,6 +52,6 @@ def test_other_programs_answer_what_we_do_and_never_better(program):
 
 def test_most_ordinary_models_are_said():
     answers = [tried(each) for each in PROBES]
-    refused = [(each.what, found) for each, found in zip(PROBES, answers, strict=True) if found[0] == "refused"]
-    assert len(refused) <= REFUSED, refused
-    assert {answer for answer, *_ in answers} <= {"said", "by a trick", "refused"}
+    unsaid = {each.what: why for each, (answer, *_, why) in zip(PROBES, answers, strict=True) if answer in UNCERTIFIED}
+    assert len(unsaid) <= UNSAID, unsaid
+    assert {answer for answer, *_ in answers} <= {"said", "by a trick", *UNCERTIFIED}
