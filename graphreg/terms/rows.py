@@ -588,10 +588,8 @@ class Across(AbstractRowsOfRows):
         for _ in range(self.order // 2):
             A = A @ L
         if not between:
-            A = sp.csr_array(A)[rows]
-        out = made.mixed(sp.csr_array(A), own.keys() if between else tuple(own.labels), nodes=not between)
-        if not between:
-            return out
+            return made.mixed(sp.csr_array(A)[rows], tuple(own.labels), nodes=True)
+        out = made.mixed(sp.csr_array(A), own.keys())
         return replace(out, c=own.weight, signless=not own.directed, edges=self._edges(made, rows, space))
 
     def _edges(self, made: Made, rows: Array, space: Space) -> Differences | None:

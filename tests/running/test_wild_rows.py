@@ -1,5 +1,6 @@
 """Models of rows at their edges: wild weights, targets, sizes, losses, constraints. No crash, no lie, clear words."""
 
+import re
 from dataclasses import replace
 
 import cvxpy as cp
@@ -172,3 +173,41 @@ def test_lies_are_caught(monkeypatch):
     monkeypatch.setattr(gr.Problem, "solve", lying)
     assert len([said for said in examine(5).false if "is false at its point" in said]) == 4
     assert len([said for said in examine(5).false if "exceeds P at" in said]) >= 3
+
+
+class Lying(gr.Penalty):
+    """|z|, whose conjugate says 1 too little."""
+
+    def value(self, z):
+        return np.abs(z).sum(axis=1)
+
+    def prox(self, v, step):
+        return np.sign(v) * np.maximum(np.abs(v) - np.reshape(step, (-1, 1)), 0.0)
+
+    def conjugate(self, u):
+        return np.where(np.abs(u).max(axis=1) <= 1.0, -1.0, np.inf)
+
+    def cvxpy(self, Z):
+        return cp.norm1(Z, axis=1)
+
+
+class LyingLoss(gr.SquaredLoss):
+    """A squared loss, whose conjugate says 1 too little."""
+
+    def conjugate(self, a, y):
+        return super().conjugate(a, y) - 1.0
+
+
+@pytest.mark.parametrize(
+    ("model", "where"),
+    [
+        (lambda: means() + 5.0 * Lying()(SECOND), r"on the row \(0, 1, 2\)"),
+        (lambda: means() + 5.0 * Lying()(w.at([3, 5])), "at the node 3"),
+        (lambda: means() + 5.0 * Lying()(w.across(PATH)), r"on the edge \(0, 1\)"),
+        (lambda: LyingLoss(w.along(DAYS), np.diff(Y)) + gr.L1()(w), "at the row .* with the coded target"),
+    ],
+)
+def test_terms_of_ones_own_that_lie_on_rows_are_found_and_the_row_is_named(model, where):
+    solution = answered(model(), gr.PrimalDual())
+    assert solution.status == "failed"
+    assert re.search(where, solution.message)

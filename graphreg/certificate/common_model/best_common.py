@@ -225,8 +225,8 @@ def _rounding(pool: Pool, w: Array) -> tuple[float, float]:
         bend = (block.loss.value(x + shift, y) + block.loss.value(x - shift, y)) / 2.0 - value
         bends += float(scale @ np.maximum(bend, 0.0))
         zeros += float(scale @ np.abs(block.loss.value(np.zeros_like(x), y)))
-    for edge in pool.form.unlike_edges:
-        if edge.center is not None and not isinstance(edge.penalty, AbstractConstraint):
+    for edge in pool.form.edges:
+        if edge.map.edges is None and edge.center is not None and not isinstance(edge.penalty, AbstractConstraint):
             shift = EPS * np.abs(edge.center)
             bends += float(edge.weight @ (edge.penalty.value(shift) + edge.penalty.value(-shift))) / 2.0
     return bends, zeros

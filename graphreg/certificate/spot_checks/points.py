@@ -54,12 +54,13 @@ class BlockRows:
 
     def at(self, row: int) -> str:
         """The place of a row in words: its edge or its node."""
-        labels, r, block = self.form.labels, self.place[row], self.block
-        if isinstance(block, SampleBlock):
-            target = np.array2string(np.asarray(block.y[r]), precision=6, threshold=6)
-            return f"at the node {labels[block.node[r]]!r} (a sample with the coded target {target})"
-        key: Any = self.form.keys(block)[r]
-        return f"at the node {key[0]!r}" if block.map.noun == "node" else f"on the {block.map.noun} {key!r}"
+        r, block, noun = self.place[row], self.block, self.block.map.noun
+        if not isinstance(block, SampleBlock):
+            key: Any = self.form.keys(block)[r]
+            return f"at the node {key[0]!r}" if noun == "node" else f"on the {noun} {key!r}"
+        target = np.array2string(np.asarray(block.y[r]), precision=6, threshold=6)
+        place = f"at the node {self.form.labels[block.node[r]]!r}" if noun == "sample" else f"at the row {int(r)}"
+        return f"{place} (a sample with the coded target {target})"
 
     def take(self, rows: Array) -> BlockRows:
         own = {name: getattr(self, name)[rows] for name in ("place", "x", "b", "weight")}
