@@ -21,7 +21,7 @@ from ..checks import is_number, is_whole, numbers, sequence
 from ..errors import GraphError, TermError
 from ..inputs import Graph, Labels, as_labels, difference_matrix, is_networkx
 from .maps import AbstractEdges, Differences, Selection
-from .records import Array, Space
+from .records import GROUND, Array, Space
 
 NO_SIGN = "w_i - w_j of an undirected graph has no sign: give a DiGraph, whose arrow i -> j means w_j - w_i"
 
@@ -42,7 +42,8 @@ class Made:
     nodes: bool = False
     signless: bool = False
     pieces: int = 1
-    edges: AbstractEdges | None = None  # the same map, where it is w_i or w_i - w_j on some coordinates
+    edges: AbstractEdges | None = None  # the same map, where it is w_i or +-(w_i - w_j) on some coordinates
+    owners: Array | None = None  # the nodes in the middle of rows of more than two ends, where rows know them, (m,)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -61,7 +62,8 @@ class Made:
         flat = (rows[:, None] * k + np.arange(k)).ravel()
         keys = tuple(self.keys[r] for r in rows.tolist())
         edges = None if self.edges is None else self.edges.part(rows)
-        return replace(self, K=self.K[flat], b=self.b[rows], c=self.c[rows], keys=keys, edges=edges)
+        owners = None if self.owners is None else self.owners[rows]
+        return replace(self, K=self.K[flat], b=self.b[rows], c=self.c[rows], keys=keys, edges=edges, owners=owners)
 
 
 class AbstractRows(Brief, ABC):
@@ -587,15 +589,19 @@ class Across(AbstractRowsOfRows):
         A: Any = D if between else sp.eye_array(made.shape[0], format="csr")
         for _ in range(self.order // 2):
             A = A @ L
+        A = sp.csr_array(A if between else A[rows])
+        A.eliminate_zeros()
+        middle, keys = _found(own.labels, space.index), own.keys() if between else tuple(own.labels)
+        owners = np.where(np.diff(A.indptr) > 2, middle[own.tail] if between else middle, GROUND)
+        out = made.mixed(A, keys, nodes=not between, owners=owners if made.owners is None else None)
         if not between:
-            return made.mixed(sp.csr_array(A)[rows], tuple(own.labels), nodes=True)
-        out = made.mixed(sp.csr_array(A), own.keys())
+            return out
         return replace(out, c=own.weight, signless=not own.directed, edges=self._edges(made, rows, space))
 
     def _edges(self, made: Made, rows: Array, space: Space) -> Differences | None:
         """The rows as edges, where they are w_i - w_j: each from the node that comes first in the space."""
         nodes = made.edges
-        if nodes is None or self.order > 1 or self.arrows.directed:
+        if nodes is None or self.order > 1:
             return None
         ends = np.sort(nodes.tail[rows][np.stack([self.arrows.tail, self.arrows.head])], axis=0)
         return Differences(ends[0], ends[1], nodes.features, space.n_observed)
@@ -705,8 +711,8 @@ class Grouped(AbstractRowsOfRows):
     def _of(self, made: Made, size: int, keys: list[Hashable], found: Mapping[Hashable, list[int]]) -> Made:
         rows = np.array([r for key in keys for r in found[key]])
         some = made.taken(rows)
-        b, c = some.b.reshape(len(keys), -1), some.c[::size]
-        return replace(some, b=b, c=c, keys=tuple(keys), nodes=False, pieces=size * some.pieces, edges=None)
+        b, c, pieces = some.b.reshape(len(keys), -1), some.c[::size], size * some.pieces
+        return replace(some, b=b, c=c, keys=tuple(keys), nodes=False, pieces=pieces, edges=None, owners=None)
 
     def _keys(self, made: Made) -> list[Hashable]:
         if isinstance(self.by, Mapping):
