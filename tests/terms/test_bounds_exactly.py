@@ -260,14 +260,7 @@ def judge(bound, x, spread, value, at):
 
 
 EXTREME_LOSSES = [QuantileLoss(samples(NUMBERS), tau=1e-300), HuberLoss(samples(NUMBERS), delta=1e-160)]
-EXTREME = [
-    Ball(1e-200),
-    Ball(1e90),
-    Box(-1e-200, 1e-200),
-    Box(0.0, 1e90),
-    HuberNorm(1e-160),
-    Quadratic(1e-200 * np.eye(2)),
-]
+SMALL = [Ball(1e-200), Box(-1e-200, 1e-200), HuberNorm(1e-160), Quadratic(1e-200 * np.eye(2))]
 LOSS_CASES = [*(loss for loss in LOSSES if type(loss) in LOSS_VALUES), *EXTREME_LOSSES]
 PENALTY_CASES = [*PENALTIES, *SMALL, Ball(1e90), Box(0.0, 1e90)]
 
