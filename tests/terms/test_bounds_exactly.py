@@ -13,8 +13,9 @@ from itertools import product
 
 import numpy as np
 import pytest
-from law_cases import LOSSES, NUMBERS, PENALTIES, samples
+from law_cases import CLASSES, LOSSES, NUMBERS, PENALTIES, samples
 
+from graphreg.terms.losses import AbstractLoss
 from graphreg.terms.losses.hinge import HingeLoss, SquaredHingeLoss
 from graphreg.terms.losses.huber import HuberLoss
 from graphreg.terms.losses.logistic import LogisticLoss
@@ -22,6 +23,7 @@ from graphreg.terms.losses.multinomial import MultinomialLoss
 from graphreg.terms.losses.poisson import PoissonLoss
 from graphreg.terms.losses.quantile import QuantileLoss
 from graphreg.terms.losses.squared import MeanLoss, SquaredLoss
+from graphreg.terms.penalties import AbstractPenalty
 from graphreg.terms.penalties.ball import Ball
 from graphreg.terms.penalties.box import AbstractBox, Box
 from graphreg.terms.penalties.huber_norm import HuberNorm
@@ -390,6 +392,39 @@ def test_conjugates_of_penalties(phi):
     with np.errstate(over="ignore"):
         found = phi.conjugate_bound(u, spread)
     judge(found, u, spread, lambda z, _: conjugate(z), size)
+
+
+@pytest.mark.parametrize("phi", [L1(), L2(), LInf(), SquaredL2(), HuberNorm(0.2), Box(-1.0, 2.0)], ids=named)
+def test_bounds_by_values_alone(phi):
+    """What a term has that says no bounds of its own."""
+    rng = np.random.default_rng(5)
+    x = rng.choice([-1.0, 1.0], (DRAWN, 2)) * 10.0 ** rng.uniform(-6.0, 3.0, (DRAWN, 2))
+    spread = spreads(rng, x)
+    x, spread = np.concatenate([x, x]), np.concatenate([spread, 0.0 * spread])
+    for found, table in (
+        (AbstractPenalty.value_bound(phi, x, spread), PENALTY_VALUES),
+        (AbstractPenalty.conjugate_bound(phi, x, spread), PENALTY_CONJUGATES),
+    ):
+        value = of_class(table, phi)
+        judge(found, x, spread, lambda z, _, value=value: value(z), 0.0 * x)
+
+
+@pytest.mark.parametrize("loss", [SquaredLoss(samples(NUMBERS)), SquaredHingeLoss(samples(CLASSES))], ids=named)
+def test_bounds_of_losses_by_values_alone(loss):
+    rng = np.random.default_rng(6)
+    y = drawn_targets(loss, rng)
+    x = rng.choice([-1.0, 1.0], DRAWN) * 10.0 ** rng.uniform(-6.0, 3.0, DRAWN)
+    x = x - y + y - y  # such that x + y is no sum of numbers of other sizes
+    spread = spreads(rng, x)
+    for found, table in (
+        (AbstractLoss.value_bound(loss, x, spread, y), LOSS_VALUES),
+        (AbstractLoss.conjugate_bound(loss, x, spread, y), LOSS_CONJUGATES),
+    ):
+        value = of_class(table, loss)
+        for r in range(DRAWN):
+            most = max(value(corner, [y[r]]) for corner in corners(x[r], spread[r]))
+            size = decimal(exact(abs(y[r])) + exact(abs(x[r])) + 1) ** 2  # of what the sum with the target rounds
+            assert decimal_of(found[r]) >= most - size * Decimal(2) ** -49
 
 
 def test_every_loss_and_penalty_has_its_formula():
