@@ -143,7 +143,7 @@ class Certificate(Shown):
 
         total = np.zeros(self.form.n)
         for block, residual in zip(self.form.samples, self.residuals[0], strict=True):
-            np.add.at(total, block.node, residual)
+            np.add.at(total, block.map.owner, residual)
         return pd.Series(total[: self.form.space.n_observed], index=pd.Index(list(self.form.space.index), dtype=object))
 
     def per_edge(self) -> pd.DataFrame:
@@ -152,7 +152,7 @@ class Certificate(Shown):
         Returns
         -------
         pandas.DataFrame
-            One row per edge, by tail and head.
+            One row per edge, by tail and head; of rows that are no edges the tail is their key.
 
         Examples
         --------
@@ -165,7 +165,8 @@ class Certificate(Shown):
 
         rows: list[tuple[Any, ...]] = []
         for edge, residual, u in zip(self.form.edges, self.residuals[1], self.dual_point.flows, strict=True):
-            tails, heads = self.form.ends(edge)
+            plain = edge.map.edges is not None
+            tails, heads = self.form.ends(edge) if plain else (self.form.keys(edge), [None] * edge.count)
             rows += zip([edge.name] * len(tails), tails, heads, residual, np.linalg.norm(u, axis=1), strict=True)
         table = LabelledTable(rows, columns=["term", "tail", "head", "residual", "flow"])
         return table.assign(

@@ -20,6 +20,7 @@ from .hierarchy import cluster_name as cluster_name
 from .hierarchy import latent_label as latent_label
 from .hierarchy import tree_levels as tree_levels
 from .losses.samples import updated as updated
+from .maps import AbstractEdges as AbstractEdges
 from .maps import AbstractMap as AbstractMap
 from .maps import Differences as Differences
 from .maps import Matrix as Matrix
@@ -39,10 +40,12 @@ from .padding import times as times
 from .padding import triangles as triangles
 from .records import GROUND as GROUND
 from .records import IN_GRAPH as IN_GRAPH
+from .records import IN_ROWS as IN_ROWS
 from .records import TO_GROUND as TO_GROUND
 from .records import TO_SERVER as TO_SERVER
 from .records import Array as Array
 from .records import Bends as Bends
+from .records import Coordinate as Coordinate
 from .records import Notation as Notation
 from .records import RecessionCone as RecessionCone
 from .records import Space as Space
@@ -55,6 +58,7 @@ from .records import shared as shared
 from .roots import bisected as bisected
 from .roots import increasing_root as increasing_root
 from .roots import slopes_far_out as slopes_far_out
+from .row_loss import RowLoss as RowLoss
 from .row_penalty import RowPenalty as RowPenalty
 from .rows import AbstractRows as AbstractRows
 from .rows import Rows as Rows

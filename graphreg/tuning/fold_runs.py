@@ -61,10 +61,10 @@ FoldRuns = Generator[tuple[int, FoldRun]]  # with the number of each fold
 class _Nodes(AbstractTerm):
     """Nothing but the nodes of the whole problem: those whose samples are all held out stay in it, in their places."""
 
-    labels: Labels
+    nodes: Labels
 
-    def nodes(self) -> Labels:
-        return self.labels
+    def labels(self) -> Labels:
+        return self.nodes
 
     def lower(self, space: Space, strength: Strength) -> Lowered:
         del space, strength
@@ -123,7 +123,7 @@ class FoldTask:
             budget = Budget(self.gap, progress=False, seed=self.seed)
             warm = Warm(problem, self.method, budget, usual=self.usual)
             down = self.grid.descending
-            for k in (down[place] for place in warm.order(len(down))):
+            for k in (down[place] for place in order_of(self.method, len(down))):
                 with self.grid.at(k), errors_with_place(self.grid, fold, k):
                     solution = warm.solve(self.grid.along(k))
                 if solution.certificate.contradiction:
