@@ -106,6 +106,8 @@ def _space(model: Model, losses: Sequence[AbstractLoss], coordinates: tuple[Coor
     closed = all(term.closed for _, term in model.terms)
     named = first if first and closed else [*first, *(loss.data.labels for loss in losses), *rest]
     index = index_of(all_of(named))
+    if not len(index):
+        raise DataError("no term of the model names its nodes: write w.at(nodes) where it says w")
     for loss in losses:
         unknown = places_of(loss.data.labels, index) < 0
         if unknown.any():

@@ -174,17 +174,15 @@ class Form:
         labels = (*self.labels, None)  # the ground is -1
         return [labels[i] for i in edge.tail.tolist()], [labels[i] for i in edge.head.tolist()]
 
-    def keys(self, block: SampleBlock | EdgeBlock) -> Sequence[Hashable]:
-        """What names the rows of a block: the ends of edges, the nodes of samples, else what its term says of them."""
-        if isinstance(block, EdgeBlock) and block.map.edges is not None:
-            return list(zip(*self.ends(block), strict=True))
-        return block.keys if block.map.noun == "row" else [self.labels[i] for i in block.map.owner.tolist()]
+    def keys(self, edge: EdgeBlock) -> Sequence[Hashable]:
+        """What names the rows of a block: the ends of edges, else what its term says of them."""
+        return edge.keys if edge.map.edges is None else list(zip(*self.ends(edge), strict=True))
 
-    def row_text(self, block: SampleBlock | EdgeBlock, row: int) -> str:
+    def row_text(self, edge: EdgeBlock, row: int) -> str:
         """One row of a block, as messages name it."""
-        if isinstance(block, EdgeBlock) and block.map.edges is not None:
-            return " - ".join(repr(self.labels[end[row]]) for end in block.ends)
-        return f"{'the row' if block.map.noun == 'row' else 'node'} {self.keys(block)[row]!r}"
+        if edge.map.edges is None:
+            return f"the row {edge.keys[row]!r}"
+        return " - ".join(repr(self.labels[end[row]]) for end in edge.ends)
 
     def frozen(self) -> Form:
         """The form at the strengths of this moment: later values of Parameters do not reach it."""

@@ -67,6 +67,7 @@ class RowLoss(AbstractTerm):
 
     def loss_of(self, y: Array, keys: Sequence[Hashable] = ()) -> AbstractLoss:
         """The loss on samples of which each is a node of its own, named by its row."""
+        y = y if self.kind.plain else y.ravel()
         names = keys if len(set(keys)) == len(y) else range(len(y))
         X = None if self.kind.plain else np.ones((len(y), 1))
         return self.kind(NodeData.from_arrays(X, y, names), **{"scale": "sum"} | dict(self.options))

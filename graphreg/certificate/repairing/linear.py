@@ -39,12 +39,14 @@ class System:
         self._parts: list[tuple[Any, Map]] = []  # a share of the product, and the place that it is of and adds to
         self._inverses: list[tuple[Array | slice, Map]] = []
         diagonal = np.zeros(form.shape)
+        for block, M in zip(form.blocks, C.parts, strict=True):
+            if block.map.noun == "row" and M.any():
+                self._parts.append((slice(None), _row_map(block, M)))
+                own = np.einsum("rcc->rc", M) if M.ndim == 3 else M.reshape(block.count, -1)
+                weights = np.broadcast_to(own, (block.count, block.map.width(form.d))).ravel()
+                diagonal += (block.map.flat(form.d).power(2).T @ weights).reshape(form.shape)
         for edge, conductance in zip(form.edges, C.flows, strict=True):
             if edge.map.edges is None:
-                K = edge.flat(form.d)
-                self._parts.append((slice(None), _row_map(edge, K, conductance)))
-                weights = np.broadcast_to(conductance, (edge.count, form.width(edge))).ravel()
-                diagonal += ((K * K).T @ weights).reshape(form.shape)
                 continue
             columns = (slice(None), edge.coordinates)
             self._parts.append((columns, _edge_map(edge, conductance)))
@@ -52,11 +54,8 @@ class System:
         nodes: list[tuple[Batch, Array]] = []
         for block, stack, M in zip(form.samples, stacks, C.prices, strict=True):
             if block.map.noun == "row":
-                if M.any():
-                    self._parts.append((slice(None), _sample_map(block, M)))
-                    own = np.einsum("rcc->rc", M) if M.ndim == 3 else M
-                    diagonal += (block.A.power(2).T @ own.ravel()).reshape(form.shape)
-            elif stack is None:
+                continue
+            if stack is None:
                 mass = np.zeros(form.shape)
                 np.add.at(mass, block.node, M)
                 diagonal += mass
@@ -137,21 +136,11 @@ def _edge_map(edge: EdgeBlock, C: Array) -> Map:
     return lambda z: edge.transposed @ edge.penalty.domain.conduct(C, edge.K @ np.ascontiguousarray(z))
 
 
-def _row_map(edge: EdgeBlock, K: sp.csr_array, C: Array) -> Map:
+def _row_map(block: EdgeBlock | SampleBlock, C: Array) -> Map:
     """K'CK for rows of any kind."""
 
     def product(z: Array) -> Array:
-        currents = edge.penalty.domain.conduct(C, (K @ z.ravel()).reshape(edge.count, -1))
-        return (K.T @ currents.ravel()).reshape(z.shape)
-
-    return product
-
-
-def _sample_map(block: SampleBlock, M: Array) -> Map:
-    """A'MA for samples of any rows."""
-
-    def product(z: Array) -> Array:
-        block.add_adjoint(block.conduct(M, z), out := np.zeros(z.shape))
+        block.add_adjoint(block.conduct(C, z), out := np.zeros(z.shape))
         return out
 
     return product

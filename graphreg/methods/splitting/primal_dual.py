@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -13,7 +13,7 @@ from scipy.sparse.linalg import eigsh
 from ...base.messages import unmatched
 from ...checks import checked, inside, per, positive
 from ...errors import MethodError
-from ...form import EdgeBlock, Form, SampleBlock
+from ...form import Form
 from ...network import SOME, AbstractFlatPoint, AbstractRounds, Memories, per_node, worthwhile
 from ...oracles import INEXACT, Accuracy, Inexact, gradient_steps, without_prox, without_steps
 from ...terms import Array
@@ -203,7 +203,6 @@ def fused(rounds: AbstractRounds, state: State, relaxation: float, count: int = 
 
 
 # ---- step sizes that are given ---------------------------------------------------------------------------------------
-Part = tuple[float, sp.csr_array]  # a step, and K'K, or K'SK with the shares S of the step that rows have
 DENSE = 200  # numbers up to which all eigenvalues are computed
 ROUNDING = 1e-9  # of a product: on bipartite graphs the steps of the paper have exactly 1
 
@@ -223,35 +222,20 @@ class StepSizes:
         return np.where((degree > 0) & np.isfinite(given), given, default)  # a mapping says nothing of latent nodes
 
     def product(self, form: Form, s: float) -> float:
-        """``|| diag(sigma)^(1/2) K diag(tau)^(1/2) ||^2``, the largest over the coordinates."""
-        degree = form.degree()
+        """``|| diag(sigma)^(1/2) K diag(tau)^(1/2) ||^2``."""
+        degree, blocks = form.degree(), (*form.edges, *form.beside)
         root = np.sqrt(self.at_nodes(form, degree, s / np.maximum(degree, 1.0)))
-        if form.unlike_edges:  # which may mix coordinates
-            return _largest([self._of_rows(block, form.d, s) for block in (*form.edges, *form.beside)], root, form.d)
-        kinds = {tuple(j in edge.columns(form.d) for edge in form.edges) for j in range(form.d)}
-        coupled = ([edge for edge, has in zip(form.edges, kind, strict=True) if has] for kind in kinds)
-        each = ([self._of_edges(edge, s) for edge in edges] for edges in coupled if edges)
-        return max((_largest(parts, root) for parts in each), default=0.0)
-
-    def _of_edges(self, edge: EdgeBlock, s: float) -> Part:
-        return (1.0 if edge.ground else 0.5) / s if self.sigma is None else self.sigma, edge.transposed @ edge.K
-
-    def _of_rows(self, block: EdgeBlock | SampleBlock, d: int, s: float) -> Part:
-        K = block.map.flat(d)
-        steps = np.full(block.count, 1.0 / block.lengths / s if self.sigma is None else self.sigma)
-        most = float(steps.max())
-        return most, K.T @ sp.diags_array(np.repeat(steps / most, block.map.width(d))) @ K
-
-
-def _largest(parts: Sequence[Part], root: Array, d: int = 1) -> float:
-    """The largest eigenvalue of diag(root) (sum of the parts, each times its step) diag(root), d coordinates a node."""
-    most, long = max(step for step, _ in parts), float(root.max())
-    root = np.repeat(root / long, d)  # steps are divided first: their product may overflow
-    L = sum(step / most * A for step, A in parts)
-    M = sp.csr_array(sp.diags_array(root) @ L @ sp.diags_array(root))
-    if len(root) <= DENSE:
-        largest = np.linalg.eigvalsh(M.toarray())[-1]
-    else:
-        begin = np.random.default_rng(0).standard_normal(len(root))
-        largest = eigsh(M, k=1, which="LA", v0=begin, return_eigenvectors=False)[0]
-    return float(largest) * long * long * most
+        steps = [np.full(b.count, 1.0 / b.lengths / s if self.sigma is None else self.sigma) for b in blocks]
+        if not blocks:
+            return 0.0
+        most, long = max(float(each.max()) for each in steps), float(root.max())
+        root = np.repeat(root / long, form.d)  # steps are divided first: their product may overflow
+        rows = [np.repeat(np.sqrt(each / most), b.map.width(form.d)) for b, each in zip(blocks, steps, strict=True)]
+        K = sp.vstack([sp.diags_array(c) @ b.map.flat(form.d) for b, c in zip(blocks, rows, strict=True)])
+        K = sp.csr_array(K @ sp.diags_array(root))
+        if len(root) <= DENSE:
+            largest = np.linalg.eigvalsh((K.T @ K).toarray())[-1]
+        else:
+            begin = np.random.default_rng(0).standard_normal(len(root))
+            largest = eigsh(K.T @ K, k=1, which="LA", v0=begin, return_eigenvectors=False)[0]
+        return float(largest) * long * long * most
