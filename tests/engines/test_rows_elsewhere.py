@@ -11,11 +11,13 @@ import pytest
 import scipy.sparse as sp
 from actor_cases import by_actors, on_arrays, whole
 from mpi_jobs import LAUNCHER, launched
+from test_local_parts import together
 from test_parts import by_parts, same
 
 import graphreg as gr
 from graphreg.distributed.actors.actor import split
 from graphreg.distributed.parts import part_of
+from graphreg.distributed.parts.local import local_part
 from graphreg.distributed.parts.wire import ThreadWire
 from graphreg.errors import MethodError
 from graphreg.network import arcs_of
@@ -373,3 +375,9 @@ def test_losses_of_rows_are_counted_and_refused_by_name():
     for engine in (gr.Parts(2), gr.Actors()):
         with pytest.raises(MethodError, match=said):
             gr.Problem(model).solve(gr.PrimalDual(), engine=engine, progress=False)
+
+
+def test_bounds_by_sites_refuse_rows_by_name():
+    """Where nobody has the whole, and no process could certify for all."""
+    with pytest.raises(MethodError, match=r"L1\(\(D\^2 w\)_i\) has rows that are no edges, and bounds by sites"):
+        together([0], lambda k, wire: local_part(form_of("graph trend"), set(range(N)), wire))
