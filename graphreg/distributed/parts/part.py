@@ -75,7 +75,7 @@ def part_of(form: Form, arcs: Arcs, mine: Array) -> Part:
 def _samples(form: Form, block: SampleBlock, rows: Array, place: Array, n: int) -> SampleBlock:
     part = block.part(rows)
     own = {form.labels[i] for i in np.unique(part.node).tolist()}
-    design = replace(part.map.moved(place, n), given_layout=block.layout)
+    design = part.map.moved(place, n).changed(given_layout=block.layout)
     return replace(part, loss=at_nodes(part.loss, own), map=design)
 
 
