@@ -128,6 +128,7 @@ class Space(Brief):
     index: Mapping[Hashable, int]
     coordinates: tuple[Coordinate, ...]
     penalised: Array
+    doubt: str = ""  # of a label that may be misspelt, a sentence
 
     @property
     def names(self) -> list[str]:

@@ -42,7 +42,7 @@ class Made:
     nodes: bool = False
     signless: bool = False
     pieces: int = 1
-    edges: AbstractEdges | None = None  # the same map, where it is w_i or w_i - w_j on some coordinates
+    edges: AbstractEdges | None = None  # the same map, where it is w_i or +-(w_i - w_j) on some coordinates
     owners: Array | None = None  # the nodes in the middle of rows of more than two ends, where rows know them, (m,)
 
     @property
@@ -603,7 +603,7 @@ class Across(AbstractRowsOfRows):
     def _edges(self, made: Made, rows: Array, space: Space) -> Differences | None:
         """The rows as edges, where they are w_i - w_j: each from the node that comes first in the space."""
         nodes = made.edges
-        if nodes is None or self.order > 1 or self.arrows.directed:
+        if nodes is None or self.order > 1:
             return None
         ends = np.sort(nodes.tail[rows][np.stack([self.arrows.tail, self.arrows.head])], axis=0)
         return Differences(ends[0], ends[1], nodes.features, space.n_observed)

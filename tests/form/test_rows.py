@@ -9,7 +9,6 @@ import pytest
 import scipy.sparse as sp
 
 import graphreg as gr
-from graphreg.certificate.edges.fusion import separate
 from graphreg.compiling.conic import Compiler
 from graphreg.errors import TermError
 from graphreg.fast.order import orders_of
@@ -197,7 +196,6 @@ def step(method):
 
 
 REFUSE = {
-    "fused edges": separate,
     "polishing": lambda form: _joined(form, form.nothing().flows, True, 10**9, 1, 1),
     "orders of compiled rounds": lambda form: orders_of(form, True),
     "ends that exchange": lambda form: view_of(form).toward,

@@ -193,7 +193,7 @@ def test_terms_on_rows_are_the_usual_ones_to_the_last_bit(name):
 
 
 def test_other_rows_are_matrices():
-    for rows in (w.across(GRAPH, 2), 2.0 * w, w.across(ARROWS), w.along(range(N)), w @ B, A @ w):
+    for rows in (w.across(GRAPH, 2), 2.0 * w, w.along(range(N)), w @ B, A @ w):
         (block,) = means(gr.L1()(rows)).form.edges
         assert type(block.map) is Matrix
 
