@@ -18,7 +18,7 @@ from ..attainment.directions import ConditionPart
 from ..attainment.recession import conditions, cones_of
 from ..record import Certificate
 from .attempts import lower_bound
-from .statement import exact, nearest, state_edges, text, texts
+from .statement import exact, nearest, state_rows, text, texts
 
 NORMS = ("L1", "L2", "LInf")
 MOST = 50  # programmes for the edges of one answer that may be split
@@ -149,7 +149,7 @@ def _ends(edge: Edge) -> list[int]:
 def _edges(found: Found) -> Iterator[Edge]:
     first = found.model.m
     for b, checked in enumerate(found.model.blocks[first:]):
-        if checked.kind in NORMS and checked.center is None:
+        if checked.kind in NORMS and checked.center is None and checked.rows is None:
             for i in range(checked.size):
                 yield Edge(b, i, checked, found.point[first + b][i])
 
@@ -200,7 +200,7 @@ def _tied_point(found: Found, block: int, e: int, certificate: Certificate) -> t
     """
     form = certificate.form
     model = copy.copy(found.model)
-    last = state_edges(form.edges[-1], form.width(form.edges[-1]))
+    last = state_rows(form.edges[-1], form.d)
     model.blocks = [*found.model.blocks, Edges(last, form.n, form.d)]
     lower = lower_bound(form, model, certificate.w, certificate.dual_point, found.upper + 1)
     *point, constraint = lower.point
