@@ -236,27 +236,50 @@ const PENALTY = {
   Box: { ...sides, parameter: (s, k) => array(s, (v) => (v === null ? null : exact(v)), k, 2) },
 };
 
-function edgeTerms(b, flows, n, d, names) {
+// a block of rows as what it has in common with one of edges: per row its ends, cells by number, what it is called, and its place in the hash
+function rowPlaces(b, n, d, names) {
+  fields(b, "penalty parameter strength k rows weight center");
+  const k = whole(1, 1 << 22)(b.k);
+  const cell = (x) => { array(x, (v) => v, 3); need(x[2] !== "0", "a coefficient of 0"); return [whole(0, n)(x[0]), whole(0, d)(x[1]), exact(x[2])]; };
+  const named = (x) => [names.labels[x[0]], names.columns[x[1]], x[2]];
+  const inOrder = (x, y) => byCodePoint(x[0], y[0]) || byCodePoint(x[1], y[1]);
+  const each = array(b.rows, cell, null, k, null).map((cells, e) => {
+    for (const number of cells) need(new Set(number.map(([i, j]) => i * d + j)).size === number.length, "a cell stands twice");
+    const ends = [...new Set(cells.flat().map(([i]) => i))].map((i) => names.labels[i]);
+    return { cells, ends, holds: "holds", at: b.rows[e].map((number) => number.map(named).sort(inOrder)) };
+  });
+  return ["row", k, each, true];
+}
+function edgePlaces(b, n, d, names) {
   fields(b, "penalty parameter strength tail head weight features center");
+  const m = array(b.tail, whole(0, n), null).length, F = array(b.features, whole(0, d), null);
+  array(b.head, whole(-1, n), m);
+  need(F.length && new Set(F).size === F.length, "the features are distinct columns");
+  const each = b.tail.map((i, e) => {
+    const j = b.head[e], ends = [i, j].filter((x) => x >= 0).map((x) => names.labels[x]);
+    need(i !== j, "a loop");
+    return { cells: F.map((f) => [[i, f, I], ...(j < 0 ? [] : [[j, f, neg(I)]])]), ends, holds: "are equal", at: F.map((f) => names.columns[f]) };
+  });
+  return ["edge", F.length, each, b.head.every((j) => j < 0)];
+}
+
+function edgeTerms(b, flows, n, d, names) {
+  const [what, k, places, odd] = (b && Object.hasOwn(b, "rows") ? rowPlaces : edgePlaces)(b, n, d, names), m = places.length;
   need(typeof b.penalty === "string" && Object.hasOwn(PENALTY, b.penalty), "a penalty");
   const { parameter = none, value, conjugate, fits, flow = (p, c, t) => t, recedes = (p, z) => z.every((v) => !v[0]), constraint, oneSided } = PENALTY[b.penalty];
-  const m = array(b.tail, whole(0, n), null).length, F = array(b.features, whole(0, d), null), k = F.length, S = positive(b.strength);
-  array(b.head, whole(-1, n), m);
-  need(k && new Set(F).size === k, "the features are distinct columns");
-  const p = parameter(b.parameter, k), weight = array(b.weight, positive, m), width = b.penalty === "Quadratic" ? p.length : k;
+  const S = positive(b.strength), p = parameter(b.parameter, k), weight = array(b.weight, positive, m), width = b.penalty === "Quadratic" ? p.length : k;
   need(!constraint || [S, ...weight].every((x) => x === 1), "a constraint has no weight");
+  need(odd || (b.center === null && !oneSided), "a centre, or a one-sided penalty, between nodes");
   const center = b.center === null ? null : array(b.center, exact, m, k), T = array(flows, number, m, width);
-  return b.tail.map((i, e) => {
-    const j = b.head[e], c = scale(S * weight[e]), t = T[e], u = flow(p, c, t, k), o = center ? center[e] : F.map(() => Z);
-    need(i !== j && (j < 0 || (!center && !oneSided)), "a loop; or a centre, or a one-sided penalty, between nodes");
-    const ends = [i, j].filter((x) => x >= 0).map((x) => names.labels[x]);
+  return places.map(({ cells, ends, holds, at }, e) => {
+    const c = scale(S * weight[e]), t = T[e], u = flow(p, c, t, k), o = center ? center[e] : Array(k).fill(Z);
     return {
-      c, u, t, fits: center ? undefined : fits, ends, shift: dot(u, o), kind: b.penalty,
-      put: F.flatMap((f, q) => [[i, f, u[q]], ...(j < 0 ? [] : [[j, f, neg(u[q])]])]),
-      argument: (w) => F.map((f) => (j < 0 ? w[i][f] : sub(w[i][f], w[j][f]))),
+      c, u, t, fits: center && what === "edge" ? undefined : fits, ends, holds, shift: dot(u, o), kind: b.penalty,
+      put: cells.flatMap((number, q) => number.map(([i, j, x]) => [i, j, mul(x, u[q])])),
+      argument: (w) => cells.map((number) => sum(number.map(([i, j, x]) => mul(x, w[i][j])))),
       value: (z) => mul(c, value(p, z.map((v, q) => sub(v, o[q])))), conjugate: () => conjugate(p, c, t),
       recedes: (z) => (recedes(p, z) ? STAYS : GROWS),
-      record: ["edge", [...ends].sort(byCodePoint), F.map((f) => names.columns[f]), b.penalty, b.parameter, b.strength, b.weight[e], b.center && b.center[e]],
+      record: [what, [...ends].sort(byCodePoint), at, b.penalty, b.parameter, b.strength, b.weight[e], b.center && b.center[e]],
     };
   });
 }
@@ -310,8 +333,9 @@ const CLAIMS = {
     fields(claim, "says block edge");
     const t = edgeOf(proof, claim);
     need(proof.gap[0] === 0n && t.fits(inside(t.c), t.t), "the gap is not exactly 0, or the flow has no slack");
-    return `${t.ends.join(" - ")} are equal at every optimum${proof.among}`;
+    return `${t.ends.join(" - ")} ${t.holds} at every optimum${proof.among}`;
   },
+  held: (proof, claim) => CLAIMS.fused(proof, claim),  // of rows
   split(proof, claim) {
     fields(claim, "says block edge dual");
     const ends = edgeOf(proof, claim).ends, terms = termsOf(proof.model, claim.dual);

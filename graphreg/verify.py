@@ -37,7 +37,7 @@ FILE, LISTS, ENTRIES = 1 << 26, 1 << 22, 1 << 24  # bytes of a file, lists and e
 WORK = 1 << 28  # products of 64-bit words that large numbers may take
 BOX = 1000  # a box |w_ij| <= B smaller than 2^BOX is refused: what is proved inside says nothing of the infimum
 PROVED, NOT_PROVED, NO_PROOF, WIDE_GAP, WITHIN_A_BOX = 0, 1, 2, 4, 8
-CLAIMS = ("bounds", "near", "fused", "split", "unattained")
+CLAIMS = ("bounds", "near", "fused", "held", "split", "unattained")
 FIELDS = {
     "proof": "format model w dual within claims",
     "model": "labels columns samples edges",
@@ -48,6 +48,7 @@ FIELDS = {
     "bounds": "says lower upper",
     "near": "says block edge distance",
     "fused": "says block edge",
+    "held": "says block edge",
     "split": "says block edge dual",
     "unattained": "says direction",
 }
@@ -912,7 +913,7 @@ class Proof:
         says = [claim["says"] for claim in claims]
         need("bounds" in says and set(says) <= set(CLAIMS), "the bounds are claimed, and what else there is")
         gap = self.upper - self.lower
-        if self.within is None and ("near" in says or "fused" in says):
+        if self.within is None and {"near", "fused", "held"} & set(says):
             gap = min(gap, m.residuals(self.w, self.point))
         self.gap, self.said = rational(gap, 1 << UNIT), list[str]()
         self.low: Any = None
@@ -951,21 +952,24 @@ class Proof:
         capacity = kept(e.c[i], self.gap, r)
         need(capacity > 0, "the gap is too large for this distance")
         need(e.penalty.dual_norm_is_at_most(capacity, t), "the slack of the flow is too small for this distance")
-        return f"{e.kind} of the difference {ends} is at most {shown(r, 1)} at every optimum{self.among}"
+        what = "the difference " if e.rows is None else ""
+        return f"{e.kind} of {what}{ends} is at most {shown(r, 1)} at every optimum{self.among}"
 
     def fused(self, block: Any, edge: Any) -> str:
         """z = 0 at every optimum: the gap is 0, and the flow is inside its capacity."""
         e, i, t, ends = self.edge(block, edge)
         need(self.gap == 0, "the gap is not exactly 0")
         need(e.penalty.dual_norm_is_at_most(inside(e.c[i]), t), "the flow has no slack")
-        return f"{ends} are equal at every optimum{self.among}"
+        return f"{ends} {'are equal' if e.rows is None else 'holds'} at every optimum{self.among}"
+
+    held = fused  # of rows
 
     def split(self, block: Any, edge: Any, dual: Any) -> str:
         """No optimum has z = 0: even the lower bound of what that costs lies above P(w)."""
-        _, i, _, ends = self.edge(block, edge)
+        e, i, _, ends = self.edge(block, edge)
         bound = self.model.dual(self.model.point(dual), self.within, (self.model.m + block, i))
         need(bound > self.upper, "equality is not excluded")
-        return f"{ends} differ at every optimum{self.among}"
+        return f"{ends} {'differ' if e.rows is None else 'does not hold'} at every optimum{self.among}"
 
     def unattained(self, direction: Any) -> str:
         """Along the direction no term grows, from anywhere, and one falls for ever."""
@@ -975,14 +979,15 @@ class Proof:
         return "no minimum is attained" + (" among all w of any size" if self.among else "")
 
     def edge(self, block: Any, edge: Any) -> Any:
-        """Of the edge that a claim is about: its block, its place there, its flow, and its ends by name."""
+        """Of the edge or row that a claim is about: its block, its place there, its flow, and its ends by name."""
         m, labels = self.model.m, self.model.labels
         b = m + whole(0, len(self.model.blocks) - m)(block)
         e, i = self.model.blocks[b], whole(0, self.model.blocks[b].size)(edge)
-        need(e.rows is None, "rows are no edges, which fuse and split")
-        need(e.penalty.norm and e.center is None, "only norms without a centre fuse and split")
-        ends = " - ".join(repr(labels[j]) for j in (e.tail[i], e.head[i]) if j >= 0)
-        if len(e.columns) < self.model.d:
+        need(e.penalty.norm and (e.center is None or e.rows), "only norms without a centre fuse and split")
+        ends = " - ".join(repr(labels[j]) for j in e.records[i][1] if j >= 0)
+        if e.rows is not None:
+            ends = f"row {i} of block {b} ({ends:.99})"
+        elif len(e.columns) < self.model.d:
             ends += f" in {', '.join(repr(self.model.columns[f]) for f in e.columns)}"
         return e, i, self.point[b][i], ends
 
