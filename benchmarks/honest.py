@@ -48,6 +48,25 @@ def edges(penalty: str, ends: list[tuple[int, int]], features: list[int], **othe
     } | other
 
 
+def rows(penalty: str, k: int, cells: list[Any], **other: Any) -> Document:
+    """A block of rows of weight 1, unless another is given; the cells have rationals for coefficients."""
+    written = [[[[i, j, text(x)] for i, j, x in number] for number in row] for row in cells]
+    none = {"parameter": None, "strength": "1", "weight": ["1"] * len(cells), "center": None}
+    return {"penalty": penalty, "k": k, "rows": written} | none | other
+
+
+def as_rows(made: Document) -> Document:
+    """The same, with every edge written as a row."""
+    made = copy.deepcopy(made)
+    for block in made["model"]["edges"]:
+        if "rows" in block:
+            continue
+        tail, head, features = block.pop("tail"), block.pop("head"), block.pop("features")
+        ends = [[(i, "1"), (j, "-1")] if j >= 0 else [(i, "1")] for i, j in zip(tail, head, strict=True)]
+        block["k"], block["rows"] = len(features), [[[[i, f, x] for i, x in each] for f in features] for each in ends]
+    return made
+
+
 def document(
     n: int, d: int, blocks: tuple[list[Document], list[Document]], w: Any, flows: Any, prices: Any
 ) -> Document:

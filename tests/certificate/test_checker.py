@@ -10,7 +10,7 @@ from fractions import Fraction
 from itertools import combinations
 
 import pytest
-from proofs_by_hand import BOX, by_hand, mixed
+from proofs_by_hand import BOX, by_hand, mixed, with_rows
 
 from benchmarks import honest
 from benchmarks.forged_claims import accepted, forged
@@ -18,6 +18,7 @@ from benchmarks.honest import (
     LEFT,
     NORMS,
     SPLIT,
+    as_rows,
     bounds,
     chain,
     changed,
@@ -48,7 +49,11 @@ def test_no_forged_file_is_accepted(with_flint):
 
 
 def test_what_is_forged_was_a_proof():
-    assert all(checked(made).hash for made in by_hand())
+    """And is one of the same bounds where its edges are written as rows, which is another problem by its name."""
+    for made in by_hand():
+        edges, rows = checked(made), checked(as_rows(made))
+        assert (edges.lower, edges.upper, len(edges.said)) == (rows.lower, rows.upper, len(rows.said))
+        assert edges.hash != rows.hash
 
 
 def test_a_model_has_the_name_that_it_always_had():
@@ -60,15 +65,16 @@ def test_a_model_has_the_name_that_it_always_had():
 
 
 # ---- P and Q of whole problems ---------------------------------------------------------------------------------------
-def test_bounds_are_those_by_hand():
+@pytest.mark.parametrize(("draw", "terms"), [(mixed, 12), (with_rows, 18)])
+def test_bounds_are_those_by_hand(draw, terms):
     rng, one = random.Random(1), F(1, 1 << verify.UNIT)
     for k in range(20):
-        made, P, Q = mixed(rng)
+        made, P, Q = draw(rng)
         found = checked(made, with_flint=k % 2 == 0)
-        assert P <= found.upper * one <= P + 12 * one
-        assert Q - 12 * one <= found.lower * one <= Q
+        assert P <= found.upper * one <= P + terms * one
+        assert Q - terms * one <= found.lower * one <= Q
         point = found.model.residuals(found.w, found.point) * one
-        assert P - Q <= point <= P - Q + 12 * one
+        assert P - Q <= point <= P - Q + terms * one
 
 
 # ---- pairs of claims on exact optima ---------------------------------------------------------------------------------
