@@ -393,6 +393,9 @@ def rows_that_are_none() -> Files:
             *([0, 0, 1], [0, 0, None], [0, 0], [0, 0, "1", "1"], [], "001", {"0": 0}, None, [0, 0, "11111111111111"]),
         ):
             yield changed(made, "model", "edges", 0, "rows", 0, 0, 0, cell)
+        last = [3, 0, "-1"]  # what follows would come to the same, if it were read
+        for more in ([[-1, 0, "-1"]], [[3, -2, "-1"]], [[3, 0, "-1p-1"]] * 2, [last, [0, 0, "0"]], [last, [2, 0, "0"]]):
+            yield changed(made, "model", "edges", 0, "rows", RIGHT, 0, [[2, 0, "1"], *more])
         for number in ([], None, "", {}, [[0, 0, "1"]], [[0, 0, "1"], [1, 0, "-1"], [0, 0, "1p-1000"]]):
             yield changed(made, "model", "edges", 0, "rows", 0, 0, number)
         for row in ([], [[]], [[], [], []], None):

@@ -831,7 +831,9 @@ class Model:
 
     def named(self, at: Any) -> Any:
         """A column by its name; the cells of a number by those of their nodes and columns, in order."""
-        return sorted([self.labels[i], self.columns[j], x] for i, j, x in at) if isinstance(at, list) else self.columns[at]
+        return (
+            sorted([self.labels[i], self.columns[j], x] for i, j, x in at) if isinstance(at, list) else self.columns[at]
+        )
 
     def point(self, data: Any) -> Any:
         """Per block, samples first, the prices or flows."""

@@ -88,7 +88,7 @@ def with_rows(rng):
             u = [c * v for v in flow]
             P += c * value(z)
             Q -= c * conjugate + dot(u, center)
-            for v, (i, j, x) in ((v, cell) for v, number in zip(u, row, strict=True) for cell in number):
+            for v, (i, j, x) in ((v, cell) for v, each in zip(u, row, strict=True) for cell in each):
                 ridge[i][j] -= x * v
             cells.append(row)
             flows.append(u)

@@ -1,7 +1,7 @@
 """Proofs with other numbers: what is then still proved is true of the problem that the file states.
 
-The problems are small enough for a second, exact route to the infimum: mean losses of three nodes, and L1 on edges or on
-rows of any kind. At an optimum each row is 0 or has a sign; for all of these patterns a linear system is solved.
+The problems are small enough for a second, exact route to the infimum: mean losses of three nodes, and L1 on edges or
+on rows of any kind. At an optimum each row is 0 or has a sign; for all of these patterns a linear system is solved.
 """
 
 from __future__ import annotations

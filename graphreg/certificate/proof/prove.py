@@ -80,7 +80,7 @@ def prove(
     claims = (claims,) if isinstance(claims, str) else claims
     form, point = write_out(certificate.form, certificate.w, certificate.dual_point)
     data = statement(form)
-    found = _found(certificate, form, Model(data), point, "fused" in kinds(claims), certify_tied)
+    found = _found(certificate, form, Model(data), point, not {"fused", "held"}.isdisjoint(kinds(claims)), certify_tied)
     low, high = _padded(found.lower, found.upper)
     more = claims_of(found, claims)
     samples = len(form.samples)
