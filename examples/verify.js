@@ -178,29 +178,46 @@ const LOSS = {
 };
 const scale = (x) => { need(x > 0 && isFinite(x), "a scale"); return rational(x); };
 
+// rows of any kind: of each its ends, its cells by number (node, column, coefficient), and these as the hash has them
+function cellsOf(rows, n, d, k, names) {
+  const cell = (x) => { array(x, (v) => v, 3); need(x[2] !== "0", "a coefficient of 0"); return [whole(0, n)(x[0]), whole(0, d)(x[1]), exact(x[2])]; };
+  const named = (x) => [names.labels[x[0]], names.columns[x[1]], x[2]];
+  const inOrder = (x, y) => byCodePoint(x[0], y[0]) || byCodePoint(x[1], y[1]);
+  return array(rows, cell, null, k, null).map((cells, e) => {
+    for (const number of cells) need(new Set(number.map(([i, j]) => i * d + j)).size === number.length, "a cell stands twice");
+    const ends = [...new Set(cells.flat().map(([i]) => i))].map((i) => names.labels[i]);
+    return { cells, ends, at: rows[e].map((number) => number.map(named).sort(inOrder)) };
+  });
+}
+const seen = (cells, w) => cells.map((number) => sum(number.map(([i, j, x]) => mul(x, w[i][j]))));
+const putBy = (cells, u) => cells.flatMap((number, q) => number.map(([i, j, x]) => [i, j, mul(x, u[q])]));
+
 function sampleTerms(b, prices, n, d, names) {  // the terms of a block: ends, s, argument, value, conjugate, put, record
-  fields(b, "loss parameter strength rule node weight x y offset");
+  const ofRows = b && Object.hasOwn(b, "rows");
+  fields(b, "loss parameter strength rule weight y offset " + (ofRows ? "k rows" : "node x"));
   need(typeof b.loss === "string" && Object.hasOwn(LOSS, b.loss), "a loss");
   const { parameter = none, value, conjugate, target = exact, along = () => GROWS } = LOSS[b.loss];
-  const M = array(b.node, whole(0, n), null).length, S = positive(b.strength), weight = array(b.weight, positive, M), total = {};
-  const p = parameter(b.parameter, d), k = b.loss === "multinomial" ? p : b.loss === "mean" ? d : 1, many = k > 1 || b.loss === "mean";
-  need((b.x === null) === (b.loss === "mean") && d % k === 0, "the width of x");
-  const X = b.x && array(b.x, exact, M, d / k), O = array(b.offset, exact, M, k), A = array(prices, number, M, k);
+  const p = parameter(b.parameter, ofRows ? whole(1, 1 << 22)(b.k) : d), vector = b.loss === "multinomial" || b.loss === "mean";
+  const k = b.loss === "multinomial" ? p : b.loss === "mean" ? (ofRows ? b.k : d) : 1, x = ofRows ? null : b.x;
+  need(ofRows ? b.k === k : (x === null) === (b.loss === "mean") && d % k === 0, "the width of x, or of a row");
+  const places = ofRows ? cellsOf(b.rows, n, d, k, names) : array(b.node, whole(0, n), null).map((i, r) => ({ ends: [names.labels[i]], at: null, i, r }));
+  const M = places.length, S = positive(b.strength), weight = array(b.weight, positive, M), total = {};
+  const X = x && array(x, exact, M, d / k), O = array(b.offset, exact, M, k), A = array(prices, number, M, k);
   const factor = typeof b.rule === "string" ? null : array(b.rule, positive, M);
-  need(factor || b.rule === "mean" || b.rule === "sum", "a rule");
+  need(factor || (b.rule === "mean" && !ofRows) || b.rule === "sum", "a rule");
   need(Array.isArray(b.y) && b.y.length === M, "targets");
-  b.node.forEach((i, r) => { total[i] = (total[i] || 0) + weight[r]; });
-  return b.node.map((i, r) => {
+  places.forEach(({ i }, r) => { total[i] = (total[i] || 0) + weight[r]; });
+  return places.map((place, r) => {
+    const { ends, at, i, cells = [...Array(k).keys()].map((c) => (X ? X[r].map((t, f) => [i, f * k + c, t]) : [[i, c, I]])) } = place;
     const base = factor ? weight[r] * factor[r] : b.rule === "mean" ? weight[r] / total[i] : weight[r];
-    const s = scale(S * base), y = target(b.y[r], k), a = A[r], x = X && X[r], one = (v) => (many ? v : v[0]);
+    const s = scale(S * base), y = target(b.y[r], k), a = A[r], one = (v) => (vector ? v : v[0]);
     const rule = factor ? b.rule[r] : b.rule === "mean" ? ["mean", spell(total[i])] : ["sum", "1"];
-    const put = a.flatMap((v, c) => (x ? x.map((t, f) => [i, f * k + c, mul(t, v)]) : [[i, c, v]]));
     return {
-      s, u: a, shift: neg(dot(a, O[r])), put, value: (z) => mul(s, value(p, one(z.map((v, c) => add(v, O[r][c]))), y)),
-      argument: (w) => [...Array(k).keys()].map((c) => (x ? sum(x.map((t, f) => mul(t, w[i][f * k + c]))) : w[i][c])),
+      s, u: a, shift: neg(dot(a, O[r])), put: putBy(cells, a), value: (z) => mul(s, value(p, one(z.map((v, c) => add(v, O[r][c]))), y)),
+      argument: (w) => seen(cells, w),
       conjugate: () => mul(s, conjugate(p, one(a.map((v) => div(v, s))), y)),
       recedes: (v) => (v.every((t) => cmp(t, v[0]) === 0) && (b.loss === "multinomial" || sign(v[0]) === 0) ? STAYS : along(one(v), y)),
-      record: ["sample", [names.labels[i]], null, b.loss, b.parameter, b.strength, rule, b.weight[r], b.x && b.x[r], b.y[r], b.offset[r]],
+      record: [ofRows ? "sample of a row" : "sample", [...ends].sort(byCodePoint), at, b.loss, b.parameter, b.strength, rule, b.weight[r], x && x[r], b.y[r], b.offset[r]],
     };
   });
 }
@@ -236,19 +253,10 @@ const PENALTY = {
   Box: { ...sides, parameter: (s, k) => array(s, (v) => (v === null ? null : exact(v)), k, 2) },
 };
 
-// a block of rows as what it has in common with one of edges: per row its ends, cells by number, what it is called, and its place in the hash
 function rowPlaces(b, n, d, names) {
   fields(b, "penalty parameter strength k rows weight center");
   const k = whole(1, 1 << 22)(b.k);
-  const cell = (x) => { array(x, (v) => v, 3); need(x[2] !== "0", "a coefficient of 0"); return [whole(0, n)(x[0]), whole(0, d)(x[1]), exact(x[2])]; };
-  const named = (x) => [names.labels[x[0]], names.columns[x[1]], x[2]];
-  const inOrder = (x, y) => byCodePoint(x[0], y[0]) || byCodePoint(x[1], y[1]);
-  const each = array(b.rows, cell, null, k, null).map((cells, e) => {
-    for (const number of cells) need(new Set(number.map(([i, j]) => i * d + j)).size === number.length, "a cell stands twice");
-    const ends = [...new Set(cells.flat().map(([i]) => i))].map((i) => names.labels[i]);
-    return { cells, ends, holds: "holds", at: b.rows[e].map((number) => number.map(named).sort(inOrder)) };
-  });
-  return ["row", k, each, true];
+  return ["row", k, cellsOf(b.rows, n, d, k, names).map((row) => ({ ...row, holds: "holds" })), true];
 }
 function edgePlaces(b, n, d, names) {
   fields(b, "penalty parameter strength tail head weight features center");
@@ -275,8 +283,8 @@ function edgeTerms(b, flows, n, d, names) {
     const c = scale(S * weight[e]), t = T[e], u = flow(p, c, t, k), o = center ? center[e] : Array(k).fill(Z);
     return {
       c, u, t, fits: center && what === "edge" ? undefined : fits, ends, holds, shift: dot(u, o), kind: b.penalty,
-      put: cells.flatMap((number, q) => number.map(([i, j, x]) => [i, j, mul(x, u[q])])),
-      argument: (w) => cells.map((number) => sum(number.map(([i, j, x]) => mul(x, w[i][j])))),
+      put: putBy(cells, u),
+      argument: (w) => seen(cells, w),
       value: (z) => mul(c, value(p, z.map((v, q) => sub(v, o[q])))), conjugate: () => conjugate(p, c, t),
       recedes: (z) => (recedes(p, z) ? STAYS : GROWS),
       record: [what, [...ends].sort(byCodePoint), at, b.penalty, b.parameter, b.strength, b.weight[e], b.center && b.center[e]],

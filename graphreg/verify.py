@@ -43,6 +43,7 @@ FIELDS = {
     "model": "labels columns samples edges",
     "dual": "flows prices",
     "samples": "loss parameter strength rule node weight x y offset",
+    "samples of rows": "loss parameter strength rule rows weight k y offset",
     "edges": "penalty parameter strength tail head weight features center",
     "rows": "penalty parameter strength k rows weight center",
     "bounds": "says lower upper",
@@ -481,29 +482,43 @@ def cells_of(data: Any, n: int, d: int, k: int) -> list[Any]:
     return rows
 
 
+def placed(what: str, rows: Any) -> list[Any]:
+    """The start of the records of rows: their nodes, each once, and their cells as they are written."""
+    return [(what, tuple({i: None for number in row for i, *_ in number}), row) for row in rows]
+
+
 class Samples(Block):
-    """A block of samples of one loss: node, x, y, scale s and offset o of each; k predictors each."""
+    """A block of samples of one loss: node and x, or the cells of a row; y, scale s and offset o; k predictors each."""
 
     def __init__(self, data: Any, n: int, d: int) -> None:
-        kind, parameter, strength, rule, self.node, weight, x, y, offset = fields(data, "samples")
+        what = "samples of rows" if "rows" in data else "samples"
+        kind, parameter, strength, rule, at, weight, x, y, offset = fields(data, what)
         self.kind, self.strength = kind, positive(strength)
-        M = self.size = len(array(self.node, whole(0, n), None))
+        M = self.size = len(at)
         need(kind in LOSSES, "unknown loss", repr(kind)[:40])
-        self.loss: Any = LOSSES[kind](parameter, d)
+        self.loss: Any = LOSSES[kind](parameter, d if what == "samples" else whole(1, LISTS)(x))
         k = self.k = self.loss.k
-        need((x is None) == (kind == "mean") and d % k == 0, "the width of x")
-        self.x = None if x is None else array(x, exact, M, d // k)
+        if what == "samples":
+            self.node = array(at, whole(0, n), M)
+            need((x is None) == (kind == "mean") and d % k == 0, "the width of x")
+            self.x = None if x is None else array(x, exact, M, d // k)
+            places: Any = [("sample", (i,), None) for i in at]
+        else:
+            need(x == k, "a row of this loss has", k, "numbers")
+            self.rows, x = cells_of(at, n, d, k), None
+            places = placed("sample of a row", at)
         self.y = array(y, self.loss.target, M)
         self.o = array(offset, exact, M, k)
         self.s, rules = self.scales(rule, array(weight, positive, M))
-        each = zip(self.node, rules, weight, x or [None] * M, y, offset, strict=True)
-        self.records = [["sample", (i,), None, kind, parameter, strength, *rest] for i, *rest in each]
+        each = zip(places, rules, weight, x or [None] * M, y, offset, strict=True)
+        self.records = [[*place, kind, parameter, strength, *rest] for place, *rest in each]
 
     def scales(self, rule: Any, weights: list[float]) -> Any:
         """strength * base in doubles, with base the weight / (the sum of the weights of the node, in this order), the
         weight, or weight * number: what graphreg computes is what is meant. And the rules of the records, with these
         sums."""
         if rule == "mean":
+            need(self.rows is None, "a row has no node whose samples a mean is of")
             total: dict[int, float] = {}
             for i, w in zip(self.node, weights, strict=True):
                 total[i] = total.get(i, 0.0) + w
@@ -522,6 +537,8 @@ class Samples(Block):
         return [p + o for p, o in zip(x, self.o[r], strict=True)] if shifted else x
 
     def cells(self, r: int) -> Any:
+        if self.rows:
+            return self.rows[r]
         i, k = self.node[r], self.k
         if self.x is None:
             return [[(i, c, 1)] for c in range(k)]
@@ -742,9 +759,8 @@ class Rows(Block):
         kind, parameter, strength, k, rows, weight, center = fields(data, "rows")
         self.rows = cells_of(rows, n, d, whole(1, LISTS)(k))
         self.read(len(rows), k, kind, parameter, strength, weight, center)
-        ends = [tuple({i: 0 for number in row for i, _, _ in number}) for row in rows]
-        each = zip(ends, rows, weight, center or [None] * self.size, strict=True)
-        self.records = [["row", i, row, kind, parameter, strength, *rest] for i, row, *rest in each]
+        each = zip(placed("row", rows), weight, center or [None] * self.size, strict=True)
+        self.records = [[*place, kind, parameter, strength, *rest] for place, *rest in each]
 
     def read(self, m: int, width: int, kind: Any, parameter: Any, strength: Any, weight: Any, center: Any) -> None:
         """What rows and edges have alike."""
