@@ -372,6 +372,20 @@ def the_same_with_rows() -> Files:
     """Files that are as false where their edges are written as rows."""
     for family in OF_ROWS:
         yield from map(as_rows, family())
+    for loss in ("mean", "hinge", "multinomial"):
+        made = as_rows(of_loss(loss, [F(0)] * 3) if loss == "multinomial" else of_loss("hinge", [F(0)]))
+        block = made["model"]["samples"][0] | ({"loss": loss, "y": [["1"]]} if loss == "mean" else {})
+        wrong = (
+            {"rule": "mean"},
+            {"k": 2},
+            {"k": 0},
+            {"k": None},
+            {"x": None},
+            {"node": [0]},
+            {"rows": []},
+            {"rows": None},
+        )
+        yield from (changed(made, "model", "samples", 0, block | each) for each in wrong)
     for kind, e in product(NORMS, (3, -1, True, "0", None)):
         yield _with(as_rows(chain(kind)), of_edge("held", 0) | {"edge": e})
     for kind, (_, ends) in SIDES.items():

@@ -56,7 +56,7 @@ def rows(penalty: str, k: int, cells: list[Any], **other: Any) -> Document:
 
 
 def as_rows(made: Document) -> Document:
-    """The same, with every edge written as a row."""
+    """The same, with every edge, and every sample whose scale is of no mean, written as a row."""
     made = copy.deepcopy(made)
     for block in made["model"]["edges"]:
         if "rows" in block:
@@ -64,7 +64,20 @@ def as_rows(made: Document) -> Document:
         tail, head, features = block.pop("tail"), block.pop("head"), block.pop("features")
         ends = [[(i, "1"), (j, "-1")] if j >= 0 else [(i, "1")] for i, j in zip(tail, head, strict=True)]
         block["k"], block["rows"] = len(features), [[[[i, f, x] for i, x in each] for f in features] for each in ends]
+    for block in made["model"]["samples"]:
+        if "rows" not in block and block["rule"] != "mean":
+            node, x, k = block.pop("node"), block.pop("x"), len(block["offset"][0])
+            own = [[[i, c, "1"]] for i in node for c in range(k)]
+            cells = (
+                own if x is None else [_cells(i, row, c, k) for i, row in zip(node, x, strict=True) for c in range(k)]
+            )
+            block["k"], block["rows"] = k, [cells[r : r + k] for r in range(0, len(cells), k)]
     return made
+
+
+def _cells(i: int, row: list[str], c: int, k: int) -> list[list[Any]]:
+    """Of the predictor of class c, of k."""
+    return [[i, f * k + c, x] for f, x in enumerate(row) if x != "0"]
 
 
 def document(
