@@ -399,6 +399,9 @@ def rows_that_are_none() -> Files:
     for kind in NORMS:
         made = as_rows(chain(kind))
         block = made["model"]["edges"][0]
+        empty = {"penalty": "Zero", "k": 0, "rows": [[]], "weight": ["1"], "strength": "1"}
+        none = changed(made, "model", "edges", [block, block | empty])
+        yield changed(none, "dual", "flows", [*none["dual"]["flows"], [[]]])
         for k in (0, 1, 3, -2, True, "2", None, 2.0, 1 << 22, 10**9):
             yield changed(made, "model", "edges", 0, "k", k)
         for cell in (

@@ -256,7 +256,7 @@ const PENALTY = {
 function rowPlaces(b, n, d, names) {
   fields(b, "penalty parameter strength k rows weight center");
   const k = whole(1, 1 << 22)(b.k);
-  return ["row", k, cellsOf(b.rows, n, d, k, names).map((row) => ({ ...row, holds: "holds" })), true];
+  return ["row", k, cellsOf(b.rows, n, d, k, names).map((row) => ({ ...row, holds: "holds", not: "holds at no" })), true];
 }
 function edgePlaces(b, n, d, names) {
   fields(b, "penalty parameter strength tail head weight features center");
@@ -266,7 +266,7 @@ function edgePlaces(b, n, d, names) {
   const each = b.tail.map((i, e) => {
     const j = b.head[e], ends = [i, j].filter((x) => x >= 0).map((x) => names.labels[x]);
     need(i !== j, "a loop");
-    return { cells: F.map((f) => [[i, f, I], ...(j < 0 ? [] : [[j, f, neg(I)]])]), ends, holds: "are equal", at: F.map((f) => names.columns[f]) };
+    return { cells: F.map((f) => [[i, f, I], ...(j < 0 ? [] : [[j, f, neg(I)]])]), ends, holds: "are equal", not: "differ at every", at: F.map((f) => names.columns[f]) };
   });
   return ["edge", F.length, each, b.head.every((j) => j < 0)];
 }
@@ -279,10 +279,10 @@ function edgeTerms(b, flows, n, d, names) {
   need(!constraint || [S, ...weight].every((x) => x === 1), "a constraint has no weight");
   need(odd || (b.center === null && !oneSided), "a centre, or a one-sided penalty, between nodes");
   const center = b.center === null ? null : array(b.center, exact, m, k), T = array(flows, number, m, width);
-  return places.map(({ cells, ends, holds, at }, e) => {
+  return places.map(({ cells, ends, at, ...said }, e) => {
     const c = scale(S * weight[e]), t = T[e], u = flow(p, c, t, k), o = center ? center[e] : Array(k).fill(Z);
     return {
-      c, u, t, fits: center && what === "edge" ? undefined : fits, ends, holds, shift: dot(u, o), kind: b.penalty,
+      c, u, t, fits: center && what === "edge" ? undefined : fits, ends, ...said, shift: dot(u, o), kind: b.penalty,
       put: putBy(cells, u),
       argument: (w) => seen(cells, w),
       value: (z) => mul(c, value(p, z.map((v, q) => sub(v, o[q])))), conjugate: () => conjugate(p, c, t),
@@ -346,9 +346,9 @@ const CLAIMS = {
   held: (proof, claim) => CLAIMS.fused(proof, claim),  // of rows
   split(proof, claim) {
     fields(claim, "says block edge dual");
-    const ends = edgeOf(proof, claim).ends, terms = termsOf(proof.model, claim.dual);
+    const { ends, not } = edgeOf(proof, claim), terms = termsOf(proof.model, claim.dual);
     need(lower(proof.model, terms, proof.within, terms.edges[claim.block][claim.edge]) > proof.upper, "equality is not excluded");
-    return `${ends.join(" - ")} differ at every optimum${proof.among}`;
+    return `${ends.join(" - ")} ${not} optimum${proof.among}`;
   },
   unattained(proof, claim) {
     fields(claim, "says direction");

@@ -987,7 +987,7 @@ class Proof:
         e, i, _, ends = self.edge(block, edge)
         bound = self.model.dual(self.model.point(dual), self.within, (self.model.m + block, i))
         need(bound > self.upper, "equality is not excluded")
-        return f"{ends} {'differ' if e.rows is None else 'does not hold'} at every optimum{self.among}"
+        return f"{ends} {'differ at every' if e.rows is None else 'holds at no'} optimum{self.among}"
 
     def unattained(self, direction: Any) -> str:
         """Along the direction no term grows, from anywhere, and one falls for ever."""

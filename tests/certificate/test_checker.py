@@ -64,6 +64,74 @@ def test_a_model_has_the_name_that_it_always_had():
     assert hashlib.sha256("".join(names).encode()).hexdigest()[:16] == "557e9baa90c7929d"
 
 
+def of_rows():
+    """A model of rows alone: penalties, and a loss of three numbers of each row."""
+    model = as_rows(with_rows(random.Random(3))[0])["model"]
+    rows = [[[[1, 2, "1"], [0, 1, "3"]], [], [[2, 0, "1"]]], [[[0, 0, "-1"]], [[1, 1, "1"]], [[0, 2, "1p5"]]]]
+    block = samples("mean", [["1", "1p1", "3"], ["5", "0", "0"]], [0, 0], 3, offset=[["0", "1", "5"], ["7", "0", "0"]])
+    block = {key: each for key, each in block.items() if key not in ("node", "x")} | {"k": 3, "rows": rows}
+    return changed(model, "samples", [block])
+
+
+def test_the_name_of_rows_has_all_that_they_are_made_of():
+    model = of_rows()
+    names = [verify.Model(model).hash()]
+    for what in ("samples", "edges"):
+        for b, block in enumerate(model[what]):
+            for key in ("weight", "center", "y", "offset", "rows"):
+                for path in places(block.get(key)):
+                    number = looked_up(block[key], path)
+                    other = changed(block, key, *path, "7p-3" if isinstance(number, str) else (number + 1) % 3)
+                    try:
+                        names.append(verify.Model(changed(model, what, b, other)).hash())
+                    except NotProvedError as error:
+                        assert "a cell stands twice" in str(error)
+    assert len(names) > 150
+    assert len(set(names)) == len(names)
+
+
+def test_the_name_of_rows_has_no_order_of_nodes_rows_and_cells():
+    model, turned = of_rows(), of_rows()
+    turned["labels"].reverse()
+    for block in (*turned["samples"], *turned["edges"]):
+        block["rows"] = [[[[2 - i, j, x] for i, j, x in number[::-1]] for number in row] for row in block["rows"][::-1]]
+        for key in ("weight", "center", "y", "offset"):
+            if block.get(key):
+                block[key] = block[key][::-1]
+    assert verify.Model(turned).hash() == verify.Model(model).hash()
+
+
+def places(tree):
+    """The ways to all numbers of nested lists."""
+    for k, each in enumerate(tree if isinstance(tree, list) else ()):
+        yield from ([k, *rest] for rest in places(each)) if isinstance(each, list) else [[k]]
+
+
+def looked_up(tree, path):
+    for k in path:
+        tree = tree[k]
+    return tree
+
+
+@pytest.mark.parametrize("kind", NORMS)
+def test_what_is_said_of_rows(kind):
+    """With a centre and without, by as many names as fit."""
+    made = as_rows(chain(kind))
+    claims = [claim | {"says": "held"} if claim["says"] == "fused" else claim for claim in made["claims"]]
+    said = [
+        "row 0 of block 1 ('n0' - 'n1') holds at every optimum",
+        f"{kind} of row 0 of block 1 ('n0' - 'n1') is at most 1.183052186166775e-271 at every optimum",
+        "row 2 of block 1 ('n2' - 'n3') holds at every optimum",
+        f"{kind} of row 2 of block 1 ('n2' - 'n3') is at most 1.183052186166775e-271 at every optimum",
+        "row 1 of block 1 ('n1' - 'n2') holds at no optimum",
+    ]
+    assert checked(made | {"claims": claims}).said[1:] == said
+    moved = changed(made | {"claims": claims}, "model", "edges", 0, "center", [["0", "0"]] * 3)
+    assert checked(moved).said[1:] == said
+    long = changed(made | {"claims": claims}, "model", "labels", ["n" * 60, "m" * 60, "b", "c"])
+    assert checked(long).said[1] == f"row 0 of block 1 ('{'n' * 60}' - '{'m' * 33}) holds at every optimum"
+
+
 # ---- P and Q of whole problems ---------------------------------------------------------------------------------------
 @pytest.mark.parametrize(("draw", "terms"), [(mixed, 12), (with_rows, 18)])
 def test_bounds_are_those_by_hand(draw, terms):
