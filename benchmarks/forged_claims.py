@@ -413,6 +413,7 @@ def rows_that_are_none() -> Files:
         last = [3, 0, "-1"]  # what follows would come to the same, if it were read
         for more in ([[-1, 0, "-1"]], [[3, -2, "-1"]], [[3, 0, "-1p-1"]] * 2, [last, [0, 0, "0"]], [last, [2, 0, "0"]]):
             yield changed(made, "model", "edges", 0, "rows", RIGHT, 0, [[2, 0, "1"], *more])
+        yield changed(made, "model", "edges", 0, "rows", RIGHT, 1, [[2, 1, "1"], [3, -1, "-1"]])
         for number in ([], None, "", {}, [[0, 0, "1"]], [[0, 0, "1"], [1, 0, "-1"], [0, 0, "1p-1000"]]):
             yield changed(made, "model", "edges", 0, "rows", 0, 0, number)
         for row in ([], [[]], [[], [], []], None):
