@@ -24,19 +24,14 @@ GREEK = re.findall(  # entities of HTML as they are
 )
 LETTERS = {**{name: f"&{name};" for name in GREEK}, "infty": "&infin;", "partial": "&part;"}
 OPERATORS = {
-    "le": "&le;",
-    "ge": "&ge;",
-    "ne": "&ne;",
+    **{name: f"&{name};" for name in ("le", "ge", "ne", "times", "top", "sum")},
     "in": "&isin;",
     "cdot": "&sdot;",
-    "times": "&times;",
     "circ": "&compfn;",
-    "top": "&top;",
     "sim": "~",
     "Rightarrow": "&rArr;",
     "ldots": "&hellip;",
     "backslash": "\\",
-    "sum": "&sum;",
     "-": "&minus;",
     "*": "&lowast;",
     "'": "&prime;",

@@ -214,13 +214,9 @@ def try_some_size(value: Value, prox: Prox, name: str) -> None:
     raised: set[str] = set()
     for k in tried.SIZES:
         try:
-            _try(value, prox, name, k)
-        except TermError:
-            raise
-        except Exception as error:  # noqa: BLE001 - whatever the user's functions raise on rows of a wrong size
-            raised.add(_told(error))
-            continue
-        return
+            return try_size(value, prox, name, k)
+        except tried.SizeError as error:
+            raised.add(_told(error.__cause__))
     if len(raised) == 1:
         raise TermError(f"the penalty {name} cannot be used: {raised.pop()}; {CALLS}")
 
@@ -231,11 +227,11 @@ def try_size(value: Value, prox: Prox, name: str, k: int) -> None:
         _try(value, prox, name, k)
     except TermError:
         raise
-    except Exception as error:
-        raise TermError(f"the penalty {name} cannot act on {k} coordinates: {_told(error)}; {CALLS}") from error
+    except Exception as error:  # whatever the user's functions raise on rows of a wrong size
+        raise tried.SizeError(f"the penalty {name} cannot act on {k} coordinates: {_told(error)}; {CALLS}") from error
 
 
-def _told(error: Exception) -> str:
+def _told(error: BaseException | None) -> str:
     return f"value or prox raises {type(error).__name__}: {error}"
 
 

@@ -343,10 +343,16 @@ def _other_penalties(forces: _Forces, k: int, rest: Array) -> Iterator[Family]:
             yield from forces.family(said, "penalty", rest, flow, bool((free == own).all()), basis=basis)
 
 
+def plain_penalties() -> list[tuple[str, AbstractPenalty]]:
+    """The penalties of the library that need no parameter, by name."""
+    kinds: dict[str, Any] = declared(AbstractPenalty, users=False)
+    return [(name, kind()) for name, kind in kinds.items() if needs_no_options(kind)]
+
+
 def other_penalties(edge: EdgeBlock) -> Iterator[tuple[str, AbstractPenalty]]:
     """The penalties of the library that need no parameter and may stand between nodes in place of a block's own."""
-    for name, kind in declared(AbstractPenalty, users=False).items():
-        if needs_no_options(kind) and not issubclass(kind, AbstractOneSided) and not isinstance(edge.penalty, kind):
-            penalty = kind()
-            if penalty.domain.gauge(np.full((1, 2), 1e9))[0] != 0.0 or isinstance(penalty, AbstractSmoothPenalty):
-                yield name, penalty
+    for name, penalty in plain_penalties():
+        if isinstance(penalty, AbstractOneSided) or isinstance(edge.penalty, type(penalty)):
+            continue
+        if isinstance(penalty, AbstractSmoothPenalty) or penalty.domain.gauge(np.full((1, 2), 1e9))[0] != 0.0:
+            yield name, penalty

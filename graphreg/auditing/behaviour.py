@@ -27,8 +27,6 @@ WEAK, STRONG = 1e-3, 1e3  # the factors of its losses and strengths
 STEEP, GROWS = 10.0, 150  # a factor of features, and rounds in which steps that do not follow it diverge
 SOFT = 0.2  # a factor of losses at which steps that are too long for them may do
 BACK = -0.3  # the cosine between moves below which a run goes to and fro
-EQUAL = 1e-4  # the distance at which a run on equal data is right
-AGREE = 1e-6  # relative disagreement of nodes that agree
 
 
 def same(one: Course, two: Course) -> bool:
@@ -55,25 +53,9 @@ def repeats(algorithm: AbstractAlgorithm, problem: Problem, seed: int) -> Repeat
     return Repeats(same(one, two), same(one, other), reads)
 
 
-@dataclass(frozen=True)
-class OrderDependence:
-    """The changes of the path and the limit with the order of nodes and edges, relative to the size of the
-    points."""
-
-    path: float
-    limit: float
-
-    @property
-    def path_depends(self) -> bool:
-        return self.path > PATH
-
-    @property
-    def limit_depends(self) -> bool:
-        return self.limit > ENDS
-
-
-def order(algorithm: AbstractAlgorithm, problem: Problem, course: Course, seed: int) -> OrderDependence | None:
-    """The change by another order of the nodes; None where the nodes cannot be put in another order."""
+def order(algorithm: AbstractAlgorithm, problem: Problem, course: Course, seed: int) -> tuple[float, float] | None:
+    """The changes of the path and the limit with the order of nodes and edges, relative to the size of the points;
+    None where the nodes cannot be put in another order."""
     other = reordered(problem, np.random.default_rng(seed))
     if other is None:
         return None
@@ -81,8 +63,8 @@ def order(algorithm: AbstractAlgorithm, problem: Problem, course: Course, seed: 
     base, there = run(algorithm, problem, FIRST, seed=seed).points, run(algorithm, other, FIRST, seed=seed).points
     path = max((_apart(w[place], v) for w, v in zip(there, base, strict=False)), default=0.0)
     if path <= PATH:
-        return OrderDependence(path, 0.0)
-    return OrderDependence(path, _apart(run(algorithm, other, course.total, seed=seed).last[place], course.last))
+        return path, 0.0
+    return path, _apart(run(algorithm, other, course.total, seed=seed).last[place], course.last)
 
 
 def _apart(w: Array, v: Array) -> float:
@@ -158,28 +140,12 @@ def settles(course: Course) -> bool:
 
 
 # ---- drift -----------------------------------------------------------------------------------------------------------
-@dataclass(frozen=True)
-class Drift:
-    """The distance from the optimum where all nodes have the same data, and how far the nodes of the limit on the
-    problem itself are apart."""
-
-    equal: float
-    disagreement: float
-
-    @property
-    def right_on_equal_data(self) -> bool:
-        return self.equal < EQUAL
-
-    @property
-    def agrees(self) -> bool:
-        return self.disagreement < AGREE
 
 
-def drift(algorithm: AbstractAlgorithm, optimum: Optimum, limit: Array, rounds: int, seed: int) -> Drift | None:
-    """The drift of local steps; None where nodes cannot be given the same data."""
-    even = with_equal_data(optimum.problem)
+def drift(algorithm: AbstractAlgorithm, problem: Problem, rounds: int, seed: int) -> float | None:
+    """The distance from the optimum where all nodes have the same data; None where they cannot be given it."""
+    even = with_equal_data(problem)
     if even is None:
         return None
     course = run(algorithm, even, rounds, seed=seed)
-    distance = limit_of(course, Optimum.of(even)).distance if course.finite else np.inf
-    return Drift(distance, optimum.disagreement(limit))
+    return limit_of(course, Optimum.of(even)).distance if course.finite else np.inf

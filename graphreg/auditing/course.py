@@ -114,13 +114,15 @@ class Course:
         last = self.moves[-STILL:]
         return len(last) == STILL and max(last) <= ROUNDING * self.length(self.last)
 
-    def at(self, share: float) -> Array:
-        """The mean of the points around a share of the rounds (the last fiftieth before it), against noise."""
+    def near(self, share: float) -> list[Array]:
+        """The points of the last fiftieth before a share of the rounds; the nearest one where none is kept there."""
         end = share * self.total
         chosen = [w for k, w in zip(self.rounds, self.points, strict=True) if 0.98 * end <= k <= end]
-        if not chosen:
-            chosen = [self.points[int(np.argmin(np.abs(np.array(self.rounds) - end)))]]
-        return np.mean(chosen, axis=0)
+        return chosen or [self.points[int(np.argmin(np.abs(np.array(self.rounds) - end)))]]
+
+    def at(self, share: float) -> Array:
+        """The mean of the points near a share of the rounds, against noise."""
+        return np.mean(self.near(share), axis=0)
 
     def move_since_half(self) -> float:
         """The way of the run since half of its rounds."""

@@ -63,20 +63,15 @@ def scaled(problem: Problem, losses: float, others: float = 1.0) -> Problem:
 def with_targets(problem: Problem, label: Hashable, by: float) -> Problem | None:
     """The problem with the targets of one node changed: moved by so many standard deviations of all targets where
     the loss takes such targets, else each replaced by another one of those that occur. None where there are none."""
-    found = None
     for change in (lambda y, rows: _moved(y, rows, by), _exchanged):
         try:
             found = rebuilt(problem, lambda term, change=change: _changed(term, label, change))
-            if not _same_targets(problem, found):
+            pairs = zip(problem.form.samples, found.form.samples, strict=True)
+            if not all(np.array_equal(here.y, there.y) for here, there in pairs):
                 return found
         except (GraphregError, TypeError, ValueError):  # such targets the loss does not take, or they are names
             continue
     return None
-
-
-def _same_targets(problem: Problem, other: Problem) -> bool:
-    pairs = zip(problem.form.samples, other.form.samples, strict=True)
-    return all(np.array_equal(here.y, there.y) for here, there in pairs)
 
 
 def _changed(term: AbstractLoss, label: Hashable, change: Callable[[Array, Array], Array]) -> AbstractLoss:
@@ -196,28 +191,18 @@ def with_equal_data(problem: Problem) -> Problem | None:
     losses = [term for _, term in problem.model.terms if isinstance(term, AbstractLoss)]
     if len(losses) > 1:
         return None
-    data = losses[0].data
+    (loss,) = losses
+    data, times = loss.data, len(loss.data.labels)
     most = int(np.argmax(data.counts()))
     rows = np.flatnonzero(data.node == most)
-    return rebuilt(problem, lambda term: _everywhere(term, data, most, rows))
-
-
-def _everywhere(term: AbstractLoss, data: NodeData, most: int, rows: Array) -> AbstractLoss:
-    times = len(data.labels)
-    node = np.repeat(np.arange(times), len(rows))
+    scales = (loss.scales() / data.weights)[np.unique(data.node, return_index=True)[1]]
+    even = {label: float(scales[most] / s) for label, s in zip(data.labels, scales, strict=True)}  # to that of one
     tiled = {
         name: None if (value := getattr(data, name)) is None else np.concatenate([value[rows]] * times)
         for name in ("X", "y", "weights", "offset")
     }
-    even = rescaled(term, _evened(term, most))
-    return on_data(even, replace(data, node=node, **tiled))
-
-
-def _evened(term: AbstractLoss, most: int) -> dict[Hashable, float]:
-    """Factors that give every node the scale of one."""
-    first = np.unique(term.data.node, return_index=True)[1]
-    each = (term.scales() / term.data.weights)[first]
-    return {label: float(each[most] / s) for label, s in zip(term.data.labels, each, strict=True)}
+    everywhere = replace(data, node=np.repeat(np.arange(times), len(rows)), **tiled)
+    return rebuilt(problem, lambda term: on_data(rescaled(term, even), everywhere))
 
 
 def nearly_flat(problem: Problem, but: Hashable, by: float, others: float = 1.0) -> Problem:

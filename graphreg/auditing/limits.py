@@ -150,8 +150,6 @@ class Limit:
         p where the distance falls as k^-p between half of the run and its end.
     point : (n, d) array
         The mean of the last points.
-    swing : float
-        The last move in units of the size of the optimum, 0 where moves decay.
     why : str
         In words.
     """
@@ -160,7 +158,6 @@ class Limit:
     distance: float
     power: float
     point: Array
-    swing: float
     why: str
 
 
@@ -174,7 +171,7 @@ def limit_of(course: Course, optimum: Optimum, others: tuple[Course, ...] = ()) 
     if not course.finite:
         last = course.last if course.total else np.zeros(course.shape)
         kind = "never settles" if course.ended == "diverged" and course.total else "none"
-        return Limit(kind, np.inf, 0.0, last, np.inf, course.why)
+        return Limit(kind, np.inf, 0.0, last, course.why)
     runs = (course, *(each for each in others if each.finite))
     d1, d2, d3 = (float(np.mean([_around(each, optimum, share) for each in runs])) for share in (0.25, 0.5, 1.0))
     power = float(np.log2(max(d2, 1e-300) / max(d3, 1e-300))) if d3 > 0 else np.inf
@@ -183,7 +180,7 @@ def limit_of(course: Course, optimum: Optimum, others: tuple[Course, ...] = ()) 
 
     def found(kind: str, why: str) -> Limit:
         short = f"; {course.why}: more seconds=, or rounds that take less time" if course.ended == "time" else ""
-        return Limit(kind, d3, power, point, swing, why + (short if kind == "undecided" else ""))
+        return Limit(kind, d3, power, point, why + (short if kind == "undecided" else ""))
 
     if not optimum.known:
         gap = optimum.certificate.relative_gap if optimum.certificate.valid else np.inf
@@ -200,10 +197,8 @@ def limit_of(course: Course, optimum: Optimum, others: tuple[Course, ...] = ()) 
 
 def _around(course: Course, optimum: Optimum, share: float) -> float:
     """The mean distance of the points before a share of the rounds."""
-    end = share * course.total
-    near = [w for k, w in zip(course.rounds, course.points, strict=True) if 0.98 * end <= k <= end]
-    near = near[:: max(len(near) // 20, 1)] or [course.at(share)]
-    return float(np.mean([optimum.distance(w) for w in near]))
+    near = course.near(share)
+    return float(np.mean([optimum.distance(w) for w in near[:: max(len(near) // 20, 1)]]))
 
 
 def _swing(course: Course, size: float) -> float:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from ..base.clock import left
-from ..base.declaring import declared, needs_no_options
 from ..compiling import conic
 from ..errors import GraphregError
 from ..form import EdgeBlock, Form
@@ -17,9 +15,9 @@ from ..methods import Exact
 from ..problem import Problem
 from ..running import Budget, solve
 from ..terms import Array, Strength
-from ..terms.penalties import AbstractPenalty, is_equality
+from ..terms.penalties import is_equality
 from .algorithms import AbstractAlgorithm
-from .balance import Family, accepted, balanced, by_factor, node_factors, other_penalties
+from .balance import Family, accepted, balanced, by_factor, node_factors, other_penalties, plain_penalties
 from .behaviour import drift, goes_to_and_fro, settles, too_long_for
 from .course import Course, run
 from .instances import scaled
@@ -111,14 +109,6 @@ def _of_strength(form: Form, k: int) -> Iterator[tuple[str, Form]]:
         yield by_factor("strength", edge.name, 0.0), _with(form, k, None)
 
 
-def _equalities(k: int) -> Iterator[AbstractPenalty]:
-    """The penalties of the library that allow no difference in k coordinates."""
-    kinds: list[Any] = list(declared(AbstractPenalty, users=False).values())
-    for kind in kinds:
-        if needs_no_options(kind) and is_equality(penalty := kind(), k):
-            yield penalty
-
-
 def _of_edges(form: Form, k: int) -> Iterator[tuple[str, Form]]:
     edge = form.edges[k]
     if np.ptp(edge.base_weight) > 0.0:
@@ -126,7 +116,7 @@ def _of_edges(form: Form, k: int) -> Iterator[tuple[str, Form]]:
             yield f"the edge weights {word}", _with(form, k, replace(edge, base_weight=edge.base_weight**power))
     for name, penalty in other_penalties(edge):
         yield f"penalty {name} for {edge.penalty.called()}", _with(form, k, replace(edge, penalty=penalty))
-    for equality in _equalities(form.width(edge)):
+    for equality in (each for _, each in plain_penalties() if is_equality(each, form.width(edge))):
         tied = replace(edge, penalty=equality, strength=Strength(), base_weight=np.ones(len(edge.tail)))
         yield "flows leave their ball: a consensus", _with(form, k, tied)
     for e in range(len(edge.tail) if len(edge.tail) <= EDGES else 0):
@@ -137,7 +127,8 @@ def _of_edges(form: Form, k: int) -> Iterator[tuple[str, Form]]:
 
 # ---- names by evidence -----------------------------------------------------------------------------------------------
 WEAK = 1e-2  # times the strengths, where a wrong sign does no harm
-AGREE = 1e-6
+EQUAL = 1e-4  # the distance at which a run on equal data is right
+AGREE = 1e-6  # relative disagreement of nodes that agree
 NOTHING = 1e-6  # of the optimum, a limit that is 0
 DEPENDS = 0.1  # of the distance, by which a limit that depends on the start moves with it
 ROUGH = 3e-2  # a distance within which rounding to few digits may stop a run
@@ -181,7 +172,7 @@ def names(seen: Examined, noisy: bool) -> Iterator[Finding]:
             "bias", "name", f"biased: a stochastic gradient, messages that are lost, or no gradient at all: {limit.why}"
         )
     elif again and consensus and not (exact and exact[0].kind == "nodes"):
-        yield from _of_drift(seen)
+        yield from _of_drift(seen, disagreement)
     if again and not noisy and not exact and seen.algorithm.takes_start:
         yield from _of_start(seen)
 
@@ -241,19 +232,19 @@ def _of_dictionary(optimum: Optimum, limit: Limit) -> Iterator[Finding]:
         yield Finding("dictionary", "remark", f"none of {len(found)} modified problems has this optimum; {near}")
 
 
-def _of_drift(seen: Examined) -> Iterator[Finding]:
-    found = drift(seen.algorithm, seen.optimum, seen.limit.point, seen.course.total, seen.seed)
+def _of_drift(seen: Examined, disagreement: float) -> Iterator[Finding]:
+    found = drift(seen.algorithm, seen.problem, seen.course.total, seen.seed)
     if found is None:
         yield Finding("drift", "not tried", "nodes have different losses, and cannot be given the same data")
-    elif found.right_on_equal_data and found.agrees:
+    elif found < EQUAL and disagreement < AGREE:
         said = "nodes agree, rightly on equal data and wrongly where data differ"
         why = "local steps, gradients that are cut or corrections that do not cancel"
         yield Finding("drift", "name", f"drift: {said}, as {why} lead to")
-    elif found.right_on_equal_data:
-        said = f"right on equal data, and nodes disagree by {found.disagreement:.1e} where data differ"
+    elif found < EQUAL:
+        said = f"right on equal data, and nodes disagree by {disagreement:.1e} where data differ"
         yield Finding("drift", "name", f"drift: {said}: a constant step, or several local steps")
     else:
-        yield Finding("drift", "remark", f"wrong on equal data, too: {found.equal:.1e} from the optimum")
+        yield Finding("drift", "remark", f"wrong on equal data, too: {found:.1e} from the optimum")
 
 
 def _of_start(seen: Examined) -> Iterator[Finding]:

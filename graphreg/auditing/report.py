@@ -21,14 +21,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 RIGHT, IN_THE_LIMIT = "right", "right in the limit"
-MARKS = {
-    "holds": "pass",
-    "fails": "FAIL",
-    "name": "NAME",
-    "consistent": "with",
-    "remark": "note",
-    "not tried": "skip",
-}
+MARKS = {"holds": "pass", "fails": "FAIL", "name": "NAME", "consistent": "with", "remark": "note", "not tried": "skip"}
 WIDTH = 11
 LONGEST = 120  # characters of a line
 WRAPPED: Any = {"subsequent_indent": " " * 20, "break_long_words": False, "break_on_hyphens": False}

@@ -25,7 +25,7 @@ NODES, EACH = 5, 12  # nodes and samples per node of the data on which a loss is
 @click.option("--model", metavar="HASH", help="The model that it must be a proof of; see `graphreg hash`.")
 @click.option("--gap", type=click.FloatRange(min=0), help="The most that the bounds may be apart, relative to them.")
 @click.option("--no-flint", is_flag=True, help="Compute with the standard library alone.")
-@click.option("--seconds", type=SECONDS, default=3600.0, show_default=True, help="The most it may take.")
+@click.option("--seconds", type=SECONDS, default=3600.0, help="The most it may take.")
 def verify(proof: Path, no_flint: bool, **asked: Any) -> int:
     """Check a proof in exact arithmetic: a file that `solve --proof`, or Solution.prove in Python, has written.
 
@@ -90,7 +90,7 @@ def check() -> None:
 option_option = click.option(
     "-o", "--option", "given", multiple=True, metavar="NAME=VALUE", help="An option of the class; may be repeated."
 )
-seed_option = click.option("--seed", type=int, default=0, show_default=True, help="Of the random points.")
+seed_option = click.option("--seed", type=int, default=0, help="Of the random points.")
 tolerance_option = click.option(
     "--tolerance", type=float, help="The relative accuracy asked of its methods; 1e-8, but where a solver runs in them."
 )

@@ -17,6 +17,7 @@ from .program import (
     FOLDER,
     SECONDS,
     algorithm_of,
+    choice,
     chosen_method,
     force_option,
     gap_option,
@@ -46,7 +47,9 @@ class _WithExample(click.Command):
 @click.option("--out", type=FOLDER, help="Write tables, result.json and pictures into this folder, which is made.")
 @force_option
 @click.option("--proof", type=FILE, help="Write a proof of the answer's bounds into this file.")
-@click.option("--pictures/--no-pictures", default=True, help="Whether --out draws the graph and the trace.")
+@click.option(
+    "--pictures/--no-pictures", default=True, show_default=False, help="Whether --out draws the graph and the trace."
+)
 @quiet_option
 @json_option
 def solve(read: Any, out: Path | None, proof: Path | None, force: bool, pictures: bool, **asked: Any) -> int:
@@ -99,7 +102,7 @@ def _say_nothing(text: object) -> None:
     help="Only this: NAME or 'NAME(option=value, ...)'; repeatable.",
 )
 @gap_option
-@click.option("--seconds", type=SECONDS, default=60.0, show_default=True, help="The budget of each method.")
+@click.option("--seconds", type=SECONDS, default=60.0, help="The budget of each method.")
 @click.option("--seed", type=click.IntRange(min=0), help="For methods that draw random numbers.")
 @with_outputs("the gaps against rounds, messages, bytes and seconds")
 def compare(read: Any, to: Outputs, names: tuple[str, ...], gap: float | None, **asked: Any) -> int:
@@ -139,10 +142,8 @@ def _draw_comparison(found: Any, figure: Any) -> None:
 @with_model
 @click.argument("algorithm")
 @click.option("--rounds", type=click.IntRange(min=1), help="Of the main run; by default 3,000 to 12,000.")
-@click.option("--seconds", type=SECONDS, default=60.0, show_default=True, help="The budget of the whole audit.")
-@click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the algorithm and the referee."
-)
+@click.option("--seconds", type=SECONDS, default=60.0, help="The budget of the whole audit.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, help="Of the algorithm and the referee.")
 @click.option("--html", type=FILE, help="Write the report as a page to this file.")
 @force_option
 def audit(read: Any, algorithm: str, html: Path | None, force: bool, **options: Any) -> int:
@@ -175,13 +176,7 @@ def methods(read: Any) -> None:
 @main.command(short_help="Predictions for the rows of another table.")
 @with_model
 @click.argument("rows", type=FILE)
-@click.option(
-    "--kind",
-    type=click.Choice(["response", "link", "class"]),
-    default="response",
-    show_default=True,
-    help="What the loss makes of x'w + offset; that itself; or the class.",
-)
+@choice("--kind", "response", "link", "class", help="What the loss makes of x'w + offset; that itself; or the class.")
 @click.option("--like", "name", metavar="NAME", help="Which [[data]] the rows are like, where there are several.")
 @method_option
 @gap_option

@@ -9,7 +9,7 @@ import click
 
 from . import exits
 from .outputs import Outputs, with_outputs
-from .program import FILE, SECONDS, main, with_model
+from .program import FILE, SECONDS, choice, main, with_model
 
 if TYPE_CHECKING:
     from ..inputs import Graph
@@ -23,31 +23,13 @@ seconds_option = click.option("--seconds", type=SECONDS, help="A budget of time.
 @with_model
 @click.option("--all-pairs", is_flag=True, help="Test all pairs of nodes, in place of the edges of the graph.")
 @click.option("--graph", "name", metavar="NAME", help="Which [[graph]] of the model file, where there are several.")
-@click.option(
-    "--covariance",
-    type=click.Choice(["auto", "chow", "robust", "model", "HC0", "HC1", "HC2", "HC3", "HC4"]),
-    default="auto",
-    show_default=True,
-)
-@click.option(
-    "--correction",
-    type=click.Choice(["bonferroni", "bh", "none"]),
-    default="bonferroni",
-    show_default=True,
-    help="For testing many edges at once.",
-)
-@click.option("--alpha", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.05, show_default=True)
+@choice("--covariance", "auto", "chow", "robust", "model", "HC0", "HC1", "HC2", "HC3", "HC4")
+@choice("--correction", "bonferroni", "bh", "none", help="For testing many edges at once.")
+@click.option("--alpha", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.05)
 @click.option("--feature", "features", metavar="NAME", multiple=True, help="Compare this alone; repeatable.")
 @seconds_option
 @with_outputs("the graph with the edges that were removed")
-def edges(
-    read: Any,
-    to: Outputs,
-    all_pairs: bool,
-    name: str | None,
-    features: tuple[str, ...],
-    **asked: Any,
-) -> int:
+def edges(read: Any, to: Outputs, all_pairs: bool, name: str | None, features: tuple[str, ...], **asked: Any) -> int:
     """Test for every edge whether its two nodes have the same parameters, and keep the edges where nothing speaks
     against it.
 

@@ -15,6 +15,7 @@ from .. import __version__
 from ..errors import ModelFileError
 from . import exits
 
+SETTINGS = {"help_option_names": ["-h", "--help"], "show_default": True}
 FOLDER = click.Path(file_okay=False, path_type=Path)
 FILE = click.Path(dir_okay=False, path_type=Path)
 SECONDS = click.FloatRange(min=0, min_open=True)
@@ -53,6 +54,11 @@ def with_model(command: Command) -> Command:
     return read_first
 
 
+def choice(option: str, *known: str, **how: Any) -> Callable[[Command], Command]:
+    """An option that is one of some words, by default the first."""
+    return click.option(option, type=click.Choice(known), default=known[0], **how)
+
+
 method_option = click.option(
     "--method", metavar="METHOD", help="Instead of that in the model file: NAME or 'NAME(option=value, ...)'."
 )
@@ -62,7 +68,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print one JS
 force_option = click.option("--force", is_flag=True, help="Overwrite files that are no earlier result.")
 
 
-@click.group(cls=exits.Commands, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=exits.Commands, epilog=EPILOG, context_settings=SETTINGS)
 @click.version_option(__version__, message="graphreg %(version)s")
 def main() -> None:
     """Certified convex learning on graphs: a model at every node, tied together along the edges.

@@ -12,7 +12,7 @@ from ..base import escaping
 from ..errors import ModelFileError
 from . import exits
 from .outputs import Outputs, with_outputs
-from .program import FILE, SECONDS, chosen_method, gap_option, main, quiet_option, with_model
+from .program import FILE, SECONDS, choice, chosen_method, gap_option, main, quiet_option, with_model
 
 method_option = click.option(
     "--method", metavar="METHOD", help="NAME or 'NAME(option=value, ...)'; by default the fastest that applies."
@@ -72,7 +72,6 @@ def code_of(complete: bool, certified: bool, ended: str, undrawn: dict[str, str]
     "--strengths",
     type=Values(),
     default="50",
-    show_default=True,
     help="Numbers between commas, or how many, evenly spaced on a logarithmic scale below strength-max.",
 )
 @parameter_option
@@ -117,31 +116,15 @@ def path(read: Any, to: Outputs, method: str | None, gap: float | None, events: 
     multiple=True,
     help="Numbers between commas, or how many (20); NAME=0.1,0.3 for each of several parameters.",
 )
-@click.option("--folds", type=click.IntRange(min=2), default=5, show_default=True)
-@click.option(
-    "--by",
-    type=click.Choice(["sample", "node"]),
-    default="sample",
-    show_default=True,
-    help="Hold out samples of every node, or whole nodes.",
-)
-@click.option(
-    "--scoring",
-    type=click.Choice(["loss", "mse", "mae", "accuracy", "log_loss", "auc", "deviance"]),
-    default="loss",
-)
-@click.option(
-    "--rule",
-    type=click.Choice(["min", "1se"]),
-    default="min",
-    show_default=True,
-    help="The best score; or the strongest regularisation within one standard error of it.",
-)
+@click.option("--folds", type=click.IntRange(min=2), default=5)
+@choice("--by", "sample", "node", help="Hold out samples of every node, or whole nodes.")
+@choice("--scoring", "loss", "mse", "mae", "accuracy", "log_loss", "auc", "deviance", show_default=False)
+@choice("--rule", "min", "1se", help="The best score; or the strongest regularisation within one standard error of it.")
 @method_option
 @gap_option
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of the folds.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, help="Of the folds.")
 @seconds_option
-@click.option("--jobs", type=int, default=1, show_default=True, help="Processes; -1: as many as processors.")
+@click.option("--jobs", type=int, default=1, help="Processes; -1: as many as processors.")
 @checkpoint_option
 @with_outputs("the scores")
 def cv(

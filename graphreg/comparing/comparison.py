@@ -317,9 +317,7 @@ def distinct(name: str, taken: Mapping[str, Any]) -> str:
 
 def _optimum(exact: Solution | NoRun, gap: float) -> Certificate | None:
     """The certificate of the optimum, where the exact route got there."""
-    if isinstance(exact, Solution) and exact.certificate.holds(gap):
-        return exact.certificate
-    return None
+    return exact.certificate if isinstance(exact, Solution) and exact.certificate.holds(gap) else None
 
 
 def _reference(exact: str | None, found: Mapping[str | None, Solution | NoRun], gap: float) -> tuple[str, float]:

@@ -107,7 +107,7 @@ def random_problem(seed: int, hard: bool = False, *, loss: Choice = None, penalt
     loss = chosen(AbstractLoss, loss, LOSSES[seed % len(LOSSES)], LOSSES)
     penalty = chosen(AbstractPenalty, penalty, PENALTIES[seed // len(LOSSES) % len(PENALTIES)], PENALTIES)
     structure = STRUCTURES[seed // (len(LOSSES) * len(PENALTIES)) % len(STRUCTURES)]
-    traits = _hard_traits(rng) if hard else []
+    traits = ([trait for trait in HARD if rng.random() < 0.5] or [HARD[int(rng.integers(len(HARD)))]]) if hard else []
     n, d = int(np.exp(rng.uniform(np.log(2), np.log(61)))), int(rng.integers(1, 9))
     labels = _labels(rng, n)
     losses = random_losses(rng, loss, labels, d, traits)
@@ -118,11 +118,6 @@ def random_problem(seed: int, hard: bool = False, *, loss: Choice = None, penalt
     plain = builder.plain()
     model = losses.model + builder.model
     return RandomProblem(seed, hard, loss, penalty, structure, tuple(traits), plain.condition(), model, plain)
-
-
-def _hard_traits(rng: np.random.Generator) -> list[str]:
-    chosen = [trait for trait in HARD if rng.random() < 0.5]
-    return chosen or [HARD[int(rng.integers(len(HARD)))]]
 
 
 def _labels(rng: np.random.Generator, n: int) -> list[Hashable]:

@@ -120,7 +120,10 @@ class Evaluated:
 def estimate(likelihood: Likelihood) -> Components:
     """The components of largest likelihood; `DataError` where the data cannot tell them apart."""
     _check_levels(likelihood)
-    unit = _unit(likelihood)
+    data, tree = likelihood.data, likelihood.tree
+    trace = float(np.einsum("njj->j", data.A)[tree.random].sum())
+    # the ratio at which a random part of a sample is on average as large as its noise
+    unit = np.full(len(tree.levels), data.size / trace if trace > 0 else np.nan)
     _check_noise(likelihood)
     active = np.full(len(unit), True)
     u, value = _minimum(likelihood, unit, active, [np.full(len(unit), start) for start in STARTS])
@@ -229,13 +232,6 @@ def _components(likelihood: Likelihood, unit: Array, active: Array, u: Array, va
     method = "reml" if likelihood.restricted else "ml"
     levels = tuple(float(v) for v in noise * ratios)
     return Components(noise, levels, tuple(errors.tolist()), method, -value / 2.0, converged)
-
-
-def _unit(likelihood: Likelihood) -> Array:
-    """The ratio at which a random part of a sample is on average as large as its noise, per level."""
-    data, R = likelihood.data, likelihood.tree.random
-    trace = float(np.einsum("njj->j", data.A)[R].sum())
-    return np.full(len(likelihood.tree.levels), data.size / trace if trace > 0 else np.nan)
 
 
 # ---- what cannot be told apart ---------------------------------------------------------------------------------------

@@ -42,11 +42,6 @@ class Reference:
         return np.where(self.residual_df > 0, value, np.inf)
 
     @staticmethod
-    def chi_square(k: int, m: int) -> Reference:
-        """The reference distribution for m edges, where the samples are many."""
-        return Reference(k, np.full(m, np.inf), np.ones(m))
-
-    @staticmethod
     def hotelling(k: int, nu: Array) -> Reference:
         """The reference distribution as if the covariance had been estimated from nu samples of a normal
         distribution."""

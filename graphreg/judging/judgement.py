@@ -129,12 +129,7 @@ class Judgement(Certificate):
 
 
 def judge(
-    form: Form,
-    w: Array,
-    flows: Arrays | None,
-    prices: Arrays | None,
-    gap: float,
-    seconds: float | None,
+    form: Form, w: Array, flows: Arrays | None, prices: Arrays | None, gap: float, seconds: float | None
 ) -> Judgement:
     """The certificate of w, by as many of the steps as it takes: what is given or follows from the gradients at w, what
     balances them at the kinks near w, some rounds of the primal-dual method from w and the flows found so far, and the

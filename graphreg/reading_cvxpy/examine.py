@@ -22,10 +22,6 @@ from .source import AbstractReadPenalty, FunctionSource
 AGREEMENT = 1e-7  # relative; CVXPY's cones, solved, against its values
 
 
-class SizeError(TermError):
-    """A function that cannot act on so many coordinates."""
-
-
 def apply(function: Callable[[Any], Any], rows: bool, k: int) -> Any:
     """The expression on rows of k coordinates, refused where it is no expression of the right shape."""
     z = cp.Variable((2, k) if rows else k, name="z")
@@ -75,13 +71,14 @@ def examine(function: Callable[[Any], Any], rows: bool, k: int, name: str) -> Ab
     except TermError:
         raise
     except Exception as problem:  # whatever CVXPY, or the function, raises on rows of this size
-        raise SizeError(f"the penalty {name} cannot act on {k} coordinates: {problem}") from problem
+        raise tried.SizeError(f"the penalty {name} cannot act on {k} coordinates: {problem}") from problem
     source = FunctionSource(of_row(function, rows, k), k, name)
     variable = cp.Variable(k, name="z")
     expression = source.function(variable)
     value, z = evaluator(expression, variable), tried.points(k)
     phi = value(z)
-    if rows and _mixes_rows(function, z, phi):
+    fine = np.isfinite(phi)
+    if rows and not _close(np.asarray(function(cp.Constant(z[fine])).value, dtype=float), phi[fine]):
         raise TermError(f"the penalty {name} with rows=True must treat each row by itself; it mixes them")
     tried.refuse_values(name, z, phi)
     even = _close(phi, value(-z))
@@ -92,12 +89,6 @@ def examine(function: Callable[[Any], Any], rows: bool, k: int, name: str) -> Ab
     if wrong := _disagreement(source.programme, z[2:6], phi[2:6]):
         raise TermError(f"the penalty {name} {wrong}; where an atom is approximated, pass it approx=False")
     return (ConePenalty if even else OneSidedConePenalty)(value, source=source)
-
-
-def _mixes_rows(function: Callable[[Any], Any], z: Array, phi: Array) -> bool:
-    """True where a function of all rows has other values, where it has any, than of each row by itself."""
-    fine = np.isfinite(phi)
-    return not _close(np.asarray(function(cp.Constant(z[fine])).value, dtype=float), phi[fine])
 
 
 def _strength(z: Array, phi: Array) -> float:

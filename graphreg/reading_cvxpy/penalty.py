@@ -12,7 +12,7 @@ from ..base.lazy import cp
 from ..errors import TermError
 from ..terms import Array, Notation
 from ..terms.penalties import AbstractOneSided, AbstractPenalty, tried
-from .examine import SizeError, examine
+from .examine import examine
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,7 +128,7 @@ def from_cvxpy(
     for k in tried.SIZES:
         try:
             phi = examine(function, rows, k, _label(function, name))
-        except SizeError as error:
+        except tried.SizeError as error:
             problems.add(str(error.__cause__))  # perhaps the function is for rows of another size
             continue
         kind = OneSidedCvxpyPenalty if isinstance(phi, AbstractOneSided) else CvxpyPenalty

@@ -173,10 +173,6 @@ def _inner(entry: Entry) -> Entry:
     return Entry(curves=weights)
 
 
-def _norm1(atom: Any, entries: list[Entry], k: int) -> Entry:
-    return _sum([_abs(entry, k) for entry in entries])
-
-
 def _norm(p: float, entries: Sequence[Entry], k: int) -> Entry:
     fixed = np.array([entry.constant for entry in entries if entry.is_fixed])
     if p == 2.0 and fixed.any():  # sqrt(norm^2 + c^2)
@@ -191,10 +187,6 @@ def _norm(p: float, entries: Sequence[Entry], k: int) -> Entry:
     return Entry(curves={NormOf.of(p, A): LINE})
 
 
-def _square(entry: Entry, k: int) -> Entry:
-    return _composed(lambda args: square(args[0]), [entry], k, (), True)
-
-
 def _quad_over_lin(atom: Any, entries: list[Entry], k: int) -> Entry:
     if not atom.args[1].is_constant():
         raise UnknownError
@@ -202,7 +194,8 @@ def _quad_over_lin(atom: Any, entries: list[Entry], k: int) -> Entry:
     try:
         A = np.array([entry.row(k) for entry in entries])
     except UnknownError:
-        return _sum([_square(entry, k) for entry in entries]).times(1.0 / over)
+        squares = [_composed(lambda args: square(args[0]), [entry], k, (), True) for entry in entries]
+        return _sum(squares).times(1.0 / over)
     return Entry(Q=A.T @ A * (2.0 / over))
 
 
@@ -213,7 +206,7 @@ def _quad_form(atom: Any, entries: list[Entry], k: int) -> Entry:
 
 _OF_VECTORS: dict[str, Callable[[Any, list[Entry], int], Entry]] = {
     "max": _max,
-    "norm1": _norm1,
+    "norm1": lambda atom, entries, k: _sum([_abs(entry, k) for entry in entries]),
     "norm_inf": lambda atom, entries, k: _norm(np.inf, entries, k),
     "Pnorm": lambda atom, entries, k: _norm(float(atom.p), entries, k),
     "quad_over_lin": _quad_over_lin,

@@ -28,18 +28,6 @@ def _asked(name: str, joined: Callable[[Blocked, list[Array]], Array]) -> Any:
     return method
 
 
-def _total(_: Blocked, parts: list[Array]) -> Array:
-    return np.add.reduce(parts)
-
-
-def _bound(blocks: Blocked, tops: list[Array]) -> Array:
-    return np.add.reduce(tops) * (1.0 + len(blocks) * ULP)
-
-
-def _most(_: Blocked, parts: list[Array]) -> Array:
-    return np.maximum.reduce(parts)
-
-
 def _beside(blocks: Blocked, parts: list[Array]) -> Array:
     """The rows (m, k) of these parts."""
     out = np.empty((len(parts[0]), sum(len(columns) for columns, _ in blocks)))
@@ -54,9 +42,14 @@ class OfBlocks(OwnDomain):
 
     blocks: Blocked
 
-    value, conjugate = (_asked(name, _total) for name in ("value", "conjugate"))
-    value_bound, conjugate_bound = (_asked(name, _bound) for name in ("value_bound", "conjugate_bound"))
-    gauge, gauge_at_zero = (_asked(name, _most) for name in ("gauge", "gauge_at_zero"))
+    value, conjugate = (_asked(name, lambda _, parts: np.add.reduce(parts)) for name in ("value", "conjugate"))
+    value_bound, conjugate_bound = (
+        _asked(name, lambda blocks, tops: np.add.reduce(tops) * (1.0 + len(blocks) * ULP))
+        for name in ("value_bound", "conjugate_bound")
+    )
+    gauge, gauge_at_zero = (
+        _asked(name, lambda _, parts: np.maximum.reduce(parts)) for name in ("gauge", "gauge_at_zero")
+    )
     step_to_boundary = _asked("step_to_boundary", lambda _, parts: np.minimum.reduce(parts))
     clip, slacks, span = (_asked(name, _beside) for name in ("clip", "slacks", "span"))
     conductance, conduct = (_asked(name, _beside) for name in ("conductance", "conduct"))

@@ -146,10 +146,7 @@ def moving(form: Form, frames: Sequence[Frame]) -> dict[str, Any]:
             "limited": isinstance(edge.penalty, AbstractNorm) or bool((gauge > 0.0).any() and np.isfinite(gauge).any()),
         }
     colours = lasting_names([frame.cluster for frame in frames])
-    return {
-        "slices": kinds,
-        "frames": [packed(frame, colour) for frame, colour in zip(frames, colours, strict=True)],
-    }
+    return {"slices": kinds, "frames": [packed(frame, colour) for frame, colour in zip(frames, colours, strict=True)]}
 
 
 def first_edge(frame: Frame) -> int:

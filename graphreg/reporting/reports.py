@@ -53,12 +53,7 @@ def report_solution(
     frames = [*_iterates(solution), of_answer(solution, _facts(solution, "the answer", "The certified answer"))]
     kind = "round" if len(frames) > 1 else "one"
     data = picture.graph(form, positions, outlines) | picture.moving(form, frames)
-    data |= {
-        "kind": kind,
-        "runs": _runs(solution, comparison),
-        "between": "",
-        "begin": picture.first_edge(frames[-1]),
-    }
+    data |= {"kind": kind, "runs": _runs(solution, comparison), "between": "", "begin": picture.first_edge(frames[-1])}
     seen = [check for frame in frames for check in frame.trace]
     if len(seen) > 1:
         data["runs"][0]["trace"] = [*seen, *(each for each in data["runs"][0]["trace"][-1:] if each["certified"])]

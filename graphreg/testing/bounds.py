@@ -123,7 +123,7 @@ def conjugate_bound_of_losses(loss: AbstractLoss, samples: LossProbe) -> Failure
         yield from holds("conjugate_bound", bound, less, b, samples, y=y)
     inside = frozen(0.9 * samples.inside)
     terms = np.abs(loss.conjugate(inside, y)) + dots(np.abs(inside), np.abs(t)) + dots(np.abs(inside), np.abs(inside))
-    size = terms + _entries(y)
+    size = terms + ((np.abs(y) if y.ndim == 1 else np.abs(y).sum(axis=1)) + 1.0)
 
     def value(b: Array) -> Array:
         return loss.conjugate(b, y) - dots(b, t)
@@ -183,10 +183,6 @@ def dependent(loss: AbstractLoss, samples: LossProbe) -> Failures:
 
 def _ends(end: Array, otherwise: Array) -> Array:
     return frozen(np.where(np.isfinite(end), end, otherwise))
-
-
-def _entries(y: Array) -> Array:
-    return np.abs(y) + 1.0 if y.ndim == 1 else np.abs(y).sum(axis=1) + 1.0
 
 
 # ---- penalties -------------------------------------------------------------------------------------------------------

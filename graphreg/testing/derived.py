@@ -225,7 +225,9 @@ def recession(penalty: AbstractPenalty, probe: Probe) -> Failures:
     yield from judge(sentence, growth, most, direction=inside)
     flat = penalty.prox(frozen(start + 1e3 * candidates), 1e9) - start  # leaves what costs nothing
     flat = flat[size(flat) > 1e-9] / size(flat[size(flat) > 1e-9])[:, None]
-    outside = np.vstack([candidates, flat, _across_cone(cone, probe.k)])
+    outside = np.vstack([candidates, flat])
+    if cone.equations is not None:  # directions at right angles to these
+        outside = np.vstack([outside, np.linalg.svd(np.atleast_2d(cone.equations))[2]])
     outside = outside[_distance_to_cone(cone, outside) > 0.1]
     if not len(outside):
         return
@@ -242,11 +244,6 @@ def _into_cone(cone: RecessionCone, z: Array) -> Array:
         within = ((z >= cone.lower - 1e-12) & (z <= cone.upper + 1e-12)).all(axis=1, keepdims=True)
         z = np.where(within, z, 0.0)
     return z
-
-
-def _across_cone(cone: RecessionCone, k: int) -> Array:
-    """Directions at right angles to the cone's equations."""
-    return np.empty((0, k)) if cone.equations is None else np.linalg.svd(np.atleast_2d(cone.equations))[2]
 
 
 def _distance_to_cone(cone: RecessionCone, z: Array) -> Array:

@@ -75,18 +75,15 @@ def state_is_a_record(method: AbstractIteration, case: Case, probe: MethodProbe)
     """The state is a frozen dataclass with the view, and with ``round``, which counts the steps."""
     view, _ = view_of(case.form, probe.seed)
     state = method.init(view, None)
-    demand(_is_frozen(state), f"the state must be a frozen dataclass, got {type(state).__name__}")
+    kind: Any = type(state)
+    frozen = is_dataclass(state) and bool(kind.__dataclass_params__.frozen)
+    demand(frozen, f"the state must be a frozen dataclass, got {kind.__name__}")
     names = {f.name for f in fields(state)}
     right = {"view", "round"} <= names and state.view is view
     demand(right, f"the state must have the fields view and round, and has {sorted(names)}")
     for k in range(3):
         demand(state.round == k, f"round is {state.round} after {k} steps")
         state = method.step(state)
-
-
-def _is_frozen(state: Any) -> bool:
-    kind: Any = type(state)
-    return is_dataclass(state) and bool(kind.__dataclass_params__.frozen)
 
 
 @of_each_case

@@ -116,7 +116,8 @@ def _part(tail: Array, head: Array, A: Array, rank: int) -> FactorBounds:
     tail, head = ends[:m], ends[m:]
     degrees = np.bincount(tail, A, n) + np.bincount(head, A, n)
     most = float((degrees**2).sum())
-    if _is_bipartite(tail, head, n):
+    double_cover = np.concatenate([tail, tail + n]), np.concatenate([head + n, head])
+    if components_of(*double_cover, 2 * n)[0] == 2:
         return FactorBounds(m, most, most, "bipartite, exact")
     B = sp.csr_array(sp.diags_array(A) @ difference_matrix(tail, head, n))
     G = sp.csr_array(B @ B.T).toarray()
@@ -159,12 +160,6 @@ def _ascent(G: Array, vectors: Array, rank: int) -> float:
                 break
         best = max(best, value)
     return best
-
-
-def _is_bipartite(tail: Array, head: Array, n: int) -> bool:
-    """True of a connected bipartite graph: its double cover falls in two."""
-    i, j = np.concatenate([tail, tail + n]), np.concatenate([head + n, head])
-    return components_of(i, j, 2 * n)[0] == 2
 
 
 def _table(graph: Graph, chosen: Array, norm: str, p: int, value: float, exact: bool) -> Table:

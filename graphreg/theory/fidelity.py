@@ -13,6 +13,7 @@ from .. import checks
 from ..base.messages import unmatched
 from ..base.tables import NumberWithAssumptions, ResultWithAssumptions
 from ..errors import GraphError, MethodError
+from ..form.notation import count
 from ..inputs import Graph, components_of, is_networkx
 from ..terms import Array
 from .arguments import edge_positions, read_clusters
@@ -91,8 +92,8 @@ class GraphFidelity(NumberWithAssumptions):
         n, true, false = self.nodes, len(self.true_edges), len(self.false_edges)
         return [
             f"graph fidelity {self.value:.4g} (from {self.least:.3g} to 1; {self.local:.3g} without edges)",
-            f"  {n} nodes in {_some(self.clusters, 'cluster')}; {_some(self.components, 'component')}, {true} true and "
-            f"{false} false edges: {_some(self.parameters, 'vector')} to estimate in effect",
+            f"  {n} nodes in {count(self.clusters, 'cluster')}; {count(self.components, 'component')}, {true} true and "
+            f"{false} false edges: {count(self.parameters, 'vector')} to estimate in effect",
             f"  {self.regime}",
             f"  with its true edges alone: {self.best:.4g}",
         ]
@@ -149,10 +150,6 @@ def _clusters(graph: Graph, truth: Any) -> tuple[Array, tuple[str, ...]]:
     said += "" if closed else ", which is not a union of cliques: equality is transitive, so it was completed to one"
     place = [other.index[label] for label in graph.labels]
     return read_clusters(component[place].tolist(), graph.labels, "the clusters")[1], (said, rates)
-
-
-def _some(number: int, thing: str) -> str:
-    return f"{number} {thing}" + "s" * (number != 1)
 
 
 # ---- the rate of Theorem 3.2: how the error of graph-fused M-estimation scales with samples, nodes and false edges

@@ -11,8 +11,8 @@ Where a penalty has no form in CVXPY there is no such programme, and the bounds 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -48,7 +48,7 @@ class Routes(Brief):
         sum_e A_e phi((Kw)_e) = 1 over every component with edges and demands.
     upper, lower : (components,)
         max_e ||u_e||_* / A_e, and -<r, w>.
-    how : list of str
+    how : sequence of str
     ended : str
         What cut it short, "interrupted" or "out of time": the bounds of some components are then further apart.
     loose : str
@@ -59,7 +59,7 @@ class Routes(Brief):
     direction: Array
     upper: Array
     lower: Array
-    how: list[str]
+    how: Sequence[str] = ()
     ended: str = ""
     loose: str = ""
 
@@ -139,22 +139,13 @@ def _unwritten(network: Network) -> str:
     return ", ".join(dict.fromkeys(b.penalty.called() for b in network.blocks if b.penalty.unwritten()))
 
 
-class Known(NamedTuple):
-    """The flows, directions and bounds of `Routes`, before it is told how they were found."""
-
-    flows: Flows
-    direction: Array
-    upper: Array
-    lower: Array
-
-
 class _Best:
     """The best flows and directions that were offered, component by component."""
 
     def __init__(self, network: Network, r: Array) -> None:
         self.network, self.r = network, r
         nothing = np.full(network.n_components, np.inf), np.zeros(network.n_components)
-        self.known = Known(network.nothing(), np.zeros(network.shape), *nothing)
+        self.known = Routes(network.nothing(), np.zeros(network.shape), *nothing)  # before it is told how
 
     def offer(self, flows: Flows, w: Array) -> None:
         network = self.network
@@ -175,7 +166,7 @@ class _Best:
         lower = np.where(better, lower, self.known.lower)
         size = np.where(variation > 0, variation, 1.0)[network.component][:, None]
         direction = np.where(better[network.component][:, None], w / size, self.known.direction)
-        self.known = Known(flows, direction, upper, lower)  # all at once, so that Ctrl-C finds what fits together
+        self.known = Routes(flows, direction, upper, lower)  # all at once, so that Ctrl-C finds what fits together
 
     def routes(self, cyclic: Array, ended: str) -> Routes:
         kinds = zip(self.network.n_edges, cyclic, self.network.acyclic, strict=True)
@@ -190,8 +181,8 @@ class _Best:
             "bounds of components with cycles together"
         )
         loose = loose if unwritten else ""
-        flows, direction, upper, lower = self.known
-        return Routes(flows, direction, upper, np.minimum(lower, upper), how, ended, loose)
+        lower = np.minimum(self.known.lower, self.known.upper)
+        return replace(self.known, lower=lower, how=how, ended=ended, loose=loose)
 
 
 def _cut(network: Network, flows: Flows) -> Array:
@@ -298,9 +289,8 @@ def _merged(network: Network, r: Array, flows: Flows, awake: Array) -> tuple[Flo
         network.blocks, network.columns, network.weights, network.where, open_, strict=True
     ):
         units.append((load * total)[where[e]])
-        links.append(
-            Links(b.penalty, columns, sp.csr_array(b.K[e] @ S), A[e] / total[where[e]], where[e], _near(b, columns))
-        )
+        near = 1.0 if homogeneous(b.penalty, len(columns)) else NEAR  # at which it is asked for its growth
+        links.append(Links(b.penalty, columns, sp.csr_array(b.K[e] @ S), A[e] / total[where[e]], where[e], near))
     unit = np.where(total > 0, load * total, np.inf)[network.component]
     demand = S.T @ (r / unit[:, None])
     used = np.unique(cluster[np.isfinite(unit)])
@@ -316,8 +306,3 @@ def _merged(network: Network, r: Array, flows: Flows, awake: Array) -> tuple[Flo
     for u, e, more in zip(new, open_, inner, strict=True):
         u[~e] = more
     return network.conserved(tuple(new), r), S @ w
-
-
-def _near(block: EdgeBlock, columns: Array) -> float:
-    """The distance from 0 at which a penalty is asked for its growth there: where it is homogeneous, any."""
-    return 1.0 if homogeneous(block.penalty, len(columns)) else NEAR

@@ -155,15 +155,10 @@ def algebraic_connectivity(graph: Any, weighted: bool = True) -> AlgebraicConnec
         rows.append(row | {"residual": found.residual, "counted": found.counted})
     index = [graph.labels[nodes[0]] for nodes in groups]
     frame = pd.DataFrame(rows, index=pd.Index(index, name="component of", tupleize_cols=False))
-    assumed = _assumed(weighted, bool(frame["counted"].all()))
+    missed = "where not counted, a smaller positive eigenvalue may have been missed"
+    sure = "that no positive eigenvalue is smaller was counted" if frame["counted"].all() else missed
+    assumed = ("weights as given" if weighted else "all weights 1", f"in floating point; {sure}")
     each = frame["connectivity"].to_numpy(dtype=float)
     value = 0.0 if len(rows) > 1 else float(each[0])
     least = float(np.nanmin(each)) if graph.n_edges else np.inf
     return AlgebraicConnectivity(value, least, Table.of(frame, "algebraic connectivity", assumed), assumed=assumed)
-
-
-def _assumed(weighted: bool, counted: bool) -> tuple[str, ...]:
-    said = "weights as given" if weighted else "all weights 1"
-    if counted:
-        return said, "in floating point; that no positive eigenvalue is smaller was counted"
-    return said, "in floating point; where not counted, a smaller positive eigenvalue may have been missed"

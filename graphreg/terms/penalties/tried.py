@@ -18,6 +18,10 @@ DRAWS, DECADES = 200, 8  # rows on which a function is tried to be even, from 10
 Value = Callable[[Array], Array]
 
 
+class SizeError(TermError):
+    """A function that cannot act on so many coordinates; its cause is what the function raised."""
+
+
 def _floats(value: Value, *rows: Array) -> list[Array]:
     return [np.asarray(value(z), dtype=float) for z in rows]
 
