@@ -283,4 +283,4 @@ def _candidates(found: Found, edges: list[Edge]) -> list[Edge]:
 
 
 OfEdge = Callable[[Found, Edge, float | None], dict[str, Any]]
-OF_EDGES: dict[str, OfEdge] = {"near": near, "fused": fused, "held": fused, "split": split}
+OF_EDGES: dict[str, OfEdge] = {"near": near, "fused": fused, "split": split, "held": fused}
