@@ -29,6 +29,7 @@ from .honest import (
     bounds,
     chain,
     changed,
+    document,
     edges,
     norm,
     of_constraint,
@@ -37,6 +38,7 @@ from .honest import (
     of_penalty,
     prices_of,
     rooted,
+    samples,
     separable,
 )
 
@@ -302,6 +304,12 @@ def parameters_and_targets() -> Files:
     for loss, other in wrong:
         yield of_loss(loss, [F(0)] * (3 if loss == "multinomial" else 1), **other)
     yield of_loss("multinomial", [F(0)], parameter=1, y=[0])
+    two = samples("multinomial", [0], [0], 2, parameter=2)  # of three columns
+    yield document(1, 3, ([two], []), [[F(0)] * 3], [], [[[F(0)] * 2]])
+    nothing = {"k": 0, "rows": [[]]} | {name: each for name, each in two.items() if name not in ("node", "x")}
+    yield document(
+        1, 3, ([nothing | {"loss": "mean", "parameter": None, "y": [[]], "offset": [[]]}], []), [[F(0)] * 3], [], [[[]]]
+    )
     for y in (F(-1), F(-1, 4), F(-1, 1 << 1000)):  # the conjugate of Poisson is finite there
         yield of_loss("poisson", [F(2)], y=[text(y)])
     none: dict[str, Any] = {"parameter": None, "strength": "1", "weight": ["1"]}
@@ -392,6 +400,8 @@ def the_same_with_rows() -> Files:
         made = as_rows(of_constraint(kind, ends[0]))
         yield _with(made, of_edge("near", 0, distance="1"))
         yield _with(made, of_edge("held", 0))
+        yield changed(made, "model", "edges", 0, "rows", 0, 0, [[-1, 0, "1"]])  # of no flow, which balances anywhere
+        yield changed(made, "model", "edges", 0, "rows", 0, 1, [[0, -1, "1"]])
 
 
 def rows_that_are_none() -> Files:
@@ -401,6 +411,7 @@ def rows_that_are_none() -> Files:
         block = made["model"]["edges"][0]
         empty = {"penalty": "Zero", "k": 0, "rows": [[]], "weight": ["1"], "strength": "1"}
         none = changed(made, "model", "edges", [block, block | empty])
+        none = none | {"claims": [bounds(F(-LOOSE), F(LOOSE))]}
         yield changed(none, "dual", "flows", [*none["dual"]["flows"], [[]]])
         for k in (0, 1, 3, -2, True, "2", None, 2.0, 1 << 22, 10**9):
             yield changed(made, "model", "edges", 0, "k", k)
