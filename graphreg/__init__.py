@@ -96,6 +96,7 @@ for _name, _place in {  # methods whose work is done further out than their clas
     "Path.report": "reporting:report_path",
     "Penalty.from_cvxpy": "reading_cvxpy.penalty:from_cvxpy",
     "Penalty.on_rows": "terms.row_penalty:on_rows",
+    "Loss.on_rows": "terms.row_loss:on_rows",
     "Penalty.from_prox": "reading_prox:from_prox",
     "Recovery.plot": "plots:plot_recovery",
     "Solution.report": "reporting:report_solution",

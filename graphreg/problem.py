@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -58,7 +58,9 @@ class Problem(ShownFormula):
     Parameters
     ----------
     model : Model
-        Losses on the nodes plus penalties; at least one loss.
+        Losses on the nodes plus penalties; at least one loss, or terms on rows of `graphreg.w`.
+    features : sequence of str, optional
+        The coordinates of the parameters of a model without data, where they are more than one.
 
     Attributes
     ----------
@@ -68,10 +70,10 @@ class Problem(ShownFormula):
 
     changes: tuple[str, ...] = ()
 
-    def __init__(self, model: Any) -> None:
-        self.model = Model.of(model)
+    def __init__(self, model: Any, *, features: Sequence[str] | None = None) -> None:
+        self.model, self._features = Model.of(model), features
         _check_labels(self.model)
-        self.form: Form = build(self.model)
+        self.form: Form = build(self.model, features)
         self._compiler = conic.Compiler(self.form)
 
     def update(self, *data: Any) -> Problem:
@@ -105,12 +107,13 @@ class Problem(ShownFormula):
         ('SquaredLoss: 24 of 24 targets changed, at 4 of 4 nodes',)
         """
         model, changes = updated(self.model, data)
-        new = Problem(model)
+        new = Problem(model, features=self._features)
         new.changes = changes
         return new
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Problem, (self.model,)  # what was compiled stays behind: solvers can be neither copied nor sent
+        # what was compiled stays behind: solvers can be neither copied nor sent
+        return partial(Problem, features=self._features), (self.model,)
 
     # ---- solving -----------------------------------------------------------------------------------------------
     @checks.named

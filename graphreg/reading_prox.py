@@ -214,7 +214,8 @@ def try_some_size(value: Value, prox: Prox, name: str) -> None:
     raised: set[str] = set()
     for k in tried.SIZES:
         try:
-            return try_size(value, prox, name, k)
+            try_size(value, prox, name, k)
+            return
         except tried.SizeError as error:
             raised.add(_told(error.__cause__))
     if len(raised) == 1:

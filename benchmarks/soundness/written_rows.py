@@ -1,7 +1,8 @@
 """Models written with ``gr.w``: bounds of methods, judged in exact arithmetic at points of a naive CVXPY model.
 
 One to three penalties on rows of every kind (across and along, of any order, maps, groups, offsets, weights) and of
-every class, constraints too, beside losses, total variation and latent nodes. The judge takes K, b and c as they are
+every class, constraints too, beside losses, total variation and latent nodes; often losses of such rows, and second
+losses at some nodes. The judge takes K, b and c as they are
 stored, and the optimum of CVXPY drawn to a point well inside all constraints until they hold exactly.
 """
 
@@ -28,7 +29,12 @@ from .judged import raised
 from .reals import approximately, dot, rational, rationals
 from .reference import loss_of
 
-METHODS: dict[str, Any] = {"auto": gr.Auto, "exact": gr.Exact, "primal-dual": gr.PrimalDual}
+METHODS: dict[str, Any] = {
+    "auto": gr.Auto,
+    "exact": gr.Exact,
+    "primal-dual": gr.PrimalDual,
+    "interior-point": gr.InteriorPoint,
+}
 SMOOTH = ("L1", "L2", "LInf", "SquaredL2", "HuberNorm")
 CONSTRAINTS = ("NonNegative", "Box", "Ball")
 SECONDS = 4.0  # of a method
@@ -43,6 +49,7 @@ class Written:
 
     problem: gr.Problem
     parts: tuple[PlainSamples, ...]
+    beside: tuple[PlainSamples, ...]  # losses of rows: samples of one node, whose parameters are all of w
     inner: Array  # (nodes of the form, d)
     what: list[str]
 
@@ -107,6 +114,9 @@ def written(seed: int) -> Written:
         model, what = model + 0.1 * gr.TotalVariation(nx.path_graph(n), gr.L1()), [*what, "total variation"]
     if rng.random() < 0.2:
         model, what = model + gr.Hierarchy({i: i % 2 for i in range(n)}, weights=(0.3, 0.1)), [*what, "hierarchy"]
+    for _ in range(int(rng.integers(0, 3))):
+        name, loss = _loss(rng, space, inner, size, (X, [part.node for part in parts for _ in part.y]))
+        model, what = model + loss, [*what, name]
     for _ in range(int(rng.integers(1, 4))):
         kind = str(rng.choice(CONSTRAINTS if rng.random() < 0.3 else SMOOTH))
         name, rows = rows_of(rng, n, d, kind in CONSTRAINTS)
@@ -122,7 +132,45 @@ def written(seed: int) -> Written:
     pairs = (block.X, X), (block.y, y), (block.scale, scale), (block.node, place)
     if not all(np.array_equal(a, b) for a, b in pairs):
         raise AssertionError(f"seed {seed}: samples are stored otherwise")
-    return Written(problem, tuple(parts), middle, what)
+    beside = tuple(map(_as_one_node, problem.form.beside))
+    return Written(problem, tuple(parts), beside, middle, what)
+
+
+def _loss(rng: np.random.Generator, space: Any, inner: Array, size: float, data: tuple[Array, list[int]]) -> Any:
+    """A loss of rows, or a second one of some samples; and what it is."""
+    two = ("logistic", "hinge", "squared hinge") if size == 1.0 else ()
+    family = str(rng.choice(["squared", "squared", "huber", "quantile", *two]))
+    more = {"delta": size} if family == "huber" else {"tau": 0.3} if family == "quantile" else {}
+    kind, weigh = LOSSES[family], rng.random() < 0.5
+    if rng.random() < 0.3:
+        X, node = data
+        some = rng.permutation(len(X))[: max(len(X) // 2, 1)]
+        y = _targets(rng, family, (X[some] * inner[np.array(node)[some]]).sum(axis=1), size)
+        weights = 10.0 ** rng.uniform(-3, 3, len(some)) if weigh else None
+        again = gr.NodeData.from_arrays(X[some], y, [node[r] for r in some], weights=weights)
+        return f"second {family}", kind(again, scale="sum", **more)
+    name, rows = rows_of(rng, len(inner), inner.shape[1], signed=True)
+    if name == "groups":
+        name, rows = "nodes", gr.w.at([0, 1, 0])
+    if name in ("nodes", "along", "mixed") and rng.random() < 0.5:
+        rows = rows - size * rng.standard_normal((1, inner.shape[1]))
+    (made,) = rows.each(space)
+    weights = 10.0 ** rng.uniform(-3, 3, made.shape[0]) if weigh else None
+    x = (made.K @ inner.ravel()).reshape(made.shape) - made.b
+    return f"{family} of {name}", kind(rows, _targets(rng, family, x, size), weights=weights, **more)
+
+
+def _targets(rng: np.random.Generator, family: str, x: Array, size: float) -> Array:
+    if family in ("logistic", "hinge", "squared hinge"):
+        return np.where(rng.random(x.shape) < 0.5, 1.0, -1.0)
+    return x + size * rng.standard_normal(x.shape)
+
+
+def _as_one_node(block: Any) -> PlainSamples:
+    """The samples of a block as it is stored."""
+    (family,) = [name for name, kind in LOSSES.items() if kind is type(block.loss)]
+    more = {name: float(getattr(block.loss, name)) for name in ("delta", "tau") if hasattr(block.loss, name)}
+    return PlainSamples(0, family, block.A.toarray(), block.y, block.scale, block.offset, **more)
 
 
 def _term(rng: np.random.Generator, kind: str, name: str, rows: Any, space: Any, inner: Array, size: float) -> Any:
@@ -156,6 +204,7 @@ class Judge:
         d, n = form.d, form.n
         self.drawn, self.shape = drawn, form.shape
         self.samples = exact(PlainProblem(tuple(range(n)), d, drawn.parts, (), np.zeros(d), np.ones(d)))
+        self.beside = exact(PlainProblem((0,), n * d, drawn.beside, (), np.zeros(n * d), np.ones(n * d)))
         self.rows = [row for edge in form.edges for row in self._rows(edge, d)]
 
     def _rows(self, edge: Any, d: int) -> list[tuple[ExactEdge, list[list[tuple[int, Any]]]]]:
@@ -184,8 +233,10 @@ class Judge:
 
     def at(self, w: Any) -> Bounds:
         """P at w, exactly."""
-        own, flat = self.samples.at(w), [v for row in rationals(w) for v in row]
-        low, high = own.lower, own.upper
+        flat = [v for row in rationals(w) for v in row]
+        each = self.samples.at(w), self.beside.at([flat])
+        low: Any = sum(own.lower for own in each)
+        high: Any = None if any(own.upper is None for own in each) else sum(own.upper for own in each)
         for one, lines in self.rows:
             pairs = zip(lines, one.center, strict=True)
             value = penalty(one, [dot([v for _, v in line], [flat[i] for i, _ in line]) - c for line, c in pairs])
@@ -210,6 +261,7 @@ def reference(drawn: Written) -> Array | None:
     unit = max(form.primal(drawn.inner), 1e-300)
     v = cp.Variable(form.shape)
     value = [loss_of(part, v[part.node], np.full(form.d, size), unit) for part in drawn.parts]
+    value += [loss_of(part, cp.vec(v, order="C"), np.full(v.size, size), unit) for part in drawn.beside]
     constraints = []
     for edge in form.edges:
         K, kind, phi, c = edge.flat(form.d), type(edge.penalty).__name__, cast(Any, edge.penalty), edge.weight / unit
@@ -261,6 +313,8 @@ def _examine(row: Row, drawn: Written) -> None:
     if (w := reference(drawn)) is not None:
         known["CVXPY's point"] = judge.inside(w)
     for name, make in METHODS.items():
+        if make().lacks(drawn.problem.form):
+            continue
         try:
             found[name] = drawn.problem.solve(make(), gap=GAP, seconds=SECONDS, progress=False, on_failure="return")
         except Exception as error:  # noqa: BLE001  (whatever it is, it belongs into the table)

@@ -135,12 +135,6 @@ class Family:
         return is_one(self.factor) if instead else roundness(self.factor) < 2
 
     @property
-    def explains_mixing(self) -> bool:
-        """True where the limit is that of a mistake in the losses or the penalties: then uneven masses are none of the
-        mixing's (those of an ADMM are weighted by degrees, rightly)."""
-        return self.kind != "model" and not self.name.startswith(MIXING)
-
-    @property
     def sentence(self) -> str:
         return by_factor(self.kind, self.name, self.factor)
 

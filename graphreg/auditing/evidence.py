@@ -34,22 +34,22 @@ class Evidence:
         self.explicit = claims is not None
         self.found: list[Finding] = []
 
-    def add(self, finding: Finding) -> None:
-        self.found.append(finding)
+    def add(self, evidence: str, outcome: str, sentence: str) -> None:
+        self.found.append(Finding(evidence, outcome, sentence))
 
     def skip(self, evidence: str, why: str) -> None:
-        self.add(Finding(evidence, "not tried", why))
+        self.add(evidence, "not tried", why)
 
     def _claimed(self, claim: str, evidence: str, sentence: str) -> None:
         """Something that fails, if it was claimed; else a remark."""
-        self.add(Finding(evidence, "fails" if claim in self.claims else "remark", sentence))
+        self.add(evidence, "fails" if claim in self.claims else "remark", sentence)
 
     # ---- one piece after the other -----------------------------------------------------------------------------------
     def limit(self, limit: Limit, where: str = "") -> None:
         if limit.kind in (RIGHT, IN_THE_LIMIT):
-            self.add(Finding("limit", "holds", where + limit.why))
+            self.add("limit", "holds", where + limit.why)
         elif limit.kind == "undecided":
-            self.add(Finding("limit", "remark", where + limit.why))
+            self.add("limit", "remark", where + limit.why)
         else:
             self._claimed("limit", "limit", where + limit.why)
 
@@ -58,7 +58,7 @@ class Evidence:
             self._claimed("repeatable", "repetition", "two runs with the same seed differ")
         else:
             other = "" if found.other_seed else "; another seed gives another run"
-            self.add(Finding("repetition", "holds", f"two runs with the same seed have the same bits{other}"))
+            self.add("repetition", "holds", f"two runs with the same seed have the same bits{other}")
 
     def locality(
         self, algorithm: AbstractAlgorithm, problem: Problem, seed: int, sums: int, noisy: bool, wrong: bool
@@ -69,7 +69,7 @@ class Evidence:
         if found is None or not found.seen:
             self.skip("locality", "no change of targets could be seen at another node")
             if wrong and found is not None and (found.hops == 1).any():
-                self.add(Finding("locality", "name", "no messages: no node hears of any other"))
+                self.add("locality", "name", "no messages: no node hears of any other")
             return
         self._early(algorithm, found, sums, wrong)
         if noisy:
@@ -84,14 +84,14 @@ class Evidence:
             pair = f", first {found.pair(*early[0])}" if early else ""
             said = f"nodes know of each other too early{pair}, though every node was run by itself"
             self._claimed("local", "locality", said)
-            self.add(Finding("locality", "name", "nodes share what the step keeps outside of its arguments"))
+            self.add("locality", "name", "nodes share what the step keeps outside of its arguments")
         elif algorithm.isolated:
-            self.add(Finding("locality", "holds", f"every node was run by itself; no other way was seen ({tried})"))
+            self.add("locality", "holds", f"every node was run by itself; no other way was seen ({tried})")
         elif found.at_once and not (self.explicit and "local" in self.claims):
-            self.add(Finding("locality", "remark", "every node hears of every other at once: a server, or one place"))
+            self.add("locality", "remark", "every node hears of every other at once: a server, or one place")
         elif early and sums:
             said = f"all nodes hear of all others by sums over all nodes, which it records ({sums} in the main run)"
-            self.add(Finding("locality", "remark", said))
+            self.add("locality", "remark", said)
         elif early:
             j, i = early[0]
             said = f"{found.pair(j, i)}, {int(found.hops[j, i])} hops away, after {int(found.rounds[j, i])} round(s)"
@@ -99,15 +99,15 @@ class Evidence:
                 "local", "locality", f"{len(early)} pairs of nodes know of each other too early, first {said}"
             )
             if wrong or found.share_early <= SOME:
-                self.add(Finding("locality", "name", f"read of a non-neighbour: node {found.pair(j, i)}"))
+                self.add("locality", "name", f"read of a non-neighbour: node {found.pair(j, i)}")
             else:
                 said = "several exchanges in a round, one after the other, or reads of non-neighbours: no telling which"
-                self.add(Finding("locality", "remark", said))
+                self.add("locality", "remark", said)
         else:
             hops = found.hops_a_round
             pace = "" if hops == 1 else f"; about {hops} exchanges a round, everywhere"
             said = f"no node hears of another before its messages can come ({tried}){pace}"
-            self.add(Finding("locality", "holds", said))
+            self.add("locality", "holds", said)
 
     def _late(self, algorithm: AbstractAlgorithm, problem: Problem, seed: int, found: Delays) -> None:
         if not problem.form.smooth:
@@ -118,7 +118,7 @@ class Evidence:
         late = found.late()
         if late and (one_way := found.one_way(late)):
             said = ", ".join(found.pair(j, i) for j, i in one_way[:SHOWN])
-            self.add(Finding("promptness", "remark", f"links may be used one way: by a detour comes {said}"))
+            self.add("promptness", "remark", f"links may be used one way: by a detour comes {said}")
             late = [each for each in late if each not in one_way]
         unused = found.by_detour(late) if late else []
         if unused:
@@ -126,30 +126,29 @@ class Evidence:
             self._claimed(
                 "prompt", "promptness", f"nothing crosses the edges {labels[:SHOWN]}: what does comes by a detour"
             )
-            self.add(Finding("promptness", "name", f"missing edge: nothing crosses {labels[:SHOWN]}"))
+            self.add("promptness", "name", f"missing edge: nothing crosses {labels[:SHOWN]}")
         elif late:
             pairs = ", ".join(found.pair(j, i) for j, i in late[:SHOWN])
             wait = max(int(found.rounds[j, i]) for j, i in late) - int(found.rounds[found.hops == 1].min())
             sentence = f"{len(late)} messages between neighbours come {wait} round(s) late: {pairs}"
             self._claimed("prompt", "promptness", sentence)
-            self.add(Finding("promptness", "name", f"stale message: {pairs}"))
+            self.add("promptness", "name", f"stale message: {pairs}")
         elif found.pace > 1:
             self._claimed("prompt", "promptness", f"messages take {found.pace:g} rounds a hop")
-            self.add(Finding("promptness", "name", f"stale message: {found.pace:g} rounds a hop"))
+            self.add("promptness", "name", f"stale message: {found.pace:g} rounds a hop")
         else:
-            self.add(Finding("promptness", "holds", "no message between neighbours is held back"))
+            self.add("promptness", "holds", "no message between neighbours is held back")
 
     def order(self, algorithm: AbstractAlgorithm, problem: Problem, course: Course, seed: int) -> None:
         found = order(algorithm, problem, course, seed)
         if found is None:
             self.skip("order", "the nodes cannot be put in another order")
         elif found[1] > ENDS:
-            said = f"another order of the nodes changes the limit (by {found[1]:.1e})"
-            self.add(Finding("order", "consistent", said))
+            self.add("order", "consistent", f"another order of the nodes changes the limit (by {found[1]:.1e})")
         elif found[0] > PATH:
-            self.add(Finding("order", "remark", "another order of the nodes changes the path, and not the limit"))
+            self.add("order", "remark", "another order of the nodes changes the path, and not the limit")
         else:
-            self.add(Finding("order", "holds", "another order of the nodes changes nothing"))
+            self.add("order", "holds", "another order of the nodes changes nothing")
 
     def stress(self, algorithm: AbstractAlgorithm, problem: Problem, seed: int) -> None:
         for instance, course in stressed(algorithm, problem, seed):
@@ -158,20 +157,19 @@ class Evidence:
             elif unsettled(course):
                 how = "diverges" if course.ended == "diverged" else "goes to and fro and does not settle"
                 self._claimed("limit", "steps", f"with {instance} it {how}")
-                why = "step too long for the coupling; on the problem given it happens to converge"
-                self.add(Finding("steps", "name", why))
+                self.add("steps", "name", "step too long for the coupling; on the problem given it happens to converge")
                 return
             else:
-                self.add(Finding("steps", "holds", f"with {instance} it does not go to and fro"))
+                self.add("steps", "holds", f"with {instance} it does not go to and fro")
 
     def steep_data(self, algorithm: AbstractAlgorithm, problem: Problem, seed: int) -> None:
         for instance, course in steep(algorithm, problem, seed):
             if course.ended == "diverged":
                 self._claimed("steps", "steep data", f"with {instance} it diverges")
                 why = "steps do not follow the data: right here, they are too long where losses are steeper"
-                self.add(Finding("steep data", "name", why))
+                self.add("steep data", "name", why)
                 return
-        self.add(Finding("steep data", "holds", "with features of one node, and of all, x 10 it does not diverge"))
+        self.add("steep data", "holds", "with features of one node, and of all, x 10 it does not diverge")
 
     # ---- all of them -------------------------------------------------------------------------------------------------
     def ordered(self) -> tuple[Finding, ...]:

@@ -22,7 +22,7 @@ from .evidence import Evidence
 from .instances import frozen_problem, in_even_units, irregular, is_irregular
 from .limits import Limit, Optimum, limit_of
 from .naming import Examined, names
-from .report import IN_THE_LIMIT, RIGHT, Audit, Finding
+from .report import IN_THE_LIMIT, RIGHT, Audit
 
 CLAIMS = ("limit", "local", "prompt", "repeatable", "steps")
 ROUNDS, MORE = 3000, 12000  # where the user sets no number; the latter where the former leave it open
@@ -161,15 +161,14 @@ class _Referee:
     def _remarks(self, changes: bool) -> None:
         course = self.course
         if course.ended == "raised":
-            self.evidence.add(Finding("run", "fails", course.why))
+            self.evidence.add("run", "fails", course.why)
         if course.ended in ("ended", "time"):
-            self.evidence.add(Finding("run", "remark", course.why))
+            self.evidence.add("run", "remark", course.why)
         if changes:
-            said = "it writes into the problem; every run was given one of its own"
-            self.evidence.add(Finding("run", "remark", said))
+            self.evidence.add("run", "remark", "it writes into the problem; every run was given one of its own")
         if course.printed.size:
             text = visible(course.printed.text.strip())
-            self.evidence.add(Finding("run", "remark", f"it prints {course.printed.size} letters: {text}"))
+            self.evidence.add("run", "remark", f"it prints {course.printed.size} letters: {text}")
 
     # ---- the evidence ------------------------------------------------------------------------------------------------
     def _evidence(self, optimum: Optimum) -> None:
@@ -179,7 +178,7 @@ class _Referee:
             return
         if not self.course.total:
             if self.course.ended != "raised":
-                self.evidence.add(Finding("limit", "fails", f"it gave no points: {self.course.why}"))
+                self.evidence.add("limit", "fails", f"it gave no points: {self.course.why}")
             return
         self._try("repetition", self._repeated)
         if not self.repeats.reads and (any(self.course.moves) or (self.limit and self.limit.kind == RIGHT)):

@@ -240,7 +240,7 @@ def _of_groups(form: Form, member: Array, low: int, high: int) -> Array:
             columns = edge.columns(d)
             diagonal[columns, columns] = mu
             add(edge.tail, edge.weight[:, None, None] * diagonal, 1)
-    for block in form.samples:
+    for block in form.at_nodes:
         m = block.loss.least_curvature()
         if m == 0:
             continue
@@ -266,7 +266,7 @@ def _least_hessian(form: Form) -> tuple[sp.csr_array, float]:
     left out."""
     size, terms = form.n * form.d, np.zeros(form.n)
     H = sp.csr_array((size, size))
-    for block in form.samples:
+    for block in form.at_nodes:
         m = np.repeat(block.scale * block.loss.least_curvature(), block.width)
         if m.any():
             H = H + block.A.T @ sp.diags_array(m) @ block.A

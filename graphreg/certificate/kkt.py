@@ -152,8 +152,9 @@ def _parts(form: Form, certificate: Certificate) -> Iterator[Line]:
         return condition, term, PART, float(each.sum()), float(each.sum()) / yardstick, *_worst(each, named)
 
     for block, each in zip(form.samples, of_samples, strict=True):
-        by_node = np.bincount(block.node, each, form.n)
-        yield part("prices are slopes of the loss", block.loss.called(), by_node, form.labels.__getitem__)
+        row = block.map.noun == "row"
+        held = each if row else np.bincount(block.node, each, form.n)
+        yield part("prices are slopes of the loss", block.name, held, (block.keys if row else form.labels).__getitem__)
     for edge, each in zip(form.edges, of_edges, strict=True):
         if isinstance(edge.penalty, AbstractConstraint):
             condition = "flows are normal to the constraint"
@@ -195,7 +196,7 @@ def _balance(form: Form, prices: Sequence[Array], flows: Sequence[Array]) -> tup
     """K'u + X'a, and at each node the lengths of what is added up."""
     balance, size = np.zeros(form.shape), np.zeros(form.n)
     for block, a in zip(form.samples, prices, strict=True):
-        pull = block.adjoint(a, form.shape)
+        block.add_adjoint(a, pull := np.zeros(form.shape))
         balance, size = balance + pull, size + row_norm(pull)
     for edge, u in zip(form.edges, flows, strict=True):
         edge.add_adjoint(u, balance)

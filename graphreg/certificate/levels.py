@@ -40,13 +40,15 @@ def at_zero_levels(certificate: Certificate, gap: float) -> Certificate:
 
 def without_levels(form: Form, w: Array) -> Array:
     """w less its open levels, in each component the mean over its nodes; w itself where nothing is open."""
-    unseen = [None if block.X is None else _unseen(block.loss, block.width) for block in form.samples]
+    own = [block.map.noun == "sample" and block.X is not None for block in form.samples]
+    unseen = [_unseen(b.loss, b.width) if plain else None for b, plain in zip(form.samples, own, strict=True)]
     level = next((each for each in unseen if each is not None), None)
     if level is None:
         return w
     held = np.zeros(form.n, dtype=bool)  # by losses that see the level
     for block, each in zip(form.samples, unseen, strict=True):
-        held[block.node] |= each is None or not np.array_equal(each, level)
+        node = block.node if block.map.noun == "sample" else block.map.degree > 0.0
+        held[node] |= each is None or not np.array_equal(each, level)
     out, found = w, {}
     for columns in np.arange(form.d).reshape(-1, len(level)):  # of each feature
         acting = tuple(e for e, edge in enumerate(form.edges) if np.isin(edge.map.columns(form.d), columns).any())

@@ -143,7 +143,7 @@ class Certificate(Shown):
 
         total = np.zeros(self.form.n)
         for block, residual in zip(self.form.samples, self.residuals[0], strict=True):
-            np.add.at(total, block.node, residual)
+            np.add.at(total, block.map.owner, residual)
         return pd.Series(total[: self.form.space.n_observed], index=pd.Index(list(self.form.space.index), dtype=object))
 
     def per_edge(self) -> pd.DataFrame:

@@ -132,7 +132,8 @@ class Commands(click.Group):
             if isinstance(stream, io.TextIOWrapper):
                 stream.reconfigure(errors="backslashreplace")
         try:
-            with _warnings_said():
+            with warnings.catch_warnings():  # each is one line, without the place in the code
+                warnings.showwarning = lambda message, *_: say("Warning: " + " ".join(str(message).split()), err=True)
                 ctx.exit(super().invoke(ctx) or CERTIFIED)
         except GraphregError as error:
             say("Error: " + " ".join(str(error).split()), err=True)
@@ -143,14 +144,6 @@ class Commands(click.Group):
         except SystemExit as error:  # none of ours: its code would pass for what was found
             say(f"Error: code that was run wanted to end the program, by sys.exit({error.code!r})", err=True)
             ctx.exit(USAGE)
-
-
-@contextmanager
-def _warnings_said() -> Generator[None]:
-    """A context in which warnings are one line on stderr, without the place in the code."""
-    with warnings.catch_warnings():
-        warnings.showwarning = lambda message, *_: say("Warning: " + " ".join(str(message).split()), err=True)
-        yield
 
 
 def table() -> str:

@@ -127,7 +127,7 @@ class Compiler:
         return self._primal[scaled]
 
     def _units(self, scaled: bool) -> Units:
-        if self.form.unlike_edges:  # of which the best common model does not know
+        if any(edge.map.edges is None for edge in self.form.edges):  # of which the best common model does not know
             return PLAIN
         return units(self.form) if scaled else Units(center=common(self.form).w)
 
@@ -191,7 +191,7 @@ def primal(form: Form, units: Units = PLAIN) -> ConicProblem:
 
 def _loss(block: SampleBlock, w: Parameters, constraints: list[Any]) -> tuple[Any, Any]:
     """The loss, and where its prices are not its gradients the constraint Aw + offset = x whose dual value they are."""
-    if isinstance(block.loss, AbstractQuadraticLoss):
+    if isinstance(block.loss, AbstractQuadraticLoss) and block.map.noun == "sample":
         B, q, constant = _reduced(block)
         return cp.sum_squares(w.apply(B) - q) / 2 + constant, None
     x, link = w.apply(block.A), None

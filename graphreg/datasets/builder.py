@@ -27,11 +27,6 @@ def is_constraint(kind: str) -> bool:
     return issubclass(declared(AbstractPenalty)[kind], AbstractConstraint)
 
 
-def is_one_sided(kind: str) -> bool:
-    """True of a penalty that stands on nodes only."""
-    return issubclass(declared(AbstractPenalty)[kind], AbstractOneSided)
-
-
 STRENGTHS = tuple(kind for kind in PENALTIES if not is_constraint(kind))
 
 
@@ -168,7 +163,7 @@ class Builder:
         self.groups = self._groups()
 
     def build(self, penalty: str, structure: str) -> None:
-        on_nodes = is_one_sided(penalty) or structure == "node penalty"
+        on_nodes = issubclass(declared(AbstractPenalty)[penalty], AbstractOneSided) or structure == "node penalty"
         other = self.draw.other(penalty)
         if structure == "hierarchy":
             self._hierarchy(other if is_constraint(penalty) else penalty)

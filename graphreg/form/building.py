@@ -4,25 +4,37 @@ whose squares or exponentials leave the range of floats."""
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from ..base.messages import look_alike
 from ..errors import DataError, TermError
-from ..inputs import all_of, index_of, places_of
-from ..terms import Array, EdgeBlock, Model, SampleBlock, Space, at_a_time, feature_of
+from ..inputs import all_of, index_of, names_of, places_of
+from ..terms import (
+    Array,
+    Coordinate,
+    EdgeBlock,
+    Matrix,
+    Model,
+    RowLoss,
+    RowPenalty,
+    SampleBlock,
+    Space,
+    at_a_time,
+    feature_of,
+)
 from ..terms.losses import AbstractLoss
 from .form import Form
 
 
-def build(model: Model) -> Form:
+def build(model: Model, features: Sequence[Any] | None = None) -> Form:
     """The canonical form of a model; refuses what cannot be one, naming the guilty part: numbers, too,
-    whose squares or exponentials leave the range of floats."""
+    whose squares or exponentials leave the range of floats. ``features`` are the coordinates where no data name
+    them."""
     losses = [term for _, term in model.terms if isinstance(term, AbstractLoss)]
-    if not losses:
-        raise DataError("the model has no loss, so there are no data to fit; add one, for instance SquaredLoss(data)")
-    return lower(model, _space(model, losses))
+    return lower(model, _space(model, losses, _coordinates(model, losses, features)))
 
 
 def lower(model: Model, space: Space) -> Form:
@@ -32,16 +44,16 @@ def lower(model: Model, space: Space) -> Form:
     edges: list[EdgeBlock] = []
     lowered = [term.lower(space, strength) for strength, term in model.terms]
     n = space.n_observed + sum(len(part.latent) for part in lowered)
+    taken = np.zeros(n, dtype=bool)  # the nodes that have a loss
     for part in lowered:
         for loss in part.losses:
             check_samples(loss)
         for edge in part.edges:
             check_center(edge, space.names)
-        samples += [loss.over(n) for loss in part.losses]
+        samples += [_apart(loss.over(n), taken, space) for loss in part.losses]
         edges += [_placed(edge, space.n_observed, len(latent), n) for edge in part.edges if edge.count]
         if part.latent:
             latent += distinct(part.latent, {*space.index, *latent})
-    _disjoint(samples, space)
     return Form(space, tuple(latent), tuple(samples), tuple(edges))
 
 
@@ -58,14 +70,35 @@ def distinct(labels: Sequence[Hashable], taken: set[Hashable]) -> list[Hashable]
     return out
 
 
-def _space(model: Model, losses: Sequence[AbstractLoss]) -> Space:
-    coordinates = losses[0].coordinates()
-    for loss in losses[1:]:
-        if loss.coordinates() != coordinates:
-            raise DataError(
-                f"the losses must have the same features: {losses[0].called()} has {list(coordinates)}, "
-                f"{loss.called()} has {list(loss.coordinates())}"
-            )
+def _coordinates(
+    model: Model, losses: Sequence[AbstractLoss], features: Sequence[Any] | None
+) -> tuple[Coordinate, ...]:
+    """The columns of w: those of the data, else those given, else as many as a loss of rows has predictors."""
+    if losses:
+        coordinates = losses[0].coordinates()
+        for loss in losses[1:]:
+            if loss.coordinates() != coordinates:
+                raise DataError(
+                    f"the losses must have the same features: {losses[0].called()} has {list(coordinates)}, "
+                    f"{loss.called()} has {list(loss.coordinates())}"
+                )
+        if features is not None:
+            raise DataError(f"the data name the features, {list(coordinates)}: leave features= out")
+        return coordinates
+    if features is not None:
+        names = tuple(map(str, names_of(features)))
+        if not names or len(set(names)) < len(names):
+            raise DataError(f"features must be distinct names, at least one, got {list(names)}")
+        return names
+    for _, term in model.terms:
+        if isinstance(term, RowLoss):
+            return term.coordinates()
+    if any(isinstance(term, RowPenalty) for _, term in model.terms):
+        return ("y",)
+    raise DataError("the model has no loss, so there are no data to fit; add one, for instance SquaredLoss(data)")
+
+
+def _space(model: Model, losses: Sequence[AbstractLoss], coordinates: tuple[Coordinate, ...]) -> Space:
     first, rest = (
         [nodes for _, term in model.terms if term.leads is leads and len(nodes := term.nodes())]
         for leads in (True, False)
@@ -73,6 +106,8 @@ def _space(model: Model, losses: Sequence[AbstractLoss]) -> Space:
     closed = all(term.closed for _, term in model.terms)
     named = first if first and closed else [*first, *(loss.data.labels for loss in losses), *rest]
     index = index_of(all_of(named))
+    if not len(index):
+        raise DataError("no term of the model names its nodes: write w.at(nodes) where it says w")
     for loss in losses:
         unknown = places_of(loss.data.labels, index) < 0
         if unknown.any():
@@ -93,21 +128,18 @@ def _placed(edge: EdgeBlock, n_observed: int, shift: int, n: int) -> EdgeBlock:
     return edge.moved(np.where((node := np.arange(n)) < n_observed, node, node + shift), n)
 
 
-def _disjoint(samples: Sequence[SampleBlock], space: Space) -> None:
-    owner = np.full(space.n_observed, -1)
-    for k, block in enumerate(samples):
-        present = np.zeros(space.n_observed, dtype=bool)
-        present[block.node] = True
-        nodes = np.flatnonzero(present)
-        taken = nodes[owner[nodes] >= 0]
-        if len(taken):
-            label = list(space.index)[int(taken[0])]
-            first = samples[int(owner[taken[0]])].loss.called()
-            raise TermError(
-                f"the node {label!r} has two losses, {first} and {block.loss.called()}; "
-                "losses are added on disjoint nodes"
-            )
-        owner[nodes] = k
+def _apart(block: SampleBlock, taken: Array, space: Space) -> SampleBlock:
+    """The samples as rows where a loss before them has taken one of their nodes: each node has at most one loss of its
+    own, and others stand beside it."""
+    if block.map.noun != "sample":
+        return block
+    if not taken[block.node].any():
+        taken[block.node] = True
+        return block
+    labels = list(space.index)
+    keys = tuple((labels[i], r) for r, i in enumerate(block.node.tolist()))
+    text = "w_i" if block.X is None else "x_r'w_i" if block.width == 1 else "W_i'x_r"
+    return replace(block, map=Matrix(block.A, block.width, block.n, keys, text))
 
 
 # ---- numbers out of range --------------------------------------------------------------------------------------------
@@ -123,11 +155,11 @@ def check_samples(loss: SampleBlock) -> None:
     ------
     DataError
     """
-    data = loss.loss.data
-    most = np.zeros(0) if loss.X is None else _largest(loss.X)
-    if loss.X is not None and not ((most <= LARGEST) & ((most == 0.0) | (most >= SMALLEST))).all():
-        for name, column in zip(data.features, loss.X.T, strict=True):
-            _check(loss, column, f"the feature {name!r}")
+    data, X = loss.loss.data, loss.X if loss.map.noun == "sample" else abs(loss.A).max(axis=1).toarray().reshape(-1, 1)
+    most = np.zeros(0) if X is None else _largest(X)
+    if not ((most <= LARGEST) & ((most == 0.0) | (most >= SMALLEST))).all():
+        for what, column in _columns(loss).items():
+            _check(loss, column, what)
     targets = loss.y.reshape(len(loss.y), -1)
     names = data.targets if len(data.targets) == targets.shape[1] else data.targets[:1] * targets.shape[1]
     for name, column in zip(names, targets.T, strict=True):
@@ -187,10 +219,18 @@ def _check(loss: SampleBlock, column: Array, what: str, vanishing: bool = True) 
         )
 
 
+def _columns(loss: SampleBlock) -> dict[str, Array]:
+    """What predictors are made of, by name, (M,) each: the features, or the largest coefficient of each row."""
+    if loss.map.noun != "sample":
+        largest = abs(loss.A).max(axis=1).toarray().reshape(loss.count, -1)
+        return {"the largest coefficient": largest.max(axis=1)}
+    X, names = loss.X, loss.loss.data.features
+    return {} if X is None else {f"the feature {name!r}": x for name, x in zip(names, X.T, strict=True)}
+
+
 def _check_products(loss: SampleBlock) -> None:
     """s_r times squares, summed, must stay in range too."""
-    columns: dict[str, Array] = {} if loss.X is None else dict(zip(loss.loss.data.features, loss.X.T, strict=True))
-    named = {f"the feature {name!r}": column for name, column in columns.items()}
+    named = _columns(loss)
     target = loss.loss.data.targets[0] if loss.loss.data.targets else ""
     named[f"the target {target!r}"] = np.abs(loss.y.reshape(len(loss.y), -1)).max(axis=1)
     for what, column in named.items():
@@ -205,6 +245,10 @@ def _check_products(loss: SampleBlock) -> None:
 
 def _refuse(loss: SampleBlock, values: Any, bad: Array, what: str, why: str) -> None:
     r = int(np.flatnonzero(bad)[0])
-    data = loss.loss.data
-    label: Hashable = data.labels[data.node[r]]
-    raise DataError(f"{what} is {float(values[r]):.3g} at the node {label!r}, row {r}: {why}")
+    data, place = loss.loss.data, ""
+    if loss.map.noun == "sample":
+        label: Hashable = data.labels[data.node[r]]
+        place = f"at the node {label!r}, row {r}"
+    else:
+        place = f"in the row {loss.keys[r]!r}"
+    raise DataError(f"{what} is {float(values[r]):.3g} {place}: {why}")

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import numpy as np
 
 from ..base.escaping import visible
 from ..inputs import Labels, as_labels, components_of
-from ..terms import Array, EdgeBlock, Matrix, SampleBlock, Space, Strength, alike, shared
+from ..terms import Array, EdgeBlock, SampleBlock, Space, Strength, alike, shared
 from ..terms.losses import AbstractSmoothLoss
 
 T = TypeVar("T")
@@ -83,7 +83,7 @@ class Form:
 
     def terms(self) -> list[tuple[Strength, str]]:
         """The strength and the name of each block, in the order of `blocks`."""
-        losses = [(block.strength, block.loss.called()) for block in self.samples]
+        losses = [(block.strength, block.name) for block in self.samples]
         return losses + [(edge.strength, edge.name) for edge in self.edges]
 
     @cached_property
@@ -96,10 +96,20 @@ class Form:
         """The blocks of edges between two nodes."""
         return tuple(edge for edge in self.edges if edge.map.noun == "edge")
 
+    @cached_property
+    def at_nodes(self) -> tuple[SampleBlock, ...]:
+        """The blocks of samples at nodes, no node in two of them."""
+        return tuple(block for block in self.samples if block.map.noun == "sample")
+
+    @cached_property
+    def beside(self) -> tuple[SampleBlock, ...]:
+        """The blocks of losses of other rows, which stand beside the losses of nodes."""
+        return tuple(block for block in self.samples if block.map.noun == "row")
+
     @property
-    def unlike_edges(self) -> tuple[EdgeBlock, ...]:
-        """The blocks whose rows are no edges: of these few rooms know."""
-        return tuple(edge for edge in self.edges if edge.map.edges is None)
+    def unlike_edges(self) -> tuple[SampleBlock | EdgeBlock, ...]:
+        """The blocks whose rows are neither edges nor samples at nodes: of these few rooms know."""
+        return (*(edge for edge in self.edges if edge.map.edges is None), *self.beside)
 
     def mapped(self, change: Callable[..., Array], *points: DualPoint) -> DualPoint:
         """``change(block, x, ...)`` of every block, and of what the points have there."""
@@ -136,7 +146,7 @@ class Form:
     @shared
     def component(self) -> Array:
         """The connected component (of all edges between nodes) of each node, (n,)."""
-        pairs = [edge.map.pairs for edge in self.edges]
+        pairs = [block.map.pairs for block in (*self.edges, *self.beside)]
         if not any(len(tails) for tails, _ in pairs):
             return np.arange(self.n)
         if any(edge.map.in_line for edge in self.edges):
@@ -152,11 +162,11 @@ class Form:
     def free(self) -> Array:
         """Nodes whose component has no loss and no edge to the ground: any common value is optimal, 0 is given."""
         tied = np.zeros(self.n_components, dtype=bool)
-        for block in self.samples:
+        for block in self.at_nodes:
             tied[self.component[block.node]] = True
-        for edge in self.edges:
-            if not edge.map.level:
-                tied[self.component[edge.map.degree > 0.0]] = True
+        for block in (*self.edges, *self.beside):
+            if not block.map.level:
+                tied[self.component[block.map.degree > 0.0]] = True
         return ~tied[self.component]
 
     def ends(self, edge: EdgeBlock) -> tuple[list[Hashable], list[Hashable]]:
@@ -166,14 +176,12 @@ class Form:
 
     def keys(self, edge: EdgeBlock) -> Sequence[Hashable]:
         """What names the rows of a block: the ends of edges, else what its term says of them."""
-        if edge.map.edges is not None:
-            return list(zip(*self.ends(edge), strict=True))
-        return cast(Matrix, edge.map).keys or range(edge.count)
+        return edge.keys if edge.map.edges is None else list(zip(*self.ends(edge), strict=True))
 
     def row_text(self, edge: EdgeBlock, row: int) -> str:
         """One row of a block, as messages name it."""
         if edge.map.edges is None:
-            return f"the row {self.keys(edge)[row]!r}"
+            return f"the row {edge.keys[row]!r}"
         return " - ".join(repr(self.labels[end[row]]) for end in edge.ends)
 
     def frozen(self) -> Form:
@@ -228,8 +236,8 @@ class Form:
         return tuple([block.prices(w) for block in self.samples])
 
     def degree(self) -> Array:
-        """Edges at each node, those to the ground included, (n,); see `AbstractMap.degree`."""
-        return sum((edge.map.degree for edge in self.edges), np.zeros(self.n))
+        """Edges at each node, those to the ground included, and what rows count for, (n,); see `AbstractMap.degree`."""
+        return sum((block.map.degree for block in (*self.edges, *self.beside)), np.zeros(self.n))
 
     @cached_property
     def step_length(self) -> float:
@@ -237,9 +245,7 @@ class Form:
         gradient = self.conservation(DualPoint(self.nothing().flows, self.gradient_prices(np.zeros(self.shape))))
         curvature = np.zeros(self.n)
         for block in self.samples:
-            squares = (block.norms**2).reshape(len(block.node), -1).sum(axis=1)
-            bound = block.loss.typical_curvature(block.offset, block.y)
-            curvature += np.bincount(block.node, bound * block.scale * squares, self.n) / self.d
+            curvature += block.traces(block.loss.typical_curvature(block.offset, block.y) * block.scale) / self.d
         return float(np.sqrt(np.mean(gradient**2)) / max(np.sqrt(np.mean(curvature**2)), 1e-300)) or 1.0
 
 

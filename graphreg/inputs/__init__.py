@@ -5,7 +5,9 @@ from .columns import column_of as column_of
 from .columns import is_frame as is_frame
 from .columns import is_series as is_series
 from .columns import listed as listed
+from .columns import names_of as names_of
 from .columns import positions_by_label as positions_by_label
+from .columns import raw as raw
 from .data import NodeData as NodeData
 from .graph import Graph as Graph
 from .graph import components_of as components_of

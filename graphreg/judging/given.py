@@ -198,7 +198,7 @@ def spread(form: Form, w: Array, known: Array) -> Array:
     links = [(edge.tail, edge.head, edge.weight) for edge in form.between]
     for edge in form.unlike_edges:
         one, other = edge.map.pairs
-        links.append((one, other, np.full(len(one), np.mean(edge.weight))))
+        links.append((one, other, np.full(len(one), np.mean(edge.scale_of(slice(None))))))
     while not known.all():
         total, weight = np.zeros(form.shape), np.zeros(form.n)
         for one, other, weight_of in links:

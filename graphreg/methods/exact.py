@@ -45,7 +45,7 @@ class Exact(AbstractMethod):
 
     needs = "a form in CVXPY of every penalty, and a size that a conic solver can take"
     sends = "nothing: all data are in one place"
-    rows = True
+    rows = losses_of_rows = True
 
     solver: str = checked(text("the name of a CVXPY solver"), "clarabel")
     form: str = checked(one_of("primal", "dual"), "primal")
@@ -115,7 +115,8 @@ class _Attempts:
         certificate = self._of_start()
         if gap > 0.0 and certificate.holds(gap):
             return "limit"
-        if any(block.X is not None for block in task.form.samples):  # what cannot be factorised ends in an abort
+        form = task.form  # what cannot be factorised ends in an abort
+        if form.beside or any(block.X is not None for block in form.at_nodes):
             check_size(task.form)
         with progress_bar(task.budget.progress, desc=method.label, unit=" attempts") as tell:
             for attempt in solvers.attempts(method.solver, method.form):

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..certificate import Certifier, center, centred, factor
-from ..form import DualPoint, Form
+from ..form import DualPoint, Form, Held, fixes
 from ..oracles import check_size
 from ..running import AbstractMethod, Outcome, Task, without_rounds
 from ..terms import Array
@@ -27,6 +27,7 @@ class LinearSystem(AbstractMethod):
         (sum_r s_r x_r x_r'  +  K' C Q K) w  =  sum_r s_r x_r (y_r - o_r)  +  K' C Q center
 
     with a Gram matrix per node, and a Laplacian of the graph for each penalty ``1/2 z'Qz`` (`SquaredL2`, `Quadratic`).
+    Rows of any kind are part of K. Nodes that `Zero` fixes are taken out, and the others solved for.
     It is solved around the best common model, and refined with the same factors while that makes the residual smaller.
     Flows and prices are the gradients there, balanced by one more solve, so that they are conserved and need no repair.
 
@@ -35,16 +36,21 @@ class LinearSystem(AbstractMethod):
     Zhu, Ghahramani and Lafferty, Semi-supervised learning using Gaussian fields and harmonic functions, ICML 2003.
     """
 
-    needs = "squared losses or MeanLoss; penalties SquaredL2 or Quadratic alone; factors of a sparse matrix in memory"
+    needs = (
+        "squared losses or MeanLoss; penalties SquaredL2 or Quadratic alone, nodes may be fixed (Zero); factors of a "
+    )
+    needs += "sparse matrix in memory"
     sends = "nothing: all data are in one place"
+    rows = losses_of_rows = True
 
     def missing(self, form: Form) -> tuple[str, ...]:
         out = [f"{name} is no squared loss" for name in form.losses_beside(AbstractQuadraticLoss)]
         out += [
             f"{edge.name} has the penalty {edge.penalty.called()}, which is no sum of squares"
             for edge in form.edges
-            if edge.penalty.quadratic(form.width(edge)) is None
+            if edge.penalty.quadratic(form.width(edge)) is None and not fixes(form, edge)
         ]
+        out += [f"{name} gives a node two values" for name in Held(form).torn]
         return tuple(dict.fromkeys(out))
 
     def refuses(self) -> dict[str, str]:
@@ -53,7 +59,7 @@ class LinearSystem(AbstractMethod):
 
     def run(self, task: Task) -> Outcome:
         began, form, certifier, gap = time.perf_counter(), task.form, task.certifier, task.budget.gap
-        check_size(form)
+        check_size(form, condensed=True)
         v = center(form)[0]
         there = centred(form, v) if v.any() else form
         w, point = solved(there)
@@ -67,30 +73,52 @@ class LinearSystem(AbstractMethod):
 
 def solved(form: Form) -> tuple[Array, DualPoint]:
     """The minimiser, and the gradients there, balanced."""
+    held = Held(form)
+    free = None if not held.mask.any() else np.flatnonzero(~held.mask)
     H = matrix(form)
-    solve = _factorised(H)
-    w = np.zeros(form.shape)
-    point = _gradients(form, w)
-    left = form.conservation(point)
+    within = _factorised(H if free is None else sp.csc_array(H[free][:, free]))  # pyright: ignore[reportIndexIssue]  (scipy has no types)
+
+    def solve(left: Array) -> Array:
+        if free is None:
+            return within(left.ravel()).reshape(form.shape)
+        out = np.zeros(left.size)
+        out[free] = within(left.ravel()[free])
+        return out.reshape(form.shape)
+
+    def at(w: Array) -> tuple[DualPoint, Array]:
+        point = _gradients(form, w)
+        return point, np.where(held.mask, 0.0, form.conservation(point))
+
+    w = held.values
+    point, left = at(w)
     for _ in range(REFINEMENTS):
-        new = w - solve(left.ravel()).reshape(form.shape)
-        there = _gradients(form, new)
-        rest = form.conservation(there)
+        new = w - solve(left)
+        there, rest = at(new)
         if not np.linalg.norm(rest) < np.linalg.norm(left):
             break
         w, point, left = new, there, rest
-    move = _gradients(form, -solve(left.ravel()).reshape(form.shape), move=True)
-    return w, form.mapped(lambda _, x, by: x + by, point, move)
+    point = form.mapped(lambda _, x, by: x + by, point, _gradients(form, -solve(left), move=True))
+    if free is None:
+        return w, point
+    return w, DualPoint(held.flows(form, point.flows, form.conservation(point)), point.prices)
 
 
 def matrix(form: Form) -> sp.csc_array:
     """The Hessian of the problem, (n d, n d)."""
     n, d = form.shape
     gram = np.zeros((n, d, d))
-    for block in form.samples:
+    for block in form.at_nodes:
         gram += block.sums(block.scale)
     H = sp.csr_array(sp.bsr_array((gram, np.arange(n), np.arange(n + 1)), shape=(n * d, n * d)))
+    for block in form.beside:
+        H = H + block.A.T @ sp.diags_array(np.repeat(block.scale, block.width)) @ block.A
     for edge in form.edges:
+        if fixes(form, edge):
+            continue
+        if edge.map.edges is None:
+            C = sp.kron(sp.diags_array(edge.weight), edge.penalty.quadratic(form.width(edge)), format="csr")
+            H = H + edge.flat(d).T @ C @ edge.flat(d)
+            continue
         columns = edge.columns(d)
         Q = np.zeros((d, d))
         Q[np.ix_(columns, columns)] = edge.penalty.quadratic(len(columns))
@@ -114,8 +142,13 @@ def _factorised(H: sp.csc_array) -> Callable[[Array], Array]:
 
 def _gradients(form: Form, w: Array, *, move: bool = False) -> DualPoint:
     """The gradients of all samples and edges at w; with ``move`` what they change by, from 0 to w."""
+    none = form.nothing().flows
     if not move:
-        return DualPoint(tuple(edge.gradients(w) for edge in form.edges), form.gradient_prices(w))
+        flows = (zero if fixes(form, edge) else edge.gradients(w) for edge, zero in zip(form.edges, none, strict=True))
+        return DualPoint(tuple(flows), form.gradient_prices(w))
     prices = tuple(block.column(block.scale) * block.apply(w) for block in form.samples)
-    slopes = (edge.weight[:, None] * edge.penalty.gradient(edge.apply(w)) for edge in form.edges)  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
+    slopes = (
+        zero if fixes(form, edge) else edge.weight[:, None] * edge.penalty.gradient(edge.apply(w))  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
+        for edge, zero in zip(form.edges, none, strict=True)
+    )
     return DualPoint(tuple(slopes), prices)

@@ -6,7 +6,7 @@ A step goes beyond its own nodes only through ``exchange`` (the values of neighb
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeVar, cast
@@ -16,7 +16,7 @@ import scipy.sparse as sp
 
 from ..form import Form
 from ..oracles import AbstractNodeProx, Memory, NewtonSystem, NodeGradients, node_proxes
-from ..terms import Array, alike, shared, strengths
+from ..terms import Array, EdgeBlock, SampleBlock, alike, shared, strengths
 from ..terms.losses import AbstractSmoothLoss
 from .arcs import Arcs, arcs_of, ends_of
 from .engine import AbstractPartEngine, Engine, InProcess
@@ -127,6 +127,12 @@ class LocalView:
         return NewtonSystem(self.form)
 
     @cached_property
+    def rows(self) -> tuple[EdgeBlock | SampleBlock, ...]:
+        """The blocks that splitting methods reach by their rows: edges, and losses beside those of nodes. Their dual
+        variables are flows and prices."""
+        return (*self.form.edges, *self.form.beside)
+
+    @cached_property
     def gradients(self) -> NodeGradients:
         """Gradients of the nodes' losses."""
         return NodeGradients(self.form)
@@ -140,7 +146,7 @@ class LocalView:
     @of_losses
     def losses(self) -> NodeGradients:
         """Gradients of the nodes' losses alone, without edges to the ground."""
-        return NodeGradients(replace(self.form, edges=()))
+        return NodeGradients(replace(self.form, samples=self.form.at_nodes, edges=()))
 
     @cached_property
     def _streams(self) -> dict[tuple[str, int | None], Streams]:
@@ -155,9 +161,11 @@ class LocalView:
         return self._streams[key]
 
     def begin(self, start: tuple[Array, tuple[Array, ...] | None] | None) -> tuple[Array, tuple[Array, ...]]:
-        """Parameters (n, d) and flows to begin with: those that are given, else 0."""
+        """Parameters (n, d) and the dual variables of `rows` to begin with: flows that are given, else 0, and prices at
+        the parameters."""
         w, flows = (np.zeros(self.form.shape), None) if start is None else start
-        return w, self.form.nothing().flows if flows is None else flows
+        prices = (block.prices(w) for block in self.form.beside)
+        return w, (*(self.form.nothing().flows if flows is None else flows), *prices)
 
     def scales(self) -> Scales:
         """Means over the whole graph: one reduction."""
@@ -165,7 +173,7 @@ class LocalView:
         each[:, 0], each[:, 1] = self.degree, self.degree > 0
         each[:, 2], each[:, 3] = self.curvature, self.curvature > 0
         for block in self.form.samples:
-            each[block.node, 4] = not isinstance(block.loss, AbstractSmoothLoss)
+            each[block.map.owner, 4] = not isinstance(block.loss, AbstractSmoothLoss)
         degree, tied, curvature, curved, kinks = self.engine.reduce(each)
         return Scales(float(degree / max(tied, 1.0)), float(curvature / max(curved, 1.0)), bool(kinks > 0))
 
@@ -191,8 +199,8 @@ class LocalView:
 
     @cached_property
     def weights(self) -> tuple[Array, ...]:
-        """c_e per edge block."""
-        return tuple([edge.weight for edge in self.form.edges])
+        """c_e per block of `rows`."""
+        return tuple([block.scale_of(slice(None)) for block in self.rows])
 
     @of_losses
     def whole(self) -> bool:
@@ -201,10 +209,12 @@ class LocalView:
 
     @of_losses
     def curvature(self) -> Array:
-        """The mean curvature of each node's loss, 0 where it has none, (n,)."""
+        """The mean curvature of each node's loss, and of what it shares of others, 0 where it has none, (n,)."""
         out = np.zeros(self.form.n)
         for prox in self.proxes:
             out[prox.nodes] = prox.curvature()
+        for block in self.form.beside:
+            out += block.traces(block.loss.typical_curvature(block.offset, block.y) * block.scale) / self.form.d
         return out
 
     def steps(self, s: float) -> Array:
@@ -214,20 +224,20 @@ class LocalView:
     def adjoint(self, flows: Iterable[Array]) -> Array:
         """K'u, (n, d); at a node all of whose edges the view has."""
         out = np.zeros(self.form.shape)
-        for edge, u in zip(self.form.edges, flows, strict=True):
-            edge.add_adjoint(u, out)
+        for block, u in zip(self.rows, flows, strict=True):
+            block.add_adjoint(u, out)
         return out
 
     def dual_prox(self, u: tuple[Array, ...], w: Array, s: float, given: float | None = None) -> tuple[Array, ...]:
         """The prox of sigma g* at u + sigma (K w - center), sigma = 1/(length s), of which that of an edge is 2, to the
         ground 1; or the sigma that is given."""
         out: list[Array] = []
-        for edge, each, c in zip(self.form.edges, u, self.weights, strict=True):
-            sigma = 1.0 / edge.lengths / s if given is None else given
-            v = edge.difference(w)  # in place from here on: these are the largest arrays of a round
-            v *= np.reshape(sigma, (-1, 1))
+        for block, each, c in zip(self.rows, u, self.weights, strict=True):
+            sigma = np.full(len(c), 1.0 / block.lengths / s if given is None else given)
+            v = block.difference(w)  # in place from here on: these are the largest arrays of a round
+            v *= block.column(sigma)
             v += each
-            out.append(edge.penalty.dual_prox(v, np.full(len(c), sigma), c))
+            out.append(block.dual_prox(v, sigma, c))
         return tuple(out)
 
     @shared
@@ -291,14 +301,18 @@ class LocalView:
             kept.append(new)
         return w, tuple(kept)
 
-    def prices(self, w: Array, memory: Memories) -> tuple[Array, ...] | None:
-        """The prices of all samples at the proxes' last points w: gradients of smooth losses, else what a prox kept.
+    def prices(self, w: Array, memory: Memories, beside: Sequence[Array] = ()) -> tuple[Array, ...] | None:
+        """The prices of all samples at the proxes' last points w: gradients of smooth losses, else what a prox kept;
+        and those of losses ``beside``, where they are given.
 
         None where all are gradients at w: the certifier computes its own, where it needs them.
         """
-        if self.form.smooth:
+        if self.form.smooth and not beside:
             return None
-        out = self.form.gradient_prices(w)
+        rows = iter(beside)
+        out = tuple(next(rows) if beside and b.map.noun == "row" else b.prices(w) for b in self.form.samples)
+        if self.form.smooth:
+            return out
         for prox, each in zip(self.proxes, memory or self.memory(), strict=True):
             prox.write_prices(each, out)
         return out

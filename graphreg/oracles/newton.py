@@ -4,6 +4,10 @@ B holds the rows of a block (the predictors of its samples, the differences acro
 matrix per sample or edge. Which entries of the sum can differ from 0, in which order they fill in least, and which
 entries of D they are made of depends on graph and features alone, and is found once.
 
+Rows K that are no edges, such as second differences, may be too stiff for K'DK, which squares what they do to digits:
+their flows are unknowns beside w, and the matrix is [H K'; K -D^-1], H of all other blocks (Vanderbei, Symmetric
+quasidefinite matrices, 1995).
+
 The fill: Gilbert, Ng, Peyton, An efficient algorithm to compute row and column counts for sparse Cholesky
 factorization (1994), as Davis, Direct methods for sparse linear systems (2006), section 4.5, writes it.
 """
@@ -21,9 +25,9 @@ from scipy.sparse.linalg import spilu, splu
 from ..base.clock import carry_out
 from ..base.csgraph import reverse_cuthill_mckee
 from ..base.memory import GIB, usable_memory
-from ..form import Form
+from ..form import Form, Held
 from ..terms import Array
-from ..terms.penalties import AbstractSmoothPenalty
+from ..terms.penalties import AbstractConstraint, AbstractSmoothPenalty
 
 # The mean height of a column, weighted by its entries, up to which QDLDL is at least 1.5 times as fast as SuperLU,
 # which works on several columns at once: 30 times on chains, 4 at 30, 2 at 90, the same at 180, a third at 900.
@@ -72,6 +76,12 @@ class Factors:
         except RuntimeError as error:
             raise ArithmeticError(f"a Newton system is singular ({error})") from error
 
+    def matrix(self, data: Array) -> sp.csc_array:
+        """The matrix of these entries, both halves of it."""
+        size = len(self.indptr) - 1
+        A = sp.csc_array((data, self.indices, self.indptr), shape=(size, size))
+        return sp.csc_array(A + sp.triu(A, 1).T) if self.low else A
+
     def _lower(self, upper: sp.csc_matrix) -> Solve:
         if self._solver is None:
             from qdldl import Solver
@@ -99,7 +109,14 @@ def fits(form: Form) -> bool:
     return True
 
 
-def check_size(form: Form) -> None:
+def wide(form: Form) -> tuple[int, ...]:
+    """The numbers of the blocks whose flows or prices are unknowns of a Newton system: of rows that are no edges, if
+    these are not more than the parameters, as otherwise some of them follow from others."""
+    many, rows = max(form.n * form.d, 1), {id(block) for block in form.unlike_edges}
+    return tuple(k for k, b in enumerate(form.blocks) if id(b) in rows and b.count * b.map.width(form.d) <= many)
+
+
+def check_size(form: Form, condensed: bool = False) -> None:
     """Raise where Newton systems of a form would not fit into memory, before anything large is computed.
 
     Enough are the entries of all pairs of parameters, or of a band (see `band`), not enough less than `least_fill`;
@@ -110,14 +127,15 @@ def check_size(form: Form) -> None:
     MemoryError
         It names the size and what to take.
     """
-    limit, d = usable_memory(), form.d
-    pattern = PER_PRODUCT * _products(form)
+    limit, beside = usable_memory(), () if condensed else wide(form)
+    pattern = PER_PRODUCT * _products(form, beside)
     if pattern > limit:
         raise _too_large(pattern, limit, "about")
-    if PER_ENTRY * (form.n * d) ** 2 <= limit:  # of most problems, of which nothing need be ordered
+    if not beside and PER_ENTRY * (form.n * form.d) ** 2 <= limit:  # of most problems, of which nothing need be ordered
         return
-    A = adjacency(form)
-    if max(pattern, PER_ENTRY * d**2 * float(band(A).sum() + form.n)) <= limit:
+    A, sizes = units(form, beside)
+    d, n = mean_size(sizes), len(sizes)
+    if max(pattern, PER_ENTRY * d**2 * float(band(A).sum() + n)) <= limit:
         return
     if (least := PER_ENTRY * d**2 * least_fill(A)) > limit:
         raise _too_large(least, limit, "more than about")
@@ -131,16 +149,23 @@ def _too_large(size: float, limit: float, about: str) -> MemoryError:
     )
 
 
-def _products(form: Form) -> float:
-    """The number of products of two entries of B and one of D that the matrices B'DB are sums of."""
+def _products(form: Form, beside: tuple[int, ...] = ()) -> float:
+    """The number of products of two entries of B and one of D that the matrices B'DB are sums of, with the entries of
+    the blocks that stand beside them."""
     out = 0.0
-    for block in form.samples:
+    for number, block in enumerate(form.samples):
         A: Any = block.A
         width = block.width if A.shape[0] > len(block.y) else 1
         entries = A.nnz / max(A.shape[0], 1)
+        if number in beside:
+            out += 2.0 * A.nnz + len(block.y) * width**2
+            continue
         out += len(block.y) * width**2 * entries**2
-    for edge in form.edges:
+    for number, edge in enumerate(form.edges, start=len(form.samples)):
         k = edge.penalty.pieces(form.width(edge)) or form.width(edge)
+        if number in beside:
+            out += 2.0 * edge.flat(form.d).nnz + k * edge.count * form.width(edge)
+            continue
         if isinstance(edge.penalty, AbstractSmoothPenalty):
             k = form.width(edge)
         entries = np.diff(edge.flat(form.d).indptr) if edge.map.edges is None else np.array([1.0, 2.0][not edge.ground])
@@ -148,14 +173,27 @@ def _products(form: Form) -> float:
     return out
 
 
-def adjacency(form: Form) -> sp.csc_array:
-    """A positive definite matrix with an entry for every edge between two nodes, (n, n)."""
-    n = form.n
-    pairs = [edge.map.pairs for edge in form.edges]
+def units(form: Form, beside: tuple[int, ...] | None = None) -> tuple[sp.csc_array, Array]:
+    """A positive definite matrix with an entry for every edge between two nodes, and between the rows of the blocks
+    ``beside`` (see `wide`) and the nodes that they touch; and how many unknowns each node and each such row has."""
+    d, n, beside = form.d, form.n, wide(form) if beside is None else beside
+    pairs, sizes = [], [np.full(n, d)]
+    apart = {id(form.blocks[k]) for k in beside}
+    pairs += [block.map.pairs for block in (*form.edges, *form.beside) if id(block) not in apart]
+    for rows in (form.blocks[k].map for k in beside):
+        k, (row, column) = rows.width(d), rows.flat(d).tocoo().coords
+        row, column = np.divmod(np.unique(row // k * np.int64(n) + column // d), n)
+        pairs.append((row + sum(map(len, sizes)), column))
+        sizes.append(np.full(rows.count, k))
+    n = sum(map(len, sizes))
     tail = np.concatenate([np.arange(n), *(t for t, _ in pairs), *(h for _, h in pairs)])
     head = np.concatenate([np.arange(n), *(h for _, h in pairs), *(t for t, _ in pairs)])
     value = np.concatenate([np.full(n, 2.0 * n * max(len(pairs), 1)), np.full(len(tail) - n, -1.0)])
-    return sp.csc_array(sp.coo_array((value, (tail, head)), shape=(n, n)))
+    return sp.csc_array(sp.coo_array((value, (tail, head)), shape=(n, n))), np.concatenate(sizes)
+
+
+def mean_size(sizes: Array) -> float:
+    return float(sizes.mean()) if len(sizes) else 1.0
 
 
 def band(A: sp.csc_array) -> Array:
@@ -281,6 +319,10 @@ def _counts(begin: list[int], row: list[int], parent: list[int]) -> Array:
 
 
 # ---- the systems -----------------------------------------------------------------------------------------------------
+TIE = 1e-8  # of the curvature of losses: what pivots of w are lifted to where they are smaller, beside flows
+REFINEMENTS = 5
+BACKWARD = 1e-13  # relative: what a solution may leave of rows of a kind
+PIVOT = 0.1  # of the largest entry of a column: what pivots are at least, where they are chosen
 RIDGE = 1e-15  # relative to each diagonal, of the size of its rounding; a larger one hides losses beside huge edges
 
 
@@ -291,10 +333,11 @@ class SystemRows:
     B: sp.csr_array  # (m k, n d)
     BT: sp.csr_array
     k: int
+    places: Array | None = None  # of their flows or prices, where these are unknowns
 
     @classmethod
-    def of(cls, B: sp.csr_array, k: int) -> SystemRows:
-        return cls(sp.csr_array(B), sp.csr_array(B.T), k)
+    def of(cls, B: sp.csr_array, k: int, places: Array | None = None) -> SystemRows:
+        return cls(sp.csr_array(B), sp.csr_array(B.T), k, places)
 
     @property
     def m(self) -> int:
@@ -302,11 +345,20 @@ class SystemRows:
 
     def apply(self, x: Array) -> Array:
         """B x, (k, m)."""
-        return np.ascontiguousarray((self.B @ x).reshape(self.m, self.k).T)
+        return self.columns(self.B @ x)
+
+    def columns(self, z: Array) -> Array:
+        """Numbers of the rows, one after the other, as (k, m)."""
+        return np.ascontiguousarray(z.reshape(self.m, self.k).T)
 
     def adjoint(self, u: Array) -> Array:
         """B'u of u (k, m)."""
         return self.BT @ np.ascontiguousarray(u.T).ravel()
+
+    def bends(self, D: Array) -> Array:
+        """The diagonal of B'DB, by the diagonals of D."""
+        diagonal = np.einsum("mii->mi", D).ravel()
+        return self.B.power(2).T @ (diagonal if self.places is None else 1.0 / diagonal)
 
     def entries(self) -> tuple[Array, Array, Array, Array]:
         """Rows, columns and factors of what each entry of D (numbered last) adds to B'DB."""
@@ -324,78 +376,183 @@ class SystemRows:
         j = np.broadcast_to(column[:, None, :, None, :], product.shape).ravel()[kept]
         return i, j, product.ravel()[kept], kept // (p * p)
 
+    def beside(self, places: Array, one: int) -> tuple[Array, Array, Array, Array]:
+        """The same of [0 B'; B -D], where the rows are unknowns at these places; ``one`` is the number of a 1."""
+        row, column = self.B.tocoo().coords
+        m, k = self.m, self.k
+        square = np.broadcast_to(places.reshape(m, k)[:, :, None], (m, k, k))
+        i = np.concatenate([places[row], column, square.ravel()])
+        j = np.concatenate([column, places[row], square.swapaxes(1, 2).ravel()])
+        product = np.concatenate([self.B.tocoo().data, self.B.tocoo().data, np.full(square.size, -1.0)])
+        return i, j, product, np.append(np.full(2 * len(row), one), np.arange(square.size))
+
+
+class BesideFlows:
+    """Solves with [H K'; K -D^-1], refined with the true residual: with the factors of any order, which quasi-definite
+    matrices have; where rounding is too much for these, with pivots."""
+
+    def __init__(self, true: sp.csc_array, of_w: Array, factors: Factors, data: Array, quick: bool) -> None:
+        self.true, self.of_w, self.quick = true, of_w, quick
+        self._size: Any = abs(true)
+        self._pivoted: Solve | None = None
+        try:
+            self._solve: Solve | None = factors(data)
+        except ArithmeticError:
+            self._solve = None
+
+    def solve(self, right: Array) -> Array:
+        if self._pivoted is None and self._solve is not None:
+            x, left = self._refined(self._solve, right)
+            if self._small(left, x):
+                return x
+        if self._pivoted is None:
+            more: dict[str, Any] = {"diag_pivot_thresh": PIVOT, "permc_spec": "NATURAL"}
+            try:
+                found = splu(self.true, **more) if self.quick else carry_out(lambda: splu(self.true, **more))
+            except RuntimeError as error:
+                raise ArithmeticError(f"a Newton system is singular ({error})") from error
+            self._pivoted = found.solve
+        return self._refined(self._pivoted, right)[0]
+
+    def _refined(self, solve: Solve, right: Array) -> tuple[Array, Array]:
+        x = solve(right)
+        left = right - self.true @ x
+        for _ in range(REFINEMENTS):
+            new = x + solve(left)
+            rest = right - self.true @ new
+            if not (self._sizes(rest) < 0.5 * self._sizes(left)).any():
+                break
+            x, left = new, rest
+        return x, left
+
+    def _sizes(self, x: Array) -> Array:
+        """Of the rows of either kind, of which rounding leaves more in the one than in the other."""
+        return np.array([np.abs(x[self.of_w]).max(initial=0.0), np.abs(x[~self.of_w]).max(initial=0.0)])
+
+    def _small(self, left: Array, x: Array) -> bool:
+        return bool((self._sizes(left) <= BACKWARD * self._sizes(self._size @ np.abs(x))).all())
+
 
 class NewtonSystem:
     """The matrices sum_b B_b' D_b B_b of a form, over its samples and edges. One D is of all rows of a sample or an
-    edge, of one row where their Hessian is diagonal, and of one piece of a penalty that is a sum of norms."""
+    edge, of one row where their Hessian is diagonal, and of one piece of a penalty that is a sum of norms.
+
+    The flows of blocks that are `wide` are unknowns, after the entries of w. Coordinates that are held at given values
+    (see `Held`) do not move.
+    """
 
     def __init__(self, form: Form) -> None:
-        n, d = form.shape
         check_size(form)
-        A = adjacency(form)
-        nodes = sparse_order(A)
+        self.wide = wide(form)
+        A, sizes = units(form, self.wide)
+        nodes, d = sparse_order(A), mean_size(sizes)
         counts = d * column_counts(A, nodes)
         squares = d * float((counts**2).sum())
         self.low, self.quick = is_low(d * float(counts.sum()), squares), squares <= QUICK
-        self.order = (nodes[:, None] * d + np.arange(d)).ravel()  # of the entries of w
+        ends = np.cumsum(sizes)
+        within = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes[nodes]) - sizes[nodes], sizes[nodes])
+        self.order = np.repeat((ends - sizes)[nodes], sizes[nodes]) + within  # of the entries of w, then of flows
         self.shape = form.shape
-        self.samples = tuple(self._samples(form))
-        self.edges = tuple(self._edges(form))
+        held = np.append(Held(form).mask.ravel(), np.zeros(len(self.order) - form.n * form.d, dtype=bool))
+        self.free = None if not held.any() else ~held[self.order]
+        places = self._places(form)
+        self.samples = tuple(self._samples(form, places))
+        self.edges = tuple(self._edges(form, places[len(form.samples) :]))
         self.kinks = tuple(k for k, e in enumerate(form.edges) if e.penalty.pieces(form.width(e)))  # sums of norms
-        self._pattern(n * d)
+        self._pattern(len(self.order))
 
     def vector(self, w: Array) -> Array:
-        """w (n, d) in the order of the system."""
-        return w.ravel()[self.order]
+        """w (n, d) in the order of the system; flows are 0."""
+        flat = w.ravel()
+        return np.append(flat, np.zeros(len(self.order) - len(flat)))[self.order] if self.wide else flat[self.order]
 
     def matrix(self, x: Array) -> Array:
         """The other way round."""
         out = np.empty(len(x))
         out[self.order] = x
-        return out.reshape(self.shape)
+        return out[: self.shape[0] * self.shape[1]].reshape(self.shape)
 
     def factorised(self, D: Sequence[Array]) -> Callable[[Array], Array]:
-        """A function that solves with the sum of B'DB, D (m, k, k) per block, those of the samples first; until the
-        next call.
+        """A function that solves with the sum of B'DB, D (m, k, k) per block, those of the samples first, the inverses
+        of D for wide blocks; until the next call.
 
         Raises
         ------
         ArithmeticError
             Where the matrix is not finite or singular.
         """
-        data = self._sum @ np.concatenate([np.ascontiguousarray(each).ravel() for each in D])
-        diagonal = data[self._diagonal]
-        data[self._diagonal] = np.where(diagonal > 0.0, diagonal * (1.0 + RIDGE), 1.0)
+        parts = [np.ascontiguousarray(each).ravel() for each in D]
+        data = self._sum @ np.concatenate([*parts, np.ones(1)] if self.wide else parts)
         if not np.isfinite(data).all():
             raise ArithmeticError("a Newton system is not finite")
-        return self._factors(data)
+        if self.wide:
+            solve = self._beside(data, D)
+        else:
+            diagonal = data[self._diagonal]
+            data[self._diagonal] = np.where(diagonal > 0.0, diagonal * (1.0 + RIDGE), 1.0)
+            solve = self._factors(data)
+        return solve if self.free is None else lambda right: solve(np.where(self.free, right, 0.0))
 
-    def _samples(self, form: Form) -> Iterator[SystemRows]:
-        for block in form.samples:
+    def _beside(self, data: Array, D: Sequence[Array]) -> Solve:
+        """Solves with flows beside w: pivots of w that are too small are lifted, and what that does to x is refined."""
+        true = self._factors.matrix(data.copy())
+        lifted, of_w = true.diagonal(), self.order < self.shape[0] * self.shape[1]
+        bends = sum((rows.bends(each) for rows, each in zip(self.samples, D, strict=False)), np.zeros(len(lifted)))
+        least = TIE * (bends[bends > 0.0].mean() if bends.any() else 1.0)
+        lifted[of_w] = np.maximum(lifted[of_w] * (1.0 + RIDGE), least)
+        data[self._diagonal] = lifted
+        return BesideFlows(true, of_w, self._factors, data, self.quick).solve
+
+    def _samples(self, form: Form, places: list[Array | None]) -> Iterator[SystemRows]:
+        for block, at in zip(form.samples, places, strict=False):
             H = block.loss.curvature(block.offset[:1], block.y[:1])  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
-            yield SystemRows.of(block.A[:, self.order], block.width if H.ndim == 3 else 1)
+            yield SystemRows.of(self._ordered(block.A), block.width if H.ndim == 3 else 1, at)
 
-    def _edges(self, form: Form) -> Iterator[SystemRows]:
-        for edge in form.edges:
+    def _edges(self, form: Form, places: list[Array | None]) -> Iterator[SystemRows]:
+        for edge, at in zip(form.edges, places, strict=True):
             k = edge.penalty.pieces(form.width(edge))
-            if k is None:
+            if isinstance(edge.penalty, AbstractConstraint):
+                k = 1
+            elif edge.penalty.is_maximum:
+                k = k or form.width(edge)
+            elif k is None:
                 H = edge.penalty.curvature(np.zeros((1, form.width(edge))))  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
                 k = form.width(edge) if H.ndim == 3 else 1
-            yield SystemRows.of(edge.flat(form.d)[:, self.order], k)
+            yield SystemRows.of(self._ordered(edge.flat(form.d)), k, at)
+
+    def _ordered(self, B: sp.csr_array) -> sp.csr_array:
+        if self.wide:
+            B = sp.csr_array((B.data, B.indices, B.indptr), shape=(B.shape[0], len(self.order)))  # pyright: ignore[reportOptionalSubscript]  (scipy has no types)
+        return B[:, self.order]  # pyright: ignore[reportReturnType]
+
+    def _places(self, form: Form) -> list[Array | None]:
+        """Of the flows or prices of each block, where they are unknowns."""
+        place, out = np.argsort(self.order), list[Array | None]([None] * len(form.blocks))
+        begin = form.n * form.d
+        for k in self.wide:
+            rows = form.blocks[k].map
+            out[k] = place[begin : begin + rows.count * rows.width(form.d)]
+            begin += rows.count * rows.width(form.d)
+        return out
 
     def _pattern(self, size: int) -> None:
         """The entries that there are, the upper half alone where the factor is low, and of which entries of all D
         they are sums."""
         i, j, factor, source = [np.arange(size)], [np.arange(size)], [np.zeros(size)], [np.zeros(size, dtype=np.int64)]
-        begin = 0
+        begin, many = 0, sum(rows.m * rows.k**2 for rows in (*self.samples, *self.edges))
         for rows in (*self.samples, *self.edges):
-            row, column, product, of = rows.entries()
+            beside = rows.places
+            row, column, product, of = rows.entries() if beside is None else rows.beside(beside, many - begin)
             kept = np.flatnonzero(row <= column) if self.low else slice(None)
+            if self.free is not None:
+                moves = self.free[row] & self.free[column]
+                kept = np.flatnonzero(moves & (row <= column) if self.low else moves)
             i.append(row[kept])
             j.append(column[kept])
             factor.append(product[kept])
             source.append(of[kept] + begin)
             begin += rows.m * rows.k**2
+        begin += bool(self.wide)
         place = np.concatenate(j).astype(np.int64) * size + np.concatenate(i)
         known, at = np.unique(place, return_inverse=True)
         content = (np.concatenate(factor), (at.ravel(), np.concatenate(source)))
@@ -407,7 +564,12 @@ class NewtonSystem:
 
 def work(form: Form) -> float:
     """About how many multiplications a factorisation takes at most: d^3 sum_i b_i^2 for the band b (see `band`)."""
-    return form.once("work", None, lambda: float(form.d**3 * (band(adjacency(form)) ** 2).sum()))
+
+    def bounded() -> float:
+        A, sizes = units(form)
+        return float(mean_size(sizes) ** 3 * (band(A) ** 2).sum())
+
+    return form.once("work", None, bounded)
 
 
 def filled_work(form: Form) -> float:
@@ -415,7 +577,7 @@ def filled_work(form: Form) -> float:
     sparse order."""
 
     def counted() -> float:
-        A = adjacency(form)
-        return float(form.d**3 * (column_counts(A, sparse_order(A)) ** 2).sum())
+        A, sizes = units(form)
+        return float(mean_size(sizes) ** 3 * (column_counts(A, sparse_order(A)) ** 2).sum())
 
     return form.once("filled work", None, counted)

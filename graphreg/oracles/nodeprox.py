@@ -318,6 +318,8 @@ def node_proxes(form: Form) -> tuple[AbstractNodeProx, ...]:
     """The proxes of all nodes with data."""
     out: list[AbstractNodeProx] = []
     for k, block in enumerate(form.samples):
+        if block.map.noun == "row":  # of no one node
+            continue
         if block.stacks is None:
             out.append(_mean(block, form.d))
         elif isinstance(block.loss, AbstractQuadraticLoss):
@@ -334,7 +336,8 @@ def node_proxes(form: Form) -> tuple[AbstractNodeProx, ...]:
 def without_prox(form: Form) -> tuple[str, ...]:
     """Losses whose sum over a node has no prox here, as sentences."""
     said = "is neither smooth nor piecewise linear: no prox of a node's sum is known"
-    return tuple([f"{name} {said}" for name in form.losses_beside(AbstractSmoothLoss, AbstractPiecewiseLinearLoss)])
+    known = AbstractSmoothLoss, AbstractPiecewiseLinearLoss
+    return tuple(dict.fromkeys(f"{b.name} {said}" for b in form.at_nodes if not isinstance(b.loss, known)))
 
 
 def _mean(block: SampleBlock, d: int) -> MeanProx:

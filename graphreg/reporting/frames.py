@@ -76,7 +76,7 @@ def of_answer(solution: Solution, facts: dict[str, Any]) -> Frame:
     samples, edges = certificate.residuals
     node = np.zeros(form.n)
     for block, residual in zip(form.samples, samples, strict=True):
-        np.add.at(node, block.node, residual)
+        np.add.at(node, block.map.owner, residual)
     numbers = _numbers(form, certificate.w, certificate.dual_point.flows, edges, number <= STATES.index("near"))
     return Frame(facts, certificate.w, cluster, node, _ground(form, edges), numbers, number + 4 * full)
 

@@ -183,8 +183,9 @@ class Task:
     def solved(self) -> Outcome:
         """The outcome, judged; with what is known of the problem at infinity, where that says more."""
         form, own, gap = self.form, self.plain_certifier, self.budget.gap
-        if not form.samples:  # everything ran away: 0 is optimal, with nothing to pay and nothing to carry
-            self.certifier.propose(np.zeros(form.shape), form.nothing())
+        zero = np.zeros(form.shape)
+        if not form.samples and form.primal(zero) == 0.0:  # nothing to pay at 0, and nothing to carry
+            self.certifier.propose(zero, form.nothing())
             best, said = self.certifier.best(), "Nothing is left to fit."
             return Outcome(best, self.certifier, "gap", status="certified", message=said)
         own.spot_checks.begin()

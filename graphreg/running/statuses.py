@@ -151,7 +151,7 @@ def floor_of(certificate: Certificate) -> str:
 def unlike(form: Form) -> str:
     """Advice on features of very different sizes, the smallest and the largest named; empty where there are
     none."""
-    designs = [block.X for block in form.samples if block.X is not None]
+    designs = [block.X for block in form.at_nodes if block.X is not None]
     if not designs:
         return ""
     sizes = np.max([np.abs(X).max(axis=0, initial=0.0) for X in designs], axis=0)

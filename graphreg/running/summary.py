@@ -77,7 +77,7 @@ def summary(solution: Solution) -> Summary:
     """The summary of a solution."""
     form, certificate = solution.form, solution.certificate
     latent = f" and {len(form.latent)} latent ones" if form.latent else ""
-    samples, rows = sum(len(b.node) for b in form.samples), sum(edge.count for edge in form.unlike_edges)
+    samples, rows = sum(b.count for b in form.samples), sum(edge.count for edge in form.edges if edge.map.edges is None)
     edges = sum(edge.count for edge in form.edges) - rows
     counts = [f"{edges:,} edges (those of node penalties included)"] if edges or not rows else []
     counts += [f"{rows:,} rows of other terms"] if rows else []
@@ -153,7 +153,11 @@ def _by_name(names: Sequence[Hashable], values: Array) -> dict[Hashable, float]:
 def predicted(form: Form, coef: Array, frame: Any, kind: str) -> pd.Series | pd.DataFrame:
     """The predictions of coefficients (n, d) for the rows of a frame, see `Solution.predict`."""
     KIND(kind, "kind", DataError)
-    blocks = [block for block in form.samples if block.X is not None]
+    blocks = [block for block in form.at_nodes if block.X is not None]
+    if not form.at_nodes:
+        raise DataError(
+            "there are no data at nodes that would say what features a frame has; rows are those of table()"
+        )
     if not blocks:
         raise DataError("a MeanLoss has no predictors; its predictions are the rows of table()")
     labels, X, offset = blocks[0].loss.data.read(frame)

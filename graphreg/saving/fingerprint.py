@@ -11,17 +11,15 @@ from functools import cached_property, partial
 from hashlib import blake2b
 from inspect import getclosurevars
 from types import CodeType, FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from ..form import Form
 from ..inputs import IntegerLabels, NodeData
+from ..running import AbstractMethod
 from ..terms import Strength
-
-if TYPE_CHECKING:
-    from ..running import AbstractMethod
 
 DERIVED = ("n", "role", "keys", "text")  # what follows from other fields of a block, and from its term
 WORDS = {

@@ -280,7 +280,7 @@ def check_entries(value: Any, wanted: Mapping[str, Any], where: str) -> None:
 
 def check_state(state: Any, like: Any, form: Form, where: str) -> None:
     """Refuse a state that is not like this one before the first round."""
-    sizes = {form.n, *(len(b.node) for b in form.samples), *(e.count for e in form.edges)}
+    sizes = {form.n, *(b.count for b in form.samples), *(e.count for e in form.edges)}
     if type(state) is not type(like):
         raise MisfitError(f"{where} is a {type(state).__name__}, and not a {type(like).__name__}")
     check_alike(state, like, sizes, where)

@@ -234,7 +234,7 @@ SMALL = archive.Limits(archive.ONE, archive.ALL)  # where the problem is not kno
 
 def limits(form: Form, many: int) -> archive.Limits:
     """A bound of what a problem can need: its numbers times what a method may keep of each, and more."""
-    numbers = form.n + sum(len(block.node) for block in form.samples) + sum(edge.count for edge in form.edges)
+    numbers = form.n + sum(block.count for block in form.samples) + sum(edge.count for edge in form.edges)
     much = (512 * numbers * (form.d + 1) ** 2 + 8 * min(numbers, DENSE) ** 2) * many
     return archive.Limits(archive.ONE + much, archive.ALL + 64 * much)
 

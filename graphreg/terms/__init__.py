@@ -43,6 +43,7 @@ from .records import TO_GROUND as TO_GROUND
 from .records import TO_SERVER as TO_SERVER
 from .records import Array as Array
 from .records import Bends as Bends
+from .records import Coordinate as Coordinate
 from .records import Notation as Notation
 from .records import RecessionCone as RecessionCone
 from .records import Space as Space
@@ -55,6 +56,7 @@ from .records import shared as shared
 from .roots import bisected as bisected
 from .roots import increasing_root as increasing_root
 from .roots import slopes_far_out as slopes_far_out
+from .row_loss import RowLoss as RowLoss
 from .row_penalty import RowPenalty as RowPenalty
 from .rows import AbstractRows as AbstractRows
 from .rows import Rows as Rows

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
@@ -14,8 +14,8 @@ import scipy.sparse as sp
 from ..base.display import Brief
 from ..errors import TermError
 from .calculus import Strength
-from .design import Design
-from .maps import AbstractEdges, AbstractMap, Rows, pieces, streamed
+from .design import Layout
+from .maps import AbstractEdges, AbstractMap, AbstractMatrix, Rows, pieces, streamed
 from .padding import Batch, Packed, packed_grams, times
 from .penalties.base import AbstractPenalty
 from .records import Array, Role, alike, shared
@@ -31,7 +31,8 @@ M = TypeVar("M", bound=AbstractMap)
 class of_map(Generic[T]):  # noqa: N801  (a decorator)
     """An attribute of a block that its map has, by its own name or another."""
 
-    edges = False  # whether only edges have it
+    of: tuple[str, ...] = ()  # the kinds of rows that alone have it (see `AbstractMap.noun`)
+    needed = ""  # these in words
 
     def __init__(self, name: str = "") -> None:
         self.name = name
@@ -40,8 +41,10 @@ class of_map(Generic[T]):  # noqa: N801  (a decorator)
         self.name, self.own = self.name or name, name
 
     def __get__(self, block: Any, owner: type[Any] | None = None) -> T:
-        if self.edges and block.map.edges is None:
-            raise TermError(f"{block.name} has rows that are no edges, and here edges are needed ({self.name})")
+        if self.of and block.map.noun not in self.of:
+            raise TermError(
+                f"{block.name} has rows that are no {self.needed}, and here {self.needed} are needed ({self.name})"
+            )
         vars(block)[self.own] = found = getattr(block.map, self.name)  # which is there from now on
         return found
 
@@ -49,7 +52,13 @@ class of_map(Generic[T]):  # noqa: N801  (a decorator)
 class of_edges(of_map[T]):  # noqa: N801  (a decorator)
     """An attribute that only edges have: where the rows of a block are of another kind, whoever asks is refused."""
 
-    edges = True
+    of, needed = ("edge", "node"), "edges"
+
+
+class of_design(of_map[T]):  # noqa: N801  (a decorator)
+    """An attribute that only samples at nodes have: whoever asks it of a loss of other rows is refused."""
+
+    of, needed = ("sample",), "samples at nodes"
 
 
 class AbstractBlock(Brief, ABC, Generic[M]):
@@ -59,6 +68,11 @@ class AbstractBlock(Brief, ABC, Generic[M]):
     map: M
     n = of_map[int]()  # the nodes of the form
     count = of_map[int]()  # the rows
+
+    @property
+    def keys(self) -> Sequence[Hashable]:
+        """What names rows that are no edges."""
+        return getattr(self.map, "keys", ()) or range(self.count)
 
     @abstractmethod
     def scale_of(self, some: Rows) -> Array:
@@ -102,30 +116,53 @@ class AbstractBlock(Brief, ABC, Generic[M]):
 
 
 @dataclass(frozen=True, repr=False)
-class SampleBlock(AbstractBlock[Design]):
-    """Samples of one loss. The predictor (M,) or (M, k) is ``A vec(w) + offset``, A sparse.
+class SampleBlock(AbstractBlock[AbstractMatrix]):
+    """Samples of one loss. The predictor (M,) or (M, k) is ``A vec(w) + offset``, A sparse: of a sample at its node by
+    a `Design`, of any rows of w by a `Matrix`, and then what only samples at nodes have is refused.
 
     The nodes are those of a form of ``n``; a term leaves n to the form that takes it.
     """
 
     loss: AbstractLoss
     strength: Strength
-    map: Design
+    map: AbstractMatrix
     y: Array
     offset: Array
     base_scale: Array  # (M,), without the strength
 
-    node = of_map[Array]()  # of each sample
-    nodes = of_map[Array]("node")
-    X = of_map[Array | None]()  # (M, d); None where the predictor is w_i itself
+    # what only samples at nodes have
+    node = of_design[Array]()  # of each sample
+    nodes = of_design[Array]("node")
+    X = of_design[Array | None]()  # (M, d); None where the predictor is w_i itself
+    stacks = of_design[tuple[Batch, ...] | None]()  # None where the predictor is w_i itself
+    layout = of_design[Layout]()
+    one_each = of_design[bool]()  # whether the predictor of sample i is the parameter of node i itself
+    apply_some = of_design[Callable[[Array, slice], Array]]("across")  # X w at some samples
+    adjoint = of_design[Callable[[Array, tuple[int, int]], Array]]()  # X'a, (n, d)
+    sums = of_design[Callable[[Array], Array]]()  # sum_r x_r weight_r x_r' over the samples of each node
+    some = of_design[Callable[[], Iterator[slice]]]()  # so many at a time that they stay in the cache
     A = of_map[sp.csr_array]("K")  # vec(w) -> vec(Xw), (M k, n d)
     width = of_map[int]("k")  # the number k of predictors of a sample
-    stacks = of_map[tuple[Batch, ...] | None]()  # None where the predictor is w_i itself
+    lengths = of_map[float | Array]()  # by which rows step
     norms = of_map[Array]()  # ||x_r|| of each row of A
-    apply_some = of_map[Callable[[Array, slice], Array]]("across")  # X w at some samples
-    adjoint = of_map[Callable[[Array, tuple[int, int]], Array]]()  # X'a, (n, d)
-    sums = of_map[Callable[[Array], Array]]()  # sum_r x_r weight_r x_r' over the samples of each node
-    some = of_map[Callable[[], Iterator[slice]]]()  # so many at a time that they stay in the cache
+
+    @cached_property
+    def apart(self) -> bool:
+        """True where the predictors of a sample see different numbers of w, so that differences of them are exact."""
+        if self.map.noun == "sample":
+            return True
+        entry = self.A.tocoo()
+        sample, size = entry.coords[0] // self.width, self.A.shape[1]  # pyright: ignore[reportOptionalSubscript]
+        return len(np.unique(sample * np.int64(size) + entry.coords[1])) == entry.nnz
+
+    @property
+    def name(self) -> str:
+        """The name of the loss, and of its rows where they are no samples at nodes."""
+        text = getattr(self.map, "text", "")
+        return f"{self.loss.called()}({text})" if text else self.loss.called()
+
+    def apply(self, w: Array) -> Array:
+        return self.map.apply(w).reshape(self.offset.shape)
 
     @shared
     def grams(self) -> tuple[Packed, ...]:
@@ -163,9 +200,11 @@ class SampleBlock(AbstractBlock[Design]):
         return self.scale.reshape(-1, *[1] * (values.ndim - 1)) * values
 
     def predict(self, w: Array) -> Array:
-        x = self.map.apply(w)
+        x = self.apply(w)
         x += self.offset
         return x
+
+    difference = predict
 
     def values(self, w: Array) -> Array:
         """s_r l_r at each sample."""
@@ -180,6 +219,13 @@ class SampleBlock(AbstractBlock[Design]):
         """s_r l_r'' of a smooth loss: numbers, or matrices (k, k), per sample."""
         return self.scaled(self.loss.curvature(self.predict(w), self.y))  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
 
+    def traces(self, weight: Array) -> Array:
+        """The trace of sum_r x_r weight_r x_r' over the samples r of each node, (n,); weight (M,)."""
+        if self.map.noun == "sample":
+            squares = (self.norms**2).reshape(self.count, -1).sum(axis=1)
+            return np.bincount(self.node, weight * squares, self.n)
+        return (self.A.power(2).T @ np.repeat(weight, self.width)).reshape(self.n, -1).sum(axis=1)
+
     def conjugate(self, u: Array, some: Rows) -> Array:
         return self.loss.conjugate(u, self.y[some])
 
@@ -190,6 +236,11 @@ class SampleBlock(AbstractBlock[Design]):
     def residuals(self, w: Array, a: Array) -> Array:
         """The Fenchel-Young residuals."""
         return self.values(w) + self.conjugates(a) - _rowwise(a * self.predict(w))
+
+    def dual_prox(self, v: Array, step: Array, s: Array) -> Array:
+        """argmin over a of ``step s l*(a / s) + 1/2 ||a - v||^2`` for each sample, step and s (M,)."""
+        sigma = self.column(step)
+        return v - sigma * self.loss.prox(v / sigma, s / step, self.y)
 
     def conduct(self, M: Array, w: Array) -> Array:
         """M X w, the prices that potentials drive; M has a number per predictor, or a matrix per sample."""
@@ -316,6 +367,10 @@ class EdgeBlock(AbstractBlock[AbstractMap]):
             return c * self.penalty.domain.clip(u[some] / c)
 
         return streamed(each, *u.shape)
+
+    def dual_prox(self, v: Array, step: Array, c: Array) -> Array:
+        """argmin over u of ``step c phi*(u / c) + 1/2 ||u - v||^2`` for each row, step and c (m,)."""
+        return self.penalty.dual_prox(v, step, c)
 
     def span(self, u: Array) -> Array:
         """The nearest flows in the span of their domain."""

@@ -46,6 +46,8 @@ class Design(AbstractMatrix):
     n: int = 0
     given_layout: Layout | None = None  # of the samples that these are a part of
 
+    noun = "sample"
+
     @property
     def count(self) -> int:
         return len(self.node)
@@ -58,6 +60,10 @@ class Design(AbstractMatrix):
     def shape(self) -> tuple[int, ...]:
         """The shape of X w."""
         return (self.count,) if self.outputs is None else (self.count, self.outputs)
+
+    @property
+    def owner(self) -> Array:
+        return self.node
 
     @cached_property
     def one_each(self) -> bool:
@@ -90,7 +96,6 @@ class Design(AbstractMatrix):
 
     @cached_property
     def norms(self) -> Array:
-        """||x_r|| of each row of K."""
         return np.ones(self.count * self.k) if self.X is None else np.repeat(row_norm(self.X), self.k)
 
     def part(self, rows: Array) -> Self:

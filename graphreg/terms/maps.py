@@ -150,6 +150,11 @@ class AbstractMatrix(AbstractMap):
         return np.divmod(np.unique(row // self.k * np.int64(self.n) + column // self.d), self.n)
 
     @cached_property
+    def norms(self) -> Array:
+        """The Euclidean length of each row of K, (m k,)."""
+        return np.sqrt(self.K.power(2).sum(axis=1))
+
+    @cached_property
     def lengths(self) -> Array:  # pyright: ignore[reportIncompatibleVariableOverride]  (found when it is asked for)
         return abs(self.K).sum(axis=1).reshape(-1, self.k).max(axis=1)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,11 +64,8 @@ class RowPenalty(AbstractTerm):
         if made.signless:
             self._check_signs(phi, made, name)
         made = made.taken(np.flatnonzero(made.c))
-        made.K.eliminate_zeros()  # of sums that cancel: no ends
-        made = made if made.edges is not None else made.taken(_with_ends(phi, made, name))
-        K = sp.csr_array(made.K, copy=True)
-        K.sum_duplicates()  # in order, which whoever works with it may ask for
-        rows = made.edges or Matrix(K, made.shape[1], space.n_observed, made.keys, self.rows.unshifted())
+        made = made if made.edges is not None else made.taken(with_ends(made, lambda r: phi.value(-made.b[r]), name))
+        rows = made.edges or matrix_of(made, space, self.rows.unshifted())
         if made.edges is None and is_equality(phi, made.shape[1]):
             raise TermError(
                 f"{name}: equations hold exactly at nodes and across undirected graphs, others to rounding only, so "
@@ -96,12 +94,21 @@ def on_rows(penalty: AbstractPenalty, rows: Any) -> RowPenalty:
     raise TermError(f"{penalty.called()} is called on rows of gr.w, such as gr.w.across(graph), got {shown(rows)}")
 
 
-def _with_ends(phi: AbstractPenalty, made: Made, name: str) -> Array:
-    """The rows that depend on w; a constant leaves the model, where it is 0."""
+def matrix_of(made: Made, space: Space, text: str) -> Matrix:
+    """The map of rows of any kind."""
+    K = sp.csr_array(made.K, copy=True)
+    K.sum_duplicates()  # in order, which whoever works with it may ask for
+    return Matrix(K, made.shape[1], space.n_observed, made.keys, text)
+
+
+def with_ends(made: Made, value_of: Callable[[Array], Array], name: str) -> Array:
+    """The rows that depend on w; a constant, of which ``value_of`` gives the values, leaves the model, where it is
+    0."""
     m, k = made.shape
+    made.K.eliminate_zeros()  # of sums that cancel: no ends
     filled = np.bincount(made.K.tocoo().coords[0] // k, minlength=m) > 0
     value = np.zeros(m)
-    value[~filled] = made.c[~filled] * phi.value(-made.b[~filled])
+    value[~filled] = made.c[~filled] * value_of(np.flatnonzero(~filled))
     if value.any():
         r = int(np.argmax(value != 0.0))
         what = "can never hold" if np.isinf(value[r]) else f"is the constant {value[r]:.6g}"

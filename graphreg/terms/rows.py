@@ -454,7 +454,7 @@ class Shifted(AbstractRowsOfRows):
         (m, k), b = made.shape, self.b
         by_row = isinstance(b, Mapping)
         if isinstance(b, Mapping):
-            b = [*_by_key(b, made.keys, f"b of {self.text()}")]
+            b = [*by_key(b, made.keys, f"b of {self.text()}")]
         given = numbers(b, f"b of {self.text()}", "finite numbers", TermError)
         if given.ndim == 1 and not by_row and len(given) == m == k > 1:
             raise TermError(
@@ -669,7 +669,7 @@ class Weighted(AbstractRowsOfRows):
         if isinstance(given, Mapping) and isinstance(self.inner, Grouped):
             given = {key: given[key] for key in made.keys if key in given}
         if isinstance(given, Mapping):
-            given = [*_by_key(given, made.keys, name)]
+            given = [*by_key(given, made.keys, name)]
         c = numbers(given, name, "numbers", TermError)
         if c.ndim and c.shape != made.c.shape:
             raise TermError(f"{name} have the shape {c.shape}, and there are {len(made.c)} rows; give one per row")
@@ -678,7 +678,7 @@ class Weighted(AbstractRowsOfRows):
         if bad.any():
             r = int(np.argmax(bad))
             raise TermError(f"{name} must be finite and not negative, got {c[r]:g} at {made.keys[r]!r}")
-        return replace(made, c=c).taken(np.flatnonzero(c))
+        return replace(made, c=c)
 
     def unshifted(self) -> str:
         return self.inner.unshifted()
@@ -716,7 +716,7 @@ class Grouped(AbstractRowsOfRows):
 
     def _keys(self, made: Made) -> list[Hashable]:
         if isinstance(self.by, Mapping):
-            return [*_by_key(self.by, made.keys, f"the groups of {self.inner.text()}")]
+            return [*by_key(self.by, made.keys, f"the groups of {self.inner.text()}")]
         if callable(self.by):
             return [self.by(key) for key in made.keys]
         keys = sequence(self.by, "by", "a function, a mapping or one key per row", TermError)
@@ -796,7 +796,7 @@ def _places(at: Any, labels: Labels) -> Array:
     return t
 
 
-def _by_key(given: Mapping[Any, Any], keys: tuple[Hashable, ...], what: str) -> list[Any]:
+def by_key(given: Mapping[Any, Any], keys: tuple[Hashable, ...], what: str) -> list[Any]:
     """The entries of a mapping, row by row."""
     for said in (*missing_entries(what, given, keys, "row"), *unknown_labels(what, given, keys, "row")):
         raise TermError(said)

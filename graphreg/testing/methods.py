@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial, wraps
 from typing import Any
 
@@ -76,7 +76,7 @@ def state_is_a_record(method: AbstractIteration, case: Case, probe: MethodProbe)
     view, _ = view_of(case.form, probe.seed)
     state = method.init(view, None)
     kind: Any = type(state)
-    frozen = is_dataclass(state) and bool(kind.__dataclass_params__.frozen)
+    frozen = hasattr(kind, "__dataclass_params__") and kind.__dataclass_params__.frozen
     demand(frozen, f"the state must be a frozen dataclass, got {kind.__name__}")
     names = {f.name for f in fields(state)}
     right = {"view", "round"} <= names and state.view is view

@@ -156,7 +156,7 @@ def algebraic_connectivity(graph: Any, weighted: bool = True) -> AlgebraicConnec
     index = [graph.labels[nodes[0]] for nodes in groups]
     frame = pd.DataFrame(rows, index=pd.Index(index, name="component of", tupleize_cols=False))
     missed = "where not counted, a smaller positive eigenvalue may have been missed"
-    sure = "that no positive eigenvalue is smaller was counted" if frame["counted"].all() else missed
+    sure = "that no positive eigenvalue is smaller was counted" if bool(frame["counted"].all()) else missed
     assumed = ("weights as given" if weighted else "all weights 1", f"in floating point; {sure}")
     each = frame["connectivity"].to_numpy(dtype=float)
     value = 0.0 if len(rows) > 1 else float(each[0])

@@ -123,7 +123,7 @@ class FoldTask:
             budget = Budget(self.gap, progress=False, seed=self.seed)
             warm = Warm(problem, self.method, budget, usual=self.usual)
             down = self.grid.descending
-            for k in (down[place] for place in warm.order(len(down))):
+            for k in (down[place] for place in order_of(self.method, len(down))):
                 with self.grid.at(k), errors_with_place(self.grid, fold, k):
                     solution = warm.solve(self.grid.along(k))
                 if solution.certificate.contradiction:

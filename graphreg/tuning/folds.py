@@ -49,7 +49,12 @@ class Folds(Brief):
 
 def nodes_of(form: Form) -> Array:
     """The node of every row, (M,)."""
-    return np.concatenate([block.node for block in form.samples])
+    for block in form.beside:
+        raise ModelError(
+            f"cross-validation holds samples of nodes out, and {block.name} stands beside them; leave rows out by "
+            "their weights, .weighted(...), and judge the answers yourself"
+        )
+    return np.concatenate([block.node for block in form.at_nodes])
 
 
 def folds_of(form: Form, given: Any, by: Any, seed: int) -> Folds:

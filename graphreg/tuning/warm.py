@@ -83,7 +83,8 @@ def halving(count: int) -> list[int]:
 
 
 def order_of(method: AbstractMethod, count: int) -> list[int]:
-    """The order in which a method solves at so many strengths, see `Warm.order`."""
+    """The order in which a method solves at so many strengths, numbered from the largest down: as they are, or for
+    `InteriorPoint`, which begins between two answers, by halves."""
     return halving(count) if isinstance(method, InteriorPoint) else list(range(count))
 
 
@@ -174,9 +175,7 @@ class Warm:
             solution = self._taken_over(form, solution, before)
         if solution.status == "interrupted":  # what is half done is not gone on from
             self.warm_start = before
-        elif self.warm_start.cut:
-            pass
-        else:
+        elif not self.warm_start.cut:
             self.learn(strength, solution)
             if isinstance(self.method, InteriorPoint) and strength is not None and self.warm_start.state is not None:
                 self.between[strength] = self.warm_start.state.early
@@ -197,23 +196,18 @@ class Warm:
                 break
         return solution
 
-    def order(self, count: int) -> list[int]:
-        """The order in which to solve at so many strengths, numbered from the largest down: as they are, or for
-        `InteriorPoint`, which begins between two answers, by halves."""
-        return order_of(self.method, count)
-
     def along(self, values: Sequence[float], known: Container[float]) -> Iterator[float]:
         """The strengths of a path that are still to be solved, one after the other; ``values`` are all of them in
         falling order, and ``known`` those with an answer, also of this moment.
 
-        They are taken in the `order` of the method; while it is climbing from the smallest up, and when `InteriorPoint`
+        They are taken in the order of the method; while it is climbing from the smallest up, and when `InteriorPoint`
         has taken over, in its order from there on."""
         rest = list(values)
         while self.climbing and rest:
             if (value := rest.pop()) not in known:
                 yield value
         left = [value for value in values if self.handed is None or value >= self.handed]
-        for value in (*(left[k] for k in self.order(len(left))), *values):  # what a file had is not always good
+        for value in (*(left[k] for k in order_of(self.method, len(left))), *values):  # a file's are not always good
             if value not in known:
                 yield value
 

@@ -15,7 +15,6 @@ from graphreg.errors import TermError
 from graphreg.fast.order import orders_of
 from graphreg.form import DualPoint
 from graphreg.form.notation import text
-from graphreg.methods.linear_system import matrix
 from graphreg.network import InProcess, Ledger, LocalView, arcs_of
 from graphreg.running.polish import _joined
 from graphreg.saving.fingerprint import of_problem
@@ -200,15 +199,12 @@ def step(method):
 REFUSE = {
     "fused edges": separate,
     "polishing": lambda form: _joined(form, form.nothing().flows, True, 10**9, 1, 1),
-    "linear systems": matrix,
     "orders of compiled rounds": lambda form: orders_of(form, True),
     "ends that exchange": lambda form: view_of(form).toward,
     "copies at ends": lambda form: view_of(form).ends,
-    "steps that are given": gr.PrimalDual(tau=0.1, sigma=0.1).unproven,
     "dynamic programming": gr.DynamicProgramming().missing,
     "gossip": gr.LocalSGD().missing,
     "known clusters": gr.AsyncL2GD().missing,
-    "InteriorPoint": step(gr.InteriorPoint()),
     "FedADMM": step(gr.FedADMM()),
     "SubgradientDescent": step(gr.SubgradientDescent()),
 }

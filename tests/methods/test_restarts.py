@@ -110,7 +110,7 @@ def test_exact_is_refined_where_the_solver_stops_short(monkeypatch):
     from graphreg.compiling import solvers
 
     monkeypatch.setattr(solvers, "ATTEMPTS", {"CLARABEL": ((True, {"max_iter": 5}),)})
-    solution = random_problem(188).problem.solve(gap=1e-7)
+    solution = random_problem(188).problem.solve(gr.Exact(), gap=1e-7)
     assert solution.status == "certified"
     assert "refined by" in solution.message
 

@@ -12,7 +12,6 @@ import pytest
 from bad_input import (
     CHAIN,
     CLUSTERS,
-    DATA,
     FRAME,
     FUSION,
     LOSS,
@@ -102,7 +101,6 @@ def test_sums(build, error, parts):
 
 @refusals(
     {
-        "two losses": (lambda: problem(gr.HuberLoss(DATA)), TermError, "'a'", "SquaredLoss and HuberLoss", "disjoint"),
         "features differ": (
             lambda: problem(gr.SquaredLoss(read())),
             DataError,

@@ -130,10 +130,10 @@ def test_keys():
 def test_weights():
     np.testing.assert_array_equal(w.across(WEIGHTED).made(ONE).c, [d for _, _, d in WEIGHTED.edges(data="weight")])
     made = w.at([3, 1, 0]).weighted([2.0, 0.0, 1.0]).made(ONE)
-    assert made.keys == (3, 0)
-    np.testing.assert_array_equal(made.c, [2.0, 1.0])
+    assert made.keys == (3, 1, 0)
+    np.testing.assert_array_equal(made.c, [2.0, 0.0, 1.0])  # 0 leaves the row out of the term
     made = w.across(ARROWS).weighted(NUMBERED).made(ONE)
-    assert dict(zip(made.keys, made.c, strict=True)) == {e: c for e, c in NUMBERED.items() if c}
+    assert dict(zip(made.keys, made.c, strict=True)) == NUMBERED
     assert w.at([0, 1]).weighted(2.0).weighted([3.0, 4.0]).made(ONE).c.tolist() == [3.0, 4.0]  # in their place
 
 

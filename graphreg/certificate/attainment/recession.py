@@ -117,10 +117,12 @@ def _split(matrix: Any, label: Array, local: Array, columns: list[Array]) -> lis
 
 # ---- the conditions of a form ----------------------------------------------------------------------------------------
 def cones_of(form: Form) -> list[RecessionCone] | None:
-    """Along which directions the penalty of each edge block does not grow; None where one does not say."""
+    """Along which directions the penalty of each edge block does not grow; None where one does not say, or classes see
+    the same numbers."""
     cones = [_cone(edge, form.width(edge)) for edge in form.edges]
     known = [cone for cone in cones if cone is not None]
-    return known if len(known) == len(cones) else None
+    apart = all(block.apart for block in form.samples)  # else differences of classes would be rounded
+    return known if len(known) == len(cones) and apart else None
 
 
 def _cone(edge: EdgeBlock, k: int) -> RecessionCone | None:

@@ -13,7 +13,7 @@ from ...oracles import NodeGradients, minimiser
 from ...terms import Array, strengths
 from ...terms.penalties import AbstractConstraint
 from .coordinates import largest
-from .pooled import ENOUGH, Pool, magnitude, moved, of_difference, predictors
+from .pooled import ENOUGH, Pool, magnitude, moved, of_difference, pooled, predictors
 
 SHARE = 1e-3  # of P_common: what an objective is measured by where it is smaller
 EPS = 2.0**-52
@@ -58,8 +58,8 @@ class Common:
 
 
 def common(form: Form) -> Common:
-    """The best common model of a form, computed once for the strengths of this moment. Rows that are no edges are left
-    out, so that P_common is no larger with them.
+    """The best common model of a form, computed once for the strengths of this moment. Penalties of rows that are no
+    edges are left out, so that P_common is no larger with them.
 
     P_common counts as at least a hundredth of sum_r s_r |l_r(0; y_r)| of the losses that are no functions of the
     difference of predictor and target, and thus have no shift to be invariant to: these vanish where classes are
@@ -70,7 +70,7 @@ def common(form: Form) -> Common:
     """
     key = strengths((*form.samples, *form.to_ground))
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        return form.once("common", key, partial(_common, form))
+        return form.once("common", key, lambda: _common(pooled(form)))
 
 
 def common_by_sums(form: Form, reduce: Callable[[Array], Array]) -> Common:
@@ -147,13 +147,14 @@ def _center(form: Form) -> tuple[Array, int]:
     fixed = np.zeros(form.d, dtype=bool)
     for edge in ground:
         fixed[edge.coordinates] = True
+    own, form = form, pooled(form)
     if fixed.all() or not any(of_difference(block) for block in form.samples):
         return none, 0
     if ground:
         pool = Pool(form, fixed)
         w, sums = pool.descend(pool.start(), [])[0], FURTHER + pool.sums
     else:
-        w, sums = common(form).w, common(form).sums
+        w, sums = common(own).w, common(own).sums
     near = _intercept(form, ~fixed) or _differences(form, w) < NEAR * _differences(form, none)
     return (w, sums) if near else (none, 0)
 
@@ -197,6 +198,7 @@ def lengths(form: Form) -> tuple[Array, Array]:
     one of its differences across edges and from centers: the same, but where penalties are so strong that they allow
     for less than a thousandth."""
     best = common(form)
+    form = pooled(form)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         long = _lengths(form, best.w, best.size)
         allowed = long.copy()

@@ -36,6 +36,9 @@ def centred(form: Form, v: Array) -> Form:
 
 
 def _samples(block: SampleBlock, v: Array) -> SampleBlock:
+    if block.map.noun == "row":
+        y, offset = block.loss.moved(block.y, block.predict(np.broadcast_to(v, (block.n, len(v)))))
+        return alike(block, y=y, offset=offset)
     y, offset = block.loss.moved(block.y, predictors(block, v))
     if _cancels(block, v, float(np.abs(y).mean() + np.abs(offset).mean())):
         y, offset = np.empty_like(block.y, dtype=float), np.empty_like(block.offset, dtype=float)

@@ -9,11 +9,13 @@ columns nor their collinearity matter. Constraints are left out.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
+import scipy.sparse as sp
 
 from ...form import EdgeBlock, Form, SampleBlock
-from ...terms import Array, gram
+from ...terms import Array, Design, gram
 from ...terms.losses import AbstractQuadraticLoss, AbstractSmoothLoss
 from ...terms.penalties import AbstractConstraint, AbstractSmoothPenalty
 from .coordinates import RANK, coordinates, largest, slices, weighted
@@ -25,6 +27,25 @@ HALVINGS = 40  # of a step
 SETTLED = 1e-12  # of the objective: what a step may still gain
 WORTH = 1e-9  # of the objective: less is not worth more halvings
 ENOUGH = 1e-2  # of the objective at 0 of losses that fall for ever where classes are separable: no need to go on
+
+
+def pooled(form: Form) -> Form:
+    """The form whose losses of rows are losses of samples with the same predictors where all nodes have the same
+    parameters. Of rows of several numbers each is to see coordinates of its own: what they share is left out, and so
+    are rows of more or fewer numbers than the samples at nodes have predictors."""
+    if not form.beside:
+        return form
+    width = {form.d if block.X is None else block.X.shape[1] for block in form.at_nodes}
+    p = min(width) if width else form.d // form.beside[0].width
+    fits = [block for block in form.samples if block.map.noun == "sample" or block.width * p == form.d]
+    return replace(form, samples=tuple(b if b.map.noun == "sample" else _pooled(b, p) for b in fits))
+
+
+def _pooled(block: SampleBlock, p: int) -> SampleBlock:
+    every = sp.kron(np.ones((block.n, 1)), sp.eye_array(p * block.width), format="csr")
+    each = (block.A @ every).toarray().reshape(block.count, block.width, p, block.width)
+    outputs = None if block.offset.ndim == 1 else block.width
+    return replace(block, map=Design(block.map.owner, np.ascontiguousarray(each[:, 0, :, 0]), outputs, block.n))
 
 
 class Pool:

@@ -178,16 +178,22 @@ class Prices(Summand):
     def __init__(self, block: SampleBlock, d: int, design: Design | None = None, whole: bool = False) -> None:
         own = None if whole else block.loss.prices.dependent(block.y)
         self.own: Any = own  # the class whose price depends on the others
+        self.K = block.A if block.map.noun == "row" else None  # rows of any kind
         super().__init__(
-            f"a price of {block.loss.called()}", block.node, None, block, self._rows, block.width - (own is not None)
+            f"a price of {block.name}", block.map.owner, None, block, self._rows, block.width - (own is not None)
         )
-        self.block, self.d, self.made_of = block, d, (block.node, block.X, own)
+        self.block, self.d = block, d
         if own is not None:
             self.others = np.arange(block.width - 1) + (np.arange(block.width - 1) >= own[:, None])  # (M, k - 1)
-        if block.X is not None and block.width == 1:
-            self.design = design or Design(block)
-        if isinstance(block.loss, AbstractQuadraticLoss):
-            self.square = 1.0
+            need(block.apart, f"the classes of {block.name} see the same numbers, whose differences would be rounded")
+        if self.K is not None:
+            self.made_of = self.K.data, self.K.indices, self.K.indptr, own
+        else:
+            self.made_of = block.node, block.X, own
+            if block.X is not None and block.width == 1:
+                self.design = design or Design(block)
+            if isinstance(block.loss, AbstractQuadraticLoss):
+                self.square = 1.0
         anchor, offset = block.loss.anchor(block.y), block.offset
         if own is not None:
             need(not anchor.any(), f"{block.loss.called()} has an anchor and prices that depend on others")
@@ -197,8 +203,15 @@ class Prices(Summand):
             self.targets = high, low, np.zeros(self.shape)
 
     def _rows(self, r: Array, c: Array) -> sp.csr_array:
-        """(Xw)_rc = sum_f x_rf w_i[f, c], less the same of the class that is its own."""
+        """(Xw)_rc = sum_f x_rf w_i[f, c], or (Kw)_rc, less the same of the class that is its own."""
         block = self.block
+        if self.K is not None:
+            first = r * block.width
+            if self.own is None:
+                return sp.csr_array(self.K[(first + c).ravel()])
+            others = first + self.others[r, c]
+            last = np.broadcast_to(first + self.own[r], others.shape)
+            return sp.csr_array(self.K[others.ravel()] - self.K[last.ravel()])
         x = np.ones((*r.shape, 1)) if block.X is None else block.X[r]
         place = (block.node[r] * self.d)[..., None] + np.arange(x.shape[-1]) * block.width
         classes = [c] if self.own is None else [self.others[r, c], self.own[r]]
@@ -419,7 +432,7 @@ class System:
             need(all(below(t) for t in one.targets or ()), f"a target of {one.name} is too large")
             one.first, self.size = self.size, self.size + one.size
         need(like is None or self._has_the_matrix_of(like), "this is no system like the other")
-        for one in [one for one in self.flows if one.K is not None]:
+        for one in [one for one in (*self.prices, *self.flows) if one.K is not None]:
             A = one.of(slice(0, one.shape[0]))
             of = np.repeat(form.component[one.node], one.shape[1])
             need((self.component[A.indices] == np.repeat(of, np.diff(A.indptr))).all(), f"{one.name} joins components")

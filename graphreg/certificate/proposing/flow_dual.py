@@ -41,13 +41,13 @@ def held_by_samples(form: Form, w: Array, prices: Prices | None) -> tuple[Prices
         x, s = block.predict(w), block.scale
         each = float(s @ block.loss.value(x, block.y))
         value += each
-        if prices is None or isinstance(block.loss, AbstractSmoothLoss):
+        if prices is None or (isinstance(block.loss, AbstractSmoothLoss) and block.map.noun == "sample"):
             a = block.scaled(block.loss.gradient(x, block.y))
         else:
             # at the ends of their domains, from where rounding may have moved them
             a = block.clip(prices[k])
             held += each + float(block.conjugates(a).sum()) - float(np.vdot(a, x))
-        rho += block.adjoint(a, form.shape)
+        block.add_adjoint(a, rho)
         taken.append(a)
     return tuple(taken), value, held, rho
 

@@ -149,7 +149,11 @@ class Planner:
 
 def _tops(one: Prices, a: Array) -> Array:
     """The largest |x_rj a_rc| of each coordinate."""
-    X, a = one.block.X, np.abs(one.given(a.ravel().reshape(one.shape))).reshape(len(a), -1)
+    a = np.abs(one.given(a.ravel().reshape(one.shape))).reshape(len(a), -1)
+    if one.K is not None:
+        products = abs(one.K).T.multiply(a.ravel()).max(axis=1)
+        return products.toarray().reshape(-1, one.d).max(axis=0, initial=0.0)
+    X = one.block.X
     if X is None:
         return a.max(axis=0, initial=0.0)
     return np.stack([(np.abs(X) * c[:, None]).max(axis=0, initial=0.0) for c in a.T], axis=1).ravel()

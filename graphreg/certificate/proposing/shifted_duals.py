@@ -106,8 +106,10 @@ class _Tilted(NodeGradients):
 
 
 def shifted_duals(form: Form) -> ShiftedDuals | None:
-    """The nodes of a form; None where some may not be strictly convex. Kept as long as the strengths of losses and
-    ground edges are."""
+    """The nodes of a form; None where some may not be strictly convex, or losses stand beside theirs. Kept as long as
+    the strengths of losses and ground edges are."""
+    if form.beside:
+        return None
     gradients = NodeGradients(form)
     key = tuple(float(block.strength) for block in (*form.samples, *gradients.ground))
     return form.once("shifted duals", key, lambda: _shifted_duals(gradients))

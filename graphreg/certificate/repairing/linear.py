@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ...form import DualPoint, EdgeBlock, Form
+from ...form import DualPoint, EdgeBlock, Form, SampleBlock
 from ...terms import ALIKE, Array, Batch, gram, inverses, times
 from ...terms.penalties import FlowDomain
 
@@ -39,18 +39,22 @@ class System:
         self._parts: list[tuple[Any, Map]] = []  # a share of the product, and the place that it is of and adds to
         self._inverses: list[tuple[Array | slice, Map]] = []
         diagonal = np.zeros(form.shape)
+        for block, M in zip(form.blocks, C.parts, strict=True):
+            if block.map.noun == "row" and M.any():
+                self._parts.append((slice(None), _row_map(block, M)))
+                own = np.einsum("rcc->rc", M) if M.ndim == 3 else M.reshape(block.count, -1)
+                weights = np.broadcast_to(own, (block.count, block.map.width(form.d))).ravel()
+                diagonal += (block.map.flat(form.d).power(2).T @ weights).reshape(form.shape)
         for edge, conductance in zip(form.edges, C.flows, strict=True):
             if edge.map.edges is None:
-                K = edge.flat(form.d)
-                self._parts.append((slice(None), _row_map(edge, K, conductance)))
-                weights = np.broadcast_to(conductance, (edge.count, form.width(edge))).ravel()
-                diagonal += ((K * K).T @ weights).reshape(form.shape)
                 continue
             columns = (slice(None), edge.coordinates)
             self._parts.append((columns, _edge_map(edge, conductance)))
             diagonal[columns] += abs(edge.transposed) @ conductance
         nodes: list[tuple[Batch, Array]] = []
         for block, stack, M in zip(form.samples, stacks, C.prices, strict=True):
+            if block.map.noun == "row":
+                continue
             if stack is None:
                 mass = np.zeros(form.shape)
                 np.add.at(mass, block.node, M)
@@ -120,7 +124,7 @@ class System:
 
 def edge_system(form: Form, C: tuple[Array, ...]) -> System:
     """The system where nothing but edges conducts: potentials drive flows alone."""
-    bare: Stacks = tuple(None if block.X is None else () for block in form.samples)
+    bare: Stacks = tuple(None if block.map.noun == "row" or block.X is None else () for block in form.samples)
     return System(form, bare, DualPoint(C, form.nothing().prices))
 
 
@@ -132,12 +136,12 @@ def _edge_map(edge: EdgeBlock, C: Array) -> Map:
     return lambda z: edge.transposed @ edge.penalty.domain.conduct(C, edge.K @ np.ascontiguousarray(z))
 
 
-def _row_map(edge: EdgeBlock, K: sp.csr_array, C: Array) -> Map:
+def _row_map(block: EdgeBlock | SampleBlock, C: Array) -> Map:
     """K'CK for rows of any kind."""
 
     def product(z: Array) -> Array:
-        currents = edge.penalty.domain.conduct(C, (K @ z.ravel()).reshape(edge.count, -1))
-        return (K.T @ currents.ravel()).reshape(z.shape)
+        block.add_adjoint(block.conduct(C, z), out := np.zeros(z.shape))
+        return out
 
     return product
 

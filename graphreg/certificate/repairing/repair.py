@@ -41,8 +41,8 @@ class Repair:
 
     @cached_property
     def stacks(self) -> Stacks:
-        """The samples in stacks of nodes, block by block."""
-        return tuple(block.stacks for block in self.form.samples)
+        """The samples in stacks of nodes, block by block; none of other rows."""
+        return tuple(None if block.map.noun == "row" else block.stacks for block in self.form.samples)
 
     def remembered(self) -> tuple[float, int, bool]:
         """The state that repairs to come depend on beside the problem: the scale of w, the messages so far, and whether
@@ -93,7 +93,7 @@ class Repair:
         sum 0: ``sum_r ||x_r|| |sum_k a_rk| / sqrt(k)``."""
         total = float(np.linalg.norm(self.units * self.conservation(point), axis=1).sum())
         for block, a in zip(self.form.samples, point.prices, strict=True):
-            if block.X is not None and a.ndim == 2:
+            if block.loss.prices.dependent(block.y) is not None:
                 k = a.shape[1]
                 total += float(self._lengths(block)[::k] @ np.abs(a.sum(axis=1))) / np.sqrt(k)
         return total
@@ -111,7 +111,7 @@ class Repair:
 
     def _lengths(self, block: SampleBlock) -> Array:
         """||x_r|| of each row of A, in the units of the coordinates."""
-        if block.X is None or (self.units == 1.0).all():
+        if (self.units == 1.0).all() or block.map.noun == "row" or block.X is None:
             return block.norms
         k = self.form.d // block.X.shape[1]
         each = [np.sqrt((block.X * self.units[c::k]) ** 2 @ np.ones(block.X.shape[1])) for c in range(k)]
@@ -123,7 +123,7 @@ class Repair:
         differ by less than a factor of 1000, as those of standardised data do."""
         d = self.form.d
         squares, count = np.zeros(d), 0.0
-        for block in self.form.samples:
+        for block in self.form.at_nodes:
             if block.X is not None:
                 k = d // block.X.shape[1]
                 squares += np.repeat(np.einsum("r,rj,rj->j", block.base_scale, block.X, block.X), k)
@@ -181,7 +181,7 @@ class Repair:
         """The root mean square gradient of the nodes' losses at 0, in the units of the coordinates."""
         total = np.zeros(self.form.shape) if self.outside is None else self.outside.copy()
         for block in self.form.samples:
-            total += block.adjoint(block.scaled(block.loss.gradient(block.offset, block.y)), self.form.shape)
+            block.add_adjoint(block.scaled(block.loss.gradient(block.offset, block.y)), total)
         return float(np.sqrt(np.mean((self.units * total) ** 2))) or 1.0
 
     # ---- the pull back ---------------------------------------------------------------------------------------------

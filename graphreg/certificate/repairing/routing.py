@@ -142,10 +142,7 @@ class RoutingProblem:
         form, unit = self.form, np.eye(self.form.d)
         bend = np.max([np.abs(self.newton_step(np.tile(e, (form.n, 1))) @ e) for e in unit], axis=0)
         flows = tuple(1.0 / _bend_along(edge, bend, form.d) for edge in form.edges)
-        longest = (block.norms.reshape(len(block.node), -1).max(axis=1, initial=0.0) for block in form.samples)
-        prices = tuple(
-            1.0 / np.maximum(bend[b.node] * x**2, 1e-300) for b, x in zip(form.samples, longest, strict=True)
-        )
+        prices = tuple(1.0 / np.maximum(_bend_along(block, bend, form.d), 1e-300) for block in form.samples)
         return DualPoint(flows, prices)
 
     def _largest(self, found: Kinks) -> float:
@@ -164,12 +161,14 @@ class RoutingProblem:
         return 1.1 * size
 
 
-def _bend_along(edge: EdgeBlock, bend: Array, d: int) -> Array:
-    """What the flow of each row bends the objective by, of what it does at the nodes."""
-    if edge.map.edges is None:
-        squares = edge.flat(d).power(2) @ np.repeat(bend, d)
-        return squares.reshape(edge.count, -1).max(axis=1)
-    return bend[edge.tail] + np.where(edge.head < 0, 0.0, bend[edge.head])
+def _bend_along(block: EdgeBlock | SampleBlock, bend: Array, d: int) -> Array:
+    """What the flow of each row, or the price, bends the objective by, of what it does at the nodes."""
+    if block.map.noun == "row":
+        squares = block.map.flat(d).power(2) @ np.repeat(bend, d)
+        return squares.reshape(block.count, -1).max(axis=1)
+    if isinstance(block, SampleBlock):
+        return bend[block.node] * block.norms.reshape(block.count, -1).max(axis=1, initial=0.0) ** 2
+    return bend[block.tail] + np.where(block.head < 0, 0.0, bend[block.head])
 
 
 def _bends(block: SampleBlock, w: Array) -> Array:

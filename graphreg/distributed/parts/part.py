@@ -78,7 +78,7 @@ def touched(edge: EdgeBlock, mine: Array) -> Array:
 def _samples(form: Form, block: SampleBlock, rows: Array, place: Array, n: int) -> SampleBlock:
     part = block.part(rows)
     own = {form.labels[i] for i in np.unique(part.node).tolist()}
-    design = replace(part.map.moved(place, n), given_layout=block.map.layout)
+    design = replace(part.map.moved(place, n), given_layout=block.layout)
     return replace(part, loss=at_nodes(part.loss, own), map=design)
 
 

@@ -57,6 +57,11 @@ def _in_product(found: re.Match[str], z: str) -> bool:
 
 # ---- blocks ----------------------------------------------------------------------------------------------------------
 ONE = same("1")
+PREDICTORS = {
+    "w_i": same("w_i"),
+    "x_r'w_i": Math("x_r'w_i", r"x_r^\top w_i"),
+    "W_i'x_r": Math("W_i'x_r", r"W_i^\top x_r"),
+}
 
 
 @dataclass(frozen=True)
@@ -73,7 +78,15 @@ class SampleWords:
 
     @property
     def title(self) -> str:
-        return self.block.loss.called()
+        return self.block.name
+
+    @cached_property
+    def predictor(self) -> str:
+        """The predictor of a sample at a node, as text; empty where it is a row of another kind."""
+        if self.block.map.noun == "sample":
+            return "w_i" if self.block.X is None else "W_i'x_r" if self.several else "x_r'w_i"
+        text = getattr(self.block.map, "text", "")
+        return text if text in PREDICTORS else ""
 
     @property
     def price(self) -> Math:
@@ -91,12 +104,15 @@ class SampleWords:
     @property
     def matrix(self) -> bool:
         """True where the parameters of a node are a matrix, with a column per class."""
-        return self.several and self.block.X is not None
+        return self.predictor == "W_i'x_r"
 
     @property
     def adjoint_term(self) -> Math:
-        """The term of a price in the balance of its node, X_i'a_i."""
-        if self.block.X is None:
+        """The term of a price in the balance of its node, X_i'a_i, or of all in (K'a)_i."""
+        if not self.predictor:
+            letter = Math("a" + self.mark, f"a^{{({self.mark})}}" if self.mark else "a")
+            return Math("(K'", r"(K^\top ") + letter + same(")_i")
+        if self.predictor == "w_i":
             return self.price
         if self.matrix:
             return Math(f"x_r {self.price.text}'", rf"x_r {self.price.latex}^\top")
@@ -104,13 +120,15 @@ class SampleWords:
 
     @property
     def argument(self) -> Math:
-        if self.block.X is None:
-            plain = same("w_i")
-        elif self.matrix:
-            plain = Math("W_i'x_r", r"W_i^\top x_r")
-        else:
-            plain = Math("x_r'w_i", r"x_r^\top w_i")
+        plain = PREDICTORS.get(self.predictor) or same("(K w)_r")
         return plain + same(" + o_r") if self.shifted else plain
+
+    @property
+    def row(self) -> Math | None:
+        """A row (K w)_r, as its term says it where that can be typeset."""
+        text = "" if self.predictor else getattr(self.block.map, "text", "")
+        known = written_row(text, "r")
+        return None if known is None else known[1]
 
     @property
     def shifted(self) -> bool:
@@ -160,7 +178,9 @@ class SampleWords:
 
     @property
     def at_node(self) -> Math:
-        """The sum sign over the samples at a node."""
+        """The sum sign over the samples at a node; none where there is no such node."""
+        if not self.predictor:
+            return NOTHING
         if not self.mark:
             return _over("r at i", r"r \text{ at } i")
         return _over(f"r in R{self.mark} at i", rf"r \in R_{{{self.mark}}} \text{{ at }} i")
@@ -345,14 +365,15 @@ UNKNOWN_ROW = "e", same("(K w)_e")
 ROW = re.compile(r"(w_[A-Za-z0-9]+|D\^\d+|[wDAB()+ -]|\d+(\.\d+)?|(?<=\))_(\(in g\)|[eitr]\b))+")
 
 
-def written_row(text: str) -> tuple[str, Math] | None:
-    """The index of a row, (D^2 w)_t, and its formula; None where its text has more than letters of rows and labels."""
-    indices = set(re.findall(r"(?<=\))_\(?(?:in )?([eitrg])\b", text.replace(")_r", ")_e")))
+def written_row(text: str, r: str = "e") -> tuple[str, Math] | None:
+    """The index of a row, (D^2 w)_t, and its formula; None where its text has more than letters of rows and labels.
+    Rows that have a number alone have the index ``r``."""
+    indices = set(re.findall(r"(?<=\))_\(?(?:in )?([eitrg])\b", text.replace(")_r", f")_{r}")))
     indices = {"g"} if "g" in indices else indices
     if not ROW.fullmatch(text) or len(indices) > 1:
         return None
     at = "i" if set(re.findall(r"w_(\w+)", text)) == {"i"} else "e"
-    text = text.replace(")_r", ")_e")
+    text = text.replace(")_r", f")_{r}")
     latex = re.sub(r"D\^(\d+)", r"D^{\1}", text.replace("_(in g)", r"_{\text{in } g}"))
     latex = re.sub(r"w_([A-Za-z0-9]{2,})", r"w_{\\text{\1}}", latex)
     return next(iter(indices), at), Math(text, latex.replace(" w", r" \, w").replace(" B", r" \, B"))

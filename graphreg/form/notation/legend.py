@@ -61,9 +61,11 @@ def _scale_values(words: SampleWords) -> Iterator[tuple[str, list[float]]]:
 
 def _samples(words: SampleWords) -> str:
     block = words.block
-    at = count(len(np.unique(block.node)), "node")
     among = f", r in R{words.mark}" if words.mark else ""
-    return f"{count(len(block.node), 'sample')} at {at}{among}"
+    if words.predictor:
+        return f"{count(block.count, 'sample')} at {count(len(np.unique(block.map.owner)), 'node')}{among}"
+    row = f"(K w)_r = {words.row.text}" if words.row else "K sparse"
+    return f"{count(block.count, 'sample')} of {count(block.width, 'number')}{among}, {row}"
 
 
 def _edges(words: EdgeWords, symbols: Symbols) -> str:
@@ -105,7 +107,7 @@ def _nodes(form: Form) -> list[Row]:
     labels[:] = list(form.space.index)
     silent, alone = np.ones(form.n, dtype=bool), np.ones(form.n, dtype=bool)
     for block in form.samples:
-        silent[block.node] = False
+        silent[block.node if block.map.noun == "sample" else block.map.degree > 0.0] = False
     for end in (end for edge in form.edges for end in edge.map.pairs):
         alone[end] = False
     facts = [count(form.n_components, "connected component")]
@@ -151,7 +153,10 @@ def parameters(symbols: Symbols) -> list[Row]:
 def scales(symbols: Symbols) -> list[Row]:
     """s_r and what it is made of, for the dual."""
     rows = [
-        Row(words.scale + same(" = ") + words.scale_value, prose("the scale of sample r at node i"))
+        Row(
+            words.scale + same(" = ") + words.scale_value,
+            prose("the scale of sample r" + (" at node i" if words.predictor else "")),
+        )
         for words in symbols.samples
     ]
     return rows + _scale_rows(symbols)

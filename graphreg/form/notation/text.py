@@ -26,7 +26,7 @@ def price_conditions(words: SampleWords) -> list[Row]:
     definition = Math(f"{l.text}(t) = {value.math.text}", f"{l.latex}(t) = {value.math.latex}")
     if value.definition:
         definition += Math(", ", r",\ ") + value.definition
-    where = prose(f"{words.each} at node i ({words.title})")
+    where = prose(f"{words.each}{' at node i' if words.predictor else ''} ({words.title})")
     rows = [] if smooth else [Row(INDENT + price + prose(" is a subgradient: any slope between those of both sides"))]
     return [Row(slope, where), *rows, Row(WITH + definition)]
 
@@ -241,7 +241,7 @@ def _variables(symbols: Symbols) -> Math:
     flows = prose("flows ") + join(parts, ", ", r",\ ") + prose(" and ") if parts else prose("")
     prices = [
         Math("a" + words.mark, f"a^{{({words.mark})}}" if words.mark else "a")
-        + prose(f" on {count(len(words.block.node), 'sample')}")
+        + prose(f" on {count(words.block.count, 'sample')}")
         for words in symbols.samples
     ]
     return flows + prose("prices ") + join(prices, ", ", r",\ ")
@@ -255,6 +255,11 @@ def _flow_rows(symbols: Symbols) -> list[Row]:
         )
         for words in symbols.edges
         if words.noun == "row" and words.row is not UNKNOWN_ROW
+    ]
+    rows += [
+        Row(same("(K w)_r = ") + words.row, prose(f"the rows of {words.title}"))
+        for words in symbols.samples
+        if words.row
     ]
     if all(words.noun != "edge" for words in symbols.edges):
         return rows
@@ -277,8 +282,11 @@ def _reading(symbols: Symbols) -> tuple[str, ...]:
             "A price, one number per class, says how much the loss of a sample pulls on the parameters of its node: "
             "each number on the column of its class, as a multiple of x_r."
         ]
-    if all(words.block.X is None for words in symbols.samples):
+    if all(words.predictor in ("w_i", "") for words in symbols.samples):
         parts = ["A price says how the loss of a sample pulls on the parameters of its node."]
+    if not all(words.predictor for words in symbols.samples):
+        own = parts if any(words.predictor for words in symbols.samples) else []
+        parts = [*own, "The price of a row pulls on the nodes that it speaks of: K'a is what it does there."]
     if between:
         parts.append("An edge carries a flow, one number per coordinate, from its tail i to its head j.")
     if any(words.norm and words.noun == "edge" for words in symbols.edges):

@@ -15,6 +15,7 @@ from ...base.declaring import declared, needs_no_options
 from ...errors import InternalError
 from ...form import Form
 from ...running import AbstractIteration, AbstractMethod, Outcome, Task, Trace
+from ...terms.penalties import AbstractConstraint
 from ..exact import Exact
 from ..interior_point.interior_point import InteriorPoint
 from ..linear_system import LinearSystem
@@ -37,7 +38,8 @@ class Auto(AbstractMethod):
     these are at least 20; and further where their gap falls so fast that they will be there first. What follows is
     `InteriorPoint` where all losses are smooth and its factors stay small, and at last `Exact`; of problems too large
     for it, rounds of `PrimalDual` from the best point so far. So an answer takes little longer than by whichever of
-    them is the fastest, without knowing beforehand which it is.
+    them is the fastest, without knowing beforehand which it is. Rows that are no edges, and constraints, may be stiff:
+    there `InteriorPoint` comes first where its factors are no matter.
 
     The predictions count parameters, samples, edges and the entries of a sparse factor (`Costs`). No clock plays a
     part, so that the same problem is solved in the same way again.
@@ -48,7 +50,7 @@ class Auto(AbstractMethod):
 
     needs = "what PrimalDual, InteriorPoint or Exact needs"
     sends = "as PrimalDual in its rounds; nothing where all data are in one place"
-    rows = True
+    rows = losses_of_rows = True
 
     def missing(self, form: Form) -> tuple[str, ...]:
         every = [method.lacks(form) for method in (PrimalDual(), InteriorPoint(), Exact())]
@@ -99,7 +101,8 @@ def plan(costs: Costs) -> Iterator[Stage]:
         yield Stage(LinearSystem())
     rounds, newton, exact = (not method.lacks(form) for method in (PrimalDual(), InteriorPoint(), Exact()))
     follows = costs.interior if newton else costs.exact if exact else float("inf")
-    if rounds and follows < float("inf"):
+    stiff = form.unlike_edges or any(isinstance(e.penalty, AbstractConstraint) for e in form.edges)
+    if rounds and follows < float("inf") and not (newton and stiff and costs.cheap):
         share = costs.rounds_in((NEWTON if newton else CONIC) * follows)
         if share >= FEWEST:
             yield Stage(PrimalDual(), share, costs.rounds_in(follows))

@@ -43,6 +43,18 @@ class Costs:
         return 4.0 * form.d**3 * form.n if forest else float("inf")
 
     @property
+    def cheap(self) -> bool:
+        """True where a factor is no matter beside the rest of a step."""
+        return MULTIPLICATION * self.multiplications <= self._around_factors
+
+    @cached_property
+    def differences(self) -> float:
+        """Differences across edges; of other rows half the entries of K."""
+        rows = (edge for edge in self.form.edges if edge.map.edges is None)
+        other = sum(0.5 * edge.flat(self.form.d).nnz - edge.count * self.form.width(edge) for edge in rows)
+        return self.form.differences + other
+
+    @property
     def samples(self) -> int:
         """The numbers that the losses look at."""
         return sum(block.offset.size for block in self.form.samples)
@@ -59,7 +71,7 @@ class Costs:
     def round(self, compiled: bool) -> float:
         """Seconds of a round of `PrimalDual`, with its share of looks at it."""
         n, d = self.form.shape
-        out = 1.1e-4 + (2.9e-9 if compiled else 3.2e-8) * (n * d + self.form.differences)
+        out = 1.1e-4 + (2.9e-9 if compiled else 3.2e-8) * (n * d + self.differences)
         for block in self.form.samples:
             numbers = block.offset.size * d
             if not isinstance(block.loss, AbstractSmoothLoss):
@@ -77,7 +89,7 @@ class Costs:
     @property
     def _around_factors(self) -> float:
         """Seconds of a step, with a look at it, but for its factorisation."""
-        out = 1.4e-3 + 1.3e-6 * self.form.differences
+        out = 1.4e-3 + 1.3e-6 * self.differences
         for block in self.form.samples:
             numbers = block.offset.size * self.form.d
             out += 7.6e-9 * numbers * self.form.d
@@ -88,4 +100,4 @@ class Costs:
     @property
     def exact(self) -> float:
         """Seconds of `Exact`."""
-        return 2e-2 + 2e-5 * self.form.differences + 1.3e-5 * self.samples + 2.5e-9 * self.multiplications
+        return 2e-2 + 2e-5 * self.differences + 1.3e-5 * self.samples + 2.5e-9 * self.multiplications

@@ -26,7 +26,7 @@ def squares(form: Form) -> tuple[Array, tuple[Array, ...]] | None:
     if any(edge.ground for edge in form.edges) or not all(map(_single, form.samples)):
         return None
     groups = list(groups_of_edges(form))
-    in_line = len(form.samples) == 1 and form.samples[0].map.one_each and all(group.in_line for group in groups)
+    in_line = len(form.samples) == 1 and form.samples[0].one_each and all(group.in_line for group in groups)
     columns, flows = list[Array](), [np.empty((len(edge.tail), form.width(edge))) for edge in form.edges]
     order = [j for group in groups for j in group.columns]
     for group in groups:

@@ -120,6 +120,14 @@ class Scaling:
         D[:, diagonal, diagonal] += 1.0
         return -2.0 * first / a * rest, inverse * a, D * inverse[:, None, None]
 
+    def inverse(self) -> Array:
+        """D^-1 of `reduced`, (m, k, k), which has no differences: eta^2 (I + 2 p p') for the rest p of the p there."""
+        rest = 2.0 * self.q[0] * self.q[1:]
+        out = np.einsum("im,jm->mij", 2.0 * rest, rest)
+        diagonal = np.arange(len(rest))
+        out[:, diagonal, diagonal] += 1.0
+        return out * (self.eta**2)[:, None, None]
+
 
 def _reflected(q: Array, x: Array) -> Array:
     """2 q <q, x> - J x."""

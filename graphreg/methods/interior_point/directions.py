@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -18,6 +18,7 @@ ENOUGH = 0.7  # of a step, below which it aims at less
 CORRECTORS = 5
 CENTRAL = (0.1, 10.0)  # of what is aimed at: products of s and y within are left alone
 WORTH = 0.1  # a corrector is kept where it brings this share of the longer step that it is for
+FREE = 1e-30  # the least curvature of a row between bounds
 SHARES = (1.0, 0.5, 0.25)  # of it that are tried
 
 Solve = Callable[[Array], Array]
@@ -40,25 +41,152 @@ class Move:
         return float(self.x @ self.right)
 
 
+class AbstractPulls(ABC):
+    """What the cones of a block pull with at an iterate: its flows change by D K dw - g, where g is what is asked for.
+
+    Where the flows of the block are unknowns of the system, at ``places``, D is its inverse.
+    """
+
+    D: Array  # (m, k, k)
+
+    def __init__(self, rows: SystemRows) -> None:
+        self.rows, self.places = rows, rows.places
+
+    @abstractmethod
+    def asked(self, r: list[Array], balancing: float) -> Array:
+        """g, (k, m)."""
+
+    @abstractmethod
+    def level(self, g: Array, balancing: float) -> Array:
+        """D^-1 g, where D is the inverse: what K dw is with flows that stay."""
+
+    @abstractmethod
+    def moves(self, z: Array, r: list[Array], balancing: float) -> Iterator[tuple[int, Array]]:
+        """The places of its cones, and their ds where K dw = z, (k, m)."""
+
+
+class NormPulls(AbstractPulls):
+    """The cones t >= ||z|| at one place. With q = W^-1 r the first row of dy, which is 0, gives
+    dt = (q_0 - a b'dz) / a, and g = q_1 - b q_0."""
+
+    def __init__(self, rows: SystemRows, place: int, scaling: Scaling, off: Array | None) -> None:
+        super().__init__(rows)
+        self.place, self.scaling, self.off = place, scaling, off
+        self.b, self.a, self.D = scaling.reduced()
+        if rows.places is not None:
+            self.D = scaling.inverse()
+
+    def asked(self, r: list[Array], balancing: float) -> Array:
+        q = self.scaling.undo(r[self.place])
+        return q[1:] - self.b * q[0]
+
+    def level(self, g: Array, balancing: float) -> Array:
+        return times(self.D, g) + (0.0 if self.off is None else balancing * self.off)
+
+    def moves(self, z: Array, r: list[Array], balancing: float) -> Iterator[tuple[int, Array]]:
+        q = self.scaling.undo(r[self.place])
+        z = z if self.off is None else z - balancing * self.off
+        yield self.place, self.scaling.undo(np.vstack([q[0] / self.a - np.einsum("ij,ij->j", self.b, z), z]))
+
+
+class SidePulls(AbstractPulls):
+    """The bounds of a block: one number a cone, whose s need not be what w says as yet."""
+
+    def __init__(self, rows: SystemRows) -> None:
+        super().__init__(rows)
+        self.sides: list[tuple[int, float, Array, Scaling, Array]] = []
+        self.sum = np.zeros(rows.m)
+
+    def add(self, place: int, side: float, of: Array, scaling: Scaling, off: Array) -> None:
+        self.sides.append((place, side, of, scaling, off))
+        self.sum[of] += scaling.eta**-2
+
+    @property
+    def D(self) -> Array:  # pyright: ignore[reportIncompatibleVariableOverride]  # noqa: N802  (a matrix)
+        return (self.sum if self.places is None else 1.0 / np.maximum(self.sum, FREE))[:, None, None]
+
+    def asked(self, r: list[Array], balancing: float) -> Array:
+        g = np.zeros((1, self.rows.m))
+        for place, side, of, scaling, off in self.sides:
+            g[:, of] += side * (scaling.undo(r[place]) + balancing * off / scaling.eta**2)
+        return g
+
+    def level(self, g: Array, balancing: float) -> Array:
+        return times(self.D, g)
+
+    def moves(self, z: Array, r: list[Array], balancing: float) -> Iterator[tuple[int, Array]]:
+        for place, side, of, scaling, off in self.sides:
+            yield place, scaling.undo(side * z[:, of] - balancing * off)
+
+
+class HeightPulls(AbstractPulls):
+    """The cones t + z_j >= 0 and t - z_j >= 0 of the largest of the k numbers of a row. With their curvatures a and b,
+    S = a + b, e = a - b and q = W^-1 r, that the sum of all dy is 0 gives dt = (sum q - e'dz) / sum S, and
+    D = diag(S) - e e' / sum S; D and its inverse are written without differences."""
+
+    def __init__(self, rows: SystemRows) -> None:
+        super().__init__(rows)
+        self.sides: dict[float, tuple[int, Scaling, Array]] = {}  # 1 of t + z, -1 of t - z
+
+    def add(self, place: int, side: float, scaling: Scaling) -> None:
+        self.sides[side] = place, scaling, self._rows(scaling.eta**-2)
+        if len(self.sides) == 2:
+            a, b = (self.sides[side][2] for side in (1.0, -1.0))
+            self.S, self.e, both = a + b, a - b, 4.0 * a * b
+            self.total = self.S.sum(axis=1)
+            k = np.arange(self.rows.k)
+            if self.places is None:
+                self.D = np.einsum("mi,mj->mij", -self.e / self.total[:, None], self.e)
+                others = np.stack([np.delete(self.S, j, axis=1).sum(axis=1) for j in k], axis=1)
+                self.D[:, k, k] = (self.S * others + both) / self.total[:, None]
+            else:
+                v = self.e / self.S
+                self.D = np.einsum("mi,mj->mij", v / (both / self.S).sum(axis=1)[:, None], v)
+                self.D[:, k, k] += 1.0 / self.S
+
+    def _rows(self, each: Array) -> Array:
+        return each.reshape(-1, self.rows.k)
+
+    def _sums(self, r: list[Array]) -> tuple[Array, Array]:
+        plus, minus = (self._rows(self.sides[s][1].undo(r[self.sides[s][0]])) for s in (1.0, -1.0))
+        return plus - minus, (plus + minus).sum(axis=1) / self.total
+
+    def asked(self, r: list[Array], balancing: float) -> Array:
+        apart, height = self._sums(r)
+        return (apart - self.e * height[:, None]).T
+
+    def level(self, g: Array, balancing: float) -> Array:
+        return times(self.D, g)
+
+    def moves(self, z: Array, r: list[Array], balancing: float) -> Iterator[tuple[int, Array]]:
+        height = self._sums(r)[1] - np.einsum("mi,im->m", self.e, z) / self.total
+        for side, (place, scaling, _) in self.sides.items():
+            yield place, scaling.undo((height[:, None] + side * z.T).reshape(1, -1))
+
+
+def times(D: Array, u: Array) -> Array:
+    return np.einsum("mij,jm->im", D, u)
+
+
 class Directions:
     """Directions from one iterate, all with the same factors.
 
-    In scaled coordinates ds + dy = r, where r is what is asked of the complementarity. With q = W^-1 r the first row of
-    dy, which is 0, gives dt = (q_0 - a b'dz) / a, and the rest  (grad^2 f + K'DK) dw = -slope + K'(q_1 - b q_0).
+    In scaled coordinates ds + dy = r, where r is what is asked of the complementarity, and the rest is
+    (grad^2 f + K'DK) dw = -slope + K'g (see `AbstractPulls`), or with some flows beside w:
+    [H K'; K -D^-1] (dw, du) = (-slope + ..., D^-1 g).
     """
 
-    def __init__(
-        self, rows: list[SystemRows], solve: Solve, scalings: list[Scaling], reduced: list[Any], slope: Array
-    ) -> None:
-        self.rows, self.solve, self.scalings, self.reduced, self.slope = rows, solve, scalings, reduced, slope
-        self.v = [scaling.v for scaling in scalings]
+    def __init__(self, pulls: Iterable[AbstractPulls], solve: Solve, scalings: list[Scaling], slope: Array) -> None:
+        self.pulls, self.solve, self.slope = list(pulls), solve, slope
+        self.scalings, self.v = scalings, [scaling.v for scaling in scalings]
         self.determinants = [determinant(v) for v in self.v]
 
     def move(self, mu: float) -> Move:
         """The direction to take: of the boldest aim that leaves room for half a step, else of the last."""
         affine = self.direction([-v for v in self.v])
         move = affine
-        for aim in AIMS:
+        outside = any(isinstance(pull, SidePulls) for pull in self.pulls)  # w may be, which takes more of the middle
+        for aim in (*AIMS, 1.0) if outside else AIMS:
             move = self._towards(affine, aim * mu)
             if move.max_step >= ENOUGH:
                 break
@@ -104,15 +232,27 @@ class Directions:
         """The direction of a right hand side; ``balancing`` is 0 for a correction, which leaves the balance as it
         is."""
         check_deadline()
-        right = -balancing * self.slope
-        asked = [scaling.undo(each) for scaling, each in zip(self.scalings, r, strict=True)]
-        for rows, (b, _, _), q in zip(self.rows, self.reduced, asked, strict=True):
-            right = right + rows.adjoint(q[1:] - b * q[0])
-        x = self.solve(right)
-        s: list[Array] = []
-        for rows, scaling, (b, a, _), q in zip(self.rows, self.scalings, self.reduced, asked, strict=True):
-            z = rows.apply(x)
-            s.append(scaling.undo(np.vstack([q[0] / a - np.einsum("ij,ij->j", b, z), z])))
+        right = given = -balancing * self.slope  # of the condensed system, and of that with flows beside
+        levels: list[Array | None] = []
+        for pull in self.pulls:
+            g = pull.asked(r, balancing)
+            by = pull.rows.adjoint(g)
+            right = right + by
+            levels.append(None if pull.places is None else pull.level(g, balancing))
+            if levels[-1] is None:
+                given = given + by
+            else:
+                given = given.copy()
+                given[pull.places] = np.ascontiguousarray(levels[-1].T).ravel()
+        x = self.solve(given)
+        moves: dict[int, Array] = {}
+        for pull, level in zip(self.pulls, levels, strict=True):
+            if level is None:
+                z = pull.rows.apply(x)
+            else:
+                z = level + times(pull.D, pull.rows.columns(x[pull.places]))
+            moves.update(pull.moves(z, r, balancing))
+        s = [moves[place] for place in range(len(r))]
         y = [each - ds for each, ds in zip(r, s, strict=True)]
         return Move(x, s, y, right, self.max_step(s, y))
 

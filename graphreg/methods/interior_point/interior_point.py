@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ...form import Form, parts_of
+from ...form import Form, Held, parts_of
 from ...network import LocalView
 from ...running import AbstractIteration, Point, Start
 from ...terms import Array
@@ -52,6 +52,7 @@ class InteriorPoint(AbstractIteration):
     )
     sends = "nothing: all data are in one place"
     central: ClassVar[bool] = True
+    rows = losses_of_rows = True
     every: ClassVar[int] = 1
     most_rounds: ClassVar[int] = 100
 
@@ -59,34 +60,41 @@ class InteriorPoint(AbstractIteration):
         rough = form.losses_beside(AbstractSmoothLoss)
         out = [f"{name} has no second derivatives, which Newton steps need" for name in rough]
         out += [
-            f"{edge.name} has the penalty {edge.penalty.called()}, and the method takes L1, L2 and smooth ones"
+            f"{edge.name} has the penalty {edge.penalty.called()}, and the method takes L1, L2 and smooth ones, LInf, "
+            "bounds, and fixed nodes"
             for edge in form.edges
             if parts_of(edge, fits(form)) is None
         ]
+        out += [f"{name} gives a node two values" for name in Held(form).torn]
         return tuple(dict.fromkeys(out))
 
     def centres(self) -> bool:
         return True
 
     def init(self, view: LocalView, start: Start | None) -> State:
-        cones = InteriorBlocks(view)
+        blocks = InteriorBlocks(view)
         w, flows = (np.zeros(view.form.shape), None) if start is None else start
-        flows = flows if cones.form is view.form else None
-        far = view.form.step_length
+        w = w if blocks.held is None else blocks.held.at(w)
+        flows = flows if blocks.form is view.form else None
+        far, pull = view.form.step_length, blocks.typical_pull(w)
         s, y = [], []
-        for number, c in zip(cones.kinks, cones.capacity, strict=True):
-            z = cones.differences(number, w)
+        for cone in blocks.cones:
+            z = blocks.differences(cone, w)
+            if cone.side:
+                bounds = cone.of is not None  # begun as far inside as w is outside
+                s.append(np.maximum(z, max(far, -float(z.min()))) if bounds else z + far)
+                y.append(np.full(z.shape, pull) if bounds else cone.even())
+                continue
             s.append(np.vstack([np.sqrt(far**2 + lengths(z) ** 2), z]))
-            u = np.zeros_like(z) if flows is None else cones.columns(number, flows[number])
-            y.append(np.vstack([c, -0.5 * u * np.minimum(1.0, c / np.maximum(lengths(u), TINY))]))
-        return cones.state(Interior(w, tuple(s), tuple(y)))
+            u = np.zeros_like(z) if flows is None else cone.columns(flows[cone.number])
+            y.append(np.vstack([cone.c, -0.5 * u * np.minimum(1.0, cone.c / np.maximum(lengths(u), TINY))]))
+        return blocks.state(Interior(w, tuple(s), tuple(y)))
 
     def resume(self, view: LocalView, state: State, start: Start | None) -> State:
         """The state from the early iterate there, its flows as large a share of the capacities here as there."""
         del start
         cones, early = InteriorBlocks(view), state.early
-        y = tuple(each * (c / each[0]) for c, each in zip(cones.capacity, early.y, strict=True))
-        return cones.state(replace(early, y=y))
+        return cones.state(replace(early, y=cones.resized(early.y)))
 
     def step(self, state: State) -> State:
         if not state.stuck:
@@ -100,10 +108,13 @@ class InteriorPoint(AbstractIteration):
     def inside_flows(self, state: State) -> tuple[Array, ...]:
         blocks = InteriorBlocks(state.view, state.most)
         flows = list(state.point[1] or ())
-        for number, c, s, y in zip(blocks.kinks, blocks.capacity, state.at.s, state.at.y, strict=True):
-            slack, size = 1.0 - lengths(y[1:]) / c, s[0] / max(float(s[0].max(initial=0.0)), TINY)
-            inside = np.where(slack * CLEARLY > size, 0.0, c)  # of a cone only one of the two tends to 0
-            flows[number] = blocks.rows(number, np.broadcast_to(inside / np.sqrt(len(y) - 1.0), y[1:].shape))
+        for cone, s, y in zip(blocks.cones, state.at.s, state.at.y, strict=True):
+            if cone.side:
+                continue
+            slack, size = 1.0 - lengths(y[1:]) / cone.c, s[0] / max(float(s[0].max(initial=0.0)), TINY)
+            inside = np.where(slack * CLEARLY > size, 0.0, cone.c)  # of a cone only one of the two tends to 0
+            kept = np.broadcast_to(inside / np.sqrt(len(y) - 1.0), y[1:].shape)
+            flows[cone.number] = blocks.rows(cone.number, kept)
         return blocks.joined(flows)
 
     def early(self, state: State, gap: float) -> bool:

@@ -123,7 +123,7 @@ def distances(view: LocalView, *pairs: tuple[Iterate, Iterate]) -> Array:
     each = np.zeros((view.form.n, len(pairs), 2))  # recorded at the node, or at the tail of the edge
     for k, (a, b) in enumerate(pairs):
         each[:, k, 0] = view.degree * ((a.w - b.w) ** 2).sum(axis=1)
-        for edge, one, other in zip(view.form.edges, a.u, b.u, strict=True):
-            size = edge.lengths * ((one - other) ** 2).sum(axis=1)
-            each[:, k, 1] += np.bincount(edge.map.owner, size, minlength=view.form.n)
+        for block, one, other in zip(view.rows, a.u, b.u, strict=True):
+            size = block.lengths * ((one - other) ** 2).reshape(len(one), -1).sum(axis=1)
+            each[:, k, 1] += np.bincount(block.map.owner, size, minlength=view.form.n)
     return view.engine.reduce(each)

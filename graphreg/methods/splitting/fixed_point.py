@@ -134,7 +134,8 @@ class AbstractFixedPoint(AbstractIteration):
         return self.adapted(self.ready(new))
 
     def point(self, state: State) -> Point:
-        return state.hat.w, state.hat.u, state.view.prices(state.hat.w, state.memory)
+        w, u, m = state.hat.w, state.hat.u, len(state.view.form.edges)
+        return w, u[:m], state.view.prices(w, state.memory, u[m:])
 
     def adapted(self, state: State) -> State:
         """The state with another balance where that is due: s moves towards s sqrt(||dw||^2_{1/tau} /

@@ -13,7 +13,7 @@ from scipy.sparse.linalg import eigsh
 from ...base.messages import unmatched
 from ...checks import checked, inside, per, positive
 from ...errors import MethodError
-from ...form import EdgeBlock, Form
+from ...form import Form
 from ...network import SOME, AbstractFlatPoint, AbstractRounds, Memories, per_node, worthwhile
 from ...oracles import INEXACT, Accuracy, Inexact, gradient_steps, without_prox, without_steps
 from ...terms import Array
@@ -71,7 +71,7 @@ class PrimalDual(LossyEdges):
 
     needs = "losses that are smooth or piecewise linear; any penalty, any graph"
     sends = "the extrapolated parameters, both ways across every edge: the coordinates that it couples"
-    rows = True
+    rows = losses_of_rows = True
 
     balance: float | None = checked(positive, None)
     relaxation: float = checked(inside("(0, 2)"), 1.8)
@@ -203,7 +203,7 @@ def fused(rounds: AbstractRounds, state: State, relaxation: float, count: int = 
 
 
 # ---- step sizes that are given ---------------------------------------------------------------------------------------
-DENSE = 200  # nodes up to which all eigenvalues are computed
+DENSE = 200  # numbers up to which all eigenvalues are computed
 ROUNDING = 1e-9  # of a product: on bipartite graphs the steps of the paper have exactly 1
 
 
@@ -222,21 +222,20 @@ class StepSizes:
         return np.where((degree > 0) & np.isfinite(given), given, default)  # a mapping says nothing of latent nodes
 
     def product(self, form: Form, s: float) -> float:
-        """``|| diag(sigma)^(1/2) K diag(tau)^(1/2) ||^2``, the largest over the coordinates."""
-        degree = form.degree()
+        """``|| diag(sigma)^(1/2) K diag(tau)^(1/2) ||^2``."""
+        degree, blocks = form.degree(), (*form.edges, *form.beside)
         root = np.sqrt(self.at_nodes(form, degree, s / np.maximum(degree, 1.0)))
-        kinds = {tuple(j in edge.columns(form.d) for edge in form.edges) for j in range(form.d)}
-        coupled = ([edge for edge, has in zip(form.edges, kind, strict=True) if has] for kind in kinds)
-        return max((self._largest(edges, root, s) for edges in coupled if edges), default=0.0)
-
-    def _largest(self, edges: list[EdgeBlock], root: Array, s: float) -> float:
-        steps = [(1.0 if edge.ground else 0.5) / s if self.sigma is None else self.sigma for edge in edges]
-        most, long = max(steps), float(root.max())  # by which steps are divided first: their product may overflow
-        L = sum(sigma / most * (edge.transposed @ edge.K) for edge, sigma in zip(edges, steps, strict=True))
-        M = sp.csr_array(sp.diags_array(root / long) @ L @ sp.diags_array(root / long))
+        steps = [np.full(b.count, 1.0 / b.lengths / s if self.sigma is None else self.sigma) for b in blocks]
+        if not blocks:
+            return 0.0
+        most, long = max(float(each.max()) for each in steps), float(root.max())
+        root = np.repeat(root / long, form.d)  # steps are divided first: their product may overflow
+        rows = [np.repeat(np.sqrt(each / most), b.map.width(form.d)) for b, each in zip(blocks, steps, strict=True)]
+        K = sp.vstack([sp.diags_array(c) @ b.map.flat(form.d) for b, c in zip(blocks, rows, strict=True)])
+        K = sp.csr_array(K @ sp.diags_array(root))
         if len(root) <= DENSE:
-            largest = np.linalg.eigvalsh(M.toarray())[-1]
+            largest = np.linalg.eigvalsh((K.T @ K).toarray())[-1]
         else:
             begin = np.random.default_rng(0).standard_normal(len(root))
-            largest = eigsh(M, k=1, which="LA", v0=begin, return_eigenvectors=False)[0]
+            largest = eigsh(K.T @ K, k=1, which="LA", v0=begin, return_eigenvectors=False)[0]
         return float(largest) * long * long * most

@@ -5,16 +5,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any, ClassVar, Self, TypeVar, overload
 
 import numpy as np
 
 from ...base.messages import look_alike, missing_entries, shown, unknown_labels
+from ...base.shortcuts import shortcut
 from ...checks import check_fields, is_number, is_switch
 from ...errors import DataError, TermError
 from ...inputs import NodeData, change, renewed
 from ..calculus import AbstractTerm, Model, positive
 from ..records import Array, Coordinate
+from ..rows import AbstractRows
 
 
 def numeric(target: Array, loss: str) -> Array:
@@ -100,7 +102,9 @@ def _check_numbers(target: Array, wanted: str, remedy: str = "; make them number
 # ---- the samples of a loss -------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class AbstractSamples(AbstractTerm):
-    """A sum over the samples of ``data``.
+    """A sum over the samples of ``data``; called with rows of `graphreg.w` instead, and their targets ``y``, the sum of
+    s_r l((K w)_r - b_r; y_r) over the rows, which may see any number of nodes: ``SquaredLoss(blur @ w, y)``. The scale
+    is then "sum", as there is no node to average over, and weights are ``weights=`` or those of the rows.
 
     Parameters
     ----------
@@ -112,6 +116,17 @@ class AbstractSamples(AbstractTerm):
 
     data: NodeData
     scale: str | float | Mapping[Hashable, float] = field(default="mean", kw_only=True)
+    plain: ClassVar[bool] = False  # the predictor of a sample is w_i itself
+
+    @overload
+    def __new__(cls, data: AbstractRows, y: Any, *options: Any, **named: Any) -> AbstractTerm: ...
+    @overload
+    def __new__(cls, *args: Any, **options: Any) -> Self: ...
+    def __new__(cls, *args: Any, **options: Any) -> Any:
+        """The loss of data; called with rows of `graphreg.w` and targets the term that is the loss of these rows."""
+        if args and isinstance(args[0], AbstractRows):
+            return shortcut("Loss.on_rows")(cls, *args, **options)
+        return super().__new__(cls)
 
     def __post_init__(self) -> None:
         name = type(self).__name__
@@ -242,7 +257,7 @@ def updated(model: Model, data: tuple[Any, ...]) -> tuple[Model, tuple[str, ...]
     terms, changes = list(model.terms), list[str]()
     losses = [(k, term) for k, (_, term) in enumerate(terms) if isinstance(term, AbstractSamples)]
     if not 0 < len(data) <= len(losses):
-        names = ", ".join(type(loss).__name__ for _, loss in losses)
+        names = ", ".join(type(loss).__name__ for _, loss in losses) or "none of data"
         raise DataError(f"update takes data for the losses of the model ({names}), one for each, got {len(data)}")
     for (k, loss), given in zip(losses, data, strict=False):
         if given is not None:

@@ -51,6 +51,8 @@ class MeanLoss(AbstractQuadraticLoss):
         See `AbstractLoss`.
     """
 
+    plain = True
+
     def design(self) -> tuple[None, Array]:
         if self.data.X is not None:
             raise DataError("MeanLoss takes targets alone, and the data have features; leave features out")

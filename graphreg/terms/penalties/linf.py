@@ -21,6 +21,8 @@ class LInf(AbstractAbsoluteNorm):
     cuts |v| at the level t that leaves ``sum_j max(|v_j| - t, 0) = step``.
     """
 
+    is_maximum = True
+
     def value(self, z: Array) -> Array:
         return np.abs(z).max(axis=1, initial=0.0)
 

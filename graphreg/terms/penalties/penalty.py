@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -82,6 +82,8 @@ class AbstractPenalty(ABC):
         Each piece is the height of a second-order cone, and by itself 0 or smooth.
         """
         return pieces_of(self.value, k)
+
+    is_maximum: ClassVar[bool] = False  # whether phi(z) is max_j |z_j|
 
     def quadratic(self, k: int) -> Array | None:
         """Q (k, k) where phi(z) = 1/2 z'Qz on k coordinates; None elsewhere."""

@@ -1,0 +1,66 @@
+"""Coordinates that equations at single nodes hold: fixed nodes, boundary values."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..terms import Array, EdgeBlock
+from ..terms.penalties import is_equality
+from .form import Form
+
+
+def fixes(form: Form, edge: EdgeBlock) -> bool:
+    """True where a block says what its nodes are: w_i = b_i on its coordinates."""
+    return edge.map.noun == "node" and is_equality(edge.penalty, form.width(edge))
+
+
+class Held:
+    """The coordinates that a form fixes, which need no equation: they are taken out of a system, and the flows of
+    their blocks are what is left to balance there.
+
+    Attributes
+    ----------
+    mask : (n, d) array of bool
+    values : (n, d) array
+        What they are held at; 0 elsewhere.
+    torn : list of str
+        The names of blocks that ask for other values than those before them, which no point can meet.
+    """
+
+    def __init__(self, form: Form) -> None:
+        self.mask, self.values = np.zeros(form.shape, dtype=bool), np.zeros(form.shape)
+        self.torn: list[str] = []
+        self._first: dict[int, Array] = {}  # of each block: which of its numbers hold a coordinate first, (m, k)
+        for number, edge in enumerate(form.edges):
+            if fixes(form, edge):
+                self._take(number, edge)
+
+    def _take(self, number: int, edge: EdgeBlock) -> None:
+        index = _index(edge, self.mask)
+        value = np.zeros(index[0].shape) if edge.center is None else edge.center
+        flat = np.ravel_multi_index(index, self.mask.shape).ravel()
+        first = np.zeros(len(flat), dtype=bool)
+        first[np.unique(flat, return_index=True)[1]] = True
+        first = first.reshape(value.shape) & ~self.mask[index]
+        self.values.ravel()[flat[first.ravel()]] = value[first]
+        self.mask[index] = True
+        self._first[number] = first
+        if (self.values[index] != value).any():
+            self.torn.append(edge.name)
+
+    def at(self, w: Array) -> Array:
+        """w where nothing is held, and what is."""
+        return np.where(self.mask, self.values, w)
+
+    def flows(self, form: Form, flows: tuple[Array, ...], left: Array) -> tuple[Array, ...]:
+        """The flows, of which those of the blocks that hold take up what is ``left`` (n, d) to balance."""
+        return tuple(
+            u - np.where(self._first[k], left[_index(form.edges[k], left)], 0.0) if k in self._first else u
+            for k, u in enumerate(flows)
+        )
+
+
+def _index(edge: EdgeBlock, w: Array) -> tuple[Array, Array]:
+    """The nodes and coordinates that a block at nodes sees, (m, k) each."""
+    node, j = np.broadcast_arrays(edge.tail[:, None], edge.columns(w.shape[1])[None, :])
+    return node, j
