@@ -73,7 +73,7 @@ def statement(form: Form) -> dict[str, Any]:
     return {
         "labels": distinct(form.labels),
         "columns": distinct(form.space.names),
-        "samples": [_samples(block) for block in form.samples],
+        "samples": [_samples(block, form.d) for block in form.samples],
         "edges": [state_rows(edge, form.d) for edge in form.edges],
     }
 
@@ -101,20 +101,25 @@ def numbers(values: Array) -> Any:
     return spelled(np.asarray(values, dtype=float).tolist())
 
 
-def _samples(block: SampleBlock) -> dict[str, Any]:
-    stated, M = block.loss.statement(), len(block.node)
+def _samples(block: SampleBlock, d: int) -> dict[str, Any]:
+    stated, M = block.loss.statement(), block.count
     assert isinstance(stated, Statement)  # as the form is written out
     rule, weights = factors_of(block.loss)
-    if not np.array_equal(block.loss.scales(), block.base_scale):  # a block of other scales than its loss gives
+    of_rows = block.map.noun == "row"
+    if of_rows or not np.array_equal(block.loss.scales(), block.base_scale):  # of other scales than its loss gives
         rule, weights = "sum", block.base_scale
+    if of_rows:
+        where, x = {"k": block.width, "rows": _cells(block.A, block.width, d)}, {}
+    else:
+        where, x = {"node": block.node.tolist()}, {"x": None if block.X is None else numbers(block.X)}
     return {
         "loss": stated.name,
         "parameter": spelled(stated.parameter),
         "strength": spell(float(block.strength)),
         "rule": rule if isinstance(rule, str) else numbers(rule),
-        "node": block.node.tolist(),
+        **where,
         "weight": numbers(weights),
-        "x": None if block.X is None else numbers(block.X),
+        **x,
         "y": spelled(block.loss.stated_targets(block.y)),
         "offset": numbers(block.offset.reshape(M, -1)),
     }
