@@ -426,3 +426,39 @@ def test_a_file_has_the_rows_as_they_are_stored(tmp_path):
     cells = [[[0, 0, "1"], [2, 0, "-1p-1"], [2, 1, "-1p-2"]], [[0, 1, "1"], [2, 1, "-1"]]]
     named = {"penalty": "LInf", "parameter": None, "strength": "1p-1", "k": 2, "rows": [cells]}
     assert block == named | {"weight": ["3"], "center": [["1p-3", "1p-3"]]}
+
+
+LOSSES_OF_ROWS = {
+    "squared": lambda rows, y: gr.SquaredLoss(rows, y),
+    "huber": lambda rows, y: gr.HuberLoss(rows, y, delta=0.5),
+    "quantile": lambda rows, y: gr.QuantileLoss(rows, y, tau=0.4),
+    "logistic": lambda rows, y: gr.LogisticLoss(rows, (y > 0).astype(int)) + 0.1 * gr.SquaredL2()(gr.w),
+}
+
+
+@pytest.mark.parametrize("name", LOSSES_OF_ROWS)
+def test_losses_of_rows_are_proved(name, tmp_path):
+    rng = np.random.default_rng(3)
+    A, y = rng.normal(size=(8, 12)).round(2), rng.normal(size=8)
+    rows = (A @ gr.w.at(range(12)) - 0.5).weighted(rng.uniform(0.5, 2.0, size=8))
+    solution = solved(LOSSES_OF_ROWS[name](rows, y) + 0.2 * gr.TotalVariation(nx.path_graph(12), gr.L1()), gap=1e-9)
+    proved = solution.prove(tmp_path / "proof.json", ["near"])
+    proof = check((tmp_path / "proof.json").read_bytes())
+    assert proof.hash == proved.hash
+    assert 0 <= float(proved.upper - proved.lower) <= 1.001 * solution.certificate.gap
+    (block,) = json.loads((tmp_path / "proof.json").read_text())["model"]["samples"]
+    assert [verify.double(x) for _, _, x in block["rows"][0][0]] == A[0].tolist()
+    assert block["rule"] == "sum"
+
+
+def test_the_second_loss_of_a_node_is_stated_as_rows(tmp_path):
+    """With its scales, which are those of a mean."""
+    rng = np.random.default_rng(4)
+    one, two = (
+        gr.NodeData.from_arrays(rng.normal(size=(8, 1)), rng.normal(size=8), [0, 0, 1, 1, 1, 2, 3, 3]) for _ in "ab"
+    )
+    model = gr.SquaredLoss(one) + gr.HuberLoss(two, delta=0.5) + 0.3 * gr.TotalVariation(CHAIN, gr.L1())
+    solution = solved(model, gap=1e-9)
+    proved = solution.prove(tmp_path / "proof.json", ["near"])
+    assert float(proved.upper) == pytest.approx(solution.objective, rel=1e-12)
+    assert check((tmp_path / "proof.json").read_bytes()).said[1:]
