@@ -6,8 +6,9 @@ A proof states a problem, minimise over w (one row per node)
 
     P(w) = sum_r s_r l_r(x_r' w_i + o_r) + sum_e c_e phi_e((w_tail - w_head - center)[features]),
 
-where predictors and differences may be any rows K_e w instead, a point w, a dual point (flows u on the edges, prices a on the samples), and claims. Checked, in exact arithmetic, is
-that they balance, sum_r x_r a_r + sum_e K_e'u_e = 0 at every node, and lie inside the domains of the conjugates. Then
+where predictors and differences may be any rows K_e w instead, a point w, a dual point (flows u on the edges, prices a
+on the samples), and claims. Checked, in exact arithmetic, is that they balance, sum_r x_r a_r + sum_e K_e'u_e = 0 at
+every node, and lie inside the domains of the conjugates. Then
 Q(u, a) = - sum_r s_r l_r*(a_r / s_r) + <a, o> - sum_e c_e phi_e*(u_e / c_e) - <u, center> <= inf P <= P(w), rounded to
 the safe side, and the claims are compared with these numbers.
 

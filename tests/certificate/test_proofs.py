@@ -429,7 +429,7 @@ def test_a_file_has_the_rows_as_they_are_stored(tmp_path):
 
 
 LOSSES_OF_ROWS = {
-    "squared": lambda rows, y: gr.SquaredLoss(rows, y),
+    "squared": gr.SquaredLoss,
     "huber": lambda rows, y: gr.HuberLoss(rows, y, delta=0.5),
     "quantile": lambda rows, y: gr.QuantileLoss(rows, y, tau=0.4),
     "logistic": lambda rows, y: gr.LogisticLoss(rows, (y > 0).astype(int)) + 0.1 * gr.SquaredL2()(gr.w),

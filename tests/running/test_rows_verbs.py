@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import graphreg as gr
-from graphreg.errors import GraphregError, MethodError, ModelError, ProofError, TermError
+from graphreg.errors import GraphregError, MethodError, ModelError, TermError
 from graphreg.judging.given import given_start
 from graphreg.saving.fingerprint import of_problem
 
