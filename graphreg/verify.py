@@ -763,8 +763,9 @@ class Rows(Block):
         each = zip(placed("row", rows), weight, center or [None] * self.size, strict=True)
         self.records = [[*place, kind, parameter, strength, *rest] for place, *rest in each]
 
-    def read(self, m: int, width: int, kind: Any, parameter: Any, strength: Any, weight: Any, center: Any) -> None:
+    def read(self, m: int, width: int, *stated: Any) -> None:
         """What rows and edges have alike."""
+        kind, parameter, strength, weight, center = stated
         self.size, self.kind, self.strength = m, kind, positive(strength)
         need(kind in PENALTIES, "unknown penalty", repr(kind)[:40])
         self.penalty: Any = PENALTIES[kind](parameter, width)

@@ -76,7 +76,7 @@ def solved(form: Form) -> tuple[Array, DualPoint]:
     held = Held(form)
     free = None if not held.mask.any() else np.flatnonzero(~held.mask)
     H = matrix(form)
-    within = _factorised(H if free is None else sp.csc_array(H[free][:, free]))  # pyright: ignore[reportIndexIssue]  (scipy has no types)
+    within = _factorised(H if free is None else sp.csc_array(H[free][:, free]))
 
     def solve(left: Array) -> Array:
         if free is None:

@@ -394,31 +394,32 @@ class BesideFlows:
     def __init__(self, true: sp.csc_array, of_w: Array, factors: Factors, data: Array, quick: bool) -> None:
         self.true, self.of_w, self.quick = true, of_w, quick
         self._size: Any = abs(true)
-        self._pivoted: Solve | None = None
+        self._pivots = False
         try:
-            self._solve: Solve | None = factors(data)
+            self._solve = factors(data)
         except ArithmeticError:
-            self._solve = None
+            self._solve = self._with_pivots()
 
     def solve(self, right: Array) -> Array:
-        if self._pivoted is None and self._solve is not None:
-            x, left = self._refined(self._solve, right)
-            if self._small(left, x):
-                return x
-        if self._pivoted is None:
-            more: dict[str, Any] = {"diag_pivot_thresh": PIVOT, "permc_spec": "NATURAL"}
-            try:
-                found = splu(self.true, **more) if self.quick else carry_out(lambda: splu(self.true, **more))
-            except RuntimeError as error:
-                raise ArithmeticError(f"a Newton system is singular ({error})") from error
-            self._pivoted = found.solve
-        return self._refined(self._pivoted, right)[0]
+        x, left = self._refined(right)
+        if self._pivots or self._small(left, x):
+            return x
+        self._solve = self._with_pivots()
+        return self._refined(right)[0]
 
-    def _refined(self, solve: Solve, right: Array) -> tuple[Array, Array]:
-        x = solve(right)
+    def _with_pivots(self) -> Solve:
+        self._pivots = True
+        more: dict[str, Any] = {"diag_pivot_thresh": PIVOT, "permc_spec": "NATURAL"}
+        try:
+            return (splu(self.true, **more) if self.quick else carry_out(lambda: splu(self.true, **more))).solve
+        except RuntimeError as error:
+            raise ArithmeticError(f"a Newton system is singular ({error})") from error
+
+    def _refined(self, right: Array) -> tuple[Array, Array]:
+        x = self._solve(right)
         left = right - self.true @ x
         for _ in range(REFINEMENTS):
-            new = x + solve(left)
+            new = x + self._solve(left)
             rest = right - self.true @ new
             if not (self._sizes(rest) < 0.5 * self._sizes(left)).any():
                 break
@@ -491,7 +492,8 @@ class NewtonSystem:
             diagonal = data[self._diagonal]
             data[self._diagonal] = np.where(diagonal > 0.0, diagonal * (1.0 + RIDGE), 1.0)
             solve = self._factors(data)
-        return solve if self.free is None else lambda right: solve(np.where(self.free, right, 0.0))
+        free = self.free
+        return solve if free is None else lambda right: solve(np.where(free, right, 0.0))
 
     def _beside(self, data: Array, D: Sequence[Array]) -> Solve:
         """Solves with flows beside w: pivots of w that are too small are lifted, and what that does to x is refined."""
@@ -523,7 +525,7 @@ class NewtonSystem:
     def _ordered(self, B: sp.csr_array) -> sp.csr_array:
         if self.wide:
             B = sp.csr_array((B.data, B.indices, B.indptr), shape=(B.shape[0], len(self.order)))  # pyright: ignore[reportOptionalSubscript]  (scipy has no types)
-        return B[:, self.order]  # pyright: ignore[reportReturnType]
+        return B[:, self.order]
 
     def _places(self, form: Form) -> list[Array | None]:
         """Of the flows or prices of each block, where they are unknowns."""

@@ -16,7 +16,7 @@ from ...running import Point
 from ...terms import Array
 from ...terms.penalties import AbstractBox, AbstractSmoothPenalty
 from .cones import TINY, Scaling, lengths
-from .directions import AbstractPulls, Directions, HeightPulls, Move, NormPulls, SidePulls, Solve
+from .directions import AbstractPulls, Directions, Move, Pull, Solve, pulling
 
 HALVINGS = 30  # of a step
 INTERIOR = 0.99  # of the way to the boundary
@@ -135,12 +135,12 @@ class InteriorBlocks:
     def differences(self, cone: Cone, w: Array) -> Array:
         return cone.columns(self.form.edges[cone.number].difference(w))
 
-    def off(self, cone: Cone, w: Array, s: Array) -> Array | None:
-        """s - z, what the rows are from where the cones say; None where s is made from w."""
+    def off(self, cone: Cone, w: Array, s: Array) -> Array | float:
+        """s - z, what the rows are from where the cones say; 0 where s is made from w."""
         if cone.of is not None:
             return s - self.differences(cone, w)
         made = cone.side or self.system.edges[cone.number].places is None
-        return None if made else s[1:] - self.differences(cone, w)
+        return 0.0 if made else s[1:] - self.differences(cone, w)
 
     # ---- the smooth terms -------------------------------------------------------------------------------------------
     def slopes(self, w: Array) -> tuple[tuple[Array, ...], dict[int, Array]]:
@@ -225,8 +225,8 @@ class InteriorBlocks:
         solve = system.factorised(blocks)
         newton = Directions(pulls.values(), solve, scalings, before.slope)
         worth = float(np.abs(before.slope).sum()) * float(np.abs(at.w).max(initial=0.0))
-        pairs = zip(offs, at.y, strict=True)
-        worth += sum(float(np.abs(off * y[-len(off) :]).sum()) for off, y in pairs if off is not None)
+        each = zip(self.cones, offs, at.y, strict=True)
+        worth += sum(float(np.abs(off * (y if cone.side else y[1:])).sum()) for cone, off, y in each)
         cones = max(sum(each.v.shape[1] for each in scalings), 1)
         move = newton.move(max(_complementarity(scalings), BALANCE * worth) / cones)
         t, (after, scalings, point, slope) = self._moved(at, move, newton)
@@ -247,18 +247,12 @@ class InteriorBlocks:
         kept = [e for k, e in enumerate(self.form.edges) if k not in beside and not fixes(self.form, e)]
         return replace(self.form, edges=tuple(kept)).primal(w)
 
-    def _pulls(self, scalings: list[Scaling], offs: list[Array | None]) -> dict[int, AbstractPulls]:
+    def _pulls(self, scalings: list[Scaling], offs: list[Array | float]) -> dict[int, AbstractPulls]:
         """What the cones of each block pull with."""
-        out: dict[int, AbstractPulls] = {}
+        pulls: dict[int, list[Pull]] = {}
         for place, (cone, scaling, off) in enumerate(zip(self.cones, scalings, offs, strict=True)):
-            number, rows = cone.number, self.system.edges[cone.number]
-            if cone.of is not None:
-                out.setdefault(number, SidePulls(rows)).add(place, cone.side, cone.of, scaling, off)
-            elif cone.side:
-                out.setdefault(number, HeightPulls(rows)).add(place, cone.side, scaling)
-            else:
-                out[number] = NormPulls(rows, place, scaling, off)
-        return out
+            pulls.setdefault(cone.number, []).append(Pull(place, scaling, cone.side, cone.of, off))
+        return {number: pulling(self.system.edges[number], each) for number, each in pulls.items()}
 
     def _slope(self, at: Interior) -> tuple[Point, Array]:
         """w with its flows and prices, and grad f + K'u in the order of the system: how far they are from balance."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -41,24 +42,34 @@ class Move:
         return float(self.x @ self.right)
 
 
+class Pull(NamedTuple):
+    """The scaling of cones of a block, with their place among all; see `Cone`."""
+
+    place: int
+    scaling: Scaling
+    side: float
+    of: Array | None
+    off: Array | float  # s - z; 0 where s is made from w
+
+
 class AbstractPulls(ABC):
     """What the cones of a block pull with at an iterate: its flows change by D K dw - g, where g is what is asked for.
 
-    Where the flows of the block are unknowns of the system, at ``places``, D is its inverse.
+    Where the flows of the block are unknowns of the system, D is its inverse.
     """
 
     D: Array  # (m, k, k)
 
-    def __init__(self, rows: SystemRows) -> None:
-        self.rows, self.places = rows, rows.places
+    def __init__(self, rows: SystemRows, pulls: list[Pull]) -> None:
+        self.rows, self.pulls = rows, pulls
 
     @abstractmethod
     def asked(self, r: list[Array], balancing: float) -> Array:
         """g, (k, m)."""
 
-    @abstractmethod
     def level(self, g: Array, balancing: float) -> Array:
         """D^-1 g, where D is the inverse: what K dw is with flows that stay."""
+        return times(self.D, g)
 
     @abstractmethod
     def moves(self, z: Array, r: list[Array], balancing: float) -> Iterator[tuple[int, Array]]:
@@ -66,102 +77,91 @@ class AbstractPulls(ABC):
 
 
 class NormPulls(AbstractPulls):
-    """The cones t >= ||z|| at one place. With q = W^-1 r the first row of dy, which is 0, gives
-    dt = (q_0 - a b'dz) / a, and g = q_1 - b q_0."""
+    """The cones t >= ||z||. With q = W^-1 r the first row of dy, which is 0, gives dt = (q_0 - a b'dz) / a, and
+    g = q_1 - b q_0."""
 
-    def __init__(self, rows: SystemRows, place: int, scaling: Scaling, off: Array | None) -> None:
-        super().__init__(rows)
-        self.place, self.scaling, self.off = place, scaling, off
-        self.b, self.a, self.D = scaling.reduced()
+    def __init__(self, rows: SystemRows, pulls: list[Pull]) -> None:
+        super().__init__(rows, pulls)
+        self.place, self.scaling, _, _, self.off = pulls[0]
+        self.b, self.a, self.D = self.scaling.reduced()
         if rows.places is not None:
-            self.D = scaling.inverse()
+            self.D = self.scaling.inverse()
 
     def asked(self, r: list[Array], balancing: float) -> Array:
         q = self.scaling.undo(r[self.place])
         return q[1:] - self.b * q[0]
 
     def level(self, g: Array, balancing: float) -> Array:
-        return times(self.D, g) + (0.0 if self.off is None else balancing * self.off)
+        return super().level(g, balancing) + balancing * self.off
 
     def moves(self, z: Array, r: list[Array], balancing: float) -> Iterator[tuple[int, Array]]:
         q = self.scaling.undo(r[self.place])
-        z = z if self.off is None else z - balancing * self.off
+        z = z - balancing * self.off
         yield self.place, self.scaling.undo(np.vstack([q[0] / self.a - np.einsum("ij,ij->j", self.b, z), z]))
 
 
 class SidePulls(AbstractPulls):
     """The bounds of a block: one number a cone, whose s need not be what w says as yet."""
 
-    def __init__(self, rows: SystemRows) -> None:
-        super().__init__(rows)
-        self.sides: list[tuple[int, float, Array, Scaling, Array]] = []
-        self.sum = np.zeros(rows.m)
-
-    def add(self, place: int, side: float, of: Array, scaling: Scaling, off: Array) -> None:
-        self.sides.append((place, side, of, scaling, off))
-        self.sum[of] += scaling.eta**-2
-
-    @property
-    def D(self) -> Array:  # pyright: ignore[reportIncompatibleVariableOverride]  # noqa: N802  (a matrix)
-        return (self.sum if self.places is None else 1.0 / np.maximum(self.sum, FREE))[:, None, None]
+    def __init__(self, rows: SystemRows, pulls: list[Pull]) -> None:
+        super().__init__(rows, pulls)
+        D = np.zeros(rows.m)
+        for pull in pulls:
+            D[pull.of] += pull.scaling.eta**-2
+        self.D = (D if rows.places is None else 1.0 / np.maximum(D, FREE))[:, None, None]
 
     def asked(self, r: list[Array], balancing: float) -> Array:
         g = np.zeros((1, self.rows.m))
-        for place, side, of, scaling, off in self.sides:
+        for place, scaling, side, of, off in self.pulls:
             g[:, of] += side * (scaling.undo(r[place]) + balancing * off / scaling.eta**2)
         return g
 
-    def level(self, g: Array, balancing: float) -> Array:
-        return times(self.D, g)
-
     def moves(self, z: Array, r: list[Array], balancing: float) -> Iterator[tuple[int, Array]]:
-        for place, side, of, scaling, off in self.sides:
+        for place, scaling, side, of, off in self.pulls:
             yield place, scaling.undo(side * z[:, of] - balancing * off)
 
 
 class HeightPulls(AbstractPulls):
-    """The cones t + z_j >= 0 and t - z_j >= 0 of the largest of the k numbers of a row. With their curvatures a and b,
-    S = a + b, e = a - b and q = W^-1 r, that the sum of all dy is 0 gives dt = (sum q - e'dz) / sum S, and
-    D = diag(S) - e e' / sum S; D and its inverse are written without differences."""
+    """The cones t - z_j >= 0 and t + z_j >= 0 of the largest of the k numbers of a row, in this order. With their
+    curvatures b and a, S = a + b, e = a - b and q = W^-1 r, that the sum of all dy is 0 gives
+    dt = (sum q - e'dz) / sum S, and D = diag(S) - e e' / sum S; D and its inverse are written without differences."""
 
-    def __init__(self, rows: SystemRows) -> None:
-        super().__init__(rows)
-        self.sides: dict[float, tuple[int, Scaling, Array]] = {}  # 1 of t + z, -1 of t - z
-
-    def add(self, place: int, side: float, scaling: Scaling) -> None:
-        self.sides[side] = place, scaling, self._rows(scaling.eta**-2)
-        if len(self.sides) == 2:
-            a, b = (self.sides[side][2] for side in (1.0, -1.0))
-            self.S, self.e, both = a + b, a - b, 4.0 * a * b
-            self.total = self.S.sum(axis=1)
-            k = np.arange(self.rows.k)
-            if self.places is None:
-                self.D = np.einsum("mi,mj->mij", -self.e / self.total[:, None], self.e)
-                others = np.stack([np.delete(self.S, j, axis=1).sum(axis=1) for j in k], axis=1)
-                self.D[:, k, k] = (self.S * others + both) / self.total[:, None]
-            else:
-                v = self.e / self.S
-                self.D = np.einsum("mi,mj->mij", v / (both / self.S).sum(axis=1)[:, None], v)
-                self.D[:, k, k] += 1.0 / self.S
+    def __init__(self, rows: SystemRows, pulls: list[Pull]) -> None:
+        super().__init__(rows, pulls)
+        b, a = (self._rows(pull.scaling.eta**-2) for pull in pulls)
+        S, self.e, both, k = a + b, a - b, 4.0 * a * b, np.arange(rows.k)
+        self.total = S.sum(axis=1)
+        if rows.places is None:
+            self.D = np.einsum("mi,mj->mij", -self.e / self.total[:, None], self.e)
+            others = np.stack([np.delete(S, j, axis=1).sum(axis=1) for j in k], axis=1)
+            self.D[:, k, k] = (S * others + both) / self.total[:, None]
+        else:
+            v = self.e / S
+            self.D = np.einsum("mi,mj->mij", v / (both / S).sum(axis=1)[:, None], v)
+            self.D[:, k, k] += 1.0 / S
 
     def _rows(self, each: Array) -> Array:
         return each.reshape(-1, self.rows.k)
 
     def _sums(self, r: list[Array]) -> tuple[Array, Array]:
-        plus, minus = (self._rows(self.sides[s][1].undo(r[self.sides[s][0]])) for s in (1.0, -1.0))
+        minus, plus = (self._rows(pull.scaling.undo(r[pull.place])) for pull in self.pulls)
         return plus - minus, (plus + minus).sum(axis=1) / self.total
 
     def asked(self, r: list[Array], balancing: float) -> Array:
         apart, height = self._sums(r)
         return (apart - self.e * height[:, None]).T
 
-    def level(self, g: Array, balancing: float) -> Array:
-        return times(self.D, g)
-
     def moves(self, z: Array, r: list[Array], balancing: float) -> Iterator[tuple[int, Array]]:
         height = self._sums(r)[1] - np.einsum("mi,im->m", self.e, z) / self.total
-        for side, (place, scaling, _) in self.sides.items():
+        for place, scaling, side, _, _ in self.pulls:
             yield place, scaling.undo((height[:, None] + side * z.T).reshape(1, -1))
+
+
+def pulling(rows: SystemRows, pulls: list[Pull]) -> AbstractPulls:
+    """Those of a block, by what cones it has."""
+    if not pulls[0].side:
+        return NormPulls(rows, pulls)
+    return HeightPulls(rows, pulls) if pulls[0].of is None else SidePulls(rows, pulls)
 
 
 def times(D: Array, u: Array) -> Array:
@@ -238,19 +238,19 @@ class Directions:
             g = pull.asked(r, balancing)
             by = pull.rows.adjoint(g)
             right = right + by
-            levels.append(None if pull.places is None else pull.level(g, balancing))
+            levels.append(None if pull.rows.places is None else pull.level(g, balancing))
             if levels[-1] is None:
                 given = given + by
             else:
                 given = given.copy()
-                given[pull.places] = np.ascontiguousarray(levels[-1].T).ravel()
+                given[pull.rows.places] = np.ascontiguousarray(levels[-1].T).ravel()
         x = self.solve(given)
         moves: dict[int, Array] = {}
         for pull, level in zip(self.pulls, levels, strict=True):
             if level is None:
                 z = pull.rows.apply(x)
             else:
-                z = level + times(pull.D, pull.rows.columns(x[pull.places]))
+                z = level + times(pull.D, pull.rows.columns(x[pull.rows.places]))
             moves.update(pull.moves(z, r, balancing))
         s = [moves[place] for place in range(len(r))]
         y = [each - ds for each, ds in zip(r, s, strict=True)]

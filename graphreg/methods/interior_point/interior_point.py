@@ -29,11 +29,15 @@ class InteriorPoint(AbstractIteration):
         grad f(w) + K'u = 0,   s_e o y_e = mu (1, 0),   s_e = (t_e, z_e),   y_e = (c_e, -u_e)
 
     with s_e and y_e in the second-order cone (`L1`: one cone per coordinate; see `pieces` of penalties; a sum of such
-    penalties, see `parts`, is as many terms). A step solves
+    penalties, see `parts`, is as many terms; `LInf`: t_e - z_j >= 0 and t_e + z_j >= 0 for each j). Bounds
+    (`NonNegative`, `Box`) are numbers s >= 0 and y >= 0, which w need not meet at first; nodes that `Zero` fixes do not
+    move. A step solves
     their linearisation, symmetrised by the scaling of Nesterov and Todd, with one sparse factorisation of
 
-        grad^2 f + K' diag(D_e) K,
+        H + K' diag(D_e) K    or of    [ H   K'        ]
+                                       [ K   -D_e^-1   ],
 
+    H the Hessian of f, the latter for rows that are no edges (see `graphreg.w`), whose squares would lose digits. It
     predicts and corrects (Mehrotra 1992), and then corrects on, with the same factors, while that lengthens the step
     (Gondzio 1996; Colombo and Gondzio 2008). Where losses that are not quadratic turn out to bend more along a step
     than their Hessian says, it is cut back, and the next Hessians are moved towards the largest ones.
@@ -48,7 +52,8 @@ class InteriorPoint(AbstractIteration):
     """
 
     needs = (
-        "smooth losses; penalties L1, L2, smooth ones, sums of these; factors of a matrix of all parameters in memory"
+        "smooth losses; penalties L1, L2, LInf, smooth ones, sums of these; bounds, fixed nodes; factors of a matrix "
+        "of all parameters in memory"
     )
     sends = "nothing: all data are in one place"
     central: ClassVar[bool] = True
