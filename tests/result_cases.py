@@ -64,6 +64,7 @@ def results(n, folder):
         "dual point": solution.certificate.dual_point,
         "parts of the edges": solution.certificate.per_edge(),
         "clusters": solution.clusters(),
+        "held rows": solution.held(),
         "flows": solution.flows,
         "table of flows": solution.flows.table(),
         "ledger": solution.ledger,

@@ -2,8 +2,9 @@
 
 One to three penalties on rows of every kind (across and along, of any order, maps, groups, offsets, weights) and of
 every class, constraints too, beside losses, total variation and latent nodes; often losses of such rows, and second
-losses at some nodes. The judge takes K, b and c as they are
-stored, and the optimum of CVXPY drawn to a point well inside all constraints until they hold exactly.
+losses at some nodes. The judge takes K, b and c as they are stored, and the optimum of CVXPY drawn to a point well
+inside all constraints until they hold exactly. What is said of rows that hold is judged at the points of the methods,
+by the margin that comes with it.
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ import networkx as nx
 import numpy as np
 
 import graphreg as gr
+from graphreg.certificate.edges.dual_region import rounding
+from graphreg.certificate.edges.fusion import separate
 from graphreg.datasets.plain import Array, PlainProblem, PlainSamples
+from graphreg.terms.penalties import AbstractSmoothPenalty
 
 from .exact import Bounds, ExactEdge, above, below, exact, excess, penalty
 from .families import LOSSES
@@ -322,8 +326,11 @@ def _examine(row: Row, drawn: Written) -> None:
     here = {name: judge.at(solution.certificate.w) for name, solution in found.items()}
     known |= {f"the point of {name}": at for name, at in here.items() if at.feasible}
     least = min(at.upper for at in known.values() if at.upper is not None)
+    points = {name: (solution.certificate.w, here[name]) for name, solution in found.items() if here[name].feasible}
     for name, solution in found.items():
         c = solution.certificate
+        if c.valid:
+            row.false += [f"{name}: {lie}" for lie in held_lies(solution, points)]
         row.answers.append({"method": name, "status": solution.status, "gap": c.relative_gap})
         if not c.valid:
             continue
@@ -336,6 +343,29 @@ def _examine(row: Row, drawn: Written) -> None:
             row.false.append(
                 f"{name}: certified, and P is {far:.3g} above a point where it is {approximately(least)!r}"
             )
+
+
+def held_lies(solution: Any, points: dict[str, tuple[Array, Bounds]]) -> list[str]:
+    """Rows that are said to hold, and by what margin, where a point tells otherwise: by flows that lie inside the
+    subgradients by a margin every w costs margin |z - at| more than they are worth."""
+    table, form, lies, begin = solution.held().table, solution.form, list[str](), 0
+    parts = separate(form)
+    for edge in parts.form.edges:
+        if isinstance(edge.penalty, AbstractSmoothPenalty):
+            continue
+        mine = table.iloc[begin : begin + edge.count]
+        begin += edge.count
+        for name, (w, at) in points.items():
+            z = edge.difference(w)
+            with np.errstate(invalid="ignore"):
+                far = np.abs(z[:, 0] - mine["at"]) if z.shape[1] == 1 else edge.penalty.value(z)
+                far = np.maximum(np.asarray(far) - 8.0 * rounding(edge, form, w).max(axis=1), 0.0)
+                cost = mine["margin"].to_numpy() * far * (1.0 - 1e-9)
+            spent = np.inf if at.upper is None else approximately(at.upper - rational(solution.certificate.dual))
+            for e in np.flatnonzero((mine["state"] == "held").to_numpy() & (cost > spent * (1.0 + 1e-9))).tolist():
+                lies.append(f"{mine['row'].iloc[e]!r} of {edge.name} does not hold at {name}")
+    assert begin == len(table)
+    return lies
 
 
 def _common(drawn: Written) -> float:

@@ -17,6 +17,8 @@ from .edges.clusters import STATES as STATES
 from .edges.clusters import Clusters as Clusters
 from .edges.clusters import cluster_count as cluster_count
 from .edges.clusters import clusters as clusters
+from .edges.held import HeldRows as HeldRows
+from .edges.held import held_rows as held_rows
 from .edges.near import upper_gap as upper_gap
 from .kernel.arithmetic import Pair as Pair
 from .kernel.arithmetic import sums as sums

@@ -152,7 +152,7 @@ class Certificate(Shown):
         Returns
         -------
         pandas.DataFrame
-            One row per edge, by tail and head.
+            One row per edge, by tail and head; of rows that are no edges the tail is their key.
 
         Examples
         --------
@@ -165,7 +165,8 @@ class Certificate(Shown):
 
         rows: list[tuple[Any, ...]] = []
         for edge, residual, u in zip(self.form.edges, self.residuals[1], self.dual_point.flows, strict=True):
-            tails, heads = self.form.ends(edge)
+            plain = edge.map.edges is not None
+            tails, heads = self.form.ends(edge) if plain else (self.form.keys(edge), [None] * edge.count)
             rows += zip([edge.name] * len(tails), tails, heads, residual, np.linalg.norm(u, axis=1), strict=True)
         table = LabelledTable(rows, columns=["term", "tail", "head", "residual", "flow"])
         return table.assign(

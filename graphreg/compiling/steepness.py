@@ -25,14 +25,21 @@ from .solvers import ATTEMPTS
 
 @dataclass(frozen=True)
 class Links:
-    """Edges that share a penalty on the coordinates ``columns``, with weights A_e > 0 and components."""
+    """Edges that share a penalty on the coordinates ``columns``, with weights A_e > 0 and components; or rows of any
+    kind, where ``columns`` is None."""
 
     penalty: AbstractPenalty
-    columns: Array
-    K: sp.csr_array  # (m, n)
+    columns: Array | None
+    K: sp.csr_array  # (m, n); of rows (m k, n d)
     weight: Array
     component: Array
     near: float = 1.0  # phi is taken at so small a multiple: for its growth at 0 where it is not homogeneous
+
+    def of(self, w: Any) -> Any:
+        """K w, (m, k), of an expression (n, d)."""
+        if self.columns is not None:
+            return self.K @ w[:, self.columns]
+        return cp.reshape(self.K @ cp.vec(w, order="C"), (len(self.weight), -1), order="C")
 
 
 def steepest(links: Sequence[Links], r: Array) -> tuple[Array, list[Array]]:
@@ -48,9 +55,9 @@ def steepest(links: Sequence[Links], r: Array) -> tuple[Array, list[Array]]:
     constraints: list[Any] = []
     size = 1 + max(int(each.component.max()) for each in links)
     for each in links:
-        m = len(each.weight)
-        z = cp.Variable((m, len(each.columns)))
-        tie = each.K @ w[:, each.columns] - z == 0
+        m, z0 = len(each.weight), each.of(w)
+        z = cp.Variable(z0.shape)
+        tie = z0 - z == 0
         value, domain = split(each.penalty.cvxpy(each.near * z))
         bounds = (
             bounds + sp.csr_array((each.weight, (each.component, np.arange(m))), shape=(size, m)) @ value / each.near

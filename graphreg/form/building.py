@@ -3,13 +3,15 @@ whose squares or exponentials leave the range of floats."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+import re
+import warnings
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ..base.messages import look_alike
+from ..base.messages import closest, look_alike
 from ..errors import DataError, TermError
 from ..inputs import all_of, index_of, names_of, places_of
 from ..terms import (
@@ -100,7 +102,7 @@ def _coordinates(
 
 def _space(model: Model, losses: Sequence[AbstractLoss], coordinates: tuple[Coordinate, ...]) -> Space:
     first, rest = (
-        [nodes for _, term in model.terms if term.leads is leads and len(nodes := term.nodes())]
+        [nodes for _, term in model.terms if term.leads is leads and len(nodes := term.labels())]
         for leads in (True, False)
     )
     closed = all(term.closed for _, term in model.terms)
@@ -118,7 +120,25 @@ def _space(model: Model, losses: Sequence[AbstractLoss], coordinates: tuple[Coor
             )
     intercept = any(loss.data.intercept for loss in losses)
     penalised = [j for j, name in enumerate(coordinates) if not (intercept and feature_of(name) == "intercept")]
-    return Space(index, coordinates, np.array(penalised, dtype=np.intp))
+    seen = [term.labels() for _, term in model.terms if isinstance(term, RowLoss)] if rest else []
+    known = dict.fromkeys(all_of([*first, *(x.data.labels for x in losses), *seen])) if rest else {}
+    doubt = _doubt([label for nodes in rest for label in nodes], known)
+    return Space(index, coordinates, np.array(penalised, dtype=np.intp), doubt)
+
+
+def _doubt(named: Sequence[Hashable], known: Mapping[Hashable, None]) -> str:
+    """A warning of the first label that rows alone name and that looks like one of the others; numbers in labels are
+    meant."""
+    for label in dict.fromkeys(named):
+        if label in known:
+            continue
+        near = closest(label, known)
+        letters = {re.sub(r"[\W\d_]+", "", str(each).lower()) for each in (label, near)}
+        if hint := look_alike(label, known) or (f"; did you mean {near!r}?" if near and len(letters) > 1 else ""):
+            said = f"the node {label!r} is named by rows alone, without data, graph or path{hint}"
+            warnings.warn(said, UserWarning, stacklevel=5)
+            return said
+    return ""
 
 
 def _placed(edge: EdgeBlock, n_observed: int, shift: int, n: int) -> EdgeBlock:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, partial
+from typing import cast
 
 import numpy as np
 import scipy.sparse as sp
 
 from ..base.csgraph import breadth_first_order, connected_components
 from ..base.display import Brief
-from ..form import Form
-from ..terms import Array
+from ..form import EdgeBlock, Form, SampleBlock
+from ..terms import GROUND, IN_ROWS, Array, Matrix
 
 
 @dataclass(frozen=True, repr=False)
@@ -23,12 +24,17 @@ class Arcs(Brief):
     n : int
         The number of nodes.
     source, target : (2p,) arrays of 32-bit integers
-    coupled : (p, d) bool
-        The coordinates that some edge between the pair couples: what a message of parameters holds.
+    coupled : (2p, d) bool
+        The coordinates that the target needs of the source, for an edge between them or a row: what a message of
+        parameters holds; none is sent where there are none.
     block : (p,) array of small integers
         The first of the blocks of edges between nodes that joins the pair.
     links : tuple of str
-        What kind of link each of these blocks is: "graph", "within clusters", "between clusters" or "to the server".
+        What kind of link each of these blocks is: "graph", "within clusters", "between clusters", "to the server" or
+        "rows".
+    returned : (2p,) array of integers, optional
+        How many numbers of the flows that the source alone keeps the target needs: what a message back holds, from the
+        owners of rows to their ends. None where there are no such rows.
     """
 
     n: int
@@ -37,10 +43,11 @@ class Arcs(Brief):
     coupled: Array
     block: Array
     links: tuple[str, ...]
+    returned: Array | None = None
 
     @property
     def pairs(self) -> int:
-        return len(self.coupled)
+        return len(self.block)
 
     @cached_property
     def level(self) -> tuple[str, ...]:
@@ -52,12 +59,15 @@ class Arcs(Brief):
         """The number of entries of a message of parameters, (2p,)."""
         if self.coupled.strides[0] == 0:  # every pair couples the same
             return np.broadcast_to(self.coupled[:1].sum(axis=1), 2 * self.pairs)
-        return np.tile(self.coupled.sum(axis=1), 2)
+        return self.coupled.sum(axis=1)
 
     @cached_property
-    def all_numbers(self) -> int:
-        """The number of entries of a message along every arc, in all."""
-        return int(self.numbers.sum())
+    def sizes(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        """How many messages an exchange of parameters takes, and of how many entries in all; the same of flows that
+        come back."""
+        returned = np.zeros(1, dtype=np.int64) if self.returned is None else self.returned
+        one, two = ((int(np.count_nonzero(each)), int(each.sum())) for each in (self.numbers, returned))
+        return one, two
 
     @cached_property
     def components(self) -> int:
@@ -92,28 +102,52 @@ def arcs_of(form: Form) -> Arcs:
 
 
 def _arcs_of(form: Form) -> Arcs:
-    blocks = [edge for edge in form.edges if len(edge.map.pairs[0])]
-    key = [tail * np.int64(form.n) + head for tail, head in (edge.map.pairs for edge in blocks)]
-    sizes = list(map(len, key))
-    every = np.concatenate(key) if key else np.zeros(0, dtype=np.int64)
+    blocks, keys = list[EdgeBlock | SampleBlock](), list[Array]()
+    for edge in (*form.edges, *form.beside):
+        rows = edge.map.edges is None
+        tail, head = np.sort(cast(Matrix, edge.map).ways[:2], axis=0) if rows else edge.map.pairs
+        key = (tail * np.int64(form.n) + head)[tail != head if rows else slice(None)]
+        if len(key):
+            blocks.append(edge)
+            keys.append(key)
+    sizes = list(map(len, keys))
+    every = np.concatenate(keys) if keys else np.zeros(0, dtype=np.int64)
     owner, place = np.repeat(np.arange(len(blocks), dtype=np.int32), sizes), None
     pairs = every
     if not (every[1:] > every[:-1]).all():  # not in order, as those of most graphs are
         pairs, first, place = np.unique(every, return_index=True, return_inverse=True)
         owner = owner[first]
-    if all(edge.map.width(form.d) == form.d for edge in blocks):
-        coupled = np.broadcast_to(True, (len(pairs), form.d))
+    p, returned = len(pairs), np.zeros(1, dtype=np.int64)
+    if all(edge.map.edges is not None and edge.map.width(form.d) == form.d for edge in blocks):
+        coupled = np.broadcast_to(True, (2 * p, form.d))
     else:
-        coupled = np.zeros((len(pairs), form.d), dtype=bool)
-        place = np.arange(len(pairs)) if place is None else place
+        coupled = np.zeros((2 * p, form.d), dtype=bool)
+        place = np.arange(p) if place is None else place
         for edge, rows in zip(blocks, np.split(place, np.cumsum(sizes)), strict=False):  # behind the last are none
-            coupled[np.ix_(rows, edge.map.columns(form.d))] = True
-    ends = np.empty((2, 2 * len(pairs)), dtype=np.int32)
-    np.divmod(pairs, form.n, out=(ends[0, : len(pairs)], ends[1, : len(pairs)]), casting="unsafe")  # nodes are fewer
-    ends[0, len(pairs) :], ends[1, len(pairs) :] = ends[1, : len(pairs)], ends[0, : len(pairs)]
-    arcs = Arcs(form.n, ends[0], ends[1], coupled, owner, tuple(edge.role.link for edge in blocks))
+            if edge.map.edges is None:
+                returned = returned + _row_arcs(cast(Matrix, edge.map), rows, coupled)
+            else:
+                coupled[np.ix_(np.append(rows, rows + p), edge.map.columns(form.d))] = True
+    ends = np.empty((2, 2 * p), dtype=np.int32)
+    np.divmod(pairs, form.n, out=(ends[0, :p], ends[1, :p]), casting="unsafe")  # nodes are fewer
+    ends[0, p:], ends[1, p:] = ends[1, :p], ends[0, :p]
+    links = tuple(edge.role.link if isinstance(edge, EdgeBlock) else IN_ROWS.link for edge in blocks)
+    arcs = Arcs(form.n, ends[0], ends[1], coupled, owner, links, returned if returned.any() else None)
     vars(arcs)["components"] = form.n_components
     return arcs
+
+
+def _row_arcs(rows: Matrix, pair: Array, coupled: Array) -> Array:
+    """How many numbers of flows come back along each arc; ``pair`` has the pair of each way from node to node that rows
+    make. Notes what they couple, too."""
+    source, target, j, line = rows.ways
+    source, target, j, line = (each[source != target] for each in (source, target, j, line))
+    p = len(coupled) // 2
+    coupled[np.where(source < target, pair, pair + p), j] = True
+    alone = rows.alone[line // rows.k] != GROUND
+    back, line = np.where(source < target, pair + p, pair)[alone], line[alone]
+    new = np.append(True, (back[1:] != back[:-1]) | (line[1:] != line[:-1]))[: len(back)]  # another coordinate is not
+    return np.bincount(back[new], minlength=2 * p)
 
 
 def ends_of(form: Form, arcs: Arcs) -> tuple[Array, ...]:

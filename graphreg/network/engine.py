@@ -41,6 +41,11 @@ class Engine(Protocol):
         """
         ...
 
+    def send_back(self, flows: tuple[Array, ...]) -> tuple[Array, ...]:
+        """The flows (m, k) of every edge block, where those of rows whose owner is elsewhere are what it sends: of rows
+        of more than two ends one node keeps the flow, and tells every end what this needs of it."""
+        ...
+
     def reduce(self, values: Array, purpose: str = "adaptation") -> Array:
         """Sums over all nodes of the graph of values (n, ...) per node, in a fixed order; what it is for is
         recorded."""
@@ -80,6 +85,10 @@ class InProcess:
     def swap_ends(self, values: tuple[Array, ...], toward: tuple[Array, ...], along: Array) -> tuple[Array, ...]:
         self.ledger.swap(values, toward, along)
         return tuple(np.roll(each, len(each) // 2, axis=0) for each in values)
+
+    def send_back(self, flows: tuple[Array, ...]) -> tuple[Array, ...]:
+        self.ledger.send_back()
+        return flows
 
     def reduce(self, values: Array, purpose: str = "adaptation") -> Array:
         total = summed(values)

@@ -27,7 +27,7 @@ class Account:
     """The count of what was sent for one purpose. Kept so that the usual case, a message along every arc, costs one
     addition."""
 
-    exchanges: int = checked(whole(0), 0)  # along every arc, of the coupled coordinates
+    exchanges: int = checked(whole(0), 0)  # along every arc that couples coordinates, of these
     sums: int = checked(whole(0), 0)  # over all nodes: up and down a spanning forest
     summed: int = checked(whole(0), 0)  # numbers in all of them
     messages: Array | None = None  # of other exchanges, per arc
@@ -36,6 +36,7 @@ class Account:
     # messages beyond the graph, and numbers in them, of actors that count these themselves
     beyond: int = checked(whole(0), 0)
     beyond_numbers: int = checked(whole(0), 0)
+    returns: int = checked(whole(0), 0)  # how often the owners of rows sent flows to all ends
 
 
 @dataclass(eq=False)
@@ -80,6 +81,10 @@ class Ledger(Shown):
         for each, arcs in zip(values, toward, strict=True):
             np.add.at(numbers, arcs, each.shape[1])
         self.exchange("method", numbers, along)
+
+    def send_back(self, purpose: str = "method") -> None:
+        """Messages from the owners of rows to their ends, of the flows."""
+        self.accounts[purpose].returns += 1
 
     def sum(self, purpose: str, numbers: int, times: int = 1) -> None:
         """Sums of so many numbers over all nodes."""
@@ -171,8 +176,10 @@ class Ledger(Shown):
         account, arcs = self.accounts[purpose], self.arcs
         if arcs is None:
             return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-        messages = np.full(len(arcs.source), account.exchanges, dtype=np.int64)
-        numbers = account.exchanges * arcs.numbers.astype(np.int64)
+        messages, numbers = np.zeros((2, len(arcs.source)), dtype=np.int64)
+        for times, each in ((account.exchanges, arcs.numbers), (account.returns, arcs.returned)):
+            if each is not None:
+                messages, numbers = messages + times * (each > 0), numbers + times * each.astype(np.int64)
         if account.messages is not None and account.numbers is not None:
             messages, numbers = messages + account.messages, numbers + account.numbers
         if account.sums:
@@ -185,8 +192,9 @@ class Ledger(Shown):
         if arcs is None:
             return 0, 0
         ways = 2 * (arcs.n - 1)  # of a sum: along the arcs of a spanning forest, and between the roots of its trees
-        messages = account.exchanges * len(arcs.source) + account.sums * ways + account.beyond
-        numbers = account.exchanges * arcs.all_numbers + account.summed * ways + account.beyond_numbers
+        messages, numbers = account.sums * ways + account.beyond, account.summed * ways + account.beyond_numbers
+        for times, (each, size) in zip((account.exchanges, account.returns), arcs.sizes, strict=True):
+            messages, numbers = messages + times * each, numbers + times * size
         if account.messages is not None and account.numbers is not None:
             messages, numbers = messages + int(account.messages.sum()), numbers + int(account.numbers.sum())
         return messages, NUMBER * numbers

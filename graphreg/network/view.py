@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import repeat
 from typing import TypeVar, cast
 
 import numpy as np
@@ -39,6 +40,8 @@ class WholeGraph:
 
 
 T = TypeVar("T")
+Rows = Array | slice
+EVERY = slice(None)
 LONELY = 1e-6  # the degree by which a node without edges steps: a proximal-point iteration with a long step
 
 
@@ -202,6 +205,14 @@ class LocalView:
         """c_e per block of `rows`."""
         return tuple([block.scale_of(slice(None)) for block in self.rows])
 
+    @cached_property
+    def kept(self) -> tuple[tuple[EdgeBlock, Rows], ...]:
+        """Of a part, per block of `rows`, those whose flows its own nodes keep: of rows that are no edges those whose
+        weights it knows."""
+        blocks = self.form.edges
+        rows = [EVERY if e.map.edges is not None else np.flatnonzero(~np.isnan(e.base_weight)) for e in blocks]
+        return tuple((e if r is EVERY else e.part(r), r) for e, r in zip(blocks, rows, strict=True))
+
     @of_losses
     def whole(self) -> bool:
         """True where one prox takes all nodes, in their order."""
@@ -232,13 +243,17 @@ class LocalView:
         """The prox of sigma g* at u + sigma (K w - center), sigma = 1/(length s), of which that of an edge is 2, to the
         ground 1; or the sigma that is given."""
         out: list[Array] = []
-        for block, each, c in zip(self.rows, u, self.weights, strict=True):
-            sigma = np.full(len(c), 1.0 / block.lengths / s if given is None else given)
+        blocks = zip(self.rows, repeat(EVERY)) if self.whole_graph is None else self.kept
+        for (block, kept), each, c in zip(blocks, u, self.weights, strict=True):
+            sigma = np.full(block.count, 1.0 / block.lengths / s if given is None else given)
             v = block.difference(w)  # in place from here on: these are the largest arrays of a round
             v *= block.column(sigma)
-            v += each
-            out.append(block.dual_prox(v, sigma, c))
-        return tuple(out)
+            v += each[kept]
+            new = block.dual_prox(v, sigma, c[kept])
+            out.append(new if kept is EVERY else np.zeros(each.shape))
+            if kept is not EVERY:
+                out[-1][kept] = new
+        return self.engine.send_back(tuple(out)) if self.form.unlike_edges else tuple(out)
 
     @shared
     def _orders(self) -> Orders:
@@ -259,14 +274,13 @@ class LocalView:
 
     def _rounds(self) -> AbstractRounds | None:
         engine = self.engine
-        if type(self) is not LocalView or self.form.unlike_edges:
+        if type(self) is not LocalView:
             return None
+        fast = None if self.form.unlike_edges else kernels()
         if self.whole_graph is None:
-            fast = kernels() if type(engine) is InProcess else None
-            return None if fast is None else self._rounds_by(fast, self._orders)
+            return None if fast is None or type(engine) is not InProcess else self._rounds_by(fast, self._orders)
         if not isinstance(engine, AbstractPartEngine):
             return None
-        fast = kernels()
         if not engine.everywhere(fast is not None) or fast is None:
             return None
         return self._rounds_by(fast, self._orders, Rest(self.entries, engine.fill))

@@ -56,6 +56,8 @@ def _sizes(arcs: Arcs) -> str:
     """The size of a message across every edge, in words."""
     if not arcs.pairs:
         return "no two nodes are neighbours: nothing is sent"
-    least, most = int(arcs.numbers.min()), int(arcs.numbers.max())
-    numbers = str(most) if least == most else f"{least} to {most}"
-    return f"across every edge: {len(arcs.source)} messages of {numbers} numbers, {8 * int(arcs.numbers.sum()):,} bytes"
+    (count, entries), (back, flows) = arcs.sizes
+    some = arcs.numbers[arcs.numbers > 0]
+    numbers = str(some.max()) if some.min() == some.max() else f"{some.min()} to {some.max()}"
+    said = f"across every edge: {count} messages of {numbers} numbers, {8 * entries:,} bytes"
+    return said + (f"; back from the owners of rows {back}, {8 * flows:,} bytes" if back else "")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..base.display import Html, Shown, details, inside
 from ..base.escaping import page
 from ..base.shortcuts import shortcut
-from ..certificate import Certificate, Clusters, clusters
+from ..certificate import Certificate, Clusters, HeldRows, clusters, held_rows
 from ..checks import switch
 from ..form import Form
 from ..inputs import Labels
@@ -19,7 +19,7 @@ from ..network import Ledger
 from ..terms import Array
 from .flows import Flows
 from .observed import Observed
-from .splitting import split, tied_certificate
+from .splitting import split, tied_bound, tied_certificate
 from .trace import Trace
 
 if TYPE_CHECKING:
@@ -201,6 +201,37 @@ class Solution(Shown):
         if found.interrupted:
             vars(self).pop("_proved_clusters")  # the next call looks for all
         return found
+
+    def held(self, prove: bool = False) -> HeldRows:
+        """The rows of the penalties that hold at every optimum, those that hold at none, and those that are open: the
+        edges between equal nodes, the coefficients that are 0, the knots of a trend, the constraints that are active.
+
+        A row holds where the flows of the optima, which the certificate and conservation bound, lie strictly inside
+        the subgradients at 0 or push against a bound; it does not where it is further from 0, and from the bounds, than
+        any optimum can be from this answer by the curvature at its nodes. See `HeldRows`.
+
+        Parameters
+        ----------
+        prove : bool
+            Whether to try the rows that are open, at most 50 of them, for a proof that they do not hold: a conic
+            programme each.
+
+        Returns
+        -------
+        HeldRows
+            ``.table``, ``.counts`` and ``.keys(state)``.
+
+        Raises
+        ------
+        ProofError
+            Where the answer has no certificate.
+
+        Examples
+        --------
+        >>> sum(solution.held().counts.values())
+        3
+        """
+        return held_rows(self.certificate, tied_bound if switch(prove, "prove") else None)
 
     def kkt(self) -> KKT:
         """The optimality conditions in numbers: what is missing of each, and at which node or edge most.

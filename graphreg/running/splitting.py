@@ -37,17 +37,24 @@ def split(certificate: Certificate, open_: list[Array], member: Array) -> Iterat
     order = sorted(groups, key=lambda key: -float(size[key[0]][groups[key]].max()))
     for key in order[:MOST]:
         k, rows = key[0], groups[key]
-        tied = tied_certificate(form, form.edges[k], rows[0])
-        bound = tied.dual if tied is not None and tied.valid else -np.inf
-        if bound > certificate.primal and upper_gap(certificate) < np.inf:
+        if upper_gap(certificate) < np.inf and tied_bound(form, form.edges[k], rows[0], 0.0) > certificate.primal:
             yield k, rows
 
 
-def tied_certificate(form: Form, edge: EdgeBlock, e: int) -> Certificate | None:
-    """The certificate of the problem in which the ends of an edge are tied, by a last block; None where none was
-    found."""
+def tied_bound(form: Form, edge: EdgeBlock, e: int, at: float) -> float:
+    """A lower bound of the problem in which a row has this value; -inf where none was found."""
+    tied = tied_certificate(form, edge, e, at)
+    return -np.inf if tied is None or tied.contradiction else tied.dual  # a point of that problem need not be known
+
+
+def tied_certificate(form: Form, edge: EdgeBlock, e: int, at: float = 0.0) -> Certificate | None:
+    """The certificate of the problem in which the ends of an edge are tied, or a row is ``at`` a value, by a last
+    block; None where none was found."""
     part = edge.part(np.array([e]))
-    tie = replace(part, penalty=Zero(), strength=Strength(), base_weight=np.ones(1), center=None, name="tied")
+    center = (
+        part.center if at == 0.0 else at + (np.zeros((1, form.width(edge))) if part.center is None else part.center)
+    )
+    tie = replace(part, penalty=Zero(), strength=Strength(), base_weight=np.ones(1), center=center, name="tied")
     tied = replace(form, edges=(*form.edges, tie))
     try:
         compiled = conic.Compiler(tied)("primal", False)

@@ -20,6 +20,7 @@ from .hierarchy import cluster_name as cluster_name
 from .hierarchy import latent_label as latent_label
 from .hierarchy import tree_levels as tree_levels
 from .losses.samples import updated as updated
+from .maps import AbstractEdges as AbstractEdges
 from .maps import AbstractMap as AbstractMap
 from .maps import Differences as Differences
 from .maps import Matrix as Matrix
@@ -39,6 +40,7 @@ from .padding import times as times
 from .padding import triangles as triangles
 from .records import GROUND as GROUND
 from .records import IN_GRAPH as IN_GRAPH
+from .records import IN_ROWS as IN_ROWS
 from .records import TO_GROUND as TO_GROUND
 from .records import TO_SERVER as TO_SERVER
 from .records import Array as Array

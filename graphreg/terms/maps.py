@@ -123,6 +123,7 @@ class AbstractMatrix(AbstractMap):
 
     K: sp.csr_array  # vec(w) -> vec(Kw), (m k, n d)
     k: int
+    owners: Array | None = None
     level = False
     noun = "row"
 
@@ -144,10 +145,20 @@ class AbstractMatrix(AbstractMap):
         return Matrix(self.K[rows.ravel()], len(columns), self.n)
 
     @property
-    def _places(self) -> tuple[Array, Array]:
-        """Rows and the nodes that they touch, in order."""
-        row, column = self.K.tocoo().coords
-        return np.divmod(np.unique(row // self.k * np.int64(self.n) + column // self.d), self.n)
+    def _entries(self) -> tuple[Array, Array, Array]:
+        """Of each entry of K the line, the node and the coordinate."""
+        line, column = self.K.tocoo().coords
+        return line, *np.divmod(column, self.d)
+
+    @cached_property
+    def _places(self) -> tuple[Array, Array, Array]:
+        """Rows and the nodes that they touch, in order, and how many of their lines do."""
+        line, node, _ = self._entries
+        key = line * np.int64(self.n) + node
+        key = key[np.append(True, key[1:] != key[:-1])[: len(key)]]  # a line's coordinates are side by side
+        each, count = np.unique(key // self.n // self.k * self.n + key % self.n, return_counts=True)
+        row, node = np.divmod(each, self.n)
+        return row.astype(np.int32), node.astype(np.int32), count
 
     @cached_property
     def norms(self) -> Array:
@@ -162,16 +173,38 @@ class AbstractMatrix(AbstractMap):
     def degree(self) -> Array:
         return abs(self.K).sum(axis=0).reshape(self.n, -1).max(axis=1)
 
+    @cached_property
+    def owner(self) -> Array:  # pyright: ignore[reportIncompatibleVariableOverride]  (found when it is asked for)
+        rows, nodes, lines = self._places
+        most = np.zeros(self.count, dtype=lines.dtype)
+        np.maximum.at(most, rows, lines)
+        central = lines == most[rows]  # of grouped edges of a node that node, of others all
+        first = np.searchsorted(rows[central], np.arange(self.count + 1))
+        middle = np.append(nodes[central], 0)[(first[:-1] + first[1:] - 1) // 2]
+        middle = np.where(first[1:] > first[:-1], middle, 0)
+        return middle if self.owners is None else np.where(self.owners == GROUND, middle, self.owners)
+
+    @cached_property
+    def alone(self) -> Array:
+        """The node that alone keeps the flow of each row, (m,); GROUND where all ends do, which are two at most."""
+        if self.owners is not None:
+            return self.owners
+        return np.where(np.bincount(self._places[0], minlength=self.count) > 2, self.owner, GROUND)
+
     @property
-    def owner(self) -> Array:
-        rows, nodes = self._places
-        first = np.searchsorted(rows, np.arange(self.count + 1))
-        middle = np.append(nodes, 0)[(first[:-1] + first[1:] - 1) // 2]  # of those that the row touches
-        return np.where(first[1:] > first[:-1], middle, 0)
+    def ways(self) -> tuple[Array, Array, Array, Array]:
+        """Of each entry of K its node, the node that needs the coordinate, which coordinate, and which line: who keeps
+        a flow needs what all ends have, and of two ends that both do each what the other has."""
+        line, node, j = self._entries
+        rows, ends, _ = self._places
+        count, total = np.bincount(rows, minlength=self.count), np.bincount(rows, ends, self.count)
+        row = line // self.k
+        other = np.where(count[row] == 1, node, total[row].astype(node.dtype) - node)
+        return node, np.where(self.alone[row] == GROUND, other, self.alone[row]), j, line
 
     @property
     def pairs(self) -> tuple[Array, Array]:
-        rows, nodes = self._places
+        rows, nodes, _ = self._places
         seen = sp.csr_array((np.ones(len(rows)), (rows, nodes)), shape=(self.count, self.n))
         one, other = sp.triu(seen.T @ seen, 1).coords
         return one, other
@@ -243,6 +276,12 @@ class AbstractEdges(AbstractMap):
     def pairs(self) -> tuple[Array, Array]:
         some = slice(0 if self.ground else None)
         return self.tail[some], self.ends[-1][some]
+
+    def known(self, mine: Array) -> tuple[Array, Array, Self]:
+        """What the nodes of a mask know: the rows that touch them or whose flow they keep, which of these they keep
+        (all), and the map of these."""
+        rows = np.flatnonzero(np.any([mine[end] for end in self.ends], axis=0))
+        return rows, np.full(len(rows), True), self.part(rows)
 
     def across(self, part: Array, some: Rows) -> Array:
         z = part.take(self.tail[some], axis=0)
@@ -319,13 +358,15 @@ class Selection(AbstractEdges):
 @dataclass(frozen=True, repr=False)
 class Matrix(AbstractMatrix):
     """w -> K vec(w) for any sparse K (m k, n d), in rows of k numbers each; vec(w) is node after node. The keys name
-    the rows, and ``text`` is one of them as it is printed; the map is the same without."""
+    the rows, and ``text`` is one of them as it is printed; the map is the same without, and without the ``owners`` (m,)
+    of its rows (see `alone`), which are in their middle where nobody says so."""
 
     K: sp.csr_array
     k: int = 1
     n: int = 0
     keys: Sequence[Hashable] = field(default=(), compare=False)
     text: str = field(default="", compare=False)
+    owners: Array | None = field(default=None, compare=False)
 
     @property
     def count(self) -> int:
@@ -344,12 +385,23 @@ class Matrix(AbstractMatrix):
 
     def part(self, rows: Array) -> Self:
         keys = [self.keys[r] for r in np.arange(self.count)[rows].tolist()] if self.keys else ()
-        return replace(self, K=self._rows(rows), keys=keys)
+        return replace(self, K=self._rows(rows), keys=keys, owners=None if self.owners is None else self.owners[rows])
+
+    def known(self, mine: Array) -> tuple[Array, Array, Self]:
+        """The same, with K_ei alone of those that they do not keep."""
+        source, target, _, line = self.ways
+        kept = np.bincount(line[mine[target]] // self.k, minlength=self.count) > 0
+        seen = kept[line // self.k] | mine[source]
+        rows = np.unique(line[seen] // self.k)
+        starts = np.append(0, np.cumsum(np.bincount(line[seen], minlength=self.count * self.k)))
+        K = sp.csr_array((self.K.data[seen], self.K.indices[seen], starts), shape=self.K.shape)
+        return rows, kept[rows], replace(self, K=K, keys=(), owners=self.alone).part(rows)
 
     def moved(self, place: Array, n: int) -> Self:
         node, j = np.divmod(self.K.indices, self.d)
         entries = self.K.data, place[node] * self.d + j, self.K.indptr
-        return replace(self, K=sp.csr_array(entries, shape=(self.count * self.k, n * self.d)), n=n)
+        owners = None if self.owners is None else np.where(self.owners == GROUND, GROUND, place[self.owners])
+        return replace(self, K=sp.csr_array(entries, shape=(self.count * self.k, n * self.d)), n=n, owners=owners)
 
     def over(self, n: int) -> Self:
         return self.moved(np.arange(self.n), n)

@@ -62,7 +62,7 @@ class RowLoss(AbstractTerm):
         """True where a graph or a path gives the order of the nodes."""
         return self.rows.leads
 
-    def nodes(self) -> Labels:
+    def labels(self) -> Labels:
         return self.rows.labels()
 
     def loss_of(self, y: Array, keys: Sequence[Hashable] = ()) -> AbstractLoss:
@@ -121,8 +121,9 @@ def _width(loss: AbstractLoss) -> int:
 def _one_by_one(made: Made) -> Made:
     """Each number of a row as a row."""
     k = made.shape[1]
+    owners = None if made.owners is None else np.repeat(made.owners, k)
     keys = made.keys if k == 1 else tuple((key, j) for key in made.keys for j in range(k))
-    return replace(made, b=made.b.reshape(-1, 1), c=np.repeat(made.c, k), keys=keys, edges=None)
+    return replace(made, b=made.b.reshape(-1, 1), c=np.repeat(made.c, k), keys=keys, edges=None, owners=owners)
 
 
 def on_rows(kind: type[AbstractLoss], rows: AbstractRows, y: Any = None, *given: Any, **options: Any) -> RowLoss:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -48,7 +48,7 @@ class RowPenalty(AbstractTerm):
         """True where a graph or a path gives the order of the nodes."""
         return self.rows.leads
 
-    def nodes(self) -> Labels:
+    def labels(self) -> Labels:
         return self.rows.labels()
 
     def takes_strength(self) -> bool:
@@ -60,13 +60,20 @@ class RowPenalty(AbstractTerm):
 
     def _block(self, made: Made, strength: Strength, space: Space, name: str) -> EdgeBlock:
         check_strength(self.penalty, strength, bool((made.c != 1.0).any()), name, "leave the weights out")
-        phi = self.penalty.acting_on(made.shape[1])
+        k = made.shape[1]
+        phi = self.penalty.acting_on(k)
         if made.signless:
             self._check_signs(phi, made, name)
+        if (
+            made.edges is not None
+            and not (made.signless or made.edges.ground)
+            and (made.b.any() or not _is_even(phi, k))
+        ):
+            made = replace(made, edges=None)  # arrows that have a direction
         made = made.taken(np.flatnonzero(made.c))
         made = made if made.edges is not None else made.taken(with_ends(made, lambda r: phi.value(-made.b[r]), name))
         rows = made.edges or matrix_of(made, space, self.rows.unshifted())
-        if made.edges is None and is_equality(phi, made.shape[1]):
+        if made.edges is None and is_equality(phi, k):
             raise TermError(
                 f"{name}: equations hold exactly at nodes and across undirected graphs, others to rounding only, so "
                 "that nothing could be certified; write them with Box(-e, e) for a small e, or eliminate a node"
@@ -87,6 +94,15 @@ class RowPenalty(AbstractTerm):
                 raise TermError(f"{name}: {phi.called()} mixes the rows of a group, and {NO_SIGN}")
 
 
+def _is_even(phi: AbstractPenalty, k: int) -> bool:
+    """True of a penalty that takes differences of any sign."""
+    try:
+        refuse_uneven(phi.called(), phi.value, k)
+    except TermError:
+        return False
+    return not isinstance(phi, AbstractOneSided)
+
+
 def on_rows(penalty: AbstractPenalty, rows: Any) -> RowPenalty:
     """The term that a penalty called on rows is."""
     if isinstance(rows, AbstractRows):
@@ -98,7 +114,7 @@ def matrix_of(made: Made, space: Space, text: str) -> Matrix:
     """The map of rows of any kind."""
     K = sp.csr_array(made.K, copy=True)
     K.sum_duplicates()  # in order, which whoever works with it may ask for
-    return Matrix(K, made.shape[1], space.n_observed, made.keys, text)
+    return Matrix(K, made.shape[1], space.n_observed, made.keys, text, made.owners)
 
 
 def with_ends(made: Made, value_of: Callable[[Array], Array], name: str) -> Array:

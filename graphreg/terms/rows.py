@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,7 +21,7 @@ from ..checks import is_number, is_whole, numbers, sequence
 from ..errors import GraphError, TermError
 from ..inputs import Graph, Labels, as_labels, difference_matrix, is_networkx
 from .maps import AbstractEdges, Differences, Selection
-from .records import Array, Space
+from .records import GROUND, Array, Space
 
 NO_SIGN = "w_i - w_j of an undirected graph has no sign: give a DiGraph, whose arrow i -> j means w_j - w_i"
 
@@ -42,7 +42,8 @@ class Made:
     nodes: bool = False
     signless: bool = False
     pieces: int = 1
-    edges: AbstractEdges | None = None  # the same map, where it is w_i or w_i - w_j on some coordinates
+    edges: AbstractEdges | None = None  # the same map, where it is w_i or +-(w_i - w_j) on some coordinates
+    owners: Array | None = None  # the nodes in the middle of rows of more than two ends, where rows know them, (m,)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -61,7 +62,24 @@ class Made:
         flat = (rows[:, None] * k + np.arange(k)).ravel()
         keys = tuple(self.keys[r] for r in rows.tolist())
         edges = None if self.edges is None else self.edges.part(rows)
-        return replace(self, K=self.K[flat], b=self.b[rows], c=self.c[rows], keys=keys, edges=edges)
+        owners = None if self.owners is None else self.owners[rows]
+        return replace(self, K=self.K[flat], b=self.b[rows], c=self.c[rows], keys=keys, edges=edges, owners=owners)
+
+
+class NoAttributeError(TermError, AttributeError):
+    """An attribute that arrays have, and rows of a symbol have not."""
+
+
+OF_ARRAYS = ("shape", "size", "ndim", "dtype", "T", "sum", "mean", "dot", "reshape", "ravel")
+
+
+def _refusing(said: str) -> Any:
+    """A method that says what to write instead."""
+
+    def refuse(rows: AbstractRows, *_: Any) -> NoReturn:
+        raise TermError(said.format(rows.text()))
+
+    return refuse
 
 
 class AbstractRows(Brief, ABC):
@@ -132,6 +150,24 @@ class AbstractRows(Brief, ABC):
         if not is_number(divisor) or divisor == 0:
             raise TermError(f"rows are divided by a number other than 0, got {shown(divisor)}")
         return Times(self, 1.0 / float(divisor))
+
+    __ge__ = __gt__ = __le__ = __lt__ = _refusing(
+        "a comparison of {0} is no term: that rows are at least b says gr.NonNegative()(rows - b), that they lie "
+        "between two numbers gr.Box(low, high)(rows)"
+    )
+    __abs__ = _refusing("abs of {0} is no term: write gr.L1()(rows), or gr.L2()(rows) for their lengths")
+    __pow__ = _refusing("powers of {0} are no rows: for squares write gr.SquaredL2()(rows)")
+    __getitem__ = _refusing("{0} is not indexed: write gr.w.at(nodes, features)")
+    __len__ = _refusing("how many rows {0} are is known when the problem is made")
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name in OF_ARRAYS:
+            raise NoAttributeError(f"{self.text()} are rows of a symbol, no array, and have no {name}")
+        hint = "" if name.startswith("_") else did_you_mean(name, [each for each in dir(self) if each[0] != "_"])
+        raise AttributeError(f"rows have no attribute {name!r}{hint}")
 
     def __matmul__(self, B: Any) -> AbstractRows:
         return Within(self, _matrix(B, "B in rows @ B"))
@@ -331,11 +367,17 @@ class Rows(AbstractRows):
         m rows of k numbers each, of n nodes with d coordinates each.
     k : int
         1 by default: each line is a row.
+    nodes : list of labels, optional
+        The n nodes of K in order; all nodes of the problem by default, in its order.
+    features : sequence of str, optional
+        The d coordinates of K in order; all by default.
+    names : sequence of labels, optional
+        What the m rows are called in answers and messages; their numbers by default.
 
     Raises
     ------
     TermError
-        For a K of another shape, or with an entry that is no finite number.
+        For a K of another shape, or with an entry that is no finite number, or names that are not as many as rows.
 
     Examples
     --------
@@ -345,22 +387,33 @@ class Rows(AbstractRows):
 
     K: Any
     k: int = 1
+    nodes: Any = None
+    features: Sequence[str] | None = None
+    names: Any = None
 
     def __post_init__(self) -> None:
         K = _matrix(self.K, "K of Rows")
         if not is_whole(self.k) or self.k < 1 or K.shape[0] % self.k:
             raise TermError(f"Rows: k must divide the {K.shape[0]} lines of K, got {shown(self.k)}")
-        object.__setattr__(self, "K", K)
+        m = K.shape[0] // self.k
+        names = range(m) if self.names is None else _labels(sequence(self.names, "names", "a list of names", TermError))
+        if len(names) != m:
+            raise TermError(f"Rows: there are {m} rows and {len(names)} names; give one per row")
+        nodes = None if self.nodes is None else _labels(sequence(self.nodes, "nodes", "a list of labels", TermError))
+        for name, value in (("K", K), ("names", tuple(names)), ("nodes", nodes)):
+            object.__setattr__(self, name, value)
+
+    def labels(self) -> Labels:
+        return At(self.nodes).labels()
 
     def made(self, space: Space) -> Made:
-        size = space.n_observed * len(space.coordinates)
-        if self.K.shape[1] != size:
-            raise TermError(
-                f"K of Rows has {self.K.shape[1]} columns, and w has {space.n_observed} nodes x "
-                f"{len(space.coordinates)} coordinates = {size} numbers"
-            )
-        m = self.K.shape[0] // self.k
-        return Made(self.K, np.zeros((m, self.k)), np.ones(m), tuple(range(m)))
+        seen = At(self.nodes, self.features).made(space)
+        (n, d), columns, m = seen.shape, self.K.shape[1], len(self.names)
+        if columns != n * d:
+            whole = self.nodes is None and self.features is None
+            what = f"{'w has' if whole else 'it is of'} {n} nodes x {d} coordinates = {n * d} numbers"
+            raise TermError(f"K of Rows has {columns} columns, and {what}")
+        return Made(sp.csr_array(self.K @ seen.K), np.zeros((m, self.k)), np.ones(m), self.names)
 
     def text(self) -> str:
         return "(K w)_r"
@@ -582,16 +635,18 @@ class Across(AbstractRowsOfRows):
             raise GraphError(unknown[0])
         rows = np.array([place[label] for label in own.labels], dtype=int)
         D = difference_matrix(rows[own.tail], rows[own.head], made.shape[0])
-        L = sp.csr_array(D.T @ sp.diags_array(own.weight) @ D)
         A: Any = D
         between = self.order % 2 == 1
         if self.order > 1:
+            L = sp.csr_array(D.T @ sp.diags_array(own.weight) @ D)
             A = L if not between else D @ L
             for _ in range((self.order - 2) // 2):
                 A = A @ L
-        if not between:
-            A = sp.csr_array(A)[rows]
-        out = made.mixed(sp.csr_array(A), own.keys() if between else tuple(own.labels), nodes=not between)
+        A = sp.csr_array(A if between else A[rows])
+        A.eliminate_zeros()
+        middle, keys = _found(own.labels, space.index), own.keys() if between else tuple(own.labels)
+        owners = np.where(np.diff(A.indptr) > 2, middle[own.tail] if between else middle, GROUND)
+        out = made.mixed(A, keys, nodes=not between, owners=owners if made.owners is None else None)
         if not between:
             return out
         return replace(out, c=own.weight, signless=not own.directed, edges=self._edges(made, rows, space))
@@ -599,7 +654,7 @@ class Across(AbstractRowsOfRows):
     def _edges(self, made: Made, rows: Array, space: Space) -> Differences | None:
         """The rows as edges, where they are w_i - w_j: each from the node that comes first in the space."""
         nodes = made.edges
-        if nodes is None or self.order > 1 or self.arrows.directed:
+        if nodes is None or self.order > 1:
             return None
         ends = np.sort(nodes.tail[rows][np.stack([self.arrows.tail, self.arrows.head])], axis=0)
         return Differences(ends[0], ends[1], nodes.features, space.n_observed)
@@ -711,8 +766,8 @@ class Grouped(AbstractRowsOfRows):
     def _of(self, made: Made, size: int, keys: list[Hashable], found: Mapping[Hashable, list[int]]) -> Made:
         rows = np.array([r for key in keys for r in found[key]])
         some = made.taken(rows)
-        b, c = some.b.reshape(len(keys), -1), some.c[::size]
-        return replace(some, b=b, c=c, keys=tuple(keys), nodes=False, pieces=size * some.pieces, edges=None)
+        b, c, pieces = some.b.reshape(len(keys), -1), some.c[::size], size * some.pieces
+        return replace(some, b=b, c=c, keys=tuple(keys), nodes=False, pieces=pieces, edges=None, owners=None)
 
     def _keys(self, made: Made) -> list[Hashable]:
         if isinstance(self.by, Mapping):

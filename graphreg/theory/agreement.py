@@ -31,7 +31,9 @@ from ..certificate import Certificate, Certifier, SpotChecks, common
 from ..errors import FailedError, MethodError
 from ..running import Solution
 from ..terms import Array, Parameter, positive
-from .pooled import SmoothObjective, as_solution, best_step, pooled, rounding, whole
+from .network import Network
+from .on_rows import RowNetwork, pooled_on_rows, route_on_rows
+from .pooled import SmoothObjective, as_solution, at_zero, best_step, pooled, rounding, whole
 from .routes import CLOSE, Routes, route
 from .varied import Varying, check_smooth, varying
 
@@ -75,7 +77,8 @@ class StrengthMax(NumberWithAssumptions):
     Attributes
     ----------
     value : float
-        The upper bound: at this strength and above some optimum is a consensus on every component of the graph.
+        The upper bound: at this strength and above some optimum is a consensus on every component of the graph, or has
+        all rows at 0.
     lower, upper : float
         Below ``lower`` no optimum is a consensus; both in the units in which the strength is written in the model.
     consensus : Solution
@@ -91,6 +94,7 @@ class StrengthMax(NumberWithAssumptions):
     consensus: Solution
     direction: Array
     vary: Varying = field(repr=False)
+    network: Network = field(repr=False)
     routes: Routes = field(repr=False)
 
     @property
@@ -100,7 +104,7 @@ class StrengthMax(NumberWithAssumptions):
 
     def table(self) -> Table:
         """The bounds of each connected component: component, nodes, edges, first (node), lower, upper, how."""
-        network, routes = self.vary.network, self.routes
+        network, routes = self.network, self.routes
         member, count = network.component, network.n_components
         labels = self.vary.form.labels
         columns = {
@@ -141,7 +145,7 @@ class StrengthMax(NumberWithAssumptions):
         slope = (1.0 - factor) * self.lower - rounding(smooth, c, w)  # sum_e A_e phi((Kw)_e) = 1
         if slope <= 0.0:
             raise MethodError(f"{factor:g} is so near to 1 that rounding hides by how much a point is better")
-        t, decrease = best_step(smooth, c, w, slope, lambda t: factor * self.lower * self.vary.network.excess(t * w))
+        t, decrease = best_step(smooth, c, w, slope, lambda t: factor * self.lower * self.network.excess(t * w))
         form = self.vary.at(factor * self.lower)
         yardstick = max(abs(form.primal(c)), common(form).floor)
         coef = (c + t * w)[: form.space.n_observed]
@@ -152,14 +156,16 @@ class StrengthMax(NumberWithAssumptions):
             raise MethodError(f"{NAME} is 0: without any penalty the optimum is a consensus already")
 
     def _lines(self) -> list[str]:
-        network = self.vary.network
+        network, rows = self.network, not self.vary.plain
+        what = "all its rows are 0 at an optimum" if rows else "a consensus is optimal"
         binding = int(np.argmax(self.routes.upper))
         count = int((network.component == binding).sum())
         first = self.vary.form.labels[int(np.argmax(network.component == binding))]
         return [
-            f"{NAME} {self.value:.8g}: the smallest value of {self.vary.name} at which a consensus is optimal",
-            f"  certified: {self.lower:.10g} <= it <= {self.upper:.10g}; binding is the component of {first!r} "
-            f"({count} nodes), {self.routes.how[binding]}",
+            f"{NAME} {self.value:.8g}: the smallest value of {self.vary.name} at which {what}",
+            f"  certified: {self.lower:.10g} <= it <= {self.upper:.10g}; "
+            + ("" if rows else f"binding is the component of {first!r} ({count} nodes), ")
+            + self.routes.how[binding],
             *([f"  CUT SHORT: {self.ended}; more time brings the bounds together"] if self.ended else []),
             *([f"  LOOSE: {self.routes.loose}"] if self.routes.loose else []),
         ]
@@ -171,14 +177,17 @@ class StrengthMax(NumberWithAssumptions):
 def strength_max(
     problem: Any, parameter: Parameter | str | None = None, *, seconds: float | None = None
 ) -> StrengthMax:
-    """The smallest strength of a norm between nodes at which a consensus on every component is optimal.
+    """The smallest strength of a norm between nodes at which a consensus on every component is optimal; of a norm of
+    other rows (`graphreg.w`), or of nodes, that at which all its rows are 0 at an optimum: the largest strengths of
+    trends, the lasso and the group lasso.
 
     Parameters
     ----------
     problem : Problem
         Differentiable losses, norms along edges that vary together (any penalty with a kink at 0 in every
         direction, an elastic net or your own included), and beside them smooth terms, and a Consensus on coordinates
-        that these norms do not act on (common slopes, for instance, beside intercepts that vary over a map).
+        that these norms do not act on (common slopes, for instance, beside intercepts that vary over a map). Of rows
+        that are no edges, smooth terms alone beside the norms.
     parameter : Parameter or its name, optional
         The strength that varies. By default the only Parameter among the norms between nodes; without one the number in
         front of the only such term, whatever it is now.
@@ -198,7 +207,7 @@ def strength_max(
         Where it is not clear which strength is meant, or it scales no norm between nodes (a squared penalty has no such
         strength).
     MethodError
-        Where something else in the model has kinks or other constraints; named.
+        Where something else in the model has kinks or other constraints; named. Where not all rows can be 0 together.
     UnattainedError
         Where there is no best consensus (separable classes without a ridge).
     BudgetError
@@ -226,28 +235,41 @@ def strength_bounds(
     """
     with within(seconds):
         with needed(NAME):
-            vary = varying(problem, parameter, NAME)
+            vary = varying(problem, parameter, NAME, rows=True)
             check_smooth(vary, NAME)
             network, smooth = vary.network, SmoothObjective(vary.rest)
+            if not vary.plain:
+                return _on_rows(vary, RowNetwork(network.blocks, network.weights, network.shape), smooth, close)
             solution = pooled(vary, vary.consensus_network, smooth)
             c = solution.certificate.w
             r = network.balanced(smooth.gradient(c))
         routes = route(network, r, close)
     with afresh(None):
-        return _record(vary, smooth, solution, routes, close)
+        return _of_edges(vary, smooth, solution, routes, close)
 
 
-def _record(vary: Varying, smooth: SmoothObjective, solution: Solution, routes: Routes, close: float) -> StrengthMax:
-    network, c = vary.network, solution.certificate.w
-    certifier = Certifier(solution.form)
+def _on_rows(vary: Varying, rows: RowNetwork, smooth: SmoothObjective, close: float) -> StrengthMax:
+    c, u = pooled_on_rows(vary, rows, smooth)
+    routes = route_on_rows(rows, rows.balanced(smooth.gradient(c)), u)
+    upper = float(routes.upper.max())
+    certifier = Certifier(vary.at(upper) if 0.0 < upper < np.inf else at_zero(vary))
+    certifier.propose(c, whole(vary, smooth.dual_point_at(c), routes.flows))
+    return _record(vary, rows, as_solution(certifier.form, certifier.best()), routes, close)
+
+
+def _of_edges(vary: Varying, smooth: SmoothObjective, solution: Solution, routes: Routes, close: float) -> StrengthMax:
+    certifier, c = Certifier(solution.form), solution.certificate.w
     tied, point = vary.consensus_network, smooth.dual_point_at(c)
     held = tied.along_forest(tied.balanced(smooth.form.conservation(point)))[len(vary.places) :]
     certifier.propose(c, whole(vary, point, (*routes.flows, *held)))
-    upper = float(routes.upper.max())
+    return _record(vary, vary.network, as_solution(solution.form, certifier.best()), routes, close)
+
+
+def _record(vary: Varying, network: Network, consensus: Solution, routes: Routes, close: float) -> StrengthMax:
+    c, upper = consensus.certificate.w, float(routes.upper.max())
     lower = min(float(routes.lower.max()), upper)
     binding = int(np.argmax(routes.lower))
     w = np.where((network.component == binding)[:, None], routes.direction, 0.0)
-    consensus = as_solution(solution.form, certifier.best())
     if np.isfinite(upper) and upper > 0.0:
         tried = SpotChecks(vary.at(upper))
         tried(c, consensus.certificate.dual_point)
@@ -263,4 +285,4 @@ def _record(vary: Varying, smooth: SmoothObjective, solution: Solution, routes: 
         *([f"both bounds hold, and were asked to be within {close:g} of each other only"] * (close > CLOSE)),
         *([f"both bounds hold, and may be further apart than need be: {routes.loose}"] * bool(routes.loose)),
     )
-    return StrengthMax(upper, lower, upper, consensus, w, vary, routes, assumed=assumed)
+    return StrengthMax(upper, lower, upper, consensus, w, vary, network, routes, assumed=assumed)

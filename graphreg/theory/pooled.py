@@ -8,6 +8,7 @@ F the smooth rest of the objective: losses, smooth ground edges, smooth edges be
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NoReturn
 
 import numpy as np
@@ -35,8 +36,8 @@ class SmoothObjective:
 
     def __init__(self, form: Form) -> None:
         self.form = form
-        self.nodes = NodeGradients(form)
-        self.links = tuple((edge, edge.flat(form.d)) for edge in form.edges if not edge.ground)
+        self.nodes = NodeGradients(replace(form, samples=form.at_nodes))
+        self.links = tuple((edge, edge.flat(form.d)) for edge in form.edges if edge.map.noun != "node")
 
     def dual_point_at(self, w: Array) -> DualPoint:
         """Gradients as flows and prices."""
@@ -51,6 +52,8 @@ class SmoothObjective:
         H = sp.csr_array(block_diagonal(self.nodes.hessians(w)))
         for edge, B in self.links:
             H = H + B.T @ (block_diagonal(edge.curvatures(w)) @ B)
+        for block in self.form.beside:
+            H = H + block.A.T @ (block_diagonal(block.curvatures(w).reshape(-1, block.width, block.width)) @ block.A)
         return sp.csr_array(H)
 
 
@@ -64,15 +67,15 @@ def pooled(vary: Varying, tied: Network, smooth: SmoothObjective) -> Solution:
     FailedError
         Where no optimum is certified to 1e-8.
     """
-    form = vary.under(Zero())
+    form = at_zero(vary)
     w = newton(smooth, tied.ties, np.zeros(form.shape))
     certificate, attained = _certified(vary, smooth, tied, form, w)
     if attained is False:
-        _refuse(form, w)
+        refuse_unattained(form, w)
     if not (certificate.holds(GAP) and attained):
         solution = solved(form, Exact(), 1e-9)
         if solution.status == "unattained":
-            _refuse(form, solution.certificate.w)
+            refuse_unattained(form, solution.certificate.w)
         w = newton(smooth, tied.ties, solution.certificate.w)
         certificate, _ = _certified(vary, smooth, tied, form, w)
         if not certificate.holds(GAP):
@@ -80,7 +83,12 @@ def pooled(vary: Varying, tied: Network, smooth: SmoothObjective) -> Solution:
     return as_solution(form, certificate)
 
 
-def _refuse(form: Form, w: Array) -> NoReturn:
+def at_zero(vary: Varying) -> Form:
+    """The form in which all that varies is 0."""
+    return vary.under(Zero())
+
+
+def refuse_unattained(form: Form, w: Array) -> NoReturn:
     far = form.labels[int(np.abs(np.nan_to_num(w)).max(axis=1).argmax())]
     raise UnattainedError(
         f"there is no best consensus: on the component of the node {far!r} the losses fall for ever along some "

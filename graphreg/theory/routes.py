@@ -67,7 +67,7 @@ class Routes(Brief):
 def route(network: Network, r: Array, close: float = CLOSE) -> Routes:
     """The flows of least load per component, and the directions that prove it; until the bounds are within ``close`` of
     each other, relative to the upper one."""
-    found = _Best(network, r)
+    found = Best(network, r)
     with needed("the strength at which all nodes agree"):
         flows = network.along_forest(r)
         found.offer(flows, _cut(network, flows))
@@ -100,14 +100,14 @@ def _by_coordinate(network: Network) -> list[Network] | None:
     return [Network(tuple(blocks), tuple(weights), (n, 1)) for blocks, weights in parts]
 
 
-def _offer_coordinates(network: Network, r: Array, found: _Best, parts: list[Network], close: float) -> None:
+def _offer_coordinates(network: Network, r: Array, found: Best, parts: list[Network], close: float) -> None:
     """Offers flows and directions that were found for each coordinate by itself; those that cannot be the most loaded
     are left as they are."""
     flows = network.nothing()
     for j, part in enumerate(parts):
         if not part.blocks:
             continue
-        own = _Best(part, r[:, [j]])
+        own = Best(part, r[:, [j]])
         own.offer(part.along_forest(own.r), np.zeros(part.shape))
         first = np.unique(part.component, return_index=True)[1]
         cyclic = ~part.acyclic & (own.known.upper > 0)
@@ -125,7 +125,7 @@ def _offer_coordinates(network: Network, r: Array, found: _Best, parts: list[Net
     found.offer(flows, np.zeros(network.shape))
 
 
-def _settle(network: Network, r: Array, found: _Best, cyclic: Array, floor: Array, close: float) -> None:
+def _settle(network: Network, r: Array, found: Best, cyclic: Array, floor: Array, close: float) -> None:
     """Offers flows and directions until the bounds of the components that are no trees are close, or the upper one lies
     below ``floor``."""
     for flows, w in _level(network, r):
@@ -139,7 +139,7 @@ def _unwritten(network: Network) -> str:
     return ", ".join(dict.fromkeys(b.penalty.called() for b in network.blocks if b.penalty.unwritten()))
 
 
-class _Best:
+class Best:
     """The best flows and directions that were offered, component by component."""
 
     def __init__(self, network: Network, r: Array) -> None:
@@ -243,7 +243,7 @@ def _level(network: Network, r: Array) -> list[tuple[Flows, Array]]:
     return out
 
 
-def _refine(network: Network, r: Array, found: _Best, cyclic: Array, floor: Array, close: float) -> None:
+def _refine(network: Network, r: Array, found: Best, cyclic: Array, floor: Array, close: float) -> None:
     """Offers flows and directions of the components that are no trees until their bounds are close."""
     awake, flows = np.zeros(network.shape[0], dtype=bool), found.known.flows
     few = network.shape[1] == 1 and int(network.n_edges.sum()) <= FEW
@@ -269,7 +269,7 @@ def _refine(network: Network, r: Array, found: _Best, cyclic: Array, floor: Arra
             return
 
 
-def _apart(found: _Best, cyclic: Array, floor: Array, close: float) -> Array:
+def _apart(found: Best, cyclic: Array, floor: Array, close: float) -> Array:
     """The components that are no trees whose bounds are not close, and whose upper one is above ``floor``."""
     return cyclic & (np.maximum(found.known.lower, floor) < (1.0 - close) * found.known.upper)
 
@@ -289,8 +289,9 @@ def _merged(network: Network, r: Array, flows: Flows, awake: Array) -> tuple[Flo
         network.blocks, network.columns, network.weights, network.where, open_, strict=True
     ):
         units.append((load * total)[where[e]])
-        near = 1.0 if homogeneous(b.penalty, len(columns)) else NEAR  # at which it is asked for its growth
-        links.append(Links(b.penalty, columns, sp.csr_array(b.K[e] @ S), A[e] / total[where[e]], where[e], near))
+        links.append(
+            Links(b.penalty, columns, sp.csr_array(b.K[e] @ S), A[e] / total[where[e]], where[e], near(b, len(columns)))
+        )
     unit = np.where(total > 0, load * total, np.inf)[network.component]
     demand = S.T @ (r / unit[:, None])
     used = np.unique(cluster[np.isfinite(unit)])
@@ -306,3 +307,8 @@ def _merged(network: Network, r: Array, flows: Flows, awake: Array) -> tuple[Flo
     for u, e, more in zip(new, open_, inner, strict=True):
         u[~e] = more
     return network.conserved(tuple(new), r), S @ w
+
+
+def near(block: EdgeBlock, k: int) -> float:
+    """The distance from 0 at which a penalty is asked for its growth there: where it is homogeneous, any."""
+    return 1.0 if homogeneous(block.penalty, k) else NEAR

@@ -47,15 +47,22 @@ class Varying:
         return Network(blocks, weights, self.form.shape)
 
     @property
+    def plain(self) -> bool:
+        """True where all that varies are differences of two nodes."""
+        return all(self.form.edges[k].map.noun == "edge" for k in self.places)
+
+    @property
     def agreeing_blocks(self) -> tuple[int, ...]:
         """The edge blocks of a consensus on coordinates that nothing which varies acts on. There the nodes agree at
         every strength: fused, they are a smaller problem of the same form."""
+        if not self.plain:
+            return ()
         varying = np.concatenate([np.zeros(0, dtype=np.intp), *self.network.columns])
         return tuple(
             k
             for k, e in enumerate(self.form.edges)
             if k not in self.places
-            and not e.ground
+            and e.map.noun == "edge"
             and is_equality(e.penalty, self.form.width(e))
             and not np.isin(e.columns(self.form.d), varying).any()
         )
@@ -84,7 +91,7 @@ class Varying:
         """The form with another penalty, of weight 1, in the place of those that vary."""
         edges = list(self.form.edges)
         for k in self.places:
-            ones = np.ones(len(edges[k].tail))
+            ones = np.ones(edges[k].count)
             edges[k] = replace(edges[k], penalty=penalty, strength=Strength(), base_weight=ones)
         return replace(self.form, edges=tuple(edges))
 
@@ -119,9 +126,10 @@ def parameter_meant(given: Any, known: Sequence[Parameter], whose: str = "the mo
     raise TermError(f"parameter must be a gr.Parameter of {whose} or its name, got {given!r}; {has}")
 
 
-def varying(problem: Any, parameter: Parameter | str | None, what: str) -> Varying:
+def varying(problem: Any, parameter: Parameter | str | None, what: str, rows: bool = False) -> Varying:
     """The part of a problem that varies with a Parameter; without one, with the only Parameter among the norms between
-    nodes, or else with the strength of the only such term.
+    nodes, or else with the strength of the only such term. With ``rows`` norms of any rows may vary, those of single
+    nodes where a Parameter says so, or there are no others.
 
     Raises
     ------
@@ -129,12 +137,14 @@ def varying(problem: Any, parameter: Parameter | str | None, what: str) -> Varyi
         Where the choice is not clear, or what is chosen is no norm between nodes; it names the terms.
     """
     form = form_of(problem, what)
-    for edge in form.unlike_edges:
+    for edge in form.unlike_edges if not rows else ():
         raise TermError(
             f"{what} is known of norms on the edges of a graph so far, and {edge.name} has rows of another kind; "
             "choose the strengths yourself"
         )
-    norms = [k for k, e in enumerate(form.edges) if not e.ground and holds_all_together(e.penalty, form.width(e))]
+    every = [k for k, e in enumerate(form.edges) if holds_all_together(e.penalty, form.width(e))]
+    norms = [k for k in every if form.edges[k].map.noun != "node"]
+    norms = every if rows and (parameter is not None or not norms) else norms
     if parameter is None:
         parameters = {id(p): p for k in norms if (p := form.edges[k].strength.parameter) is not None}
         if len(parameters) > 1:
@@ -192,7 +202,11 @@ def _of_term(problem: Any, norms: list[int], what: str) -> Varying:
         )
     strength, term, mine = terms[0]
     units = tuple(float(form.edges[k].strength) / float(strength) for k in mine)
-    return Varying(form.frozen(), tuple(mine), units, f"the strength of {type(term).__name__}")
+    return Varying(form.frozen(), tuple(mine), units, f"the strength of {_called(term, form, mine)}")
+
+
+def _called(term: Any, form: Form, mine: list[int]) -> str:
+    return type(term).__name__ if form.edges[mine[0]].map.edges is not None else form.edges[mine[0]].name
 
 
 def _terms(problem: Any) -> list[tuple[Strength, Any, list[int]]]:
@@ -202,7 +216,7 @@ def _terms(problem: Any) -> list[tuple[Strength, Any, list[int]]]:
     for strength, term in problem.model.terms:
         if isinstance(term, AbstractLoss):
             continue
-        size = sum(len(e.tail) > 0 for e in term.lower(problem.form.space, strength).edges)
+        size = sum(e.count > 0 for e in term.lower(problem.form.space, strength).edges)
         out.append((strength, term, list(range(count, count + size))))
         count += size
     return out
@@ -210,7 +224,7 @@ def _terms(problem: Any) -> list[tuple[Strength, Any, list[int]]]:
 
 def _without(form: Form, places: list[int] | None = None) -> str:
     """The reason for which edges between nodes have no such strength, as the end of a sentence."""
-    edges = [e for k, e in enumerate(form.edges) if not e.ground and (places is None or k in places)]
+    edges = [e for k, e in enumerate(form.edges) if e.map.noun != "node" and (places is None or k in places)]
     if not edges:
         return " (no edges between nodes at all)" if places is None else ""
     edge = edges[0]
@@ -241,6 +255,10 @@ def _rough(edge: EdgeBlock) -> str:
     if isinstance(edge.penalty, AbstractSmoothPenalty):
         return ""
     if isinstance(edge.penalty, AbstractConstraint):
-        between = "" if edge.ground else ", which may only be an equality on coordinates that the norm does not act on"
+        between = (
+            ""
+            if edge.map.noun != "edge"
+            else ", which may only be an equality on coordinates that the norm does not act on"
+        )
         return f"is a constraint ({edge.penalty.called()}){between}"
     return f"has kinks ({edge.penalty.called()})"

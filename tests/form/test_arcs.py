@@ -23,7 +23,8 @@ def test_arcs_of_random_problems(seed):
     p = len(pairs)
     assert list(zip(arcs.source[:p].tolist(), arcs.target[:p].tolist(), strict=True)) == pairs
     assert list(zip(arcs.target[p:].tolist(), arcs.source[p:].tolist(), strict=True)) == pairs
-    np.testing.assert_array_equal(arcs.coupled, np.array([coupled[pair] for pair in pairs]).reshape(p, form.d))
+    each = np.array([coupled[pair] for pair in pairs]).reshape(p, form.d)
+    np.testing.assert_array_equal(arcs.coupled, np.vstack([each, each]))
     assert arcs.level == tuple(level[pair] for pair in pairs)
     assert arcs.numbers.tolist() == 2 * [int(coupled[pair].sum()) for pair in pairs]
     for edge, ends in zip(form.edges, ends_of(form, arcs), strict=True):

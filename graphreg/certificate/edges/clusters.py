@@ -188,8 +188,8 @@ def refuse_rows(form: Form) -> None:
     """Raise `TermError` where a term compares something else than two nodes."""
     for edge in form.unlike_edges:
         raise TermError(
-            f"clusters are nodes that agree, and {edge.name} does not compare two; solution.flows.table() tells at "
-            "which of its rows the capacity is used"
+            f"clusters are nodes that agree, and {edge.name} does not compare two; solution.held() tells which of its "
+            "rows are 0"
         )
 
 

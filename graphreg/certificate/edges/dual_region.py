@@ -18,9 +18,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...form import EdgeBlock, Form, SampleBlock
-from ...terms import GROUND, Array
+from ...terms import Array
 from ...terms.losses import AbstractSmoothLoss
-from ...terms.penalties import AbstractSmoothPenalty
+from ...terms.penalties import AbstractConstraint, AbstractSmoothPenalty
 
 U = 2.0**-53
 STEPS = 25  # each a quarter of the last
@@ -64,18 +64,27 @@ def subgradients(
     return low, high
 
 
+def rounding(edge: EdgeBlock, form: Form, w: Array) -> Array:
+    """How far z as it is computed may lie from (K w)_e - center_e, (m, k)."""
+    K = edge.flat(form.d)
+    off = max(2, int(np.diff(K.indptr).max(initial=0))) * U * (abs(K) @ np.abs(w).ravel()).reshape(edge.count, -1)
+    return off if edge.center is None else off + 2 * U * np.abs(edge.center)
+
+
 def of_edges(edge: EdgeBlock, form: Form, w: Array, gap: float) -> Region:
     """The region of the flows of a block, (m, k)."""
-    z, c = edge.difference(w), edge.weight[:, None]
-    columns = edge.coordinates
-    size = np.abs(w[:, columns])
-    off = 2 * U * (size[edge.tail] + np.where((edge.head == GROUND)[:, None], 0.0, size[edge.head]))
-    off += 0.0 if edge.center is None else 2 * U * np.abs(edge.center)
+    z, c, off = edge.difference(w), edge.weight[:, None], rounding(edge, form, w)
     if isinstance(edge.penalty, AbstractSmoothPenalty):
         L = c * edge.penalty.smoothness() * (1.0 + 1e-12)
         u = c * edge.penalty.gradient(z)
         width = L * off.sum(axis=1, keepdims=True) + 64 * U * (np.abs(u) + L * np.abs(z))
         return Region(u, width, np.broadcast_to(L, z.shape))
+    if z.shape[1] == 1 and isinstance(edge.penalty, AbstractConstraint):
+        ends = edge.penalty.conjugate(np.array([[1.0], [-1.0]]))  # z <= ends[0], -z <= ends[1]
+        left = ends - 4 * U * np.where(np.isinf(ends), 0.0, np.abs(ends)) - np.hstack([z, -z]) - off
+        most = np.full(left.shape, np.inf)  # <u, z> >= phi*(u) - gap
+        np.divide(gap * (1.0 + 8 * U), left, out=most, where=left > 0.0)
+        return _box(-most[:, 1:], most[:, :1])
     scale = float(np.abs(w).max(initial=0.0)) or 1.0
     low, high = subgradients(edge.penalty.value, z, gap / edge.weight, off.sum(axis=1), scale)
     return _box(c * low, c * high)

@@ -26,7 +26,7 @@ from ...base.csgraph import dijkstra
 from ...form import EdgeBlock, Form, held_together
 from ...inputs import components_of
 from ...terms import Array
-from ...terms.penalties import AbstractEntrywise, has_kink, is_equality
+from ...terms.penalties import AbstractConstraint, AbstractEntrywise, has_kink, is_equality
 from ..record import Certificate
 from .dual_region import Region, of_edges, of_samples
 from .near import U, load, spread_of, upper_gap
@@ -58,16 +58,16 @@ def separate(form: Form) -> Separated:
     """The form with every penalty that is a sum over coordinates (`restricted`) taken apart."""
     edges, owner, columns = list[EdgeBlock](), list[int](), list[Array]()
     for k, edge in enumerate(form.edges):
-        features = edge.columns(form.d)
-        places = [np.array([j]) for j in range(len(features))]
+        width = form.width(edge)
+        places = [np.array([j]) for j in range(width)]
         if len(places) < 2 or not isinstance(edge.penalty, AbstractEntrywise):
             edges.append(edge)
             owner.append(k)
-            columns.append(np.arange(len(features)))
+            columns.append(np.arange(width))
             continue
         for j in places:
             center = None if edge.center is None else edge.center[:, j]
-            phi, own = edge.penalty.restricted(j), edge.map.changed(features=features[j])
+            phi, own = edge.penalty.restricted(j), edge.map.on(j)
             edges.append(replace(edge, penalty=phi, map=own, center=center))
             owner.append(k)
             columns.append(j)
@@ -104,7 +104,7 @@ def fused(certificate: Certificate, apart: list[Array]) -> list[Array]:
     whole = certificate.form
     none = [np.zeros(len(edge.tail), dtype=bool) for edge in whole.edges]
     gap = upper_gap(certificate)
-    if not (np.isfinite(gap) and np.isfinite(certificate.w).all() and _has_optimal_dual(whole, certificate.w)):
+    if not (np.isfinite(gap) and np.isfinite(certificate.w).all() and has_optimal_dual(whole, certificate.w)):
         return none
     parts = separate(whole)
     form, w = parts.form, certificate.w
@@ -131,18 +131,29 @@ def fused(certificate: Certificate, apart: list[Array]) -> list[Array]:
     return none
 
 
-def _has_optimal_dual(form: Form, w: Array) -> bool:
-    """True where some point lies well inside the domain of every penalty but the equations, which it satisfies."""
-    return any(all(_inside(edge, point) for edge in form.edges) for point in (np.zeros_like(w), w))
+def has_optimal_dual(form: Form, w: Array) -> bool:
+    """True where some point lies well inside the domain of every penalty but those of polyhedra, in which it lies: then
+    there are optimal dual points (Rockafellar, Convex Analysis, corollary 31.2.1)."""
+    origin = np.zeros_like(w)
+    return any(all(_inside(edge, point, point is w) for edge in form.edges) for point in (origin, w))
 
 
-def _inside(edge: EdgeBlock, w: Array) -> bool:
+def _inside(edge: EdgeBlock, w: Array, feasible: bool) -> bool:
     z = edge.difference(w)
     k = z.shape[1]
     if is_equality(edge.penalty, k):
         return not z.any()
+    if isinstance(edge.penalty, AbstractConstraint) and (k == 1 or isinstance(edge.penalty, AbstractEntrywise)):
+        return feasible or bool(np.isfinite(edge.penalty.value(z)).all())  # intervals
     step = 1e-6 * (1.0 + np.abs(z).max(initial=0.0))
     return all(np.isfinite(edge.penalty.value(z + sign * step * e)).all() for e in np.eye(k) for sign in (1.0, -1.0))
+
+
+def inside_at_zero(edge: EdgeBlock, u: Array) -> Array:
+    """The flows, pulled inside the subgradients at 0 where they are not."""
+    t = edge.penalty.gauge_at_zero(u / edge.weight[:, None])
+    factor = np.where(t > INSIDE, np.where(np.isfinite(t), INSIDE / np.maximum(t, INSIDE), 0.0), 1.0)
+    return u * factor[:, None]
 
 
 def _movable(edge: EdgeBlock, t: Array, k: int) -> Array:
@@ -168,7 +179,7 @@ def _demand(
         columns, within = ties.columns[k], ties.within[k]
         if within.any():
             zero = np.zeros((int(within.sum()), len(columns)))
-            demand.add(edge.K[within], columns, Region(ties.kept(k, flows[k])[within], zero, zero))
+            demand.add(edge.K[within], columns, Region(inside_at_zero(edge, flows[k])[within], zero, zero))
         if not within.all():
             found = of_edges(edge.part(~within), form, w, gap)
             width = np.where(np.isfinite(found.width), found.width, 1e300)
@@ -201,14 +212,6 @@ class _Ties:
         tied = np.all([self.member[j][tail] == self.member[j][head] for j in columns], axis=0)
         return tied & (True if edge.center is None else ~edge.center.any(axis=1))
 
-    def kept(self, k: int, u: Array) -> Array:
-        """The flows of a block, those within clusters pulled inside the subgradients at 0 where they are not."""
-        edge = self.form.edges[k]
-        c = edge.weight[:, None]
-        t = edge.penalty.gauge_at_zero(u / c)
-        factor = np.where(t > INSIDE, np.where(np.isfinite(t), INSIDE / np.maximum(t, INSIDE), 0.0), 1.0)
-        return u * factor[:, None]
-
     def failing(self, demand: Demand, flows: tuple[Array, ...], loads: list[Array], gap: float) -> list[Array]:
         """The movable edges of spanning trees that cannot be shown to have room for what they must carry."""
         eta = [np.zeros_like(u) for u in flows]
@@ -219,7 +222,7 @@ class _Ties:
             carries: Array = np.asarray(eta[k].any(axis=1))
             t = np.zeros(len(u))
             if carries.any():
-                t[carries] = load(edge.part(carries), self.kept(k, u)[carries], eta[k][carries])
+                t[carries] = load(edge.part(carries), inside_at_zero(edge, u)[carries], eta[k][carries])
             out.append(carries & ~(t < INSIDE))
         return out
 

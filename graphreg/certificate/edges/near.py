@@ -113,6 +113,13 @@ def radius(edge: EdgeBlock, mu: Array, whole: float, gap: float) -> Array:
     (m,)."""
     with np.errstate(divide="ignore", invalid="ignore"):
         each = np.where(mu > 0, 1.0 / mu, np.inf)
-        ends = each[edge.tail] + np.where(edge.head == GROUND, 0.0, each[edge.head])
+        if edge.map.edges is None:  # the sums of the squares of a row, over the curvatures, are a little more
+            K = edge.map.flat(0).power(2) * (1.0 + 1e-9)
+            squares, ends = (
+                (K @ x).reshape(edge.count, -1).sum(axis=1)
+                for x in (np.ones(K.shape[1]), np.repeat(each, K.shape[1] // edge.n))
+            )
+        else:
+            squares, ends = 2.0, each[edge.tail] + np.where(edge.head == GROUND, 0.0, each[edge.head])
         own = np.where(np.isinf(ends), np.inf, np.sqrt(2.0 * gap * ends))
-    return np.minimum(own, 2.0 * np.sqrt(gap / whole) if whole > 0 else np.inf) * (1.0 + 16 * U)
+    return np.minimum(own, np.sqrt(gap / whole) * np.sqrt(2.0 * squares) if whole > 0 else np.inf) * (1.0 + 16 * U)

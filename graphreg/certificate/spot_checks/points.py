@@ -55,14 +55,16 @@ class BlockRows:
     @property
     def undirected(self) -> bool:
         """True between nodes, where -x is as good an argument as x."""
-        return isinstance(self.block, EdgeBlock) and not self.block.ground
+        return isinstance(self.block, EdgeBlock) and self.block.map.noun == "edge"
 
     def at(self, row: int) -> str:
-        """The place of a row in words: its edge or its node."""
+        """The place of a row in words: its edge, its node or its key."""
         labels, r, block = self.form.labels, self.place[row], self.block
         if isinstance(block, SampleBlock):
             target = np.array2string(np.asarray(block.y[r]), precision=6, threshold=6)
             return f"at the node {labels[block.node[r]]!r} (a sample with the coded target {target})"
+        if block.map.edges is None:
+            return f"at {self.form.row_text(block, r)}"
         tail = labels[block.tail[r]]
         return f"at the node {tail!r}" if block.ground else f"on the edge ({tail!r}, {labels[block.head[r]]!r})"
 

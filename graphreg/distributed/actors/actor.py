@@ -14,9 +14,9 @@ from ...methods import AbstractIteration, Start, ToleratesLostMessages
 from ...network import Arcs, Ledger, LocalView, arcs_of
 from ...saving import JsonTree
 from ...terms import Array
-from ..parts import Part, PartAnswer, answer_of, part_of
+from ..parts import Part, PartAnswer, answer_of, flow_message, part_of, shared_flows, take_flows
 from .faults import Tag
-from .mailbox import DOWN, UP, Endpoint, Instruction, Tally
+from .mailbox import BACK, DOWN, UP, Endpoint, Instruction, Tally
 
 # ---- what an actor is given ------------------------------------------------------------------------------------------
 COORDINATOR = -1  # where the sums of several components meet
@@ -77,7 +77,8 @@ class ActorEngine:
         self.ledger = Ledger()  # of no use here: the endpoint has the tally
         self.at, self.call = 0, 0  # the round, and the exchanges of it so far
         self.me = int(np.flatnonzero(part.whole.own)[0])
-        self.links = _links(part, self.me)
+        self.links, self.coupled = _links(part, self.me), arcs_of(part.form).coupled
+        self.shared = shared_flows(part, np.arange(part.form.n))
         self.ends = {j: _common(part, j) for j in self.links}
 
     def begin(self, at: int) -> None:
@@ -91,13 +92,14 @@ class ActorEngine:
         tag = self._next()
         out = np.full(values.shape, np.nan)
         out[self.me] = values[self.me]
-        for j, (to, _, coupled) in self.links.items():
-            if along is None or along[to]:
-                own = values[self.me]
-                self.endpoint.send(self._number(j), tag, own[coupled] if parameters else own, purpose)
-        for j, (_, back, coupled) in self.links.items():
-            if along is None or along[back]:
-                columns = coupled if parameters else np.full(values.shape[1], True)
+        every = np.full(values.shape[1], True)
+        for j, (to, _) in self.links.items():
+            columns = self.coupled[to] if parameters else every
+            if (along is None or along[to]) and columns.any():
+                self.endpoint.send(self._number(j), tag, values[self.me][columns], purpose)
+        for j, (_, back) in self.links.items():
+            columns = self.coupled[back] if parameters else every
+            if (along is None or along[back]) and columns.any():
                 out[j, columns] = self._received(j, tag, values[self.me][columns], purpose)
         return out
 
@@ -126,6 +128,17 @@ class ActorEngine:
                 if payload is not None and fresh:
                     _spread(payload, common, out)
         return out
+
+    def send_back(self, flows: tuple[Array, ...]) -> tuple[Array, ...]:
+        tag = self.at, self.call  # of the exchange before: not all nodes have such rows
+        for j, each in self.shared.items():
+            if len(payload := flow_message(flows, each)):
+                self.endpoint.send_reliably(BACK, self._number(j), tag, payload, "method")
+        for j, each in self.shared.items():
+            if any(len(shared.other) for shared in each):
+                message = self.endpoint.receive_reliably(BACK, self._number(j), tag, "method")
+                take_flows(message.payload, flows, each)
+        return flows
 
     def reduce(self, values: Array, purpose: str = "adaptation") -> Array:
         tree, endpoint, tag = self.part.tree, self.endpoint, self._next()
@@ -180,18 +193,19 @@ class ActorEngine:
         return whole
 
 
-def _links(part: NodePart, me: int) -> dict[int, tuple[int, int, Array]]:
-    """For each neighbour the arc to it, the arc back, and the coordinates that the pair couples."""
+def _links(part: NodePart, me: int) -> dict[int, tuple[int, int]]:
+    """For each neighbour the arc to it, and the arc back."""
     arcs = arcs_of(part.form)
-    p, out = arcs.pairs, dict[int, tuple[int, int, Array]]()
+    p, out = arcs.pairs, dict[int, tuple[int, int]]()
     for k in np.flatnonzero(arcs.source == me).tolist():
-        out[int(arcs.target[k])] = (k, (k + p) % (2 * p), arcs.coupled[k % p])
+        out[int(arcs.target[k])] = (k, (k + p) % (2 * p))
     return dict(sorted(out.items()))
 
 
 def _common(part: NodePart, j: int) -> list[tuple[int, Array]]:
     """The edges with a neighbour: block and rows."""
-    each = [(k, np.flatnonzero((e.tail == j) | (e.head == j))) for k, e in enumerate(part.form.edges) if not e.ground]
+    edges = [(k, edge) for k, edge in enumerate(part.form.edges) if edge.map.noun == "edge"]
+    each = [(k, np.flatnonzero((edge.tail == j) | (edge.head == j))) for k, edge in edges]
     return [(k, rows) for k, rows in each if len(rows)]
 
 

@@ -61,6 +61,9 @@ class Actors(AbstractEngine):
     @contextmanager
     def hosting(self, method: AbstractIteration, form: Form, arcs: Arcs, seed: int) -> Generator[ActorCoordinator]:
         """The actors of a run; gone at the end, however it ends. A Ctrl-C after the last round breaks nothing off."""
+        for edge in form.unlike_edges if self.faults is not None else ():
+            raise MethodError(f"{edge.name} has rows that are no edges, of which no message may go wrong so far: leave "
+                              "faults out")  # fmt: skip
         parts = split(form, arcs)
         settings = RunSettings(self._under_faults(method), seed, self._fault_plan(form, seed), float(self.timeout))
         hosts: Threads | Processes

@@ -13,7 +13,7 @@ import numpy as np
 from ...terms import Array
 from .faults import FaultPlan, Tag
 
-VALUES, UP, DOWN, ACKNOWLEDGEMENT = "values", "up", "down", "acknowledgement"  # kinds of messages
+VALUES, BACK, UP, DOWN, ACKNOWLEDGEMENT = "values", "back", "up", "down", "acknowledgement"  # kinds of messages
 
 
 class Message(NamedTuple):

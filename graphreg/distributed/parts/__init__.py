@@ -13,6 +13,9 @@ from .keeping import writable as writable
 from .part import Part as Part
 from .part import PartAnswer as PartAnswer
 from .part import answer_of as answer_of
+from .part import flow_message as flow_message
 from .part import part_of as part_of
+from .part import shared_flows as shared_flows
+from .part import take_flows as take_flows
 from .worker import Posts as Posts
 from .worker import Worker as Worker

@@ -130,6 +130,7 @@ def joint_account(arcs: Arcs, parts: Sequence[Part], accounts: Sequence[Account]
     arc and sums are the same in all parts."""
     first = accounts[0]
     out = Account(before.exchanges + first.exchanges, before.sums + first.sums, before.summed + first.summed)
+    out.returns = before.returns + max(each.returns for each in accounts)  # not counted where no rows are
     if any(each.messages is not None for each in accounts):
         out.messages, out.numbers = np.zeros((2, len(arcs.source)), dtype=np.int64)
         key = arcs.source * np.int64(arcs.n) + arcs.target

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...network import AbstractPartEngine, Arcs, Ledger, arcs_of, joined, magnitude, pieces
 from ...terms import Array
-from .part import Part
+from .part import Part, flow_message, shared_flows, take_flows
 from .wire import Wire
 
 
@@ -27,7 +27,7 @@ class Side:
     def of(arcs: Arcs, some: Array) -> Side:
         """That of some arcs."""
         rows, place = np.unique(arcs.source[some], return_inverse=True)
-        each = arcs.coupled[some % arcs.pairs]
+        each = arcs.coupled[some]
         if each.all():
             return Side(some, rows, None)
         mask = np.zeros((len(rows), each.shape[1]), dtype=bool)
@@ -91,7 +91,7 @@ def neighbours_of(part: Part, owner: Array) -> tuple[Neighbour, ...]:
     for number in np.unique(owner[~own]).tolist():
         there = np.flatnonzero(out & (owner[arcs.target] == number))
         back = Side.of(arcs, (there + arcs.pairs) % (2 * arcs.pairs))
-        ends = [_ends(part, owner, k, number) for k, edge in enumerate(part.form.edges) if not edge.ground]
+        ends = [_ends(part, owner, k, number) for k, edge in enumerate(part.form.edges) if edge.map.noun == "edge"]
         found.append(Neighbour(number, Side.of(arcs, there), back, tuple(each for each in ends if len(each.own))))
     return tuple(found)
 
@@ -118,6 +118,7 @@ class PartEngine(AbstractPartEngine):
         self.part, self.wire = part, wire
         self.ledger = Ledger(arcs_of(part.form), part.form.labels)
         self.neighbours = neighbours_of(part, owner)
+        self.shared = shared_flows(part, owner)
         self.crossed: dict[int, tuple[int, int]] = {}  # messages and numbers to other parts
 
     def exchange(
@@ -185,6 +186,14 @@ class PartEngine(AbstractPartEngine):
                 out[e.block][e.own] = rows
                 at += size
         return out
+
+    def send_back(self, flows: tuple[Array, ...]) -> tuple[Array, ...]:
+        self.ledger.send_back()
+        sent = {other: flow_message(flows, each) for other, each in self.shared.items()}
+        sizes = {other: sum(len(e.other) for e in each) for other, each in self.shared.items()}
+        for other, message in self.swapped(sent, {other: np.empty(size) for other, size in sizes.items()}).items():
+            take_flows(message, flows, self.shared[other])
+        return flows
 
     def reduce(self, values: Array, purpose: str = "adaptation") -> Array:
         own = values[self.part.whole.own]

@@ -16,7 +16,7 @@ from ...errors import DataError, MethodError
 from ...form import EdgeBlock, Form, SampleBlock
 from ...network import WholeGraph
 from ...terms import Array, Layout, Space
-from .part import Part, touched
+from .part import Part
 from .wire import Wire, digest, everyone
 
 OCTAVES = 64
@@ -59,6 +59,11 @@ def local_part(form: Form, own: Collection[Hashable], wire: Wire) -> tuple[Part,
 def _check(form: Form, own: Collection[Hashable]) -> None:
     if form.latent:
         raise MethodError("hierarchies and consensus have nodes of their own, which belong to no site")
+    for edge in form.unlike_edges:
+        raise MethodError(
+            f"{edge.name} has rows that are no edges, and bounds by sites speak of edges and nodes so far: solve it "
+            "with engine=gr.MPI(), which certifies what the processes send"
+        )
     mine = np.array([label in own for label in form.labels], dtype=bool)
     missing = [label for label in own if label not in form.space.index]
     if missing:
@@ -68,7 +73,7 @@ def _check(form: Form, own: Collection[Hashable]) -> None:
         if len(far):
             raise DataError(f"there are samples of the node {form.labels[far[0]]!r}, which is not the site's own")
     for edge in form.edges:
-        near = touched(edge, mine)
+        near = np.any([mine[end] for end in edge.ends], axis=0)
         if not near.all() and not edge.ground:
             e = int(np.flatnonzero(~near)[0])
             ends = form.labels[edge.tail[e]], form.labels[edge.head[e]]

@@ -1,4 +1,5 @@
-"""A part of a problem: some nodes with their samples, the edges that touch them, and the names of their neighbours.
+"""A part of a problem: some nodes with their samples, the edges that touch them, and the names of their neighbours. Of
+rows of more than two ends it has those whose flow its nodes keep, and of others what they take from its nodes.
 
 Nothing of a part is shared with another: arrays are copies, and so are the objects of losses and penalties. The losses
 of a part hold the data of its own nodes alone.
@@ -9,7 +10,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from ...errors import MethodError
 from ...form import EdgeBlock, Form, SampleBlock
 from ...methods import AbstractIteration, Point, Start
 from ...network import Arcs, WholeGraph
-from ...terms import Array, Space
+from ...terms import GROUND, AbstractEdges, AbstractMap, Array, Matrix, Space
 from ...terms.losses import at_nodes
 
 Rows = tuple[tuple[int, Array], ...]
@@ -47,15 +48,16 @@ class Part:
 
 def part_of(form: Form, arcs: Arcs, mine: Array) -> Part:
     """The part of the nodes of a mask (n,)."""
-    for edge in form.unlike_edges:
-        raise MethodError(f"{edge.name} has rows that are no edges, which run in one process so far: leave engine out")
+    for block in form.beside:
+        raise MethodError(f"{block.name} is a loss of rows, and these run in one process so far: leave engine out")
     near = mine.copy()
     near[arcs.target[mine[arcs.source]]] = True
     ids = np.flatnonzero(near)
     place = np.full(form.n, -1)  # of each node among those of the part
     place[ids] = np.arange(len(ids))
     samples = [(k, rows) for k, b in enumerate(form.samples) if len(rows := np.flatnonzero(mine[b.node]))]
-    edges = [(k, rows) for k, e in enumerate(form.edges) if len(rows := np.flatnonzero(touched(e, mine)))]
+    every = [(k, e, cast(Matrix | AbstractEdges, e.map).known(mine)) for k, e in enumerate(form.edges)]
+    known = [(k, edge, found) for k, edge, found in every if len(found[0])]
     n_observed = int(np.searchsorted(ids, form.space.n_observed))
     labels = [form.labels[i] for i in ids.tolist()]
     index = {label: k for k, label in enumerate(labels[:n_observed])}
@@ -64,15 +66,10 @@ def part_of(form: Form, arcs: Arcs, mine: Array) -> Part:
         space,
         tuple(labels[n_observed:]),
         tuple(_samples(form, form.samples[k], rows, place, len(ids)) for k, rows in samples),
-        tuple(_edges(form.edges[k], rows, place, len(ids)) for k, rows in edges),
+        tuple(_edges(edge, *found, place, len(ids)) for _, edge, found in known),
     )
     whole = WholeGraph(form.n, form.space.n_observed, ids, mine[ids], form.differences)
-    return Part(part, whole, tuple(samples), tuple(edges))
-
-
-def touched(edge: EdgeBlock, mine: Array) -> Array:
-    """The edges that have an end among the nodes of a mask, (m,) bool."""
-    return np.any([mine[end] for end in edge.ends], axis=0)
+    return Part(part, whole, tuple(samples), tuple((k, found[0]) for k, _, found in known))
 
 
 def _samples(form: Form, block: SampleBlock, rows: Array, place: Array, n: int) -> SampleBlock:
@@ -82,10 +79,52 @@ def _samples(form: Form, block: SampleBlock, rows: Array, place: Array, n: int) 
     return replace(part, loss=at_nodes(part.loss, own), map=design)
 
 
-def _edges(edge: EdgeBlock, rows: Array, place: Array, n: int) -> EdgeBlock:
-    features = None if edge.features is None else edge.features.copy()
-    part = edge.part(rows).moved(place, n)
-    return replace(part, penalty=copy.deepcopy(edge.penalty), map=part.map.changed(features=features))
+def _edges(edge: EdgeBlock, rows: Array, kept: Array, known: AbstractMap, place: Array, n: int) -> EdgeBlock:
+    """Some rows of a block as a part knows them: it has neither weights nor centers of those that others keep."""
+    part, here = edge.part(rows), known.moved(place, n)
+    if here.edges is not None and here.edges.features is not None:
+        here = here.changed(features=here.edges.features.copy())
+    center = None if part.center is None else np.where(kept[:, None], part.center, np.nan)
+    weight = np.where(kept, part.base_weight, np.nan)
+    return replace(part, penalty=copy.deepcopy(edge.penalty), map=here, base_weight=weight, center=center)
+
+
+# ---- flows of rows that one node keeps -------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class SharedFlows:
+    """Entries of the flows of a block that a part shares with another, by their places: of rows that the part keeps,
+    and of rows that the other keeps."""
+
+    block: int
+    own: Array
+    other: Array
+
+
+def shared_flows(part: Part, owner: Array) -> dict[int, list[SharedFlows]]:
+    """What a part shares with each other one; ``owner`` says to which part each node of its form belongs."""
+    out, mine = dict[int, list[SharedFlows]](), part.whole.own
+    for k, edge in enumerate(part.form.edges):
+        if edge.map.edges is not None:
+            continue
+        rows = cast(Matrix, edge.map)
+        end, keeper, _, line = rows.ways
+        alone = rows.alone[line // rows.k] != GROUND
+        there, back = alone & mine[keeper] & ~mine[end], alone & mine[end] & ~mine[keeper]
+        for other in np.union1d(owner[end[there]], owner[keeper[back]]).tolist():
+            places = (line[there & (owner[end] == other)], line[back & (owner[keeper] == other)])
+            out.setdefault(other, []).append(SharedFlows(k, *map(np.unique, places)))
+    return out
+
+
+def flow_message(flows: tuple[Array, ...], shared: Sequence[SharedFlows]) -> Array:
+    """What another needs of the flows that are kept here."""
+    return np.concatenate([flows[each.block].ravel()[each.own] for each in shared])
+
+
+def take_flows(message: Array, flows: tuple[Array, ...], shared: Sequence[SharedFlows]) -> None:
+    """Write what came from another to its places."""
+    for each, values in zip(shared, np.split(message, np.cumsum([len(e.other) for e in shared])), strict=False):
+        flows[each.block].reshape(-1)[each.other] = values
 
 
 # ---- points, put together from those of parts ------------------------------------------------------------------------
@@ -111,7 +150,7 @@ def answer_of(method: AbstractIteration, state: Any, part: Part) -> PartAnswer:
 
 
 def point_of(form: Form, parts: Sequence[Part], answers: Sequence[PartAnswer]) -> Point:
-    """The point of the whole problem. The flow of an edge is that of its tail's part."""
+    """The point of the whole problem. The flow of a row is that of its owner's part."""
     w = np.empty(form.shape)
     for part, answer in zip(parts, answers, strict=True):
         w[part.nodes] = answer.w
@@ -138,7 +177,7 @@ def _flows(form: Form, parts: Sequence[Part], answers: Sequence[PartAnswer]) -> 
     out = form.nothing().flows
     for part, answer in zip(parts, answers, strict=True):
         for (k, rows), edge, flow in zip(part.edges, part.form.edges, answer.flows or (), strict=True):
-            mine = part.whole.own[edge.tail]
+            mine = part.whole.own[edge.map.owner]
             out[k][rows[mine]] = flow[mine]
     return out
 

@@ -116,6 +116,7 @@ def _nodes(form: Form) -> list[Row]:
             facts.append(f"{int(which.sum())} {word} ({some(labels[which], 3)})")
     size = f"n = {form.n}" + (f", of which {n} are observed" if form.latent else "")
     rows = [Row(prose("nodes"), prose(f"{size}: {some(labels)}; {', '.join(facts)}"))]
+    rows += [Row(prose("doubt"), prose(form.space.doubt))] * bool(form.space.doubt)
     if form.latent:
         latent = f"{count(len(form.latent), 'node')} without data that the model introduces: {some(form.latent)}"
         rows.append(Row(prose("latent"), prose(latent)))

@@ -73,7 +73,7 @@ class Costs:
         n, d = self.form.shape
         out = 1.1e-4 + (2.9e-9 if compiled else 3.2e-8) * (n * d + self.differences)
         for block in self.form.samples:
-            numbers = block.offset.size * d
+            numbers = block.offset.size * d if block.map.noun == "sample" else block.A.nnz
             if not isinstance(block.loss, AbstractSmoothLoss):
                 out += 5.7e-8 * numbers
             elif not isinstance(block.loss, AbstractQuadraticLoss):

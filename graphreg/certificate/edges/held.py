@@ -1,0 +1,235 @@
+"""The rows of an answer, and which of them hold at every optimum."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...base.display import Html, Shown, details, sentence, title
+from ...errors import ProofError, TermError
+from ...form import EdgeBlock, Form
+from ...form.notation import some
+from ...terms import Array
+from ...terms.penalties import (
+    AbstractConstraint,
+    AbstractEntrywise,
+    AbstractSmoothPenalty,
+    has_kink,
+    is_equality,
+    row_norm,
+)
+from ..convexity import node_convexity
+from ..record import OWN_TERMS, Certificate
+from .dual_region import rounding
+from .fusion import Separated, fused, separate
+from .holding import held, interval
+from .near import nearness, radius, spread_of, upper_gap
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ROW_STATES = ("held", "not held", "undecided")
+Tied = Callable[[Form, EdgeBlock, int, float], float]  # a bound of the problem in which a row has a value
+MOST = 50  # rows that are tied
+
+
+@dataclass(frozen=True, repr=False)
+class HeldRows(Shown):
+    """Which rows of the penalties hold at every optimum, as is proved.
+
+    A row (K w)_e - b_e holds where it is 0, or lies at a bound of its constraint: edges between equal nodes,
+    coefficients that are 0, trends without a knot, active constraints. Penalties that act on each number by itself
+    (`L1`, bounds) are told number by number.
+
+    Attributes
+    ----------
+    table : DataFrame
+        One row per row of each penalty with a kink or bounds: term, row (its key: a node, an edge, the nodes along a
+        path, a group, or a number), number (the coordinate, or the place in the row, where numbers are told by
+        themselves; else None), state ("held" or "not held" at every optimum, or "undecided"), value ((K w)_e - b_e in
+        this answer; of several numbers their Euclidean norm), at (what the value is at every optimum; nan where
+        that is not proved), bound (what its size is at most at every optimum), margin (of what is held: by how much at
+        least a flow of an optimum, in the units of the flows, lies inside those that hold the row; of what is not held:
+        how far the value is from 0, and from the bounds, at every optimum; else nan).
+    note : str
+        What all proofs rest on beside arithmetic: empty, or the terms that the user wrote.
+    """
+
+    table: pd.DataFrame
+    note: str = ""
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many rows are in each state."""
+        found = Counter(self.table["state"].tolist())
+        return {state: found[state] for state in ROW_STATES}
+
+    def keys(self, state: str = "held", term: str | None = None) -> list[Hashable]:
+        """The keys of the rows in a state, each once: of "not held" the knots of a trend.
+
+        Parameters
+        ----------
+        state : {"held", "not held", "undecided"}
+        term : str, optional
+            The rows of one term, by its name in the table.
+
+        Raises
+        ------
+        TermError
+            For another state, or a term that is not in the table.
+        """
+        if state not in ROW_STATES:
+            raise TermError(f"rows are 'held', 'not held' or 'undecided', got {state!r}")
+        if term is not None and term not in (known := self.table["term"].unique().tolist()):
+            raise TermError(f"{term!r} is no term with rows that may hold; there are {some(known)}")
+        rows = self.table[self.table["state"] == state]
+        return list(dict.fromkeys((rows if term is None else rows[rows["term"] == term])["row"]))
+
+    def __str__(self) -> str:
+        lines = [f"rows at every optimum: {', '.join(f'{number} {state}' for state, number in self.counts.items())}"]
+        for term in self.table["term"].unique().tolist():
+            mine = self.table[self.table["term"] == term]
+            lines.append(f"{term}: {mine['state'].tolist().count('held')} of {len(mine)} held")
+            if keys := self.keys("not held", term):
+                lines[-1] += f"; not held: {some(keys)}"
+        if self.counts["undecided"]:
+            lines.append("undecided: a smaller gap= decides more, and so does prove=True")
+        return "\n".join([*lines, *([self.note] * bool(self.note))])
+
+    def __repr__(self) -> str:
+        return f"<HeldRows: {', '.join(f'{number} {state}' for state, number in self.counts.items())}>"
+
+    def _html(self) -> Iterable[Html]:
+        from ...base.tables import as_html
+
+        head, *lines = str(self).splitlines()
+        yield title(head)
+        for line in lines:
+            yield sentence(line)
+        yield details("the rows", as_html(self.table))
+
+
+def held_rows(certificate: Certificate, tied: Tied | None = None) -> HeldRows:
+    """The rows of a certified answer; with ``tied`` those that are open are tried for a proof that they do not hold.
+
+    Raises
+    ------
+    ProofError
+        Where there is no certificate.
+    """
+    form = certificate.form
+    if not certificate.valid:
+        raise ProofError(
+            f"what rows are at every optimum is proved from a certificate, and there is none: {certificate.note}"
+        )
+    parts = separate(form)
+    plain = not form.beside and not any(
+        edge.map.edges is None or edge.center is not None or _is_interval(edge) for edge in parts.form.edges
+    )
+    found = _fused(certificate, parts) if plain else held(certificate, parts)
+    claims = list(_claims(certificate, parts, found))
+    if tied is not None:
+        _tie(certificate, parts, claims, tied)
+    return HeldRows(_table(form, parts, claims), certificate.note if certificate.scope == OWN_TERMS else "")
+
+
+def _fused(certificate: Certificate, parts: Separated) -> list[tuple[Array, Array]]:
+    """What `held` gives, of edges alone: along spanning trees, which takes less time."""
+    masks = fused(certificate, [np.zeros(edge.count, dtype=bool) for edge in certificate.form.edges])
+    each = [
+        masks[k] | is_equality(e.penalty, len(c))
+        for e, k, c in zip(parts.form.edges, parts.owner, parts.columns, strict=True)
+    ]
+    return [(np.where(mask, 0.0, np.nan), np.full(len(mask), np.nan)) for mask in each]
+
+
+def _is_interval(edge: EdgeBlock) -> bool:
+    return isinstance(edge.penalty, AbstractConstraint) and isinstance(edge.penalty, AbstractEntrywise)
+
+
+@dataclass
+class _Claim:
+    """What is said of the rows of one block of a separated form."""
+
+    place: int
+    value: Array
+    at: Array
+    bound: Array
+    margin: Array
+    away: Array  # how far every optimum is from 0, or from the bounds
+
+    @property
+    def state(self) -> Array:
+        apart = np.where(self.away > 0.0, "not held", "undecided")
+        return np.where(np.isnan(self.at), apart, "held").astype(object)
+
+
+def _claims(certificate: Certificate, parts: Separated, found: list[tuple[Array, Array]]) -> Iterator[_Claim]:
+    form, w, gap = parts.form, certificate.w, upper_gap(certificate)
+    mu, whole = node_convexity(form), certificate.strong_convexity
+    flows = parts.parts(certificate.dual_point.flows)
+    spread = parts.parts(tuple(spread_of(certificate, k) for k in range(len(certificate.form.edges))))
+    for place, (edge, (at, room)) in enumerate(zip(form.edges, found, strict=True)):
+        if isinstance(edge.penalty, AbstractSmoothPenalty):
+            continue
+        z = edge.difference(w)
+        reach = radius(edge, mu, whole, gap) + row_norm(rounding(edge, form, w))
+        value = z[:, 0] if z.shape[1] == 1 else row_norm(z)
+        bound, margin = np.abs(value) * (1.0 + 1e-12) + reach, room
+        if has_kink(edge.penalty, z.shape[1]):
+            near = nearness(edge, flows[place], spread[place], gap)
+            at[np.isnan(at) & (near.value == 0.0)] = 0.0
+            margin = np.where(np.isnan(room) & (at == 0.0), edge.weight * (1.0 - near.load), room)
+            bound = np.minimum(bound, near.length)
+        ends = _ends(edge, z.shape[1])
+        away = np.min([np.abs(value - end) for end in ends], axis=0) if ends else np.zeros(len(value))
+        bound = np.where(np.isnan(at), bound, np.abs(at))
+        away = np.where(np.isnan(at), away * (1.0 - 1e-12) - reach, 0.0)
+        yield _Claim(place, value, at, bound, margin, away)
+
+
+def _ends(edge: EdgeBlock, k: int) -> list[float]:
+    """The values at which rows of k numbers hold: 0, or the bounds of an interval; none where that is not known."""
+    if k == 1 and isinstance(edge.penalty, AbstractConstraint):
+        return [end for end in interval(edge.penalty) if np.isfinite(end)]
+    return [0.0] if k == 1 or has_kink(edge.penalty, k) else []
+
+
+def _tie(certificate: Certificate, parts: Separated, claims: list[_Claim], tied: Tied) -> None:
+    """Rows that can have no value at which they would hold: the problem with that value is worse."""
+    open_ = [(c, e) for c in claims for e in np.flatnonzero(c.state == "undecided").tolist()]
+    for claim, e in sorted(open_, key=lambda each: -abs(float(each[0].value[each[1]])))[:MOST]:
+        edge = parts.form.edges[claim.place]
+        ends = _ends(edge, parts.form.width(edge))
+        if ends and all(tied(parts.form, edge, e, end) > certificate.primal for end in ends):
+            claim.away[e] = np.nextafter(0.0, 1.0)
+
+
+def _table(form: Form, parts: Separated, claims: list[_Claim]) -> pd.DataFrame:
+    import pandas as pd
+
+    from ...base.tables import LabelledTable
+
+    names = ["term", "row", "number", "state", "value", "at", "bound", "margin"]
+    tables = [pd.DataFrame(columns=names)]
+    for claim in claims:
+        edge, own = form.edges[parts.owner[claim.place]], parts.columns[claim.place]
+        whole = len(own) == form.width(edge)
+        number = (
+            None if whole else form.space.coordinates[edge.columns(form.d)[own[0]]] if edge.map.edges else int(own[0])
+        )
+        keys = form.ends(edge)[0] if edge.map.noun == "node" else form.keys(edge)
+        margin = np.where(claim.away > 0.0, claim.away, np.where(np.isnan(claim.at), np.nan, claim.margin))
+        columns = {
+            "term": edge.name,
+            "row": pd.Series(keys, dtype=object),
+            "number": pd.Series([number] * len(keys), dtype=object),
+        }
+        values = {"state": claim.state, "value": claim.value, "at": claim.at, "bound": claim.bound, "margin": margin}
+        tables.append(pd.DataFrame(columns | values))
+    filled = [each for each in tables if len(each)] or tables[:1]
+    return LabelledTable(pd.concat(filled, ignore_index=True))

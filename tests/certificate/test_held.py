@@ -1,0 +1,316 @@
+"""What is said of rows holds on the whole optimal face, which linear and quadratic programmes of CVXPY go through."""
+
+from __future__ import annotations
+
+import warnings
+
+import cvxpy as cp
+import networkx as nx
+import numpy as np
+import pytest
+
+import graphreg as gr
+from graphreg.certificate.edges.fusion import fused, separate
+from graphreg.certificate.edges.holding import held
+from graphreg.errors import ProofError, TermError
+
+w = gr.w
+TIGHT = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-11, "tol_feas": 1e-11}
+FACE = 1e-8  # how far above the optimum a point of the face may be
+SEEN = 2e-3  # a row that is so large on the face does not hold; data are small whole numbers
+
+
+# ---- small problems whose data are whole numbers, so that ties are common --------------------------------------------
+def drawn(seed):
+    rng = np.random.default_rng(seed)
+    n, d = int(rng.integers(3, 7)), int(rng.integers(1, 3))
+    y = rng.integers(-4, 5, (n, d)).astype(float)
+    seen = np.flatnonzero(rng.random(n) < 0.85) if n > 3 else np.arange(n)
+    seen = np.arange(n) if len(seen) < 2 else seen
+    nodes = list(range(n))
+    if d == 1 and rng.random() < 0.5:
+        loss = gr.QuantileLoss(gr.NodeData.from_arrays(np.ones((len(seen), 1)), y[seen, 0], seen), tau=0.5, scale="sum")
+    else:
+        loss = gr.MeanLoss(gr.NodeData.from_arrays(None, y[seen], seen))
+    graph = nx.gnp_random_graph(n, 0.6, seed=seed)
+    arrows = nx.DiGraph([(i, j) for i, j in graph.edges])
+    arrows.add_nodes_from(nodes)
+    b = rng.integers(-1, 2, (len(arrows.edges), d)).astype(float)
+    phi = [gr.L1(), gr.L2(), gr.LInf()][rng.integers(3)]
+    lam = float(rng.choice([0.5, 1.0, 2.0]))
+    terms = [
+        lambda: lam * phi(w.along(nodes, 2)),
+        lambda: lam * phi(w.along(nodes, min(3, n - 1))),
+        lambda: lam * phi(w.across(graph)),
+        lambda: lam * phi(w.across(graph, 2)),
+        lambda: lam * phi(w.across(arrows) - b),
+        lambda: lam * phi(w.at(nodes[:2]) - 1.0),
+        lambda: gr.NonNegative()(w.across(arrows)),
+        lambda: gr.Box(-1.0, 2.0)(w.at(nodes)),
+        lambda: gr.Box(-1.0, 1.0)(w.along(nodes, 2)),
+        lambda: gr.Ball(3.0)(w.at(nodes[:1])),
+        lambda: lam * gr.HuberNorm(1.0)(w.along(nodes, 2)),
+        lambda: lam * gr.SquaredL2()(w.across(arrows) - b),
+        lambda: lam * gr.L1()(np.repeat(1.0 + rng.integers(-1, 2, (2, n)), 2, axis=0) @ w.at(nodes) - 1.0),
+        lambda: lam * gr.L1()(w.along(nodes, 2).grouped(lambda key: key[0] % 2)) if n > 4 else lam * phi(w.at(nodes)),
+    ]
+    model = loss
+    for k in rng.choice(len(terms), int(rng.integers(1, 4)), replace=False):
+        if not (k in (2, 3, 4, 6, 11) and not graph.edges):
+            model = model + terms[k]()
+    return model if model is not loss else loss + terms[0]()
+
+
+def written(form):  # noqa: PLR0912  (a case for each penalty)
+    """The objective and the constraints in CVXPY, and the variable."""
+    v = cp.Variable(form.n * form.d)
+    value, constraints = [], []
+    for block in form.samples:
+        X, y, s = block.A @ v, block.y.ravel(), np.repeat(block.scale, block.width)
+        if type(block.loss).__name__ == "MeanLoss":
+            value.append(0.5 * s @ cp.square(X - y))
+        else:
+            tau = block.loss.tau
+            value.append(s @ cp.maximum(tau * (y - X), (tau - 1.0) * (y - X)))
+    for edge in form.edges:
+        Z, kind, c = rows_of(edge, form, v), type(edge.penalty).__name__, edge.weight
+        match kind:
+            case "L1":
+                value.append(c @ cp.sum(cp.abs(Z), axis=1))
+            case "L2":
+                value.append(c @ cp.norm(Z, 2, axis=1))
+            case "LInf":
+                value.append(c @ cp.max(cp.abs(Z), axis=1))
+            case "SquaredL2":
+                value.append(0.5 * c @ cp.sum(cp.square(Z), axis=1))
+            case "HuberNorm":
+                value.append(0.5 * c @ cp.huber(cp.norm(Z, 2, axis=1), 1.0))
+            case "Ball":
+                constraints.append(cp.norm(Z, 2, axis=1) <= edge.penalty.radius)
+            case "NonNegative":
+                constraints.append(Z >= 0)
+            case "Box":
+                constraints += [edge.penalty.low <= Z, edge.penalty.high >= Z]
+            case _:
+                raise AssertionError(kind)
+    return sum(value), constraints, v
+
+
+def rows_of(edge, form, v):
+    Z = cp.reshape(edge.map.flat(form.d) @ v, (edge.count, form.width(edge)), order="C")
+    return Z if edge.center is None else Z - edge.center
+
+
+class Face:
+    """The optimal face of a problem, a hair wide."""
+
+    def __init__(self, form):
+        self.form = form
+        self.value, self.constraints, self.v = written(form)
+        self.best = self.solve(cp.Minimize(self.value), self.constraints)
+
+    def solve(self, goal, constraints):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # "may be inaccurate": what it says is compared with a wide margin
+            try:
+                return cp.Problem(goal, constraints).solve(solver=cp.CLARABEL, **TIGHT)
+            except cp.SolverError:
+                return None
+
+    def reach(self, edge, e, j):
+        """The least and the largest value of a number of a row on the face."""
+        z = rows_of(edge, self.form, self.v)[e, j]
+        near = [*self.constraints, self.value <= self.best + FACE * max(1.0, abs(self.best))]
+        return [self.solve(goal(z), near) for goal in (cp.Minimize, cp.Maximize)]
+
+    def at(self, edge, e, columns, value):
+        """The optimum where numbers of a row have a value."""
+        z = rows_of(edge, self.form, self.v)[e, columns]
+        return self.solve(cp.Minimize(self.value), [*self.constraints, z == value])
+
+
+def ends_of(phi):
+    """The values of a number at which a row holds."""
+    radius = getattr(phi, "radius", np.inf)
+    ends = getattr(phi, "low", -radius), getattr(phi, "high", radius)
+    return [float(end) for end in ends if np.isfinite(end)] or [0.0]
+
+
+def judge(form, found):
+    """How many claims there are of each kind; every one against the face."""
+    face, table = Face(form), found.table
+    counts = {"held": 0, "not held": 0, "undecided": 0}
+    parts = separate(form)
+    begin = 0
+    for edge, k, columns in zip(parts.form.edges, parts.owner, parts.columns, strict=True):
+        if isinstance(edge.penalty, (gr.SquaredL2, gr.HuberNorm)):
+            continue
+        whole = form.edges[k]
+        for e in range(edge.count):
+            row = table.iloc[begin + e]
+            counts[row["state"]] += 1
+            assert row["term"] == whole.name
+            if row["state"] == "held":
+                for j in columns:
+                    for reached in face.reach(whole, e, int(j)):
+                        assert reached is None or abs(reached - row["at"]) <= SEEN, (row.to_dict(), reached)
+            if row["state"] == "not held":
+                for end in ends_of(edge.penalty):
+                    tied = face.at(whole, e, columns, end)
+                    assert tied is None or tied > face.best, (row.to_dict(), tied, face.best)
+        begin += edge.count
+    assert begin == len(table)
+    return counts
+
+
+def test_claims_hold_on_the_optimal_face(whole):
+    """On 30 problems; on 300 with ``make test ARGS=--whole``."""
+    total = {"held": 0, "not held": 0, "undecided": 0}
+    for seed in range(300 if whole else 30):
+        problem = gr.Problem(drawn(seed))
+        for gap in (1e-3, 1e-9):
+            solution = problem.solve(gr.Exact(), gap=gap, on_failure="return")
+            if solution.certificate.valid:
+                counts = judge(solution.form, solution.held(prove=seed % 3 == 0))
+        total = {state: total[state] + counts[state] for state in total}
+    assert total["held"] + total["not held"] > total["undecided"]
+
+
+# ---- one argument for edges and rows ---------------------------------------------------------------------------------
+@pytest.mark.parametrize("penalty", [gr.L1(), gr.L2(), gr.LInf()], ids=lambda phi: type(phi).__name__)
+@pytest.mark.parametrize("d", [1, 2])
+def test_edges_are_fused_by_either_argument(penalty, d):
+    """Along spanning trees, or by any left inverse: with cycles, latent nodes and edges to the ground."""
+    claims = 0
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        graph = nx.gnp_random_graph(9, 0.35, seed=seed)
+        data = gr.NodeData.from_arrays(None, rng.normal(size=(9, d)), range(9))
+        model = gr.MeanLoss(data) + 0.5 * gr.TotalVariation(graph, penalty) + 0.1 * gr.NodePenalty(penalty)
+        certificate = gr.Problem(model).solve(gr.Exact(), gap=1e-10).certificate
+        parts = separate(certificate.form)
+        found = parts.together([at == 0.0 for at, _ in held(certificate, parts)], len(certificate.form.edges))
+        along = fused(certificate, [np.zeros(edge.count, dtype=bool) for edge in certificate.form.edges])
+        for edge, one, other in zip(certificate.form.edges, found, along, strict=True):
+            assert (one >= other).all()  # the region of a row is used more sharply here
+            assert (np.abs(edge.difference(certificate.w)[one]) < 1e-8).all()
+            claims += other.sum()
+    assert claims > 15
+
+
+def test_arrows_and_edges_have_the_same_rows():
+    graph = nx.cycle_graph(6)
+    arrows = nx.DiGraph([(j, i) if i % 2 else (i, j) for i, j in graph.edges])
+    data = gr.NodeData.from_arrays(None, np.arange(6.0) ** 2, range(6))
+    one = gr.Problem(gr.MeanLoss(data) + 2.0 * gr.TotalVariation(graph, gr.L1())).solve().held()
+    other = gr.Problem(gr.MeanLoss(data) + 2.0 * gr.L1()(w.across(arrows))).solve().held()
+    assert {frozenset(key) for key in one.keys("held")} == {frozenset(key) for key in other.keys("held")}
+    assert one.counts == other.counts
+
+
+# ---- closed forms ----------------------------------------------------------------------------------------------------
+def of_one_row(a, lam=1.0):
+    """Trend filtering of three nodes: the flow is a / 6, so that the row holds where a < 6 lam."""
+    return gr.Problem(
+        gr.MeanLoss(gr.NodeData.from_arrays(None, np.array([0.0, 0.0, a]), range(3)))
+        + lam * gr.L1()(w.along(range(3), 2))
+    )
+
+
+@pytest.mark.parametrize(("a", "state"), [(5.9, "held"), (6.0, "undecided"), (6.1, "not held"), (-6.1, "not held")])
+def test_a_flow_at_its_capacity_decides_nothing(a, state):
+    assert of_one_row(a).solve(gr.Exact(), gap=1e-10).held(prove=True).table["state"].tolist() == [state]
+
+
+@pytest.mark.parametrize("apart", [1e-1, 1e-3, 1e-5, 1e-7, 1e-9])
+def test_rows_near_a_tie_are_never_said_to_be_on_the_wrong_side(apart):
+    for sign in (1.0, -1.0):
+        for gap in (1e-3, 1e-7, 1e-11):
+            solution = of_one_row(6.0 + sign * apart).solve(gr.Exact(), gap=gap, on_failure="return")
+            (state,) = solution.held(prove=True).table["state"]
+            assert state in ("undecided", "not held" if sign > 0 else "held")
+
+
+def test_lasso_of_weights_over_twelve_decades():
+    """w_i = soft(y_i, c_i), duplicated rows adding up."""
+    rng = np.random.default_rng(0)
+    c = 10.0 ** rng.uniform(-6, 6, 20)
+    side = rng.choice([-1.0, 1.0], 20)
+    y = side * 2 * c * np.where(np.arange(20) % 2, 1.2, 0.8)
+    nodes = list(range(21))  # the last one is alone, and has no data
+    data = gr.NodeData.from_arrays(None, y, range(20))
+    twice = w.at(nodes + nodes[::-1]).weighted(np.r_[c, 1.0, 1.0, c[::-1]])
+    solution = gr.Problem(gr.MeanLoss(data) + gr.L1()(twice)).solve(gr.Exact(), gap=1e-12, on_failure="return")
+    table = solution.held().table
+    for row in table.itertuples():
+        if row.state != "undecided":
+            assert (row.state == "held") == (row.row == 20 or row.row % 2 == 0), row
+    assert (table["state"] == "held").sum() >= 16
+
+
+def test_targets_far_from_0_change_no_claim():
+    y = np.array([0.0, 0.13, 0.0, 1.0, 2.17, 2.9, 4.03, 7.0])
+    found = []
+    for shift in (0.0, 1e6):
+        data = gr.NodeData.from_arrays(None, y + shift, range(8))
+        solution = gr.Problem(gr.MeanLoss(data) + 0.1 * gr.L1()(w.along(range(8), 2))).solve(
+            gr.Exact(), gap=1e-12, on_failure="return"
+        )
+        found.append(solution.held().table["state"].to_numpy())
+    assert ((found[0] == found[1]) | (found[1] == "undecided")).all()
+    assert set(found[0]) == {"held", "not held"}
+    assert (found[1] != "undecided").sum() >= 4
+
+
+def test_active_constraints_of_isotonic_regression():
+    """Blocks of scikit-learn's answer are ties that hold; steps between them are constraints that are not active."""
+    from sklearn.isotonic import IsotonicRegression
+
+    y = np.random.default_rng(1).normal(size=25) + np.linspace(0.0, 3.0, 25)
+    data = gr.NodeData.from_arrays(None, y, range(25))
+    arrows = nx.DiGraph([(i, i + 1) for i in range(24)])
+    table = gr.Problem(gr.MeanLoss(data) + gr.NonNegative()(w.across(arrows))).solve(gr.Exact(), gap=1e-10).held().table
+    steps = np.diff(IsotonicRegression().fit_transform(np.arange(25), y))
+    assert table["state"].tolist() == ["held" if step < 1e-12 else "not held" for step in steps]
+    assert (table["margin"] > 0.0).all()
+
+
+def test_bounds_against_which_rows_are_pushed():
+    data = gr.NodeData.from_arrays(None, np.array([[3.0, 0.2], [-3.0, 1.0]]), ["a", "b"])
+    solution = gr.Problem(gr.MeanLoss(data) + gr.Box(-1.0, 2.0)(w)).solve(gr.Exact(), gap=1e-10)
+    table = solution.held().table
+    assert table["state"].tolist() == ["held", "held", "not held", "not held"]
+    assert table["at"].tolist()[:2] == [2.0, -1.0]
+    assert table["row"].tolist() == ["a", "b", "a", "b"]
+    assert table["number"].nunique() == 2
+    assert solution.held().keys("held") == ["a", "b"]
+
+
+def test_knots_are_the_rows_that_do_not_hold():
+    t = np.arange(30.0)
+    y = np.maximum(t - 12.0, 0.0) + 0.01 * np.random.default_rng(3).normal(size=30)
+    data = gr.NodeData.from_arrays(None, y, range(30))
+    found = gr.Problem(gr.MeanLoss(data) + 2.0 * gr.L1()(w.along(range(30), 2))).solve(gr.Exact(), gap=1e-8).held()
+    knots = [middle for _, middle, _ in found.keys("not held")]
+    assert set(knots) <= {11, 12, 13}
+    assert knots
+    assert found.counts == {"held": 28 - len(knots), "not held": len(knots), "undecided": 0}
+    assert f"{28 - len(knots)} of 28 held; not held: (" in str(found)
+    assert repr(found) == f"<HeldRows: {28 - len(knots)} held, {len(knots)} not held, 0 undecided>"
+
+
+# ---- refusals --------------------------------------------------------------------------------------------------------
+def test_nothing_is_said_without_a_certificate():
+    data = gr.NodeData.from_arrays(None, np.zeros(3), range(3))
+    problem = gr.Problem(gr.MeanLoss(data) + gr.Ball(1.0)(w.at([0]) - 3.0) + gr.Ball(1.0)(w.at([0]) + 3.0))
+    solution = problem.solve(on_failure="return")
+    with pytest.raises(ProofError, match="is proved from a certificate, and there is none: "):
+        solution.held()
+
+
+def test_states_and_terms_that_are_not_there_are_refused():
+    found = of_one_row(1.0).solve().held()
+    with pytest.raises(TermError, match="rows are 'held', 'not held' or 'undecided', got 'active'"):
+        found.keys("active")
+    with pytest.raises(TermError, match=r"'knots' is no term with rows that may hold; there are L1\(\(D\^2 w\)_t\)"):
+        found.keys("held", "knots")
