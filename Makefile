@@ -14,7 +14,7 @@ ARGS ?=
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help demo quick lowest test lint listings counts bench soundness proofs mutants resume failures methods statistics
-.PHONY: audits house papers tutorials pictures docs clean
+.PHONY: audits rows house papers tutorials pictures docs clean
 
 help:
 	@echo "make demo        run examples/demo.py"
@@ -34,6 +34,7 @@ help:
 	@echo "make failures    kill, stop and interrupt actors and all else at random, see what is left"
 	@echo "make methods     measure how every method converges, beside its theory"
 	@echo "make statistics  measure sizes, powers, coverages and times, beside what is promised"
+	@echo "make rows        solve models of rows of other programs and users, beside them; with ARGS=--docs, write the page"
 	@echo "make papers      compute again what the papers state, and judge it by its numbers"
 	@echo "make audits      plant bugs in algorithms, and see whether audits find and name them"
 	@echo "make docs        build the documentation as a site in out/site"
@@ -118,9 +119,9 @@ resume: export MKL_NUM_THREADS := 1
 resume: $(VENV)/.installed-bench
 	$(RUN) -m benchmarks.resume $(ARGS)
 
-failures methods statistics audits papers: export OMP_NUM_THREADS := 1
-failures methods statistics audits papers: export OPENBLAS_NUM_THREADS := 1
-methods statistics audits: $(VENV)/.installed-test
+failures methods statistics audits rows papers: export OMP_NUM_THREADS := 1
+failures methods statistics audits rows papers: export OPENBLAS_NUM_THREADS := 1
+methods statistics audits rows: $(VENV)/.installed-test
 	$(RUN) -m benchmarks.$@ $(ARGS)
 
 failures: $(VENV)/.installed-test

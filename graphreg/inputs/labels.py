@@ -415,5 +415,6 @@ def checked_weights(weight: Any, labels: Labels, tail: Array, head: Array) -> Ar
         raise GraphError(f"the weights have the shape {values.shape}; give one number per edge")
     bad = np.flatnonzero(~(np.isfinite(values) & (values > 0)))
     if bad.size:
-        raise refuse(int(bad[0]), "a weight must be positive and finite; leave the edge out to switch it off")
+        both = ", or call a penalty on gr.w.at(i) + gr.w.at(j)" if values[bad[0]] < 0.0 else ""
+        raise refuse(int(bad[0]), f"a weight must be positive and finite; leave the edge out to switch it off{both}")
     return values

@@ -56,7 +56,8 @@ class RowPenalty(AbstractTerm):
 
     def lower(self, space: Space, strength: Strength) -> Lowered:
         name = f"{self.penalty.called()}({self.rows.text()})"
-        return Lowered(edges=tuple(self._block(made, strength, space, name) for made in self.rows.each(space)))
+        each = [made for made in self.rows.each(space) if made.shape[1]]  # rows of no numbers are constants, 0
+        return Lowered(edges=tuple(self._block(made, strength, space, name) for made in each))
 
     def _block(self, made: Made, strength: Strength, space: Space, name: str) -> EdgeBlock:
         check_strength(self.penalty, strength, bool((made.c != 1.0).any()), name, "leave the weights out")

@@ -690,8 +690,6 @@ class Along(AbstractRowsOfRows):
             if r > 0 and t is not None:
                 A = sp.diags_array(r / (t[r:] - t[:-r])) @ A
             A = sp.csr_array(A[1:] - A[:-1])
-        if self.order >= T:
-            A = A[:0]
         keys = tuple(tuple(self.path[i : i + self.order + 1]) for i in range(A.shape[0]))
         return made.mixed(sp.csr_array(A), keys)
 

@@ -1,7 +1,9 @@
 """Models of rows at their edges: wild weights, targets, sizes, losses, constraints. No crash, no lie, clear words."""
 
+import re
 from dataclasses import replace
 
+import cvxpy as cp
 import networkx as nx
 import numpy as np
 import pytest
@@ -35,6 +37,7 @@ def answered(model, method, gap=1e-6, **options):
 
 STORED = sp.vstack([sp.csr_array((1, T)), sp.csr_array(np.diff(np.eye(T), 2, axis=0))])
 TREND = 0.72415259
+SPREAD = gr.Penalty.from_cvxpy(lambda z: cp.max(z) - cp.min(z))
 CERTIFIED = {
     "12 decades": (lambda: means() + gr.L1()(SECOND.weighted(10.0 ** RNG.uniform(-6, 6, T - 2))), None),
     "12 decades of squares": (
@@ -52,6 +55,10 @@ CERTIFIED = {
     "rows that cancel": (lambda: means() + gr.L1()(w.at([0, 1]) - w.at([0, 1])), 0.0),
     "no rows, n = 1": (lambda: means(Y[:1]) + gr.L1()(w.along([0], 2)) + gr.L1()(w.across(nx.path_graph(1))), 0.0),
     "no rows, n = 2": (lambda: means(Y[:2]) + gr.L1()(w.along([0, 1], 2)), 0.0),
+    "rows of no numbers": (lambda: means() + gr.L1()(SECOND) + gr.L1()(w @ np.zeros((1, 0))), TREND),
+    "a spread of one's own": (lambda: means() + SPREAD(w.grouped(lambda day: day // 5)), None),
+    "offsets that agree": (lambda: means(Y[:1]) + gr.L1()(w.along(DAYS) - np.diff(Y)), 0.0),
+    "offsets that agree, of 1e-9": (lambda: means(1e-9 * Y[:1]) + gr.L1()(w.along(DAYS) - 1e-9 * np.diff(Y)), 0.0),
     "weights of 0": (lambda: means() + gr.L1()(SECOND.weighted(0.0)), 0.0),
     "two features": (lambda: of(gr.SquaredLoss) + 0.5 * gr.L2()(SECOND), None),
     "logistic": (lambda: of(gr.LogisticLoss, np.sign(Z)) + 0.5 * gr.L2()(SECOND), None),
@@ -166,3 +173,41 @@ def test_lies_are_caught(monkeypatch):
     monkeypatch.setattr(gr.Problem, "solve", lying)
     assert len([said for said in examine(5).false if "is false at its point" in said]) == 4
     assert len([said for said in examine(5).false if "exceeds P at" in said]) >= 3
+
+
+class Lying(gr.Penalty):
+    """|z|, whose conjugate says 1 too little."""
+
+    def value(self, z):
+        return np.abs(z).sum(axis=1)
+
+    def prox(self, v, step):
+        return np.sign(v) * np.maximum(np.abs(v) - np.reshape(step, (-1, 1)), 0.0)
+
+    def conjugate(self, u):
+        return np.where(np.abs(u).max(axis=1) <= 1.0, -1.0, np.inf)
+
+    def cvxpy(self, Z):
+        return cp.norm1(Z, axis=1)
+
+
+class LyingLoss(gr.SquaredLoss):
+    """A squared loss, whose conjugate says 1 too little."""
+
+    def conjugate(self, a, y):
+        return super().conjugate(a, y) - 1.0
+
+
+@pytest.mark.parametrize(
+    ("model", "where"),
+    [
+        (lambda: means() + 5.0 * Lying()(SECOND), r"on the row \("),
+        (lambda: means() + 5.0 * Lying()(w.at([3, 5])), "at the node 3"),
+        (lambda: means() + 5.0 * Lying()(w.across(PATH)), r"on the edge \("),
+        (lambda: LyingLoss(w.along(DAYS), np.diff(Y)) + gr.L1()(w), "at the row .* with the coded target"),
+    ],
+)
+def test_terms_of_ones_own_that_lie_on_rows_are_found_and_the_row_is_named(model, where):
+    solution = answered(model(), gr.PrimalDual())
+    assert solution.status == "failed"
+    assert re.search(where, solution.message)

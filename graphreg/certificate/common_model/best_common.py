@@ -66,9 +66,11 @@ def common(form: Form) -> Common:
     separable, or by chance. The floor is also at least the rounding, 1e10 sum_r s_r B_r, where B_r is how much a loss
     bends over the rounding of its predictor, (l(x + d) + l(x - d)) / 2 - l(x) with
     d = eps (|o_r| + |y_r| + sum_j |x_rj w_j|); but no more than a thousandth of the losses at 0, or their rounding
-    there: where columns are collinear, huge coefficients may cancel that no better model needs.
+    there: where columns are collinear, huge coefficients may cancel that no better model needs. Offsets of rows are
+    data, too: c_r (phi(d) + phi(-d)) / 2 with d = eps |b_r| counts as such a bend, since where all of them agree the
+    optimum is 0.
     """
-    key = strengths((*form.samples, *form.to_ground))
+    key = strengths((*form.samples, *form.to_ground, *form.unlike_edges))
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         return form.once("common", key, lambda: _common(pooled(form)))
 
@@ -215,7 +217,7 @@ def _plain_rounding(pool: Pool) -> float:
 
 
 def _rounding(pool: Pool, w: Array) -> tuple[float, float]:
-    """The sums of s_r B_r and of s_r |l_r(0; .)|, see `common`."""
+    """The sums of s_r B_r, those of offsets among them, and of s_r |l_r(0; .)|, see `common`."""
     bends, zeros = 0.0, 0.0
     for block, some, scale, y, x in moved(pool.form, w):
         shift = EPS * magnitude(block, w, some)
@@ -223,6 +225,10 @@ def _rounding(pool: Pool, w: Array) -> tuple[float, float]:
         bend = (block.loss.value(x + shift, y) + block.loss.value(x - shift, y)) / 2.0 - value
         bends += float(scale @ np.maximum(bend, 0.0))
         zeros += float(scale @ np.abs(block.loss.value(np.zeros_like(x), y)))
+    for edge in pool.form.edges:
+        if edge.map.edges is None and edge.center is not None and not isinstance(edge.penalty, AbstractConstraint):
+            shift = EPS * np.abs(edge.center)
+            bends += float(edge.weight @ (edge.penalty.value(shift) + edge.penalty.value(-shift))) / 2.0
     return bends, zeros
 
 

@@ -58,15 +58,14 @@ class BlockRows:
         return isinstance(self.block, EdgeBlock) and self.block.map.noun == "edge"
 
     def at(self, row: int) -> str:
-        """The place of a row in words: its edge, its node or its key."""
-        labels, r, block = self.form.labels, self.place[row], self.block
-        if isinstance(block, SampleBlock):
-            target = np.array2string(np.asarray(block.y[r]), precision=6, threshold=6)
-            return f"at the node {labels[block.node[r]]!r} (a sample with the coded target {target})"
-        if block.map.edges is None:
-            return f"at {self.form.row_text(block, r)}"
-        tail = labels[block.tail[r]]
-        return f"at the node {tail!r}" if block.ground else f"on the edge ({tail!r}, {labels[block.head[r]]!r})"
+        """The place of a row in words: its edge or its node."""
+        r, block, noun = self.place[row], self.block, self.block.map.noun
+        if not isinstance(block, SampleBlock):
+            key: Any = self.form.keys(block)[r]
+            return f"at the node {key[0]!r}" if noun == "node" else f"on the {noun} {key!r}"
+        target = np.array2string(np.asarray(block.y[r]), precision=6, threshold=6)
+        place = f"at the node {self.form.labels[block.node[r]]!r}" if noun == "sample" else f"at the row {int(r)}"
+        return f"{place} (a sample with the coded target {target})"
 
     def take(self, rows: Array) -> BlockRows:
         own = {name: getattr(self, name)[rows] for name in ("place", "x", "b", "weight")}
@@ -116,7 +115,7 @@ def own_points(rows: BlockRows) -> Iterator[Trial]:
     """The residuals of the rows themselves: if the bounds cross, one of these is negative."""
     of, x, b = rows.of, rows.x, rows.b
     yield replace(fenchel_young(of, x, b), side="below")
-    if rows.undirected:
+    if isinstance(rows.block, EdgeBlock) and rows.block.map.noun == "edge":  # where -x is as good an argument as x
         yield replace(evenness(of, x), b=b)
     if of.writes("value_bound"):
         r, spread = rows.from_anchor()

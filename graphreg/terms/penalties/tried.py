@@ -12,7 +12,7 @@ from ..records import Array
 SIZES = (3, 2, 1, *range(4, 33))  # the sizes of rows on which a function is tried when the penalty is made
 MODERATE = 10.0  # entries of the rows on which convexity is tried
 ROUNDING = 1e-9  # relative; within it a function is 0 at 0, even, homogeneous
-ABOUT = "where it is smallest at a, write phi(z + a) without the constant, and give center=a to NodePenalty"
+ABOUT = "where it is smallest at a, write phi(z + a) without the constant, and give center=a to NodePenalty or rows - a"
 DRAWS, DECADES = 200, 8  # rows on which a function is tried to be even, from 10^-8 to 10^8
 
 Value = Callable[[Array], Array]
@@ -85,11 +85,12 @@ def unconvex(value: Callable[[Array], Array], z: Array, phi: Array) -> str:
 def refuse_values(name: str, z: Array, phi: Array) -> None:
     """Raises where the values phi at the rows z are none of a penalty."""
     at_zero = phi[~z.any(axis=1)][0]
-    if (phi < at_zero - ROUNDING * (1.0 + abs(at_zero) + np.abs(z).max(axis=1))).any():
+    if at_zero < np.inf and (phi < at_zero - ROUNDING * (1.0 + abs(at_zero) + np.abs(z).max(axis=1))).any():
         i = int(phi.argmin())
         raise TermError(
             f"the penalty {name} must not be negative, and 0 at z = 0: it is {at_zero:.6g} there and smaller, "
             f"{phi[i]:.6g}, at z = {z[i]}; {ABOUT}"
         )
     if not abs(at_zero) <= ROUNDING:
-        raise TermError(f"the penalty {name} must be 0 at z = 0; it is {at_zero:.6g}; subtract the constant")
+        how = "subtract the constant" if at_zero < np.inf else ABOUT
+        raise TermError(f"the penalty {name} must be 0 at z = 0; it is {at_zero:.6g}; {how}")

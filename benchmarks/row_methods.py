@@ -1,4 +1,4 @@
-"""``python -m benchmarks.rows``: models of rows by graphreg's methods beside hand-written CVXPY with Clarabel.
+"""``python -m benchmarks.row_methods``: models of rows by graphreg's methods beside hand-written CVXPY with Clarabel.
 
 CPU seconds of one thread, medians of runs that take turns; the first turn is dropped. The gap of an answer is
 (P(w) - best certified lower bound) / |P(w)|, whoever found w. Steps of `InteriorPoint` are told apart from what
