@@ -1,5 +1,5 @@
 """``make mutants``: change one place of what must be right at a time, and list what its tests do not see: of the
-checker of proofs, and of the kernel that makes all bounds.
+checker of proofs, of the kernel that makes all bounds, and of the terms' own bounds over boxes.
 
 Exit code 1 where one of them is not argued in ``benchmarks/mutants.md``, or where that argues a change of no line. Of
 each file as many are tried as are gone through, the same for everybody; ``--most`` draws more.
@@ -35,16 +35,30 @@ import pytest
 
 CHECKER = Path("graphreg/verify.py")
 KERNEL = Path("graphreg/certificate/kernel")
-TESTS = {CHECKER: ("checker_formulas", "checker", "verify")} | {
-    KERNEL / f"{name}.py": (f"kernel_{name}", *more)
-    for name, more in (
-        ("arithmetic", ("kernel_system", "kernel_upper")),
-        ("system", ("kernel_upper", "kernel_squares")),
-        ("balance", ()),
-        ("value", ()),
-        ("squares", ()),
-        ("upper", ()),
-    )
+TERMS = Path("graphreg/terms")
+BOUNDS = {  # files with bounds of a loss or a penalty over boxes, and which tests are of these
+    TERMS / "bounds.py": "losses or penalties",
+    TERMS / "losses/loss.py": "alone",
+    TERMS / "losses/base.py": "Squared or Mean or Quantile or Hinge",
+    **{TERMS / f"losses/{kind}.py": kind for kind in ("hinge", "huber", "logistic", "multinomial", "poisson")},
+    TERMS / "penalties/penalty.py": "alone",
+    TERMS / "penalties/base.py": "L1 or L2 or LInf or Box",
+    TERMS / "penalties/_rows.py": "L1 or L2 or LInf or HuberNorm or Ball or Quadratic",
+    TERMS / "penalties/huber_norm.py": "HuberNorm",
+    TERMS / "penalties/squared_l2.py": "SquaredL2",
+    **{TERMS / f"penalties/{kind}.py": kind for kind in ("ball", "box", "l1", "l2", "quadratic")},
+}
+IN_TERMS = re.compile(
+    r"_bound$|^(ends|shown|largest_around|half_square|longest)$"
+)  # definitions that are changed there
+CERTIFICATE = {
+    CHECKER: ("checker_formulas", "checker", "verify"),
+    KERNEL / "arithmetic.py": ("kernel_arithmetic", "kernel_system", "kernel_upper"),
+    KERNEL / "system.py": ("kernel_system", "kernel_upper", "kernel_squares"),
+    **{KERNEL / f"{name}.py": (f"kernel_{name}",) for name in ("balance", "value", "squares", "upper")},
+}
+TESTS = {path: [f"tests/certificate/test_{name}.py" for name in names] for path, names in CERTIFICATE.items()} | {
+    path: ["tests/terms/test_bounds_exactly.py", "-k", which] for path, which in BOUNDS.items()
 }
 ARGUED = Path("benchmarks/mutants.md")
 OPERATIONS: dict[type[ast.AST], type[ast.AST]] = {
@@ -234,16 +248,28 @@ def _take(old: Any, module: str, names: Any) -> None:
             setattr(old, name, new)
 
 
+def prefix(path: Path) -> str:
+    """What stands before the changes of a file on the page that argues them."""
+    if path in BOUNDS:
+        return f"{path.relative_to(TERMS)} "
+    return "" if path == CHECKER else f"{path.name} "
+
+
+def is_tried(path: Path, change: Change) -> bool:
+    """True of all changes, of those in files of terms where they are in bounds."""
+    return path not in BOUNDS or IN_TERMS.search(change.where.rpartition(".")[2]) is not None
+
+
 class Tries:
     """A plug-in of pytest: in place of the run of the tests, one run for each change."""
 
     def __init__(self, path: Path, most: int | None, argued: Path) -> None:
         self.module: Any = importlib.import_module(".".join(path.with_suffix("").parts))
         self.tree = ast.parse(path.read_text())
-        self.name = "" if path == CHECKER else f"{path.name} "
-        self.all = list(changes(self.tree, kernel=path != CHECKER))
+        self.name = prefix(path)
+        self.all = [each for each in changes(self.tree, kernel=path != CHECKER) if is_tried(path, each)]
         self.tried = self.all if most is None else random.Random(most).sample(self.all, min(most, len(self.all)))
-        others = [f"{each.name} " for each in TESTS]
+        others = [name for name in map(prefix, TESTS) if name]
         self.argued = {
             each
             for each in listed(argued)
@@ -308,9 +334,10 @@ def main() -> int:
     code = 0
     for path in asked.files or TESTS:
         tries = Tries(path, asked.most or None, ARGUED)
-        tests = [f"tests/certificate/test_{name}.py" for name in TESTS[path]]
         print(f"{path}: {len(tries.tried)} changes", flush=True)
-        pytest.main([*tests, "-q", "-s", "--no-header", "--no-summary", "-p", "no:cacheprovider", "-n", "0"], [tries])
+        pytest.main(
+            [*TESTS[path], "-q", "-s", "--no-header", "--no-summary", "-p", "no:cacheprovider", "-n", "0"], [tries]
+        )
         code = max(code, tries.code)
     return code
 

@@ -23,6 +23,9 @@ from .methods.known_clusters.async_l2gd import AsyncL2GD as AsyncL2GD
 from .methods.linear_system import LinearSystem as LinearSystem
 from .methods.splitting.admm import ADMM as ADMM
 from .methods.splitting.primal_dual import PrimalDual as PrimalDual
+from .terms.losses.epsilon_insensitive import SquaredEpsilonInsensitiveLoss as SquaredEpsilonInsensitiveLoss
+from .terms.losses.expectile import ExpectileLoss as ExpectileLoss
+from .terms.losses.gamma import GammaLoss as GammaLoss
 from .terms.losses.hinge import HingeLoss as HingeLoss
 from .terms.losses.hinge import SquaredHingeLoss as SquaredHingeLoss
 from .terms.losses.huber import HuberLoss as HuberLoss
@@ -55,8 +58,10 @@ __all__ = [
     "DynamicProgramming",
     "Exact",
     "ExactDiffusion",
+    "ExpectileLoss",
     "FedADMM",
     "FedAvg",
+    "GammaLoss",
     "GradientTracking",
     "HingeLoss",
     "HuberLoss",
@@ -79,6 +84,7 @@ __all__ = [
     "PrimalDual",
     "Quadratic",
     "QuantileLoss",
+    "SquaredEpsilonInsensitiveLoss",
     "SquaredHingeLoss",
     "SquaredL2",
     "SquaredLoss",

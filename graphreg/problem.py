@@ -455,7 +455,7 @@ def problem_of(value: Any, taker: str) -> Problem:
 def _check_labels(model: Model) -> None:
     """Nodes of two terms that only look the same, 1 and '1', are refused; within one graph they are its own affair."""
     sets: list[Labels] = []
-    for nodes in (term.nodes() for _, term in model.terms):
+    for nodes in (term.labels() for _, term in model.terms):
         if len(nodes) and not any(nodes is other or nodes == other for other in sets):
             sets.append(nodes)
     known = {str(label): label for label in sets[0]} if len(sets) > 1 else {}

@@ -15,6 +15,9 @@ from graphreg.inputs.data import NodeData
 from graphreg.reading_cvxpy.loss import from_cvxpy as loss_from_cvxpy
 from graphreg.reading_cvxpy.penalty import from_cvxpy
 from graphreg.reading_prox import from_prox
+from graphreg.terms.losses.epsilon_insensitive import SquaredEpsilonInsensitiveLoss
+from graphreg.terms.losses.expectile import ExpectileLoss
+from graphreg.terms.losses.gamma import GammaLoss
 from graphreg.terms.losses.hinge import HingeLoss, SquaredHingeLoss
 from graphreg.terms.losses.huber import HuberLoss
 from graphreg.terms.losses.logistic import LogisticLoss
@@ -76,6 +79,13 @@ LOSSES = [
     HingeLoss(samples(2 * CLASSES - 1), scale="sum"),
     SquaredHingeLoss(samples(CLASSES == 1)),
     SquaredHingeLoss(samples(CLASSES), scale={0: 1.0, 1: 2.0, 2: 0.5}),
+    GammaLoss(samples(np.exp(NUMBERS))),
+    GammaLoss(samples(LARGE + 1e-3), scale="sum"),
+    ExpectileLoss(samples(NUMBERS)),
+    ExpectileLoss(samples(1e3 * NUMBERS), tau=0.95, scale=2.0),
+    ExpectileLoss(samples(NUMBERS), tau=0.1),
+    SquaredEpsilonInsensitiveLoss(samples(NUMBERS)),
+    SquaredEpsilonInsensitiveLoss(samples(NUMBERS), epsilon=1.5, scale="sum"),
     loss_from_cvxpy(lambda x, y: cp.logistic(2 * (x - y)) - (x - y) - np.log(2.0), samples(NUMBERS), "log cosh"),
     loss_from_cvxpy(lambda x, y: cp.exp(x) - cp.multiply(y, x), samples(COUNTS), "poisson", scale="sum"),
     loss_from_cvxpy(lambda x, y: cp.huber(x - y, 0.5) + cp.power(x - y, 4) / 8, samples(NUMBERS)),

@@ -113,6 +113,14 @@ def tables(folder: Path) -> pd.DataFrame:
     for a, b, weight in edges[:4]:
         matrix.loc[a, b] = matrix.loc[b, a] = weight
     matrix.to_csv(folder / "matrix.csv")
+    dated = frame.assign(day=frame["site"].astype(int) ** 2, date=("2024-05-" + frame["site"]))
+    dated.to_csv(folder / "dated.csv", index=False)
+    arrows = pd.DataFrame([("01", "02", 0.5, "x"), ("03", "02", -0.2, "y"), ("04", "05", 0.0, "x")])
+    arrows.set_axis(["from", "to", "lead", "kind"], axis=1).to_csv(folder / "arrows.csv", index=False)
+    entries = [("p", "01", "dose", 1.0, 0, 0.5, 2.0), ("p", "02", "dose", -1.0, 1, 0.0, 2.0)]
+    entries += [("q", "03", "age", 1.0, 0, -0.5, 1.0), ("q", "04", "dose", 2.0, 1, -0.5, 1.0)]
+    columns = ["row", "node", "feature", "coefficient", "part", "sum", "trust"]
+    pd.DataFrame(entries, columns=columns).to_csv(folder / "entries.csv", index=False)
     (folder / "penalties.py").write_text(OWN, encoding="utf-8")
     return frame
 
@@ -171,6 +179,7 @@ FULL: list[dict[str, Any]] = [  # together they have every key
             "weights": dict.fromkeys(["01", "02", "03", "04", "05", "06"], 1.5),
             "center": [0.5],
             "features": ["dose"],
+            "nodes": ["01", "02", "03", "04", "05", "06"],
         },
         "hierarchy": {
             "clusters": ["district", "region"],
@@ -208,6 +217,22 @@ FULL: list[dict[str, Any]] = [  # together they have every key
         "node_penalty": {"penalty": {"family": "Box", "low": -3.0, "high": [2.0, 3.0]}},
     },
     {**BASE, "consensus": {"graph": "roads", "features": ["age"]}, "graph": {"name": "roads", "family": "cycle"}},
+    {
+        **BASE,
+        "data": {**BASE["data"], "file": "dated.csv", "name": "visits", "categories": ["district"]},
+        "rows": [
+            {"penalty": "L1", "along": "date", "order": 2, "at": "day", "features": ["dose"], "parameter": "bend"},
+            {"penalty": "L2", "strength": 0.5, "across": "arrows.csv", "offset": "lead", "groups": "kind"},
+            {"penalty": "L1", "at": ["01", "03"], "offset": {"01": 0.5, "03": 0.1}, "weights": "day", "data": "visits"},
+            {
+                "penalty": {"family": "HuberNorm", "delta": 0.1},
+                "file": "entries.csv",
+                "offset": "sum",
+                "weights": "trust",
+            },
+            {"penalty": "SquaredL2", "across": "graph", "order": 2, "weights": [1.0, 2.0, 3.0, 4.0, 5.0, 0.0, 1.0]},
+        ],
+    },
 ]
 
 

@@ -179,7 +179,8 @@ def _piecewise_quadratic(part: ExactSamples, x: Any, y: Any) -> Any:
             t = abs(x - y)
             return t * t * HALF if t <= part.delta else part.delta * (t - part.delta * HALF)
         case "quantile":
-            return max(part.tau * (y - x), (part.tau - 1) * (y - x))
+            rest = rational(1.0 - float(part.tau))  # as the loss and proofs define it
+            return max(part.tau * (y - x), rest * (x - y))
         case "hinge":
             return max(ZERO, 1 - y * x)
         case "squared hinge":

@@ -22,7 +22,7 @@ from graphreg.datasets.plain import Array, PlainSamples
 from graphreg.datasets.random_losses import LOSSES_WITH_KINKS, MOST, Losses, Rows, data_of, names_of
 
 REAL = ("squared", "huber", "quantile", "mean")  # targets that may be shifted
-EXPONENTS = ("poisson", "logistic", "multinomial")  # predictors are exponents, so that offsets stay moderate
+EXPONENTS = ("poisson", "gamma", "logistic", "multinomial")  # predictors are exponents, so that offsets stay moderate
 DECADES = 12.0  # of column scales, on each side of 1
 WEIGHTS = 6.0  # of weights
 TALL = "tall nodes"

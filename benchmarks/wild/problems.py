@@ -26,22 +26,23 @@ from .losses import EXPONENTS, REAL, TALL, wild_losses
 
 __all__ = ["WILD", "WildProblem", "wild_problem"]
 
-TABLES = tuple(loss for loss in LOSSES if loss != "mean")  # losses with a design
+EVERY = (*LOSSES, "gamma")  # and what losses of amounts are drawn like
+TABLES = tuple(loss for loss in EVERY if loss != "mean")  # losses with a design
 # a trait, and the losses that it fits
 WILD: dict[str, tuple[str, ...]] = {
-    "column scales": LOSSES,
+    "column scales": EVERY,
     "shifted targets": (*REAL, "mixed"),
     "large offsets": tuple(loss for loss in TABLES if loss not in EXPONENTS),
     "near-collinear columns": TABLES,
     "dummies and intercept": TABLES,
-    "wild weights": LOSSES,
-    "duplicate rows": LOSSES,
+    "wild weights": EVERY,
+    "duplicate rows": EVERY,
     "zero column": TABLES,
-    "many coordinates": LOSSES,
-    "one sample": LOSSES,
+    "many coordinates": EVERY,
+    "one sample": EVERY,
     "dollars and rates": TABLES,
-    "far centres": LOSSES,
-    "extreme strengths": LOSSES,
+    "far centres": EVERY,
+    "extreme strengths": EVERY,
     "separable": ("logistic", "multinomial", "poisson", "hinge", "squared hinge", "mixed"),
     "exact fit": (*REAL, "mixed"),
 }

@@ -158,7 +158,7 @@ def _listen(
 def _instances(problem: Problem) -> list[Problem]:
     """The problem with several strengths, and with penalties that are smooth, where every message shows: those without
     kinks decide what is late. Where nothing has a strength, the problem alone."""
-    if not any(term.takes_strength() and term.nodes() for _, term in problem.model.terms):
+    if not any(term.takes_strength() and term.labels() for _, term in problem.model.terms):
         return [problem]
     smooth = rebuilt(problem, other=lambda term: term.squared() if isinstance(term, AbstractGraphTerm) else term)
     return [*(scaled(problem, 1.0, strength) for strength in STRENGTHS), smooth]

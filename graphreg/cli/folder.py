@@ -23,7 +23,7 @@ from ..model_file import ModelFile, text_of
 from . import results
 
 RESULT = "result.json"
-TABLES = ("coefficients", "clusters", "edges", "flows", "latent", "standardised")
+TABLES = ("coefficients", "clusters", "edges", "rows", "flows", "latent", "standardised")
 NAMES = (RESULT, *(f"{name}.csv" for name in TABLES), "graph.png", "trace.png")
 DRAWABLE = 500  # nodes up to which a picture of the graph shows something
 NO_PICTURES = "no pictures: they need matplotlib, which is not installed: pip install graphreg[plot]"
@@ -140,7 +140,7 @@ def draw_all(drawings: Mapping[str, Callable[[], bytes]]) -> tuple[dict[str, byt
 def _pictures(solution: gr.Solution) -> dict[str, Callable[[], bytes]]:
     """The graph, where it can be drawn, and the trace."""
     drawings: dict[str, Callable[[], bytes]] = {}
-    if solution.form.n <= DRAWABLE and any(not edge.ground for edge in solution.form.edges):
+    if solution.form.n <= DRAWABLE and results.has_clusters(solution):
         drawings["graph.png"] = partial(_draw, "plot_graph", solution, (9.0, 6.0))
     if solution.trace.certified():
         drawings["trace.png"] = partial(_draw, "plot_trace", solution, (8.0, 5.0))

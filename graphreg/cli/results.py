@@ -29,6 +29,11 @@ def has_point(solution: gr.Solution) -> bool:
     return math.isfinite(solution.objective)
 
 
+def has_clusters(solution: gr.Solution) -> bool:
+    """True where there are edges between nodes, and no rows of another kind, which make no clusters."""
+    return bool(solution.form.between) and not solution.form.unlike_edges
+
+
 # ---- text ------------------------------------------------------------------------------------------------------------
 def answer(solution: gr.Solution) -> str:
     """The solution with its certificate, the first coefficients, and the clusters."""
@@ -36,7 +41,7 @@ def answer(solution: gr.Solution) -> str:
         why = "" if solution.status == "interrupted" else ": no point was found that satisfies all constraints"
         return f"{solution}\n\nno coefficients{why}"
     parts = [str(solution), _coefficients(solution.table())]
-    if any(not edge.ground for edge in solution.form.edges):
+    if has_clusters(solution):
         parts.append(_clusters(solution))
     return "\n\n".join(parts)
 
@@ -67,13 +72,15 @@ def tables(model: ModelFile, solution: gr.Solution) -> dict[str, pd.DataFrame]:
     """The tables of an answer by file name; none where no point was found."""
     if not has_point(solution):
         return {}
-    clusters = solution.clusters()
-    found = {
-        "coefficients.csv": _rows(solution, "node", dict(zip(solution.labels, solution.coef, strict=True))),
-        "clusters.csv": pd.DataFrame({"node": clusters.labels.keys(), "cluster": clusters.labels.values()}),
-        "edges.csv": clusters.edges,
-        "flows.csv": _flows(solution),
-    }
+    found = {"coefficients.csv": _rows(solution, "node", dict(zip(solution.labels, solution.coef, strict=True)))}
+    if solution.form.unlike_edges:
+        rows = solution.flows.table().dropna(subset=["row"])
+        found["rows.csv"] = rows.assign(row=rows["row"].map(_name)).dropna(axis=1, how="all")
+    else:
+        clusters = solution.clusters()
+        frame = pd.DataFrame({"node": clusters.labels.keys(), "cluster": clusters.labels.values()})
+        found |= {"clusters.csv": frame, "edges.csv": clusters.edges}
+    found["flows.csv"] = _flows(solution)
     if solution.latent:
         found["latent.csv"] = _rows(solution, "latent node", solution.latent)
     rows = [
@@ -83,7 +90,7 @@ def tables(model: ModelFile, solution: gr.Solution) -> dict[str, pd.DataFrame]:
     ]
     if rows:
         found["standardised.csv"] = pd.DataFrame(rows, columns=["data", "feature", "center", "scale"])
-    for name in ("edges.csv", "flows.csv"):
+    for name in {"edges.csv", "flows.csv"} & found.keys():
         ends = {end: found[name][end].map(_name) for end in ("tail", "head")}
         found[name] = found[name].assign(**ends)  # a copy: the solution keeps its own
     return found
@@ -106,6 +113,8 @@ def _flows(solution: gr.Solution) -> pd.DataFrame:
     form = solution.form
     parts: list[pd.DataFrame] = []
     for edge, u in zip(form.edges, solution.certificate.dual_point.flows, strict=True):
+        if edge.map.edges is None:
+            continue
         flow = np.zeros((len(u), form.d))
         flow[:, edge.coordinates] = u
         part = pd.DataFrame(flow, columns=_coordinates(solution))
@@ -153,10 +162,14 @@ def _named(record: Any, *names: str) -> dict[str, Any]:
 
 def _point(solution: gr.Solution) -> dict[str, Any]:
     """The entries that are read off the coefficients."""
-    clusters = solution.clusters()
-    return {
+    found = {
         "coefficients": _by_label(solution, dict(zip(solution.labels, solution.coef, strict=True))),
         "latent": _by_label(solution, solution.latent),
+    }
+    if solution.form.unlike_edges:
+        return found
+    clusters = solution.clusters()
+    return found | {
         "clusters": {
             "count": clusters.count,
             "proved_count": list(clusters.count_range),

@@ -52,7 +52,7 @@ def check_varies(read: Any) -> None:
     """Refuse a model file in which no strength has a name."""
     if any(strength.parameter is not None for strength, _ in read.problem.model.terms):
         return
-    tables = [name for name in ("total_variation", "hierarchy", "node_penalty", "loss") if name in read.content]
+    tables = [name for name in ("total_variation", "hierarchy", "node_penalty", "rows", "loss") if name in read.content]
     raise ModelFileError(
         f"{read.path.name}: no strength in it can vary; in the table of the term whose strength is to, [{tables[0]}] "
         'for instance, write parameter = "lam" beside strength = 0.3'

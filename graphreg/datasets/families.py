@@ -18,7 +18,12 @@ from ..terms.penalties import AbstractPenalty, AbstractSmoothPenalty, has_kink
 from .plain import Array, PlainSamples
 
 # ---- declared losses and penalties by name, those of the user among them ---------------------------------------------
-TARGETS = {"squared": (-1.5, 0.0, 2.5), "poisson": (0.0, 3.0, 1.0), "logistic": (0.0, 1.0, 1.0)}
+TARGETS = {
+    "squared": (-1.5, 0.0, 2.5),
+    "poisson": (0.0, 3.0, 1.0),
+    "logistic": (0.0, 1.0, 1.0),
+    "gamma": (0.5, 3.0, 1.0),
+}
 
 
 def chosen(base: type[Any], given: str | type[Any] | None, drawn: str, known: tuple[str, ...]) -> str:
@@ -64,7 +69,7 @@ def _tried(family: type[AbstractLoss]) -> tuple[str, AbstractLoss]:
             return known, loss
         refused = "it has several predictors per sample"
     raise TermError(
-        f"random problems draw numbers, counts and two classes, and {family.__name__} takes none: {refused}"
+        f"random problems draw numbers, counts, amounts and two classes, and {family.__name__} takes none: {refused}"
     )
 
 
@@ -75,7 +80,7 @@ LOSSES = (
 )
 SCALAR = ("squared", "logistic", "huber", "poisson", "quantile", "hinge", "squared hinge")  # one predictor, a number
 BINARY = ("logistic", "hinge", "squared hinge")
-UNITLESS = ("poisson", "multinomial", *BINARY)
+UNITLESS = ("poisson", "multinomial", "gamma", *BINARY)
 KINKED = ("quantile", "hinge")  # piecewise linear
 COUNTS = np.log(2e4)  # the largest predictor of a count
 
@@ -86,8 +91,8 @@ def drawn_like(family: str) -> str:
 
 
 def is_unitless(family: str) -> bool:
-    """True where targets have no unit, and predictors are of the size of 1: counts and classes. Of these losses the
-    price 0 is on the boundary of dom l*, or beside its span."""
+    """True where predictors are of the size of 1, whatever the unit of targets: counts, amounts and classes. Of most of
+    these losses the price 0 is on the boundary of dom l*, or beside its span."""
     return drawn_like(family) in UNITLESS
 
 
@@ -127,6 +132,8 @@ def targets(
         return np.argmax(noisy, axis=1).astype(float)
     if family == "poisson":
         return rng.poisson(np.exp(np.clip(eta / response + offset + shape.level, -50, COUNTS))).astype(float)
+    if family == "gamma":
+        return np.exp(np.clip(eta / response + offset, -50, COUNTS)) * rng.gamma(2.0, 0.5, len(eta))
     if family in BINARY:
         chance = 1.0 / (1.0 + np.exp(-np.clip(2.0 * eta / response + offset, -50, 50)))
         return np.where(rng.random(len(eta)) < chance, 1.0, -1.0)

@@ -102,7 +102,7 @@ def _coordinates(
 
 def _space(model: Model, losses: Sequence[AbstractLoss], coordinates: tuple[Coordinate, ...]) -> Space:
     first, rest = (
-        [nodes for _, term in model.terms if term.leads is leads and len(nodes := term.nodes())]
+        [nodes for _, term in model.terms if term.leads is leads and len(nodes := term.labels())]
         for leads in (True, False)
     )
     closed = all(term.closed for _, term in model.terms)
@@ -120,7 +120,7 @@ def _space(model: Model, losses: Sequence[AbstractLoss], coordinates: tuple[Coor
             )
     intercept = any(loss.data.intercept for loss in losses)
     penalised = [j for j, name in enumerate(coordinates) if not (intercept and feature_of(name) == "intercept")]
-    seen = [term.nodes() for _, term in model.terms if isinstance(term, RowLoss)] if rest else []
+    seen = [term.labels() for _, term in model.terms if isinstance(term, RowLoss)] if rest else []
     known = dict.fromkeys(all_of([*first, *(x.data.labels for x in losses), *seen])) if rest else {}
     doubt = _doubt([label for nodes in rest for label in nodes], known)
     return Space(index, coordinates, np.array(penalised, dtype=np.intp), doubt)

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .. import checks
-from ..base.messages import near, shown
+from ..base.messages import did_you_mean, near, shown
 from ..checks import unmasked
 from ..errors import DataError, ModelError
 from .labels import FILL, Array, Labels, is_integers, is_missing, plain_label, positions_of
@@ -27,7 +27,8 @@ INTERCEPT = "intercept"
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns that data were read from; names that cannot stand together are refused."""
+    """The columns that data were read from; names that cannot stand together are refused. ``levels`` are those of the
+    features that are categories: a column of 0 and 1 for each but the first."""
 
     node: Hashable
     targets: tuple[Hashable, ...]
@@ -35,10 +36,11 @@ class Columns:
     weights: Hashable | None = None
     offset: Hashable | None = None
     intercept: bool = False
+    levels: tuple[tuple[Hashable, tuple[Hashable, ...]], ...] = ()
 
     def __post_init__(self) -> None:
         checks.switch(self.intercept, "intercept", DataError)
-        for what, names in (("feature", self.features), ("target", self.targets)):
+        for what, names in (("feature", self.own_names), ("target", self.targets)):
             twice = [name for k, name in enumerate(names) if str(name) in map(str, names[:k])]
             if twice:
                 raise DataError(f"the {what} {twice[0]!r} is named twice; give each {what} a name of its own")
@@ -53,7 +55,14 @@ class Columns:
     @property
     def feature_names(self) -> tuple[str, ...]:
         """The names of the columns of X, with the intercept."""
-        return (INTERCEPT,) * self.intercept + tuple(map(str, self.features))
+        return (INTERCEPT,) * self.intercept + self.own_names
+
+    @property
+    def own_names(self) -> tuple[str, ...]:
+        """The same without the intercept: of a category one for each level but the first."""
+        levels = dict(self.levels)
+        each = ([f"{name}[{x}]" for x in levels[name][1:]] if name in levels else [str(name)] for name in self.features)
+        return tuple(name for names in each for name in names)
 
 
 def names_of(names: Any) -> tuple[Hashable, ...]:
@@ -127,6 +136,32 @@ def numbers_of(frame: nw.DataFrame[Any], name: Any, what: str) -> Array:
     return floats(entries(column), f"the {what} {name!r}")
 
 
+def levels_of(frame: nw.DataFrame[Any], name: Hashable) -> tuple[Hashable, ...]:
+    """The values of a column of categories, which is in order: that of a categorical column, or sorted."""
+    import narwhals.stable.v2 as nw
+
+    column = column_of(frame, name)
+    seen = {value for value in column.to_list() if not is_missing(value)}
+    ordered = any(column.dtype == kind for kind in (nw.Categorical, nw.Enum))
+    found: Any = column.cat.get_categories().to_list() if ordered else sorted(seen, key=lambda x: (str(type(x)), x))
+    if len(seen) < 2:
+        levels = ", ".join(map(repr, seen)) or "none"
+        raise DataError(f"the category {name!r} has one level ({levels}), which tells nothing apart; leave it out")
+    return tuple(level for level in found if level in seen)
+
+
+def numbers_of_levels(frame: nw.DataFrame[Any], name: Hashable, levels: tuple[Hashable, ...]) -> list[Array]:
+    """A column of 0 and 1 for each level but the first."""
+    values = column_of(frame, name).to_list()
+    for row, value in enumerate(values):
+        if is_missing(value):
+            raise DataError(f"the category {name!r} is missing in row {row}; {FILL}")
+        if value not in levels:
+            known = f"which the data did not have{did_you_mean(value, levels)}; its levels are {listing(levels)}"
+            raise DataError(f"the category {name!r} is {shown(plain_label(value))} in row {row}, {known}")
+    return [np.array([value == level for value in values], dtype=float) for level in levels[1:]]
+
+
 def entries(column: nw.Series[Any]) -> Array:
     """The entries of a column, as they are; Python's objects where some of it is missing."""
     if column.is_null().any():
@@ -186,7 +221,7 @@ def floats(array: Array, what: str) -> Array:
         row = k // max(1, array.size // len(array))
         raise DataError(
             f"{what} is not numeric: row {row} holds {checks.shown(flat[k])}; "
-            "encode it (pandas.get_dummies for classes)"
+            "encode it as numbers, or where it is a category name it in categories= of from_frame"
         )
     return np.array([np.nan if is_missing(value) else value for value in flat], dtype=float).reshape(array.shape)
 
@@ -206,7 +241,12 @@ def matrix(values: Any, what: str) -> Array:
     if (frame := as_narwhals(values, "DataFrame")) is not None:
         return as_matrix((numbers_of(frame, name, "feature") for name in frame.columns), len(frame), len(frame.columns))
     if sp.issparse(values):
-        raise DataError(f"{what} is a sparse matrix; use its .toarray()")
+        m, d = values.shape
+        raise DataError(
+            f"{what} is a sparse matrix of {m:,} x {d:,} with {values.nnz:,} entries, and features are kept dense: "
+            f"use its .toarray(), which takes {8e-6 * m * d:,.3g} MB, or, for all samples together, make each "
+            "coefficient a node: gr.SquaredLoss(X @ gr.w.at(names), y), with a name per column"
+        )
     array = _array(values, what, copied=False)
     if array.ndim != 2:
         remedy = "; use X.reshape(-1, 1) for a single feature" if array.ndim == 1 else ""
@@ -242,9 +282,13 @@ def as_matrix(columns: Iterable[Array], M: int, d: int) -> Array:
 
 def features_of(frame: nw.DataFrame[Any], columns: Columns) -> Array | None:
     """The features of a frame as floats, (M, d), without the intercept; None where there are none."""
-    names = columns.features
-    each = (numbers_of(frame, name, "feature") for name in names)
-    return as_matrix(each, len(frame), len(names)) if names else None
+    levels = dict(columns.levels)
+    each = (
+        numbers_of_levels(frame, name, levels[name]) if name in levels else [numbers_of(frame, name, "feature")]
+        for name in columns.features
+    )
+    names = columns.own_names
+    return as_matrix((column for several in each for column in several), len(frame), len(names)) if names else None
 
 
 def stack(columns: list[Array]) -> Array | None:
@@ -339,7 +383,7 @@ def design(X: Array | None, columns: Columns, where: Where) -> Array | None:
     """X, checked to be finite, behind a column of ones where there is an intercept."""
     if X is not None:
         for j in np.flatnonzero(~_all_finite(X)):
-            where.refuse(~np.isfinite(X[:, j]), X[:, j], f"the feature {columns.features[j]!r}", FILL)
+            where.refuse(~np.isfinite(X[:, j]), X[:, j], f"the feature {columns.own_names[j]!r}", FILL)
     if not columns.intercept:
         return X
     ones = np.ones((len(where.node), 1))

@@ -25,6 +25,7 @@ from .columns import (
     features_of,
     label_list,
     labels_in,
+    levels_of,
     listing,
     matrix,
     names_of,
@@ -103,6 +104,7 @@ class NodeData(Frozen, display.Shown):
         weights: Hashable | None = None,
         offset: Hashable | None = None,
         intercept: bool = False,
+        categories: Sequence[Hashable] | None = None,
     ) -> NodeData:
         """Data from the columns of a frame, one sample per row.
 
@@ -122,6 +124,10 @@ class NodeData(Frozen, display.Shown):
         weights, offset : column name, optional
         intercept : bool
             Whether to add a leading feature "intercept" of ones.
+        categories : list of column names, optional
+            Features whose values are names (of a crop, of a shift): a column of 0 and 1 for each but the first, called
+            "soil[clay]", whose coefficient is the difference from the first. The order is that of a categorical column,
+            else they are sorted. They come behind those features beside which they are not named.
 
         Returns
         -------
@@ -138,19 +144,11 @@ class NodeData(Frozen, display.Shown):
         >>> gr.NodeData.from_frame(frame, node="site", target="level", features=["rain"], intercept=True).features
         ('intercept', 'rain')
         """
-        columns = Columns(node, names_of(target), names_of(features), weights, offset, intercept)
-        whole = table(frame)
-        X = features_of(whole, columns)
-        y = stack([raw(column_of(whole, name)) for name in columns.targets])
-        fields = assembled(
-            columns,
-            labels_in(column_of(whole, node)),
-            X,
-            None if y is None else raw(y),
-            None if weights is None else numbers_of(whole, weights, "weights column"),
-            None if offset is None else numbers_of(whole, offset, "offset column"),
-        )
-        return NodeData(*fields, columns=columns)
+        coded, whole = names_of(categories), table(frame)
+        named = names_of(features)
+        named += tuple(name for name in coded if name not in named)
+        levels = tuple((name, levels_of(whole, name)) for name in coded)
+        return from_columns(whole, Columns(node, names_of(target), named, weights, offset, intercept, levels))
 
     @staticmethod
     def from_dict(
@@ -375,3 +373,18 @@ class NodeData(Frozen, display.Shown):
         nodes = [(visible(label), count) for label, count in islice(zip(self.labels, counts, strict=True), SHOWN)]
         shown = display.table(("node", "samples"), nodes)
         yield display.details("samples at the nodes", shown, display.more(len(counts), len(nodes)))
+
+
+def from_columns(frame: Any, columns: Columns) -> NodeData:
+    """The data in these columns of a frame."""
+    whole = table(frame)
+    y = stack([raw(column_of(whole, name)) for name in columns.targets])
+    fields = assembled(
+        columns,
+        labels_in(column_of(whole, columns.node)),
+        features_of(whole, columns),
+        None if y is None else raw(y),
+        None if columns.weights is None else numbers_of(whole, columns.weights, "weights column"),
+        None if columns.offset is None else numbers_of(whole, columns.offset, "offset column"),
+    )
+    return NodeData(*fields, columns=columns)

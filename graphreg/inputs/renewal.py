@@ -11,7 +11,7 @@ import numpy as np
 from ..base.messages import shown
 from ..errors import DataError
 from .columns import Where, as_narwhals, check_targets, listing, raw, stacked, width
-from .data import NodeData
+from .data import NodeData, from_columns
 from .labels import as_labels
 
 WANTED = "NodeData, a frame, targets for all rows or a mapping of labels to (X, y)"
@@ -47,10 +47,7 @@ def _read_alike(data: NodeData, frame: Any) -> NodeData:
     columns = data.columns
     if columns is None:
         raise DataError("the data before were not read from a frame, so that no frame can be read alike; give NodeData")
-    targets, features = list(columns.targets), list(columns.features)
-    return NodeData.from_frame(
-        frame, columns.node, targets, features, columns.weights, columns.offset, columns.intercept
-    )
+    return from_columns(frame, columns)
 
 
 def _with_targets(data: NodeData, given: Any) -> NodeData:

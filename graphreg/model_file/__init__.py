@@ -133,7 +133,7 @@ class ModelFile:
         if name is not None and name not in known:
             raise ModelFileError(f"no [[data]] has the name {name!r}; {near(name, [str(each) for each in known])}")
         samples = next(iter(known.values())) if name is None else known[name]
-        return samples.prepared(read_table(path, "rows", [samples.keys.node]), Path(path).name, standardised)
+        return samples.prepared(read_table(path, "rows", samples.labels_read), Path(path).name, standardised)
 
     def __repr__(self) -> str:
         return f"<ModelFile {visible(self.path.name)!r}: {self.problem!r}>"
@@ -148,9 +148,16 @@ class ModelFile:
             joined = {graph.labels[i] for graph in self.graphs for i in (*graph.tail.tolist(), *graph.head.tolist())}
             alone = sorted(label for label in observed if label not in joined)
             if alone:
-                names = ", ".join(map(visible, alone[:8])) + (", ..." if len(alone) > 8 else "")
-                lines.append(f"nodes with data and without edges: {len(alone)} ({names})")
+                lines.append(f"nodes with data and without edges: {len(alone)} ({_few(alone)})")
+        drawn = observed.union(*(graph.labels for graph in self.graphs))
+        rest = [str(label) for label in self.problem.form.observed if label not in drawn]
+        if rest:
+            lines.append(f"nodes that [rows] alone name: {len(rest)} ({_few(rest)})")
         return "\n".join(lines)
+
+
+def _few(labels: Sequence[str]) -> str:
+    return ", ".join(map(visible, labels[:8])) + (", ..." if len(labels) > 8 else "")
 
 
 def read_model(
@@ -213,7 +220,7 @@ def read_model(
     samples = _by_name("data", tables, lambda section: read_samples(section, folders, columns))
     labels = list(dict.fromkeys(label for each in samples.values() for label in each.labels))
     graphs = _by_name("graph", tables, lambda section: read_graph(section, folders, labels))
-    sources = Sources(samples, graphs, folders.modules)
+    sources = Sources(samples, graphs, folders)
     terms = build_terms(tables, sources)
     _check_used(tables, sources)
     problem = build_problem(terms, Place(path.name))
@@ -271,7 +278,7 @@ def _by_name(
 
 
 def _check_used(tables: Mapping[str, list[FileTable]], sources: Sources) -> None:
-    for kind, by in (("data", "loss"), ("graph", "total variation and no consensus")):
+    for kind, by in (("data", "loss"), ("graph", "total variation, consensus or rows")):
         for section in tables[kind]:
             if (kind, section.keys.name) not in sources.used:
                 section.place.refuse(f"this table is used by no {by}; take it out, or name it there")

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base.memory import too_much
-from ..base.messages import either, near
+from ..base.messages import near
 from ..errors import DataError
 from ..inputs import Graph
-from .schema import FileTable, GraphKeys, Place
+from .schema import FileTable, GraphKeys, Place, one_source
 from .tables import SITE, Folders, check_columns, label_list
 
 if TYPE_CHECKING:
@@ -31,13 +31,7 @@ FAMILIES = ("path", "cycle", "complete", "star", "grid")
 def read_graph(section: FileTable, folders: Folders, labels: Sequence[str]) -> Graph:
     """The graph that [graph] describes; ``labels`` are the nodes with data, in order."""
     keys, place = section.keys, section.place
-    sources = [key for key in SOURCES if key in section.given]
-    if len(sources) != 1:
-        place.refuse(f" needs exactly one of the keys {either(list(map(repr, SOURCES)))}, got {len(sources)}")
-    source = sources[0]
-    for key in section.given:
-        if key not in ("name", source, *SOURCES[source]):
-            place.at(key).refuse(f"this does not go with {source!r}; take it out")
+    source = one_source(section, SOURCES, ("name",))
     with place.named():
         if source == "family":
             return _family(keys, place, labels)

@@ -14,7 +14,7 @@ from ..base.messages import near
 from ..errors import DataError
 from ..inputs import NodeData
 from .schema import DataKeys, FileTable, Place, listed, text_of
-from .tables import Folders, check_columns, label_list
+from .tables import Folders, check_columns, label_list, values_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -69,6 +69,11 @@ class SampleTable:
         """The nodes that have rows, by first appearance."""
         return tuple(dict.fromkeys(self.frame[self.keys.node]))
 
+    @property
+    def labels_read(self) -> list[str]:
+        """The columns that are read as text: nodes and categories."""
+        return [self.keys.node, *(self.keys.categories or ())]
+
     def node_data(self, wanted: Mapping[str, Any] | None, place: Place) -> NodeData:
         """The samples of a loss: all rows, or those that its own filter keeps."""
         keys, frame = self.keys, keep(self.frame, wanted or {}, self.file, place.at("keep"))
@@ -81,12 +86,13 @@ class SampleTable:
                 weights=keys.weights,
                 offset=keys.offset,
                 intercept=keys.intercept,
+                categories=keys.categories,
             )
 
     def prepared(self, frame: pd.DataFrame, file: str, standardised: bool = True) -> pd.DataFrame:
         """Other rows, as these are: with those derived columns that the predictors need, and standardised, if asked."""
         keys, place = self.keys, Place("rows")
-        predictors = [*self.features, *([keys.offset] if keys.offset else [])]
+        predictors = [*self.features, *(keys.categories or ()), *([keys.offset] if keys.offset else [])]
         needed = set(predictors)
         wanted: dict[str, str] = {}
         for name, formula in reversed((keys.derive or {}).items()):
@@ -97,11 +103,10 @@ class SampleTable:
         check_columns(frame, predictors, file, place)
         return self.standardised.applied(frame) if self.standardised is not None and standardised else frame
 
-    def by_node(self, column: str, place: Place) -> dict[str, str]:
-        """The value of a column of labels at each node, where it must be the same in all rows."""
-        check_columns(self.frame, [column], self.file, place)
-        values = label_list(self.frame, column, self.file, place)
-        found: dict[str, str] = {}
+    def by_node(self, column: str, place: Place) -> dict[str, Any]:
+        """The value of a column at each node, where it must be the same in all rows."""
+        values = values_of(self.frame, column, self.file, place)
+        found: dict[str, Any] = {}
         for node, value in zip(self.frame[self.keys.node], values, strict=True):
             if found.setdefault(node, value) != value:
                 place.refuse(
@@ -130,6 +135,7 @@ def read_samples(section: FileTable, folders: Folders, label_columns: Sequence[s
     """
     keys, place = section.keys, section.place
     at = place.at("file")
+    label_columns = [*label_columns, *(keys.categories or ())]
     frame, file = folders.read(keys.file, at, [keys.node, *label_columns])
     check_columns(frame, [keys.node], file, place.at("node"))
     _ = label_list(frame, keys.node, file, place.at("node"))
@@ -140,11 +146,14 @@ def read_samples(section: FileTable, folders: Folders, label_columns: Sequence[s
     frame = keep(frame, keys.keep or {}, file, place.at("keep"))
     for key, names in _named(keys):
         check_columns(frame, names, file, place.at(key))
+    for name in keys.categories or ():
+        _ = label_list(frame, name, file, place.at("categories"))
     features = _features(keys, frame, file, place, label_columns)
     standard = None
+    for key, what in (("standardise", "means and deviations"), ("categories", "levels")):
+        if folders.sites is not None and getattr(keys, key):
+            place.at(key).refuse(f"{what} need the samples of all sites; do it beforehand")
     if keys.standardise is not False:
-        if folders.sites is not None:
-            place.at("standardise").refuse("means and deviations need the samples of all sites; standardise beforehand")
         chosen = features if keys.standardise is True else keys.standardise
         frame, standard = _standardise(frame, chosen, features, place.at("standardise"))
     return SampleTable(keys.name, file, frame, rows, features, standard, keys, place)
@@ -152,7 +161,7 @@ def read_samples(section: FileTable, folders: Folders, label_columns: Sequence[s
 
 def _named(keys: DataKeys) -> Iterable[tuple[str, list[str]]]:
     """The keys that name columns, with the names."""
-    for key in ("target", "features", "exclude", "weights", "offset", "standardise"):
+    for key in ("target", "features", "exclude", "categories", "weights", "offset", "standardise"):
         value = getattr(keys, key)
         if isinstance(value, list) or (isinstance(value, str) and key != "features"):
             yield key, listed(value)

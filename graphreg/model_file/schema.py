@@ -80,6 +80,7 @@ class DataKeys:
     name: str | None = None
     features: Literal["others"] | list[str] | None = None
     exclude: list[str] | None = None
+    categories: list[str] | None = None
     weights: str | None = None
     offset: str | None = None
     intercept: bool = False
@@ -144,6 +145,7 @@ class NodePenaltyKeys:
     weights: dict[str, float] | None = None
     center: list[float] | dict[str, list[float]] | None = None
     features: list[str] | None = None
+    nodes: list[str] | None = None
 
 
 @dataclass(frozen=True)
@@ -157,6 +159,25 @@ class HierarchyKeys:
     penalty: str | dict[str, Any] | None = None
     strength: float = 1.0
     parameter: str | None = None
+    data: str | None = None
+
+
+@dataclass(frozen=True)
+class RowsKeys:
+    """[rows]: strength x sum over rows of c_r phi((K w)_r - b_r): one of ``along``, ``across``, ``at`` and ``file``."""
+
+    penalty: str | dict[str, Any]
+    strength: float = 1.0
+    parameter: str | None = None
+    along: str | list[str] | None = None
+    across: str | None = None
+    at: str | list[str] | list[float] | None = None
+    file: str | None = None
+    order: int = 1
+    features: list[str] | None = None
+    offset: float | str | list[float | list[float]] | dict[str, float | list[float]] | None = None
+    weights: str | list[float] | dict[str, float] | None = None
+    groups: str | list[str] | dict[str, str] | None = None
     data: str | None = None
 
 
@@ -180,6 +201,7 @@ TABLES: dict[str, type[Any]] = {
     "consensus": ConsensusKeys,
     "node_penalty": NodePenaltyKeys,
     "hierarchy": HierarchyKeys,
+    "rows": RowsKeys,
     "solve": SolveKeys,
 }
 REQUIRED, SINGLE = ("data", "loss"), ("solve",)
@@ -241,6 +263,19 @@ def _record(kind: type[Record], table: Table, place: Place, open_ended: bool) ->
                 unknown_key(place, stray, known)
             place.refuse(f" needs the key {field.name!r}: {describe(hints[field.name])}")
     return kind(**{key: table[key] for key in known if key in table}), rest
+
+
+def one_source(section: FileTable, sources: Mapping[str, Sequence[str]], common: Sequence[str]) -> str:
+    """Which of the sources is given: exactly one, and beside it the common keys and its own, which may be called like
+    another source."""
+    own = {key for source, keys in sources.items() if source in section.given for key in keys}
+    found = [key for key in sources if key in section.given and key not in own]
+    if len(found) != 1:
+        section.place.refuse(f" needs exactly one of the keys {either(list(map(repr, sources)))}, got {len(found)}")
+    for key in section.given:
+        if key not in (found[0], *common, *sources[found[0]]):
+            section.place.at(key).refuse(f"this does not go with {found[0]!r}; take it out")
+    return found[0]
 
 
 def unknown_key(place: Place, key: str, known: list[str]) -> None:

@@ -190,8 +190,19 @@ def check_columns(frame: pd.DataFrame, names: Sequence[str], file: str, place: P
 
 def label_list(frame: pd.DataFrame, name: str, file: str, place: Place) -> list[str]:
     """The labels of a column; a missing one is refused."""
-    labels: list[Any] = frame[name].tolist()
-    for row, label in enumerate(labels):
-        if not isinstance(label, str) or not label.strip():
-            place.refuse(f"the column {name!r} of {file} has no label in row {row} (from 0); fill it in", DataError)
-    return labels
+    return _filled(frame, name, file, place, "label")
+
+
+def values_of(frame: pd.DataFrame, name: str, file: str, place: Place) -> list[Any]:
+    """The numbers or labels of a column, which must be there; a missing one is refused."""
+    check_columns(frame, [name], file, place)
+    return _filled(frame, name, file, place, "value")
+
+
+def _filled(frame: pd.DataFrame, name: str, file: str, place: Place, what: str) -> list[Any]:
+    column = frame[name]
+    empty = column.isna() | (column.astype(str).str.strip() == "")
+    if empty.any():
+        row = int(empty.to_numpy().argmax())
+        place.refuse(f"the column {name!r} of {file} has no {what} in row {row} (from 0); fill it in", DataError)
+    return column.tolist()

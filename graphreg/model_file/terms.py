@@ -6,18 +6,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from operator import add
-from pathlib import Path
 from typing import Any
 
 from ..base.messages import near
 from ..errors import GraphregError
 from ..inputs import Graph
 from ..problem import Problem
-from ..terms import Consensus, Hierarchy, Model, NodePenalty, Parameter, TotalVariation, feature_of
+from ..terms import Consensus, Hierarchy, Model, NodePenalty, Parameter, RowPenalty, TotalVariation, feature_of
 from ..terms.penalties import AbstractConstraint, SquaredL2
 from .families import make, make_inline
+from .rows import read_rows
 from .samples import SampleTable
 from .schema import FileTable, LossKeys, Place, listed
+from .tables import Folders
 
 PlacedTerm = tuple[Model, Place]
 
@@ -28,22 +29,24 @@ class Sources:
 
     data: Mapping[str | None, SampleTable]
     graph: Mapping[str | None, Graph]
-    folders: Sequence[Path] | None  # where modules of the user's own are looked for first; None: they are not run
+    folders: Folders
     used: set[tuple[str, str | None]] = field(default_factory=set[tuple[str, str | None]])
     parameters: dict[str, Parameter] = field(default_factory=dict[str, Parameter])
 
-    def pick(self, kind: str, section: FileTable) -> Any:
-        """The source that the key ``kind`` of a table names; it may be left out where there is one alone."""
-        known, name, place = getattr(self, kind), getattr(section.keys, kind), section.place
+    def pick(self, kind: str, section: FileTable, key: str = "") -> Any:
+        """The source that the key ``kind`` (or another) of a table names; it may be left out, or be called ``kind``,
+        where there is one alone."""
+        key = key or kind
+        known, name, place = getattr(self, kind), getattr(section.keys, key), section.place
         if not known:
             place.refuse(f" needs the table [{kind}]")
         names = [str(each) for each in known if each is not None]
-        if name is None and len(known) == 1:
+        if len(known) == 1 and (name is None or (key != kind and name == kind)):
             name = next(iter(known))
         elif name is None:
-            place.refuse(f" needs the key {kind!r}: the name of one of the tables [[{kind}]], {', '.join(names)}")
+            place.refuse(f" needs the key {key!r}: the name of one of the tables [[{kind}]], {', '.join(names)}")
         elif name not in known:
-            place.at(kind).refuse(f"no table [[{kind}]] has the name {name!r}; {near(name, names)}")
+            place.at(key).refuse(f"no table [[{kind}]] has the name {name!r}; {near(name, names)}")
         self.used.add((kind, name))
         return known[name]
 
@@ -53,7 +56,7 @@ def loss(section: FileTable, sources: Sources) -> Any:
     keys, place = section.keys, section.place
     data = sources.pick("data", section).node_data(keys.keep, place)
     known = dict.fromkeys(LossKeys.__dataclass_fields__)
-    return make("loss", keys.family, section.rest, place, sources.folders, data, at=place.at("family"), **known)
+    return make("loss", keys.family, section.rest, place, sources.folders.modules, data, at=place.at("family"), **known)
 
 
 def total_variation(section: FileTable, sources: Sources) -> TotalVariation:
@@ -66,11 +69,11 @@ def consensus(section: FileTable, sources: Sources) -> Consensus:
 
 def node_penalty(section: FileTable, sources: Sources) -> NodePenalty:
     keys = section.keys
-    return NodePenalty(_penalty(section, sources), keys.weights, keys.center, keys.features)
+    return NodePenalty(_penalty(section, sources), keys.weights, keys.center, keys.features, keys.nodes)
 
 
 def _penalty(section: FileTable, sources: Sources) -> Any:
-    return make_inline("penalty", section.keys.penalty, section.place.at("penalty"), sources.folders)
+    return make_inline("penalty", section.keys.penalty, section.place.at("penalty"), sources.folders.modules)
 
 
 def hierarchy(section: FileTable, sources: Sources) -> Any:
@@ -110,7 +113,12 @@ def _clusters(section: FileTable, sources: Sources) -> dict[Any, Any]:
     return tree
 
 
-BUILD = {build.__name__: build for build in (loss, total_variation, consensus, node_penalty, hierarchy)}
+def rows(section: FileTable, sources: Sources) -> RowPenalty:
+    penalty = _penalty(section, sources)
+    return penalty(read_rows(section, sources.pick, sources.folders))
+
+
+BUILD = {build.__name__: build for build in (loss, total_variation, consensus, node_penalty, hierarchy, rows)}
 
 
 # ---- the sum ---------------------------------------------------------------------------------------------------------
@@ -155,7 +163,7 @@ def _check_features(tables: Mapping[str, list[FileTable]], terms: Sequence[Place
     """The features that terms name must be those of the coordinates."""
     first: Any = terms[0][0].terms[0][1]
     coordinates = list(dict.fromkeys(map(feature_of, first.coordinates())))
-    for name in ("total_variation", "consensus", "node_penalty"):
+    for name in ("total_variation", "consensus", "node_penalty", "rows"):
         for section in tables[name]:
             for feature in section.keys.features or ():
                 if feature not in coordinates:

@@ -204,7 +204,7 @@ def _form(networks: LocalNetworks, model: Model) -> Form:
             raise TermError(
                 f"train takes penalties, got the loss {term.called()}; the losses are those of the networks"
             )
-    nodes = dict.fromkeys(label for _, term in model.terms for label in term.nodes())
+    nodes = dict.fromkeys(label for _, term in model.terms for label in term.labels())
     for said in unknown_labels("data", networks.labels, nodes) if nodes else ():
         raise DataError(said)
     index = {label: i for i, label in enumerate(dict.fromkeys((*networks.labels, *nodes)))}

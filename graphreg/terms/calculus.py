@@ -177,7 +177,7 @@ class AbstractTerm(Brief, _Summand):
     def lower(self, space: Space, strength: Strength) -> Lowered:
         """The term as samples and edges of the canonical form, over the nodes and features of ``space``."""
 
-    def nodes(self) -> Labels:
+    def labels(self) -> Labels:
         """The labels of the nodes that the term brings into the problem."""
         return ()
 

@@ -104,7 +104,7 @@ class Hierarchy(AbstractTerm):
         """
         return AlphaHierarchy(clusters, alpha, gamma)
 
-    def nodes(self) -> tuple[Hashable, ...]:
+    def labels(self) -> tuple[Hashable, ...]:
         return tuple(tree_levels(self.clusters)[0])
 
     def lower(self, space: Space, strength: Strength) -> Lowered:
@@ -139,7 +139,7 @@ class AlphaHierarchy(AbstractTerm):
         self._alphas(levels[1])
         _level_weights(self.gamma, list(levels[0]), 0, "gamma")
 
-    def nodes(self) -> tuple[Hashable, ...]:
+    def labels(self) -> tuple[Hashable, ...]:
         return tuple(tree_levels(self.clusters)[0])
 
     def _alphas(self, clusters: Mapping[Any, Any]) -> dict[Any, float]:

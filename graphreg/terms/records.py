@@ -13,7 +13,7 @@ import numpy as np
 
 from ..base.display import Brief
 from ..base.escaping import upright
-from ..base.messages import did_you_mean, unmatched
+from ..base.messages import did_you_mean
 from ..checks import sequence
 from ..errors import TermError
 
@@ -158,11 +158,6 @@ class Space(Brief):
         if len(set(names)) < len(names) or not names:
             raise TermError(f"{where}: features must be distinct names, at least one, got {names}")
         return np.array([j for name in names for j in columns[name]])
-
-    def check_labels(self, mapping: Mapping[Hashable, Any], what: str) -> None:
-        """Every node must have an entry, and every entry a node."""
-        for said in unmatched(what, mapping, self.index):
-            raise TermError(said)
 
 
 @dataclass(frozen=True)

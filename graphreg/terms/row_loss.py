@@ -62,7 +62,7 @@ class RowLoss(AbstractTerm):
         """True where a graph or a path gives the order of the nodes."""
         return self.rows.leads
 
-    def nodes(self) -> Labels:
+    def labels(self) -> Labels:
         return self.rows.labels()
 
     def loss_of(self, y: Array, keys: Sequence[Hashable] = ()) -> AbstractLoss:

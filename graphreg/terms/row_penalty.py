@@ -48,7 +48,7 @@ class RowPenalty(AbstractTerm):
         """True where a graph or a path gives the order of the nodes."""
         return self.rows.leads
 
-    def nodes(self) -> Labels:
+    def labels(self) -> Labels:
         return self.rows.labels()
 
     def takes_strength(self) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
@@ -64,6 +64,22 @@ class Made:
         edges = None if self.edges is None else self.edges.part(rows)
         owners = None if self.owners is None else self.owners[rows]
         return replace(self, K=self.K[flat], b=self.b[rows], c=self.c[rows], keys=keys, edges=edges, owners=owners)
+
+
+class NoAttributeError(TermError, AttributeError):
+    """An attribute that arrays have, and rows of a symbol have not."""
+
+
+OF_ARRAYS = ("shape", "size", "ndim", "dtype", "T", "sum", "mean", "dot", "reshape", "ravel")
+
+
+def _refusing(said: str) -> Any:
+    """A method that says what to write instead."""
+
+    def refuse(rows: AbstractRows, *_: Any) -> NoReturn:
+        raise TermError(said.format(rows.text()))
+
+    return refuse
 
 
 class AbstractRows(Brief, ABC):
@@ -134,6 +150,24 @@ class AbstractRows(Brief, ABC):
         if not is_number(divisor) or divisor == 0:
             raise TermError(f"rows are divided by a number other than 0, got {shown(divisor)}")
         return Times(self, 1.0 / float(divisor))
+
+    __ge__ = __gt__ = __le__ = __lt__ = _refusing(
+        "a comparison of {0} is no term: that rows are at least b says gr.NonNegative()(rows - b), that they lie "
+        "between two numbers gr.Box(low, high)(rows)"
+    )
+    __abs__ = _refusing("abs of {0} is no term: write gr.L1()(rows), or gr.L2()(rows) for their lengths")
+    __pow__ = _refusing("powers of {0} are no rows: for squares write gr.SquaredL2()(rows)")
+    __getitem__ = _refusing("{0} is not indexed: write gr.w.at(nodes, features)")
+    __len__ = _refusing("how many rows {0} are is known when the problem is made")
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name in OF_ARRAYS:
+            raise NoAttributeError(f"{self.text()} are rows of a symbol, no array, and have no {name}")
+        hint = "" if name.startswith("_") else did_you_mean(name, [each for each in dir(self) if each[0] != "_"])
+        raise AttributeError(f"rows have no attribute {name!r}{hint}")
 
     def __matmul__(self, B: Any) -> AbstractRows:
         return Within(self, _matrix(B, "B in rows @ B"))
@@ -333,11 +367,17 @@ class Rows(AbstractRows):
         m rows of k numbers each, of n nodes with d coordinates each.
     k : int
         1 by default: each line is a row.
+    nodes : list of labels, optional
+        The n nodes of K in order; all nodes of the problem by default, in its order.
+    features : sequence of str, optional
+        The d coordinates of K in order; all by default.
+    names : sequence of labels, optional
+        What the m rows are called in answers and messages; their numbers by default.
 
     Raises
     ------
     TermError
-        For a K of another shape, or with an entry that is no finite number.
+        For a K of another shape, or with an entry that is no finite number, or names that are not as many as rows.
 
     Examples
     --------
@@ -347,22 +387,33 @@ class Rows(AbstractRows):
 
     K: Any
     k: int = 1
+    nodes: Any = None
+    features: Sequence[str] | None = None
+    names: Any = None
 
     def __post_init__(self) -> None:
         K = _matrix(self.K, "K of Rows")
         if not is_whole(self.k) or self.k < 1 or K.shape[0] % self.k:
             raise TermError(f"Rows: k must divide the {K.shape[0]} lines of K, got {shown(self.k)}")
-        object.__setattr__(self, "K", K)
+        m = K.shape[0] // self.k
+        names = range(m) if self.names is None else _labels(sequence(self.names, "names", "a list of names", TermError))
+        if len(names) != m:
+            raise TermError(f"Rows: there are {m} rows and {len(names)} names; give one per row")
+        nodes = None if self.nodes is None else _labels(sequence(self.nodes, "nodes", "a list of labels", TermError))
+        for name, value in (("K", K), ("names", tuple(names)), ("nodes", nodes)):
+            object.__setattr__(self, name, value)
+
+    def labels(self) -> Labels:
+        return At(self.nodes).labels()
 
     def made(self, space: Space) -> Made:
-        size = space.n_observed * len(space.coordinates)
-        if self.K.shape[1] != size:
-            raise TermError(
-                f"K of Rows has {self.K.shape[1]} columns, and w has {space.n_observed} nodes x "
-                f"{len(space.coordinates)} coordinates = {size} numbers"
-            )
-        m = self.K.shape[0] // self.k
-        return Made(self.K, np.zeros((m, self.k)), np.ones(m), tuple(range(m)))
+        seen = At(self.nodes, self.features).made(space)
+        (n, d), columns, m = seen.shape, self.K.shape[1], len(self.names)
+        if columns != n * d:
+            whole = self.nodes is None and self.features is None
+            what = f"{'w has' if whole else 'it is of'} {n} nodes x {d} coordinates = {n * d} numbers"
+            raise TermError(f"K of Rows has {columns} columns, and {what}")
+        return Made(sp.csr_array(self.K @ seen.K), np.zeros((m, self.k)), np.ones(m), self.names)
 
     def text(self) -> str:
         return "(K w)_r"
@@ -584,11 +635,13 @@ class Across(AbstractRowsOfRows):
             raise GraphError(unknown[0])
         rows = np.array([place[label] for label in own.labels], dtype=int)
         D = difference_matrix(rows[own.tail], rows[own.head], made.shape[0])
-        L = sp.csr_array(D.T @ sp.diags_array(own.weight) @ D)
+        A: Any = D
         between = self.order % 2 == 1
-        A: Any = D if between else sp.eye_array(made.shape[0], format="csr")
-        for _ in range(self.order // 2):
-            A = A @ L
+        if self.order > 1:
+            L = sp.csr_array(D.T @ sp.diags_array(own.weight) @ D)
+            A = L if not between else D @ L
+            for _ in range((self.order - 2) // 2):
+                A = A @ L
         A = sp.csr_array(A if between else A[rows])
         A.eliminate_zeros()
         middle, keys = _found(own.labels, space.index), own.keys() if between else tuple(own.labels)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..base.declaring import in_library
-from ..base.messages import unmatched
+from ..base.messages import shown, unknown_labels, unmatched
 from ..checks import numbers
 from ..errors import GraphError, TermError
 from ..inputs import Graph, Labels, in_place, is_series, places_of
@@ -22,6 +22,7 @@ from .penalties.squared_l2 import SquaredL2
 from .penalties.tried import refuse_uneven
 from .penalties.zero import Zero
 from .records import IN_GRAPH, TO_GROUND, Array, Coordinate, Space
+from .rows import w
 
 
 def check_penalty_argument(penalty: Any, where: str) -> None:
@@ -65,7 +66,7 @@ class AbstractGraphTerm(AbstractTerm):
 
     graph: Any
 
-    def nodes(self) -> Labels:
+    def labels(self) -> Labels:
         return self.graph.labels
 
     @abstractmethod
@@ -164,15 +165,19 @@ class NodePenalty(AbstractTerm):
         What w_i is compared with, of the size of ``features``, or one such array per node label; 0 by default.
     features : sequence of str, optional
         The coordinates that phi takes; by default all but the intercept.
+    nodes : label or list of labels, optional
+        The nodes that are penalised, nodes of the problem, as in ``w.at(nodes)``; all by default.
     """
 
     penalty: AbstractPenalty
     weights: Mapping[Hashable, float] | None = None
     center: Any = None
     features: Sequence[str] | None = None
+    nodes: Any = None
 
     def __post_init__(self) -> None:
         check_penalty_argument(self.penalty, "NodePenalty")
+        object.__setattr__(self, "nodes", w.at(self.nodes).at)
         if self.weights is not None and not isinstance(self.weights, Mapping):
             raise TermError(
                 "the weights of NodePenalty must be a mapping from node labels to positive numbers, "
@@ -189,30 +194,46 @@ class NodePenalty(AbstractTerm):
         k = len(space.coordinates) if features is None else len(features)
         if k == 0:
             raise TermError(f"{name} has no coordinates to act on: node penalties skip the intercept; name features=")
-        phi = self.penalty.acting_on(k)
-        nodes = Selection(np.arange(space.n_observed), features)
-        weights, centers = self._weights(space, name), self._centers(space, features, name)
-        edges = EdgeBlock(phi, strength, nodes, weights, centers, TO_GROUND, name)
-        return Lowered(edges=(edges,))
+        phi, places = self.penalty.acting_on(k), self._places(space, name)
+        weights, centers = self._weights(places, name), self._centers(places, space, features, name)
+        nodes = Selection(np.array([*places.values()], dtype=np.intp), features)
+        return Lowered(edges=(EdgeBlock(phi, strength, nodes, weights, centers, TO_GROUND, name),))
 
     def takes_strength(self) -> bool:
         return not isinstance(self.penalty, AbstractConstraint)
 
-    def _weights(self, space: Space, name: str) -> Array:
-        if self.weights is None:
-            return np.ones(space.n_observed)
-        space.check_labels(self.weights, f"the weights of {name}")
-        return np.array([positive(self.weights[label], f"the weight of the node {label!r}") for label in space.index])
+    def _places(self, space: Space, name: str) -> Mapping[Hashable, int]:
+        """The places of the nodes in the space."""
+        if self.nodes is None:
+            return space.index
+        for said in unknown_labels(f"the nodes of {name}", self.nodes, space.index):
+            raise TermError(said)
+        places = {label: space.index[label] for label in self.nodes}
+        if not 0 < len(places) == len(self.nodes):
+            raise TermError(f"the nodes of {name} must be distinct labels, at least one, got {shown(self.nodes)}")
+        return places
 
-    def _centers(self, space: Space, features: Array | None, name: str) -> Array | None:
+    def _weights(self, nodes: Mapping[Hashable, int], name: str) -> Array:
+        if self.weights is None:
+            return np.ones(len(nodes))
+        weights = _by_node(self.weights, f"the weights of {name}", nodes)
+        return np.array([positive(weight, f"the weight of the node {x!r}") for x, weight in weights])
+
+    def _centers(self, nodes: Mapping[Hashable, int], space: Space, features: Array | None, name: str) -> Array | None:
         if self.center is None:
             return None
         names = [space.coordinates[j] for j in (range(len(space.coordinates)) if features is None else features)]
         if isinstance(self.center, Mapping):
-            space.check_labels(self.center, f"the centers of {name}")
-            each = [_center(self.center[x], names, f"the center of {name} at the node {x!r}") for x in space.index]
-            return np.array(each)
-        return np.tile(_center(self.center, names, f"the center of {name}"), (space.n_observed, 1))
+            centers = _by_node(self.center, f"the centers of {name}", nodes)
+            return np.array([_center(each, names, f"the center of {name} at the node {x!r}") for x, each in centers])
+        return np.tile(_center(self.center, names, f"the center of {name}"), (len(nodes), 1))
+
+
+def _by_node(given: Mapping[Hashable, Any], what: str, nodes: Mapping[Hashable, int]) -> list[tuple[Hashable, Any]]:
+    """The entries of a mapping: every node must have one, and every entry a node."""
+    for said in unmatched(what, given, nodes):
+        raise TermError(said)
+    return [(node, given[node]) for node in nodes]
 
 
 def _center(value: Any, names: list[Coordinate], what: str) -> Array:

@@ -92,9 +92,10 @@ def smoothed(loss: AbstractLoss, samples: LossProbe) -> Failures:
 
 
 def _near(samples: LossProbe) -> Array:
-    """Predictors of moderate size."""
+    """Predictors of moderate size, at which the loss is moderate, too."""
     x = samples.x
-    return frozen(np.where(rowwise(size(x) < 10.0, x), x, 0.1 * np.sign(x)))
+    near = (size(x) < 10.0) & (np.abs(samples.loss.value(x, samples.y)) < LONG / 10)
+    return frozen(np.where(rowwise(near, x), x, 0.1 * np.sign(x)))
 
 
 def _directions(samples: LossProbe) -> list[Array]:

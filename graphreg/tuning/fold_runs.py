@@ -61,10 +61,10 @@ FoldRuns = Generator[tuple[int, FoldRun]]  # with the number of each fold
 class _Nodes(AbstractTerm):
     """Nothing but the nodes of the whole problem: those whose samples are all held out stay in it, in their places."""
 
-    labels: Labels
+    nodes: Labels
 
-    def nodes(self) -> Labels:
-        return self.labels
+    def labels(self) -> Labels:
+        return self.nodes
 
     def lower(self, space: Space, strength: Strength) -> Lowered:
         del space, strength

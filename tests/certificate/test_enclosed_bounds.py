@@ -99,6 +99,9 @@ WAYS = {
     "shifted by 1e9": {"shift": 1e9},
     "offsets of 1e9": {"offset": 1e9},
     "tiny strength": {"weights": 1e-9},
+    "entries over 300 decades": {
+        "scale": 10.0 ** -np.array([[0.0, 90.0, 300.0], [60.0, 0.0, 150.0], [310.0, 71.0, 0.0]] * 4)
+    },
 }
 
 

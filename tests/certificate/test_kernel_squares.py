@@ -439,6 +439,34 @@ def test_curvatures_are_not_too_large(condition):
             assert (best.least >= 0.4 * np.linalg.eigvalsh(S)[:, 0] / d**0.5).all()
 
 
+def test_curvatures_near_what_underflows_are_not_too_large():
+    rng, proofs = np.random.default_rng(10), 0
+    for down in (70.0, 130.0, 141.0, 150.0, 160.0, 163.0):
+        for d in (1, 2, 3):
+            X = rng.standard_normal((6, d + 2, d))
+            X[:, :, -1] *= 10.0 ** -(down + rng.uniform(-2.0, 2.0, (6, d + 2)))
+            columns = [[numbers(x[:, i]) for i in range(d)] for x in X]
+            exact = [[[sum(a * b for a, b in zip(p, q, strict=True)) for q in each] for p in each] for each in columns]
+            H = np.einsum("nij,nik->njk", X, X)
+            with np.errstate(all="ignore"):
+                found = proved(
+                    H, np.array([np.linalg.pinv(h) if d == 1 else _inverse(h) for h in H]), np.full(6, d + 2)
+                )
+            some = np.flatnonzero(found.least > 0.0)
+            proofs += len(some)
+            curvature_holds([exact[i] for i in some], SimpleNamespace(scale=found.scale[some], least=found.least[some]))
+    assert proofs > 20
+
+
+def _inverse(H):
+    """The inverse of a matrix of very different rows; 0 where there is none in floats."""
+    with np.errstate(all="ignore"):
+        s = 1.0 / np.sqrt(np.diagonal(H))
+        if not np.isfinite(s).all():
+            return np.zeros_like(H)
+        return np.linalg.inv(H * np.outer(s, s)) * np.outer(s, s)
+
+
 @pytest.mark.parametrize("terms", [1, 100, 10000, 10**7])
 @pytest.mark.parametrize("times", [0.5, 1.5, 2.5, 5.0, 20.0, 200.0])
 def test_hessians_may_be_off_by_all_that_their_sums_lose(terms, times):

@@ -191,6 +191,32 @@ def test_what_underflows_is_paid_for(name, far):
             within(left, divmod(i, form.d), at(form, exact, i))
 
 
+@pytest.mark.parametrize("features", [1, 3])
+@pytest.mark.parametrize("far", [1.0, 1e-100, 1e-200, 1e-300])
+def test_entries_of_all_sizes_are_paid_for(far, features):
+    """Designs whose entries, and products with prices, underflow."""
+    rng = np.random.default_rng(features)
+    X = rng.standard_normal((40, features)) * 10.0 ** -rng.uniform(0.0, 323.0, (40, features))
+    X[::7] = 5e-324
+    data = gr.NodeData.from_arrays(X, np.zeros(40), np.arange(40) % 2)
+    form = gr.Problem(gr.SquaredLoss(data) + gr.TotalVariation(nx.path_graph(2), gr.L1())).form
+    system, found = System(form), columns(form)
+    for size in (1.0, 1e-150):
+        v = far * rng.standard_normal(system.size) * np.where(np.arange(system.size) % 2, 1.0, size)
+        exact = pulled(found, numbers(v))
+        w = far * rng.standard_normal(form.shape)
+        for plain in (False, True):
+            left = system.residual(v, 0.0 * v, plain)
+            for i in range(system.shape[0]):
+                within(left, divmod(i, form.d), at(form, exact, i))
+            for one in system.summands:
+                for some_, z, around in one.predicted(w, plain):
+                    mine = found[one.columns][some_.start * one.shape[1] : some_.stop * one.shape[1]]
+                    for column, middle, off in zip(mine, z.ravel(), around.ravel(), strict=True):
+                        value = sum((x * number(w.ravel()[i]) for i, x in column.items()), Fraction(0))
+                        assert abs(value - number(middle)) <= number(off)
+
+
 # ---- prices that depend on others ------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", ["classes alone", "classes along a path"])
 def test_prices_of_all_classes_add_up_to_nothing(name):
@@ -403,7 +429,7 @@ def refused(form, **more):
     return str(found.value)
 
 
-@pytest.mark.parametrize("x", [1e-71, 1e71, -1e-300])
+@pytest.mark.parametrize("x", [1e71, -1e140])
 def test_designs_out_of_range_are_refused(x):
     form = gr.Problem(gr.SquaredLoss(gr.NodeData.from_arrays([[1.0], [x]], [0.0, 1.0], [0, 0]))).form
     assert "designs" in refused(form)

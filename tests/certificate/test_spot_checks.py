@@ -8,7 +8,7 @@ import cvxpy as cp
 import numpy as np
 import pytest
 from lying_terms import HONEST, LOSSES, PENALTIES, Lie, OwnLeastSquares, lying
-from own_terms import LogCosh
+from own_terms import LogCosh, OwnL1
 
 import graphreg as gr
 from graphreg.certificate import Certifier
@@ -68,6 +68,16 @@ def test_what_they_do_not_show_makes_no_bound_false(lie):
     if found.valid:
         assert found.dual <= truth.primal * (1 + 1e-9)
         assert found.primal >= truth.dual * (1 - 1e-9)
+
+
+def test_penalties_on_rows_are_tried_as_well():
+    fit, bends = gr.SquaredLoss(data()), gr.w.along([0, 1, 2], 2)
+    answers = [gr.Problem(fit + 0.1 * phi(bends)).solve(gap=1e-8) for phi in (OwnL1(), gr.L1())]
+    assert [answer.status for answer in answers] == ["certified", "certified"]
+    assert answers[0].objective == pytest.approx(answers[1].objective, rel=1e-7)
+    found = gr.Problem(fit + 0.1 * lying(PENALTIES[0])()(bends)).solve(on_failure="return")
+    assert found.status == "failed"
+    assert "at the row (0, 1, 2)" in found.message
 
 
 @pytest.mark.parametrize("method", ROUTES, ids=lambda method: method.name)

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from cli_cases import process, run
 from factories import interrupt
-from model_files import BASE, write
+from model_files import BASE, tables, write
 from places import DATA, EXAMPLES
 
 import graphreg as gr
@@ -294,3 +294,26 @@ def test_elections(name, objective):
     slack = 1e-6 * objective  # both are certified to 1e-6; the figures are those of examples/elections.py
     assert found["certificate"]["lower_bound"] <= objective + slack
     assert found["objective"] == pytest.approx(objective, abs=2 * slack)
+
+
+def test_models_of_rows_are_solved_and_their_rows_written(tmp_path):
+    tables(tmp_path)
+    rows = [{"penalty": "L1", "along": "day", "order": 2, "strength": 0.3, "parameter": "lam"}]
+    data = {**BASE["data"], "file": "dated.csv"}
+    write(tmp_path, {**BASE, "data": data, "rows": rows})
+    out = tmp_path / "out"
+    done = run("solve", tmp_path / "model.toml", "--out", out)
+    assert done.exit_code == 0, done.output
+    assert "clusters" not in done.output
+    assert not (out / "clusters.csv").exists()
+    table = pd.read_csv(out / "rows.csv")
+    assert table["row"].tolist() == ["01/02/03", "02/03/04", "03/04/05", "04/05/06"]
+    assert (table["flow"] <= 0.3 * np.sqrt(2) + 1e-9).all()
+    assert set(pd.read_csv(out / "flows.csv")["term"]) == {"TotalVariation(L2)"}
+    content = json.loads((out / "result.json").read_text())
+    assert "clusters" not in content
+    assert content["coefficients"].keys() == {"01", "02", "03", "04", "05", "06", "07"}
+    for command in ("methods", "report", "path", "cv", "compare"):
+        extra = ["--strengths", "0.1,0.3"] if command in ("path", "cv") else []
+        done = run(command, tmp_path / "model.toml", *extra, *(["--out", tmp_path / "r.html"] * (command == "report")))
+        assert done.exit_code == 0, done.output

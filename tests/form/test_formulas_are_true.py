@@ -65,10 +65,10 @@ def evaluated(problem, w):
 def data_for(kind, rng):
     frame = pd.DataFrame(rng.normal(size=(ROWS, 2)), columns=["x", "z"]).assign(node=np.arange(ROWS) % NODES)
     targets = {"real": rng.normal(size=ROWS), "sign": rng.integers(0, 2, ROWS), "kind": list("uvw") * (ROWS // 3)}
-    frame = frame.assign(off=rng.normal(size=ROWS), **targets)
+    frame = frame.assign(off=rng.normal(size=ROWS), amount=np.exp(targets["real"]), **targets)
     if kind is gr.MeanLoss:
         return gr.NodeData.from_frame(frame, node="node", target=["x", "z"])
-    for target, offset in (("real", "off"), ("sign", "off"), ("kind", None)):
+    for target, offset in (("real", "off"), ("sign", "off"), ("amount", "off"), ("kind", None)):
         try:
             made = gr.NodeData.from_frame(frame, node="node", target=target, features=["x", "z"], offset=offset)
             gr.Problem(kind(made))

@@ -98,7 +98,7 @@ class Own(AbstractTerm):
 
     name: str
 
-    def nodes(self):
+    def labels(self):
         return tuple(PATH)
 
     def lower(self, space, strength):

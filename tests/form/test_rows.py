@@ -220,3 +220,12 @@ def test_rooms_that_need_edges_refuse_other_rows(room):
 def test_nothing_is_compiled_of_them():
     assert view_of(trend_filtering()[0]).rounds is None
     assert view_of(trend_filtering()[0]).near_rounds is None
+
+
+# ---- labels that rows alone name -------------------------------------------------------------------------------------
+def test_a_label_that_looks_like_another_is_doubted():
+    data = gr.NodeData.from_arrays(None, np.arange(3.0), ["the", "cat", "s1"])
+    with pytest.warns(UserWarning, match=r"the node 'teh' is named by rows alone.*; did you mean 'the'\?"):
+        problem = gr.Problem(gr.MeanLoss(data) + gr.L1()(gr.w.at("teh")))
+    assert "the node 'teh' is named by rows alone, without data, graph or path; did you mean 'the'?" in str(problem)
+    gr.Problem(gr.MeanLoss(data) + gr.L1()(gr.w.at(["s2", "the", "dog"])))  # numbers, and other words, are meant

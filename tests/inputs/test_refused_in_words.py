@@ -95,6 +95,6 @@ def test_what_is_near_to_that_is_taken():
     assert neighbours(np.ones(2)).n_edges == 2
     assert gr.Graph.grid(30, 30).n_nodes == 900
     assert deep(50).clusters
-    assert gr.Hierarchy({"p": ("a", "b"), "q": ("c",)}, (1.0, 1.0)).nodes() == ("a", "b", "c")
+    assert gr.Hierarchy({"p": ("a", "b"), "q": ("c",)}, (1.0, 1.0)).labels() == ("a", "b", "c")
     assert outlines((0, 0), (1, 0), (1, 1)).paths
     assert nx.is_connected(two().to_networkx())

@@ -296,7 +296,7 @@ VERBS = {
         MethodError,
         lambda p, s, f: p.solve(gr.FedADMM(), progress=False),
     ),
-    "{} has rows that are no edges, which run in one process so far: leave engine out": (
+    "{} is a loss of rows, and these run in one process so far: leave engine out": (
         MethodError,
         lambda p, s, f: p.solve(gr.ADMM(), engine=gr.Actors(), progress=False),
     ),

@@ -14,6 +14,7 @@ from model_files import BASE, FULL, changed, read, tables
 import graphreg as gr
 from graphreg.errors import ModelFileError
 from graphreg.model_file import families
+from graphreg.model_file.schema import Place
 
 ROADS = [("01", "02"), ("02", "03"), ("03", "04"), ("04", "05"), ("05", "07")]
 NAMES = ["01", "02", "03", "04", "05", "06"]
@@ -289,3 +290,78 @@ def test_labels_that_no_edge_has_are_named(tmp_path, frame):
     assert str(model).splitlines()[-1] == "nodes with data and without edges: 1 (06)"
     whole = read(tmp_path, {**BASE, "graph": {"family": "cycle"}})
     assert "without edges" not in str(whole)
+
+
+# ---- rows ------------------------------------------------------------------------------------------------------------
+DAY = {"01": 1.0, "02": 4.0, "03": 9.0, "04": 16.0, "05": 25.0, "06": 36.0}  # of dated.csv
+SITES, ARROWS = list(DAY), nx.DiGraph([("01", "02"), ("03", "02"), ("04", "05")])
+LEADS = {("01", "02"): 0.5, ("03", "02"): -0.2, ("04", "05"): 0.0}
+ENTRIES = np.zeros((4, 8))  # of entries.csv, on "dose" and "age" of the sites 01 to 04
+ENTRIES[[0, 1, 2, 3], [0, 2, 5, 6]] = 1.0, -1.0, 1.0, 2.0
+w = gr.w
+ROWS = {
+    "days": ({"along": "date", "order": 2}, w.along(SITES, 2)),
+    "uneven": ({"along": "day", "order": 2, "at": "day"}, w.along(SITES, 2, at=[*DAY.values()])),
+    "listed": (
+        {"along": ["02", "01", "05"], "at": [0, 1.5, 2], "order": 2, "features": ["age"]},
+        w.at(features=["age"]).along(["02", "01", "05"], 2, at=[0.0, 1.5, 2.0]),
+    ),
+    "by a list": ({"along": "day", "offset": [0.0, 1.0, 2.0, 3.0, 4.0], "features": ["age"]}, None),
+    "graph": ({"across": "graph", "order": 2}, w.across(nx.Graph([("01", "02"), ("02", "03"), ("03", "04")]), 2)),
+    "arrows": ({"across": "arrows.csv", "offset": "lead"}, w.across(ARROWS) - LEADS),
+    "groups": (
+        {"across": "arrows.csv", "groups": "kind", "weights": {"x": 1.0, "y": 2.0}},
+        w.across(ARROWS)
+        .grouped({e: "y" if e[0] == "03" else "x" for e in ARROWS.edges})
+        .weighted({"x": 1.0, "y": 2.0}),
+    ),
+    "nodes": (
+        {"at": ["03", "01"], "features": ["dose"], "offset": "day", "weights": {"01": 1.0, "03": 2.0}},
+        (w.at(["03", "01"], ["dose"]) - [9.0, 1.0]).weighted([2.0, 1.0]),
+    ),
+    "all": ({"at": "all", "offset": [[1.0, 2.0]]}, w - np.array([[1.0, 2.0]])),
+    "entries": (
+        {"file": "entries.csv", "offset": "sum", "weights": "trust"},
+        (gr.Rows(ENTRIES, 2, SITES[:4], ["dose", "age"]) - [[0.5, 0.0], [-0.5, -0.5]]).weighted([2.0, 1.0]),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_rows_are_those_of_python(tmp_path, name):
+    tables(tmp_path)
+    keys, rows = ROWS[name]
+    graph = {"graph": {"adjacency": "matrix.csv"}} if name == "graph" else {}
+    rows = w.at(features=["age"]).along(SITES) - np.arange(5.0) if rows is None else rows
+    data = {**BASE["data"], "file": "dated.csv"}
+    content = {"data": data, **graph, "loss": BASE["loss"], "rows": {"penalty": "L2", "strength": 0.3, **keys}}
+    file = read(tmp_path, content)
+    fit = gr.SquaredLoss(file.samples[0].node_data(None, Place("")))
+    if name == "graph":
+        rows = w.across(file.graphs[0], 2)
+    ours, theirs = file.problem.form, gr.Problem(fit + 0.3 * gr.L2()(rows)).form
+    assert ours.labels == theirs.labels
+    for mine, yours in zip(ours.edges, theirs.edges, strict=True):
+        assert abs(mine.flat(2) - yours.flat(2)).max() == 0.0
+        assert np.array_equal(mine.weight, yours.weight)
+        assert (mine.center is None) == (yours.center is None)
+        assert mine.center is None or np.array_equal(mine.center, yours.center)
+
+
+def test_rows_of_several_graphs_name_theirs(tmp_path):
+    tables(tmp_path)
+    graphs = [{"name": "line", "family": "path"}, {"name": "ring", "family": "cycle"}]
+    rows = [{"penalty": "L1", "across": each, "order": 2} for each in ("line", "ring")]
+    content = {"data": BASE["data"], "graph": graphs, "loss": BASE["loss"], "rows": rows}
+    line, ring = read(tmp_path, content).problem.form.edges
+    assert line.flat(2).nnz == 2 * 16
+    assert ring.flat(2).nnz == 2 * 18
+    rows[1]["across"] = "rign"
+    with pytest.raises(ModelFileError, match=r"number 2\) across: no table \[\[graph\]\] has .* did you mean 'ring'"):
+        read(tmp_path, content)
+
+
+def test_nodes_that_rows_alone_name_are_told(tmp_path):
+    tables(tmp_path)
+    file = read(tmp_path, {**BASE, "rows": {"penalty": "L2", "at": ["01", "7", "07"]}})
+    assert "nodes that [rows] alone name: 1 (7)" in str(file)  # 07 is in the graph

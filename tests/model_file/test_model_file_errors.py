@@ -7,6 +7,7 @@ import re
 import sys
 from dataclasses import MISSING, fields
 
+import pandas as pd
 import pytest
 from model_files import BASE, DATE, FULL, OWN, changed, keys, read, tables
 
@@ -226,6 +227,60 @@ def test_errors_of_solve_name_the_table(tmp_path, frame):
         read(tmp_path, wrong("solve", gap=-1.0)).solve()
     with pytest.raises(GraphregError, match=r"^gap must be a non-negative number"):
         read(tmp_path, wrong("solve", gap=1e-3)).solve(gap=-1.0)
+
+
+ROWS = [
+    ({}, r"\[rows\] needs exactly one of the keys 'along', 'across', 'at' or 'file', got 0"),
+    ({"along": "day", "file": "entries.csv"}, r"\[rows\] needs exactly one of the keys .*, got 2"),
+    ({"at": "all", "order": 2}, r"\[rows\] order: this does not go with 'at'; take it out"),
+    ({"file": "entries.csv", "features": ["age"]}, r"\[rows\] features: this does not go with 'file'"),
+    ({"along": "dya"}, r"\[rows\] along: dated.csv has no column 'dya'; did you mean 'day'"),
+    ({"along": "region"}, r"\[rows\] along: the column 'region' of dated.csv holds neither numbers nor dates"),
+    ({"along": "dose"}, r"\[rows\] along: the column 'dose' of dated.csv has two values at the node '01'"),
+    ({"along": "half"}, r"\[rows\] along: 'half' is the same at '01' and '02'; list the nodes in their order"),
+    (
+        {"along": ["01", "07"], "at": "day"},
+        r"\[rows\] at: the node '07' has no data, and so no 'day'; nodes with data are",
+    ),
+    ({"along": ["01", "02"], "at": ["a", "b"]}, r"\[rows\]: at must be "),
+    ({"along": ["01", "02"], "at": [2.0, 1.0]}, r"\[rows\]: at must increase along the path"),
+    ({"along": "day", "order": 0}, r"\[rows\]: the order of differences must be a whole number from 1, got 0"),
+    ({"along": "day", "weights": "day"}, r"\[rows\] weights: 'day' has a value per node, and a row along a path"),
+    ({"along": "day", "weights": [1.0]}, r"\[rows\]: the weights of \(D w\)_t have the shape \(1,\), and there are 5"),
+    ({"at": "01"}, r"\[rows\] at: this must be \"all\" or a list of labels; for one node write \['01'\]"),
+    ({"at": [1.0]}, r"\[rows\] at: this must be text or a list of text, got \[1.0\]"),
+    ({"at": ["01"], "features": ["dos"]}, r"\[rows\] features: there is no feature 'dos'; did you mean 'dose'"),
+    ({"at": ["01"], "offset": {"1": 2.0}}, r"\[rows\]: b of w_i - b_r has no entry for the row '01'"),
+    ({"across": "graph"}, r"\[rows\] needs the table \[graph\]"),
+    ({"across": "arow.csv"}, r"\[rows\] across: there is no file 'arow.csv' .*; did you mean 'arrows.csv'"),
+    (
+        {"across": "arrows.csv", "offset": "led"},
+        r"\[rows\] offset: arrows.csv has no column 'led'; did you mean 'lead'",
+    ),
+    ({"across": "twice.csv"}, r"\[rows\] across: twice.csv has '01', '02' twice; give each once"),
+    ({"across": "one.csv"}, r"\[rows\] across: one.csv has one column; a table of arrows has two"),
+    ({"file": "one.csv"}, r"\[rows\] file: one.csv has no column 'row'; it has 'from'"),
+    ({"file": "entries.csv", "weights": "sum"}, r"\[rows\] weights: the column 'sum' of entries.csv has two values"),
+    ({"penalty": "Zero", "file": "entries.csv", "weights": "trust"}, r"\[rows\]: Zero\(\(K w\)_r\) is a constraint"),
+    ({"penalty": "Zero", "file": "entries.csv", "strength": 1.0}, r"\[rows\] strength: Zero is a constraint"),
+    ({"penalty": "L3", "at": "all"}, r"\[rows\] penalty: there is no penalty 'L3'"),
+    ({"file": "text.csv"}, r"\[rows\] file: the column 'coefficient' of text.csv holds text; coefficients are numbers"),
+    ({"file": "unknown.csv"}, r"\[rows\]: w_i\[doze\] names the unknown feature 'doze'; did you mean 'dose'"),
+]
+
+
+@pytest.mark.parametrize(("keys", "message"), ROWS, ids=[str(keys) for keys, _ in ROWS])
+def test_wrong_rows(tmp_path, frame, keys, message):
+    dated = pd.read_csv(tmp_path / "dated.csv", dtype={"site": str})
+    dated.assign(half=dated["day"] // 10).to_csv(tmp_path / "dated.csv", index=False)
+    (tmp_path / "twice.csv").write_text("from,to\n01,02\n01,02\n")
+    (tmp_path / "one.csv").write_text("from\n01\n")
+    (tmp_path / "text.csv").write_text("row,node,feature,coefficient\nr,01,dose,x\n")
+    (tmp_path / "unknown.csv").write_text("row,node,feature,coefficient\nr,01,doze,1\n")
+    data = {**BASE["data"], "file": "dated.csv"}
+    with pytest.raises(GraphregError, match=message) as caught:
+        read(tmp_path, {"data": data, "loss": BASE["loss"], "rows": {"penalty": "L1", **keys}})
+    assert str(caught.value).startswith("model.toml: [rows]")
 
 
 @pytest.mark.parametrize(

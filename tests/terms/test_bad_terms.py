@@ -280,6 +280,14 @@ def test_a_node_penalty_without_coordinates():
         "zero": (lambda: penalised(weights={"a": 1, "b": 0, "c": 1}), TermError, "node 'b'", "positive"),
         "nan": (lambda: penalised(weights={"a": 1, "b": np.nan, "c": 1}), TermError, "node 'b'", "nan"),
         "number": (lambda: gr.NodePenalty(gr.L2(), weights=2.0), TermError, "mapping", "number * NodePenalty"),
+        "no node": (lambda: gr.Problem(LOSS + gr.NodePenalty(gr.L2(), nodes=["z"])), TermError, "nodes of", "'z'"),
+        "no nodes": (lambda: gr.Problem(LOSS + gr.NodePenalty(gr.L2(), nodes=[])), TermError, "at least one"),
+        "twice": (lambda: gr.Problem(LOSS + gr.NodePenalty(gr.L2(), nodes=["a", "a"])), TermError, "distinct labels"),
+        "weight elsewhere": (
+            lambda: gr.Problem(LOSS + gr.NodePenalty(gr.L2(), weights={"a": 1.0, "b": 1.0}, nodes=["a"])),
+            TermError,
+            "the weights of NodePenalty(L2) name 'b', which is not a node",
+        ),
         "list": (lambda: gr.NodePenalty(gr.L2(), weights=[1, 1, 1]), TermError, "mapping", "list"),
         "series": (lambda: gr.NodePenalty(gr.L2(), weights=pd.Series(1.0, NODES)), TermError, "Series", ".to_dict()"),
         "1 and '1'": (

@@ -14,12 +14,13 @@ from mutants_bounds import LOSSES as BOUNDS_OF_LOSSES
 from mutants_bounds import PENALTIES as BOUNDS_OF_PENALTIES
 from mutants_hinges import HINGES
 from mutants_losses import LOSSES as FURTHER_LOSSES
+from mutants_regression import LOSSES as REGRESSION_LOSSES
 from mutants_smooth import LOSSES as SMOOTH_LOSSES
 from own_terms import LogCosh, OwnL1, OwnSquare
 
 from graphreg.testing import check_loss, check_penalty, losses, penalties
 
-LOSSES = [*SMOOTH_LOSSES, *FURTHER_LOSSES, *HINGES, *BOUNDS_OF_LOSSES]
+LOSSES = [*SMOOTH_LOSSES, *FURTHER_LOSSES, *HINGES, *REGRESSION_LOSSES, *BOUNDS_OF_LOSSES]
 PENALTIES = [*BROKEN_PENALTIES, *BOUNDS_OF_PENALTIES]
 
 

@@ -1,5 +1,7 @@
 """Rows of gr.w: their algebra against dense matrices, their keys, and every refusal; special cases to the last bit."""
 
+import copy
+import pickle
 from itertools import pairwise
 
 import networkx as nx
@@ -47,6 +49,8 @@ D, DA = incidence(GRAPH), -incidence(ARROWS)
 L, LW = D.T @ D, nx.laplacian_matrix(WEIGHTED, nodelist=range(N)).toarray()
 NUMBERED = {e: float(k) for k, e in enumerate(ARROWS.edges)}
 
+K2 = np.array([[1.0, 2.0], [0.0, -1.0]])
+
 ALGEBRA = {
     "w": (w, lambda v: v),
     "nodes": (w.at([3, 1, 3]), lambda v: v[[3, 1, 3]]),
@@ -86,6 +90,8 @@ ALGEBRA = {
     "along times": (w.along(range(N), 2, at=TIMES), divided),
     "along times 3": (w.along(range(N), 3, at=TIMES), third),
     "along whole times": (w.along(range(N), 3, at=range(1, N + 1)), lambda v: np.diff(v, 3, axis=0)),
+    "rows of some": (gr.Rows([[1.0, 2.0], [0.0, -1.0]], nodes=[4, 1], features=["b"]), lambda v: K2 @ v[[4, 1], 1:]),
+    "rows of pairs": (gr.Rows(np.eye(4), 2, [4, 1], ["b", "a"], ["x", "y"]), lambda v: v[[4, 1], ::-1]),
     "too short": (w.along(range(N), N), lambda v: np.zeros((0, 2))),
 }
 
@@ -125,6 +131,8 @@ def test_keys():
     assert w.along([4, 0, 2, 1], 2).made(ONE).keys == ((4, 0, 2), (0, 2, 1))
     assert (w.at(0) - w.at([1, 2])).made(ONE).keys == ((0, 1), (0, 2))
     assert (A @ w).made(ONE).keys == (0, 1, 2)
+    assert gr.Rows(np.eye(2), 1, ["x", 0], names=["p", "q"]).labels() == ("x", 0)
+    assert gr.Rows(np.eye(2), 1, [3, 0], names=["p", "q"]).made(ONE).keys == ("p", "q")
 
 
 def test_weights():
@@ -173,6 +181,18 @@ ALIKE = {
     "centers": (
         gr.SquaredL2()(w - CENTERS),
         gr.NodePenalty(gr.SquaredL2(), center=dict(enumerate(CENTERS))),
+        Selection,
+    ),
+}
+ALIKE |= {
+    "some nodes": (
+        (gr.L1()(w.at([4, 1], ["y1"]).weighted([2.0, 3.0]))),
+        gr.NodePenalty(gr.L1(), {1: 3.0, 4: 2.0}, features=["y1"], nodes=[4, 1]),
+        Selection,
+    ),
+    "constraint at a node": (
+        gr.Zero()(w.at(3) - [1.0, 2.0]),
+        gr.NodePenalty(gr.Zero(), center={3: [1.0, 2.0]}, nodes=3),
         Selection,
     ),
 }
@@ -262,6 +282,9 @@ REFUSED = {
     "infinite A": (lambda: np.array([[np.inf] * N]) @ w, TermError, "must be finite"),
     "K": (lambda: gr.Rows(np.eye(3)).made(TWO), TermError, "3 columns, and w has 7 nodes x 2 coordinates = 14 numbers"),
     "k": (lambda: gr.Rows(np.eye(3), 2), TermError, "k must divide the 3 lines of K, got 2"),
+    "K of some": (lambda: gr.Rows(np.eye(3), nodes=[0]).made(TWO), TermError, "it is of 1 nodes x 2 coordinates = 2"),
+    "names": (lambda: gr.Rows(np.eye(3), names=["a"]), TermError, "there are 3 rows and 1 names; give one per row"),
+    "nodes as one": (lambda: gr.Rows(np.eye(3), nodes=3), TermError, "nodes must be a list of labels"),
     "negative weight": (lambda: w.weighted(-1.0).made(TWO), TermError, "finite and not negative, got -1 at 0"),
     "weights": (lambda: w.weighted([1.0, 2.0]).made(TWO), TermError, "have the shape (2,), and there are 7 rows"),
     "weight of no node": (lambda: w.weighted(dict.fromkeys(range(10), 1.0)).made(TWO), TermError, "name 7"),
@@ -288,6 +311,39 @@ REFUSED = {
     "constant": (lambda: lowered(gr.L1()(0.0 * w - 1.0)), TermError, "the row 0 of L1(0 w_i - 1) does not depend on w"),
     "never": (lambda: lowered(gr.Box(-1, 1)(0.0 * w - 2.0)), TermError, "can never hold; give it the weight 0"),
 }
+
+
+REFUSED |= {
+    "data": (lambda: gr.L1()(means().model.terms[0][1].data), TermError, "is called on rows of gr.w"),
+    "a graph": (lambda: gr.L1()(GRAPH), TermError, "such as gr.w.across(graph), got <networkx"),
+    "rows of a class": (lambda: gr.L1(w), TermError, "L1 is a class: make a penalty and call it on the rows, as in L1"),
+    "rows as a parameter": (lambda: gr.HuberNorm(w.at(0)), TermError, "as in HuberNorm(...)(w_0)"),
+    "a penalty alone": (lambda: 0.1 * gr.L2(), TermError, "or 0.1 * gr.L2()(gr.w)"),
+    "at least": (
+        lambda: w.at("a") >= 0,
+        TermError,
+        "a comparison of w_a is no term: that rows are at least b says gr.No",
+    ),
+    "at most": (lambda: w <= np.ones(2), TermError, "a comparison of w_i is no term"),
+    "less": (lambda: w < 1.0, TermError, "gr.Box(low, high)(rows)"),
+    "abs": (lambda: abs(w), TermError, "write gr.L1()(rows)"),
+    "power": (lambda: w**2, TermError, "for squares write gr.SquaredL2()(rows)"),
+    "index": (lambda: w[0, 1], TermError, "w_i is not indexed: write gr.w.at(nodes, features)"),
+    "iterated": (lambda: next(iter(w.along([0, 1]))), TermError, "(D w)_t is not indexed"),
+    "length": (lambda: len(w), TermError, "is known when the problem is made"),
+    "shape": (lambda: w.shape, TermError, "w_i are rows of a symbol, no array, and have no shape"),
+    "transposed": (lambda: w.T, AttributeError, "have no T"),
+    "misspelt": (lambda: w.accross(GRAPH), AttributeError, "rows have no attribute 'accross'; did you mean 'across'?"),
+}
+
+
+def test_rows_are_true_and_can_be_copied():
+    assert w
+    rows = pickle.loads(pickle.dumps(copy.deepcopy(2.0 * w.at([1]) - 1.0)))
+    assert rows.text() == "2 w_i - 1"
+    assert not hasattr(rows, "shape")
+    sparse = sp.csr_array(A)
+    assert abs((sparse @ w).made(ONE).K - (A @ w).made(ONE).K).max() == 0.0
 
 
 @pytest.mark.parametrize("name", REFUSED)

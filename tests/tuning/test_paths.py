@@ -79,7 +79,7 @@ def test_random_problems():
             (
                 k
                 for k, (_, t) in enumerate(terms)
-                if isinstance(t, gr.TotalVariation) and t.nodes() and not isinstance(t.penalty, gr.AbstractConstraint)
+                if isinstance(t, gr.TotalVariation) and t.labels() and not isinstance(t.penalty, gr.AbstractConstraint)
             ),
             None,
         )

@@ -22,7 +22,7 @@ UNDERFLOW = 1e-280  # products below it may not split exactly
 DUST = 1e-300  # what such a product, or any operation at the end of the range, may miss
 PIECE = 512  # numbers that are added up plainly; those sums are added up without rounding
 LARGEST = 2.0**1010  # of sums, near the end of the range
-RANGE = 1e70  # entries of designs, answers and scales lie within 1/RANGE .. RANGE, so that products do not underflow
+RANGE = 1e70  # answers and scales lie within 1/RANGE .. RANGE, and no entry of a design is larger
 MOST = 1e140  # of the numbers of a point, and of targets
 LEAST = 1e-110  # of corrections that are not 0
 SMALL = 1e-200  # a size that times an entry in range is none that underflows
@@ -42,6 +42,11 @@ def in_range(x: Array) -> bool:
     """True where all numbers that are not 0 lie within 1/RANGE .. RANGE."""
     size = np.abs(x)
     return bool(((size <= RANGE) & ((size >= 1.0 / RANGE) | (size == 0.0))).all())
+
+
+def entries(x: Array) -> Array:
+    """Not less than |x|; where that is not 0, large enough that no product with `magnitudes` underflows."""
+    return np.where(x == 0.0, 0.0, np.maximum(np.abs(x), 1.0 / RANGE))
 
 
 def below(x: Array) -> bool:

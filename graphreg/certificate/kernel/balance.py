@@ -26,7 +26,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...terms import Array
-from .arithmetic import EPS, LEAST, below, in_range, need, upwards
+from .arithmetic import EPS, LEAST, below, entries, in_range, need, upwards
 from .system import System
 
 BITS = 1074  # every float is an integer over 2^BITS
@@ -46,9 +46,10 @@ class Answers:
         self.moves = np.diff(R.indptr) > 0
         some = np.flatnonzero(self.moves)
         across, within = sp.csr_array(system.rows(some).T), sp.csr_array(R[some])
-        entries = np.bincount(within.indices, minlength=N) + 4.0
+        count = np.bincount(within.indices, minlength=N) + 4.0
         off = abs(sp.eye_array(N, format="csr") - across @ within) * (1.0 + 4 * EPS)
-        size = (abs(across) @ abs(within)) @ sp.diags_array(entries)
+        across.data = entries(across.data)
+        size = (across @ abs(within)) @ sp.diags_array(count)
         self.E = sp.csr_array(off + size * (2 * EPS))
         self.reach = sp.csr_array(abs(R))
         self.width = max(int(np.diff(M.indptr).max(initial=0)) for M in (self.E, self.R))

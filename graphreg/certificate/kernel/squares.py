@@ -20,6 +20,7 @@ from .system import Summand, System
 from .value import LowerBound, lower_bound
 
 CELLS = 1 << 15  # numbers at a time
+LEAST_CURVED = 1e-280  # of a diagonal
 
 
 class Curvature:
@@ -51,11 +52,12 @@ def least_eigenvalues(H: Array, R: Array, terms: Array) -> tuple[Array, Array]:
     added up, as H, from so many terms each; R is near their inverses where they are not 0.
 
     ||(S H S)^-1|| <= ||R|| / (1 - ||I - R S H S||) for any R, in Frobenius's norm. Rounding is within so many units of
-    rounding of the trace as there are terms, since |x_j x_k| add up to at most that.
+    rounding of the trace as there are terms, since |x_j x_k| add up to at most that; what underflows is far less, but
+    where the diagonal is near it, which proves nothing.
     """
-    d = H.shape[1]
+    d, diagonal = H.shape[1], np.einsum("ijj->ij", H)
     with np.errstate(all="ignore"):
-        scale = 1.0 / np.sqrt(np.einsum("ijj->ij", H))
+        scale = 1.0 / np.sqrt(np.where(diagonal >= LEAST_CURVED, diagonal, 0.0))
         both = scale[:, :, None] * scale[:, None, :]
         A, R = H * both, R / both
         size = [np.sqrt(np.einsum("ijk,ijk->i", each, each)) for each in (A, R)]

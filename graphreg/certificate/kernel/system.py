@@ -27,9 +27,11 @@ from .arithmetic import (
     DUST,
     EPS,
     MORE,
+    RANGE,
     Pair,
     Piece,
     below,
+    entries,
     extracted,
     in_range,
     magnitudes,
@@ -56,11 +58,11 @@ class Design:
 
     @cached_property
     def top(self) -> Array:
-        """The largest |x_rj| of each node, (n, d)."""
+        """Not less than the |x_rj| of each node, (n, d)."""
         (n, d), out = self.shape, np.zeros(self.shape).ravel()
         for some in at_a_time(ROWS // d, len(self.node)):
             place = self.node[some, None] * d + np.arange(d)
-            np.maximum.at(out, place.ravel(), np.abs(self.X[some]).ravel())
+            np.maximum.at(out, place.ravel(), entries(self.X[some]).ravel())
         return out.reshape(n, d)
 
     def pull(self, v: Array, value: Array, size: Array) -> None:
@@ -372,11 +374,11 @@ class Columns:
 
     @cached_property
     def count(self) -> Array:
-        """How many entries each equation has; all of these are in range."""
+        """How many entries each equation has; none of these is too large."""
         out = np.zeros(self.shape[0])
         for one in self.parts:
             for _, here, A in self.pieces(one):
-                need(in_range(A.data), "an entry of the designs is out of range")
+                need((np.abs(A.data) <= RANGE).all(), "an entry of the designs is too large")
                 out[here] += np.bincount(A.indices, minlength=A.shape[1])
         return out
 
@@ -395,7 +397,7 @@ class Columns:
         for some, here, A in self.pieces(one):
             mine, turned = v[some.start - one.first : some.stop - one.first], A.T
             value[here] += turned @ mine
-            turned.data = np.abs(turned.data) * MORE
+            turned.data = entries(turned.data) * MORE
             size[here] += turned @ magnitudes(mine)
 
     def exactly(self, parts: Sequence[Array]) -> Pair:

@@ -52,6 +52,11 @@ class BlockRows:
     weight: Array
     extent: float  # how far the points of the block are from one another, or from where they are anchored
 
+    @property
+    def undirected(self) -> bool:
+        """True between nodes, where -x is as good an argument as x."""
+        return isinstance(self.block, EdgeBlock) and self.block.map.noun == "edge"
+
     def at(self, row: int) -> str:
         """The place of a row in words: its edge or its node."""
         r, block, noun = self.place[row], self.block, self.block.map.noun

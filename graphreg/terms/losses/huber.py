@@ -9,7 +9,7 @@ import numpy as np
 
 from ...base.lazy import cp
 from ...checks import checked, positive
-from ..bounds import ULP, half_square
+from ..bounds import ULP, half_square, shown
 from ..records import Array, Bends, Notation, Statement
 from .base import AbstractDifferenceLoss, AbstractPeakedLoss
 
@@ -61,7 +61,7 @@ class HuberLoss(AbstractDifferenceLoss, AbstractPeakedLoss):
 
     def value_bound(self, r: Array, spread: Array, y: Array) -> Array:
         r = np.abs(r) + spread
-        far = self.delta * (r - self.delta / 2) * (1.0 + 4 * ULP)
+        far = shown(self.delta * (r - self.delta / 2) * (1.0 + 4 * ULP), live=True)
         return np.where(r <= self.delta, half_square(r), far)
 
     def conjugate_bound(self, b: Array, spread: Array, y: Array) -> Array:

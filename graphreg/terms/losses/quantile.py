@@ -15,7 +15,8 @@ from .base import AbstractDifferenceLoss, AbstractPiecewiseLinearLoss
 class QuantileLoss(AbstractDifferenceLoss, AbstractPiecewiseLinearLoss):
     """Quantile regression: ``l(x; y) = rho_tau(y - x)`` with ``rho_tau(r) = max(tau r, (tau - 1) r)``.
 
-    Its conjugate is ``l*(b; y) = b y`` for -tau <= b <= 1 - tau and +inf elsewhere.
+    Its conjugate is ``l*(b; y) = b y`` for -tau <= b <= 1 - tau and +inf elsewhere; 1 - tau is the double 1.0 - tau,
+    here and in proofs.
 
     Parameters
     ----------

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...base.lazy import cp
 from ...checks import checked, positive
-from ..bounds import ULP
+from ..bounds import ULP, shown
 from ..records import Array, Notation, Statement
 from ._rows import column, longest, row_norm
 from .base import AbstractConstraint, AbstractSupercoercive
@@ -67,7 +67,8 @@ class Ball(AbstractSupercoercive, AbstractConstraint):
         return v * column(1.0 - threshold / np.maximum(row_norm(v), threshold))
 
     def conjugate_bound(self, u: Array, spread: Array) -> Array:
-        return self.radius * longest(u, spread) * (1.0 + ULP)
+        r = longest(u, spread)
+        return shown(self.radius * r * (1.0 + ULP), r > 0.0)
 
     def value_bound(self, z: Array, spread: Array) -> Array:
         return np.where(longest(z, spread) <= self.radius, 0.0, np.inf)

@@ -11,7 +11,7 @@ import numpy as np
 from ...base.lazy import cp
 from ...checks import numbers
 from ...errors import TermError
-from ..bounds import ULP, ends
+from ..bounds import ULP, ends, shown
 from ..records import Array, Notation, RecessionCone, Statement
 from ._rows import INSIDE
 from .base import AbstractConstraint, AbstractEntrywise, AbstractOneSided
@@ -87,9 +87,10 @@ class AbstractBox(AbstractEntrywise, AbstractOneSided, AbstractConstraint):
 
     def conjugate_bound(self, u: Array, spread: Array) -> Array:
         low, high = u - spread, u + spread
-        ends = [np.where(x > 0, _finite(self.high) * x, _finite(self.low) * x) for x in (low, high)]
-        each = np.maximum(*ends)
-        value = each.sum(axis=1) + (4 + u.shape[1]) * ULP * np.abs(each).sum(axis=1)
+        bounds = [np.where(x > 0, _finite(self.high), _finite(self.low)) for x in (low, high)]
+        each = np.maximum(bounds[0] * low, bounds[1] * high)
+        live = (((bounds[0] != 0.0) & (low != 0.0)) | ((bounds[1] != 0.0) & (high != 0.0))).any(axis=1)
+        value = shown(each.sum(axis=1) + (4 + u.shape[1]) * ULP * np.abs(each).sum(axis=1), live)
         return np.where((self.domain.leaves(low) | self.domain.leaves(high)).any(axis=1), np.inf, value)
 
     def value_bound(self, z: Array, spread: Array) -> Array:

@@ -75,7 +75,7 @@ class HuberNorm(AbstractSmoothPenalty):
 
     def value_bound(self, z: Array, spread: Array) -> Array:
         r = longest(z, spread)
-        far = self.delta * (r - self.delta / 2) * (1.0 + 4 * ULP)
+        far = shown(self.delta * (r - self.delta / 2) * (1.0 + 4 * ULP), live=True)
         return np.where(r <= self.delta, shown(r * r * (0.5 + ULP), r > 0.0), far)
 
     def cvxpy_conjugate(self, U: Any) -> Any:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from ...checks import check_fields
 from ...errors import TermError
 from ..bounds import largest_around
 from ..records import Array, Notation, Statement, names_of
+from ..rows import AbstractRows
 from ._rows import column, gauge_of, nearby_subgradients, pieces_of, row_norm, split
 from .domain import FlowDomain
 
@@ -32,6 +33,13 @@ class AbstractPenalty(ABC):
 
     Between two nodes phi must be even; a penalty that is not derives from `AbstractOneSided`.
     """
+
+    def __new__(cls, *given: Any, **options: Any) -> Self:
+        """Refuses rows, on which a penalty is called when it is made."""
+        if given and isinstance(given[0], AbstractRows):
+            name, rows = cls.__name__, given[0].text()
+            raise TermError(f"{name} is a class: make a penalty and call it on the rows, as in {name}(...)({rows})")
+        return super().__new__(cls)
 
     def __post_init__(self) -> None:
         """Refuses parameters that are not what their fields say they must be (see `graphreg.checks`)."""
@@ -228,7 +236,7 @@ class AbstractPenalty(ABC):
     def __mul__(self, other: Any) -> Any:
         raise TermError(
             f"{self.called()} is a penalty, a function of one vector, and no term; scale or add the sum that it "
-            "stands in, for instance 0.1 * TotalVariation(graph, L2())"
+            "stands in, for instance 0.1 * TotalVariation(graph, L2()) or 0.1 * gr.L2()(gr.w)"
         )
 
     __rmul__ = __truediv__ = __add__ = __radd__ = __mul__

@@ -132,8 +132,9 @@ class Quadratic(AbstractSmoothPenalty):
 
     def value_bound(self, z: Array, spread: Array) -> Array:
         R, k = self.root, self.root.shape[1]
-        size = np.abs(z) @ np.abs(R).T
-        return half_square(np.abs(z @ R.T) + (k + 2) * ULP * size + spread @ np.abs(R).T * (1.0 + (k + 2) * ULP))
+        size, live = np.abs(z) @ np.abs(R).T, ((z != 0.0) | (spread != 0.0)) @ (R != 0.0).T
+        top = np.abs(z @ R.T) + (k + 2) * ULP * size + spread @ np.abs(R).T * (1.0 + (k + 2) * ULP)
+        return half_square(shown(top, live))
 
     def conjugate_bound(self, u: Array, spread: Array) -> Array:
         """A definite Q has ``phi*(u) = 1/2 ||R^-T u||^2``; ``||R^-T u|| <= ||t|| + ||R^-1|| ||u - R't||`` for any t."""

@@ -1,8 +1,8 @@
-"""``python -m benchmarks.rows``: models of rows by graphreg's methods beside hand-written CVXPY with Clarabel.
+"""``python -m benchmarks.row_methods``: models of rows by graphreg's methods beside hand-written CVXPY with Clarabel.
 
 CPU seconds of one thread, medians of runs that take turns; the first turn is dropped. The gap of an answer is
-(P(w) - best certified lower bound) / |P(w)|, whoever found w. Steps of `InteriorPoint` and all that surrounds them,
-which is mostly the certificate, are told apart.
+(P(w) - best certified lower bound) / |P(w)|, whoever found w. Steps of `InteriorPoint` are told apart from what
+surrounds them, which is mostly the certificate.
 """
 
 from __future__ import annotations

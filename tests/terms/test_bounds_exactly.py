@@ -1,0 +1,435 @@
+"""Bounds of every loss and penalty over boxes, against their formulas in rationals and in decimals of 100 digits.
+
+A convex function is largest at a corner of a box. The formulas are written here a second time, from the definitions;
+a bound is never less than the largest exact value, and next to it where nothing is spread.
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal, getcontext, localcontext
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+from law_cases import CLASSES, LOSSES, NUMBERS, PENALTIES, samples
+
+from graphreg.terms.losses import AbstractLoss
+from graphreg.terms.losses.hinge import HingeLoss, SquaredHingeLoss
+from graphreg.terms.losses.huber import HuberLoss
+from graphreg.terms.losses.logistic import LogisticLoss
+from graphreg.terms.losses.multinomial import MultinomialLoss
+from graphreg.terms.losses.poisson import PoissonLoss
+from graphreg.terms.losses.quantile import QuantileLoss
+from graphreg.terms.losses.squared import MeanLoss, SquaredLoss
+from graphreg.terms.penalties import AbstractPenalty
+from graphreg.terms.penalties.ball import Ball
+from graphreg.terms.penalties.box import AbstractBox, Box
+from graphreg.terms.penalties.huber_norm import HuberNorm
+from graphreg.terms.penalties.l1 import L1
+from graphreg.terms.penalties.l2 import L2
+from graphreg.terms.penalties.linf import LInf
+from graphreg.terms.penalties.quadratic import Quadratic
+from graphreg.terms.penalties.squared_l2 import SquaredL2
+from graphreg.terms.penalties.zero import Zero
+
+getcontext().prec = 100
+INF = Decimal("Infinity")
+DRAWN = 300
+CLOSE = Decimal(2) ** -44  # of the value, and of what is added up
+LEAST = Decimal("1e-290")  # what underflow may cost
+SHORT = 1e-139  # below it lengths are no sums of squares, and bounds are not tight
+HUGE = Decimal("1e200")  # values of which squares may overflow
+BESIDE = (1 + Fraction(1, 10**13), 1 - Fraction(1, 10**13))  # points of the domain nearer to its end may be left out
+SURE = Decimal("1e-60")  # of the digits of a logarithm
+
+
+# ---- exact values ----------------------------------------------------------------------------------------------------
+def exact(x):
+    """A float, exactly."""
+    return Fraction(float(x))
+
+
+def decimal(x):
+    return Decimal(x.numerator) / Decimal(x.denominator)
+
+
+def norm(x):
+    return decimal(sum(each * each for each in x)).sqrt()
+
+
+def half_square(x):
+    return decimal(sum(each * each for each in x) / 2)
+
+
+def entropy(p):
+    """p log p; near 1 by the series of log(1 - t), of which decimals would see nothing."""
+    t = 1 - p
+    if 0 < t < Fraction(1, 10**20):
+        return -decimal(p * (t + t**2 / 2 + t**3 / 3 + t**4 / 4 + t**5 / 5))
+    return decimal(p) * decimal(p).ln() if p > 0 else Decimal(0)
+
+
+def exponential(x):
+    with localcontext() as context:
+        context.Emax, context.Emin = 10**9, -(10**9)
+        return decimal(x).exp()
+
+
+def inside(holds):
+    return Decimal(0) if holds else INF
+
+
+def huber(length, delta):
+    delta = decimal(exact(delta))
+    return length * length / 2 if length <= delta else delta * (length - delta / 2)
+
+
+def log_sum(r, y):
+    """log sum exp(x_j) - x_own over the classes that are there."""
+    own = next(x for x, of in zip(r, y, strict=True) if of > 0)
+    return sum(exponential(x - own) for x, of in zip(r, y, strict=True) if of >= 0).ln()
+
+
+LOSS_VALUES = {  # h(r), around the anchor
+    SquaredLoss: lambda loss: lambda r, y: half_square(r),
+    MeanLoss: lambda loss: lambda r, y: half_square(r),
+    HuberLoss: lambda loss: lambda r, y: huber(decimal(abs(r[0])), loss.delta),
+    QuantileLoss: lambda loss: lambda r, y: decimal(max(-exact(loss.tau) * r[0], exact(1.0 - loss.tau) * r[0])),
+    HingeLoss: lambda loss: lambda r, y: decimal(max(-exact(y[0]) * r[0], Fraction(0))),
+    SquaredHingeLoss: lambda loss: lambda r, y: half_square([max(-exact(y[0]) * r[0], Fraction(0))]),
+    LogisticLoss: lambda loss: lambda r, y: (1 + exponential(-exact(y[0]) * r[0])).ln(),
+    PoissonLoss: lambda loss: lambda r, y: exponential(r[0]) - decimal(exact(y[0]) * r[0]),
+    MultinomialLoss: lambda loss: log_sum,
+}
+
+
+def logistic_conjugate(b, y):
+    q = -exact(y[0]) * b[0]
+    return entropy(q) + entropy(1 - q) if 0 <= q <= 1 else INF
+
+
+def poisson_conjugate(b, y):
+    q = b[0] + exact(y[0])
+    return entropy(q) - decimal(q) if q >= 0 else INF
+
+
+def multinomial_conjugate(b, y):
+    p = [x + max(exact(of), 0) for x, of in zip(b, y, strict=True)]
+    assert sum(p) == 1
+    there = all(x >= 0 and (x == 0 or of >= 0) for x, of in zip(p, y, strict=True))
+    return sum(map(entropy, p)) if there else INF
+
+
+LOSS_CONJUGATES = {  # h*(b)
+    SquaredLoss: lambda loss: lambda b, y: half_square(b),
+    MeanLoss: lambda loss: lambda b, y: half_square(b),
+    HuberLoss: lambda loss: lambda b, y: half_square(b) if abs(b[0]) <= exact(loss.delta) else INF,
+    QuantileLoss: lambda loss: lambda b, y: inside(-exact(loss.tau) <= b[0] <= exact(1.0 - loss.tau)),
+    HingeLoss: lambda loss: lambda b, y: inside(-1 <= b[0] * exact(y[0]) <= 0),
+    SquaredHingeLoss: lambda loss: lambda b, y: half_square(b) if b[0] * exact(y[0]) <= 0 else INF,
+    LogisticLoss: lambda loss: logistic_conjugate,
+    PoissonLoss: lambda loss: poisson_conjugate,
+    MultinomialLoss: lambda loss: multinomial_conjugate,
+}
+
+
+def largest(x):
+    return max(abs(each) for each in x)
+
+
+def box_conjugate(phi):
+    def value(u):
+        total = Fraction(0)
+        for x, low, high in zip(u, *(np.broadcast_to(b, (len(u),)).tolist() for b in (phi.low, phi.high)), strict=True):
+            end = high if x > 0 else low
+            if x != 0 and math.isinf(end):
+                return INF
+            total += x * exact(end) if x != 0 else 0
+        return decimal(total)
+
+    return value
+
+
+def box_value(phi):
+    def value(z):
+        low, high = (np.broadcast_to(b, (len(z),)).tolist() for b in (phi.low, phi.high))
+        return inside(all(a <= x <= b for x, a, b in zip(z, low, high, strict=True)))
+
+    return value
+
+
+def root_times(phi, z):
+    return [sum(exact(r) * x for r, x in zip(row, z, strict=True)) for row in phi.root.tolist()]
+
+
+def quadratic_conjugate(phi):
+    """1/2 ||t||^2 with R't = u, for R square."""
+    root = [[exact(x) for x in row] for row in phi.root.tolist()]
+    return lambda u: half_square(solved([list(column) for column in zip(*root, strict=True)], u))
+
+
+def solved(A, b):
+    """The solution of A x = b by elimination."""
+    rows = [[*row, x] for row, x in zip(A, b, strict=True)]
+    for k in range(len(rows)):
+        pivot = next(i for i in range(k, len(rows)) if rows[i][k] != 0)
+        rows[k], rows[pivot] = rows[pivot], rows[k]
+        rows[k] = [x / rows[k][k] for x in rows[k]]
+        for i in range(len(rows)):
+            if i != k and rows[i][k] != 0:
+                rows[i] = [x - rows[i][k] * y for x, y in zip(rows[i], rows[k], strict=True)]
+    return [row[-1] for row in rows]
+
+
+PENALTY_VALUES = {
+    L1: lambda phi: lambda z: decimal(sum(map(abs, z))),
+    L2: lambda phi: norm,
+    LInf: lambda phi: lambda z: decimal(largest(z)),
+    SquaredL2: lambda phi: half_square,
+    HuberNorm: lambda phi: lambda z: huber(norm(z), phi.delta),
+    Quadratic: lambda phi: lambda z: half_square(root_times(phi, z)),
+    Ball: lambda phi: lambda z: inside(sum(x * x for x in z) <= exact(phi.radius) ** 2),
+    Zero: lambda phi: lambda z: inside(not any(z)),
+    AbstractBox: box_value,
+}
+PENALTY_CONJUGATES = {
+    L1: lambda phi: lambda u: inside(largest(u) <= 1),
+    L2: lambda phi: lambda u: inside(sum(x * x for x in u) <= 1),
+    LInf: lambda phi: lambda u: inside(sum(map(abs, u)) <= 1),
+    SquaredL2: lambda phi: half_square,
+    HuberNorm: lambda phi: lambda u: half_square(u) if sum(x * x for x in u) <= exact(phi.delta) ** 2 else INF,
+    Quadratic: quadratic_conjugate,
+    Ball: lambda phi: lambda u: decimal(exact(phi.radius)) * norm(u),
+    Zero: lambda phi: lambda u: Decimal(0),
+    AbstractBox: box_conjugate,
+}
+
+
+def of_class(table, term):
+    return next(make for cls, make in table.items() if isinstance(term, cls))(term)
+
+
+# ---- boxes -----------------------------------------------------------------------------------------------------------
+SPECIAL = (0.0, 1.0, 0.5, 1e-300, 5e-324, 1e-160, 1e-155, 2.0**-52, np.nextafter(1.0, 0.0), np.nextafter(1.0, 2.0))
+
+
+def centers(rng, shape, ends=(), top=12.0):
+    """Numbers of all sizes; ends of domains, and the floats beside them."""
+    beside = [np.nextafter(e, e + by) for e in ends for by in (-1.0, 1.0)]
+    special = rng.choice(SPECIAL, shape) * rng.choice([-1.0, 1.0], shape)
+    at_ends = rng.choice([*ends, *beside, 0.0], shape) * rng.choice([-1.0, 1.0, 1.0], shape)
+    drawn = rng.choice([-1.0, 1.0], shape) * 10.0 ** rng.uniform(-14.0, top, shape)
+    within = rng.uniform(-1.0, 1.0, shape) * (max(map(abs, ends)) if ends else 1.0)
+    return np.choose(rng.integers(0, 4, shape), [special, at_ends, drawn, within])
+
+
+def spreads(rng, x):
+    """None; far less than rounding, about as much, about x; alone or with others."""
+    size = np.choose(
+        rng.integers(0, 6, x.shape),
+        [0.0 * x, np.full(x.shape, 5e-324), np.abs(x) * 2.0**-54, np.abs(x) * 2.0**-52, np.abs(x), np.abs(x) * 0.3],
+    )
+    own = 10.0 ** rng.uniform(-20.0, 1.0, x.shape)
+    return np.where(
+        rng.random(len(x)).reshape(-1, *[1] * (x.ndim - 1)) < 0.3, 0.0, np.where(rng.random(x.shape) < 0.2, own, size)
+    )
+
+
+def corners(x, spread):
+    each = [{exact(a) - exact(b), exact(a) + exact(b)} for a, b in zip(np.ravel(x), np.ravel(spread), strict=True)]
+    return [list(corner) for corner in product(*each)]
+
+
+def judge(bound, x, spread, value, at):
+    """The bound of each row is one, and tight where nothing is spread; ``at`` says what values are added up of."""
+    for r in range(len(x)):
+        found = [value(corner, r) for corner in corners(x[r], spread[r])]
+        most, here = max(found), f"{x[r]} +- {spread[r]}: {bound[r]!r} for {max(found):.20}"
+        plain = not np.any(spread[r]) and np.abs(x[r]).max() > SHORT
+        assert not np.isnan(bound[r]), here
+        if most == INF:
+            assert bound[r] == np.inf, here
+        elif bound[r] != np.inf:
+            assert decimal(exact(bound[r])) >= most - abs(most) * SURE, here
+            if plain:
+                size = abs(most) + decimal(sum(abs(exact(z)) for z in np.ravel(at[r])))
+                assert decimal(exact(bound[r])) - most <= CLOSE * size + LEAST, here
+        elif plain:
+            beside = [value([by * z for z in corners(x[r], spread[r])[0]], r) for by in BESIDE]
+            assert INF in beside or most > HUGE, here
+
+
+EXTREME_LOSSES = [QuantileLoss(samples(NUMBERS), tau=1e-300), HuberLoss(samples(NUMBERS), delta=1e-160)]
+SMALL = [Ball(1e-200), Box(-1e-200, 1e-200), HuberNorm(1e-160), Quadratic(1e-200 * np.eye(2))]
+LOSS_CASES = [*(loss for loss in LOSSES if type(loss) in LOSS_VALUES), *EXTREME_LOSSES]
+PENALTY_CASES = [*PENALTIES, *SMALL, Ball(1e90), Box(0.0, 1e90)]
+
+
+def named(term):
+    return repr(term)[:60]
+
+
+def drawn_targets(loss, rng):
+    """The coded targets of some samples."""
+    y = loss.targets()
+    return y[rng.integers(0, len(y), DRAWN)]
+
+
+def rows(x):
+    """The entries of each sample, one or several."""
+    return x.reshape(len(x), -1)
+
+
+@pytest.mark.parametrize("loss", LOSS_CASES, ids=named)
+def test_values_of_losses(loss):
+    rng = np.random.default_rng(0)
+    y, h = drawn_targets(loss, rng), of_class(LOSS_VALUES, loss)
+    top = 2.5 if isinstance(loss, PoissonLoss) else 6.0
+    ends = (loss.delta,) if isinstance(loss, HuberLoss) else ()
+    x = centers(rng, y.shape, ends, top)
+    spread = np.minimum(spreads(rng, x), 100.0 if isinstance(loss, PoissonLoss) else np.inf)
+    with np.errstate(over="ignore"):
+        found = loss.value_bound(x, spread, y)
+    judge(found, x, spread, lambda r, i: h(r, rows(y)[i].tolist()), np.abs(x) + np.abs(y) + 1.0)
+
+
+@pytest.mark.parametrize("loss", [each for each in LOSS_CASES if not isinstance(each, MultinomialLoss)], ids=named)
+def test_conjugates_of_losses(loss):
+    rng = np.random.default_rng(1)
+    y, conjugate = drawn_targets(loss, rng), of_class(LOSS_CONJUGATES, loss)
+    low, high = loss.domain(y)
+    ends = np.unique([*rows(low).ravel(), *rows(high).ravel()])
+    b = centers(rng, y.shape, tuple(ends[np.isfinite(ends)]))
+    spread = spreads(rng, b)
+    b, spread = (np.concatenate([b, b]), np.concatenate([spread, 0.0 * spread]))
+    y = np.concatenate([y, y])
+    judge(
+        loss.conjugate_bound(b, spread, y), b, spread, lambda r, i: conjugate(r, rows(y)[i].tolist()), np.abs(y) + 1.0
+    )
+
+
+@pytest.mark.parametrize("loss", [each for each in LOSS_CASES if isinstance(each, MultinomialLoss)], ids=named)
+def test_conjugates_of_classes(loss):
+    """Prices add up to 0: of one class they follow, and its box holds what those of the others may give."""
+    rng = np.random.default_rng(2)
+    y = drawn_targets(loss, rng)
+    y = np.where((rng.random(y.shape) < 0.1) & (y == 0.0), -1.0, y)
+    k, own = y.shape[1], loss.prices.dependent(y)
+    p = rng.dirichlet(np.full(k, 0.5), DRAWN) * rng.choice([1.0, 1.0, 0.0], (DRAWN, k))
+    b = np.where(y < 0.0, 0.0, p)  # of the others: of the own class what is left
+    spread = np.where(y < 0.0, 0.0, np.minimum(spreads(rng, b), 1.0)) * rng.choice([1.0, 1e-3])
+    row = np.arange(DRAWN)
+    b[row, own] = spread[row, own] = 0.0
+    sums = [sum(map(exact, each)) for each in b]
+    b[row, own] = [-float(each) for each in sums]
+    off = [abs(exact(b[r, own[r]]) + sums[r]) + sum(map(exact, spread[r])) for r in row]
+    spread[row, own] = [
+        float(each) if exact(float(each)) >= each else np.nextafter(float(each), np.inf) for each in off
+    ]
+    found = loss.conjugate_bound(b, spread, y)
+    for r in row:
+        others = [j for j in range(k) if j != own[r]]
+        values = []
+        for corner in corners(b[r, others], spread[r, others]):
+            whole = dict(zip(others, corner, strict=True))
+            whole[own[r]] = -sum(corner)
+            values.append(multinomial_conjugate([whole[j] for j in range(k)], y[r].tolist()))
+        most = max(values)
+        assert found[r] == np.inf if most == INF else decimal_of(found[r]) >= most - abs(most) * SURE
+
+
+def upwards(x):
+    """The least float that is no less."""
+    return float(x) if exact(float(x)) >= x else np.nextafter(float(x), np.inf)
+
+
+def decimal_of(bound):
+    return INF if bound == np.inf else decimal(exact(bound))
+
+
+def drawn_rows(phi, rng, ends):
+    k = (
+        next(k for k in (len(np.atleast_1d(getattr(phi, "low", 0.0))), 3) if k > 1)
+        if isinstance(phi, AbstractBox)
+        else 2
+    )
+    k = phi.root.shape[1] if isinstance(phi, Quadratic) else k
+    x = centers(rng, (DRAWN, k), ends)
+    x[: DRAWN // 4] /= np.maximum(np.linalg.norm(x[: DRAWN // 4], axis=1, keepdims=True), 1e-300)  # near 1
+    x = x * rng.choice([1.0, 1.0, *map(abs, ends)], (DRAWN, 1))
+    spread = spreads(rng, x)
+    return np.concatenate([x, x]), np.concatenate([spread, 0.0 * spread])
+
+
+def ends_of(phi):
+    own = [getattr(phi, name) for name in ("radius", "delta", "low", "high") if hasattr(phi, name)]
+    own = np.concatenate([np.zeros(0), *(np.ravel(each) for each in own)])
+    return (1.0, *own[np.isfinite(own) & (own != 0.0)].tolist())
+
+
+@pytest.mark.parametrize("phi", PENALTY_CASES, ids=named)
+def test_values_of_penalties(phi):
+    rng = np.random.default_rng(3)
+    x, spread = drawn_rows(phi, rng, ends_of(phi))
+    value = of_class(PENALTY_VALUES, phi)
+    size = np.abs(x) ** 2 * 100 if isinstance(phi, Quadratic) else np.zeros(x.shape)
+    with np.errstate(over="ignore"):
+        found = phi.value_bound(x, spread)
+    judge(found, x, spread, lambda z, _: value(z), size)
+
+
+@pytest.mark.parametrize("phi", PENALTY_CASES, ids=named)
+def test_conjugates_of_penalties(phi):
+    rng = np.random.default_rng(4)
+    u, spread = drawn_rows(phi, rng, ends_of(phi))
+    if isinstance(phi, Quadratic) and len(phi.root) < phi.root.shape[1]:
+        assert np.isinf(phi.conjugate_bound(u, spread)).all()  # which is asked of SquaredL2 instead, see `composed`
+        return
+    conjugate = of_class(PENALTY_CONJUGATES, phi)
+    size = np.abs(u) ** 2 * 1e4 if isinstance(phi, Quadratic) else np.zeros(u.shape)
+    with np.errstate(over="ignore"):
+        found = phi.conjugate_bound(u, spread)
+    judge(found, u, spread, lambda z, _: conjugate(z), size)
+
+
+@pytest.mark.parametrize("phi", [L1(), L2(), LInf(), SquaredL2(), HuberNorm(0.2), Box(-1.0, 2.0)], ids=named)
+def test_bounds_by_values_alone(phi):
+    """What a term has that says no bounds of its own."""
+    rng = np.random.default_rng(5)
+    x = rng.choice([-1.0, 1.0], (DRAWN, 2)) * 10.0 ** rng.uniform(-6.0, 3.0, (DRAWN, 2))
+    spread = spreads(rng, x)
+    x, spread = np.concatenate([x, x]), np.concatenate([spread, 0.0 * spread])
+    for found, table in (
+        (AbstractPenalty.value_bound(phi, x, spread), PENALTY_VALUES),
+        (AbstractPenalty.conjugate_bound(phi, x, spread), PENALTY_CONJUGATES),
+    ):
+        value = of_class(table, phi)
+        judge(found, x, spread, lambda z, _, value=value: value(z), 0.0 * x)
+
+
+@pytest.mark.parametrize("loss", [SquaredLoss(samples(NUMBERS)), SquaredHingeLoss(samples(CLASSES))], ids=named)
+def test_bounds_of_losses_by_values_alone(loss):
+    rng = np.random.default_rng(6)
+    y = drawn_targets(loss, rng)
+    x = rng.choice([-1.0, 1.0], DRAWN) * 10.0 ** rng.uniform(-6.0, 3.0, DRAWN)
+    x = x - y + y - y  # such that x + y is no sum of numbers of other sizes
+    spread = spreads(rng, x)
+    for found, table in (
+        (AbstractLoss.value_bound(loss, x, spread, y), LOSS_VALUES),
+        (AbstractLoss.conjugate_bound(loss, x, spread, y), LOSS_CONJUGATES),
+    ):
+        value = of_class(table, loss)
+        for r in range(DRAWN):
+            most = max(value(corner, [y[r]]) for corner in corners(x[r], spread[r]))
+            size = decimal(exact(abs(y[r])) + exact(abs(x[r])) + 1) ** 2  # of what the sum with the target rounds
+            assert decimal_of(found[r]) >= most - size * Decimal(2) ** -49
+
+
+def test_every_loss_and_penalty_has_its_formula():
+    assert {type(loss) for loss in LOSS_CASES} == set(LOSS_VALUES) == set(LOSS_CONJUGATES)
+    boxes = {type(phi) for phi in PENALTY_CASES if isinstance(phi, AbstractBox)}
+    assert (
+        {type(phi) for phi in PENALTY_CASES} - boxes | {AbstractBox} == set(PENALTY_VALUES) == set(PENALTY_CONJUGATES)
+    )

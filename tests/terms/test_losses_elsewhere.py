@@ -1,0 +1,74 @@
+"""Losses against the programs that are known for them."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import graphreg as gr
+from graphreg.errors import DataError
+
+RNG = np.random.default_rng(0)
+X = np.c_[np.ones(200), RNG.normal(size=(200, 3))]
+MEANS = np.exp(X @ [0.3, 0.5, -0.3, 0.2])
+AMOUNTS = MEANS * RNG.gamma(2.0, 0.5, 200)
+NUMBERS = X @ [0.5, 1.0, 2.0, -1.0] + 0.3 * RNG.normal(size=200)
+
+
+def data(y):
+    return gr.NodeData.from_arrays(X, y, ["all"] * len(y))
+
+
+def test_gamma_regression_is_that_of_statsmodels():
+    sm = pytest.importorskip("statsmodels.api")
+    family = sm.families.Gamma(sm.families.links.Log())
+    theirs = sm.GLM(AMOUNTS, X, family=family).fit(tol=1e-14, maxiter=200)
+    ours = gr.Problem(gr.GammaLoss(data(AMOUNTS))).solve(gap=1e-13)
+    np.testing.assert_allclose(ours.coef[0], theirs.params, atol=2e-7)
+    np.testing.assert_allclose(gr.GammaLoss(data(AMOUNTS)).response(X @ ours.coef[0]), theirs.predict(X), rtol=1e-6)
+
+
+def test_expectiles_are_those_of_scipy():
+    from scipy.stats import expectile
+
+    for tau in (0.1, 0.5, 0.95):
+        one = gr.NodeData.from_arrays(np.ones((200, 1)), NUMBERS, ["all"] * 200)
+        ours = gr.Problem(gr.ExpectileLoss(one, tau=tau)).solve(gap=1e-13)
+        assert ours.coef[0, 0] == pytest.approx(expectile(NUMBERS, tau), abs=1e-6)
+
+
+def test_support_vector_regression_is_that_of_sklearn():
+    svm = pytest.importorskip("sklearn.svm")
+    theirs = svm.LinearSVR(
+        loss="squared_epsilon_insensitive", epsilon=0.2, C=1.0, fit_intercept=False, tol=1e-10, max_iter=100_000
+    ).fit(X, NUMBERS)
+    loss = gr.SquaredEpsilonInsensitiveLoss(data(NUMBERS), epsilon=0.2, scale="sum")
+    ours = gr.Problem(2.0 * loss + gr.NodePenalty(gr.SquaredL2())).solve(gap=1e-13)
+    np.testing.assert_allclose(ours.coef[0], theirs.coef_, atol=1e-7)
+
+
+LOSSES = {
+    "gamma": gr.GammaLoss,
+    "expectile": lambda d: gr.ExpectileLoss(d, tau=0.8),
+    "tube": lambda d: gr.SquaredEpsilonInsensitiveLoss(d, epsilon=0.2),
+}
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_all_routes_agree_on_a_graph(name):
+    nodes = np.repeat(range(8), 25)
+    samples = gr.NodeData.from_arrays(X, AMOUNTS, nodes)
+    problem = gr.Problem(LOSSES[name](samples) + 0.1 * gr.TotalVariation(nx.cycle_graph(8), gr.L2()))
+    methods = (gr.Exact(), gr.Exact(form="dual"), gr.PrimalDual(), gr.ADMM(), gr.InteriorPoint())
+    answers = [problem.solve(method, gap=1e-8) for method in methods]
+    assert [answer.status for answer in answers] == ["certified"] * len(methods)
+    objectives = [answer.objective for answer in answers]
+    assert max(objectives) - min(objectives) <= 1e-7 * abs(objectives[0])
+
+
+def test_amounts_are_positive():
+    with pytest.raises(
+        DataError, match="GammaLoss takes targets > 0, got 0 in row 1; drop the row, or use PoissonLoss"
+    ):
+        gr.GammaLoss(gr.NodeData.from_arrays(np.ones((2, 1)), [1.0, 0.0], [0, 0]))
