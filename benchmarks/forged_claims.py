@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 from graphreg.certificate.proof.statement import text, texts
@@ -24,9 +25,11 @@ from .honest import (
     SPLIT,
     Document,
     F,
+    as_rows,
     bounds,
     chain,
     changed,
+    document,
     edges,
     norm,
     of_constraint,
@@ -35,6 +38,7 @@ from .honest import (
     of_penalty,
     prices_of,
     rooted,
+    samples,
     separable,
 )
 
@@ -300,6 +304,12 @@ def parameters_and_targets() -> Files:
     for loss, other in wrong:
         yield of_loss(loss, [F(0)] * (3 if loss == "multinomial" else 1), **other)
     yield of_loss("multinomial", [F(0)], parameter=1, y=[0])
+    two = samples("multinomial", [0], [0], 2, parameter=2)  # of three columns
+    yield document(1, 3, ([two], []), [[F(0)] * 3], [], [[[F(0)] * 2]])
+    nothing = {"k": 0, "rows": [[]]} | {name: each for name, each in two.items() if name not in ("node", "x")}
+    yield document(
+        1, 3, ([nothing | {"loss": "mean", "parameter": None, "y": [[]], "offset": [[]]}], []), [[F(0)] * 3], [], [[[]]]
+    )
     for y in (F(-1), F(-1, 4), F(-1, 1 << 1000)):  # the conjugate of Poisson is finite there
         yield of_loss("poisson", [F(2)], y=[text(y)])
     none: dict[str, Any] = {"parameter": None, "strength": "1", "weight": ["1"]}
@@ -366,6 +376,84 @@ def names() -> Files:
         yield made | {"format": value}
 
 
+def the_same_with_rows() -> Files:
+    """Files that are as false where their edges are written as rows."""
+    for family in OF_ROWS:
+        yield from map(as_rows, family())
+    for loss in ("mean", "hinge", "multinomial"):
+        made = as_rows(of_loss(loss, [F(0)] * 3) if loss == "multinomial" else of_loss("hinge", [F(0)]))
+        block = made["model"]["samples"][0] | ({"loss": loss, "y": [["1"]]} if loss == "mean" else {})
+        wrong = (
+            {"rule": "mean"},
+            {"k": 2},
+            {"k": 0},
+            {"k": None},
+            {"x": None},
+            {"node": [0]},
+            {"rows": []},
+            {"rows": None},
+        )
+        yield from (changed(made, "model", "samples", 0, block | each) for each in wrong)
+    for kind, e in product(NORMS, (3, -1, True, "0", None)):
+        yield _with(as_rows(chain(kind)), of_edge("held", 0) | {"edge": e})
+    for kind, (_, ends) in SIDES.items():
+        made = as_rows(of_constraint(kind, ends[0]))
+        yield _with(made, of_edge("near", 0, distance="1"))
+        yield _with(made, of_edge("held", 0))
+        yield changed(made, "model", "edges", 0, "rows", 0, 0, [[-1, 0, "1"]])  # of no flow, which balances anywhere
+        yield changed(made, "model", "edges", 0, "rows", 0, 1, [[0, -1, "1"]])
+
+
+def rows_that_are_none() -> Files:
+    """Cells of no place, of no number, or twice in a number; a number too many or too few."""
+    for kind in NORMS:
+        made = as_rows(chain(kind))
+        block = made["model"]["edges"][0]
+        empty = {"penalty": "Zero", "k": 0, "rows": [[]], "weight": ["1"], "strength": "1"}
+        none = changed(made, "model", "edges", [block, block | empty])
+        none = none | {"claims": [bounds(F(-LOOSE), F(LOOSE))]}
+        yield changed(none, "dual", "flows", [*none["dual"]["flows"], [[]]])
+        for k in (0, 1, 3, -2, True, "2", None, 2.0, 1 << 22, 10**9):
+            yield changed(made, "model", "edges", 0, "k", k)
+        for cell in (
+            *([4, 0, "1"], [-1, 0, "1"], [0, 2, "1"], [0, -1, "1"], ["0", 0, "1"], [True, 0, "1"], [None, 0, "1"]),
+            *([0, 0, "0"], [0, 0, "-0"], [0, 0, "2"], [0, 0, "1/3"], [0, 0, "1p0"], [0, 0, "1p1024"], [0, 0, "inf"]),
+            *([0, 0, 1], [0, 0, None], [0, 0], [0, 0, "1", "1"], [], "001", {"0": 0}, None, [0, 0, "11111111111111"]),
+        ):
+            yield changed(made, "model", "edges", 0, "rows", 0, 0, 0, cell)
+        last = [3, 0, "-1"]  # what follows would come to the same, if it were read
+        for more in ([[-1, 0, "-1"]], [[3, -2, "-1"]], [[3, 0, "-1p-1"]] * 2, [last, [0, 0, "0"]], [last, [2, 0, "0"]]):
+            yield changed(made, "model", "edges", 0, "rows", RIGHT, 0, [[2, 0, "1"], *more])
+        yield changed(made, "model", "edges", 0, "rows", RIGHT, 1, [[2, 1, "1"], [3, -1, "-1"]])
+        for number in ([], None, "", {}, [[0, 0, "1"]], [[0, 0, "1"], [1, 0, "-1"], [0, 0, "1p-1000"]]):
+            yield changed(made, "model", "edges", 0, "rows", 0, 0, number)
+        for row in ([], [[]], [[], [], []], None):
+            yield changed(made, "model", "edges", 0, "rows", 0, row)
+        for rows in ([], None, block["rows"][:2], block["rows"] * 2):
+            yield changed(made, "model", "edges", 0, "rows", rows)
+        yield changed(made, "model", "edges", 0, block | {"tail": [0, 1, 2]})
+        yield changed(made, "model", "edges", 0, {name: each for name, each in block.items() if name != "k"})
+        yield changed(made, "model", "edges", 0, block | {"center": [["0"]] * 3})
+        yield changed(made, "model", "edges", 0, block | {"center": [["0", "0"]] * 2})
+
+
+def rows_of_another_problem() -> Files:
+    """A coefficient, a weight or a centre that is off, by however little: nothing balances, or the bounds are wrong."""
+    for kind in NORMS:
+        made = as_rows(chain(kind))
+        c = NORMS[kind][0]
+        for size in (0, 20, 51):
+            step = F(1, 1 << size)
+            for cell in ([0, 1, text(1 + step)], [0, 1, text(-step)], [3, 1, text(step)], [1, 0, text(step)]):
+                yield changed(made, "model", "edges", 0, "rows", SPLIT, 1, 1, cell)
+            yield changed(made, "model", "edges", 0, "weight", SPLIT, text(c + step))
+            yield changed(made, "model", "edges", 0, "weight", SPLIT, text(c * (1 - step / 2)))
+            for e, sign in product((LEFT, SPLIT, RIGHT), (-1, 1)):
+                center = [[F(0), F(0)] for _ in range(3)]
+                center[e] = [sign * step, sign * step]
+                yield changed(made, "model", "edges", 0, "center", texts(center))
+
+
 def of_another_model() -> Iterator[tuple[Document, str]]:
     """True of the problem that the file states, which is not the one that is asked for."""
     for kind in NORMS:
@@ -409,6 +497,23 @@ FAMILIES: tuple[Callable[[], Files], ...] = (
     ranks_of_a_quadratic,
     one_sided_between_nodes,
     names,
+    the_same_with_rows,
+    rows_that_are_none,
+    rows_of_another_problem,
+)
+OF_ROWS: tuple[Callable[[], Files], ...] = (
+    near_where_the_flow_is_at_its_capacity,
+    contradictions,
+    distances_that_are_none,
+    within_a_box,
+    domains_that_are_widened,
+    points_outside_their_constraints,
+    flows_and_prices_out_of_balance,
+    bounds_that_are_too_good,
+    equal_without_an_exact_optimum,
+    splits_that_are_not,
+    minima_that_are_attained,
+    ranks_of_a_quadratic,
 )
 
 

@@ -42,6 +42,15 @@ def _flood(proof: Any, values: list[str]) -> Any:
     return document
 
 
+def _rows(proof: Any, k: int, row: list[Any], times: int) -> str:
+    """The proof with a row of k numbers many times, instead of the flows and edges of a block."""
+    document = json.loads(json.dumps(proof))
+    block = {"penalty": "Zero", "parameter": None, "strength": "1", "weight": ["1"] * times, "center": None}
+    document["model"]["edges"][0] = block | {"k": k, "rows": [row] * times}
+    document["dual"]["flows"][0] = [["1"] * min(k, 9)] * times
+    return json.dumps(document)
+
+
 HOSTILE: dict[str, Callable[[Any], str]] = {
     "empty": lambda p: "",
     "no JSON": lambda p: "{",
@@ -65,5 +74,11 @@ HOSTILE: dict[str, Callable[[Any], str]] = {
     "many coprime denominators": lambda p: json.dumps(_flood(p, [f"1/{_prime_like(k, 8000)}" for k in range(3000)])),
     "more of them, smaller": lambda p: json.dumps(_flood(p, [f"1/{_prime_like(k, 300)}" for k in range(30_000)])),
     "exponents far apart": lambda p: json.dumps(_flood(p, [f"1p{9999 - k}" for k in range(9000)] * 3)),
+    "rows of very many numbers": lambda p: _rows(p, (1 << 22) - 1, [[]] * 9, 1),
+    "very many numbers of no row": lambda p: _rows(p, (1 << 22) - 1, [], 0),
+    "more numbers than are allowed": lambda p: _rows(p, 10**9 - 1, [], 0),
+    "many empty rows": lambda p: _rows(p, 1, [[]], 30_000),
+    "many cells in a place": lambda p: _rows(p, 1, [[[0, 0, "1"]] * 200_000], 1),
+    "many cells of far exponents": lambda p: _rows(p, 1, [[[0, 0, "1p971"], [1, 0, "1p-1074"]]], 20_000),
     "a price of huge size": lambda p: json.dumps(_flood(p, ["1p9999"] * 9) | {"w": [["1p9999", "1p-9999"]] * 3}),
 }

@@ -48,6 +48,38 @@ def edges(penalty: str, ends: list[tuple[int, int]], features: list[int], **othe
     } | other
 
 
+def rows(penalty: str, k: int, cells: list[Any], **other: Any) -> Document:
+    """A block of rows of weight 1, unless another is given; the cells have rationals for coefficients."""
+    written = [[[[i, j, text(x)] for i, j, x in number] for number in row] for row in cells]
+    none = {"parameter": None, "strength": "1", "weight": ["1"] * len(cells), "center": None}
+    return {"penalty": penalty, "k": k, "rows": written} | none | other
+
+
+def as_rows(made: Document) -> Document:
+    """The same, with every edge, and every sample whose scale is of no mean, written as a row."""
+    made = copy.deepcopy(made)
+    for block in made["model"]["edges"]:
+        if "rows" in block:
+            continue
+        tail, head, features = block.pop("tail"), block.pop("head"), block.pop("features")
+        ends = [[(i, "1"), (j, "-1")] if j >= 0 else [(i, "1")] for i, j in zip(tail, head, strict=True)]
+        block["k"], block["rows"] = len(features), [[[[i, f, x] for i, x in each] for f in features] for each in ends]
+    for block in made["model"]["samples"]:
+        if "rows" not in block and block["rule"] != "mean":
+            node, x, k = block.pop("node"), block.pop("x"), len(block["offset"][0])
+            own = [[[i, c, "1"]] for i in node for c in range(k)]
+            cells = (
+                own if x is None else [_cells(i, row, c, k) for i, row in zip(node, x, strict=True) for c in range(k)]
+            )
+            block["k"], block["rows"] = k, [cells[r : r + k] for r in range(0, len(cells), k)]
+    return made
+
+
+def _cells(i: int, row: list[str], c: int, k: int) -> list[list[Any]]:
+    """Of the predictor of class c, of k."""
+    return [[i, f * k + c, x] for f, x in enumerate(row) if x != "0"]
+
+
 def document(
     n: int, d: int, blocks: tuple[list[Document], list[Document]], w: Any, flows: Any, prices: Any
 ) -> Document:

@@ -9,8 +9,10 @@ import os
 import sys
 import tempfile
 import time
+import warnings
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,8 @@ from graphreg.verify import NotProvedError, check
 from .claims import KINDS, case, outcome
 from .forged_claims import accepted, forged
 from .forgeries import HOSTILE, tampered
+from .soundness.reals import ends
+from .soundness.written_rows import Judge, reference, written
 
 SECONDS = 2.0  # within which a hostile file is to be refused
 
@@ -46,7 +50,8 @@ def row(model: Any, path: Path, python_flint: bool, gap: float = 1e-7) -> Row:
     """Solve, prove, check."""
     from graphreg.certificate.proof import prove
 
-    solution = gr.Problem(model).solve(gap=gap, on_failure="return")
+    problem = model if isinstance(model, gr.Problem) else gr.Problem(model)
+    solution = problem.solve(gap=gap, on_failure="return", progress=False)
     certificate = solution.certificate
     if not certificate.valid:
         return Row("no certificate")
@@ -66,6 +71,22 @@ def row(model: Any, path: Path, python_flint: bool, gap: float = 1e-7) -> Row:
     return Row("proved within a box" if proved.within else "proved", *seconds, os.path.getsize(path) / 1e6, ratio)
 
 
+def of_rows(seed: int, path: Path, python_flint: bool) -> Row:
+    """The same of a model written with ``gr.w``; judged by P in exact arithmetic at points that the drawing knows."""
+    drawn = written(seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # "may be inaccurate": a point is all that is asked for
+        w = reference(drawn)
+    found, judge = row(drawn.problem, path, python_flint), Judge(drawn)
+    if found.outcome != "proved":
+        return found
+    proof = check(path.read_bytes(), python_flint)
+    known = [judge.at(drawn.inner), *([] if w is None else [judge.inside(w)])]
+    if any(Fraction(*ends(proof.low)) > Fraction(*ends(at.upper)) for at in known if at.upper is not None):
+        return replace(found, outcome="REFUSED", note="the lower bound lies above P at another point")
+    return found
+
+
 def large(n: int, d: int, samples: int) -> dict[str, Any]:
     """Models on a random geometric graph."""
     rng = np.random.default_rng(0)
@@ -82,6 +103,7 @@ def main() -> int:
     """Run the sweep and the large problems; print both."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.proofs", description=__doc__)
     parser.add_argument("--seeds", nargs=2, type=int, default=(0, 500), metavar=("FIRST", "BEYOND"))
+    parser.add_argument("--rows", type=int, default=100, help="models with rows of any kind")
     parser.add_argument("--no-flint", action="store_true", help="the standard library alone")
     parser.add_argument("--nodes", type=int, default=3000, help="of the large problems; 0 leaves them out")
     parser.add_argument("--claims", type=int, default=50, help="true and false ones of each kind")
@@ -93,6 +115,12 @@ def main() -> int:
         rows = {seed: row(random_problem(seed).model, path, not args.no_flint) for seed in seeds}
         _report(rows)
         good = all(r.outcome != "REFUSED" for r in rows.values())
+        if args.rows:
+            seeds = tqdm(range(args.rows), unit=" proofs with rows", disable=None)
+            rows = {seed: of_rows(seed, path, not args.no_flint) for seed in seeds}
+            print("\nmodels with rows of any kind:")
+            _report(rows)
+            good &= all(r.outcome != "REFUSED" for r in rows.values())
         if args.nodes:
             good &= _large(args.nodes, path, not args.no_flint)
         if args.claims:

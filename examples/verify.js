@@ -178,29 +178,46 @@ const LOSS = {
 };
 const scale = (x) => { need(x > 0 && isFinite(x), "a scale"); return rational(x); };
 
+// rows of any kind: of each its ends, its cells by number (node, column, coefficient), and these as the hash has them
+function cellsOf(rows, n, d, k, names) {
+  const cell = (x) => { array(x, (v) => v, 3); need(x[2] !== "0", "a coefficient of 0"); return [whole(0, n)(x[0]), whole(0, d)(x[1]), exact(x[2])]; };
+  const named = (x) => [names.labels[x[0]], names.columns[x[1]], x[2]];
+  const inOrder = (x, y) => byCodePoint(x[0], y[0]) || byCodePoint(x[1], y[1]);
+  return array(rows, cell, null, k, null).map((cells, e) => {
+    for (const number of cells) need(new Set(number.map(([i, j]) => i * d + j)).size === number.length, "a cell stands twice");
+    const ends = [...new Set(cells.flat().map(([i]) => i))].map((i) => names.labels[i]);
+    return { cells, ends, at: rows[e].map((number) => number.map(named).sort(inOrder)) };
+  });
+}
+const seen = (cells, w) => cells.map((number) => sum(number.map(([i, j, x]) => mul(x, w[i][j]))));
+const putBy = (cells, u) => cells.flatMap((number, q) => number.map(([i, j, x]) => [i, j, mul(x, u[q])]));
+
 function sampleTerms(b, prices, n, d, names) {  // the terms of a block: ends, s, argument, value, conjugate, put, record
-  fields(b, "loss parameter strength rule node weight x y offset");
+  const ofRows = b && Object.hasOwn(b, "rows");
+  fields(b, "loss parameter strength rule weight y offset " + (ofRows ? "k rows" : "node x"));
   need(typeof b.loss === "string" && Object.hasOwn(LOSS, b.loss), "a loss");
   const { parameter = none, value, conjugate, target = exact, along = () => GROWS } = LOSS[b.loss];
-  const M = array(b.node, whole(0, n), null).length, S = positive(b.strength), weight = array(b.weight, positive, M), total = {};
-  const p = parameter(b.parameter, d), k = b.loss === "multinomial" ? p : b.loss === "mean" ? d : 1, many = k > 1 || b.loss === "mean";
-  need((b.x === null) === (b.loss === "mean") && d % k === 0, "the width of x");
-  const X = b.x && array(b.x, exact, M, d / k), O = array(b.offset, exact, M, k), A = array(prices, number, M, k);
+  const p = parameter(b.parameter, ofRows ? whole(1, 1 << 22)(b.k) : d), vector = b.loss === "multinomial" || b.loss === "mean";
+  const k = b.loss === "multinomial" ? p : b.loss === "mean" ? (ofRows ? b.k : d) : 1, x = ofRows ? null : b.x;
+  need(ofRows ? b.k === k : (x === null) === (b.loss === "mean") && d % k === 0, "the width of x, or of a row");
+  const places = ofRows ? cellsOf(b.rows, n, d, k, names) : array(b.node, whole(0, n), null).map((i, r) => ({ ends: [names.labels[i]], at: null, i, r }));
+  const M = places.length, S = positive(b.strength), weight = array(b.weight, positive, M), total = {};
+  const X = x && array(x, exact, M, d / k), O = array(b.offset, exact, M, k), A = array(prices, number, M, k);
   const factor = typeof b.rule === "string" ? null : array(b.rule, positive, M);
-  need(factor || b.rule === "mean" || b.rule === "sum", "a rule");
+  need(factor || (b.rule === "mean" && !ofRows) || b.rule === "sum", "a rule");
   need(Array.isArray(b.y) && b.y.length === M, "targets");
-  b.node.forEach((i, r) => { total[i] = (total[i] || 0) + weight[r]; });
-  return b.node.map((i, r) => {
+  places.forEach(({ i }, r) => { total[i] = (total[i] || 0) + weight[r]; });
+  return places.map((place, r) => {
+    const { ends, at, i, cells = [...Array(k).keys()].map((c) => (X ? X[r].map((t, f) => [i, f * k + c, t]) : [[i, c, I]])) } = place;
     const base = factor ? weight[r] * factor[r] : b.rule === "mean" ? weight[r] / total[i] : weight[r];
-    const s = scale(S * base), y = target(b.y[r], k), a = A[r], x = X && X[r], one = (v) => (many ? v : v[0]);
+    const s = scale(S * base), y = target(b.y[r], k), a = A[r], one = (v) => (vector ? v : v[0]);
     const rule = factor ? b.rule[r] : b.rule === "mean" ? ["mean", spell(total[i])] : ["sum", "1"];
-    const put = a.flatMap((v, c) => (x ? x.map((t, f) => [i, f * k + c, mul(t, v)]) : [[i, c, v]]));
     return {
-      s, u: a, shift: neg(dot(a, O[r])), put, value: (z) => mul(s, value(p, one(z.map((v, c) => add(v, O[r][c]))), y)),
-      argument: (w) => [...Array(k).keys()].map((c) => (x ? sum(x.map((t, f) => mul(t, w[i][f * k + c]))) : w[i][c])),
+      s, u: a, shift: neg(dot(a, O[r])), put: putBy(cells, a), value: (z) => mul(s, value(p, one(z.map((v, c) => add(v, O[r][c]))), y)),
+      argument: (w) => seen(cells, w),
       conjugate: () => mul(s, conjugate(p, one(a.map((v) => div(v, s))), y)),
       recedes: (v) => (v.every((t) => cmp(t, v[0]) === 0) && (b.loss === "multinomial" || sign(v[0]) === 0) ? STAYS : along(one(v), y)),
-      record: ["sample", [names.labels[i]], null, b.loss, b.parameter, b.strength, rule, b.weight[r], b.x && b.x[r], b.y[r], b.offset[r]],
+      record: [ofRows ? "sample of a row" : "sample", [...ends].sort(byCodePoint), at, b.loss, b.parameter, b.strength, rule, b.weight[r], x && x[r], b.y[r], b.offset[r]],
     };
   });
 }
@@ -236,27 +253,41 @@ const PENALTY = {
   Box: { ...sides, parameter: (s, k) => array(s, (v) => (v === null ? null : exact(v)), k, 2) },
 };
 
-function edgeTerms(b, flows, n, d, names) {
+function rowPlaces(b, n, d, names) {
+  fields(b, "penalty parameter strength k rows weight center");
+  const k = whole(1, 1 << 22)(b.k);
+  return ["row", k, cellsOf(b.rows, n, d, k, names).map((row) => ({ ...row, holds: "holds", not: "holds at no" })), true];
+}
+function edgePlaces(b, n, d, names) {
   fields(b, "penalty parameter strength tail head weight features center");
+  const m = array(b.tail, whole(0, n), null).length, F = array(b.features, whole(0, d), null);
+  array(b.head, whole(-1, n), m);
+  need(F.length && new Set(F).size === F.length, "the features are distinct columns");
+  const each = b.tail.map((i, e) => {
+    const j = b.head[e], ends = [i, j].filter((x) => x >= 0).map((x) => names.labels[x]);
+    need(i !== j, "a loop");
+    return { cells: F.map((f) => [[i, f, I], ...(j < 0 ? [] : [[j, f, neg(I)]])]), ends, holds: "are equal", not: "differ at every", at: F.map((f) => names.columns[f]) };
+  });
+  return ["edge", F.length, each, b.head.every((j) => j < 0)];
+}
+
+function edgeTerms(b, flows, n, d, names) {
+  const [what, k, places, odd] = (b && Object.hasOwn(b, "rows") ? rowPlaces : edgePlaces)(b, n, d, names), m = places.length;
   need(typeof b.penalty === "string" && Object.hasOwn(PENALTY, b.penalty), "a penalty");
   const { parameter = none, value, conjugate, fits, flow = (p, c, t) => t, recedes = (p, z) => z.every((v) => !v[0]), constraint, oneSided } = PENALTY[b.penalty];
-  const m = array(b.tail, whole(0, n), null).length, F = array(b.features, whole(0, d), null), k = F.length, S = positive(b.strength);
-  array(b.head, whole(-1, n), m);
-  need(k && new Set(F).size === k, "the features are distinct columns");
-  const p = parameter(b.parameter, k), weight = array(b.weight, positive, m), width = b.penalty === "Quadratic" ? p.length : k;
+  const S = positive(b.strength), p = parameter(b.parameter, k), weight = array(b.weight, positive, m), width = b.penalty === "Quadratic" ? p.length : k;
   need(!constraint || [S, ...weight].every((x) => x === 1), "a constraint has no weight");
+  need(odd || (b.center === null && !oneSided), "a centre, or a one-sided penalty, between nodes");
   const center = b.center === null ? null : array(b.center, exact, m, k), T = array(flows, number, m, width);
-  return b.tail.map((i, e) => {
-    const j = b.head[e], c = scale(S * weight[e]), t = T[e], u = flow(p, c, t, k), o = center ? center[e] : F.map(() => Z);
-    need(i !== j && (j < 0 || (!center && !oneSided)), "a loop; or a centre, or a one-sided penalty, between nodes");
-    const ends = [i, j].filter((x) => x >= 0).map((x) => names.labels[x]);
+  return places.map(({ cells, ends, at, ...said }, e) => {
+    const c = scale(S * weight[e]), t = T[e], u = flow(p, c, t, k), o = center ? center[e] : Array(k).fill(Z);
     return {
-      c, u, t, fits: center ? undefined : fits, ends, shift: dot(u, o), kind: b.penalty,
-      put: F.flatMap((f, q) => [[i, f, u[q]], ...(j < 0 ? [] : [[j, f, neg(u[q])]])]),
-      argument: (w) => F.map((f) => (j < 0 ? w[i][f] : sub(w[i][f], w[j][f]))),
+      c, u, t, fits: center && what === "edge" ? undefined : fits, ends, ...said, shift: dot(u, o), kind: b.penalty,
+      put: putBy(cells, u),
+      argument: (w) => seen(cells, w),
       value: (z) => mul(c, value(p, z.map((v, q) => sub(v, o[q])))), conjugate: () => conjugate(p, c, t),
       recedes: (z) => (recedes(p, z) ? STAYS : GROWS),
-      record: ["edge", [...ends].sort(byCodePoint), F.map((f) => names.columns[f]), b.penalty, b.parameter, b.strength, b.weight[e], b.center && b.center[e]],
+      record: [what, [...ends].sort(byCodePoint), at, b.penalty, b.parameter, b.strength, b.weight[e], b.center && b.center[e]],
     };
   });
 }
@@ -310,13 +341,14 @@ const CLAIMS = {
     fields(claim, "says block edge");
     const t = edgeOf(proof, claim);
     need(proof.gap[0] === 0n && t.fits(inside(t.c), t.t), "the gap is not exactly 0, or the flow has no slack");
-    return `${t.ends.join(" - ")} are equal at every optimum${proof.among}`;
+    return `${t.ends.join(" - ")} ${t.holds} at every optimum${proof.among}`;
   },
+  held: (proof, claim) => CLAIMS.fused(proof, claim),  // of rows
   split(proof, claim) {
     fields(claim, "says block edge dual");
-    const ends = edgeOf(proof, claim).ends, terms = termsOf(proof.model, claim.dual);
+    const { ends, not } = edgeOf(proof, claim), terms = termsOf(proof.model, claim.dual);
     need(lower(proof.model, terms, proof.within, terms.edges[claim.block][claim.edge]) > proof.upper, "equality is not excluded");
-    return `${ends.join(" - ")} differ at every optimum${proof.among}`;
+    return `${ends.join(" - ")} ${not} optimum${proof.among}`;
   },
   unattained(proof, claim) {
     fields(claim, "says direction");

@@ -6,8 +6,9 @@ A proof states a problem, minimise over w (one row per node)
 
     P(w) = sum_r s_r l_r(x_r' w_i + o_r) + sum_e c_e phi_e((w_tail - w_head - center)[features]),
 
-a point w, a dual point (flows u on the edges, prices a on the samples), and claims. Checked, in exact arithmetic, is
-that they balance, sum_r x_r a_r + sum_e +-u_e = 0 at every node, and lie inside the domains of the conjugates. Then
+where predictors and differences may be any rows K_e w instead, a point w, a dual point (flows u on the edges, prices a
+on the samples), and claims. Checked, in exact arithmetic, is that they balance, sum_r x_r a_r + sum_e K_e'u_e = 0 at
+every node, and lie inside the domains of the conjugates. Then
 Q(u, a) = - sum_r s_r l_r*(a_r / s_r) + <a, o> - sum_e c_e phi_e*(u_e / c_e) - <u, center> <= inf P <= P(w), rounded to
 the safe side, and the claims are compared with these numbers.
 
@@ -37,16 +38,19 @@ FILE, LISTS, ENTRIES = 1 << 26, 1 << 22, 1 << 24  # bytes of a file, lists and e
 WORK = 1 << 28  # products of 64-bit words that large numbers may take
 BOX = 1000  # a box |w_ij| <= B smaller than 2^BOX is refused: what is proved inside says nothing of the infimum
 PROVED, NOT_PROVED, NO_PROOF, WIDE_GAP, WITHIN_A_BOX = 0, 1, 2, 4, 8
-CLAIMS = ("bounds", "near", "fused", "split", "unattained")
+CLAIMS = ("bounds", "near", "fused", "held", "split", "unattained")
 FIELDS = {
     "proof": "format model w dual within claims",
     "model": "labels columns samples edges",
     "dual": "flows prices",
     "samples": "loss parameter strength rule node weight x y offset",
+    "samples of rows": "loss parameter strength rule rows weight k y offset",
     "edges": "penalty parameter strength tail head weight features center",
+    "rows": "penalty parameter strength k rows weight center",
     "bounds": "says lower upper",
     "near": "says block edge distance",
     "fused": "says block edge",
+    "held": "says block edge",
     "split": "says block edge dual",
     "unattained": "says direction",
 }
@@ -447,29 +451,75 @@ LOSSES: dict[str, Any] = {
 }
 
 
-class Samples:
-    """A block of samples of one loss: node, x, y, scale s and offset o of each; k predictors each."""
+class Block:
+    """Terms of one function, each of some numbers that are linear in w."""
+
+    rows: Any = None  # where these are given cell by cell
+
+    def cells(self, r: int) -> Any:
+        """Of each number of a term its cells: (node, column, coefficient)."""
+        return self.rows[r]
+
+    def seen(self, r: int, w: Any) -> list[Any]:
+        """K_r w, the numbers of a term."""
+        return [add(x * w[i][j] for i, j, x in number) for number in self.cells(r)]
+
+    def put(self, r: int, u: Any) -> Any:
+        """What K_r'u puts at (node, column)."""
+        return [((i, j), x * v) for v, number in zip(u, self.cells(r), strict=True) for i, j, x in number]
+
+
+def cells_of(data: Any, n: int, d: int, k: int) -> list[Any]:
+    """The cells of rows, of k numbers each."""
+
+    def cell(data: Any) -> Any:
+        i, j, x = array(data, lambda x: x, 3)
+        need(x != "0", "a coefficient of 0")
+        return whole(0, n)(i), whole(0, d)(j), exact(x)
+
+    rows = array(data, cell, None, k, None)
+    each = [[(i, j) for i, j, _ in number] for row in rows for number in row]
+    need(all(len(set(places)) == len(places) for places in each), "a cell stands twice")
+    return rows
+
+
+def placed(what: str, rows: Any) -> list[Any]:
+    """The start of the records of rows: their nodes, each once, and their cells as they are written."""
+    return [(what, tuple({i: None for number in row for i, *_ in number}), row) for row in rows]
+
+
+class Samples(Block):
+    """A block of samples of one loss: node and x, or the cells of a row; y, scale s and offset o; k predictors each."""
 
     def __init__(self, data: Any, n: int, d: int) -> None:
-        kind, parameter, strength, rule, self.node, weight, x, y, offset = fields(data, "samples")
+        what = "samples of rows" if "rows" in data else "samples"
+        kind, parameter, strength, rule, at, weight, x, y, offset = fields(data, what)
         self.kind, self.strength = kind, positive(strength)
-        M = self.size = len(array(self.node, whole(0, n), None))
+        M = self.size = len(at)
         need(kind in LOSSES, "unknown loss", repr(kind)[:40])
-        self.loss: Any = LOSSES[kind](parameter, d)
+        self.loss: Any = LOSSES[kind](parameter, d if what == "samples" else whole(1, LISTS)(x))
         k = self.k = self.loss.k
-        need((x is None) == (kind == "mean") and d % k == 0, "the width of x")
-        self.x = None if x is None else array(x, exact, M, d // k)
+        if what == "samples":
+            self.node = array(at, whole(0, n), M)
+            need((x is None) == (kind == "mean") and d % k == 0, "the width of x")
+            self.x = None if x is None else array(x, exact, M, d // k)
+            places: Any = [("sample", (i,), None) for i in at]
+        else:
+            need(x == k, "a row of this loss has", k, "numbers")
+            self.rows, x = cells_of(at, n, d, k), None
+            places = placed("sample of a row", at)
         self.y = array(y, self.loss.target, M)
         self.o = array(offset, exact, M, k)
         self.s, rules = self.scales(rule, array(weight, positive, M))
-        each = zip(self.node, rules, weight, x or [None] * M, y, offset, strict=True)
-        self.records = [["sample", (i,), None, kind, parameter, strength, *rest] for i, *rest in each]
+        each = zip(places, rules, weight, x or [None] * M, y, offset, strict=True)
+        self.records = [[*place, kind, parameter, strength, *rest] for place, *rest in each]
 
     def scales(self, rule: Any, weights: list[float]) -> Any:
         """strength * base in doubles, with base the weight / (the sum of the weights of the node, in this order), the
         weight, or weight * number: what graphreg computes is what is meant. And the rules of the records, with these
         sums."""
         if rule == "mean":
+            need(self.rows is None, "a row has no node whose samples a mean is of")
             total: dict[int, float] = {}
             for i, w in zip(self.node, weights, strict=True):
                 total[i] = total.get(i, 0.0) + w
@@ -484,9 +534,16 @@ class Samples:
 
     def argument(self, r: int, w: Any, shifted: bool = True) -> Any:
         """The predictors x_r' w_i + o_r (without o_r where not ``shifted``)."""
-        row = w[self.node[r]]
-        x = row if self.x is None else [dot(self.x[r], row[c :: self.k]) for c in range(self.k)]
+        x = self.seen(r, w)
         return [p + o for p, o in zip(x, self.o[r], strict=True)] if shifted else x
+
+    def cells(self, r: int) -> Any:
+        if self.rows:
+            return self.rows[r]
+        i, k = self.node[r], self.k
+        if self.x is None:
+            return [[(i, c, 1)] for c in range(k)]
+        return [[(i, f * k + c, x) for f, x in enumerate(self.x[r])] for c in range(k)]
 
     def value(self, r: int, x: Any) -> Any:
         return self.s[r] * self.loss.value(x if self.loss.vector else x[0], self.y[r])
@@ -496,9 +553,7 @@ class Samples:
         s = self.s[r]
         b = [p / s for p in a] if self.loss.vector else a[0] / s
         value = s * self.loss.conjugate(b, self.y[r])
-        x = [1] if self.x is None else self.x[r]
-        put = {(self.node[r], f * self.k + c): v * p for c, p in enumerate(a) for f, v in enumerate(x)}
-        return value - dot(a, self.o[r]), a, put
+        return value - dot(a, self.o[r]), a, self.put(r, a)
 
     def recedes(self, r: int, v: Any) -> int:
         """How the loss changes along a direction, by what that adds to the predictors."""
@@ -698,34 +753,32 @@ PENALTIES: dict[str, Any] = {
 }
 
 
-class Edges:
-    """A block of edges of one penalty: tail, head (-1: the ground), weight c and centre of each, on some columns."""
+class Rows(Block):
+    """A block of rows of one penalty: weight c and centre of each, and of each of its k numbers the cells."""
 
     def __init__(self, data: Any, n: int, d: int) -> None:
-        kind, parameter, strength, self.tail, self.head, weight, columns, center = fields(data, "edges")
-        self.kind, self.strength = kind, positive(strength)
-        m = self.size = len(array(self.tail, whole(0, n), None))
-        ends = zip(self.tail, array(self.head, whole(-1, n), m), strict=True)
-        need(all(i != j for i, j in ends), "a loop")
-        self.columns, width = array(columns, whole(0, d), None), len(columns)
-        need(width > 0 and len(set(columns)) == width, "the features are distinct columns")
+        kind, parameter, strength, k, rows, weight, center = fields(data, "rows")
+        self.rows = cells_of(rows, n, d, whole(1, LISTS)(k))
+        self.read(len(rows), k, kind, parameter, strength, weight, center)
+        each = zip(placed("row", rows), weight, center or [None] * self.size, strict=True)
+        self.records = [[*place, kind, parameter, strength, *rest] for place, *rest in each]
+
+    def read(self, m: int, width: int, *stated: Any) -> None:
+        """What rows and edges have alike."""
+        kind, parameter, strength, weight, center = stated
+        self.size, self.kind, self.strength = m, kind, positive(strength)
         need(kind in PENALTIES, "unknown penalty", repr(kind)[:40])
         self.penalty: Any = PENALTIES[kind](parameter, width)
         self.k = self.penalty.k
         self.center = None if center is None else array(center, exact, m, width)
-        even = center is None and not self.penalty.one_sided
-        need(even or all(j == -1 for j in self.head), "a centre, or a one-sided penalty, between nodes")
         weights = array(weight, positive, m)
         factors = [self.strength, *weights]
         need(not self.penalty.constraint or all(x == 1.0 for x in factors), "a constraint has no weight")
         self.c = scaled(self.strength, weights)
-        each = zip(self.tail, self.head, weight, center or [None] * m, strict=True)
-        self.records = [["edge", (i, j), columns, kind, parameter, strength, *rest] for i, j, *rest in each]
 
     def argument(self, e: int, w: Any, shifted: bool = True) -> Any:
-        """z = (w_tail - w_head - center)[features] (without the centre where not ``shifted``)."""
-        tail, j = w[self.tail[e]], self.head[e]
-        z = [tail[f] - (0 if j < 0 else w[j][f]) for f in self.columns]
+        """z = K_e w - center (without the centre where not ``shifted``)."""
+        z = self.seen(e, w)
         return [p - q for p, q in zip(z, self.center[e], strict=True)] if shifted and self.center else z
 
     def value(self, e: int, z: Any) -> Any:
@@ -734,16 +787,34 @@ class Edges:
     def price(self, e: int, t: Any, bound: bool = True) -> Any:
         """The summand of -Q, the flow, and what it puts at (node, column); where not ``bound``, of a flow that has no
         domain and no value."""
-        c, i, j = self.c[e], self.tail[e], self.head[e]
+        c = self.c[e]
         u = self.penalty.flow(c, t)
-        put = {(i, f): v for f, v in zip(self.columns, u, strict=True)}
-        if j >= 0:
-            put |= {(j, f): -v for f, v in zip(self.columns, u, strict=True)}
         value = self.penalty.conjugate(c, t) if bound else rational(0)
-        return value + (dot(u, self.center[e]) if self.center else 0), u, put
+        return value + (dot(u, self.center[e]) if self.center else 0), u, self.put(e, u)
 
     def recedes(self, e: int, z: Any) -> int:
         return STAYS if self.penalty.recedes(z) else GROWS
+
+
+class Edges(Rows):
+    """A block of edges of one penalty: their rows are w_tail - w_head (head -1: the ground) on some columns."""
+
+    def __init__(self, data: Any, n: int, d: int) -> None:
+        kind, parameter, strength, self.tail, self.head, weight, columns, center = fields(data, "edges")
+        m = len(array(self.tail, whole(0, n), None))
+        ends = zip(self.tail, array(self.head, whole(-1, n), m), strict=True)
+        need(all(i != j for i, j in ends), "a loop")
+        self.columns, width = array(columns, whole(0, d), None), len(columns)
+        need(width > 0 and len(set(columns)) == width, "the features are distinct columns")
+        self.read(m, width, kind, parameter, strength, weight, center)
+        even = center is None and not self.penalty.one_sided
+        need(even or all(j == -1 for j in self.head), "a centre, or a one-sided penalty, between nodes")
+        each = zip(self.tail, self.head, weight, center or [None] * m, strict=True)
+        self.records = [["edge", (i, j), columns, kind, parameter, strength, *rest] for i, j, *rest in each]
+
+    def cells(self, r: int) -> Any:
+        i, j = self.tail[r], self.head[r]
+        return [[(i, f, 1), (j, f, -1)] if j >= 0 else [(i, f, 1)] for f in self.columns]
 
 
 def scaled(strength: float, factors: list[float]) -> list[Any]:
@@ -764,17 +835,23 @@ class Model:
             need(len(set(names)) == len(names), "a name stands twice")
         self.n, self.d, self.m = len(self.labels), len(self.columns), len(samples)
         self.blocks: list[Any] = [Samples(block, self.n, self.d) for block in samples]
-        self.blocks += [Edges(block, self.n, self.d) for block in edges]
+        self.blocks += [(Rows if "rows" in block else Edges)(block, self.n, self.d) for block in edges]
 
     def hash(self) -> str:
         """SHA-256 over the sorted records of all that P depends on; the order of nodes, samples and edges is free."""
         records: list[Any] = [["columns", self.columns], *(["node", label] for label in self.labels)]
         for block in self.blocks:
-            for what, nodes, features, *rest in block.records:
+            for what, nodes, at, *rest in block.records:
                 ends = sorted(self.labels[i] for i in nodes if i >= 0)
-                records.append([what, ends, features and [self.columns[j] for j in features], *rest])
+                records.append([what, ends, at and [self.named(each) for each in at], *rest])
         lines = sorted(json.dumps(record, separators=(",", ":")) for record in records)
         return hashlib.sha256("\n".join([FORMAT, *lines]).encode()).hexdigest()
+
+    def named(self, at: Any) -> Any:
+        """A column by its name; the cells of a number by those of their nodes and columns, in order."""
+        return (
+            sorted([self.labels[i], self.columns[j], x] for i, j, x in at) if isinstance(at, list) else self.columns[at]
+        )
 
     def point(self, data: Any) -> Any:
         """Per block, samples first, the prices or flows."""
@@ -786,7 +863,7 @@ class Model:
         before = STATE.where
         for b, block in enumerate(self.blocks):
             for i, (_, nodes, *_) in enumerate(block.records):
-                names = " - ".join(repr(self.labels[j])[:40] for j in nodes if j >= 0)
+                names = " - ".join(repr(self.labels[j])[:40] for j in nodes[:9] if j >= 0)
                 STATE.where = f"{before}{block.kind} {i} of block {b} ({names}): "
                 need(time.monotonic() < STATE.end, "the time is up (--seconds)")
                 yield b, i, block
@@ -813,7 +890,7 @@ class Model:
         for b, i, block in self.terms():
             conjugate, _, put = block.price(i, point[b][i], (b, i) != free)
             total += up(conjugate)
-            for place, v in put.items():
+            for place, v in put:
                 rest[place] = charge(rest.get(place, 0) + v)
         for (i, j), v in rest.items():
             if v != 0:
@@ -856,7 +933,7 @@ class Proof:
         says = [claim["says"] for claim in claims]
         need("bounds" in says and set(says) <= set(CLAIMS), "the bounds are claimed, and what else there is")
         gap = self.upper - self.lower
-        if self.within is None and ("near" in says or "fused" in says):
+        if self.within is None and {"near", "fused", "held"} & set(says):
             gap = min(gap, m.residuals(self.w, self.point))
         self.gap, self.said = rational(gap, 1 << UNIT), list[str]()
         self.low: Any = None
@@ -895,21 +972,24 @@ class Proof:
         capacity = kept(e.c[i], self.gap, r)
         need(capacity > 0, "the gap is too large for this distance")
         need(e.penalty.dual_norm_is_at_most(capacity, t), "the slack of the flow is too small for this distance")
-        return f"{e.kind} of the difference {ends} is at most {shown(r, 1)} at every optimum{self.among}"
+        what = "the difference " if e.rows is None else ""
+        return f"{e.kind} of {what}{ends} is at most {shown(r, 1)} at every optimum{self.among}"
 
     def fused(self, block: Any, edge: Any) -> str:
         """z = 0 at every optimum: the gap is 0, and the flow is inside its capacity."""
         e, i, t, ends = self.edge(block, edge)
         need(self.gap == 0, "the gap is not exactly 0")
         need(e.penalty.dual_norm_is_at_most(inside(e.c[i]), t), "the flow has no slack")
-        return f"{ends} are equal at every optimum{self.among}"
+        return f"{ends} {'are equal' if e.rows is None else 'holds'} at every optimum{self.among}"
+
+    held = fused  # of rows
 
     def split(self, block: Any, edge: Any, dual: Any) -> str:
         """No optimum has z = 0: even the lower bound of what that costs lies above P(w)."""
-        _, i, _, ends = self.edge(block, edge)
+        e, i, _, ends = self.edge(block, edge)
         bound = self.model.dual(self.model.point(dual), self.within, (self.model.m + block, i))
         need(bound > self.upper, "equality is not excluded")
-        return f"{ends} differ at every optimum{self.among}"
+        return f"{ends} {'differ at every' if e.rows is None else 'holds at no'} optimum{self.among}"
 
     def unattained(self, direction: Any) -> str:
         """Along the direction no term grows, from anywhere, and one falls for ever."""
@@ -919,13 +999,15 @@ class Proof:
         return "no minimum is attained" + (" among all w of any size" if self.among else "")
 
     def edge(self, block: Any, edge: Any) -> Any:
-        """Of the edge that a claim is about: its block, its place there, its flow, and its ends by name."""
+        """Of the edge or row that a claim is about: its block, its place there, its flow, and its ends by name."""
         m, labels = self.model.m, self.model.labels
         b = m + whole(0, len(self.model.blocks) - m)(block)
         e, i = self.model.blocks[b], whole(0, self.model.blocks[b].size)(edge)
-        need(e.penalty.norm and e.center is None, "only norms without a centre fuse and split")
-        ends = " - ".join(repr(labels[j]) for j in (e.tail[i], e.head[i]) if j >= 0)
-        if len(e.columns) < self.model.d:
+        need(e.penalty.norm and (e.center is None or e.rows), "only norms without a centre fuse and split")
+        ends = " - ".join(repr(labels[j]) for j in e.records[i][1] if j >= 0)
+        if e.rows is not None:
+            ends = f"row {i} of block {b} ({ends:.99})"
+        elif len(e.columns) < self.model.d:
             ends += f" in {', '.join(repr(self.model.columns[f]) for f in e.columns)}"
         return e, i, self.point[b][i], ends
 

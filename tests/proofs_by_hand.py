@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import product
 
 from benchmarks import honest
-from benchmarks.honest import NORMS, chain, texts
+from benchmarks.honest import NORMS, chain, text, texts
+from graphreg.verify import double as number
 
 F = Fraction
 BOX = "1p1000"
@@ -61,6 +63,41 @@ def mixed(rng):
     flows = [u, t, [[-v for v in row] for row in rest]]
     made = honest.document(n, d, ([fits], [ground, rooted, ridge]), w, flows, [[[v] for v in a]])
     return made, P, -minus
+
+
+OF_ROWS = {  # a flow over the weight, the value at z, and the conjugate at that flow
+    "L1": ([F(1, 2), F(-1)], lambda z: abs(z[0]) + abs(z[1]), F(0)),
+    "LInf": ([F(1, 3), F(-2, 3)], lambda z: max(abs(z[0]), abs(z[1])), F(0)),
+    "SquaredL2": ([F(3, 2), F(-5)], lambda z: dot(z, z) / 2, F(109, 8)),
+}
+
+
+def with_rows(rng):
+    """The same, with two rows of any kind of each of some penalties, their flows balanced by the ridge."""
+    made, P, Q = mixed(rng)
+    w, ridge = ([[F(number(x)) for x in row] for row in rows] for rows in (made["w"], made["dual"]["flows"][2]))
+    Q += sum(dot(row, row) for row in ridge) / 2
+    for kind, (flow, value, conjugate) in OF_ROWS.items():
+        block = {"weight": [], "center": []}
+        cells, flows = [], []
+        for _ in range(2):
+            places = [rng.sample(list(product(range(3), range(3))), size) for size in (3, 2)]
+            row = [[(i, j, F(rng.randint(1, 9) * rng.choice([-1, 1]), 4)) for i, j in number] for number in places]
+            c, center = F(rng.randint(1, 20), 4), [F(rng.randint(-9, 9), 2) for _ in range(2)]
+            z = [sum(x * w[i][j] for i, j, x in number) - b for number, b in zip(row, center, strict=True)]
+            u = [c * v for v in flow]
+            P += c * value(z)
+            Q -= c * conjugate + dot(u, center)
+            for v, (i, j, x) in ((v, cell) for v, each in zip(u, row, strict=True) for cell in each):
+                ridge[i][j] -= x * v
+            cells.append(row)
+            flows.append(u)
+            block["weight"].append(text(c))
+            block["center"].append(texts(center))
+        made["model"]["edges"].append(honest.rows(kind, 2, cells, **block))
+        made["dual"]["flows"].append(texts(flows))
+    made["dual"]["flows"][2] = texts(ridge)
+    return made, P, Q - sum(dot(row, row) for row in ridge) / 2
 
 
 def dot(a, b):

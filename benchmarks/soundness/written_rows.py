@@ -145,7 +145,8 @@ def _loss(rng: np.random.Generator, space: Any, inner: Array, size: float, data:
     two = ("logistic", "hinge", "squared hinge") if size == 1.0 else ()
     family = str(rng.choice(["squared", "squared", "huber", "quantile", *two]))
     more = {"delta": size} if family == "huber" else {"tau": 0.3} if family == "quantile" else {}
-    kind, weigh = LOSSES[family], rng.random() < 0.5
+    kind: Any = LOSSES[family]
+    weigh = rng.random() < 0.5
     if rng.random() < 0.3:
         X, node = data
         some = rng.permutation(len(X))[: max(len(X) // 2, 1)]
@@ -173,7 +174,7 @@ def _targets(rng: np.random.Generator, family: str, x: Array, size: float) -> Ar
 def _as_one_node(block: Any) -> PlainSamples:
     """The samples of a block as it is stored."""
     (family,) = [name for name, kind in LOSSES.items() if kind is type(block.loss)]
-    more = {name: float(getattr(block.loss, name)) for name in ("delta", "tau") if hasattr(block.loss, name)}
+    more: Any = {name: float(getattr(block.loss, name)) for name in ("delta", "tau") if hasattr(block.loss, name)}
     return PlainSamples(0, family, block.A.toarray(), block.y, block.scale, block.offset, **more)
 
 

@@ -209,9 +209,11 @@ class LocalView:
     def kept(self) -> tuple[tuple[EdgeBlock, Rows], ...]:
         """Of a part, per block of `rows`, those whose flows its own nodes keep: of rows that are no edges those whose
         weights it knows."""
-        blocks = self.form.edges
-        rows = [EVERY if e.map.edges is not None else np.flatnonzero(~np.isnan(e.base_weight)) for e in blocks]
-        return tuple((e if r is EVERY else e.part(r), r) for e, r in zip(blocks, rows, strict=True))
+        out = list[tuple[EdgeBlock, Rows]]()
+        for edge in self.form.edges:
+            rows = np.flatnonzero(~np.isnan(edge.base_weight)) if edge.map.edges is None else None
+            out.append((edge, EVERY) if rows is None else (edge.part(rows), rows))
+        return tuple(out)
 
     @of_losses
     def whole(self) -> bool:

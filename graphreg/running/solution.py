@@ -268,7 +268,9 @@ class Solution(Shown):
             "near" (how far apart its ends are at most, at every optimum), "fused" (exactly equal; needs an exact
             optimum, which is looked for with squared and mean losses), "split" (different at every optimum; one
             programme per edge, 50 at most). Of one edge: ``("split", "a", "b")``, ``("fused", "a", "b")``, ``("near",
-            "a", "b", 0.01)``; with one node, of a node penalty. Of the problem: "unattained" (no minimum is attained).
+            "a", "b", 0.01)``; with one node, of a node penalty. Of other rows of a norm: "near" (how far from 0 at
+            most), "held" (exactly 0; as "fused"), of one by its key, as ``("held", "mon", "tue", "wed")``. Of the
+            problem: "unattained" (no minimum is attained).
         force : bool
             Replace a file that is no proof, too.
 

@@ -62,7 +62,7 @@ class Design(AbstractMatrix):
         return (self.count,) if self.outputs is None else (self.count, self.outputs)
 
     @property
-    def owner(self) -> Array:
+    def owner(self) -> Array:  # pyright: ignore[reportIncompatibleVariableOverride]  (the node itself)
         return self.node
 
     @cached_property

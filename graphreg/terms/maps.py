@@ -174,7 +174,7 @@ class AbstractMatrix(AbstractMap):
         return abs(self.K).sum(axis=0).reshape(self.n, -1).max(axis=1)
 
     @cached_property
-    def owner(self) -> Array:  # pyright: ignore[reportIncompatibleVariableOverride]  (found when it is asked for)
+    def owner(self) -> Array:  # pyright: ignore[reportIncompatibleMethodOverride]  (found when it is asked for)
         rows, nodes, lines = self._places
         most = np.zeros(self.count, dtype=lines.dtype)
         np.maximum.at(most, rows, lines)

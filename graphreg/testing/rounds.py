@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cached_property, lru_cache
 from math import prod
-from typing import Any
+from typing import Any, cast
 
 import networkx as nx
 import numpy as np
@@ -19,7 +19,7 @@ from ..methods import AbstractIteration, Exact
 from ..network import NUMBER, PURPOSES, InProcess, Ledger, LocalView, arcs_of
 from ..running import Budget, Solution, solve
 from ..saving import JsonTree
-from ..terms import Array, Consensus, Hierarchy, Model, NodePenalty, TotalVariation
+from ..terms import Array, Consensus, Hierarchy, Matrix, Model, NodePenalty, TotalVariation
 from ..terms.losses import HuberLoss, LogisticLoss, QuantileLoss, SquaredLoss
 from ..terms.penalties import L1, L2, SquaredL2
 
@@ -98,7 +98,8 @@ class CountingEngine:
     def exchange(self, values: Array, along: Array | None = None, *, parameters: bool = True, **more: Any) -> Array:
         arcs = self.ledger.arcs
         assert arcs is not None
-        mask = np.full(len(arcs.source), True) if along is None else np.asarray(along, dtype=bool)
+        every = arcs.numbers > 0 if parameters else np.full(len(arcs.source), True)
+        mask = every if along is None else np.asarray(along, dtype=bool)
         numbers = arcs.numbers if parameters else np.full(len(mask), values.shape[1])
         self._count(more.get("purpose", "method"), int(mask.sum()), int(numbers[mask].sum()))
         self.sent.append(mask)
@@ -110,6 +111,13 @@ class CountingEngine:
         self._count("method", int(along.sum()), int((numbers * along).sum()))
         self.sent.append(along)
         return InProcess(self.ledger).swap_ends(values, toward, along)
+
+    def send_back(self, flows: tuple[Array, ...]) -> tuple[Array, ...]:
+        arcs = self.ledger.arcs
+        if arcs is not None and arcs.returned is not None:
+            self._count("method", *arcs.sizes[1])
+            self.sent.append(arcs.returned > 0)
+        return InProcess(self.ledger).send_back(flows)
 
     def reduce(self, values: Array, purpose: str = "adaptation") -> Array:
         arcs = self.ledger.arcs
@@ -195,12 +203,22 @@ def rows_of(form: Form, size: int) -> list[list[set[int]]]:
     for block in form.samples:
         owners += [block.node[:, None], np.unique(block.node)[:, None]]
         owners += [batch.nodes[:, None] for batch in block.stacks or ()]
-    edges = [np.stack([edge.tail, edge.head], axis=1) for edge in form.edges]
+    edges = [np.stack([e.tail, e.head], axis=1) for e in form.edges if e.map.edges is not None]
     owners += [*edges, *(np.tile(each, (2, 1)) for each in edges)]
     arcs = arcs_of(form)
     ends = np.stack([arcs.source, arcs.target], axis=1)
     owners += [ends, ends[: arcs.pairs]]
-    return [[set(row) for row in each.tolist()] for each in owners if len(each) == size]
+    out = [[set(row) for row in each.tolist()] for each in owners if len(each) == size]
+    return out + [_ends(cast(Matrix, block.map)) for block in form.unlike_edges if block.count == size]
+
+
+def _ends(rows: Matrix) -> list[set[int]]:
+    """The nodes that each row touches."""
+    out = [set[int]() for _ in range(rows.count)]
+    node, _, _, line = rows.ways
+    for r, i in zip((line // rows.k).tolist(), node.tolist(), strict=True):
+        out[r].add(i)
+    return out
 
 
 def strays(form: Form, one: Any, two: Any, known: set[int]) -> list[str]:

@@ -1,7 +1,7 @@
 """Proofs with other numbers: what is then still proved is true of the problem that the file states.
 
-The problems are small enough for a second, exact route to the infimum: mean losses, and L1 on the edges of three nodes.
-An optimum has some order of its values, with ties, and 0 among them; for each order it is a mean in closed form.
+The problems are small enough for a second, exact route to the infimum: mean losses of three nodes, and L1 on edges or
+on rows of any kind. At an optimum each row is 0 or has a sign; for all of these patterns a linear system is solved.
 """
 
 from __future__ import annotations
@@ -41,42 +41,80 @@ def optima(model):
 @cache
 def _optima(text_of_model):
     model = json.loads(text_of_model)
-    (samples,), (edges,) = model["samples"], model["edges"]
+    (samples,) = model["samples"]
     weight, strength = [float(read(x)) for x in samples["weight"]], float(read(samples["strength"]))
     total = [0.0] * N
     for i, x in zip(samples["node"], weight, strict=True):
         total[i] += x
     scale = [Fraction(strength * (x / total[i])) for i, x in zip(samples["node"], weight, strict=True)]
     target = [read(y) - read(o) for (y,), (o,) in zip(samples["y"], samples["offset"], strict=True)]
-    capacity = [Fraction(float(read(edges["strength"])) * float(read(x))) for x in edges["weight"]]
-    ends = list(zip(edges["tail"], edges["head"], strict=True))
+    fits = list(zip(samples["node"], scale, target, strict=True))
+    rows = [row for block in model["edges"] for row in rows_of(block)]
 
     def P(w):
-        fits = sum(s * (w[i] - t) * (w[i] - t) / 2 for i, s, t in zip(samples["node"], scale, target, strict=True))
-        return fits + sum(c * abs(w[i] - w[j]) for (i, j), c in zip(ends, capacity, strict=True))
+        return sum(s * (w[i] - t) ** 2 / 2 for i, s, t in fits) + sum(c * abs(dot(k, w) - b) for k, b, c in rows)
 
     found = {}
-    for rank in product(range(N + 1), repeat=N + 1):  # of the nodes and, last, of the ground, which is w[-1]
-        value = {rank[N]: Fraction(0)}
-        for r in set(rank[:N]) - {rank[N]}:
-            mass = sum(s for i, s in zip(samples["node"], scale, strict=True) if rank[i] == r)
-            pull = sum(s * t for i, s, t in zip(samples["node"], scale, target, strict=True) if rank[i] == r)
-            for (i, j), c in zip(ends, capacity, strict=True):
-                pull += c * ((rank[j] > rank[i]) - (rank[j] < rank[i])) * ((rank[i] == r) - (rank[j] == r))
-            if mass == 0:
-                break  # linear in this value: least where it is tied to another
-            value[r] = pull / mass
-        else:
-            w = tuple(value[r] for r in rank)
+    for signs in product((-1, 0, 1), repeat=len(rows)):
+        held = [(k, b) for (k, b, _), sign in zip(rows, signs, strict=True) if sign == 0]
+        pull = [sum(s * t for i, s, t in fits if i == j) for j in range(N)]
+        pull = [
+            p - sum(c * sign * k[j] for (k, _, c), sign in zip(rows, signs, strict=True)) for j, p in enumerate(pull)
+        ]
+        mass = [sum(s for i, s, _ in fits if i == j) for j in range(N)]
+        system = [[mass[j] * (i == j) for i in range(N)] + [k[j] for k, _ in held] + [pull[j]] for j in range(N)]
+        solution = solved(system + [[*k, *[Fraction(0)] * len(held), b] for k, b in held])
+        if solution is not None:
+            w = tuple(solution[:N])
             found[w] = P(w)
     least = min(found.values())
     return least, [w for w, p in found.items() if p == least]
+
+
+def dot(a, b):
+    return sum(x * y for x, y in zip(a, b, strict=True))
+
+
+def rows_of(block):
+    """The rows of a block of one column: K, b, capacity."""
+    M = len(block["weight"])
+    K = [[Fraction(0)] * N for _ in range(M)]
+    for e, row in enumerate(K):
+        ends = [[block["tail"][e], 0, "1"], [block["head"][e], 0, "-1"]] if "tail" in block else block["rows"][e][0]
+        for i, _, x in ends:
+            if i >= 0:
+                row[i] += read(x)
+    b = [Fraction(0)] * M if block["center"] is None else [read(x) for (x,) in block["center"]]
+    return zip(K, b, (Fraction(float(read(block["strength"])) * float(read(x))) for x in block["weight"]), strict=True)
+
+
+def solved(system):
+    """A solution of equations [a, b], a'x = b; None where there is none."""
+    rows, pivots = [list(map(Fraction, row)) for row in system], []
+    for j in range(len(rows[0]) - 1):
+        at = next((r for r in range(len(pivots), len(rows)) if rows[r][j]), None)
+        if at is None:
+            continue
+        top = len(pivots)
+        rows[top], rows[at] = rows[at], rows[top]
+        rows[top] = [x / rows[top][j] for x in rows[top]]
+        for r, row in enumerate(rows):
+            if r != top and row[j]:
+                rows[r] = [x - row[j] * y for x, y in zip(row, rows[top], strict=True)]
+        pivots.append(j)
+    if any(row[-1] for row in rows[len(pivots) :]):
+        return None
+    out = [Fraction(0)] * (len(rows[0]) - 1)
+    for row, j in zip(rows, pivots, strict=False):
+        out[j] = row[-1]
+    return out
 
 
 def is_true(document, said):
     """True where all lines that the checker prints are true of the problem in the file."""
     least, points = optima(document["model"])
     labels = {repr(label): i for i, label in enumerate(document["model"]["labels"])}
+    blocks = [list(rows_of(block)) for block in document["model"]["edges"]]
     holds = []
     for line in said.splitlines()[2:-1]:
         if bounds := re.fullmatch(r"  (\S+) <= infimum <= (\S+)", line):
@@ -84,6 +122,14 @@ def is_true(document, said):
         elif near := re.fullmatch(r"  L1 of the difference ('.*') - ('.*') is at most (\S+) at every optimum", line):
             i, j = labels[near[1]], labels[near[2]]
             holds.append(all(abs(w[i] - w[j]) <= Fraction(near[3]) for w in points))
+        elif row := re.fullmatch(
+            r"  (L1 of )?row (\d) of block (\d) \([^)]*\) (?:is at most (\S+) at every|holds at (every|no)) optimum",
+            line,
+        ):
+            k, b, _ = blocks[int(row[3]) - 1][int(row[2])]
+            sizes = [abs(dot(k, w) - b) for w in points]
+            limit = Fraction(row[4]) if row[1] else 0
+            holds.append(all((size <= limit) == (row[5] != "no") for size in sizes))
         else:
             i, j, what = re.fullmatch(r"  ('.*') - ('.*') (are equal|differ) at every optimum", line).groups()
             holds.append(all((w[labels[i]] == w[labels[j]]) == (what == "are equal") for w in points))
@@ -92,20 +138,24 @@ def is_true(document, said):
     return all(holds)
 
 
-def made(seed, path, claims):
+def made(seed, path, claims, of_rows=False):
     rng = np.random.default_rng(seed)
     nodes = [0, 1, 2, 2]
     data = gr.NodeData.from_arrays(None, rng.normal(size=4).round(1 + seed % 3), nodes)
     graph = nx.Graph()
-    graph.add_weighted_edges_from([(i, j, float(rng.uniform(0.2, 1.5))) for i, j in EDGES])
+    graph.add_weighted_edges_from([(i, j, float(rng.uniform(0.2, 1.5))) for i, j in EDGES[: 1 if of_rows else N]])
     model = gr.MeanLoss(data) + float(rng.uniform(0.05, 0.6)) * gr.TotalVariation(graph, gr.L1())
+    if of_rows:
+        rows = gr.Rows(np.round(rng.normal(size=(2, N)), 2)) - np.round(rng.normal(size=(2, 1)), 1)
+        model = model + 0.3 * gr.L1()(gr.w.along(range(N), 2)) + float(rng.uniform(0.05, 0.6)) * gr.L1()(rows)
     gr.Problem(model).solve(gap=1e-9).prove(path, claims)
     return json.loads(path.read_text())
 
 
-@pytest.fixture(scope="module", params=range(3))
+@pytest.fixture(scope="module", params=[*product(range(3), (False, True))])
 def proof(request, tmp_path_factory):
-    return made(request.param, tmp_path_factory.mktemp("changed") / "proof.json", ["near", "split"])
+    seed, of_rows = request.param
+    return made(seed, tmp_path_factory.mktemp("changed") / "proof.json", ["near", "split"], of_rows)
 
 
 def places(data, path=()):
@@ -177,25 +227,31 @@ def test_other_points_and_claims_never_prove_what_is_false(proof, seed):
     """Flows anywhere in their domain, prices that balance them, w anywhere, and claims around the truth."""
     rng, count = random.Random(seed), 0
     least, points = optima(proof["model"])
-    edges, node, old = proof["model"]["edges"][0], proof["model"]["samples"][0]["node"], proof["dual"]["flows"][0]
+    node = proof["model"]["samples"][0]["node"]
+    blocks = [list(rows_of(block)) for block in proof["model"]["edges"]]
     for _ in range(150):
         document, size = json.loads(json.dumps(proof)), Fraction(1, 1 << rng.choice([2, 10, 40, 80]))
         flows, prices, rest = [], [read(a) for (a,) in proof["dual"]["prices"][0]], [Fraction(0)] * N
-        for i, j, weight, (t,) in zip(*(edges[key] for key in ("tail", "head", "weight")), old, strict=True):
-            capacity = Fraction(float(read(edges["strength"])) * float(read(weight)))
-            flows.append(max(-capacity, min(capacity, read(t) + size * rng.randint(-8, 8))))
-            rest[i], rest[j] = rest[i] + flows[-1] - read(t), rest[j] - flows[-1] + read(t)
+        for rows, old in zip(blocks, proof["dual"]["flows"], strict=True):
+            flows.append([])
+            for (k, _, capacity), (t,) in zip(rows, old, strict=True):
+                flows[-1].append(max(-capacity, min(capacity, read(t) + size * rng.randint(-8, 8))))
+                rest = [r + x * (flows[-1][-1] - read(t)) for r, x in zip(rest, k, strict=True)]
         for i, r in {i: r for r, i in enumerate(node)}.items():
             prices[r] -= rest[i]
-        document["dual"] = {"flows": [[[text(t)] for t in flows]], "prices": [[[text(a)] for a in prices]]}
+        document["dual"] = {
+            "flows": [[[text(t)] for t in each] for each in flows],
+            "prices": [[[text(a)] for a in prices]],
+        }
         document["w"] = [[text(x + size * rng.randint(-8, 8))] for x in points[0][:N]]
         slack = Fraction(1, 1 << rng.choice([2, 4, 12, 40, 90]))
         low, high = (least + slack * Fraction(rng.randint(-9, 3) * sign, 4) for sign in (1, -1))
         claims = [{"says": "bounds", "lower": text(low), "upper": text(high)}]
-        edge = {"block": 0, "edge": rng.randrange(len(flows))}
+        block = rng.randrange(len(flows))
+        edge = {"block": block, "edge": rng.randrange(len(flows[block]))}
         more = (
             {"says": "near", "distance": text(slack)},
-            {"says": "fused"},
+            {"says": rng.choice(["fused", "held"])},
             {"says": "split", "dual": document["dual"]},
         )
         document["claims"] = claims + [rng.choice(more) | edge for _ in range(rng.randrange(2))]

@@ -18,6 +18,7 @@ from places import EXAMPLES
 import graphreg as gr
 from benchmarks.claims import KINDS, case, outcome
 from benchmarks.forgeries import tampered
+from benchmarks.proofs import of_rows
 from graphreg import verify
 from graphreg.certificate.proof import exact_dual, exact_primal, model_hash
 from graphreg.certificate.proof.statement import text
@@ -341,3 +342,123 @@ def test_two_routes_give_one_hash(name, tmp_path):
         text = text.replace("[2, 3]", "[0, 1]")
     (tmp_path / "model.toml").write_text(text)
     assert model_hash(gr.read_model(tmp_path / "model.toml").problem.form) == second_route(tmp_path / "model.toml")
+
+
+# ---- rows of any kind ------------------------------------------------------------------------------------------------
+def trend(order=2, n=12, lam=1.0, penalty=None):
+    y = np.abs(np.arange(n) - 5.0) / 3 + np.random.default_rng(7).normal(size=n).round(2) / 5
+    fit = gr.MeanLoss(gr.NodeData.from_arrays(None, y, range(n)))
+    return solved(fit + lam * (penalty or gr.L1())(gr.w.along(range(n), order)), gap=1e-9)
+
+
+@pytest.mark.parametrize("seed", thinned(range(24), every=3))
+def test_random_rows_are_proved(seed, tmp_path):
+    """Of every kind, under every penalty and constraint, judged by P at other points; on hundreds by `make proofs`."""
+    found = of_rows(seed, tmp_path / "proof.json", True)
+    assert found.outcome == "proved", found.note
+    assert found.ratio == pytest.approx(1.0, rel=1e-3) or found.ratio < 1.0
+
+
+def test_rows_that_hold_are_proved_and_knots_are_not(tmp_path):
+    solution = trend()
+    proved = solution.prove(tmp_path / "proof.json", ["held", "near"])
+    proof = check((tmp_path / "proof.json").read_bytes())
+    assert proof.hash == proved.hash == model_hash(solution.form)
+    assert proof.gap == 0
+    second = np.abs(np.diff(solution.coef[:, 0], 2))
+    held = [int(said.split()[1]) for said in proof.said if said.endswith("holds at every optimum")]
+    assert 0 < len(held) < len(second)
+    assert held == np.flatnonzero(second < 1e-6).tolist()
+    assert [claim for claim in proved.claims if claim == "held"] == ["held"] * len(held)
+
+
+def test_rows_are_claimed_by_their_names(tmp_path):
+    solution, path = trend(), tmp_path / "proof.json"
+    second = np.abs(np.diff(solution.coef[:, 0], 2))
+    flat, knot = int(np.argmin(second)), int(np.argmax(second))
+    claims = [("held", *range(flat, flat + 3)), ("near", tuple(range(flat, flat + 3)), 1e-3)]
+    assert solution.prove(path, claims).claims == ("bounds", "held", "near")
+    assert f"row {flat} of block 1" in check(path.read_bytes()).said[1]
+    name = tuple(range(knot, knot + 3))
+    for claim, why in (
+        (("held", *name), f"held is not proved of the row {name}: its flow is at its capacity"),
+        (("near", name, 1e-3), f"near is not proved of the row {name}: "),
+        (("held", 0, 7, 8), "held: an edge has two ends, not"),
+        (("held", "x"), "held: 'x' is no node, nor a row of a norm"),
+        (("split", name), f"split: {name} is no node, nor a row of a norm"),
+        (("fused", 0, 1), "fused: there is no norm without a centre of the edge 0 - 1"),
+    ):
+        with pytest.raises(ProofError, match=re.escape(why)):
+            solution.prove(path, [claim])
+
+
+def test_an_optimum_that_is_not_rational_is_not_looked_for(tmp_path):
+    solution = trend(order=1, penalty=gr.L2())
+    with pytest.raises(ProofError, match="a difference that is not 0 has no rational optimum"):
+        solution.prove(tmp_path / "proof.json", [("held", 0, 1)])
+
+
+def test_equations_that_follow_from_others_are_no_hindrance(tmp_path):
+    """All rows of a Laplacian and every row twice: of flows that hold some are free."""
+    y = np.random.default_rng(0).normal(size=6)
+    rows = gr.w.across(nx.cycle_graph(6), 2)
+    model = gr.MeanLoss(gr.NodeData.from_arrays(None, y, range(6))) + gr.L1()(rows) + 9.0 * gr.L1()(2.0 * rows)
+    solution = solved(model, gap=1e-9)
+    solution.prove(tmp_path / "proof.json", ["held"])
+    assert len(check((tmp_path / "proof.json").read_bytes()).said) == 13
+    np.testing.assert_allclose(solution.coef, y.mean(), atol=1e-6)
+
+
+def test_too_many_coupled_rows_are_not_solved_for(tmp_path, monkeypatch):
+    monkeypatch.setattr("graphreg.certificate.proof.attempts.BY_FLINT", 12)
+    monkeypatch.setattr("graphreg.certificate.proof.attempts.COUPLED", 12)
+    with pytest.raises(ProofError, match=r"12 groups of coordinates are coupled by \d rows"):
+        trend().prove(tmp_path / "proof.json", [("held", 0, 1, 2)])
+
+
+def test_a_file_has_the_rows_as_they_are_stored(tmp_path):
+    solution = solved(
+        gr.MeanLoss(gr.NodeData.from_arrays(None, np.eye(3)[:, :2], [*"abc"]))
+        + 0.5 * gr.LInf()((gr.w.at("a") - gr.w.at("c") @ np.array([[0.5, 0.0], [0.25, 1.0]]) - 0.125).weighted(3.0))
+    )
+    solution.prove(tmp_path / "proof.json")
+    (block,) = json.loads((tmp_path / "proof.json").read_text())["model"]["edges"]
+    cells = [[[0, 0, "1"], [2, 0, "-1p-1"], [2, 1, "-1p-2"]], [[0, 1, "1"], [2, 1, "-1"]]]
+    named = {"penalty": "LInf", "parameter": None, "strength": "1p-1", "k": 2, "rows": [cells]}
+    assert block == named | {"weight": ["3"], "center": [["1p-3", "1p-3"]]}
+
+
+LOSSES_OF_ROWS = {
+    "squared": gr.SquaredLoss,
+    "huber": lambda rows, y: gr.HuberLoss(rows, y, delta=0.5),
+    "quantile": lambda rows, y: gr.QuantileLoss(rows, y, tau=0.4),
+    "logistic": lambda rows, y: gr.LogisticLoss(rows, (y > 0).astype(int)) + 0.1 * gr.SquaredL2()(gr.w),
+}
+
+
+@pytest.mark.parametrize("name", LOSSES_OF_ROWS)
+def test_losses_of_rows_are_proved(name, tmp_path):
+    rng = np.random.default_rng(3)
+    A, y = rng.normal(size=(8, 12)).round(2), rng.normal(size=8)
+    rows = (A @ gr.w.at(range(12)) - 0.5).weighted(rng.uniform(0.5, 2.0, size=8))
+    solution = solved(LOSSES_OF_ROWS[name](rows, y) + 0.2 * gr.TotalVariation(nx.path_graph(12), gr.L1()), gap=1e-9)
+    proved = solution.prove(tmp_path / "proof.json", ["near"])
+    proof = check((tmp_path / "proof.json").read_bytes())
+    assert proof.hash == proved.hash
+    assert 0 <= float(proved.upper - proved.lower) <= 1.001 * solution.certificate.gap
+    (block,) = json.loads((tmp_path / "proof.json").read_text())["model"]["samples"]
+    assert [verify.double(x) for _, _, x in block["rows"][0][0]] == A[0].tolist()
+    assert block["rule"] == "sum"
+
+
+def test_the_second_loss_of_a_node_is_stated_as_rows(tmp_path):
+    """With its scales, which are those of a mean."""
+    rng = np.random.default_rng(4)
+    one, two = (
+        gr.NodeData.from_arrays(rng.normal(size=(8, 1)), rng.normal(size=8), [0, 0, 1, 1, 1, 2, 3, 3]) for _ in "ab"
+    )
+    model = gr.SquaredLoss(one) + gr.HuberLoss(two, delta=0.5) + 0.3 * gr.TotalVariation(CHAIN, gr.L1())
+    solution = solved(model, gap=1e-9)
+    proved = solution.prove(tmp_path / "proof.json", ["near"])
+    assert float(proved.upper) == pytest.approx(solution.objective, rel=1e-12)
+    assert check((tmp_path / "proof.json").read_bytes()).said[1:]

@@ -9,10 +9,10 @@ import subprocess
 
 import pytest
 from places import EXAMPLES
-from proofs_by_hand import BOX, by_hand, mixed
+from proofs_by_hand import BOX, by_hand, mixed, with_rows
 
 from benchmarks.forged_claims import forged
-from benchmarks.honest import chain, changed
+from benchmarks.honest import as_rows, chain, changed
 from graphreg.verify import NotProvedError, check
 
 NODE = shutil.which("node")
@@ -45,7 +45,8 @@ def first(file):
 
 def test_two_checkers_judge_alike():
     """Forged files and true ones, on which they agree in the hash, too."""
-    made = [*by_hand(), *(mixed(random.Random(seed))[0] for seed in range(3)), *strange()]
+    drawn = (draw(random.Random(seed))[0] for draw in (mixed, with_rows) for seed in range(3))
+    made = [*by_hand(), *map(as_rows, by_hand()), *drawn, *strange()]
     files = [*map(json.dumps, made), *(file for _, file, _ in forged()), *no_proofs()]
     judged = second(files)
     assert all(judged[: len(made)])
@@ -57,6 +58,10 @@ def strange():
     yield chain("L1") | {"within": BOX}
     yield changed(chain("L2"), "model", "labels", ["\uffee", "\U0001f600", 'é"\\\n', "\x7f\x01"])
     yield changed(chain("L2"), "model", "columns", ["\u2028", ""])
+    for made in (chain("L2"), with_rows(random.Random(9))[0]):  # and, of rows, that of cells
+        labels = ["\uffee", "\U0001f600", 'é"\\\n', "\x7f\x01"][: len(made["model"]["labels"])]
+        columns = ["\U0001f600", "\uffee", ""][: len(made["model"]["columns"])]
+        yield as_rows(changed(changed(made, "model", "labels", labels), "model", "columns", columns))
 
 
 def no_proofs():

@@ -11,11 +11,13 @@ import pytest
 import scipy.sparse as sp
 from actor_cases import by_actors, on_arrays, whole
 from mpi_jobs import LAUNCHER, launched
+from test_local_parts import together
 from test_parts import by_parts, same
 
 import graphreg as gr
 from graphreg.distributed.actors.actor import split
 from graphreg.distributed.parts import part_of
+from graphreg.distributed.parts.local import local_part
 from graphreg.distributed.parts.wire import ThreadWire
 from graphreg.errors import MethodError
 from graphreg.network import arcs_of
@@ -373,3 +375,22 @@ def test_losses_of_rows_are_counted_and_refused_by_name():
     for engine in (gr.Parts(2), gr.Actors()):
         with pytest.raises(MethodError, match=said):
             gr.Problem(model).solve(gr.PrimalDual(), engine=engine, progress=False)
+
+
+def test_bounds_by_sites_refuse_rows_by_name():
+    """Where nobody has the whole, and no process could certify for all."""
+    with pytest.raises(MethodError, match=r"L1\(\(D\^2 w\)_i\) has rows that are no edges, and bounds by sites"):
+        together([0], lambda k, wire: local_part(form_of("graph trend"), set(range(N)), wire))
+
+
+@pytest.mark.parametrize("method", [gr.PrimalDual(), gr.ADMM()], ids=str)
+def test_methods_obey_their_laws_on_rows(method):
+    """Among them: a step reaches whom rows lead to and no others, and the ledger is what was sent."""
+    small, pixels = nx.path_graph(7), arrows(grid(3, 3))
+    models = (
+        means(7) + gr.L1()(w.across(small, 2)),
+        means(9) + gr.L2()(w.across(pixels).grouped(lambda arrow: arrow[0])),
+        means(7) + gr.L1()(w.along(range(7), 3)) + 0.1 * gr.L1()(w.across(arrows(small)) - 1.0),
+    )
+    report = gr.testing.check_method(method, list(map(gr.Problem, models)))
+    assert report.ok, report

@@ -7,9 +7,9 @@ from rooms import PACKAGE, trees
 from survey import AROUND, CORE, FIGURES, HOUSE, circles, holds, room_of
 
 LIMITS = {
-    "lines of code": 42_851,  # with `gr.w`: penalties of any affine rows, and what every verb says of them
-    "lines of code in the core": 20_415,  # as above: the algebra of rows, and maps
-    "files": 430,  # terms/maps.py, design.py, rows.py and row_penalty.py
+    "lines of code": 44_387,  # with `gr.w`: penalties and losses of any affine rows, owners of rows, rows that hold
+    "lines of code in the core": 21_768,  # as above: the algebra of rows, maps, losses of rows, Newton steps on rows
+    "files": 439,  # terms/maps.py, design.py, rows.py, row_penalty.py, row_loss.py, form/held.py and others of rows
     "arrows upwards": 1,
     "largest circle of files at load": 0,
     "with later imports": 0,
@@ -19,10 +19,10 @@ LIMITS = {
     "functions with more than 6 parameters": 13,
     "modules that an import loads": 9,
     "PrimalDual on a chain: files": 57,
-    "PrimalDual on a chain: functions": 526,  # blocks ask their maps
+    "PrimalDual on a chain: functions": 539,  # blocks ask their maps, and stand apart where they are of rows
     "PrimalDual on a chain: depth": 24,
     "Exact on a chain: files": 53,
-    "Exact on a chain: functions": 401,  # blocks ask their maps
+    "Exact on a chain: functions": 414,  # blocks ask their maps, and stand apart where they are of rows
     "Exact on a chain: depth": 22,
 }
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import graphreg as gr
-from graphreg.errors import GraphregError, MethodError, ModelError, ProofError, TermError
+from graphreg.errors import GraphregError, MethodError, ModelError, TermError
 from graphreg.judging.given import given_start
 from graphreg.saving.fingerprint import of_problem
 
@@ -237,7 +237,6 @@ def test_an_answer_is_shown_and_reported(name, tmp_path):
 REFUSED = {
     "clusters are nodes that agree, and {} does not compare two": (TermError, lambda p, s, f: s.clusters()),
     "a graph of networkx has nodes and edges, and {} has": (TermError, lambda p, s, f: s.to_networkx()),
-    "proof files state edges and nodes so far, and {} has": (ProofError, lambda p, s, f: s.prove(f)),
     "it is about differences across edges, and {} has": (
         MethodError,
         lambda p, s, f: gr.theory.recovery(p, [p.form.labels[:2], p.form.labels[2:]]),

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -42,7 +43,7 @@ def pooled(form: Form) -> Form:
 
 
 def _pooled(block: SampleBlock, p: int) -> SampleBlock:
-    every = sp.kron(np.ones((block.n, 1)), sp.eye_array(p * block.width), format="csr")
+    every: Any = sp.kron(np.ones((block.n, 1)), sp.eye_array(p * block.width), format="csr")
     each = (block.A @ every).toarray().reshape(block.count, block.width, p, block.width)
     outputs = None if block.offset.ndim == 1 else block.width
     return replace(block, map=Design(block.map.owner, np.ascontiguousarray(each[:, 0, :, 0]), outputs, block.n))

@@ -1,8 +1,9 @@
 """The dual point of a proof: the certificate's own made exact, and only where that fails one that is slightly moved.
 
 The optimum itself is found in exact numbers where it solves a linear system: only there is the gap exactly 0. Near an
-answer the coordinates that edges with slack tie together are one unknown each, the flows of all other norms are at an
-end, and what is left is quadratic: a sum of c/2 (<cells, theta> - target)^2 and linear terms.
+answer the coordinates that edges with slack tie together are one unknown each, rows with slack are equations, the
+flows of all other norms are at an end, and what is left is quadratic: a sum of c/2 (<cells, theta> - target)^2 and
+linear terms.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from ..kernel.arithmetic import RefusedError
 from ..kernel.system import System
 from ..proposing.plan import Plan, Planner
 from ..proposing.slack import Slack
+from ..rationals import Echelon
 from ..repairing.repair import Repair
 from .conserve import Conserver
 from .point import ExactPoint, exact_point
@@ -121,24 +123,31 @@ class _Attempts:
 # ---- the optimum itself ----------------------------------------------------------------------------------------------
 LOSSES = ("squared", "mean")
 TYING = ("L1", "L2", "LInf", "Zero")
-COUPLED = 60  # groups in one system
+COUPLED, BY_FLINT = 60, 300  # groups and equations in one system
 LEAST = 1e-12  # the room of an edge that ties, where its flow is at its capacity to rounding
 EVEN = 1e2  # flows beside which shares are looked at: less than 1e-10 is little room
 
 
 @dataclass
 class Squares:
-    """The terms c/2 (sum of x theta over cells - target)^2, and the linear ones, over groups of coordinates."""
+    """The terms c/2 (sum of x theta over cells - target)^2, the linear ones, and equations, over groups of
+    coordinates."""
 
     group: list[int]  # of each vertex, -1 where it is 0
     quadratic: dict[int, dict[int, Any]] = field(default_factory=dict[int, dict[int, Any]])
     right: dict[int, Any] = field(default_factory=dict[int, Any])
+    held: list[tuple[dict[int, Any], Any]] = field(default_factory=list[tuple[dict[int, Any], Any]])
 
-    def add(self, cells: list[tuple[int, Any]], c: Any, target: Any) -> None:
+    def merged(self, cells: list[tuple[int, Any]]) -> dict[int, Any]:
+        """The cells by groups."""
         merged: dict[int, Any] = {}
         for v, x in cells:
             if self.group[v] >= 0:
                 merged[self.group[v]] = merged.get(self.group[v], 0) + x
+        return merged
+
+    def add(self, cells: list[tuple[int, Any]], c: Any, target: Any) -> None:
+        merged = self.merged(cells)
         for g, x in merged.items():
             self.push(g, c * x * target)
             row = self.quadratic.setdefault(g, {})
@@ -150,25 +159,43 @@ class Squares:
             self.right[g] = self.right.get(g, rational(0)) + amount
 
     def solved(self, count: int) -> list[Any]:
-        """theta, block by block of groups that share terms."""
+        """theta, block by block of groups that share terms or equations."""
         theta = [rational(0)] * count
         links = [(g, h) for g, row in self.quadratic.items() for h in row]
+        links += [(min(row), h) for row, _ in self.held for h in row]
         i, j = np.array(links, dtype=int).reshape(-1, 2).T
-        for groups in (each.tolist() for each in groups_of(components_of(i, j, count)[1])):
-            if len(groups) > COUPLED:
-                raise ProofError(f"{len(groups)} groups of coordinates are coupled")
-            place = {g: k for k, g in enumerate(groups)}
-            A = [[rational(0)] * len(groups) for _ in groups]
-            for g in groups:
-                for h, x in self.quadratic.get(g, {}).items():
-                    A[place[g]][place[h]] = x
-            try:
-                found = solve(A, [self.right.get(g, rational(0)) for g in groups])
-            except ZeroDivisionError:
-                raise ProofError("the optimum is not unique") from None
+        label = components_of(i, j, count)[1]
+        held: dict[int, list[tuple[dict[int, Any], Any]]] = {}
+        for row, target in self.held:
+            if row:
+                held.setdefault(int(label[min(row)]), []).append((row, target))
+        for groups in (each.tolist() for each in groups_of(label)):
+            found = self._solved(groups, held.get(int(label[groups[0]]), []))
             for g, x in zip(groups, found, strict=True):
                 theta[g] = x
         return theta
+
+    def _solved(self, groups: list[int], held: list[tuple[dict[int, Any], Any]]) -> list[Any]:
+        """The minimiser over some groups where equations hold, with one multiplier for each of these."""
+        n, zero = len(groups), rational(0)
+        if n + len(held) > (BY_FLINT if STATE.flint else COUPLED):
+            raise ProofError(f"{n} groups of coordinates are coupled" + f" by {len(held)} rows" * bool(held))
+        place, system = {g: k for k, g in enumerate(groups)}, Echelon(n)
+        C: list[list[Any]] = [_dense(row, place) for row, _ in held]
+        new = [k for k, (_, target) in enumerate(held) if system.add(C[k], target)]  # the others follow from these
+        A = [[*_dense(self.quadratic.get(g, {}), place), *(C[k][place[g]] for k in new)] for g in groups]
+        A += [[*C[k], *[zero] * len(new)] for k in new]
+        try:
+            return solve(A, [*(self.right.get(g, zero) for g in groups), *(held[k][1] for k in new)])[:n]
+        except ZeroDivisionError:
+            raise ProofError("the optimum is not unique") from None
+
+
+def _dense(row: dict[int, Any], place: dict[int, int]) -> list[Any]:
+    out = [rational(0)] * len(place)
+    for g, x in row.items():
+        out[place[g]] = x
+    return out
 
 
 def exact_optimum(form: Form, model: Model, w: Array, point: DualPoint) -> tuple[list[list[Any]], list[Any]]:
@@ -197,12 +224,14 @@ def exact_optimum(form: Form, model: Model, w: Array, point: DualPoint) -> tuple
 
 def _carrying(planner: Planner, point: DualPoint, tied: list[Array]) -> tuple[Slack, Plan]:
     """What is tied carries all that is left, the roomiest first, by shares of capacities; no price answers for it."""
-    room, like = np.zeros((2, planner.system.size))
+    room, like, weight = np.zeros((3, planner.system.size))
     for one, u, mask in zip(planner.system.flows, point.flows, tied, strict=True):
         share = one.penalty.domain.share(u / one.scale[:, None])
         room[one.columns] = np.where(mask, np.maximum(share, LEAST), 0.0).ravel()
         like[one.columns] = EVEN
-    slack = Slack(room, np.zeros(len(room)))
+        if one.mixed:
+            weight[one.columns] = room[one.columns]
+    slack = Slack(room, weight)
     return slack, planner.near(like, slack, room < 0.0, apart=False)
 
 
@@ -210,7 +239,7 @@ def _refuse(model: Model) -> None:
     """Terms whose optimum solves no linear system."""
     for block in model.blocks:
         smooth = block.kind in (*LOSSES, "SquaredL2")
-        if not smooth and (block.kind not in TYING or block.center is not None):
+        if not smooth and (block.kind not in TYING or (block.center is not None and block.rows is None)):
             raise ProofError(f"an optimum with {block.kind} is no rational number, or none is looked for")
 
 
@@ -240,7 +269,7 @@ def _tied(form: Form, model: Model, w: Array, point: DualPoint) -> list[Array]:
 def _groups(planner: Planner, tied: list[Array]) -> Array:
     """The group of each vertex ``node * d + column``, -1 for those tied to the ground."""
     arcs = planner.arcs
-    mask = np.concatenate([np.zeros(0, dtype=bool), *(x.ravel() for x in tied)])
+    mask = np.concatenate([np.zeros(0, dtype=bool), *(tied[k].ravel() for k in arcs.blocks)])
     label = components_of(arcs.tail[mask], arcs.head[mask], arcs.ground + 1)[1]
     group, free = np.full(arcs.ground, -1), label[:-1] != label[-1]
     group[free] = np.unique(label[:-1][free], return_inverse=True)[1]
@@ -264,8 +293,11 @@ def _squares(dual: ExactPoint, group: Array, tied: list[Array], ends: list[list[
     for one, block, mask, at_ends in flows:
         for e, p in product(range(block.size), range(one.shape[1])):
             cells = dual.cells(one.first + e * one.shape[1] + p)
+            center = block.center[e][p] if block.center else rational(0)
             if block.kind == "SquaredL2":
-                squares.add(cells, block.c[e], block.center[e][p] if block.center else rational(0))
+                squares.add(cells, block.c[e], center)
+            elif mask[e, p] and one.mixed:
+                squares.held.append((squares.merged(cells), center))
             elif not mask[e, p]:
                 for v, x in cells:
                     squares.push(squares.group[v], -x * at_ends[e][p])

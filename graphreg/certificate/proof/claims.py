@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 from ...errors import ProofError
@@ -18,7 +19,7 @@ from ..attainment.directions import ConditionPart
 from ..attainment.recession import conditions, cones_of
 from ..record import Certificate
 from .attempts import lower_bound
-from .statement import exact, nearest, state_edges, text, texts
+from .statement import exact, nearest, state_rows, text, texts
 
 NORMS = ("L1", "L2", "LInf")
 MOST = 50  # programmes for the edges of one answer that may be split
@@ -45,15 +46,25 @@ class Found:
     certify_tied: CertifyTied | None
     inexact: str = ""
 
+    @cached_property
+    def keys(self) -> list[Sequence[Hashable]]:
+        """The names of the edges or rows of each block."""
+        return [self.form.keys(edge) for edge in self.form.edges]
+
 
 @dataclass(frozen=True)
 class Edge:
-    """An edge of a norm without a centre: its place among the edges of the model, the checker's block, its flow."""
+    """An edge of a norm without a centre, or a row of a norm: its place among those of the model, the checker's block,
+    its flow."""
 
     block: int
     place: int
     checked: Any
     flow: list[Any]
+
+    @property
+    def is_row(self) -> bool:
+        return self.checked.rows is not None
 
     @property
     def capacity(self) -> Any:
@@ -93,7 +104,7 @@ def claims_of(found: Found, wanted: Sequence[Claim]) -> list[dict[str, Any]]:
 
 
 def _of_all(found: Found, kind: str) -> list[dict[str, Any]]:
-    edges = list(_edges(found))
+    edges = list(_edges(found, kind))
     if kind == "split":
         edges = _candidates(found, edges)
     out: list[dict[str, Any]] = []
@@ -106,22 +117,30 @@ def _of_all(found: Found, kind: str) -> list[dict[str, Any]]:
 
 
 def _of_one(found: Found, claim: tuple[Any, ...]) -> list[dict[str, Any]]:
-    """The claim on every norm between two nodes, or on one node; with its distance where that is given."""
+    """The claim on every norm between two nodes, on one node, or of the rows of this name; with its distance where that
+    is given."""
     labels = found.form.labels
     kind, ends, distance = _read(claim, labels)
-    unknown = [end for end in ends if end not in labels]
-    if unknown:
-        raise ProofError(f"{kind}: {unknown[0]!r} is no node")
-    if len(ends) > 2:
-        raise ProofError(f"{kind}: an edge has two ends, not {ends}")
-    numbers = sorted(labels.index(end) for end in ends)
-    chosen = [edge for edge in _edges(found) if _ends(edge) == numbers]
+    names = [tuple(ends), *ends[:1]] if len(ends) < 2 else [tuple(ends)]
+    chosen = [edge for edge in _edges(found, kind) if edge.is_row and found.keys[edge.block][edge.place] in names]
+    named = f"of the row {names[-1]!r}"
     if not chosen:
-        raise ProofError(f"{kind}: there is no norm without a centre {_named(found, numbers)}")
+        unknown = [end for end in ends if end not in labels]
+        if unknown:
+            raise ProofError(
+                f"{kind}: {unknown[0]!r} is no node" + ", nor a row of a norm" * bool(found.form.unlike_edges)
+            )
+        if len(ends) > 2:
+            raise ProofError(f"{kind}: an edge has two ends, not {ends}")
+        numbers = sorted(labels.index(end) for end in ends)
+        named = _named(found, numbers)
+        chosen = [edge for edge in _edges(found, kind) if not edge.is_row and _ends(edge) == numbers]
+    if not chosen:
+        raise ProofError(f"{kind}: there is no norm without a centre {named}")
     try:
         return [OF_EDGES[kind](found, edge, distance) for edge in chosen]
     except ProofError as error:
-        raise ProofError(f"{kind} is not proved {_named(found, numbers)}: {error}") from None
+        raise ProofError(f"{kind} is not proved {named}: {error}") from None
 
 
 def _read(claim: tuple[Any, ...], labels: Sequence[Any]) -> tuple[str, list[Any], float | None]:
@@ -146,10 +165,13 @@ def _ends(edge: Edge) -> list[int]:
     return sorted(i for i in (edge.checked.tail[edge.place], edge.checked.head[edge.place]) if i >= 0)
 
 
-def _edges(found: Found) -> Iterator[Edge]:
+def _edges(found: Found, kind: str) -> Iterator[Edge]:
+    """The edges and rows that may have a claim of a kind."""
     first = found.model.m
     for b, checked in enumerate(found.model.blocks[first:]):
-        if checked.kind in NORMS and checked.center is None:
+        is_row = checked.rows is not None
+        may = kind in ("near", "held") if is_row else checked.center is None and kind != "held"
+        if checked.kind in NORMS and may:
             for i in range(checked.size):
                 yield Edge(b, i, checked, found.point[first + b][i])
 
@@ -168,12 +190,12 @@ def near(found: Found, edge: Edge, distance: float | None) -> dict[str, Any]:
 
 
 def fused(found: Found, edge: Edge, _: float | None) -> dict[str, Any]:
-    """The ends are equal at every optimum: the gap is exactly 0, and the flow inside its capacity."""
+    """The ends are equal, or the row holds, at every optimum: the gap is exactly 0, the flow inside its capacity."""
     if found.inexact:
         raise ProofError(f"there is no exact optimum ({found.inexact}); `near` needs none")
     if not edge.keeps(inside(edge.capacity)):
         raise ProofError("its flow is at its capacity")
-    return {"says": "fused", "block": edge.block, "edge": edge.place}
+    return {"says": "held" if edge.is_row else "fused", "block": edge.block, "edge": edge.place}
 
 
 def split(found: Found, edge: Edge, _: float | None) -> dict[str, Any]:
@@ -200,7 +222,7 @@ def _tied_point(found: Found, block: int, e: int, certificate: Certificate) -> t
     """
     form = certificate.form
     model = copy.copy(found.model)
-    last = state_edges(form.edges[-1], form.width(form.edges[-1]))
+    last = state_rows(form.edges[-1], form.d)
     model.blocks = [*found.model.blocks, Edges(last, form.n, form.d)]
     lower = lower_bound(form, model, certificate.w, certificate.dual_point, found.upper + 1)
     *point, constraint = lower.point
@@ -261,4 +283,4 @@ def _candidates(found: Found, edges: list[Edge]) -> list[Edge]:
 
 
 OfEdge = Callable[[Found, Edge, float | None], dict[str, Any]]
-OF_EDGES: dict[str, OfEdge] = {"near": near, "fused": fused, "split": split}
+OF_EDGES: dict[str, OfEdge] = {"near": near, "fused": fused, "split": split, "held": fused}

@@ -92,7 +92,10 @@ class Conserver:
         zero, depth = rational(0), self.plan.tree.depth
         A = np.array([[nearest(self._totals[j].get(i, zero)) for j in variables] for i in roots])
         far = np.array([max(int(depth[i]) for i, _ in self.point.cells(j)) for j in variables])
-        chosen = [variables[c] for c in _independent(A * (np.sqrt(self.slack.weight[variables]) / (1.0 + far)))]
+        columns = _independent(A * (np.sqrt(self.slack.weight[variables]) / (1.0 + far)))
+        if len(columns) < len(roots):  # the others follow from as many, or are left
+            roots = [roots[g] for g in _independent(A[:, columns].T)]
+        chosen = [variables[c] for c in columns]
         try:
             moves = solve(
                 [[self._totals[j].get(i, zero) for j in chosen] for i in roots], [-self.point.rest[i] for i in roots]

@@ -80,7 +80,7 @@ def prove(
     claims = (claims,) if isinstance(claims, str) else claims
     form, point = write_out(certificate.form, certificate.w, certificate.dual_point)
     data = statement(form)
-    found = _found(certificate, form, Model(data), point, "fused" in kinds(claims), certify_tied)
+    found = _found(certificate, form, Model(data), point, not {"fused", "held"}.isdisjoint(kinds(claims)), certify_tied)
     low, high = _padded(found.lower, found.upper)
     more = claims_of(found, claims)
     samples = len(form.samples)
@@ -159,8 +159,8 @@ def exact_dual(form: Form, point: DualPoint, w: Array | None = None) -> Fraction
 def _upper(form: Form, model: Model, w: Array) -> tuple[list[list[Any]], int]:
     """Rationals near w and an upper bound of P there (in units of the checker); `ProofError` where none is found.
 
-    Nodes whose constraint does not hold are moved into it; where edges between nodes do not hold, all of w is pulled
-    towards 0.
+    Nodes whose constraint does not hold are moved into it; where edges between nodes or rows do not hold, all of w is
+    pulled towards 0.
     """
     W: list[list[Any]] = exactly(w.tolist())
     why = ""
@@ -171,7 +171,7 @@ def _upper(form: Form, model: Model, w: Array) -> tuple[list[list[Any]], int]:
             why = str(error)
         for edge in form.edges:
             if isinstance(edge.penalty, AbstractConstraint):
-                _settle(form, edge, W) if edge.ground else _pull(W, 50 - 5 * round_)
+                _settle(form, edge, W) if edge.map.noun == "node" else _pull(W, 50 - 5 * round_)
     raise ProofError(f"no exact primal point was found: {why}")
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from ...errors import ProofError
 from ...form import DualPoint, EdgeBlock, Form, SampleBlock, parts_of
@@ -71,8 +73,8 @@ def statement(form: Form) -> dict[str, Any]:
     return {
         "labels": distinct(form.labels),
         "columns": distinct(form.space.names),
-        "samples": [_samples(block) for block in form.samples],
-        "edges": [state_edges(edge, form.width(edge)) for edge in form.edges],
+        "samples": [_samples(block, form.d) for block in form.samples],
+        "edges": [state_rows(edge, form.d) for edge in form.edges],
     }
 
 
@@ -99,20 +101,25 @@ def numbers(values: Array) -> Any:
     return spelled(np.asarray(values, dtype=float).tolist())
 
 
-def _samples(block: SampleBlock) -> dict[str, Any]:
-    stated, M = block.loss.statement(), len(block.node)
+def _samples(block: SampleBlock, d: int) -> dict[str, Any]:
+    stated, M = block.loss.statement(), block.count
     assert isinstance(stated, Statement)  # as the form is written out
     rule, weights = factors_of(block.loss)
-    if not np.array_equal(block.loss.scales(), block.base_scale):  # a block of other scales than its loss gives
+    of_rows = block.map.noun == "row"
+    if of_rows or not np.array_equal(block.loss.scales(), block.base_scale):  # of other scales than its loss gives
         rule, weights = "sum", block.base_scale
+    if of_rows:
+        where, x = {"k": block.width, "rows": _cells(block.A, block.width, d)}, {}
+    else:
+        where, x = {"node": block.node.tolist()}, {"x": None if block.X is None else numbers(block.X)}
     return {
         "loss": stated.name,
         "parameter": spelled(stated.parameter),
         "strength": spell(float(block.strength)),
         "rule": rule if isinstance(rule, str) else numbers(rule),
-        "node": block.node.tolist(),
+        **where,
         "weight": numbers(weights),
-        "x": None if block.X is None else numbers(block.X),
+        **x,
         "y": spelled(block.loss.stated_targets(block.y)),
         "offset": numbers(block.offset.reshape(M, -1)),
     }
@@ -124,21 +131,34 @@ def flow_root(form: Form, edge: EdgeBlock) -> Array | None:
     return None if stated is None else stated.root
 
 
-def state_edges(edge: EdgeBlock, k: int) -> dict[str, Any]:
-    """A block of edges of the ``model``."""
+def state_rows(edge: EdgeBlock, d: int) -> dict[str, Any]:
+    """A block of edges of the ``model``, or of rows of another kind, of d coordinates."""
+    k = edge.map.width(d)
     penalty: AbstractPenalty = edge.penalty
     stated = penalty.statement(k)
     assert stated is not None  # as the form is written out
+    if edge.map.edges is None:
+        where, columns = {"k": k, "rows": _cells(edge.flat(d), k, d)}, {}
+    else:
+        where = {"tail": edge.tail.tolist(), "head": edge.head.tolist()}
+        columns = {"features": edge.columns(d).tolist()}
     return {
         "penalty": stated.name,
         "parameter": spelled(stated.parameter),
         "strength": spell(float(edge.strength)),
-        "tail": edge.tail.tolist(),
-        "head": edge.head.tolist(),
+        **where,
         "weight": numbers(edge.base_weight),
-        "features": list(range(k)) if edge.features is None else edge.features.tolist(),
+        **columns,
         "center": None if edge.center is None else numbers(edge.center),
     }
+
+
+def _cells(K: sp.csr_array, k: int, d: int) -> list[list[list[list[Any]]]]:
+    """The cells of each number of each row: node, column, coefficient."""
+    node, column = np.divmod(K.indices, d)
+    cells = [list(each) for each in zip(node.tolist(), column.tolist(), numbers(K.data), strict=True)]
+    each = [cells[i:j] for i, j in pairwise(K.indptr.tolist())]
+    return [each[r : r + k] for r in range(0, len(each), k)]
 
 
 # ---- penalties that are sums of others, written out: a block of edges for each part, the flow split among them -------
@@ -147,11 +167,6 @@ def write_out(form: Form, w: Array, point: DualPoint) -> tuple[Form, DualPoint]:
     for block in form.samples:
         if block.loss.statement() is None:
             raise ProofError(f"the loss {block.loss.called()} cannot be stated in a proof: it has no `stated`")
-    for edge in form.unlike_edges:
-        raise ProofError(
-            f"proof files state edges and nodes so far, and {edge.name} has rows of another kind; the certificate "
-            "holds without one"
-        )
     edges: list[EdgeBlock] = []
     flows: list[Array] = []
     for edge, u in zip(form.edges, point.flows, strict=True):

@@ -14,7 +14,7 @@ from ...methods import AbstractIteration, Start, ToleratesLostMessages
 from ...network import Arcs, Ledger, LocalView, arcs_of
 from ...saving import JsonTree
 from ...terms import Array
-from ..parts import Part, PartAnswer, answer_of, flow_message, part_of, shared_flows, take_flows
+from ..parts import Part, PartAnswer, SharedRows, answer_of, lines_of, message_of, part_of, shared_flows, take
 from .faults import Tag
 from .mailbox import BACK, DOWN, UP, Endpoint, Instruction, Tally
 
@@ -104,7 +104,7 @@ class ActorEngine:
         return out
 
     def swap_ends(self, values: tuple[Array, ...], toward: tuple[Array, ...], along: Array) -> tuple[Array, ...]:
-        mine = {j: [(k, self._own_end(k, rows)) for k, rows in common] for j, common in self.ends.items()}
+        mine = {j: [self._own_ends(shared) for shared in each] for j, each in self.ends.items()}
         return self._swapped(values, mine, along)
 
     def swap(self, mine: tuple[Array, ...]) -> tuple[Array, ...]:
@@ -113,31 +113,31 @@ class ActorEngine:
         return self._swapped(mine, self.ends, None)
 
     def _swapped(
-        self, values: tuple[Array, ...], rows_of: dict[int, list[tuple[int, Array]]], along: Array | None
+        self, values: tuple[Array, ...], shared: dict[int, list[SharedRows]], along: Array | None
     ) -> tuple[Array, ...]:
         """The values of neighbours at the rows that they share; NaN where nothing came in this round."""
         tag = self._next()
         out = tuple(np.full(each.shape, np.nan) for each in values)
-        for j, common in rows_of.items():
+        for j, each in shared.items():
             if along is None or along[self.links[j][0]]:
-                payload = np.concatenate([values[k][rows].ravel() for k, rows in common])
-                self.endpoint.send(self._number(j), tag, payload, "method")
-        for j, common in rows_of.items():
+                self.endpoint.send(self._number(j), tag, message_of(values, each), "method")
+        for j, each in shared.items():
             if along is None or along[self.links[j][1]]:
                 payload, fresh = self.endpoint.receive(self._number(j), tag, "method")
                 if payload is not None and fresh:
-                    _spread(payload, common, out)
+                    take(payload, out, each)
         return out
 
     def send_back(self, flows: tuple[Array, ...]) -> tuple[Array, ...]:
         tag = self.at, self.call  # of the exchange before: not all nodes have such rows
+        lines = lines_of(flows)
         for j, each in self.shared.items():
-            if len(payload := flow_message(flows, each)):
+            if len(payload := message_of(lines, each)):
                 self.endpoint.send_reliably(BACK, self._number(j), tag, payload, "method")
         for j, each in self.shared.items():
             if any(len(shared.other) for shared in each):
                 message = self.endpoint.receive_reliably(BACK, self._number(j), tag, "method")
-                take_flows(message.payload, flows, each)
+                take(message.payload, lines, each)
         return flows
 
     def reduce(self, values: Array, purpose: str = "adaptation") -> Array:
@@ -178,10 +178,11 @@ class ActorEngine:
             return np.full(own.shape, np.nan)
         return own if payload is None or payload.shape != own.shape else payload
 
-    def _own_end(self, k: int, rows: Array) -> Array:
-        """The row of this end of each edge among the tails, and below them the heads, of a block."""
-        tail = self.part.form.edges[k].tail
-        return np.where(tail[rows] == self.me, rows, rows + len(tail))
+    def _own_ends(self, shared: SharedRows) -> SharedRows:
+        """The rows of this end of each edge among the tails, and below them the heads, of a block."""
+        tail, rows = self.part.form.edges[shared.block].tail, shared.own
+        ends = np.where(tail[rows] == self.me, rows, rows + len(tail))
+        return SharedRows(shared.block, ends, ends)
 
     def _beyond(self, total: Array, tag: Tag, purpose: str) -> Array:
         """The sum over all components; the first root is where the coordinator is, the others send and are sent to."""
@@ -202,20 +203,11 @@ def _links(part: NodePart, me: int) -> dict[int, tuple[int, int]]:
     return dict(sorted(out.items()))
 
 
-def _common(part: NodePart, j: int) -> list[tuple[int, Array]]:
-    """The edges with a neighbour: block and rows."""
+def _common(part: NodePart, j: int) -> list[SharedRows]:
+    """The edges with a neighbour."""
     edges = [(k, edge) for k, edge in enumerate(part.form.edges) if edge.map.noun == "edge"]
     each = [(k, np.flatnonzero((edge.tail == j) | (edge.head == j))) for k, edge in edges]
-    return [(k, rows) for k, rows in each if len(rows)]
-
-
-def _spread(payload: Array, common: list[tuple[int, Array]], out: tuple[Array, ...]) -> None:
-    """The rows of a message to their places, block by block."""
-    at = 0
-    for k, rows in common:
-        size = len(rows) * out[k].shape[1]
-        out[k][rows] = payload[at : at + size].reshape(len(rows), out[k].shape[1])
-        at += size
+    return [SharedRows(k, rows, rows) for k, rows in each if len(rows)]
 
 
 # ---- the actor -------------------------------------------------------------------------------------------------------

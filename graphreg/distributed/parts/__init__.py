@@ -12,10 +12,12 @@ from .keeping import SavedParts as SavedParts
 from .keeping import writable as writable
 from .part import Part as Part
 from .part import PartAnswer as PartAnswer
+from .part import SharedRows as SharedRows
 from .part import answer_of as answer_of
-from .part import flow_message as flow_message
+from .part import lines_of as lines_of
+from .part import message_of as message_of
 from .part import part_of as part_of
 from .part import shared_flows as shared_flows
-from .part import take_flows as take_flows
+from .part import take as take
 from .worker import Posts as Posts
 from .worker import Worker as Worker

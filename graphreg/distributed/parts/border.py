@@ -16,7 +16,7 @@ from ...certificate import Pair, sums
 from ...form import EdgeBlock
 from ...terms import TO_GROUND, Array, Selection
 from .engine import PartEngine
-from .part import Part
+from .part import Part, SharedRows
 
 FAR = 1e9  # the depth of what no way leads to
 
@@ -77,16 +77,10 @@ class Border:
     def received(self, values: Sequence[Array]) -> list[Array]:
         """The values (m, k) per block that the parts at the other ends of the cut edges have there, in their rows."""
         parts = np.unique(np.concatenate([np.zeros(0, dtype=int), *(cut.owner for cut in self.cuts)])).tolist()
-        places = {k: [cut.rows[cut.owner == k] for cut in self.cuts] for k in parts}
-        sent = {k: _joined([v[rows] for v, rows in zip(values, each, strict=True)]) for k, each in places.items()}
-        got = self.engine.swapped(sent, {k: np.empty(each.size) for k, each in sent.items()})
         found = [np.zeros((len(v), v.shape[1])) for v in values]
-        for k, each in places.items():
-            at = 0
-            for out, rows in zip(found, each, strict=True):
-                size = len(rows) * out.shape[1]
-                out[rows] = got[k][at : at + size].reshape(len(rows), out.shape[1])
-                at += size
+        rows = [[(j, cut.rows[cut.owner == k]) for j, cut in enumerate(self.cuts)] for k in parts]
+        shared = {k: [SharedRows(j, some, some) for j, some in each] for k, each in zip(parts, rows, strict=True)}
+        self.engine.passed(values, shared, found)
         return found
 
     def ways(self, lost: Array, flows: Sequence[Array], component: Array) -> tuple[list[Array], int]:
@@ -127,7 +121,3 @@ class Border:
 def _roomy(cut: Cut, u: Array) -> Array:
     c = cut.edge.weight[cut.rows, None]
     return np.asarray((cut.edge.penalty.domain.slacks(u[cut.rows] / c) > 0.0).any(axis=1)).reshape(len(cut.rows))
-
-
-def _joined(parts: list[Array]) -> Array:
-    return np.concatenate([np.zeros(0), *(each.ravel() for each in parts)])

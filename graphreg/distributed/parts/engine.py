@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from ...network import AbstractPartEngine, Arcs, Ledger, arcs_of, joined, magnitude, pieces
 from ...terms import Array
-from .part import Part, flow_message, shared_flows, take_flows
+from .part import Part, SharedRows, lines_of, message_of, shared_flows, take
 from .wire import Wire
 
 
@@ -64,23 +64,13 @@ class Crossing:
 
 
 @dataclass(frozen=True)
-class SharedEnds:
-    """Edges of a block that a part shares with another: its own ends, and those of the other part, as rows of values
-    per end (those of tails above those of heads)."""
-
-    block: int
-    own: Array
-    other: Array
-
-
-@dataclass(frozen=True)
 class Neighbour:
     """Another part, and the ways to it and back."""
 
     number: int
     there: Side
     back: Side
-    ends: tuple[SharedEnds, ...]
+    ends: tuple[SharedRows, ...]  # of values per end of edges, those of tails above those of heads: both its own ends
 
 
 def neighbours_of(part: Part, owner: Array) -> tuple[Neighbour, ...]:
@@ -96,7 +86,7 @@ def neighbours_of(part: Part, owner: Array) -> tuple[Neighbour, ...]:
     return tuple(found)
 
 
-def _ends(part: Part, owner: Array, k: int, number: int) -> SharedEnds:
+def _ends(part: Part, owner: Array, k: int, number: int) -> SharedRows:
     edge, own = part.form.edges[k], part.whole.own
     m = len(edge.tail)
     ends = np.concatenate([edge.tail, edge.head])
@@ -104,7 +94,7 @@ def _ends(part: Part, owner: Array, k: int, number: int) -> SharedEnds:
     mine = np.flatnonzero(own[ends] & (owner[across] == number) & ~own[across])
     order = np.argsort(mine % m, kind="stable")  # edge by edge, as the other part has them, too
     mine = mine[order]
-    return SharedEnds(k, mine, (mine + m) % (2 * m))
+    return SharedRows(k, mine, (mine + m) % (2 * m))
 
 
 class PartEngine(AbstractPartEngine):
@@ -169,31 +159,27 @@ class PartEngine(AbstractPartEngine):
     def swap_ends(self, values: tuple[Array, ...], toward: tuple[Array, ...], along: Array) -> tuple[Array, ...]:
         self.ledger.swap(values, toward, along)
         out = tuple(np.roll(each, len(each) // 2, axis=0) for each in values)
-        sent, into = dict[int, Array](), dict[int, Array]()
+        shared = dict[int, list[SharedRows]]()
         for other in self.neighbours:
-            each = [values[e.block][e.own[along[toward[e.block][e.own]]]].ravel() for e in other.ends]
-            sent[other.number] = np.concatenate(each) if each else np.zeros(0)
-            sizes = (int(along[toward[e.block][e.other]].sum()) * values[e.block].shape[1] for e in other.ends)
-            into[other.number] = np.empty(sum(sizes))
-        got = self.swapped(sent, into)
-        for other in self.neighbours:
-            at = 0
+            shared[other.number] = []
             for e in other.ends:
-                came, width = along[toward[e.block][e.other]], values[e.block].shape[1]
-                rows = np.full((len(e.own), width), np.nan)
-                size = int(came.sum()) * width
-                rows[came] = got[other.number][at : at + size].reshape(-1, width)
-                out[e.block][e.own] = rows
-                at += size
+                out[e.block][e.own] = np.nan
+                there, back = (along[toward[e.block][ends]] for ends in (e.own, e.other))
+                shared[other.number].append(SharedRows(e.block, e.own[there], e.own[back]))
+        self.passed(values, shared, out)
         return out
 
     def send_back(self, flows: tuple[Array, ...]) -> tuple[Array, ...]:
         self.ledger.send_back()
-        sent = {other: flow_message(flows, each) for other, each in self.shared.items()}
-        sizes = {other: sum(len(e.other) for e in each) for other, each in self.shared.items()}
-        for other, message in self.swapped(sent, {other: np.empty(size) for other, size in sizes.items()}).items():
-            take_flows(message, flows, self.shared[other])
+        self.passed(lines_of(flows), self.shared, lines_of(flows))
         return flows
+
+    def passed(self, values: Sequence[Array], shared: Mapping[int, list[SharedRows]], out: Sequence[Array]) -> None:
+        """Write what other parts send of their values into the rows that they share."""
+        sent = {k: message_of(values, each) for k, each in shared.items()}
+        sizes = {k: sum(len(e.other) * out[e.block].shape[1] for e in each) for k, each in shared.items()}
+        for k, message in self.swapped(sent, {k: np.empty(size) for k, size in sizes.items()}).items():
+            take(message, out, shared[k])
 
     def reduce(self, values: Array, purpose: str = "adaptation") -> Array:
         own = values[self.part.whole.own]

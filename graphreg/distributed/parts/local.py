@@ -82,7 +82,7 @@ def _check(form: Form, own: Collection[Hashable]) -> None:
 
 def _placed(block: SampleBlock, place: Array, wire: Wire) -> SampleBlock:
     """The block with its nodes in their new places, multiplied as with the samples of all sites."""
-    return replace(block, map=replace(block.map.moved(place, block.n), given_layout=_layout(block, wire)))
+    return replace(block, map=block.map.moved(place, block.n).changed(given_layout=_layout(block, wire)))
 
 
 def _layout(block: SampleBlock, wire: Wire) -> Layout:

@@ -75,7 +75,7 @@ def part_of(form: Form, arcs: Arcs, mine: Array) -> Part:
 def _samples(form: Form, block: SampleBlock, rows: Array, place: Array, n: int) -> SampleBlock:
     part = block.part(rows)
     own = {form.labels[i] for i in np.unique(part.node).tolist()}
-    design = replace(part.map.moved(place, n), given_layout=block.layout)
+    design = part.map.moved(place, n).changed(given_layout=block.layout)
     return replace(part, loss=at_nodes(part.loss, own), map=design)
 
 
@@ -89,20 +89,34 @@ def _edges(edge: EdgeBlock, rows: Array, kept: Array, known: AbstractMap, place:
     return replace(part, penalty=copy.deepcopy(edge.penalty), map=here, base_weight=weight, center=center)
 
 
-# ---- flows of rows that one node keeps -------------------------------------------------------------------------------
+# ---- what parts share -----------------------------------------------------------------------------------------------
 @dataclass(frozen=True)
-class SharedFlows:
-    """Entries of the flows of a block that a part shares with another, by their places: of rows that the part keeps,
-    and of rows that the other keeps."""
+class SharedRows:
+    """Rows of an array per block that a part shares with another: those that it sends, and those that it is sent."""
 
     block: int
     own: Array
     other: Array
 
 
-def shared_flows(part: Part, owner: Array) -> dict[int, list[SharedFlows]]:
-    """What a part shares with each other one; ``owner`` says to which part each node of its form belongs."""
-    out, mine = dict[int, list[SharedFlows]](), part.whole.own
+def message_of(values: Sequence[Array], shared: Sequence[SharedRows]) -> Array:
+    """What is sent to another."""
+    return np.concatenate([np.zeros(0), *(values[each.block][each.own].ravel() for each in shared)])
+
+
+def take(message: Array, values: Sequence[Array], shared: Sequence[SharedRows]) -> None:
+    """Write what came from another to its rows."""
+    at = 0
+    for each in shared:
+        shape = len(each.other), values[each.block].shape[1]
+        values[each.block][each.other] = message[at : at + shape[0] * shape[1]].reshape(shape)
+        at += shape[0] * shape[1]
+
+
+def shared_flows(part: Part, owner: Array) -> dict[int, list[SharedRows]]:
+    """What a part shares with each other one of the flows of rows that one node keeps; ``owner`` says to which part
+    each node of its form belongs."""
+    out, mine = dict[int, list[SharedRows]](), part.whole.own
     for k, edge in enumerate(part.form.edges):
         if edge.map.edges is not None:
             continue
@@ -112,19 +126,13 @@ def shared_flows(part: Part, owner: Array) -> dict[int, list[SharedFlows]]:
         there, back = alone & mine[keeper] & ~mine[end], alone & mine[end] & ~mine[keeper]
         for other in np.union1d(owner[end[there]], owner[keeper[back]]).tolist():
             places = (line[there & (owner[end] == other)], line[back & (owner[keeper] == other)])
-            out.setdefault(other, []).append(SharedFlows(k, *map(np.unique, places)))
+            out.setdefault(other, []).append(SharedRows(k, *map(np.unique, places)))
     return out
 
 
-def flow_message(flows: tuple[Array, ...], shared: Sequence[SharedFlows]) -> Array:
-    """What another needs of the flows that are kept here."""
-    return np.concatenate([flows[each.block].ravel()[each.own] for each in shared])
-
-
-def take_flows(message: Array, flows: tuple[Array, ...], shared: Sequence[SharedFlows]) -> None:
-    """Write what came from another to its places."""
-    for each, values in zip(shared, np.split(message, np.cumsum([len(e.other) for e in shared])), strict=False):
-        flows[each.block].reshape(-1)[each.other] = values
+def lines_of(flows: Sequence[Array]) -> tuple[Array, ...]:
+    """Flows as arrays with a row per entry, of which `shared_flows` speaks: what is written there is written here."""
+    return tuple(u.reshape(-1, 1) for u in flows)
 
 
 # ---- points, put together from those of parts ------------------------------------------------------------------------

@@ -119,7 +119,9 @@ class AbstractSamples(AbstractTerm):
     plain: ClassVar[bool] = False  # the predictor of a sample is w_i itself
 
     @overload
-    def __new__(cls, data: AbstractRows, y: Any, *options: Any, **named: Any) -> AbstractTerm: ...
+    def __new__(  # pyright: ignore[reportOverlappingOverload]  (of rows it is another term)
+        cls, data: AbstractRows, y: Any, *options: Any, **named: Any
+    ) -> AbstractTerm: ...
     @overload
     def __new__(cls, *args: Any, **options: Any) -> Self: ...
     def __new__(cls, *args: Any, **options: Any) -> Any:
