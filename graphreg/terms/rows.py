@@ -7,6 +7,7 @@ vec(w), and a penalty called on rows is a term, the sum over the rows of ``c_r p
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -218,7 +219,7 @@ class AbstractRows(Brief, ABC):
         nodes : sequence of labels
         order : int
             From 1; trend filtering of order q penalises order q + 1.
-        at : array of as many increasing numbers, optional
+        at : array of as many increasing numbers, or mapping by node, optional
             The places of the nodes: times, ages, doses.
 
         Returns
@@ -228,15 +229,21 @@ class AbstractRows(Brief, ABC):
         Raises
         ------
         TermError
-            For nodes that the rows lack, an order that is no whole number from 1, or places that do not increase.
+            For nodes that the rows lack or that come twice running, an order that is no whole number from 1, or places
+            that do not increase.
 
         Examples
         --------
         >>> gr.w.along(range(10), 2).text()
         '(D^2 w)_t'
         """
-        labels = _labels(sequence(nodes, "nodes", "a list of nodes", TermError))
-        return Along(self, labels, _order(order), None if at is None else _places(at, labels))
+        if isinstance(nodes, str):
+            raise TermError(f"nodes must be a list of nodes, the path in its order, got the text {nodes!r}")
+        labels, order = _labels(sequence(nodes, "nodes", "a list of nodes", TermError)), _order(order)
+        for one, two in zip(labels, labels[1:]) if order > 1 else ():
+            if one == two:
+                raise TermError(f"the path names the node {one!r} twice running; a path has each of its nodes once")
+        return Along(self, labels, order, None if at is None else _places(at, labels))
 
     # ---- weights and groups ------------------------------------------------------------------------------------------
     def weighted(self, weights: Any) -> AbstractRows:
@@ -472,7 +479,10 @@ class Plus(AbstractRowsOfRows):
         return Made(sp.csr_array(one.K + self.sign * two.K), one.b + self.sign * two.b, one.c, keys)
 
     def text(self) -> str:
-        return f"{self.inner.text()} {'+' if self.sign > 0 else '-'} {self.other.text()}"
+        one, two = self.inner.text(), self.other.text()
+        for i, j in zip("ij", "jk") if "w_i" in two else ():  # w_i - w_j + w_k, of any nodes
+            two = re.sub(rf"\bw_{i}(?![A-Za-z0-9])", f"w_{j}", two) if f"w_{i}" in one else two
+        return f"{one} {'+' if self.sign > 0 else '-'} {two}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -789,7 +799,8 @@ class Grouped(AbstractRowsOfRows):
         return each[0]
 
     def text(self) -> str:
-        return f"{_bracketed(self.inner)}_(in g)"
+        text = _bracketed(self.inner)
+        return f"{text}_(in g)" if text[0] == "(" and text[-1] == ")" else f"({text})_(in g)"
 
 
 w = Parameters()
@@ -840,7 +851,9 @@ def _matrix(given: Any, what: str) -> Any:
 
 
 def _places(at: Any, labels: Labels) -> Array:
-    t = numbers(at, "at", "the place of each node", TermError)
+    if isinstance(at, Mapping):
+        at = by_key(at, labels, "at")
+    t = numbers(at, "at", "the place of each node as a number (of dates the days since the first)", TermError)
     if t.shape != (len(labels),) or not np.isfinite(t).all():
         raise TermError(
             f"at must be {len(labels)} finite numbers, one for each node of the path, got the shape {t.shape}"

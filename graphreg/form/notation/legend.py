@@ -71,11 +71,12 @@ def _samples(words: SampleWords) -> str:
 def _edges(words: EdgeWords, symbols: Symbols) -> str:
     block, form = words.block, symbols.form
     parts = [count(block.count, words.noun)]
+    among = f" in {words.set}" if words.set else ""
     if words.noun == "edge":
-        parts[0] += " e = (i, j)" + (f" in {words.set}" if words.set else "")
+        parts[0] += f" e = (i, j){among}"
     elif words.noun == "row":
         unknown = ", K sparse" if words.row is UNKNOWN_ROW else ""
-        parts[0] += f" {words.index} of {count(words.width, 'number')}{unknown}"
+        parts[0] += f" {words.index}{among} of {count(words.width, 'number')}{unknown}"
     elif form.latent:
         parts[0] += ", the latent ones left out"
     if words.base_weight:
