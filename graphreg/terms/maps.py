@@ -381,7 +381,12 @@ class Matrix(AbstractMatrix):
         return self.K[np.arange(self.count * self.k).reshape(-1, self.k)[some].ravel()]
 
     def add_adjoint(self, u: Array, out: Array) -> None:
-        out += (self.K.T @ u.ravel()).reshape(out.shape)
+        out += (self._transposed @ u.ravel()).reshape(out.shape)
+
+    @cached_property
+    def _transposed(self) -> sp.csc_array:
+        """K', a view: made anew it takes as long as a product of some hundred rows."""
+        return self.K.T
 
     def part(self, rows: Array) -> Self:
         keys = [self.keys[r] for r in np.arange(self.count)[rows].tolist()] if self.keys else ()

@@ -331,6 +331,7 @@ class Parameters(AbstractRows):
         >>> (gr.w.at("a") - gr.w.at("b")).text()
         'w_a - w_b'
         """
+        features = [features] if isinstance(features, str) else features
         several = nodes is None or (isinstance(nodes, Sequence) and not isinstance(nodes, (str, bytes, tuple)))
         if nodes is not None and (several or (hasattr(nodes, "__array__") and np.ndim(nodes))):
             return At(_labels(sequence(nodes, "nodes", "a label or a list of labels", TermError)), features)

@@ -212,6 +212,21 @@ def test_terms_on_rows_are_the_usual_ones_to_the_last_bit(name):
     assert first.objective == second.objective
 
 
+def test_letters_of_different_nodes_differ():
+    several = w.at([0, 1])
+    assert (several - w.at([2, 3])).text() == "w_i - w_j"
+    assert (several + w.at([2, 3]) - w.at(4) - 2 * several).text() == "w_i + w_j - w_4 - 2 w_k"
+    assert w.along([0, 1, 2]).grouped([0, 0]).text() == "((D w)_t)_(in g)"
+    assert w.at(features="rain").text() == "w_i[rain]"
+
+
+def test_equations_and_rows_are_no_terms():
+    fit = means(gr.L1()(w)).model
+    for given, said in ((w == 0.0, r"an equation of rows is gr.Zero\(\)"), (w, r"call a penalty on rows")):
+        with pytest.raises(TermError, match=said):
+            fit + given
+
+
 def test_steps_along_a_path_are_edges():
     """Where a penalty has no direction, as those of arrows are."""
     (block,) = means(gr.L1()(w.along([2, 0, 1]))).form.edges
