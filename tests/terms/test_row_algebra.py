@@ -280,7 +280,11 @@ REFUSED = {
     "unknown feature": (lambda: w.at(0, ["c"]).made(TWO), TermError, "c"),
     "unknown node of a path": (lambda: w.along([0, 9]).made(TWO), TermError, "the node 9"),
     "unknown node of a graph": (lambda: w.across(nx.path_graph(9)).made(TWO), GraphError, "7"),
-    "text for a path": (lambda: w.along("day"), TermError, "must be a list of nodes, the path in its order, got the text"),
+    "text for a path": (
+        lambda: w.along("day"),
+        TermError,
+        "must be a list of nodes, the path in its order, got the text",
+    ),
     "twice running": (lambda: w.along([0, 1, 1, 2], 2), TermError, "the path names the node 1 twice running"),
     "a date": (lambda: w.along([0], at=np.array(["2026-01-01"], dtype="M8[D]")), TermError, "of dates the days since"),
     "no place": (lambda: w.along([0, 1], at={0: 1.0}), TermError, "at has no entry for the row 1"),

@@ -165,5 +165,9 @@ def _over(found: Outcome, gap: float) -> bool:
 
 
 def _said(method: AbstractMethod, found: Outcome) -> str:
-    took = f"{found.rounds:,} round{'s' * (found.rounds > 1)} of {method.name}" if found.rounds else found.by or method.name
+    took = (
+        f"{found.rounds:,} round{'s' * (found.rounds > 1)} of {method.name}"
+        if found.rounds
+        else found.by or method.name
+    )
     return f"{took} ({found.cause})" if found.cause else took
