@@ -67,7 +67,8 @@ def subgradients(
 def rounding(edge: EdgeBlock, form: Form, w: Array) -> Array:
     """How far z as it is computed may lie from (K w)_e - center_e, (m, k)."""
     K = edge.flat(form.d)
-    off = max(2, int(np.diff(K.indptr).max(initial=0))) * U * (abs(K) @ np.abs(w).ravel()).reshape(edge.count, -1)
+    off = max(2, int(np.diff(K.indptr).max(initial=0))) * U * (abs(K) @ np.abs(w).ravel())
+    off = off.reshape(edge.count, form.width(edge))
     return off if edge.center is None else off + 2 * U * np.abs(edge.center)
 
 
