@@ -152,9 +152,7 @@ def _movable(edge: EdgeBlock, t: Array, k: int) -> Array:
     return (t < 1.0) & (True if edge.center is None else ~edge.center.any(axis=1))
 
 
-def _demand(
-    form: Form, w: Array, gap: float, flows: tuple[Array, ...], samples: list[Region], ties: _Ties
-) -> Region:
+def _demand(form: Form, w: Array, gap: float, flows: tuple[Array, ...], samples: list[Region], ties: _Ties) -> Region:
     """The region of the demands that the edges within clusters must carry, (n, d): its weights are those of sums over
     nodes, too."""
     demand = Region(*(np.zeros(form.shape) for _ in range(3)))
