@@ -61,7 +61,7 @@ class BlockRows:
         """The place of a row in words: its edge or its node."""
         r, block, noun = self.place[row], self.block, self.block.map.noun
         if not isinstance(block, SampleBlock):
-            return f"{'at' if noun == 'node' else 'on'} the {noun} {self.form.keys(block)[r]!r}"
+            return f"{'on' if noun == 'edge' else 'at'} the {noun} {self.form.keys(block)[r]!r}"
         target = np.array2string(np.asarray(block.y[r]), precision=6, threshold=6)
         place = f"at the node {self.form.labels[block.node[r]]!r}" if noun == "sample" else f"at the row {int(r)}"
         return f"{place} (a sample with the coded target {target})"
