@@ -538,10 +538,9 @@ class NewtonSystem:
         for rows in (*self.samples, *self.edges):
             beside = rows.places
             row, column, product, of = rows.entries() if beside is None else rows.beside(beside, many - begin)
-            kept = np.flatnonzero(row <= column) if self.low else slice(None)
+            kept = row <= column if self.low else np.full(len(row), True)
             if self.free is not None:
-                moves = self.free[row] & self.free[column]
-                kept = np.flatnonzero(moves & (row <= column) if self.low else moves)
+                kept = kept & self.free[row] & self.free[column]
             i.append(row[kept])
             j.append(column[kept])
             factor.append(product[kept])
@@ -559,20 +558,16 @@ class NewtonSystem:
 
 def work(form: Form) -> float:
     """About how many multiplications a factorisation takes at most: d^3 sum_i b_i^2 for the band b (see `band`)."""
-
-    def bounded() -> float:
-        A, sizes = units(form)
-        return float(mean_size(sizes) ** 3 * (band(A) ** 2).sum())
-
-    return form.once("work", None, bounded)
+    return form.once("work", None, lambda: _cubes(form, band))
 
 
 def filled_work(form: Form) -> float:
     """The work of a factorisation as it is: d^3 sum_i c_i^2, where c_i nodes stand in column i of a factor in the
     sparse order."""
+    return form.once("filled work", None, lambda: _cubes(form, lambda A: column_counts(A, sparse_order(A))))
 
-    def counted() -> float:
-        A, sizes = units(form)
-        return float(mean_size(sizes) ** 3 * (column_counts(A, sparse_order(A)) ** 2).sum())
 
-    return form.once("filled work", None, counted)
+def _cubes(form: Form, heights: Callable[[sp.csc_array], Array]) -> float:
+    """d^3 times the sum of the squared heights of the columns of a factor."""
+    A, sizes = units(form)
+    return float(mean_size(sizes) ** 3 * (heights(A) ** 2).sum())

@@ -133,6 +133,17 @@ class AbstractMethod(ABC):
         return False
 
     @property
+    def bias(self) -> str:
+        """The options that lead off the optimum of what is minimised, so that no budget reaches it; "" where none
+        do."""
+        return ""
+
+    @property
+    def drawn(self) -> bool:
+        """True where its rounds are drawn at random, so that the point keeps moving around its limit."""
+        return False
+
+    @property
     def name(self) -> str:
         return type(self).__name__
 
@@ -188,17 +199,6 @@ class AbstractIteration(AbstractMethod):
     central: ClassVar[bool] = False  # whether a step takes all data in one place, so that no actors can carry it out
     every: ClassVar[int] = 10  # rounds between two screens, at least
     most_rounds: ClassVar[int] = 100_000  # where the caller sets no budget
-
-    @property
-    def bias(self) -> str:
-        """The options that lead off the optimum of what is minimised, so that no budget reaches it; "" where none
-        do."""
-        return ""
-
-    @property
-    def drawn(self) -> bool:
-        """True where its rounds are drawn at random, so that the point keeps moving around its limit."""
-        return False
 
     def run(self, task: Task) -> Outcome:
         return task.iterate(self, task.budget)

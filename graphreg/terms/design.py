@@ -47,7 +47,7 @@ class Design(AbstractMatrix):
     given_layout: Layout | None = None  # of the samples that these are a part of
 
     noun = "sample"
-    apart = True
+    apart = True  # pyright: ignore[reportAssignmentType]  (known beforehand)
 
     @property
     def text(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]  (follows from X and the outputs)
@@ -70,7 +70,7 @@ class Design(AbstractMatrix):
     def owner(self) -> Array:  # pyright: ignore[reportIncompatibleVariableOverride]  (the node itself)
         return self.node
 
-    touched = owner
+    touched = owner  # pyright: ignore[reportIncompatibleMethodOverride]  (the node itself)
 
     @cached_property
     def one_each(self) -> bool:
