@@ -83,8 +83,7 @@ class Form:
 
     def terms(self) -> list[tuple[Strength, str]]:
         """The strength and the name of each block, in the order of `blocks`."""
-        losses = [(block.strength, block.name) for block in self.samples]
-        return losses + [(edge.strength, edge.name) for edge in self.edges]
+        return [(block.strength, block.name) for block in self.blocks]
 
     @cached_property
     def to_ground(self) -> tuple[EdgeBlock, ...]:

@@ -15,11 +15,11 @@ from ..inputs import Labels
 from .blocks import EdgeBlock, Lowered
 from .calculus import AbstractTerm, Strength
 from .maps import Matrix
-from .penalties.base import AbstractConstraint, AbstractOneSided, AbstractPenalty, is_equality
+from .penalties.base import AbstractOneSided, AbstractPenalty, is_equality
 from .penalties.tried import moderate, refuse_uneven
 from .records import IN_GRAPH, IN_ROWS, TO_GROUND, Array, Space
 from .rows import NO_SIGN, AbstractRows, Made
-from .sums import check_strength
+from .sums import AbstractPenaltyTerm, check_strength
 
 TURNS = 8  # signs of the pieces of a group that are tried
 
@@ -40,7 +40,7 @@ class AbstractOnRows(AbstractTerm):
 
 
 @dataclass(frozen=True, repr=False)
-class RowPenalty(AbstractOnRows):
+class RowPenalty(AbstractPenaltyTerm, AbstractOnRows):
     """A penalty on rows: ``sum over r = 1..m of c_r phi((K w)_r - b_r)``; written ``phi(rows)``.
 
     K is sparse on w, b_r in R^k, and c_r >= 0, where 0 leaves a row out. Lowered, rows w_i - w_j and w_i are the edges
@@ -59,9 +59,6 @@ class RowPenalty(AbstractOnRows):
 
     def __repr__(self) -> str:
         return f"{self.penalty!r}({self.rows.text()})"
-
-    def takes_strength(self) -> bool:
-        return not isinstance(self.penalty, AbstractConstraint)
 
     def lower(self, space: Space, strength: Strength) -> Lowered:
         name = f"{self.penalty.called()}({self.rows.text()})"
