@@ -658,20 +658,23 @@ class Across(AbstractWay):
         out = made.mixed(A, keys, nodes=not between, owners=owners if made.owners is None else None)
         if not between:
             return out
-        return replace(out, c=own.weight, signless=not own.directed, edges=self._edges(made, rows, space))
-
-    def _edges(self, made: Made, rows: Array, space: Space) -> Differences | None:
-        """The rows as edges, where they are w_i - w_j: each from the node that comes first in the space."""
-        nodes = made.edges
-        if nodes is None or self.order > 1:
-            return None
-        ends = np.sort(nodes.tail[rows][np.stack([self.arrows.tail, self.arrows.head])], axis=0)
-        return Differences(ends[0], ends[1], nodes.features, space.n_observed)
+        edges = _differences(made, rows[own.tail], rows[own.head], space) if self.order == 1 else None
+        return replace(out, c=own.weight, signless=not own.directed, edges=edges)
 
     def text(self) -> str:
         if self.order == 1 and self.inner.text() == "w_i":
             return "w_j - w_i" if self.arrows.directed else "w_i - w_j"
         return f"({_power(self.order)} {_inner(self.inner)})_{'e' if self.order % 2 else 'i'}"
+
+
+def _differences(made: Made, one: Array, other: Array, space: Space) -> Differences | None:
+    """Differences between rows as edges, where they are +-(w_i - w_j): each from the node that comes first in the
+    space."""
+    nodes = made.edges
+    if nodes is None or (one == other).any():
+        return None
+    ends = np.sort(nodes.tail[np.stack([one, other])], axis=0)
+    return Differences(ends[0], ends[1], nodes.features, space.n_observed)
 
 
 @dataclass(frozen=True, repr=False)
@@ -694,7 +697,8 @@ class Along(AbstractWay):
                 A = sp.diags_array(r / (t[r:] - t[:-r])) @ A
             A = sp.csr_array(A[1:] - A[:-1])
         keys = tuple(tuple(self.path[i : i + self.order + 1]) for i in range(A.shape[0]))
-        return made.mixed(sp.csr_array(A), keys)
+        edges = _differences(made, rows[:-1], rows[1:], space) if self.order == 1 else None
+        return made.mixed(sp.csr_array(A), keys, edges=edges)
 
     def text(self) -> str:
         return f"({_power(self.order)} {_inner(self.inner)})_t"

@@ -212,8 +212,19 @@ def test_terms_on_rows_are_the_usual_ones_to_the_last_bit(name):
     assert first.objective == second.objective
 
 
+def test_steps_along_a_path_are_edges():
+    """Where a penalty has no direction, as those of arrows are."""
+    (block,) = means(gr.L1()(w.along([2, 0, 1]))).form.edges
+    assert (block.map.tail.tolist(), block.map.head.tolist()) == ([0, 1], [1, 2])
+    for rows in (w.along(range(N)) - 1.0, w.along([0, 1, 1, 2]), w.along(range(N), 2)):
+        (block,) = means(gr.L1()(rows)).form.edges
+        assert type(block.map) is Matrix
+    (block,) = means(gr.NonNegative()(w.along(range(N)))).form.edges
+    assert type(block.map) is Matrix
+
+
 def test_other_rows_are_matrices():
-    for rows in (w.across(GRAPH, 2), 2.0 * w, w.along(range(N)), w @ B, A @ w):
+    for rows in (w.across(GRAPH, 2), 2.0 * w, w.along(range(N), 2), w @ B, A @ w):
         (block,) = means(gr.L1()(rows)).form.edges
         assert type(block.map) is Matrix
 
