@@ -518,8 +518,8 @@ class Shifted(AbstractRowsOfRows):
             given = given[:, None]
         if given.ndim > 2 or (given.ndim == 2 and len(given) not in (1, m)) or given.shape[-1:] not in ((), (1,), (k,)):
             raise TermError(
-                f"b of {self.text()} has the shape {given.shape}, and there are {_sizes(made)}; give one number, a "
-                "number or a vector per row, or a mapping by node or edge"
+                f"b of {self.text()} has the shape {given.shape}, and there {'is' if m == 1 else 'are'} {_sizes(made)}; "
+                "give one number, a number or a vector per row, or a mapping by node or edge"
             )
         if not np.isfinite(given).all():
             raise TermError(f"b of {self.text()} must be finite, and has an entry that is not")
