@@ -11,19 +11,21 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any, NoReturn
 
 import numpy as np
 import scipy.sparse as sp
 
 from ..base.display import Brief
-from ..base.messages import did_you_mean, missing_entries, shown, unknown_labels
+from ..base.messages import count, did_you_mean, missing_entries, shown, unknown_labels
 from ..checks import is_number, is_whole, numbers, sequence
 from ..errors import GraphError, TermError
 from ..inputs import Graph, Labels, as_labels, difference_matrix, is_networkx
 from .maps import AbstractEdges, Differences, Selection
 from .records import GROUND, Array, Space
 
+INDEX = re.compile(r"\bw_([i-n])\b")
 NO_SIGN = "w_i - w_j of an undirected graph has no sign: give a DiGraph, whose arrow i -> j means w_j - w_i"
 
 
@@ -239,8 +241,8 @@ class AbstractRows(Brief, ABC):
         """
         if isinstance(nodes, str):
             raise TermError(f"nodes must be a list of nodes, the path in its order, got the text {nodes!r}")
-        labels, order = _labels(sequence(nodes, "nodes", "a list of nodes", TermError)), _order(order)
-        for one, two in zip(labels, labels[1:]) if order > 1 else ():
+        labels, order = _labels(nodes, "nodes", "a list of nodes"), _order(order)
+        for one, two in pairwise(labels if order > 1 else ()):
             if one == two:
                 raise TermError(f"the path names the node {one!r} twice running; a path has each of its nodes once")
         return Along(self, labels, order, None if at is None else _places(at, labels))
@@ -334,8 +336,8 @@ class Parameters(AbstractRows):
         features = [features] if isinstance(features, str) else features
         several = nodes is None or (isinstance(nodes, Sequence) and not isinstance(nodes, (str, bytes, tuple)))
         if nodes is not None and (several or (hasattr(nodes, "__array__") and np.ndim(nodes))):
-            return At(_labels(sequence(nodes, "nodes", "a label or a list of labels", TermError)), features)
-        return At(None if nodes is None else _labels([nodes]), features, one=not several)
+            return At(_labels(nodes, "nodes", "a label or a list of labels"), features)
+        return At(None if nodes is None else tuple(as_labels([nodes])), features, one=not several)
 
 
 @dataclass(frozen=True, repr=False)
@@ -404,11 +406,11 @@ class Rows(AbstractRows):
         if not is_whole(self.k) or self.k < 1 or K.shape[0] % self.k:
             raise TermError(f"Rows: k must divide the {K.shape[0]} lines of K, got {shown(self.k)}")
         m = K.shape[0] // self.k
-        names = range(m) if self.names is None else _labels(sequence(self.names, "names", "a list of names", TermError))
+        names = tuple(range(m)) if self.names is None else _labels(self.names, "names", "a list of names")
         if len(names) != m:
             raise TermError(f"Rows: there are {m} rows and {len(names)} names; give one per row")
-        nodes = None if self.nodes is None else _labels(sequence(self.nodes, "nodes", "a list of labels", TermError))
-        for name, value in (("K", K), ("names", tuple(names)), ("nodes", nodes)):
+        nodes = None if self.nodes is None else _labels(self.nodes, "nodes", "a list of labels")
+        for name, value in (("K", K), ("names", names), ("nodes", nodes)):
             object.__setattr__(self, name, value)
 
     def labels(self) -> Labels:
@@ -473,16 +475,19 @@ class Plus(AbstractRowsOfRows):
         one, two = (x.taken(np.zeros(m, dtype=int)) if x.shape[0] == 1 else x for x in (one, two))
         if one.shape != two.shape:
             raise TermError(
-                f"{self.text()}: there are {one.shape[0]} rows of {one.shape[1]} numbers and {two.shape[0]} rows of "
-                f"{two.shape[1]}; give as many of each"
+                f"{self.text()}: there are {_sizes(one)} and {count(two.shape[0], 'row')} of {two.shape[1]}; give as "
+                "many of each"
             )
         keys = one.keys if one.keys == two.keys else tuple(zip(one.keys, two.keys, strict=True))
         return Made(sp.csr_array(one.K + self.sign * two.K), one.b + self.sign * two.b, one.c, keys)
 
     def text(self) -> str:
         one, two = self.inner.text(), self.other.text()
-        for i, j in zip("ij", "jk") if "w_i" in two else ():  # w_i - w_j + w_k, of any nodes
-            two = re.sub(rf"\bw_{i}(?![A-Za-z0-9])", f"w_{j}", two) if f"w_{i}" in one else two
+        if _places_of(self.inner) != _places_of(self.other):  # w_i - w_j, of different nodes
+            letters, own = (set(INDEX.findall(text)) for text in (one, two))
+            new = dict(zip(sorted(letters & own), [x for x in "ijklmn" if x not in letters | own], strict=False))
+            two = INDEX.sub(lambda found: "w_" + new.get(found[1], found[1]), two)
+        two = f"({two})" if self.sign < 0 and isinstance(self.other, (Plus, Shifted)) else two
         return f"{one} {'+' if self.sign > 0 else '-'} {two}"
 
 
@@ -529,8 +534,8 @@ class Shifted(AbstractRowsOfRows):
             given = given[:, None]
         if given.ndim > 2 or (given.ndim == 2 and len(given) not in (1, m)) or given.shape[-1:] not in ((), (1,), (k,)):
             raise TermError(
-                f"b of {self.text()} has the shape {given.shape}, and there are {m} rows of {k} number{'s' * (k > 1)}; give "
-                "one number, a number or a vector per row, or a mapping by node or edge"
+                f"b of {self.text()} has the shape {given.shape}, and there {'is' if m == 1 else 'are'} {_sizes(made)}; "
+                "give one number, a number or a vector per row, or a mapping by node or edge"
             )
         if not np.isfinite(given).all():
             raise TermError(f"b of {self.text()} must be finite, and has an entry that is not")
@@ -623,24 +628,33 @@ class Arrows:
 
 
 @dataclass(frozen=True, repr=False)
-class Across(AbstractRowsOfRows):
-    """Differences across a graph."""
-
-    arrows: Arrows
-    order: int
+class AbstractWay(AbstractRowsOfRows):
+    """Differences of rows that are of one node each, in the order in which a graph or a path names these."""
 
     @property
     def leads(self) -> bool:
         return True
 
+    def by_node(self, space: Space, way: str) -> tuple[Made, dict[Hashable, int]]:
+        """The rows within, and which of them each node has."""
+        made = self.plain(space)
+        if not made.nodes:
+            raise TermError(f"{self.inner.text()} are not rows of one node each, so no {way} them")
+        return made, {label: r for r, label in enumerate(made.keys)}
+
+
+@dataclass(frozen=True, repr=False)
+class Across(AbstractWay):
+    """Differences across a graph."""
+
+    arrows: Arrows
+    order: int
+
     def labels(self) -> Labels:
         return self.arrows.labels
 
     def made(self, space: Space) -> Made:
-        own, made = self.arrows, self.plain(space)
-        if not made.nodes:
-            raise TermError(f"{self.inner.text()} are not rows of one node each, so no graph leads across them")
-        place = {label: r for r, label in enumerate(made.keys)}
+        own, (made, place) = self.arrows, self.by_node(space, "graph leads across")
         unknown = unknown_labels(f"the graph across {self.inner.text()}", own.labels, place)
         if unknown:
             raise GraphError(unknown[0])
@@ -680,25 +694,19 @@ def _differences(made: Made, one: Array, other: Array, space: Space) -> Differen
 
 
 @dataclass(frozen=True, repr=False)
-class Along(AbstractRowsOfRows):
+class Along(AbstractWay):
     """Differences along a path."""
 
     path: Labels
     order: int
     places: Array | None
 
-    @property
-    def leads(self) -> bool:
-        return True
-
     def labels(self) -> Labels:
         return self.path
 
     def made(self, space: Space) -> Made:
-        made, T, t = self.plain(space), len(self.path), self.places
-        if not made.nodes:
-            raise TermError(f"{self.inner.text()} are not rows of one node each, so no path leads along them")
-        rows = _found(self.path, {label: r for r, label in enumerate(made.keys)})
+        (made, place), T, t = self.by_node(space, "path leads along"), len(self.path), self.places
+        rows = _found(self.path, place)
         A: Any = sp.csr_array((np.ones(T), (np.arange(T), rows)), shape=(T, made.shape[0]))
         for r in range(min(self.order, T)):
             if r > 0 and t is not None:
@@ -813,6 +821,12 @@ def _bracketed(rows: AbstractRows) -> str:
     return f"({text})" if " " in text and not text.endswith(")_" + text[-1:]) else text
 
 
+def _places_of(rows: AbstractRows) -> set[Labels | None]:
+    """The nodes that the rows are taken from, in their order."""
+    inner = [each for each in vars(rows).values() if isinstance(each, AbstractRows)]
+    return set[Labels | None]().union(*map(_places_of, inner)) if inner else {vars(rows).get("at")}
+
+
 def _inner(rows: AbstractRows) -> str:
     return "w" if rows.text() == "w_i" else _bracketed(rows)
 
@@ -821,14 +835,18 @@ def _power(order: int) -> str:
     return "D" if order == 1 else f"D^{order}"
 
 
+def _sizes(made: Made) -> str:
+    return f"{count(made.shape[0], 'row')} of {count(made.shape[1], 'number')}"
+
+
 def _order(order: Any) -> int:
     if not is_whole(order) or order < 1:
         raise TermError(f"the order of differences must be a whole number from 1, got {shown(order)}")
     return int(order)
 
 
-def _labels(given: Sequence[Any]) -> Labels:
-    return tuple(as_labels(given))
+def _labels(given: Any, what: str, wanted: str) -> Labels:
+    return tuple(as_labels(sequence(given, what, wanted, TermError)))
 
 
 def _found(labels: Labels, index: Mapping[Hashable, int]) -> Array:
@@ -854,7 +872,7 @@ def _matrix(given: Any, what: str) -> Any:
 def _places(at: Any, labels: Labels) -> Array:
     if isinstance(at, Mapping):
         at = by_key(at, labels, "at")
-    t = numbers(at, "at", "the place of each node as a number (of dates the days since the first)", TermError)
+    t = numbers(at, "at", "the place of each node as a number (dates as days since the first)", TermError)
     if t.shape != (len(labels),) or not np.isfinite(t).all():
         raise TermError(
             f"at must be {len(labels)} finite numbers, one for each node of the path, got the shape {t.shape}"

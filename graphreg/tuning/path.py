@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from .. import checks
-from ..base.clock import OutOfTimeError, progress_bar, within
+from ..base.clock import OutOfTimeError, cut_short, progress_bar, within
 from ..base.display import Html, Shown, title
 from ..base.escaping import visible
 from ..base.shortcuts import shortcut
@@ -261,10 +261,11 @@ def path(  # noqa: PLR0913
     method : AbstractMethod, optional
         By default `InteriorPoint` where it applies, there is more than one parameter per node or a row that is no edge,
         and a step takes at most 1e4 multiplications for each parameter (maps and chains, not dense or random graphs);
-        on edges and nodes alone, of a thousand parameters and more rounds of `PrimalDual` are taken first, from the smallest strength up to where they become slower. A
-        point where `InteriorPoint` does not reach the gap is handed to `PrimalDual`. Else `PrimalDual` where that
-        applies, and a point that would take it longer than `InteriorPoint` is handed to that, where a bound of the work
-        of a step is at most 1e10 multiplications. Else `Exact`.
+        on edges and nodes alone, of a thousand parameters and more rounds of `PrimalDual` are taken first, from the
+        smallest strength up to where they become slower. A point where `InteriorPoint` does not reach the gap is handed
+        to `PrimalDual`. Else `PrimalDual` where that applies, and a point that would take it longer than
+        `InteriorPoint` is handed to that, where a bound of the work of a step is at most 1e10 multiplications. Else
+        `Exact`.
     gap : float
         The relative gap asked for at each strength, as in `Problem.solve`.
     rounds : int, optional
@@ -328,10 +329,10 @@ def _solve(
     warm: Warm, parameter: Parameter, values: list[float], stored: StoredPath | None, progress: Any, on_failure: str
 ) -> tuple[dict[float, Solution], str]:
     """The solutions by strength, and what cut the path short."""
-    found, ended = {} if stored is None else stored.load(), ""
+    found = {} if stored is None else stored.load()
     try:
         bar = progress_bar(progress, total=len(values), initial=len(found), desc="path", unit=" strengths")
-        with bar as show:
+        with cut_short() as ended, bar as show:
             for value in warm.along(values, found):
                 parameter.value = value
                 solution = warm.solve(value)
@@ -346,11 +347,7 @@ def _solve(
                 if stored is not None:
                     stored.keep(value, solution)
                 show(1, f"{parameter.name} {value:.3g}")
-    except KeyboardInterrupt:
-        ended = "interrupted"
-    except OutOfTimeError:
-        ended = "out of time"
     finally:
         if stored is not None:
             stored.write()
-    return found, ended
+    return found, "".join(ended)

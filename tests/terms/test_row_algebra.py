@@ -216,6 +216,8 @@ def test_letters_of_different_nodes_differ():
     several = w.at([0, 1])
     assert (several - w.at([2, 3])).text() == "w_i - w_j"
     assert (several + w.at([2, 3]) - w.at(4) - 2 * several).text() == "w_i + w_j - w_4 - 2 w_k"
+    assert (several - (w.at([2, 3]) - w.at([1, 2]))).text() == "w_i - (w_k - w_j)"
+    assert (w - w @ np.eye(2)).text() == "w_i - w_i B"
     assert w.along([0, 1, 2]).grouped([0, 0]).text() == "((D w)_t)_(in g)"
     assert w.at(features="rain").text() == "w_i[rain]"
 
@@ -286,7 +288,7 @@ REFUSED = {
         "must be a list of nodes, the path in its order, got the text",
     ),
     "twice running": (lambda: w.along([0, 1, 1, 2], 2), TermError, "the path names the node 1 twice running"),
-    "a date": (lambda: w.along([0], at=np.array(["2026-01-01"], dtype="M8[D]")), TermError, "of dates the days since"),
+    "a date": (lambda: w.along([0], at=np.array(["2026-01-01"], dtype="M8[D]")), TermError, "dates as days since"),
     "no place": (lambda: w.along([0, 1], at={0: 1.0}), TermError, "at has no entry for the row 1"),
     "order": (lambda: w.along([0, 1], 0), TermError, "the order of differences must be a whole number from 1, got 0"),
     "order of a graph": (lambda: w.across(GRAPH, 1.5), TermError, "a whole number from 1, got 1.5"),
@@ -297,6 +299,7 @@ REFUSED = {
     "lengths": (lambda: (w.at([0, 1]) + w.at([0, 1, 2])).made(TWO), TermError, "2 rows of 2 numbers and 3 rows of"),
     "widths": (lambda: (w - w.at(None, ["a"])).made(TWO), TermError, "give as many of each"),
     "offsets": (lambda: (w - np.ones(3)).made(TWO), TermError, "has the shape (3,), and there are 7 rows of 2"),
+    "offsets of one": (lambda: (w.at(0) - np.ones(3)).made(TWO), TermError, "and there is 1 row of 2 numbers; give"),
     "either way": (lambda: (w.at([0, 1]) - [1.0, 2.0]).made(TWO), TermError, "a number per row as b[:, None]"),
     "infinite offset": (lambda: (w - np.inf).made(TWO), TermError, "must be finite"),
     "offset of no arrow": (lambda: (w.across(ARROWS) - {**NUMBERED, (0, 5): 1}).made(TWO), TermError, "(0, 5)"),
@@ -408,3 +411,9 @@ def test_nodes_are_in_the_order_of_graphs_and_paths_then_of_data_then_of_what_ro
         (w.across(nx.path_graph(["x", "a"])) @ [[2.0]], ("x", "a", "c", "b")),
     ):
         assert gr.Problem(gr.MeanLoss(data) + gr.L1()(rows)).form.labels == wanted
+
+
+def test_terms_of_rows_are_shown_as_they_are_written():
+    assert repr(gr.HuberNorm(delta=2.0)(w.at("a") - w.at("b"))) == "HuberNorm(delta=2.0)(w_a - w_b)"
+    assert repr(gr.QuantileLoss(w.at(["a", "b"]), [1.0, 2.0], tau=0.9)) == "QuantileLoss(w_i, y, tau=0.9)"
+    assert repr(0.5 * gr.L1()(w)) == "Model: 0.5 * L1()(w_i)"

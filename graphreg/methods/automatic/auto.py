@@ -50,7 +50,7 @@ class Auto(AbstractMethod):
 
     needs = "what PrimalDual, InteriorPoint or Exact needs"
     sends = "as PrimalDual in its rounds; nothing where all data are in one place"
-    rows = losses_of_rows = True
+    rows = True
 
     def missing(self, form: Form) -> tuple[str, ...]:
         every = [method.lacks(form) for method in (PrimalDual(), InteriorPoint(), Exact())]
@@ -165,9 +165,6 @@ def _over(found: Outcome, gap: float) -> bool:
 
 
 def _said(method: AbstractMethod, found: Outcome) -> str:
-    took = (
-        f"{found.rounds:,} round{'s' * (found.rounds > 1)} of {method.name}"
-        if found.rounds
-        else found.by or method.name
-    )
+    many = f"{found.rounds:,} round{'s' * (found.rounds > 1)} of {method.name}"
+    took = many if found.rounds else found.by or method.name
     return f"{took} ({found.cause})" if found.cause else took
