@@ -172,8 +172,10 @@ class Form:
         return [labels[i] for i in edge.tail.tolist()], [labels[i] for i in edge.head.tolist()]
 
     def keys(self, edge: EdgeBlock) -> Sequence[Hashable]:
-        """What names the rows of a block: the ends of edges, else what its term says of them."""
-        return edge.keys if edge.map.edges is None else list(zip(*self.ends(edge), strict=True))
+        """What names the rows of a block: nodes, the ends of edges, else what its term says of them."""
+        if edge.map.edges is None:
+            return edge.keys
+        return self.ends(edge)[0] if edge.map.noun == "node" else list(zip(*self.ends(edge), strict=True))
 
     def row_text(self, edge: EdgeBlock, row: int) -> str:
         """One row of a block, as messages name it."""
