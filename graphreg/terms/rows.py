@@ -872,7 +872,7 @@ def _matrix(given: Any, what: str) -> Any:
 
 def _places(at: Any, labels: Labels) -> Array:
     if isinstance(at, Mapping):
-        at = by_key(at, labels, "at")
+        at = by_key(at, tuple(labels), "at")
     t = numbers(at, "at", "the place of each node as a number (dates as days since the first)", TermError)
     if t.shape != (len(labels),) or not np.isfinite(t).all():
         raise TermError(
