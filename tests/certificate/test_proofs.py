@@ -12,6 +12,7 @@ from fractions import Fraction
 import networkx as nx
 import numpy as np
 import pytest
+from exact_bounds import exact_dual, exact_primal
 from factories import thinned
 from places import EXAMPLES
 
@@ -20,7 +21,7 @@ from benchmarks.claims import KINDS, case, outcome
 from benchmarks.forgeries import tampered
 from benchmarks.proofs import of_rows
 from graphreg import verify
-from graphreg.certificate.proof import exact_dual, exact_primal, model_hash
+from graphreg.certificate.proof import model_hash
 from graphreg.certificate.proof.statement import text
 from graphreg.datasets import random_problem
 from graphreg.errors import ProofError
