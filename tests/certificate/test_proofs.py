@@ -396,7 +396,7 @@ def test_rows_are_claimed_by_their_names(tmp_path):
 def test_an_optimum_that_is_not_rational_is_not_looked_for(tmp_path):
     solution = trend(order=1, penalty=gr.L2())
     with pytest.raises(ProofError, match="a difference that is not 0 has no rational optimum"):
-        solution.prove(tmp_path / "proof.json", [("held", 0, 1)])
+        solution.prove(tmp_path / "proof.json", [("fused", 0, 1)])
 
 
 def test_equations_that_follow_from_others_are_no_hindrance(tmp_path):

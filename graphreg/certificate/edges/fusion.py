@@ -67,9 +67,7 @@ def separate(form: Form) -> Separated:
             columns.append(np.arange(width))
             continue
         for j in places:
-            center = None if edge.center is None else edge.center[:, j]
-            phi, own = edge.penalty.restricted(j), edge.map.on(j)
-            edges.append(replace(edge, penalty=phi, map=own, center=center))
+            edges.append(edge.on(j))
             owner.append(k)
             columns.append(j)
     return Separated(replace(form, edges=tuple(edges)), tuple(owner), tuple(columns))

@@ -121,7 +121,7 @@ def held(certificate: Certificate, parts: Separated) -> list[tuple[Array, Array]
     form, w, gap = parts.form, certificate.w, upper_gap(certificate)
     out = [faces(edge, *(np.full((edge.count, form.width(edge)), np.inf) for _ in range(2))) for edge in form.edges]
     sure = optimal_prices(form, w, gap)
-    if sure is None:
+    if sure is None or not form.edges:
         return out
     size, flows = form.n * form.d, parts.parts(certificate.dual_point.flows)
     K = _stacked([edge.flat(form.d) for edge in form.edges], size)
