@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import cache
 from itertools import product
+from types import SimpleNamespace
 
 import cvxpy as cp
 import networkx as nx
@@ -276,7 +277,7 @@ def test_clusters_are_components_of_what_is_tied_on_all_coordinates(seed):
                 split.add(tuple(pair))
     by_hand = nx.Graph([pair for pair, columns in ties.items() if len(columns) == 2 and pair not in split])
     by_hand.add_nodes_from(range(12))
-    number = joined(form, ends, _together)
+    number = joined(form, [SimpleNamespace(edge=edge, state=state) for edge, state in ends], _together)
     groups = {frozenset(np.flatnonzero(number == k).tolist()) for k in set(number.tolist())}
     assert groups == {frozenset(map(int, group)) for group in nx.connected_components(by_hand)}
 
