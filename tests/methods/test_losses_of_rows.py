@@ -264,7 +264,7 @@ REFUSED = {
     "HuberLoss(rows, y, delta)": lambda: gr.HuberLoss(BLUR @ w, SEEN, 1.0, 2.0),
     "SquaredLoss(rows, y)": lambda: gr.SquaredLoss(BLUR @ w),
     "give a DiGraph": arrows_needed,
-    f"has {T} rows of 1 numbers": lambda: gr.Problem(gr.SquaredLoss(BLUR @ w, SEEN[:3]) + rough),
+    f"has {T} rows of 1 number, and y is of 3 with 1": lambda: gr.Problem(gr.SquaredLoss(BLUR @ w, SEEN[:3]) + rough),
     "delta=...) must be a positive": lambda: gr.HuberLoss(BLUR @ w, SEEN, -1.0),
     "takes targets coded {0, 1}": lambda: gr.LogisticLoss(BLUR @ w, SEEN),
     "takes numeric targets, got 'x'": lambda: gr.SquaredLoss(BLUR @ w, ["x"] * T),

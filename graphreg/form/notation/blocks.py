@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ...terms import Matrix, Notation, Parameter, Strength, defined
+from ...terms import Notation, Parameter, Strength, defined
 from ...terms.penalties import AbstractConstraint, AbstractNorm, is_equality
 from ..form import EdgeBlock, Form, SampleBlock
 from .writing import NOTHING, Math, join, name, number, same
@@ -71,6 +71,7 @@ class SampleWords:
     block: SampleBlock
     mark: str  # its number, empty where it is the only one
     strength: Math
+    index = "r"
 
     @cached_property
     def notation(self) -> Notation:
@@ -83,18 +84,19 @@ class SampleWords:
     @cached_property
     def predictor(self) -> str:
         """The predictor of a sample at a node, as text; empty where it is a row of another kind."""
-        if self.block.map.noun == "sample":
-            return "w_i" if self.block.X is None else "W_i'x_r" if self.several else "x_r'w_i"
-        text = getattr(self.block.map, "text", "")
-        return text if text in PREDICTORS else ""
+        return self.block.map.text if self.block.map.text in PREDICTORS else ""
+
+    def prices(self, index: str = "") -> Math:
+        """The letter of the prices, with an index."""
+        return lettered("a", self.mark, index)
 
     @property
     def price(self) -> Math:
-        return same("a_r") if not self.mark else Math(f"a{self.mark}_r", f"{{a^{{({self.mark})}}_r}}")
+        return self.prices("_r")
 
     @property
     def scale(self) -> Math:
-        return same("s_r") if not self.mark else Math(f"s{self.mark}_r", f"{{s^{{({self.mark})}}_r}}")
+        return lettered("s", self.mark, "_r")
 
     @property
     def several(self) -> bool:
@@ -110,8 +112,7 @@ class SampleWords:
     def adjoint_term(self) -> Math:
         """The term of a price in the balance of its node, X_i'a_i, or of all in (K'a)_i."""
         if not self.predictor:
-            letter = Math("a" + self.mark, f"a^{{({self.mark})}}" if self.mark else "a")
-            return Math("(K'", r"(K^\top ") + letter + same(")_i")
+            return gathered(self.prices())
         if self.predictor == "w_i":
             return self.price
         if self.matrix:
@@ -126,9 +127,8 @@ class SampleWords:
     @property
     def row(self) -> Math | None:
         """A row (K w)_r, as its term says it where that can be typeset."""
-        text = "" if self.predictor else getattr(self.block.map, "text", "")
-        known = written_row(text, "r")
-        return None if known is None else known[1]
+        known = None if self.predictor else written_row(self.block.map.text, "r")
+        return known and known[1]
 
     @property
     def shifted(self) -> bool:
@@ -211,6 +211,17 @@ class SampleWords:
         return fill(text, latex, self.argument, self.price, self.scale, same("y_r"))
 
 
+def lettered(letter: str, mark: str, index: str) -> Math:
+    """A letter with the number of its block, where it has one, and an index."""
+    latex = f"{letter}^{{({mark})}}{index}" if mark else letter + index
+    return Math(letter + mark + index, f"{{{latex}}}" if mark and index else latex)
+
+
+def gathered(letter: Math) -> Math:
+    """What flows or prices of rows do at node i."""
+    return Math("(K'", r"(K^\top ") + letter + same(")_i")
+
+
 def _over(text: str, latex: str) -> Math:
     return Math(f"sum_({text}) ", rf"\sum_{{{latex}}} ")
 
@@ -249,14 +260,17 @@ class EdgeWords:
         return self.block.map.noun
 
     @cached_property
-    def row(self) -> tuple[str, Math]:
-        """The index of the rows of a term and one of them, as the term says it where that can be typeset."""
-        known = written_row(self.block.map.text) if isinstance(self.block.map, Matrix) else None
-        return known or UNKNOWN_ROW
+    def _written(self) -> tuple[str, Math] | None:
+        return written_row(self.block.map.text)
+
+    @property
+    def row(self) -> Math | None:
+        """A row, as its term says it where that can be typeset; None where rows are edges or nodes."""
+        return self._written and self._written[1]
 
     @property
     def index(self) -> str:
-        return {"node": "i", "edge": "e"}.get(self.noun) or self.row[0]
+        return "i" if self.noun == "node" else self._written[0] if self._written else "e"
 
     @property
     def flow(self) -> Math:
@@ -264,8 +278,7 @@ class EdgeWords:
 
     def flows(self, index: str = "") -> Math:
         """The letter of the flows, with an index."""
-        letter = Math(f"u{self.mark}", f"u^{{({self.mark})}}") if self.mark else same("u")
-        return Math(letter.text + index, f"{{{letter.latex}{index}}}" if self.mark and index else letter.latex + index)
+        return lettered("u", self.mark, index)
 
     @property
     def divergence(self) -> Math:
@@ -274,14 +287,14 @@ class EdgeWords:
             return self.flow
         u = self.flows()
         if self.noun == "row":
-            return Math("(K'", r"(K^\top ") + u + same(")_i")
+            return gathered(u)
         return Math("out_i(", r"\mathrm{out}_i(") + u + Math(") - in_i(", r") - \mathrm{in}_i(") + u + same(")")
 
     def ends(self) -> tuple[Math, Math]:
         """The two things that are compared: nodes, or a node with its centre (or 0)."""
         if self.noun == "edge":
             return self._node("i"), self._node("j")
-        row = self._node("i") if self.noun == "node" else self.row[1]
+        row = self._node("i") if self.noun == "node" else self.row or same("(K w)_e")
         return row, NOTHING if self.block.center is None else same("c_" + self.index)
 
     def _node(self, k: str) -> Math:
@@ -361,7 +374,6 @@ class EdgeWords:
 
 
 # ---- rows as their terms say them ------------------------------------------------------------------------------------
-UNKNOWN_ROW = "e", same("(K w)_e")
 ROW = re.compile(r"(w_[A-Za-z0-9]+|D\^\d+|[wDAB()+ -]|\d+(\.\d+)?|(?<=\))_(\(in g\)|[eitr]\b))+")
 
 
