@@ -47,8 +47,7 @@ def without_levels(form: Form, w: Array) -> Array:
         return w
     held = np.zeros(form.n, dtype=bool)  # by losses that see the level
     for block, each in zip(form.samples, unseen, strict=True):
-        node = block.node if block.map.noun == "sample" else block.map.degree > 0.0
-        held[node] |= each is None or not np.array_equal(each, level)
+        held[block.map.touched] |= each is None or not np.array_equal(each, level)
     out, found = w, {}
     for columns in np.arange(form.d).reshape(-1, len(level)):  # of each feature
         acting = tuple(e for e, edge in enumerate(form.edges) if np.isin(edge.map.columns(form.d), columns).any())
@@ -81,5 +80,5 @@ def _afloat(form: Form, acting: tuple[int, ...], held: Array) -> tuple[Array, Ar
     fixed[member[held]] = True
     for block in blocks:
         if block.map.noun != "edge":
-            fixed[member[block.map.degree > 0.0]] = True
+            fixed[member[block.map.touched]] = True
     return member, ~fixed[member]

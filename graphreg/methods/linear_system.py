@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..certificate import Certifier, center, centred, factor
-from ..form import DualPoint, Form, Held, fixes
+from ..form import DualPoint, EdgeBlock, Form, Held, SampleBlock, fixes
 from ..oracles import check_size
 from ..running import AbstractMethod, Outcome, Task, without_rounds
 from ..terms import Array
@@ -142,13 +142,12 @@ def _factorised(H: sp.csc_array) -> Callable[[Array], Array]:
 
 def _gradients(form: Form, w: Array, *, move: bool = False) -> DualPoint:
     """The gradients of all samples and edges at w; with ``move`` what they change by, from 0 to w."""
-    none = form.nothing().flows
-    if not move:
-        flows = (zero if fixes(form, edge) else edge.gradients(w) for edge, zero in zip(form.edges, none, strict=True))
-        return DualPoint(tuple(flows), form.gradient_prices(w))
-    prices = tuple(block.column(block.scale) * block.apply(w) for block in form.samples)
-    slopes = (
-        zero if fixes(form, edge) else edge.weight[:, None] * edge.penalty.gradient(edge.apply(w))  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
-        for edge, zero in zip(form.edges, none, strict=True)
-    )
-    return DualPoint(tuple(slopes), prices)
+
+    def gradients(block: SampleBlock | EdgeBlock, zero: Array) -> Array:
+        if isinstance(block, SampleBlock):
+            return block.column(block.scale) * block.apply(w) if move else block.prices(w)
+        if fixes(form, block):
+            return zero
+        return block.weight[:, None] * block.penalty.gradient(block.apply(w) if move else block.difference(w))  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
+
+    return form.mapped(gradients, form.nothing())

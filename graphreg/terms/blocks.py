@@ -313,6 +313,12 @@ class EdgeBlock(AbstractBlock[AbstractMap]):
         center = None if self.center is None else self.center[rows]
         return replace(self, map=self.map.part(rows), base_weight=self.base_weight[rows], center=center)
 
+    def on(self, columns: Array) -> EdgeBlock:
+        """The block on some of the numbers of its rows, where its penalty is a sum over them."""
+        center = None if self.center is None else self.center[:, columns]
+        penalty: Any = self.penalty
+        return replace(self, penalty=penalty.restricted(columns), map=self.map.on(columns), center=center)
+
     def difference(self, w: Array) -> Array:
         z = self.map.apply(w)
         return z if self.center is None else z - self.center

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from functools import cache
 from itertools import product
+from types import SimpleNamespace
 
 import cvxpy as cp
 import networkx as nx
@@ -15,6 +16,7 @@ from own_terms import Elastic, OwnL1
 import graphreg as gr
 from graphreg.certificate import cluster_count
 from graphreg.certificate.edges.clusters import _together, clusters, joined
+from graphreg.certificate.edges.fusion import _forest
 
 
 # ---- exact optima ----------------------------------------------------------------------------------------------------
@@ -276,7 +278,7 @@ def test_clusters_are_components_of_what_is_tied_on_all_coordinates(seed):
                 split.add(tuple(pair))
     by_hand = nx.Graph([pair for pair, columns in ties.items() if len(columns) == 2 and pair not in split])
     by_hand.add_nodes_from(range(12))
-    number = joined(form, ends, _together)
+    number = joined(form, [SimpleNamespace(edge=edge, state=state) for edge, state in ends], _together)
     groups = {frozenset(np.flatnonzero(number == k).tolist()) for k in set(number.tolist())}
     assert groups == {frozenset(map(int, group)) for group in nx.connected_components(by_hand)}
 
@@ -325,3 +327,15 @@ def test_undecided_edges_are_said_to_count_as_apart():
     rough = problem.solve(gr.PrimalDual(), rounds=3, gap=0).clusters()
     assert "undecided: counted as apart, a smaller gap= decides more" in str(rough)
     assert "counted as apart" not in str(problem.solve(gap=1e-9).clusters())
+
+
+def test_spanning_trees_of_many_nodes_are_those_of_their_clusters():
+    """Pairs of nodes are more than 32 bits number."""
+    n = 70_000
+    tail = np.delete(np.arange(n - 1, dtype=np.int32), 40_000)
+    member = np.append((np.arange(n) > 40_000).astype(int), 2)
+    tree = _forest(tail, tail + np.int32(1), np.ones(n - 2), member)
+    assert (tree.arc >= 0).sum() == n - 2
+    assert sorted(tree.arc[tree.arc >= 0].tolist()) == list(range(n - 2))
+    sizes = tree.gather(np.ones(n))[tree.arc < 0]
+    assert sorted(sizes.tolist()) == [n - 40_001, 40_001]

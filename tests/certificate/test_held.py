@@ -314,3 +314,11 @@ def test_states_and_terms_that_are_not_there_are_refused():
         found.keys("active")
     with pytest.raises(TermError, match=r"'knots' is no term with rows that may hold; there are L1\(\(D\^2 w\)_t\)"):
         found.keys("held", "knots")
+
+
+def test_a_model_without_penalties_has_no_rows_that_may_hold():
+    rng = np.random.default_rng(0)
+    loss = gr.SquaredLoss(rng.normal(size=(8, 4)) @ gr.w.at(range(4)), rng.normal(size=8))
+    found = gr.Problem(loss).solve(progress=False).held()
+    assert len(found.table) == 0
+    assert found.counts == {"held": 0, "not held": 0, "undecided": 0}

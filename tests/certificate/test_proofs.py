@@ -12,6 +12,7 @@ from fractions import Fraction
 import networkx as nx
 import numpy as np
 import pytest
+from exact_bounds import exact_dual, exact_primal
 from factories import thinned
 from places import EXAMPLES
 
@@ -20,7 +21,7 @@ from benchmarks.claims import KINDS, case, outcome
 from benchmarks.forgeries import tampered
 from benchmarks.proofs import of_rows
 from graphreg import verify
-from graphreg.certificate.proof import exact_dual, exact_primal, model_hash
+from graphreg.certificate.proof import model_hash
 from graphreg.certificate.proof.statement import text
 from graphreg.datasets import random_problem
 from graphreg.errors import ProofError
@@ -395,7 +396,7 @@ def test_rows_are_claimed_by_their_names(tmp_path):
 def test_an_optimum_that_is_not_rational_is_not_looked_for(tmp_path):
     solution = trend(order=1, penalty=gr.L2())
     with pytest.raises(ProofError, match="a difference that is not 0 has no rational optimum"):
-        solution.prove(tmp_path / "proof.json", [("held", 0, 1)])
+        solution.prove(tmp_path / "proof.json", [("fused", 0, 1)])
 
 
 def test_equations_that_follow_from_others_are_no_hindrance(tmp_path):

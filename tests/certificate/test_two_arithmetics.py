@@ -12,6 +12,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from exact_bounds import exact_primal
 from factories import thinned
 
 import graphreg as gr
@@ -21,7 +22,7 @@ from graphreg.certificate.kernel.arithmetic import RefusedError, two_sum
 from graphreg.certificate.kernel.balance import Answers, Witness, balanced
 from graphreg.certificate.kernel.system import System
 from graphreg.certificate.kernel.value import lower_bound
-from graphreg.certificate.proof import exact_primal, prove
+from graphreg.certificate.proof import prove
 from graphreg.certificate.proposing.plan import Planner
 from graphreg.certificate.proposing.slack import Slack
 from graphreg.datasets import random_problem

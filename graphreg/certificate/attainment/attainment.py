@@ -319,13 +319,9 @@ def _tight(edge: EdgeBlock, slack: Array) -> list[tuple[Array, Array, EdgeBlock]
         rows, columns = np.flatnonzero((slack == pattern).all(axis=1)), np.flatnonzero(~pattern)
         if not len(columns):
             continue
-        penalty = edge.penalty
-        if pattern.any() and isinstance(penalty, AbstractEntrywise):
-            penalty = penalty.restricted(columns)
-        else:  # where it is no sum over coordinates it stays as it is
-            columns = np.arange(k)
-        center = None if edge.center is None else edge.center[np.ix_(rows, columns)]
         part = edge.part(rows)
-        own = replace(part, penalty=penalty, map=part.map.on(columns), center=center)
-        out.append((rows, columns, own))
+        if pattern.any() and isinstance(edge.penalty, AbstractEntrywise):
+            out.append((rows, columns, part.on(columns)))
+        else:  # where it is no sum over coordinates it stays as it is
+            out.append((rows, np.arange(k), part))
     return out

@@ -36,14 +36,12 @@ if TYPE_CHECKING:
 
 
 # ---- nodes that chosen edges join, over all terms and coordinates ----------------------------------------------------
-def joined(
-    form: Form, ends: list[tuple[EdgeBlock, Array]], chosen: Callable[[Array], Array], observed: bool = True
-) -> Array:
+def joined(form: Form, claims: list[_Claim], chosen: Callable[[Array], Array], observed: bool = True) -> Array:
     """The component of each node in the graph of the pairs that chosen edges join: on all coordinates, by all terms
     together, and none of the terms of the pair being split. What an equality shares holds for all that it connects."""
     covered: dict[int, set[int]] = {}
     whole, apart = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
-    for edge, state in ends:
+    for edge, state in ((claim.edge, claim.state) for claim in claims):
         pairs = edge.tail.astype(np.int64) * form.n + edge.head
         apart.append(pairs[state == "split"])
         mask = chosen(state)
@@ -52,7 +50,7 @@ def joined(
         else:  # on some coordinates: a cluster only where the terms together cover all of them
             for pair in pairs[mask].tolist():
                 covered.setdefault(pair, set()).update(map(int, edge.features))
-    for edge, _ in ends:
+    for edge in (claim.edge for claim in claims):
         if edge.features is not None and is_equality(edge.penalty, len(edge.features)):
             part = components_of(edge.tail, edge.head, form.n)[1]
             for pair in (pair for pair in covered if part[pair // form.n] == part[pair % form.n]):
@@ -208,10 +206,9 @@ def clusters(certificate: Certificate, prove: bool = False, splitter: Splitter |
         except KeyboardInterrupt:
             interrupted = True
     tables = [claim.table(form) for claim in claims]
-    table, ends = _table(tables), [(c.edge, c.state) for c in claims]
-    number = joined(form, ends, _together)
-    least = joined(form, ends, lambda state: state != "split")
-    most = joined(form, ends, lambda state: state == "fused")
+    table, number = _table(tables), joined(form, claims, _together)
+    least = joined(form, claims, lambda state: state != "split")
+    most = joined(form, claims, lambda state: state == "fused")
     first = {old: new for new, old in enumerate(dict.fromkeys(number.tolist()))}
     by_label = {label: first[int(k)] for label, k in zip(form.labels, number, strict=False)}
     between = len(np.unique(least)), len(np.unique(most))
@@ -231,8 +228,7 @@ def _counted(form: Form, claims: list[_Claim]) -> dict[str, int]:
 def cluster_count(certificate: Certificate) -> int:
     """``clusters(certificate).count``, without the tables."""
     refuse_rows(certificate.form)
-    ends = [(claim.edge, claim.state) for claim in _claims(certificate)]
-    return len(np.unique(joined(certificate.form, ends, _together)))
+    return len(np.unique(joined(certificate.form, _claims(certificate), _together)))
 
 
 def _together(state: Array) -> Array:
@@ -312,7 +308,7 @@ def _prove(certificate: Certificate, claims: list[_Claim], splitter: Splitter | 
     for claim in claims:
         mask = masks[claim.place] & (claim.state != "split")
         claim.state[mask], claim.bound[mask] = "fused", 0.0
-    member = joined(form, [(c.edge, c.state) for c in claims], lambda state: state == "fused", observed=False)
+    member = joined(form, claims, lambda state: state == "fused", observed=False)
     for claim, reach in zip(claims, cluster_radius(certificate, member, [c.edge for c in claims]), strict=True):
         open_ = ~np.isin(claim.state, ("fused", "split"))
         apart = open_ & (claim.difference * (1 - 1e-12) > reach)

@@ -67,9 +67,7 @@ def separate(form: Form) -> Separated:
             columns.append(np.arange(width))
             continue
         for j in places:
-            center = None if edge.center is None else edge.center[:, j]
-            phi, own = edge.penalty.restricted(j), edge.map.on(j)
-            edges.append(replace(edge, penalty=phi, map=own, center=center))
+            edges.append(edge.on(j))
             owner.append(k)
             columns.append(j)
     return Separated(replace(form, edges=tuple(edges)), tuple(owner), tuple(columns))
@@ -223,7 +221,7 @@ class _Ties:
         the rows, the places of the coordinates, and how much."""
         tail, head = self._movable_ends(touching)
         room = np.concatenate([(self.form.edges[k].weight * (1 - loads[k]))[self.movable[k]] for k in touching])
-        tree = _forest(Arcs((), (), tail, head, self.form.n, 1), room, self.member[columns[0]])
+        tree = _forest(tail, head, room, self.member[columns[0]])
         rounding = 4 * (self.form.n + 16) * U  # of sums over subtrees, as of their parts
         at, width, weight = (part[:, columns] for part in (demand.center, demand.width, demand.weight))
         total = [_gathered(tree, part) for part in (at, width + rounding * np.abs(at), weight)]
@@ -248,12 +246,12 @@ class _Ties:
         return [m & ~bad[member[ends[0]]] for ends, m in zip(self.ends, self.movable, strict=True)]
 
 
-def _forest(arcs: Arcs, room: Array, member: Array) -> Forest:
+def _forest(tail: Array, head: Array, room: Array, member: Array) -> Forest:
     """Spanning trees along short paths through edges with room, from the ground and else from a hub of each cluster."""
     finite = room[np.isfinite(room)]
     length = 1.0 + np.minimum(1e6, (np.median(finite) if len(finite) else 1.0) / np.maximum(room, 1e-300))
-    every = np.arange(len(room))
-    return grown(arcs, every, length, member, every >= 0)
+    ends, every = (tail.astype(np.int64), head.astype(np.int64)), np.arange(len(room))  # whose pairs are numbered
+    return grown(Arcs((), (), *ends, len(member) - 1, 1), every, length, member, every >= 0)
 
 
 def _gathered(tree: Forest, values: Array) -> Array:

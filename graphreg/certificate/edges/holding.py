@@ -35,12 +35,11 @@ from ...terms import Array
 from ...terms.penalties import AbstractConstraint, AbstractPenalty, AbstractSmoothPenalty, has_kink, is_equality
 from ..record import Certificate
 from .dual_region import AbstractNumbers, Region, flat, of_edges
-from .fusion import Separated, inside_at_zero, optimal_prices
+from .fusion import UNBOUNDED, Separated, inside_at_zero, optimal_prices
 from .near import U, load, upper_gap
 
 NARROW, WIDEST = 1e-3, 0.05  # of the size of a flow: the room of one that is known well enough; the latter
 LITTLE = 0.1  # where the flow that is shown has less than so much of that room left
-UNKNOWN = 1e300
 MOST = 3e8  # products of the rows of a system and of what acts on it
 DENSE = 1e6  # numbers of a system whose dependent rows are looked for
 CHUNK = 1 << 21  # numbers that are looked at together
@@ -121,7 +120,7 @@ def held(certificate: Certificate, parts: Separated) -> list[tuple[Array, Array]
     form, w, gap = parts.form, certificate.w, upper_gap(certificate)
     out = [faces(edge, *(np.full((edge.count, form.width(edge)), np.inf) for _ in range(2))) for edge in form.edges]
     sure = optimal_prices(form, w, gap)
-    if sure is None:
+    if sure is None or not form.edges:
         return out
     size, flows = form.n * form.d, parts.parts(certificate.dual_point.flows)
     K = _stacked([edge.flat(form.d) for edge in form.edges], size)
@@ -191,7 +190,7 @@ def _solved(K: Any, shown: _Shown, S: Any, others: Region, gap: float) -> tuple[
     if m * (len(acting) + len(places)) > MOST:
         return None
     many = 4 * U * (len(places) + 16)
-    width, D = np.minimum(at.width, UNKNOWN), S @ at.center + R @ given
+    width, D = np.minimum(at.width, UNBOUNDED), S @ at.center + R @ given
     error = 4 * U * (S.shape[1] + R.shape[1] + 16) * (abs(S) @ np.abs(at.center) + abs(R) @ np.abs(given))
     inverse = _left_inverse(B, np.sqrt(2.0 * gap * (S.power(2) @ at.weight)) + abs(S) @ width + error)
     if inverse is None:

@@ -4,6 +4,6 @@ The certificate's own dual point is made exact (`conserve`), its primal point pu
 (`prove`); both bounds are then those of exact arithmetic. docs/proofs.md has the format.
 """
 
-from .prove import Proved, exact_dual, exact_primal, model_hash, prove
+from .prove import Proved, model_hash, prove
 
-__all__ = ["Proved", "exact_dual", "exact_primal", "model_hash", "prove"]
+__all__ = ["Proved", "model_hash", "prove"]

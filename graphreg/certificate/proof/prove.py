@@ -132,29 +132,6 @@ def model_hash(form: Form) -> str:
     return Model(statement(form)).hash()
 
 
-def exact_primal(form: Form, w: Array) -> Fraction:
-    """An upper bound of P(w), in exact arithmetic but for the last rounding upwards (2^-200 per term).
-
-    Where a constraint does not hold exactly at the floats w, P is taken at the nearest point at which it does.
-    """
-    verify.begin(True)
-    form, _ = write_out(form, w, form.nothing())
-    return Fraction(_upper(form, Model(statement(form)), w)[1], 1 << UNIT)
-
-
-def exact_dual(form: Form, point: DualPoint, w: Array | None = None) -> Fraction | None:
-    """A lower bound of inf P by an exactly balanced dual point near ``point``; None where none is found. ``w`` sets the
-    scale of the pull into the domains, where one is needed."""
-    verify.begin(True)
-    w = np.zeros(form.shape) if w is None else w
-    form, point = write_out(form, w, point)
-    try:
-        lower = lower_bound(form, Model(statement(form)), w, point)
-    except ProofError:
-        return None
-    return Fraction(lower.bound, 1 << UNIT)
-
-
 # ---- a primal point at which every constraint holds exactly ----------------------------------------------------------
 def _upper(form: Form, model: Model, w: Array) -> tuple[list[list[Any]], int]:
     """Rationals near w and an upper bound of P there (in units of the checker); `ProofError` where none is found.

@@ -109,9 +109,9 @@ def _samples(block: SampleBlock, d: int) -> dict[str, Any]:
     if of_rows or not np.array_equal(block.loss.scales(), block.base_scale):  # of other scales than its loss gives
         rule, weights = "sum", block.base_scale
     if of_rows:
-        where, x = {"k": block.width, "rows": _cells(block.A, block.width, d)}, {}
+        where = {"k": block.width, "rows": _cells(block.A, block.width, d)}
     else:
-        where, x = {"node": block.node.tolist()}, {"x": None if block.X is None else numbers(block.X)}
+        where = {"node": block.node.tolist(), "x": None if block.X is None else numbers(block.X)}
     return {
         "loss": stated.name,
         "parameter": spelled(stated.parameter),
@@ -119,7 +119,6 @@ def _samples(block: SampleBlock, d: int) -> dict[str, Any]:
         "rule": rule if isinstance(rule, str) else numbers(rule),
         **where,
         "weight": numbers(weights),
-        **x,
         "y": spelled(block.loss.stated_targets(block.y)),
         "offset": numbers(block.offset.reshape(M, -1)),
     }
@@ -138,17 +137,15 @@ def state_rows(edge: EdgeBlock, d: int) -> dict[str, Any]:
     stated = penalty.statement(k)
     assert stated is not None  # as the form is written out
     if edge.map.edges is None:
-        where, columns = {"k": k, "rows": _cells(edge.flat(d), k, d)}, {}
+        where = {"k": k, "rows": _cells(edge.flat(d), k, d)}
     else:
-        where = {"tail": edge.tail.tolist(), "head": edge.head.tolist()}
-        columns = {"features": edge.columns(d).tolist()}
+        where = {"tail": edge.tail.tolist(), "head": edge.head.tolist(), "features": edge.columns(d).tolist()}
     return {
         "penalty": stated.name,
         "parameter": spelled(stated.parameter),
         "strength": spell(float(edge.strength)),
         **where,
         "weight": numbers(edge.base_weight),
-        **columns,
         "center": None if edge.center is None else numbers(edge.center),
     }
 
