@@ -108,7 +108,7 @@ def _nodes(form: Form) -> list[Row]:
     labels[:] = list(form.space.index)
     silent, alone = np.ones(form.n, dtype=bool), np.ones(form.n, dtype=bool)
     for block in form.samples:
-        silent[block.map.touched] = False
+        silent[block.node if block.map.noun == "sample" else block.map.degree > 0.0] = False
     for end in (end for edge in form.edges for end in edge.map.pairs):
         alone[end] = False
     facts = [count(form.n_components, "connected component")]
