@@ -169,4 +169,7 @@ def _inverse(A: Array) -> Array:
         for r in range(k):
             if r != c and (t := rows[r][c]):
                 rows[r] = [a - t * b for a, b in zip(rows[r], rows[c], strict=True)]
-    return np.array([[float(rational(x)) for x in row[k:]] for row in rows])
+    try:
+        return np.array([[float(rational(x)) for x in row[k:]] for row in rows])
+    except OverflowError:
+        return np.full((k, k), np.inf)  # which the kernel refuses
