@@ -44,7 +44,8 @@ def right_inverses(A: Array, w: Array) -> tuple[Array, Array]:
     pivots = np.abs(np.diagonal(R, axis1=-2, axis2=-1))
     sure = pivots.min(axis=-1, initial=np.inf) > DEPENDENT * pivots.max(axis=-1, initial=0.0)
     R = np.where(sure[..., None, None], R, np.eye(R.shape[-1]))
-    X = np.sqrt(w)[..., None] * (Q @ np.swapaxes(np.linalg.inv(R), -1, -2)) / length[..., None, :]
+    with np.errstate(over="ignore"):  # the kernel refuses what is too large
+        X = np.sqrt(w)[..., None] * (Q @ np.swapaxes(np.linalg.inv(R), -1, -2)) / length[..., None, :]
     return X, sure
 
 
@@ -169,7 +170,4 @@ def _inverse(A: Array) -> Array:
         for r in range(k):
             if r != c and (t := rows[r][c]):
                 rows[r] = [a - t * b for a, b in zip(rows[r], rows[c], strict=True)]
-    try:
-        return np.array([[float(rational(x)) for x in row[k:]] for row in rows])
-    except OverflowError:
-        return np.full((k, k), np.inf)  # which the kernel refuses
+    return np.array([[float(rational(x)) for x in row[k:]] for row in rows])
