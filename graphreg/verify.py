@@ -380,7 +380,7 @@ class Hinge(Classes):
         return STAYS if y * v > 0 else GROWS
 
 
-class SquaredHinge(Classes):
+class SquaredHinge(Hinge):
     """l(x; y) = max(0, 1 - y x)^2 / 2 and l*(b; y) = b^2 / 2 + b y where b y <= 0."""
 
     def value(self, x: Any, y: Any) -> Any:
@@ -389,9 +389,6 @@ class SquaredHinge(Classes):
     def conjugate(self, b: Any, y: Any) -> Any:
         need(b * y <= 0)
         return b * b / 2 + b * y
-
-    def recedes(self, v: Any, y: Any) -> int:
-        return STAYS if y * v > 0 else GROWS
 
 
 class Poisson(Loss):
@@ -455,6 +452,7 @@ class Block:
     """Terms of one function, each of some numbers that are linear in w."""
 
     rows: Any = None  # where these are given cell by cell
+    shift: Any = None  # what is added to the numbers of each term
 
     def cells(self, r: int) -> Any:
         """Of each number of a term its cells: (node, column, coefficient)."""
@@ -463,6 +461,11 @@ class Block:
     def seen(self, r: int, w: Any) -> list[Any]:
         """K_r w, the numbers of a term."""
         return [add(x * w[i][j] for i, j, x in number) for number in self.cells(r)]
+
+    def argument(self, r: int, w: Any, shifted: bool = True) -> Any:
+        """The numbers as the function takes them (without what is added to them where not ``shifted``)."""
+        z = self.seen(r, w)
+        return [p + q for p, q in zip(z, self.shift[r], strict=True)] if shifted and self.shift else z
 
     def put(self, r: int, u: Any) -> Any:
         """What K_r'u puts at (node, column)."""
@@ -488,6 +491,11 @@ def placed(what: str, rows: Any) -> list[Any]:
     return [(what, tuple({i: None for number in row for i, *_ in number}), row) for row in rows]
 
 
+def recorded(places: Any, stated: Any, *rest: Any) -> list[Any]:
+    """The records of terms: where they are, what is stated of all, and the rest of each."""
+    return [[*place, *stated, *more] for place, *more in zip(places, *rest, strict=True)]
+
+
 class Samples(Block):
     """A block of samples of one loss: node and x, or the cells of a row; y, scale s and offset o; k predictors each."""
 
@@ -509,10 +517,9 @@ class Samples(Block):
             self.rows, x = cells_of(at, n, d, k), None
             places = placed("sample of a row", at)
         self.y = array(y, self.loss.target, M)
-        self.o = array(offset, exact, M, k)
+        self.o = self.shift = array(offset, exact, M, k)
         self.s, rules = self.scales(rule, array(weight, positive, M))
-        each = zip(places, rules, weight, x or [None] * M, y, offset, strict=True)
-        self.records = [[*place, kind, parameter, strength, *rest] for place, *rest in each]
+        self.records = recorded(places, (kind, parameter, strength), rules, weight, x or [None] * M, y, offset)
 
     def scales(self, rule: Any, weights: list[float]) -> Any:
         """strength * base in doubles, with base the weight / (the sum of the weights of the node, in this order), the
@@ -531,11 +538,6 @@ class Samples(Block):
             factors = array(rule, positive, self.size)
             bases, rules = [w * factor for w, factor in zip(weights, factors, strict=True)], rule
         return scaled(self.strength, bases), rules
-
-    def argument(self, r: int, w: Any, shifted: bool = True) -> Any:
-        """The predictors x_r' w_i + o_r (without o_r where not ``shifted``)."""
-        x = self.seen(r, w)
-        return [p + o for p, o in zip(x, self.o[r], strict=True)] if shifted else x
 
     def cells(self, r: int) -> Any:
         if self.rows:
@@ -759,27 +761,22 @@ class Rows(Block):
     def __init__(self, data: Any, n: int, d: int) -> None:
         kind, parameter, strength, k, rows, weight, center = fields(data, "rows")
         self.rows = cells_of(rows, n, d, whole(1, LISTS)(k))
-        self.read(len(rows), k, kind, parameter, strength, weight, center)
-        each = zip(placed("row", rows), weight, center or [None] * self.size, strict=True)
-        self.records = [[*place, kind, parameter, strength, *rest] for place, *rest in each]
+        self.read(placed("row", rows), k, (kind, parameter, strength), weight, center)
 
-    def read(self, m: int, width: int, *stated: Any) -> None:
+    def read(self, places: list[Any], width: int, stated: Any, weight: Any, center: Any) -> None:
         """What rows and edges have alike."""
-        kind, parameter, strength, weight, center = stated
-        self.size, self.kind, self.strength = m, kind, positive(strength)
+        kind, parameter, strength = stated
+        m, self.kind, self.strength = len(places), kind, positive(strength)
         need(kind in PENALTIES, "unknown penalty", repr(kind)[:40])
         self.penalty: Any = PENALTIES[kind](parameter, width)
         self.k = self.penalty.k
-        self.center = None if center is None else array(center, exact, m, width)
+        self.size, self.center = m, None if center is None else array(center, exact, m, width)
+        self.shift = self.center and [[-x for x in row] for row in self.center]
         weights = array(weight, positive, m)
         factors = [self.strength, *weights]
         need(not self.penalty.constraint or all(x == 1.0 for x in factors), "a constraint has no weight")
         self.c = scaled(self.strength, weights)
-
-    def argument(self, e: int, w: Any, shifted: bool = True) -> Any:
-        """z = K_e w - center (without the centre where not ``shifted``)."""
-        z = self.seen(e, w)
-        return [p - q for p, q in zip(z, self.center[e], strict=True)] if shifted and self.center else z
+        self.records = recorded(places, stated, weight, center or [None] * m)
 
     def value(self, e: int, z: Any) -> Any:
         return self.c[e] * self.penalty.value(z)
@@ -806,11 +803,10 @@ class Edges(Rows):
         need(all(i != j for i, j in ends), "a loop")
         self.columns, width = array(columns, whole(0, d), None), len(columns)
         need(width > 0 and len(set(columns)) == width, "the features are distinct columns")
-        self.read(m, width, kind, parameter, strength, weight, center)
+        places = [("edge", ends, columns) for ends in zip(self.tail, self.head, strict=True)]
+        self.read(places, width, (kind, parameter, strength), weight, center)
         even = center is None and not self.penalty.one_sided
         need(even or all(j == -1 for j in self.head), "a centre, or a one-sided penalty, between nodes")
-        each = zip(self.tail, self.head, weight, center or [None] * m, strict=True)
-        self.records = [["edge", (i, j), columns, kind, parameter, strength, *rest] for i, j, *rest in each]
 
     def cells(self, r: int) -> Any:
         i, j = self.tail[r], self.head[r]

@@ -172,6 +172,30 @@ def needed(what: str) -> Generator[None]:
         raise nothing_yet(what) from None
 
 
+@contextmanager
+def cut_short(what: str = "", enough: Callable[[], object] = lambda: True) -> Generator[list[str]]:
+    """A context that Ctrl-C and the deadline end; the list that it gives has the word for which of them did.
+
+    Where what there is by then is not ``enough``, Ctrl-C goes on.
+
+    Raises
+    ------
+    BudgetError
+        Where the deadline passes before there is enough of ``what``.
+    """
+    said = list[str]()
+    try:
+        yield said
+    except KeyboardInterrupt:
+        if not enough():
+            raise
+        said.append("interrupted")
+    except OutOfTimeError:
+        if not enough():
+            raise nothing_yet(what) from None
+        said.append("out of time")
+
+
 def nothing_yet(what: str) -> BudgetError:
     """The error where the time is up before there is anything to give."""
     return BudgetError(f"{what}: the time was used up before there was anything to give; allow more seconds")

@@ -42,6 +42,11 @@ def either(words: Iterable[str]) -> str:
     return f"{', '.join(first)} or {last}" if first else last
 
 
+def count(how_many: int, thing: str, things: str = "") -> str:
+    """'1 node', '2 nodes'."""
+    return f"{how_many} {thing if how_many == 1 else things or thing + 's'}"
+
+
 def shown(value: object) -> str:
     """A value as a message shows it: what is long is cut."""
     text = repr(value)

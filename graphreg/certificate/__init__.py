@@ -3,7 +3,6 @@
 from .attainment.attainment import AtInfinity as AtInfinity
 from .attainment.attainment import at_infinity as at_infinity
 from .attainment.attainment import attained as attained
-from .attainment.recession import recedes_exactly as recedes_exactly
 from .certify import Certifier as Certifier
 from .common_model.best_common import Common as Common
 from .common_model.best_common import center as center

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from ..base.display import table as html_table
 from ..base.escaping import visible
 from ..base.tables import LabelledTable, PrintedTable, ResultWithAssumptions, assumed_html
 from ..form import Form
-from ..terms import Array, EdgeBlock
+from ..terms import Array
 from ..terms.penalties import AbstractConstraint, AbstractNorm, row_norm
 from .common_model.best_common import common
 
@@ -160,7 +159,7 @@ def _parts(form: Form, certificate: Certificate) -> Iterator[Line]:
             condition = "flows are normal to the constraint"
         else:
             condition = "flows are slopes of the penalty"
-        yield part(condition, edge.name, each, partial(_name, form, edge))
+        yield part(condition, edge.name, each, form.keys(edge).__getitem__)
     balance = form.conservation(certificate.dual_point)
     held = np.einsum("ij,ij->i", certificate.w, balance)
     yield part("nodes are balanced", "<w_i, balance>", held, form.labels.__getitem__)
@@ -183,7 +182,7 @@ def _lengths(form: Form, certificate: Certificate) -> Iterator[Line]:
         balance, size = _balance(form, form.gradient_prices(w), point.flows)
         yield length("stationarity: flows and gradients balance", "every node", row_norm(balance), size, at)
     for edge, u in zip(form.edges, point.flows, strict=True):
-        named, z = partial(_name, form, edge), edge.difference(w)
+        named, z = form.keys(edge).__getitem__, edge.difference(w)
         if isinstance(edge.penalty, AbstractNorm):
             excess = np.maximum(edge.penalty.domain.gauge(u / edge.weight[:, None]) - 1.0, 0.0) * row_norm(u)
             yield length("flows are within their capacities", edge.name, excess, row_norm(u), named)
@@ -211,11 +210,3 @@ def _worst(each: Array, named: Callable[[int], Any]) -> tuple[Any, float]:
     """The place where a residual is largest, and its value there; None where it is 0 everywhere."""
     worst = int(np.argmax(np.abs(each)))
     return named(worst) if each[worst] else None, float(each[worst])
-
-
-def _name(form: Form, edge: EdgeBlock, k: int) -> Any:
-    """The label of a node that is tied to the ground, or those of the two ends; the key of a row."""
-    if edge.map.edges is None:
-        return form.keys(edge)[k]
-    ends = [form.labels[end[k]] for end in edge.ends]
-    return tuple(ends) if len(ends) > 1 else ends[0]

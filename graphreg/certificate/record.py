@@ -23,11 +23,15 @@ if TYPE_CHECKING:
 
 
 OWN_TERMS = "own terms"  # the scope of bounds that rest on what the user wrote
+UNDERFLOWN = 1e-298  # a hundred times what is added to each value, see `terms.bounds`
 
 
 def relative(gap: float, primal: float, dual: float, floor: float) -> float:
     """gap / max(|P|, |Q|, floor) with the floor of `common`, 1e-3 P_common: scaling the objective or the data, or
-    shifting the targets of a model with an intercept, changes nothing."""
+    shifting the targets of a model with an intercept, changes nothing. 0 for less than bounds add where values may have
+    underflowed."""
+    if 0.0 <= gap <= UNDERFLOWN:
+        return 0.0
     yardstick = max(abs(primal), abs(dual), floor)
     return gap / yardstick if yardstick > 0 else (0.0 if gap == 0 else float("inf"))
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.messages import closest, look_alike
+from ..base.messages import closest, look_alike, users_line
 from ..errors import DataError, TermError
 from ..inputs import all_of, index_of, names_of, places_of
 from ..terms import (
@@ -136,7 +136,7 @@ def _doubt(named: Sequence[Hashable], known: Mapping[Hashable, None]) -> str:
         letters = {re.sub(r"[\W\d_]+", "", str(each).lower()) for each in (label, near)}
         if hint := look_alike(label, known) or (f"; did you mean {near!r}?" if near and len(letters) > 1 else ""):
             said = f"the node {label!r} is named by rows alone, without data, graph or path{hint}"
-            warnings.warn(said, UserWarning, stacklevel=5)
+            warnings.warn(said, UserWarning, stacklevel=users_line())
             return said
     return ""
 
@@ -158,8 +158,7 @@ def _apart(block: SampleBlock, taken: Array, space: Space) -> SampleBlock:
         return block
     labels = list(space.index)
     keys = tuple((labels[i], r) for r, i in enumerate(block.node.tolist()))
-    text = "w_i" if block.X is None else "x_r'w_i" if block.width == 1 else "W_i'x_r"
-    return replace(block, map=Matrix(block.A, block.width, block.n, keys, text))
+    return replace(block, map=Matrix(block.A, block.width, block.n, keys, block.map.text))
 
 
 # ---- numbers out of range --------------------------------------------------------------------------------------------
@@ -175,10 +174,10 @@ def check_samples(loss: SampleBlock) -> None:
     ------
     DataError
     """
-    data, X = loss.loss.data, loss.X if loss.map.noun == "sample" else abs(loss.A).max(axis=1).toarray().reshape(-1, 1)
-    most = np.zeros(0) if X is None else _largest(X)
+    data, (X, seen) = loss.loss.data, _seen(loss)
+    most = _largest(X)
     if not ((most <= LARGEST) & ((most == 0.0) | (most >= SMALLEST))).all():
-        for what, column in _columns(loss).items():
+        for what, column in zip(seen, X.T, strict=True):
             _check(loss, column, what)
     targets = loss.y.reshape(len(loss.y), -1)
     names = data.targets if len(data.targets) == targets.shape[1] else data.targets[:1] * targets.shape[1]
@@ -211,9 +210,8 @@ def check_center(edges: EdgeBlock, names: list[str]) -> None:
     if edges.center is None or not (np.abs(edges.center) > LARGEST).any():
         return
     e, j = np.argwhere(np.abs(edges.center) > LARGEST)[0]
-    where = (
-        f"in the row {e}" if edges.map.edges is None else f"at the coordinate {names[edges.columns(len(names))[j]]!r}"
-    )
+    rows = edges.map.edges is None
+    where = f"in the row {edges.keys[e]!r}" if rows else f"at the coordinate {names[edges.columns(len(names))[j]]!r}"
     raise TermError(
         f"the center of {edges.name} is {edges.center[e, j]:.3g} {where}, and its square overflows; rescale the column"
     )
@@ -239,21 +237,20 @@ def _check(loss: SampleBlock, column: Array, what: str, vanishing: bool = True) 
         )
 
 
-def _columns(loss: SampleBlock) -> dict[str, Array]:
-    """What predictors are made of, by name, (M,) each: the features, or the largest coefficient of each row."""
-    if loss.map.noun != "sample":
-        largest = abs(loss.A).max(axis=1).toarray().reshape(loss.count, -1)
-        return {"the largest coefficient": largest.max(axis=1)}
-    X, names = loss.X, loss.loss.data.features
-    return {} if X is None else {f"the feature {name!r}": x for name, x in zip(names, X.T, strict=True)}
+def _seen(loss: SampleBlock) -> tuple[Array, list[str]]:
+    """What predictors are made of, (M, p), and its names: the features, or the largest coefficient of each row."""
+    if loss.map.noun == "row":
+        largest = abs(loss.A).max(axis=1).toarray().reshape(loss.count, -1).max(axis=1)
+        return largest[:, None], ["the largest coefficient"]
+    names = [f"the feature {name!r}" for name in loss.loss.data.features]
+    return (np.zeros((loss.count, 0)), []) if loss.X is None else (loss.X, names)
 
 
 def _check_products(loss: SampleBlock) -> None:
     """s_r times squares, summed, must stay in range too."""
-    named = _columns(loss)
-    target = loss.loss.data.targets[0] if loss.loss.data.targets else ""
-    named[f"the target {target!r}"] = np.abs(loss.y.reshape(len(loss.y), -1)).max(axis=1)
-    for what, column in named.items():
+    (X, names), targets = _seen(loss), loss.loss.data.targets
+    target = f"the target {targets[0] if targets else ''!r}", np.abs(loss.y.reshape(len(loss.y), -1)).max(axis=1)
+    for what, column in (*zip(names, X.T, strict=True), target):
         with np.errstate(over="ignore"):
             size = loss.base_scale * np.abs(column) ** 2
         if not float(np.minimum(size, ROOM).sum()) < ROOM:
@@ -265,10 +262,6 @@ def _check_products(loss: SampleBlock) -> None:
 
 def _refuse(loss: SampleBlock, values: Any, bad: Array, what: str, why: str) -> None:
     r = int(np.flatnonzero(bad)[0])
-    data, place = loss.loss.data, ""
-    if loss.map.noun == "sample":
-        label: Hashable = data.labels[data.node[r]]
-        place = f"at the node {label!r}, row {r}"
-    else:
-        place = f"in the row {loss.keys[r]!r}"
+    data, rows = loss.loss.data, loss.map.noun == "row"
+    place = f"in the row {loss.keys[r]!r}" if rows else f"at the node {data.labels[data.node[r]]!r}, row {r}"
     raise DataError(f"{what} is {float(values[r]):.3g} {place}: {why}")

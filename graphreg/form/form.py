@@ -83,8 +83,7 @@ class Form:
 
     def terms(self) -> list[tuple[Strength, str]]:
         """The strength and the name of each block, in the order of `blocks`."""
-        losses = [(block.strength, block.name) for block in self.samples]
-        return losses + [(edge.strength, edge.name) for edge in self.edges]
+        return [(block.strength, block.name) for block in self.blocks]
 
     @cached_property
     def to_ground(self) -> tuple[EdgeBlock, ...]:
@@ -162,11 +161,9 @@ class Form:
     def free(self) -> Array:
         """Nodes whose component has no loss and no edge to the ground: any common value is optimal, 0 is given."""
         tied = np.zeros(self.n_components, dtype=bool)
-        for block in self.at_nodes:
-            tied[self.component[block.node]] = True
-        for block in (*self.edges, *self.beside):
+        for block in self.blocks:
             if not block.map.level:
-                tied[self.component[block.map.degree > 0.0]] = True
+                tied[self.component[block.map.touched]] = True
         return ~tied[self.component]
 
     def ends(self, edge: EdgeBlock) -> tuple[list[Hashable], list[Hashable]]:
@@ -175,8 +172,10 @@ class Form:
         return [labels[i] for i in edge.tail.tolist()], [labels[i] for i in edge.head.tolist()]
 
     def keys(self, edge: EdgeBlock) -> Sequence[Hashable]:
-        """What names the rows of a block: the ends of edges, else what its term says of them."""
-        return edge.keys if edge.map.edges is None else list(zip(*self.ends(edge), strict=True))
+        """What names the rows of a block: nodes, the ends of edges, else what its term says of them."""
+        if edge.map.edges is None:
+            return edge.keys
+        return self.ends(edge)[0] if edge.map.noun == "node" else list(zip(*self.ends(edge), strict=True))
 
     def row_text(self, edge: EdgeBlock, row: int) -> str:
         """One row of a block, as messages name it."""

@@ -167,7 +167,7 @@ class _Judged:
         """The steps, each with what it can make use of."""
         self.certifier.spot_checks.begin()
         yield "gradients" if flows is None else "given flows", lambda: self._given(flows, prices)
-        routing, before = RoutingProblem(self.form, self.certifier.repair.stacks, self.w), None
+        routing, before = RoutingProblem(self.form, self.w), None
         size = float(np.sqrt(np.mean(np.square(self.w))))
         for near in NEAR:
             found, known = kinks(self.form, self.w, near * size), self.lowest.dual

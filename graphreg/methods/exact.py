@@ -45,7 +45,7 @@ class Exact(AbstractMethod):
 
     needs = "a form in CVXPY of every penalty, and a size that a conic solver can take"
     sends = "nothing: all data are in one place"
-    rows = losses_of_rows = True
+    rows = True
 
     solver: str = checked(text("the name of a CVXPY solver"), "clarabel")
     form: str = checked(one_of("primal", "dual"), "primal")

@@ -41,7 +41,7 @@ class LinearSystem(AbstractMethod):
     )
     needs += "sparse matrix in memory"
     sends = "nothing: all data are in one place"
-    rows = losses_of_rows = True
+    rows = True
 
     def missing(self, form: Form) -> tuple[str, ...]:
         out = [f"{name} is no squared loss" for name in form.losses_beside(AbstractQuadraticLoss)]

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import repeat
 from typing import TypeVar, cast
 
 import numpy as np
@@ -206,13 +205,13 @@ class LocalView:
         return tuple([block.scale_of(slice(None)) for block in self.rows])
 
     @cached_property
-    def kept(self) -> tuple[tuple[EdgeBlock, Rows], ...]:
-        """Of a part, per block of `rows`, those whose flows its own nodes keep: of rows that are no edges those whose
-        weights it knows."""
-        out = list[tuple[EdgeBlock, Rows]]()
-        for edge in self.form.edges:
-            rows = np.flatnonzero(~np.isnan(edge.base_weight)) if edge.map.edges is None else None
-            out.append((edge, EVERY) if rows is None else (edge.part(rows), rows))
+    def kept(self) -> tuple[tuple[EdgeBlock | SampleBlock, Rows], ...]:
+        """Per block of `rows` those whose flows the view's own nodes keep: all, but of a part of rows that are no edges
+        those whose weights it knows."""
+        out = list[tuple[EdgeBlock | SampleBlock, Rows]]()
+        for block, c in zip(self.rows, self.weights, strict=True):
+            rows = None if self.whole_graph is None or block.map.edges is not None else np.flatnonzero(~np.isnan(c))
+            out.append((block, EVERY) if rows is None else (block.part(rows), rows))
         return tuple(out)
 
     @of_losses
@@ -245,8 +244,7 @@ class LocalView:
         """The prox of sigma g* at u + sigma (K w - center), sigma = 1/(length s), of which that of an edge is 2, to the
         ground 1; or the sigma that is given."""
         out: list[Array] = []
-        blocks = zip(self.rows, repeat(EVERY)) if self.whole_graph is None else self.kept
-        for (block, kept), each, c in zip(blocks, u, self.weights, strict=True):
+        for (block, kept), each, c in zip(self.kept, u, self.weights, strict=True):
             sigma = np.full(block.count, 1.0 / block.lengths / s if given is None else given)
             v = block.difference(w)  # in place from here on: these are the largest arrays of a round
             v *= block.column(sigma)

@@ -26,7 +26,7 @@ from ..base.clock import carry_out
 from ..base.csgraph import reverse_cuthill_mckee
 from ..base.memory import GIB, usable_memory
 from ..form import Form, Held
-from ..terms import Array
+from ..terms import Array, EdgeBlock
 from ..terms.penalties import AbstractConstraint, AbstractSmoothPenalty
 
 # The mean height of a column, weighted by its entries, up to which QDLDL is at least 1.5 times as fast as SuperLU,
@@ -153,23 +153,17 @@ def _products(form: Form, beside: tuple[int, ...] = ()) -> float:
     """The number of products of two entries of B and one of D that the matrices B'DB are sums of, with the entries of
     the blocks that stand beside them."""
     out = 0.0
-    for number, block in enumerate(form.samples):
-        A: Any = block.A
-        width = block.width if A.shape[0] > len(block.y) else 1
-        entries = A.nnz / max(A.shape[0], 1)
+    for number, block in enumerate(form.blocks):
+        rows, k = block.map, block.map.width(form.d)
+        lines = rows.count * k
+        if isinstance(block, EdgeBlock) and not isinstance(block.penalty, AbstractSmoothPenalty):
+            k = block.penalty.pieces(k) or k
         if number in beside:
-            out += 2.0 * A.nnz + len(block.y) * width**2
-            continue
-        out += len(block.y) * width**2 * entries**2
-    for number, edge in enumerate(form.edges, start=len(form.samples)):
-        k = edge.penalty.pieces(form.width(edge)) or form.width(edge)
-        if number in beside:
-            out += 2.0 * edge.flat(form.d).nnz + k * edge.count * form.width(edge)
-            continue
-        if isinstance(edge.penalty, AbstractSmoothPenalty):
-            k = form.width(edge)
-        entries = np.diff(edge.flat(form.d).indptr) if edge.map.edges is None else np.array([1.0, 2.0][not edge.ground])
-        out += k * float((entries**2.0).sum()) * (1 if entries.ndim else edge.count * form.width(edge))
+            out += 2.0 * rows.flat(form.d).nnz + k * lines
+        elif rows.edges is not None:
+            out += k * lines * float(rows.lengths) ** 2
+        else:
+            out += k * float((np.diff(rows.flat(form.d).indptr) ** 2.0).sum())
     return out
 
 
@@ -177,9 +171,8 @@ def units(form: Form, beside: tuple[int, ...] | None = None) -> tuple[sp.csc_arr
     """A positive definite matrix with an entry for every edge between two nodes, and between the rows of the blocks
     ``beside`` (see `wide`) and the nodes that they touch; and how many unknowns each node and each such row has."""
     d, n, beside = form.d, form.n, wide(form) if beside is None else beside
-    pairs, sizes = [], [np.full(n, d)]
-    apart = {id(form.blocks[k]) for k in beside}
-    pairs += [block.map.pairs for block in (*form.edges, *form.beside) if id(block) not in apart]
+    sizes = [np.full(n, d)]
+    pairs = [b.map.pairs for k, b in enumerate(form.blocks) if k not in beside and b.map.noun != "sample"]
     for rows in (form.blocks[k].map for k in beside):
         k, (row, column) = rows.width(d), rows.flat(d).tocoo().coords
         row, column = np.divmod(np.unique(row // k * np.int64(n) + column // d), n)
@@ -545,10 +538,9 @@ class NewtonSystem:
         for rows in (*self.samples, *self.edges):
             beside = rows.places
             row, column, product, of = rows.entries() if beside is None else rows.beside(beside, many - begin)
-            kept = np.flatnonzero(row <= column) if self.low else slice(None)
+            kept = row <= column if self.low else np.full(len(row), True)
             if self.free is not None:
-                moves = self.free[row] & self.free[column]
-                kept = np.flatnonzero(moves & (row <= column) if self.low else moves)
+                kept = kept & self.free[row] & self.free[column]
             i.append(row[kept])
             j.append(column[kept])
             factor.append(product[kept])
@@ -566,20 +558,16 @@ class NewtonSystem:
 
 def work(form: Form) -> float:
     """About how many multiplications a factorisation takes at most: d^3 sum_i b_i^2 for the band b (see `band`)."""
-
-    def bounded() -> float:
-        A, sizes = units(form)
-        return float(mean_size(sizes) ** 3 * (band(A) ** 2).sum())
-
-    return form.once("work", None, bounded)
+    return form.once("work", None, lambda: _cubes(form, band))
 
 
 def filled_work(form: Form) -> float:
     """The work of a factorisation as it is: d^3 sum_i c_i^2, where c_i nodes stand in column i of a factor in the
     sparse order."""
+    return form.once("filled work", None, lambda: _cubes(form, lambda A: column_counts(A, sparse_order(A))))
 
-    def counted() -> float:
-        A, sizes = units(form)
-        return float(mean_size(sizes) ** 3 * (column_counts(A, sparse_order(A)) ** 2).sum())
 
-    return form.once("filled work", None, counted)
+def _cubes(form: Form, heights: Callable[[sp.csc_array], Array]) -> float:
+    """d^3 times the sum of the squared heights of the columns of a factor."""
+    A, sizes = units(form)
+    return float(mean_size(sizes) ** 3 * (heights(A) ** 2).sum())

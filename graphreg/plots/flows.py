@@ -8,8 +8,8 @@ import numpy as np
 
 from .. import checks
 from ..base.escaping import picture
+from ..base.messages import count
 from ..errors import ModelError
-from ..form.notation import count
 from ..network import Ledger
 from ..running import Solution
 from .canvas import HATCHES, axes_for, described, finished, line_style

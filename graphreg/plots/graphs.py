@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base.escaping import picture
-from ..base.messages import did_you_mean
+from ..base.messages import count, did_you_mean
 from ..errors import ModelError
 from ..form import Form
-from ..form.notation import count
 from ..running import Solution
 from ..terms import Array
 from ..theory import Recovery

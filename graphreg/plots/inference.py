@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base.escaping import LONGEST, picture, visible
+from ..base.messages import count
 from ..errors import ModelError
-from ..form.notation import count
 from ..inputs import Graph
 from ..terms import name_of
 from .canvas import axes_for, described, finished, framed

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base.escaping import LONGEST, visible
+from ..base.messages import count
 from ..errors import ModelError
-from ..form.notation import count
 from ..running import Solution
 from ..terms import Array, name_of
 from .canvas import axes_for, column_of, fitted, legend_below, room_of, swatch, titled

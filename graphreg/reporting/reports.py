@@ -12,11 +12,11 @@ import numpy as np
 
 from .. import checks
 from ..base.escaping import visible
+from ..base.messages import count
 from ..certificate import Certificate, Certifier
 from ..comparing import Comparison
 from ..errors import ModelError
 from ..form import Form
-from ..form.notation import count
 from ..running import Record, Solution
 from ..terms import Array
 from . import picture, sentences

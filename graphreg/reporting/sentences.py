@@ -5,8 +5,9 @@ from __future__ import annotations
 import html
 import math
 
+from ..base.messages import count
 from ..form import Form, notation
-from ..form.notation import Written, count
+from ..form.notation import Written
 from ..mathml import to_mathml, to_sentence
 from ..running import Solution
 from ..terms import EdgeBlock, Parameter, SampleBlock, Strength, alike

@@ -36,25 +36,19 @@ class Flows(Shown, Mapping[Any, Array]):
     """
 
     def __init__(self, form: Form, certificate: Certificate) -> None:
-        self._form, self._blocks = form, certificate.dual_point.flows
+        self._form = form
+        self._blocks = list(zip(form.edges, certificate.dual_point.flows, strict=True))
         self._full = 1.0 - float(np.clip(np.sqrt(max(certificate.relative_gap, 0.0)), LEAST, MOST))
 
     @cached_property
-    def _edges(self) -> list[EdgeBlock]:
-        """The blocks of edges."""
-        return [edge for edge in self._form.edges if edge.map.edges is not None]
-
-    @cached_property
-    def _of_edges(self) -> list[Array]:
-        """Their flows."""
-        both = zip(self._form.edges, self._blocks, strict=True)
-        return [u for edge, u in both if edge.map.edges is not None]
+    def _edges(self) -> list[tuple[EdgeBlock, Array]]:
+        """The blocks of edges, and their flows."""
+        return [(edge, u) for edge, u in self._blocks if edge.map.edges is not None]
 
     @cached_property
     def _of_rows(self) -> dict[Hashable, Array]:
         """The flows of rows that are no edges, by key."""
-        both = zip(self._form.edges, self._blocks, strict=True)
-        rows = [(edge, self._form.keys(edge), u) for edge, u in both if edge.map.edges is None]
+        rows = [(edge, self._form.keys(edge), u) for edge, u in self._blocks if edge.map.edges is None]
         times = Counter(key for _, keys, _ in rows for key in keys)
         names = Counter(edge.name for edge, _, _ in rows)
         out: dict[Hashable, Array] = {}
@@ -69,7 +63,7 @@ class Flows(Shown, Mapping[Any, Array]):
     def _order(self) -> tuple[Array, Array]:
         """The pairs of ends of all edges, in order, as numbers tail * (n + 1) + head, and where each edge stands when
         the edges of all blocks follow one another."""
-        blocks = [_number(e.tail, e.head, self._form.n) for e in self._edges]
+        blocks = [_number(e.tail, e.head, self._form.n) for e, _ in self._edges]
         every = np.concatenate([np.zeros(0, dtype=np.int64), *blocks])
         order = np.argsort(every, kind="stable")  # edges of one pair stay in the order of their terms
         return every[order], order
@@ -77,7 +71,7 @@ class Flows(Shown, Mapping[Any, Array]):
     @cached_property
     def _starts(self) -> Array:
         """The first edge of each block when the blocks follow one another."""
-        return np.cumsum([0, *(edge.count for edge in self._edges)])
+        return np.cumsum([0, *(edge.count for edge, _ in self._edges)])
 
     @cached_property
     def _latent(self) -> dict[Hashable, int]:
@@ -100,7 +94,8 @@ class Flows(Shown, Mapping[Any, Array]):
         out = np.zeros(self._form.d)
         for row in order[begin:end].tolist():
             k = int(np.searchsorted(self._starts, row, side="right")) - 1
-            out[self._edges[k].coordinates] += self._of_edges[k][row - self._starts[k]]
+            edge, flows = self._edges[k]
+            out[edge.coordinates] += flows[row - self._starts[k]]
         return out
 
     def table(self) -> Table:
@@ -124,8 +119,8 @@ class Flows(Shown, Mapping[Any, Array]):
 
         from ..base.tables import Table
 
-        beside, both = bool(self._edges and self._of_rows), zip(self._form.edges, self._blocks, strict=True)
-        parts = [_rows(self._form, edge, u, self._full, beside) for edge, u in both]
+        beside = bool(self._edges and self._of_rows)
+        parts = [_rows(self._form, edge, u, self._full, beside) for edge, u in self._blocks]
         names = ["term", "tail", "head", "row", "flow", "capacity", "used", "saturated"]
         if not parts:
             parts = [pd.DataFrame(columns=[name for name in names if name != "row"])]
@@ -177,7 +172,7 @@ class Flows(Shown, Mapping[Any, Array]):
     def __iter__(self) -> Iterator[Any]:
         known, order = self._order
         first = np.sort(order[_firsts(known)])  # of each pair, in the order of the terms
-        ends = [pair for edge in self._edges for pair in zip(*self._form.ends(edge), strict=True)]
+        ends = [pair for edge, _ in self._edges for pair in zip(*self._form.ends(edge), strict=True)]
         return chain((ends[row] for row in first.tolist()), self._of_rows)
 
     def __len__(self) -> int:

@@ -74,8 +74,7 @@ class AbstractMethod(ABC):
     sends: ClassVar[str] = ""
     in_one_pass: ClassVar[bool] = False  # certified after one pass over the graph: `Auto` takes it where it applies
     seldom_certified: ClassVar[bool] = False  # and so uses up its budget: `compare` runs it only where it is named
-    rows: ClassVar[bool] = False  # penalties of rows of any kind are taken, see `graphreg.w`
-    losses_of_rows: ClassVar[bool] = False  # and losses of rows, two of a node among them
+    rows: ClassVar[bool] = False  # penalties and losses of rows of any kind are taken, see `graphreg.w`
     aim: ClassVar[str] = ""  # in a few words what a method minimises in place of the problem, if anything
     classes: ClassVar[int] = 0  # of methods that there are by now: what was found among them holds until there are more
 
@@ -105,7 +104,7 @@ class AbstractMethod(ABC):
             names = list(dict.fromkeys(untaken))
             have = f"{' and '.join(names)} {'has' if len(names) == 1 else 'have'}"
             return (f"{have} rows that are no edges, and the method takes edges and nodes alone",)
-        if form.beside and not self.losses_of_rows:
+        if form.beside and not self.rows:
             names = " and ".join(dict.fromkeys(block.name for block in form.beside))
             return (f"{names} stands beside the losses of nodes, and the method takes one loss at each node alone",)
         return self.missing(form)
@@ -131,6 +130,17 @@ class AbstractMethod(ABC):
         """True where the method runs around the best common model (where that helps, see
         `graphreg.certificate.center`), and begins there if no start is given: a shift of all targets changes no
         round. Iterations that follow a paper do not, and begin at 0."""
+        return False
+
+    @property
+    def bias(self) -> str:
+        """The options that lead off the optimum of what is minimised, so that no budget reaches it; "" where none
+        do."""
+        return ""
+
+    @property
+    def drawn(self) -> bool:
+        """True where its rounds are drawn at random, so that the point keeps moving around its limit."""
         return False
 
     @property
@@ -189,17 +199,6 @@ class AbstractIteration(AbstractMethod):
     central: ClassVar[bool] = False  # whether a step takes all data in one place, so that no actors can carry it out
     every: ClassVar[int] = 10  # rounds between two screens, at least
     most_rounds: ClassVar[int] = 100_000  # where the caller sets no budget
-
-    @property
-    def bias(self) -> str:
-        """The options that lead off the optimum of what is minimised, so that no budget reaches it; "" where none
-        do."""
-        return ""
-
-    @property
-    def drawn(self) -> bool:
-        """True where its rounds are drawn at random, so that the point keeps moving around its limit."""
-        return False
 
     def run(self, task: Task) -> Outcome:
         return task.iterate(self, task.budget)

@@ -72,7 +72,7 @@ class AbstractBlock(Brief, ABC, Generic[M]):
     @property
     def keys(self) -> Sequence[Hashable]:
         """What names rows that are no edges."""
-        return getattr(self.map, "keys", ()) or range(self.count)
+        return self.map.keys or range(self.count)
 
     @abstractmethod
     def scale_of(self, some: Rows) -> Array:
@@ -145,20 +145,12 @@ class SampleBlock(AbstractBlock[AbstractMatrix]):
     width = of_map[int]("k")  # the number k of predictors of a sample
     lengths = of_map[float | Array]()  # by which rows step
     norms = of_map[Array]()  # ||x_r|| of each row of A
-
-    @cached_property
-    def apart(self) -> bool:
-        """True where the predictors of a sample see different numbers of w, so that differences of them are exact."""
-        if self.map.noun == "sample":
-            return True
-        entry = self.A.tocoo()
-        sample, size = entry.coords[0] // self.width, self.A.shape[1]  # pyright: ignore[reportOptionalSubscript]
-        return len(np.unique(sample * np.int64(size) + entry.coords[1])) == entry.nnz
+    apart = of_map[bool]()  # True where the predictors of a sample see different numbers of w
 
     @property
     def name(self) -> str:
         """The name of the loss, and of its rows where they are no samples at nodes."""
-        text = getattr(self.map, "text", "")
+        text = "" if self.map.noun == "sample" else self.map.text
         return f"{self.loss.called()}({text})" if text else self.loss.called()
 
     def apply(self, w: Array) -> Array:

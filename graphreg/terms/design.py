@@ -47,6 +47,11 @@ class Design(AbstractMatrix):
     given_layout: Layout | None = None  # of the samples that these are a part of
 
     noun = "sample"
+    apart = True  # pyright: ignore[reportAssignmentType]  (known beforehand)
+
+    @property
+    def text(self) -> str:  # pyright: ignore[reportIncompatibleVariableOverride]  (follows from X and the outputs)
+        return "w_i" if self.X is None else "x_r'w_i" if self.outputs is None else "W_i'x_r"
 
     @property
     def count(self) -> int:
@@ -64,6 +69,8 @@ class Design(AbstractMatrix):
     @property
     def owner(self) -> Array:  # pyright: ignore[reportIncompatibleVariableOverride]  (the node itself)
         return self.node
+
+    touched = owner  # pyright: ignore[reportIncompatibleMethodOverride]  (the node itself)
 
     @cached_property
     def one_each(self) -> bool:

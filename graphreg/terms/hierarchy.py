@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from ..base.messages import unmatched
 from ..checks import inside, per
 from ..errors import TermError
 from ..inputs import IntegerLabels, is_missing, plain_label
@@ -19,7 +18,7 @@ from .penalties.base import AbstractConstraint, AbstractPenalty
 from .penalties.squared_l2 import SquaredL2
 from .penalties.zero import Zero
 from .records import Array, Role, Space
-from .sums import between_nodes, check_between_nodes
+from .sums import between_nodes, by_label, check_between_nodes
 
 ROOT = "root"
 DEEPEST = 100  # levels
@@ -144,10 +143,9 @@ class AlphaHierarchy(AbstractTerm):
 
     def _alphas(self, clusters: Mapping[Any, Any]) -> dict[Any, float]:
         given = self.alpha if isinstance(self.alpha, Mapping) else {path[-1]: self.alpha for path in clusters}
-        for said in unmatched("alpha", given, dict.fromkeys(path[-1] for path in clusters), "cluster"):
-            raise TermError(said)
+        each = by_label(given, "alpha", _level_labels(clusters, 1), "cluster")
         per("cluster", inside("[0, 1]"))(given, "alpha", TermError)
-        return {path: float(given[path[-1]]) for path in clusters}
+        return {path: float(alpha) for path, (_, alpha) in zip(clusters, each, strict=True)}
 
     def lower(self, space: Space, strength: Strength) -> Lowered:
         leaves, clusters = tree_levels(self.clusters)
@@ -266,6 +264,5 @@ def _level_weights(weight: Any, labels: list[Hashable], depth: int, name: str = 
     what = name or f"the weight of level {depth + 1} of the hierarchy"
     if not isinstance(weight, Mapping):
         return Strength.of(weight, what), np.ones(len(labels))
-    for said in unmatched(what, weight, dict.fromkeys(labels), "cluster" if depth else "node"):
-        raise TermError(said)
-    return Strength(), np.array([positive(weight[label], f"{what} at {label!r}") for label in labels])
+    each = by_label(weight, what, labels, "cluster" if depth else "node")
+    return Strength(), np.array([positive(value, f"{what} at {label!r}") for label, value in each])

@@ -42,6 +42,8 @@ class AbstractMap(Brief, ABC):
     lengths: float | Array
     level: bool
     noun: str
+    keys: Sequence[Hashable] = ()  # what names rows that are no edges; their numbers where there are none
+    text: str = ""  # one of the rows, as it is printed; empty where nobody says it
     in_line = False  # True where rows are edges that join each node of the form with the next, in order
 
     @property
@@ -58,6 +60,11 @@ class AbstractMap(Brief, ABC):
     @abstractmethod
     def degree(self) -> Array:
         """max_j sum_e |K_e,ij| of each node, (n,), by which it steps: where rows are edges, the number of these."""
+
+    @property
+    def touched(self) -> Array:
+        """The nodes that rows touch, a mask or their numbers."""
+        return self.degree > 0.0
 
     @property
     @abstractmethod
@@ -164,6 +171,12 @@ class AbstractMatrix(AbstractMap):
     def norms(self) -> Array:
         """The Euclidean length of each row of K, (m k,)."""
         return np.sqrt(self.K.power(2).sum(axis=1))
+
+    @cached_property
+    def apart(self) -> bool:
+        """True where the lines of a row see different numbers of w, so that differences of them are exact."""
+        line, column = self.K.tocoo().coords
+        return len(np.unique(line // self.k * np.int64(self.n * self.d) + column)) == self.K.nnz
 
     @cached_property
     def lengths(self) -> Array:  # pyright: ignore[reportIncompatibleVariableOverride]  (found when it is asked for)

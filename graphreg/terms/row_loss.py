@@ -8,21 +8,22 @@ from typing import Any
 
 import numpy as np
 
+from ..base.messages import count
 from ..errors import DataError, TermError
-from ..inputs import Labels, NodeData, raw
+from ..inputs import NodeData, raw
 from .blocks import Lowered, SampleBlock
-from .calculus import AbstractTerm, Strength
+from .calculus import Strength
 from .losses.loss import AbstractLoss
 from .losses.samples import at_rows
 from .records import Array, Coordinate, Space
-from .row_penalty import matrix_of, with_ends
+from .row_penalty import AbstractOnRows, matrix_of, with_ends
 from .rows import NO_SIGN, AbstractRows, Made, by_key
 
 GIVEN = "a target for each row, one for all, or a mapping by node or edge"
 
 
 @dataclass(frozen=True, repr=False)
-class RowLoss(AbstractTerm):
+class RowLoss(AbstractOnRows):
     """A loss of rows: ``sum over r = 1..m of s_r l((K w)_r - b_r; y_r)``; written ``Loss(rows, y)``.
 
     A row may see any number of nodes, so there is none to average over: the scale is "sum", s_r the weight of the row,
@@ -44,7 +45,6 @@ class RowLoss(AbstractTerm):
     rows: AbstractRows
     y: Any
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    closed = False
 
     def __post_init__(self) -> None:
         if self.options.get("scale") == "mean":
@@ -57,13 +57,9 @@ class RowLoss(AbstractTerm):
     def name(self) -> str:
         return f"{self.kind.__name__}({self.rows.text()})"
 
-    @property
-    def leads(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]  (of the rows)
-        """True where a graph or a path gives the order of the nodes."""
-        return self.rows.leads
-
-    def labels(self) -> Labels:
-        return self.rows.labels()
+    def __repr__(self) -> str:
+        options = "".join(f", {name}={value!r}" for name, value in self.options.items())
+        return f"{self.kind.__name__}({self.rows.text()}, y{options})"
 
     def loss_of(self, y: Array, keys: Sequence[Hashable] = ()) -> AbstractLoss:
         """The loss on samples of which each is a node of its own, named by its row."""
@@ -81,28 +77,25 @@ class RowLoss(AbstractTerm):
         each = self.rows.each(space)
         if len(each) > 1:
             raise TermError(f"{self.name}: a loss is called on rows of one length")
-        return Lowered(losses=(self._block(each[0], strength, space),))
-
-    def _block(self, made: Made, strength: Strength, space: Space) -> SampleBlock:
+        made = each[0]
         if made.signless:
             raise TermError(f"{self.name}: {NO_SIGN}")
-        m, k = made.shape
-        y = self._given(made.keys)
+        (m, k), y = made.shape, self._given(made.keys)
         if _width(self.loss_of(y)) == 1:
             made, y = _one_by_one(made), np.repeat(y, m * k) if y.size == 1 else y.ravel()
         loss = self.loss_of(y, made.keys)
         if (len(y), _width(loss)) != made.shape:
             raise DataError(
-                f"{self.name} has {m} rows of {k} numbers, and y is of {len(y)} with {_width(loss)}; give {GIVEN}"
+                f"{self.name} has {count(m, 'row')} of {count(k, 'number')}, and y is of {len(y)} with {_width(loss)}; "
+                f"give {GIVEN}"
             )
-        kept = np.flatnonzero(made.c)
-        made, loss = made.taken(kept), at_rows(loss, kept)
         offset = 0.0 - made.b.reshape(loss.design()[1].shape)
         kept = with_ends(made, lambda r: loss.value(offset[r], loss.targets()[r]), self.name)
         made, loss = made.taken(kept), at_rows(loss, kept)
         loss = replace(loss, data=replace(loss.data, weights=made.c), **loss.coding())
         rows = matrix_of(made, space, self.rows.unshifted())
-        return SampleBlock(loss, strength, rows, loss.targets(), offset[kept], loss.scales())
+        block = SampleBlock(loss, strength, rows, loss.targets(), offset[kept], loss.scales())
+        return Lowered(losses=(block,))
 
     def _given(self, keys: tuple[Hashable, ...] | None = None) -> Array:
         """The targets, where they are by node or edge in the order of the keys."""

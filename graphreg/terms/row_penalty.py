@@ -15,17 +15,32 @@ from ..inputs import Labels
 from .blocks import EdgeBlock, Lowered
 from .calculus import AbstractTerm, Strength
 from .maps import Matrix
-from .penalties.base import AbstractConstraint, AbstractOneSided, AbstractPenalty, is_equality
+from .penalties.base import AbstractOneSided, AbstractPenalty, is_equality
 from .penalties.tried import moderate, refuse_uneven
 from .records import IN_GRAPH, IN_ROWS, TO_GROUND, Array, Space
 from .rows import NO_SIGN, AbstractRows, Made
-from .sums import check_strength
+from .sums import AbstractPenaltyTerm, check_strength
 
 TURNS = 8  # signs of the pieces of a group that are tried
 
 
+class AbstractOnRows(AbstractTerm):
+    """A function that is called on rows of `graphreg.w`."""
+
+    rows: AbstractRows
+    closed = False
+
+    @property
+    def leads(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]  (of the rows)
+        """True where a graph or a path gives the order of the nodes."""
+        return self.rows.leads
+
+    def labels(self) -> Labels:
+        return self.rows.labels()
+
+
 @dataclass(frozen=True, repr=False)
-class RowPenalty(AbstractTerm):
+class RowPenalty(AbstractPenaltyTerm, AbstractOnRows):
     """A penalty on rows: ``sum over r = 1..m of c_r phi((K w)_r - b_r)``; written ``phi(rows)``.
 
     K is sparse on w, b_r in R^k, and c_r >= 0, where 0 leaves a row out. Lowered, rows w_i - w_j and w_i are the edges
@@ -41,18 +56,9 @@ class RowPenalty(AbstractTerm):
 
     penalty: AbstractPenalty
     rows: AbstractRows
-    closed = False
 
-    @property
-    def leads(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]  (of the rows)
-        """True where a graph or a path gives the order of the nodes."""
-        return self.rows.leads
-
-    def labels(self) -> Labels:
-        return self.rows.labels()
-
-    def takes_strength(self) -> bool:
-        return not isinstance(self.penalty, AbstractConstraint)
+    def __repr__(self) -> str:
+        return f"{self.penalty!r}({self.rows.text()})"
 
     def lower(self, space: Space, strength: Strength) -> Lowered:
         name = f"{self.penalty.called()}({self.rows.text()})"
@@ -71,8 +77,8 @@ class RowPenalty(AbstractTerm):
             and (made.b.any() or not _is_even(phi, k))
         ):
             made = replace(made, edges=None)  # arrows that have a direction
-        made = made.taken(np.flatnonzero(made.c))
-        made = made if made.edges is not None else made.taken(with_ends(made, lambda r: phi.value(-made.b[r]), name))
+        b = made.b
+        made = made.taken(np.flatnonzero(made.c) if made.edges else with_ends(made, lambda r: phi.value(-b[r]), name))
         rows = made.edges or matrix_of(made, space, self.rows.unshifted())
         if made.edges is None and is_equality(phi, k):
             raise TermError(
@@ -119,15 +125,15 @@ def matrix_of(made: Made, space: Space, text: str) -> Matrix:
 
 
 def with_ends(made: Made, value_of: Callable[[Array], Array], name: str) -> Array:
-    """The rows that depend on w; a constant, of which ``value_of`` gives the values, leaves the model, where it is
-    0."""
+    """The rows that have a weight and depend on w; a constant, of which ``value_of`` gives the values, leaves the
+    model, where it is 0."""
     m, k = made.shape
     made.K.eliminate_zeros()  # of sums that cancel: no ends
     filled = np.bincount(made.K.tocoo().coords[0] // k, minlength=m) > 0
-    value = np.zeros(m)
-    value[~filled] = made.c[~filled] * value_of(np.flatnonzero(~filled))
+    value, constant = np.zeros(m), np.flatnonzero(~filled & (made.c > 0.0))
+    value[constant] = made.c[constant] * value_of(constant)
     if value.any():
         r = int(np.argmax(value != 0.0))
         what = "can never hold" if np.isinf(value[r]) else f"is the constant {value[r]:.6g}"
         raise TermError(f"the row {made.keys[r]!r} of {name} does not depend on w and {what}; give it the weight 0")
-    return np.flatnonzero(filled)
+    return np.flatnonzero(filled & (made.c > 0.0))

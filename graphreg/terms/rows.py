@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..base.display import Brief
-from ..base.messages import did_you_mean, missing_entries, shown, unknown_labels
+from ..base.messages import count, did_you_mean, missing_entries, shown, unknown_labels
 from ..checks import is_number, is_whole, numbers, sequence
 from ..errors import GraphError, TermError
 from ..inputs import Graph, Labels, as_labels, difference_matrix, is_networkx
@@ -235,7 +235,7 @@ class AbstractRows(Brief, ABC):
         >>> gr.w.along(range(10), 2).text()
         '(D^2 w)_t'
         """
-        labels = _labels(sequence(nodes, "nodes", "a list of nodes", TermError))
+        labels = _labels(nodes, "nodes", "a list of nodes")
         return Along(self, labels, _order(order), None if at is None else _places(at, labels))
 
     # ---- weights and groups ------------------------------------------------------------------------------------------
@@ -326,8 +326,8 @@ class Parameters(AbstractRows):
         """
         several = nodes is None or (isinstance(nodes, Sequence) and not isinstance(nodes, (str, bytes, tuple)))
         if nodes is not None and (several or (hasattr(nodes, "__array__") and np.ndim(nodes))):
-            return At(_labels(sequence(nodes, "nodes", "a label or a list of labels", TermError)), features)
-        return At(None if nodes is None else _labels([nodes]), features, one=not several)
+            return At(_labels(nodes, "nodes", "a label or a list of labels"), features)
+        return At(None if nodes is None else tuple(as_labels([nodes])), features, one=not several)
 
 
 @dataclass(frozen=True, repr=False)
@@ -396,11 +396,11 @@ class Rows(AbstractRows):
         if not is_whole(self.k) or self.k < 1 or K.shape[0] % self.k:
             raise TermError(f"Rows: k must divide the {K.shape[0]} lines of K, got {shown(self.k)}")
         m = K.shape[0] // self.k
-        names = range(m) if self.names is None else _labels(sequence(self.names, "names", "a list of names", TermError))
+        names = tuple(range(m)) if self.names is None else _labels(self.names, "names", "a list of names")
         if len(names) != m:
             raise TermError(f"Rows: there are {m} rows and {len(names)} names; give one per row")
-        nodes = None if self.nodes is None else _labels(sequence(self.nodes, "nodes", "a list of labels", TermError))
-        for name, value in (("K", K), ("names", tuple(names)), ("nodes", nodes)):
+        nodes = None if self.nodes is None else _labels(self.nodes, "nodes", "a list of labels")
+        for name, value in (("K", K), ("names", names), ("nodes", nodes)):
             object.__setattr__(self, name, value)
 
     def labels(self) -> Labels:
@@ -465,8 +465,8 @@ class Plus(AbstractRowsOfRows):
         one, two = (x.taken(np.zeros(m, dtype=int)) if x.shape[0] == 1 else x for x in (one, two))
         if one.shape != two.shape:
             raise TermError(
-                f"{self.text()}: there are {one.shape[0]} rows of {one.shape[1]} numbers and {two.shape[0]} rows of "
-                f"{two.shape[1]}; give as many of each"
+                f"{self.text()}: there are {_sizes(one)} and {count(two.shape[0], 'row')} of {two.shape[1]}; give as "
+                "many of each"
             )
         keys = one.keys if one.keys == two.keys else tuple(zip(one.keys, two.keys, strict=True))
         return Made(sp.csr_array(one.K + self.sign * two.K), one.b + self.sign * two.b, one.c, keys)
@@ -516,10 +516,11 @@ class Shifted(AbstractRowsOfRows):
             )
         if given.ndim == 1 and len(given) == m and (by_row or k == 1 or m != 1):
             given = given[:, None]
+        there = f"there {'is' if m == 1 else 'are'} {_sizes(made)}"
         if given.ndim > 2 or (given.ndim == 2 and len(given) not in (1, m)) or given.shape[-1:] not in ((), (1,), (k,)):
             raise TermError(
-                f"b of {self.text()} has the shape {given.shape}, and there are {m} rows of {k} numbers; give one "
-                "number, a number or a vector per row, or a mapping by node or edge"
+                f"b of {self.text()} has the shape {given.shape}, and {there}; give one number, a number or a vector "
+                "per row, or a mapping by node or edge"
             )
         if not np.isfinite(given).all():
             raise TermError(f"b of {self.text()} must be finite, and has an entry that is not")
@@ -612,24 +613,33 @@ class Arrows:
 
 
 @dataclass(frozen=True, repr=False)
-class Across(AbstractRowsOfRows):
-    """Differences across a graph."""
-
-    arrows: Arrows
-    order: int
+class AbstractWay(AbstractRowsOfRows):
+    """Differences of rows that are of one node each, in the order in which a graph or a path names these."""
 
     @property
     def leads(self) -> bool:
         return True
 
+    def by_node(self, space: Space, way: str) -> tuple[Made, dict[Hashable, int]]:
+        """The rows within, and which of them each node has."""
+        made = self.plain(space)
+        if not made.nodes:
+            raise TermError(f"{self.inner.text()} are not rows of one node each, so no {way} them")
+        return made, {label: r for r, label in enumerate(made.keys)}
+
+
+@dataclass(frozen=True, repr=False)
+class Across(AbstractWay):
+    """Differences across a graph."""
+
+    arrows: Arrows
+    order: int
+
     def labels(self) -> Labels:
         return self.arrows.labels
 
     def made(self, space: Space) -> Made:
-        own, made = self.arrows, self.plain(space)
-        if not made.nodes:
-            raise TermError(f"{self.inner.text()} are not rows of one node each, so no graph leads across them")
-        place = {label: r for r, label in enumerate(made.keys)}
+        own, (made, place) = self.arrows, self.by_node(space, "graph leads across")
         unknown = unknown_labels(f"the graph across {self.inner.text()}", own.labels, place)
         if unknown:
             raise GraphError(unknown[0])
@@ -649,15 +659,8 @@ class Across(AbstractRowsOfRows):
         out = made.mixed(A, keys, nodes=not between, owners=owners if made.owners is None else None)
         if not between:
             return out
-        return replace(out, c=own.weight, signless=not own.directed, edges=self._edges(made, rows, space))
-
-    def _edges(self, made: Made, rows: Array, space: Space) -> Differences | None:
-        """The rows as edges, where they are w_i - w_j: each from the node that comes first in the space."""
-        nodes = made.edges
-        if nodes is None or self.order > 1:
-            return None
-        ends = np.sort(nodes.tail[rows][np.stack([self.arrows.tail, self.arrows.head])], axis=0)
-        return Differences(ends[0], ends[1], nodes.features, space.n_observed)
+        edges = _differences(made, rows[own.tail], rows[own.head], space) if self.order == 1 else None
+        return replace(out, c=own.weight, signless=not own.directed, edges=edges)
 
     def text(self) -> str:
         if self.order == 1 and self.inner.text() == "w_i":
@@ -665,33 +668,38 @@ class Across(AbstractRowsOfRows):
         return f"({_power(self.order)} {_inner(self.inner)})_{'e' if self.order % 2 else 'i'}"
 
 
+def _differences(made: Made, one: Array, other: Array, space: Space) -> Differences | None:
+    """Differences between rows as edges, where they are +-(w_i - w_j): each from the node that comes first in the
+    space."""
+    nodes = made.edges
+    if nodes is None or (one == other).any():
+        return None
+    ends = np.sort(nodes.tail[np.stack([one, other])], axis=0)
+    return Differences(ends[0], ends[1], nodes.features, space.n_observed)
+
+
 @dataclass(frozen=True, repr=False)
-class Along(AbstractRowsOfRows):
+class Along(AbstractWay):
     """Differences along a path."""
 
     path: Labels
     order: int
     places: Array | None
 
-    @property
-    def leads(self) -> bool:
-        return True
-
     def labels(self) -> Labels:
         return self.path
 
     def made(self, space: Space) -> Made:
-        made, T, t = self.plain(space), len(self.path), self.places
-        if not made.nodes:
-            raise TermError(f"{self.inner.text()} are not rows of one node each, so no path leads along them")
-        rows = _found(self.path, {label: r for r, label in enumerate(made.keys)})
+        (made, place), T, t = self.by_node(space, "path leads along"), len(self.path), self.places
+        rows = _found(self.path, place)
         A: Any = sp.csr_array((np.ones(T), (np.arange(T), rows)), shape=(T, made.shape[0]))
         for r in range(min(self.order, T)):
             if r > 0 and t is not None:
                 A = sp.diags_array(r / (t[r:] - t[:-r])) @ A
             A = sp.csr_array(A[1:] - A[:-1])
         keys = tuple(tuple(self.path[i : i + self.order + 1]) for i in range(A.shape[0]))
-        return made.mixed(sp.csr_array(A), keys)
+        edges = _differences(made, rows[:-1], rows[1:], space) if self.order == 1 else None
+        return made.mixed(sp.csr_array(A), keys, edges=edges)
 
     def text(self) -> str:
         return f"({_power(self.order)} {_inner(self.inner)})_t"
@@ -805,14 +813,18 @@ def _power(order: int) -> str:
     return "D" if order == 1 else f"D^{order}"
 
 
+def _sizes(made: Made) -> str:
+    return f"{count(made.shape[0], 'row')} of {count(made.shape[1], 'number')}"
+
+
 def _order(order: Any) -> int:
     if not is_whole(order) or order < 1:
         raise TermError(f"the order of differences must be a whole number from 1, got {shown(order)}")
     return int(order)
 
 
-def _labels(given: Sequence[Any]) -> Labels:
-    return tuple(as_labels(given))
+def _labels(given: Any, what: str, wanted: str) -> Labels:
+    return tuple(as_labels(sequence(given, what, wanted, TermError)))
 
 
 def _found(labels: Labels, index: Mapping[Hashable, int]) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -61,6 +61,15 @@ def check_strength(penalty: AbstractPenalty, strength: Strength, weighted: bool,
         raise TermError(f"{where} is a constraint ({name}) and takes no weights; {remedy}")
 
 
+class AbstractPenaltyTerm(AbstractTerm):
+    """A sum of a penalty over edges, nodes or rows."""
+
+    penalty: AbstractPenalty
+
+    def takes_strength(self) -> bool:
+        return not isinstance(self.penalty, AbstractConstraint)
+
+
 class AbstractGraphTerm(AbstractTerm):
     """A sum over the edges of a graph."""
 
@@ -79,7 +88,7 @@ class AbstractGraphTerm(AbstractTerm):
 
 
 @dataclass(frozen=True, repr=False)
-class TotalVariation(AbstractGraphTerm):
+class TotalVariation(AbstractPenaltyTerm, AbstractGraphTerm):
     """Generalised total variation: ``sum over edges e = (i, j) of A_e phi(w_i - w_j)``.
 
     Parameters
@@ -110,9 +119,6 @@ class TotalVariation(AbstractGraphTerm):
 
     def squared(self) -> TotalVariation:
         return replace(self, penalty=SquaredL2()) if self.takes_strength() else self
-
-    def takes_strength(self) -> bool:
-        return not isinstance(self.penalty, AbstractConstraint)
 
 
 @dataclass(frozen=True, repr=False)
@@ -152,7 +158,7 @@ class Consensus(AbstractGraphTerm):
 
 
 @dataclass(frozen=True, repr=False)
-class NodePenalty(AbstractTerm):
+class NodePenalty(AbstractPenaltyTerm):
     """A penalty on every node: ``sum over nodes i of weight_i phi(w_i - center)``; latent nodes have none.
 
     Parameters
@@ -199,9 +205,6 @@ class NodePenalty(AbstractTerm):
         nodes = Selection(np.array([*places.values()], dtype=np.intp), features)
         return Lowered(edges=(EdgeBlock(phi, strength, nodes, weights, centers, TO_GROUND, name),))
 
-    def takes_strength(self) -> bool:
-        return not isinstance(self.penalty, AbstractConstraint)
-
     def _places(self, space: Space, name: str) -> Mapping[Hashable, int]:
         """The places of the nodes in the space."""
         if self.nodes is None:
@@ -216,7 +219,7 @@ class NodePenalty(AbstractTerm):
     def _weights(self, nodes: Mapping[Hashable, int], name: str) -> Array:
         if self.weights is None:
             return np.ones(len(nodes))
-        weights = _by_node(self.weights, f"the weights of {name}", nodes)
+        weights = by_label(self.weights, f"the weights of {name}", nodes)
         return np.array([positive(weight, f"the weight of the node {x!r}") for x, weight in weights])
 
     def _centers(self, nodes: Mapping[Hashable, int], space: Space, features: Array | None, name: str) -> Array | None:
@@ -224,16 +227,18 @@ class NodePenalty(AbstractTerm):
             return None
         names = [space.coordinates[j] for j in (range(len(space.coordinates)) if features is None else features)]
         if isinstance(self.center, Mapping):
-            centers = _by_node(self.center, f"the centers of {name}", nodes)
+            centers = by_label(self.center, f"the centers of {name}", nodes)
             return np.array([_center(each, names, f"the center of {name} at the node {x!r}") for x, each in centers])
         return np.tile(_center(self.center, names, f"the center of {name}"), (len(nodes), 1))
 
 
-def _by_node(given: Mapping[Hashable, Any], what: str, nodes: Mapping[Hashable, int]) -> list[tuple[Hashable, Any]]:
-    """The entries of a mapping: every node must have one, and every entry a node."""
-    for said in unmatched(what, given, nodes):
+def by_label(
+    given: Mapping[Hashable, Any], what: str, labels: Collection[Hashable], of: str = "node"
+) -> list[tuple[Hashable, Any]]:
+    """The entries of a mapping: every label must have one, and every entry a label."""
+    for said in unmatched(what, given, dict.fromkeys(labels), of):
         raise TermError(said)
-    return [(node, given[node]) for node in nodes]
+    return [(label, given[label]) for label in labels]
 
 
 def _center(value: Any, names: list[Coordinate], what: str) -> Array:
@@ -241,9 +246,7 @@ def _center(value: Any, names: list[Coordinate], what: str) -> Array:
     has names."""
     k = len(names)
     if is_series(value) and list(value.index) != list(range(len(value))):
-        for said in unmatched(what, dict(value), names, "feature"):
-            raise TermError(said)
-        value = [value[name] for name in names]
+        value = [entry for _, entry in by_label(dict(value), what, names, "feature")]
     row = numbers(value, what, f"{k} finite numbers", TermError)
     if row.shape != (k,) or not np.isfinite(row).all():
         shown = f"the shape {row.shape}" if row.ndim > 1 else repr(value)

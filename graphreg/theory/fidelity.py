@@ -10,10 +10,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from .. import checks
-from ..base.messages import unmatched
+from ..base.messages import count, unmatched
 from ..base.tables import NumberWithAssumptions, ResultWithAssumptions
 from ..errors import GraphError, MethodError
-from ..form.notation import count
 from ..inputs import Graph, components_of, is_networkx
 from ..terms import Array
 from .arguments import edge_positions, read_clusters

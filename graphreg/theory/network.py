@@ -126,7 +126,7 @@ class Network(Brief):
     @cached_property
     def columns(self) -> tuple[Array, ...]:
         """The coordinates of each block."""
-        return tuple(np.arange(self.shape[1]) if b.features is None else b.features for b in self.blocks)
+        return tuple(b.columns(self.shape[1]) for b in self.blocks)
 
     @cached_property
     def groups(self) -> tuple[CoordinateGroup, ...]:
@@ -160,7 +160,7 @@ class Network(Brief):
     @cached_property
     def where(self) -> tuple[Array, ...]:
         """The component of each edge, per block."""
-        return tuple(self.component[b.tail] for b in self.blocks)
+        return tuple(self.component[b.map.owner] for b in self.blocks)
 
     @property
     def n_components(self) -> int:
@@ -204,7 +204,7 @@ class Network(Brief):
 
     # ---- flows ---------------------------------------------------------------------------------------------------
     def nothing(self) -> Flows:
-        return tuple(np.zeros((len(b.tail), len(c))) for b, c in zip(self.blocks, self.columns, strict=True))
+        return tuple(np.zeros((b.count, b.map.width(self.shape[1]))) for b in self.blocks)
 
     def adjoint(self, flows: Flows) -> Array:
         """K'u, (n, d)."""

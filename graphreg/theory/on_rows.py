@@ -44,10 +44,6 @@ class RowNetwork(Network):
         return np.zeros(1, dtype=bool)
 
     @cached_property
-    def where(self) -> tuple[Array, ...]:
-        return tuple(np.zeros(b.count, dtype=int) for b in self.blocks)
-
-    @cached_property
     def flat(self) -> Any:
         """K of all blocks, (numbers, n d)."""
         return sp.csr_array(sp.vstack([b.flat(self.shape[1]) for b in self.blocks], format="csr"))
@@ -55,11 +51,8 @@ class RowNetwork(Network):
     @cached_property
     def base(self) -> Array:
         """b, (numbers,)."""
-        each = [np.zeros((b.count, b.map.width(self.shape[1]))) if b.center is None else b.center for b in self.blocks]
-        return np.concatenate([one.ravel() for one in each])
-
-    def nothing(self) -> Flows:
-        return tuple(np.zeros((b.count, b.map.width(self.shape[1]))) for b in self.blocks)
+        each = zip(self.blocks, self.nothing(), strict=True)
+        return np.concatenate([(zero if block.center is None else block.center).ravel() for block, zero in each])
 
     def split(self, u: Array) -> Flows:
         """Numbers of all rows, per block."""

@@ -37,7 +37,8 @@ class SmoothObjective:
     def __init__(self, form: Form) -> None:
         self.form = form
         self.nodes = NodeGradients(replace(form, samples=form.at_nodes))
-        self.links = tuple((edge, edge.flat(form.d)) for edge in form.edges if edge.map.noun != "node")
+        others = (*(edge for edge in form.edges if edge.map.noun != "node"), *form.beside)
+        self.links = tuple((block, block.map.flat(form.d)) for block in others)
 
     def dual_point_at(self, w: Array) -> DualPoint:
         """Gradients as flows and prices."""
@@ -50,10 +51,9 @@ class SmoothObjective:
     def hessian(self, w: Array) -> sp.csr_array:
         """The Hessian of F at w, (n d, n d)."""
         H = sp.csr_array(block_diagonal(self.nodes.hessians(w)))
-        for edge, B in self.links:
-            H = H + B.T @ (block_diagonal(edge.curvatures(w)) @ B)
-        for block in self.form.beside:
-            H = H + block.A.T @ (block_diagonal(block.curvatures(w).reshape(-1, block.width, block.width)) @ block.A)
+        for block, B in self.links:
+            k = block.map.width(self.form.d)
+            H = H + B.T @ (block_diagonal(block.curvatures(w).reshape(-1, k, k)) @ B)
         return sp.csr_array(H)
 
 

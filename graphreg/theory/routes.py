@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy.sparse as sp
 
-from ..base.clock import OutOfTimeError, alarm, needed
+from ..base.clock import alarm, cut_short, needed
 from ..base.display import Brief
 from ..compiling import Links, steepest
 from ..form import EdgeBlock
@@ -71,8 +71,8 @@ def route(network: Network, r: Array, close: float = CLOSE) -> Routes:
     with needed("the strength at which all nodes agree"):
         flows = network.along_forest(r)
         found.offer(flows, _cut(network, flows))
-    cyclic, ended = ~network.acyclic & (found.known.upper > 0), ""
-    try:
+    cyclic = ~network.acyclic & (found.known.upper > 0)
+    with cut_short() as ended:
         if cyclic.any():
             parts = _by_coordinate(network)
             with alarm():
@@ -80,11 +80,7 @@ def route(network: Network, r: Array, close: float = CLOSE) -> Routes:
                     _settle(network, r, found, cyclic, np.zeros(len(cyclic)), close)
                 else:
                     _offer_coordinates(network, r, found, parts, close)
-    except KeyboardInterrupt:
-        ended = "interrupted"
-    except OutOfTimeError:
-        ended = "out of time"
-    return found.routes(cyclic, ended)
+    return found.routes(cyclic, "".join(ended))
 
 
 def _by_coordinate(network: Network) -> list[Network] | None:

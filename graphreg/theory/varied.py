@@ -255,10 +255,7 @@ def _rough(edge: EdgeBlock) -> str:
     if isinstance(edge.penalty, AbstractSmoothPenalty):
         return ""
     if isinstance(edge.penalty, AbstractConstraint):
-        between = (
-            ""
-            if edge.map.noun != "edge"
-            else ", which may only be an equality on coordinates that the norm does not act on"
-        )
+        only = ", which may only be an equality on coordinates that the norm does not act on"
+        between = only if edge.map.noun == "edge" else ""
         return f"is a constraint ({edge.penalty.called()}){between}"
     return f"has kinks ({edge.penalty.called()})"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import checks
-from ..base.clock import OutOfTimeError, nothing_yet, progress_bar, within
+from ..base.clock import cut_short, progress_bar, within
 from ..base.messages import warn
 from ..distributed import MPI
 from ..errors import MethodError, WorkerError
@@ -153,26 +153,23 @@ def _carried_out(
 ) -> CrossValidation:
     """The cross-validation with what all folds gave, or those that are finished when Ctrl-C is pressed or the time
     is up."""
-    folds, G, ended = found.folds.each, len(found.grid.points), ""
+    folds, G = found.folds.each, len(found.grid.points)
     todo = [number for number in range(len(folds)) if number not in stored.runs]
     solves = {"total": len(folds) * G, "initial": len(stored.runs) * G, "desc": "cross-validation", "unit": " solves"}
+
+    def so_far(ended: str) -> CrossValidation:
+        return replace(found, runs=dict(sorted(stored.runs.items())), ended=ended)
+
     try:
-        with progress_bar(progress, **solves) as tick, closing(_runs(task, folds, todo, how, tick)) as runs:
+        some, bar = cut_short("cross_validate", lambda: stored.runs), progress_bar(progress, **solves)
+        with some as ended, bar as tick, closing(_runs(task, folds, todo, how, tick)) as runs:
             for number, run in runs:
                 stored.add(number, run)
                 scores_of(task.form, folds[number], run, found.scorer, task.grid)  # what is wrong is known at once
-    except KeyboardInterrupt:
-        if not stored.runs:
-            raise
-        ended = "interrupted"
-    except OutOfTimeError:
-        if not stored.runs:
-            raise nothing_yet("cross_validate") from None
-        ended = "out of time"
     except WorkerError as error:
-        error.found = replace(found, runs=dict(sorted(stored.runs.items())), ended="a process died")
+        error.found = so_far("a process died")
         raise
-    return replace(found, runs=dict(sorted(stored.runs.items())), ended=ended if len(stored.runs) < len(folds) else "")
+    return so_far("".join(ended) if len(stored.runs) < len(folds) else "")
 
 
 def _runs(task: FoldTask, folds: Sequence[Fold], todo: list[int], how: int | MPI, tick: Tick) -> FoldRuns:

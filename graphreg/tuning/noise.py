@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .. import checks
-from ..base.clock import OutOfTimeError, afresh, check_deadline, needed, nothing_yet, progress_bar, within
+from ..base.clock import afresh, check_deadline, cut_short, needed, progress_bar, within
 from ..base.lazy import stats
 from ..base.tables import NumberWithAssumptions
 from ..inference import LocalFits, local_fits
@@ -145,19 +145,11 @@ def _draw(
 ) -> str:
     """Appends max_e ||((A D)^+' Psi)_e||_* for each draw of Psi; what cut it short, where enough is there."""
     rng = np.random.default_rng(seed)
-    try:
-        with progress_bar(progress, total=draws, desc=NAME, unit=" draws", delay=1.0) as tick:
-            for _ in range(draws):
-                check_deadline()
-                psi = np.einsum("ijk,ik->ij", roots, rng.normal(size=network.shape))
-                values.append(network.strain(psi))
-                tick(1)
-    except KeyboardInterrupt:
-        if len(values) < LEAST:
-            raise
-        return "interrupted"
-    except OutOfTimeError:
-        if len(values) < LEAST:
-            raise nothing_yet(NAME) from None
-        return "out of time"
-    return ""
+    bar = progress_bar(progress, total=draws, desc=NAME, unit=" draws", delay=1.0)
+    with cut_short(NAME, lambda: len(values) >= LEAST) as ended, bar as tick:
+        for _ in range(draws):
+            check_deadline()
+            psi = np.einsum("ijk,ik->ij", roots, rng.normal(size=network.shape))
+            values.append(network.strain(psi))
+            tick(1)
+    return "".join(ended)

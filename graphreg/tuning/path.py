@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from .. import checks
-from ..base.clock import OutOfTimeError, progress_bar, within
+from ..base.clock import OutOfTimeError, cut_short, progress_bar, within
 from ..base.display import Html, Shown, title
 from ..base.escaping import visible
 from ..base.shortcuts import shortcut
@@ -328,10 +328,10 @@ def _solve(
     warm: Warm, parameter: Parameter, values: list[float], stored: StoredPath | None, progress: Any, on_failure: str
 ) -> tuple[dict[float, Solution], str]:
     """The solutions by strength, and what cut the path short."""
-    found, ended = {} if stored is None else stored.load(), ""
+    found = {} if stored is None else stored.load()
     try:
         bar = progress_bar(progress, total=len(values), initial=len(found), desc="path", unit=" strengths")
-        with bar as show:
+        with cut_short() as ended, bar as show:
             for value in warm.along(values, found):
                 parameter.value = value
                 solution = warm.solve(value)
@@ -346,11 +346,7 @@ def _solve(
                 if stored is not None:
                     stored.keep(value, solution)
                 show(1, f"{parameter.name} {value:.3g}")
-    except KeyboardInterrupt:
-        ended = "interrupted"
-    except OutOfTimeError:
-        ended = "out of time"
     finally:
         if stored is not None:
             stored.write()
-    return found, ended
+    return found, "".join(ended)

@@ -321,3 +321,13 @@ def test_the_primal_repair_moves_no_further_than_it_must():
     np.testing.assert_array_equal(moved[:, 2], w[:, 2])
     np.testing.assert_array_equal(moved[:, 0], np.clip(w[:, 0], -1, 1))
     np.testing.assert_allclose(moved[:, 1], w[:, 1].mean())
+
+
+def test_an_optimum_of_0_is_certified_where_nothing_says_how_large_numbers_are():
+    """Targets of 0 at a vertex of the simplex, and a node without data."""
+    loss = gr.MeanLoss(gr.NodeData.from_arrays(None, [[0.0, 0.0]], [0]))
+    B, e = np.c_[np.eye(2), [-1.0, -1.0]], np.array([[0.0, 0.0, 1.0]])
+    ridge = 0.2 * gr.SquaredL2()(gr.w.at(0) - gr.w.at(1))
+    solution = gr.Problem(loss + gr.NonNegative()(gr.w @ B + e) + ridge).solve(gr.Exact(), progress=False, gap=1e-7)
+    assert solution.certificate.primal < 1e-290
+    assert solution.certificate.relative_gap == 0.0

@@ -225,7 +225,15 @@ def test_nothing_is_compiled_of_them():
 # ---- labels that rows alone name -------------------------------------------------------------------------------------
 def test_a_label_that_looks_like_another_is_doubted():
     data = gr.NodeData.from_arrays(None, np.arange(3.0), ["the", "cat", "s1"])
-    with pytest.warns(UserWarning, match=r"the node 'teh' is named by rows alone.*; did you mean 'the'\?"):
+    with pytest.warns(UserWarning, match=r"the node 'teh' is named by rows alone.*; did you mean 'the'\?") as warned:
         problem = gr.Problem(gr.MeanLoss(data) + gr.L1()(gr.w.at("teh")))
+    assert warned[0].filename == __file__  # where the user wrote it, not where it was found
     assert "the node 'teh' is named by rows alone, without data, graph or path; did you mean 'the'?" in str(problem)
     gr.Problem(gr.MeanLoss(data) + gr.L1()(gr.w.at(["s2", "the", "dog"])))  # numbers, and other words, are meant
+
+
+def test_a_center_that_overflows_is_named_by_the_key_of_its_row():
+    data = gr.NodeData.from_arrays(None, np.arange(2.0), ["a", "b"])
+    rows = 2.0 * gr.w.at(["a", "b"]) - np.array([1.0, 1e200])
+    with pytest.raises(TermError, match="is 1e\\+200 in the row 'b', and its square overflows"):
+        gr.Problem(gr.MeanLoss(data) + gr.L1()(rows))

@@ -376,7 +376,7 @@ def test_routing_solves_the_bounded_least_squares_problem(loss):
     problem = gr.Problem(loss(data) + 0.01 * gr.TotalVariation(nx.complete_graph(list("abcdef")), gr.L1()))
     form = problem.form.frozen()
     w = np.zeros(form.shape)
-    found, routing = kinks(form, w, 1.0), RoutingProblem(form, tuple(block.stacks for block in form.samples), w)
+    found, routing = kinks(form, w, 1.0), RoutingProblem(form, w)
     assert found.flows[0].all()
     point = routing(found)
     ((low, high),), c = found.prices, np.repeat(form.edges[0].weight, 2)

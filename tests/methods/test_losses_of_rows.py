@@ -13,7 +13,7 @@ import pytest
 import scipy.sparse as sp
 
 import graphreg as gr
-from graphreg.errors import DataError, GraphregError, MethodError, ModelError, ProofError, TermError
+from graphreg.errors import DataError, GraphregError, MethodError, ModelError, TermError
 
 w, T = gr.w, 24
 RNG = np.random.default_rng(0)
@@ -264,7 +264,7 @@ REFUSED = {
     "HuberLoss(rows, y, delta)": lambda: gr.HuberLoss(BLUR @ w, SEEN, 1.0, 2.0),
     "SquaredLoss(rows, y)": lambda: gr.SquaredLoss(BLUR @ w),
     "give a DiGraph": arrows_needed,
-    f"has {T} rows of 1 numbers": lambda: gr.Problem(gr.SquaredLoss(BLUR @ w, SEEN[:3]) + rough),
+    f"has {T} rows of 1 number, and y is of 3 with 1": lambda: gr.Problem(gr.SquaredLoss(BLUR @ w, SEEN[:3]) + rough),
     "delta=...) must be a positive": lambda: gr.HuberLoss(BLUR @ w, SEEN, -1.0),
     "takes targets coded {0, 1}": lambda: gr.LogisticLoss(BLUR @ w, SEEN),
     "takes numeric targets, got 'x'": lambda: gr.SquaredLoss(BLUR @ w, ["x"] * T),
@@ -291,7 +291,6 @@ def test_refusals(said):
 
 VERBS = {
     "clusters are nodes that agree, and {} does not compare two": (TermError, lambda p, s, f: s.clusters()),
-    "and {} has rows of another kind": (ProofError, lambda p, s, f: s.prove(f)),
     "stands beside the losses of nodes, and the method takes one": (
         MethodError,
         lambda p, s, f: p.solve(gr.FedADMM(), progress=False),
@@ -325,6 +324,9 @@ def test_verbs_work_or_name_the_loss(name, tmp_path):
     assert gr.load(tmp_path / "answer.npz", problem).objective == solution.objective
     assert problem.solve(gr.PrimalDual(), start=solution, progress=False).status == "certified"
     assert problem.certify(solution).relative_gap <= 1e-7
+    proof = solution.prove(tmp_path / "proof.json")
+    assert solution.certificate.dual <= proof.upper <= solution.certificate.primal
+    assert proof.lower <= proof.upper
     solution.report(tmp_path / "answer.html")
     table = gr.path(problem, [0.1, 0.5], progress=False).table()
     assert (table["status"] == "certified").all()

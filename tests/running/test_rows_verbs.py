@@ -94,14 +94,14 @@ def test_keys_are_nodes_arrows_paths_groups_and_numbers():
 def test_rows_of_one_key_are_told_apart_by_their_term():
     A, B = np.ones((1, T)), np.arange(float(T))[None]
     edge = gr.TotalVariation(nx.path_graph(T), gr.L1())
-    terms = gr.L1()(A @ gr.w) + gr.L1()(B @ gr.w) + gr.SquaredL2()(A @ gr.w) + gr.L1()(gr.w.along(DAYS)) + edge
+    terms = gr.L1()(A @ gr.w) + gr.L1()(B @ gr.w) + gr.SquaredL2()(A @ gr.w) + gr.L1()(gr.w.along(DAYS) - 0.5) + edge
     solution = gr.Problem(on_days() + terms).solve(gr.Exact(), progress=False)
     keys = list(solution.flows)
     assert (0, 1) in keys
     assert keys[T - 1 : T + 2] == [("L1((A w)_r) 1", 0), ("L1((A w)_r) 2", 0), ("SquaredL2((A w)_r)", 0)]
-    assert ("L1((D w)_t)", (0, 1)) in keys
+    assert ("L1((D w)_t - 0.5)", (0, 1)) in keys
     each = dict(zip([e.name for e in solution.form.edges], solution.certificate.dual_point.flows, strict=True))
-    assert solution.flows["L1((D w)_t)", (0, 1)] == each["L1((D w)_t)"][0]
+    assert solution.flows["L1((D w)_t - 0.5)", (0, 1)] == each["L1((D w)_t - 0.5)"][0]
     assert solution.flows[0, 1] == each["TotalVariation(L1)"][0] == -solution.flows[1, 0]
 
 

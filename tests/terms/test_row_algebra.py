@@ -212,8 +212,19 @@ def test_terms_on_rows_are_the_usual_ones_to_the_last_bit(name):
     assert first.objective == second.objective
 
 
+def test_steps_along_a_path_are_edges():
+    """Where a penalty has no direction, as those of arrows are."""
+    (block,) = means(gr.L1()(w.along([2, 0, 1]))).form.edges
+    assert (block.map.tail.tolist(), block.map.head.tolist()) == ([0, 1], [1, 2])
+    for rows in (w.along(range(N)) - 1.0, w.along([0, 1, 1, 2]), w.along(range(N), 2)):
+        (block,) = means(gr.L1()(rows)).form.edges
+        assert type(block.map) is Matrix
+    (block,) = means(gr.NonNegative()(w.along(range(N)))).form.edges
+    assert type(block.map) is Matrix
+
+
 def test_other_rows_are_matrices():
-    for rows in (w.across(GRAPH, 2), 2.0 * w, w.along(range(N)), w @ B, A @ w):
+    for rows in (w.across(GRAPH, 2), 2.0 * w, w.along(range(N), 2), w @ B, A @ w):
         (block,) = means(gr.L1()(rows)).form.edges
         assert type(block.map) is Matrix
 
@@ -263,6 +274,7 @@ REFUSED = {
     "lengths": (lambda: (w.at([0, 1]) + w.at([0, 1, 2])).made(TWO), TermError, "2 rows of 2 numbers and 3 rows of"),
     "widths": (lambda: (w - w.at(None, ["a"])).made(TWO), TermError, "give as many of each"),
     "offsets": (lambda: (w - np.ones(3)).made(TWO), TermError, "has the shape (3,), and there are 7 rows of 2"),
+    "offsets of one": (lambda: (w.at(0) - np.ones(3)).made(TWO), TermError, "and there is 1 row of 2 numbers; give"),
     "either way": (lambda: (w.at([0, 1]) - [1.0, 2.0]).made(TWO), TermError, "a number per row as b[:, None]"),
     "infinite offset": (lambda: (w - np.inf).made(TWO), TermError, "must be finite"),
     "offset of no arrow": (lambda: (w.across(ARROWS) - {**NUMBERED, (0, 5): 1}).made(TWO), TermError, "(0, 5)"),
@@ -374,3 +386,9 @@ def test_nodes_are_in_the_order_of_graphs_and_paths_then_of_data_then_of_what_ro
         (w.across(nx.path_graph(["x", "a"])) @ [[2.0]], ("x", "a", "c", "b")),
     ):
         assert gr.Problem(gr.MeanLoss(data) + gr.L1()(rows)).form.labels == wanted
+
+
+def test_terms_of_rows_are_shown_as_they_are_written():
+    assert repr(gr.HuberNorm(delta=2.0)(w.at("a") - w.at("b"))) == "HuberNorm(delta=2.0)(w_a - w_b)"
+    assert repr(gr.QuantileLoss(w.at(["a", "b"]), [1.0, 2.0], tau=0.9)) == "QuantileLoss(w_i, y, tau=0.9)"
+    assert repr(0.5 * gr.L1()(w)) == "Model: 0.5 * L1()(w_i)"

@@ -17,8 +17,7 @@ from ...base.csgraph import connected_components
 from ...form import DualPoint, EdgeBlock, Form
 from ...inputs import components_of, groups_of
 from ...terms import Array, RecessionCone
-from ..rationals import rational
-from .directions import ConditionPart, allowed
+from .directions import ConditionPart
 
 ROUNDS = 4  # of scaling rows and columns in turn
 
@@ -180,31 +179,6 @@ def multipliers(form: Form, cones: list[RecessionCone], point: DualPoint) -> tup
             if chosen.any():
                 slack.append(-sign * u[:, chosen].ravel())
     return tuple(np.concatenate([np.zeros(0), *kind]) for kind in (falls, slack, still))  # type: ignore[return-value]
-
-
-def recedes_exactly(form: Form, v: Any) -> bool:
-    """True where nothing grows along v and some sample falls for ever, in exact arithmetic on the data as stored.
-
-    Then the infimum is not attained: any minimiser could be moved along v to where P is smaller.
-
-    Parameters
-    ----------
-    form : Form
-    v : array (n, d)
-        Of floats, or of rational numbers (``fractions.Fraction`` or python-flint's), as objects.
-    """
-    v = np.asarray(v)
-    cones = cones_of(form)
-    if v.shape != form.shape or cones is None or not all(cone.exact for cone in cones):
-        return False
-    found = conditions(form, cones)
-    exact = [rational(x) for x in v.ravel()]
-    number = found.unknowns.number.ravel()
-    first = {int(q): x for q, x in zip(number[::-1], reversed(exact), strict=True)}
-    if any(x != (first[int(q)] if q >= 0 else 0) for q, x in zip(number, exact, strict=True)):
-        return False  # coordinates that edges tie together, or hold at 0, move apart
-    x = [first[q] / rational(float(found.scale[q])) for q in range(found.unknowns.count)]
-    return allowed(*found.matrices, x)
 
 
 def _scaled(unknowns: Unknowns, kinds: list[Any]) -> Conditions:

@@ -12,8 +12,9 @@ values of f alone. No strong convexity is needed, and nothing of the optimum kno
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Self, cast
 
 import numpy as np
 
@@ -26,8 +27,25 @@ U = 2.0**-53
 STEPS = 25  # each a quarter of the last
 
 
+def flat(parts: Iterable[Array]) -> Array:
+    """The numbers of some arrays, one behind the other."""
+    return np.concatenate([np.zeros(0), *(np.ravel(each) for each in parts)])
+
+
+class AbstractNumbers:
+    """Arrays of one shape: of each number of some rows several things."""
+
+    @classmethod
+    def joined(cls, parts: Sequence[Self]) -> Self:
+        """Those of some blocks, one behind the other."""
+        return cls(*(flat(getattr(each, one.name) for each in parts) for one in fields(cast(Any, cls))))
+
+    def part(self, some: Array) -> Self:
+        return type(self)(*(getattr(self, one.name)[some] for one in fields(cast(Any, self))))
+
+
 @dataclass(frozen=True)
-class Region:
+class Region(AbstractNumbers):
     """``center`` of prices or flows; each is within ``width`` of its own, but for a part in which the sum of the
     squares, over ``weight``, of all samples and edges together is at most 2 G."""
 
@@ -67,7 +85,8 @@ def subgradients(
 def rounding(edge: EdgeBlock, form: Form, w: Array) -> Array:
     """How far z as it is computed may lie from (K w)_e - center_e, (m, k)."""
     K = edge.flat(form.d)
-    off = max(2, int(np.diff(K.indptr).max(initial=0))) * U * (abs(K) @ np.abs(w).ravel()).reshape(edge.count, -1)
+    off = max(2, int(np.diff(K.indptr).max(initial=0))) * U * (abs(K) @ np.abs(w).ravel())
+    off = off.reshape(edge.count, form.width(edge))
     return off if edge.center is None else off + 2 * U * np.abs(edge.center)
 
 

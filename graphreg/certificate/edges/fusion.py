@@ -16,17 +16,18 @@ point lies inside the domains of all penalties but for equations.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from ...base.csgraph import dijkstra
 from ...form import EdgeBlock, Form, held_together
 from ...inputs import components_of
 from ...terms import Array
 from ...terms.penalties import AbstractConstraint, AbstractEntrywise, has_kink, is_equality
+from ..proposing.arcs import Arcs, Forest, grown
 from ..record import Certificate
 from .dual_region import Region, of_edges, of_samples
 from .near import U, load, spread_of, upper_gap
@@ -77,42 +78,20 @@ def separate(form: Form) -> Separated:
 # ---- fusion ----------------------------------------------------------------------------------------------------------
 ROUNDS = 8  # of leaving out the edges, then the clusters that fail
 INSIDE = 1.0 - 1e-9  # of the room of an edge
-
-
-@dataclass(frozen=True)
-class Demand:
-    """The demand that the edges within clusters must carry, (n, d): ``center`` up to ``width``, and up to a part
-    whose square is at most 2 G ``weight``, for sums over nodes too."""
-
-    center: Array
-    width: Array
-    weight: Array
-
-    def add(self, K: sp.csr_array, columns: Array, found: Region) -> None:
-        """The flows of some edges."""
-        at = np.ix_(np.arange(len(self.center)), columns)
-        Kt = sp.csr_array(K.T)
-        size, terms = abs(Kt), float(np.diff(Kt.indptr).max(initial=0)) + 16.0
-        self.center[at] += Kt @ found.center
-        self.width[at] += size @ (found.width + 2 * terms * U * np.abs(found.center))
-        self.weight[at] += size @ found.weight
+UNBOUNDED = 1e300
 
 
 def fused(certificate: Certificate, apart: list[Array]) -> list[Array]:
     """The edges that are proved to be fused at every optimum, a mask per edge block of ``certificate.form``; those that
     are known to be ``apart`` (masks) are not tried."""
-    whole = certificate.form
+    whole, w, gap = certificate.form, certificate.w, upper_gap(certificate)
     none = [np.zeros(len(edge.tail), dtype=bool) for edge in whole.edges]
-    gap = upper_gap(certificate)
-    if not (np.isfinite(gap) and np.isfinite(certificate.w).all() and has_optimal_dual(whole, certificate.w)):
-        return none
     parts = separate(whole)
-    form, w = parts.form, certificate.w
+    form, samples = parts.form, optimal_prices(parts.form, w, gap)
+    if samples is None:
+        return none
     flows = parts.parts(certificate.dual_point.flows)
     spread = parts.parts(tuple(spread_of(certificate, k) for k in range(len(whole.edges))))
-    samples = [of_samples(block, w, gap) for block in form.samples]
-    if any(found is None for found in samples):
-        return none
     loads = [load(edge, u, eta) for edge, u, eta in zip(form.edges, flows, spread, strict=True)]
     movable = [_movable(edge, t, form.width(edge)) for edge, t in zip(form.edges, loads, strict=True)]
     movable = [mask & ~apart[k] for mask, k in zip(movable, parts.owner, strict=True)]
@@ -129,6 +108,16 @@ def fused(certificate: Certificate, apart: list[Array]) -> list[Array]:
         else:
             movable = ties.without(failing)
     return none
+
+
+def optimal_prices(form: Form, w: Array, gap: float) -> list[Region] | None:
+    """Where the optimal prices of each block are; None where that is not known, or there may be no optimal dual
+    point."""
+    if not (np.isfinite(gap) and np.isfinite(w).all() and has_optimal_dual(form, w)):
+        return None
+    found = [of_samples(block, w, gap) for block in form.samples]
+    known = [region for region in found if region is not None]
+    return known if len(known) == len(found) else None
 
 
 def has_optimal_dual(form: Form, w: Array) -> bool:
@@ -163,28 +152,28 @@ def _movable(edge: EdgeBlock, t: Array, k: int) -> Array:
     return (t < 1.0) & (True if edge.center is None else ~edge.center.any(axis=1))
 
 
-def _demand(
-    form: Form, w: Array, gap: float, flows: tuple[Array, ...], samples: list[Region | None], ties: _Ties
-) -> Demand:
-    demand = Demand(*(np.zeros(form.shape) for _ in range(3)))
+def _demand(form: Form, w: Array, gap: float, flows: tuple[Array, ...], samples: list[Region], ties: _Ties) -> Region:
+    """The region of the demands that the edges within clusters must carry, (n, d): its weights are those of sums over
+    nodes, too."""
+    demand = Region(*(np.zeros(form.shape) for _ in range(3)))
     for block, found in zip(form.samples, samples, strict=True):
-        assert found is not None
-        size, terms = abs(block.A).T, float(np.diff(block.A.indptr).max(initial=0)) + len(block.node) + 8.0
-        a = found.center.ravel()
-        demand.center[:] += (block.A.T @ a).reshape(form.shape)
-        width = found.width.ravel() + 2 * terms * U * np.abs(a)
-        demand.width[:] += (size @ np.where(np.isfinite(width), width, 1e300)).reshape(form.shape)
-        demand.weight[:] += (block.A.power(2).T @ found.weight.ravel()).reshape(form.shape) * (1.0 + 1e-10)
-    for k, edge in enumerate(form.edges):
-        columns, within = ties.columns[k], ties.within[k]
-        if within.any():
-            zero = np.zeros((int(within.sum()), len(columns)))
-            demand.add(edge.K[within], columns, Region(inside_at_zero(edge, flows[k])[within], zero, zero))
-        if not within.all():
-            found = of_edges(edge.part(~within), form, w, gap)
-            width = np.where(np.isfinite(found.width), found.width, 1e300)
-            demand.add(edge.K[~within], columns, Region(found.center, width, found.weight))
+        _add(demand, block.A, found)
+    for edge, u, within in zip(form.edges, flows, ties.within, strict=True):
+        inside = inside_at_zero(edge, u)[within]
+        _add(demand, edge.part(within).flat(form.d), Region(inside, 0.0 * inside, 0.0 * inside))
+        outside = edge.part(~within)
+        _add(demand, outside.flat(form.d), of_edges(outside, form, w, gap))
     return demand
+
+
+def _add(demand: Region, K: sp.csr_array, found: Region) -> None:
+    """Add K'v for flows or prices v."""
+    Kt: Any = sp.csr_array(K.T)
+    terms, at = float(np.diff(Kt.indptr).max(initial=0)) + 16.0, found.center.ravel()
+    width = np.where(np.isfinite(found.width), found.width, UNBOUNDED).ravel() + 2 * terms * U * np.abs(at)
+    demand.center[:] += (Kt @ at).reshape(demand.center.shape)
+    demand.width[:] += (abs(Kt) @ width).reshape(demand.center.shape)
+    demand.weight[:] += (Kt.power(2) @ found.weight.ravel()).reshape(demand.center.shape) * (1.0 + 1e-10)
 
 
 class _Ties:
@@ -212,11 +201,12 @@ class _Ties:
         tied = np.all([self.member[j][tail] == self.member[j][head] for j in columns], axis=0)
         return tied & (True if edge.center is None else ~edge.center.any(axis=1))
 
-    def failing(self, demand: Demand, flows: tuple[Array, ...], loads: list[Array], gap: float) -> list[Array]:
+    def failing(self, demand: Region, flows: tuple[Array, ...], loads: list[Array], gap: float) -> list[Array]:
         """The movable edges of spanning trees that cannot be shown to have room for what they must carry."""
         eta = [np.zeros_like(u) for u in flows]
         for touching, columns in self.groups:
-            self._carry(touching, columns, demand, loads, gap, eta)
+            for k, rows, places, amount in self._carry(touching, columns, demand, loads, gap):
+                eta[k][np.ix_(rows, places)] += amount
         out: list[Array] = []
         for k, (edge, u) in enumerate(zip(self.form.edges, flows, strict=True)):
             carries: Array = np.asarray(eta[k].any(axis=1))
@@ -227,31 +217,25 @@ class _Ties:
         return out
 
     def _carry(
-        self,
-        touching: tuple[int, ...],
-        columns: Array,
-        demand: Demand,
-        loads: list[Array],
-        gap: float,
-        eta: list[Array],
-    ) -> None:
-        """Adds what the edges of a spanning forest must carry, on coordinates that share their edges."""
+        self, touching: tuple[int, ...], columns: Array, demand: Region, loads: list[Array], gap: float
+    ) -> Iterator[tuple[int, Array, Array, Array]]:
+        """What the edges of a spanning forest must carry at most, on coordinates that share their edges: of each block
+        the rows, the places of the coordinates, and how much."""
         tail, head = self._movable_ends(touching)
         room = np.concatenate([(self.form.edges[k].weight * (1 - loads[k]))[self.movable[k]] for k in touching])
-        block = np.concatenate([np.full(int(self.movable[k].sum()), k) for k in touching])
-        row = np.concatenate([np.flatnonzero(self.movable[k]) for k in touching])
-        parent, edge, order = forest(tail, head, room, self.form.n, self.member[columns[0]])
-        total = [part[:, columns].copy() for part in (demand.center, demand.width, demand.weight)]
-        total[1] += 4 * len(order) * U * np.abs(total[0])
-        for i in order:  # from the leaves inwards
-            for part in total:
-                if parent[i] < self.form.n:
-                    part[parent[i]] += part[i]
-        place = {k: [int(np.flatnonzero(self.columns[k] == j)[0]) for j in columns] for k in touching}
-        amount = np.abs(total[0]) + total[1] + np.sqrt(2.0 * gap * total[2])
-        for i in order:
-            k, e = int(block[edge[i]]), row[edge[i]]
-            eta[k][e, place[k]] += amount[i] * (1.0 + 1e-12)
+        tree = _forest(Arcs((), (), tail, head, self.form.n, 1), room, self.member[columns[0]])
+        rounding = 4 * (self.form.n + 16) * U  # of sums over subtrees, as of their parts
+        at, width, weight = (part[:, columns] for part in (demand.center, demand.width, demand.weight))
+        total = [_gathered(tree, part) for part in (at, width + rounding * np.abs(at), weight)]
+        amount = (np.abs(total[0]) + total[1] + np.sqrt(2.0 * gap * total[2])) * (1.0 + 1e-12 + rounding)
+        node = np.full(len(tail), -1)
+        inner = np.flatnonzero(tree.arc >= 0)
+        node[tree.arc[inner]] = inner  # whose edge to its parent it is
+        ends = np.cumsum([int(self.movable[k].sum()) for k in touching])[:-1]
+        for k, mine in zip(touching, np.split(node, ends), strict=True):
+            rows = np.flatnonzero(self.movable[k])[mine >= 0]
+            places = np.array([int(np.flatnonzero(self.columns[k] == j)[0]) for j in columns])
+            yield k, rows, places, amount[mine[mine >= 0]]
 
     def without(self, failing: list[Array]) -> list[Array]:
         """The movable edges of the clusters in which none fails: clusters over all coordinates together."""
@@ -264,27 +248,14 @@ class _Ties:
         return [m & ~bad[member[ends[0]]] for ends, m in zip(self.ends, self.movable, strict=True)]
 
 
-def forest(tail: Array, head: Array, room: Array, n: int, member: Array) -> tuple[Array, Array, Array]:
-    """Spanning trees along short paths through edges with room: for each node its parent and the number of the edge
-    there, and the nodes that have one, the furthest first. Roots are the ground (n) and else a hub of each cluster."""
+def _forest(arcs: Arcs, room: Array, member: Array) -> Forest:
+    """Spanning trees along short paths through edges with room, from the ground and else from a hub of each cluster."""
     finite = room[np.isfinite(room)]
     length = 1.0 + np.minimum(1e6, (np.median(finite) if len(finite) else 1.0) / np.maximum(room, 1e-300))
-    low, high = np.minimum(tail, head), np.maximum(tail, head)
-    order = np.lexsort((length, high, low))  # of parallel edges the shortest
-    key = low[order] * (n + 1) + high[order]
-    first = order[np.concatenate([[True], key[1:] != key[:-1]])] if len(order) else order
-    key = low[first] * (n + 1) + high[first]
-    degree = np.bincount(np.concatenate([tail, head]), minlength=n + 1).astype(float)
-    degree[n] = np.inf
-    by = np.lexsort((-degree, member))
-    roots = by[np.concatenate([[True], member[by][1:] != member[by][:-1]])]
-    start = n + 1
-    rows, columns = np.concatenate([low[first], np.full(len(roots), start)]), np.concatenate([high[first], roots])
-    lengths = np.concatenate([length[first], np.ones(len(roots))])
-    links = sp.csr_array((lengths, (rows, columns)), shape=(n + 2, n + 2))
-    distance, parent = dijkstra(links, directed=False, indices=start, return_predecessors=True)
-    inner = np.flatnonzero((parent[: n + 1] >= 0) & (parent[: n + 1] != start))
-    edge = np.full(n + 1, -1)
-    pair = np.minimum(inner, parent[inner]) * (n + 1) + np.maximum(inner, parent[inner])
-    edge[inner] = first[np.searchsorted(key, pair)]
-    return parent[: n + 1], edge, inner[np.argsort(-distance[inner], kind="stable")]
+    every = np.arange(len(room))
+    return grown(arcs, every, length, member, every >= 0)
+
+
+def _gathered(tree: Forest, values: Array) -> Array:
+    """The sums over the subtree of each node, (n, c)."""
+    return np.stack([tree.gather(column) for column in values.T], axis=1)

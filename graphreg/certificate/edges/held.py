@@ -217,18 +217,12 @@ def _table(form: Form, parts: Separated, claims: list[_Claim]) -> pd.DataFrame:
     tables = [pd.DataFrame(columns=names)]
     for claim in claims:
         edge, own = form.edges[parts.owner[claim.place]], parts.columns[claim.place]
-        whole = len(own) == form.width(edge)
-        number = (
-            None if whole else form.space.coordinates[edge.columns(form.d)[own[0]]] if edge.map.edges else int(own[0])
-        )
-        keys = form.ends(edge)[0] if edge.map.noun == "node" else form.keys(edge)
+        keys, number = form.keys(edge), None
+        if len(own) < form.width(edge):
+            number = form.space.coordinates[edge.columns(form.d)[own[0]]] if edge.map.edges else int(own[0])
         margin = np.where(claim.away > 0.0, claim.away, np.where(np.isnan(claim.at), np.nan, claim.margin))
-        columns = {
-            "term": edge.name,
-            "row": pd.Series(keys, dtype=object),
-            "number": pd.Series([number] * len(keys), dtype=object),
-        }
+        row, numbers = (pd.Series(each, dtype=object) for each in (keys, [number] * len(keys)))
         values = {"state": claim.state, "value": claim.value, "at": claim.at, "bound": claim.bound, "margin": margin}
-        tables.append(pd.DataFrame(columns | values))
+        tables.append(pd.DataFrame({"term": edge.name, "row": row, "number": numbers, **values}))
     filled = [each for each in tables if len(each)] or tables[:1]
     return LabelledTable(pd.concat(filled, ignore_index=True))

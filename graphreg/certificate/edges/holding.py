@@ -19,7 +19,7 @@ points exist, as is checked; see `fusion.has_optimal_dual`.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, cast
@@ -34,8 +34,8 @@ from ...inputs import components_of
 from ...terms import Array
 from ...terms.penalties import AbstractConstraint, AbstractPenalty, AbstractSmoothPenalty, has_kink, is_equality
 from ..record import Certificate
-from .dual_region import Region, of_edges, of_samples
-from .fusion import Separated, has_optimal_dual, inside_at_zero
+from .dual_region import AbstractNumbers, Region, flat, of_edges
+from .fusion import Separated, inside_at_zero, optimal_prices
 from .near import U, load, upper_gap
 
 NARROW, WIDEST = 1e-3, 0.05  # of the size of a flow: the room of one that is known well enough; the latter
@@ -87,25 +87,7 @@ def faces(edge: EdgeBlock, low: Array, high: Array) -> tuple[Array, Array]:
 
 # ---- numbers of rows, one behind the other ---------------------------------------------------------------------------
 @dataclass(frozen=True)
-class _Numbers:
-    """Numbers of rows or samples, and the region of their flows or prices."""
-
-    K: Any  # (numbers, n d), sparse
-    center: Array
-    width: Array
-    weight: Array
-
-    @staticmethod
-    def of(maps: list[sp.csr_array], regions: list[Region], size: int) -> _Numbers:
-        K = sp.csr_array(sp.vstack([sp.csr_array((0, size)), *maps], format="csr"))
-        return _Numbers(K, *(_flat(getattr(each, name) for each in regions) for name in ("center", "width", "weight")))
-
-    def part(self, some: Array) -> _Numbers:
-        return _Numbers(self.K[some], self.center[some], self.width[some], self.weight[some])
-
-
-@dataclass(frozen=True)
-class _Shown:
+class _Shown(AbstractNumbers):
     """What the certificate shows of numbers of rows: a flow inside the subgradients at 0, the size of flows, b and the
     bound against which the flow pushes, and the share of the size that is left."""
 
@@ -127,12 +109,10 @@ class _Shown:
             base = base + np.where(u > 0.0, high, np.where(u < 0.0, low, 0.0))
         return _Shown(u, np.full(u.shape, largest), base, np.abs(u) / largest)
 
-    def part(self, some: Array) -> _Shown:
-        return _Shown(self.flow[some], self.unit[some], self.base[some], self.room[some])
 
-
-def _flat(parts: Iterable[Array]) -> Array:
-    return np.concatenate([np.zeros(0), *(np.ravel(each) for each in parts)])
+def _stacked(maps: list[sp.csr_array], size: int) -> Any:
+    """K of some blocks, (numbers, n d)."""
+    return sp.csr_array(sp.vstack([sp.csr_array((0, size)), *maps], format="csr"))
 
 
 def held(certificate: Certificate, parts: Separated) -> list[tuple[Array, Array]]:
@@ -140,36 +120,33 @@ def held(certificate: Certificate, parts: Separated) -> list[tuple[Array, Array]
     the certificate, and by what margin of the flow; nan where nothing is proved."""
     form, w, gap = parts.form, certificate.w, upper_gap(certificate)
     out = [faces(edge, *(np.full((edge.count, form.width(edge)), np.inf) for _ in range(2))) for edge in form.edges]
-    if not (np.isfinite(gap) and np.isfinite(w).all() and has_optimal_dual(form, w)):
-        return out
-    samples = [of_samples(block, w, gap) for block in form.samples]
-    sure = [region for region in samples if region is not None]
-    if len(sure) < len(samples):
+    sure = optimal_prices(form, w, gap)
+    if sure is None:
         return out
     size, flows = form.n * form.d, parts.parts(certificate.dual_point.flows)
-    regions = [_region(edge, form, w, gap) for edge in form.edges]
-    known = _Numbers.of([block.A for block in form.samples], sure, size)
-    rows = _Numbers.of([edge.flat(form.d) for edge in form.edges], regions, size)
+    K = _stacked([edge.flat(form.d) for edge in form.edges], size)
+    others = _stacked([block.A for block in form.samples], size), Region.joined(sure)
+    region = Region.joined([_region(edge, form, w, gap) for edge in form.edges])
     largest = max([float(np.abs(x).max(initial=0.0)) for x in certificate.dual_point.parts]) or 1.0
-    each = [_Shown.of(edge, u, largest) for edge, u in zip(form.edges, flows, strict=True)]
-    shown = _Shown(*(_flat(getattr(one, name) for one in each) for name in ("flow", "unit", "base", "room")))
-    narrow = [
-        (r.width <= np.where(s.room * s.unit <= LITTLE * r.width, WIDEST, NARROW) * s.unit).all(axis=1)
-        for r, s in zip(regions, each, strict=True)
-    ]
-    smooth = [isinstance(edge.penalty, AbstractSmoothPenalty) for edge in form.edges]
-    free = [~mask & (not bent) for mask, bent in zip(narrow, smooth, strict=True)]
+    shown = _Shown.joined([_Shown.of(edge, u, largest) for edge, u in zip(form.edges, flows, strict=True)])
     ends = np.cumsum([0, *(u.size for u in flows)])[1:-1]
+
+    def split(numbers: Array) -> list[Array]:
+        return [part.reshape(u.shape) for part, u in zip(np.split(numbers, ends), flows, strict=True)]
+
+    room = np.where(shown.room * shown.unit <= LITTLE * region.width, WIDEST, NARROW) * shown.unit
+    wide = [over.any(axis=1) for over in split(~(region.width <= room))]
+    limited = [each.all(axis=1) for each in split(np.isfinite(region.width))]
+    free = [mask & (not isinstance(e.penalty, AbstractSmoothPenalty)) for mask, e in zip(wide, form.edges, strict=True)]
     for _ in range(ROUNDS):
-        numbers = _flat(np.repeat(mask, u.shape[1]) for mask, u in zip(free, flows, strict=True)).astype(bool)
-        found = [np.split(part, ends) for part in _flows(rows, numbers, known, shown, gap)]
-        low, high, system = ([p.reshape(u.shape) for p, u in zip(part, flows, strict=True)] for part in found)
+        numbers = flat(np.repeat(mask, u.shape[1]) for mask, u in zip(free, flows, strict=True)).astype(bool)
+        low, high, system = map(split, _flows(K, region, numbers, others, shown, gap))
         out = [faces(edge, a, b) for edge, a, b in zip(form.edges, low, high, strict=True)]
         fails = [np.isnan(at)[:, None] & (s >= 0) for (at, _), s in zip(out, system, strict=True)]
-        lost = np.unique(_flat(s[bad] for s, bad in zip(system, fails, strict=True)))
+        lost = np.unique(flat(s[bad] for s, bad in zip(system, fails, strict=True)))
         for (at, _), s in zip(out, system, strict=True):
             at[np.isin(s, lost).any(axis=1)] = np.nan
-        leave = [bad.any(axis=1) & np.isfinite(r.width).all(axis=1) for bad, r in zip(fails, regions, strict=True)]
+        leave = [bad.any(axis=1) & known for bad, known in zip(fails, limited, strict=True)]
         if not any(mask.any() for mask in leave):
             break
         free = [mask & ~gone for mask, gone in zip(free, leave, strict=True)]
@@ -184,26 +161,25 @@ def _region(edge: EdgeBlock, form: Form, w: Array, gap: float) -> Region:
 
 
 # ---- what conservation says of the flows of the other rows -----------------------------------------------------------
-def _flows(rows: _Numbers, free: Array, known: _Numbers, shown: _Shown, gap: float) -> tuple[Array, Array, Array]:
+def _flows(
+    K: Any, region: Region, free: Array, known: tuple[Any, Region], shown: _Shown, gap: float
+) -> tuple[Array, Array, Array]:
     """Bounds of the flows at all numbers; and the system of each in which rows depend on others, else -1."""
     low, high, system = np.full(len(free), -np.inf), np.full(len(free), np.inf), np.full(len(free), -1.0)
-    some, both = np.flatnonzero(free), (known, rows.part(~free))
-    others = _Numbers.of(
-        [each.K for each in both], [Region(e.center, e.width, e.weight) for e in both], rows.K.shape[1]
-    )
-    S: Any = sp.csr_array(others.K.T)
-    row, column = rows.K[some].tocoo().coords
-    joint = components_of(row, len(some) + column, len(some) + rows.K.shape[1])[1][: len(some)]
+    some, others = np.flatnonzero(free), Region.joined([known[1], region.part(~free)])
+    S: Any = sp.csr_array(_stacked([known[0], K[~free]], K.shape[1]).T)
+    row, column = K[some].tocoo().coords
+    joint = components_of(row, len(some) + column, len(some) + K.shape[1])[1][: len(some)]
     for number in np.unique(joint):
         mine = some[joint == number]
-        found = _solved(rows.K[mine], shown.part(mine), S, others, gap)
+        found = _solved(K[mine], shown.part(mine), S, others, gap)
         if found is not None:
             low[mine], high[mine], dependent = found
             system[mine] = number if dependent else -1
     return low, high, system
 
 
-def _solved(K: Any, shown: _Shown, S: Any, others: _Numbers, gap: float) -> tuple[Array, Array, bool] | None:
+def _solved(K: Any, shown: _Shown, S: Any, others: Region, gap: float) -> tuple[Array, Array, bool] | None:
     """Bounds of the flows of one system, and whether some of its rows depend on others; None where there are none."""
     places = np.unique(K.indices)
     if not len(places):  # numbers of rows that no parameter touches

@@ -88,6 +88,7 @@ class Summand:
 
     first = 0  # the number of its first variable in a system
     square = 0.0
+    mixed = False  # whether its variables, no flows of one coordinate between two nodes, tie all into one system
     design: Design | None = None
 
     def __init__(self, name: str, node: Array, penalty: Any, block: Any, rows: Rows, k: int) -> None:
@@ -206,17 +207,13 @@ class Prices(Summand):
 
     def _rows(self, r: Array, c: Array) -> sp.csr_array:
         """(Xw)_rc = sum_f x_rf w_i[f, c], or (Kw)_rc, less the same of the class that is its own."""
-        block = self.block
+        block, classes = self.block, [c] if self.own is None else [self.others[r, c], self.own[r]]
         if self.K is not None:
-            first = r * block.width
-            if self.own is None:
-                return sp.csr_array(self.K[(first + c).ravel()])
-            others = first + self.others[r, c]
-            last = np.broadcast_to(first + self.own[r], others.shape)
-            return sp.csr_array(self.K[others.ravel()] - self.K[last.ravel()])
+            lines = np.broadcast_arrays(*(r * block.width + each for each in classes))
+            first, *last = (sp.csr_array(self.K[each.ravel()]) for each in lines)
+            return sp.csr_array(first - last[0]) if last else first
         x = np.ones((*r.shape, 1)) if block.X is None else block.X[r]
         place = (block.node[r] * self.d)[..., None] + np.arange(x.shape[-1]) * block.width
-        classes = [c] if self.own is None else [self.others[r, c], self.own[r]]
         return _csr([place + each[..., None] for each in classes], [x, -x], block.n * self.d)
 
     def reduced(self, a: Array) -> Array:
@@ -260,6 +257,7 @@ class Flows(Summand):
         self.K = edge.flat(d) if edge.map.edges is None else None  # rows of any kind; R times these would be rounded
         mix, penalty = (None if whole or self.K is not None else edge.penalty.composed()) or (None, edge.penalty)
         self.mix: Any = mix  # R
+        self.mixed = mix is not None or self.K is not None
         self.edge, self.d = edge, d
         self.at = np.arange(edge.map.width(d)) if self.K is not None else edge.columns(d)
         need(self.mix is None or in_range(self.mix), f"an entry of the root of {edge.penalty!r} is out of range")
@@ -284,11 +282,6 @@ class Flows(Summand):
     @property
     def scale(self) -> Array:
         return self.edge.weight
-
-    @property
-    def mixed(self) -> bool:
-        """True where its variables are no flows of one coordinate between two nodes."""
-        return self.mix is not None or self.K is not None
 
     def _rows(self, e: Array, s: Array) -> sp.csr_array:
         """w_tail - w_head on the coordinates of the edges, or R of it."""

@@ -131,12 +131,17 @@ def forest_of(arcs: Arcs, movable: Array, wide: Array, room: Array, need: Array 
     how much is needed, may be those of all coordinates of an edge."""
     count, group = _components(arcs, movable)
     if np.array_equal(wide, movable) or _components(arcs, wide)[0] == count:
-        parent, arc = _trees(arcs, np.flatnonzero(wide), None, group)
-    else:
-        chosen = np.flatnonzero(movable)
-        length = 1.0 + np.minimum(FAR, NARROW * need / np.maximum(room, 1e-300))
-        parent, arc = _trees(arcs, chosen, length.reshape(len(movable), -1).max(axis=1)[chosen], group)
-    return Forest(group, count, int(group[arcs.ground]), parent, arc, movable, _jumps(parent), 1)
+        return grown(arcs, np.flatnonzero(wide), None, group, movable)
+    chosen = np.flatnonzero(movable)
+    length = 1.0 + np.minimum(FAR, NARROW * need / np.maximum(room, 1e-300))
+    return grown(arcs, chosen, length.reshape(len(movable), -1).max(axis=1)[chosen], group, movable)
+
+
+def grown(arcs: Arcs, chosen: Array, length: Array | None, group: Array, movable: Array) -> Forest:
+    """The forest of some arcs, by breadth or, where they have lengths, along the shortest ways."""
+    parent, arc = _trees(arcs, chosen, length, group)
+    count, grounded = int(group.max()) + 1, int(group[arcs.ground])
+    return Forest(group, count, grounded, parent, arc, movable, _jumps(parent), 1)
 
 
 def _of_nodes(arcs: Arcs) -> Arcs:

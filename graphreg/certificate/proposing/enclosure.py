@@ -22,10 +22,10 @@ from ...terms import Array, Packed
 from ..kernel.arithmetic import EPS, LEAST, MORE, Pair, RefusedError, two_sum, upwards
 from ..kernel.balance import Balanced, Witness, balanced
 from ..kernel.squares import Curvature, absorbed
-from ..kernel.system import Flows, Summand, System
+from ..kernel.system import Summand, System
 from ..kernel.value import Enclosed, LowerBound, lower_bound
 from .plan import Plan, Planner
-from .slack import Slack
+from .slack import Slack, held_first
 
 TINY = 1e-200  # numbers that small may leave their domains by what products of them miss
 SWEEPS = 3  # corrections, each of what the one before left
@@ -165,8 +165,7 @@ class Enclosure:
         """The bound next to a point: of nodes that answer for themselves, or else of flows that move; what leaves its
         domain stays where it is, and the others answer for it."""
         best = self._nothing(v)
-        mixed = np.concatenate([np.zeros(0, dtype=bool), *map(_mixed, self.system.summands)])
-        for still in (mixed, np.zeros(len(v), dtype=bool))[: 1 + int(mixed.any())]:
+        for still in held_first(self.system):
             for apart in (True, False):
                 held = still
                 for _ in range(2 if apart else AGAIN):
@@ -241,11 +240,6 @@ class Enclosure:
         lost = np.where(take, other[1].lost, one[1].lost)
         why = other[0].why or one[0].why
         return LowerBound(lower, other[0].outside, why, inner), Balanced(high, low, spread, lost, why)
-
-
-def _mixed(one: Summand) -> Array:
-    """Which of its variables are those of flows R'q: they tie all nodes into one system."""
-    return np.full(one.shape[0] * one.shape[1], isinstance(one, Flows) and one.mixed)
 
 
 def _whole(found: Proved) -> bool:

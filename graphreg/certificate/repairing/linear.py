@@ -9,6 +9,7 @@ its edges.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -22,8 +23,6 @@ from ...terms.penalties import FlowDomain
 MOST = 400  # iterations
 SMALL = 8  # coordinates up to which a dense matrix per node is cheaper than Woodbury's formula
 
-# per sample block its batches, None where the predictor is w_i itself
-Stacks = tuple[tuple[Batch, ...] | None, ...]
 Map = Callable[[Array], Array]
 
 
@@ -34,7 +33,7 @@ class System:
     for each, in the place of prices.
     """
 
-    def __init__(self, form: Form, stacks: Stacks, C: DualPoint, units: Array | float = 1.0) -> None:
+    def __init__(self, form: Form, C: DualPoint, units: Array | float = 1.0) -> None:
         self.form, self.conductances, self.units = form, C, units
         self._parts: list[tuple[Any, Map]] = []  # a share of the product, and the place that it is of and adds to
         self._inverses: list[tuple[Array | slice, Map]] = []
@@ -52,16 +51,16 @@ class System:
             self._parts.append((columns, _edge_map(edge, conductance)))
             diagonal[columns] += abs(edge.transposed) @ conductance
         nodes: list[tuple[Batch, Array]] = []
-        for block, stack, M in zip(form.samples, stacks, C.prices, strict=True):
+        for block, M in zip(form.samples, C.prices, strict=True):
             if block.map.noun == "row":
                 continue
-            if stack is None:
+            if block.stacks is None:
                 mass = np.zeros(form.shape)
                 np.add.at(mass, block.node, M)
                 diagonal += mass
                 self._parts.append((slice(None), partial(np.multiply, mass)))
             else:
-                for batch in stack:
+                for batch in block.stacks:
                     each = batch.pad(M)
                     nodes.append((batch, each * batch.mask.reshape(*batch.mask.shape, *[1] * (each.ndim - 2))))
         scale = float(diagonal.max(initial=0.0)) or 1.0
@@ -124,8 +123,7 @@ class System:
 
 def edge_system(form: Form, C: tuple[Array, ...]) -> System:
     """The system where nothing but edges conducts: potentials drive flows alone."""
-    bare: Stacks = tuple(None if block.map.noun == "row" or block.X is None else () for block in form.samples)
-    return System(form, bare, DualPoint(C, form.nothing().prices))
+    return System(replace(form, samples=()), DualPoint(C, ()))
 
 
 def _edge_map(edge: EdgeBlock, C: Array) -> Map:

@@ -14,7 +14,7 @@ import numpy as np
 from ...form import DualPoint, EdgeBlock, Form, SampleBlock
 from ...terms import Array
 from ...terms.penalties import AbstractConstraint, AbstractNorm, row_norm
-from .linear import Stacks, System
+from .linear import System
 
 CYCLES = 5
 SMALL = 0.1
@@ -27,7 +27,7 @@ FARTHEST = 1e8  # gauge of the fit, beyond which it lies in no multiple of the d
 
 @dataclass(eq=False)
 class Repair:
-    """The repair for one problem; keeps what depends on the problem alone (stacks, the Slater centre).
+    """The repair for one problem; keeps what depends on the problem alone (the Slater centre).
 
     Something ``outside`` may be taken from the nodes beside the form's own flows and prices, (n, d). Points are not
     pulled back into domains then: what balances it would not stay.
@@ -38,11 +38,6 @@ class Repair:
     size: float = field(default=0.0, init=False)  # of w, at the first repair
     slater: bool | None = field(default=None, init=False)  # the fit found a point well inside; None: not asked so far
     exchanges: int = field(default=0, init=False)  # rounds of messages that the repairs so far would have taken
-
-    @cached_property
-    def stacks(self) -> Stacks:
-        """The samples in stacks of nodes, block by block; none of other rows."""
-        return tuple(None if block.map.noun == "row" else block.stacks for block in self.form.samples)
 
     def remembered(self) -> tuple[float, int, bool]:
         """The state that repairs to come depend on beside the problem: the scale of w, the messages so far, and whether
@@ -165,7 +160,7 @@ class Repair:
         return 1.0 if edge.map.edges is None or (self.units == 1.0).all() else self.units[edge.coordinates]
 
     def system(self, point: DualPoint, size: float) -> System:
-        return System(self.form, self.stacks, self.conductances(point, size), self.units)
+        return System(self.form, self.conductances(point, size), self.units)
 
     def correct(self, point: DualPoint, system: System, tolerance: float) -> DualPoint:
         """The nearest conserved point in the metric of the conductances: u - CKz, a - MXz with the z that balances."""
@@ -277,7 +272,7 @@ class Repair:
             r = form.conservation(point)
             if np.linalg.norm(self.units * r) <= 1e-9 * sum(np.linalg.norm(a) for a in point.prices):
                 break
-            z, iterations = System(form, self.stacks, DualPoint(slopes, curvatures), self.units).solve(r, 1e-4)
+            z, iterations = System(form, DualPoint(slopes, curvatures), self.units).solve(r, 1e-4)
             self.exchanges += iterations + 1
             t, fall = 1.0, float(np.vdot(r, z))
             new, reached = point, value

@@ -20,7 +20,7 @@ from ...terms import Array
 from ...terms.losses import AbstractSmoothLoss
 from ...terms.penalties import AbstractNorm, AbstractSmoothPenalty, row_norm
 from .feasible import tied_means, tied_parts
-from .linear import Stacks, System, edge_system
+from .linear import System, edge_system
 
 ROUNDS = 300
 BALANCED = 1e-13  # of the imbalance at the beginning
@@ -80,11 +80,11 @@ def _interval(block: SampleBlock, w: Array, distance: float) -> tuple[Array, Arr
 class RoutingProblem:
     """The problem at one point, for any guess of the kinks."""
 
-    def __init__(self, form: Form, stacks: Stacks, w: Array) -> None:
+    def __init__(self, form: Form, w: Array) -> None:
         self.form, self.w = form, w
         bends = tuple(_bends(block, w) for block in form.samples)
         none = tuple(np.zeros((edge.count, 1)) for edge in form.edges)
-        self.newton_step = System(form, stacks, DualPoint(none, bends)).precondition
+        self.newton_step = System(form, DualPoint(none, bends)).precondition
         self.steps = self._steps()
 
     def __call__(self, found: Kinks, flows: tuple[Array, ...] | None = None, rounds: int = ROUNDS) -> DualPoint:

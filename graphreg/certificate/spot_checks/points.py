@@ -61,8 +61,7 @@ class BlockRows:
         """The place of a row in words: its edge or its node."""
         r, block, noun = self.place[row], self.block, self.block.map.noun
         if not isinstance(block, SampleBlock):
-            key: Any = self.form.keys(block)[r]
-            return f"at the node {key[0]!r}" if noun == "node" else f"on the {noun} {key!r}"
+            return f"{'on' if noun == 'edge' else 'at'} the {noun} {self.form.keys(block)[r]!r}"
         target = np.array2string(np.asarray(block.y[r]), precision=6, threshold=6)
         place = f"at the node {self.form.labels[block.node[r]]!r}" if noun == "sample" else f"at the row {int(r)}"
         return f"{place} (a sample with the coded target {target})"
@@ -115,7 +114,7 @@ def own_points(rows: BlockRows) -> Iterator[Trial]:
     """The residuals of the rows themselves: if the bounds cross, one of these is negative."""
     of, x, b = rows.of, rows.x, rows.b
     yield replace(fenchel_young(of, x, b), side="below")
-    if isinstance(rows.block, EdgeBlock) and rows.block.map.noun == "edge":  # where -x is as good an argument as x
+    if rows.undirected:
         yield replace(evenness(of, x), b=b)
     if of.writes("value_bound"):
         r, spread = rows.from_anchor()

@@ -14,7 +14,18 @@ from ...methods import AbstractIteration, Start, ToleratesLostMessages
 from ...network import Arcs, Ledger, LocalView, arcs_of
 from ...saving import JsonTree
 from ...terms import Array
-from ..parts import Part, PartAnswer, SharedRows, answer_of, lines_of, message_of, part_of, shared_flows, take
+from ..parts import (
+    Part,
+    PartAnswer,
+    SharedRows,
+    answer_of,
+    lines_of,
+    message_of,
+    part_of,
+    shared_ends,
+    shared_flows,
+    take,
+)
 from .faults import Tag
 from .mailbox import BACK, DOWN, UP, Endpoint, Instruction, Tally
 
@@ -78,8 +89,11 @@ class ActorEngine:
         self.at, self.call = 0, 0  # the round, and the exchanges of it so far
         self.me = int(np.flatnonzero(part.whole.own)[0])
         self.links, self.coupled = _links(part, self.me), arcs_of(part.form).coupled
-        self.shared = shared_flows(part, np.arange(part.form.n))
-        self.ends = {j: _common(part, j) for j in self.links}
+        every, edges = np.arange(part.form.n), part.form.edges
+        self.shared = shared_flows(part, every)
+        ends = {j: [(e.block, e.own) for e in shared_ends(part, every, j)] for j in self.links}
+        self.ends = {j: [SharedRows(k, rows, rows) for k, rows in each] for j, each in ends.items()}
+        self.edges = {j: [SharedRows(k, *[r % edges[k].count] * 2) for k, r in each] for j, each in ends.items()}
 
     def begin(self, at: int) -> None:
         """A round begins."""
@@ -104,13 +118,12 @@ class ActorEngine:
         return out
 
     def swap_ends(self, values: tuple[Array, ...], toward: tuple[Array, ...], along: Array) -> tuple[Array, ...]:
-        mine = {j: [self._own_ends(shared) for shared in each] for j, each in self.ends.items()}
-        return self._swapped(values, mine, along)
+        return self._swapped(values, self.ends, along)
 
     def swap(self, mine: tuple[Array, ...]) -> tuple[Array, ...]:
         """The values that the other ends of all edges between two nodes have, from those of this end: rows per edge of
         each block; NaN where nothing came in this round."""
-        return self._swapped(mine, self.ends, None)
+        return self._swapped(mine, self.edges, None)
 
     def _swapped(
         self, values: tuple[Array, ...], shared: dict[int, list[SharedRows]], along: Array | None
@@ -178,12 +191,6 @@ class ActorEngine:
             return np.full(own.shape, np.nan)
         return own if payload is None or payload.shape != own.shape else payload
 
-    def _own_ends(self, shared: SharedRows) -> SharedRows:
-        """The rows of this end of each edge among the tails, and below them the heads, of a block."""
-        tail, rows = self.part.form.edges[shared.block].tail, shared.own
-        ends = np.where(tail[rows] == self.me, rows, rows + len(tail))
-        return SharedRows(shared.block, ends, ends)
-
     def _beyond(self, total: Array, tag: Tag, purpose: str) -> Array:
         """The sum over all components; the first root is where the coordinator is, the others send and are sent to."""
         self.hand(self.part.node, tag, np.array(total))
@@ -201,13 +208,6 @@ def _links(part: NodePart, me: int) -> dict[int, tuple[int, int]]:
     for k in np.flatnonzero(arcs.source == me).tolist():
         out[int(arcs.target[k])] = (k, (k + p) % (2 * p))
     return dict(sorted(out.items()))
-
-
-def _common(part: NodePart, j: int) -> list[SharedRows]:
-    """The edges with a neighbour."""
-    edges = [(k, edge) for k, edge in enumerate(part.form.edges) if edge.map.noun == "edge"]
-    each = [(k, np.flatnonzero((edge.tail == j) | (edge.head == j))) for k, edge in edges]
-    return [SharedRows(k, rows, rows) for k, rows in each if len(rows)]
 
 
 # ---- the actor -------------------------------------------------------------------------------------------------------

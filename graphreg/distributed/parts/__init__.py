@@ -17,6 +17,7 @@ from .part import answer_of as answer_of
 from .part import lines_of as lines_of
 from .part import message_of as message_of
 from .part import part_of as part_of
+from .part import shared_ends as shared_ends
 from .part import shared_flows as shared_flows
 from .part import take as take
 from .worker import Posts as Posts

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...network import AbstractPartEngine, Arcs, Ledger, arcs_of, joined, magnitude, pieces
 from ...terms import Array
-from .part import Part, SharedRows, lines_of, message_of, shared_flows, take
+from .part import Part, SharedRows, lines_of, message_of, shared_ends, shared_flows, take
 from .wire import Wire
 
 
@@ -70,7 +70,7 @@ class Neighbour:
     number: int
     there: Side
     back: Side
-    ends: tuple[SharedRows, ...]  # of values per end of edges, those of tails above those of heads: both its own ends
+    ends: list[SharedRows]  # see `shared_ends`
 
 
 def neighbours_of(part: Part, owner: Array) -> tuple[Neighbour, ...]:
@@ -81,20 +81,8 @@ def neighbours_of(part: Part, owner: Array) -> tuple[Neighbour, ...]:
     for number in np.unique(owner[~own]).tolist():
         there = np.flatnonzero(out & (owner[arcs.target] == number))
         back = Side.of(arcs, (there + arcs.pairs) % (2 * arcs.pairs))
-        ends = [_ends(part, owner, k, number) for k, edge in enumerate(part.form.edges) if edge.map.noun == "edge"]
-        found.append(Neighbour(number, Side.of(arcs, there), back, tuple(each for each in ends if len(each.own))))
+        found.append(Neighbour(number, Side.of(arcs, there), back, shared_ends(part, owner, number)))
     return tuple(found)
-
-
-def _ends(part: Part, owner: Array, k: int, number: int) -> SharedRows:
-    edge, own = part.form.edges[k], part.whole.own
-    m = len(edge.tail)
-    ends = np.concatenate([edge.tail, edge.head])
-    across = np.roll(ends, m)
-    mine = np.flatnonzero(own[ends] & (owner[across] == number) & ~own[across])
-    order = np.argsort(mine % m, kind="stable")  # edge by edge, as the other part has them, too
-    mine = mine[order]
-    return SharedRows(k, mine, (mine + m) % (2 * m))
 
 
 class PartEngine(AbstractPartEngine):

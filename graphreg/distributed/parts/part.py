@@ -113,6 +113,21 @@ def take(message: Array, values: Sequence[Array], shared: Sequence[SharedRows]) 
         at += shape[0] * shape[1]
 
 
+def shared_ends(part: Part, owner: Array, other: int) -> list[SharedRows]:
+    """What a part shares with another one of values per end of edges, those of tails above those of heads: both its own
+    ends. ``owner`` says to which part each node of its form belongs."""
+    out, own = list[SharedRows](), part.whole.own
+    for k, edge in enumerate(part.form.edges):
+        if edge.map.noun == "edge":
+            m, ends = edge.count, np.concatenate(edge.ends)
+            across = np.roll(ends, m)
+            mine = np.flatnonzero(own[ends] & (owner[across] == other) & ~own[across])
+            if len(mine):
+                mine = mine[np.argsort(mine % m, kind="stable")]  # edge by edge, as the other part has them, too
+                out.append(SharedRows(k, mine, (mine + m) % (2 * m)))
+    return out
+
+
 def shared_flows(part: Part, owner: Array) -> dict[int, list[SharedRows]]:
     """What a part shares with each other one of the flows of rows that one node keeps; ``owner`` says to which part
     each node of its form belongs."""

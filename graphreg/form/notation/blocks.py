@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from ...terms import Matrix, Notation, Parameter, Strength, defined
+from ...terms import Notation, Parameter, Strength, defined
 from ...terms.penalties import AbstractConstraint, AbstractNorm, is_equality
 from ..form import EdgeBlock, Form, SampleBlock
 from .writing import NOTHING, Math, join, name, number, same
@@ -64,37 +65,56 @@ PREDICTORS = {
 }
 
 
+class AbstractWords(ABC):
+    """A block in symbols."""
+
+    @property
+    @abstractmethod
+    def notation(self) -> Notation:
+        """The notation of its function."""
+
+    @abstractmethod
+    def filled(self, text: str, latex: str, argument: Math | None = None) -> Filled:
+        """A part of the notation with the letters of the block, at its own argument or another."""
+
+    @property
+    def conjugate(self) -> Filled:
+        return self.filled(self.notation.conjugate, self.notation.latex_conjugate)
+
+    @property
+    def domain(self) -> Filled:
+        return self.filled(self.notation.domain, self.notation.latex_domain)
+
+
 @dataclass(frozen=True)
-class SampleWords:
+class SampleWords(AbstractWords):
     """A block of samples in symbols."""
 
     block: SampleBlock
     mark: str  # its number, empty where it is the only one
     strength: Math
-
-    @cached_property
-    def notation(self) -> Notation:
-        return self.block.loss.notation
+    index = "r"
 
     @property
-    def title(self) -> str:
-        return self.block.name
+    def notation(self) -> Notation:
+        return self.block.loss.notation
 
     @cached_property
     def predictor(self) -> str:
         """The predictor of a sample at a node, as text; empty where it is a row of another kind."""
-        if self.block.map.noun == "sample":
-            return "w_i" if self.block.X is None else "W_i'x_r" if self.several else "x_r'w_i"
-        text = getattr(self.block.map, "text", "")
-        return text if text in PREDICTORS else ""
+        return self.block.map.text if self.block.map.text in PREDICTORS else ""
+
+    def prices(self, index: str = "") -> Math:
+        """The letter of the prices, with an index."""
+        return lettered("a", self.mark, index)
 
     @property
     def price(self) -> Math:
-        return same("a_r") if not self.mark else Math(f"a{self.mark}_r", f"{{a^{{({self.mark})}}_r}}")
+        return self.prices("_r")
 
     @property
     def scale(self) -> Math:
-        return same("s_r") if not self.mark else Math(f"s{self.mark}_r", f"{{s^{{({self.mark})}}_r}}")
+        return lettered("s", self.mark, "_r")
 
     @property
     def several(self) -> bool:
@@ -110,8 +130,7 @@ class SampleWords:
     def adjoint_term(self) -> Math:
         """The term of a price in the balance of its node, X_i'a_i, or of all in (K'a)_i."""
         if not self.predictor:
-            letter = Math("a" + self.mark, f"a^{{({self.mark})}}" if self.mark else "a")
-            return Math("(K'", r"(K^\top ") + letter + same(")_i")
+            return gathered(self.prices())
         if self.predictor == "w_i":
             return self.price
         if self.matrix:
@@ -126,9 +145,8 @@ class SampleWords:
     @property
     def row(self) -> Math | None:
         """A row (K w)_r, as its term says it where that can be typeset."""
-        text = "" if self.predictor else getattr(self.block.map, "text", "")
-        known = written_row(text, "r")
-        return None if known is None else known[1]
+        known = None if self.predictor else written_row(self.block.map.text, "r")
+        return known and known[1]
 
     @property
     def shifted(self) -> bool:
@@ -197,18 +215,21 @@ class SampleWords:
 
     def value(self, argument: Math) -> Filled:
         """l at an argument."""
-        return fill(self.notation.value, self.notation.latex_value, argument, self.price, self.scale, same("y_r"))
+        return self.filled(self.notation.value, self.notation.latex_value, argument)
 
-    @property
-    def conjugate(self) -> Filled:
-        return self._fill(self.notation.conjugate, self.notation.latex_conjugate)
+    def filled(self, text: str, latex: str, argument: Math | None = None) -> Filled:
+        return fill(text, latex, argument or self.argument, self.price, self.scale, same("y_r"))
 
-    @property
-    def domain(self) -> Filled:
-        return self._fill(self.notation.domain, self.notation.latex_domain)
 
-    def _fill(self, text: str, latex: str) -> Filled:
-        return fill(text, latex, self.argument, self.price, self.scale, same("y_r"))
+def lettered(letter: str, mark: str, index: str) -> Math:
+    """A letter with the number of its block, where it has one, and an index."""
+    latex = f"{letter}^{{({mark})}}{index}" if mark else letter + index
+    return Math(letter + mark + index, f"{{{latex}}}" if mark and index else latex)
+
+
+def gathered(letter: Math) -> Math:
+    """What flows or prices of rows do at node i."""
+    return Math("(K'", r"(K^\top ") + letter + same(")_i")
 
 
 def _over(text: str, latex: str) -> Math:
@@ -216,7 +237,7 @@ def _over(text: str, latex: str) -> Math:
 
 
 @dataclass(frozen=True)
-class EdgeWords:
+class EdgeWords(AbstractWords):
     """A block of edges in symbols."""
 
     block: EdgeBlock
@@ -227,7 +248,7 @@ class EdgeWords:
     nodes: str  # what a ground edge starts from, in words
     width: int  # of the coordinates that it has
 
-    @cached_property
+    @property
     def notation(self) -> Notation:
         return self.block.penalty.notation
 
@@ -249,14 +270,17 @@ class EdgeWords:
         return self.block.map.noun
 
     @cached_property
-    def row(self) -> tuple[str, Math]:
-        """The index of the rows of a term and one of them, as the term says it where that can be typeset."""
-        known = written_row(self.block.map.text) if isinstance(self.block.map, Matrix) else None
-        return known or UNKNOWN_ROW
+    def _written(self) -> tuple[str, Math] | None:
+        return written_row(self.block.map.text)
+
+    @property
+    def row(self) -> Math | None:
+        """A row, as its term says it where that can be typeset; None where rows are edges or nodes."""
+        return self._written and self._written[1]
 
     @property
     def index(self) -> str:
-        return {"node": "i", "edge": "e"}.get(self.noun) or self.row[0]
+        return "i" if self.noun == "node" else self._written[0] if self._written else "e"
 
     @property
     def flow(self) -> Math:
@@ -264,8 +288,7 @@ class EdgeWords:
 
     def flows(self, index: str = "") -> Math:
         """The letter of the flows, with an index."""
-        letter = Math(f"u{self.mark}", f"u^{{({self.mark})}}") if self.mark else same("u")
-        return Math(letter.text + index, f"{{{letter.latex}{index}}}" if self.mark and index else letter.latex + index)
+        return lettered("u", self.mark, index)
 
     @property
     def divergence(self) -> Math:
@@ -274,14 +297,14 @@ class EdgeWords:
             return self.flow
         u = self.flows()
         if self.noun == "row":
-            return Math("(K'", r"(K^\top ") + u + same(")_i")
+            return gathered(u)
         return Math("out_i(", r"\mathrm{out}_i(") + u + Math(") - in_i(", r") - \mathrm{in}_i(") + u + same(")")
 
     def ends(self) -> tuple[Math, Math]:
         """The two things that are compared: nodes, or a node with its centre (or 0)."""
         if self.noun == "edge":
             return self._node("i"), self._node("j")
-        row = self._node("i") if self.noun == "node" else self.row[1]
+        row = self._node("i") if self.noun == "node" else self.row or same("(K w)_e")
         return row, NOTHING if self.block.center is None else same("c_" + self.index)
 
     def _node(self, k: str) -> Math:
@@ -324,8 +347,7 @@ class EdgeWords:
 
     def value(self, argument: Math | None = None) -> Filled:
         """phi at an argument."""
-        argument = self.argument if argument is None else argument
-        return self._fill(self.notation.value, self.notation.latex_value, argument)
+        return self.filled(self.notation.value, self.notation.latex_value, argument)
 
     @property
     def gradient(self) -> Math:
@@ -348,20 +370,11 @@ class EdgeWords:
             return join((left, right), " = ")
         return inner
 
-    @property
-    def conjugate(self) -> Filled:
-        return self._fill(self.notation.conjugate, self.notation.latex_conjugate, self.argument)
-
-    @property
-    def domain(self) -> Filled:
-        return self._fill(self.notation.domain, self.notation.latex_domain, self.argument)
-
-    def _fill(self, text: str, latex: str, argument: Math) -> Filled:
-        return fill(text, latex, argument, self.flow, self.weight, NOTHING)
+    def filled(self, text: str, latex: str, argument: Math | None = None) -> Filled:
+        return fill(text, latex, argument or self.argument, self.flow, self.weight, NOTHING)
 
 
 # ---- rows as their terms say them ------------------------------------------------------------------------------------
-UNKNOWN_ROW = "e", same("(K w)_e")
 ROW = re.compile(r"(w_[A-Za-z0-9]+|D\^\d+|[wDAB()+ -]|\d+(\.\d+)?|(?<=\))_(\(in g\)|[eitr]\b))+")
 
 

@@ -6,14 +6,15 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from ...base.messages import count
 from ..form import Form
-from .blocks import UNKNOWN_ROW, EdgeWords, SampleWords, Symbols
-from .writing import Row, count, prose, same, some, span
+from .blocks import EdgeWords, SampleWords, Symbols
+from .writing import Row, prose, same, some, span
 
 
 def sizes(symbols: Symbols) -> list[Row]:
     """Samples, edges, nodes, coordinates and parameters, for the primal."""
-    rows = [Row(prose(words.title), prose(_samples(words))) for words in symbols.samples]
+    rows = [Row(prose(words.block.name), prose(_samples(words))) for words in symbols.samples]
     rows += [*matrices(symbols), *_scale_rows(symbols)]
     rows += [Row(prose(words.block.name), prose(_edges(words, symbols))) for words in symbols.edges]
     return [*rows, *_nodes(symbols.form), *coordinates(symbols), *parameters(symbols)]
@@ -74,8 +75,7 @@ def _edges(words: EdgeWords, symbols: Symbols) -> str:
     if words.noun == "edge":
         parts[0] += " e = (i, j)" + (f" in {words.set}" if words.set else "")
     elif words.noun == "row":
-        unknown = ", K sparse" if words.row is UNKNOWN_ROW else ""
-        parts[0] += f" {words.index} of {count(words.width, 'number')}{unknown}"
+        parts[0] += f" {words.index} of {count(words.width, 'number')}{'' if words.row else ', K sparse'}"
     elif form.latent:
         parts[0] += ", the latent ones left out"
     if words.base_weight:
@@ -107,7 +107,7 @@ def _nodes(form: Form) -> list[Row]:
     labels[:] = list(form.space.index)
     silent, alone = np.ones(form.n, dtype=bool), np.ones(form.n, dtype=bool)
     for block in form.samples:
-        silent[block.node if block.map.noun == "sample" else block.map.degree > 0.0] = False
+        silent[block.map.touched] = False
     for end in (end for edge in form.edges for end in edge.map.pairs):
         alone[end] = False
     facts = [count(form.n_components, "connected component")]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ...base.messages import count
 from ...terms import Model
 from ...terms.losses import AbstractSmoothLoss
 from ..building import build
 from ..form import Form
 from . import legend
-from .blocks import UNKNOWN_ROW, EdgeWords, Filled, SampleWords, Symbols
-from .writing import IMPLIES, INDENT, NOTHING, WITH, Math, Row, Section, Written, count, grouped, join, prose, same
+from .blocks import EdgeWords, Filled, SampleWords, Symbols
+from .writing import IMPLIES, INDENT, NOTHING, WITH, Math, Row, Section, Written, grouped, join, prose, same
 
 
 def price_conditions(words: SampleWords) -> list[Row]:
@@ -26,7 +27,7 @@ def price_conditions(words: SampleWords) -> list[Row]:
     definition = Math(f"{l.text}(t) = {value.math.text}", f"{l.latex}(t) = {value.math.latex}")
     if value.definition:
         definition += Math(", ", r",\ ") + value.definition
-    where = prose(f"{words.each}{' at node i' if words.predictor else ''} ({words.title})")
+    where = prose(f"{words.each}{' at node i' if words.predictor else ''} ({words.block.name})")
     rows = [] if smooth else [Row(INDENT + price + prose(" is a subgradient: any slope between those of both sides"))]
     return [Row(slope, where), *rows, Row(WITH + definition)]
 
@@ -239,26 +240,14 @@ def _variables(symbols: Symbols) -> Math:
         where = f" from {rows} to the ground" if words.noun == "node" else f" on {rows}"
         parts.append(words.flows() + prose(where))
     flows = prose("flows ") + join(parts, ", ", r",\ ") + prose(" and ") if parts else prose("")
-    prices = [
-        Math("a" + words.mark, f"a^{{({words.mark})}}" if words.mark else "a")
-        + prose(f" on {count(words.block.count, 'sample')}")
-        for words in symbols.samples
-    ]
+    prices = [words.prices() + prose(f" on {count(words.block.count, 'sample')}") for words in symbols.samples]
     return flows + prose("prices ") + join(prices, ", ", r",\ ")
 
 
 def _flow_rows(symbols: Symbols) -> list[Row]:
     rows = [
-        Row(
-            Math(f"(K w)_{words.index} = ", f"(K w)_{words.index} = ") + words.row[1],
-            prose(f"the rows of {words.block.name}"),
-        )
-        for words in symbols.edges
-        if words.noun == "row" and words.row is not UNKNOWN_ROW
-    ]
-    rows += [
-        Row(same("(K w)_r = ") + words.row, prose(f"the rows of {words.title}"))
-        for words in symbols.samples
+        Row(same(f"(K w)_{words.index} = ") + words.row, prose(f"the rows of {words.block.name}"))
+        for words in (*symbols.edges, *symbols.samples)
         if words.row
     ]
     if all(words.noun != "edge" for words in symbols.edges):

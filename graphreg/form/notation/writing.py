@@ -115,11 +115,6 @@ def some(names: Iterable[object], most: int = 6) -> str:
     return ", ".join(map(visible, every[:most])) + (f", ... ({len(every)})" if len(every) > most else "")
 
 
-def count(how_many: int, thing: str, things: str = "") -> str:
-    """'1 node', '2 nodes'."""
-    return f"{how_many} {thing if how_many == 1 else things or thing + 's'}"
-
-
 @dataclass(frozen=True)
 class Row:
     """A formula with a note; as a legend: a symbol with its meaning."""

@@ -50,7 +50,7 @@ class Auto(AbstractMethod):
 
     needs = "what PrimalDual, InteriorPoint or Exact needs"
     sends = "as PrimalDual in its rounds; nothing where all data are in one place"
-    rows = losses_of_rows = True
+    rows = True
 
     def missing(self, form: Form) -> tuple[str, ...]:
         every = [method.lacks(form) for method in (PrimalDual(), InteriorPoint(), Exact())]

@@ -23,17 +23,6 @@ from ._servers import with_servers
 class AbstractBaseline(AbstractMethod):
     """Another problem, and an iteration for it. ``aim`` says in a few words what is minimised."""
 
-    @property
-    def bias(self) -> str:
-        """The options that lead off the optimum of what is minimised, so that no budget reaches it; "" where none
-        do."""
-        return ""
-
-    @property
-    def drawn(self) -> bool:
-        """True where its rounds are drawn at random, so that the point keeps moving around its limit."""
-        return False
-
     def run(self, task: Task) -> Outcome:
         """The outcome of the other problem, as one of the user's."""
         target = self.target(task.form)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from ...certificate import common
-from ...form import DualPoint, EdgeBlock, Form, Held, fixes, in_parts, joined
+from ...form import DualPoint, EdgeBlock, Form, Held, SampleBlock, fixes, in_parts, joined
 from ...network import LocalView
-from ...oracles import NewtonSystem
+from ...oracles import NewtonSystem, SystemRows
 from ...running import Point
 from ...terms import Array
 from ...terms.penalties import AbstractBox, AbstractSmoothPenalty
@@ -149,20 +149,10 @@ class InteriorBlocks:
 
     def bends(self, w: Array, damped: float) -> tuple[list[Array], dict[int, Array]]:
         """The Hessians of the same, (m, k, k) per block of the system, moved towards the largest that they have."""
-        samples: list[Array] = []
-        for block, rows in zip(self.form.samples, self.system.samples, strict=True):
-            least = FLAT if rows.places is not None else 0.0
-            h = _damped(block.loss, block.loss.curvature(block.predict(w), block.y), max(damped, least))  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
-            h = block.scaled(h).reshape(-1, rows.k, rows.k)
-            samples.append(h if rows.places is None else np.linalg.inv(np.maximum(h, TINY) if rows.k == 1 else h))
-        edges: dict[int, Array] = {}
-        for number, edge in self.smooth.items():
-            least = FLAT if self.system.edges[number].places is not None else 0.0
-            h = _damped(edge.penalty, edge.penalty.curvature(edge.difference(w)), max(damped, least))  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
-            h = edge.weight.reshape(-1, *[1] * (h.ndim - 1)) * h
-            k = self.system.edges[number].k
-            edges[number] = np.linalg.inv(h.reshape(-1, k, k)) if least else h.reshape(-1, k, k)
-        return samples, edges
+        each = zip(self.form.samples, self.system.samples, strict=True)
+        samples = [_bend(block, block.loss, block.scale, rows, w, damped) for block, rows in each]
+        smooth = ((number, edge, self.system.edges[number]) for number, edge in self.smooth.items())
+        return samples, {k: _bend(edge, edge.penalty, edge.weight, rows, w, damped) for k, edge, rows in smooth}
 
     def flows(self, smooth: dict[int, Array], y: Cones) -> tuple[Array, ...]:
         out = dict(smooth)
@@ -342,6 +332,15 @@ def sufficient_capacity(form: Form) -> float:
     best = common(form)
     most = 2.0 * supply * np.sqrt(max(best.value, best.floor, lowest) - lowest)
     return most if 0.0 < most < np.inf else np.inf
+
+
+def _bend(block: SampleBlock | EdgeBlock, term: Any, scale: Array, rows: SystemRows, w: Array, damped: float) -> Array:
+    """The Hessians of a block at w, scales and damping included; their inverses where its flows are unknowns."""
+    inverse = rows.places is not None
+    targets = (block.y,) if isinstance(block, SampleBlock) else ()
+    h = _damped(term, term.curvature(block.difference(w), *targets), max(damped, FLAT) if inverse else damped)
+    h = (scale.reshape(-1, *[1] * (h.ndim - 1)) * h).reshape(-1, rows.k, rows.k)
+    return np.linalg.inv(np.maximum(h, TINY) if rows.k == 1 else h) if inverse else h
 
 
 def _damped(term: Any, h: Array, damped: float) -> Array:

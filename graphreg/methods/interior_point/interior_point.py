@@ -57,7 +57,7 @@ class InteriorPoint(AbstractIteration):
     )
     sends = "nothing: all data are in one place"
     central: ClassVar[bool] = True
-    rows = losses_of_rows = True
+    rows = True
     every: ClassVar[int] = 1
     most_rounds: ClassVar[int] = 100
 

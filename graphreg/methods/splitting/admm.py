@@ -63,7 +63,7 @@ class ADMM(AbstractFixedPoint):
 
     needs = "losses that are smooth or piecewise linear; any penalty, any graph"
     sends = "the over-relaxed parameters, both ways across every edge: the coordinates that it couples"
-    rows = losses_of_rows = True
+    rows = True
 
     rho: float | None = checked(positive, None)
     relaxation: float = checked(inside("(0, 2)"), 1.7)

@@ -71,7 +71,7 @@ class PrimalDual(LossyEdges):
 
     needs = "losses that are smooth or piecewise linear; any penalty, any graph"
     sends = "the extrapolated parameters, both ways across every edge: the coordinates that it couples"
-    rows = losses_of_rows = True
+    rows = True
 
     balance: float | None = checked(positive, None)
     relaxation: float = checked(inside("(0, 2)"), 1.8)
