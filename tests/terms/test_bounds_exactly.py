@@ -15,7 +15,11 @@ import numpy as np
 import pytest
 from law_cases import CLASSES, LOSSES, NUMBERS, PENALTIES, samples
 
+from graphreg.base.declaring import in_library
 from graphreg.terms.losses import AbstractLoss
+from graphreg.terms.losses.epsilon_insensitive import SquaredEpsilonInsensitiveLoss
+from graphreg.terms.losses.expectile import ExpectileLoss
+from graphreg.terms.losses.gamma import GammaLoss
 from graphreg.terms.losses.hinge import HingeLoss, SquaredHingeLoss
 from graphreg.terms.losses.huber import HuberLoss
 from graphreg.terms.losses.logistic import LogisticLoss
@@ -102,7 +106,22 @@ LOSS_VALUES = {  # h(r), around the anchor
     LogisticLoss: lambda loss: lambda r, y: (1 + exponential(-exact(y[0]) * r[0])).ln(),
     PoissonLoss: lambda loss: lambda r, y: exponential(r[0]) - decimal(exact(y[0]) * r[0]),
     MultinomialLoss: lambda loss: log_sum,
+    GammaLoss: lambda loss: lambda r, y: decimal(r[0]) + decimal(exact(y[0])) * exponential(-r[0]),
+    ExpectileLoss: lambda loss: lambda r, y: half_square(r) * sided(loss, r[0]),
+    SquaredEpsilonInsensitiveLoss: lambda loss: (
+        lambda r, y: half_square([max(abs(r[0]) - exact(loss.epsilon), Fraction(0))])
+    ),
 }
+
+
+def sided(loss, r):
+    """The factor of an expectile loss on the side of r."""
+    return decimal(exact(loss.tau if r < 0 else 1.0 - loss.tau))
+
+
+def gamma_conjugate(b, y):
+    q = 1 - b[0]
+    return entropy(q) - decimal(q) * (decimal(exact(y[0])).ln() + 1) if q >= 0 else INF
 
 
 def logistic_conjugate(b, y):
@@ -132,6 +151,9 @@ LOSS_CONJUGATES = {  # h*(b)
     LogisticLoss: lambda loss: logistic_conjugate,
     PoissonLoss: lambda loss: poisson_conjugate,
     MultinomialLoss: lambda loss: multinomial_conjugate,
+    GammaLoss: lambda loss: gamma_conjugate,
+    ExpectileLoss: lambda loss: lambda b, y: half_square(b) / sided(loss, b[0]),
+    SquaredEpsilonInsensitiveLoss: lambda loss: lambda b, y: half_square(b) + decimal(exact(loss.epsilon) * abs(b[0])),
 }
 
 
@@ -218,7 +240,8 @@ SPECIAL = (0.0, 1.0, 0.5, 1e-300, 5e-324, 1e-160, 1e-155, 2.0**-52, np.nextafter
 def centers(rng, shape, ends=(), top=12.0):
     """Numbers of all sizes; ends of domains, and the floats beside them."""
     beside = [np.nextafter(e, e + by) for e in ends for by in (-1.0, 1.0)]
-    special = rng.choice(SPECIAL, shape) * rng.choice([-1.0, 1.0], shape)
+    tiny = rng.integers(1, 1 << 20, shape) * 5e-324
+    special = np.where(rng.random(shape) < 0.3, tiny, rng.choice(SPECIAL, shape)) * rng.choice([-1.0, 1.0], shape)
     at_ends = rng.choice([*ends, *beside, 0.0], shape) * rng.choice([-1.0, 1.0, 1.0], shape)
     drawn = rng.choice([-1.0, 1.0], shape) * 10.0 ** rng.uniform(-14.0, top, shape)
     within = rng.uniform(-1.0, 1.0, shape) * (max(map(abs, ends)) if ends else 1.0)
@@ -261,7 +284,11 @@ def judge(bound, x, spread, value, at):
             assert INF in beside or most > HUGE, here
 
 
-EXTREME_LOSSES = [QuantileLoss(samples(NUMBERS), tau=1e-300), HuberLoss(samples(NUMBERS), delta=1e-160)]
+EXTREME_LOSSES = [
+    QuantileLoss(samples(NUMBERS), tau=1e-300),
+    HuberLoss(samples(NUMBERS), delta=1e-160),
+    ExpectileLoss(samples(NUMBERS), tau=1e-310),
+]
 SMALL = [Ball(1e-200), Box(-1e-200, 1e-200), HuberNorm(1e-160), Quadratic(1e-200 * np.eye(2))]
 LOSS_CASES = [*(loss for loss in LOSSES if type(loss) in LOSS_VALUES), *EXTREME_LOSSES]
 PENALTY_CASES = [*PENALTIES, *SMALL, Ball(1e90), Box(0.0, 1e90)]
@@ -286,10 +313,12 @@ def rows(x):
 def test_values_of_losses(loss):
     rng = np.random.default_rng(0)
     y, h = drawn_targets(loss, rng), of_class(LOSS_VALUES, loss)
-    top = 2.5 if isinstance(loss, PoissonLoss) else 6.0
+    steep = isinstance(loss, (PoissonLoss, GammaLoss))
+    top = 2.5 if steep else 6.0
     ends = (loss.delta,) if isinstance(loss, HuberLoss) else ()
     x = centers(rng, y.shape, ends, top)
-    spread = np.minimum(spreads(rng, x), 100.0 if isinstance(loss, PoissonLoss) else np.inf)
+    x = np.clip(x, -60.0, 60.0) if steep else x
+    spread = np.minimum(spreads(rng, x), 100.0 if steep else np.inf)
     with np.errstate(over="ignore"):
         found = loss.value_bound(x, spread, y)
     judge(found, x, spread, lambda r, i: h(r, rows(y)[i].tolist()), np.abs(x) + np.abs(y) + 1.0)
@@ -428,7 +457,8 @@ def test_bounds_of_losses_by_values_alone(loss):
 
 
 def test_every_loss_and_penalty_has_its_formula():
-    assert {type(loss) for loss in LOSS_CASES} == set(LOSS_VALUES) == set(LOSS_CONJUGATES)
+    own = {type(loss) for loss in LOSSES if in_library(type(loss)) and not hasattr(loss, "function")}
+    assert own == {type(loss) for loss in LOSS_CASES} == set(LOSS_VALUES) == set(LOSS_CONJUGATES)
     boxes = {type(phi) for phi in PENALTY_CASES if isinstance(phi, AbstractBox)}
     assert (
         {type(phi) for phi in PENALTY_CASES} - boxes | {AbstractBox} == set(PENALTY_VALUES) == set(PENALTY_CONJUGATES)

@@ -111,4 +111,4 @@ class GammaLoss(AbstractPeakedLoss):
 def _entropy_bound(q: Array, y: Array) -> Array:
     """Not less than q log(q / y) - q for q >= 0; logarithms are trusted to 4 ulp."""
     own, other = q * np.log(np.where(q > 0.0, q, 1.0)), q * np.log(y)
-    return own - other - q + 8 * ULP * (np.abs(own) + np.abs(other) + q)
+    return shown(own - other - q + 8 * ULP * (np.abs(own) + np.abs(other) + q), q > 0.0)

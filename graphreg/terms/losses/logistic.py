@@ -104,4 +104,4 @@ def _entropy_bound(q: Array) -> Array:
     q = np.clip(q, 0.0, 1.0)
     own = q * np.log(np.where(q > 0.0, q, 1.0))
     other = (1.0 - q) * np.log1p(-np.where(q < 1.0, q, 0.0))
-    return (own + other) * (1.0 - 16 * ULP)
+    return shown((own + other) * (1.0 - 16 * ULP), (q > 0.0) & (q < 1.0))

@@ -245,4 +245,4 @@ def _covariance(p: Array) -> Array:
 def _entropy_bound(p: Array) -> Array:
     """Not less than p log p for p >= 0; the logarithm is trusted to 4 ulp."""
     value = p * np.log(np.where(p > 0.0, p, 1.0))
-    return value + 8 * ULP * np.abs(value)
+    return shown(value + 8 * ULP * np.abs(value), p > 0.0)

@@ -112,4 +112,4 @@ class PoissonLoss(AbstractCounts, AbstractPeakedLoss):
 def _entropy_bound(q: Array) -> Array:
     """Not less than q log q - q for q >= 0; the logarithm is trusted to 4 ulp."""
     own = q * np.log(np.where(q > 0.0, q, 1.0))
-    return own - q + 8 * ULP * (np.abs(own) + q)
+    return shown(own - q + 8 * ULP * (np.abs(own) + q), q > 0.0)
