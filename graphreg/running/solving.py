@@ -135,7 +135,7 @@ class Task:
         """The task with another budget, and with all that has been proved so far."""
         _ = self.plain_certifier
         task = replace(self, budget=budget)
-        task.__dict__.update({name: vars(self)[name] for name in ("own", "certifier") if name in vars(self)})
+        vars(task).update({name: vars(self)[name] for name in ("plain_certifier", "certifier") if name in vars(self)})
         return task
 
     def iterate(self, method: AbstractIteration, budget: Budget) -> Outcome:

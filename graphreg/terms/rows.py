@@ -516,10 +516,11 @@ class Shifted(AbstractRowsOfRows):
             )
         if given.ndim == 1 and len(given) == m and (by_row or k == 1 or m != 1):
             given = given[:, None]
+        there = f"there {'is' if m == 1 else 'are'} {_sizes(made)}"
         if given.ndim > 2 or (given.ndim == 2 and len(given) not in (1, m)) or given.shape[-1:] not in ((), (1,), (k,)):
             raise TermError(
-                f"b of {self.text()} has the shape {given.shape}, and there {'is' if m == 1 else 'are'} {_sizes(made)}; "
-                "give one number, a number or a vector per row, or a mapping by node or edge"
+                f"b of {self.text()} has the shape {given.shape}, and {there}; give one number, a number or a vector "
+                "per row, or a mapping by node or edge"
             )
         if not np.isfinite(given).all():
             raise TermError(f"b of {self.text()} must be finite, and has an entry that is not")

@@ -196,7 +196,8 @@ def test_the_relative_gap_is_by_the_largest_of_three():
     assert relative(1.0, 10.0, -20.0, 5.0) == pytest.approx(0.05)
     assert relative(1.0, 0.0, 0.0, 4.0) == pytest.approx(0.25)
     assert relative(0.0, 0.0, 0.0, 0.0) == 0.0
-    assert relative(1e-300, 0.0, 0.0, 0.0) == np.inf
+    assert relative(1e-290, 0.0, 0.0, 0.0) == np.inf
+    assert relative(1e-299, 0.0, 0.0, 0.0) == 0.0  # what bounds add where values may have underflowed
 
 
 def test_a_strength_of_the_edges_changes_no_common_model():

@@ -247,3 +247,12 @@ def test_more_of_anything_costs_more():
         assert getattr(large, what) > getattr(small, what)
     for compiled in (False, True):
         assert large.round(compiled) > small.round(compiled)
+
+
+def test_a_task_with_another_budget_knows_what_was_proved():
+    form = problem().form
+    task = Task(form, gr.PrimalDual(), Budget(1e-6), conic.Compiler(form), None)
+    found = task.within(Budget(1e-3)).iterate(gr.PrimalDual(), Budget(1e-6))
+    assert found.certificate.holds(1e-6)
+    assert task.plain_certifier.best().holds(1e-6)  # by what a task made of it has proved
+    assert task.within(Budget(1e-2)).plain_certifier is task.plain_certifier

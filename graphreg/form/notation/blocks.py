@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -64,8 +65,29 @@ PREDICTORS = {
 }
 
 
+class AbstractWords(ABC):
+    """A block in symbols."""
+
+    @property
+    @abstractmethod
+    def notation(self) -> Notation:
+        """The notation of its function."""
+
+    @abstractmethod
+    def filled(self, text: str, latex: str, argument: Math | None = None) -> Filled:
+        """A part of the notation with the letters of the block, at its own argument or another."""
+
+    @property
+    def conjugate(self) -> Filled:
+        return self.filled(self.notation.conjugate, self.notation.latex_conjugate)
+
+    @property
+    def domain(self) -> Filled:
+        return self.filled(self.notation.domain, self.notation.latex_domain)
+
+
 @dataclass(frozen=True)
-class SampleWords:
+class SampleWords(AbstractWords):
     """A block of samples in symbols."""
 
     block: SampleBlock
@@ -73,13 +95,9 @@ class SampleWords:
     strength: Math
     index = "r"
 
-    @cached_property
+    @property
     def notation(self) -> Notation:
         return self.block.loss.notation
-
-    @property
-    def title(self) -> str:
-        return self.block.name
 
     @cached_property
     def predictor(self) -> str:
@@ -197,18 +215,10 @@ class SampleWords:
 
     def value(self, argument: Math) -> Filled:
         """l at an argument."""
-        return fill(self.notation.value, self.notation.latex_value, argument, self.price, self.scale, same("y_r"))
+        return self.filled(self.notation.value, self.notation.latex_value, argument)
 
-    @property
-    def conjugate(self) -> Filled:
-        return self._fill(self.notation.conjugate, self.notation.latex_conjugate)
-
-    @property
-    def domain(self) -> Filled:
-        return self._fill(self.notation.domain, self.notation.latex_domain)
-
-    def _fill(self, text: str, latex: str) -> Filled:
-        return fill(text, latex, self.argument, self.price, self.scale, same("y_r"))
+    def filled(self, text: str, latex: str, argument: Math | None = None) -> Filled:
+        return fill(text, latex, argument or self.argument, self.price, self.scale, same("y_r"))
 
 
 def lettered(letter: str, mark: str, index: str) -> Math:
@@ -227,7 +237,7 @@ def _over(text: str, latex: str) -> Math:
 
 
 @dataclass(frozen=True)
-class EdgeWords:
+class EdgeWords(AbstractWords):
     """A block of edges in symbols."""
 
     block: EdgeBlock
@@ -238,7 +248,7 @@ class EdgeWords:
     nodes: str  # what a ground edge starts from, in words
     width: int  # of the coordinates that it has
 
-    @cached_property
+    @property
     def notation(self) -> Notation:
         return self.block.penalty.notation
 
@@ -337,8 +347,7 @@ class EdgeWords:
 
     def value(self, argument: Math | None = None) -> Filled:
         """phi at an argument."""
-        argument = self.argument if argument is None else argument
-        return self._fill(self.notation.value, self.notation.latex_value, argument)
+        return self.filled(self.notation.value, self.notation.latex_value, argument)
 
     @property
     def gradient(self) -> Math:
@@ -361,16 +370,8 @@ class EdgeWords:
             return join((left, right), " = ")
         return inner
 
-    @property
-    def conjugate(self) -> Filled:
-        return self._fill(self.notation.conjugate, self.notation.latex_conjugate, self.argument)
-
-    @property
-    def domain(self) -> Filled:
-        return self._fill(self.notation.domain, self.notation.latex_domain, self.argument)
-
-    def _fill(self, text: str, latex: str, argument: Math) -> Filled:
-        return fill(text, latex, argument, self.flow, self.weight, NOTHING)
+    def filled(self, text: str, latex: str, argument: Math | None = None) -> Filled:
+        return fill(text, latex, argument or self.argument, self.flow, self.weight, NOTHING)
 
 
 # ---- rows as their terms say them ------------------------------------------------------------------------------------

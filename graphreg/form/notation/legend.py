@@ -14,7 +14,7 @@ from .writing import Row, prose, same, some, span
 
 def sizes(symbols: Symbols) -> list[Row]:
     """Samples, edges, nodes, coordinates and parameters, for the primal."""
-    rows = [Row(prose(words.title), prose(_samples(words))) for words in symbols.samples]
+    rows = [Row(prose(words.block.name), prose(_samples(words))) for words in symbols.samples]
     rows += [*matrices(symbols), *_scale_rows(symbols)]
     rows += [Row(prose(words.block.name), prose(_edges(words, symbols))) for words in symbols.edges]
     return [*rows, *_nodes(symbols.form), *coordinates(symbols), *parameters(symbols)]

@@ -27,7 +27,7 @@ def price_conditions(words: SampleWords) -> list[Row]:
     definition = Math(f"{l.text}(t) = {value.math.text}", f"{l.latex}(t) = {value.math.latex}")
     if value.definition:
         definition += Math(", ", r",\ ") + value.definition
-    where = prose(f"{words.each}{' at node i' if words.predictor else ''} ({words.title})")
+    where = prose(f"{words.each}{' at node i' if words.predictor else ''} ({words.block.name})")
     rows = [] if smooth else [Row(INDENT + price + prose(" is a subgradient: any slope between those of both sides"))]
     return [Row(slope, where), *rows, Row(WITH + definition)]
 
