@@ -72,9 +72,9 @@ def overflow(form: Form) -> str:
         if len(lost):
             r = lost[0]
             largest = float(x[r].flat[np.argmax(np.abs(x[r]))])
-            node = form.labels[block.node[r]]
+            place = f"node {form.labels[block.node[r]]!r}" if block.map.noun == "sample" else f"row {r}"
             return (
-                f"{block.loss.called()} is beyond the largest float at node {node!r}, whose constraints lead to "
+                f"{block.loss.called()} is beyond the largest float at {place}, whose constraints lead to "
                 f"a predictor of {largest:.3g}"
             )
     return ""

@@ -161,9 +161,11 @@ class Form:
     def free(self) -> Array:
         """Nodes whose component has no loss and no edge to the ground: any common value is optimal, 0 is given."""
         tied = np.zeros(self.n_components, dtype=bool)
-        for block in self.blocks:
+        for block in self.at_nodes:
+            tied[self.component[block.node]] = True
+        for block in (*self.edges, *self.beside):
             if not block.map.level:
-                tied[self.component[block.map.touched]] = True
+                tied[self.component[block.map.degree > 0.0]] = True
         return ~tied[self.component]
 
     def ends(self, edge: EdgeBlock) -> tuple[list[Hashable], list[Hashable]]:

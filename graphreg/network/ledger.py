@@ -128,7 +128,8 @@ class Ledger(Shown):
         """Rounds and messages in words; nothing where there were no rounds, and no messages where none were counted."""
         if not rounds:
             return ""
-        return f"{rounds:,} rounds, " + (f"{self.total_messages:,} messages, " if self.rounds else "")
+        messages = f"{self.total_messages:,} messages, " if self.rounds else ""
+        return f"{rounds:,} round{'s' * (rounds > 1)}, {messages}"
 
     def by_edge(self) -> pd.DataFrame:
         """Messages and bytes by sender, receiver and purpose: one row where anything was sent."""

@@ -26,7 +26,7 @@ from ..base.clock import carry_out
 from ..base.csgraph import reverse_cuthill_mckee
 from ..base.memory import GIB, usable_memory
 from ..form import Form, Held
-from ..terms import Array, EdgeBlock
+from ..terms import AbstractMatrix, Array, EdgeBlock
 from ..terms.penalties import AbstractConstraint, AbstractSmoothPenalty
 
 # The mean height of a column, weighted by its entries, up to which QDLDL is at least 1.5 times as fast as SuperLU,
@@ -158,12 +158,12 @@ def _products(form: Form, beside: tuple[int, ...] = ()) -> float:
         lines = rows.count * k
         if isinstance(block, EdgeBlock) and not isinstance(block.penalty, AbstractSmoothPenalty):
             k = block.penalty.pieces(k) or k
-        if number in beside:
-            out += 2.0 * rows.flat(form.d).nnz + k * lines
-        elif rows.edges is not None:
+        if not isinstance(rows, AbstractMatrix):
             out += k * lines * float(rows.lengths) ** 2
+        elif number in beside:
+            out += 2.0 * rows.K.nnz + k * lines
         else:
-            out += k * float((np.diff(rows.flat(form.d).indptr) ** 2.0).sum())
+            out += k * float((np.diff(rows.K.indptr) ** 2.0).sum())
     return out
 
 

@@ -416,7 +416,7 @@ class Solution(Shown):
         n, d = self.coef.shape
         head = f"{self.method}: {self.status}. {self.message}"
         latent = f" + {len(self.latent)} latent nodes" if self.latent else ""
-        size = f"{n} nodes x {d} coordinate{'s' if d > 1 else ''}{latent}"
+        size = f"{n} node{'s' * (n != 1)} x {d} coordinate{'s' if d > 1 else ''}{latent}"
         work = f"{self.ledger.work(self.rounds)}{self.seconds:.3g} s"
         lines = [head, f"objective {self.objective:.10g} ({size}; {work})", str(self.certificate)]
         if self.own is not None:

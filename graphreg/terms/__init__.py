@@ -22,6 +22,7 @@ from .hierarchy import tree_levels as tree_levels
 from .losses.samples import updated as updated
 from .maps import AbstractEdges as AbstractEdges
 from .maps import AbstractMap as AbstractMap
+from .maps import AbstractMatrix as AbstractMatrix
 from .maps import Differences as Differences
 from .maps import Matrix as Matrix
 from .maps import Selection as Selection

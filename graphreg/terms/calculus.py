@@ -131,7 +131,7 @@ class _Summand(Shown):
     __array_ufunc__ = None
 
     def __add__(self, other: Any) -> Model:
-        if isinstance(other, Real) and other == 0:  # the start of sum([...])
+        if is_number(other) and other == 0:  # the start of sum([...])
             return Model.of(self)
         return Model(Model.of(self).terms + Model.of(other).terms)
 
@@ -209,4 +209,8 @@ class Model(_Summand):
             value, hint = f"a {type(value).__name__}", "; write sum([...])"
         elif hasattr(value, "model"):
             value, hint = f"a {type(value).__name__}", "; its terms are problem.model.terms"
+        elif hasattr(value, "across"):
+            hint = "; call a penalty on rows, as in gr.L1()(rows)"
+        elif isinstance(value, bool):
+            hint = "; an equation of rows is gr.Zero()(rows - b)"
         raise TermError(f"a model is a sum of terms (losses, TotalVariation, NodePenalty, ...), got {value}{hint}")

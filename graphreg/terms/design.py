@@ -70,8 +70,6 @@ class Design(AbstractMatrix):
     def owner(self) -> Array:  # pyright: ignore[reportIncompatibleVariableOverride]  (the node itself)
         return self.node
 
-    touched = owner  # pyright: ignore[reportIncompatibleMethodOverride]  (the node itself)
-
     @cached_property
     def one_each(self) -> bool:
         """True where the predictor of sample i is the parameter of node i itself, in order."""

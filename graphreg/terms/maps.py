@@ -62,11 +62,6 @@ class AbstractMap(Brief, ABC):
         """max_j sum_e |K_e,ij| of each node, (n,), by which it steps: where rows are edges, the number of these."""
 
     @property
-    def touched(self) -> Array:
-        """The nodes that rows touch, a mask or their numbers."""
-        return self.degree > 0.0
-
-    @property
     @abstractmethod
     def owner(self) -> Array:
         """The node that speaks for each row, (m,): its tail, where it is an edge."""
@@ -394,7 +389,12 @@ class Matrix(AbstractMatrix):
         return self.K[np.arange(self.count * self.k).reshape(-1, self.k)[some].ravel()]
 
     def add_adjoint(self, u: Array, out: Array) -> None:
-        out += (self.K.T @ u.ravel()).reshape(out.shape)
+        out += (self._transposed @ u.ravel()).reshape(out.shape)
+
+    @cached_property
+    def _transposed(self) -> sp.csc_array:
+        """K', a view: made anew it takes as long as a product of some hundred rows."""
+        return self.K.T
 
     def part(self, rows: Array) -> Self:
         keys = [self.keys[r] for r in np.arange(self.count)[rows].tolist()] if self.keys else ()

@@ -7,9 +7,11 @@ vec(w), and a penalty called on rows is a term, the sum over the rows of ``c_r p
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any, NoReturn
 
 import numpy as np
@@ -23,6 +25,7 @@ from ..inputs import Graph, Labels, as_labels, difference_matrix, is_networkx
 from .maps import AbstractEdges, Differences, Selection
 from .records import GROUND, Array, Space
 
+INDEX = re.compile(r"\bw_([i-n])\b")
 NO_SIGN = "w_i - w_j of an undirected graph has no sign: give a DiGraph, whose arrow i -> j means w_j - w_i"
 
 
@@ -218,7 +221,7 @@ class AbstractRows(Brief, ABC):
         nodes : sequence of labels
         order : int
             From 1; trend filtering of order q penalises order q + 1.
-        at : array of as many increasing numbers, optional
+        at : array of as many increasing numbers, or mapping by node, optional
             The places of the nodes: times, ages, doses.
 
         Returns
@@ -228,15 +231,21 @@ class AbstractRows(Brief, ABC):
         Raises
         ------
         TermError
-            For nodes that the rows lack, an order that is no whole number from 1, or places that do not increase.
+            For nodes that the rows lack or that come twice running, an order that is no whole number from 1, or places
+            that do not increase.
 
         Examples
         --------
         >>> gr.w.along(range(10), 2).text()
         '(D^2 w)_t'
         """
-        labels = _labels(nodes, "nodes", "a list of nodes")
-        return Along(self, labels, _order(order), None if at is None else _places(at, labels))
+        if isinstance(nodes, str):
+            raise TermError(f"nodes must be a list of nodes, the path in its order, got the text {nodes!r}")
+        labels, order = _labels(nodes, "nodes", "a list of nodes"), _order(order)
+        for one, two in pairwise(labels if order > 1 else ()):
+            if one == two:
+                raise TermError(f"the path names the node {one!r} twice running; a path has each of its nodes once")
+        return Along(self, labels, order, None if at is None else _places(at, labels))
 
     # ---- weights and groups ------------------------------------------------------------------------------------------
     def weighted(self, weights: Any) -> AbstractRows:
@@ -324,6 +333,7 @@ class Parameters(AbstractRows):
         >>> (gr.w.at("a") - gr.w.at("b")).text()
         'w_a - w_b'
         """
+        features = [features] if isinstance(features, str) else features
         several = nodes is None or (isinstance(nodes, Sequence) and not isinstance(nodes, (str, bytes, tuple)))
         if nodes is not None and (several or (hasattr(nodes, "__array__") and np.ndim(nodes))):
             return At(_labels(nodes, "nodes", "a label or a list of labels"), features)
@@ -472,7 +482,13 @@ class Plus(AbstractRowsOfRows):
         return Made(sp.csr_array(one.K + self.sign * two.K), one.b + self.sign * two.b, one.c, keys)
 
     def text(self) -> str:
-        return f"{self.inner.text()} {'+' if self.sign > 0 else '-'} {self.other.text()}"
+        one, two = self.inner.text(), self.other.text()
+        if _places_of(self.inner) != _places_of(self.other):  # w_i - w_j, of different nodes
+            letters, own = (set(INDEX.findall(text)) for text in (one, two))
+            new = dict(zip(sorted(letters & own), [x for x in "ijklmn" if x not in letters | own], strict=False))
+            two = INDEX.sub(lambda found: "w_" + new.get(found[1], found[1]), two)
+        two = f"({two})" if self.sign < 0 and isinstance(self.other, (Plus, Shifted)) else two
+        return f"{one} {'+' if self.sign > 0 else '-'} {two}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -793,7 +809,8 @@ class Grouped(AbstractRowsOfRows):
         return each[0]
 
     def text(self) -> str:
-        return f"{_bracketed(self.inner)}_(in g)"
+        text = _bracketed(self.inner)
+        return f"{text}_(in g)" if text[0] == "(" and text[-1] == ")" else f"({text})_(in g)"
 
 
 w = Parameters()
@@ -803,6 +820,12 @@ w = Parameters()
 def _bracketed(rows: AbstractRows) -> str:
     text = rows.text()
     return f"({text})" if " " in text and not text.endswith(")_" + text[-1:]) else text
+
+
+def _places_of(rows: AbstractRows) -> set[Labels | None]:
+    """The nodes that the rows are taken from, in their order."""
+    inner = [each for each in vars(rows).values() if isinstance(each, AbstractRows)]
+    return set[Labels | None]().union(*map(_places_of, inner)) if inner else {vars(rows).get("at")}
 
 
 def _inner(rows: AbstractRows) -> str:
@@ -848,7 +871,9 @@ def _matrix(given: Any, what: str) -> Any:
 
 
 def _places(at: Any, labels: Labels) -> Array:
-    t = numbers(at, "at", "the place of each node", TermError)
+    if isinstance(at, Mapping):
+        at = by_key(at, tuple(labels), "at")
+    t = numbers(at, "at", "the place of each node as a number (dates as days since the first)", TermError)
     if t.shape != (len(labels),) or not np.isfinite(t).all():
         raise TermError(
             f"at must be {len(labels)} finite numbers, one for each node of the path, got the shape {t.shape}"

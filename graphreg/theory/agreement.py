@@ -275,10 +275,11 @@ def _record(vary: Varying, network: Network, consensus: Solution, routes: Routes
         tried(c, consensus.certificate.dual_point)
         if tried.contradiction:
             raise FailedError(f"{NAME} is not known: {tried.contradiction}")
-    gap = consensus.certificate.relative_gap
+    relative, gap = consensus.certificate.relative_gap, consensus.certificate.gap
+    known = f"a relative gap of {relative:.1g}" if np.isfinite(relative) else f"a gap of {gap:.1g}"
     assumed = (
         f"{vary.name} alone varies, all other strengths stay as they are",
-        f"the pooled optimum, whose gradients these are, has a relative gap of {gap:.1g}",
+        f"the pooled optimum, whose gradients these are, has {known}",
         "the upper bound rests on flows that are conserved to rounding (consensus.flows), the lower one on a direction "
         "(direction): no solver's word is taken",
         *([f"CUT SHORT ({routes.ended}): both bounds hold, and are further apart than need be"] * bool(routes.ended)),

@@ -11,7 +11,7 @@ import numpy as np
 from ..base.messages import did_you_mean
 from ..errors import MethodError, TermError
 from ..form import EdgeBlock, Form
-from ..terms import Parameter, Strength
+from ..terms import Parameter, RowPenalty, Strength
 from ..terms.losses import AbstractLoss, AbstractSmoothLoss
 from ..terms.penalties import AbstractConstraint, AbstractPenalty, AbstractSmoothPenalty, has_kink, is_equality
 from .arguments import form_of
@@ -206,7 +206,8 @@ def _of_term(problem: Any, norms: list[int], what: str) -> Varying:
 
 
 def _called(term: Any, form: Form, mine: list[int]) -> str:
-    return type(term).__name__ if form.edges[mine[0]].map.edges is not None else form.edges[mine[0]].name
+    name = form.edges[mine[0]].name
+    return name if isinstance(term, RowPenalty) or form.edges[mine[0]].map.edges is None else type(term).__name__
 
 
 def _terms(problem: Any) -> list[tuple[Strength, Any, list[int]]]:

@@ -259,12 +259,13 @@ def path(  # noqa: PLR0913
         Which one varies, any of the model; by default its only one. It has its value again afterwards, whatever
         happens.
     method : AbstractMethod, optional
-        By default `InteriorPoint` where it applies, there is more than one parameter per node, and a step takes at most
-        1e4 multiplications for each parameter (maps and chains, not dense or random graphs); of a thousand parameters
-        and more rounds of `PrimalDual` are taken first, from the smallest strength up to where they become slower. A
-        point where `InteriorPoint` does not reach the gap is handed to `PrimalDual`. Else `PrimalDual` where that
-        applies, and a point that would take it longer than `InteriorPoint` is handed to that, where a bound of the work
-        of a step is at most 1e10 multiplications. Else `Exact`.
+        By default `InteriorPoint` where it applies, there is more than one parameter per node or a row that is no edge,
+        and a step takes at most 1e4 multiplications for each parameter (maps and chains, not dense or random graphs);
+        on edges and nodes alone, of a thousand parameters and more rounds of `PrimalDual` are taken first, from the
+        smallest strength up to where they become slower. A point where `InteriorPoint` does not reach the gap is handed
+        to `PrimalDual`. Else `PrimalDual` where that applies, and a point that would take it longer than
+        `InteriorPoint` is handed to that, where a bound of the work of a step is at most 1e10 multiplications. Else
+        `Exact`.
     gap : float
         The relative gap asked for at each strength, as in `Problem.solve`.
     rounds : int, optional

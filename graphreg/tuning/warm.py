@@ -25,8 +25,8 @@ STEPS = 0.05  # of the same: about as many rounds of `PrimalDual` take as long a
 
 def usual_method(problem: Problem) -> AbstractMethod:
     """`InteriorPoint` where it applies, its factors are cheap and there is more than one parameter per node (with one,
-    rounds of `PrimalDual` cost next to nothing), else `PrimalDual`, else `Exact`. Of `InteriorPoint` and `PrimalDual`
-    the other is `standby`."""
+    rounds of `PrimalDual` cost next to nothing, unless rows are no edges: these may be stiff), else `PrimalDual`, else
+    `Exact`. Of `InteriorPoint` and `PrimalDual` the other is `standby`."""
     form = problem.form
     iterates = not PrimalDual().lacks(form)
     if _takes_newton_steps(form) and not (iterates and _multiplications(form) > CHEAP):
@@ -50,7 +50,9 @@ def _falls_short(solution: Solution, most: int | None) -> bool:
 
 
 def _takes_newton_steps(form: Form) -> bool:
-    return not InteriorPoint().lacks(form) and form.d > 1 and work(form) <= MOST and fits(form)
+    if form.d == 1 and not form.unlike_edges:
+        return False
+    return not InteriorPoint().lacks(form) and work(form) <= MOST and fits(form)
 
 
 def _multiplications(form: Form) -> float:
@@ -66,7 +68,7 @@ SHARE = 0.5  # of the time of a run of `InteriorPoint` from nothing: what one fr
 def climbs(form: Form) -> bool:
     """True where a path whose usual method is `InteriorPoint` begins with rounds of `PrimalDual`, from the smallest
     strength up: these are quick there, and get slower with the strength."""
-    return form.n * form.d >= LARGE and not PrimalDual().lacks(form)
+    return form.n * form.d >= LARGE and not form.unlike_edges and not PrimalDual().lacks(form)
 
 
 NEAR = 3.2  # the ratio of two strengths between whose iterates `InteriorPoint` begins; further apart, anew is better

@@ -308,6 +308,12 @@ def test_nothing_is_said_without_a_certificate():
         solution.held()
 
 
+def test_a_model_without_penalties_has_no_rows():
+    found = gr.Problem(gr.SquaredLoss(w.at([0, 1]), np.array([1.0, 2.0]))).solve().held()
+    assert len(found.table) == 0
+    assert str(found) == "rows at every optimum: 0 held, 0 not held, 0 undecided"
+
+
 def test_states_and_terms_that_are_not_there_are_refused():
     found = of_one_row(1.0).solve().held()
     with pytest.raises(TermError, match="rows are 'held', 'not held' or 'undecided', got 'active'"):

@@ -417,6 +417,16 @@ def test_too_many_coupled_rows_are_not_solved_for(tmp_path, monkeypatch):
         trend().prove(tmp_path / "proof.json", [("held", 0, 1, 2)])
 
 
+def test_rows_that_nothing_tied_can_balance_are_proved_all_the_same(tmp_path):
+    """Where the optimum that rows suggest is far out of range, as entries of 1e-200 make it."""
+    for K in ([[1.0, 1e-200], [1e-200, 0.0]], [[1.0, 0.0], [1.0, 1e-90]]):
+        fit = gr.MeanLoss(gr.NodeData.from_arrays(None, [0.3, 1.0], [0, 1]))
+        solution = solved(fit + 2.0 * gr.L1()(gr.Rows(np.array(K), 1)))
+        proved = solution.prove(tmp_path / "proof.json", "held")
+        assert solution.certificate.dual - 1e-12 <= float(proved.lower) <= float(proved.upper)
+        assert len(check((tmp_path / "proof.json").read_bytes()).said) == 1
+
+
 def test_a_file_has_the_rows_as_they_are_stored(tmp_path):
     solution = solved(
         gr.MeanLoss(gr.NodeData.from_arrays(None, np.eye(3)[:, :2], [*"abc"]))
@@ -456,7 +466,8 @@ def test_the_second_loss_of_a_node_is_stated_as_rows(tmp_path):
     """With its scales, which are those of a mean."""
     rng = np.random.default_rng(4)
     one, two = (
-        gr.NodeData.from_arrays(rng.normal(size=(8, 1)), rng.normal(size=8), [0, 0, 1, 1, 1, 2, 3, 3]) for _ in "ab"
+        gr.NodeData.from_arrays([[x] for x in [*rng.normal(size=7), 0.0]], rng.normal(size=8), [0, 0, 1, 1, 1, 2, 3, 3])
+        for _ in "ab"
     )
     model = gr.SquaredLoss(one) + gr.HuberLoss(two, delta=0.5) + 0.3 * gr.TotalVariation(CHAIN, gr.L1())
     solution = solved(model, gap=1e-9)

@@ -232,6 +232,22 @@ def test_a_label_that_looks_like_another_is_doubted():
     gr.Problem(gr.MeanLoss(data) + gr.L1()(gr.w.at(["s2", "the", "dog"])))  # numbers, and other words, are meant
 
 
+def test_formulas_say_at_which_nodes_and_over_which_groups():
+    """Of some nodes it is said how many; groups of several sizes are several sums; offsets stay in their brackets."""
+    path = nx.DiGraph([("a", "b"), ("b", "c"), ("c", "d")])
+    groups = gr.L2()(gr.w.across(path).grouped([0, 0, 1]))
+    problem = gr.Problem(groups + gr.Zero()(gr.w.at(["a", "d"]) - [0.0, 1.0]))
+    text, dual = str(problem), str(problem.dual())
+    assert "sum_(g in G1) ||(w_j - w_i)_(in g)||_2" in text
+    assert "1 row g in G2 of 1 number" in text
+    assert "w_i = c_i   at each of 2 nodes i" in text
+    assert "u3 from 2 nodes to the ground\n" in dual
+    assert "prices" not in dual
+    assert "on every row g of G2" in dual
+    counts = gr.Problem(gr.PoissonLoss(gr.w.at(["a", "b"]) + 1.0, [2, 3]) + gr.SquaredL2()(gr.w))
+    assert r"y_r \, (w_i + o_r)" in counts.latex()
+
+
 def test_a_center_that_overflows_is_named_by_the_key_of_its_row():
     data = gr.NodeData.from_arrays(None, np.arange(2.0), ["a", "b"])
     rows = 2.0 * gr.w.at(["a", "b"]) - np.array([1.0, 1e200])

@@ -124,6 +124,13 @@ def test_losses_beyond_the_largest_float_exclude_no_point(constraint):
     assert error.solution.status == "failed"
 
 
+@pytest.mark.parametrize("method", [gr.Auto(), gr.Exact()])
+def test_losses_of_rows_beyond_the_largest_float_are_named_too(method):
+    counts = gr.PoissonLoss(1000.0 * gr.w.at(["a"]), np.array([1.0]))
+    posed = gr.Problem(MEANS + counts + gr.Zero()(gr.w.at(["a"]) - 1.0))
+    refused(lambda: posed.solve(method), FailedError, "PoissonLoss is beyond the largest float", "row 0", "1e+03")
+
+
 @pytest.mark.parametrize("word", ["infeasible", "unbounded", "infeasible_inaccurate"])
 def test_a_solver_that_is_wrong_about_the_problem_is_not_believed(monkeypatch, word):
     monkeypatch.setattr(ConicProblem, "solve", lambda *_: SolverOutcome(word))

@@ -275,7 +275,7 @@ def test_problems_are_written_with_the_text_of_their_rows():
     assert "the flow is below capacity  =>  (D^2 w)_t = 0" in str(problem.kkt())
     assert "FY(row e)" in str(problem.kkt())
     assert r"(D^{2} \, w)_t" in problem.latex()
-    assert "lam sum_g ||(w_j - w_i)_(in g)||_2" in str(mixed())
+    assert "lam sum_(g in G1) ||(w_j - w_i)_(in g)||_2" in str(mixed())  # groups of several sizes
     assert "FY(edge or row e)" in str(mixed().kkt())
     assert "sum_e ||w_c - w_d B - c_e||_2" in str(maps())
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -72,3 +74,12 @@ def test_amounts_are_positive():
         DataError, match="GammaLoss takes targets > 0, got 0 in row 1; drop the row, or use PoissonLoss"
     ):
         gr.GammaLoss(gr.NodeData.from_arrays(np.ones((2, 1)), [1.0, 0.0], [0, 0]))
+
+
+@pytest.mark.parametrize("tau", [5e-324, 1e-310, 1e-300])
+def test_expectiles_of_the_least_levels_are_not_worth_nothing(tau):
+    """Values that underflow do not look like 0: else P = 0 would be certified of a point at which P > 0."""
+    fit = gr.ExpectileLoss(gr.NodeData.from_arrays([[1.0]], [1e-9], [0]), tau=tau)
+    found = gr.Problem(fit + gr.NodePenalty(gr.Box(-1.0, 0.0))).solve(gr.PrimalDual(), on_failure="return").certificate
+    value = Fraction(tau) * (Fraction(float(found.w[0, 0])) - Fraction(1e-9)) ** 2 / 2
+    assert 0 < value <= Fraction(found.primal)

@@ -212,6 +212,23 @@ def test_terms_on_rows_are_the_usual_ones_to_the_last_bit(name):
     assert first.objective == second.objective
 
 
+def test_letters_of_different_nodes_differ():
+    several = w.at([0, 1])
+    assert (several - w.at([2, 3])).text() == "w_i - w_j"
+    assert (several + w.at([2, 3]) - w.at(4) - 2 * several).text() == "w_i + w_j - w_4 - 2 w_k"
+    assert (several - (w.at([2, 3]) - w.at([1, 2]))).text() == "w_i - (w_k - w_j)"
+    assert (w - w @ np.eye(2)).text() == "w_i - w_i B"
+    assert w.along([0, 1, 2]).grouped([0, 0]).text() == "((D w)_t)_(in g)"
+    assert w.at(features="rain").text() == "w_i[rain]"
+
+
+def test_equations_and_rows_are_no_terms():
+    fit = means(gr.L1()(w)).model
+    for given, said in ((w == 0.0, r"an equation of rows is gr.Zero\(\)"), (w, r"call a penalty on rows")):
+        with pytest.raises(TermError, match=said):
+            fit + given
+
+
 def test_steps_along_a_path_are_edges():
     """Where a penalty has no direction, as those of arrows are."""
     (block,) = means(gr.L1()(w.along([2, 0, 1]))).form.edges
@@ -265,6 +282,14 @@ REFUSED = {
     "unknown feature": (lambda: w.at(0, ["c"]).made(TWO), TermError, "c"),
     "unknown node of a path": (lambda: w.along([0, 9]).made(TWO), TermError, "the node 9"),
     "unknown node of a graph": (lambda: w.across(nx.path_graph(9)).made(TWO), GraphError, "7"),
+    "text for a path": (
+        lambda: w.along("day"),
+        TermError,
+        "must be a list of nodes, the path in its order, got the text",
+    ),
+    "twice running": (lambda: w.along([0, 1, 1, 2], 2), TermError, "the path names the node 1 twice running"),
+    "a date": (lambda: w.along([0], at=np.array(["2026-01-01"], dtype="M8[D]")), TermError, "dates as days since"),
+    "no place": (lambda: w.along([0, 1], at={0: 1.0}), TermError, "at has no entry for the row 1"),
     "order": (lambda: w.along([0, 1], 0), TermError, "the order of differences must be a whole number from 1, got 0"),
     "order of a graph": (lambda: w.across(GRAPH, 1.5), TermError, "a whole number from 1, got 1.5"),
     "times": (lambda: w.along([0, 1, 2], at=[0, 2, 1]), TermError, "2 at 1 follows 1 at 2"),

@@ -44,6 +44,14 @@ def test_newton_steps_come_first_where_factors_are_cheap():
     assert isinstance(usual_method(hinge), gr.PrimalDual)
 
 
+def test_newton_steps_come_first_on_rows_of_one_number():
+    """Trends are stiff: rounds are many where edges of one parameter per node need few."""
+    fit = gr.MeanLoss(gr.NodeData.from_arrays(None, np.arange(9.0) ** 2, range(9)))
+    trend, edges = (gr.Problem(fit + gr.L1()(gr.w.along(range(9), order))) for order in (2, 1))
+    assert isinstance(usual_method(trend), gr.InteriorPoint)
+    assert isinstance(usual_method(edges), gr.PrimalDual)
+
+
 def test_what_is_on_standby():
     form = dense().form
     others, most = standby(gr.PrimalDual(), form)

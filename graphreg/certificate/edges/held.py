@@ -127,10 +127,9 @@ def held_rows(certificate: Certificate, tied: Tied | None = None) -> HeldRows:
             f"what rows are at every optimum is proved from a certificate, and there is none: {certificate.note}"
         )
     parts = separate(form)
-    plain = not form.beside and not any(
-        edge.map.edges is None or edge.center is not None or _is_interval(edge) for edge in parts.form.edges
-    )
-    found = _fused(certificate, parts) if plain else held(certificate, parts)
+    edges = parts.form.edges
+    plain = not form.beside and not any(e.map.edges is None or e.center is not None or _is_interval(e) for e in edges)
+    found = _fused(certificate, parts) if plain or not edges else held(certificate, parts)
     claims = list(_claims(certificate, parts, found))
     if tied is not None:
         _tie(certificate, parts, claims, tied)

@@ -181,6 +181,8 @@ def _flows(
 def _solved(K: Any, shown: _Shown, S: Any, others: Region, gap: float) -> tuple[Array, Array, bool] | None:
     """Bounds of the flows of one system, and whether some of its rows depend on others; None where there are none."""
     places = np.unique(K.indices)
+    if not len(places):  # numbers of rows that no parameter touches
+        return None
     S = S[places]
     acting = np.unique(S.indices)
     S, at, whole = S[:, acting], others.part(acting), sp.csr_array(K[:, places])

@@ -216,6 +216,8 @@ def exact_optimum(form: Form, model: Model, w: Array, point: DualPoint) -> tuple
             return W, dual.statement()
     except NotProvedError as error:
         raise ProofError(f"edges that are fused near the answer are not fused at the optimum: {error}") from None
+    except (RefusedError, np.linalg.LinAlgError) as error:
+        raise ProofError(f"nothing that is tied near the answer takes up what is left: {error}") from None
     raise ProofError("edges that are fused near the answer are not fused at the optimum")
 
 

@@ -150,8 +150,10 @@ def state_rows(edge: EdgeBlock, d: int) -> dict[str, Any]:
     }
 
 
-def _cells(K: sp.csr_array, k: int, d: int) -> list[list[list[list[Any]]]]:
+def _cells(A: sp.csr_array, k: int, d: int) -> list[list[list[list[Any]]]]:
     """The cells of each number of each row: node, column, coefficient."""
+    K: Any = A.copy()
+    K.eliminate_zeros()  # of the designs of second losses
     node, column = np.divmod(K.indices, d)
     cells = [list(each) for each in zip(node.tolist(), column.tolist(), numbers(K.data), strict=True)]
     each = [cells[i:j] for i, j in pairwise(K.indptr.tolist())]

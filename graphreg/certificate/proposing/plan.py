@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from ...base.csgraph import minimum_spanning_tree
 from ...inputs import components_of
 from ...terms import Array
-from ..kernel.arithmetic import RANGE, need
+from ..kernel.arithmetic import RANGE, RefusedError, need
 from ..kernel.balance import Answers, Combination
 from ..kernel.system import Prices, System
 from .arcs import Arcs, Forest, forest
@@ -266,7 +266,10 @@ class Totals:
                 self.dropped[int(self.root[k])] = dict.fromkeys(self._trees.of(k + 1).tolist(), Fraction(1))
             return
         A = self.A[chosen][:, trees].toarray().T
-        found = solved(A, self.weight[chosen], self.root[trees] // self.planner.system.form.d)
+        try:
+            found = solved(A, self.weight[chosen], self.root[trees] // self.planner.system.form.d)
+        except OverflowError:
+            raise RefusedError("what takes up an imbalance is beyond the largest float") from None
         c, g = np.nonzero(found.X)
         self.found.append((chosen[c], self.root[trees[found.kept[g]]], found.X[c, g]))
         for g, y in found.combinations.items():

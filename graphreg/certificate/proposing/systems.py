@@ -44,7 +44,8 @@ def right_inverses(A: Array, w: Array) -> tuple[Array, Array]:
     pivots = np.abs(np.diagonal(R, axis1=-2, axis2=-1))
     sure = pivots.min(axis=-1, initial=np.inf) > DEPENDENT * pivots.max(axis=-1, initial=0.0)
     R = np.where(sure[..., None, None], R, np.eye(R.shape[-1]))
-    X = np.sqrt(w)[..., None] * (Q @ np.swapaxes(np.linalg.inv(R), -1, -2)) / length[..., None, :]
+    with np.errstate(over="ignore"):  # the kernel refuses what is too large
+        X = np.sqrt(w)[..., None] * (Q @ np.swapaxes(np.linalg.inv(R), -1, -2)) / length[..., None, :]
     return X, sure
 
 

@@ -52,7 +52,7 @@ def _in_product(found: re.Match[str], z: str) -> bool:
     if " - " not in z and " + " not in z:
         return False
     before, after = found.string[: found.start()], found.string[found.end() :]
-    factor = re.search(r"[-\w)}]\s?$", before) and not re.search(r"(\\[a-zA-Z]+|\bin|[<>=]) $", before)
+    factor = re.search(r"([-\w)}]|\\,)\s?$", before) and not re.search(r"(\\[a-zA-Z]+|\bin|[<>=]) $", before)
     return bool(factor) or bool(re.match(r"['^_]|\s?[\w(]", after) and not re.match(r" in\b", after))
 
 
@@ -242,10 +242,10 @@ class EdgeWords(AbstractWords):
 
     block: EdgeBlock
     mark: str  # its number, empty where it is the only one
-    set: str  # the name of its set of edges, empty where there is only one
+    several: bool  # whether there are more of its edges, or of its rows: of groups of several sizes
     strength: Math
     features: Math  # the name of its set of coordinates, empty where it has them all
-    nodes: str  # what a ground edge starts from, in words
+    nodes: str  # where its ground edges start, in words
     width: int  # of the coordinates that it has
 
     @property
@@ -277,6 +277,11 @@ class EdgeWords(AbstractWords):
     def row(self) -> Math | None:
         """A row, as its term says it where that can be typeset; None where rows are edges or nodes."""
         return self._written and self._written[1]
+
+    @property
+    def set(self) -> str:
+        """The name of its set of edges or rows, empty where there is only one."""
+        return f"{self.index.upper()}{self.mark}" if self.several else ""
 
     @property
     def index(self) -> str:
@@ -327,11 +332,10 @@ class EdgeWords(AbstractWords):
     @property
     def every(self) -> Math:
         """The sum sign over the edges of the block."""
-        if self.noun != "edge":
-            return Math(f"sum_{self.index} ", rf"\sum_{self.index} ")
+        latex = "e=(i,j)" if self.noun == "edge" else self.index
         if not self.set:
-            return Math("sum_e ", r"\sum_{e=(i,j)} ")
-        return _over(f"e in {self.set}", rf"e=(i,j) \in E_{{{self.mark}}}")
+            return Math(f"sum_{self.index} ", rf"\sum_{latex} ".replace("e=(i,j)", "{e=(i,j)}"))
+        return _over(f"{self.index} in {self.set}", rf"{latex} \in {self.set[0]}_{{{self.mark}}}")
 
     @property
     def sum(self) -> Math:
@@ -341,9 +345,10 @@ class EdgeWords(AbstractWords):
     @property
     def each(self) -> str:
         """'at every node i', 'on every edge e = (i, j) of E1'."""
-        if self.noun != "edge":
-            return f"at every {self.nodes}" if self.noun == "node" else f"on every row {self.index}"
-        return "on every edge e = (i, j)" + (f" of {self.set}" if self.set else "")
+        if self.noun == "node":
+            return f"at {self.nodes}"
+        row = "edge e = (i, j)" if self.noun == "edge" else f"row {self.index}"
+        return f"on every {row}" + (f" of {self.set}" if self.set else "")
 
     def value(self, argument: Math | None = None) -> Filled:
         """phi at an argument."""
@@ -389,7 +394,7 @@ def written_row(text: str, r: str = "e") -> tuple[str, Math] | None:
     text = text.replace(")_r", f")_{r}")
     latex = re.sub(r"D\^(\d+)", r"D^{\1}", text.replace("_(in g)", r"_{\text{in } g}"))
     latex = re.sub(r"w_([A-Za-z0-9]{2,})", r"w_{\\text{\1}}", latex)
-    return next(iter(indices), at), Math(text, latex.replace(" w", r" \, w").replace(" B", r" \, B"))
+    return next(iter(indices), at), Math(text, re.sub(r"(?<![-+]) (?=[wB])", lambda _: r" \, ", latex))
 
 
 def _inside(written: str, opening: str, closing: str) -> str:
@@ -413,16 +418,15 @@ class Symbols:
             SampleWords(block, "" if len(form.samples) == 1 else str(k), self.strength(block.strength))
             for k, block in enumerate(form.samples, 1)
         ]
-        nodes = "observed node i" if form.latent else "node i"
-        several = sum(block.map.noun == "edge" for block in form.edges) > 1
+        called = [block.name if block.map.noun == "row" else block.map.noun for block in form.edges]
         self.edges = [
             EdgeWords(
                 block,
                 "" if len(form.edges) == 1 else str(k),
-                f"E{k}" if several and block.map.noun == "edge" else "",
+                block.map.noun != "node" and called.count(called[k - 1]) > 1,
                 self.strength(block.strength),
                 NOTHING if columns is None else self.features[tuple(columns.tolist())],
-                nodes,
+                _nodes_of(block, form),
                 form.width(block),
             )
             for k, (block, columns) in enumerate(zip(form.edges, chosen, strict=True), 1)
@@ -448,6 +452,12 @@ class Symbols:
         factor = NOTHING if strength.factor == 1.0 else number(strength.factor)
         parameter = NOTHING if strength.parameter is None else self.parameters[id(strength.parameter)][1]
         return join([factor, parameter], " ", r" \, ")
+
+
+def _nodes_of(block: EdgeBlock, form: Form) -> str:
+    if block.count < form.space.n_observed:
+        return f"each of {block.count} nodes i" if block.count > 1 else "one node i"
+    return "every observed node i" if form.latent else "every node i"
 
 
 def _parameter_names(form: Form) -> Mapping[int, tuple[Parameter, Math]]:

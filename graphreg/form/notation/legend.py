@@ -72,10 +72,11 @@ def _samples(words: SampleWords) -> str:
 def _edges(words: EdgeWords, symbols: Symbols) -> str:
     block, form = words.block, symbols.form
     parts = [count(block.count, words.noun)]
+    among = f" in {words.set}" if words.set else ""
     if words.noun == "edge":
-        parts[0] += " e = (i, j)" + (f" in {words.set}" if words.set else "")
+        parts[0] += f" e = (i, j){among}"
     elif words.noun == "row":
-        parts[0] += f" {words.index} of {count(words.width, 'number')}{'' if words.row else ', K sparse'}"
+        parts[0] += f" {words.index}{among} of {count(words.width, 'number')}{'' if words.row else ', K sparse'}"
     elif form.latent:
         parts[0] += ", the latent ones left out"
     if words.base_weight:
@@ -107,7 +108,7 @@ def _nodes(form: Form) -> list[Row]:
     labels[:] = list(form.space.index)
     silent, alone = np.ones(form.n, dtype=bool), np.ones(form.n, dtype=bool)
     for block in form.samples:
-        silent[block.map.touched] = False
+        silent[block.node if block.map.noun == "sample" else block.map.degree > 0.0] = False
     for end in (end for edge in form.edges for end in edge.map.pairs):
         alone[end] = False
     facts = [count(form.n_components, "connected component")]

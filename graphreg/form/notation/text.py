@@ -197,7 +197,7 @@ def _sum(terms: list[Math], sign: str) -> list[Row]:
     """Terms below each other. ``sign`` goes before each; terms that bring their own keep it."""
     rows: list[Row] = []
     for term in terms:
-        own = term.text[:2] in ("+ ", "- ")
+        own = term.text[:2] in ("+ ", "- ", "  ")
         lead = Math("  ", "") if sign == "+" and not rows else Math(f"{sign} ", f"{{}} {sign} ")
         rows.append(Row(term if own else lead + term))
     return rows
@@ -223,7 +223,7 @@ def _dual_terms(symbols: Symbols) -> list[Math]:
             c = f"c_{words.index}"
             product = Math(f"<{words.flow.text}, {c}>", rf"\langle {words.flow.latex}, {c} \rangle")
             terms.append(words.every + product)
-    return terms or [same("0")]
+    return terms or [same("  0")]
 
 
 def _minus(every: Math, conjugate: Filled) -> list[Math]:
@@ -239,9 +239,10 @@ def _variables(symbols: Symbols) -> Math:
         rows = count(words.block.count, words.noun)
         where = f" from {rows} to the ground" if words.noun == "node" else f" on {rows}"
         parts.append(words.flows() + prose(where))
-    flows = prose("flows ") + join(parts, ", ", r",\ ") + prose(" and ") if parts else prose("")
+    flows = prose("flows ") + join(parts, ", ", r",\ ") if parts else NOTHING
     prices = [words.prices() + prose(f" on {count(words.block.count, 'sample')}") for words in symbols.samples]
-    return flows + prose("prices ") + join(prices, ", ", r",\ ")
+    both = [flows, prose("prices ") + join(prices, ", ", r",\ ") if prices else NOTHING]
+    return join(both, " and ", r"\text{ and }")
 
 
 def _flow_rows(symbols: Symbols) -> list[Row]:
@@ -251,9 +252,10 @@ def _flow_rows(symbols: Symbols) -> list[Row]:
         if words.row
     ]
     if all(words.noun != "edge" for words in symbols.edges):
-        return rows
+        return [*dict.fromkeys(rows)]  # once for groups of several sizes
     key = Math("out_i, in_i", r"\mathrm{out}_i, \mathrm{in}_i")
-    return [*rows, Row(key, prose("the sums of the flows on the edges that leave node i, and on those that enter it"))]
+    sums = "the sums of the flows on the edges that leave node i, and on those that enter it"
+    return [*dict.fromkeys(rows), Row(key, prose(sums))]
 
 
 def _letters(symbols: Symbols) -> tuple[Row, ...]:
@@ -273,7 +275,9 @@ def _reading(symbols: Symbols) -> tuple[str, ...]:
         ]
     if all(words.predictor in ("w_i", "") for words in symbols.samples):
         parts = ["A price says how the loss of a sample pulls on the parameters of its node."]
-    if not all(words.predictor for words in symbols.samples):
+    if not symbols.samples:
+        parts = []
+    elif not all(words.predictor for words in symbols.samples):
         own = parts if any(words.predictor for words in symbols.samples) else []
         parts = [*own, "The price of a row pulls on the nodes that it speaks of: K'a is what it does there."]
     if between:

@@ -165,5 +165,6 @@ def _over(found: Outcome, gap: float) -> bool:
 
 
 def _said(method: AbstractMethod, found: Outcome) -> str:
-    took = f"{found.rounds:,} rounds of {method.name}" if found.rounds else found.by or method.name
+    many = f"{found.rounds:,} round{'s' * (found.rounds > 1)} of {method.name}"
+    took = many if found.rounds else found.by or method.name
     return f"{took} ({found.cause})" if found.cause else took

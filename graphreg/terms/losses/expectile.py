@@ -9,7 +9,7 @@ import numpy as np
 
 from ...base.lazy import cp
 from ...checks import checked, inside
-from ..bounds import ULP, half_square
+from ..bounds import ULP, half_square, shown
 from ..records import Array, Bends, Notation
 from .base import AbstractDifferenceLoss, AbstractPeakedLoss
 from .loss import AbstractLoss
@@ -74,7 +74,8 @@ class ExpectileLoss(AbstractDifferenceLoss, AbstractPeakedLoss):
     def _largest(self, r: Array, spread: Array, bent: Any) -> Array:
         """A bound of 1/2 r^2 times or over the factor on either side, over ``r +- spread``."""
         below, above = (half_square(np.maximum(sign * r + spread, 0.0) * (1.0 + ULP)) for sign in (-1.0, 1.0))
-        return np.maximum(bent(below, self.tau), bent(above, 1.0 - self.tau)) * (1.0 + 4 * ULP)
+        largest = np.maximum(bent(below, self.tau), bent(above, 1.0 - self.tau)) * (1.0 + 4 * ULP)
+        return shown(largest, (r != 0.0) | (spread != 0.0))
 
     def smoothness(self) -> float:
         return max(float(self.tau), 1.0 - float(self.tau))
