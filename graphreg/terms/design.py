@@ -58,6 +58,10 @@ class Design(AbstractMatrix):
         return len(self.node)
 
     @property
+    def touched(self) -> Array:
+        return self.node
+
+    @property
     def k(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]  (follows from the outputs)
         return self.outputs or 1
 

@@ -62,6 +62,11 @@ class AbstractMap(Brief, ABC):
         """max_j sum_e |K_e,ij| of each node, (n,), by which it steps: where rows are edges, the number of these."""
 
     @property
+    def touched(self) -> Array:
+        """An index of the nodes that rows speak of."""
+        return self.degree > 0.0
+
+    @property
     @abstractmethod
     def owner(self) -> Array:
         """The node that speaks for each row, (m,): its tail, where it is an edge."""

@@ -184,9 +184,9 @@ def _edges(form: Form) -> EdgeBlock:
     missing = without_gradient(form)
     if missing:
         raise MethodError(f"error_bound needs differentiable losses: {'; '.join(missing)}", missing)
-    between = [*form.between, *form.unlike_edges]
+    between = form.between
     if len(between) != 1 or form.unlike_edges or form.latent:
-        names = ", ".join(edge.name for edge in between) or "none"
+        names = ", ".join(block.name for block in (*between, *form.unlike_edges)) or "none"
         raise MethodError(f"error_bound is of models with one TotalVariation and no other edges; here are {names}")
     (edge,) = between
     if norm_of(edge.penalty, form.width(edge)) is None:

@@ -133,7 +133,9 @@ def _whole(form: Form, L: Array, mu: Array) -> dict[str, Row]:
 def _of_edges(form: Form) -> tuple[float, list[str]]:
     """A bound of the largest eigenvalue of the Hessian of the smooth edges between nodes; the names of the others."""
     total, rough = 0.0, list[str]()
-    for edge in (*form.between, *form.unlike_edges):
+    for edge in form.edges:
+        if edge.map.noun == "node":
+            continue
         if not isinstance(edge.penalty, AbstractSmoothPenalty):
             rough.append(edge.name)
             continue
