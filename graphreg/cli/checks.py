@@ -157,7 +157,7 @@ def loss_of(name: str, given: dict[str, Any], seed: int) -> Any:
             return make("loss", name, dict(given), Place("--option"), [Path.cwd()], data, at=Place(name))
         except DataError as error:
             refused = str(error)
-    raise DataError(f"{name} takes none of the data sets that are tried (numbers, counts, classes): {refused}")
+    raise DataError(f"{name} takes none of the data sets that are tried (numbers, counts, classes, amounts): {refused}")
 
 
 def _data_sets(rng: np.random.Generator) -> list[gr.NodeData]:
@@ -169,6 +169,7 @@ def _data_sets(rng: np.random.Generator) -> list[gr.NodeData]:
         np.round(3.0 * rng.normal(size=len(node)), 2),
         rng.poisson(2.0, len(node)).astype(float),
         np.arange(len(node)) % 2,
+        np.round(rng.gamma(2.0, size=len(node)), 2) + 0.01,
     ]
     drawn = [gr.NodeData.from_arrays(X, y, node, intercept=True) for y in targets]
     return [*drawn, gr.NodeData.from_arrays(None, rng.normal(size=(len(node), 2)), node)]

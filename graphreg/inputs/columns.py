@@ -60,8 +60,10 @@ class Columns:
     @property
     def own_names(self) -> tuple[str, ...]:
         """The same without the intercept: of a category one for each level but the first."""
-        levels = dict(self.levels)
-        each = ([f"{name}[{x}]" for x in levels[name][1:]] if name in levels else [str(name)] for name in self.features)
+        levels = {str(name): known for name, known in self.levels}
+        each = (
+            [f"{name}[{x}]" for x in levels[name][1:]] if name in levels else [name] for name in map(str, self.features)
+        )
         return tuple(name for names in each for name in names)
 
 

@@ -354,7 +354,7 @@ def test_they_are_written_with_their_rows():
     assert "60 samples of 1 number" in str(problem)
     assert "(K'a)_i + u_i = 0" in str(problem.dual())
     problem = gr.Problem(gr.SquaredLoss(BOTH, MARKS, weights=1.0 + I) + gr.L1()(w.at(STUDENTS)))
-    assert "(K w)_r = w_i + w_i" in str(problem.dual())
+    assert "(K w)_r = w_i + w_j" in str(problem.dual())
     assert "sum_r v_r ((K w)_r - y_r)^2 / 2" in str(problem)
     assert r"(K^\top a)_i" in problem.dual().latex()
     text = str(gr.Problem(two_losses()[0]).dual())

@@ -201,7 +201,7 @@ class LyingLoss(gr.SquaredLoss):
 @pytest.mark.parametrize(
     ("model", "where"),
     [
-        (lambda: means() + 5.0 * Lying()(SECOND), r"on the row \("),
+        (lambda: means() + 5.0 * Lying()(SECOND), r"at the row \("),
         (lambda: means() + 5.0 * Lying()(w.at([3, 5])), "at the node 3"),
         (lambda: means() + 5.0 * Lying()(w.across(PATH)), r"on the edge \("),
         (lambda: LyingLoss(w.along(DAYS), np.diff(Y)) + gr.L1()(w), "at the row .* with the coded target"),
