@@ -284,9 +284,11 @@ def as_matrix(columns: Iterable[Array], M: int, d: int) -> Array:
 
 def features_of(frame: nw.DataFrame[Any], columns: Columns) -> Array | None:
     """The features of a frame as floats, (M, d), without the intercept; None where there are none."""
-    levels = dict(columns.levels)
+    levels = {str(name): known for name, known in columns.levels}
     each = (
-        numbers_of_levels(frame, name, levels[name]) if name in levels else [numbers_of(frame, name, "feature")]
+        numbers_of_levels(frame, name, levels[str(name)])
+        if str(name) in levels
+        else [numbers_of(frame, name, "feature")]
         for name in columns.features
     )
     names = columns.own_names

@@ -359,4 +359,4 @@ def test_they_are_written_with_their_rows():
     assert r"(K^\top a)_i" in problem.dual().latex()
     text = str(gr.Problem(two_losses()[0]).dual())
     assert "sum_(r in R1 at i) a1_r x_r + sum_(r in R2 at i) a2_r x_r + out_i(u) - in_i(u) = 0" in text
-    assert "at every sample r (SquaredLoss(w_i + w_i))" in str(problem.kkt())
+    assert "at every sample r (SquaredLoss(w_i + w_j))" in str(problem.kkt())
