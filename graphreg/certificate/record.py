@@ -89,7 +89,8 @@ class Certificate(Shown):
 
     @cached_property
     def relative_gap(self) -> float:
-        """The gap over max(|P|, |Q|, 1e-3 P_common), P_common the objective of the best common model (`common`)."""
+        """The gap over max(|P|, |Q|, 1e-3 P_common), P_common the objective of the best common model; where that fits
+        all data, what rounding their numbers leaves takes its place (see `common`)."""
         if not np.isfinite(self.gap):
             return float("inf")
         return relative(self.gap, self.primal, self.dual, common(self.form).floor)

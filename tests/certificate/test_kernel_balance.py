@@ -205,6 +205,16 @@ def test_answers_that_lose_everything_they_can(V):
             assert number(E[i, j]) >= x
 
 
+@pytest.mark.parametrize("x", [1e-270, 5e-324])
+def test_answers_know_what_underflows(x):
+    """The only product in its equation is 0 in floats."""
+    system = general([[1.0, x], [0.0, 1.0]])
+    R = np.array([[1e-60, 0.0], [0.0, 1.0]])
+    E = answers(system, R).E.toarray()
+    exact = exact_rest(system, R)
+    assert 0 < exact[1][0] <= number(E[1, 0])
+
+
 @pytest.mark.parametrize("N", [2, 8, 40])
 def test_what_is_passed_on_is_not_less(N):
     """Sums that lose everything they can."""

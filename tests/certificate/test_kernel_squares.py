@@ -458,6 +458,12 @@ def test_curvatures_near_what_underflows_are_not_too_large():
     assert proofs > 20
 
 
+def test_nothing_is_proved_of_a_diagonal_near_what_underflows():
+    """Its products may have lost more than their rounding."""
+    H = np.array([[[1e-279]], [[1e-281]]])
+    assert (proved(H, 1.0 / H, np.ones(2)).least > 0.0).tolist() == [True, False]
+
+
 def _inverse(H):
     """The inverse of a matrix of very different rows; 0 where there is none in floats."""
     with np.errstate(all="ignore"):

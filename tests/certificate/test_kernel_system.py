@@ -217,6 +217,27 @@ def test_entries_of_all_sizes_are_paid_for(far, features):
                         assert abs(value - number(middle)) <= number(off)
 
 
+@pytest.mark.parametrize("x", [1e-200, -1e-300, 5e-324])
+@pytest.mark.parametrize("features", [1, 2])
+def test_a_product_that_underflows_alone_is_not_nothing(x, features):
+    """No other summand of the equation is large enough to pay for it."""
+    data = gr.NodeData.from_arrays([[x] * features, [1.0] * features], np.zeros(2), [0, 1])
+    system = System(gr.Problem(gr.SquaredLoss(data)).form)
+    for v in (1e-200, 5e-324):
+        left = system.residual(np.array([v, 1.0]), np.zeros(2), plain=True)
+        within(left, (0, 0), number(x) * number(v))
+        assert left.size()[0, 0] > 0.0
+
+
+def test_a_product_of_a_row_that_underflows_alone_is_not_nothing():
+    """Rows that are no edges have no design: the columns of B are pulled as they are."""
+    data = gr.NodeData.from_arrays(np.ones((2, 1)), np.zeros(2), [0, 1])
+    form = gr.Problem(gr.SquaredLoss(data) + gr.L1()(gr.Rows([[1e-200, 0.0]]))).form
+    system = System(form)
+    v = np.array([0.0, 0.0, 1e-200])
+    assert system.residual(v, 0.0 * v, plain=True).size()[0, 0] > 0.0
+
+
 # ---- prices that depend on others ------------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", ["classes alone", "classes along a path"])
 def test_prices_of_all_classes_add_up_to_nothing(name):

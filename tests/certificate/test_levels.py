@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import graphreg as gr
+from graphreg.certificate.levels import without_levels
 
 N, CLASSES, ROUTES = 4, list("abc"), (gr.Exact(), gr.PrimalDual())
 CHAIN = gr.Graph.chain(N)
@@ -79,3 +80,11 @@ def test_predictions_are_the_same():
     frame = pd.DataFrame({"x": [0.3, -1.0], "node": [0, 3]})
     one, other = (problem.solve(method, gap=1e-9).predict(frame) for method in ROUTES)
     np.testing.assert_allclose(one, other, atol=1e-4)
+
+
+def test_levels_are_held_where_rows_speak_of_the_node_and_nowhere_else():
+    data = gr.NodeData.from_arrays(np.ones((6, 1)), np.array(list("abcabc")), [0, 0, 0, 1, 1, 1])
+    tall = np.arange(1.0, 4.0)[:, None]  # sees the level of the classes
+    form = gr.Problem(gr.MultinomialLoss(data) + gr.L1()(gr.w.at(0) @ tall)).form
+    w = np.array([[1.0, 2.0, 6.0], [1.0, 2.0, 6.0]])
+    np.testing.assert_allclose(without_levels(form, w), [[1.0, 2.0, 6.0], [-2.0, -1.0, 3.0]], atol=1e-12)

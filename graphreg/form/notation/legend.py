@@ -31,7 +31,7 @@ def matrices(symbols: Symbols) -> list[Row]:
 
 
 def _scale_rows(symbols: Symbols) -> list[Row]:
-    """The symbols that the scales are made of, each once: losses stand on disjoint nodes and share them."""
+    """The symbols that the scales are made of, each once, with what it is in all losses."""
     meaning = {
         "v_r": "the weight of sample r ({})",
         "V_i": "the sum of the weights at node i ({}); the loss of a node is the weighted mean over its samples",
