@@ -33,7 +33,7 @@ from ..running import Solution
 from ..terms import Array, Parameter, positive
 from .network import Network
 from .on_rows import RowNetwork, pooled_on_rows, route_on_rows
-from .pooled import SmoothObjective, as_solution, at_zero, best_step, pooled, rounding, whole
+from .pooled import GAP, SmoothObjective, as_solution, at_zero, best_step, pooled, rounding, whole
 from .routes import CLOSE, Routes, route
 from .varied import Varying, check_smooth, varying
 
@@ -251,10 +251,17 @@ def strength_bounds(
 def _on_rows(vary: Varying, rows: RowNetwork, smooth: SmoothObjective, close: float) -> StrengthMax:
     c, u = pooled_on_rows(vary, rows, smooth)
     routes = route_on_rows(rows, rows.balanced(smooth.gradient(c)), u)
-    upper = float(routes.upper.max())
-    certifier = Certifier(vary.at(upper) if 0.0 < upper < np.inf else at_zero(vary))
-    certifier.propose(c, whole(vary, smooth.dual_point_at(c), routes.flows))
-    return _record(vary, rows, as_solution(certifier.form, certifier.best()), routes, close)
+    upper, point = float(routes.upper.max()), whole(vary, smooth.dual_point_at(c), routes.flows)
+    proper = 0.0 < upper < np.inf
+    certifier = Certifier(vary.at(upper) if proper else at_zero(vary))
+    certifier.propose(c, point)
+    found = certifier.best()
+    if proper and not found.holds(GAP):
+        found = certifier.certify(c, point.flows, point.prices, GAP)
+    solution = as_solution(certifier.form, found)
+    if proper and not found.holds(GAP):
+        raise FailedError(f"the problem in which all rows are 0 was not solved to {GAP:g}: {found}", solution)
+    return _record(vary, rows, solution, routes, close)
 
 
 def _of_edges(vary: Varying, smooth: SmoothObjective, solution: Solution, routes: Routes, close: float) -> StrengthMax:

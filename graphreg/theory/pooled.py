@@ -100,8 +100,9 @@ def refuse_unattained(form: Form, w: Array) -> NoReturn:
 def as_solution(form: Form, certificate: Certificate) -> Solution:
     if certificate.contradiction:
         raise FailedError(contradicted(certificate))
-    message = f"All nodes that the edges tie agree; relative gap {certificate.relative_gap:.2g}."
-    return Solution(form, certificate, "certified", message, "Newton's method on the pooled problem")
+    message = f"What varies holds all together; relative gap {certificate.relative_gap:.2g}."
+    status = "certified" if certificate.holds(GAP) else "no_certificate"
+    return Solution(form, certificate, status, message, "Newton's method on the pooled problem")
 
 
 def _certified(

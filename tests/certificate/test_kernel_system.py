@@ -227,6 +227,9 @@ def test_a_product_that_underflows_alone_is_not_nothing(x, features):
         left = system.residual(np.array([v, 1.0]), np.zeros(2), plain=True)
         within(left, (0, 0), number(x) * number(v))
         assert left.size()[0, 0] > 0.0
+        value, size = np.zeros((2, system.shape[0]))
+        system.kind.pull(system.prices[0], np.array([v, 1.0]), value, size)  # as large systems are, by the design
+        assert size[0] * 2.0**-53 > 0.0
 
 
 def test_a_product_of_a_row_that_underflows_alone_is_not_nothing():

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import graphreg as gr
-from graphreg.errors import MethodError, TermError
+from graphreg.errors import FailedError, MethodError, TermError
+from graphreg.theory import agreement
 
 w = gr.w
 
@@ -93,3 +94,30 @@ def test_what_cannot_be_0_together_is_refused():
     fit = gr.MeanLoss(gr.NodeData.from_arrays(None, np.arange(5.0), days))
     with pytest.raises(TermError, match="varies one strength, and there are 2 norms between nodes"):
         gr.strength_max(gr.Problem(fit + gr.L1()(w.along(days, 2)) + gr.L1()(w.along(days, 3))))
+
+
+def counts():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4))
+    y = rng.poisson(np.exp(0.3 + 0.2 * X[:, 0]))
+    data = gr.NodeData.from_arrays(X, y, np.repeat(range(6), 10), intercept=True)
+    return gr.Problem(gr.PoissonLoss(data) + gr.L2()(w.along(range(6), 2)))
+
+
+def test_what_a_solver_leaves_is_refined():
+    """The bounds are those of the gradients at the optimum in which all rows are 0: they are as good as it is."""
+    found = gr.strength_max(counts())
+    assert found.consensus.status == "certified"
+    assert found.consensus.certificate.relative_gap < 1e-11
+
+
+def test_no_bounds_are_told_of_a_point_that_is_no_optimum(monkeypatch):
+    solved = agreement.pooled_on_rows
+
+    def beside(*given):
+        c, u = solved(*given)
+        return c + 0.1, u
+
+    monkeypatch.setattr(agreement, "pooled_on_rows", beside)
+    with pytest.raises(FailedError, match="in which all rows are 0 was not solved to 1e-08: .*optimum"):
+        gr.strength_max(counts())
