@@ -119,5 +119,5 @@ def test_no_bounds_are_told_of_a_point_that_is_no_optimum(monkeypatch):
         return c + 0.1, u
 
     monkeypatch.setattr(agreement, "pooled_on_rows", beside)
-    with pytest.raises(FailedError, match="in which all rows are 0 was not solved to 1e-08: .*optimum"):
+    with pytest.raises(FailedError, match=r"in which all rows are 0 was not solved to 1e-08: .*optimum"):
         gr.strength_max(counts())
