@@ -8,8 +8,11 @@ import cvxpy as cp
 import networkx as nx
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import graphreg as gr
+from graphreg.certificate.edges import holding
+from graphreg.certificate.edges.dual_region import Region, of_edges
 from graphreg.certificate.edges.fusion import fused, separate
 from graphreg.certificate.edges.holding import held
 from graphreg.errors import ProofError, TermError
@@ -328,3 +331,45 @@ def test_a_model_without_penalties_has_no_rows_that_may_hold():
     found = gr.Problem(loss).solve(progress=False).held()
     assert len(found.table) == 0
     assert found.counts == {"held": 0, "not held": 0, "undecided": 0}
+
+
+# ---- premises, each by itself ----------------------------------------------------------------------------------------
+def region_of(*numbers):
+    center, width = np.array(numbers, dtype=float).T
+    return Region(center, width, np.zeros(len(center)))
+
+
+def system(rows, base=None):
+    """Three rows, of which the last is the sum of the others, or nearly; what acts on the parameters is known."""
+    K = sp.csr_array(np.array(rows, dtype=float))
+    m = len(rows)
+    shown = holding._Shown(np.zeros(m), np.ones(m), np.zeros(m) if base is None else np.array(base), np.ones(m))
+    return K, shown, sp.csr_array(np.eye(2)), region_of((0.1, 1e-9), (0.2, 1e-9)), 1e-12
+
+
+def test_rows_count_as_sums_of_others_where_they_are_exactly():
+    assert holding._solved(*system([[1, 0], [0, 1], [1, 1]])) is not None
+    assert holding._solved(*system([[1, 0], [0, 1], [1, 1 + 1e-13]])) is None
+    assert holding._solved(*system([[1, 0], [0, 1], [1, 1]], base=[0.0, 0.0, 1.0])) is None  # they cannot all hold
+
+
+@pytest.mark.parametrize("factor", [-1.0, 0.0, 0.4, 3.0])
+def test_an_inverse_that_is_none_shows_nothing(monkeypatch, factor):
+    given = system([[1, 0], [0, 1], [1, 1]])
+    assert holding._solved(*given) is not None
+    inverse = holding._left_inverse
+
+    def garbage(B, uncertain):
+        rows = inverse(B, uncertain)
+        return lambda some: factor * rows(some)
+
+    monkeypatch.setattr(holding, "_left_inverse", garbage)
+    assert holding._solved(*given) is None
+
+
+def test_the_flow_of_an_active_constraint_is_not_known_by_its_slack():
+    data = gr.NodeData.from_arrays(None, [0.0, 0.0, 1.0], range(3))
+    form = gr.Problem(gr.MeanLoss(data) + gr.NonNegative()(w.along(range(3)))).form
+    region = of_edges(form.edges[0], form, np.array([[0.0], [0.0], [1.0]]), 1e-3)
+    assert np.isinf(region.width[0, 0])
+    assert region.width[1, 0] == pytest.approx(5e-4, rel=1e-6)  # <u, z> is at most the gap, and u has one sign
