@@ -182,7 +182,7 @@ def test_residuals_lie_within_what_they_may_be_off(name, size, rows, monkeypatch
     for one, block in zip(summands_of(form), form.samples, strict=False):
         anchor = np.broadcast_to(block.loss.anchor(block.y), block.offset.shape).reshape(one.shape)
         A, found = block.A.toarray(), [predicted(one, w, plain) for plain in (False, True)]
-        sizes = None if one.products is None else one.products.sizes(w)
+        sizes = one.products.sizes(w) if isinstance(one.products, system_module.Design) else None
         for r, c in np.ndindex(*one.shape):
             products = [a * b for a, b in zip(numbers(A[r * one.shape[1] + c]), numbers(w), strict=True) if a and b]
             true = sum(products, Fraction(0)) + number(block.offset.reshape(one.shape)[r, c]) - number(anchor[r, c])
@@ -197,6 +197,19 @@ def test_residuals_lie_within_what_they_may_be_off(name, size, rows, monkeypatch
             true = sum(products, -number(center[r, c]))
             for value, around in found:
                 assert abs(true - number(value[r, c])) <= number(around[r, c])
+
+
+@pytest.mark.parametrize("place", [0, -1])
+def test_of_arcs_both_parts_of_a_target_are_taken(place):
+    form, rng = form_of("means in boxes"), np.random.default_rng(5)
+    one, w = summands_of(form)[place], rng.standard_normal(form.shape)
+    high = rng.standard_normal(one.shape)
+    one.targets = high, 0.4 * np.spacing(high) * rng.uniform(-1.0, 1.0, one.shape), np.zeros(one.shape)
+    (z, around), (sharp, off) = predicted(one, w, True), predicted(one, w, False)
+    missed = [
+        abs(number(a) - number(b)) - number(c) for a, b, c in zip(z.ravel(), sharp.ravel(), off.ravel(), strict=True)
+    ]
+    assert all(miss <= number(r) for miss, r in zip(missed, around.ravel(), strict=True))
 
 
 @pytest.mark.parametrize("size", [1e-220, 1e-265, 1e-320])

@@ -20,7 +20,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...form import DualPoint, EdgeBlock, Form, SampleBlock
-from ...terms import Array, at_a_time
+from ...terms import AbstractEdges, Array, Selection, at_a_time
 from ...terms.losses import AbstractQuadraticLoss
 from ...terms.penalties import AbstractSmoothPenalty
 from .arithmetic import (
@@ -99,9 +99,8 @@ class Design:
 class Arcs:
     """Numbers of a node, or their differences across edges: products for which no matrix is made."""
 
-    def __init__(self, edge: EdgeBlock, d: int) -> None:
-        self.map: Any = edge.map.edges
-        self.shape = edge.n, d
+    def __init__(self, rows: AbstractEdges, d: int) -> None:
+        self.map, self.shape = rows, (rows.n, d)
 
     @cached_property
     def _ones(self) -> Any:
@@ -121,15 +120,17 @@ class Arcs:
         size.reshape(self.shape)[:, columns] += (self._ones @ magnitudes(u)) * MORE
 
     def predicting(self, w: Array) -> Near:
-        """Kw - t of some rows, and how far that is off: a difference is rounded once, and what a center, which is
-        exact, is taken from once more."""
+        """Kw - t of some rows, and how far that is off: a difference is rounded once, and so is what a t that is not 0
+        is taken from."""
         part = self.map.chosen(w)
 
         def near(some: slice, t: Triple) -> tuple[Array, Array]:
-            z, center = self.map.across(part, some), t[0]
+            z = self.map.across(part, some)
             around = np.zeros(z.shape) if self.map.ground else np.abs(z)
-            z = z - center
-            return z, 0.5 * EPS * MORE * (around + np.where(center == 0.0, 0.0, np.abs(z)))
+            for taken in t[:2] if any(x.any() for x in t) else []:
+                z = z - taken
+                around += np.where(taken == 0.0, 0.0, np.abs(z))
+            return z, 0.5 * EPS * MORE * around + t[2]
 
         return near
 
@@ -240,6 +241,8 @@ class Prices(Summand):
             self.made_of = block.node, block.X, own
             if block.X is not None and block.width == 1:
                 self.products = products or Design(block)
+            elif block.X is None and own is None:
+                self.products = products or Arcs(Selection(block.node, n=block.n), d)
             if isinstance(block.loss, AbstractQuadraticLoss):
                 self.square = 1.0
         anchor, offset = block.loss.anchor(block.y), block.offset
@@ -313,7 +316,7 @@ class Flows(Summand):
             self.made_of = K.data, K.indices, K.indptr, self.at
         else:
             self.made_of = edge.tail, edge.head, self.at, self.mix
-            self.products = Arcs(edge, d) if mix is None else None
+            self.products = Arcs(edge.map.edges, d) if mix is None and edge.map.edges is not None else None
         if isinstance(penalty, AbstractSmoothPenalty) and ground and self.mix is None:
             bend = penalty.smoothness()
             self.square = bend if penalty.strong_convexity() == bend else 0.0
