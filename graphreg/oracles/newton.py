@@ -27,6 +27,7 @@ from ..base.csgraph import reverse_cuthill_mckee
 from ..base.memory import GIB, usable_memory
 from ..form import Form, Held
 from ..terms import AbstractMatrix, Array, EdgeBlock
+from ..terms.losses import AbstractSmoothLoss
 from ..terms.penalties import AbstractConstraint, AbstractSmoothPenalty
 
 # The mean height of a column, weighted by its entries, up to which QDLDL is at least 1.5 times as fast as SuperLU,
@@ -500,8 +501,9 @@ class NewtonSystem:
 
     def _samples(self, form: Form, places: list[Array | None]) -> Iterator[SystemRows]:
         for block, at in zip(form.samples, places, strict=False):
-            H = block.loss.curvature(block.offset[:1], block.y[:1])  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
-            yield SystemRows.of(self._ordered(block.A), block.width if H.ndim == 3 else 1, at)
+            loss, one = block.loss, block.y[:1]
+            coupled = isinstance(loss, AbstractSmoothLoss) and loss.curvature(block.offset[:1], one).ndim == 3
+            yield SystemRows.of(self._ordered(block.A), block.width if coupled else 1, at)
 
     def _edges(self, form: Form, places: list[Array | None]) -> Iterator[SystemRows]:
         for edge, at in zip(form.edges, places, strict=True):

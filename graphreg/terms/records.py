@@ -182,6 +182,25 @@ class Bends:
             out = out + np.where(r > place, change * (r - place) + jump, 0.0)
         return out
 
+    def pieces(self) -> tuple[Array, list[tuple[Array, ...]]]:
+        """f' where knots part it, as a height and what rises beside it: rows, sides, places, q and widths of pieces,
+        f'(r) = height + sum of side b, where b takes max over 0 <= b <= width of side (r - place) b - q b^2 / 2."""
+        first, slope = self.knots[0][0], self.slope
+        found = [(-1.0, first, slope, np.inf * np.sign(slope))]
+        for k, (place, change, jump) in enumerate(self.knots):
+            slope = slope + change
+            after = self.knots[k + 1][0] if k + 1 < len(self.knots) else np.inf
+            found += [
+                (1.0, place, np.inf, jump),
+                (1.0, place, slope, np.where(slope > 0.0, slope, 0.0) * (after - place)),
+            ]
+        out = []
+        for side, place, steep, width in found:
+            of = np.flatnonzero(width > 0.0)
+            q = 1.0 / np.broadcast_to(steep, place.shape)[of]
+            out.append((of, np.full(len(of), side), place[of], q, width[of]))
+        return self.height + self.slope * first, out
+
     def mirrored(self) -> Bends:
         """The bends of r -> f(-r)."""
         slope, height = self.slope, self.height

@@ -12,11 +12,10 @@ from ...network import LocalView
 from ...running import AbstractIteration, Point, Start
 from ...terms import Array
 from ...terms.losses import AbstractSmoothLoss
-from ._interior import Interior, InteriorBlocks, State, fits
-from .cones import TINY, lengths
+from ._interior import Interior, InteriorBlocks, State, fits, has_pieces
+from .kinks import NormCones
 
 FAR = 100.0  # times a gap: relative complementarity from which on it is not looked for
-CLEARLY = 0.03  # of the share of a capacity that is left, below which a length relative to the longest is taken for 0
 
 
 @dataclass(frozen=True)
@@ -62,8 +61,8 @@ class InteriorPoint(AbstractIteration):
     most_rounds: ClassVar[int] = 100
 
     def missing(self, form: Form) -> tuple[str, ...]:
-        rough = form.losses_beside(AbstractSmoothLoss)
-        out = [f"{name} has no second derivatives, which Newton steps need" for name in rough]
+        rough = [b for b in form.samples if not isinstance(b.loss, AbstractSmoothLoss) and not has_pieces(b)]
+        out = [f"{b.name} has neither second derivatives, which Newton steps need, nor says its bends" for b in rough]
         out += [
             f"{edge.name} has the penalty {edge.penalty.called()}, and the method takes L1, L2 and smooth ones, LInf, "
             "bounds, and fixed nodes"
@@ -82,18 +81,9 @@ class InteriorPoint(AbstractIteration):
         w = w if blocks.held is None else blocks.held.at(w)
         flows = flows if blocks.form is view.form else None
         far, pull = view.form.step_length, blocks.typical_pull(w)
-        s, y = [], []
-        for cone in blocks.cones:
-            z = blocks.differences(cone, w)
-            if cone.side:
-                bounds = cone.of is not None  # begun as far inside as w is outside
-                s.append(np.maximum(z, max(far, -float(z.min()))) if bounds else z + far)
-                y.append(np.full(z.shape, pull) if bounds else cone.even())
-                continue
-            s.append(np.vstack([np.sqrt(far**2 + lengths(z) ** 2), z]))
-            u = np.zeros_like(z) if flows is None else cone.columns(flows[cone.number])
-            y.append(np.vstack([cone.c, -0.5 * u * np.minimum(1.0, cone.c / np.maximum(lengths(u), TINY))]))
-        return blocks.state(Interior(w, tuple(s), tuple(y)))
+        point = None if flows is None else (*(None for _ in view.form.samples), *flows)
+        each = [c.start(w, far, pull, None if point is None else point[k]) for k, c in blocks.cones.items()]
+        return blocks.state(Interior(w, tuple(s for s, _ in each), tuple(y for _, y in each)))
 
     def resume(self, view: LocalView, state: State, start: Start | None) -> State:
         """The state from the early iterate there, its flows as large a share of the capacities here as there."""
@@ -112,14 +102,10 @@ class InteriorPoint(AbstractIteration):
 
     def inside_flows(self, state: State) -> tuple[Array, ...]:
         blocks = InteriorBlocks(state.view, state.most)
-        flows = list(state.point[1] or ())
-        for cone, s, y in zip(blocks.cones, state.at.s, state.at.y, strict=True):
-            if cone.side:
-                continue
-            slack, size = 1.0 - lengths(y[1:]) / cone.c, s[0] / max(float(s[0].max(initial=0.0)), TINY)
-            inside = np.where(slack * CLEARLY > size, 0.0, cone.c)  # of a cone only one of the two tends to 0
-            kept = np.broadcast_to(inside / np.sqrt(len(y) - 1.0), y[1:].shape)
-            flows[cone.number] = blocks.rows(cone.number, kept)
+        flows, many = list(state.point[1] or ()), len(blocks.form.samples)
+        for (k, cones), s, y in zip(blocks.cones.items(), state.at.s, state.at.y, strict=True):
+            if isinstance(cones, NormCones):
+                flows[k - many] = cones.kept(s, y)
         return blocks.joined(flows)
 
     def early(self, state: State, gap: float) -> bool:
