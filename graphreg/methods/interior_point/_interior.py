@@ -13,7 +13,7 @@ from ...form import DualPoint, EdgeBlock, Form, Held, SampleBlock, fixes, in_par
 from ...network import LocalView
 from ...oracles import NewtonSystem, SystemRows
 from ...running import Point
-from ...terms import Array
+from ...terms import Array, strengths
 from ...terms.losses import AbstractSmoothLoss
 from ...terms.penalties import AbstractBox, AbstractSmoothPenalty
 from .cones import TINY, Scaling
@@ -60,7 +60,6 @@ class State:
     scalings: tuple[tuple[Array, Array, Array], ...]  # q, eta and v per block with kinks
     slope: Array  # grad f + K'u, in the order of the system
     point: Point
-    most: float  # the capacity that is enough for every edge
     damped: float = 0.0  # the share of the largest second derivative of each loss that replaces the one at hand
     stuck: bool = False  # rounding, or a problem without an optimum, leaves nowhere to go
     gap: float = np.inf  # the complementarity, relative to P
@@ -80,12 +79,12 @@ class InteriorBlocks:
     """The blocks of a form as the steps see them: those with kinks or bounds as cones, the others with their
     Hessians."""
 
-    def __init__(self, view: LocalView, most: float | None = None) -> None:
+    def __init__(self, view: LocalView) -> None:
         self.view, self.form = view, in_parts(view.form, fits(view.form))
         whole = self.form is view.form
         system = view.newton if whole else view.form.once("newton of parts", None, lambda: NewtonSystem(self.form))
         self.system: NewtonSystem = system
-        self.most = sufficient_capacity(self.form) if most is None else most
+        self.most = sufficient_capacity(self.form)
         self.rows = (*system.samples, *system.edges)
         each = (
             (k, self._cones(block, rows))
@@ -96,6 +95,11 @@ class InteriorBlocks:
             k: block for k, block in enumerate(self.form.blocks) if _is_smooth(block) and k not in self.cones
         }
         self.held = Held(self.form) if system.free is not None else None
+
+    @classmethod
+    def of(cls, view: LocalView) -> InteriorBlocks:
+        """Those of a view, found once for its strengths."""
+        return view.form.once("interior blocks", strengths(view.form.blocks), lambda: cls(view))
 
     def _cones(self, block: SampleBlock | EdgeBlock, rows: SystemRows) -> AbstractCones | None:
         if isinstance(block, SampleBlock):
@@ -149,7 +153,7 @@ class InteriorBlocks:
         point, slope = self._slope(at)
         scalings = (Scaling.of(s, y) for s, y in zip(at.s, at.y, strict=True))
         carried = tuple((each.q, each.eta, each.v) for each in scalings)
-        return State(self.view, 0, at, at, carried, slope, point, self.most)
+        return State(self.view, 0, at, at, carried, slope, point)
 
     def step(self, before: State) -> State:
         at, bends = before.at, self.bends(before.at.w, before.damped)
@@ -174,7 +178,7 @@ class InteriorBlocks:
         carried = tuple((each.q, each.eta, each.v) for each in scalings)
         point = self._conserved(point, slope, solve, blocks)
         ended = 0.0 < gap < FINEST
-        return State(self.view, before.round + 1, after, early, carried, slope, point, self.most, damped, ended, gap)
+        return State(self.view, before.round + 1, after, early, carried, slope, point, damped, ended, gap)
 
     def _primal(self, w: Array) -> float:
         """P(w) without the constraints, which w may violate."""

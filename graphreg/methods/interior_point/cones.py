@@ -50,7 +50,7 @@ def quotient(x: Array, r: Array, of_x: Array) -> Array:
 def max_step(x: Array, step: Array, c: Array) -> float:
     """The largest t for which x + t step is in every cone; ``c`` is the determinant of x."""
     if len(x) == 1:
-        fastest = -float(np.min(step[0] / x[0], initial=0.0))
+        fastest = -float((step / x).min(initial=0.0))
         return 1.0 / fastest if fastest > 0.0 else np.inf
     b = x[0] * step[0] - np.einsum("ij,ij->j", x[1:], step[1:])
     # c + 2 b t + a t^2 has real roots, as b^2 >= a c for x inside the cone; the first positive one is c / speed

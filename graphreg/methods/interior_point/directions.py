@@ -14,7 +14,7 @@ from .kinks import AbstractPulls, times
 
 AIMS = (0.03, 0.3)  # of the complementarity: what a step aims at
 ENOUGH = 0.7  # of a step, below which it aims at less
-CORRECTORS = 5
+CORRECTORS = 3
 CENTRAL = (0.1, 10.0)  # of what is aimed at: products of s and y within are left alone
 WORTH = 0.1  # a corrector is kept where it brings this share of the longer step that it is for
 SHARES = (1.0, 0.5, 0.25)  # of it that are tried

@@ -76,7 +76,7 @@ class InteriorPoint(AbstractIteration):
         return True
 
     def init(self, view: LocalView, start: Start | None) -> State:
-        blocks = InteriorBlocks(view)
+        blocks = InteriorBlocks.of(view)
         w, flows = (np.zeros(view.form.shape), None) if start is None else start
         w = w if blocks.held is None else blocks.held.at(w)
         flows = flows if blocks.form is view.form else None
@@ -88,20 +88,20 @@ class InteriorPoint(AbstractIteration):
     def resume(self, view: LocalView, state: State, start: Start | None) -> State:
         """The state from the early iterate there, its flows as large a share of the capacities here as there."""
         del start
-        cones, early = InteriorBlocks(view), state.early
+        cones, early = InteriorBlocks.of(view), state.early
         return cones.state(replace(early, y=cones.resized(early.y)))
 
     def step(self, state: State) -> State:
         if not state.stuck:
             try:
                 with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-                    return InteriorBlocks(state.view, state.most).step(state)
+                    return InteriorBlocks.of(state.view).step(state)
             except ArithmeticError:  # where many losses are flat, say
                 state = replace(state, damped=1.0, stuck=state.damped == 1.0)
         return replace(state, round=state.round + 1)
 
     def inside_flows(self, state: State) -> tuple[Array, ...]:
-        blocks = InteriorBlocks(state.view, state.most)
+        blocks = InteriorBlocks.of(state.view)
         flows, many = list(state.point[1] or ()), len(blocks.form.samples)
         for (k, cones), s, y in zip(blocks.cones.items(), state.at.s, state.at.y, strict=True):
             if isinstance(cones, NormCones):
@@ -113,4 +113,4 @@ class InteriorPoint(AbstractIteration):
 
     def point(self, state: State) -> Point:
         w, flows, prices = state.point
-        return w, InteriorBlocks(state.view, state.most).joined(flows or ()), prices
+        return w, InteriorBlocks.of(state.view).joined(flows or ()), prices

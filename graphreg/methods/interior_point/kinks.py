@@ -304,20 +304,23 @@ class BoxCones(AbstractCones):
         self.base, pieces = bends.pieces()
         self.of, self.side = (np.concatenate([each[k] for each in pieces]) for k in (0, 1))
         self.place, self.q, width = (np.concatenate([each[k] for each in pieces]) for k in (2, 3, 4))
-        weight = scale[self.of]
+        weight, self.many = scale[self.of], len(self.of)
         self.base, self.q, width = scale * self.base, self.q / weight, weight * width
-        self.capped = np.flatnonzero(np.isfinite(width))
+        finite = np.isfinite(width)
+        self.capped = slice(None) if finite.all() else np.flatnonzero(finite)
         self.width = width[self.capped]
         self.place = self.place + block.loss.anchor(block.y).ravel()[self.of]
+        if len(self.of) == rows.m and (self.of[1:] > self.of[:-1]).all():  # one piece for each
+            self.of = slice(None)
 
     def sums(self, each: Array) -> Array:
         """Over the pieces of each row."""
-        return np.bincount(self.of, each, self.rows.m)
+        return each if isinstance(self.of, slice) else np.bincount(self.of, each, self.rows.m)
 
     def both(self, low: Array, high: Array) -> Array:
         """For each piece what is ``low`` at its lower end and what is ``high`` at its upper one, if it has one."""
-        out = low[: len(self.of)].copy()
-        out[self.capped] += high[len(self.of) :]
+        out = low[: self.many].copy()
+        out[self.capped] += high[self.many :]
         return out
 
     def ends(self, low: Array, high: Array) -> Array:
@@ -329,7 +332,7 @@ class BoxCones(AbstractCones):
         return self.side * (self.block.difference(w).ravel()[self.of] - self.place)
 
     def start(self, w: Array, far: float, pull: float, flows: Array | None) -> tuple[Array, Array]:
-        r, capped = self._beyond(w), np.zeros(len(self.of), dtype=bool)
+        r, capped = self._beyond(w), np.zeros(self.many, dtype=bool)
         capped[self.capped] = True
         b = np.empty(len(r))
         b[capped] = self.width / 2.0
@@ -340,19 +343,19 @@ class BoxCones(AbstractCones):
         return self.ends(low, high)[None], np.append(b, self.width / 2.0)[None]
 
     def off(self, w: Array, s: Array, y: Array) -> Array:
-        return self.both(-s[0], s[0]) - self._beyond(w) + self.q * y[0, : len(self.of)]
+        return self.both(-s[0], s[0]) - self._beyond(w) + self.q * y[0, : self.many]
 
     def worth(self, off: Array | float, y: Array) -> float:
-        return float(np.abs(off * y[0, : len(self.of)]).sum())
+        return float(np.abs(off * y[0, : self.many]).sum())
 
     def flows(self, y: Array) -> Array:
-        return (self.base + self.sums(self.side * y[0, : len(self.of)])).reshape(self.block.offset.shape)
+        return (self.base + self.sums(self.side * y[0, : self.many])).reshape(self.block.offset.shape)
 
     def pulling(self, scaling: Scaling, off: Array | float) -> BoxPulls:
         return BoxPulls(self, scaling, off)
 
     def resized(self, y: Array) -> Array:
-        out, many = y[0].copy(), len(self.of)
+        out, many = y[0].copy(), self.many
         share = self.width / (out[self.capped] + out[many:])
         out[self.capped] *= share
         out[many:] *= share
