@@ -111,9 +111,11 @@ def fits(form: Form) -> bool:
 
 
 def wide(form: Form) -> tuple[int, ...]:
-    """The numbers of the blocks whose flows or prices are unknowns of a Newton system: of rows that are no edges, if
-    these are not more than the parameters, as otherwise some of them follow from others."""
-    many, rows = max(form.n * form.d, 1), {id(block) for block in form.unlike_edges}
+    """The numbers of the blocks whose flows or prices are unknowns of a Newton system: of rows that are no edges, and
+    no samples of one node each, if these are not more than the parameters, as otherwise some of them follow from
+    others."""
+    unlike = (b for b in form.unlike_edges if isinstance(b, EdgeBlock) or len(b.map.pairs[0]))
+    many, rows = max(form.n * form.d, 1), {id(block) for block in unlike}
     return tuple(k for k, b in enumerate(form.blocks) if id(b) in rows and b.count * b.map.width(form.d) <= many)
 
 

@@ -101,22 +101,25 @@ class Checks:
         helps = bound is None or bound.w is not point[0]  # what flows tie together is better tied
         if schedule.polish_now(k) and helps and self.polish(state, k):
             return "gap"
-        screen = self._worth_a_repair(point, k, bound)
+        screen = self._worth_a_repair(point, k, bound, method.known_gap(state))
         if screen is None:
             return self._stalled(k)
         certificate = self.certify_state(state, k, bound)
         schedule.note_repair(k, screen, certificate.relative_gap)
         return self._reason_to_end(certificate, k)
 
-    def _worth_a_repair(self, point: Point, k: int, bound: CheapBound | None) -> float | None:
-        """The screen of a point that is worth a repair; None where it is not."""
+    def _worth_a_repair(self, point: Point, k: int, bound: CheapBound | None, known: float | None) -> float | None:
+        """The screen of a point that is worth a repair, or the gap that is known of it; None where it is not."""
         gap, schedule = self.budget.gap, self.schedule
         if bound is not None and not (bound.repairable and self._left(bound) <= gap):  # nor would a repair meet the gap
             return None
-        screen = self.screen(point, k) if bound is None else self._relative(bound.screen, bound)
+        if bound is not None:
+            screen, known = self._relative(bound.screen, bound), None
+        else:
+            screen = self.screen(point, k) if known is None else known
         schedule.note_screen(k, screen)
         hopeless = bound is not None and screen > MAYBE * gap
-        return screen if schedule.worth_a_repair(k, screen) and not hopeless else None
+        return screen if schedule.worth_a_repair(k, screen, known is not None) and not hopeless else None
 
     def _reason_to_end(self, certificate: Certificate, k: int) -> str:
         """The reason for which the run ends with a certificate; empty where it goes on."""

@@ -250,6 +250,11 @@ class AbstractIteration(AbstractMethod):
         del state, gap
         return False
 
+    def known_gap(self, state: Any) -> float | None:
+        """About the relative gap that the point will be certified to, where the state itself tells it, so that nothing
+        need be screened; None elsewhere."""
+        del state
+
     def held(self, state: Any) -> dict[str, Array | tuple[Array, ...]]:
         """The state of the method between two rounds, for observers: the numbers in it by the names of their
         fields, ``theta``, ``x.w``, ``copies.u``."""

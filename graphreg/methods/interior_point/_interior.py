@@ -62,7 +62,7 @@ class State:
     point: Point
     damped: float = 0.0  # the share of the largest second derivative of each loss that replaces the one at hand
     stuck: bool = False  # rounding, or a problem without an optimum, leaves nowhere to go
-    gap: float = np.inf  # the complementarity, relative to P
+    gap: float = np.inf  # the complementarity, relative to P: what it will certify to, about
 
 
 def fits(form: Form) -> Callable[[EdgeBlock], bool]:
@@ -84,7 +84,7 @@ class InteriorBlocks:
         whole = self.form is view.form
         system = view.newton if whole else view.form.once("newton of parts", None, lambda: NewtonSystem(self.form))
         self.system: NewtonSystem = system
-        self.most = sufficient_capacity(self.form)
+        self.most, self.floor = sufficient_capacity(self.form), max(common(view.form).floor, TINY)
         self.rows = (*system.samples, *system.edges)
         each = (
             (k, self._cones(block, rows))
@@ -107,7 +107,8 @@ class InteriorBlocks:
         if isinstance(block.penalty, AbstractBox):
             return SideCones(block, rows)
         if block.penalty.pieces(self.form.width(block)):
-            return NormCones(block, rows, self.most)
+            known = block.map.edges is not None
+            return NormCones(block, rows, self.most[block.columns(self.form.d)] if known else np.full(rows.k, np.inf))
         return HeightCones(block, rows) if block.penalty.is_maximum else None
 
     # ---- the smooth terms -------------------------------------------------------------------------------------------
@@ -141,11 +142,31 @@ class InteriorBlocks:
         """The flows of the form itself, whose penalties may be sums."""
         return joined(self.view.form, fits(self.view.form), flows)
 
-    def typical_pull(self, w: Array) -> float:
-        """The root mean square of the gradients of the losses; 1 where they are 0."""
-        flows = self.form.nothing().flows
-        pull = self.form.conservation(DualPoint(flows, self.form.gradient_prices(w)))
-        return float(np.sqrt(np.mean(pull**2))) or 1.0
+    def typical(self, w: Array) -> tuple[Array, float]:
+        """The lengths of gradient steps from w, root mean squares by column, for every entry; and what one is worth."""
+        form = self.form
+        gradient = form.conservation(DualPoint(form.nothing().flows, form.gradient_prices(w)))
+        bends = np.zeros(len(self.system.order))
+        for block, rows in zip(form.samples, self.system.samples, strict=True):
+            each = block.scale * block.loss.typical_curvature(block.difference(w), block.y)
+            bends += rows.B.power(2).T @ np.repeat(each, block.width)
+        pull, bend = (np.sqrt(np.mean(each**2, axis=0)) for each in (gradient, self.system.matrix(bends)))
+        far = np.where((pull > 0.0) & (bend > 0.0), pull / np.maximum(bend, TINY), form.step_length)
+        return np.broadcast_to(far, form.shape), float(np.mean(pull * far)) or 1.0
+
+    def begun(self, w: Array, flows: tuple[Array, ...] | None) -> State:
+        """The state before the first step, at w inside the cones."""
+        far, worth = self.typical(w)
+        point = () if flows is None else (*(None for _ in self.form.samples), *flows)
+        squares, found = self.system.vector(far**2), list[tuple[Array, Array]]()
+        for k, cones in self.cones.items():
+            each = np.sqrt(self.rows[k].columns(self.rows[k].B.power(2) @ squares))
+            found.append(cones.start(w, each, worth, point[k] if point else None))
+        return self.state(Interior(w, tuple(s for s, _ in found), tuple(y for _, y in found)))
+
+    def _imbalance(self, slope: Array, w: Array) -> float:
+        """What a gradient is worth at most, column by column."""
+        return float(np.abs(self.system.matrix(slope)).sum(axis=0) @ np.abs(w).max(axis=0, initial=0.0))
 
     # ---- states -----------------------------------------------------------------------------------------------------
     def state(self, at: Interior) -> State:
@@ -158,7 +179,7 @@ class InteriorBlocks:
     def step(self, before: State) -> State:
         at, bends = before.at, self.bends(before.at.w, before.damped)
         pulls: list[AbstractPulls] = []
-        worth = float(np.abs(before.slope).sum()) * float(np.abs(at.w).max(initial=0.0))
+        worth = self._imbalance(before.slope, at.w)
         for (k, cones), scaling, s, y in zip(self.cones.items(), before.scalings, at.s, at.y, strict=True):
             off = cones.off(at.w, s, y)
             worth += cones.worth(off, y)
@@ -173,7 +194,7 @@ class InteriorBlocks:
         t, (after, scalings, point, slope) = self._moved(at, move, newton)
         damped = before.damped / 10.0 if t > 0.5 * min(1.0, move.max_step) else max(DAMPED, 10.0 * before.damped)
         damped = min(damped, 1.0) if damped >= DAMPED else 0.0
-        gap = _complementarity([each.v for each in scalings]) / max(abs(self._primal(after.w)), TINY)
+        gap = _complementarity([each.v for each in scalings]) / max(abs(self._primal(after.w)), self.floor)
         early = before.early if gap < EARLY else after
         carried = tuple((each.q, each.eta, each.v) for each in scalings)
         point = self._conserved(point, slope, solve, blocks)
@@ -203,7 +224,7 @@ class InteriorBlocks:
             after, scalings = self._along(at, move, newton, t)
             point, slope = self._slope(after)
             unforeseen = float((slope - (1.0 - t) * newton.slope) @ move.x)
-            worth = float(np.abs(slope).sum()) * float(np.abs(after.w).max(initial=0.0))
+            worth = self._imbalance(slope, after.w)
             if unforeseen <= SIGHT * move.bend or worth <= _complementarity([each.v for each in scalings]):
                 return t, (after, scalings, point, slope)
             t *= 0.5
@@ -237,33 +258,39 @@ class InteriorBlocks:
         return w, found.flows, found.prices
 
 
-def sufficient_capacity(form: Form) -> float:
-    """A capacity that no edge with kinks needs: with all larger ones cut down to it, the minimisers are the same.
+def sufficient_capacity(form: Form) -> Array:
+    """Capacities, by column, that no edge with kinks needs: with all larger ones cut down to them, the minimisers are
+    the same, (d,).
 
     Some optimal flow runs in no circles, so that no edge carries more than flows in at all nodes together: at most
-    sum_r s_r ||x_r|| |l'_r| <= sqrt(2 L sum_r s_r ||x_r||^2 (P(v) - inf P)) for losses of smoothness L, at any v such
+    sum_r s_r |x_rj| |l'_r| <= sqrt(2 L sum_r s_r x_rj^2 (P(v) - inf P)) for losses of smoothness L, at any v such
     as the best common model, and so for smooth penalties. At twice that no flow fills an edge which is cut down, and
     its ends agree. Where kinks have centers there may be flows in circles, through the ground; of bounds, and of rows
     that are no edges, nothing is known.
     """
     rough = [edge for edge in form.edges if not isinstance(edge.penalty, AbstractSmoothPenalty)]
-    if form.unlike_edges or any(e.center is not None or not e.penalty.pieces(form.width(e)) for e in rough):
-        return np.inf
-    lowest, supply, most = 0.0, 0.0, 0.0
+    unlike = any(edge.map.edges is None for edge in form.edges)
+    if unlike or any(e.center is not None or not e.penalty.pieces(form.width(e)) for e in rough):
+        return np.full(form.d, np.inf)
+    lowest, supply, most = 0.0, np.zeros(form.d), np.zeros(form.d)
+
+    def by_column(A: Any, weight: Array) -> Array:
+        return (A.T @ weight).reshape(form.shape).sum(axis=0)
+
     for block in form.samples:
-        zero, squares = np.zeros_like(block.offset), block.norms.reshape(len(block.node), -1)[:, 0] ** 2
-        lowest -= float(block.conjugates(zero).sum())
+        scale = np.repeat(block.scale, block.width)
+        lowest -= float(block.conjugates(np.zeros_like(block.offset)).sum())
         if isinstance(block.loss, AbstractSmoothLoss):
-            supply += float(np.sqrt(2.0 * block.loss.smoothness() * (block.scale @ squares)))
+            supply += np.sqrt(2.0 * block.loss.smoothness() * by_column(block.A.power(2), scale))
         else:
-            reach = np.maximum(*map(np.abs, block.loss.domain(block.y))).reshape(len(squares), -1).sum(axis=1)
-            most += 2.0 * float(block.scale @ (reach * np.sqrt(squares)))
+            reach = np.maximum(*map(np.abs, block.loss.domain(block.y))).ravel()
+            most += 2.0 * by_column(abs(block.A), scale * reach)
     for edge in form.edges:
         if isinstance(edge.penalty, AbstractSmoothPenalty):
-            supply += 2.0 * float(np.sqrt(edge.penalty.smoothness() * edge.weight.sum() * len(edge.ends)))
+            supply += 2.0 * np.sqrt(edge.penalty.smoothness() * edge.weight.sum() * len(edge.ends))
     best = common(form)
     most += 2.0 * supply * np.sqrt(max(best.value, best.floor, lowest) - lowest)
-    return most if 0.0 < most < np.inf else np.inf
+    return np.where((most > 0.0) & np.isfinite(most), most, np.inf)
 
 
 def _is_smooth(block: SampleBlock | EdgeBlock) -> bool:

@@ -13,7 +13,7 @@ from ...running import AbstractIteration, Point, Start
 from ...terms import Array
 from ...terms.losses import AbstractSmoothLoss
 from ._interior import Interior, InteriorBlocks, State, fits, has_pieces
-from .kinks import NormCones
+from .kinks import NormCones, SideCones
 
 FAR = 100.0  # times a gap: relative complementarity from which on it is not looked for
 
@@ -80,10 +80,7 @@ class InteriorPoint(AbstractIteration):
         w, flows = (np.zeros(view.form.shape), None) if start is None else start
         w = w if blocks.held is None else blocks.held.at(w)
         flows = flows if blocks.form is view.form else None
-        far, pull = view.form.step_length, blocks.typical_pull(w)
-        point = None if flows is None else (*(None for _ in view.form.samples), *flows)
-        each = [c.start(w, far, pull, None if point is None else point[k]) for k, c in blocks.cones.items()]
-        return blocks.state(Interior(w, tuple(s for s, _ in each), tuple(y for _, y in each)))
+        return blocks.begun(w, flows)
 
     def resume(self, view: LocalView, state: State, start: Start | None) -> State:
         """The state from the early iterate there, its flows as large a share of the capacities here as there."""
@@ -110,6 +107,10 @@ class InteriorPoint(AbstractIteration):
 
     def early(self, state: State, gap: float) -> bool:
         return not state.stuck and 0.0 < FAR * gap < state.gap < np.inf
+
+    def known_gap(self, state: State) -> float | None:
+        inside = not any(isinstance(cones, SideCones) for cones in InteriorBlocks.of(state.view).cones.values())
+        return state.gap if inside and not state.stuck and state.gap > 0.0 else None
 
     def point(self, state: State) -> Point:
         w, flows, prices = state.point

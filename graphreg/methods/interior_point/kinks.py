@@ -54,8 +54,9 @@ class AbstractCones(ABC):
         self.block, self.rows = block, rows
 
     @abstractmethod
-    def start(self, w: Array, far: float, pull: float, flows: Array | None) -> tuple[Array, Array]:
-        """s and y at w, ``far`` inside, given flows to begin with, or what ``pull`` is typical."""
+    def start(self, w: Array, far: Array, worth: float, flows: Array | None) -> tuple[Array, Array]:
+        """s and y at w: typical rows are ``far`` (k, m) from 0, and what they are worth is known; given flows, near
+        these."""
 
     def off(self, w: Array, s: Array, y: Array) -> Array | float:
         """s less what w says that it is; 0 where s is made from w."""
@@ -115,18 +116,19 @@ class NormCones(AbstractCones):
 
     pulls = NormPulls
 
-    def __init__(self, block: EdgeBlock, rows: SystemRows, most: float) -> None:
+    def __init__(self, block: EdgeBlock, rows: SystemRows, most: Array) -> None:
         super().__init__(block, rows)
-        self.c = np.repeat(np.minimum(block.weight, most), rows.m // max(block.count, 1))
+        each = np.broadcast_to(block.weight[:, None], (block.count, rows.m // max(block.count, 1)))
+        self.c = np.minimum(each, most.reshape(-1, rows.k).sum(axis=1)).ravel()
 
     def columns(self, z: Array) -> Array:
         return np.ascontiguousarray(z.reshape(-1, self.rows.k).T)
 
-    def start(self, w: Array, far: float, pull: float, flows: Array | None) -> tuple[Array, Array]:
+    def start(self, w: Array, far: Array, worth: float, flows: Array | None) -> tuple[Array, Array]:
         z = self.columns(self.block.difference(w))
         u = np.zeros_like(z) if flows is None else self.columns(flows)
         u = -0.5 * u * np.minimum(1.0, self.c / np.maximum(lengths(u), TINY))
-        return np.vstack([np.sqrt(far**2 + lengths(z) ** 2), z]), np.vstack([self.c, u])
+        return np.vstack([np.sqrt(np.mean(far**2, axis=0) + lengths(z) ** 2), z]), np.vstack([self.c, u])
 
     def off(self, w: Array, s: Array, y: Array) -> Array | float:
         return 0.0 if self.rows.places is None else s[1:] - self.columns(self.block.difference(w))
@@ -193,9 +195,10 @@ class SideCones(AbstractCones):
     def _inside(self, w: Array) -> Array:
         return self.side * (self.block.difference(w).ravel()[self.of] - self.bound)[None]
 
-    def start(self, w: Array, far: float, pull: float, flows: Array | None) -> tuple[Array, Array]:
+    def start(self, w: Array, far: Array, worth: float, flows: Array | None) -> tuple[Array, Array]:
         z = self._inside(w)  # begun as far inside as w is outside
-        return np.maximum(z, max(far, -float(z.min(initial=0.0)))), np.full(z.shape, pull)
+        s = np.maximum(z, np.maximum(far[:, self.of], -float(z.min(initial=0.0))))
+        return s, worth / s
 
     def off(self, w: Array, s: Array, y: Array) -> Array:
         return s - self._inside(w)
@@ -249,11 +252,11 @@ class HeightCones(AbstractCones):
 
     pulls = HeightPulls
 
-    def start(self, w: Array, far: float, pull: float, flows: Array | None) -> tuple[Array, Array]:
+    def start(self, w: Array, far: Array, worth: float, flows: Array | None) -> tuple[Array, Array]:
         z = self.block.difference(w)
         height, k = np.abs(z).max(axis=1, initial=0.0)[:, None], self.rows.k
         s = np.stack([height - z, height + z]).reshape(1, -1)
-        return s + far, np.tile(np.repeat(self.block.weight / (2.0 * k), k), 2)[None]
+        return s + np.tile(far.mean(axis=0).repeat(k), 2), np.tile(np.repeat(self.block.weight / (2.0 * k), k), 2)[None]
 
     def flows(self, y: Array) -> Array:
         minus, plus = y.reshape(2, self.block.count, -1)
@@ -331,7 +334,7 @@ class BoxCones(AbstractCones):
         """side (r - place) of each piece."""
         return self.side * (self.block.difference(w).ravel()[self.of] - self.place)
 
-    def start(self, w: Array, far: float, pull: float, flows: Array | None) -> tuple[Array, Array]:
+    def start(self, w: Array, far: Array, worth: float, flows: Array | None) -> tuple[Array, Array]:
         r, capped = self._beyond(w), np.zeros(self.many, dtype=bool)
         capped[self.capped] = True
         b = np.empty(len(r))
