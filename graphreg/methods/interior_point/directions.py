@@ -12,7 +12,7 @@ from ...terms import Array
 from .cones import determinant, max_step, product, quotient, towards
 from .kinks import AbstractPulls, times
 
-AIMS = (0.03, 0.3)  # of the complementarity: what a step aims at
+AIMS = (0.03, 0.3, 0.7)  # of the complementarity: what a step aims at
 ENOUGH = 0.7  # of a step, below which it aims at less
 CORRECTORS = 3
 CENTRAL = (0.1, 10.0)  # of what is aimed at: products of s and y within are left alone

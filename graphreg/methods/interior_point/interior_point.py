@@ -12,7 +12,7 @@ from ...network import LocalView
 from ...running import AbstractIteration, Point, Start
 from ...terms import Array
 from ...terms.losses import AbstractSmoothLoss
-from ._interior import Interior, InteriorBlocks, State, fits, has_pieces
+from ._interior import InteriorBlocks, State, fits, has_pieces
 from .kinks import NormCones, SideCones
 
 FAR = 100.0  # times a gap: relative complementarity from which on it is not looked for
