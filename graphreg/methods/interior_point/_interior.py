@@ -23,7 +23,6 @@ from .kinks import AbstractCones, AbstractPulls, BoxCones, HeightCones, NormCone
 HALVINGS = 30  # of a step
 INTERIOR = 0.99  # of the way to the boundary
 BALANCE = 0.1  # of what the imbalance may be worth: no step aims at less complementarity, which it could not use
-DAMPED = 1e-3  # share of the largest second derivatives, where steps begin to be damped
 SIGHT = 0.5  # of the curvature along a step: what losses may add to it that it has not foreseen
 FINEST = 3e-12  # relative gap: what rounding leaves of scalings beyond it only spoils the iterate
 EARLY = 1e-4  # relative gap: iterates from here on hug the boundary too closely to begin a neighbour's run
@@ -60,8 +59,8 @@ class State:
     scalings: tuple[tuple[Array, Array, Array], ...]  # q, eta and v per block with kinks
     slope: Array  # grad f + K'u, in the order of the system
     point: Point
-    damped: float = 0.0  # the share of the largest second derivative of each loss that replaces the one at hand
     stuck: bool = False  # rounding, or a problem without an optimum, leaves nowhere to go
+    primal: float = np.inf
     gap: float = np.inf  # the complementarity, relative to P: what it will certify to, about
 
 
@@ -116,9 +115,9 @@ class InteriorBlocks:
         """The gradients of blocks without kinks: prices of samples, and flows of edges."""
         return {k: b.prices(w) if isinstance(b, SampleBlock) else b.gradients(w) for k, b in self.smooth.items()}
 
-    def bends(self, w: Array, damped: float) -> dict[int, Array]:
-        """The Hessians of the same, (m, k, k), moved towards the largest that they have."""
-        return {k: _bend(block, self.rows[k], w, damped) for k, block in self.smooth.items()}
+    def bends(self, w: Array) -> dict[int, Array]:
+        """The Hessians of the same, (m, k, k)."""
+        return {k: _bend(block, self.rows[k], w) for k, block in self.smooth.items()}
 
     def flows(self, smooth: dict[int, Array], y: Cones) -> DualPoint:
         out = smooth | {k: cones.flows(each) for (k, cones), each in zip(self.cones.items(), y, strict=True)}
@@ -177,7 +176,7 @@ class InteriorBlocks:
         return State(self.view, 0, at, at, carried, slope, point)
 
     def step(self, before: State) -> State:
-        at, bends = before.at, self.bends(before.at.w, before.damped)
+        at, bends = before.at, self.bends(before.at.w)
         pulls: list[AbstractPulls] = []
         worth = self._imbalance(before.slope, at.w)
         for (k, cones), scaling, s, y in zip(self.cones.items(), before.scalings, at.s, at.y, strict=True):
@@ -191,15 +190,14 @@ class InteriorBlocks:
         newton = Directions(pulls, solve, before.slope)
         cones = max(sum(each.shape[1] for each in newton.v), 1)
         move = newton.move(max(_complementarity(newton.v), BALANCE * worth) / cones)
-        t, (after, scalings, point, slope) = self._moved(at, move, newton)
-        damped = before.damped / 10.0 if t > 0.5 * min(1.0, move.max_step) else max(DAMPED, 10.0 * before.damped)
-        damped = min(damped, 1.0) if damped >= DAMPED else 0.0
-        gap = _complementarity([each.v for each in scalings]) / max(abs(self._primal(after.w)), self.floor)
+        after, scalings, point, slope = self._moved(at, move, newton)
+        primal = self._primal(after.w)
+        gap = _complementarity([each.v for each in scalings]) / max(abs(primal), self.floor)
         early = before.early if gap < EARLY else after
         carried = tuple((each.q, each.eta, each.v) for each in scalings)
         point = self._conserved(point, slope, solve, blocks)
         ended = 0.0 < gap < FINEST
-        return State(self.view, before.round + 1, after, early, carried, slope, point, damped, ended, gap)
+        return State(self.view, before.round + 1, after, early, carried, slope, point, ended, primal, gap)
 
     def _primal(self, w: Array) -> float:
         """P(w) without the constraints, which w may violate."""
@@ -211,10 +209,8 @@ class InteriorBlocks:
         point, left = self.balanced(self.flows(self.slopes(at.w), at.y))
         return (at.w, point.flows, point.prices), self.system.vector(left)
 
-    def _moved(
-        self, at: Interior, move: Move, newton: Directions
-    ) -> tuple[float, tuple[Interior, list[Scaling], Point, Array]]:
-        """The length of the step and the next iterate: as far as the cones allow, and not so far that gradients of
+    def _moved(self, at: Interior, move: Move, newton: Directions) -> tuple[Interior, list[Scaling], Point, Array]:
+        """The next iterate: as far as the cones allow, and not so far that gradients of
         losses that are not quadratic turn against it.
 
         With H the Hessian of the step, the gradients at its end minus (1 - t) those before are what H has not foreseen.
@@ -226,7 +222,7 @@ class InteriorBlocks:
             unforeseen = float((slope - (1.0 - t) * newton.slope) @ move.x)
             worth = self._imbalance(slope, after.w)
             if unforeseen <= SIGHT * move.bend or worth <= _complementarity([each.v for each in scalings]):
-                return t, (after, scalings, point, slope)
+                return after, scalings, point, slope
             t *= 0.5
         raise ArithmeticError("no step is short enough for its Hessian")
 
@@ -305,22 +301,16 @@ def has_pieces(block: SampleBlock) -> bool:
     return found is not None and bool(found.knots)
 
 
-def _bend(block: SampleBlock | EdgeBlock, rows: SystemRows, w: Array, damped: float) -> Array:
-    """The Hessian of a block at w, scales and damping included; its inverse where its flows are unknowns."""
-    inverse, sampled = rows.places is not None, isinstance(block, SampleBlock)
+def _bend(block: SampleBlock | EdgeBlock, rows: SystemRows, w: Array) -> Array:
+    """The Hessian of a block at w; where its flows are unknowns the inverse, of one that is nowhere flat."""
+    sampled, inverse = isinstance(block, SampleBlock), rows.places is not None
     term: Any = block.loss if sampled else block.penalty
     scale, targets = (block.scale, (block.y,)) if sampled else (block.weight, ())
-    h = _damped(term, term.curvature(block.difference(w), *targets), max(damped, FLAT) if inverse else damped)
+    h = term.curvature(block.difference(w), *targets)
+    if inverse and np.isfinite(L := term.smoothness()):
+        h = (1.0 - FLAT) * h + FLAT * L * (np.eye(h.shape[-1]) if h.ndim == 3 else 1.0)
     h = (scale.reshape(-1, *[1] * (h.ndim - 1)) * h).reshape(-1, rows.k, rows.k)
     return np.linalg.inv(np.maximum(h, TINY) if rows.k == 1 else h) if inverse else h
-
-
-def _damped(term: Any, h: Array, damped: float) -> Array:
-    """(1 - damped) h + damped L, where second derivatives are at most L."""
-    L = term.smoothness()
-    if damped == 0.0 or not np.isfinite(L):
-        return h
-    return (1.0 - damped) * h + damped * L * (np.eye(h.shape[-1]) if h.ndim == 3 else 1.0)
 
 
 def _complementarity(v: list[Array]) -> float:

@@ -15,8 +15,6 @@ from ...terms.losses import AbstractSmoothLoss
 from ._interior import InteriorBlocks, State, fits, has_pieces
 from .kinks import NormCones, SideCones
 
-FAR = 100.0  # times a gap: relative complementarity from which on it is not looked for
-
 
 @dataclass(frozen=True)
 class InteriorPoint(AbstractIteration):
@@ -94,7 +92,7 @@ class InteriorPoint(AbstractIteration):
                 with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
                     return InteriorBlocks.of(state.view).step(state)
             except ArithmeticError:  # where many losses are flat, say
-                state = replace(state, damped=1.0, stuck=state.damped == 1.0)
+                state = replace(state, stuck=True)
         return replace(state, round=state.round + 1)
 
     def inside_flows(self, state: State) -> tuple[Array, ...]:
@@ -105,12 +103,9 @@ class InteriorPoint(AbstractIteration):
                 flows[k - many] = cones.kept(s, y)
         return blocks.joined(flows)
 
-    def early(self, state: State, gap: float) -> bool:
-        return not state.stuck and 0.0 < FAR * gap < state.gap < np.inf
-
-    def known_gap(self, state: State) -> float | None:
+    def known_gap(self, state: State) -> tuple[float, float] | None:
         inside = not any(isinstance(cones, SideCones) for cones in InteriorBlocks.of(state.view).cones.values())
-        return state.gap if inside and not state.stuck and state.gap > 0.0 else None
+        return (state.gap, state.primal) if inside and not state.stuck and 0.0 < state.gap < np.inf else None
 
     def point(self, state: State) -> Point:
         w, flows, prices = state.point
