@@ -378,3 +378,53 @@ def test_newton_steps_that_are_far_from_the_gap_are_not_looked_at():
     assert min(record.round for record in found.trace.records if record.certified) > 1
     loose = problem.solve(gr.InteriorPoint(), gap=1.0)
     assert loose.rounds < found.rounds
+
+
+# ---- losses with kinks -----------------------------------------------------------------------------------------------
+KINKED = (gr.HuberLoss, gr.QuantileLoss, gr.HingeLoss, gr.SquaredHingeLoss, gr.SquaredEpsilonInsensitiveLoss)
+
+
+@pytest.mark.parametrize("loss", [*KINKED, gr.ExpectileLoss])
+def test_pieces_add_up_to_the_derivative(loss):
+    """Each is the b that maximises, in closed form."""
+    rng = np.random.default_rng(0)
+    y = rows(rng, loss).targets()
+    bends, r = loss(rows(rng, loss).data).bends(y), rng.standard_normal(len(y))
+    height, pieces = bends.pieces()
+    for of, side, place, q, width in pieces:
+        with np.errstate(divide="ignore"):
+            b = np.clip(side * (r[of] - place) / q, 0.0, width)
+        np.add.at(height, of, side * b)
+    np.testing.assert_allclose(height, bends.at(r), atol=1e-12)
+
+
+@pytest.mark.parametrize("loss", KINKED)
+@pytest.mark.parametrize("strength", [1e-5, 1e-2, 1e2])
+def test_kinks_take_few_steps_at_any_strength(loss, strength):
+    found = certified(gr.Problem(rows(np.random.default_rng(12), loss) + strength * shared() + ridge()))
+    assert found.rounds <= 22
+
+
+@pytest.mark.parametrize("loss", [gr.SquaredLoss, gr.HuberLoss, gr.QuantileLoss, gr.HingeLoss])
+def test_columns_of_twelve_decades(loss):
+    scale = np.array([1e-6, 1.0, 1e6])
+    found = certified(gr.Problem(rows(np.random.default_rng(13), loss, scale=scale) + shared(gr.L1())))
+    assert found.rounds <= 26
+
+
+@pytest.mark.parametrize("tau", [0.01, 0.99])
+def test_quantiles_far_out(tau):
+    certified(gr.Problem(rows(np.random.default_rng(14), gr.QuantileLoss, tau=tau) + 0.1 * shared() + ridge()))
+
+
+def test_several_losses_at_a_node():
+    rng = np.random.default_rng(15)
+    both = rows(rng, gr.QuantileLoss, tau=0.2) + rows(rng, gr.HuberLoss) + rows(rng, gr.HingeLoss)
+    certified(gr.Problem(both + 0.1 * shared(gr.L1()) + gr.NodePenalty(gr.NonNegative())))
+
+
+def test_points_are_looked_at_where_they_say_that_they_will_do():
+    problem = gr.Problem(rows(np.random.default_rng(16), gr.QuantileLoss) + 0.1 * shared())
+    found = problem.solve(METHOD)
+    assert found.status == "certified"
+    assert sum(record.certified for record in found.trace.records) <= 2

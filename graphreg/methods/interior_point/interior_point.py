@@ -18,7 +18,7 @@ from .kinks import NormCones, SideCones
 
 @dataclass(frozen=True)
 class InteriorPoint(AbstractIteration):
-    """Newton's method on the whole problem, in one place: a second exact route, for smooth losses.
+    """Newton's method on the whole problem, in one place: a second exact route.
 
     With t_e >= ||z_e||, z = Kw - center, the model is a sum of smooth terms f(w) and of c_e t_e over edges with kinks.
     Its optimality conditions, with complementarity relaxed to mu > 0, are
@@ -28,16 +28,18 @@ class InteriorPoint(AbstractIteration):
     with s_e and y_e in the second-order cone (`L1`: one cone per coordinate; see `pieces` of penalties; a sum of such
     penalties, see `parts`, is as many terms; `LInf`: t_e - z_j >= 0 and t_e + z_j >= 0 for each j). Bounds
     (`NonNegative`, `Box`) are numbers s >= 0 and y >= 0, which w need not meet at first; nodes that `Zero` fixes do not
-    move. A step solves
+    move. Losses whose derivative is piecewise linear (Huber, quantile, hinges) are boxes: each piece is
+    max over 0 <= b <= width of b r - q b^2 / 2, and b and width - b are such numbers y. A step solves
     their linearisation, symmetrised by the scaling of Nesterov and Todd, with one sparse factorisation of
 
         H + K' diag(D_e) K    or of    [ H   K'        ]
                                        [ K   -D_e^-1   ],
 
-    H the Hessian of f, the latter for rows that are no edges (see `graphreg.w`), whose squares would lose digits. It
+    H the Hessian of f, the latter for rows that are no edges (see `graphreg.w`), whose squares would lose digits; a
+    sample of boxes adds x x' / (q + z_b / b + z_c / (width - b)), z their multipliers. It
     predicts and corrects (Mehrotra 1992), and then corrects on, with the same factors, while that lengthens the step
-    (Gondzio 1996; Colombo and Gondzio 2008). Where losses that are not quadratic turn out to bend more along a step
-    than their Hessian says, it is cut back, and the next Hessians are moved towards the largest ones.
+    (Gondzio 1996; Colombo and Gondzio 2008). Where smooth losses turn out to bend more along a step than their Hessian
+    says, it is cut back.
     Flows and prices follow from the linearisation, so that they are conserved and need no repair.
 
     A round is one step; nothing is decentralised about it. It is the usual method of `path` where factors are cheap: a
@@ -49,8 +51,8 @@ class InteriorPoint(AbstractIteration):
     """
 
     needs = (
-        "smooth losses; penalties L1, L2, LInf, smooth ones, sums of these; bounds, fixed nodes; factors of a matrix "
-        "of all parameters in memory"
+        "losses that are smooth, or of lines and parabolas; penalties L1, L2, LInf, smooth ones, sums of these; "
+        "bounds, fixed nodes; factors of a matrix of all parameters in memory"
     )
     sends = "nothing: all data are in one place"
     central: ClassVar[bool] = True
