@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from fractions import Fraction
+from types import SimpleNamespace
 
 import cvxpy as cp
 import networkx as nx
@@ -237,7 +238,7 @@ def test_heights_are_eliminated(beside):
     rng, k, m = np.random.default_rng(7), 3, 4
     rows = SystemRows.of(sp.eye_array(k * m, format="csr"), k, np.arange(k * m) if beside else None)
     s, y = 10.0 ** rng.uniform(-9, 0, (2, 1, k * m)), 10.0 ** rng.uniform(-9, 0, (2, 1, k * m))
-    pulls = HeightPulls(rows, Scaling.of(s.reshape(1, -1), y.reshape(1, -1)), 0.0)
+    pulls = HeightPulls(SimpleNamespace(rows=rows), Scaling.of(s.reshape(1, -1), y.reshape(1, -1)), 0.0)
     b, a = (np.vectorize(Fraction)((y[j] / s[j]).reshape(m, k)) for j in (0, 1))
     for e in range(m):
         S, d = a[e] + b[e], a[e] - b[e]

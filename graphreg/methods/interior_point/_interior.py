@@ -115,10 +115,6 @@ class InteriorBlocks:
         """The gradients of blocks without kinks: prices of samples, and flows of edges."""
         return {k: b.prices(w) if isinstance(b, SampleBlock) else b.gradients(w) for k, b in self.smooth.items()}
 
-    def bends(self, w: Array) -> dict[int, Array]:
-        """The Hessians of the same, (m, k, k)."""
-        return {k: _bend(block, self.rows[k], w) for k, block in self.smooth.items()}
-
     def flows(self, smooth: dict[int, Array], y: Cones) -> DualPoint:
         out = smooth | {k: cones.flows(each) for (k, cones), each in zip(self.cones.items(), y, strict=True)}
         nothing = self.form.nothing()
@@ -176,13 +172,14 @@ class InteriorBlocks:
         return State(self.view, 0, at, at, carried, slope, point)
 
     def step(self, before: State) -> State:
-        at, bends = before.at, self.bends(before.at.w)
+        at = before.at
+        bends = {k: _bend(block, self.rows[k], at.w) for k, block in self.smooth.items()}
         pulls: list[AbstractPulls] = []
         worth = self._imbalance(before.slope, at.w)
         for (k, cones), scaling, s, y in zip(self.cones.items(), before.scalings, at.s, at.y, strict=True):
             off = cones.off(at.w, s, y)
             worth += cones.worth(off, y)
-            pulls.append(cones.pulling(Scaling(*scaling), off))
+            pulls.append(cones.pulls(cones, Scaling(*scaling), off))
             bends[k] = pulls[-1].D
         none = (np.zeros((rows.m, rows.k, rows.k)) for rows in self.rows)  # of what holds nodes
         blocks = [bends.get(k, zero) for k, zero in enumerate(none)]
@@ -301,7 +298,7 @@ def has_pieces(block: SampleBlock) -> bool:
     return found is not None and bool(found.knots)
 
 
-def _bend(block: SampleBlock | EdgeBlock, rows: SystemRows, w: Array) -> Array:
+def _bend(block: Any, rows: SystemRows, w: Array) -> Array:
     """The Hessian of a block at w; where its flows are unknowns the inverse, of one that is nowhere flat."""
     sampled, inverse = isinstance(block, SampleBlock), rows.places is not None
     term: Any = block.loss if sampled else block.penalty

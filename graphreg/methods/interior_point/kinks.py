@@ -7,6 +7,7 @@ and how far its rows are from where s says from w (and y, where conjugates are c
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -29,8 +30,9 @@ class AbstractPulls(ABC):
     D: Array  # (m, k, k)
     open = False  # whether w may be outside
 
-    def __init__(self, rows: SystemRows, scaling: Scaling, off: Array | float) -> None:
-        self.rows, self.scaling, self.off = rows, scaling, off
+    def __init__(self, cones: AbstractCones, scaling: Scaling, off: Array | float) -> None:
+        self.cones: Any = cones
+        self.rows, self.scaling, self.off = cones.rows, scaling, off
 
     @abstractmethod
     def asked(self, r: Array, balancing: float) -> Array:
@@ -48,10 +50,11 @@ class AbstractPulls(ABC):
 class AbstractCones(ABC):
     """The cones of one block."""
 
-    pulls: type[AbstractPulls]
+    pulls: ClassVar[type[AbstractPulls]]
 
     def __init__(self, block: SampleBlock | EdgeBlock, rows: SystemRows) -> None:
-        self.block, self.rows = block, rows
+        self.block: Any = block
+        self.rows = rows
 
     @abstractmethod
     def start(self, w: Array, far: Array, worth: float, flows: Array | None) -> tuple[Array, Array]:
@@ -64,14 +67,11 @@ class AbstractCones(ABC):
 
     def worth(self, off: Array | float, y: Array) -> float:
         """What that is worth at most."""
-        return 0.0 if isinstance(off, float) else float(np.abs(off * y[-len(off) :]).sum())
+        return float(np.abs(off * y[-len(off) :]).sum()) if isinstance(off, np.ndarray) else 0.0
 
     @abstractmethod
     def flows(self, y: Array) -> Array:
         """The flows of the block, or its prices, (m, k)."""
-
-    def pulling(self, scaling: Scaling, off: Array | float) -> AbstractPulls:
-        return self.pulls(self.rows, scaling, off)
 
     def along(
         self, scaling: Scaling, s: Array, y: Array, w: Array, before: Array, du: Array | None
@@ -84,17 +84,14 @@ class AbstractCones(ABC):
         return y
 
 
-def _difference(block: SampleBlock | EdgeBlock, w: Array) -> Array:
-    return block.difference(w).reshape(block.count, -1)
-
-
 # ---- norms -----------------------------------------------------------------------------------------------------------
 class NormPulls(AbstractPulls):
     """The cones t >= ||z||. With q = W^-1 r the first row of dy, which is 0, gives dt = (q_0 - a b'dz) / a, and
     g = q_1 - b q_0."""
 
-    def __init__(self, rows: SystemRows, scaling: Scaling, off: Array | float) -> None:
-        super().__init__(rows, scaling, off)
+    def __init__(self, cones: AbstractCones, scaling: Scaling, off: Array | float) -> None:
+        super().__init__(cones, scaling, off)
+        rows = cones.rows
         self.b, self.a, self.D = scaling.reduced()
         if rows.places is not None:
             self.D = scaling.inverse()
@@ -164,8 +161,8 @@ class SidePulls(AbstractPulls):
     open = True
 
     def __init__(self, cones: SideCones, scaling: Scaling, off: Array | float) -> None:
-        super().__init__(cones.rows, scaling, off)
-        self.cones, self.bend = cones, scaling.eta**-2
+        super().__init__(cones, scaling, off)
+        self.bend = scaling.eta**-2
         D = cones.sums(self.bend)
         self.D = (D if cones.rows.places is None else 1.0 / np.maximum(D, FREE))[:, None, None]
 
@@ -179,6 +176,8 @@ class SidePulls(AbstractPulls):
 
 class SideCones(AbstractCones):
     """s = side (z - bound) >= 0 for the numbers of the rows that have a bound, twice for those that have two."""
+
+    pulls = SidePulls
 
     def __init__(self, block: EdgeBlock, rows: SystemRows) -> None:
         super().__init__(block, rows)
@@ -206,9 +205,6 @@ class SideCones(AbstractCones):
     def flows(self, y: Array) -> Array:
         return -self.sums(self.side * y[0]).reshape(self.block.count, -1)
 
-    def pulling(self, scaling: Scaling, off: Array | float) -> SidePulls:
-        return SidePulls(self, scaling, off)
-
 
 # ---- largest numbers -------------------------------------------------------------------------------------------------
 class HeightPulls(AbstractPulls):
@@ -216,8 +212,9 @@ class HeightPulls(AbstractPulls):
     is 0 gives dt = (sum q - e'dz) / sum S, and D = diag(S) - e e' / sum S; D and its inverse are written without
     differences."""
 
-    def __init__(self, rows: SystemRows, scaling: Scaling, off: Array | float) -> None:
-        super().__init__(rows, scaling, off)
+    def __init__(self, cones: AbstractCones, scaling: Scaling, off: Array | float) -> None:
+        super().__init__(cones, scaling, off)
+        rows = cones.rows
         b, a = self._rows(scaling.eta**-2)
         S, self.e, both, k = a + b, a - b, 4.0 * a * b, np.arange(rows.k)
         self.total = S.sum(axis=1)
@@ -272,8 +269,8 @@ class BoxPulls(AbstractPulls):
     """With th = q + z_b / b + z_c / c, the box of each piece answers to its row: db = (side dr - asked) / th."""
 
     def __init__(self, cones: BoxCones, scaling: Scaling, off: Array | float) -> None:
-        super().__init__(cones.rows, scaling, off)
-        self.cones, self.eta = cones, scaling.eta
+        super().__init__(cones, scaling, off)
+        self.eta = scaling.eta
         bends = self.eta**2
         self.th = cones.q + cones.both(bends, bends)
         D = cones.sums(1.0 / self.th)
@@ -298,6 +295,8 @@ class BoxCones(AbstractCones):
     y are the b and, where the width is finite, the width - b; s, z_b and z_c, are the multipliers of these bounds:
     side (r - place) - q b = z_c - z_b.
     """
+
+    pulls = BoxPulls
 
     def __init__(self, block: SampleBlock, rows: SystemRows) -> None:
         super().__init__(block, rows)
@@ -353,9 +352,6 @@ class BoxCones(AbstractCones):
 
     def flows(self, y: Array) -> Array:
         return (self.base + self.sums(self.side * y[0, : self.many])).reshape(self.block.offset.shape)
-
-    def pulling(self, scaling: Scaling, off: Array | float) -> BoxPulls:
-        return BoxPulls(self, scaling, off)
 
     def resized(self, y: Array) -> Array:
         out, many = y[0].copy(), self.many
