@@ -27,6 +27,7 @@ from ..base.csgraph import reverse_cuthill_mckee
 from ..base.memory import GIB, usable_memory
 from ..form import Form, Held
 from ..terms import AbstractMatrix, Array, EdgeBlock
+from ..terms.losses import AbstractSmoothLoss
 from ..terms.penalties import AbstractConstraint, AbstractSmoothPenalty
 
 # The mean height of a column, weighted by its entries, up to which QDLDL is at least 1.5 times as fast as SuperLU,
@@ -110,9 +111,11 @@ def fits(form: Form) -> bool:
 
 
 def wide(form: Form) -> tuple[int, ...]:
-    """The numbers of the blocks whose flows or prices are unknowns of a Newton system: of rows that are no edges, if
-    these are not more than the parameters, as otherwise some of them follow from others."""
-    many, rows = max(form.n * form.d, 1), {id(block) for block in form.unlike_edges}
+    """The numbers of the blocks whose flows or prices are unknowns of a Newton system: of rows that are no edges, and
+    no samples of one node each, if these are not more than the parameters, as otherwise some of them follow from
+    others."""
+    unlike = (b for b in form.unlike_edges if isinstance(b, EdgeBlock) or len(b.map.pairs[0]))
+    many, rows = max(form.n * form.d, 1), {id(block) for block in unlike}
     return tuple(k for k, b in enumerate(form.blocks) if id(b) in rows and b.count * b.map.width(form.d) <= many)
 
 
@@ -500,8 +503,9 @@ class NewtonSystem:
 
     def _samples(self, form: Form, places: list[Array | None]) -> Iterator[SystemRows]:
         for block, at in zip(form.samples, places, strict=False):
-            H = block.loss.curvature(block.offset[:1], block.y[:1])  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
-            yield SystemRows.of(self._ordered(block.A), block.width if H.ndim == 3 else 1, at)
+            loss, one = block.loss, block.y[:1]
+            coupled = isinstance(loss, AbstractSmoothLoss) and loss.curvature(block.offset[:1], one).ndim == 3
+            yield SystemRows.of(self._ordered(block.A), block.width if coupled else 1, at)
 
     def _edges(self, form: Form, places: list[Array | None]) -> Iterator[SystemRows]:
         for edge, at in zip(form.edges, places, strict=True):
