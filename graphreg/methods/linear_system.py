@@ -5,19 +5,20 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
-import scipy.sparse as sp
 
-from ..certificate import Certifier, center, centred, factor
+from ..certificate import Certifier, center, centred
 from ..form import DualPoint, EdgeBlock, Form, Held, SampleBlock, fixes
-from ..oracles import check_size
+from ..oracles import NewtonSystem, affordable, conjugate_gradients
 from ..running import AbstractMethod, Outcome, Task, without_rounds
 from ..terms import Array
 from ..terms.losses import AbstractQuadraticLoss
 
 RIDGE = 1e-15  # relative to each diagonal, of the size of its rounding
 REFINEMENTS = 5
+ENOUGH = 1e-13  # relative: the residual that is left to the flows
 
 
 @dataclass(frozen=True)
@@ -59,7 +60,6 @@ class LinearSystem(AbstractMethod):
 
     def run(self, task: Task) -> Outcome:
         began, form, certifier, gap = time.perf_counter(), task.form, task.certifier, task.budget.gap
-        check_size(form, condensed=True)
         v = center(form)[0]
         there = centred(form, v) if v.any() else form
         w, point = solved(there)
@@ -73,17 +73,7 @@ class LinearSystem(AbstractMethod):
 
 def solved(form: Form) -> tuple[Array, DualPoint]:
     """The minimiser, and the gradients there, balanced."""
-    held = Held(form)
-    free = None if not held.mask.any() else np.flatnonzero(~held.mask)
-    H = matrix(form)
-    within = _factorised(H if free is None else sp.csc_array(H[free][:, free]))
-
-    def solve(left: Array) -> Array:
-        if free is None:
-            return within(left.ravel()).reshape(form.shape)
-        out = np.zeros(left.size)
-        out[free] = within(left.ravel()[free])
-        return out.reshape(form.shape)
+    held, solve = Held(form), Hessian(form).solve
 
     def at(w: Array) -> tuple[DualPoint, Array]:
         point = _gradients(form, w)
@@ -91,63 +81,95 @@ def solved(form: Form) -> tuple[Array, DualPoint]:
 
     w = held.values
     point, left = at(w)
+    enough = ENOUGH * np.linalg.norm(left)
     for _ in range(REFINEMENTS):
         new = w - solve(left)
         there, rest = at(new)
         if not np.linalg.norm(rest) < np.linalg.norm(left):
             break
         w, point, left = new, there, rest
-    point = form.mapped(lambda _, x, by: x + by, point, _gradients(form, -solve(left), move=True))
-    if free is None:
+        if np.linalg.norm(left) <= enough:
+            break
+    step = solve(left)
+    point = form.mapped(lambda block, x: x - _moved(form, block, step), point)
+    if not held.mask.any():
         return w, point
     return w, DualPoint(held.flows(form, point.flows, form.conservation(point)), point.prices)
 
 
-def matrix(form: Form) -> sp.csc_array:
-    """The Hessian of the problem, (n d, n d)."""
-    n, d = form.shape
-    gram = np.zeros((n, d, d))
-    for block in form.at_nodes:
-        gram += block.sums(block.scale)
-    H = sp.csr_array(sp.bsr_array((gram, np.arange(n), np.arange(n + 1)), shape=(n * d, n * d)))
-    for block in form.beside:
-        H = H + block.A.T @ sp.diags_array(np.repeat(block.scale, block.width)) @ block.A
-    for edge in form.edges:
-        if fixes(form, edge):
-            continue
-        if edge.map.edges is None:
-            C = sp.kron(sp.diags_array(edge.weight), edge.penalty.quadratic(form.width(edge)), format="csr")
-            H = H + edge.flat(d).T @ C @ edge.flat(d)
-            continue
-        columns = edge.columns(d)
-        Q = np.zeros((d, d))
-        Q[np.ix_(columns, columns)] = edge.penalty.quadratic(len(columns))
-        L = edge.transposed @ sp.diags_array(edge.weight) @ edge.K
-        H = H + sp.kron(L, sp.csr_array(Q), format="csr")
-    whole = sp.csc_array(H)
-    whole.eliminate_zeros()
-    return whole
+class Hessian:
+    """The Hessian of the problem, and solves with it: by conjugate gradients, preconditioned by its blocks of nodes,
+    if that is predicted to be cheaper than factors and takes no longer than predicted; else by factors."""
+
+    def __init__(self, form: Form) -> None:
+        self.form, self.free = form, ~Held(form).mask
+        self.bends = [_bends(form, block) for block in form.blocks]  # second derivatives of the rows
+        self.gram = np.zeros((*form.shape, form.d))
+        entries = self.gram.size
+        for block, h in zip(form.blocks, self.bends, strict=True):
+            if block.map.noun == "sample":
+                self.gram += block.sums(h)
+            else:
+                entries += 2 * block.map.flat(form.d).nnz
+        self.rounds = affordable(form, entries)
+
+    def apply(self, x: Array) -> Array:
+        """H x, (n, d)."""
+        out = np.matmul(self.gram, x[:, :, None])[:, :, 0]
+        for block in (*self.form.beside, *self.form.edges):
+            block.add_adjoint(_moved(self.form, block, x), out)
+        return np.where(self.free, out, 0.0)
+
+    def solve(self, right: Array) -> Array:
+        found = conjugate_gradients(self.apply, self._near, right, self.rounds) if self.rounds else None
+        if found is None:
+            self.rounds, found = 0, self._factors(right)
+        return found
+
+    def _near(self, x: Array) -> Array:
+        return np.where(self.free, np.matmul(self._inverses, x[:, :, None])[:, :, 0], 0.0)
+
+    @cached_property
+    def _inverses(self) -> Array:
+        """Of the blocks of nodes, (n, d, d); of penalties their diagonals."""
+        H, k = self.gram.copy(), np.arange(self.form.d)
+        for block, h in zip(self.form.blocks, self.bends, strict=True):
+            if block.map.noun != "sample":
+                diagonal = h if h.ndim < 3 else np.einsum("mii->mi", h)
+                H[:, k, k] += (block.map.flat(len(k)).power(2).T @ diagonal.ravel()).reshape(self.form.shape)
+        diagonal = H[:, k, k]
+        H[:, k, k] = np.where(diagonal > 0.0, diagonal * (1.0 + RIDGE), 1.0)  # 1 where nothing is said of a coordinate
+        return np.linalg.inv(H)
+
+    @cached_property
+    def _factors(self) -> Callable[[Array], Array]:
+        system = NewtonSystem(self.form, condensed=True)
+        every = zip(self.bends, (*system.samples, *system.edges), strict=True)
+        solve = system.factorised([h.reshape(-1, rows.k, rows.k) for h, rows in every])
+        return lambda right: system.matrix(solve(system.vector(right)))
 
 
-def _factorised(H: sp.csc_array) -> Callable[[Array], Array]:
-    """A function that solves with a symmetric matrix; `ArithmeticError` where it is singular."""
-    diagonal = H.diagonal()
-    lift = np.where(diagonal > 0.0, RIDGE * diagonal, 1.0)  # 1 where nothing is said of a coordinate
-    H = sp.csc_array(H + sp.diags_array(lift))
-    try:
-        return factor(H).solve
-    except RuntimeError as error:
-        raise ArithmeticError(f"the linear system is singular ({error})") from error
+def _bends(form: Form, block: SampleBlock | EdgeBlock) -> Array:
+    if isinstance(block, SampleBlock):
+        return block.scaled(block.loss.curvature(block.offset, block.y))  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
+    if fixes(form, block):
+        return np.zeros((block.count, form.width(block)))
+    h = block.penalty.curvature(np.zeros((1, form.width(block))))  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
+    return block.weight.reshape(-1, *[1] * (h.ndim - 1)) * h
 
 
-def _gradients(form: Form, w: Array, *, move: bool = False) -> DualPoint:
-    """The gradients of all samples and edges at w; with ``move`` what they change by, from 0 to w."""
-
+def _gradients(form: Form, w: Array) -> DualPoint:
     def gradients(block: SampleBlock | EdgeBlock, zero: Array) -> Array:
         if isinstance(block, SampleBlock):
-            return block.column(block.scale) * block.apply(w) if move else block.prices(w)
-        if fixes(form, block):
-            return zero
-        return block.weight[:, None] * block.penalty.gradient(block.apply(w) if move else block.difference(w))  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
+            return block.prices(w)
+        return zero if fixes(form, block) else block.gradients(w)
 
     return form.mapped(gradients, form.nothing())
+
+
+def _moved(form: Form, block: SampleBlock | EdgeBlock, w: Array) -> Array:
+    """What the gradients of a block change by, from 0 to w."""
+    z = block.apply(w)
+    if isinstance(block, SampleBlock):
+        return block.column(block.scale) * z
+    return np.zeros_like(z) if fixes(form, block) else block.weight[:, None] * block.penalty.gradient(z)  # pyright: ignore[reportAttributeAccessIssue]  (smooth)

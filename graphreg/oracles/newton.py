@@ -22,16 +22,17 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import spilu, splu
 
-from ..base.clock import carry_out
+from ..base.clock import carry_out, check_deadline
 from ..base.csgraph import reverse_cuthill_mckee
 from ..base.memory import GIB, usable_memory
 from ..form import Form, Held
-from ..terms import AbstractMatrix, Array, EdgeBlock
+from ..terms import AbstractMatrix, Array, EdgeBlock, SampleBlock
 from ..terms.penalties import AbstractConstraint, AbstractSmoothPenalty
 
 # The mean height of a column, weighted by its entries, up to which QDLDL is at least 1.5 times as fast as SuperLU,
 # which works on several columns at once: 30 times on chains, 4 at 30, 2 at 90, the same at 180, a third at 900.
 LOW = 120.0
+NARROW = 16  # the band up to which no order is looked for
 QUICK = 5e8  # multiplications, less than a second: neither Ctrl-C nor the clock is heard meanwhile
 
 Solve = Callable[[Array], Array]
@@ -139,7 +140,7 @@ def check_size(form: Form, condensed: bool = False) -> None:
         return
     if (least := PER_ENTRY * d**2 * least_fill(A)) > limit:
         raise _too_large(least, limit, "more than about")
-    if (size := PER_ENTRY * d**2 * float(column_counts(A, sparse_order(A)).sum())) > limit:
+    if (size := PER_ENTRY * d**2 * float(eliminated(A)[1].sum())) > limit:
         raise _too_large(size, limit, "about")
 
 
@@ -170,18 +171,22 @@ def _products(form: Form, beside: tuple[int, ...] = ()) -> float:
 def units(form: Form, beside: tuple[int, ...] | None = None) -> tuple[sp.csc_array, Array]:
     """A positive definite matrix with an entry for every edge between two nodes, and between the rows of the blocks
     ``beside`` (see `wide`) and the nodes that they touch; and how many unknowns each node and each such row has."""
-    d, n, beside = form.d, form.n, wide(form) if beside is None else beside
+    beside = wide(form) if beside is None else beside
+    return form.once("units", beside, lambda: _units(form, beside))
+
+
+def _units(form: Form, beside: tuple[int, ...]) -> tuple[sp.csc_array, Array]:
+    d, n = form.d, form.n
     sizes = [np.full(n, d)]
     pairs = [b.map.pairs for k, b in enumerate(form.blocks) if k not in beside and b.map.noun != "sample"]
     for rows in (form.blocks[k].map for k in beside):
         k, (row, column) = rows.width(d), rows.flat(d).tocoo().coords
-        row, column = np.divmod(np.unique(row // k * np.int64(n) + column // d), n)
-        pairs.append((row + sum(map(len, sizes)), column))
+        pairs.append((row // k + sum(map(len, sizes)), column // d))
         sizes.append(np.full(rows.count, k))
     n = sum(map(len, sizes))
     tail = np.concatenate([np.arange(n), *(t for t, _ in pairs), *(h for _, h in pairs)])
     head = np.concatenate([np.arange(n), *(h for _, h in pairs), *(t for t, _ in pairs)])
-    value = np.concatenate([np.full(n, 2.0 * n * max(len(pairs), 1)), np.full(len(tail) - n, -1.0)])
+    value = np.concatenate([np.full(n, len(tail)), np.full(len(tail) - n, -1.0)])
     return sp.csc_array(sp.coo_array((value, (tail, head)), shape=(n, n))), np.concatenate(sizes)
 
 
@@ -192,13 +197,28 @@ def mean_size(sizes: Array) -> float:
 def band(A: sp.csc_array) -> Array:
     """The distance of each node from its first neighbour in the order of Cuthill and McKee: a band that no fill
     leaves, (n,)."""
+    return _banded(A)[1]
+
+
+def _banded(A: sp.csc_array) -> tuple[Array, Array]:
+    """That order, and the band."""
     n = int(A.shape[0])  # pyright: ignore[reportOptionalSubscript]  (scipy has no types)
-    place = np.empty(n)
-    place[reverse_cuthill_mckee(sp.csr_matrix(A), symmetric_mode=True)] = np.arange(n)
+    order, place = reverse_cuthill_mckee(sp.csr_matrix(A), symmetric_mode=True), np.empty(n)
+    place[order] = np.arange(n)
     entries = sp.coo_array(A)
     far = np.zeros(n)
     np.maximum.at(far, entries.row, place[entries.row] - place[entries.col])
-    return far
+    return order, far
+
+
+def eliminated(A: sp.csc_array) -> tuple[Array, Array]:
+    """An order in which factors stay sparse, and how many entries each node's column has at most, the diagonal
+    included: a narrow band as it is, else minimum degree."""
+    order, far = _banded(A)
+    if far.max(initial=0.0) <= NARROW:
+        return order, far + 1.0
+    order = sparse_order(A)
+    return order, column_counts(A, order)
 
 
 def least_fill(A: sp.csc_array) -> float:
@@ -315,8 +335,25 @@ def _counts(begin: list[int], row: list[int], parent: list[int]) -> Array:
 TIE = 1e-8  # of the curvature of losses: what pivots of w are lifted to where they are smaller, beside flows
 REFINEMENTS = 5
 BACKWARD = 1e-13  # relative: what a solution may leave of rows of a kind
+ROUNDED = 3e-16  # relative: what rounding leaves of them
 PIVOT = 0.1  # of the largest entry of a column: what pivots are at least, where they are chosen
 RIDGE = 1e-15  # relative to each diagonal, of the size of its rounding; a larger one hides losses beside huge edges
+
+
+@dataclass(frozen=True)
+class Grams:
+    """The nodes of a block of samples with a design, and the places of their numbers of w, (g, d): all samples of a
+    node add to the same d x d entries, by their sum."""
+
+    block: SampleBlock
+    nodes: Array
+    places: Array
+
+    def sums(self, D: Array) -> Array:
+        """sum_r x_r D_r x_r' at these nodes, (g, d, d)."""
+        k = self.block.width
+        weight = D if D.shape[1] > 1 else D.reshape(-1, k) if k > 1 else D.ravel()
+        return self.block.sums(weight)[self.nodes]
 
 
 @dataclass(frozen=True)
@@ -327,10 +364,11 @@ class SystemRows:
     BT: sp.csr_array
     k: int
     places: Array | None = None  # of their flows or prices, where these are unknowns
+    grams: Grams | None = None
 
     @classmethod
-    def of(cls, B: sp.csr_array, k: int, places: Array | None = None) -> SystemRows:
-        return cls(sp.csr_array(B), sp.csr_array(B.T), k, places)
+    def of(cls, B: sp.csr_array, k: int, places: Array | None = None, grams: Grams | None = None) -> SystemRows:
+        return cls(sp.csr_array(B), sp.csr_array(B.T), k, places, grams)
 
     @property
     def m(self) -> int:
@@ -353,9 +391,20 @@ class SystemRows:
         diagonal = np.einsum("mii->mi", D).ravel()
         return self.B.power(2).T @ (diagonal if self.places is None else 1.0 / diagonal)
 
+    @property
+    def size(self) -> int:
+        return self.m * self.k**2 if self.grams is None else self.grams.places.size * self.grams.places.shape[1]
+
+    def parts(self, D: Array) -> Array:
+        """The numbers that B'DB is a sum of, (size,): the entries of D, or those of Gram matrices."""
+        return np.ascontiguousarray(D if self.grams is None else self.grams.sums(D)).ravel()
+
     def entries(self) -> tuple[Array, Array, Array, Array]:
-        """Rows, columns and factors of what each entry of D (numbered last) adds to B'DB."""
+        """Rows, columns and factors of what each of the parts (numbered last) adds to B'DB."""
         B, m, k = self.B, self.m, self.k
+        if self.grams is not None:
+            i, j = np.broadcast_arrays(self.grams.places[:, :, None], self.grams.places[:, None])
+            return i.ravel(), j.ravel(), np.ones(i.size), np.arange(i.size)
         count = np.diff(B.indptr)
         p = int(count.max(initial=0))
         place = np.arange(len(B.indices)) - np.repeat(B.indptr[:-1], count)
@@ -381,72 +430,76 @@ class SystemRows:
 
 
 class BesideFlows:
-    """Solves with [H K'; K -D^-1], refined with the true residual: with the factors of any order, which quasi-definite
-    matrices have; where rounding is too much for these, with pivots."""
+    """Solves with [H K'; K -D^-1], refined with the true residual: with factors of what is ``near`` to it, which any
+    order has, as it is quasi-definite; where rounding is too much for these, with ``pivots``."""
 
-    def __init__(self, true: sp.csc_array, of_w: Array, factors: Factors, data: Array, quick: bool) -> None:
-        self.true, self.of_w, self.quick = true, of_w, quick
+    def __init__(
+        self, true: sp.csc_array, of_w: Array, near: Callable[[], Solve], quick: bool = False, pivots: bool = True
+    ) -> None:
+        self.true, self.quick, self._pivots = true, quick, pivots
         self._size: Any = abs(true)
-        self._pivots = False
+        self._kinds = np.flatnonzero(of_w), np.flatnonzero(~of_w)
         try:
-            self._solve = factors(data)
+            self._solve = near()
         except ArithmeticError:
             self._solve = self._with_pivots()
 
     def solve(self, right: Array) -> Array:
-        x, left = self._refined(right)
-        if self._pivots or self._small(left, x):
+        x, small = self._refined(right)
+        if small or not self._pivots:
             return x
         self._solve = self._with_pivots()
         return self._refined(right)[0]
 
     def _with_pivots(self) -> Solve:
-        self._pivots = True
+        self._pivots = False
         more: dict[str, Any] = {"diag_pivot_thresh": PIVOT, "permc_spec": "NATURAL"}
         try:
             return (splu(self.true, **more) if self.quick else carry_out(lambda: splu(self.true, **more))).solve
         except RuntimeError as error:
             raise ArithmeticError(f"a Newton system is singular ({error})") from error
 
-    def _refined(self, right: Array) -> tuple[Array, Array]:
+    def _refined(self, right: Array) -> tuple[Array, bool]:
+        """The solution, and whether it leaves next to nothing."""
         x = self._solve(right)
         left = right - self.true @ x
+        sizes, most = self._sizes(left), self._sizes(self._size @ np.abs(x))
         for _ in range(REFINEMENTS):
+            if (sizes <= ROUNDED * most).all():
+                break
             new = x + self._solve(left)
             rest = right - self.true @ new
-            if not (self._sizes(rest) < 0.5 * self._sizes(left)).any():
+            after = self._sizes(rest)
+            if not (after < 0.5 * sizes).any():
                 break
-            x, left = new, rest
-        return x, left
+            x, left, sizes = new, rest, after
+        return x, bool((sizes <= BACKWARD * most).all())
 
     def _sizes(self, x: Array) -> Array:
         """Of the rows of either kind, of which rounding leaves more in the one than in the other."""
-        return np.array([np.abs(x[self.of_w]).max(initial=0.0), np.abs(x[~self.of_w]).max(initial=0.0)])
-
-    def _small(self, left: Array, x: Array) -> bool:
-        return bool((self._sizes(left) <= BACKWARD * self._sizes(self._size @ np.abs(x))).all())
+        return np.array([np.abs(x[kind]).max(initial=0.0) for kind in self._kinds])
 
 
 class NewtonSystem:
     """The matrices sum_b B_b' D_b B_b of a form, over its samples and edges. One D is of all rows of a sample or an
     edge, of one row where their Hessian is diagonal, and of one piece of a penalty that is a sum of norms.
 
-    The flows of blocks that are `wide` are unknowns, after the entries of w. Coordinates that are held at given values
+    The flows of blocks that are `wide` are unknowns, after the entries of w, unless it is ``condensed``. Coordinates that are held at given values
     (see `Held`) do not move.
     """
 
-    def __init__(self, form: Form) -> None:
-        check_size(form)
-        self.wide = wide(form)
+    def __init__(self, form: Form, condensed: bool = False) -> None:
+        check_size(form, condensed)
+        self.wide = () if condensed else wide(form)
         A, sizes = units(form, self.wide)
-        nodes, d = sparse_order(A), mean_size(sizes)
-        counts = d * column_counts(A, nodes)
+        nodes, counts = eliminated(A)
+        counts, d = mean_size(sizes) * counts, mean_size(sizes)
         squares = d * float((counts**2).sum())
         self.low, self.quick = is_low(d * float(counts.sum()), squares), squares <= QUICK
         ends = np.cumsum(sizes)
         within = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes[nodes]) - sizes[nodes], sizes[nodes])
         self.order = np.repeat((ends - sizes)[nodes], sizes[nodes]) + within  # of the entries of w, then of flows
-        self.shape = form.shape
+        self.shape, self._place = form.shape, np.argsort(self.order)
         held = np.append(Held(form).mask.ravel(), np.zeros(len(self.order) - form.n * form.d, dtype=bool))
         self.free = None if not held.any() else ~held[self.order]
         places = self._places(form)
@@ -475,7 +528,7 @@ class NewtonSystem:
         ArithmeticError
             Where the matrix is not finite or singular.
         """
-        parts = [np.ascontiguousarray(each).ravel() for each in D]
+        parts = [rows.parts(each) for rows, each in zip((*self.samples, *self.edges), D, strict=True)]
         data = self._sum @ np.concatenate([*parts, np.ones(1)] if self.wide else parts)
         if not np.isfinite(data).all():
             raise ArithmeticError("a Newton system is not finite")
@@ -496,12 +549,16 @@ class NewtonSystem:
         least = TIE * (bends[bends > 0.0].mean() if bends.any() else 1.0)
         lifted[of_w] = np.maximum(lifted[of_w] * (1.0 + RIDGE), least)
         data[self._diagonal] = lifted
-        return BesideFlows(true, of_w, self._factors, data, self.quick).solve
+        return BesideFlows(true, of_w, lambda: self._factors(data), self.quick).solve
 
     def _samples(self, form: Form, places: list[Array | None]) -> Iterator[SystemRows]:
         for block, at in zip(form.samples, places, strict=False):
             H = block.loss.curvature(block.offset[:1], block.y[:1])  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
-            yield SystemRows.of(self._ordered(block.A), block.width if H.ndim == 3 else 1, at)
+            grams = None
+            if block.map.noun == "sample" and block.X is not None:
+                nodes = np.unique(block.node)
+                grams = Grams(block, nodes, self._place[nodes[:, None] * form.d + np.arange(form.d)])
+            yield SystemRows.of(self._ordered(block.A), block.width if H.ndim == 3 else 1, at, grams)
 
     def _edges(self, form: Form, places: list[Array | None]) -> Iterator[SystemRows]:
         for edge, at in zip(form.edges, places, strict=True):
@@ -522,11 +579,11 @@ class NewtonSystem:
 
     def _places(self, form: Form) -> list[Array | None]:
         """Of the flows or prices of each block, where they are unknowns."""
-        place, out = np.argsort(self.order), list[Array | None]([None] * len(form.blocks))
+        out = list[Array | None]([None] * len(form.blocks))
         begin = form.n * form.d
         for k in self.wide:
             rows = form.blocks[k].map
-            out[k] = place[begin : begin + rows.count * rows.width(form.d)]
+            out[k] = self._place[begin : begin + rows.count * rows.width(form.d)]
             begin += rows.count * rows.width(form.d)
         return out
 
@@ -534,7 +591,7 @@ class NewtonSystem:
         """The entries that there are, the upper half alone where the factor is low, and of which entries of all D
         they are sums."""
         i, j, factor, source = [np.arange(size)], [np.arange(size)], [np.zeros(size)], [np.zeros(size, dtype=np.int64)]
-        begin, many = 0, sum(rows.m * rows.k**2 for rows in (*self.samples, *self.edges))
+        begin, many = 0, sum(rows.size for rows in (*self.samples, *self.edges))
         for rows in (*self.samples, *self.edges):
             beside = rows.places
             row, column, product, of = rows.entries() if beside is None else rows.beside(beside, many - begin)
@@ -545,7 +602,7 @@ class NewtonSystem:
             j.append(column[kept])
             factor.append(product[kept])
             source.append(of[kept] + begin)
-            begin += rows.m * rows.k**2
+            begin += rows.size
         begin += bool(self.wide)
         place = np.concatenate(j).astype(np.int64) * size + np.concatenate(i)
         known, at = np.unique(place, return_inverse=True)
@@ -556,6 +613,37 @@ class NewtonSystem:
         self._diagonal = np.searchsorted(known, np.arange(size, dtype=np.int64) * (size + 1))
 
 
+# ---- without factors -------------------------------------------------------------------------------------------------
+CLOSE = 1e-13  # relative, in the norm of the preconditioner
+ROUND, ENTRY = 1e6, 40.0  # multiplications of a factorisation that a round takes as long as, and each entry in it
+SHARE, MOST = 0.5, 500  # of a factorisation that rounds may take, and how many they are
+
+
+def conjugate_gradients(apply: Solve, inverse: Solve, right: Array, rounds: int) -> Array | None:
+    """The x with A x = ``right``, up to rounding, A positive definite and ``inverse`` near to its inverse; None where
+    more rounds are needed (Hestenes and Stiefel 1952)."""
+    x, left = np.zeros_like(right), right
+    p = z = inverse(left)
+    size = float(np.vdot(left, z))
+    goal = CLOSE**2 * size
+    for _ in range(rounds):
+        if not size > goal:
+            return x if size >= 0.0 else None
+        check_deadline()
+        q = apply(p)
+        t = size / float(np.vdot(p, q))
+        x, left = x + t * p, left - t * q
+        z, before = inverse(left), size
+        size = float(np.vdot(left, z))
+        p = z + (size / before) * p
+    return None
+
+
+def affordable(form: Form, entries: int) -> int:
+    """How many rounds of `conjugate_gradients`, in which so many entries are multiplied, cost less than factors do."""
+    return int(min(SHARE * work(form) / (ROUND + ENTRY * entries), MOST))
+
+
 def work(form: Form) -> float:
     """About how many multiplications a factorisation takes at most: d^3 sum_i b_i^2 for the band b (see `band`)."""
     return form.once("work", None, lambda: _cubes(form, band))
@@ -564,7 +652,7 @@ def work(form: Form) -> float:
 def filled_work(form: Form) -> float:
     """The work of a factorisation as it is: d^3 sum_i c_i^2, where c_i nodes stand in column i of a factor in the
     sparse order."""
-    return form.once("filled work", None, lambda: _cubes(form, lambda A: column_counts(A, sparse_order(A))))
+    return form.once("filled work", None, lambda: _cubes(form, lambda A: eliminated(A)[1]))
 
 
 def _cubes(form: Form, heights: Callable[[sp.csc_array], Array]) -> float:
