@@ -19,6 +19,7 @@ from ..terms.losses import AbstractQuadraticLoss
 RIDGE = 1e-15  # relative to each diagonal, of the size of its rounding
 REFINEMENTS = 5
 ENOUGH = 1e-13  # relative: the residual that is left to the flows
+ROUNDED = 1e-16  # relative: residuals beyond it are rounding
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,7 @@ class Hessian:
                 self.gram += block.sums(h)
             else:
                 entries += 2 * block.map.flat(form.d).nnz
-        self.rounds = affordable(form, entries)
+        self.rounds, self.least = affordable(form, entries), 0.0
 
     def apply(self, x: Array) -> Array:
         """H x, (n, d)."""
@@ -121,7 +122,10 @@ class Hessian:
         return np.where(self.free, out, 0.0)
 
     def solve(self, right: Array) -> Array:
-        found = conjugate_gradients(self.apply, self._near, right, self.rounds) if self.rounds else None
+        if not self.rounds:
+            return self._factors(right)
+        self.least = self.least or ROUNDED**2 * float(np.vdot(right, self._near(right)))
+        found = conjugate_gradients(self.apply, self._near, right, self.least, self.rounds)
         if found is None:
             self.rounds, found = 0, self._factors(right)
         return found

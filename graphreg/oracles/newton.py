@@ -32,7 +32,6 @@ from ..terms.penalties import AbstractConstraint, AbstractSmoothPenalty
 # The mean height of a column, weighted by its entries, up to which QDLDL is at least 1.5 times as fast as SuperLU,
 # which works on several columns at once: 30 times on chains, 4 at 30, 2 at 90, the same at 180, a third at 900.
 LOW = 120.0
-NARROW = 16  # the band up to which no order is looked for
 QUICK = 5e8  # multiplications, less than a second: neither Ctrl-C nor the clock is heard meanwhile
 
 Solve = Callable[[Array], Array]
@@ -42,6 +41,12 @@ def is_low(entries: float, squares: float) -> bool:
     """True where a factor is one for QDLDL: so many entries, and so large a sum of the squared heights of its
     columns."""
     return squares <= LOW * entries and squares <= QUICK
+
+
+def _kind(d: float, heights: Array) -> tuple[bool, bool]:
+    """Whether a factor is low, and quick, whose columns have so many blocks of d entries."""
+    squares = d**3 * float((heights**2).sum())
+    return is_low(d**2 * float(heights.sum()), squares), squares <= QUICK
 
 
 class Factors:
@@ -140,7 +145,7 @@ def check_size(form: Form, condensed: bool = False) -> None:
         return
     if (least := PER_ENTRY * d**2 * least_fill(A)) > limit:
         raise _too_large(least, limit, "more than about")
-    if (size := PER_ENTRY * d**2 * float(eliminated(A)[1].sum())) > limit:
+    if (size := PER_ENTRY * d**2 * float(column_counts(A, sparse_order(A)).sum())) > limit:
         raise _too_large(size, limit, "about")
 
 
@@ -197,10 +202,10 @@ def mean_size(sizes: Array) -> float:
 def band(A: sp.csc_array) -> Array:
     """The distance of each node from its first neighbour in the order of Cuthill and McKee: a band that no fill
     leaves, (n,)."""
-    return _banded(A)[1]
+    return banded(A)[1]
 
 
-def _banded(A: sp.csc_array) -> tuple[Array, Array]:
+def banded(A: sp.csc_array) -> tuple[Array, Array]:
     """That order, and the band."""
     n = int(A.shape[0])  # pyright: ignore[reportOptionalSubscript]  (scipy has no types)
     order, place = reverse_cuthill_mckee(sp.csr_matrix(A), symmetric_mode=True), np.empty(n)
@@ -209,16 +214,6 @@ def _banded(A: sp.csc_array) -> tuple[Array, Array]:
     far = np.zeros(n)
     np.maximum.at(far, entries.row, place[entries.row] - place[entries.col])
     return order, far
-
-
-def eliminated(A: sp.csc_array) -> tuple[Array, Array]:
-    """An order in which factors stay sparse, and how many entries each node's column has at most, the diagonal
-    included: a narrow band as it is, else minimum degree."""
-    order, far = _banded(A)
-    if far.max(initial=0.0) <= NARROW:
-        return order, far + 1.0
-    order = sparse_order(A)
-    return order, column_counts(A, order)
 
 
 def least_fill(A: sp.csc_array) -> float:
@@ -492,10 +487,12 @@ class NewtonSystem:
         check_size(form, condensed)
         self.wide = () if condensed else wide(form)
         A, sizes = units(form, self.wide)
-        nodes, counts = eliminated(A)
-        counts, d = mean_size(sizes) * counts, mean_size(sizes)
-        squares = d * float((counts**2).sum())
-        self.low, self.quick = is_low(d * float(counts.sum()), squares), squares <= QUICK
+        d = mean_size(sizes)
+        nodes, far = banded(A)
+        self.low, self.quick = _kind(d, far + 1.0)
+        if not self.low:  # QDLDL, which it is for, has an order of its own
+            nodes = sparse_order(A)
+            self.low, self.quick = _kind(d, column_counts(A, nodes))
         ends = np.cumsum(sizes)
         within = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes[nodes]) - sizes[nodes], sizes[nodes])
         self.order = np.repeat((ends - sizes)[nodes], sizes[nodes]) + within  # of the entries of w, then of flows
@@ -615,33 +612,40 @@ class NewtonSystem:
 
 # ---- without factors -------------------------------------------------------------------------------------------------
 CLOSE = 1e-13  # relative, in the norm of the preconditioner
+FEWEST, SLOW = 20, 0.8  # rounds that are always taken, and the share of the way that later ones must have come
 ROUND, ENTRY = 1e6, 40.0  # multiplications of a factorisation that a round takes as long as, and each entry in it
+AROUND = 1e4  # and what is done for each entry before a factorisation
 SHARE, MOST = 0.5, 500  # of a factorisation that rounds may take, and how many they are
 
 
-def conjugate_gradients(apply: Solve, inverse: Solve, right: Array, rounds: int) -> Array | None:
-    """The x with A x = ``right``, up to rounding, A positive definite and ``inverse`` near to its inverse; None where
-    more rounds are needed (Hestenes and Stiefel 1952)."""
-    x, left = np.zeros_like(right), right
-    p = z = inverse(left)
-    size = float(np.vdot(left, z))
-    goal = CLOSE**2 * size
-    for _ in range(rounds):
-        if not size > goal:
-            return x if size >= 0.0 else None
-        check_deadline()
-        q = apply(p)
-        t = size / float(np.vdot(p, q))
-        x, left = x + t * p, left - t * q
-        z, before = inverse(left), size
+def conjugate_gradients(apply: Solve, near: Solve, right: Array, least: float, rounds: int) -> Array | None:
+    """The x with A x = ``right``, of a positive definite A, ``near`` its inverse; None where more rounds are needed, as
+    far as the first ones tell.
+
+    The residual r has <r, near r> at most ``least``, or what rounding leaves of it (Hestenes and Stiefel 1952).
+    """
+    x, left, p, before = np.zeros_like(right), right, np.zeros_like(right), np.inf
+    first, goal = np.inf, least
+    for k in range(rounds):
+        z = near(left)
         size = float(np.vdot(left, z))
+        if k == 0:
+            first, goal = size, max(least, CLOSE**2 * size)
+        if size <= goal:
+            return x
+        if k >= FEWEST and size > first * (goal / first) ** (SLOW * k / rounds):
+            return None
+        check_deadline()
         p = z + (size / before) * p
+        q = apply(p)
+        t, before = size / float(np.vdot(p, q)), size
+        x, left = x + t * p, left - t * q
     return None
 
 
 def affordable(form: Form, entries: int) -> int:
     """How many rounds of `conjugate_gradients`, in which so many entries are multiplied, cost less than factors do."""
-    return int(min(SHARE * work(form) / (ROUND + ENTRY * entries), MOST))
+    return int(min(SHARE * (work(form) + AROUND * entries) / (ROUND + ENTRY * entries), MOST))
 
 
 def work(form: Form) -> float:
@@ -652,7 +656,7 @@ def work(form: Form) -> float:
 def filled_work(form: Form) -> float:
     """The work of a factorisation as it is: d^3 sum_i c_i^2, where c_i nodes stand in column i of a factor in the
     sparse order."""
-    return form.once("filled work", None, lambda: _cubes(form, lambda A: eliminated(A)[1]))
+    return form.once("filled work", None, lambda: _cubes(form, lambda A: column_counts(A, sparse_order(A))))
 
 
 def _cubes(form: Form, heights: Callable[[sp.csc_array], Array]) -> float:
