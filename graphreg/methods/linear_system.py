@@ -9,17 +9,16 @@ from functools import cached_property
 
 import numpy as np
 
-from ..certificate import Certifier, center, centred
+from ..certificate import Certifier, System, center, centred
 from ..form import DualPoint, EdgeBlock, Form, Held, SampleBlock, fixes
-from ..oracles import NewtonSystem, affordable, conjugate_gradients
+from ..oracles import NewtonSystem, affordable
 from ..running import AbstractMethod, Outcome, Task, without_rounds
 from ..terms import Array
 from ..terms.losses import AbstractQuadraticLoss
 
-RIDGE = 1e-15  # relative to each diagonal, of the size of its rounding
 REFINEMENTS = 5
 ENOUGH = 1e-13  # relative: the residual that is left to the flows
-ROUNDED = 1e-16  # relative: residuals beyond it are rounding
+CLOSE, ROUNDED = 1e-13, 1e-16  # of a residual, and of the first: what conjugate gradients leave
 
 
 @dataclass(frozen=True)
@@ -74,7 +73,7 @@ class LinearSystem(AbstractMethod):
 
 def solved(form: Form) -> tuple[Array, DualPoint]:
     """The minimiser, and the gradients there, balanced."""
-    held, solve = Held(form), Hessian(form).solve
+    held, hessian = Held(form), Hessian(form)
 
     def at(w: Array) -> tuple[DualPoint, Array]:
         point = _gradients(form, w)
@@ -82,84 +81,69 @@ def solved(form: Form) -> tuple[Array, DualPoint]:
 
     w = held.values
     point, left = at(w)
-    enough = ENOUGH * np.linalg.norm(left)
+    enough = ENOUGH * hessian.size(left)
     for _ in range(REFINEMENTS):
-        new = w - solve(left)
+        new = w - hessian.solve(left)
         there, rest = at(new)
-        if not np.linalg.norm(rest) < np.linalg.norm(left):
+        if not hessian.size(rest) < hessian.size(left):
             break
         w, point, left = new, there, rest
-        if np.linalg.norm(left) <= enough:
+        if hessian.size(left) <= enough:
             break
-    step = solve(left)
-    point = form.mapped(lambda block, x: x - _moved(form, block, step), point)
+    point = form.mapped(lambda _, x, by: x + by, point, hessian.system.currents(-hessian.solve(left)))
     if not held.mask.any():
         return w, point
     return w, DualPoint(held.flows(form, point.flows, form.conservation(point)), point.prices)
 
 
 class Hessian:
-    """The Hessian of the problem, and solves with it: by conjugate gradients, preconditioned by its blocks of nodes,
-    if that is predicted to be cheaper than factors and takes no longer than predicted; else by factors."""
+    """Solves with the Hessian of the problem: by conjugate gradients where few of their rounds are predicted to be
+    cheaper than factors, and are enough; else by factors."""
 
     def __init__(self, form: Form) -> None:
-        self.form, self.free = form, ~Held(form).mask
-        self.bends = [_bends(form, block) for block in form.blocks]  # second derivatives of the rows
-        self.gram = np.zeros((*form.shape, form.d))
-        entries = self.gram.size
-        for block, h in zip(form.blocks, self.bends, strict=True):
-            if block.map.noun == "sample":
-                self.gram += block.sums(h)
-            else:
-                entries += 2 * block.map.flat(form.d).nnz
-        self.rounds, self.least = affordable(form, entries), 0.0
+        self.form, self.least = form, 0.0
+        self.C = form.mapped(lambda block, zero: _weights(form, block, zero), form.nothing())
+        diagonal = np.zeros(form.n * form.d)
+        for block, C in zip(form.blocks, self.C.parts, strict=True):
+            each = np.broadcast_to(C.reshape(block.count, -1), (block.count, block.map.width(form.d)))
+            diagonal += block.map.flat(form.d).power(2).T @ each.ravel()
+        self.units = 1.0 / np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0)).reshape(form.shape)
+        self.system = System(form, self.C, self.units)
+        self.rounds = 0 if Held(form).mask.any() else affordable(form)
 
-    def apply(self, x: Array) -> Array:
-        """H x, (n, d)."""
-        out = np.matmul(self.gram, x[:, :, None])[:, :, 0]
-        for block in (*self.form.beside, *self.form.edges):
-            block.add_adjoint(_moved(self.form, block, x), out)
-        return np.where(self.free, out, 0.0)
+    def size(self, left: Array) -> float:
+        """The norm of what is out of balance, in units of the coordinates."""
+        return float(np.linalg.norm(self.units * left))
 
-    def solve(self, right: Array) -> Array:
-        if not self.rounds:
-            return self._factors(right)
-        self.least = self.least or ROUNDED**2 * float(np.vdot(right, self._near(right)))
-        found = conjugate_gradients(self.apply, self._near, right, self.least, self.rounds)
-        if found is None:
-            self.rounds, found = 0, self._factors(right)
-        return found
-
-    def _near(self, x: Array) -> Array:
-        return np.where(self.free, np.matmul(self._inverses, x[:, :, None])[:, :, 0], 0.0)
-
-    @cached_property
-    def _inverses(self) -> Array:
-        """Of the blocks of nodes, (n, d, d); of penalties their diagonals."""
-        H, k = self.gram.copy(), np.arange(self.form.d)
-        for block, h in zip(self.form.blocks, self.bends, strict=True):
-            if block.map.noun != "sample":
-                diagonal = h if h.ndim < 3 else np.einsum("mii->mi", h)
-                H[:, k, k] += (block.map.flat(len(k)).power(2).T @ diagonal.ravel()).reshape(self.form.shape)
-        diagonal = H[:, k, k]
-        H[:, k, k] = np.where(diagonal > 0.0, diagonal * (1.0 + RIDGE), 1.0)  # 1 where nothing is said of a coordinate
-        return np.linalg.inv(H)
+    def solve(self, left: Array) -> Array:
+        size = self.size(left)
+        self.least = self.least or ROUNDED * size
+        if self.rounds:
+            found, rounds = self.system.solve(left, max(CLOSE, self.least / max(size, self.least)), self.rounds)
+            if rounds < self.rounds:
+                return found
+            self.rounds = 0
+        return self._factors(left)
 
     @cached_property
     def _factors(self) -> Callable[[Array], Array]:
         system = NewtonSystem(self.form, condensed=True)
-        every = zip(self.bends, (*system.samples, *system.edges), strict=True)
-        solve = system.factorised([h.reshape(-1, rows.k, rows.k) for h, rows in every])
-        return lambda right: system.matrix(solve(system.vector(right)))
+        D: list[Array] = []
+        for block, C, rows in zip(self.form.blocks, self.C.parts, (*system.samples, *system.edges), strict=True):
+            if isinstance(block, EdgeBlock):
+                one = np.zeros((1, self.form.width(block)))
+                h = one if fixes(self.form, block) else block.penalty.curvature(one)  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
+                C = C.reshape(-1, *[1] * (h.ndim - 1)) * h
+            D.append(C.reshape(-1, rows.k, rows.k))
+        solve = system.factorised(D)
+        return lambda left: system.matrix(solve(system.vector(left)))
 
 
-def _bends(form: Form, block: SampleBlock | EdgeBlock) -> Array:
+def _weights(form: Form, block: SampleBlock | EdgeBlock, zero: Array) -> Array:
+    """What multiplies the second derivatives of a block, per number of the samples and per row of the edges."""
     if isinstance(block, SampleBlock):
-        return block.scaled(block.loss.curvature(block.offset, block.y))  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
-    if fixes(form, block):
-        return np.zeros((block.count, form.width(block)))
-    h = block.penalty.curvature(np.zeros((1, form.width(block))))  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
-    return block.weight.reshape(-1, *[1] * (h.ndim - 1)) * h
+        return zero + block.column(block.scale)
+    return zero[:, :1] if fixes(form, block) else block.weight[:, None]
 
 
 def _gradients(form: Form, w: Array) -> DualPoint:
@@ -169,11 +153,3 @@ def _gradients(form: Form, w: Array) -> DualPoint:
         return zero if fixes(form, block) else block.gradients(w)
 
     return form.mapped(gradients, form.nothing())
-
-
-def _moved(form: Form, block: SampleBlock | EdgeBlock, w: Array) -> Array:
-    """What the gradients of a block change by, from 0 to w."""
-    z = block.apply(w)
-    if isinstance(block, SampleBlock):
-        return block.column(block.scale) * z
-    return np.zeros_like(z) if fixes(form, block) else block.weight[:, None] * block.penalty.gradient(z)  # pyright: ignore[reportAttributeAccessIssue]  (smooth)

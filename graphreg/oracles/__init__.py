@@ -19,7 +19,6 @@ from .newton import NewtonSystem as NewtonSystem
 from .newton import SystemRows as SystemRows
 from .newton import affordable as affordable
 from .newton import check_size as check_size
-from .newton import conjugate_gradients as conjugate_gradients
 from .newton import filled_work as filled_work
 from .newton import fits as fits
 from .newton import work as work

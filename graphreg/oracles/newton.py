@@ -22,7 +22,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import spilu, splu
 
-from ..base.clock import carry_out, check_deadline
+from ..base.clock import carry_out
 from ..base.csgraph import reverse_cuthill_mckee
 from ..base.memory import GIB, usable_memory
 from ..form import Form, Held
@@ -610,41 +610,14 @@ class NewtonSystem:
         self._diagonal = np.searchsorted(known, np.arange(size, dtype=np.int64) * (size + 1))
 
 
-# ---- without factors -------------------------------------------------------------------------------------------------
-CLOSE = 1e-13  # relative, in the norm of the preconditioner
-FEWEST, SLOW = 20, 0.8  # rounds that are always taken, and the share of the way that later ones must have come
-ROUND, ENTRY = 1e6, 40.0  # multiplications of a factorisation that a round takes as long as, and each entry in it
+ROUND, ENTRY = 1e6, 40.0  # multiplications that a round of conjugate gradients takes as long as, and an entry in it
 AROUND = 1e4  # and what is done for each entry before a factorisation
-SHARE, MOST = 0.5, 500  # of a factorisation that rounds may take, and how many they are
+SHARE, MOST = 0.25, 400  # of a factorisation that rounds may take, and how many they are
 
 
-def conjugate_gradients(apply: Solve, near: Solve, right: Array, least: float, rounds: int) -> Array | None:
-    """The x with A x = ``right``, of a positive definite A, ``near`` its inverse; None where more rounds are needed, as
-    far as the first ones tell.
-
-    The residual r has <r, near r> at most ``least``, or what rounding leaves of it (Hestenes and Stiefel 1952).
-    """
-    x, left, p, before = np.zeros_like(right), right, np.zeros_like(right), np.inf
-    first, goal = np.inf, least
-    for k in range(rounds):
-        z = near(left)
-        size = float(np.vdot(left, z))
-        if k == 0:
-            first, goal = size, max(least, CLOSE**2 * size)
-        if size <= goal:
-            return x
-        if k >= FEWEST and size > first * (goal / first) ** (SLOW * k / rounds):
-            return None
-        check_deadline()
-        p = z + (size / before) * p
-        q = apply(p)
-        t, before = size / float(np.vdot(p, q)), size
-        x, left = x + t * p, left - t * q
-    return None
-
-
-def affordable(form: Form, entries: int) -> int:
-    """How many rounds of `conjugate_gradients`, in which so many entries are multiplied, cost less than factors do."""
+def affordable(form: Form) -> int:
+    """How many rounds of conjugate gradients are cheap beside factors."""
+    entries = sum(block.map.flat(form.d).nnz for block in form.blocks)
     return int(min(SHARE * (work(form) + AROUND * entries) / (ROUND + ENTRY * entries), MOST))
 
 

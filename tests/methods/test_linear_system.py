@@ -36,8 +36,8 @@ def test_the_optimum_of_a_random_problem(seed):
 def test_the_system_is_that_of_the_normal_equations():
     problem = tied()
     form = problem.form
-    apply = Hessian(form).apply
-    H = np.stack([apply(e.reshape(form.shape)).ravel() for e in np.eye(form.n * form.d)])
+    currents = Hessian(form).system.currents
+    H = np.stack([form.conservation(currents(e.reshape(form.shape))).ravel() for e in np.eye(form.n * form.d)])
     w = np.random.default_rng(0).standard_normal(form.shape)
     dense = np.linalg.solve(H, -form.conservation(DualPoint(*gradients(form, 0.0 * w))).ravel())
     np.testing.assert_allclose(solved(form)[0].ravel(), dense, rtol=1e-9, atol=1e-12)
