@@ -21,7 +21,6 @@ from .proposing.flow_dual import CheapBound, FlowDual, held_by_edges, held_by_sa
 from .record import OWN_TERMS, Certificate, relative
 from .remembered import BoundSource, Dual, Primal, Remembered, check_point
 from .repairing.feasible import feasible
-from .repairing.lattice import on_lattice
 from .repairing.repair import Repair
 from .repairing.routing import consensus_flows
 from .spot_checks import SpotChecks
@@ -83,7 +82,7 @@ class Certifier:
         `with_latent_minimisers`).
         """
         if cheap is not None and self._cheaply(cheap, gap):
-            return self._exactly(gap)
+            return self.best()
         w = feasible(self.form, w if flows is not None else with_latent_minimisers(self.form, w))
         point = DualPoint(self._flows(w, flows), self.form.gradient_prices(w) if prices is None else prices)
         self.propose_primal(w, gap)
@@ -93,16 +92,6 @@ class Certifier:
                 self.propose_dual(self.repair(w, point, gap), gap=gap)
         if self.best_dual is None or not np.isfinite(self.best_dual.bound):
             self._keep_dual(self._proved(BoundSource(None, np.inf)))  # Q(0, 0) is better than nothing, where 0 is one
-        return self._exactly(gap)
-
-    def _exactly(self, gap: float) -> Certificate:
-        """The certificate of the best points; where it misses the gap, with rows at 0 that only rounding keeps from
-        it."""
-        best = self.best()
-        w = None if best.holds(gap) else on_lattice(self.form, best.w, best.dual_point.flows)
-        if w is None:
-            return best
-        self.propose_primal(w, gap)
         return self.best()
 
     def _cheaply(self, cheap: CheapBound, gap: float) -> bool:
@@ -204,9 +193,7 @@ class Certifier:
         node is not strictly convex, or its prices are not found. By compiled code where that is ``fast``."""
         if flows is None or self._flow_dual is None:
             return None
-        exact = on_lattice(self.form, points[0], flows)
-        points = [feasible(self.form, w) for w in (points if exact is None else (*points, exact))]
-        return self._flow_dual.cheap_bound(points, flows, fast)
+        return self._flow_dual.cheap_bound([feasible(self.form, w) for w in points], flows, fast)
 
     def from_flows(self, w: Array, flows: tuple[Array, ...], gap: float) -> Certificate:
         """The certificate with what parameters and flows say that are nearly optimal, where every node is strictly

@@ -125,16 +125,21 @@ class Hessian:
             self.rounds = 0
         return self._factors(left)
 
+    def _bends(self, block: SampleBlock | EdgeBlock, C: Array) -> Array:
+        if isinstance(block, SampleBlock):
+            return C
+        one = np.ones((1, self.form.width(block)))
+        h = one if fixes(self.form, block) else block.penalty.curvature(one)  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
+        return C.reshape(-1, *[1] * (h.ndim - 1)) * h
+
     @cached_property
     def _factors(self) -> Callable[[Array], Array]:
         system = NewtonSystem(self.form, condensed=True)
-        D: list[Array] = []
-        for block, C, rows in zip(self.form.blocks, self.C.parts, (*system.samples, *system.edges), strict=True):
-            if isinstance(block, EdgeBlock):
-                one = np.zeros((1, self.form.width(block)))
-                h = one if fixes(self.form, block) else block.penalty.curvature(one)  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
-                C = C.reshape(-1, *[1] * (h.ndim - 1)) * h
-            D.append(C.reshape(-1, rows.k, rows.k))
+        rows = (*system.samples, *system.edges)
+        D = [
+            self._bends(*each).reshape(-1, r.k, r.k)
+            for *each, r in zip(self.form.blocks, self.C.parts, rows, strict=True)
+        ]
         solve = system.factorised(D)
         return lambda left: system.matrix(solve(system.vector(left)))
 

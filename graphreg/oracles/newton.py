@@ -479,8 +479,8 @@ class NewtonSystem:
     """The matrices sum_b B_b' D_b B_b of a form, over its samples and edges. One D is of all rows of a sample or an
     edge, of one row where their Hessian is diagonal, and of one piece of a penalty that is a sum of norms.
 
-    The flows of blocks that are `wide` are unknowns, after the entries of w, unless it is ``condensed``. Coordinates that are held at given values
-    (see `Held`) do not move.
+    The flows of blocks that are `wide` are unknowns, after the entries of w, unless it is ``condensed``. Coordinates
+    that are held at given values (see `Held`) do not move.
     """
 
     def __init__(self, form: Form, condensed: bool = False) -> None:
