@@ -1,4 +1,4 @@
-"""The linear system: squared losses and squared penalties alone, solved by one sparse factorisation."""
+"""The linear system of squared losses and squared penalties alone: one Newton step, by rounds or by factors."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from functools import cached_property
 import numpy as np
 
 from ..certificate import Certifier, System, center, centred
-from ..form import DualPoint, EdgeBlock, Form, Held, SampleBlock, fixes
+from ..form import DualPoint, EdgeBlock, Form, Held, fixes
 from ..oracles import NewtonSystem, affordable
 from ..running import AbstractMethod, Outcome, Task, without_rounds
 from ..terms import Array
 from ..terms.losses import AbstractQuadraticLoss
+from ..terms.penalties import FlowDomain
 
 REFINEMENTS = 5
 ENOUGH = 1e-13  # relative: the residual that is left to the flows
@@ -23,13 +24,15 @@ CLOSE, ROUNDED = 1e-13, 1e-16  # of a residual, and of the first: what conjugate
 
 @dataclass(frozen=True)
 class LinearSystem(AbstractMethod):
-    """The minimiser of a sum of squares: what makes the gradient vanish, with one sparse factorisation.
+    """The minimiser of a sum of squares: what makes the gradient vanish, by conjugate gradients or one factorisation.
 
         (sum_r s_r x_r x_r'  +  K' C Q K) w  =  sum_r s_r x_r (y_r - o_r)  +  K' C Q center
 
     with a Gram matrix per node, and a Laplacian of the graph for each penalty ``1/2 z'Qz`` (`SquaredL2`, `Quadratic`).
     Rows of any kind are part of K. Nodes that `Zero` fixes are taken out, and the others solved for.
-    It is solved around the best common model, and refined with the same factors while that makes the residual smaller.
+    It is solved around the best common model, and refined while that makes the residual smaller: by conjugate
+    gradients, preconditioned by the blocks of nodes, where as many rounds as cost less than factors are enough, else
+    by factors of the system of `InteriorPoint`.
     Flows and prices are the gradients there, balanced by one more solve, so that they are conserved and need no repair.
 
     References
@@ -102,7 +105,10 @@ class Hessian:
 
     def __init__(self, form: Form) -> None:
         self.form, self.least = form, 0.0
-        self.C = form.mapped(lambda block, zero: _weights(form, block, zero), form.nothing())
+        self.C = DualPoint(
+            tuple(_weights(form, edge) for edge in form.edges),
+            tuple(b.column(b.scale) + np.zeros_like(b.offset) for b in form.samples),
+        )
         diagonal = np.zeros(form.n * form.d)
         for block, C in zip(form.blocks, self.C.parts, strict=True):
             each = np.broadcast_to(C.reshape(block.count, -1), (block.count, block.map.width(form.d)))
@@ -125,36 +131,27 @@ class Hessian:
             self.rounds = 0
         return self._factors(left)
 
-    def _bends(self, block: SampleBlock | EdgeBlock, C: Array) -> Array:
-        if isinstance(block, SampleBlock):
-            return C
-        one = np.ones((1, self.form.width(block)))
-        h = one if fixes(self.form, block) else block.penalty.curvature(one)  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
-        return C.reshape(-1, *[1] * (h.ndim - 1)) * h
-
     @cached_property
     def _factors(self) -> Callable[[Array], Array]:
         system = NewtonSystem(self.form, condensed=True)
-        rows = (*system.samples, *system.edges)
-        D = [
-            self._bends(*each).reshape(-1, r.k, r.k)
-            for *each, r in zip(self.form.blocks, self.C.parts, rows, strict=True)
-        ]
-        solve = system.factorised(D)
+        D = list(self.C.prices)
+        for edge, rows in zip(self.form.edges, system.edges, strict=True):
+            Q = edge.penalty.quadratic(k := self.form.width(edge))
+            Q = np.zeros((k, k)) if Q is None else Q
+            D.append(edge.weight[:, None, None] * (Q if rows.k > 1 else np.diag(Q)[:, None]))
+        every = zip(D, (*system.samples, *system.edges), strict=True)
+        solve = system.factorised([each.reshape(-1, rows.k, rows.k) for each, rows in every])
         return lambda left: system.matrix(solve(system.vector(left)))
 
 
-def _weights(form: Form, block: SampleBlock | EdgeBlock, zero: Array) -> Array:
-    """What multiplies the second derivatives of a block, per number of the samples and per row of the edges."""
-    if isinstance(block, SampleBlock):
-        return zero + block.column(block.scale)
-    return zero[:, :1] if fixes(form, block) else block.weight[:, None]
+def _weights(form: Form, edge: EdgeBlock) -> Array:
+    """What the repair conducts as the gradients of the penalties change, (m, 1)."""
+    if fixes(form, edge):
+        return np.zeros((edge.count, 1))
+    alike = type(edge.penalty.domain).conduct is FlowDomain.conduct  # else Q is in it
+    return edge.weight[:, None] * (edge.penalty.quadratic(form.width(edge))[0, 0] if alike else 1.0)  # pyright: ignore[reportOptionalSubscript]  (what is missing is refused)
 
 
 def _gradients(form: Form, w: Array) -> DualPoint:
-    def gradients(block: SampleBlock | EdgeBlock, zero: Array) -> Array:
-        if isinstance(block, SampleBlock):
-            return block.prices(w)
-        return zero if fixes(form, block) else block.gradients(w)
-
-    return form.mapped(gradients, form.nothing())
+    flows = (0.0 * edge.difference(w) if fixes(form, edge) else edge.gradients(w) for edge in form.edges)
+    return DualPoint(tuple(flows), form.gradient_prices(w))

@@ -15,6 +15,7 @@ factorization (1994), as Davis, Direct methods for sparse linear systems (2006),
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +24,7 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import spilu, splu
 
 from ..base.clock import carry_out
-from ..base.csgraph import reverse_cuthill_mckee
+from ..base.csgraph import depth_first_order, reverse_cuthill_mckee
 from ..base.memory import GIB, usable_memory
 from ..form import Form, Held
 from ..terms import AbstractMatrix, Array, EdgeBlock, SampleBlock
@@ -49,6 +50,14 @@ def _kind(d: float, heights: Array) -> tuple[bool, bool]:
     return is_low(d**2 * float(heights.sum()), squares), squares <= QUICK
 
 
+@contextmanager
+def _singular() -> Iterator[None]:
+    try:
+        yield
+    except RuntimeError as error:
+        raise ArithmeticError(f"a Newton system is singular ({error})") from error
+
+
 class Factors:
     """Factorisations of matrices with one pattern, given as a CSC matrix in an order in which they fill in little; its
     upper half alone where ``low``.
@@ -70,17 +79,14 @@ class Factors:
             Where the matrix is singular.
         """
         size = len(self.indptr) - 1
-        try:
+        with _singular():
             if self.low:
                 return self._lower(sp.csc_matrix((data, self.indices, self.indptr), shape=(size, size)))
             H = sp.csc_array((data, self.indices, self.indptr), shape=(size, size))
             # positive definite: no pivots are needed, and the order is there
             more: dict[str, Any] = {"diag_pivot_thresh": 0.0, "relax": 1, "panel_size": 8, "permc_spec": "NATURAL"}
             more["options"] = {"SymmetricMode": True, "Equil": False}
-            found = splu(H, **more) if self.quick else carry_out(lambda: splu(H, **more))
-            return found.solve
-        except RuntimeError as error:
-            raise ArithmeticError(f"a Newton system is singular ({error})") from error
+            return (splu(H, **more) if self.quick else carry_out(lambda: splu(H, **more))).solve
 
     def matrix(self, data: Array) -> sp.csc_array:
         """The matrix of these entries, both halves of it."""
@@ -176,12 +182,7 @@ def _products(form: Form, beside: tuple[int, ...] = ()) -> float:
 def units(form: Form, beside: tuple[int, ...] | None = None) -> tuple[sp.csc_array, Array]:
     """A positive definite matrix with an entry for every edge between two nodes, and between the rows of the blocks
     ``beside`` (see `wide`) and the nodes that they touch; and how many unknowns each node and each such row has."""
-    beside = wide(form) if beside is None else beside
-    return form.once("units", beside, lambda: _units(form, beside))
-
-
-def _units(form: Form, beside: tuple[int, ...]) -> tuple[sp.csc_array, Array]:
-    d, n = form.d, form.n
+    d, n, beside = form.d, form.n, wide(form) if beside is None else beside
     sizes = [np.full(n, d)]
     pairs = [b.map.pairs for k, b in enumerate(form.blocks) if k not in beside and b.map.noun != "sample"]
     for rows in (form.blocks[k].map for k in beside):
@@ -273,22 +274,11 @@ def _elimination_tree(begin: list[int], column: list[int]) -> list[int]:
 
 
 def _postorder(parent: list[int]) -> list[int]:
+    """An order in which all below a node stand together before it: one from above, turned round."""
     n = len(parent)
-    child, sibling = [-1] * n, [-1] * n
-    for j in range(n - 1, -1, -1):
-        if parent[j] != -1:
-            sibling[j], child[parent[j]] = child[parent[j]], j
-    out: list[int] = []
-    for root in (j for j in range(n) if parent[j] == -1):
-        stack = [root]
-        while stack:
-            j = stack[-1]
-            if child[j] == -1:
-                out.append(stack.pop())
-            else:
-                stack.append(child[j])
-                child[j] = sibling[child[j]]
-    return out
+    above = np.where(np.array(parent) == -1, n, parent)
+    tree: Any = sp.csr_array((np.ones(n), (above, np.arange(n))), shape=(n + 1, n + 1))
+    return depth_first_order(tree, n, return_predecessors=False)[:0:-1].tolist()
 
 
 def _counts(begin: list[int], row: list[int], parent: list[int]) -> Array:
@@ -337,18 +327,16 @@ RIDGE = 1e-15  # relative to each diagonal, of the size of its rounding; a large
 
 @dataclass(frozen=True)
 class Grams:
-    """The nodes of a block of samples with a design, and the places of their numbers of w, (g, d): all samples of a
-    node add to the same d x d entries, by their sum."""
+    """A block of samples with a design, and the places of w, (n, d): all samples of a node add to the same d x d
+    entries, by their sum."""
 
     block: SampleBlock
-    nodes: Array
     places: Array
 
     def sums(self, D: Array) -> Array:
-        """sum_r x_r D_r x_r' at these nodes, (g, d, d)."""
+        """sum_r x_r D_r x_r' of all nodes, (n, d, d)."""
         k = self.block.width
-        weight = D if D.shape[1] > 1 else D.reshape(-1, k) if k > 1 else D.ravel()
-        return self.block.sums(weight)[self.nodes]
+        return self.block.sums(D if D.shape[1] > 1 else D.reshape(-1, k) if k > 1 else D.ravel())
 
 
 @dataclass(frozen=True)
@@ -449,10 +437,8 @@ class BesideFlows:
     def _with_pivots(self) -> Solve:
         self._pivots = False
         more: dict[str, Any] = {"diag_pivot_thresh": PIVOT, "permc_spec": "NATURAL"}
-        try:
+        with _singular():
             return (splu(self.true, **more) if self.quick else carry_out(lambda: splu(self.true, **more))).solve
-        except RuntimeError as error:
-            raise ArithmeticError(f"a Newton system is singular ({error})") from error
 
     def _refined(self, right: Array) -> tuple[Array, bool]:
         """The solution, and whether it leaves next to nothing."""
@@ -551,10 +537,8 @@ class NewtonSystem:
     def _samples(self, form: Form, places: list[Array | None]) -> Iterator[SystemRows]:
         for block, at in zip(form.samples, places, strict=False):
             H = block.loss.curvature(block.offset[:1], block.y[:1])  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
-            grams = None
-            if block.map.noun == "sample" and block.X is not None:
-                nodes = np.unique(block.node)
-                grams = Grams(block, nodes, self._place[nodes[:, None] * form.d + np.arange(form.d)])
+            places = self._place[: form.n * form.d].reshape(form.shape)
+            grams = Grams(block, places) if block.map.noun == "sample" and block.X is not None else None
             yield SystemRows.of(self._ordered(block.A), block.width if H.ndim == 3 else 1, at, grams)
 
     def _edges(self, form: Form, places: list[Array | None]) -> Iterator[SystemRows]:

@@ -6,6 +6,7 @@ import networkx as nx
 import numpy as np
 import pytest
 from factories import noise
+from own_terms import OwnSquare
 
 import graphreg as gr
 from graphreg.certificate import common
@@ -108,6 +109,33 @@ def test_factors_follow_where_rounds_are_too_few(penalty, monkeypatch):
     assert taken
     np.testing.assert_allclose(w, expected, rtol=1e-9, atol=1e-11)
     assert np.abs(problem.form.conservation(point)).max() <= 1e-13
+
+
+class Steep(OwnSquare):
+    """3/2 of the square."""
+
+    def value(self, z):
+        return 3.0 * super().value(z)
+
+    def gradient(self, z):
+        return 3.0 * z
+
+    def curvature(self, z):
+        return np.full_like(z, 3.0)
+
+    def smoothness(self):
+        return 3.0
+
+    def strong_convexity(self):
+        return 3.0
+
+
+@pytest.mark.parametrize("rounds", [0, 100])
+def test_squares_of_the_users_own(rounds, monkeypatch):
+    monkeypatch.setattr(linear_system, "affordable", lambda form: rounds)
+    w, point = solved(tied(Steep()).form)
+    np.testing.assert_allclose(w, solved(tied(gr.Quadratic(3.0 * np.eye(3))).form)[0], rtol=1e-9, atol=1e-11)
+    assert np.abs(tied(Steep()).form.conservation(point)).max() <= 1e-13
 
 
 def test_columns_of_any_scale_are_solved_alike():
