@@ -84,14 +84,14 @@ def solved(form: Form) -> tuple[Array, DualPoint]:
 
     w = held.values
     point, left = at(w)
-    enough = ENOUGH * hessian.size(left)
+    enough = ENOUGH * np.linalg.norm(left)
     for _ in range(REFINEMENTS):
         new = w - hessian.solve(left)
         there, rest = at(new)
-        if not hessian.size(rest) < hessian.size(left):
+        if not np.linalg.norm(rest) < np.linalg.norm(left):
             break
         w, point, left = new, there, rest
-        if hessian.size(left) <= enough:
+        if np.linalg.norm(left) <= enough:
             break
     point = form.mapped(lambda _, x, by: x + by, point, hessian.system.currents(-hessian.solve(left)))
     if not held.mask.any():
@@ -109,20 +109,11 @@ class Hessian:
             tuple(_weights(form, edge) for edge in form.edges),
             tuple(b.column(b.scale) + np.zeros_like(b.offset) for b in form.samples),
         )
-        diagonal = np.zeros(form.n * form.d)
-        for block, C in zip(form.blocks, self.C.parts, strict=True):
-            each = np.broadcast_to(C.reshape(block.count, -1), (block.count, block.map.width(form.d)))
-            diagonal += block.map.flat(form.d).power(2).T @ each.ravel()
-        self.units = 1.0 / np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0)).reshape(form.shape)
-        self.system = System(form, self.C, self.units)
+        self.system = System(form, self.C)
         self.rounds = 0 if Held(form).mask.any() else affordable(form)
 
-    def size(self, left: Array) -> float:
-        """The norm of what is out of balance, in units of the coordinates."""
-        return float(np.linalg.norm(self.units * left))
-
     def solve(self, left: Array) -> Array:
-        size = self.size(left)
+        size = float(np.linalg.norm(left))
         self.least = self.least or ROUNDED * size
         if self.rounds:
             found, rounds = self.system.solve(left, max(CLOSE, self.least / max(size, self.least)), self.rounds)

@@ -596,7 +596,7 @@ class NewtonSystem:
 
 ROUND, ENTRY = 1e6, 40.0  # multiplications that a round of conjugate gradients takes as long as, and an entry in it
 AROUND = 1e4  # and what is done for each entry before a factorisation
-SHARE, MOST = 0.25, 400  # of a factorisation that rounds may take, and how many they are
+SHARE, MOST = 0.15, 400  # of a factorisation that rounds may take, and how many they are
 
 
 def affordable(form: Form) -> int:
