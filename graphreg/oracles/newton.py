@@ -537,8 +537,8 @@ class NewtonSystem:
     def _samples(self, form: Form, places: list[Array | None]) -> Iterator[SystemRows]:
         for block, at in zip(form.samples, places, strict=False):
             H = block.loss.curvature(block.offset[:1], block.y[:1])  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
-            places = self._place[: form.n * form.d].reshape(form.shape)
-            grams = Grams(block, places) if block.map.noun == "sample" and block.X is not None else None
+            of_w = self._place[: form.n * form.d].reshape(form.shape)
+            grams = Grams(block, of_w) if block.map.noun == "sample" and block.X is not None else None
             yield SystemRows.of(self._ordered(block.A), block.width if H.ndim == 3 else 1, at, grams)
 
     def _edges(self, form: Form, places: list[Array | None]) -> Iterator[SystemRows]:
