@@ -14,7 +14,7 @@ factorization (1994), as Davis, Direct methods for sparse linear systems (2006),
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -51,7 +51,7 @@ def _kind(d: float, heights: Array) -> tuple[bool, bool]:
 
 
 @contextmanager
-def _singular() -> Iterator[None]:
+def _singular() -> Generator[None]:
     try:
         yield
     except RuntimeError as error:
