@@ -94,7 +94,7 @@ class Recursion:
             given = tuple(_read_only(each) for each in groups[0])
             if size < LONG:
                 return self.machine(given, *groups[1:])
-            from .clock import carry_out
+            from .gate import carry_out
 
             return carry_out(lambda: self.machine(given, *groups[1:]))
         lists = [tuple(each.tolist() for each in group) for group in groups]

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
 import scipy.sparse as sp
 
 from ..base.breakdown import cause, panic
-from ..base.clock import OutOfTimeError, awaited, carry_out
+from ..base.clock import OutOfTimeError
+from ..base.gate import aside, awaited, carry_out
 from ..base.lazy import cp
 from ..errors import SolverError
 
@@ -43,6 +45,7 @@ def attempts(solver: str, kind: str) -> tuple[Attempt, ...]:
     return tuple(attempt for attempt in known if kind == "primal" or attempt[0])
 
 
+SENT = ("CLARABEL", "SCS")  # whose answers can be sent from one process to another
 TIME_LIMITS = {"CLARABEL": "time_limit", "SCS": "time_limit_secs", "OSQP": "time_limit"}
 
 
@@ -102,12 +105,28 @@ def listening(solver: Any) -> None:
     solver.solve_via_data = solve_via_data
 
 
+def solved_apart(solver: Any, data: Any, warm_start: bool, verbose: bool, options: Any, cache: Any = None) -> Any:
+    """What a solver of CVXPY's gives, by a process of its own."""
+    del warm_start, cache
+    numbers = {key: value for key, value in data.items() if key != "param_prob"}  # which is of CVXPY's expressions
+    return aside(_plain, type(solver), numbers, verbose, options)
+
+
+def _plain(kind: Any, data: Any, verbose: bool, options: Any) -> Any:
+    """The same in this process; what Clarabel gives, as objects that can be sent."""
+    found = kind().solve_via_data(data, False, verbose, options)
+    if isinstance(found, dict):
+        return found
+    told = {name: getattr(found, name) for name in dir(found) if not name.startswith("_")}
+    return SimpleNamespace(**{n: v if isinstance(v, int | float | list) else str(v) for n, v in told.items()})
+
+
 def breakdown_of(work: Callable[[], Any]) -> str:
     """Carries out what CVXPY or a solver does; the cause where it breaks down, but for errors that CVXPY has names
     for."""
     try:
         carry_out(work)
-    except (OutOfTimeError, cp.SolverError, cp.error.DCPError):  # pyright: ignore[reportAttributeAccessIssue]
+    except (OutOfTimeError, MemoryError, cp.SolverError, cp.error.DCPError):  # pyright: ignore[reportAttributeAccessIssue]
         raise
     except Exception as error:  # noqa: BLE001 - whatever it is
         return cause(error)

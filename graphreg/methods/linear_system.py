@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from ..certificate import Certifier, center, centred, factor
 from ..form import DualPoint, EdgeBlock, Form, Held, SampleBlock, fixes
 from ..oracles import check_size
-from ..running import AbstractMethod, Outcome, Task, without_rounds
+from ..running import STEPS, AbstractMethod, Costs, Outcome, Task, without_rounds
 from ..terms import Array
 from ..terms.losses import AbstractQuadraticLoss
 
@@ -56,6 +56,9 @@ class LinearSystem(AbstractMethod):
     def refuses(self) -> dict[str, str]:
         engine, checkpoint = "a factorisation needs all data in one place", "a factorisation cannot be resumed"
         return without_rounds(self.name, engine, checkpoint)
+
+    def cost(self, costs: Costs) -> tuple[float, float]:
+        return costs.interior / STEPS, costs.arrays + costs.factors
 
     def run(self, task: Task) -> Outcome:
         began, form, certifier, gap = time.perf_counter(), task.form, task.certifier, task.budget.gap

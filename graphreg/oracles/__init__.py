@@ -17,6 +17,7 @@ from .gradients import without_steps as without_steps
 from .newton import NewtonSystem as NewtonSystem
 from .newton import SystemRows as SystemRows
 from .newton import check_size as check_size
+from .newton import factor_bytes as factor_bytes
 from .newton import filled_work as filled_work
 from .newton import fits as fits
 from .newton import work as work

@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from ..base.clock import OutOfTimeError, alarm, deadline, end_with, until
+from ..base.clock import OutOfTimeError, alarm, deadline, until
 from ..base.display import Brief
+from ..base.gate import end_with
 from ..certificate import cluster_count
 from ..distributed import agreed, versions, world
 from ..errors import FailedError, GraphregError, MethodError, ModelError, WorkerError

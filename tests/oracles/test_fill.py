@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
 import graphreg as gr
-from graphreg.base import memory
+from graphreg.base import gate
 from graphreg.compiling import conic
 from graphreg.oracles import newton
 from graphreg.oracles.newton import NewtonSystem, filled_work
@@ -153,25 +153,25 @@ def test_a_path_goes_by_rounds_where_factors_do_not_fit(monkeypatch):
 
 
 def test_the_memory_of_the_machine():
-    assert 2**26 < memory.usable_memory() < 2**60
+    assert 2**26 < gate.usable_memory() < 2**60
 
 
 def test_the_memory_of_a_group_counts_where_it_is_less(monkeypatch, tmp_path):
     group = tmp_path / "memory.max"
     monkeypatch.setattr(memory, "CGROUP", group)
-    whole = memory.usable_memory()
+    whole = gate.usable_memory()
     group.write_text("max\n")
-    assert memory.usable_memory() == whole
+    assert gate.usable_memory() == whole
     group.write_text("1000\n")
-    assert memory.usable_memory() == 800.0
+    assert gate.usable_memory() == 800.0
     monkeypatch.setattr(memory, "CGROUP", tmp_path / "none")
-    monkeypatch.delattr(memory.os, "sysconf")
-    assert memory.usable_memory() == np.inf
+    monkeypatch.delattr(gate.os, "sysconf")
+    assert gate.usable_memory() == np.inf
 
 
 def test_the_limit_of_the_process_counts_where_it_is_less(monkeypatch):
     monkeypatch.setattr(resource, "getrlimit", lambda which: (1000, -1) if which == resource.RLIMIT_AS else (-1, -1))
-    assert memory.usable_memory() == 800.0
+    assert gate.usable_memory() == 800.0
 
 
 def test_sizes_that_no_memory_holds_are_refused_by_name():

@@ -279,7 +279,8 @@ def test_no_alarm_rings_while_a_thread_is_started(kind, monkeypatch):
     """Python would raise it in the new thread, and the one that starts it wait for ever."""
     import threading
 
-    from graphreg.base.clock import OutOfTimeError, alarm, carry_out, within
+    from graphreg.base.clock import OutOfTimeError, alarm, within
+    from graphreg.base.gate import carry_out
 
     class Slow(getattr(threading, kind)):
         def start(self):
