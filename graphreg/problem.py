@@ -205,10 +205,8 @@ class Problem(ShownFormula):
             from .methods import Auto
 
             method = Auto()
-        plain = {"gap": gap, "rounds": rounds, "seconds": seconds, "memory": memory, "seed": seed}
-        check_solve(
-            method, self.form, **plain, callback=callback, progress=progress, engine=engine, on_failure=on_failure
-        )
+        plain = {"gap": gap, "rounds": rounds, "seconds": seconds, "memory": memory, "seed": seed, "callback": callback}
+        check_solve(method, self.form, **plain, progress=progress, engine=engine, on_failure=on_failure)
         stored = None if checkpoint is None else Checkpoint.of(checkpoint)
         observer = None if observe is None else observer_of(observe)
         given = {"engine": engine, "checkpoint": stored, "rounds": rounds, "callback": callback, "observe": observer}
@@ -217,9 +215,8 @@ class Problem(ShownFormula):
         begun = None if start is None else given_start(start, "start", form)
         point = None if begun is None else (begun.w, begun.flows)
         looks = None if observer is None else Watched(observer)
-        budget = Budget(
-            gap, rounds, seconds, point, callback, progress, stored, seed, engine, observer=looks, memory=memory
-        )
+        kept = {"observer": looks, "memory": memory}
+        budget = Budget(gap, rounds, seconds, point, callback, progress, stored, seed, engine, **kept)
         run = partial(solve, form, method, budget, self._compiler)
         solution = run() if engine is None else engine.everywhere(form, method, budget, run)
         if begun is not None and begun.note:

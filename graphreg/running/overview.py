@@ -43,8 +43,8 @@ class Overview(pd.DataFrame):
         rows = [
             (
                 name,
-                f"yes{_takes(row)}" if row["applies"] else "no",
-                *(row[word] for word in ("missing", "needs", "sends")),
+                "yes" + _takes(row) if row["applies"] else "no",
+                *(row[each] for each in ("missing", "needs", "sends")),
             )
             for name, row in self.to_dict("index").items()
         ]

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import graphreg as gr
-from graphreg.base import clock
+from graphreg.base import clock, gate
 from graphreg.compiling import solvers
 from graphreg.errors import BudgetError
 from graphreg.methods import AbstractIteration
@@ -158,7 +158,7 @@ def test_a_process_ends_under_compiled_work_that_was_broken_off(held):
 import ctypes, signal, sys, time
 from scipy.sparse import csc_array, eye_array
 from scipy.sparse.linalg import splu
-from graphreg.base import clock
+from graphreg.base import clock, gate
 sleep = ctypes.CDLL(None).sleep  # without Python's lock, and deaf
 def work():
     kept = {held}
@@ -169,7 +169,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.setitimer(signal.ITIMER_REAL, 0.3)
 signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
 try:
-    clock.carry_out(work)
+    gate.carry_out(work)
 except KeyboardInterrupt:
     print("heard")
 sys.exit(3)
@@ -269,7 +269,7 @@ def test_a_solver_that_asks_is_not_struck_and_stops():
     ended = threading.Event()
 
     def work():
-        still = clock.awaited()
+        still = gate.awaited()
         until = time.monotonic() + SLOW
         while still() and time.monotonic() < until:
             time.sleep(0.01)
@@ -277,7 +277,7 @@ def test_a_solver_that_asks_is_not_struck_and_stops():
 
     with soon():
         with clock.within(0.1), pytest.raises(clock.OutOfTimeError):
-            clock.carry_out(work)
+            gate.carry_out(work)
         assert ended.wait(SOON)
 
 

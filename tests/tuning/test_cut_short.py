@@ -159,8 +159,8 @@ def test_a_process_that_dies_is_named_with_fold_and_strength(monkeypatch):
 # ---- processes that outlive nobody -----------------------------------------------------------------------------------
 CHILD = """
 import os, time
-from graphreg.base import clock
-clock.end_with(os.getppid())
+from graphreg.base import gate
+gate.end_with(os.getppid())
 print("there", flush=True)
 time.sleep(99)
 """
