@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from functools import cache
 from multiprocessing import spawn
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any, TypeVar
 
 import numpy as np
@@ -32,6 +33,7 @@ from .clock import OutOfTimeError, left, raise_in, starting
 T = TypeVar("T")
 
 GB = 1e9
+LITTLE = 5e7  # bytes that any machine has: it need not be asked
 USABLE = 0.8  # of the memory of the machine
 CGROUP = Path("/sys/fs/cgroup/memory.max")
 MAPPED = Path("/proc/self/statm")
@@ -74,7 +76,10 @@ def usable_memory() -> float:
 
 def too_much(numbers: float, what: str, about: str = "") -> str:
     """The reason for which so many numbers are too many, in words; empty where there is room for them."""
-    size, limit = 8.0 * numbers, usable_memory()
+    size = 8.0 * numbers
+    if size <= min(LITTLE, _allowed.get()):
+        return ""
+    limit = usable_memory()
     return "" if size <= limit else f"{what} would take {about}{size / GB:.3g} GB, and {limit / GB:.3g} GB may be used"
 
 
@@ -230,17 +235,20 @@ def aside(function: Callable[..., T], *args: Any) -> T:
         Where it dies, as compiled code does where memory runs out.
     """
     still, until = awaited(), _end()
-    said: bytes | None = pickle.dumps((os.getpid(), usable_memory())) + pickle.dumps((function, args))
     there = {**os.environ, "PYTHONPATH": os.pathsep.join(each or os.getcwd() for each in sys.path)}
     command = [spawn.get_executable(), "-c", f"from {__name__} import answer; answer()"]
-    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-    with subprocess.Popen(command, env=there, start_new_session=True, **pipes) as child:  # deaf to the terminal
+    how: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "start_new_session": True}
+    with TemporaryFile() as given:  # a pipe is not written to any more by a `communicate` that begins again
+        for each in ((os.getpid(), usable_memory()), (function, args)):
+            pickle.dump(each, given)
+        given.seek(0)
+        child = subprocess.Popen(command, env=there, stdin=given, **how)  # deaf to the terminal
+    with child:
         try:
             while True:
                 with suppress(subprocess.TimeoutExpired):
-                    found, noise = child.communicate(said, PATIENCE)
+                    found, noise = child.communicate(timeout=PATIENCE)
                     break
-                said = None
                 if time.monotonic() > until or not still():
                     raise OutOfTimeError
         finally:
