@@ -13,17 +13,13 @@ import ctypes
 import os
 import pickle
 import signal
-import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import cache
-from multiprocessing import spawn
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import Any, TypeVar
 
 import numpy as np
@@ -104,13 +100,12 @@ def carry_out(work: Callable[[], T]) -> T:
         At once, where Ctrl-C is pressed.
     """
     main = threading.current_thread() is threading.main_thread()
-    if _awaited.get() is not None or not (main or left()):  # Ctrl-C goes to the main thread alone
+    if _inside.get() or not (main or left()):  # Ctrl-C goes to the main thread alone
         return work()
     results: list[T] = []
     errors: list[BaseException] = []
-    done, awaited = threading.Event(), _Awaited()
-    context = contextvars.copy_context()
-    context.run(_awaited.set, awaited)
+    done, context = threading.Event(), contextvars.copy_context()
+    context.run(_inside.set, True)
 
     def run() -> None:
         # Held here, and so for ever where the work never comes back: the interpreter, at its end, would drop it in the
@@ -130,7 +125,7 @@ def carry_out(work: Callable[[], T]) -> T:
     try:
         _await(done)
     except BaseException:
-        stop(thread, awaited)
+        stop(thread)
         raise
     if errors:
         raise errors[0]
@@ -165,37 +160,15 @@ class _Stopped(BaseException):
     """Raised within work whose result nobody waits for any more."""
 
 
-@dataclass
-class _Awaited:
-    """A wait for the result of some work: whether it is still on, and whether the work asks for that itself."""
-
-    still: bool = True
-    asks: bool = False
+_inside: contextvars.ContextVar[bool] = contextvars.ContextVar("inside", default=False)  # work that is waited for
 
 
-_awaited: contextvars.ContextVar[_Awaited | None] = contextvars.ContextVar("awaited", default=None)
-
-
-def awaited() -> Callable[[], bool]:
-    """A function that tells whether the result of this work is still waited for: for a solver that can ask. From
-    here on the work is not struck in the midst of Python."""
-    known = _awaited.get()
-    if known is None:
-        return lambda: True
-    known.asks = True
-    return lambda: known.still
-
-
-def stop(thread: threading.Thread, awaited: _Awaited | None = None) -> None:
-    """Ask a thread to stop at its next step in Python, or when it asks."""
-    if awaited is not None:
-        awaited.still = False
+def stop(thread: threading.Thread) -> None:
+    """Ask a thread to stop at its next step in Python."""
     if thread.ident is not None and thread.is_alive():
         if not _stopped:
             atexit.register(_wait)
         _stopped.append(thread)
-        if awaited is not None and awaited.asks:
-            return
         raise_in(ctypes.c_ulong(thread.ident), _Stopped)
 
 
@@ -234,7 +207,11 @@ def aside(function: Callable[..., T], *args: Any) -> T:
     MemoryError
         Where it dies, as compiled code does where memory runs out.
     """
-    still, until = awaited(), _end()
+    import subprocess  # here, since nothing else needs it
+    from multiprocessing import spawn
+    from tempfile import TemporaryFile
+
+    until = _end()
     there = {**os.environ, "PYTHONPATH": os.pathsep.join(each or os.getcwd() for each in sys.path)}
     command = [spawn.get_executable(), "-c", f"from {__name__} import answer; answer()"]
     how: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "start_new_session": True}
@@ -249,7 +226,7 @@ def aside(function: Callable[..., T], *args: Any) -> T:
                 with suppress(subprocess.TimeoutExpired):
                     found, noise = child.communicate(timeout=PATIENCE)
                     break
-                if time.monotonic() > until or not still():
+                if time.monotonic() > until:
                     raise OutOfTimeError
         finally:
             child.kill()

@@ -27,7 +27,7 @@ from ..terms import Array, Parameter, Strength, batches
 from ..terms.losses import AbstractQuadraticLoss, AbstractSmoothLoss
 from ..terms.penalties import AbstractConstraint, split
 from .rules import broken_rule
-from .solvers import SENT, SolverOutcome, breakdown_of, listening, solved_apart, solver_name
+from .solvers import SENT, SolverOutcome, breakdown_of, solved_apart, solver_name
 from .units import PLAIN, Parameters, Units, units
 
 
@@ -82,8 +82,6 @@ class ConicProblem:
         vars(chain.solver).pop("solve_via_data", None)
         if apart and name in SENT:
             chain.solver.solve_via_data = partial(solved_apart, chain.solver)
-        elif name == "CLARABEL":
-            listening(chain.solver)
 
     def answer(self) -> tuple[tuple[Array, DualPoint] | None, str]:
         """The answer that the solver left behind, where that is a finite point; and the cause where it cannot be

@@ -8,11 +8,9 @@ from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
-import scipy.sparse as sp
-
 from ..base.breakdown import cause, panic
 from ..base.clock import OutOfTimeError
-from ..base.gate import aside, awaited, carry_out
+from ..base.gate import aside, carry_out
 from ..base.lazy import cp
 from ..errors import SolverError
 
@@ -84,25 +82,6 @@ class SolverOutcome:
 
     def __str__(self) -> str:
         return f"failed ({self.cause})" if self.cause else self.status
-
-
-def listening(solver: Any) -> None:
-    """CVXPY's interface to Clarabel, which asks between two iterations whether anybody still waits for the result; by
-    itself it would work on after Ctrl-C, and an interpreter that ends would have to wait for it."""
-    import clarabel
-    from cvxpy.reductions.solvers.conic_solvers.clarabel_conif import dims_to_solver_cones
-
-    def solve_via_data(data: Any, warm_start: bool, verbose: bool, options: Any, cache: Any = None) -> Any:
-        del warm_start, cache
-        size, cones = len(data["c"]), dims_to_solver_cones(data["dims"])
-        P = sp.csc_array(sp.triu(data["P"])) if "P" in data else sp.csc_array((size, size))
-        settings = solver.parse_solver_opts(verbose, options)
-        made = clarabel.DefaultSolver(P, data["c"], data["A"], data["b"], cones, settings)  # pyright: ignore[reportAttributeAccessIssue]  (no types)
-        still = awaited()
-        made.set_termination_callback(lambda info: not still())
-        return made.solve()
-
-    solver.solve_via_data = solve_via_data
 
 
 def solved_apart(solver: Any, data: Any, warm_start: bool, verbose: bool, options: Any, cache: Any = None) -> Any:

@@ -38,7 +38,7 @@ def children(monkeypatch):
             super().__init__(*args, **how)
             started.append(self)
 
-    monkeypatch.setattr(gate.subprocess, "Popen", Noted)
+    monkeypatch.setattr(subprocess, "Popen", Noted)
     return started
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
-from ...base.gate import heavy, refuse
+from ...base.gate import heavy
 from ...form import Form
 from ...terms import Array, at_a_time
 
@@ -17,7 +17,6 @@ SHIFT = 1e-15  # added to the eigenvalues of the first Gram matrix, beyond which
 GOOD = 1e-4  # of the largest eigenvalue: where none is smaller, once is enough
 RANK = 1e-12  # of the largest eigenvalue or length: smaller ones are directions that the data do not have
 ROWS, CELLS = 128, 1 << 15  # samples that are taken at a time, at least; as many numbers stay in the cache
-COPIES = 5.0  # of a Gram matrix: itself, its eigenvectors, what they are computed in, and the coordinates
 WIDTH = 256  # numbers that are compared at a time
 
 
@@ -64,7 +63,6 @@ def coordinates(form: Form, largest: Array, fixed: Array, bends: Array) -> Array
         unit = sp.csr_array((np.ones(len(free)), (np.arange(len(free)), free)), shape=(len(free), len(E))).toarray()
         T = E[:, None] * _span(np.vstack([unit, *(X for X, _ in blocks)]) * E)
     else:
-        refuse(COPIES * float(len(E)) ** 2, f"Gram matrices of {len(E):,} features", "about ")
         T = np.diag(E)
     most = max(float(s.max()) for _, s in blocks)
     for shift, rank in ((SHIFT, 0.0), (0.0, RANK)):
