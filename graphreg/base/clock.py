@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextvars
 import ctypes
+import math
 import sys
 import threading
 import time
@@ -24,7 +25,7 @@ T = TypeVar("T")
 STEPS = 100  # within which Python raises what another thread has asked it to raise
 LAST = 0.25  # seconds for the last word on what is there when the time is up, or Ctrl-C is pressed
 
-_deadline: contextvars.ContextVar[float | None] = contextvars.ContextVar("deadline", default=None)
+_deadline: contextvars.ContextVar[float] = contextvars.ContextVar("deadline", default=math.inf)
 _uncounted = [0.0]  # seconds of this process
 
 
@@ -35,10 +36,7 @@ class OutOfTimeError(Exception):
 @contextmanager
 def within(seconds: float | None) -> Generator[None]:
     """A context in which `left` counts down from so many seconds; None leaves what holds already, and less wins."""
-    before = _deadline.get()
-    mine = None if seconds is None else _now() + seconds
-    known = [each for each in (before, mine) if each is not None]
-    with _until(min(known) if known else None):
+    with setting(_deadline, min(_deadline.get(), _from_now(seconds))):
         yield
 
 
@@ -46,7 +44,7 @@ def within(seconds: float | None) -> Generator[None]:
 def afresh(seconds: float | None = LAST) -> Generator[None]:
     """A context with so many seconds from now (None: without end), whatever was used up: for the last word on what is
     there."""
-    with _until(None if seconds is None else _now() + seconds), alarm():
+    with setting(_deadline, _from_now(seconds)), alarm():
         yield
 
 
@@ -72,32 +70,24 @@ def _now() -> float:
     return time.monotonic() - _uncounted[0]
 
 
+def _from_now(seconds: float | None) -> float:
+    return math.inf if seconds is None else _now() + seconds
+
+
 @contextmanager
-def _until(end: float | None) -> Generator[None]:
-    token = _deadline.set(end)
+def setting(variable: contextvars.ContextVar[T], value: T) -> Generator[None]:
+    """A context in which a variable has a value."""
+    token = variable.set(value)
     try:
         yield
     finally:
-        _deadline.reset(token)
+        variable.reset(token)
 
 
 def left() -> float | None:
     """Seconds until the deadline, negative beyond it; None where there is none."""
     end = _deadline.get()
-    return None if end is None else end - _now()
-
-
-@contextmanager
-def until(deadline: float | None) -> Generator[None]:
-    """`within` what is left until another process's `deadline`."""
-    with within(None if deadline is None else deadline - time.monotonic()):
-        yield
-
-
-def deadline() -> float | None:
-    """The time at which the deadline falls, for `until`; None where it never is."""
-    end = _deadline.get()
-    return None if end is None else end + _uncounted[0]
+    return None if end == math.inf else end - _now()
 
 
 def check_deadline() -> None:

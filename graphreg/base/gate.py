@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from .clock import OutOfTimeError, left, raise_in, starting
+from .clock import OutOfTimeError, left, raise_in, setting, starting
 
 T = TypeVar("T")
 
@@ -46,11 +46,8 @@ _allowed: contextvars.ContextVar[float] = contextvars.ContextVar("allowed", defa
 @contextmanager
 def allowing(memory: float | None) -> Generator[None]:
     """A context in which no more than so many bytes may be taken; None leaves what holds already, and less wins."""
-    token = _allowed.set(min(_allowed.get(), np.inf if memory is None else memory))
-    try:
+    with setting(_allowed, min(_allowed.get(), np.inf if memory is None else memory)):
         yield
-    finally:
-        _allowed.reset(token)
 
 
 def usable_memory() -> float:

@@ -180,5 +180,5 @@ def test_a_worker_ends_with_its_parent(number):
 def test_workers_are_told_whom_they_end_with(monkeypatch, tmp_path):
     told = []
     monkeypatch.setattr(fold_runs, "end_with", told.append)
-    assert fold_runs._one(SimpleNamespace(run=lambda *_: "done"), None, 3, str(tmp_path), (7, None)) == (3, "done")
+    assert fold_runs._one(SimpleNamespace(run=lambda *_: "done"), None, 3, str(tmp_path), 7) == (3, "done")
     assert told == [7]
