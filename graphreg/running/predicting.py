@@ -20,7 +20,7 @@ BAND = 1e10  # multiplications of a banded factorisation, a bound: beyond it the
 MULTIPLICATION = 4.6e-11  # seconds
 STEPS = 9.0  # of the interior-point method to a gap of 1e-6, what is set up before them included
 PER_NUMBER = 100.0  # bytes of rounds and their certificates, for each parameter and difference
-PER_GRAM, PER_SQUARE = 16.0, 40.0  # bytes for each entry of a node's d x d matrices, and of one that all share
+PER_GRAM, PER_SQUARE = 16.0, 8.0  # bytes for each entry of a node's d x d matrices, and of one that all share
 PER_ROW = 2000.0  # bytes of what CVXPY and a solver make of each parameter, difference and sample
 MORE = 1.25  # steps for each further digit
 
