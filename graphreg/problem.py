@@ -150,9 +150,9 @@ class Problem(ShownFormula):
         seconds : float, optional
             A budget of time, for everything: rounds, a conic solver, CVXPY's compilation, linear programmes.
         memory : float, optional
-            A bound of the bytes that may be taken beside the problem itself, ``4e9`` for 4 GB; by default 0.8 of the
-            memory of the machine, or of what ``ulimit -v`` or a container allow. What is predicted to take more is not
-            begun, and the answer is "failed" with the bounds so far; see `methods` for what each method takes.
+            A bound of the bytes that may be taken beside the problem itself, ``4e9`` for 4 GB; never more than 0.8 of
+            the memory of the machine, or of what ``ulimit -v`` or a container allow. What is predicted to take more is
+            not begun, and the answer is "failed" with the bounds so far; see `methods` for what each method takes.
         seed : int, optional
             Of the numbers that random methods draw: the same seed gives the same run. By default one is drawn, which
             ``solution.seed`` tells.

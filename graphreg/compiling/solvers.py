@@ -96,8 +96,8 @@ def _plain(kind: Any, data: Any, verbose: bool, options: Any) -> Any:
     found = kind().solve_via_data(data, False, verbose, options)
     if isinstance(found, dict):
         return found
-    told = {name: getattr(found, name) for name in dir(found) if not name.startswith("_")}
-    return SimpleNamespace(**{n: v if isinstance(v, int | float | list) else str(v) for n, v in told.items()})
+    named = {name: getattr(found, name) for name in dir(found) if not name.startswith("_")}
+    return SimpleNamespace(**{n: v if isinstance(v, int | float | list) else str(v) for n, v in named.items()})
 
 
 def breakdown_of(work: Callable[[], Any]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping, Sequence
-from math import isfinite, isnan, nan
+from math import isinf, isnan, nan
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -67,10 +67,9 @@ def overview(form: Form, methods: Sequence[AbstractMethod]) -> Overview:
 
 def _takes(row: Mapping[Any, Any]) -> str:
     """The seconds and gigabytes that a run is predicted to take, in words."""
-    size, seconds = f"{row['gigabytes']:.2g} GB", row["seconds"]
-    if isfinite(seconds):
-        return f", in about {seconds:.2g} s and {size}"
-    return f", with about {size}" if isnan(seconds) else f", with at least {size}"
+    seconds = row["seconds"]
+    long = "at least" if isinf(seconds) else "with about" if isnan(seconds) else f"in about {seconds:.2g} s and"
+    return f", {long} {row['gigabytes']:.2g} GB"
 
 
 def _sizes(arcs: Arcs) -> str:
