@@ -215,7 +215,7 @@ class Problem(ShownFormula):
         begun = None if start is None else given_start(start, "start", form)
         point = None if begun is None else (begun.w, begun.flows)
         looks = None if observer is None else Watched(observer)
-        kept = {"observer": looks, "memory": memory}
+        kept: dict[str, Any] = {"observer": looks, "memory": memory}
         budget = Budget(gap, rounds, seconds, point, callback, progress, stored, seed, engine, **kept)
         run = partial(solve, form, method, budget, self._compiler)
         solution = run() if engine is None else engine.everywhere(form, method, budget, run)

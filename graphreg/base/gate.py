@@ -211,12 +211,18 @@ def aside(function: Callable[..., T], *args: Any) -> T:
     until = _end()
     there = {**os.environ, "PYTHONPATH": os.pathsep.join(each or os.getcwd() for each in sys.path)}
     command = [spawn.get_executable(), "-c", f"from {__name__} import answer; answer()"]
-    how: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "start_new_session": True}
+    how: dict[str, Any] = {
+        "stdout": subprocess.PIPE,
+        "stderr": subprocess.PIPE,
+        "start_new_session": True,
+    }  # deaf to the terminal
     with TemporaryFile() as given:  # a pipe is not written to any more by a `communicate` that begins again
         for each in ((os.getpid(), usable_memory()), (function, args)):
             pickle.dump(each, given)
         given.seek(0)
-        child = subprocess.Popen(command, env=there, stdin=given, **how)  # deaf to the terminal
+        child: subprocess.Popen[bytes] = subprocess.Popen(
+            command, env=there, stdin=given, **how
+        )  # deaf to the terminal
     with child:
         try:
             while True:
