@@ -220,10 +220,8 @@ def aside(function: Callable[..., T], *args: Any) -> T:
         for each in ((os.getpid(), usable_memory()), (function, args)):
             pickle.dump(each, given)
         given.seek(0)
-        child: subprocess.Popen[bytes] = subprocess.Popen(
-            command, env=there, stdin=given, **how
-        )  # deaf to the terminal
-    with child:
+        child: Any = subprocess.Popen(command, env=there, stdin=given, **how)  # deaf to the terminal
+    with child:  # in a session of its own, deaf to Ctrl-C at the terminal
         try:
             while True:
                 with suppress(subprocess.TimeoutExpired):
