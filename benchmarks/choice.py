@@ -1,7 +1,7 @@
 """``python -m benchmarks.choice``: how long ``solve()`` takes beside the best of all methods, on random problems.
 
 Each problem is solved by `PrimalDual`, `InteriorPoint`, `Exact`, `DynamicProgramming`, `LinearSystem` where they apply,
-and by `Auto`, in CPU seconds of one thread. ``--constants`` fits those of ``graphreg.methods.automatic.predicting`` to
+and by `Auto`, in CPU seconds of one thread. ``--constants`` fits those of ``graphreg.running.predicting`` to
 what was measured instead; take other seeds to judge them.
 """
 
@@ -17,8 +17,8 @@ from scipy.optimize import least_squares
 from scipy.spatial import KDTree
 
 import graphreg as gr
-from graphreg.methods.automatic.predicting import STEPS, Costs
 from graphreg.network import compiled_from
+from graphreg.running.predicting import STEPS, Costs
 
 Array = Any
 KINDS = ("chain", "tree", "grid", "neighbours", "blocks", "small world")

@@ -44,6 +44,7 @@ ARGUMENTS = {  # what those of `Problem.solve` may be
     "gap": checks.nonnegative,
     "rounds": checks.count | None,
     "seconds": checks.seconds | None,
+    "memory": checks.positive | None,
     "seed": checks.seed | None,
     "callback": checks.function("a function of a Record") | None,
     "progress": checks.switch | None,
@@ -124,6 +125,7 @@ class Problem(ShownFormula):
         gap: float = 1e-6,
         rounds: int | None = None,
         seconds: float | None = None,
+        memory: float | None = None,
         seed: int | None = None,
         start: Any = None,
         callback: Callable[[Record], Any] | None = None,
@@ -147,6 +149,10 @@ class Problem(ShownFormula):
             Exactly so many rounds unless the gap is met first (``gap=0`` never is).
         seconds : float, optional
             A budget of time, for everything: rounds, a conic solver, CVXPY's compilation, linear programmes.
+        memory : float, optional
+            A bound of the bytes that may be taken beside the problem itself, ``4e9`` for 4 GB; never more than 0.8 of
+            the memory of the machine, or of what ``ulimit -v`` or a container allow. What is predicted to take more is
+            not begun, and the answer is "failed" with the bounds so far; see `methods` for what each method takes.
         seed : int, optional
             Of the numbers that random methods draw: the same seed gives the same run. By default one is drawn, which
             ``solution.seed`` tells.
@@ -199,7 +205,7 @@ class Problem(ShownFormula):
             from .methods import Auto
 
             method = Auto()
-        plain = {"gap": gap, "rounds": rounds, "seconds": seconds, "seed": seed, "callback": callback}
+        plain = {"gap": gap, "rounds": rounds, "seconds": seconds, "memory": memory, "seed": seed, "callback": callback}
         check_solve(method, self.form, **plain, progress=progress, engine=engine, on_failure=on_failure)
         stored = None if checkpoint is None else Checkpoint.of(checkpoint)
         observer = None if observe is None else observer_of(observe)
@@ -209,7 +215,8 @@ class Problem(ShownFormula):
         begun = None if start is None else given_start(start, "start", form)
         point = None if begun is None else (begun.w, begun.flows)
         looks = None if observer is None else Watched(observer)
-        budget = Budget(gap, rounds, seconds, point, callback, progress, stored, seed, engine, observer=looks)
+        kept: dict[str, Any] = {"observer": looks, "memory": memory}
+        budget = Budget(gap, rounds, seconds, point, callback, progress, stored, seed, engine, **kept)
         run = partial(solve, form, method, budget, self._compiler)
         solution = run() if engine is None else engine.everywhere(form, method, budget, run)
         if begun is not None and begun.note:
@@ -342,9 +349,11 @@ class Problem(ShownFormula):
 
     # ---- what may be asked of a problem --------------------------------------------------------------------------
     def methods(self) -> Overview:
-        """The methods that apply, what the others lack, what each needs in general and sends in a round.
+        """The methods that apply, what each is predicted to take, what the others lack, and what each needs in general
+        and sends in a round.
 
-        A DataFrame with the columns applies, missing, needs and sends, which ``print`` shows as text.
+        A DataFrame with the columns applies, missing, needs, sends, seconds (nan where a method has rounds, whose
+        number nobody knows) and gigabytes, which ``print`` shows as text.
 
         Returns
         -------

@@ -194,6 +194,7 @@ FULL: list[dict[str, Any]] = [  # together they have every key
             "gap": 1e-3,
             "rounds": 1000,
             "seconds": 60.0,
+            "memory": 1e9,
             "seed": 1,
         },
     },

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from .. import checks
-from ..base.clock import OutOfTimeError, carry_out, left, within
+from ..base.clock import OutOfTimeError, left, within
 from ..base.escaping import visible
+from ..base.gate import carry_out
 from ..certificate import common, lengths
 from ..errors import MethodError
 from ..form import Form

@@ -1,21 +1,17 @@
-"""Deadlines of the work of this moment, its progress, and its end before time: compiled code looks at no clock
-of ours, and Python's Ctrl-C waits until it returns."""
+"""Deadlines of the work of this moment, and its progress."""
 
 from __future__ import annotations
 
-import atexit
 import contextvars
 import ctypes
-import os
-import signal
+import math
 import sys
 import threading
 import time
 import warnings
 from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from functools import cache, wraps
+from contextlib import contextmanager
+from functools import wraps
 from importlib import import_module
 from typing import Any, ParamSpec, TypeVar
 
@@ -26,15 +22,10 @@ from .escaping import visible
 P = ParamSpec("P")
 T = TypeVar("T")
 
-GRACE = 0.25  # seconds that a piece of work is given at least, so that small ones are done even when time is up
-PATIENCE = 0.05  # seconds between two looks at the clock and at Ctrl-C
-LOOK = 0.1  # seconds between two looks of a worker whether its parent is there
 STEPS = 100  # within which Python raises what another thread has asked it to raise
-FAREWELL = 0.5  # seconds that the interpreter waits at its end for compiled work that was broken off
-LAST = 1.0  # seconds for the last word on what is there when the time is up
-SHORT = 0.4  # the same when Ctrl-C is pressed
+LAST = 0.25  # seconds for the last word on what is there when the time is up, or Ctrl-C is pressed
 
-_deadline: contextvars.ContextVar[float | None] = contextvars.ContextVar("deadline", default=None)
+_deadline: contextvars.ContextVar[float] = contextvars.ContextVar("deadline", default=math.inf)
 _uncounted = [0.0]  # seconds of this process
 
 
@@ -42,17 +33,10 @@ class OutOfTimeError(Exception):
     """The time allowed is used up; never seen by a user, who is given a status."""
 
 
-class _Stopped(BaseException):
-    """Raised within work whose result nobody waits for any more."""
-
-
 @contextmanager
 def within(seconds: float | None) -> Generator[None]:
     """A context in which `left` counts down from so many seconds; None leaves what holds already, and less wins."""
-    before = _deadline.get()
-    mine = None if seconds is None else _now() + seconds
-    known = [each for each in (before, mine) if each is not None]
-    with _until(min(known) if known else None):
+    with setting(_deadline, min(_deadline.get(), _from_now(seconds))):
         yield
 
 
@@ -60,7 +44,15 @@ def within(seconds: float | None) -> Generator[None]:
 def afresh(seconds: float | None = LAST) -> Generator[None]:
     """A context with so many seconds from now (None: without end), whatever was used up: for the last word on what is
     there."""
-    with _until(None if seconds is None else _now() + seconds), alarm():
+    with setting(_deadline, _from_now(seconds)), alarm():
+        yield
+
+
+@contextmanager
+def at_least(seconds: float = LAST) -> Generator[None]:
+    """A context with what time is left, and so many seconds at least."""
+    rest = left()
+    with afresh(None if rest is None else max(rest, seconds)):
         yield
 
 
@@ -78,32 +70,24 @@ def _now() -> float:
     return time.monotonic() - _uncounted[0]
 
 
+def _from_now(seconds: float | None) -> float:
+    return math.inf if seconds is None else _now() + seconds
+
+
 @contextmanager
-def _until(end: float | None) -> Generator[None]:
-    token = _deadline.set(end)
+def setting(variable: contextvars.ContextVar[T], value: T) -> Generator[None]:
+    """A context in which a variable has a value."""
+    token = variable.set(value)
     try:
         yield
     finally:
-        _deadline.reset(token)
+        variable.reset(token)
 
 
 def left() -> float | None:
     """Seconds until the deadline, negative beyond it; None where there is none."""
     end = _deadline.get()
-    return None if end is None else end - _now()
-
-
-@contextmanager
-def until(deadline: float | None) -> Generator[None]:
-    """`within` what is left until another process's `deadline`."""
-    with within(None if deadline is None else deadline - time.monotonic()):
-        yield
-
-
-def deadline() -> float | None:
-    """The time at which the deadline falls, for `until`; None where it never is."""
-    end = _deadline.get()
-    return None if end is None else end + _uncounted[0]
+    return None if end == math.inf else end - _now()
 
 
 def check_deadline() -> None:
@@ -111,6 +95,16 @@ def check_deadline() -> None:
     seconds = left()
     if seconds is not None and seconds <= 0.0:
         raise OutOfTimeError
+
+
+# Held while a thread is started, so that no alarm rings then: Python knows the new thread by the number of the one that
+# starts it for a moment, and would raise the error in that, which the other waits for for ever.
+starting = threading.Lock()
+
+
+def raise_in(thread: ctypes.c_ulong, error: type[BaseException]) -> None:
+    """Raise an error at the next step of a thread in Python."""
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(error))
 
 
 @contextmanager
@@ -129,14 +123,14 @@ def alarm() -> Generator[None]:
 
     def ring() -> None:
         nonlocal rung
-        with _starting, ringing:
+        with starting, ringing:
             if not over:
                 rung = True
-                _raise_in(thread, RungError)
+                raise_in(thread, RungError)
 
     timer = threading.Timer(max(seconds, 0.0), ring)
     timer.daemon = True
-    with _starting:
+    with starting:
         timer.start()
     try:
         yield
@@ -281,142 +275,3 @@ class LastLine:
 
     def flush(self) -> None:
         """Nothing is held back."""
-
-
-def carry_out(work: Callable[[], T]) -> T:
-    """``work()``, in a thread of its own where this is the main one, so that the clock and Ctrl-C are heard meanwhile.
-
-    The compiled solvers let go of Python's lock while they work. What is broken off is told to stop as soon as it is
-    back in Python; nobody waits for it.
-
-    Raises
-    ------
-    OutOfTimeError
-        Where the deadline passes first (at the earliest after `GRACE`).
-    KeyboardInterrupt
-        At once, where Ctrl-C is pressed.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        return work()  # Ctrl-C goes to the main thread alone
-    results: list[T] = []
-    errors: list[BaseException] = []
-    done, awaited = threading.Event(), _Awaited()
-    context = contextvars.copy_context()
-    context.run(_awaited.set, awaited)
-
-    def run() -> None:
-        # Held here, and so for ever where the work never comes back: the interpreter, at its end, would drop it in the
-        # main thread, where scipy's SuperLU then raises an error, whence a line on stderr and the exit status 120.
-        own = ctypes.cast(_own(), ctypes.py_object).value
-        try:
-            results.append(context.run(work))
-        except BaseException as error:  # noqa: BLE001 - it is raised again, where it is waited for
-            errors.append(error)
-        finally:
-            del own
-            done.set()
-
-    thread = threading.Thread(target=run, daemon=True, name="graphreg work")
-    with _starting:
-        thread.start()
-    try:
-        _await(done)
-    except BaseException:
-        stop(thread, awaited)
-        raise
-    if errors:
-        raise errors[0]
-    return results[0]
-
-
-# What compiled code keeps for a thread: Python's dictionary of the thread that asks.
-_own = ctypes.PYFUNCTYPE(ctypes.c_void_p)(("PyThreadState_GetDict", ctypes.pythonapi))
-
-
-def _await(done: threading.Event) -> None:
-    seconds = left()
-    until = None if seconds is None else time.monotonic() + max(seconds, GRACE)
-    while not done.wait(PATIENCE):
-        if (handler := signal.getsignal(signal.SIGINT)) is not None:
-            signal.signal(signal.SIGINT, handler)  # again: SCS takes Ctrl-C for itself
-        if until is not None and time.monotonic() > until and not done.is_set():
-            raise OutOfTimeError
-
-
-@dataclass
-class _Awaited:
-    """A wait for the result of some work: whether it is still on, and whether the work asks for that itself."""
-
-    still: bool = True
-    asks: bool = False
-
-
-_awaited: contextvars.ContextVar[_Awaited | None] = contextvars.ContextVar("awaited", default=None)
-
-
-def awaited() -> Callable[[], bool]:
-    """A function that tells whether the result of this work is still waited for: for a solver that can ask. From
-    here on the work is not struck in the midst of Python."""
-    known = _awaited.get()
-    if known is None:
-        return lambda: True
-    known.asks = True
-    return lambda: known.still
-
-
-@cache
-def end_with(parent: int) -> None:
-    """Let this process end from now on with the one that has started it, whatever it is at."""
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(LOOK)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True, name="graphreg watch").start()
-
-
-def stop(thread: threading.Thread, awaited: _Awaited | None = None) -> None:
-    """Ask a thread to stop at its next step in Python, or when it asks."""
-    if awaited is not None:
-        awaited.still = False
-    if thread.ident is not None and thread.is_alive():
-        if not _stopped:
-            atexit.register(_wait)
-        _stopped.append(thread)
-        if awaited is not None and awaited.asks:
-            return
-        _raise_in(ctypes.c_ulong(thread.ident), _Stopped)
-
-
-# Held while a thread is started, so that no alarm rings then: Python knows the new thread by the number of the one that
-# starts it for a moment, and would raise the error in that, which the other waits for for ever.
-_starting = threading.Lock()
-
-
-def _raise_in(thread: ctypes.c_ulong, error: type[BaseException]) -> None:
-    """Raise an error at the next step of a thread in Python."""
-    ctypes.pythonapi.PyThreadState_SetAsyncExc(thread, ctypes.py_object(error))
-
-
-_stopped: list[threading.Thread] = []
-
-
-def _wait() -> None:
-    """An interpreter that ends under compiled code aborts when that comes back: after a moment it is put to sleep, so
-    that nothing is lost of what ends with the interpreter, its exit status included."""
-    until = time.monotonic() + FAREWELL
-    for thread in _stopped:
-        thread.join(max(until - time.monotonic(), 0.0))
-    if hasattr(signal, "pthread_kill"):  # on Windows threads end with their process
-        _put_to_sleep([thread.ident or 0 for thread in _stopped if thread.is_alive()])
-
-
-def _put_to_sleep(threads: list[int]) -> None:
-    """Threads that are in compiled code and stay there: a signal comes to each, whose handler is C's ``pause``."""
-    libc = ctypes.CDLL(None)
-    libc.signal.argtypes, libc.signal.restype = (ctypes.c_int, ctypes.c_void_p), ctypes.c_void_p
-    for thread in threads:
-        libc.signal(signal.SIGUSR2, ctypes.cast(libc.pause, ctypes.c_void_p))
-        with suppress(ProcessLookupError):
-            signal.pthread_kill(thread, signal.SIGUSR2)

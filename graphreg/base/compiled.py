@@ -92,11 +92,9 @@ class Recursion:
         size = sum(len(each) for group in groups for each in group)
         if size >= LARGE and compiles():
             given = tuple(_read_only(each) for each in groups[0])
-            if size < LONG:
-                return self.machine(given, *groups[1:])
-            from .clock import carry_out
+            from .gate import QUICK, heavy
 
-            return carry_out(lambda: self.machine(given, *groups[1:]))
+            return heavy(QUICK * size / LONG, lambda: self.machine(given, *groups[1:]))
         lists = [tuple(each.tolist() for each in group) for group in groups]
         found = self.plain(*lists)
         for group, changed in zip(groups[1:], lists[1:], strict=True):

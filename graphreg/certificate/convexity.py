@@ -23,7 +23,7 @@ import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cholesky
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh, splu
 
-from ..base.clock import carry_out
+from ..base.gate import carry_out
 from ..form import EdgeBlock, Form
 from ..terms import Array, at_a_time, gram, strengths
 from ..terms.penalties import AbstractSmoothPenalty

@@ -13,6 +13,7 @@ from . import exits
 from .example import MODEL
 from .outputs import Outputs, to_page, with_outputs
 from .program import (
+    BYTES,
     FILE,
     FOLDER,
     SECONDS,
@@ -43,6 +44,7 @@ class _WithExample(click.Command):
 @gap_option
 @click.option("--rounds", type=click.IntRange(min=1), help="At most so many rounds of an iterative method.")
 @click.option("--seconds", type=SECONDS, help="At most so many seconds of an iterative method.")
+@click.option("--memory", type=BYTES, help="At most so many bytes beside the problem itself: 4e9 for 4 GB.")
 @click.option("--seed", type=int, help="For methods that draw random numbers.")
 @click.option("--out", type=FOLDER, help="Write tables, result.json and pictures into this folder, which is made.")
 @force_option

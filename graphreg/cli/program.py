@@ -18,7 +18,7 @@ from . import exits
 SETTINGS = {"help_option_names": ["-h", "--help"], "show_default": True}
 FOLDER = click.Path(file_okay=False, path_type=Path)
 FILE = click.Path(dir_okay=False, path_type=Path)
-SECONDS = click.FloatRange(min=0, min_open=True)
+SECONDS = BYTES = click.FloatRange(min=0, min_open=True)
 EPILOG = f"""\b
 A first round:
   graphreg demo                     a tour, from a model file to clusters

@@ -11,12 +11,14 @@ import warnings
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from ..base.clock import PATIENCE, carry_out, check_deadline
+from ..base.clock import check_deadline
+from ..base.gate import PATIENCE, carry_out
 from ..base.lazy import cp
 from ..certificate import common
 from ..errors import ConvexityError, SolverError, TermError
@@ -25,7 +27,7 @@ from ..terms import Array, Parameter, Strength, batches
 from ..terms.losses import AbstractQuadraticLoss, AbstractSmoothLoss
 from ..terms.penalties import AbstractConstraint, split
 from .rules import broken_rule
-from .solvers import SolverOutcome, breakdown_of, listening, solver_name
+from .solvers import SENT, SolverOutcome, breakdown_of, solved_apart, solver_name
 from .units import PLAIN, Parameters, Units, units
 
 
@@ -48,8 +50,8 @@ class ConicProblem:
         for parameter, stand_in in self.strengths:
             stand_in.value = parameter.value
 
-    def solve(self, solver: str, options: dict[str, Any]) -> SolverOutcome:
-        """Solve in place.
+    def solve(self, solver: str, options: dict[str, Any], apart: bool = False) -> SolverOutcome:
+        """Solve, in a process ``apart`` or in this one.
 
         Raises
         ------
@@ -61,7 +63,7 @@ class ConicProblem:
         for variable in self.cvxpy.variables():
             variable.value = None  # nothing of an earlier solve may be taken for an answer of this one
         try:
-            broke = breakdown_of(lambda: self._compiled_for(name))
+            broke = breakdown_of(lambda: self._compiled_for(name, apart))
         except cp.SolverError as error:
             raise SolverError(f"{solver} cannot take this problem: {str(error).splitlines()[0]}") from None
         except cp.error.DCPError as error:  # pyright: ignore[reportAttributeAccessIssue]
@@ -75,10 +77,11 @@ class ConicProblem:
                 broke = str(error).splitlines()[0]
         return SolverOutcome(cause=broke) if broke else SolverOutcome(str(self.cvxpy.status))
 
-    def _compiled_for(self, name: str) -> None:
+    def _compiled_for(self, name: str, apart: bool) -> None:
         _, chain, _ = self.cvxpy.get_problem_data(name)
-        if name == "CLARABEL":
-            listening(chain.solver)
+        vars(chain.solver).pop("solve_via_data", None)
+        if apart and name in SENT:
+            chain.solver.solve_via_data = partial(solved_apart, chain.solver)
 
     def answer(self) -> tuple[tuple[Array, DualPoint] | None, str]:
         """The answer that the solver left behind, where that is a finite point; and the cause where it cannot be

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
-import scipy.sparse as sp
-
 from ..base.breakdown import cause, panic
-from ..base.clock import OutOfTimeError, awaited, carry_out
+from ..base.clock import OutOfTimeError
+from ..base.gate import aside, carry_out
 from ..base.lazy import cp
 from ..errors import SolverError
 
@@ -43,6 +43,7 @@ def attempts(solver: str, kind: str) -> tuple[Attempt, ...]:
     return tuple(attempt for attempt in known if kind == "primal" or attempt[0])
 
 
+SENT = ("CLARABEL", "SCS")  # whose answers can be sent from one process to another
 TIME_LIMITS = {"CLARABEL": "time_limit", "SCS": "time_limit_secs", "OSQP": "time_limit"}
 
 
@@ -83,23 +84,20 @@ class SolverOutcome:
         return f"failed ({self.cause})" if self.cause else self.status
 
 
-def listening(solver: Any) -> None:
-    """CVXPY's interface to Clarabel, which asks between two iterations whether anybody still waits for the result; by
-    itself it would work on after Ctrl-C, and an interpreter that ends would have to wait for it."""
-    import clarabel
-    from cvxpy.reductions.solvers.conic_solvers.clarabel_conif import dims_to_solver_cones
+def solved_apart(solver: Any, data: Any, warm_start: bool, verbose: bool, options: Any, cache: Any = None) -> Any:
+    """What a solver of CVXPY's gives, by a process of its own."""
+    del warm_start, cache
+    numbers = {key: value for key, value in data.items() if key != "param_prob"}  # which is of CVXPY's expressions
+    return aside(_plain, type(solver), numbers, verbose, options)
 
-    def solve_via_data(data: Any, warm_start: bool, verbose: bool, options: Any, cache: Any = None) -> Any:
-        del warm_start, cache
-        size, cones = len(data["c"]), dims_to_solver_cones(data["dims"])
-        P = sp.csc_array(sp.triu(data["P"])) if "P" in data else sp.csc_array((size, size))
-        settings = solver.parse_solver_opts(verbose, options)
-        made = clarabel.DefaultSolver(P, data["c"], data["A"], data["b"], cones, settings)  # pyright: ignore[reportAttributeAccessIssue]  (no types)
-        still = awaited()
-        made.set_termination_callback(lambda info: not still())
-        return made.solve()
 
-    solver.solve_via_data = solve_via_data
+def _plain(kind: Any, data: Any, verbose: bool, options: Any) -> Any:
+    """The same in this process; what Clarabel gives, as objects that can be sent."""
+    found = kind().solve_via_data(data, False, verbose, options)
+    if isinstance(found, dict):
+        return found
+    named = {name: getattr(found, name) for name in dir(found) if not name.startswith("_")}
+    return SimpleNamespace(**{n: v if isinstance(v, int | float | list) else str(v) for n, v in named.items()})
 
 
 def breakdown_of(work: Callable[[], Any]) -> str:
@@ -107,7 +105,7 @@ def breakdown_of(work: Callable[[], Any]) -> str:
     for."""
     try:
         carry_out(work)
-    except (OutOfTimeError, cp.SolverError, cp.error.DCPError):  # pyright: ignore[reportAttributeAccessIssue]
+    except (OutOfTimeError, MemoryError, cp.SolverError, cp.error.DCPError):  # pyright: ignore[reportAttributeAccessIssue]
         raise
     except Exception as error:  # noqa: BLE001 - whatever it is
         return cause(error)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..base.clock import carry_out
+from ..base.gate import carry_out
 from ..base.lazy import cp
 from ..terms import Array
 from ..terms.penalties import AbstractPenalty, split

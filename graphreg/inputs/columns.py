@@ -41,7 +41,8 @@ class Columns:
     def __post_init__(self) -> None:
         checks.switch(self.intercept, "intercept", DataError)
         for what, names in (("feature", self.own_names), ("target", self.targets)):
-            twice = [name for k, name in enumerate(names) if str(name) in map(str, names[:k])]
+            first = {str(name): k for k, name in reversed(tuple(enumerate(names)))}
+            twice = [name for k, name in enumerate(names) if first[str(name)] < k]
             if twice:
                 raise DataError(f"the {what} {twice[0]!r} is named twice; give each {what} a name of its own")
         both = [name for name in self.targets if name in self.features]

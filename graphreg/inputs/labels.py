@@ -13,7 +13,7 @@ from typing import Any, ClassVar, SupportsIndex, TypeGuard, overload
 import numpy as np
 
 from .. import checks
-from ..base.memory import too_much
+from ..base.gate import too_much
 from ..errors import GraphError, GraphregError
 
 Array = np.ndarray[Any, np.dtype[Any]]

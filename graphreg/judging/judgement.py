@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..base.clock import LAST, OutOfTimeError, afresh, alarm, check_deadline, left, within
+from ..base.clock import OutOfTimeError, alarm, at_least, check_deadline, within
 from ..base.display import Html, sentence, table
 from ..certificate import (
     Certificate,
@@ -182,8 +182,7 @@ class _Judged:
             yield "exact route", lambda: self._solved(Exact(), None)
 
     def _given(self, flows: Arrays | None, prices: Arrays | None) -> Certificate:
-        rest = left()
-        with afresh(None if rest is None else max(rest, LAST)):  # without it there is no lower bound at all
+        with at_least():  # without it there is no lower bound at all
             return self.certifier.certify(self.w, flows, prices, self.gap)
 
     def _routed(self, routing: RoutingProblem, found: Kinks) -> Certificate:

@@ -10,13 +10,13 @@ from ..oracles import NodeGradients, without_gradient, without_prox
 from ..running import METHOD as METHOD
 from ..running import AbstractIteration, AbstractMethod
 from ..running import Checkpoint as Checkpoint
+from ..running import Costs as Costs
 from ..running import Point as Point
 from ..running import Start as Start
 from .tolerance import ToleratesLostMessages as ToleratesLostMessages
 
 if TYPE_CHECKING:
     from .automatic.auto import Auto as Auto
-    from .automatic.predicting import Costs as Costs
     from .consensus._decreasing import DecreasingStep as DecreasingStep
     from .consensus.exact_diffusion import ExactDiffusion as ExactDiffusion
     from .consensus.gradient_tracking import GradientTracking as GradientTracking
@@ -46,7 +46,6 @@ _PLACES = {  # of what else is imported when it is first asked for
     "AbstractBaseline": "baselines._baseline",
     "AbstractFixedPoint": "splitting.fixed_point",
     "Acceleration": "splitting.fixed_point",
-    "Costs": "automatic.predicting",
     "DecreasingStep": "consensus._decreasing",
     "Interior": "interior_point._interior",
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
@@ -11,15 +12,17 @@ from importlib import import_module
 import numpy as np
 
 from ..base.breakdown import broken, cause
-from ..base.clock import OutOfTimeError, progress_bar, uncounted
+from ..base.clock import OutOfTimeError, alarm, at_least, check_deadline, left, progress_bar, uncounted
+from ..base.gate import refuse
 from ..certificate import Certificate, common
 from ..checks import checked, one_of, text
 from ..compiling import overflow, proves_no_point, solvers
 from ..form import Form
 from ..oracles import check_size
-from ..running import AbstractMethod, Budget, Outcome, Task, floor_of, without_rounds
+from ..running import AbstractMethod, Budget, Costs, Outcome, Task, floor_of, without_rounds
 from .splitting.primal_dual import PrimalDual
 
+LONG = 3.0  # predicted seconds of a solver, beside which a process of its own, some 1.5 s of imports, is little
 GAP = 1e-7  # beyond it a second solve at tight tolerances is worth its time
 REFINEMENT = 3000  # rounds, where no attempt of a conic solver has sufficed
 End = tuple[str, str]  # why an attempt ended, and the cause of a failure; as in `Outcome`
@@ -61,6 +64,9 @@ class Exact(AbstractMethod):
         engine, checkpoint = "a conic solver needs all data in one place", "a conic solver cannot be resumed"
         return without_rounds(self.name, engine, checkpoint)
 
+    def cost(self, costs: Costs) -> tuple[float, float]:
+        return costs.exact, costs.written + costs.factors
+
     def run(self, task: Task) -> Outcome:
         uncounted(partial(import_module, "cvxpy"))
         attempts, certifier = _Attempts(self, task), task.certifier
@@ -68,9 +74,10 @@ class Exact(AbstractMethod):
             ended, why = attempts.carried_out()
         best = certifier.best()
         if not np.isfinite(best.primal) and not best.contradiction and ended in ("budget", "limit"):
-            certificate = certifier.certify(np.zeros(task.form.shape), None, None, task.budget.gap)
+            with suppress(OutOfTimeError), at_least():
+                certifier.certify(np.zeros(task.form.shape), None, None, task.budget.gap)
             if ended == "limit":
-                ended, why = attempts.without_point(np.isfinite(certificate.primal))
+                ended, why = attempts.without_point(np.isfinite(certifier.best().primal))
         said = dict.fromkeys([*map(str, attempts.outcomes), *attempts.refined])
         note = f"{self.solver} said: {', then '.join(said)}." if attempts.outcomes else ""
         by, seconds = f"{self.name}({self.solver})", attempts.elapsed()
@@ -89,9 +96,6 @@ class _Attempts:
 
     def elapsed(self) -> float:
         return time.perf_counter() - self.began
-
-    def left(self) -> float | None:
-        return None if self.task.budget.seconds is None else self.task.budget.seconds - self.elapsed()
 
     def carried_out(self) -> End:
         """The reason for which there is no better certificate."""
@@ -115,15 +119,16 @@ class _Attempts:
         certificate = self._of_start()
         if gap > 0.0 and certificate.holds(gap):
             return "limit"
-        form = task.form  # what cannot be factorised ends in an abort
-        if form.beside or any(block.X is not None for block in form.at_nodes):
-            check_size(task.form)
+        form, costs = task.form, Costs(task.form)
+        refuse(costs.written / 8.0, f"what CVXPY and {method.solver} make of it", "about ")
+        with alarm():
+            if form.beside or any(block.X is not None for block in form.at_nodes):
+                check_size(form)
+            long = costs.exact > LONG
         with progress_bar(task.budget.progress, desc=method.label, unit=" attempts") as tell:
             for attempt in solvers.attempts(method.solver, method.form):
-                left = self.left()
-                if left is not None and left <= 0.0:
-                    return "budget"
-                certificate = self._attempt(attempt, left) or certificate
+                check_deadline()
+                certificate = self._attempt(attempt, long) or certificate
                 tell(1, f"gap {certificate.relative_gap:.1e}, target {gap:.0e}")
                 enough = gap if len(self.outcomes) > 1 else min(gap, GAP)
                 if certificate.holds(enough) or certificate.contradiction or task.certifier.recedes():
@@ -136,19 +141,22 @@ class _Attempts:
         budget, certifier = self.task.budget, self.task.certifier
         if budget.start is None or budget.warm_start is not None:
             return certifier.best()
-        return certifier.certify(budget.start[0], budget.start[1], None, budget.gap)
+        with alarm():
+            return certifier.certify(budget.start[0], budget.start[1], None, budget.gap)
 
-    def _attempt(self, attempt: solvers.Attempt, left: float | None) -> Certificate | None:
-        """The best certificate after one more solve; None where it gave no point."""
+    def _attempt(self, attempt: solvers.Attempt, apart: bool) -> Certificate | None:
+        """The best certificate after one more solve, in a process ``apart`` or in this one; None where it gave no
+        point."""
         (scaled, options), form, solver = attempt, self.task.form, self.method.solver
         compiled = self.task.compiler(self.method.form, scaled)
-        outcome = compiled.solve(solver, {**options, **solvers.time_limit(solver, left)})
+        outcome = compiled.solve(solver, {**options, **solvers.time_limit(solver, left())}, apart)
         found, broke = compiled.answer()
         self.outcomes.append(solvers.SolverOutcome(cause=broke) if broke else outcome)
         if found is None:
             return None
         w = np.where(form.free[:, None], 0.0, found[0])
-        return self.task.certifier.certify(w, found[1].flows, found[1].prices, self.task.budget.gap)
+        with at_least():
+            return self.task.certifier.certify(w, found[1].flows, found[1].prices, self.task.budget.gap)
 
     def _beyond(self, certificate: Certificate) -> None:
         """Try what may help where no attempt sufficed: other points, where the solver denies that there is any, and
@@ -166,7 +174,7 @@ class _Attempts:
         if method.missing(self.task.form) or gap == 0.0:
             return 0
         start = (certificate.w, certificate.dual_point.flows)
-        budget = Budget(gap, REFINEMENT, self.left(), start, progress=self.task.budget.progress)
+        budget = Budget(gap, REFINEMENT, left(), start, progress=self.task.budget.progress)
         rough = floor_of(certificate)  # the rounds go on all the same, as some do get there; they may take minutes
         with progress_bar(budget.progress if rough else False, desc=rough, bar_format="{desc}"):
             outcome = self.task.iterate(method, budget)
@@ -182,7 +190,7 @@ class _Attempts:
         """The reason for which no attempt has found a point: the constraints exclude each other, which is proved (a
         solver's word is no proof), the losses overflow where they hold, or the solver broke down."""
         try:
-            if not feasible and proves_no_point(self.task.form, self.method.solver, self.left()):
+            if not feasible and proves_no_point(self.task.form, self.method.solver, left()):
                 return "infeasible", ""
         except OutOfTimeError:
             return "budget", ""

@@ -12,7 +12,7 @@ import numpy as np
 from ..certificate import Certifier, System, center, centred
 from ..form import DualPoint, EdgeBlock, Form, Held, fixes
 from ..oracles import NewtonSystem, affordable
-from ..running import AbstractMethod, Outcome, Task, without_rounds
+from ..running import STEPS, AbstractMethod, Costs, Outcome, Task, without_rounds
 from ..terms import Array
 from ..terms.losses import AbstractQuadraticLoss
 from ..terms.penalties import FlowDomain
@@ -60,6 +60,9 @@ class LinearSystem(AbstractMethod):
     def refuses(self) -> dict[str, str]:
         engine, checkpoint = "a factorisation needs all data in one place", "a factorisation cannot be resumed"
         return without_rounds(self.name, engine, checkpoint)
+
+    def cost(self, costs: Costs) -> tuple[float, float]:
+        return costs.interior / STEPS, costs.arrays + costs.factors
 
     def run(self, task: Task) -> Outcome:
         began, form, certifier, gap = time.perf_counter(), task.form, task.certifier, task.budget.gap

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..base.memory import too_much
+from ..base.gate import too_much
 from ..base.messages import near
 from ..errors import DataError
 from ..inputs import Graph

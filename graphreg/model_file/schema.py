@@ -189,6 +189,7 @@ class SolveKeys:
     gap: float | None = None
     rounds: int | None = None
     seconds: float | None = None
+    memory: float | None = None
     seed: int | None = None
     checkpoint: str | None = None
 

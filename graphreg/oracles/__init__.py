@@ -19,6 +19,7 @@ from .newton import NewtonSystem as NewtonSystem
 from .newton import SystemRows as SystemRows
 from .newton import affordable as affordable
 from .newton import check_size as check_size
+from .newton import factor_bytes as factor_bytes
 from .newton import filled_work as filled_work
 from .newton import fits as fits
 from .newton import work as work

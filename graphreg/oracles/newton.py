@@ -23,9 +23,8 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import spilu, splu
 
-from ..base.clock import carry_out
 from ..base.csgraph import depth_first_order, reverse_cuthill_mckee
-from ..base.memory import GIB, usable_memory
+from ..base.gate import QUICK, carry_out, refuse, usable_memory
 from ..form import Form, Held
 from ..terms import AbstractMatrix, Array, EdgeBlock, SampleBlock
 from ..terms.losses import AbstractSmoothLoss
@@ -34,7 +33,6 @@ from ..terms.penalties import AbstractConstraint, AbstractSmoothPenalty
 # The mean height of a column, weighted by its entries, up to which QDLDL is at least 1.5 times as fast as SuperLU,
 # which works on several columns at once: 30 times on chains, 4 at 30, 2 at 90, the same at 180, a third at 900.
 LOW = 120.0
-QUICK = 5e8  # multiplications, less than a second: neither Ctrl-C nor the clock is heard meanwhile
 
 Solve = Callable[[Array], Array]
 
@@ -110,6 +108,7 @@ class Factors:
 
 # ---- how many entries the factors have, known before they are computed, and whether memory holds them ----------------
 PER_ENTRY = 24.0  # bytes of both factors for each entry of one of them
+FACTORS = "the factors of a Newton system"
 PER_PRODUCT = 110.0  # bytes for each product of which the matrix is a sum, while its pattern is looked for
 
 
@@ -144,24 +143,15 @@ def check_size(form: Form, condensed: bool = False) -> None:
     """
     limit, beside = usable_memory(), () if condensed else wide(form)
     pattern = PER_PRODUCT * _products(form, beside)
-    if pattern > limit:
-        raise _too_large(pattern, limit, "about")
+    refuse(pattern / 8.0, FACTORS, "about ")
     if not beside and PER_ENTRY * (form.n * form.d) ** 2 <= limit:  # of most problems, of which nothing need be ordered
         return
     A, sizes = units(form, beside)
     d, n = mean_size(sizes), len(sizes)
     if max(pattern, PER_ENTRY * d**2 * float(band(A).sum() + n)) <= limit:
         return
-    if (least := PER_ENTRY * d**2 * least_fill(A)) > limit:
-        raise _too_large(least, limit, "more than about")
-    if (size := PER_ENTRY * d**2 * float(column_counts(A, sparse_order(A)).sum())) > limit:
-        raise _too_large(size, limit, "about")
-
-
-def _too_large(size: float, limit: float, about: str) -> MemoryError:
-    return MemoryError(
-        f"the factors of a Newton system would take {about} {size / GIB:.3g} GiB, and {limit / GIB:.3g} GiB may be used"
-    )
+    refuse(PER_ENTRY / 8.0 * d**2 * least_fill(A), FACTORS, "more than about ")
+    refuse(PER_ENTRY / 8.0 * d**2 * float(column_counts(A, sparse_order(A)).sum()), FACTORS, "about ")
 
 
 def _products(form: Form, beside: tuple[int, ...] = ()) -> float:
@@ -177,6 +167,8 @@ def _products(form: Form, beside: tuple[int, ...] = ()) -> float:
             out += k * lines * float(rows.lengths) ** 2
         elif number in beside:
             out += 2.0 * rows.K.nnz + k * lines
+        elif isinstance(block, SampleBlock) and has_grams(block):
+            out += form.n * form.d**2.0
         else:
             out += k * float((np.diff(rows.K.indptr) ** 2.0).sum())
     return out
@@ -340,6 +332,10 @@ class Grams:
         """sum_r x_r D_r x_r' of all nodes, (n, d, d)."""
         k = self.block.width
         return self.block.sums(D if D.shape[1] > 1 else D.reshape(-1, k) if k > 1 else D.ravel())
+
+
+def has_grams(block: SampleBlock) -> bool:
+    return block.map.noun == "sample" and block.X is not None
 
 
 @dataclass(frozen=True)
@@ -542,7 +538,7 @@ class NewtonSystem:
             loss, one = block.loss, block.y[:1]
             coupled = isinstance(loss, AbstractSmoothLoss) and loss.curvature(block.offset[:1], one).ndim == 3
             of_w = self._place[: form.n * form.d].reshape(form.shape)
-            grams = Grams(block, of_w) if block.map.noun == "sample" and block.X is not None else None
+            grams = Grams(block, of_w) if has_grams(block) else None
             yield SystemRows.of(self._ordered(block.A), block.width if coupled else 1, at, grams)
 
     def _edges(self, form: Form, places: list[Array | None]) -> Iterator[SystemRows]:
@@ -618,6 +614,16 @@ def filled_work(form: Form) -> float:
     """The work of a factorisation as it is: d^3 sum_i c_i^2, where c_i nodes stand in column i of a factor in the
     sparse order."""
     return form.once("filled work", None, lambda: _cubes(form, lambda A: column_counts(A, sparse_order(A))))
+
+
+def factor_bytes(form: Form, how: str) -> float:
+    """About how many bytes the factors take: "counted", or with less effort at "most" or at "least"."""
+    A, sizes = units(form)
+    if how == "counted":
+        entries = float(column_counts(A, sparse_order(A)).sum())
+    else:
+        entries = least_fill(A) if how == "least" else float(band(A).sum() + len(sizes))
+    return PER_ENTRY * mean_size(sizes) ** 2 * entries
 
 
 def _cubes(form: Form, heights: Callable[[sp.csc_array], Array]) -> float:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..base.clock import check_deadline
+from ..base.gate import heavy
 from ..errors import MethodError
 from ..form import Form, SampleBlock
 from ..terms import Array, Batch, Packed, adjoint, gram, predictors
@@ -108,7 +109,8 @@ class GramProx(AbstractNodeProx):
     @cached_property
     def factorised(self) -> QuadraticProx:
         """The prox by eigenvectors."""
-        values, V = np.linalg.eigh(self.H.dense())
+        H = self.H.dense()
+        values, V = heavy(10.0 * H.size * H.shape[1], lambda: np.linalg.eigh(H))
         values = np.where(values > 1e-15 * values[:, -1:], values, 0.0)
         pull = np.where(values > 0, np.matmul(self.h[:, None, :], V)[:, 0, :], 0.0)
         return QuadraticProx(self.nodes, np.ascontiguousarray(V), values, pull)
@@ -357,7 +359,8 @@ def _quadratic(block: SampleBlock, stacks: tuple[Batch, ...]) -> list[AbstractNo
             thick.append((batch.nodes, block.grams[k]))
             continue
         root = np.sqrt(batch.pad(block.scale)) * batch.mask
-        U, sigma, Vt = np.linalg.svd(root[:, :, None] * batch.X, full_matrices=False)
+        A = root[:, :, None] * batch.X
+        U, sigma, Vt = heavy(10.0 * A.size * A.shape[1], lambda A=A: np.linalg.svd(A, full_matrices=False))
         target = batch.pad(block.y - block.offset)
         pull = sigma * np.matmul((root * target)[:, None, :], U)[:, 0, :]
         out.append(QuadraticProx(batch.nodes, np.ascontiguousarray(Vt.transpose(0, 2, 1)), sigma**2, pull))

@@ -50,6 +50,7 @@ class Budget:
     warm_start: WarmStart | None = None
     known: Certificate | None = None  # bounds that are known beforehand
     observer: Watched | None = None  # an Observer
+    memory: float | None = None  # bytes
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base.breakdown import cause, numerical, raised_by
-from ..base.clock import LAST, SHORT, OutOfTimeError, afresh, alarm, left, progress_bar
+from ..base.clock import OutOfTimeError, afresh, alarm, left, progress_bar
 from ..certificate import Certificate, Certifier, center, centred, feasible
 from ..errors import CheckpointError
 from ..form import Form
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from .method import AbstractIteration, AbstractMethod
 
 SMALL = 1 << 16  # numbers in the Gram matrices of all nodes
-EXTRA = 0.1  # of the seconds that a run may take: what the last certificate may take beyond them
 
 
 def around(form: Form, method: AbstractMethod) -> tuple[Form, Array | None]:
@@ -235,7 +234,7 @@ class _Run:
             if self.keeper is not None:
                 self.keeper.write()
             checks.budget, checks.hurried = replace(budget, callback=None), True
-            with afresh(SHORT if ended == "interrupted" else max(LAST, EXTRA * (budget.seconds or 0.0))):
+            with afresh():
                 if self.state is None:
                     form = checks.certifier.form
                     w = np.zeros(form.shape) if budget.start is None else budget.start[0]

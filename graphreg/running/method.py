@@ -29,6 +29,7 @@ from ..terms import Array
 
 if TYPE_CHECKING:
     from .budget import Budget, Outcome
+    from .predicting import Costs
     from .solving import Task
 
 T = TypeVar("T")
@@ -125,6 +126,11 @@ class AbstractMethod(ABC):
         all the same."""
         del form
         return ()
+
+    def cost(self, costs: Costs) -> tuple[float, float]:
+        """The seconds that a run is predicted to take, nan where it has rounds, of which nobody knows how many there
+        will be, and inf where they are too many to be counted; and the bytes, beside the problem itself."""
+        return float("nan"), costs.arrays
 
     def centres(self) -> bool:
         """True where the method runs around the best common model (where that helps, see

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..base.breakdown import Watched, broken, cause
-from ..base.clock import LAST, SHORT, OutOfTimeError, afresh, alarm, check_deadline, within
+from ..base.clock import OutOfTimeError, afresh, alarm, check_deadline, within
+from ..base.gate import allowing, refuse
 from ..base.shortcuts import shortcut
 from ..certificate import (
     AtInfinity,
@@ -32,6 +33,7 @@ from . import statuses
 from .budget import Budget, Outcome
 from .driver import around, drive, view_of
 from .observed import Recorder
+from .predicting import Costs
 from .snapshot import Kept
 from .solution import Solution
 
@@ -57,7 +59,7 @@ def solve(form: Form, method: AbstractMethod, budget: Budget, compiler: conic.Co
         callback = None if budget.callback is None else Watched(budget.callback)
         task = Task(form, method, replace(budget, seed=seed, callback=callback), compiler, kept)
         try:
-            with within(budget.seconds):
+            with within(budget.seconds), allowing(budget.memory):
                 found = task.solved()
         except OutOfTimeError:  # before the first round, or after the last
             found = task.broken_off("budget")
@@ -188,6 +190,7 @@ class Task:
             self.certifier.propose(zero, form.nothing())
             best, said = self.certifier.best(), "Nothing is left to fit."
             return Outcome(best, self.certifier, "gap", status="certified", message=said)
+        refuse(Costs(form).arrays / 8.0, self.method.name, "about ")
         own.spot_checks.begin()
         if own.spot_checks.contradiction:
             return statuses.judged(Outcome(own.best(), own, "failed"), gap)
@@ -208,7 +211,7 @@ class Task:
     def broken_off(self, ended: str) -> Outcome:
         """The outcome, judged, where the time is up or Ctrl-C is pressed outside of all rounds."""
         try:
-            with afresh(SHORT if ended == "interrupted" else LAST):
+            with afresh():
                 outcome = Outcome(self.certifier.best(), self.certifier, ended)
                 return statuses.judged(outcome, self.budget.gap)
         except (OutOfTimeError, KeyboardInterrupt):

@@ -111,7 +111,7 @@ def failed(cause: str) -> str:
     """The sentence of a breakdown."""
     remedy = "shorten the steps where they are given, rescale the features, or try another method or solver"
     if cause.startswith(MemoryError.__name__):
-        remedy = "take a method whose rounds need no factors, such as PrimalDual(), or a smaller problem"
+        remedy = "take a smaller problem, more memory, or in place of factors a method of rounds such as PrimalDual()"
     return f"No finite answer was found{f' ({cause})' if cause else ''}; {remedy}."
 
 

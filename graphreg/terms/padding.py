@@ -12,6 +12,7 @@ from functools import cache
 import numpy as np
 import scipy.sparse as sp
 
+from ..base.gate import heavy
 from .records import Array
 
 
@@ -72,10 +73,10 @@ def gram(X: Array, M: Array) -> Array:
     the k predictors of a sample, give (g, p k, p k)."""
     g, m, p = X.shape
     if M.ndim == 2:
-        return np.matmul(X.transpose(0, 2, 1) * M[:, None, :], X)
+        return heavy(float(X.size) * p, lambda: np.matmul(X.transpose(0, 2, 1) * M[:, None, :], X))
     k = M.shape[-1]
     right = (X[:, :, :, None] * M.reshape(g, m, 1, k * k)).reshape(g, m, p * k * k)
-    H = np.matmul(X.transpose(0, 2, 1), right).reshape(g, p, p, k, k)
+    H = heavy(float(right.size) * p, lambda: np.matmul(X.transpose(0, 2, 1), right)).reshape(g, p, p, k, k)
     return np.ascontiguousarray(H.transpose(0, 1, 3, 2, 4)).reshape(g, p * k, p * k)
 
 
@@ -100,7 +101,7 @@ def inverses(H: Array) -> Array:
         return 1.0 / H
     diagonal = np.einsum("ijj->ij", H)
     if diagonal.max(initial=0.0) <= ALIKE * diagonal.min(initial=np.inf):
-        return np.linalg.inv(H)
+        return heavy(float(H.size) * H.shape[1], lambda: np.linalg.inv(H))
     scale = 1.0 / np.sqrt(diagonal)
     both = scale[:, :, None] * scale[:, None, :]
     return np.linalg.inv(H * both) * both

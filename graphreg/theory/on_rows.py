@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
-from ..base.clock import carry_out
+from ..base.gate import carry_out
 from ..certificate import Certifier
 from ..compiling import Compiler, Links, steepest
 from ..errors import FailedError, MethodError

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
-from ..base.clock import carry_out
+from ..base.gate import carry_out
 from ..certificate import Certificate, Certifier
 from ..errors import FailedError, UnattainedError
 from ..form import DualPoint, EdgeBlock, Form, SampleBlock

@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from ..base.clock import OutOfTimeError, alarm, deadline, end_with, until
+from ..base.clock import OutOfTimeError, alarm
 from ..base.display import Brief
+from ..base.gate import end_with
 from ..certificate import cluster_count
 from ..distributed import agreed, versions, world
 from ..errors import FailedError, GraphregError, MethodError, ModelError, WorkerError
@@ -181,7 +182,7 @@ def fold_runs(task: FoldTask, folds: Sequence[Fold], todo: Sequence[int], jobs: 
     with TemporaryDirectory(prefix="graphreg-", ignore_cleanup_errors=True) as folder:
         try:
             pool = Parallel(n_jobs=jobs, backend="loky", return_as="generator_unordered", max_nbytes=None)
-            runs: Any = pool(delayed(_one)(task, folds[k], k, folder, (os.getpid(), deadline())) for k in todo)
+            runs: Any = pool(delayed(_one)(task, folds[k], k, folder, os.getpid()) for k in todo)
             for _ in todo:
                 with alarm():
                     number, run = next(runs)
@@ -194,10 +195,10 @@ def fold_runs(task: FoldTask, folds: Sequence[Fold], todo: Sequence[int], jobs: 
             raise
 
 
-def _one(task: FoldTask, fold: Fold, number: int, folder: str, ends: tuple[int, float | None]) -> tuple[int, FoldRun]:
-    """One fold in a process of its own, which ends with its parent and at a deadline; how far it is stands in a file,
-    which outlives the process."""
-    end_with(ends[0])
+def _one(task: FoldTask, fold: Fold, number: int, folder: str, parent: int) -> tuple[int, FoldRun]:
+    """One fold in a process of its own, which ends with its parent, or is killed by it when the time is up; how far it
+    is stands in a file, which outlives the process."""
+    end_with(parent)
     file, done = Path(folder) / str(number), 0
 
     def tick(solves: int) -> None:
@@ -206,8 +207,7 @@ def _one(task: FoldTask, fold: Fold, number: int, folder: str, ends: tuple[int, 
         file.write_text(str(done))
 
     tick(0)
-    with until(ends[1]):
-        run = task.run(fold, tick)
+    run = task.run(fold, tick)
     file.unlink()
     return number, run
 

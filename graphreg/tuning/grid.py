@@ -15,7 +15,7 @@ import numpy as np
 
 from .. import checks
 from ..base.escaping import visible
-from ..base.memory import too_much
+from ..base.gate import too_much
 from ..certificate import Certificate
 from ..errors import MethodError, ModelError, TermError, UnattainedError
 from ..form import Form

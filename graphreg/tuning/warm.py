@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from ..base.clock import GRACE, OutOfTimeError, check_deadline, left
+from ..base.clock import OutOfTimeError, check_deadline, left
+from ..base.gate import GRACE
 from ..certificate import Certificate
 from ..form import Form
 from ..methods import AbstractMethod, Costs, Exact, Interior, InteriorPoint, PrimalDual, Start

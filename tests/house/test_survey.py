@@ -18,11 +18,11 @@ LIMITS = {
     "functions over 60 lines": 0,
     "functions with more than 6 parameters": 13,
     "modules that an import loads": 9,
-    "PrimalDual on a chain: files": 57,
-    "PrimalDual on a chain: functions": 539,  # blocks ask their maps, and stand apart where they are of rows
+    "PrimalDual on a chain: files": 59,  # base/gate.py and running/predicting.py: what a run takes is weighed first
+    "PrimalDual on a chain: functions": 553,  # the same; blocks ask their maps, and stand apart where they are of rows
     "PrimalDual on a chain: depth": 24,
-    "Exact on a chain: files": 53,
-    "Exact on a chain: functions": 415,  # blocks ask their maps, and stand apart where they are of rows
+    "Exact on a chain: files": 54,  # as above
+    "Exact on a chain: functions": 455,  # as above; how long a solver takes is predicted, by the band of its factor
     "Exact on a chain: depth": 22,
 }
 

@@ -269,7 +269,6 @@ def interrupted(*given):
 
 def test_the_first_bound_is_cut_short_as_well(problem, monkeypatch):
     """It may take minutes on a large problem."""
-    monkeypatch.setattr(judgement, "LAST", 0.05)
     monkeypatch.setattr(judgement.Certifier, "certify", lambda *given: [time.sleep(1e-3) for _ in range(5000)])
     began = time.perf_counter()
     judged = problem.certify(np.zeros((6, 2)), seconds=0.01)

@@ -14,11 +14,11 @@ import graphreg as gr
 from graphreg.compiling import conic
 from graphreg.datasets import random_problem
 from graphreg.errors import CheckpointError, MethodError
-from graphreg.methods.automatic import auto, predicting
+from graphreg.methods.automatic import auto
 from graphreg.methods.automatic.auto import Stage, _promised, plan
-from graphreg.methods.automatic.predicting import Costs
 from graphreg.network import fast
-from graphreg.running import Budget, Outcome, Record, Task, Trace
+from graphreg.running import Budget, Outcome, Record, Task, Trace, predicting
+from graphreg.running.predicting import Costs
 
 
 def data(n=12, d=3, samples=5, seed=0):

@@ -17,10 +17,10 @@ from sameness import broken, facts
 import graphreg as gr
 from graphreg.form import DualPoint, Held
 from graphreg.methods.automatic.auto import plan
-from graphreg.methods.automatic.predicting import Costs
 from graphreg.methods.interior_point.cones import Scaling
 from graphreg.methods.interior_point.kinks import HeightPulls
 from graphreg.oracles.newton import NewtonSystem, SystemRows, wide
+from graphreg.running.predicting import Costs
 
 w, METHOD = gr.w, gr.InteriorPoint()
 RNG = np.random.default_rng(0)

@@ -80,7 +80,7 @@ def test_full_model_of_every_kind_of_key(tmp_path, frame):
     found = read(tmp_path, FULL[0])
     same(found, gr.Problem(model))
     assert found.method == gr.PrimalDual(balance=1.0, relaxation=1.5, polish=False)
-    assert found.options == {"gap": 1e-3, "rounds": 1000, "seconds": 60.0, "seed": 1}
+    assert found.options == {"gap": 1e-3, "rounds": 1000, "seconds": 60.0, "memory": 1e9, "seed": 1}
     standard = found.samples[0].standardised
     assert standard is not None
     assert standard.center == {"dose": pytest.approx(frame["dose"].mean())}

@@ -146,7 +146,7 @@ ERRORS = [
     *(
         (
             {**BASE, "graph": {"family": name, "size": size, "labels": "numbers"}},
-            rf"\[graph\] size: a {name} of [\d,]+ nodes would take [\d.e+]+ GiB, and [\d.]+ GiB may be used; make it",
+            rf"\[graph\] size: a {name} of [\d,]+ nodes would take [\d.e+]+ GB, and [\d.]+ GB may be used; make it",
         )
         for name, size in [("complete", 10**6), ("path", 10**12), ("grid", [10**6, 10**6])]
     ),

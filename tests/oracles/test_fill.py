@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
 import graphreg as gr
-from graphreg.base import memory
+from graphreg.base import gate
 from graphreg.compiling import conic
 from graphreg.oracles import newton
 from graphreg.oracles.newton import NewtonSystem, filled_work
@@ -107,33 +107,30 @@ def test_what_does_not_fit_is_not_begun(monkeypatch, name):
     graph, limit = LIMITS[name]
     model = problem(GRAPHS[graph], 12, gr.L1())
     monkeypatch.setattr(newton, "PER_PRODUCT", newton.PER_PRODUCT if name == "the pattern" else 0.0)
-    monkeypatch.setattr(memory, "LIMIT", limit)
     monkeypatch.setattr(newton.Factors, "__call__", untouched)
     monkeypatch.setattr(NewtonSystem, "_pattern", untouched)
     if name != "the count":
         monkeypatch.setattr(newton, "column_counts", untouched)
-    found = model.solve(gr.InteriorPoint(), on_failure="return")
+    found = model.solve(gr.InteriorPoint(), memory=limit, on_failure="return")
     assert found.status == "failed"
     assert "would take" in found.message
-    assert f"{limit / 2**30:.3g} GiB may be used" in found.message
+    assert f"{limit / 1e9:.3g} GB may be used" in found.message
     assert "such as PrimalDual()" in found.message
     with pytest.raises(gr.errors.FailedError, match="PrimalDual"):
-        model.solve(gr.InteriorPoint())
+        model.solve(gr.InteriorPoint(), memory=limit)
 
 
 def test_exact_refuses_before_it_compiles(monkeypatch):
-    monkeypatch.setattr(memory, "LIMIT", 5e4)
     monkeypatch.setattr(conic, "primal", untouched)
-    found = problem(GRAPHS["random"], 12, gr.L1()).solve(gr.Exact(), on_failure="return")
+    found = problem(GRAPHS["random"], 12, gr.L1()).solve(gr.Exact(), memory=5e4, on_failure="return")
     assert found.status == "failed"
     assert "would take" in found.message
     assert "such as PrimalDual()" in found.message
 
 
-def test_what_fits_is_solved(monkeypatch):
+def test_what_fits_is_solved():
     model = problem(GRAPHS["grid"], 2)
-    monkeypatch.setattr(memory, "LIMIT", 1e6)
-    assert model.solve(gr.InteriorPoint()).status == "certified"
+    assert model.solve(gr.InteriorPoint(), memory=1e6).status == "certified"
 
 
 def on_a_chain(strength):
@@ -142,41 +139,41 @@ def on_a_chain(strength):
     return gr.SquaredLoss(data) + strength * gr.TotalVariation(GRAPHS["chain"], gr.L2())
 
 
-def test_a_path_goes_by_rounds_where_factors_do_not_fit(monkeypatch):
+def test_a_path_goes_by_rounds_where_factors_do_not_fit():
     strength = gr.Parameter(0.1, name="lam")
     model = gr.Problem(on_a_chain(strength))
     assert gr.path(model, [0.1, 0.2]).method == "InteriorPoint"
-    monkeypatch.setattr(memory, "LIMIT", 1e3)
-    found = gr.path(model, [0.1, 0.2])
+    with gate.allowing(3e4):
+        found = gr.path(model, [0.1, 0.2])
     assert found.method == "PrimalDual"
     assert all(each.status == "certified" for each in found)
 
 
 def test_the_memory_of_the_machine():
-    assert 2**26 < memory.usable_memory() < 2**60
+    assert 2**26 < gate.usable_memory() < 2**60
 
 
 def test_the_memory_of_a_group_counts_where_it_is_less(monkeypatch, tmp_path):
     group = tmp_path / "memory.max"
-    monkeypatch.setattr(memory, "CGROUP", group)
-    whole = memory.usable_memory()
+    monkeypatch.setattr(gate, "CGROUP", group)
+    whole = gate.usable_memory()
     group.write_text("max\n")
-    assert memory.usable_memory() == whole
+    assert gate.usable_memory() == whole
     group.write_text("1000\n")
-    assert memory.usable_memory() == 800.0
-    monkeypatch.setattr(memory, "CGROUP", tmp_path / "none")
-    monkeypatch.delattr(memory.os, "sysconf")
-    assert memory.usable_memory() == np.inf
+    assert gate.usable_memory() == 800.0
+    monkeypatch.setattr(gate, "CGROUP", tmp_path / "none")
+    monkeypatch.delattr(gate.os, "sysconf")
+    assert gate.usable_memory() == np.inf
 
 
 def test_the_limit_of_the_process_counts_where_it_is_less(monkeypatch):
     monkeypatch.setattr(resource, "getrlimit", lambda which: (1000, -1) if which == resource.RLIMIT_AS else (-1, -1))
-    assert memory.usable_memory() == 800.0
+    assert gate.usable_memory() == 800.0
 
 
 def test_sizes_that_no_memory_holds_are_refused_by_name():
     lam = gr.Parameter(0.1, name="lam")
-    with pytest.raises(gr.errors.ModelError, match=r"strengths: the answers at 1,000,000,000,000 .* GiB may be used"):
+    with pytest.raises(gr.errors.ModelError, match=r"strengths: the answers at 1,000,000,000,000 .* GB may be used"):
         gr.path(gr.Problem(on_a_chain(lam)), 10**12)
     with pytest.raises(gr.errors.GraphError, match=r"a grid of 10,000,000 x 10,000,000 nodes would take"):
         gr.Graph.grid(10**7, 10**7)

@@ -14,7 +14,7 @@ import pytest
 import scipy.optimize
 
 import graphreg as gr
-from graphreg.base import clock
+from graphreg.base import clock, gate
 from graphreg.certificate import at_infinity, attained
 from graphreg.compiling import conic
 from graphreg.methods import exact
@@ -74,7 +74,7 @@ def test_the_lesser_budget_wins():
 def test_work_is_broken_off_at_the_deadline():
     with clock.within(0.1):
         with pytest.raises(clock.OutOfTimeError):
-            took(lambda: clock.carry_out(nap))
+            took(lambda: gate.carry_out(nap))
         time.sleep(0.1)
         with pytest.raises(clock.OutOfTimeError):
             clock.check_deadline()
@@ -84,14 +84,14 @@ def test_work_is_broken_off_by_ctrl_c(ctrl_c):
     began = time.perf_counter()
     ctrl_c.start()
     with pytest.raises(KeyboardInterrupt):
-        clock.carry_out(nap)
+        gate.carry_out(nap)
     assert time.perf_counter() - began < SOON
 
 
 def test_what_work_returns_or_raises_is_passed_on():
-    assert clock.carry_out(lambda: 3) == 3
+    assert gate.carry_out(lambda: 3) == 3
     with pytest.raises(ZeroDivisionError):
-        clock.carry_out(lambda: 1 // 0)
+        gate.carry_out(lambda: 1 // 0)
 
 
 def test_an_import_is_no_part_of_the_time_allowed(monkeypatch):
@@ -127,13 +127,13 @@ def test_an_interpreter_that_ends_waits_for_what_it_broke_off():
     script = (
         "import numpy as np\n"
         "from scipy.optimize import linprog\n"
-        "from graphreg.base import clock\n"
+        "from graphreg.base import clock, gate\n"
         "rng = np.random.default_rng(0)\n"
         "A = rng.normal(size=(700, 700))\n"
         "work = lambda: linprog(rng.normal(size=700), A_ub=A, b_ub=np.ones(700), bounds=[(-1, 1)] * 700,\n"
         "                       options={'time_limit': 1.5})\n"
         "try:\n"
-        "    with clock.within(0.3): clock.carry_out(work)\n"
+        "    with clock.within(0.3): gate.carry_out(work)\n"
         "except clock.OutOfTimeError: print('out of time')\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
@@ -279,7 +279,8 @@ def test_no_alarm_rings_while_a_thread_is_started(kind, monkeypatch):
     """Python would raise it in the new thread, and the one that starts it wait for ever."""
     import threading
 
-    from graphreg.base.clock import OutOfTimeError, alarm, carry_out, within
+    from graphreg.base.clock import OutOfTimeError, alarm, within
+    from graphreg.base.gate import carry_out
 
     class Slow(getattr(threading, kind)):
         def start(self):

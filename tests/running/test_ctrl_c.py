@@ -6,7 +6,6 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-import threading
 import time
 from contextlib import contextmanager
 from dataclasses import replace
@@ -18,7 +17,6 @@ import pytest
 
 import graphreg as gr
 from graphreg.base import clock
-from graphreg.compiling import solvers
 from graphreg.errors import BudgetError
 from graphreg.methods import AbstractIteration
 from graphreg.running import solving
@@ -158,7 +156,7 @@ def test_a_process_ends_under_compiled_work_that_was_broken_off(held):
 import ctypes, signal, sys, time
 from scipy.sparse import csc_array, eye_array
 from scipy.sparse.linalg import splu
-from graphreg.base import clock
+from graphreg.base import clock, gate
 sleep = ctypes.CDLL(None).sleep  # without Python's lock, and deaf
 def work():
     kept = {held}
@@ -169,7 +167,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.setitimer(signal.ITIMER_REAL, 0.3)
 signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
 try:
-    clock.carry_out(work)
+    gate.carry_out(work)
 except KeyboardInterrupt:
     print("heard")
 sys.exit(3)
@@ -262,28 +260,3 @@ def test_seconds_bind_in_theory_and_inference(monkeypatch):
     for call in calls:
         with soon(), pytest.raises(BudgetError, match="before there was anything to give; allow more seconds"):
             call()
-
-
-# ---- the end of the interpreter --------------------------------------------------------------------------------------
-def test_a_solver_that_asks_is_not_struck_and_stops():
-    ended = threading.Event()
-
-    def work():
-        still = clock.awaited()
-        until = time.monotonic() + SLOW
-        while still() and time.monotonic() < until:
-            time.sleep(0.01)
-        ended.set()
-
-    with soon():
-        with clock.within(0.1), pytest.raises(clock.OutOfTimeError):
-            clock.carry_out(work)
-        assert ended.wait(SOON)
-
-
-def test_clarabel_asks_whether_it_is_awaited(monkeypatch):
-    asked = []
-    monkeypatch.setattr(solvers, "awaited", lambda: lambda: bool(asked.append(1)))  # nobody waits
-    found = problem().solve(gr.Exact(), progress=False, on_failure="return")
-    assert asked
-    assert "failed" in found.message or found.status in ("certified", "no_certificate")

@@ -204,7 +204,10 @@ def test_methods_say_what_applies(problem):
     for name, row in table.iterrows():
         if row["applies"]:
             assert not row["missing"]
-            assert f"{name}: applies needs {row['needs']} sends {row['sends']}" in plain
+            long = f"in about {row['seconds']:.2g} s and" if row["seconds"] >= 0 else "with about"
+            takes = f"{long} {row['gigabytes']:.2g} GB"
+            assert f"{name}: applies, {takes} needs {row['needs']} sends {row['sends']}" in plain
+            assert row["gigabytes"] > 0
         else:
             assert WANT_MORE[name] in row["missing"]
             told = f"missing {row['missing']} needs {row['needs']} sends {row['sends']}"

@@ -159,8 +159,8 @@ def test_a_process_that_dies_is_named_with_fold_and_strength(monkeypatch):
 # ---- processes that outlive nobody -----------------------------------------------------------------------------------
 CHILD = """
 import os, time
-from graphreg.base import clock
-clock.end_with(os.getppid())
+from graphreg.base import gate
+gate.end_with(os.getppid())
 print("there", flush=True)
 time.sleep(99)
 """
@@ -180,5 +180,5 @@ def test_a_worker_ends_with_its_parent(number):
 def test_workers_are_told_whom_they_end_with(monkeypatch, tmp_path):
     told = []
     monkeypatch.setattr(fold_runs, "end_with", told.append)
-    assert fold_runs._one(SimpleNamespace(run=lambda *_: "done"), None, 3, str(tmp_path), (7, None)) == (3, "done")
+    assert fold_runs._one(SimpleNamespace(run=lambda *_: "done"), None, 3, str(tmp_path), 7) == (3, "done")
     assert told == [7]

@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ...base.clock import GRACE, OutOfTimeError, carry_out, check_deadline, left
+from ...base.clock import OutOfTimeError, at_least, check_deadline, left
+from ...base.gate import GRACE, carry_out
 from ...form import DualPoint, EdgeBlock, Form, SampleBlock
 from ...terms import Array, RecessionCone
 from ...terms.penalties import AbstractEntrywise
@@ -110,7 +111,8 @@ def attained(form: Form, point: DualPoint | None = None) -> bool | None:
     if cones is None:
         return None
     try:
-        return _decided(form, cones, point)
+        with at_least(GRACE):
+            return _decided(form, cones, point)
     except OutOfTimeError:
         return None
 

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
+import scipy.sparse as sp
 
+from ...base.gate import heavy
 from ...form import Form
 from ...terms import Array, at_a_time
 
@@ -54,11 +56,14 @@ def coordinates(form: Form, largest: Array, fixed: Array, bends: Array) -> Array
         return np.eye(form.d)[:, ~fixed]
     E = np.where(fixed.reshape(len(largest), -1).any(axis=1), 0.0, 1.0 / largest)
     bends = bends.reshape(len(largest), -1).max(axis=1)
-    T, free = np.diag(E), np.eye(len(E))[(bends == 0.0) & (E > 0.0) & some]
+    free = np.flatnonzero((bends == 0.0) & (E > 0.0) & some)
     spanned = sum(len(X) for X, _ in blocks) + len(free) < len(E)
     if spanned:
         E = np.where(bends > 0.0, 1.0 / np.sqrt(np.where(bends > 0.0, bends, 1.0)), E)
-        T = E[:, None] * _span(np.vstack([free, *(X for X, _ in blocks)]) * E)
+        unit = sp.csr_array((np.ones(len(free)), (np.arange(len(free)), free)), shape=(len(free), len(E))).toarray()
+        T = E[:, None] * _span(np.vstack([unit, *(X for X, _ in blocks)]) * E)
+    else:
+        T = np.diag(E)
     most = max(float(s.max()) for _, s in blocks)
     for shift, rank in ((SHIFT, 0.0), (0.0, RANK)):
         G = np.sum([weighted(X, s / most, T if rank or spanned else E) for X, s in blocks], axis=0)
@@ -68,7 +73,8 @@ def coordinates(form: Form, largest: Array, fixed: Array, bends: Array) -> Array
         if not len(here):
             return np.zeros((len(E), 0))
         T = T[:, here] / sizes[here]
-        values, U = np.linalg.eigh(G[np.ix_(here, here)] / np.outer(sizes[here], sizes[here]))
+        G = G[np.ix_(here, here)] / np.outer(sizes[here], sizes[here])
+        values, U = heavy(10.0 * len(G) ** 3, lambda G=G: np.linalg.eigh(G))
         kept = values > rank * values.max(initial=0.0) if rank else np.full(len(values), True)
         T = T @ (U[:, kept] / np.sqrt(np.maximum(values[kept], 0.0) + shift * len(values)))
         if values.min() > GOOD * values.max():

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Any
 
-from ...base.clock import stop
+from ...base.gate import stop
 from ...methods import AbstractIteration
 from ...terms import Array
 from .actor import Actor, NodePart

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Hashable, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -13,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...base.csgraph import reverse_cuthill_mckee
+from ...base.gate import aside
 from ...base.messages import missing_entries, unknown_labels, warn
 from ...checks import Check, check_fields, checked, whole
 from ...errors import MethodError
@@ -61,6 +63,7 @@ class Parts(AbstractEngine):
 
 # ---- which part each node belongs to ---------------------------------------------------------------------------------
 CROWDED = 1.0  # nodes of others for each own one: a round sends about as much as it computes
+MANY = 2_000_000  # arcs, with which METIS takes a second: it hears nobody meanwhile
 LARGE = 10_000  # nodes, below which nobody deals out for speed
 
 
@@ -83,7 +86,8 @@ def _by_metis(arcs: Arcs, count: int) -> Array:
     order = np.argsort(arcs.source, kind="stable")
     start = np.concatenate([[0], np.cumsum(np.bincount(arcs.source, minlength=arcs.n))])
     graph = pymetis.CSRAdjacency(start, arcs.target[order])
-    found = np.array(pymetis.part_graph(count, graph)[1], dtype=np.int64)
+    part = partial(aside, pymetis.part_graph) if len(arcs.target) > MANY else pymetis.part_graph
+    found = np.array(part(count, graph)[1], dtype=np.int64)
     numbers = np.unique(found, return_inverse=True)[1]  # parts without nodes are none
     return numbers if len(numbers) else found
 

@@ -14,13 +14,12 @@ from ...base.clock import left
 from ...base.declaring import declared, needs_no_options
 from ...errors import InternalError
 from ...form import Form
-from ...running import AbstractIteration, AbstractMethod, Outcome, Task, Trace
+from ...running import AbstractIteration, AbstractMethod, Costs, Outcome, Task, Trace
 from ...terms.penalties import AbstractConstraint
 from ..exact import Exact
 from ..interior_point.interior_point import InteriorPoint
 from ..linear_system import LinearSystem
 from ..splitting.primal_dual import PrimalDual
-from .predicting import Costs
 
 NEWTON, CONIC = 0.3, 0.2  # of the time predicted for Newton steps and for a solver: what rounds are tried for before
 FEWEST = 20  # rounds that are worth a try: those before the first check

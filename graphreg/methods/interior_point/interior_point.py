@@ -9,7 +9,7 @@ import numpy as np
 
 from ...form import Form, Held, parts_of
 from ...network import LocalView
-from ...running import AbstractIteration, Point, Start
+from ...running import AbstractIteration, Costs, Point, Start
 from ...terms import Array
 from ...terms.losses import AbstractSmoothLoss
 from ._interior import InteriorBlocks, State, fits, has_pieces
@@ -74,6 +74,9 @@ class InteriorPoint(AbstractIteration):
 
     def centres(self) -> bool:
         return True
+
+    def cost(self, costs: Costs) -> tuple[float, float]:
+        return costs.interior, costs.arrays + costs.factors
 
     def init(self, view: LocalView, start: Start | None) -> State:
         blocks = InteriorBlocks.of(view)

@@ -1,5 +1,5 @@
 """Predicted costs of methods: the time of a round of the primal-dual method, of a run of the interior-point
-method, and of a conic solver.
+method, and of a conic solver; and the memory that they take.
 
 The constants are seconds of one thread on one machine, fitted to random problems by ``python -m benchmarks.choice``.
 Only their ratios play a part, so that the same problem is solved in the same way everywhere.
@@ -11,15 +11,18 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 
-from ...form import Form
-from ...network import compiled_from, pays
-from ...oracles import filled_work, work
-from ...terms.losses import AbstractQuadraticLoss, AbstractSmoothLoss
+from ..form import Form
+from ..network import compiled_from, pays
+from ..oracles import factor_bytes, filled_work, work
+from ..terms.losses import AbstractQuadraticLoss, AbstractSmoothLoss
 
 BAND = 1e10  # multiplications of a banded factorisation, a bound: beyond it the fill is not counted
 MULTIPLICATION = 4.6e-11  # seconds
 STEPS = 9.0  # of the interior-point method to a gap of 1e-6, what is set up before them included
 KINKS = 4.0  # more where losses have kinks
+PER_NUMBER = 100.0  # bytes of rounds and their certificates, for each parameter and difference
+PER_GRAM, PER_SQUARE = 16.0, 8.0  # bytes for each entry of a node's d x d matrices, and of one that all share
+PER_ROW = 2000.0  # bytes of what CVXPY and a solver make of each parameter, difference and sample
 MORE = 1.25  # steps for each further digit
 
 
@@ -98,6 +101,23 @@ class Costs:
             if not isinstance(block.loss, AbstractQuadraticLoss):
                 out += 1.2e-7 * numbers
         return out
+
+    @property
+    def arrays(self) -> float:
+        """Bytes of rounds, beside the problem itself."""
+        n, d = self.form.shape
+        return PER_NUMBER * (n * d + self.form.differences) + (PER_GRAM * n + PER_SQUARE) * d**2
+
+    @property
+    def factors(self) -> float:
+        """Bytes of the factors of a sparse matrix of all parameters; at least so many where they are not counted."""
+        many = math.isinf(self.multiplications)
+        return factor_bytes(self.form, "least" if many else "most" if self.cheap else "counted")
+
+    @property
+    def written(self) -> float:
+        """Bytes of a form as CVXPY and a conic solver have it, without the solver's factors."""
+        return PER_ROW * (self.form.n * self.form.d + self.differences + self.samples)
 
     @property
     def exact(self) -> float:
