@@ -13,7 +13,7 @@ from ..terms import Array
 from ..terms.penalties import AbstractSmoothPenalty
 from .attainment.attainment import at_infinity, attained
 from .attainment.recession import cones_of
-from .common_model.best_common import common
+from .common_model.best_common import common, floor
 from .kernel.upper import upper_bound
 from .kernel.value import Enclosed
 from .proposing.enclosure import Enclosure
@@ -280,8 +280,9 @@ class Certifier:
         least = value - enough if enough > 0.0 else np.inf
         if self.best_primal is not None and gap > NOTHING:
             primal, serves = self.best_primal.bound, value - SERVES * gap * abs(value)
-            floor = self.floor if primal - gap * abs(primal) > serves else 0.0  # else it changes nothing
-            least = min(least, max(primal - gap * max(abs(primal), floor), serves))
+            tells = primal - gap * abs(primal) > serves  # else the floor changes nothing
+            size = max(abs(primal), floor(self.form, abs(primal)) if tells else 0.0)
+            least = min(least, max(primal - gap * size, serves))
         return BoundSource(point, least, at)
 
     def _proved(self, source: BoundSource, value: float | None = None) -> Dual:

@@ -1,0 +1,345 @@
+"""One node: smooth losses with penalties and bounds on its coordinates, by Newton steps where these have no kinks."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+from ..base.clock import check_deadline
+from ..certificate import Certifier, centred
+from ..form import EdgeBlock, Form
+from ..running import AbstractMethod, Outcome, Task, without_rounds
+from ..terms import Array
+from ..terms.losses import AbstractSmoothLoss
+from ..terms.penalties import AbstractConstraint, AbstractEntrywise, AbstractSmoothPenalty, AbstractSupercoercive
+
+STEPS = 50
+SHORTEST = 2.0**-20  # of a step
+SETTLED = 1e-3  # of the gap asked for: what the last step may have gained of the objective
+ROUNDING = 1e-15  # of the objective
+FEW = 64  # coordinates that may leave their kinks in one step; or as many as have left them
+CLOSE = 1e-2  # of what a Newton step is to solve: what conjugate gradients may leave of it
+SHARE = 0.25  # products per unknown, beyond which a Gram matrix is cheaper than conjugate gradients
+RIDGE = 1e-14  # of a diagonal: the size of its rounding
+TILT = 1e-3  # of the gap asked for: what flows may cost that push away from bounds
+
+
+@dataclass(frozen=True)
+class OneNode(AbstractMethod):
+    """The minimiser of a problem of one node, such as a lasso, a logistic regression or non-negative least squares.
+
+    A forward-backward step, w - g / h with the gradient g and the curvatures h along the coordinates, then the prox,
+    tells which coordinates stay at a kink or at a bound (Combettes and Wajs 2005). On all others a Newton step of what
+    is smooth there is taken, by conjugate gradients, or a Cholesky factor where they would need longer: a semismooth
+    Newton method (Qi and Sun 1993) with an active set. It is halved until the objective falls; where it does not, the
+    forward-backward step is taken, shortened likewise. Few coordinates leave their kinks at once, so that far less than
+    the whole design takes part.
+
+    Prices are the gradients at the point; flows of penalties with kinks balance them, and so leave nothing to repair.
+    """
+
+    needs = (
+        "one node; smooth losses of one number; penalties that are smooth, L1, L2, bounds (Box, NonNegative), no two "
+        "with kinks on one coordinate"
+    )
+    sends = "nothing: all data are in one place"
+    in_one_pass = True
+
+    def missing(self, form: Form) -> tuple[str, ...]:
+        if form.n != 1:
+            return (f"there are {form.n} nodes, and the method takes one",)
+        out = [f"{name} is not smooth" for name in form.losses_beside(AbstractSmoothLoss)]
+        out += [f"{b.name} has no predictors of one number" for b in form.samples if b.X is None or b.width > 1]
+        kinked = [edge for edge in form.edges if not isinstance(edge.penalty, AbstractSmoothPenalty)]
+        for edge in kinked:
+            if not _bounded(edge) and edge.penalty.pieces(form.width(edge)) not in (1, form.width(edge)):
+                out.append(f"{edge.name} has the penalty {edge.penalty.called()}, which is no norm L1 or L2")
+        if (sum((np.bincount(edge.columns(form.d), minlength=form.d) for edge in kinked), np.zeros(1)) > 1).any():
+            out.append(f"{' and '.join(dict.fromkeys(e.name for e in kinked))} have kinks on the same coordinates")
+        return tuple(dict.fromkeys(out))
+
+    def refuses(self) -> dict[str, str]:
+        engine, checkpoint = "there is one node alone", "it takes no longer than to write one"
+        return without_rounds(self.name, engine, checkpoint)
+
+    def run(self, task: Task) -> Outcome:
+        began, form, certifier, asked = time.perf_counter(), task.form, task.plain_certifier, task.budget
+        w = np.zeros(form.d) if asked.start is None else asked.start[0][0]
+        with np.errstate(over="ignore", invalid="ignore"):
+            w = certified(certifier, w, asked.gap)
+            if np.isfinite(w).all() and not certifier.best().holds(asked.gap):  # large targets have cost digits
+                near = Certifier(centred(form, w), certifier)
+                certifier.propose_primal((w + certified(near, np.zeros(form.d), asked.gap))[None])
+                certifier.propose_from(near, w, asked.gap)
+        return Outcome(certifier.best(), certifier, "limit", seconds=time.perf_counter() - began)
+
+
+def certified(certifier: Certifier, w: Array, gap: float) -> Array:
+    """The minimiser, from w, and its certificate among the best."""
+    node = _Node(certifier.form, SETTLED * gap)
+    w = node.minimiser(w)
+    at = node.tilted(w, TILT * gap)
+    certifier.propose_primal(w[None], gap)
+    certifier.certify(at[None], node.flows(at), certifier.form.gradient_prices(at[None]), gap)
+    return w
+
+
+def _bounded(edge: EdgeBlock) -> bool:
+    return isinstance(edge.penalty, AbstractConstraint) and isinstance(edge.penalty, AbstractEntrywise)
+
+
+@dataclass(frozen=True)
+class _Kinks:
+    """A penalty with kinks, or bounds, on some coordinates of the node."""
+
+    edge: EdgeBlock
+    at: Array  # these coordinates
+    center: Array
+    size: int  # of a norm: coordinates that leave its kink together; 0: bounds
+
+    @staticmethod
+    def of(edge: EdgeBlock, d: int) -> _Kinks:
+        at = edge.columns(d)
+        center = np.zeros(len(at)) if edge.center is None else edge.center[0]
+        return _Kinks(edge, at, center, 0 if _bounded(edge) else edge.penalty.pieces(len(at)) or 0)
+
+    def prox(self, v: Array, bend: Array) -> tuple[Array, Array]:
+        """The prox at v (d,) where the curvatures are ``bend``, and the coordinates that are at no kink."""
+        y = v[self.at] - self.center
+        if self.size == 0:
+            p = self.edge.penalty.prox(y[None], 1.0)[0]
+            return self.center + p, p == y
+        rows = y.reshape(-1, self.size)
+        p = self.edge.penalty.prox(rows, self.edge.weight / bend[self.at].reshape(rows.shape).max(axis=1))
+        return self.center + p.ravel(), np.repeat((p != 0.0).any(axis=1), self.size)
+
+    def slope(self, w: Array, z: Array) -> tuple[Array, Array | None]:
+        """The gradient of the norm near z, away from its kink, as it is at w to first order; its Hessian, where it has
+        one."""
+        at, c, y = self.at, float(self.edge.weight[0]), z[self.at] - self.center
+        if self.size <= 1:
+            return c * self.size * np.sign(y), None
+        here = w[at] - self.center
+        y = here if here.any() else y
+        length = float(np.linalg.norm(y)) or 1.0
+        H = c / length * (np.eye(len(y)) - np.outer(y, y) / length**2)
+        return c * y / length + H @ (here - y), H
+
+    def inside(self, w: Array, z: Array) -> Array:
+        """w within the bounds, and on the sides of the kinks where z is."""
+        y = w[self.at] - self.center
+        if self.size == 0:
+            y = self.edge.penalty.prox(y[None], 1.0)[0]
+        elif self.size == 1:
+            y = np.where(y * (z[self.at] - self.center) > 0.0, y, 0.0)
+        return self.center + y
+
+
+class _Node:
+    """The problem of one node, as Newton's method sees it."""
+
+    def __init__(self, form: Form, settled: float) -> None:
+        self.form, self.settled = form, settled
+        designs: list[Any] = [block.X for block in form.samples]
+        self.X: Array = designs[0] if len(designs) == 1 else np.vstack([np.zeros((0, form.d)), *designs])
+        self.smooth = [edge for edge in form.edges if isinstance(edge.penalty, AbstractSmoothPenalty)]
+        self.kinks = [_Kinks.of(edge, form.d) for edge in form.edges if edge not in self.smooth]
+        self.direct = False  # whether Newton steps take a factor
+
+    # ---- the objective -----------------------------------------------------------------------------------------------
+    def of_losses(self, what: str, x: Array) -> Array:
+        """s_r l_r, or its derivatives, at predictors x (M,) without offsets."""
+        out, first = np.empty(len(x)), 0
+        for block in self.form.samples:
+            some = slice(first, first := first + block.count)
+            out[some] = block.scale * getattr(block.loss, what)(x[some] + block.offset, block.y)
+        return out
+
+    def value(self, x: Array, w: Array) -> float:
+        return float(self.of_losses("value", x).sum()) + sum(float(e.values(w[None]).sum()) for e in self.form.edges)
+
+    def slope(self, x: Array, w: Array) -> Array:
+        """The gradient of what is smooth, (d,)."""
+        out = (self.X.T @ self.of_losses("gradient", x))[None]
+        for edge in self.smooth:
+            edge.add_adjoint(edge.gradients(w[None]), out)
+        return out[0]
+
+    def bends(self, w: Array) -> tuple[Array, list[tuple[Array, Array]]]:
+        """The Hessian of the smooth penalties: a diagonal (d,), and matrices on some coordinates."""
+        diagonal, blocks = np.zeros(len(w)), list[tuple[Array, Array]]()
+        for edge in self.smooth:
+            at, h = edge.columns(len(w)), edge.penalty.curvature(edge.difference(w[None]))[0]  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
+            if h.ndim == 1:
+                diagonal[at] += edge.weight[0] * h
+            else:
+                blocks.append((at, edge.weight[0] * h))
+        return diagonal, blocks
+
+    # ---- its minimum -------------------------------------------------------------------------------------------------
+    def minimiser(self, w: Array) -> Array:
+        """From w."""
+        w = self.inside(w, w)
+        x = self.X @ w
+        now = self.value(x, w)
+        for _ in range(STEPS):
+            check_deadline()
+            g = self.slope(x, w)
+            z, free = self.forward_backward(w, g)
+            new = self.newton(w, x, g, z, free)
+            ways = (lambda t, to=new, z=z: self.inside(w + t * (to - w), z), lambda t, g=g: self.forward_backward(w, g, t)[0])
+            found = next(filter(None, (self.better(way, now) for way in ways)), None)
+            if found is None:
+                break
+            gain = now - found[2]
+            w, x, now = found
+            if gain <= max(self.settled, ROUNDING) * abs(now):
+                break
+        return w
+
+    def better(self, way: Any, now: float) -> tuple[Array, Array, float] | None:
+        """The first point on the way, with its predictors and its value, that is worth no more than ``now``."""
+        t = 1.0
+        while t > SHORTEST:
+            w = way(t)
+            x = self.X @ w
+            value = self.value(x, w)
+            if value <= now + ROUNDING * abs(now):
+                return w, x, value
+            t *= 0.5
+        return None
+
+    @cached_property
+    def curvatures(self) -> Array:
+        """Those along the coordinates, (d,), at 0."""
+        zero = np.zeros(self.form.d)
+        h = self.of_losses("curvature", np.zeros(len(self.X)))
+        return np.maximum(h @ (self.X * self.X) + self.bends(zero)[0], 1e-300)
+
+    def forward_backward(self, w: Array, g: Array, t: float = 1.0) -> tuple[Array, Array]:
+        """The step, and which coordinates are at no kink there; of those that leave one, those that go farthest."""
+        bend, free = self.curvatures / t, np.full(len(w), True)
+        z = w - g / bend
+        for kinks in self.kinks:
+            z[kinks.at], free[kinks.at] = kinks.prox(z, bend)
+            if kinks.size == 1:
+                left = w[kinks.at] != kinks.center
+                gain = np.where(free[kinks.at] & ~left, bend[kinks.at] * (z[kinks.at] - kinks.center) ** 2, 0.0)
+                most = max(FEW, 2 * int(left.sum()))
+                if np.count_nonzero(gain) > most:
+                    stay = kinks.at[(gain > 0.0) & (gain < np.partition(gain, -most)[-most])]
+                    z[stay], free[stay] = w[stay], False
+        return z, free
+
+    def inside(self, w: Array, z: Array) -> Array:
+        w = w.copy()
+        for kinks in self.kinks:
+            w[kinks.at] = kinks.inside(w, z)
+        return w
+
+    def newton(self, w: Array, x: Array, g: Array, z: Array, free: Array) -> Array:
+        """The minimiser of the quadratic model, where the coordinates at kinks are as in z; w where there is none."""
+        h, (diagonal, blocks), some = self.of_losses("curvature", x), self.bends(w), np.flatnonzero(free)
+        move, rest = np.where(free, 0.0, z - w), g.copy()
+        if move.any():
+            still = np.flatnonzero(move)
+            rest += self.X.T @ (h * (self.X[:, still] @ move[still])) + diagonal * move
+            for at, H in blocks:
+                rest[at] += H @ move[at]
+        for kinks in self.kinks:
+            slope, H = kinks.slope(w, z)
+            rest[kinks.at] += slope
+            blocks += [] if H is None else [(kinks.at, H)]
+        step = _Quadratic(self.X if free.all() else self.X[:, some], h, diagonal, blocks, some).solve(rest[some], self)
+        if step is None:
+            return w
+        move[some] = -step
+        return w + move
+
+    # ---- its dual point ----------------------------------------------------------------------------------------------
+    def tilted(self, w: Array, share: float) -> Array:
+        """Near w, where flows do not push towards the side without a bound, at the cost of a share of the objective."""
+        tilt, x = np.zeros(len(w)), self.X @ w
+        g = self.slope(x, w)
+        _, free = self.forward_backward(w, g)
+        for kinks in self.kinks:
+            if kinks.size == 0:
+                tilt[kinks.at] = np.where(free[kinks.at], kinks.edge.penalty.domain.interior(len(kinks.at)), 0.0)
+        if not tilt.any():
+            return w
+        tilt *= share * abs(self.value(x, w)) / max(float(np.abs(tilt) @ np.abs(w)), 1e-300)
+        return self.newton(w, x, g + tilt, w, free)
+
+    def flows(self, w: Array) -> tuple[Array, ...]:
+        """Gradients, but for one penalty on each coordinate that takes what the others leave: one with kinks, or else
+        one without a capacity."""
+        form, owed = self.form, np.full(len(w), True)
+        left, takes = (self.X.T @ self.of_losses("gradient", self.X @ w))[None], set[int]()
+        for edge in sorted(form.edges, key=lambda edge: edge in self.smooth):
+            at = edge.columns(len(w))
+            if owed[at].all() and (edge not in self.smooth or isinstance(edge.penalty, AbstractSupercoercive)):
+                takes.add(id(edge))
+                owed[at] = False
+            else:
+                edge.add_adjoint(edge.gradients(w[None]), left)
+        return tuple(-left[:, e.columns(len(w))] if id(e) in takes else e.gradients(w[None]) for e in form.edges)
+
+
+class _Quadratic:
+    """X'hX + a diagonal + matrices on some coordinates, of those that are free."""
+
+    def __init__(
+        self, X: Array, h: Array, diagonal: Array, blocks: list[tuple[Array, Array]], some: Array
+    ) -> None:
+        self.X, self.h, self.diagonal = X, h, diagonal[some]
+        place = np.full(len(diagonal), -1)
+        place[some] = np.arange(len(some))
+        self.blocks = [(place[at][place[at] >= 0], H[np.ix_(place[at] >= 0, place[at] >= 0)]) for at, H in blocks]
+
+    def __matmul__(self, p: Array) -> Array:
+        out = self.X.T @ (self.h * (self.X @ p)) + self.diagonal * p
+        for at, H in self.blocks:
+            out[at] += H @ p[at]
+        return out
+
+    def solve(self, b: Array, node: _Node) -> Array | None:
+        """About the solution; None where there is none."""
+        if not node.direct:
+            found = self.iterated(b)
+            if found is not None:
+                return found
+            node.direct = True
+        H = (self.X * self.h[:, None]).T @ self.X
+        H[np.diag_indices_from(H)] += self.diagonal
+        for at, block in self.blocks:
+            H[np.ix_(at, at)] += block
+        H[np.diag_indices_from(H)] *= 1.0 + RIDGE
+        try:
+            return cho_solve(cho_factor(H, check_finite=False), b, check_finite=False)
+        except LinAlgError:
+            return None
+
+    def iterated(self, b: Array) -> Array | None:
+        """The same by conjugate gradients; None where they would take longer than a factor."""
+        scale = self.h @ (self.X * self.X) + self.diagonal
+        for at, block in self.blocks:
+            scale[at] += np.diagonal(block)
+        scale = 1.0 / np.maximum(scale, 1e-300)
+        x, r = np.zeros(len(b)), b.copy()
+        p = scale * r
+        size = first = float(r @ p)
+        for _ in range(int(SHARE * len(b)) + 1):
+            if size <= CLOSE**2 * first:
+                return x
+            Hp = self @ p
+            step = size / float(p @ Hp)
+            x, r = x + step * p, r - step * Hp
+            z = scale * r
+            size, before = float(r @ z), size
+            p = z + size / before * p
+        return None
