@@ -25,7 +25,7 @@ ROUNDING = 1e-15  # of the objective
 FEW = 64  # coordinates that may leave their kinks in one step; or as many as have left them
 CLOSE = 1e-2  # of what a Newton step is to solve: what conjugate gradients may leave of it
 SHARE = 0.25  # products per unknown, beyond which a Gram matrix is cheaper than conjugate gradients
-RIDGE = 1e-14  # of a diagonal: the size of its rounding
+RIDGE, LIFT = 1e-14, 1e-8  # of a diagonal: the size of its rounding; what is added where steps are too long
 TILT = 1e-3  # of the gap asked for: what flows may cost that push away from bounds
 
 
@@ -150,6 +150,7 @@ class _Node:
         self.smooth = [edge for edge in form.edges if isinstance(edge.penalty, AbstractSmoothPenalty)]
         self.kinks = [_Kinks.of(edge, form.d) for edge in form.edges if edge not in self.smooth]
         self.direct = False  # whether Newton steps take a factor
+        self.lift = RIDGE  # of its diagonal: more where steps had to be shortened
 
     # ---- the objective -----------------------------------------------------------------------------------------------
     def of_losses(self, what: str, x: Array) -> Array:
@@ -192,34 +193,38 @@ class _Node:
             g = self.slope(x, w)
             z, free = self.forward_backward(w, g)
             new = self.newton(w, x, g, z, free)
-            ways = (lambda t, to=new, z=z: self.inside(w + t * (to - w), z), lambda t, g=g: self.forward_backward(w, g, t)[0])
-            found = next(filter(None, (self.better(way, now) for way in ways)), None)
+            found = None if new is None else self.better(lambda t, to=new - w, z=z: self.inside(w + t * to, z), now)
+            self.lift = max(0.1 * self.lift, RIDGE) if found and found[3] == 1.0 else max(100.0 * self.lift, LIFT)
+            found = found or self.better(lambda t, g=g: self.forward_backward(w, g, t)[0], now)
             if found is None:
                 break
             gain = now - found[2]
-            w, x, now = found
+            w, x, now = found[:3]
             if gain <= max(self.settled, ROUNDING) * abs(now):
                 break
         return w
 
-    def better(self, way: Any, now: float) -> tuple[Array, Array, float] | None:
-        """The first point on the way, with its predictors and its value, that is worth no more than ``now``."""
+    def better(self, way: Any, now: float) -> tuple[Array, Array, float, float] | None:
+        """The first point on the way, with its predictors, its value and its place, that is worth no more than ``now``."""
         t = 1.0
         while t > SHORTEST:
             w = way(t)
             x = self.X @ w
             value = self.value(x, w)
             if value <= now + ROUNDING * abs(now):
-                return w, x, value
+                return w, x, value, t
             t *= 0.5
         return None
 
     @cached_property
     def curvatures(self) -> Array:
-        """Those along the coordinates, (d,), at 0."""
-        zero = np.zeros(self.form.d)
-        h = self.of_losses("curvature", np.zeros(len(self.X)))
-        return np.maximum(h @ (self.X * self.X) + self.bends(zero)[0], 1e-300)
+        """Those along the coordinates, (d,), at 0; the largest of those that leave a kink together."""
+        h = self.of_losses("typical_curvature", np.zeros(len(self.X)))
+        out = np.maximum(h @ (self.X * self.X) + self.bends(np.zeros(self.form.d))[0], 1e-300)
+        for kinks in self.kinks:
+            if kinks.size > 1:
+                out[kinks.at] = out[kinks.at].max()
+        return out
 
     def forward_backward(self, w: Array, g: Array, t: float = 1.0) -> tuple[Array, Array]:
         """The step, and which coordinates are at no kink there; of those that leave one, those that go farthest."""
@@ -242,8 +247,8 @@ class _Node:
             w[kinks.at] = kinks.inside(w, z)
         return w
 
-    def newton(self, w: Array, x: Array, g: Array, z: Array, free: Array) -> Array:
-        """The minimiser of the quadratic model, where the coordinates at kinks are as in z; w where there is none."""
+    def newton(self, w: Array, x: Array, g: Array, z: Array, free: Array) -> Array | None:
+        """The minimiser of the quadratic model, where the coordinates at kinks are as in z; None where there is none."""
         h, (diagonal, blocks), some = self.of_losses("curvature", x), self.bends(w), np.flatnonzero(free)
         move, rest = np.where(free, 0.0, z - w), g.copy()
         if move.any():
@@ -257,7 +262,7 @@ class _Node:
             blocks += [] if H is None else [(kinks.at, H)]
         step = _Quadratic(self.X if free.all() else self.X[:, some], h, diagonal, blocks, some).solve(rest[some], self)
         if step is None:
-            return w
+            return None
         move[some] = -step
         return w + move
 
@@ -273,7 +278,8 @@ class _Node:
         if not tilt.any():
             return w
         tilt *= share * abs(self.value(x, w)) / max(float(np.abs(tilt) @ np.abs(w)), 1e-300)
-        return self.newton(w, x, g + tilt, w, free)
+        new = self.newton(w, x, g + tilt, w, free)
+        return w if new is None else new
 
     def flows(self, w: Array) -> tuple[Array, ...]:
         """Gradients, but for one penalty on each coordinate that takes what the others leave: one with kinks, or else
@@ -296,7 +302,7 @@ class _Quadratic:
     def __init__(
         self, X: Array, h: Array, diagonal: Array, blocks: list[tuple[Array, Array]], some: Array
     ) -> None:
-        self.X, self.h, self.diagonal = X, h, diagonal[some]
+        self.X, self.h, self.diagonal, self.some = X, h, diagonal[some], some
         place = np.full(len(diagonal), -1)
         place[some] = np.arange(len(some))
         self.blocks = [(place[at][place[at] >= 0], H[np.ix_(place[at] >= 0, place[at] >= 0)]) for at, H in blocks]
@@ -315,10 +321,9 @@ class _Quadratic:
                 return found
             node.direct = True
         H = (self.X * self.h[:, None]).T @ self.X
-        H[np.diag_indices_from(H)] += self.diagonal
+        H[np.diag_indices_from(H)] += self.diagonal + node.lift * node.curvatures[self.some]
         for at, block in self.blocks:
             H[np.ix_(at, at)] += block
-        H[np.diag_indices_from(H)] *= 1.0 + RIDGE
         try:
             return cho_solve(cho_factor(H, check_finite=False), b, check_finite=False)
         except LinAlgError:
@@ -337,7 +342,9 @@ class _Quadratic:
             if size <= CLOSE**2 * first:
                 return x
             Hp = self @ p
-            step = size / float(p @ Hp)
+            if not (curved := float(p @ Hp)) > 0.0:
+                return None
+            step = size / curved
             x, r = x + step * p, r - step * Hp
             z = scale * r
             size, before = float(r @ z), size
