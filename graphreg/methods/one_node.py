@@ -299,9 +299,7 @@ class _Node:
 class _Quadratic:
     """X'hX + a diagonal + matrices on some coordinates, of those that are free."""
 
-    def __init__(
-        self, X: Array, h: Array, diagonal: Array, blocks: list[tuple[Array, Array]], some: Array
-    ) -> None:
+    def __init__(self, X: Array, h: Array, diagonal: Array, blocks: list[tuple[Array, Array]], some: Array) -> None:
         self.X, self.h, self.diagonal, self.some = X, h, diagonal[some], some
         place = np.full(len(diagonal), -1)
         place[some] = np.arange(len(some))
