@@ -19,7 +19,7 @@ from ..terms.losses import AbstractSmoothLoss
 from ..terms.penalties import AbstractConstraint, AbstractEntrywise, AbstractSmoothPenalty, AbstractSupercoercive
 
 STEPS = 50
-SHORTEST = 2.0**-20  # of a step
+HALVINGS = 20  # of a step
 SETTLED = 1e-3  # of the gap asked for: what the last step may have gained of the objective
 ROUNDING = 1e-15  # of the objective
 FEW = 64  # coordinates that may leave their kinks in one step; or as many as have left them
@@ -55,7 +55,7 @@ class OneNode(AbstractMethod):
             return (f"there are {form.n} nodes, and the method takes one",)
         out = [f"{name} is not smooth" for name in form.losses_beside(AbstractSmoothLoss)]
         out += [f"{b.name} has no predictors of one number" for b in form.samples if b.X is None or b.width > 1]
-        kinked = [edge for edge in form.edges if not isinstance(edge.penalty, AbstractSmoothPenalty)]
+        kinked = _kinked(form)
         for edge in kinked:
             if not _bounded(edge) and edge.penalty.pieces(form.width(edge)) not in (1, form.width(edge)):
                 out.append(f"{edge.name} has the penalty {edge.penalty.called()}, which is no norm L1 or L2")
@@ -87,6 +87,10 @@ def certified(certifier: Certifier, w: Array, gap: float) -> Array:
     certifier.propose_primal(w[None], gap)
     certifier.certify(at[None], node.flows(at), certifier.form.gradient_prices(at[None]), gap)
     return w
+
+
+def _kinked(form: Form) -> list[EdgeBlock]:
+    return [edge for edge in form.edges if not isinstance(edge.penalty, AbstractSmoothPenalty)]
 
 
 def _bounded(edge: EdgeBlock) -> bool:
@@ -148,7 +152,7 @@ class _Node:
         designs: list[Any] = [block.X for block in form.samples]
         self.X: Array = designs[0] if len(designs) == 1 else np.vstack([np.zeros((0, form.d)), *designs])
         self.smooth = [edge for edge in form.edges if isinstance(edge.penalty, AbstractSmoothPenalty)]
-        self.kinks = [_Kinks.of(edge, form.d) for edge in form.edges if edge not in self.smooth]
+        self.kinks = [_Kinks.of(edge, form.d) for edge in _kinked(form)]
         self.direct = False  # whether Newton steps take a factor
         self.lift = RIDGE  # of its diagonal: more where steps had to be shortened
 
@@ -190,30 +194,33 @@ class _Node:
         now = self.value(x, w)
         for _ in range(STEPS):
             check_deadline()
-            g = self.slope(x, w)
-            z, free = self.forward_backward(w, g)
-            new = self.newton(w, x, g, z, free)
-            found = None if new is None else self.better(lambda t, to=new - w, z=z: self.inside(w + t * to, z), now)
-            self.lift = max(0.1 * self.lift, RIDGE) if found and found[3] == 1.0 else max(100.0 * self.lift, LIFT)
-            found = found or self.better(lambda t, g=g: self.forward_backward(w, g, t)[0], now)
+            found = self.stepped(w, x, now)
             if found is None:
                 break
             gain = now - found[2]
-            w, x, now = found[:3]
+            w, x, now = found
             if gain <= max(self.settled, ROUNDING) * abs(now):
                 break
         return w
 
-    def better(self, way: Any, now: float) -> tuple[Array, Array, float, float] | None:
-        """The first point on the way, with its predictors, its value and its place, that is worth no more than ``now``."""
-        t = 1.0
-        while t > SHORTEST:
-            w = way(t)
-            x = self.X @ w
-            value = self.value(x, w)
-            if value <= now + ROUNDING * abs(now):
-                return w, x, value, t
-            t *= 0.5
+    def stepped(self, w: Array, x: Array, now: float) -> tuple[Array, Array, float] | None:
+        """The point after a step from w, whose predictors are x, with its predictors and its value; None where none is
+        found that is worth no more than ``now``."""
+        g = self.slope(x, w)
+        z, free = self.forward_backward(w, g)
+        new = self.newton(w, x, g, z, free)
+        ways = [lambda t: self.forward_backward(w, g, t)[0]]
+        if new is not None:
+            ways.insert(0, lambda t: self.inside(w + t * (new - w), z))
+        for way in ways:
+            for t in 2.0 ** -np.arange(HALVINGS):
+                there = way(t)
+                x = self.X @ there
+                value = self.value(x, there)
+                if value <= now + ROUNDING * abs(now):
+                    short = t < 1.0 or len(ways) == 1
+                    self.lift = max(100.0 * self.lift, LIFT) if short else max(0.1 * self.lift, RIDGE)
+                    return there, x, value
         return None
 
     @cached_property
@@ -248,7 +255,7 @@ class _Node:
         return w
 
     def newton(self, w: Array, x: Array, g: Array, z: Array, free: Array) -> Array | None:
-        """The minimiser of the quadratic model, where the coordinates at kinks are as in z; None where there is none."""
+        """The minimiser of the quadratic model where the coordinates at kinks are as in z; None where none is found."""
         h, (diagonal, blocks), some = self.of_losses("curvature", x), self.bends(w), np.flatnonzero(free)
         move, rest = np.where(free, 0.0, z - w), g.copy()
         if move.any():
@@ -284,16 +291,17 @@ class _Node:
     def flows(self, w: Array) -> tuple[Array, ...]:
         """Gradients, but for one penalty on each coordinate that takes what the others leave: one with kinks, or else
         one without a capacity."""
-        form, owed = self.form, np.full(len(w), True)
-        left, takes = (self.X.T @ self.of_losses("gradient", self.X @ w))[None], set[int]()
-        for edge in sorted(form.edges, key=lambda edge: edge in self.smooth):
-            at = edge.columns(len(w))
-            if owed[at].all() and (edge not in self.smooth or isinstance(edge.penalty, AbstractSupercoercive)):
+        owed, takes = np.full(len(w), True), set[int]()
+        left = (self.X.T @ self.of_losses("gradient", self.X @ w))[None]
+        for edge in (*_kinked(self.form), *self.smooth):
+            at, smooth = edge.columns(len(w)), isinstance(edge.penalty, AbstractSmoothPenalty)
+            if owed[at].all() and (not smooth or isinstance(edge.penalty, AbstractSupercoercive)):
                 takes.add(id(edge))
                 owed[at] = False
             else:
                 edge.add_adjoint(edge.gradients(w[None]), left)
-        return tuple(-left[:, e.columns(len(w))] if id(e) in takes else e.gradients(w[None]) for e in form.edges)
+        every = self.form.edges
+        return tuple(-left[:, e.columns(len(w))] if id(e) in takes else e.gradients(w[None]) for e in every)
 
 
 class _Quadratic:

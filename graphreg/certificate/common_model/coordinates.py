@@ -80,9 +80,11 @@ def coordinates(form: Form, largest: Array, fixed: Array, bends: Array) -> Array
 
 
 def inverse_root(G: Array, least: float) -> Array | None:
-    """R with R'GR = I for a matrix with a diagonal of 1; None where an eigenvalue may be less than ``least``. A Cholesky
-    factor takes a tenth of the time of eigenvectors, which alone tell what is left where columns are nearly
-    collinear."""
+    """R with R'GR = I for a matrix with a diagonal of 1; None where an eigenvalue may be less than ``least``.
+
+    A Cholesky factor takes a tenth of the time of eigenvectors, which alone tell what is left where columns are nearly
+    collinear.
+    """
     L, failed = scipy.linalg.lapack.dpotrf(G, lower=True)
     R = None if failed else scipy.linalg.lapack.dtrtri(L, lower=True)[0].T
     return R if R is not None and least * float(np.vdot(R, R)) <= 1.0 else None  # the trace of the inverse
