@@ -47,7 +47,8 @@ class Enclosure:
         self._curvature: Curvature | None = None  # as of the last inverses
         self.like = None if like is None or like.refused else like.like or like  # the first of all: none is kept alive
         try:
-            self.system = System(form, None if self.like is None else self.like.system, outside)
+            known = _known_system(form) if self.like is None else self.like.system
+            self.system = known if known and known.form is form and outside is None else System(form, known, outside)
         except RefusedError as error:
             self.refused = str(error)
 
@@ -240,6 +241,11 @@ class Enclosure:
         lost = np.where(take, other[1].lost, one[1].lost)
         why = other[0].why or one[0].why
         return LowerBound(lower, other[0].outside, why, inner), Balanced(high, low, spread, lost, why)
+
+
+def _known_system(form: Form) -> System | None:
+    """One with the same matrix, of whatever strengths; None where it would take much room."""
+    return form.once("system", None, lambda: System(form)) if form.is_small else None
 
 
 def _whole(found: Proved) -> bool:

@@ -68,7 +68,11 @@ class Auto(AbstractMethod):
         if task.budget.gap == 0.0 and not Exact().lacks(task.form):  # as near as can be
             return Exact().run(task)
         began, tried, found = time.perf_counter(), list[str](), None
-        for stage in plan(Costs(task.form, task.budget.gap)):
+        form, gap = task.form, task.budget.gap
+        stages = partial(plan, Costs(form, gap))
+        if form.is_small:  # no strength plays a part
+            stages = partial(form.once, "plan", (gap, AbstractMethod.classes), lambda: list(plan(Costs(form, gap))))
+        for stage in stages():
             found = _carried_out(stage, task, found)
             found = found if found.by else replace(found, by=stage.method.name)
             tried.append(_said(stage.method, found))
