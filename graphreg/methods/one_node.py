@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -175,16 +176,19 @@ class _Node:
             edge.add_adjoint(edge.gradients(w[None]), out)
         return out[0]
 
-    def bends(self, w: Array) -> tuple[Array, list[tuple[Array, Array]]]:
-        """The Hessian of the smooth penalties: a diagonal (d,), and matrices on some coordinates."""
-        diagonal, blocks = np.zeros(len(w)), list[tuple[Array, Array]]()
+    def bends(self, w: Array, more: Iterable[tuple[Array, Array]] = ()) -> Array:
+        """The Hessian of the smooth penalties, and ``more`` of some coordinates: (d, d), or a diagonal (d,)."""
+        parts, d = list(more), len(w)
         for edge in self.smooth:
-            at, h = edge.columns(len(w)), edge.penalty.curvature(edge.difference(w[None]))[0]  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
-            if h.ndim == 1:
-                diagonal[at] += edge.weight[0] * h
+            h: Array = edge.penalty.curvature(edge.difference(w[None]))[0]  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
+            parts.append((edge.columns(d), edge.weight[0] * h))
+        out = np.zeros(d if all(h.ndim == 1 for _, h in parts) else (d, d))
+        for at, h in parts:
+            if out.ndim == 1:
+                out[at] += h
             else:
-                blocks.append((at, edge.weight[0] * h))
-        return diagonal, blocks
+                out[np.ix_(at, at)] += h if h.ndim == 2 else np.diag(h)
+        return out
 
     # ---- its minimum -------------------------------------------------------------------------------------------------
     def minimiser(self, w: Array) -> Array:
@@ -227,7 +231,7 @@ class _Node:
     def curvatures(self) -> Array:
         """Those along the coordinates, (d,), at 0; the largest of those that leave a kink together."""
         h = self.of_losses("typical_curvature", np.zeros(len(self.X)))
-        out = np.maximum(h @ (self.X * self.X) + self.bends(np.zeros(self.form.d))[0], 1e-300)
+        out = np.maximum(h @ (self.X * self.X) + _diagonal(self.bends(np.zeros(self.form.d))), 1e-300)
         for kinks in self.kinks:
             if kinks.size > 1:
                 out[kinks.at] = out[kinks.at].max()
@@ -256,22 +260,35 @@ class _Node:
 
     def newton(self, w: Array, x: Array, g: Array, z: Array, free: Array) -> Array | None:
         """The minimiser of the quadratic model where the coordinates at kinks are as in z; None where none is found."""
-        h, (diagonal, blocks), some = self.of_losses("curvature", x), self.bends(w), np.flatnonzero(free)
-        move, rest = np.where(free, 0.0, z - w), g.copy()
-        if move.any():
-            still = np.flatnonzero(move)
-            rest += self.X.T @ (h * (self.X[:, still] @ move[still])) + diagonal * move
-            for at, H in blocks:
-                rest[at] += H @ move[at]
+        h, some, move, rest = self.of_losses("curvature", x), np.flatnonzero(free), np.where(free, 0.0, z - w), g.copy()
+        curved = list[tuple[Array, Array]]()
         for kinks in self.kinks:
             slope, H = kinks.slope(w, z)
             rest[kinks.at] += slope
-            blocks += [] if H is None else [(kinks.at, H)]
-        step = _Quadratic(self.X if free.all() else self.X[:, some], h, diagonal, blocks, some).solve(rest[some], self)
+            curved += [] if H is None else [(kinks.at, H)]
+        B = self.bends(w, curved)
+        if move.any():
+            rest += self.X.T @ (h * (self.X @ move)) + _times(B, move)
+        B = B[some] if B.ndim == 1 else B[np.ix_(some, some)]
+        step = self.solved(self.X if free.all() else self.X[:, some], h, B, rest[some], self.curvatures[some])
         if step is None:
             return None
         move[some] = -step
         return w + move
+
+    def solved(self, X: Array, h: Array, B: Array, b: Array, sizes: Array) -> Array | None:
+        """About the solution of (X'hX + B) x = b, by conjugate gradients or a factor; None where there is none."""
+        if not self.direct:
+            scale = 1.0 / np.maximum(h @ (X * X) + _diagonal(B), 1e-300)
+            x = _iterated(lambda p: X.T @ (h * (X @ p)) + _times(B, p), b, scale)
+            if x is not None:
+                return x
+            self.direct = True
+        H = (X * h[:, None]).T @ X + (B if B.ndim == 2 else np.diag(B)) + np.diag(self.lift * sizes)
+        try:
+            return cho_solve(cho_factor(H, check_finite=False), b, check_finite=False)
+        except LinAlgError:
+            return None
 
     # ---- its dual point ----------------------------------------------------------------------------------------------
     def tilted(self, w: Array, share: float) -> Array:
@@ -304,55 +321,26 @@ class _Node:
         return tuple(-left[:, e.columns(len(w))] if id(e) in takes else e.gradients(w[None]) for e in every)
 
 
-class _Quadratic:
-    """X'hX + a diagonal + matrices on some coordinates, of those that are free."""
+def _diagonal(B: Array) -> Array:
+    return B if B.ndim == 1 else np.diagonal(B)
 
-    def __init__(self, X: Array, h: Array, diagonal: Array, blocks: list[tuple[Array, Array]], some: Array) -> None:
-        self.X, self.h, self.diagonal, self.some = X, h, diagonal[some], some
-        place = np.full(len(diagonal), -1)
-        place[some] = np.arange(len(some))
-        self.blocks = [(place[at][place[at] >= 0], H[np.ix_(place[at] >= 0, place[at] >= 0)]) for at, H in blocks]
 
-    def __matmul__(self, p: Array) -> Array:
-        out = self.X.T @ (self.h * (self.X @ p)) + self.diagonal * p
-        for at, H in self.blocks:
-            out[at] += H @ p[at]
-        return out
+def _times(B: Array, p: Array) -> Array:
+    return B * p if B.ndim == 1 else B @ p
 
-    def solve(self, b: Array, node: _Node) -> Array | None:
-        """About the solution; None where there is none."""
-        if not node.direct:
-            found = self.iterated(b)
-            if found is not None:
-                return found
-            node.direct = True
-        H = (self.X * self.h[:, None]).T @ self.X
-        H[np.diag_indices_from(H)] += self.diagonal + node.lift * node.curvatures[self.some]
-        for at, block in self.blocks:
-            H[np.ix_(at, at)] += block
-        try:
-            return cho_solve(cho_factor(H, check_finite=False), b, check_finite=False)
-        except LinAlgError:
+
+def _iterated(product: Callable[[Array], Array], b: Array, scale: Array) -> Array | None:
+    """The solution by conjugate gradients with a scaling; None where a factor would take less time."""
+    x, r, p = np.zeros(len(b)), b.copy(), scale * b
+    size = first = float(r @ p)
+    for _ in range(int(SHARE * len(b)) + 1):
+        if size <= CLOSE**2 * first:
+            return x
+        Hp = product(p)
+        if not (curved := float(p @ Hp)) > 0.0:
             return None
-
-    def iterated(self, b: Array) -> Array | None:
-        """The same by conjugate gradients; None where they would take longer than a factor."""
-        scale = self.h @ (self.X * self.X) + self.diagonal
-        for at, block in self.blocks:
-            scale[at] += np.diagonal(block)
-        scale = 1.0 / np.maximum(scale, 1e-300)
-        x, r = np.zeros(len(b)), b.copy()
-        p = scale * r
-        size = first = float(r @ p)
-        for _ in range(int(SHARE * len(b)) + 1):
-            if size <= CLOSE**2 * first:
-                return x
-            Hp = self @ p
-            if not (curved := float(p @ Hp)) > 0.0:
-                return None
-            step = size / curved
-            x, r = x + step * p, r - step * Hp
-            z = scale * r
-            size, before = float(r @ z), size
-            p = z + size / before * p
-        return None
+        x, r = x + size / curved * p, r - size / curved * Hp
+        z = scale * r
+        size, before = float(r @ z), size
+        p = z + size / before * p
+    return None
