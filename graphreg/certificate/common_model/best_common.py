@@ -82,9 +82,12 @@ def floor(form: Form, size: float) -> float:
     It is no better than 0, so that its objective is at most P(0), and no less than what the conjugates of the losses
     say; and what rounding leaves of it counts for no more than at 0.
     """
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        most = form.once("most floor", strengths((*form.samples, *form.to_ground)), partial(_most, form))
-    return 0.0 if size >= most else common(form).floor
+    key = strengths((*form.samples, *form.to_ground, *form.unlike_edges))
+    if form.memory.get("common", (None,))[0] != key:
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            if size >= form.once("most floor", key, partial(_most, form)):
+                return 0.0
+    return common(form).floor
 
 
 def _most(form: Form) -> float:

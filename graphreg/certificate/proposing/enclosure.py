@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -47,7 +47,9 @@ class Enclosure:
         self._curvature: Curvature | None = None  # as of the last inverses
         self.like = None if like is None or like.refused else like.like or like  # the first of all: none is kept alive
         try:
-            known = _known_system(form) if self.like is None else self.like.system
+            known = None if self.like is None else self.like.system
+            if known is None and form.is_small:  # with the same matrix, whatever the strengths
+                known = form.once("system", None, partial(System, form))
             self.system = known if known and known.form is form and outside is None else System(form, known, outside)
         except RefusedError as error:
             self.refused = str(error)
@@ -241,11 +243,6 @@ class Enclosure:
         lost = np.where(take, other[1].lost, one[1].lost)
         why = other[0].why or one[0].why
         return LowerBound(lower, other[0].outside, why, inner), Balanced(high, low, spread, lost, why)
-
-
-def _known_system(form: Form) -> System | None:
-    """One with the same matrix, of whatever strengths; None where it would take much room."""
-    return form.once("system", None, lambda: System(form)) if form.is_small else None
 
 
 def _whole(found: Proved) -> bool:
