@@ -17,17 +17,23 @@ from ..form import EdgeBlock, Form
 from ..running import AbstractMethod, Outcome, Task, without_rounds
 from ..terms import Array
 from ..terms.losses import AbstractSmoothLoss
-from ..terms.penalties import AbstractConstraint, AbstractEntrywise, AbstractSmoothPenalty, AbstractSupercoercive
+from ..terms.penalties import (
+    AbstractConstraint,
+    AbstractEntrywise,
+    AbstractNorm,
+    AbstractSmoothPenalty,
+    AbstractSupercoercive,
+)
 
 STEPS = 50
 HALVINGS = 20  # of a step
-SETTLED = 1e-3  # of the gap asked for: what the last step may have gained of the objective
+SETTLED = 1e-5  # of the gap asked for: what the last step may have gained of the objective
 ROUNDING = 1e-15  # of the objective
 FEW = 64  # coordinates that may leave their kinks in one step; or as many as have left them
 CLOSE = 1e-2  # of what a Newton step is to solve: what conjugate gradients may leave of it
 SHARE = 0.25  # products per unknown, beyond which a Gram matrix is cheaper than conjugate gradients
 RIDGE, LIFT = 1e-14, 1e-8  # of a diagonal: the size of its rounding; what is added where steps are too long
-TILT = 1e-3  # of the gap asked for: what flows may cost that push away from bounds
+TILT, TILTS = 1e-3, 3  # of the gap asked for: what flows may cost that push away from bounds; Newton steps to there
 
 
 @dataclass(frozen=True)
@@ -86,7 +92,7 @@ def certified(certifier: Certifier, w: Array, gap: float) -> Array:
     w = node.minimiser(w)
     at = node.tilted(w, TILT * gap)
     certifier.propose_primal(w[None], gap)
-    certifier.certify(at[None], node.flows(at), certifier.form.gradient_prices(at[None]), gap)
+    certifier.certify(at[None], *node.dual(at), gap)
     return w
 
 
@@ -302,12 +308,14 @@ class _Node:
         if not tilt.any():
             return w
         tilt *= share * abs(self.value(x, w)) / max(float(np.abs(tilt) @ np.abs(w)), 1e-300)
-        new = self.newton(w, x, g + tilt, w, free)
-        return w if new is None else new
+        for _ in range(TILTS):
+            new = self.newton(w, self.X @ w, self.slope(self.X @ w, w) + tilt, w, free)
+            w = w if new is None else new
+        return w
 
-    def flows(self, w: Array) -> tuple[Array, ...]:
-        """Gradients, but for one penalty on each coordinate that takes what the others leave: one with kinks, or else
-        one without a capacity."""
+    def dual(self, w: Array) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
+        """Flows and prices: gradients, but for one penalty on each coordinate that takes what the others leave, one
+        with kinks, or else one without a capacity; made smaller together until all capacities hold."""
         owed, takes = np.full(len(w), True), set[int]()
         left = (self.X.T @ self.of_losses("gradient", self.X @ w))[None]
         for edge in (*_kinked(self.form), *self.smooth):
@@ -318,7 +326,12 @@ class _Node:
             else:
                 edge.add_adjoint(edge.gradients(w[None]), left)
         every = self.form.edges
-        return tuple(-left[:, e.columns(len(w))] if id(e) in takes else e.gradients(w[None]) for e in every)
+        flows = [-left[:, e.columns(len(w))] if id(e) in takes else e.gradients(w[None]) for e in every]
+        norms = [
+            float(e.gauge(u).max()) for e, u in zip(every, flows, strict=True) if isinstance(e.penalty, AbstractNorm)
+        ]
+        by = (1.0 - ROUNDING) / max(1.0, *norms) if norms else 1.0
+        return tuple(by * u for u in flows), tuple(by * a for a in self.form.gradient_prices(w[None]))
 
 
 def _diagonal(B: Array) -> Array:
