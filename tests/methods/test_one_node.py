@@ -10,6 +10,7 @@ import pytest
 import graphreg as gr
 from graphreg.certificate import common
 from graphreg.certificate.common_model import best_common
+from graphreg.form import DualPoint
 from graphreg.methods import one_node
 from graphreg.methods.one_node import OneNode
 
@@ -67,6 +68,18 @@ def test_coordinates_at_kinks_are_exactly_there():
     assert set(np.round(found.coef[(found.coef == 0.3) | (found.coef == -0.1)], 12)) == {-0.1, 0.3}
 
 
+@pytest.mark.parametrize("penalty", ["signs", "lasso", "groups"])
+def test_the_dual_point_is_inside_its_domains_and_balanced(penalty):
+    """Also where a step is left out at the end, so that some flow is beyond its capacity, or against no bound."""
+    form = gr.Problem(gr.SquaredLoss(data()) + PENALTIES[penalty]()).form
+    node = one_node._Node(form, 1e-2)
+    at = node.tilted(node.minimiser(np.zeros(form.d)), 1e-9)
+    flows, prices = node.dual(at)
+    point = DualPoint(flows, prices)
+    assert np.isfinite(form.dual(point))
+    assert np.abs(form.conservation(point)).max() <= 1e-14 * np.abs(prices[0]).sum()
+
+
 def test_large_targets_cost_no_digits():
     """An intercept without a penalty, and targets around 1e9."""
     rng = np.random.default_rng(0)
@@ -122,7 +135,7 @@ def test_the_common_model_is_found_only_where_its_floor_may_count(loss, strength
 @pytest.mark.parametrize("seed", range(60))
 def test_the_floor_is_that_of_the_common_model_where_it_counts(seed):
     form = gr.datasets.random_problem(seed).problem.form
+    sizes = 10.0 ** np.arange(12.0, -12.0, -0.25)  # from above: nothing is known of the common model at first
+    found = [best_common.floor(form, size) for size in sizes]
     least = common(form).floor
-    for size in 10.0 ** np.arange(-12.0, 12.0):
-        found = best_common.floor(form, size)
-        assert found == least or (found == 0.0 and size >= least)
+    assert all(each == least or (each == 0.0 and size >= least) for each, size in zip(found, sizes, strict=True))
