@@ -85,8 +85,9 @@ def inverse_root(G: Array, least: float) -> Array | None:
     A Cholesky factor takes a tenth of the time of eigenvectors, which alone tell what is left where columns are nearly
     collinear.
     """
-    L, failed = scipy.linalg.lapack.dpotrf(G, lower=True)
-    R = None if failed else scipy.linalg.lapack.dtrtri(L, lower=True)[0].T
+    lapack: Any = scipy.linalg.lapack  # scipy has no types
+    L, failed = lapack.dpotrf(G, lower=True)
+    R = None if failed else lapack.dtrtri(L, lower=True)[0].T
     return R if R is not None and least * float(np.vdot(R, R)) <= 1.0 else None  # the trace of the inverse
 
 
