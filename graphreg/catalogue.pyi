@@ -21,6 +21,7 @@ from .methods.interior_point.interior_point import InteriorPoint as InteriorPoin
 from .methods.known_clusters.async_al2sgd import AsyncAL2SGD as AsyncAL2SGD
 from .methods.known_clusters.async_l2gd import AsyncL2GD as AsyncL2GD
 from .methods.linear_system import LinearSystem as LinearSystem
+from .methods.one_node import OneNode as OneNode
 from .methods.splitting.admm import ADMM as ADMM
 from .methods.splitting.primal_dual import PrimalDual as PrimalDual
 from .terms.losses.epsilon_insensitive import SquaredEpsilonInsensitiveLoss as SquaredEpsilonInsensitiveLoss
@@ -78,6 +79,7 @@ __all__ = [
     "MeanLoss",
     "MultinomialLoss",
     "NonNegative",
+    "OneNode",
     "PFedMe",
     "PoissonLoss",
     "Pooled",

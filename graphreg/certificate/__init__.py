@@ -8,6 +8,7 @@ from .common_model.best_common import Common as Common
 from .common_model.best_common import center as center
 from .common_model.best_common import common as common
 from .common_model.best_common import common_by_sums as common_by_sums
+from .common_model.best_common import floor as floor
 from .common_model.best_common import lengths as lengths
 from .common_model.centring import centred as centred
 from .convexity import factor as factor

@@ -13,7 +13,7 @@ from ..terms import Array
 from ..terms.penalties import AbstractSmoothPenalty
 from .attainment.attainment import at_infinity, attained
 from .attainment.recession import cones_of
-from .common_model.best_common import common
+from .common_model.best_common import floor
 from .kernel.upper import upper_bound
 from .kernel.value import Enclosed
 from .proposing.enclosure import Enclosure
@@ -54,11 +54,6 @@ class Certifier:
     def enclosure(self) -> Enclosure:
         """What proves lower bounds."""
         return Enclosure(self.form, None if self.like is None else self.like.enclosure)
-
-    @cached_property
-    def floor(self) -> float:
-        """The least yardstick of a relative gap."""
-        return common(self.form).floor
 
     @cached_property
     def _flow_dual(self) -> FlowDual | None:
@@ -179,7 +174,7 @@ class Certifier:
             edge.add_adjoint(u, rho)
         self.screened = primal
         gap += left_within_ball(w, rho)
-        return relative(abs(gap), primal, primal, self.floor)
+        return relative(abs(gap), primal, primal, floor(form, abs(primal)))
 
     @property
     def bounds_cheaply(self) -> bool:
@@ -280,8 +275,9 @@ class Certifier:
         least = value - enough if enough > 0.0 else np.inf
         if self.best_primal is not None and gap > NOTHING:
             primal, serves = self.best_primal.bound, value - SERVES * gap * abs(value)
-            floor = self.floor if primal - gap * abs(primal) > serves else 0.0  # else it changes nothing
-            least = min(least, max(primal - gap * max(abs(primal), floor), serves))
+            tells = primal - gap * abs(primal) > serves  # else the floor changes nothing
+            size = max(abs(primal), floor(self.form, abs(primal)) if tells else 0.0)
+            least = min(least, max(primal - gap * size, serves))
         return BoundSource(point, least, at)
 
     def _proved(self, source: BoundSource, value: float | None = None) -> Dual:

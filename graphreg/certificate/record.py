@@ -13,7 +13,7 @@ from ..base.display import Html, Shown, details, facts, inside, sentence, title
 from ..base.escaping import visible
 from ..form import DualPoint, Form
 from ..terms import Array
-from .common_model.best_common import common
+from .common_model.best_common import floor
 from .convexity import strong_convexity
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ class Certificate(Shown):
         all data, what rounding their numbers leaves takes its place (see `common`)."""
         if not np.isfinite(self.gap):
             return float("inf")
-        return relative(self.gap, self.primal, self.dual, common(self.form).floor)
+        return relative(self.gap, self.primal, self.dual, floor(self.form, max(abs(self.primal), abs(self.dual))))
 
     @property
     def valid(self) -> bool:

@@ -21,6 +21,7 @@ from ..terms.losses import AbstractSmoothLoss
 
 T = TypeVar("T")
 LONGEST_REPR = 300  # characters
+SMALL = 1 << 16  # numbers in the Gram matrices of all nodes
 
 
 @dataclass(frozen=True, repr=False)
@@ -196,6 +197,11 @@ class Form:
     def memory(self) -> dict[str, Any]:
         """Findings of others about the form, shared with its copies at other strengths; see `once`."""
         return Findings()
+
+    @property
+    def is_small(self) -> bool:
+        """True where what one run finds takes so little room that it is kept for the next one."""
+        return self.n * self.d * self.d <= SMALL
 
     def once(self, name: str, key: Any, find: Callable[[], T]) -> T:
         """The value of ``find``, remembered by its name until it is asked for at another key (of strengths)."""

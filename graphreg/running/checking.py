@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..base.clock import alarm
-from ..certificate import Certificate, Certifier, CheapBound, relative
+from ..certificate import Certificate, Certifier, CheapBound, floor, relative
 from ..form import has_latent_minimisers
 from ..network import Ledger, pays
 from ..terms import Array
@@ -54,7 +54,7 @@ class Checks:
             promising = self.screen(point, 0) <= MAYBE * gap
         else:
             met, near = self._relative(bound.gap, bound) <= gap, self._relative(bound.screen, bound) <= MAYBE * gap
-            promising = met or (near and self._left(bound) <= gap)
+            promising = met or (near and self._relative(bound.gap - bound.nodes, bound) <= gap)
         if not promising:
             return ""
         certificate = self.certify_point(point, 0, bound)
@@ -114,8 +114,8 @@ class Checks:
     def _worth_a_repair(self, point: Point, k: int, bound: CheapBound | None, known: float | None) -> float | None:
         """The screen of a point that is worth a repair, or the gap that is known of it; None where it is not."""
         gap, schedule = self.budget.gap, self.schedule
-        if bound is not None and not (bound.repairable and self._left(bound) <= gap):  # nor would a repair meet the gap
-            return None
+        if bound is not None and not (bound.repairable and self._relative(bound.gap - bound.nodes, bound) <= gap):
+            return None  # nor would a repair meet the gap, which leaves about what the edges hold
         if bound is not None:
             screen, known = self._relative(bound.screen, bound), None
         else:
@@ -139,11 +139,8 @@ class Checks:
 
     def _relative(self, gap: float, bound: CheapBound) -> float:
         """The gap of a bound, or another, relative to P there."""
-        return relative(gap, bound.primal, bound.primal, self.certifier.floor)
-
-    def _left(self, bound: CheapBound) -> float:
-        """The part of the relative gap that the edges hold: a repair would leave about that much."""
-        return self._relative(bound.gap - bound.nodes, bound)
+        primal = bound.primal
+        return relative(gap, primal, primal, floor(self.certifier.form, abs(primal)))
 
     def _inside(self, state: Any) -> tuple[Array, ...] | None:
         """Flows that say what is fused, where a merge may help."""

@@ -29,7 +29,6 @@ from .snapshot import AbstractKeeper, Checked, Snapshot
 if TYPE_CHECKING:
     from .method import AbstractIteration, AbstractMethod
 
-SMALL = 1 << 16  # numbers in the Gram matrices of all nodes
 
 
 def around(form: Form, method: AbstractMethod) -> tuple[Form, Array | None]:
@@ -38,7 +37,7 @@ def around(form: Form, method: AbstractMethod) -> tuple[Form, Array | None]:
     if not v.any():
         return form, None
     find = partial(centred, form, v)
-    return form.once("centred", strengths(form.blocks), find) if _is_small(form) else find(), v
+    return form.once("centred", strengths(form.blocks), find) if form.is_small else find(), v
 
 
 def view_of(form: Form, budget: Budget) -> LocalView:
@@ -48,12 +47,7 @@ def view_of(form: Form, budget: Budget) -> LocalView:
         return before.at_strengths(form, InProcess(Ledger(before.arcs, form.labels)))
     engine, seed = InProcess(Ledger(arcs_of(form), form.labels)), budget.seed or 0
     find = partial(LocalView, form, engine, seed)
-    return alike(form.once("view", None, find), form=form, engine=engine, seed=seed) if _is_small(form) else find()
-
-
-def _is_small(form: Form) -> bool:
-    """True where what one run finds takes so little room that it is kept for the next one."""
-    return form.n * form.d * form.d <= SMALL
+    return alike(form.once("view", None, find), form=form, engine=engine, seed=seed) if form.is_small else find()
 
 
 def drive(

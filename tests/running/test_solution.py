@@ -180,6 +180,7 @@ def test_the_certificate_prints_its_bounds(problem):
 WANT_MORE = {  # of a least squares problem on a chain: what it lacks, or what is to be chosen
     "DynamicProgramming": "has samples with several features",
     "LinearSystem": "is no sum of squares",
+    "OneNode": "nodes, and the method takes one",
     "AsyncL2GD": "is for a Hierarchy alone",
     "AsyncAL2SGD": "is for a Hierarchy alone",
     "LocalSGD": "is no consensus",

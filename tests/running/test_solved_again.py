@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 import graphreg as gr
+from graphreg.certificate.kernel import system
+from graphreg.form import form
 from graphreg.network import view as views
 from graphreg.running import driver
 
@@ -41,17 +43,17 @@ def test_an_answer_is_that_of_a_new_problem(method):
         same(again, problem(value).solve(method, seed=seed, rounds=60, on_failure="return"))
 
 
-def test_proxes_and_the_centred_form_are_found_once(monkeypatch):
+def test_proxes_the_centred_form_and_the_matrix_are_found_once(monkeypatch):
     found = []
-    for module, name in ((views, "node_proxes"), (driver, "centred")):
+    for module, name in ((views, "node_proxes"), (driver, "centred"), (system, "Columns")):
         real = getattr(module, name)
         monkeypatch.setattr(module, name, lambda *given, name=name, real=real: found.append(name) or real(*given))
     given = problem(0.2)
     for _ in range(3):
         given.solve(gr.PrimalDual())
-    assert sorted(found) == ["centred", "node_proxes"]
-    monkeypatch.setattr(driver, "SMALL", 0)  # of a large one nothing is held between two runs
+    assert sorted(found) == ["Columns", "centred", "node_proxes"]
+    monkeypatch.setattr(form, "SMALL", 0)  # of a large one nothing is held between two runs
     given = problem(0.2)
     for _ in range(3):
         given.solve(gr.PrimalDual())
-    assert sorted(found) == ["centred"] * 4 + ["node_proxes"] * 4
+    assert sorted(found) == ["Columns"] * 4 + ["centred"] * 4 + ["node_proxes"] * 4

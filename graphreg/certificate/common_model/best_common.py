@@ -75,6 +75,29 @@ def common(form: Form) -> Common:
         return form.once("common", key, lambda: _common(pooled(form)))
 
 
+def floor(form: Form, size: float) -> float:
+    """The floor of `common`, or 0 where the ``size`` of an objective is certainly no less: then the best common model,
+    which takes a hundred times as long as this, need not be found.
+
+    It is no better than 0, so that its objective is at most P(0), and no less than what the conjugates of the losses
+    say; and what rounding leaves of it counts for no more than at 0.
+    """
+    key = strengths((*form.samples, *form.to_ground, *form.unlike_edges))
+    if form.memory.get("common", (None,))[0] != key:
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            if size >= form.once("most floor", key, partial(_most, form)):
+                return 0.0
+    return common(form).floor
+
+
+def _most(form: Form) -> float:
+    zero, ground = np.zeros(form.shape), [e for e in form.to_ground if not isinstance(e.penalty, AbstractConstraint)]
+    bends, zeros = _rounding(pooled(form), zero[0])
+    top = sum(float(block.values(zero).sum()) for block in (*form.samples, *ground))
+    least = sum(float(block.duals(np.zeros_like(block.offset)).sum()) for block in form.samples)
+    return max(SHARE * (2.0 * (abs(top) + abs(least)) + zeros), RESOLVED * bends)
+
+
 def common_by_sums(form: Form, reduce: Callable[[Array], Array]) -> Common:
     """A good common model where the nodes of a form are a part of those of a problem, and ``reduce`` sums values per
     node (n, ...) over all nodes of that: all parts find the same.
@@ -186,7 +209,7 @@ def _differences(form: Form, v: Array) -> float:
 def _common(form: Form) -> Common:
     pool = Pool(form)
     w, _, value = pool.fit()
-    bends, zeros = _rounding(pool, w)
+    bends, zeros = _rounding(pool.form, w)
     least, rounding = ENOUGH * zeros, RESOLVED * bends
     if not rounding <= SHARE * max(abs(value), least):
         rounding = min(rounding, _plain_rounding(pool)) if rounding >= 0.0 else _plain_rounding(pool)
@@ -213,19 +236,19 @@ def _plain_rounding(pool: Pool) -> float:
     """A thousandth of the objective at 0, and at least its rounding: huge coefficients that cancel say nothing of what
     can be told apart, since at 0 there are none."""
     none = np.zeros_like(pool.base)
-    return max(SHARE * abs(pool.value(none, [])), RESOLVED * _rounding(pool, none)[0])
+    return max(SHARE * abs(pool.value(none, [])), RESOLVED * _rounding(pool.form, none)[0])
 
 
-def _rounding(pool: Pool, w: Array) -> tuple[float, float]:
+def _rounding(form: Form, w: Array) -> tuple[float, float]:
     """The sums of s_r B_r, those of offsets among them, and of s_r |l_r(0; .)|, see `common`."""
     bends, zeros = 0.0, 0.0
-    for block, some, scale, y, x in moved(pool.form, w):
+    for block, some, scale, y, x in moved(form, w):
         shift = EPS * magnitude(block, w, some)
         value = block.loss.value(x, y)
         bend = (block.loss.value(x + shift, y) + block.loss.value(x - shift, y)) / 2.0 - value
         bends += float(scale @ np.maximum(bend, 0.0))
         zeros += float(scale @ np.abs(block.loss.value(np.zeros_like(x), y)))
-    for edge in pool.form.edges:
+    for edge in form.edges:
         if edge.map.edges is None and edge.center is not None and not isinstance(edge.penalty, AbstractConstraint):
             shift = EPS * np.abs(edge.center)
             bends += float(edge.weight @ (edge.penalty.value(shift) + edge.penalty.value(-shift))) / 2.0

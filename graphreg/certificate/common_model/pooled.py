@@ -19,7 +19,7 @@ from ...form import EdgeBlock, Form, SampleBlock
 from ...terms import Array, Design, gram
 from ...terms.losses import AbstractQuadraticLoss, AbstractSmoothLoss
 from ...terms.penalties import AbstractConstraint, AbstractSmoothPenalty
-from .coordinates import RANK, coordinates, largest, slices, weighted
+from .coordinates import RANK, coordinates, inverse_root, largest, slices, weighted
 
 STEPS = 16  # at most; what is not attained falls for ever
 WIDE = 3  # the first so many of them are those of quadratics that touch the losses from above
@@ -158,8 +158,9 @@ class Pool:
             g, h = derivatives(edge, v, self.soft)
             slope[at] += g
             bend[np.ix_(at, at)] += h
-        J = np.kron(self.T, np.eye(len(v) // len(self.T)))
-        return slope, J.T @ bend @ J
+        J, diagonal = np.kron(self.T, np.eye(len(v) // len(self.T))), np.diagonal(bend)
+        plain = np.count_nonzero(bend) == np.count_nonzero(diagonal)
+        return slope, J.T @ (diagonal[:, None] * J if plain else bend @ J)
 
     def _hessian(self, block: SampleBlock, h: Array) -> Array:
         """The sum of s_r Z'h_r Z; where h is one number, from the sum of s_r Z'Z, which is found once."""
@@ -295,6 +296,8 @@ def _solve(H: Array, slope: Array) -> Array:
     H = H * np.outer(scale, scale)
     if not (np.isfinite(H).all() and np.isfinite(slope).all()):
         return np.zeros_like(slope)
+    if (R := inverse_root(H + np.diag(size == 0.0), RANK * len(H))) is not None:
+        return scale * (R @ (R.T @ (scale * slope)))
     values, U = np.linalg.eigh(H)
     kept = values > RANK * values.max(initial=0.0)
     return scale * (U[:, kept] @ ((U[:, kept].T @ (scale * slope)) / values[kept]))

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -47,7 +47,10 @@ class Enclosure:
         self._curvature: Curvature | None = None  # as of the last inverses
         self.like = None if like is None or like.refused else like.like or like  # the first of all: none is kept alive
         try:
-            self.system = System(form, None if self.like is None else self.like.system, outside)
+            known = None if self.like is None else self.like.system
+            if known is None and form.is_small:  # with the same matrix, whatever the strengths
+                known = form.once("system", None, partial(System, form))
+            self.system = known if known and known.form is form and outside is None else System(form, known, outside)
         except RefusedError as error:
             self.refused = str(error)
 

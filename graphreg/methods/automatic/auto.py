@@ -32,13 +32,13 @@ STEPS = 30  # of `InteriorPoint`: most runs take less than 15
 class Auto(AbstractMethod):
     """The method that is predicted to reach the gap first; others take over where it does not.
 
-    `DynamicProgramming` and `LinearSystem` need no rounds, and are taken where they apply. Else rounds of `PrimalDual`
-    are tried first, for 0.3 of the time that is predicted for what follows them (0.2 where that is a conic solver), if
-    these are at least 20; and further where their gap falls so fast that they will be there first. What follows is
-    `InteriorPoint` where its factors stay small, and at last `Exact`; of problems too large
-    for it, rounds of `PrimalDual` from the best point so far. So an answer takes little longer than by whichever of
-    them is the fastest, without knowing beforehand which it is. Rows that are no edges, and constraints, may be stiff:
-    there `InteriorPoint` comes first where its factors are no matter.
+    `DynamicProgramming`, `OneNode` and `LinearSystem` need no rounds, and are taken where they apply. Else rounds
+    of `PrimalDual` are tried first, for 0.3 of the time that is predicted for what follows them (0.2 where that is
+    a conic solver), if these are at least 20; and further where their gap falls so fast that they will be there
+    first. What follows is `InteriorPoint` where it applies and its factors stay small, and at last
+    `Exact`; of problems too large for it, rounds of `PrimalDual` from the best point so far. So an answer takes
+    little longer than by whichever of them is the fastest, without knowing beforehand which it is. Rows that are no
+    edges, and constraints, may be stiff: there `InteriorPoint` comes first where its factors are no matter.
 
     The predictions count parameters, samples, edges and the entries of a sparse factor (`Costs`). No clock plays a
     part, so that the same problem is solved in the same way again.
@@ -67,7 +67,11 @@ class Auto(AbstractMethod):
         if task.budget.gap == 0.0 and not Exact().lacks(task.form):  # as near as can be
             return Exact().run(task)
         began, tried, found = time.perf_counter(), list[str](), None
-        for stage in plan(Costs(task.form, task.budget.gap)):
+        form, gap = task.form, task.budget.gap
+        stages = partial(plan, Costs(form, gap))
+        if form.is_small:  # no strength plays a part
+            stages = partial(form.once, "plan", (gap, AbstractMethod.classes), lambda: list(plan(Costs(form, gap))))
+        for stage in stages():
             found = _carried_out(stage, task, found)
             found = found if found.by else replace(found, by=stage.method.name)
             tried.append(_said(stage.method, found))
