@@ -31,7 +31,7 @@ from graphreg.certificate.rationals import Echelon
 def grown(graph, penalty, rooms=None, **options):
     data = gr.NodeData.from_dict({i: (np.ones((1, 2)), [0.0]) for i in graph})
     form = gr.Problem(gr.SquaredLoss(data) + gr.TotalVariation(graph, penalty, **options)).form
-    arcs = Arcs.of(form)
+    arcs = Arcs.of(System(form))
     room = np.ones(len(arcs.tail)) if rooms is None else rooms(arcs)
     return arcs, forest(arcs, room, np.ones(2), np.zeros(len(arcs.tail), dtype=bool))
 

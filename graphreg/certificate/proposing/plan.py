@@ -59,9 +59,8 @@ class Planner:
 
     def __init__(self, system: System) -> None:
         self.system = system
-        self.arcs = Arcs.of(system.form)
-        each = [np.arange(system.flows[k].columns.start, system.flows[k].columns.stop) for k in self.arcs.blocks]
-        self.variable = np.concatenate([np.zeros(0, dtype=int), *each])  # of each arc
+        self.arcs = Arcs.of(system)
+        self.variable = self.arcs.variable  # of each arc
         others = np.ones(system.size, dtype=bool)
         others[self.variable] = False
         self.others = np.flatnonzero(others)  # variables that are no arcs
