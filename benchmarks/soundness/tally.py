@@ -40,7 +40,7 @@ def sound(rows: Iterable[Row]) -> bool:
 
 def false(row: Row) -> int:
     """How much of what a row says is contradicted."""
-    return sum(bool(answer["wrong"]) for answer in row.get("answers", ())) + len(row.get("false", ()))
+    return sum(bool(answer.get("wrong")) for answer in row.get("answers", ())) + len(row.get("false", ()))
 
 
 def report(rows: Sequence[Row]) -> str:

@@ -157,6 +157,8 @@ def test_what_a_square_leaves_is_bounded():
     assert not far_from_square(sp.csr_array([[1.0]]), sp.csr_array([[np.nan]])) < np.inf
     one = far_from_square(sp.csr_array([[1.0]]), sp.csr_array([[1.0]]))
     assert EPS <= one <= 8 * EPS  # each of the roundings counts, though none is seen here
+    two = far_from_square(sp.csr_array([[-1.0]]), sp.csr_array([[0.0]]))  # magnitudes count
+    assert two >= 1.0 + EPS
     wide_ = far_from_square(sp.csr_array([[100.0]]), sp.csr_array(np.ones((1, 100))))
     assert 100 * 100 * EPS <= wide_
 
@@ -171,34 +173,50 @@ def good(**changes):
 
 def test_what_is_proposed_is_looked_at():
     system, found = good()
-    far = 2.0 * RANGE
-    for changes in (
-        {"root": np.ones(2)},
-        {"scale": np.ones(3)},
-        {"G": np.ones((3, 2))},
-        {"G": sp.csc_array(np.eye(2))},
-        {"mu": 0.0},
-        {"mu": -0.5},
-        {"mu": np.nan},
-        {"mu": 1.0 / far},
-        {"root": np.array([1.0, -1.0, 1.0])},
-        {"scale": np.array([1.0, -1.0])},
-        {"scale": np.array([1.0, 0.0])},
-        {"root": np.array([1.0, 1.0, far])},
-        {"root": np.array([1.0, 1.0, 1.0 / far])},
-        {"scale": np.array([1.0, far])},
-        {"G": np.array([[1.0, 0.0], [0.0, far]])},
-        {"root": np.array([1.0, 1.0, np.nan])},
+    half = np.linalg.cholesky(np.array([[2.0, 1.0], [1.0, 2.0]]) - 0.5 * np.eye(2))
+    for changes, why in (
+        ({"root": np.ones(2)}, "shape"),
+        ({"scale": np.ones(3)}, "shape"),
+        ({"G": np.ones((3, 2))}, "shape"),
+        ({"G": sp.csc_array(half)}, "shape"),
+        ({"root": np.array([1.0, -1.0, 1.0])}, "range"),
+        ({"root": np.array([1.0, 1.0, np.nan])}, "range"),
+        ({"mu": np.inf}, "range"),
+        ({"mu": np.nan}, "range"),
+        ({"mu": 0.0}, "range"),
+        ({"mu": -0.5}, "range"),
+        ({"scale": np.array([1.0, 0.0])}, "span"),
     ):
-        with pytest.raises(RefusedError):
+        with pytest.raises(RefusedError, match=why):
             good(**changes)
     v, zero = np.array([1.0, 2.0, 3.0]), np.zeros(3)
     assert np.isfinite(found.balanced(system, v, zero).spread).all()
-    for wrong in ((general(np.eye(2)), np.ones(2), np.zeros(2)), (system, v * np.nan, zero), (system, v, v * 1e150)):
+    for wrong in (
+        (general([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), v, zero),
+        (system, v * np.nan, zero),
+        (system, v, v * 1e150),
+    ):
         with pytest.raises(RefusedError):
             found.balanced(*wrong)
     with pytest.raises(RefusedError):
         found.balanced(system, v, 1e-17 * v, plain=True)
+
+
+@pytest.mark.parametrize(
+    ("b", "root", "scale", "mu"),
+    [
+        (1.0, 2.0 * RANGE, 1.0 / RANGE, 3.9),
+        (1.0, 0.5 / RANGE, RANGE, 0.24),
+        (1.0, RANGE, 0.5 / RANGE, 0.24),
+        (1.0, 1.0 / RANGE, 2.0 * RANGE, 3.9),
+        (1.0, 1e-40, 1.0, 0.9e-80),
+        (1.0, 1e40, 1.0, 0.9e80),
+    ],
+)
+def test_weights_out_of_range_are_refused(b, root, scale, mu):
+    """Though what they prove would be so but for what may underflow."""
+    with pytest.raises(RefusedError, match="range"):
+        Joint(general([[b]]), np.array([root]), np.array([scale]), sp.csr_array([[0.3 * root * scale]]), mu)
 
 
 # ---- what it is for --------------------------------------------------------------------------------------------------
