@@ -24,7 +24,7 @@ from ..certificate import (
     common,
     feasible,
 )
-from ..compiling import conic
+from ..compiling import conic, torn
 from ..form import DualPoint, Form, with_latent_means
 from ..network import arcs_of
 from ..terms import Array
@@ -188,6 +188,8 @@ class Task:
             self.certifier.propose(zero, form.nothing())
             best, said = self.certifier.best(), "Nothing is left to fit."
             return Outcome(best, self.certifier, "gap", status="certified", message=said)
+        if rows := torn(form):
+            return statuses.judged(Outcome(own.best(), own, "infeasible", cause=rows), gap)
         own.spot_checks.begin()
         if own.spot_checks.contradiction:
             return statuses.judged(Outcome(own.best(), own, "failed"), gap)

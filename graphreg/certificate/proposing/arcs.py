@@ -37,7 +37,7 @@ class Arcs:
         each, whole = [(np.zeros(0, dtype=np.int64),) * 3], d > 1
         for one in system.flows:
             if one.K is not None:
-                some, *ends = _differences(one.K)
+                some, *ends = differences(one.K)
             elif one.mix is None:
                 ends = [(end[:, None].astype(np.int64) * d + one.at).ravel() for end in one.edge.ends]
                 some = np.arange(one.size)
@@ -49,7 +49,7 @@ class Arcs:
         return Arcs(variable, whole and len(tail) > 0, tail, head, n * d, d)
 
 
-def _differences(K: Any) -> tuple[Array, Array, Array]:
+def differences(K: Any) -> tuple[Array, Array, Array]:
     """The rows of K that are a number or a difference of two, and their ends."""
     count, total, size = np.diff(K.indptr), K.sum(axis=1), abs(K).sum(axis=1)
     row = np.flatnonzero(((count == 1) & (total == 1.0)) | ((count == 2) & (total == 0.0) & (size == 2.0)))
