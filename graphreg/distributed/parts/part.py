@@ -88,7 +88,7 @@ def _samples(
         return replace(part, loss=at_nodes(part.loss, own), map=here.changed(given_layout=block.layout))
     y, offset = (np.where(kept.reshape(-1, *[1] * (x.ndim - 1)), x, 0) for x in (part.y, part.offset))
     loss = at_rows(part.loss, rows[kept]) if kept.any() else copy.copy(part.loss)
-    if not kept.any():  # no data are ones without rows
+    if not kept.any():  # there are no data without rows
         vars(loss).pop("data")
     return replace(part, loss=loss, map=here, y=y, offset=offset, base_scale=np.where(kept, part.base_scale, np.nan))
 
