@@ -18,7 +18,7 @@ COLUMNS = ("certified", *REFUSALS, "failed", "exception", "misjudged", "wrong")
 
 def outcome(answer: dict[str, Any]) -> str:
     """In a word: wrong, misjudged, or the status; whatever else a status may be is counted as failed."""
-    if answer["wrong"]:
+    if answer.get("wrong"):
         return "wrong"
     if answer["misjudged"]:
         return "misjudged"

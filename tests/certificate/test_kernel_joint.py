@@ -103,6 +103,9 @@ def test_what_underflows_moves_all_the_same():
     system, v = general([[1.0]]), np.array([1e-120])
     found = Joint(system, np.array([1e60]), np.array([1e-60]), sp.csr_array([[0.0]]), 1.9)
     assert found.balanced(system, v, 0.0 * v).spread[0] >= 1e-120
+    two = general(np.eye(2))
+    found = Joint(two, np.full(2, 1e60), np.full(2, 1e-60), sp.csr_array(np.zeros((2, 2))), 1.9)
+    assert found.balanced(two, np.append(v, 0.0), np.zeros(2)).spread[0] >= 1e-120
 
 
 def limit(mu, g=0.0, root=1.0):
@@ -156,9 +159,9 @@ def test_what_a_square_leaves_is_bounded():
         assert max(left) <= number(far_from_square(sp.csr_array(A), sp.csr_array(G)))
     assert not far_from_square(sp.csr_array([[1.0]]), sp.csr_array([[np.nan]])) < np.inf
     one = far_from_square(sp.csr_array([[1.0]]), sp.csr_array([[1.0]]))
-    assert EPS <= one <= 8 * EPS  # each of the roundings counts, though none is seen here
-    two = far_from_square(sp.csr_array([[-1.0]]), sp.csr_array([[0.0]]))  # magnitudes count
-    assert two >= 1.0 + EPS
+    assert 5.9 * EPS <= one <= 6.1 * EPS  # each of the roundings counts, though none is seen here
+    two = far_from_square(sp.csr_array([[1.0, -1.0], [-1.0, 1.0]]), sp.csr_array([[1.0], [-1.0]]))
+    assert two >= 12 * EPS  # and so do magnitudes
     wide_ = far_from_square(sp.csr_array([[100.0]]), sp.csr_array(np.ones((1, 100))))
     assert 100 * 100 * EPS <= wide_
 
@@ -198,8 +201,24 @@ def test_what_is_proposed_is_looked_at():
     ):
         with pytest.raises(RefusedError):
             found.balanced(*wrong)
-    with pytest.raises(RefusedError):
-        found.balanced(system, v, 1e-17 * v, plain=True)
+    for low in (1e-17 * v, np.array([1e-17, 0.0, 0.0])):
+        with pytest.raises(RefusedError):
+            found.balanced(system, v, low, plain=True)
+    opposite = general([[1.0], [-1.0]])  # which balance, as large as they may be
+    found = Joint(opposite, np.ones(2), np.ones(1), sp.csr_array([[1.0]]), 1.0)
+    for high, low in ((1e139, 0.0), (1e150, 0.0), (0.0, 1e150)):
+        if high == 1e139:
+            assert not found.balanced(opposite, np.full(2, high), np.full(2, low)).spread.any()
+            continue
+        with pytest.raises(RefusedError, match="too large"):
+            found.balanced(opposite, np.full(2, high), np.full(2, low))
+
+
+def test_an_imbalance_whose_square_overflows_is_no_bound():
+    system = general([[1.0]])
+    found = Joint(system, np.array([1e-70]), np.array([1e70]), sp.csr_array([[0.0]]), 1.9)
+    with pytest.raises(RefusedError, match="balanced"):
+        found.balanced(system, np.array([1e139]), np.zeros(1))
 
 
 @pytest.mark.parametrize(
