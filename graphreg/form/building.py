@@ -86,8 +86,8 @@ def _coordinates(
             if loss.coordinates() != coordinates:
                 raise DataError(
                     f"the losses must have the same features: {losses[0].called()} has {list(coordinates)}, "
-                    f"{loss.called()} has {list(loss.coordinates())}; name them alike (from_arrays(X, y, node, "
-                    f"features={[*map(str, coordinates)]})), or write a loss of rows: {loss.called()}(gr.w.at(nodes), y)"
+                    f"{loss.called()} has {list(loss.coordinates())}; name them alike, or write a loss of rows, which "
+                    f"takes those of the other: {loss.called()}(gr.w.at(nodes), y)"
                 )
         if features is not None:
             raise DataError(f"the data name the features, {list(coordinates)}: leave features= out")

@@ -178,7 +178,7 @@ def test_how_they_are_written():
     assert "23 rows e of 1 number, K sparse, with a center b_e per row" in primal
     assert "(K'u2)_i" in dual
     assert "on 23 rows" in dual
-    assert "sum_e <u2_e, c_e>" in dual
+    assert "sum_e <u2_e, b_e>" in dual
     assert "the center of row e" in dual
     assert "on every row e (rows of K)" in kkt
     assert "ground" not in primal + dual + kkt
@@ -283,7 +283,6 @@ def test_what_is_doubtful_of_a_model_is_printed():
 def test_losses_of_other_columns_say_what_to_write():
     fit = gr.MeanLoss(gr.NodeData.from_arrays(None, [1.0, 2.0], ["a", "b"]))
     other = gr.HuberLoss(gr.NodeData.from_arrays(np.ones((2, 1)), [1.0, 2.0], ["a", "b"]))
-    with pytest.raises(DataError, match=r"features=\['y'\]\)\), or write a loss of rows: HuberLoss\(gr.w.at"):
+    with pytest.raises(DataError, match=r"write a loss of rows, .*: HuberLoss\(gr\.w\.at\(nodes\), y\)"):
         gr.Problem(fit + other)
-    named = gr.HuberLoss(gr.NodeData.from_arrays(np.ones((2, 1)), [1.0, 2.0], ["a", "b"], features=["y"]))
-    assert gr.Problem(fit + named).form.beside
+    assert gr.Problem(fit + gr.HuberLoss(gr.w.at(["a", "b"]), [1.0, 2.0])).form.beside
