@@ -355,18 +355,15 @@ class Expectile(Quantile):
         return b * b / (2 * (self.tau if b < 0 else self.rest)) + b * y
 
 
-class SquaredEpsilon(Loss):
-    """l(x; y) = max(0, |x - y| - epsilon)^2 / 2 and l*(b; y) = b^2 / 2 + epsilon |b| + b y for every b."""
-
-    def __init__(self, parameter: Any, d: int) -> None:
-        self.epsilon = exact(positive(parameter))
+class SquaredEpsilon(Huber):
+    """l(x; y) = max(0, |x - y| - delta)^2 / 2 and l*(b; y) = b^2 / 2 + delta |b| + b y for every b."""
 
     def value(self, x: Any, y: Any) -> Any:
-        far = above_zero(abs(x - y) - self.epsilon)
+        far = above_zero(abs(x - y) - self.delta)
         return far * far / 2
 
     def conjugate(self, b: Any, y: Any) -> Any:
-        return b * b / 2 + self.epsilon * abs(b) + b * y
+        return b * b / 2 + self.delta * abs(b) + b * y
 
 
 class Gamma(Loss):

@@ -99,16 +99,10 @@ def _completes_one(B: Array) -> bool:
 # ---- sparse ----------------------------------------------------------------------------------------------------------
 def least_of_sparse(A: Any, share: float) -> float:
     """A lower bound of the smallest eigenvalue of a sparse symmetric matrix; 0 where none is proved."""
-    A = sp.csc_array(A)
-    diagonal = A.diagonal()
-    if not (np.isfinite(A.data).all() and (diagonal > 1.0 / RANGE).all() and (diagonal < RANGE).all()):
+    found = equilibrated(A)
+    if found is None:
         return 0.0
-    q = 2.0 ** np.round(-0.5 * np.log2(diagonal))  # powers of 2: scaling by them is exact
-    Q = sp.diags_array(q)
-    S = sp.csc_array(Q @ A @ Q)
-    solve = solver(S)
-    if solve is None:
-        return 0.0
+    q, S, solve = found
     estimate = estimated(solve, q)
     for factor in BELOW:
         if estimate > 0.0 and _is_definite(S, factor * estimate * q * q, share):
@@ -116,9 +110,17 @@ def least_of_sparse(A: Any, share: float) -> float:
     return 0.0
 
 
-def solver(S: Any) -> Callable[[Array], Array] | None:
+def equilibrated(A: Any) -> tuple[Array, sp.csc_array, Callable[[Array], Array]] | None:
+    """q and S = diag(q) A diag(q) with a diagonal near 1, and what solves S x = b; None where A is singular."""
+    A = sp.csc_array(A)
+    diagonal = A.diagonal()
+    if not (np.isfinite(A.data).all() and (diagonal > 1.0 / RANGE).all() and (diagonal < RANGE).all()):
+        return None
+    q = 2.0 ** np.round(-0.5 * np.log2(diagonal))  # powers of 2: scaling by them is exact
+    Q = sp.diags_array(q)
+    S = sp.csc_array(Q @ A @ Q)
     try:
-        return factor(S).solve
+        return q, S, factor(S).solve
     except RuntimeError:  # singular
         return None
 

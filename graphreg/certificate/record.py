@@ -231,7 +231,8 @@ class Certificate(Shown):
             return f"no certificate: {self.note}"
         lines = [
             f"certificate: {self.dual:.10g} <= optimum <= {self.primal:.10g}",
-            f"  gap {self.gap:.3g} (relative {self.relative_gap:.3g}{self._scale}), of which rounding charge {self.charge:.2g}",
+            f"  gap {self.gap:.3g} (relative {self.relative_gap:.3g}{self._scale}), "
+            f"of which rounding charge {self.charge:.2g}",
         ]
         if self.note:
             lines.append(f"  {self.note}")

@@ -127,11 +127,15 @@ def _space(model: Model, losses: Sequence[AbstractLoss], coordinates: tuple[Coor
     penalised = [j for j, name in enumerate(coordinates) if not (intercept and feature_of(name) == "intercept")]
     seen = [term.labels() for _, term in model.terms if isinstance(term, RowLoss)] if rest else []
     known = dict.fromkeys(all_of([*first, *(x.data.labels for x in losses), *seen])) if rest else {}
-    doubt = _doubt([label for nodes in rest for label in nodes], known, "named by rows alone, without data, graph or path")
+    doubt = _doubt(
+        [label for nodes in rest for label in nodes], known, "named by rows alone, without data, graph or path"
+    )
     if not doubt and not closed:
         placed, seen = ({*all_of(each)} for each in (first, [x.data.labels for x in losses]))
         left = dict.fromkeys(x for x in all_of([x.data.labels for x in losses]) if x not in placed)
-        doubt = _doubt([x for x in placed if x not in seen] if left else (), left, "of a graph or path, and has no data")
+        doubt = _doubt(
+            [x for x in placed if x not in seen] if left else (), left, "of a graph or path, and has no data"
+        )
     return Space(index, coordinates, np.array(penalised, dtype=np.intp), doubt)
 
 

@@ -30,7 +30,7 @@ class WholeGraph:
     """The knowledge that a local view of a part of the graph has of the whole: sizes, and which nodes are its own.
 
     ``entries`` is how many numbers flows have; 0 where nobody asks. ``curvature`` is what losses of rows add to that of
-    each node of the view, `curvature_beside`; None where there are none."""
+    each node of the view, `curvature_beside`; None where the whole graph has none."""
 
     n: int
     n_observed: int
@@ -41,7 +41,7 @@ class WholeGraph:
 
 
 def curvature_beside(form: Form) -> Array:
-    """The mean curvature that each node has of the losses beside those of nodes, at the strengths of the moment, (n,)."""
+    """The mean curvature that each node has of the losses beside those of nodes, at this moment's strengths, (n,)."""
     out = np.zeros(form.n)
     for block in form.beside:
         out += block.traces(block.loss.typical_curvature(block.offset, block.y) * block.scale) / form.d
@@ -177,12 +177,13 @@ class LocalView:
         the parameters."""
         w, flows = (np.zeros(self.form.shape), None) if start is None else start
         flows = self.form.nothing().flows if flows is None else flows
-        if not self.form.beside:
+        if not (self.form.beside if self.whole_graph is None else self.whole_graph.curvature is not None):
             return w, flows
         near, first = w if start is None else self.engine.exchange(w), len(flows)
-        beside = zip(self.form.beside, self.kept[first:], self.weights[first:], strict=True)
-        prices = (_among((block if rows is EVERY else block.part(rows)).prices(near), rows, len(c)) for block, (_, rows), c in beside)
-        return w, self.engine.send_back((*flows, *prices))
+        beside = zip(self.kept[first:], self.weights[first:], strict=True)
+        prices = (_among(cast(SampleBlock, block).prices(near), rows, len(c)) for (block, rows), c in beside)
+        u = (*flows, *prices)
+        return w, self.engine.send_back(u) if self.form.unlike_edges else u
 
     def scales(self) -> Scales:
         """Means over the whole graph: one reduction."""

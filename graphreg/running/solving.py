@@ -188,11 +188,9 @@ class Task:
             self.certifier.propose(zero, form.nothing())
             best, said = self.certifier.best(), "Nothing is left to fit."
             return Outcome(best, self.certifier, "gap", status="certified", message=said)
-        if rows := torn(form):
-            return statuses.judged(Outcome(own.best(), own, "infeasible", cause=rows), gap)
         own.spot_checks.begin()
-        if own.spot_checks.contradiction:
-            return statuses.judged(Outcome(own.best(), own, "failed"), gap)
+        if (rows := torn(form)) or own.spot_checks.contradiction:
+            return statuses.judged(Outcome(own.best(), own, "infeasible" if rows else "failed", cause=rows), gap)
         with np.errstate(over="ignore", invalid="ignore"):
             found = self.method.run(self)
         found = statuses.judged(found, gap)

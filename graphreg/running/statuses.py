@@ -97,7 +97,8 @@ def certified(gap: float, attained: bool | None = True) -> str:
 
 def infeasible(rows: str) -> str:
     """The sentence where there is no point at all."""
-    return f"No point satisfies all constraints, the model is infeasible; these exclude each other: {rows}. Drop or change one."
+    said = f"No point satisfies all constraints, the model is infeasible; these exclude each other: {rows}"
+    return f"{said}. Drop or change one."
 
 
 def contradicted(certificate: Certificate) -> str:

@@ -73,13 +73,8 @@ class NoAttributeError(TermError, AttributeError):
     """An attribute that arrays have, and rows of a symbol have not."""
 
 
-REFLECTED = {  # numpy's names of what it does to an array and rows
-    "add": "__radd__",
-    "subtract": "__rsub__",
-    "multiply": "__rmul__",
-    "matmul": "__rmatmul__",
-    **{"less": "__gt__", "less_equal": "__ge__", "greater": "__lt__", "greater_equal": "__le__"},
-}
+REFLECTED = {"add": "radd", "subtract": "rsub", "multiply": "rmul", "matmul": "rmatmul"}  # of an array and rows
+REFLECTED |= {"less": "gt", "less_equal": "ge", "greater": "lt", "greater_equal": "le"}
 OF_ARRAYS = ("shape", "size", "ndim", "dtype", "T", "sum", "mean", "dot", "reshape", "ravel")
 
 
@@ -103,10 +98,10 @@ class AbstractRows(Brief, ABC):
         """Of numpy: `array - rows` and `A @ rows` are left to the methods below, and no function is applied."""
         method = REFLECTED.get(ufunc.__name__)
         if method is not None and how == "__call__" and given[-1] is self:
-            return getattr(self, method)(given[0])
+            return getattr(self, f"__{method}__")(given[0])
         raise TermError(
-            f"np.{ufunc.__name__} of {self.text()} is no term: write gr.L1()(rows) for absolute values, gr.L2()(rows) for "
-            "lengths, gr.SquaredL2()(rows) for squares"
+            f"np.{ufunc.__name__} of {self.text()} is no term: write gr.L1()(rows) for absolute values, "
+            "gr.L2()(rows) for lengths, gr.SquaredL2()(rows) for squares"
         )
 
     @abstractmethod

@@ -351,7 +351,9 @@ def test_isolated_nodes_by_hand():
 # ---- what refuses, and what goes on ----------------------------------------------------------------------------------
 def test_refusals_name_the_term():
     problem = gr.Problem(MODELS["graph trend"])
-    with pytest.raises(MethodError, match=r"L1\(\(D\^2 w\)_i\) has rows that are no edges, whose messages have to arrive"):
+    with pytest.raises(
+        MethodError, match=r"L1\(\(D\^2 w\)_i\) has rows that are no edges, whose messages have to arrive"
+    ):
         problem.solve(gr.PrimalDual(), engine=gr.Actors(faults=gr.Faults(drop=0.1)), progress=False)
     with pytest.raises(MethodError, match=r"rows that are no edges, and the method takes edges and nodes alone"):
         problem.solve(gr.FedADMM(), engine=gr.Actors(), progress=False)
@@ -393,13 +395,28 @@ def test_losses_of_rows_are_counted():
     assert ledgers[0] == ledgers[1] == ledgers[2]
 
 
+@pytest.mark.parametrize(
+    "engine", [gr.Actors(), gr.Parts(sites={i: i // 5 for i in range(N)})], ids=["actors", "parts"]
+)
+def test_runs_with_losses_of_rows_begin_where_others_ended(engine):
+    """Prices are those at what neighbours begin with, of whom some have no such row."""
+    some = gr.HuberLoss(w.at(range(4)) + w.at(range(1, 5)), np.ones(4))
+    problem = gr.Problem(means(N) + some + gr.L1()(w.along(range(4, 12), 2)) + TIED)
+    given = {"gap": 0, "rounds": 6, "progress": False, "on_failure": "return"}
+    start = problem.solve(gr.PrimalDual(balance=0.7), **given)
+    here, there = (problem.solve(gr.PrimalDual(balance=0.7), start=start, engine=e, **given) for e in (None, engine))
+    np.testing.assert_array_equal(here.coef, there.coef)
+    assert here.ledger == there.ledger
+
+
 def test_a_part_has_no_targets_of_rows_that_others_keep():
     form = gr.Problem(LOSSES["blurred"]).form.frozen()
     mine = np.arange(N) < 5
     (block,) = part_of(form, arcs_of(form), mine).form.beside
     kept = ~np.isnan(block.base_scale)
     assert kept.sum() == 5 < block.count
-    assert not block.y[~kept].any() and not block.offset[~kept].any()
+    assert not block.y[~kept].any()
+    assert not block.offset[~kept].any()
     assert len(block.loss.data.y) == 5
     np.testing.assert_array_equal(block.y[kept], np.arange(5.0))
 

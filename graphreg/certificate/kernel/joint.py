@@ -35,7 +35,7 @@ class Joint:
 
     def __init__(self, system: System, root: Array, scale: Array, G: sp.csr_array, mu: float) -> None:
         N, V = system.shape
-        need(root.shape == (V,) and scale.shape == (N,) and G.format == "csr" and G.shape[0] == N, "another shape")  # pyright: ignore[reportUnnecessaryComparison, reportOptionalSubscript]  (scipy has no types)
+        need(root.shape == (V,) and scale.shape == (N,) and G.format == "csr" and G.shape[0] == N, "another shape")  # pyright: ignore[reportOptionalSubscript]  (scipy has no types)
         need(mu > 0.0 and (root >= 0.0).all(), "a weight is out of range")
         need(all(in_range(x) for x in (root, scale, np.array([mu]))), "a weight is out of range")
         self.root, self.scale, self.least, self.kind = root, scale, 0.5 * mu, system.kind

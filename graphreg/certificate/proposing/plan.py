@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from ...base.csgraph import minimum_spanning_tree
 from ...inputs import components_of
 from ...terms import Array
-from ..convexity import estimated, root_of, solver
+from ..convexity import equilibrated, estimated, root_of
 from ..kernel.arithmetic import EPS, LEAST, RANGE, RefusedError, need, upwards
 from ..kernel.balance import Answers, Balanced, Combination, Witness, balanced
 from ..kernel.joint import Joint
@@ -90,26 +90,22 @@ class JointPlan:
     """What takes up imbalances where all variables do together, by least squares."""
 
     def __init__(self, system: System, weight: Array) -> None:
-        B = sp.csr_array(system.rows(np.arange(system.size)))
-        B.data *= np.repeat(np.sqrt(weight), np.diff(B.indptr))
-        H = sp.csc_array(B.T @ B)
-        diagonal = H.diagonal()
-        need((diagonal > 0.0).all(), UNTIED)
-        scale = 2.0 ** np.round(-0.5 * np.log2(diagonal))
-        S = sp.csc_array(sp.diags_array(scale) @ H @ sp.diags_array(scale))
-        solve = solver(S)
-        need(solve is not None, UNTIED)
-        assert solve is not None
-        mu = 0.5 * estimated(solve, np.ones(len(scale)))
+        root, self._B = np.sqrt(weight), sp.csr_array(system.rows(np.arange(system.size)))
+        self._B.data *= np.repeat(root, np.diff(self._B.indptr))
+        found = equilibrated(self._B.T @ self._B)
+        if found is None:
+            raise RefusedError(UNTIED)
+        scale, S, self._solve = found
+        mu = 0.5 * estimated(self._solve, np.ones(len(scale)))
         G = root_of(S - mu * sp.eye_array(len(scale))) if mu > 0.0 else None
-        need(G is not None, UNTIED)
-        assert G is not None
-        self.joint = Joint(system, np.sqrt(weight), scale, G, mu)
-        self._moved = lambda left: np.sqrt(weight) * (B @ (scale * solve(scale * left)))
+        if G is None:
+            raise RefusedError(UNTIED)
+        self.joint = Joint(system, root, scale, G, mu)
 
     def moved(self, left: Array) -> Array:
         """What takes up an imbalance."""
-        return self._moved(left)
+        scale = self.joint.scale
+        return self.joint.root * (self._B @ (scale * self._solve(scale * left)))
 
     def sizes(self, left: Array) -> Array:
         return left

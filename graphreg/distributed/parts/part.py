@@ -63,10 +63,11 @@ def part_of(form: Form, arcs: Arcs, mine: Array) -> Part:
     part = Form(
         space,
         tuple(labels[n_observed:]),
-        tuple(_samples(form, block, *found, place, len(ids)) for _, block, found in samples),
-        tuple(_edges(edge, *found, place, len(ids)) for _, edge, found in known),
+        tuple(_samples(form, cast(SampleBlock, block), *found, place, len(ids)) for _, block, found in samples),
+        tuple(_edges(cast(EdgeBlock, edge), *found, place, len(ids)) for _, edge, found in known),
     )
-    whole = WholeGraph(form.n, form.space.n_observed, ids, mine[ids], form.differences, curvature_beside(form)[ids])
+    curvature = curvature_beside(form)[ids] if form.beside else None
+    whole = WholeGraph(form.n, form.space.n_observed, ids, mine[ids], form.differences, curvature)
     return Part(part, whole, *(tuple((k, found[0]) for k, _, found in each) for each in (samples, known)))
 
 
