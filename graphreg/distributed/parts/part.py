@@ -21,6 +21,7 @@ from ...terms import GROUND, AbstractEdges, AbstractMap, Array, Matrix, Space
 from ...terms.losses import at_nodes, at_rows
 
 Rows = tuple[tuple[int, Array], ...]
+Known = tuple[Array, Array, Any]  # rows, which of them a part keeps, and the map of these
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ def part_of(form: Form, arcs: Arcs, mine: Array) -> Part:
     part = Form(
         space,
         tuple(labels[n_observed:]),
-        tuple(_samples(form, cast(SampleBlock, block), *found, place, len(ids)) for _, block, found in samples),
+        tuple(_samples(form, cast(SampleBlock, block), found, place, len(ids)) for _, block, found in samples),
         tuple(_edges(cast(EdgeBlock, edge), *found, place, len(ids)) for _, edge, found in known),
     )
     curvature = curvature_beside(form)[ids] if form.beside else None
@@ -71,7 +72,7 @@ def part_of(form: Form, arcs: Arcs, mine: Array) -> Part:
     return Part(part, whole, *(tuple((k, found[0]) for k, _, found in each) for each in (samples, known)))
 
 
-def _known(block: SampleBlock | EdgeBlock, mine: Array) -> tuple[Array, Array, Any]:
+def _known(block: SampleBlock | EdgeBlock, mine: Array) -> Known:
     """What the nodes of a mask know of a block: its rows there, which they keep, and the map of these."""
     if block.map.noun != "sample":
         return cast(Matrix | AbstractEdges, block.map).known(mine)
@@ -79,10 +80,9 @@ def _known(block: SampleBlock | EdgeBlock, mine: Array) -> tuple[Array, Array, A
     return rows, np.full(len(rows), True), block.map.part(rows)
 
 
-def _samples(
-    form: Form, block: SampleBlock, rows: Array, kept: Array, known: AbstractMap, place: Array, n: int
-) -> SampleBlock:
+def _samples(form: Form, block: SampleBlock, found: Known, place: Array, n: int) -> SampleBlock:
     """Some samples as a part knows them: of rows that others keep it has neither weights nor targets nor offsets."""
+    rows, kept, known = found
     part, here = block.part(rows), known.moved(place, n)
     if block.map.noun == "sample":
         own = {form.labels[i] for i in np.unique(part.node).tolist()}
