@@ -7,7 +7,7 @@ from rooms import PACKAGE, trees
 from survey import AROUND, CORE, FIGURES, HOUSE, circles, holds, room_of
 
 LIMITS = {
-    "lines of code": 44_617,  # as before, and joint answers to an imbalance of rows, rows that exclude each other by name
+    "lines of code": 44_617,  # as before, and joint answers to an imbalance of rows, rows that exclude each other
     "lines of code in the core": 22_013,  # as above: the algebra of rows, maps, losses of rows, Newton steps on rows
     "files": 440,  # terms/maps.py, design.py, rows.py, row_penalty.py, row_loss.py, form/held.py and others of rows
     "arrows upwards": 1,
