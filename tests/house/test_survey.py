@@ -7,8 +7,8 @@ from rooms import PACKAGE, trees
 from survey import AROUND, CORE, FIGURES, HOUSE, circles, holds, room_of
 
 LIMITS = {
-    "lines of code": 44_617,  # as before, and joint answers to an imbalance of rows, rows that exclude each other
-    "lines of code in the core": 22_013,  # as above: the algebra of rows, maps, losses of rows, Newton steps on rows
+    "lines of code": 44_652,  # as before, and joint answers to an imbalance of rows, rows that exclude each other
+    "lines of code in the core": 22_048,  # as above: the algebra of rows, maps, losses of rows, Newton steps on rows
     "files": 440,  # terms/maps.py, design.py, rows.py, row_penalty.py, row_loss.py, form/held.py and others of rows
     "arrows upwards": 1,
     "largest circle of files at load": 0,
@@ -19,10 +19,10 @@ LIMITS = {
     "functions with more than 6 parameters": 13,
     "modules that an import loads": 9,
     "PrimalDual on a chain: files": 58,  # kernel/joint.py, whose bound of definite matrices all use
-    "PrimalDual on a chain: functions": 544,  # blocks ask their maps, and stand apart where they are of rows
+    "PrimalDual on a chain: functions": 548,  # blocks ask their maps, and stand apart where they are of rows
     "PrimalDual on a chain: depth": 24,
     "Exact on a chain: files": 54,
-    "Exact on a chain: functions": 421,  # blocks ask their maps, and stand apart where they are of rows
+    "Exact on a chain: functions": 431,  # blocks ask their maps, and stand apart where they are of rows
     "Exact on a chain: depth": 22,
 }
 
