@@ -184,7 +184,7 @@ def test_elimination_is_exact():
 def test_plans_close_what_they_are_asked_to(name, apart):
     """At 0, or near it, where everything may move; and the kernel takes the sizes that follow from the tree."""
     form = form_of(name)
-    system = System(form)
+    enclosure, system = Enclosure(form), System(form)
     assert system.shape == enclosure.system.shape
     rng = np.random.default_rng(15)
     v = 1e-3 * rng.standard_normal(system.size)
