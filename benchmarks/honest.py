@@ -184,6 +184,9 @@ LOSSES: dict[str, tuple[Any, Any, list[list[Fraction]]]] = {  # parameter, targe
     "multinomial": (3, 1, [[F(0), F(-1, 2), F(1, 2)], [F(1, 3), F(-1), F(2, 3)]]),
     "hinge": (None, "-1", [[F(0)], [F(1)]]),
     "squared_hinge": (None, "1", [[F(0)]]),
+    "expectile": ("3p-2", "7", []),
+    "squared_epsilon": ("5p-2", "7", []),
+    "gamma": (None, "3", [[F(1)]]),
 }
 PENALTIES: dict[str, tuple[Any, list[list[Fraction]]]] = {  # parameter, flows (over the weight) at ends
     "L1": (None, [[F(1), F(0)], [F(-1), F(1)]]),

@@ -55,7 +55,7 @@ CERTIFICATE = {
     CHECKER: ("checker_formulas", "checker", "verify"),
     KERNEL / "arithmetic.py": ("kernel_arithmetic", "kernel_system", "kernel_upper"),
     KERNEL / "system.py": ("kernel_system", "kernel_upper", "kernel_squares"),
-    **{KERNEL / f"{name}.py": (f"kernel_{name}",) for name in ("balance", "value", "squares", "upper")},
+    **{KERNEL / f"{name}.py": (f"kernel_{name}",) for name in ("balance", "joint", "value", "squares", "upper")},
 }
 TESTS = {path: [f"tests/certificate/test_{name}.py" for name in names] for path, names in CERTIFICATE.items()} | {
     path: ["tests/terms/test_bounds_exactly.py", "-k", which] for path, which in BOUNDS.items()

@@ -176,6 +176,21 @@ const LOSS = {
     target: label, along: (v, y) => against(v, y, STAYS),
   },
 };
+LOSS.expectile = {
+  parameter: LOSS.quantile.parameter,
+  value: (p, x, y) => mul(sign(sub(x, y)) < 0 ? p[0] : p[1], soft(sub(x, y))),
+  conjugate: (p, b, y) => add(div(soft(b), sign(b) < 0 ? p[0] : p[1]), mul(b, y)),
+};
+LOSS.squared_epsilon = {
+  parameter: (s) => rational(positive(s)),
+  value: (p, x, y) => soft(max(sub(mag(sub(x, y)), p), Z)),
+  conjugate: (p, b, y) => add(square(b, y), mul(p, mag(b))),
+};
+LOSS.gamma = {
+  value: (p, x, y) => add(x, mul(y, exp(neg(x)))),
+  conjugate: (p, b, y) => { const q = sub(I, b); need(q[0] >= 0n); return sub(q[0] ? mul(q, log(div(q, y))) : Z, q); },
+  target: (y) => { const n = exact(y); need(n[0] > 0n, "an amount"); return n; },
+};
 const scale = (x) => { need(x > 0 && isFinite(x), "a scale"); return rational(x); };
 
 // rows of any kind: of each its ends, its cells by number (node, column, coefficient), and these as the hash has them

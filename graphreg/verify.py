@@ -342,6 +342,45 @@ class Quantile(Loss):
         return b * y
 
 
+class Expectile(Quantile):
+    """With r = x - y: l(x; y) = tau r^2 / 2 where r < 0, else (1 - tau) r^2 / 2, where 1 - tau is the double 1.0 - tau.
+
+    l*(b; y) = b^2 / (2 tau) + b y where b < 0, else b^2 / (2 (1 - tau)) + b y, for every b.
+    """
+
+    def value(self, x: Any, y: Any) -> Any:
+        return (self.tau if x < y else self.rest) * (x - y) * (x - y) / 2
+
+    def conjugate(self, b: Any, y: Any) -> Any:
+        return b * b / (2 * (self.tau if b < 0 else self.rest)) + b * y
+
+
+class SquaredEpsilon(Huber):
+    """l(x; y) = max(0, |x - y| - delta)^2 / 2 and l*(b; y) = b^2 / 2 + delta |b| + b y for every b."""
+
+    def value(self, x: Any, y: Any) -> Any:
+        far = above_zero(abs(x - y) - self.delta)
+        return far * far / 2
+
+    def conjugate(self, b: Any, y: Any) -> Any:
+        return b * b / 2 + self.delta * abs(b) + b * y
+
+
+class Gamma(Loss):
+    """l(x; y) = x + y exp(-x) with y > 0, and l*(b; y) = q log(q / y) - q where q = 1 - b >= 0."""
+
+    def target(self, y: Any) -> Any:
+        amount = exact(y)
+        need(amount > 0, "amounts are positive")
+        return amount
+
+    def value(self, x: Any, y: Any) -> Any:
+        return x + y * exp(-x)
+
+    def conjugate(self, b: Any, y: Any) -> Any:
+        return y * entropy((1 - b) / y) - (1 - b)
+
+
 class Classes(Loss):
     """A loss of two classes: the target y is -1 or 1."""
 
@@ -445,6 +484,9 @@ LOSSES: dict[str, Any] = {
     "multinomial": Multinomial,
     "hinge": Hinge,
     "squared_hinge": SquaredHinge,
+    "expectile": Expectile,
+    "squared_epsilon": SquaredEpsilon,
+    "gamma": Gamma,
 }
 
 

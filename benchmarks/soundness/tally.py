@@ -18,7 +18,7 @@ COLUMNS = ("certified", *REFUSALS, "failed", "exception", "misjudged", "wrong")
 
 def outcome(answer: dict[str, Any]) -> str:
     """In a word: wrong, misjudged, or the status; whatever else a status may be is counted as failed."""
-    if answer["wrong"]:
+    if answer.get("wrong"):
         return "wrong"
     if answer["misjudged"]:
         return "misjudged"
@@ -40,7 +40,7 @@ def sound(rows: Iterable[Row]) -> bool:
 
 def false(row: Row) -> int:
     """How much of what a row says is contradicted."""
-    return sum(bool(answer["wrong"]) for answer in row.get("answers", ())) + len(row.get("false", ()))
+    return sum(bool(answer.get("wrong")) for answer in row.get("answers", ())) + len(row.get("false", ()))
 
 
 def report(rows: Sequence[Row]) -> str:

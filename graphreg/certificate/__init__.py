@@ -27,6 +27,7 @@ from .kernel.system import summands_of as summands_of
 from .kernel.upper import upper_bound as upper_bound
 from .kernel.value import Enclosed as Enclosed
 from .levels import at_zero_levels as at_zero_levels
+from .proposing.arcs import differences as differences
 from .proposing.enclosure import Enclosure as Enclosure
 from .proposing.flow_dual import CheapBound as CheapBound
 from .proposing.flow_dual import FlowDual as FlowDual

@@ -9,8 +9,8 @@ Let A be known as floats up to an error that is at most ``share`` times its diag
 method in floating point runs to its end on B = A - mu I - tau diag(A), then B >= -d g' diag(A) with
 g' = (d + 2) u (S. M. Rump, Verification of positive definiteness, BIT 46, 2006; N. J. Higham, Accuracy and Stability of
 Numerical Algorithms, theorem 10.3), and so mu is a lower bound where tau >= share + d g'. As all is relative to the
-diagonal, columns of very different units do no harm. Sparse matrices are factorised as L D L', of which the residual is
-bounded entry by entry: L D L' is positive semidefinite exactly, whatever L and D > 0 are.
+diagonal, columns of very different units do no harm. Of sparse matrices the distance to some GG' is bounded entry by
+entry, which is positive semidefinite exactly, whatever G is.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from ..base.gate import carry_out
 from ..form import EdgeBlock, Form
 from ..terms import Array, at_a_time, gram, strengths
 from ..terms.penalties import AbstractSmoothPenalty
+from .kernel.joint import far_from_square
 
 # ---- smallest eigenvalues, from below --------------------------------------------------------------------------------
 U = 2.0**-53  # the unit roundoff
@@ -98,26 +99,28 @@ def _completes_one(B: Array) -> bool:
 # ---- sparse ----------------------------------------------------------------------------------------------------------
 def least_of_sparse(A: Any, share: float) -> float:
     """A lower bound of the smallest eigenvalue of a sparse symmetric matrix; 0 where none is proved."""
-    A = sp.csc_array(A)
-    diagonal = A.diagonal()
-    if not (np.isfinite(A.data).all() and (diagonal > 1.0 / RANGE).all() and (diagonal < RANGE).all()):
+    found = equilibrated(A)
+    if found is None:
         return 0.0
-    q = 2.0 ** np.round(-0.5 * np.log2(diagonal))  # powers of 2: scaling by them is exact
-    Q = sp.diags_array(q)
-    S = sp.csc_array(Q @ A @ Q)
-    solve = _solver(S)
-    if solve is None:
-        return 0.0
-    estimate = _estimate(solve, q)
+    q, S, solve = found
+    estimate = estimated(solve, q)
     for factor in BELOW:
         if estimate > 0.0 and _is_definite(S, factor * estimate * q * q, share):
             return factor * estimate
     return 0.0
 
 
-def _solver(S: Any) -> Callable[[Array], Array] | None:
+def equilibrated(A: Any) -> tuple[Array, sp.csc_array, Callable[[Array], Array]] | None:
+    """q and S = diag(q) A diag(q) with a diagonal near 1, and what solves S x = b; None where A is singular."""
+    A = sp.csc_array(A)
+    diagonal = A.diagonal()
+    if not (np.isfinite(A.data).all() and (diagonal > 1.0 / RANGE).all() and (diagonal < RANGE).all()):
+        return None
+    q = 2.0 ** np.round(-0.5 * np.log2(diagonal))  # powers of 2: scaling by them is exact
+    Q = sp.diags_array(q)
+    S = sp.csc_array(Q @ A @ Q)
     try:
-        return factor(S).solve
+        return q, S, factor(S).solve
     except RuntimeError:  # singular
         return None
 
@@ -128,7 +131,7 @@ def factor(S: Any) -> Any:
     return carry_out(lambda: splu(A, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options))
 
 
-def _estimate(solve: Callable[[Array], Array], q: Array) -> float:
+def estimated(solve: Callable[[Array], Array], q: Array) -> float:
     """1 over the largest eigenvalue of A^-1 = Q S^-1 Q."""
     operator: Any = LinearOperator  # scipy has no types
     inverse = operator((len(q), len(q)), matvec=lambda x: q * solve(q * x.ravel()), dtype=float)
@@ -147,18 +150,18 @@ def _is_definite(S: Any, mu: Array, share: float) -> bool:
     tau = 1.01 * share + 1e-13
     for _ in range(3):
         B = sp.csc_array(S - sp.diags_array(mu + tau * diagonal))
-        residual = _residual(B)
-        if residual is None:
+        G = root_of(B)
+        if G is None:
             return False
-        needed = 1.01 * (share + residual / float(diagonal.min()) + 8 * U)
+        needed = 1.01 * (share + far_from_square(B, G) / float(diagonal.min()) + 8 * U)
         if needed <= tau:
             return True
         tau = 2.0 * needed
     return False
 
 
-def _residual(B: Any) -> float | None:
-    """A bound of ||B - L D L'|| for some L and D > 0; None where there are none."""
+def root_of(B: Any) -> sp.csr_array | None:
+    """G with B near GG', by L D L'; None where B is not positive definite in floats."""
     try:
         lu = factor(B)
     except RuntimeError:
@@ -166,13 +169,7 @@ def _residual(B: Any) -> float | None:
     pivots = lu.U.diagonal()
     if not (np.array_equal(lu.perm_r, lu.perm_c) and (pivots > 0.0).all() and np.isfinite(lu.L.data).all()):
         return None
-    L, place = sp.csr_array(lu.L), np.argsort(lu.perm_r)
-    permuted = sp.csr_array(B)[place][:, place]
-    left = abs(permuted - (L @ sp.diags_array(pivots)) @ L.T)
-    size, one = abs(L), np.ones(len(pivots))
-    most = int(np.diff(L.indptr).max()) + 4  # terms of any sum
-    sums = left @ one + 1.01 * most * U * (size @ (pivots * (size.T @ one)) + abs(permuted) @ one)
-    return 1.01 * float(sums.max())
+    return sp.csr_array(sp.csr_array(lu.L @ sp.diags_array(np.sqrt(pivots)))[lu.perm_r])
 
 
 # ---- moduli of the objective -----------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 
 OWN_TERMS = "own terms"  # the scope of bounds that rest on what the user wrote
+HIDDEN = 1e-2  # of the bounds: a gap that is told with what it is relative to, where that is not their size
 UNDERFLOWN = 1e-298  # a hundred times what is added to each value, see `terms.bounds`
 
 
@@ -94,6 +95,14 @@ class Certificate(Shown):
         if not np.isfinite(self.gap):
             return float("inf")
         return relative(self.gap, self.primal, self.dual, floor(self.form, max(abs(self.primal), abs(self.dual))))
+
+    @property
+    def _scale(self) -> str:
+        """What the gap is relative to, where that is so much more than the bounds that it hides how far apart they
+        lie."""
+        floor, size = common(self.form).floor, max(abs(self.primal), abs(self.dual))
+        hidden = size < floor and self.gap > HIDDEN * size
+        return f" of {floor:.3g}, by the best common model" if hidden else ""
 
     @property
     def valid(self) -> bool:
@@ -200,7 +209,7 @@ class Certificate(Shown):
         if not self.valid:
             return f"<{type(self).__name__}: none; {visible(self.note, 200)}>"
         bounds = f"{self.dual:.6g} <= optimum <= {self.primal:.6g}"
-        return f"<{type(self).__name__}: {bounds}, relative gap {self.relative_gap:.2g}>"
+        return f"<{type(self).__name__}: {bounds}, relative gap {self.relative_gap:.2g}{self._scale}>"
 
     def _html(self) -> Iterable[Html]:
         if not self.valid:
@@ -210,7 +219,7 @@ class Certificate(Shown):
         yield title(f"{type(self).__name__}: {self.dual:.10g} <= optimum <= {self.primal:.10g}")
         known: dict[str, object] = {
             "gap": f"{self.gap:.3g}, of which {self.charge:.2g} is the charge for rounding",
-            "relative gap": f"{self.relative_gap:.3g}",
+            "relative gap": f"{self.relative_gap:.3g}{self._scale}",
         }
         if np.isfinite(self.distance):
             known["distance"] = f"at most {self.distance:.3g} from the optimal parameters, over all nodes"
@@ -222,7 +231,8 @@ class Certificate(Shown):
             return f"no certificate: {self.note}"
         lines = [
             f"certificate: {self.dual:.10g} <= optimum <= {self.primal:.10g}",
-            f"  gap {self.gap:.3g} (relative {self.relative_gap:.3g}), of which rounding charge {self.charge:.2g}",
+            f"  gap {self.gap:.3g} (relative {self.relative_gap:.3g}{self._scale}), "
+            f"of which rounding charge {self.charge:.2g}",
         ]
         if self.note:
             lines.append(f"  {self.note}")

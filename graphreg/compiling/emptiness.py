@@ -1,6 +1,9 @@
 """The reason for which there is no point with a finite objective: the constraints exclude each other, which is shown
 and not only computed, or a loss is beyond what floats can hold.
 
+Rows that are numbers of w, or differences of two, bound these like roads of a length: around a circle of negative
+length, which is added up exactly, no numbers fit (R. Bellman, On a routing problem, 1958).
+
 The constraints alone, with no losses, are a problem whose optimum is 0 where a point satisfies them. The least squares
 
     minimise sum_e 1/2 ||s_e||^2    subject to    (K_e w - center_e) - s_e in C_e
@@ -13,31 +16,108 @@ constraints: a Farkas certificate (Boyd and Vandenberghe, Convex Optimization, s
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from ..base.lazy import cp
-from ..certificate import Enclosure, feasible
+from ..certificate import Enclosure, differences, feasible
 from ..form import DualPoint, Form
-from ..terms import Array
-from ..terms.penalties import AbstractConstraint, split
+from ..terms import Array, EdgeBlock
+from ..terms.penalties import AbstractBox, AbstractConstraint, Ball, Zero, split
 from .solvers import breakdown_of, solver_name, time_limit
 
+LONGEST = 100  # rows of a circle that is looked for
+MANY = 6  # rows that are named
+ROUNDED = 1e-12  # of the lengths of a circle: less than that may be what rounding left of numbers that fit
+LITTLE = 1e-6  # of the largest flow: less has no part in a proof
 
-def proves_no_point(form: Form, solver: str, seconds: float | None) -> bool:
-    """True where it is proved that no point satisfies all constraints; False where that is not known."""
+
+def torn(form: Form) -> str:
+    """The rows of a circle that no point satisfies, named; empty where none is found, and nothing is shown then."""
+    boxes = [edge for edge in form.edges if _bounds(edge)]
+    if all(np.isfinite(edge.values(np.zeros(form.shape))).all() for edge in boxes):
+        return ""
+    tail, head, length, *said = _roads(form, boxes)
+    distance, last = np.zeros(form.n * form.d + 1), np.full(form.n * form.d + 1, -1)
+    for _ in range(LONGEST):
+        nearest = distance.copy()
+        np.minimum.at(nearest, tail, distance[head] + length)
+        taken = (distance[head] + length == nearest[tail]) & (nearest < distance)[tail]
+        last[tail[taken]], distance = np.flatnonzero(taken), nearest
+        road = _circle(last, head)
+        lengths = [Fraction(x) for x in length[road].tolist()]
+        if sum(lengths) < -ROUNDED * sum(map(abs, lengths)):
+            return f"{_named(form, boxes, *(x[road] for x in said))}, by {float(-sum(lengths)):.3g} in all"
+        if not taken.any():
+            break
+    return ""
+
+
+def _bounds(edge: EdgeBlock) -> tuple[Any, ...]:
+    """Bounds of each number of the rows of a block, where there are any."""
+    if isinstance(edge.penalty, Ball):
+        return -edge.penalty.radius, edge.penalty.radius
+    if isinstance(edge.penalty, AbstractBox):
+        return edge.penalty.low, edge.penalty.high
+    return (0.0, 0.0) if isinstance(edge.penalty, Zero) else ()
+
+
+def _roads(form: Form, boxes: list[EdgeBlock]) -> list[Array]:
+    """x_tail <= x_head + length: the ends, the length, and the block and the line of K that say so."""
+    found: list[tuple[Array, ...]] = []
+    for number, edge in enumerate(boxes):
+        shape = edge.count, form.width(edge)
+        line, tail, head = differences(edge.flat(form.d))
+        center = np.zeros(shape) if edge.center is None else edge.center
+        low, high = ((np.broadcast_to(end, shape) + center).ravel()[line] for end in _bounds(edge))
+        block = np.full(len(line), number)
+        found += [(tail, head, high, block, line), (head, tail, -low, block, line)]
+    every = [np.concatenate(x) for x in zip(*found, strict=True)]
+    return [x[np.isfinite(every[2])] for x in every]
+
+
+def _circle(last: Array, head: Array) -> list[int]:
+    """The roads around a circle of those by which numbers were reached last, where there is one."""
+    nowhere = len(last)
+    far = np.append(np.append(head, nowhere)[last], nowhere)
+    for _ in range(nowhere.bit_length()):
+        far = far[far]
+    at, road = int(far.min()), list[int]()
+    while at < nowhere and (not road or head[road[-1]] != at):
+        road.append(int(last[head[road[-1]] if road else at]))
+    return road
+
+
+def _named(form: Form, edges: Sequence[EdgeBlock], block: Array, line: Array) -> str:
+    """Rows by the names of their terms and their own, some of them."""
+    rows = dict[str, None]()
+    for edge, r in ((edges[k], r) for k, r in zip(block.tolist(), line.tolist(), strict=True)):
+        row, j = divmod(r, form.width(edge))
+        column = f" on {form.space.names[edge.columns(form.d)[j]]!r}" if edge.map.edges and form.d > 1 else ""
+        rows[f"{edge.name} at {form.keys(edge)[row]!r}{column}"] = None
+    return "; ".join([*rows][:MANY]) + f" and {len(rows) - MANY} more" * (len(rows) > MANY)
+
+
+def rows_apart(form: Form, solver: str, seconds: float | None) -> str:
+    """The rows that no point satisfies together, where that is proved: those with a part in it; empty where that is not
+    known."""
     edges = tuple(edge for edge in form.edges if isinstance(edge.penalty, AbstractConstraint))
     if all(edge.map.noun == "edge" for edge in edges):
-        return False  # 0 satisfies what is between nodes
+        return ""  # 0 satisfies what is between nodes
     constraints = replace(form, samples=(), edges=edges)
     flows = _residuals(constraints, solver, seconds)
     size = max((float(np.abs(u).max(initial=0.0)) for u in flows), default=0.0) if flows is not None else 0.0
     if flows is None or not (np.isfinite(size) and size > 0.0):
-        return False
+        return ""
     found = Enclosure(constraints)(DualPoint(tuple(u / size for u in flows), ()))
-    return bool((found.lower > 0.0).any())
+    if not (found.lower > 0.0).any():
+        return ""
+    lines = [np.flatnonzero(np.abs(u) > LITTLE * size) for u in flows]
+    return _named(form, edges, np.repeat(np.arange(len(lines)), [len(x) for x in lines]), np.concatenate(lines))
 
 
 def _residuals(form: Form, solver: str, seconds: float | None) -> tuple[Array, ...] | None:

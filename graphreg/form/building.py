@@ -7,6 +7,7 @@ import re
 import warnings
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -56,6 +57,9 @@ def lower(model: Model, space: Space) -> Form:
         edges += [_placed(edge, space.n_observed, len(latent), n) for edge in part.edges if edge.count]
         if part.latent:
             latent += distinct(part.latent, {*space.index, *latent})
+    for (_, term), part in zip(model.terms, lowered, strict=True):
+        if isinstance(term, RowPenalty) and not any(edge.count for edge in part.edges):
+            space = replace(space, doubt=space.doubt or f"{term!r} has no rows, and says nothing")
     return Form(space, tuple(latent), tuple(samples), tuple(edges))
 
 
@@ -82,7 +86,8 @@ def _coordinates(
             if loss.coordinates() != coordinates:
                 raise DataError(
                     f"the losses must have the same features: {losses[0].called()} has {list(coordinates)}, "
-                    f"{loss.called()} has {list(loss.coordinates())}"
+                    f"{loss.called()} has {list(loss.coordinates())}; name them alike, or write a loss of rows, which "
+                    f"takes those of the other: {loss.called()}(gr.w.at(nodes), y)"
                 )
         if features is not None:
             raise DataError(f"the data name the features, {list(coordinates)}: leave features= out")
@@ -122,20 +127,27 @@ def _space(model: Model, losses: Sequence[AbstractLoss], coordinates: tuple[Coor
     penalised = [j for j, name in enumerate(coordinates) if not (intercept and feature_of(name) == "intercept")]
     seen = [term.labels() for _, term in model.terms if isinstance(term, RowLoss)] if rest else []
     known = dict.fromkeys(all_of([*first, *(x.data.labels for x in losses), *seen])) if rest else {}
-    doubt = _doubt([label for nodes in rest for label in nodes], known)
+    doubt = _doubt(
+        [label for nodes in rest for label in nodes], known, "named by rows alone, without data, graph or path"
+    )
+    if not doubt and not closed:
+        placed, seen = ({*all_of(each)} for each in (first, [x.data.labels for x in losses]))
+        left = dict.fromkeys(x for x in all_of([x.data.labels for x in losses]) if x not in placed)
+        doubt = _doubt(
+            [x for x in placed if x not in seen] if left else (), left, "of a graph or path, and has no data"
+        )
     return Space(index, coordinates, np.array(penalised, dtype=np.intp), doubt)
 
 
-def _doubt(named: Sequence[Hashable], known: Mapping[Hashable, None]) -> str:
-    """A warning of the first label that rows alone name and that looks like one of the others; numbers in labels are
-    meant."""
-    for label in dict.fromkeys(named):
+def _doubt(named: Sequence[Hashable], known: Mapping[Hashable, None], what: str) -> str:
+    """A warning of the first label of some that looks like one of the others; numbers in labels are meant."""
+    for label in islice(dict.fromkeys(named), DOUBTED):
         if label in known:
             continue
         near = closest(label, known)
         letters = {re.sub(r"[\W\d_]+", "", str(each).lower()) for each in (label, near)}
         if hint := look_alike(label, known) or (f"; did you mean {near!r}?" if near and len(letters) > 1 else ""):
-            said = f"the node {label!r} is named by rows alone, without data, graph or path{hint}"
+            said = f"the node {label!r} is {what}{hint}"
             warnings.warn(said, UserWarning, stacklevel=users_line())
             return said
     return ""
@@ -163,6 +175,7 @@ def _apart(block: SampleBlock, taken: Array, space: Space) -> SampleBlock:
 
 # ---- numbers out of range --------------------------------------------------------------------------------------------
 LARGEST, SMALLEST = 1e150, 1e-150  # their squares are about the largest and the smallest float
+DOUBTED = 100  # labels that are looked at
 ROOM = 1e300  # sums of scaled squares stay below it
 ROWS = 4096  # of X, looked at together
 

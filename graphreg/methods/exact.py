@@ -16,7 +16,7 @@ from ..base.clock import OutOfTimeError, alarm, at_least, check_deadline, left, 
 from ..base.gate import refuse
 from ..certificate import Certificate, common
 from ..checks import checked, one_of, text
-from ..compiling import overflow, proves_no_point, solvers
+from ..compiling import overflow, rows_apart, solvers
 from ..form import Form
 from ..oracles import check_size
 from ..running import AbstractMethod, Budget, Costs, Outcome, Task, floor_of, without_rounds
@@ -190,8 +190,8 @@ class _Attempts:
         """The reason for which no attempt has found a point: the constraints exclude each other, which is proved (a
         solver's word is no proof), the losses overflow where they hold, or the solver broke down."""
         try:
-            if not feasible and proves_no_point(self.task.form, self.method.solver, left()):
-                return "infeasible", ""
+            if not feasible and (rows := rows_apart(self.task.form, self.method.solver, left())):
+                return "infeasible", rows
         except OutOfTimeError:
             return "budget", ""
         except KeyboardInterrupt:

@@ -29,13 +29,23 @@ from .tree import ClusterTree, tree_of
 class WholeGraph:
     """The knowledge that a local view of a part of the graph has of the whole: sizes, and which nodes are its own.
 
-    ``entries`` is how many numbers flows have; 0 where nobody asks."""
+    ``entries`` is how many numbers flows have; 0 where nobody asks. ``curvature`` is what losses of rows add to that of
+    each node of the view, `curvature_beside`; None where the whole graph has none."""
 
     n: int
     n_observed: int
     ids: Array
     own: Array
     entries: int = 0
+    curvature: Array | None = None
+
+
+def curvature_beside(form: Form) -> Array:
+    """The mean curvature that each node has of the losses beside those of nodes, at this moment's strengths, (n,)."""
+    out = np.zeros(form.n)
+    for block in form.beside:
+        out += block.traces(block.loss.typical_curvature(block.offset, block.y) * block.scale) / form.d
+    return out
 
 
 T = TypeVar("T")
@@ -166,8 +176,14 @@ class LocalView:
         """Parameters (n, d) and the dual variables of `rows` to begin with: flows that are given, else 0, and prices at
         the parameters."""
         w, flows = (np.zeros(self.form.shape), None) if start is None else start
-        prices = (block.prices(w) for block in self.form.beside)
-        return w, (*(self.form.nothing().flows if flows is None else flows), *prices)
+        flows = self.form.nothing().flows if flows is None else flows
+        if not (self.form.beside if self.whole_graph is None else self.whole_graph.curvature is not None):
+            return w, flows
+        near, first = w if start is None else self.engine.exchange(w), len(flows)
+        beside = zip(self.kept[first:], self.weights[first:], strict=True)
+        prices = (_among(cast(SampleBlock, block).prices(near), rows, len(c)) for (block, rows), c in beside)
+        u = (*flows, *prices)
+        return w, self.engine.send_back(u) if self.form.unlike_edges else u
 
     def scales(self) -> Scales:
         """Means over the whole graph: one reduction."""
@@ -225,9 +241,9 @@ class LocalView:
         out = np.zeros(self.form.n)
         for prox in self.proxes:
             out[prox.nodes] = prox.curvature()
-        for block in self.form.beside:
-            out += block.traces(block.loss.typical_curvature(block.offset, block.y) * block.scale) / self.form.d
-        return out
+        whole = self.whole_graph
+        beside = curvature_beside(self.form) if whole is None or whole.curvature is None else whole.curvature
+        return np.where(self.own, out + beside, 0.0)
 
     def steps(self, s: float) -> Array:
         """tau_i = s / deg_i, (n,); long at a node without edges."""
@@ -249,10 +265,7 @@ class LocalView:
             v = block.difference(w)  # in place from here on: these are the largest arrays of a round
             v *= block.column(sigma)
             v += each[kept]
-            new = block.dual_prox(v, sigma, c[kept])
-            out.append(new if kept is EVERY else np.zeros(each.shape))
-            if kept is not EVERY:
-                out[-1][kept] = new
+            out.append(_among(block.dual_prox(v, sigma, c[kept]), kept, len(c)))
         return self.engine.send_back(tuple(out)) if self.form.unlike_edges else tuple(out)
 
     @shared
@@ -330,6 +343,15 @@ class LocalView:
         for prox, each in zip(self.proxes, memory or self.memory(), strict=True):
             prox.write_prices(each, out)
         return out
+
+
+def _among(new: Array, rows: Rows, count: int) -> Array:
+    """What some rows have, among so many; 0 at the others."""
+    if rows is EVERY:
+        return new
+    out = np.zeros((count, *new.shape[1:]))
+    out[rows] = new
+    return out
 
 
 Site = LocalView  # its former name, which methods of users import

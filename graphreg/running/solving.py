@@ -25,7 +25,7 @@ from ..certificate import (
     common,
     feasible,
 )
-from ..compiling import conic
+from ..compiling import conic, torn
 from ..form import DualPoint, Form, with_latent_means
 from ..network import arcs_of
 from ..terms import Array
@@ -192,8 +192,8 @@ class Task:
             return Outcome(best, self.certifier, "gap", status="certified", message=said)
         refuse(Costs(form).arrays / 8.0, self.method.name, "about ")
         own.spot_checks.begin()
-        if own.spot_checks.contradiction:
-            return statuses.judged(Outcome(own.best(), own, "failed"), gap)
+        if (rows := torn(form)) or own.spot_checks.contradiction:
+            return statuses.judged(Outcome(own.best(), own, "infeasible" if rows else "failed", cause=rows), gap)
         with np.errstate(over="ignore", invalid="ignore"):
             found = self.method.run(self)
         found = statuses.judged(found, gap)

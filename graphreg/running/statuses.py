@@ -31,7 +31,7 @@ def judge(outcome: Outcome, gap: float) -> tuple[str, str]:  # noqa: PLR0911 - o
     if certificate.contradiction:
         return "failed", contradicted(certificate)
     if ended == "infeasible":
-        return "unbounded", "No point satisfies all constraints; look at the boxes, balls and centers together."
+        return "unbounded", infeasible(outcome.cause)
     attained = None if ended == "interrupted" else outcome.certifier.attained()  # which may take programmes
     if attained is False:
         return "unattained", unattained(certificate, gap)
@@ -93,6 +93,12 @@ def certified(gap: float, attained: bool | None = True) -> str:
     """The sentence of a certified answer; ``attained`` is None where nothing confirms that a minimiser exists."""
     unknown = "" if attained is not None else f" {UNKNOWN}"
     return f"The relative gap is certified to be at most {gap:.3g}.{unknown}"
+
+
+def infeasible(rows: str) -> str:
+    """The sentence where there is no point at all."""
+    said = f"No point satisfies all constraints, the model is infeasible; these exclude each other: {rows}"
+    return f"{said}. Drop or change one."
 
 
 def contradicted(certificate: Certificate) -> str:

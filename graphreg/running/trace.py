@@ -50,6 +50,8 @@ class Trace(Shown):
         if not self.records:
             return ""
         last = self.records[-1]
+        if not last.relative_gap < float("inf"):
+            return f"no bound so far, target {target:.0e}"
         return f"gap{'' if last.certified else ' about'} {last.relative_gap:.1e}, target {target:.0e}"
 
     def table(self) -> pd.DataFrame:

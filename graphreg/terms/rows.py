@@ -73,6 +73,8 @@ class NoAttributeError(TermError, AttributeError):
     """An attribute that arrays have, and rows of a symbol have not."""
 
 
+REFLECTED = {"add": "radd", "subtract": "rsub", "multiply": "rmul", "matmul": "rmatmul"}  # of an array and rows
+REFLECTED |= {"less": "gt", "less_equal": "ge", "greater": "lt", "greater_equal": "le"}
 OF_ARRAYS = ("shape", "size", "ndim", "dtype", "T", "sum", "mean", "dot", "reshape", "ravel")
 
 
@@ -92,7 +94,15 @@ class AbstractRows(Brief, ABC):
     numpy does with a matrix.
     """
 
-    __array_ufunc__ = None  # numpy arrays leave `array - rows` and `A @ rows` to the methods below
+    def __array_ufunc__(self, ufunc: Any, how: str, *given: Any, **__: Any) -> Any:
+        """Of numpy: `array - rows` and `A @ rows` are left to the methods below, and no function is applied."""
+        method = REFLECTED.get(ufunc.__name__)
+        if method is not None and how == "__call__" and given[-1] is self:
+            return getattr(self, f"__{method}__")(given[0])
+        raise TermError(
+            f"np.{ufunc.__name__} of {self.text()} is no term: write gr.L1()(rows) for absolute values, "
+            "gr.L2()(rows) for lengths, gr.SquaredL2()(rows) for squares"
+        )
 
     @abstractmethod
     def made(self, space: Space) -> Made:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import networkx as nx
@@ -331,3 +332,21 @@ def test_an_optimum_of_0_is_certified_where_nothing_says_how_large_numbers_are()
     solution = gr.Problem(loss + gr.NonNegative()(gr.w @ B + e) + ridge).solve(gr.Exact(), progress=False, gap=1e-7)
     assert solution.certificate.primal < 1e-290
     assert solution.certificate.relative_gap == 0.0
+
+
+def test_what_a_gap_is_relative_to_is_said_where_it_hides_the_bounds():
+    """Hinges of weight 1e12: a gap as large as the bounds is little beside what these are at 0."""
+    rng, nodes = np.random.default_rng(3), list(range(8))
+    A = rng.normal(size=(12, 8))
+    y = np.sign(A @ rng.normal(size=8) + 0.5 * rng.normal(size=12))
+    weights = np.where(np.arange(12) % 3 == 0, 1e12, 1.0)
+    loss = gr.HingeLoss(A @ gr.w.at(nodes), y, weights=weights)
+    problem = gr.Problem(loss + gr.L1()(gr.w.along(nodes, 2)) + 0.1 * gr.SquaredL2()(gr.w))
+    found = Certifier(problem.form)
+    found.propose_primal(problem.solve(gr.Exact(), on_failure="return").certificate.w)
+    found.propose_dual(problem.form.nothing())
+    crude = found.best()
+    assert crude.dual == 0.0 < crude.primal < 20.0
+    assert "of 4e+07, by the best common model" in str(crude)
+    assert "of 4e+07" in repr(crude)
+    assert " of " not in repr(replace(crude, dual=0.999 * crude.primal)).replace("optimum", "")

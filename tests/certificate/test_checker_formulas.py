@@ -66,6 +66,9 @@ VALUES = {
     "multinomial": lambda x, y: sum(ball(v).exp() for v in x).log() - ball(x[y]),
     "hinge": lambda x, y: F(0) if x * y >= 1 else 1 - x * y,
     "squared_hinge": lambda x, y: F(0) if x * y >= 1 else (x - y) ** 2 / 2,
+    "expectile": lambda x, y: (F(1, 8) if x > y else F(3, 8)) * (x * x - 2 * x * y + y * y),
+    "squared_epsilon": lambda x, y: max(x - y - F(5, 4), y - x - F(5, 4), F(0)) ** 2 / 2,
+    "gamma": lambda x, y: ball(x) + ball(y) / ball(x).exp(),
 }
 TARGETS = {"squared": "3p-1", "poisson": "3", "huber": "7", "quantile": "7"}
 
@@ -84,6 +87,9 @@ CONJUGATES = {
     "multinomial": lambda b, y: sum(slog(v + (k == y)) for k, v in enumerate(b)),
     "hinge": lambda b, y: -abs(b),
     "squared_hinge": lambda b, y: b * b / 2 - abs(b),
+    "expectile": lambda b, y: b * (y + b * (2 if b > 0 else F(2, 3))),
+    "squared_epsilon": lambda b, y: ((abs(b) + F(5, 4)) ** 2 - F(25, 16)) / 2 + b * y,
+    "gamma": lambda b, y: slog(1 - b) - ball(1 - b) * (1 + ball(y).log()),
 }
 WITHIN = {  # prices in their domains, from a number t in [0, 1]
     "squared": lambda t, y: 9 * t - 4,
@@ -93,6 +99,9 @@ WITHIN = {  # prices in their domains, from a number t in [0, 1]
     "quantile": lambda t, y: t - F(3, 4),
     "hinge": lambda t, y: -t * y,
     "squared_hinge": lambda t, y: -9 * t * y,
+    "expectile": lambda t, y: 9 * t - 4,
+    "squared_epsilon": lambda t, y: 9 * t - 4,
+    "gamma": lambda t, y: 1 - 5 * t,
 }
 
 
@@ -113,7 +122,7 @@ def targets(loss, rng):
         y = [F(rng.randint(-9, 9)) for _ in range(3)]
         return honest.texts(y), y
     else:
-        y = F(rng.randint(0, 9), 2)
+        y = F(rng.randint(int(loss == "gamma"), 9), 2)
     return honest.text(F(y)), F(y)
 
 
@@ -333,7 +342,8 @@ def test_log_and_exp_end_where_their_series_were_proved():
           (("logistic", 2), ("hinge", 1), ("squared_hinge", 1))),
         *(("logistic", "-1", [v], 2 if v < 0 else 0) for v in (-1, 1)),
         *(("poisson", y, [v], 2 if v < 0 and y == "0" else int(v == 0)) for v in (-1, 0, 1) for y in ("0", "1")),
-        *((loss, "1", [v], int(v == 0)) for v in (-1, 0, 1) for loss in ("squared", "huber", "quantile")),
+        *((loss, "1", [v], int(v == 0)) for v in (-1, 0, 1) for loss in verify.LOSSES
+          if loss in ("squared", "huber", "quantile", "expectile", "squared_epsilon", "gamma")),
         ("mean", ["1", "1", "1"], [0, 0, 0], 1),
         ("mean", ["1", "1", "1"], [1, 1, 1], 0),
         ("mean", ["1", "1", "1"], [0, 0, 1], 0),

@@ -443,6 +443,9 @@ LOSSES_OF_ROWS = {
     "squared": gr.SquaredLoss,
     "huber": lambda rows, y: gr.HuberLoss(rows, y, delta=0.5),
     "quantile": lambda rows, y: gr.QuantileLoss(rows, y, tau=0.4),
+    "expectile": lambda rows, y: gr.ExpectileLoss(rows, y, tau=0.3),
+    "squared_epsilon": lambda rows, y: gr.SquaredEpsilonInsensitiveLoss(rows, y, epsilon=0.3),
+    "gamma": lambda rows, y: gr.GammaLoss(0.1 * rows, np.abs(y) + 0.1) + 0.1 * gr.SquaredL2()(gr.w),
     "logistic": lambda rows, y: gr.LogisticLoss(rows, (y > 0).astype(int)) + 0.1 * gr.SquaredL2()(gr.w),
 }
 
@@ -458,7 +461,8 @@ def test_losses_of_rows_are_proved(name, tmp_path):
     assert proof.hash == proved.hash
     assert 0 <= float(proved.upper - proved.lower) <= 1.001 * solution.certificate.gap
     (block,) = json.loads((tmp_path / "proof.json").read_text())["model"]["samples"]
-    assert [verify.double(x) for _, _, x in block["rows"][0][0]] == A[0].tolist()
+    factor = 0.1 if name == "gamma" else 1.0
+    assert [verify.double(x) for _, _, x in block["rows"][0][0]] == (factor * A[0]).tolist()
     assert block["rule"] == "sum"
 
 

@@ -31,7 +31,7 @@ from graphreg.certificate.rationals import Echelon
 def grown(graph, penalty, rooms=None, **options):
     data = gr.NodeData.from_dict({i: (np.ones((1, 2)), [0.0]) for i in graph})
     form = gr.Problem(gr.SquaredLoss(data) + gr.TotalVariation(graph, penalty, **options)).form
-    arcs = Arcs.of(form)
+    arcs = Arcs.of(System(form))
     room = np.ones(len(arcs.tail)) if rooms is None else rooms(arcs)
     return arcs, forest(arcs, room, np.ones(2), np.zeros(len(arcs.tail), dtype=bool))
 
@@ -191,7 +191,7 @@ def test_plans_close_what_they_are_asked_to(name, apart):
     slack = Slack(np.ones(system.size), np.ones(system.size))
     plan = enclosure.planner.near(v, slack, np.zeros(system.size, dtype=bool), apart)
     left = enclosure.system.residual(v, 0.0 * v).size().ravel()
-    z = enclosure._sizes(plan, left)
+    z = plan.sizes(left)
     box = balanced(enclosure.system, Witness(v, 0.0 * v, plan.answers, z, plan.dropped))
     assert not box.lost.any()
 

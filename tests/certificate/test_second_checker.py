@@ -6,13 +6,14 @@ import json
 import random
 import shutil
 import subprocess
+from fractions import Fraction
 
 import pytest
 from places import EXAMPLES
 from proofs_by_hand import BOX, by_hand, mixed, with_rows
 
 from benchmarks.forged_claims import forged
-from benchmarks.honest import as_rows, chain, changed
+from benchmarks.honest import as_rows, chain, changed, of_loss
 from graphreg.verify import NotProvedError, check
 
 NODE = shutil.which("node")
@@ -54,7 +55,8 @@ def test_two_checkers_judge_alike():
 
 
 def strange():
-    """Boxes, and labels of every alphabet, whose order and escapes enter the hash."""
+    """Boxes, and labels of every alphabet, whose order and escapes enter the hash; prices of losses without ends."""
+    yield from (of_loss(loss, [Fraction(b, 3)]) for loss in ("expectile", "squared_epsilon", "gamma") for b in (-2, 1))
     yield chain("L1") | {"within": BOX}
     yield changed(chain("L2"), "model", "labels", ["\uffee", "\U0001f600", 'é"\\\n', "\x7f\x01"])
     yield changed(chain("L2"), "model", "columns", ["\u2028", ""])

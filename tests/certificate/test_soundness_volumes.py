@@ -15,7 +15,7 @@ from benchmarks.soundness.rows import planted_rows, proves, random_rows
 from benchmarks.soundness.stored import as_stored
 from graphreg.certificate.kernel.balance import balanced
 from graphreg.certificate.kernel.system import System
-from graphreg.certificate.proposing import enclosure
+from graphreg.certificate.proposing import plan
 
 LAST = 2.0**-52
 
@@ -128,7 +128,7 @@ def test_what_is_raised_is_a_finding(monkeypatch):
     ids=["balance is not asked for", "corrections are not paid for"],
 )
 def test_a_kernel_that_is_faulty_is_found_out(seed, faulty, monkeypatch):
-    for module in (perturbed, enclosure):
+    for module in (perturbed, plan):
         monkeypatch.setattr(module, "balanced", lambda system, witness: faulty(balanced(system, witness)))
     row = perturbed.examine(seed)
     assert row.false or row.raised

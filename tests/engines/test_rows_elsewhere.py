@@ -67,6 +67,22 @@ MODELS = {
     "some coordinates": several() + gr.L1()(w.at(None, ["x0"]).across(GRAPH, 2)) + 0.1 * gr.NodePenalty(gr.L1()),
     "one-sided": means(N) + gr.NonNegative()(w.along(range(N), 2)) + 0.1 * gr.L1()(w.across(GRAPH, 2)),
 }  # fmt: skip
+BLUR = sp.csr_array(sp.diags_array([np.full(N - abs(k), 1 / 3) for k in range(-1, 2)], offsets=range(-1, 2)))
+COUNTS = np.random.default_rng(7).poisson(3.0, size=N).astype(float)
+TIED = 0.5 * gr.L1()(w.across(nx.path_graph(N)))
+LOSSES = {
+    "blurred": gr.SquaredLoss(BLUR @ w, np.arange(float(N))) + TIED,
+    "kinks": gr.QuantileLoss(BLUR @ w, COUNTS, tau=0.3) + TIED,
+    "beside means": means(N) + gr.HuberLoss(scattered(), np.ones(15), delta=0.5) + gr.L1()(w.across(GRAPH, 2)),
+    "counts": gr.PoissonLoss(0.1 * (BLUR @ w) + 0.2, COUNTS) + TIED + 0.1 * gr.NodePenalty(gr.SquaredL2()),
+    "two of a node": several() + gr.HuberLoss(
+        gr.NodeData.from_arrays(np.ones((N, 2)), COUNTS, range(N))) + 0.5 * gr.L1()(w.along(range(N))),
+    "pairs": gr.SquaredLoss(w.at(range(10)) - w.at(range(10, 20)), COUNTS[:10], scale=0.5)
+    + 0.1 * gr.SquaredL2()(w) + TIED,
+    "vectors": several() + gr.MeanLoss(w.at([1, 2, 3]) - 0.5 * w.at([4, 5, 9]), np.ones((3, 2)))
+    + 0.1 * gr.TotalVariation(GRAPH, gr.L2()),
+}  # fmt: skip
+MODELS |= LOSSES
 FIXED = gr.PrimalDual(balance=0.7, relaxation=1.5), gr.ADMM(rho=1.0)
 over_models = pytest.mark.parametrize("name", MODELS)
 
@@ -115,7 +131,7 @@ def test_processes_and_certificates():
 
 ON_RANKS = """
 from test_rows_elsewhere import MODELS
-for name in ("graph trend", "isotropic", "one end", "maps"):
+for name in ("graph trend", "isotropic", "one end", "maps", "blurred", "two of a node", "vectors"):
     model = gr.Problem(MODELS[name])
     for method in (gr.ADMM(rho=1.0), gr.PrimalDual(polish=False)):
         given = {"gap": 0, "rounds": 12, "on_failure": "return", "progress": False}
@@ -335,7 +351,9 @@ def test_isolated_nodes_by_hand():
 # ---- what refuses, and what goes on ----------------------------------------------------------------------------------
 def test_refusals_name_the_term():
     problem = gr.Problem(MODELS["graph trend"])
-    with pytest.raises(MethodError, match=r"L1\(\(D\^2 w\)_i\) has rows that are no edges, of which no message may go"):
+    with pytest.raises(
+        MethodError, match=r"L1\(\(D\^2 w\)_i\) has rows that are no edges, whose messages have to arrive"
+    ):
         problem.solve(gr.PrimalDual(), engine=gr.Actors(faults=gr.Faults(drop=0.1)), progress=False)
     with pytest.raises(MethodError, match=r"rows that are no edges, and the method takes edges and nodes alone"):
         problem.solve(gr.FedADMM(), engine=gr.Actors(), progress=False)
@@ -366,15 +384,52 @@ def test_a_part_without_rows_takes_part(monkeypatch):
     assert whole(form).rounds is None
 
 
-def test_losses_of_rows_are_counted_and_refused_by_name():
-    """Their prices are kept by owners as flows are; engines do not have them yet."""
-    blur = sp.csr_array(sp.diags_array([np.full(N - abs(k), 1 / 3) for k in range(-1, 2)], offsets=range(-1, 2)))
-    model = gr.SquaredLoss(blur @ w, np.arange(float(N))) + 0.5 * gr.L1()(w.across(nx.path_graph(N)))
-    assert sent(model) == 2 * (N - 1) + 2 * (N - 2)  # across edges, which all ends take; and back from the middle ones
-    said = r"SquaredLoss\(.*\) is a loss of rows, and these run in one process so far: leave engine out"
-    for engine in (gr.Parts(2), gr.Actors()):
-        with pytest.raises(MethodError, match=said):
-            gr.Problem(model).solve(gr.PrimalDual(), engine=engine, progress=False)
+def test_losses_of_rows_are_counted():
+    """Their prices are kept by owners, as flows are."""
+    # across edges, which all ends take, and back from owners; those of two rounds bring half of the first prices
+    assert sent(LOSSES["blurred"]) == 2 * (N - 1) + 2 * (N - 2) + (N - 2)
+    problem = gr.Problem(LOSSES["blurred"])
+    given = {"gap": 0, "rounds": 10, "progress": False, "on_failure": "return"}
+    ledgers = [problem.solve(gr.PrimalDual(), engine=e, **given).ledger for e in (None, gr.Actors(), gr.Parts(3))]
+    assert ledgers[0].messages == ledgers[1].messages == ledgers[2].messages
+    assert ledgers[0] == ledgers[1] == ledgers[2]
+
+
+@pytest.mark.parametrize(
+    "engine", [gr.Actors(), gr.Parts(sites={i: i // 5 for i in range(N)})], ids=["actors", "parts"]
+)
+def test_runs_with_losses_of_rows_begin_where_others_ended(engine):
+    """Prices are those at what neighbours begin with, of whom some have no such row."""
+    some = gr.HuberLoss(w.at(range(4)) + w.at(range(1, 5)), np.ones(4))
+    problem = gr.Problem(means(N) + some + gr.L1()(w.along(range(4, 12), 2)) + TIED)
+    given = {"gap": 0, "rounds": 6, "progress": False, "on_failure": "return"}
+    start = problem.solve(gr.PrimalDual(balance=0.7), **given)
+    here, there = (problem.solve(gr.PrimalDual(balance=0.7), start=start, engine=e, **given) for e in (None, engine))
+    np.testing.assert_array_equal(here.coef, there.coef)
+    assert here.ledger == there.ledger
+
+
+def test_a_part_has_no_targets_of_rows_that_others_keep():
+    form = gr.Problem(LOSSES["blurred"]).form.frozen()
+    mine = np.arange(N) < 5
+    (block,) = part_of(form, arcs_of(form), mine).form.beside
+    kept = ~np.isnan(block.base_scale)
+    assert kept.sum() == 5 < block.count
+    assert not block.y[~kept].any()
+    assert not block.offset[~kept].any()
+    assert len(block.loss.data.y) == 5
+    np.testing.assert_array_equal(block.y[kept], np.arange(5.0))
+
+
+@pytest.mark.parametrize("name", ["graph trend", "isotropic"])
+def test_rows_where_messages_are_sent_again_until_they_arrive(name):
+    problem = gr.Problem(MODELS[name])
+    given = {"gap": 0, "rounds": 12, "progress": False, "on_failure": "return", "seed": 1}
+    there = problem.solve(gr.PrimalDual(balance=0.7), engine=gr.Actors(), **given)
+    faults = gr.Faults(drop=0.2, delay=2, duplicate=0.1, reorder=0.1, resend=True)
+    by = problem.solve(gr.PrimalDual(balance=0.7), engine=gr.Actors(faults=faults), **given)
+    np.testing.assert_array_equal(there.coef, by.coef)
+    assert by.ledger.messages["method"] > there.ledger.messages["method"]
 
 
 def test_bounds_by_sites_refuse_rows_by_name():

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 import graphreg as gr
 from graphreg.compiling.conic import Compiler
-from graphreg.errors import TermError
+from graphreg.errors import DataError, TermError
 from graphreg.fast.order import orders_of
 from graphreg.form import DualPoint
 from graphreg.form.notation import text
@@ -173,12 +173,12 @@ def test_and_rounds_are_the_same(method):
 def test_how_they_are_written():
     form = offsets_and_one_side()[0]
     primal, dual, kkt = (str(f(form)) for f in (text.primal, text.dual, text.kkt))
-    assert "(K w)_e - c_e >= 0" in primal
+    assert "(K w)_e - b_e >= 0" in primal
     assert "on every row e" in primal
-    assert "23 rows e of 1 number, K sparse, with a center c_e per row" in primal
+    assert "23 rows e of 1 number, K sparse, with a center b_e per row" in primal
     assert "(K'u2)_i" in dual
     assert "on 23 rows" in dual
-    assert "sum_e <u2_e, c_e>" in dual
+    assert "sum_e <u2_e, b_e>" in dual
     assert "the center of row e" in dual
     assert "on every row e (rows of K)" in kkt
     assert "ground" not in primal + dual + kkt
@@ -253,3 +253,36 @@ def test_a_center_that_overflows_is_named_by_the_key_of_its_row():
     rows = 2.0 * gr.w.at(["a", "b"]) - np.array([1.0, 1e200])
     with pytest.raises(TermError, match="is 1e\\+200 in the row 'b', and its square overflows"):
         gr.Problem(gr.MeanLoss(data) + gr.L1()(rows))
+
+
+def test_what_numpy_does_to_rows():
+    """Operators are the rows' own; functions are refused with what to write."""
+    assert (np.ones(3) - gr.w).text() == (-gr.w + np.ones(3)).text()
+    assert (np.eye(3) @ gr.w).text() == "(A w)_r"
+    for wrong, said in (
+        (lambda: np.abs(gr.w), r"np\.absolute of w_i is no term: write gr\.L1\(\)\(rows\)"),
+        (lambda: np.square(gr.w), r"gr\.SquaredL2\(\)\(rows\) for squares"),
+        (lambda: np.sum(gr.w), "is no term"),
+        (lambda: np.ones(3) * gr.w, "use .weighted"),
+        (lambda: np.ones(3) >= gr.w, "a comparison of w_i is no term"),
+        (lambda: np.add(gr.w, np.ones(3)), "is no term"),
+    ):
+        with pytest.raises(TermError, match=said):
+            wrong()
+
+
+def test_what_is_doubtful_of_a_model_is_printed():
+    fit = gr.MeanLoss(gr.NodeData.from_arrays(None, [1.0, 2.0, 3.0], ["mon", "tue", "wed"]))
+    assert "L1()((D^2 w)_t) has no rows, and says nothing" in str(gr.Problem(fit + gr.L1()(gr.w.along(["mon"], 2))))
+    with pytest.warns(UserWarning, match="'tuue' is of a graph or path, and has no data; did you mean 'tue'"):
+        gr.Problem(fit + gr.L1()(gr.w.along(["mon", "tuue", "wed"])))
+    fine = str(gr.Problem(fit + gr.L1()(gr.w.along(["mon", "monn", "tue", "wed"]))))  # all data lie on the path
+    assert "doubt" not in fine
+
+
+def test_losses_of_other_columns_say_what_to_write():
+    fit = gr.MeanLoss(gr.NodeData.from_arrays(None, [1.0, 2.0], ["a", "b"]))
+    other = gr.HuberLoss(gr.NodeData.from_arrays(np.ones((2, 1)), [1.0, 2.0], ["a", "b"]))
+    with pytest.raises(DataError, match=r"write a loss of rows, .*: HuberLoss\(gr\.w\.at\(nodes\), y\)"):
+        gr.Problem(fit + other)
+    assert gr.Problem(fit + gr.HuberLoss(gr.w.at(["a", "b"]), [1.0, 2.0])).form.beside

@@ -10,7 +10,7 @@ from bad_input import FUSION, problem, refusals, refused
 
 import graphreg as gr
 from graphreg.compiling.conic import ConicProblem
-from graphreg.compiling.emptiness import proves_no_point
+from graphreg.compiling.emptiness import rows_apart, torn
 from graphreg.compiling.solvers import SolverOutcome
 from graphreg.errors import FailedError, MethodError, ModelError, SolverError, UnattainedError, UnboundedError
 
@@ -90,13 +90,63 @@ INFEASIBLE = {
 @pytest.mark.parametrize("case", INFEASIBLE)
 def test_constraints_that_no_point_satisfies(case):
     posed = gr.Problem(INFEASIBLE[case])
-    error = refused(posed.solve, UnboundedError, "No point satisfies all constraints", "centers")
-    assert error.solution.status == "unbounded"
-    assert not error.solution.certificate.valid
-    run = posed.solve(gr.PrimalDual(), rounds=30)
-    assert run.status == "budget"
-    assert "no point was found that satisfies all constraints" in run.message
-    assert not run.certificate.valid
+    for method in (None, gr.PrimalDual()):
+        error = refused(lambda method=method: posed.solve(method), UnboundedError, "No point satisfies", "infeasible")
+        assert error.solution.status == "unbounded"
+        assert not error.solution.certificate.valid
+        assert error.solution.rounds == 0
+
+
+W, AROUND = gr.w, nx.DiGraph([("a", "b"), ("b", "c"), ("c", "a")])
+THREE = gr.MeanLoss(gr.NodeData.from_arrays(None, np.zeros((3, 2)), ["a", "b", "c"]))
+CIRCLES = {
+    "boxes around": (gr.Box(0.9, 1.1)(W.across(AROUND)), ("('a', 'b')", "('b', 'c')", "('c', 'a')"), 2.7),
+    "three terms": (
+        sum(gr.Box(1.0, 1.0)(W.at([b], ["y1"]) - W.at([a], ["y1"])) for a, b in AROUND.edges),
+        ("at ('b', 'a')", "at ('c', 'b')", "at ('a', 'c')"),
+        3.0,
+    ),
+    "one way and the other": (
+        gr.NonNegative()(W.at("b") - W.at("a") - 1.0) + gr.NonNegative()(W.at("a") - W.at("b")),
+        ("('b', 'a')", "('a', 'b')"),
+        1.0,
+    ),
+    "ends that are held": (
+        gr.Consensus(nx.path_graph(["a", "b", "c"]), features=["y0"])
+        + gr.Zero()(W.at(["a", "c"], ["y0"]) - np.array([[1.0], [1.5]])),
+        ("at 'a'", "at 'c'", "('a', 'b') on 'y0'", "('b', 'c') on 'y0'"),
+        0.5,
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CIRCLES)
+def test_circles_of_rows_that_no_numbers_fit_are_named(case):
+    constraints, named, off = CIRCLES[case]
+    form = gr.Problem(THREE + constraints).form
+    rows = torn(form)
+    assert all(name in rows for name in named), rows
+    assert rows.endswith(f"by {off:.3g} in all")
+    assert rows.count(" at ") == len(named)
+
+
+@pytest.mark.parametrize("low", [1.0 / 3.0, 0.1])
+def test_circles_that_close_but_for_rounding_are_no_contradiction(low):
+    sides = {("a", "b"): low, ("b", "c"): low, ("c", "a"): -2.0 * low}
+    closed = sum(gr.Box(b, b)(W.at([j]) - W.at([i])) for (i, j), b in sides.items())
+    assert not torn(gr.Problem(THREE + closed).form)
+    assert not torn(gr.Problem(THREE + gr.NonNegative()(W.along(["a", "b", "c"]) - 1.0)).form)
+    open_ = sum(gr.Box(b - 1.0, b - 0.5)(W.at([j]) - W.at([i])) for (i, j), b in sides.items())
+    assert torn(gr.Problem(THREE + open_).form)
+
+
+def test_long_chains_are_gone_through():
+    """What a constraint at one end says of the other."""
+    nodes = list(range(60))
+    loss = gr.MeanLoss(gr.NodeData.from_arrays(None, np.zeros(60), nodes))
+    rises = gr.NonNegative()(W.along(nodes) - 1.0)
+    assert not torn(gr.Problem(loss + rises + gr.Box(0.0, 59.0)(W)).form)
+    assert "by 0.5 in all" in torn(gr.Problem(loss + rises + gr.Box(0.0, 58.5)(W)).form)
 
 
 def test_where_no_point_is_the_answer_is_returned_if_asked_for():
@@ -113,7 +163,9 @@ def test_only_what_is_proved_excludes_every_point(far, apart):
     center = {"a": [far, 0.0], "b": [far + (3.0 if apart else 1.0), 5.0]}
     tied = gr.TotalVariation(PAIR, gr.Zero(), features=["x0"])
     form = gr.Problem(loss + tied + gr.NodePenalty(gr.Ball(1.0), center=center)).form
-    assert proves_no_point(form, "clarabel", None) is apart
+    rows = rows_apart(form, "clarabel", None)
+    assert bool(rows) is apart
+    assert not apart or all(name in rows for name in ("at 'a'", "at 'b'", "at ('a', 'b')"))
 
 
 @pytest.mark.parametrize("constraint", [gr.Zero(), gr.Ball(1.0), gr.Box(-1.0, 1.0)], ids=lambda c: type(c).__name__)

@@ -242,7 +242,7 @@ REFUSED = {
         lambda p, s, f: gr.theory.recovery(p, [p.form.labels[:2], p.form.labels[2:]]),
     ),
     "audits speak of edges and nodes so far, and {} has": (MethodError, lambda p, s, f: gr.audit(p, gr.PrimalDual())),
-    "{} has rows that are no edges, of which no message may go wrong so far: leave faults out": (
+    "{} has rows that are no edges, whose messages have to arrive so far: take resend=True, without crashes": (
         MethodError,
         lambda p, s, f: p.solve(gr.PrimalDual(), engine=gr.Actors(faults=gr.Faults(drop=0.1)), progress=False),
     ),
@@ -277,7 +277,7 @@ def test_problems_are_written_with_the_text_of_their_rows():
     assert r"(D^{2} \, w)_t" in problem.latex()
     assert "lam sum_(g in G1) ||(w_j - w_i)_(in g)||_2" in str(mixed())  # groups of several sizes
     assert "FY(edge or row e)" in str(mixed().kkt())
-    assert "sum_e ||w_c - w_d B - c_e||_2" in str(maps())
+    assert "sum_e ||w_c - w_d B - b_e||_2" in str(maps())
 
 
 @pytest.mark.parametrize(
@@ -287,9 +287,9 @@ def test_problems_are_written_with_the_text_of_their_rows():
         (2.0 * gr.w.across(ARROWS), "||2 (w_j - w_i)||_1"),
         (gr.w.across(GRID, 2), "sum_i ||(D^2 w)_i||_1"),
         (np.ones((2, T)) @ gr.w, "sum_e ||(A w)_e||_1"),
-        (gr.w.across(ARROWS) - 1.0, "||w_j - w_i - c_e||_1"),
-        ((gr.w.across(ARROWS) - 1.0).weighted(2.0), "||w_j - w_i - c_e||_1"),
-        (2.0 * (gr.w.across(ARROWS) - 1.0), "||(K w)_e - c_e||_1"),
+        (gr.w.across(ARROWS) - 1.0, "||w_j - w_i - b_e||_1"),
+        ((gr.w.across(ARROWS) - 1.0).weighted(2.0), "||w_j - w_i - b_e||_1"),
+        (2.0 * (gr.w.across(ARROWS) - 1.0), "||(K w)_e - b_e||_1"),
         (gr.w.at(DAYS, ["y"]) * 2.0, "||(K w)_e||_1"),
     ],
 )

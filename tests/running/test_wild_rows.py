@@ -110,8 +110,8 @@ def test_infeasible_rows_are_proved_to_be(name):
     solution = answered(INFEASIBLE[name](), gr.Exact())
     assert solution.message.startswith("No point satisfies all constraints")
     assert solution.objective == np.inf
-    rounds = answered(INFEASIBLE[name](), gr.PrimalDual(), rounds=5)
-    assert "no point was found that satisfies all constraints" in rounds.message
+    rounds = answered(INFEASIBLE[name](), gr.PrimalDual(), rounds=5).message
+    assert "no point was found that satisfies all constraints" in rounds or "exclude each other" in rounds
 
 
 @pytest.mark.parametrize("method", [None, gr.Exact(), gr.PrimalDual()], ids=repr)

@@ -267,8 +267,10 @@ def _tied(form: Form, model: Model, w: Array, point: DualPoint) -> list[Array]:
 
 def _groups(planner: Planner, tied: list[Array]) -> Array:
     """The group of each vertex ``node * d + column``, -1 for those tied to the ground."""
-    arcs = planner.arcs
-    mask = np.concatenate([np.zeros(0, dtype=bool), *(tied[k].ravel() for k in arcs.blocks)])
+    arcs, mask = planner.arcs, np.zeros(planner.system.size, dtype=bool)
+    for one, each in zip(planner.system.flows, tied, strict=True):
+        mask[one.columns] = each.ravel() if one.mix is None else False
+    mask = mask[planner.variable]
     label = components_of(arcs.tail[mask], arcs.head[mask], arcs.ground + 1)[1]
     group, free = np.full(arcs.ground, -1), label[:-1] != label[-1]
     group[free] = np.unique(label[:-1][free], return_inverse=True)[1]

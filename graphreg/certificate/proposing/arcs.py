@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from ...base.csgraph import breadth_first_order, dijkstra
-from ...form import Form
 from ...inputs import components_of
 from ...terms import Array
+from ..kernel.system import System
 
 LEAST_ROOM = 1e-15  # of the largest number of its coordinate: an arc with less room keeps its flow
 NARROW = 1e3  # times that: arcs with less room than this are gone through where there is no other way
@@ -20,33 +21,42 @@ FAR = 1e6  # the length of an arc without room, where one with room has 1
 
 @dataclass(frozen=True)
 class Arcs:
-    """The edges of all blocks but those stated by roots, coordinate by coordinate. Vertices are i d + j; the ground is
-    ``ground`` = n d."""
+    """The edges of all blocks but those stated by roots, coordinate by coordinate, and what of other rows is w_ij or a
+    difference of two such numbers. Vertices are i d + j; the ground is ``ground`` = n d."""
 
-    blocks: tuple[int, ...]  # numbers of the edge blocks, in order
-    shapes: tuple[tuple[int, int], ...]
+    variable: Array  # the number of each among the variables of the system
+    whole: bool  # each edge has an arc for every one of several coordinates
     tail: Array
     head: Array
     ground: int
     d: int
 
     @staticmethod
-    def of(form: Form) -> Arcs:
-        n, d = form.shape
-        tails: list[Array] = [np.zeros(0, dtype=np.int64)]
-        heads: list[Array] = [np.zeros(0, dtype=np.int64)]
-        blocks: list[int] = []
-        shapes: list[tuple[int, int]] = []
-        for k, edge in enumerate(form.edges):
-            if edge.map.edges is None or edge.penalty.composed() is not None:
+    def of(system: System) -> Arcs:
+        n, d = system.form.shape
+        each, whole = [(np.zeros(0, dtype=np.int64),) * 3], d > 1
+        for one in system.flows:
+            if one.K is not None:
+                some, *ends = differences(one.K)
+            elif one.mix is None:
+                ends = [(end[:, None].astype(np.int64) * d + one.at).ravel() for end in one.edge.ends]
+                some = np.arange(one.size)
+            else:
                 continue
-            columns = edge.columns(d)
-            tail = edge.tail[:, None].astype(np.int64) * d + columns
-            tails.append(tail.ravel())
-            heads.append(np.full(tail.size, n * d) if edge.ground else (edge.head[:, None] * d + columns).ravel())
-            blocks.append(k)
-            shapes.append(tail.shape)
-        return Arcs(tuple(blocks), tuple(shapes), np.concatenate(tails), np.concatenate(heads), n * d, d)
+            whole = whole and (not one.size or (one.K is None and one.shape[1] == d))
+            each.append((one.first + some, ends[0], ends[1] if len(ends) == 2 else np.full(len(some), n * d)))
+        variable, tail, head = (np.concatenate(x) for x in zip(*each, strict=True))
+        return Arcs(variable, whole and len(tail) > 0, tail, head, n * d, d)
+
+
+def differences(K: Any) -> tuple[Array, Array, Array]:
+    """The rows of K that are a number or a difference of two, and their ends."""
+    count, total, size = np.diff(K.indptr), K.sum(axis=1), abs(K).sum(axis=1)
+    row = np.flatnonzero(((count == 1) & (total == 1.0)) | ((count == 2) & (total == 0.0) & (size == 2.0)))
+    one, other = K.indptr[row], K.indptr[row + 1] - 1
+    falls = K.data[one] > 0.0
+    tail, head = (K.indices[np.where(x, one, other)].astype(np.int64) for x in (falls, ~falls))
+    return row, tail, np.where(count[row] == 1, K.shape[1], head)
 
 
 @dataclass(frozen=True)
@@ -104,7 +114,7 @@ def forest(arcs: Arcs, room: Array, largest: Array, held: Array) -> Forest:
     need = LEAST_ROOM * (largest.max() if alike or not largest.any() else largest[arcs.tail % arcs.d])
     movable: Array = (room > need) & (room > 0.0) & ~held
     wide: Array = movable & (room > NARROW * need)
-    if _whole(arcs):
+    if arcs.whole:
         by_edge = movable.reshape(-1, arcs.d), wide.reshape(-1, arcs.d)
         nodes = _of_nodes(arcs)
         least: Array = np.asarray(by_edge[1].all(axis=1))
@@ -116,14 +126,9 @@ def forest(arcs: Arcs, room: Array, largest: Array, held: Array) -> Forest:
     return forest_of(arcs, movable, wide, room, need)
 
 
-def _whole(arcs: Arcs) -> bool:
-    """True where each edge has an arc for every one of several coordinates."""
-    return arcs.d > 1 and len(arcs.tail) > 0 and all(shape[1] == arcs.d for shape in arcs.shapes)
-
-
 def _even(arcs: Arcs, room: Array) -> bool:
     """Whether, moreover, all arcs of an edge have the same room."""
-    return _whole(arcs) and bool((room.reshape(-1, arcs.d) == room[:: arcs.d, None]).all())
+    return arcs.whole and bool((room.reshape(-1, arcs.d) == room[:: arcs.d, None]).all())
 
 
 def forest_of(arcs: Arcs, movable: Array, wide: Array, room: Array, need: Array | float) -> Forest:
@@ -147,8 +152,7 @@ def grown(arcs: Arcs, chosen: Array, length: Array | None, group: Array, movable
 def _of_nodes(arcs: Arcs) -> Arcs:
     """The edges themselves, where each has an arc for every coordinate."""
     d = arcs.d
-    shapes = tuple((m, 1) for m, _ in arcs.shapes)
-    return Arcs(arcs.blocks, shapes, arcs.tail[::d] // d, arcs.head[::d] // d, arcs.ground // d, 1)
+    return Arcs(arcs.variable[::d], False, arcs.tail[::d] // d, arcs.head[::d] // d, arcs.ground // d, 1)
 
 
 def _expanded(nodes: Forest, arcs: Arcs, movable: Array) -> Forest:

@@ -19,18 +19,17 @@ import numpy as np
 
 from ...form import DualPoint, Form
 from ...terms import Array, Packed
-from ..kernel.arithmetic import EPS, LEAST, MORE, Pair, RefusedError, two_sum, upwards
-from ..kernel.balance import Balanced, Witness, balanced
+from ..kernel.arithmetic import EPS, MORE, Pair, RefusedError, two_sum
+from ..kernel.balance import Balanced
 from ..kernel.squares import Curvature, absorbed
 from ..kernel.system import Summand, System
 from ..kernel.value import Enclosed, LowerBound, lower_bound
-from .plan import Plan, Planner
+from .plan import JointPlan, Plan, Planner
 from .slack import Slack, held_first
 
 TINY = 1e-200  # numbers that small may leave their domains by what products of them miss
 SWEEPS = 3  # corrections, each of what the one before left
 AGAIN = 4  # attempts with fewer and fewer variables that may move
-ROUNDS = 12  # in which the sizes of corrections grow
 PULLS = (4e-15, 1e-13, 1e-11, 1e-9, 1e-7, 1e-5, 1e-3, 1e-2)  # shares of the way to a point well inside all domains
 ROUNDED = 3.0  # of what sums may miss at a point: what they and its correction leave there
 SHRUNK = 1e-13  # what flows are shrunk by beside what they need: they may be rounded out of their domains as they are
@@ -87,6 +86,10 @@ class Enclosure:
                 if float(found[0].lower.sum()) >= least:
                     return self._enclosed(*found)
         best = self._tried(v)
+        if not _whole(best) and self.mixed and self.system.outside is None:
+            with suppress(RefusedError):
+                for found in self._shrunk(self._joint(Slack.of(self.system, v, flows=False)), v, plain=False):
+                    best = self._better(best, found)
         if not _whole(best) and center is not None:
             best = self._pulled(best, v, center())
         if not _whole(best) and self.system.outside is None:
@@ -138,18 +141,28 @@ class Enclosure:
 
     # ---- one plan for all points -------------------------------------------------------------------------------------
     def _plainly(self, v: Array) -> Iterator[Proved]:
-        """Bounds next to the point by the plan that is kept, and by a new one where that does not serve."""
-        kept = self.planner.kept
-        for plan in (None,) if kept is None else (kept, None):
+        """Bounds next to the point by the plan that is kept, and by new ones where that does not serve."""
+        if (kept := self.planner.kept) is not None:
+            with suppress(RefusedError):
+                yield from self._shrunk(kept, v)
+        for plan in (self.planner.everywhere, self._joint)[: 1 + self.mixed]:
             with suppress(RefusedError, np.linalg.LinAlgError):
-                yield from self._shrunk(plan or self.planner.everywhere(Slack.of(self.system, v, flows=False)), v)
+                yield from self._shrunk(plan(Slack.of(self.system, v, flows=False)), v)
 
-    def _shrunk(self, plan: Plan, v: Array) -> Iterator[Proved]:
+    @cached_property
+    def mixed(self) -> bool:
+        """Whether rows tie all equations into one system."""
+        return any(one.mixed for one in self.system.summands)
+
+    def _joint(self, slack: Slack) -> JointPlan:
+        return JointPlan(self.system, slack.weight)
+
+    def _shrunk(self, plan: Plan | JointPlan, v: Array, plain: bool = True) -> Iterator[Proved]:
         system = self.system
         left = system.residual(v, v, plain=True)
-        move = plan.answers.R @ plan.gathered(left.high.ravel())
-        z = self._sizes(plan, ROUNDED * left.error.ravel() + 4 * EPS * np.abs(left.high.ravel()))
-        spread = plan.answers.moved(z)
+        move = plan.moved(left.high.ravel())
+        z = plan.sizes(ROUNDED * left.error.ravel() + 4 * EPS * np.abs(left.high.ravel()))
+        spread = plan.spread(z)
         needed = 0.0
         for one in system.flows:
             need = np.abs(one.taken(move)) + one.taken(spread)
@@ -159,9 +172,9 @@ class Enclosure:
             t = SHRUNK + times * needed * MORE
             if t > MOST:
                 return
-            u = (1.0 - t) * v
-            box = balanced(system, Witness(u, np.zeros(len(v)), plan.answers, z, plan.dropped, plain=True))
-            yield lower_bound(system, box, plain=True), box
+            u, low = (1.0 - t) * v, np.zeros(len(v))
+            box = plan.box(system, u, low, z, plain=True) if plain else self._balanced(plan, u, low)
+            yield lower_bound(system, box, plain), box
 
     # ---- a plan for the point ----------------------------------------------------------------------------------------
     def _tried(self, v: Array) -> Proved:
@@ -203,30 +216,15 @@ class Enclosure:
 
     def _next_to(self, v: Array, held: Array, apart: bool) -> Proved:
         plan = self.planner.near(v, Slack.of(self.system, v), held, apart)
-        high, low = v, np.zeros_like(v)
-        for _ in range(SWEEPS):
-            left = self.system.residual(high, low)
-            x = plan.gathered((left.high + left.low).ravel())
-            high, low = two_sum(high, low - plan.answers.R @ x)
-        z = self._sizes(plan, self.system.residual(high, low).size().ravel())
-        box = balanced(self.system, Witness(high, low, plan.answers, z, plan.dropped))
+        box = self._balanced(plan, v, np.zeros_like(v))
         return lower_bound(self.system, box), box
 
-    def _sizes(self, plan: Plan, left: Array) -> Array:
-        """z with |Bv| + E z <= z, as far as a few rounds find it."""
-        size = np.where(plan.kept, left, 0.0)
-        depth, width = plan.tree.depth, plan.answers.width
-        # a bound of roundings grows by some units from arc to arc
-        more = 1.0 + 4 * EPS * (width + 16) * (depth.max(initial=0) - depth + 2)
-        own, z = size, size
-        for _ in range(ROUNDS):
-            z = plan.tree.gather(own) * more
-            z = np.where(plan.kept & (z > 0.0), np.maximum(z, LEAST), 0.0)
-            short = upwards(size + plan.answers.passed(z), 4) - z
-            if not (plan.kept & (short > 0.0)).any():
-                break
-            own = own + np.where(plan.kept & (short > 0.0), 2.0 * short + LEAST, 0.0)
-        return z
+    def _balanced(self, plan: Plan | JointPlan, high: Array, low: Array) -> Balanced:
+        """The box next to a point, corrected as far as that goes."""
+        for _ in range(SWEEPS):
+            left = self.system.residual(high, low)
+            high, low = two_sum(high, low - plan.moved((left.high + left.low).ravel()))
+        return plan.box(self.system, high, low, plan.sizes(self.system.residual(high, low).size().ravel()))
 
     def _better(self, one: Proved, other: Proved) -> Proved:
         """Component by component the point with the better bound."""

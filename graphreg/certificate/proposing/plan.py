@@ -18,8 +18,10 @@ import scipy.sparse as sp
 from ...base.csgraph import minimum_spanning_tree
 from ...inputs import components_of
 from ...terms import Array
-from ..kernel.arithmetic import RANGE, RefusedError, need
-from ..kernel.balance import Answers, Combination
+from ..convexity import equilibrated, estimated, root_of
+from ..kernel.arithmetic import EPS, LEAST, RANGE, RefusedError, need, upwards
+from ..kernel.balance import Answers, Balanced, Combination, Witness, balanced
+from ..kernel.joint import Joint
 from ..kernel.system import Prices, System
 from .arcs import Arcs, Forest, forest
 from .slack import Slack
@@ -29,6 +31,8 @@ Entries = tuple[Array, Array, Array]  # variables, equations and values of R
 LIGHT = 1e-3  # of the largest weight: variables with less are looked at last
 NEGLIGIBLE = 1e-10  # of the largest weight at a node: with less a variable answers for nothing there
 MANY = 6  # variables for each equation of a node that are looked at
+ROUNDS = 12  # in which the sizes of corrections grow
+UNTIED = "what may move does not tie down all equations"
 ENOUGH, MORE = 10, 0.25  # variables beyond the equations of a root, in all and for each: what is near answers first
 
 
@@ -53,15 +57,75 @@ class Plan:
         found = self.tree.gather(np.maximum(x, 0.0)) - self.tree.gather(np.maximum(-x, 0.0))
         return np.where(self.kept, found, 0.0)
 
+    def moved(self, left: Array) -> Array:
+        """What takes up an imbalance."""
+        return self.answers.R @ self.gathered(left)
+
+    def spread(self, z: Array) -> Array:
+        """How far corrections of these sizes move."""
+        return self.answers.moved(z)
+
+    def sizes(self, left: Array) -> Array:
+        """z with |Bv| + E z <= z, as far as a few rounds find it."""
+        size = np.where(self.kept, left, 0.0)
+        depth, width = self.tree.depth, self.answers.width
+        # a bound of roundings grows by some units from arc to arc
+        more = 1.0 + 4 * EPS * (width + 16) * (depth.max(initial=0) - depth + 2)
+        own, z = size, size
+        for _ in range(ROUNDS):
+            z = self.tree.gather(own) * more
+            z = np.where(self.kept & (z > 0.0), np.maximum(z, LEAST), 0.0)
+            short = upwards(size + self.answers.passed(z), 4) - z
+            if not (self.kept & (short > 0.0)).any():
+                break
+            own = own + np.where(self.kept & (short > 0.0), 2.0 * short + LEAST, 0.0)
+        return z
+
+    def box(self, system: System, high: Array, low: Array, z: Array, plain: bool = False) -> Balanced:
+        """What is proved of prices and flows."""
+        return balanced(system, Witness(high, low, self.answers, z, self.dropped, plain))
+
+
+class JointPlan:
+    """What takes up imbalances where all variables do together, by least squares."""
+
+    def __init__(self, system: System, weight: Array) -> None:
+        root, self._B = np.sqrt(weight), sp.csr_array(system.rows(np.arange(system.size)))
+        self._B.data *= np.repeat(root, np.diff(self._B.indptr))
+        found = equilibrated(self._B.T @ self._B)
+        if found is None:
+            raise RefusedError(UNTIED)
+        scale, S, self._solve = found
+        mu = 0.5 * estimated(self._solve, np.ones(len(scale)))
+        G = root_of(S - mu * sp.eye_array(len(scale))) if mu > 0.0 else None
+        if G is None:
+            raise RefusedError(UNTIED)
+        self.joint = Joint(system, root, scale, G, mu)
+
+    def moved(self, left: Array) -> Array:
+        """What takes up an imbalance."""
+        scale = self.joint.scale
+        return self.joint.root * (self._B @ (scale * self._solve(scale * left)))
+
+    def sizes(self, left: Array) -> Array:
+        return left
+
+    def spread(self, z: Array) -> Array:
+        """How far an imbalance of that size moves."""
+        return self.joint.spread(z)
+
+    def box(self, system: System, high: Array, low: Array, z: Array, plain: bool = False) -> Balanced:
+        """What is proved of prices and flows."""
+        return self.joint.balanced(system, high, low, plain)
+
 
 class Planner:
     """Plans for systems that have the same graph and designs."""
 
     def __init__(self, system: System) -> None:
         self.system = system
-        self.arcs = Arcs.of(system.form)
-        each = [np.arange(system.flows[k].columns.start, system.flows[k].columns.stop) for k in self.arcs.blocks]
-        self.variable = np.concatenate([np.zeros(0, dtype=int), *each])  # of each arc
+        self.arcs = Arcs.of(system)
+        self.variable = self.arcs.variable  # of each arc
         others = np.ones(system.size, dtype=bool)
         others[self.variable] = False
         self.others = np.flatnonzero(others)  # variables that are no arcs

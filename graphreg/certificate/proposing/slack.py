@@ -12,8 +12,7 @@ from ..kernel.system import Prices, System
 
 @dataclass(frozen=True)
 class Slack:
-    """Of each variable how far it may move either way, and its weight in least squares; 0 where it is to stay, and of
-    arcs, which no system solves for."""
+    """Of each variable how far it may move either way, and its weight in least squares; 0 where it is to stay."""
 
     room: Array
     weight: Array
@@ -30,8 +29,7 @@ class Slack:
                 depth = one.penalty.domain.slacks(one.taken(v) / s if flows else np.zeros((1, one.shape[1])))
             depth = np.maximum(np.nan_to_num(depth, nan=0.0, posinf=np.inf), 0.0)
             np.multiply(s, depth, out=one.taken(room))
-            if isinstance(one, Prices) or one.mixed:
-                np.multiply(s, np.minimum(depth, 1.0) ** 2, out=one.taken(weight))
+            np.multiply(s, np.minimum(depth, 1.0) ** 2, out=one.taken(weight))
         return Slack(room, weight)
 
 

@@ -61,9 +61,11 @@ class Actors(AbstractEngine):
     @contextmanager
     def hosting(self, method: AbstractIteration, form: Form, arcs: Arcs, seed: int) -> Generator[ActorCoordinator]:
         """The actors of a run; gone at the end, however it ends. A Ctrl-C after the last round breaks nothing off."""
-        for edge in form.unlike_edges if self.faults is not None else ():
-            raise MethodError(f"{edge.name} has rows that are no edges, of which no message may go wrong so far: leave "
-                              "faults out")  # fmt: skip
+        for block in form.unlike_edges if self.faults is not None and self.faults.lossy else ():
+            raise MethodError(
+                f"{block.name} has rows that are no edges, whose messages have to arrive so far: take resend=True, "
+                "without crashes, or leave faults out"
+            )
         parts = split(form, arcs)
         settings = RunSettings(self._under_faults(method), seed, self._fault_plan(form, seed), float(self.timeout))
         hosts: Threads | Processes

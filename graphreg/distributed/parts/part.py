@@ -14,14 +14,14 @@ from typing import Any, cast
 
 import numpy as np
 
-from ...errors import MethodError
 from ...form import EdgeBlock, Form, SampleBlock
 from ...methods import AbstractIteration, Point, Start
-from ...network import Arcs, WholeGraph
+from ...network import Arcs, WholeGraph, curvature_beside
 from ...terms import GROUND, AbstractEdges, AbstractMap, Array, Matrix, Space
-from ...terms.losses import at_nodes
+from ...terms.losses import at_nodes, at_rows
 
 Rows = tuple[tuple[int, Array], ...]
+Known = tuple[Array, Array, Any]  # rows, which of them a part keeps, and the map of these
 
 
 @dataclass(frozen=True)
@@ -48,16 +48,15 @@ class Part:
 
 def part_of(form: Form, arcs: Arcs, mine: Array) -> Part:
     """The part of the nodes of a mask (n,)."""
-    for block in form.beside:
-        raise MethodError(f"{block.name} is a loss of rows, and these run in one process so far: leave engine out")
     near = mine.copy()
     near[arcs.target[mine[arcs.source]]] = True
     ids = np.flatnonzero(near)
     place = np.full(form.n, -1)  # of each node among those of the part
     place[ids] = np.arange(len(ids))
-    samples = [(k, rows) for k, b in enumerate(form.samples) if len(rows := np.flatnonzero(mine[b.node]))]
-    every = [(k, e, cast(Matrix | AbstractEdges, e.map).known(mine)) for k, e in enumerate(form.edges)]
-    known = [(k, edge, found) for k, edge, found in every if len(found[0])]
+    samples, known = (
+        [(k, b, found) for k, b in enumerate(blocks) if len((found := _known(b, mine))[0])]
+        for blocks in (form.samples, form.edges)
+    )
     n_observed = int(np.searchsorted(ids, form.space.n_observed))
     labels = [form.labels[i] for i in ids.tolist()]
     index = {label: k for k, label in enumerate(labels[:n_observed])}
@@ -65,18 +64,34 @@ def part_of(form: Form, arcs: Arcs, mine: Array) -> Part:
     part = Form(
         space,
         tuple(labels[n_observed:]),
-        tuple(_samples(form, form.samples[k], rows, place, len(ids)) for k, rows in samples),
-        tuple(_edges(edge, *found, place, len(ids)) for _, edge, found in known),
+        tuple(_samples(form, cast(SampleBlock, block), found, place, len(ids)) for _, block, found in samples),
+        tuple(_edges(cast(EdgeBlock, edge), *found, place, len(ids)) for _, edge, found in known),
     )
-    whole = WholeGraph(form.n, form.space.n_observed, ids, mine[ids], form.differences)
-    return Part(part, whole, tuple(samples), tuple((k, found[0]) for k, _, found in known))
+    curvature = curvature_beside(form)[ids] if form.beside else None
+    whole = WholeGraph(form.n, form.space.n_observed, ids, mine[ids], form.differences, curvature)
+    return Part(part, whole, *(tuple((k, found[0]) for k, _, found in each) for each in (samples, known)))
 
 
-def _samples(form: Form, block: SampleBlock, rows: Array, place: Array, n: int) -> SampleBlock:
-    part = block.part(rows)
-    own = {form.labels[i] for i in np.unique(part.node).tolist()}
-    design = part.map.moved(place, n).changed(given_layout=block.layout)
-    return replace(part, loss=at_nodes(part.loss, own), map=design)
+def _known(block: SampleBlock | EdgeBlock, mine: Array) -> Known:
+    """What the nodes of a mask know of a block: its rows there, which they keep, and the map of these."""
+    if block.map.noun != "sample":
+        return cast(Matrix | AbstractEdges, block.map).known(mine)
+    rows = np.flatnonzero(mine[block.map.owner])
+    return rows, np.full(len(rows), True), block.map.part(rows)
+
+
+def _samples(form: Form, block: SampleBlock, found: Known, place: Array, n: int) -> SampleBlock:
+    """Some samples as a part knows them: of rows that others keep it has neither weights nor targets nor offsets."""
+    rows, kept, known = found
+    part, here = block.part(rows), known.moved(place, n)
+    if block.map.noun == "sample":
+        own = {form.labels[i] for i in np.unique(part.node).tolist()}
+        return replace(part, loss=at_nodes(part.loss, own), map=here.changed(given_layout=block.layout))
+    y, offset = (np.where(kept.reshape(-1, *[1] * (x.ndim - 1)), x, 0) for x in (part.y, part.offset))
+    loss = at_rows(part.loss, rows[kept]) if kept.any() else copy.copy(part.loss)
+    if not kept.any():  # there are no data without rows
+        vars(loss).pop("data")
+    return replace(part, loss=loss, map=here, y=y, offset=offset, base_scale=np.where(kept, part.base_scale, np.nan))
 
 
 def _edges(edge: EdgeBlock, rows: Array, kept: Array, known: AbstractMap, place: Array, n: int) -> EdgeBlock:
@@ -132,10 +147,10 @@ def shared_flows(part: Part, owner: Array) -> dict[int, list[SharedRows]]:
     """What a part shares with each other one of the flows of rows that one node keeps; ``owner`` says to which part
     each node of its form belongs."""
     out, mine = dict[int, list[SharedRows]](), part.whole.own
-    for k, edge in enumerate(part.form.edges):
-        if edge.map.edges is not None:
+    for k, block in enumerate((*part.form.edges, *part.form.beside)):
+        if block.map.edges is not None:
             continue
-        rows = cast(Matrix, edge.map)
+        rows = cast(Matrix, block.map)
         end, keeper, _, line = rows.ways
         alone = rows.alone[line // rows.k] != GROUND
         there, back = alone & mine[keeper] & ~mine[end], alone & mine[end] & ~mine[keeper]
@@ -216,6 +231,7 @@ def _prices(form: Form, parts: Sequence[Part], answers: Sequence[PartAnswer]) ->
             at = np.zeros(part.form.shape)
             at[part.whole.own] = answer.w
             prices = tuple(block.prices(at) for block in part.form.samples)
-        for (k, rows), price in zip(part.samples, prices, strict=True):
-            out[k][rows] = price
+        for (k, rows), block, price in zip(part.samples, part.form.samples, prices, strict=True):
+            mine = part.whole.own[block.map.owner]
+            out[k][rows[mine]] = price[mine]
     return out

@@ -310,7 +310,12 @@ class EdgeWords(AbstractWords):
         if self.noun == "edge":
             return self._node("i"), self._node("j")
         row = self._node("i") if self.noun == "node" else self.row or same("(K w)_e")
-        return row, NOTHING if self.block.center is None else same("c_" + self.index)
+        return row, NOTHING if self.block.center is None else same(self.center)
+
+    @property
+    def center(self) -> str:
+        """The letter of what is subtracted, b_r of rows as their terms say it."""
+        return ("b_" if self.noun == "row" else "c_") + self.index
 
     def _node(self, k: str) -> Math:
         F = self.features

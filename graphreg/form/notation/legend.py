@@ -87,7 +87,7 @@ def _edges(words: EdgeWords, symbols: Symbols) -> str:
     if words.features:
         parts.append(f"on the coordinates {words.features.text} only")
     if block.center is not None:
-        c = f"c_{words.index}"
+        c = words.center
         rows = np.unique(block.center, axis=0)
         parts.append(
             f"with the center {c} = {_vector(rows[0])}" if len(rows) == 1 else f"with a center {c} per {words.noun}"
@@ -172,5 +172,5 @@ def weights(symbols: Symbols) -> list[Row]:
         if words.base_weight:
             rows.append(Row(words.base_weight, prose(f"the weight of {of} ({span(words.block.base_weight)})")))
         if words.block.center is not None:
-            rows.append(Row(same("c_" + words.index), prose(f"the center of {words.noun} {words.index}")))
+            rows.append(Row(same(words.center), prose(f"the center of {words.noun} {words.index}")))
     return rows

@@ -220,7 +220,7 @@ def _dual_terms(symbols: Symbols) -> list[Math]:
     for words in symbols.edges:
         terms += _minus(words.every, words.conjugate)
         if words.block.center is not None:
-            c = f"c_{words.index}"
+            c = words.center
             product = Math(f"<{words.flow.text}, {c}>", rf"\langle {words.flow.latex}, {c} \rangle")
             terms.append(words.every + product)
     return terms or [same("  0")]

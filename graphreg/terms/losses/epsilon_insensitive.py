@@ -10,7 +10,7 @@ import numpy as np
 from ...base.lazy import cp
 from ...checks import checked, positive
 from ..bounds import ULP, half_square
-from ..records import Array, Bends, Notation
+from ..records import Array, Bends, Notation, Statement
 from .base import AbstractDifferenceLoss, AbstractSmoothLoss
 from .loss import AbstractLoss
 
@@ -76,6 +76,9 @@ class SquaredEpsilonInsensitiveLoss(AbstractDifferenceLoss, AbstractSmoothLoss):
 
     def cvxpy_conjugate(self, b: Any, y: Array) -> Any:
         return cp.square(b) / 2 + self.epsilon * cp.abs(b) + cp.multiply(b, y)
+
+    def statement(self) -> Statement:
+        return Statement("squared_epsilon", float(self.epsilon))
 
     @property
     def notation(self) -> Notation:

@@ -10,7 +10,7 @@ import numpy as np
 from ...base.lazy import cp
 from ...checks import checked, inside
 from ..bounds import ULP, half_square, shown
-from ..records import Array, Bends, Notation
+from ..records import Array, Bends, Notation, Statement
 from .base import AbstractDifferenceLoss, AbstractPeakedLoss
 from .loss import AbstractLoss
 
@@ -90,6 +90,9 @@ class ExpectileLoss(AbstractDifferenceLoss, AbstractPeakedLoss):
     def cvxpy_conjugate(self, b: Any, y: Array) -> Any:
         squares = cp.square(cp.neg(b)) / self.tau + cp.square(cp.pos(b)) / (1 - self.tau)
         return squares / 2 + cp.multiply(b, y)
+
+    def statement(self) -> Statement:
+        return Statement("expectile", float(self.tau))
 
     @property
     def notation(self) -> Notation:

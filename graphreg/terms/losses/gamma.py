@@ -10,7 +10,7 @@ import numpy as np
 from ...base.lazy import cp
 from ...errors import DataError
 from ..bounds import ULP, ends, shown
-from ..records import Array, Notation
+from ..records import Array, Notation, Statement
 from .base import AbstractPeakedLoss
 from .loss import INSIDE
 from .samples import numeric
@@ -95,6 +95,9 @@ class GammaLoss(AbstractPeakedLoss):
 
     def cvxpy_conjugate(self, b: Any, y: Array) -> Any:
         return -cp.entr(1 - b) - cp.multiply(1 - b, np.log(y) + 1.0)
+
+    def statement(self) -> Statement:
+        return Statement("gamma")
 
     @property
     def notation(self) -> Notation:

@@ -1,0 +1,279 @@
+"""Weights that answer for all equations: what they prove is so, in rationals, and what they do not is refused."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from kernel_cases import general, matrix, number, numbers, solved, times, wide
+
+import graphreg as gr
+from graphreg.certificate.kernel.arithmetic import EPS, RANGE, RefusedError
+from graphreg.certificate.kernel.joint import Joint, far_from_square
+from graphreg.certificate.proposing.plan import JointPlan
+
+
+def joint(system, root, scale=None, mu=None, G=None):
+    """With a root of what is left of S H S, which numpy finds."""
+    N = system.shape[0]
+    scale = np.ones(N) if scale is None else scale
+    C = (scale[:, None] * system.kind.B.toarray()) * root
+    values, U = np.linalg.eigh(C @ C.T)
+    mu = 0.9 * values[0] if mu is None else mu
+    if G is None:
+        G = U * np.sqrt(np.maximum(values - mu, 0.0))
+    return Joint(system, root, scale, sp.csr_array(G), mu)
+
+
+def definite(H, scale, least):
+    """In rationals: S H S - least I is positive semidefinite."""
+    s, n = numbers(scale), len(H)
+    A = [[s[i] * H[i][j] * s[j] - (number(least) if i == j else 0) for j in range(n)] for i in range(n)]
+    for c in range(n):
+        if A[c][c] <= 0:
+            return A[c][c] == 0 and not any(A[c][c:])
+        for i in range(c + 1, n):
+            t = A[i][c] / A[c][c]
+            A[i] = [x - t * y for x, y in zip(A[i], A[c], strict=True)]
+    return True
+
+
+def hessian(system, root):
+    B, r = matrix(system), numbers(root)
+    return [[sum(x * y * t * t for x, y, t in zip(a, b, r, strict=True)) for b in B] for a in B]
+
+
+def nearest(system, root, v, low):
+    """The correction of least squares, in rationals, which balances exactly."""
+    B, r, x = matrix(system), numbers(root), [a + b for a, b in zip(numbers(v), numbers(low), strict=True)]
+    y = solved(hessian(system, root), [-q for q in times(B, x)])
+    return [t * t * sum(row[j] * z for row, z in zip(B, y, strict=True)) for j, t in enumerate(r)]
+
+
+def drawn(seed):
+    rng = np.random.default_rng(seed)
+    N = int(rng.integers(1, 6))
+    V = N + int(rng.integers(0, 4))
+    K = rng.standard_normal((V, N)) * 10.0 ** rng.uniform(-3, 3, N) * (rng.random((V, N)) < 0.8)
+    K[np.arange(N), np.arange(N)] += 1.0
+    system, root = general(K), 10.0 ** rng.uniform(-3, 3, V) * (rng.random(V) < 0.9)
+    H = (K.T * root) @ (K.T * root).T
+    scale = 2.0 ** np.round(-0.5 * np.log2(np.maximum(np.diag(H), 1e-30)))
+    return rng, system, root, scale
+
+
+@pytest.mark.parametrize("plain", [False, True])
+def test_what_weights_prove_is_so(plain):
+    proved = 0
+    for seed in range(60):
+        rng, system, root, scale = drawn(seed)
+        try:
+            found = joint(system, root, scale)
+        except RefusedError:
+            continue
+        assert definite(hessian(system, root), scale, found.least)
+        v = wide(rng, len(root), 4) * rng.choice([0.0, 1e-12, 1.0])
+        low = np.zeros_like(v) if plain else 2.0**-54 * v * rng.uniform(-1, 1, len(v))
+        box = found.balanced(system, v, low, plain)
+        moved = nearest(system, root, v, low)
+        assert not box.lost.any()
+        assert all(abs(m) <= number(s) for m, s in zip(moved, box.spread, strict=True))
+        proved += 1
+    assert proved >= 40
+
+
+def test_no_spread_is_much_more_than_what_balances_moves():
+    """One equation and one variable: v itself moves, by at most 1 / sqrt(1/2) of that beside roundings."""
+    for b, root, v in ((3.0, 0.5, 2.0), (1e-9, 1.0, 1e9), (1.0, 1e-60, 1e-40), (1.0, 1e60, 1e130)):
+        system = general([[b]])
+        s = 1.0 / (b * root)
+        box = joint(system, np.array([root]), np.array([s]), 0.999).balanced(system, np.array([v]), np.zeros(1))
+        assert v <= box.spread[0] <= 1.4153 * v
+
+
+def test_what_balances_exactly_stays():
+    system = general([[1.0, 1.0], [-1.0, -1.0], [1.0, -1.0]])
+    box = joint(system, np.ones(3)).balanced(system, np.array([0.1, 0.1, 0.0]), np.zeros(3))
+    assert not box.spread.any()
+
+
+def test_what_underflows_moves_all_the_same():
+    """The square of what is left is 0 in floats."""
+    system, v = general([[1.0]]), np.array([1e-120])
+    found = Joint(system, np.array([1e60]), np.array([1e-60]), sp.csr_array([[0.0]]), 1.9)
+    assert found.balanced(system, v, 0.0 * v).spread[0] >= 1e-120
+    two = general(np.eye(2))
+    found = Joint(two, np.full(2, 1e60), np.full(2, 1e-60), sp.csr_array(np.zeros((2, 2))), 1.9)
+    assert found.balanced(two, np.append(v, 0.0), np.zeros(2)).spread[0] >= 1e-120
+
+
+def limit(mu, g=0.0, root=1.0):
+    """One number with S H S = 1."""
+    return Joint(general([[1.0]]), np.array([root]), np.array([1.0 / root]), sp.csr_array([[g]]), mu)
+
+
+def test_the_least_eigenvalue_is_not_above_the_true_one():
+    """By what G leaves: 1 - mu - g^2 may be up to 0.49 mu, of either sign, and no more."""
+    assert limit(1.9).least <= 1.0
+    assert limit(1.0, 0.69).least == 0.5
+    for mu, g in ((1.0 / 0.505, 0.0), (2.5, 0.0), (1.0, 0.71), (0.5, 0.0), (1.0, np.nan), (1.0, np.inf), (1e-3, 0.99)):
+        with pytest.raises(RefusedError):
+            limit(mu, g)
+
+
+def test_equations_that_nothing_answers_for_are_refused():
+    """B of rank 1, and of full rank with a variable that may not move."""
+    with pytest.raises(RefusedError, match="span"):
+        joint(general([[1.0, 1.0], [2.0, 2.0]]), np.ones(2), mu=0.1)
+    system = general([[1.0, 0.0], [0.0, 1.0]])
+    with pytest.raises(RefusedError, match="span"):
+        joint(system, np.array([1.0, 0.0]), mu=0.1)
+    # eigenvalues within rounding of 0 prove nothing, though G leaves nothing in floats
+    near = general([[1.0, 1.0], [1.0, 1.0 + 2.0**-52]])
+    with pytest.raises(RefusedError, match="span"):
+        joint(near, np.ones(2), mu=1e-17)
+
+
+@pytest.mark.parametrize("copies", [1, 40, 4000])
+def test_the_rounding_of_long_sums_counts(copies):
+    """What many terms may lose is more than an eigenvalue that is proved."""
+    system = general(np.full((copies, 1), 1.0))
+    Joint(system, np.ones(copies), np.array([copies**-0.5]), sp.csr_array([[np.sqrt(0.5)]]), 0.5)
+    tiny = (copies + 8) * EPS / 0.5
+    with pytest.raises(RefusedError, match="span"):
+        Joint(system, np.ones(copies), np.array([copies**-0.5]), sp.csr_array([[np.sqrt(1.0 - tiny)]]), tiny)
+
+
+def test_what_a_square_leaves_is_bounded():
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        G = np.tril(rng.standard_normal((5, 5)) * 10.0 ** rng.uniform(-6, 2))
+        A = G @ G.T + np.diag(rng.standard_normal(5)) * rng.choice([0.0, 1e-16, 1e-3, 1.0])
+        A = (A + A.T) / 2
+        rows, columns = ([numbers(row) for row in X] for X in (A, G))
+        left = [
+            sum(abs(a - sum(x * y for x, y in zip(g, h, strict=True))) for a, h in zip(row, columns, strict=True))
+            for row, g in zip(rows, columns, strict=True)
+        ]
+        assert max(left) <= number(far_from_square(sp.csr_array(A), sp.csr_array(G)))
+    assert not far_from_square(sp.csr_array([[1.0]]), sp.csr_array([[np.nan]])) < np.inf
+    one = far_from_square(sp.csr_array([[1.0]]), sp.csr_array([[1.0]]))
+    assert 5.9 * EPS <= one <= 6.1 * EPS  # each of the roundings counts, though none is seen here
+    two = far_from_square(sp.csr_array([[1.0, -1.0], [-1.0, 1.0]]), sp.csr_array([[1.0], [-1.0]]))
+    assert two >= 12 * EPS  # and so do magnitudes
+    wide_ = far_from_square(sp.csr_array([[100.0]]), sp.csr_array(np.ones((1, 100))))
+    assert wide_ >= 100 * 100 * EPS
+
+
+def good(**changes):
+    system = general([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    given = {"root": np.ones(3), "scale": np.ones(2), "mu": 0.5} | changes
+    root, scale, mu = given["root"], given["scale"], given["mu"]
+    G = given.get("G", np.linalg.cholesky(np.array([[2.0, 1.0], [1.0, 2.0]]) - 0.5 * np.eye(2)))
+    return system, Joint(system, root, scale, sp.csr_array(G) if isinstance(G, np.ndarray) else G, mu)
+
+
+def test_what_is_proposed_is_looked_at():
+    system, found = good()
+    half = np.linalg.cholesky(np.array([[2.0, 1.0], [1.0, 2.0]]) - 0.5 * np.eye(2))
+    for changes, why in (
+        ({"root": np.ones(2)}, "shape"),
+        ({"scale": np.ones(3)}, "shape"),
+        ({"G": np.ones((3, 2))}, "shape"),
+        ({"G": sp.csc_array(half)}, "shape"),
+        ({"root": np.array([1.0, -1.0, 1.0])}, "range"),
+        ({"root": np.array([1.0, 1.0, np.nan])}, "range"),
+        ({"mu": np.inf}, "range"),
+        ({"mu": np.nan}, "range"),
+        ({"mu": 0.0}, "range"),
+        ({"mu": -0.5}, "range"),
+        ({"scale": np.array([1.0, 0.0])}, "span"),
+    ):
+        with pytest.raises(RefusedError, match=why):
+            good(**changes)
+    v, zero = np.array([1.0, 2.0, 3.0]), np.zeros(3)
+    assert np.isfinite(found.balanced(system, v, zero).spread).all()
+    for wrong in (
+        (general([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]), v, zero),
+        (system, v * np.nan, zero),
+        (system, v, v * 1e150),
+    ):
+        with pytest.raises(RefusedError):
+            found.balanced(*wrong)
+    for low in (1e-17 * v, np.array([1e-17, 0.0, 0.0])):
+        with pytest.raises(RefusedError):
+            found.balanced(system, v, low, plain=True)
+    opposite = general([[1.0], [-1.0]])  # which balance, as large as they may be
+    found = Joint(opposite, np.ones(2), np.ones(1), sp.csr_array([[1.0]]), 1.0)
+    for high, low in ((1e139, 0.0), (1e150, 0.0), (0.0, 1e150)):
+        if high == 1e139:
+            assert not found.balanced(opposite, np.full(2, high), np.full(2, low)).spread.any()
+            continue
+        with pytest.raises(RefusedError, match="too large"):
+            found.balanced(opposite, np.full(2, high), np.full(2, low))
+
+
+def test_an_imbalance_whose_square_overflows_is_no_bound():
+    system = general([[1.0]])
+    found = Joint(system, np.array([1e-70]), np.array([1e70]), sp.csr_array([[0.0]]), 1.9)
+    with pytest.raises(RefusedError, match="balanced"):
+        found.balanced(system, np.array([1e139]), np.zeros(1))
+
+
+@pytest.mark.parametrize(
+    ("b", "root", "scale", "mu"),
+    [
+        (1.0, 2.0 * RANGE, 1.0 / RANGE, 3.9),
+        (1.0, 0.5 / RANGE, RANGE, 0.24),
+        (1.0, RANGE, 0.5 / RANGE, 0.24),
+        (1.0, 1.0 / RANGE, 2.0 * RANGE, 3.9),
+        (1.0, 1e-40, 1.0, 0.9e-80),
+        (1.0, 1e40, 1.0, 0.9e80),
+    ],
+)
+def test_weights_out_of_range_are_refused(b, root, scale, mu):
+    """Though what they prove would be so but for what may underflow."""
+    with pytest.raises(RefusedError, match="range"):
+        Joint(general([[b]]), np.array([root]), np.array([scale]), sp.csr_array([[0.3 * root * scale]]), mu)
+
+
+# ---- what it is for --------------------------------------------------------------------------------------------------
+def trend(T=400, seed=0):
+    """A blur of which few variables alone answer for nothing, under differences of order 2."""
+    rng, days = np.random.default_rng(seed), list(range(T))
+    blur = sp.csr_array(sp.diags_array(np.ones(7) / 7, offsets=np.arange(7), shape=(T - 6, T)))
+    y = np.interp(np.arange(T - 6), [0, T / 3, T], [0.0, 3.0, 1.0]) + 0.1 * rng.normal(size=T - 6)
+    return gr.Problem(gr.SquaredLoss(blur @ gr.w.at(days), y) + 5.0 * gr.L1()(gr.w.along(days, 2)))
+
+
+@pytest.mark.parametrize("gap", [1e-6, 1e-9])
+def test_rows_of_many_nodes_without_samples_of_their_own_are_certified(gap):
+    problem = trend()
+    answer = problem.solve(gr.InteriorPoint(), gap=gap)
+    assert answer.status == "certified"
+    exact = problem.solve(gr.Exact(), on_failure="return", gap=1e-8)
+    assert answer.certificate.dual <= exact.certificate.primal
+    assert exact.certificate.dual <= answer.certificate.primal
+
+
+def test_blurred_images_are_certified():
+    n = 20
+    pixels = nx.DiGraph()
+    pixels.add_nodes_from((a, b) for a in range(n) for b in range(n))
+    pixels.add_edges_from(((a, b), (a + 1, b)) for a in range(n - 1) for b in range(n))
+    pixels.add_edges_from(((a, b), (a, b + 1)) for a in range(n) for b in range(n - 1))
+    blur = sp.csr_array(sp.diags_array(np.ones(3) / 3, offsets=[0, 1, 2], shape=(n - 2, n)))
+    y = np.random.default_rng(0).normal(size=(n - 2) ** 2)
+    loss = gr.SquaredLoss(sp.csr_array(sp.kron(blur, blur)) @ gr.w.at(list(pixels)), y)
+    for tv in (
+        gr.L2()(gr.w.across(pixels).grouped(lambda arrow: arrow[0])),
+        gr.L1()(gr.w.across(pixels.to_undirected(), 2)),
+    ):
+        assert gr.Problem(loss + 0.1 * tv).solve().status == "certified"
+
+
+def test_a_plan_refuses_what_nothing_ties_down():
+    system = general([[1.0, -1.0]])
+    with pytest.raises(RefusedError):
+        JointPlan(system, np.ones(1))
