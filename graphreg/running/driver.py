@@ -186,7 +186,9 @@ class _Run:
         else:
             if self.k >= self.allowed and budget.further is not None:
                 self.allowed = self.k + budget.further(checks.trace, self.k)
-            if self.k >= self.allowed:
+            if budget.rounds is None and self.method.over(self.state):
+                self.ended = "limit"
+            elif self.k >= self.allowed:
                 self.ended = "limit" if budget.rounds is None else "budget"
         return bool(self.ended)
 

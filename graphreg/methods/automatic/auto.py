@@ -12,9 +12,11 @@ from typing import Any
 from ...base.breakdown import broken, cause
 from ...base.clock import left
 from ...base.declaring import declared, needs_no_options
+from ...base.shortcuts import shortcut
 from ...errors import InternalError
 from ...form import Form
 from ...running import AbstractIteration, AbstractMethod, Outcome, Task, Trace
+from ...terms.losses import AbstractSmoothLoss
 from ...terms.penalties import AbstractConstraint
 from ..exact import Exact
 from ..interior_point.interior_point import InteriorPoint
@@ -26,7 +28,8 @@ NEWTON, CONIC = 0.3, 0.2  # of the time predicted for Newton steps and for a sol
 FEWEST = 20  # rounds that are worth a try: those before the first check
 MARGIN = 1.3  # times the rounds that the gap promises
 LOOK = 10  # rounds to the next look, at least; a tenth of all
-STEPS = 30  # of `InteriorPoint`: most runs take less than 15
+MANY = 100  # rounds, at least, of losses with kinks: where fewer take as long as Newton steps, these come first
+NEAR = 1e-5  # relative gap from which on Newton steps begin: further away a start of their own is as good
 
 
 @dataclass(frozen=True)
@@ -102,12 +105,13 @@ def plan(costs: Costs) -> Iterator[Stage]:
     rounds, newton, exact = (not method.lacks(form) for method in (PrimalDual(), InteriorPoint(), Exact()))
     follows = costs.interior if newton else costs.exact if exact else float("inf")
     stiff = form.unlike_edges or any(isinstance(e.penalty, AbstractConstraint) for e in form.edges)
-    if rounds and follows < float("inf") and not (newton and stiff and costs.cheap):
+    kinked = bool(form.losses_beside(AbstractSmoothLoss)) and costs.rounds_in(costs.interior) < MANY
+    if rounds and follows < float("inf") and not (newton and (kinked or (stiff and costs.cheap))):
         share = costs.rounds_in((NEWTON if newton else CONIC) * follows)
         if share >= FEWEST:
             yield Stage(PrimalDual(), share, costs.rounds_in(follows))
     if newton and costs.interior < float("inf"):
-        yield Stage(InteriorPoint(), STEPS)
+        yield Stage(InteriorPoint())
     if exact and (costs.exact < float("inf") or not rounds):  # which ends in rounds of its own
         yield Stage(Exact())
     elif rounds:
@@ -116,16 +120,18 @@ def plan(costs: Costs) -> Iterator[Stage]:
 
 @lru_cache(maxsize=1)
 def _in_one_pass(_: int) -> list[AbstractMethod]:
-    """The methods, by name, that say so of themselves, among so many classes."""
-    known: list[Any] = [each for each in declared(AbstractMethod).values() if each.in_one_pass]
+    """The methods, by name, that say so of themselves, among so many classes; without a look into the files of all."""
+    shortcut("Auto.in_one_pass")  # which is declared from now on
+    known: list[Any] = [each for each in declared(AbstractMethod, loaded=True).values() if each.in_one_pass]
     return [each() for each in known if needs_no_options(each)]
 
 
 def _carried_out(stage: Stage, task: Task, before: Outcome | None) -> Outcome:
-    """The outcome of a stage, in the time that is left. Rounds that nothing follows go on from the best point so far;
-    for Newton steps and solvers the user's start is the better one."""
+    """The outcome of a stage, in the time that is left: from the best point so far, for Newton steps where that is near
+    the optimum; else, and for solvers, the user's start is the better one."""
     method, budget = stage.method, replace(task.budget, rounds=stage.rounds, warm_start=None, seconds=left())
-    if isinstance(method, PrimalDual) and before is not None and before.certificate.valid:
+    near = NEAR if isinstance(method, InteriorPoint) else math.inf
+    if isinstance(method, AbstractIteration) and before is not None and before.certificate.relative_gap <= near:
         budget = replace(budget, start=(before.certificate.w, before.certificate.dual_point.flows))
     if stage.most:
         budget = replace(budget, further=partial(_promised, gap=budget.gap, last=(stage.rounds or 0) + stage.most))

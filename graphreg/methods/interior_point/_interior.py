@@ -63,6 +63,7 @@ class State:
     damped: float = 0.0  # the share of the largest second derivative of each loss that replaces the one at hand
     stuck: bool = False  # rounding, or a problem without an optimum, leaves nowhere to go
     gap: float = np.inf  # the complementarity, relative to P
+    fell: tuple[int, float] = (0, np.inf)  # the round in which it was last half of what it had been, and what it was
 
 
 def fits(form: Form) -> Callable[[EdgeBlock], bool]:

@@ -15,6 +15,7 @@ from ...terms.losses import AbstractSmoothLoss
 from ._interior import Interior, InteriorBlocks, State, fits
 from .cones import TINY, lengths
 
+PATIENCE = 15  # steps in which complementarity falls to a half, where steps lead anywhere
 FAR = 100.0  # times a gap: relative complementarity from which on it is not looked for
 CLEARLY = 0.03  # of the share of a capacity that is left, below which a length relative to the longest is taken for 0
 
@@ -105,7 +106,9 @@ class InteriorPoint(AbstractIteration):
         if not state.stuck:
             try:
                 with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-                    return InteriorBlocks(state.view, state.most).step(state)
+                    after = InteriorBlocks(state.view, state.most).step(state)
+                fallen = after.gap < 0.5 * state.fell[1]
+                return replace(after, fell=(after.round, after.gap) if fallen else state.fell)
             except ArithmeticError:  # where many losses are flat, say
                 state = replace(state, damped=1.0, stuck=state.damped == 1.0)
         return replace(state, round=state.round + 1)
@@ -124,6 +127,9 @@ class InteriorPoint(AbstractIteration):
 
     def early(self, state: State, gap: float) -> bool:
         return not state.stuck and 0.0 < FAR * gap < state.gap < np.inf
+
+    def over(self, state: State) -> bool:
+        return state.stuck or state.round > state.fell[0] + PATIENCE
 
     def point(self, state: State) -> Point:
         w, flows, prices = state.point
