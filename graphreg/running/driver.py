@@ -263,7 +263,7 @@ class _Run:
         if (warm := budget.warm_start) is not None:
             warm.view, warm.state, warm.schedule = self.view, self.state, checks.schedule
             warm.interrupted |= ended == "interrupted"
-            warm.cut |= ended == "budget" and self.k != budget.rounds
+            warm.cut |= ended == "budget" and self.k < self.allowed
         return Outcome(
             certificate,
             checks.certifier,

@@ -25,7 +25,7 @@ from ..running import Budget, Checkpoint, Solution
 from ..terms import Array, Parameter
 from .grid import grid, parameter_of
 from .stored import StoredPath
-from .warm import Warm, restored
+from .warm import Warm, halving, restored
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -309,20 +309,20 @@ def path(  # noqa: PLR0913
     parameter = parameter_of(problem, parameter)
     stored = Checkpoint.of(checkpoint)
     with restored([parameter]), within(seconds):
-        warm = Warm(problem, method, Budget(gap, rounds, progress=False, seed=seed), upwards=True)
+        warm = Warm(problem, method, Budget(gap, rounds, progress=False, seed=seed))
         given = {"gap": gap, "rounds": rounds, "seconds": seconds, "progress": progress, "on_failure": on_failure}
         check_solve(warm.method, problem.form, **given)
         values, top = grid(problem, parameter, strengths)
         if top is not None:
-            warm.begin(None, top)
             warm.top = float(values[-1]), top
+            warm.known[float(values[-1])] = top, ""
         asked: dict[str, Any] = {"the strengths": values, "the gap": gap, "the rounds": rounds, "the seed": seed}
         asked["which"] = parameter.name
         store = None if stored is None else StoredPath(stored, problem, parameter, warm, asked)
         with nullcontext() if store is None else closing(store):
             found, ended = _solve(warm, parameter, values[::-1].tolist(), store, progress, on_failure)
     left = tuple(value for value in values.tolist() if value not in found)
-    return Path(parameter, dict(sorted(found.items())), warm.label, gap, left, ended if left else "")
+    return Path(parameter, dict(sorted(found.items())), warm.method.label, gap, left, ended if left else "")
 
 
 def _solve(
@@ -333,7 +333,7 @@ def _solve(
     try:
         bar = progress_bar(progress, total=len(values), initial=len(found), desc="path", unit=" strengths")
         with cut_short() as ended, bar as show:
-            for value in warm.along(values, found):
+            for value in (values[k] for k in halving(len(values)) if values[k] not in found):
                 parameter.value = value
                 solution = warm.solve(value)
                 if solution.status == "interrupted" or warm.warm_start.interrupted:

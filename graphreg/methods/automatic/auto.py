@@ -15,7 +15,7 @@ from ...base.declaring import declared, needs_no_options
 from ...base.shortcuts import shortcut
 from ...errors import InternalError
 from ...form import Form
-from ...running import AbstractIteration, AbstractMethod, Outcome, Task, Trace
+from ...running import AbstractIteration, AbstractMethod, Budget, Outcome, Task, Trace
 from ...terms.losses import AbstractSmoothLoss
 from ...terms.penalties import AbstractConstraint
 from ..exact import Exact
@@ -71,7 +71,7 @@ class Auto(AbstractMethod):
         if task.budget.gap == 0.0 and not Exact().lacks(task.form):  # as near as can be
             return Exact().run(task)
         began, tried, found = time.perf_counter(), list[str](), None
-        for stage in plan(Costs(task.form, task.budget.gap)):
+        for stage in plan(Costs(task.form, task.budget.gap, _rounds(task.budget)), _by_newton(task.budget)):
             found = _carried_out(stage, task, found)
             found = found if found.by else replace(found, by=stage.method.name)
             tried.append(_said(stage.method, found))
@@ -94,8 +94,8 @@ class Stage:
     most: int = 0
 
 
-def plan(costs: Costs) -> Iterator[Stage]:
-    """The stages that are tried, one after the other."""
+def plan(costs: Costs, newton_first: bool = False) -> Iterator[Stage]:
+    """The stages that are tried, one after the other; no rounds before Newton steps where these are to be first."""
     form = costs.form
     for direct in _in_one_pass(AbstractMethod.classes):
         if not direct.lacks(form):
@@ -106,7 +106,8 @@ def plan(costs: Costs) -> Iterator[Stage]:
     follows = costs.interior if newton else costs.exact if exact else float("inf")
     stiff = form.unlike_edges or any(isinstance(e.penalty, AbstractConstraint) for e in form.edges)
     kinked = bool(form.losses_beside(AbstractSmoothLoss)) and costs.rounds_in(costs.interior) < MANY
-    if rounds and follows < float("inf") and not (newton and (kinked or (stiff and costs.cheap))):
+    first = newton_first or kinked or (stiff and costs.cheap)
+    if rounds and follows < float("inf") and not (newton and first):
         share = costs.rounds_in((NEWTON if newton else CONIC) * follows)
         if share >= FEWEST:
             yield Stage(PrimalDual(), share, costs.rounds_in(follows))
@@ -126,12 +127,26 @@ def _in_one_pass(_: int) -> list[AbstractMethod]:
     return [each() for each in known if needs_no_options(each)]
 
 
+def _rounds(budget: Budget) -> int:
+    """The number of rounds of `PrimalDual` so far, at other strengths."""
+    state = None if budget.warm_start is None else budget.warm_start.of(PrimalDual().name).state
+    return 0 if state is None else state.earlier + state.round
+
+
+def _by_newton(budget: Budget) -> bool:
+    """True where Newton steps gave the answers at the strengths that are near."""
+    near = () if budget.warm_start is None else budget.warm_start.by
+    return bool(near) and all(each == f"Auto({InteriorPoint().name})" for each in near)
+
+
 def _carried_out(stage: Stage, task: Task, before: Outcome | None) -> Outcome:
     """The outcome of a stage, in the time that is left: from the best point so far, for Newton steps where that is near
     the optimum; else, and for solvers, the user's start is the better one."""
-    method, budget = stage.method, replace(task.budget, rounds=stage.rounds, warm_start=None, seconds=left())
+    method, carried = stage.method, task.budget.warm_start
+    own = None if carried is None else carried.of(method.name)
+    budget = replace(task.budget, rounds=stage.rounds, warm_start=own, seconds=left())
     near = NEAR if isinstance(method, InteriorPoint) else math.inf
-    if isinstance(method, AbstractIteration) and before is not None and before.certificate.relative_gap <= near:
+    if isinstance(method, AbstractIteration) and before is not None and before.certificate.holds(near):
         budget = replace(budget, start=(before.certificate.w, before.certificate.dual_point.flows))
     if stage.most:
         budget = replace(budget, further=partial(_promised, gap=budget.gap, last=(stage.rounds or 0) + stage.most))
@@ -144,8 +159,9 @@ def _carried_out(stage: Stage, task: Task, before: Outcome | None) -> Outcome:
         found = Outcome(task.certifier.best(), task.certifier, "failed", cause=cause(error))
     if found.ended == "budget" and stage.rounds is not None and found.rounds >= stage.rounds:
         found = replace(found, ended="limit")  # of what was tried, not of what the caller allows
-    if task.budget.warm_start is not None:
-        task.budget.warm_start.interrupted |= found.ended == "interrupted"
+    if carried is not None and own is not None:
+        carried.interrupted |= own.interrupted or found.ended == "interrupted"
+        carried.cut |= own.cut
     return found
 
 
