@@ -53,6 +53,7 @@ METHODS = ("Auto", "PrimalDual", "InteriorPoint", "Exact", "DynamicProgramming",
 GAP = 1e-6
 MOST, WORK = 2e4, 3e10  # numbers on edges up to which a conic solver is run, and work of a factor
 ROWS = 1e4  # samples, at most
+WALL = 10.0  # seconds by the clock for each of CPU time, where others work beside
 QUICK = 0.3  # CPU seconds up to which a solve is timed twice
 
 
@@ -172,9 +173,9 @@ def _measured(seed: int, name: str, most: float) -> dict[str, Any]:
     took, found = list[float](), None
     while len(took) < 2 or (len(took) < 3 and took[-1] < QUICK):
         problem, began = make(), time.process_time()
-        found = problem.solve(method, gap=GAP, seconds=4.0 * most, progress=False, on_failure="return")
+        found = problem.solve(method, gap=GAP, seconds=WALL * most, progress=False, on_failure="return")
         took.append(time.process_time() - began)
-        if not found.certificate.holds(GAP) or took[-1] > 4.0 * most:
+        if not found.certificate.holds(GAP) or took[-1] > most:
             took[-1] = np.inf
             break
     first, again = took[0], min(took[1:], default=np.inf)
@@ -186,7 +187,7 @@ def _measured(seed: int, name: str, most: float) -> dict[str, Any]:
 
 
 def _child(into: Any, work: Callable[[], Any], most: float, cold: bool) -> None:
-    hard = int(4.0 * (4.0 * most + 10.0))
+    hard = int(3.0 * most + 5.0)
     resource.setrlimit(resource.RLIMIT_CPU, (hard, hard))
     with tempfile.TemporaryDirectory() as folder:
         if cold:
@@ -238,7 +239,7 @@ def features_of(costs: Costs, rounds: int) -> dict[str, list[float]]:
     smooth = any(not block.loss.called().startswith(("Mean", "Squared", "Quantile", "Hinge")) for block in losses)
     kinks = any(block.loss.called().startswith(("Quantile", "Hinge")) for block in losses)
     size, plain = n * d + E, min(rounds, compiled_from(costs.form))
-    each = [rounds * part for part in (smooth, smooth * N * d, kinks * N * d)]
+    each = [rounds * part for part in (smooth or kinks, smooth * N * d, kinks * N * d)]
     return {
         "PrimalDual": [1, size, N * d, rounds, plain * size, (rounds - plain) * size, *each],
         "InteriorPoint": [STEPS * part for part in (1, E, N * d * d, costs.multiplications, smooth * N * d)],

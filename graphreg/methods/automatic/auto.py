@@ -24,7 +24,8 @@ from ..linear_system import LinearSystem
 from ..splitting.primal_dual import PrimalDual
 from .predicting import Costs
 
-NEWTON, CONIC = 0.3, 0.2  # of the time predicted for Newton steps and for a solver: what rounds are tried for before
+NEWTON, CONIC = 0.15, 0.2  # of the time predicted for Newton steps and for a solver: what rounds are tried for before
+LONGEST = 0.65  # of the same: what they may take in all where their gap falls
 FEWEST = 20  # rounds that are worth a try: those before the first check
 MARGIN = 1.3  # times the rounds that the gap promises
 LOOK = 10  # rounds to the next look, at least; a tenth of all
@@ -110,7 +111,7 @@ def plan(costs: Costs, newton_first: bool = False) -> Iterator[Stage]:
     if rounds and follows < float("inf") and not (newton and first):
         share = costs.rounds_in((NEWTON if newton else CONIC) * follows)
         if share >= FEWEST:
-            yield Stage(PrimalDual(), share, costs.rounds_in(follows))
+            yield Stage(PrimalDual(), share, costs.rounds_in(LONGEST * follows))
     if newton and costs.interior < float("inf"):
         yield Stage(InteriorPoint())
     if exact and (costs.exact < float("inf") or not rounds):  # which ends in rounds of its own
