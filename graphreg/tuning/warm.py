@@ -88,7 +88,7 @@ class Warm:
         check_deadline()
         form, before = self.problem.form.frozen(), self.warm_start.copy()
         near, state = self._near(strength), self._enclosed(strength)
-        self.warm_start.by = tuple(self.known[each][1] for each in near)
+        self.warm_start.by = tuple(self.known[each][1] for each in near) if len(near) == 2 else ()
         known = None if self.top is None or strength != self.top[0] else self.top[1]
         more: dict[str, Any] = {"warm_start": self.warm_start, "known": known, "seconds": left()}
         budget = replace(self.budget, start=self._start(form, strength, near), **more)
