@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 class WarmStart:
     """The view of a run, its last state, and what its repairs taught; None before there was one.
 
-    ``stages``: the same of each method that it goes through, by its name, and ``by`` which of them gave the answers at the
-    strengths on either side. ``interrupted``: whether the user broke the run off, also where its answer was certified all the same: whoever
-    presses Ctrl-C means all that is still to come. ``cut``: whether the time cut it short, likewise.
+    ``stages``: the same of each method that it goes through, by its name, and ``by`` which of them gave the answers at
+    the strengths on either side. ``interrupted``: whether the user broke the run off, also where its answer was
+    certified all the same: whoever presses Ctrl-C means all that is still to come. ``cut``: whether the time cut it
+    short, likewise.
     """
 
     view: LocalView | None = None

@@ -109,9 +109,10 @@ def plan(costs: Costs, newton_first: bool = False) -> Iterator[Stage]:
     kinked = bool(form.losses_beside(AbstractSmoothLoss)) and costs.rounds_in(costs.interior) < MANY
     first = newton_first or kinked or (stiff and costs.cheap)
     if rounds and follows < float("inf") and not (newton and first):
-        share = costs.rounds_in((NEWTON if newton else CONIC) * follows)
-        if share >= FEWEST:
-            yield Stage(PrimalDual(), share, costs.rounds_in(LONGEST * follows))
+        most = costs.rounds_in(LONGEST * follows)
+        if most >= FEWEST:
+            share = max(costs.rounds_in((NEWTON if newton else CONIC) * follows), FEWEST)
+            yield Stage(PrimalDual(), share, max(most - share, 0))
     if newton and costs.interior < float("inf"):
         yield Stage(InteriorPoint())
     if exact and (costs.exact < float("inf") or not rounds):  # which ends in rounds of its own
@@ -149,8 +150,8 @@ def _carried_out(stage: Stage, task: Task, before: Outcome | None) -> Outcome:
     near = NEAR if isinstance(method, InteriorPoint) else math.inf
     if isinstance(method, AbstractIteration) and before is not None and before.certificate.holds(near):
         budget = replace(budget, start=(before.certificate.w, before.certificate.dual_point.flows))
-    if stage.most:
-        budget = replace(budget, further=partial(_promised, gap=budget.gap, last=(stage.rounds or 0) + stage.most))
+    if stage.rounds is not None:
+        budget = replace(budget, further=partial(_promised, gap=budget.gap, last=stage.rounds + stage.most))
     try:
         iterates = isinstance(method, AbstractIteration)
         found = task.iterate(method, budget) if iterates else method.run(task.within(budget))
