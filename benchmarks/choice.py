@@ -2,8 +2,8 @@
 
 Graphs of twelve kinds, losses, penalties and models of rows of all kinds, few and many samples, strengths over six
 decades. `PrimalDual`, `InteriorPoint`, `Exact`, `DynamicProgramming` and `LinearSystem` solve each problem where they
-apply, and so does ``solve()``, each in a process of its own: once where nothing is loaded or compiled yet, and again. CPU
-seconds of one thread; nobody is given more than three times those of ``solve()``. ``--constants`` fits those of
+apply, and so does ``solve()``, each in a process of its own: once where nothing is loaded or compiled yet, and again.
+CPU seconds of one thread; nobody is given more than three times those of ``solve()``. ``--constants`` fits those of
 ``graphreg.methods.automatic.predicting`` to what was measured; take other seeds to judge them.
 """
 
@@ -288,8 +288,13 @@ def main() -> None:
             args.keep.write_text(json.dumps(rows))
     print(summary(rows))
     for name in ("PrimalDual", "InteriorPoint", "Exact") if args.constants else ():
-        known = [each["found"][name] for each in rows if np.isfinite(each["found"].get(name, {"again": np.inf})["again"])]
-        print(name, *(f"{value:.2g}" for value in fitted([k["features"][name] for k in known], [k["again"] for k in known])))
+        known = [
+            each["found"][name] for each in rows if np.isfinite(each["found"].get(name, {"again": np.inf})["again"])
+        ]
+        print(
+            name,
+            *(f"{value:.2g}" for value in fitted([k["features"][name] for k in known], [k["again"] for k in known])),
+        )
 
 
 if __name__ == "__main__":

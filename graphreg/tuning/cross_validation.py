@@ -83,8 +83,8 @@ def cross_validate(  # noqa: PLR0913
         grid, whatever the data say, and a MethodWarning says so: use "min" there. Of several Parameters the one with
         the largest geometric mean is the strongest.
     method : AbstractMethod, optional
-        By default that of `path`. An iterative method begins each solve where the one before it ended,
-        `InteriorPoint` between the iterates at two strengths that are solved.
+        By default that of `path`. An iterative method begins each solve between the answers at two strengths that are
+        solved, or where several Parameters vary at the last answer.
     gap : float
         The relative gap asked of every solve.
     seed : int

@@ -242,10 +242,10 @@ def path(  # noqa: PLR0913
 ) -> Path:
     """Solve a problem at many strengths, each from the answers at others; all are certified.
 
-    What was set up for one strength serves the next: the layout of the graph, the factorised losses, the state of the
-    method, or the problem compiled to CVXPY. `InteriorPoint` goes through the strengths by halves, and begins between
-    the iterates at its two neighbours; other methods go from the largest down (before `InteriorPoint` from the smallest
-    up), and begin on the line through the last two answers.
+    What was set up for one strength serves the next: the layout of the graph, the factorised losses, the states of the
+    methods, or the problem compiled to CVXPY. The path goes through the strengths by halves, the ends first and then
+    always the middle of what lies between two that are known, and begins on the line between the answers at these;
+    `InteriorPoint` between its iterates there.
 
     Parameters
     ----------
@@ -259,13 +259,8 @@ def path(  # noqa: PLR0913
         Which one varies, any of the model; by default its only one. It has its value again afterwards, whatever
         happens.
     method : AbstractMethod, optional
-        By default `InteriorPoint` where it applies, there is more than one parameter per node or a row that is no edge,
-        and a step takes at most 1e4 multiplications for each parameter (maps and chains, not dense or random graphs);
-        on edges and nodes alone, of a thousand parameters and more rounds of `PrimalDual` are taken first, from the
-        smallest strength up to where they become slower. A point where `InteriorPoint` does not reach the gap is handed
-        to `PrimalDual`. Else `PrimalDual` where that applies, and a point that would take it longer than
-        `InteriorPoint` is handed to that, where a bound of the work of a step is at most 1e10 multiplications. Else
-        `Exact`.
+        By default `Auto`, which begins with Newton steps between two strengths at which these gave the answer; where
+        ``rounds`` are given `PrimalDual`, `InteriorPoint` or `Exact`, the first of them that applies.
     gap : float
         The relative gap asked for at each strength, as in `Problem.solve`.
     rounds : int, optional

@@ -44,8 +44,8 @@ class InteriorPoint(AbstractIteration):
     than their Hessian says, it is cut back, and the next Hessians are moved towards the largest ones.
     Flows and prices follow from the linearisation, so that they are conserved and need no repair.
 
-    A round is one step; nothing is decentralised about it. It is the usual method of `path` where factors are cheap: a
-    start between the iterates of two neighbouring strengths needs about four steps.
+    A round is one step; nothing is decentralised about it. On a `path` a start between the iterates of two
+    neighbouring strengths needs about four steps.
 
     References
     ----------
@@ -129,7 +129,8 @@ class InteriorPoint(AbstractIteration):
         return not state.stuck and 0.0 < FAR * gap < state.gap < np.inf
 
     def over(self, state: State) -> bool:
-        return state.stuck or state.round > state.fell[0] + PATIENCE
+        still = 0.0 < state.gap < np.inf and state.round > state.fell[0] + PATIENCE  # 0 where nothing has cones
+        return state.stuck or still
 
     def point(self, state: State) -> Point:
         w, flows, prices = state.point
