@@ -78,7 +78,7 @@ def _counties(n: int) -> Array:
 
 def _grid(n: int) -> Array:
     side = int(np.sqrt(n))
-    at = np.arange(side * side).reshape(side, side)
+    at: Array = np.arange(side * side).reshape(side, side)
     pairs = (at[:, :-1], at[:, 1:]), (at[:-1], at[1:])
     return np.concatenate([np.column_stack([a.ravel(), b.ravel()]) for a, b in pairs])
 
@@ -182,8 +182,9 @@ def _measured(seed: int, name: str, most: float) -> dict[str, Any]:
     costs = Costs(make().form)
     predicted = {"interior": costs.interior, "exact": costs.exact, "round": costs.round(compiled=False)}
     said = "" if found is None else f"{found.method}: {found.message}"
-    more = {"rounds": 0 if found is None else found.rounds, "said": said, "predicted": predicted}
-    return {"first": first, "again": again, "features": features_of(costs, more["rounds"]), **more}
+    rounds = 0 if found is None else found.rounds
+    more = {"rounds": rounds, "said": said, "predicted": predicted, "features": features_of(costs, rounds)}
+    return {"first": first, "again": again, **more}
 
 
 def _child(into: Any, work: Callable[[], Any], most: float, cold: bool) -> None:
