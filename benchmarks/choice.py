@@ -63,7 +63,7 @@ def _road(points: Array) -> Array:
     pairs = Delaunay(points).simplices[:, [0, 1, 1, 2, 0, 2]].reshape(-1, 2)
     graph = nx.Graph()
     graph.add_weighted_edges_from((int(i), int(j), float(np.hypot(*(points[i] - points[j])))) for i, j in pairs)
-    near = KDTree(points).query(points, 3)[1]
+    near: Array = KDTree(points).query(points, 3)[1]
     more = np.column_stack([np.repeat(np.arange(len(points)), 2), near[:, 1:].ravel()])[::3]
     return np.concatenate([np.array(nx.minimum_spanning_tree(graph).edges), more])
 
