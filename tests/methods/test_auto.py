@@ -20,6 +20,7 @@ from graphreg.errors import CheckpointError, MethodError
 from graphreg.methods.automatic import auto, predicting
 from graphreg.methods.automatic.auto import Stage, _promised, plan
 from graphreg.methods.automatic.predicting import Costs
+from graphreg.methods.interior_point.interior_point import PATIENCE
 from graphreg.network import fast
 from graphreg.running import Budget, Outcome, Record, Task, Trace
 
@@ -242,7 +243,7 @@ def test_newton_steps_go_on_while_they_lead_anywhere(monkeypatch):
     """No further number of them ends a run; a run that stands still is over, and not only at its hundredth."""
     form = problem().form
     step = gr.InteriorPoint.step
-    for shrink, most in ((0.6, 100), (1.0, 17)):
+    for shrink, most in ((0.6, 100), (1.0, PATIENCE + 2)):
         gaps = iter(shrink**k for k in range(1000))
         monkeypatch.setattr(gr.InteriorPoint, "early", lambda self, state, gap: True)
 

@@ -15,7 +15,7 @@ from ...terms.losses import AbstractSmoothLoss
 from ._interior import Interior, InteriorBlocks, State, fits
 from .cones import TINY, lengths
 
-PATIENCE = 15  # steps in which complementarity falls to a half, where steps lead anywhere
+PATIENCE = 60  # steps in which complementarity falls to a half, where steps lead anywhere
 FAR = 100.0  # times a gap: relative complementarity from which on it is not looked for
 CLEARLY = 0.03  # of the share of a capacity that is left, below which a length relative to the longest is taken for 0
 
