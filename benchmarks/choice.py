@@ -1,122 +1,228 @@
 """``python -m benchmarks.choice``: how long ``solve()`` takes beside the best of all methods, on random problems.
 
-Each problem is solved by `PrimalDual`, `InteriorPoint`, `Exact`, `DynamicProgramming`, `LinearSystem` where they apply,
-and by `Auto`, in CPU seconds of one thread. ``--constants`` fits those of ``graphreg.running.predicting`` to
-what was measured instead; take other seeds to judge them.
+Graphs of twelve kinds, losses, penalties and models of rows of all kinds, few and many samples, strengths over six
+decades. `PrimalDual`, `InteriorPoint`, `Exact`, `DynamicProgramming` and `LinearSystem` solve each problem where they
+apply, and so does ``solve()``, each in a process of its own: once where nothing is loaded or compiled yet, and again.
+CPU seconds of one thread; nobody is given more than three times those of ``solve()``. ``--constants`` fits those of
+``graphreg.running.predicting`` to what was measured; take other seeds to judge them.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import multiprocessing
+import os
+import resource
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
 from typing import Any
 
+import networkx as nx
 import numpy as np
 from scipy.optimize import least_squares
-from scipy.spatial import KDTree
+from scipy.spatial import Delaunay, KDTree
 
 import graphreg as gr
 from graphreg.network import compiled_from
 from graphreg.running.predicting import STEPS, Costs
 
 Array = Any
-KINDS = ("chain", "tree", "grid", "neighbours", "blocks", "small world")
-LOSSES = {
+FORK = multiprocessing.get_context("fork")
+LOSSES: dict[str, Callable[..., Any]] = {
     "mean": gr.MeanLoss,
     "squared": gr.SquaredLoss,
     "logistic": gr.LogisticLoss,
     "poisson": gr.PoissonLoss,
     "huber": gr.HuberLoss,
-    "absolute": gr.QuantileLoss,
+    "quantile": partial(gr.QuantileLoss, tau=0.3),
+    "hinge": gr.HingeLoss,
+    "multinomial": gr.MultinomialLoss,
 }
-PENALTIES = {"l1": gr.L1, "l2": gr.L2, "squares": gr.SquaredL2}
-OTHERS = (gr.PrimalDual(), gr.InteriorPoint(), gr.Exact(), gr.DynamicProgramming(), gr.LinearSystem())
+PENALTIES: dict[str, Callable[[], Any]] = {
+    "l1": gr.L1,
+    "l2": gr.L2,
+    "linf": gr.LInf,
+    "squares": gr.SquaredL2,
+    "huber": partial(gr.HuberNorm, 0.1),
+}
+METHODS = ("Auto", "PrimalDual", "InteriorPoint", "Exact", "DynamicProgramming", "LinearSystem")
 GAP = 1e-6
-MOST = 2e4  # numbers on edges up to which a conic solver is run
+MOST, WORK = 2e4, 3e10  # numbers on edges up to which a conic solver is run, and work of a factor
+ROWS = 1e4  # samples, at most
+WALL = 10.0  # seconds by the clock for each of CPU time, where others work beside
+QUICK = 0.3  # CPU seconds up to which a solve is timed twice
 
 
 # ---- problems --------------------------------------------------------------------------------------------------------
-def edges_of(kind: str, n: int, rng: np.random.Generator) -> tuple[int, Array]:
-    """The number of nodes, and the edges (m, 2)."""
-    if kind == "chain":
-        return n, np.column_stack([np.arange(n - 1), np.arange(1, n)])
-    if kind == "tree":
-        return n, np.column_stack([(rng.random(n - 1) * np.arange(1, n)).astype(int), np.arange(1, n)])
-    if kind == "grid":
-        side = max(int(np.sqrt(n)), 2)
-        at = np.arange(side * side).reshape(side, side)
-        across = np.column_stack([at[:, :-1].ravel(), at[:, 1:].ravel()])
-        return side * side, np.concatenate([across, np.column_stack([at[:-1].ravel(), at[1:].ravel()])])
-    if kind == "neighbours":
-        near = KDTree(points := rng.random((n, 2))).query(points, min(6, n))[1]
-        pairs = np.column_stack([np.repeat(np.arange(n), near.shape[1] - 1), near[:, 1:].ravel()])
-    elif kind == "blocks":
-        size, a = max(n // 4, 2), rng.integers(0, n, 5 * n)
-        inside = a // size * size + rng.integers(0, size, 5 * n)
-        pairs = np.column_stack([a, np.where(rng.random(5 * n) < 0.9, np.minimum(inside, n - 1), a[::-1])])
-    else:
-        pairs = np.concatenate([np.column_stack([np.arange(n), (np.arange(n) + k) % n]) for k in (1, 2)])
-        moved = rng.random(len(pairs)) < 0.1
-        pairs[moved, 1] = rng.integers(0, n, moved.sum())
-    return n, np.unique(np.sort(pairs[pairs[:, 0] != pairs[:, 1]], axis=1), axis=0)
+def _road(points: Array) -> Array:
+    """The edges of a tree that spans the points, and a third of those to their two nearest."""
+    pairs = Delaunay(points).simplices[:, [0, 1, 1, 2, 0, 2]].reshape(-1, 2)
+    graph = nx.Graph()
+    graph.add_weighted_edges_from((int(i), int(j), float(np.hypot(*(points[i] - points[j])))) for i, j in pairs)
+    near: Array = KDTree(points).query(points, 3)[1]
+    more = np.column_stack([np.repeat(np.arange(len(points)), 2), near[:, 1:].ravel()])[::3]
+    return np.concatenate([np.array(nx.minimum_spanning_tree(graph).edges), more])
+
+
+def _counties(n: int) -> Array:
+    from .statistics.paths import map_of_counties
+
+    graph = map_of_counties()[1]
+    pairs = np.column_stack([graph.tail, graph.head])
+    return pairs[(pairs < n).all(axis=1)]
+
+
+def _grid(n: int) -> Array:
+    side = int(np.sqrt(n))
+    at: Array = np.arange(side * side).reshape(side, side)
+    pairs = (at[:, :-1], at[:, 1:]), (at[:-1], at[1:])
+    return np.concatenate([np.column_stack([a.ravel(), b.ravel()]) for a, b in pairs])
+
+
+def _ring(n: int, rng: np.random.Generator) -> Array:
+    return np.concatenate([np.column_stack([np.arange(n), (np.arange(n) + 1) % n]), rng.integers(0, n, (n // 5, 2))])
+
+
+GRAPHS: dict[str, Callable[[int, Any], Array]] = {
+    "delaunay": lambda n, rng: Delaunay(rng.random((n, 2))).simplices[:, [0, 1, 1, 2, 0, 2]].reshape(-1, 2),
+    "road": lambda n, rng: _road(rng.random((n, 2))),
+    "counties": lambda n, rng: _counties(n),
+    "small world": lambda n, rng: np.array(nx.watts_strogatz_graph(n, 6, 0.1, rng).edges),
+    "hubs": lambda n, rng: np.array(nx.barabasi_albert_graph(n, 3, rng).edges),
+    "blocks": lambda n, rng: np.array(nx.gaussian_random_partition_graph(n, n / 4, 2, 12 / n, 1 / n, seed=rng).edges),
+    "grid": lambda n, rng: _grid(n),
+    "complete": lambda n, rng: np.array(nx.complete_graph(min(n, 200)).edges),
+    "star": lambda n, rng: np.column_stack([np.zeros(n - 1, int), np.arange(1, n)]),
+    "bipartite": lambda n, rng: np.column_stack([rng.integers(0, n // 2, 3 * n), rng.integers(n // 2, n, 3 * n)]),
+    "ring": _ring,
+    "tree": lambda n, rng: np.column_stack([(rng.random(n - 1) * np.arange(1, n)).astype(int), np.arange(1, n)]),
+}
+
+
+def _samples(n: int, rng: np.random.Generator) -> Array:
+    """The node of each sample: most nodes with some, few with very many, some with none."""
+    counts = np.minimum(10 ** rng.normal(1.0, 0.5, n), 1000.0) * (rng.random(n) > 0.1 * (rng.random() < 0.5))
+    counts = (counts * min(ROWS / counts.sum(), 1.0)).astype(int)
+    counts[0] = max(counts[0], 1)
+    return np.repeat(np.arange(n), counts)
+
+
+def _targets(loss: str, eta: Array, rng: np.random.Generator) -> Array:
+    """Targets of predictors (m, k)."""
+    one = eta[:, 0]
+    if loss == "multinomial":
+        return (eta + rng.gumbel(size=eta.shape)).argmax(axis=1)
+    if loss == "poisson":
+        return rng.poisson(np.exp(np.clip(0.5 * one, -3.0, 3.0))).astype(float)
+    if loss in ("logistic", "hinge"):
+        return np.where(rng.random(len(one)) < 1.0 / (1.0 + np.exp(-2.0 * one)), 1.0, -1.0)
+    return one + 0.5 * rng.standard_t(2, len(one)) if loss in ("huber", "quantile") else one + rng.normal(size=len(one))
 
 
 def drawn(seed: int) -> tuple[str, Callable[[], gr.Problem]]:
     """The problem in words, and a function that makes it anew."""
     rng = np.random.default_rng(seed)
-    kind, loss = str(rng.choice(KINDS)), str(rng.choice(list(LOSSES), p=[0.2, 0.3, 0.2, 0.1, 0.1, 0.1]))
-    penalty, d, samples = (
-        str(rng.choice(list(PENALTIES), p=[0.45, 0.45, 0.1])),
-        int(rng.choice([1, 2, 3, 5, 10, 20])),
-        0,
-    )
-    n, edges = edges_of(kind, int(10 ** rng.uniform(0.8, 3.4)), rng)
+    kind, loss, penalty = (str(rng.choice(list(each))) for each in (GRAPHS, LOSSES, PENALTIES))
+    d, n = int(rng.choice([1, 2, 5, 30], p=[0.3, 0.3, 0.3, 0.1])), int(10 ** rng.uniform(1.0, 3.45))
+    n = max(min(n, int(6000 / d)), 10)
+    pairs = GRAPHS[kind](n, rng)
+    n = int(pairs.max()) + 1
+    edges = np.unique(np.sort(pairs[pairs[:, 0] != pairs[:, 1]], axis=1), axis=0)
     weight = 10 ** rng.uniform(-1, 1, len(edges)) if rng.random() < 0.4 else np.ones(len(edges))
-    centers, strength, condition = rng.standard_normal((4, d)), 10 ** rng.uniform(-2.5, 1.5), 10 ** rng.uniform(0, 3)
-    node, X, samples = np.arange(n), None, 0
+    strength, lasso, of_rows = 0.1 * 10 ** rng.uniform(-3, 3), rng.random(), rng.random() < 0.1
+    group = np.arange(n) * 4 // n
     if loss == "mean":
-        y = centers[node * 4 // n] + 0.5 * rng.standard_normal((n, d))
+        X, node = None, np.repeat(np.arange(n), rng.integers(0, 3, n) + (np.arange(n) == 0))
+        y = rng.standard_normal((4, d))[group[node]] + 0.5 * rng.standard_normal((len(node), d))
     else:
-        samples = int(rng.choice([3, 20, 60]))
-        node = np.repeat(node, samples)
-        X = rng.standard_normal((len(node), d)) * np.logspace(0, -0.5 * np.log10(condition), d)
-        eta = np.einsum("rd,rd->r", X, centers[node * 4 // n])
-        y = eta + 0.5 * rng.standard_normal(len(node))
-        if loss == "logistic":
-            y = np.where(rng.random(len(node)) < 1.0 / (1.0 + np.exp(-2.0 * eta)), 1.0, -1.0)
-        elif loss == "poisson":
-            y = rng.poisson(np.exp(np.clip(0.5 * eta, -3.0, 3.0))).astype(float)
+        node = _samples(n, rng)
+        X = rng.standard_normal((len(node), d)) * np.logspace(0, -rng.uniform(0, 2), d)
+        y = _targets(loss, np.einsum("rd,rdk->rk", X, rng.standard_normal((4, d, 3))[group[node]]), rng)
     graph = gr.Graph(tuple(range(n)), edges[:, 0], edges[:, 1], weight)
     fit = LOSSES[loss](gr.NodeData.from_arrays(X, y, node))
-    words = f"{kind:11} n {n:5} d {d:2} {loss:8} x{samples:<2} {penalty:7} strength {strength:8.3g} seed {seed}"
-    return words, lambda: gr.Problem(fit + strength * gr.TotalVariation(graph, PENALTIES[penalty]()))
+    over = PENALTIES[penalty]()
+    model = fit + strength * (over(gr.w.across(graph, 2)) if of_rows else gr.TotalVariation(graph, over))
+    model = model + 1e-2 * gr.NodePenalty(gr.SquaredL2()) if lasso < 0.4 else model
+    model = model + 1e-2 * gr.NodePenalty(gr.L1()) if lasso > 0.9 else model
+    also = " ridge" * (lasso < 0.4) + " lasso" * (lasso > 0.9) + " rows" * of_rows
+    words = f"{kind:11} n {n:4} m {len(edges):5} d {d:2} {loss:11} x{len(node):<6} {penalty:7} {strength:8.3g}{also}"
+    return f"{words} seed {seed}", lambda: gr.Problem(model)
 
 
 # ---- measuring -------------------------------------------------------------------------------------------------------
-def measured(make: Callable[[], gr.Problem], method: Any, seconds: float) -> tuple[float, gr.Solution | None]:
-    """CPU seconds, infinite where the gap was not certified within so many seconds."""
-    problem, began = make(), time.process_time()
-    found = problem.solve(method, gap=GAP, seconds=seconds, progress=False, on_failure="return")
-    took = time.process_time() - began
-    return (took if found.certificate.holds(GAP) else np.inf), found
-
-
 def applies(method: Any, costs: Costs) -> bool:
-    large = isinstance(method, gr.Exact) and costs.form.differences > MOST
-    factors = isinstance(method, (gr.InteriorPoint, gr.LinearSystem)) and costs.multiplications > 3e10
-    return not (large or factors or method.missing(costs.form))
+    large = isinstance(method, gr.Exact) and costs.differences > MOST
+    factors = isinstance(method, (gr.InteriorPoint, gr.LinearSystem)) and costs.multiplications > WORK
+    return not (large or factors or method.lacks(costs.form))
 
 
-def row(seed: int, seconds: float) -> tuple[str, dict[str, float], dict[str, int], gr.Solution | None, Costs]:
-    words, make = drawn(seed)
-    costs, took, rounds, auto = Costs(make().form), dict[str, float](), dict[str, int](), None
-    for method in (*OTHERS, gr.Auto()):
-        if applies(method, costs):
-            took[method.name], found = measured(make, method, seconds)
-            rounds[method.name] = 0 if found is None else found.rounds
-            auto = found
-    return words, took, rounds, auto, costs
+def _applicable(seed: int) -> list[str]:
+    """The methods that take part."""
+    costs = Costs(drawn(seed)[1]().form)
+    return [name for name in METHODS if name == "Auto" or applies(getattr(gr, name)(), costs)]
+
+
+def _measured(seed: int, name: str, most: float) -> dict[str, Any]:
+    """CPU seconds of the first solve and of the quickest of those after it, infinite where the gap was not certified
+    within so many."""
+    method, make = getattr(gr, name)(), drawn(seed)[1]
+    took, found = list[float](), None
+    while len(took) < 2 or (len(took) < 3 and took[-1] < QUICK):
+        problem, began = make(), time.process_time()
+        found = problem.solve(method, gap=GAP, seconds=WALL * most, progress=False, on_failure="return")
+        took.append(time.process_time() - began)
+        if not found.certificate.holds(GAP) or took[-1] > most:
+            took[-1] = np.inf
+            break
+    first, again = took[0], min(took[1:], default=np.inf)
+    costs = Costs(make().form)
+    predicted = {"interior": costs.interior, "exact": costs.exact, "round": costs.round(compiled=False)}
+    said = "" if found is None else f"{found.method}: {found.message}"
+    rounds = 0 if found is None else found.rounds
+    more = {"rounds": rounds, "said": said, "predicted": predicted, "features": features_of(costs, rounds)}
+    return {"first": first, "again": again, **more}
+
+
+def _child(into: Any, work: Callable[[], Any], most: float, cold: bool) -> None:
+    hard = int(3.0 * most + 5.0)
+    resource.setrlimit(resource.RLIMIT_CPU, (hard, hard))
+    with tempfile.TemporaryDirectory() as folder:
+        if cold:
+            os.environ["NUMBA_CACHE_DIR"] = folder
+        into.send(work())
+
+
+def alone(work: Callable[[], Any], most: float, cold: bool) -> Any:
+    """What work in a process of its own gives; None where it died."""
+    out, into = FORK.Pipe(duplex=False)
+    child = FORK.Process(target=_child, args=(into, work, most, cold))
+    child.start()
+    into.close()
+    try:
+        return out.recv()
+    except EOFError:
+        return None
+    finally:
+        child.join()
+
+
+def row(seed: int, seconds: float, cold: bool) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name in alone(partial(_applicable, seed), seconds, cold):
+        longest = 3.0 * max((t for t in times(found) if np.isfinite(t)), default=seconds)
+        most = min(longest, seconds)
+        died = {"first": np.inf, "again": np.inf, "rounds": 0, "said": "died"}
+        found[name] = alone(partial(_measured, seed, name, most), most, cold) or died
+    return found
+
+
+def times(found: dict[str, Any]) -> list[float]:
+    """Those of ``solve()``, as far as they are known."""
+    return [found["Auto"][which] for which in ("first", "again")] if "Auto" in found else []
 
 
 # ---- fitting ---------------------------------------------------------------------------------------------------------
@@ -130,11 +236,11 @@ def fitted(features: list[list[float]], took: list[float]) -> Array:
 
 def features_of(costs: Costs, rounds: int) -> dict[str, list[float]]:
     """The parts that the times of each method are sums of, see `Costs`; of so many rounds of `PrimalDual`."""
-    (n, d), E, N, losses = costs.form.shape, costs.form.differences, costs.samples, costs.form.samples
-    smooth = any(not block.loss.called().startswith(("Mean", "Squared", "Quantile")) for block in losses)
-    kinks = any(block.loss.called().startswith("Quantile") for block in losses)
+    (n, d), E, N, losses = costs.form.shape, costs.differences, costs.samples, costs.form.samples
+    smooth = any(not block.loss.called().startswith(("Mean", "Squared", "Quantile", "Hinge")) for block in losses)
+    kinks = any(block.loss.called().startswith(("Quantile", "Hinge")) for block in losses)
     size, plain = n * d + E, min(rounds, compiled_from(costs.form))
-    each = [rounds * part for part in (smooth, smooth * N * d, kinks * N * d)]
+    each = [rounds * part for part in (smooth or kinks, smooth * N * d, kinks * N * d)]
     return {
         "PrimalDual": [1, size, N * d, rounds, plain * size, (rounds - plain) * size, *each],
         "InteriorPoint": [STEPS * part for part in (1, E, N * d * d, costs.multiplications, smooth * N * d)],
@@ -142,32 +248,54 @@ def features_of(costs: Costs, rounds: int) -> dict[str, list[float]]:
     }
 
 
+# ---- telling ---------------------------------------------------------------------------------------------------------
+def ratio(found: dict[str, Any], which: str) -> float:
+    """The time of ``solve()`` over that of the best."""
+    best = min(each[which] for each in found.values())
+    return found["Auto"][which] / best if np.isfinite(best) else np.nan
+
+
+def summary(rows: Sequence[dict[str, Any]]) -> str:
+    """What ``solve()`` takes beside the best, of first solves and of those after them."""
+    lines = list[str]()
+    for which in ("first", "again"):
+        r = np.array([ratio(each["found"], which) for each in rows])
+        r = r[~np.isnan(r)]
+        words = f"median {np.median(r):.2f}, 90% within {np.quantile(r, 0.9):.2f}, worst {r.max():.2f}"
+        lines.append(f"solve() over the best of all methods, {which}, {len(r)} problems: {words}")
+    missed = [each["seed"] for each in rows if not np.isfinite(each["found"]["Auto"]["again"])]
+    alone = [each["seed"] for each in rows if np.isnan(ratio(each["found"], "again"))]
+    return "\n".join([*lines, f"not certified by solve(): {missed or 'none'}; by nobody: {alone or 'none'}"])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.choice", description=__doc__)
     parser.add_argument("first", type=int, nargs="?", default=1000, help="the first seed")
     parser.add_argument("count", type=int, nargs="?", default=100, help="how many problems")
-    parser.add_argument("--seconds", type=float, default=20.0, help="of each method on each problem")
+    parser.add_argument("--seconds", type=float, default=20.0, help="of each method on each problem, at most")
+    parser.add_argument("--cold", action="store_true", help="without code on disk: first solves compile all they need")
+    parser.add_argument("--keep", type=Path, help="a file of JSON that keeps what was measured")
     parser.add_argument("--constants", action="store_true", help="fit the constants of the predictions")
     args = parser.parse_args()
-    ratios, known = list[float](), {name: ([], []) for name in ("PrimalDual", "InteriorPoint", "Exact")}
+    rows = list[dict[str, Any]]()
     for seed in range(args.first, args.first + args.count):
-        words, took, rounds, found, costs = row(seed, args.seconds)
-        best = min(took.values())
-        if not np.isfinite(best):
-            print(f"{words}: nobody reached the gap")
-            continue
-        ratios.append(took["Auto"] / best)
-        each = ", ".join(f"{name} {t:.3g}" for name, t in took.items())
-        print(f"{ratios[-1]:5.2f} {words}: {each}; {'' if found is None else found.method}", flush=True)
-        for name, (features, times) in known.items():
-            if np.isfinite(took.get(name, np.inf)):
-                features.append(features_of(costs, rounds[name])[name])
-                times.append(took[name])
-    r = np.array(ratios)
-    print(f"solve() over the best of all methods, {len(r)} problems: median {np.median(r):.2f}, ", end="")
-    print(f"90% within {np.quantile(r, 0.9):.2f}, worst {r.max():.2f}")
-    for name, (features, times) in known.items() if args.constants else ():
-        print(name, *(f"{value:.2g}" for value in fitted(features, times)))
+        found = row(seed, args.seconds, args.cold)
+        rows.append({"seed": seed, "words": drawn(seed)[0], "found": found})
+        each = ", ".join(f"{name} {t['first']:.3g}/{t['again']:.3g}" for name, t in found.items())
+        said = found["Auto"]["said"]
+        ratios = " ".join(f"{ratio(found, which):5.2f}" for which in ("first", "again"))
+        print(f"{ratios} {rows[-1]['words']}: {each}; {said}", flush=True)
+        if args.keep:
+            args.keep.write_text(json.dumps(rows))
+    print(summary(rows))
+    for name in ("PrimalDual", "InteriorPoint", "Exact") if args.constants else ():
+        known = [
+            each["found"][name] for each in rows if np.isfinite(each["found"].get(name, {"again": np.inf})["again"])
+        ]
+        print(
+            name,
+            *(f"{value:.2g}" for value in fitted([k["features"][name] for k in known], [k["again"] for k in known])),
+        )
 
 
 if __name__ == "__main__":

@@ -55,8 +55,9 @@ def import_files(room: str) -> None:
             import_module(name)
 
 
-def declared(base: type[T], *, users: bool = True) -> dict[str, type[T]]:
-    """The final classes that derive from ``base``, by name: those of the library, and then the user's.
+def declared(base: type[T], *, users: bool = True, loaded: bool = False) -> dict[str, type[T]]:
+    """The final classes that derive from ``base``, by name: those of the library, and then the user's; with ``loaded``
+    only those whose files have been imported by now.
 
     Final is a class that leaves nothing abstract and derives from abstract classes alone (a class that derives from a
     final one is a variant of it, and is not listed). Of the library those count that lie in a public file of the room
@@ -64,7 +65,8 @@ def declared(base: type[T], *, users: bool = True) -> dict[str, type[T]]:
     does not count, nor one that was written again since.
     """
     room = room_of(base)
-    import_files(room)
+    if not loaded:
+        import_files(room)
     found = sorted((each for each in set(_final(base)) if not each.__name__.startswith("_")), key=_place)
     ours = {each.__name__: each for each in found if each.__module__.startswith(f"{room}.") and _public(each)}
     theirs = {each.__name__: each for each in found if not in_library(each) and _held(each)}

@@ -100,9 +100,10 @@ class Certificate(Shown):
     def _scale(self) -> str:
         """What the gap is relative to, where that is so much more than the bounds that it hides how far apart they
         lie."""
-        floor, size = common(self.form).floor, max(abs(self.primal), abs(self.dual))
-        hidden = size < floor and self.gap > HIDDEN * size
-        return f" of {floor:.3g}, by the best common model" if hidden else ""
+        size = max(abs(self.primal), abs(self.dual))
+        least = floor(self.form, size)
+        hidden = size < least and self.gap > HIDDEN * size
+        return f" of {least:.3g}, by the best common model" if hidden else ""
 
     @property
     def valid(self) -> bool:

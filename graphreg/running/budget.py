@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from ..base.breakdown import Watched
@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 class WarmStart:
     """The view of a run, its last state, and what its repairs taught; None before there was one.
 
-    ``interrupted``: whether the user broke the run off, also where its answer was certified all the same: whoever
-    presses Ctrl-C means all that is still to come. ``cut``: whether the time cut it short, likewise.
+    ``stages``: the same of each method that it goes through, by its name, and ``by`` which of them gave the answers at
+    the strengths on either side. ``interrupted``: whether the user broke the run off, also where its answer was
+    certified all the same: whoever presses Ctrl-C means all that is still to come. ``cut``: whether the time cut it
+    short, likewise.
     """
 
     view: LocalView | None = None
@@ -31,6 +33,16 @@ class WarmStart:
     schedule: Schedule | None = None
     interrupted: bool = False
     cut: bool = False
+    stages: dict[str, WarmStart] = field(default_factory=dict[str, "WarmStart"])
+    by: tuple[str, ...] = ()
+
+    def of(self, name: str) -> WarmStart:
+        """That of a method by its name."""
+        return self.stages.setdefault(name, WarmStart())
+
+    def copy(self) -> WarmStart:
+        """As it is now, whatever runs go on from it."""
+        return replace(self, stages={name: each.copy() for name, each in self.stages.items()})
 
 
 @dataclass(frozen=True)

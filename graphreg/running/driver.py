@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from .method import AbstractIteration, AbstractMethod
 
 
-
 def around(form: Form, method: AbstractMethod) -> tuple[Form, Array | None]:
     """The form that a method runs on, and what its parameters are less than those of the problem (None: nothing)."""
     v = center(form)[0] if method.centres() else np.zeros(0)
@@ -179,7 +178,9 @@ class _Run:
         else:
             if self.k >= self.allowed and budget.further is not None:
                 self.allowed = self.k + budget.further(checks.trace, self.k)
-            if self.k >= self.allowed:
+            if budget.rounds is None and self.method.over(self.state):
+                self.ended = "limit"
+            elif self.k >= self.allowed:
                 self.ended = "limit" if budget.rounds is None else "budget"
         return bool(self.ended)
 
@@ -254,7 +255,7 @@ class _Run:
         if (warm := budget.warm_start) is not None:
             warm.view, warm.state, warm.schedule = self.view, self.state, checks.schedule
             warm.interrupted |= ended == "interrupted"
-            warm.cut |= ended == "budget" and self.k != budget.rounds
+            warm.cut |= ended == "budget" and self.k < self.allowed
         return Outcome(
             certificate,
             checks.certifier,

@@ -261,6 +261,11 @@ class AbstractIteration(AbstractMethod):
         them, so that nothing need be screened; None elsewhere."""
         del state
 
+    def over(self, state: Any) -> bool:
+        """True where no further round would lead anywhere, as the state itself tells."""
+        del state
+        return False
+
     def held(self, state: Any) -> dict[str, Array | tuple[Array, ...]]:
         """The state of the method between two rounds, for observers: the numbers in it by the names of their
         fields, ``theta``, ``x.w``, ``copies.u``."""

@@ -32,7 +32,7 @@ from ..terms.penalties import AbstractPenalty, AbstractSmoothPenalty, row_norm
 
 MOST = 1000  # unknowns, and at most one for FEWER entries of w
 FEWER = 10
-DENSE = 20_000_000  # entries
+DENSE, FULL = 100_000, 0.1  # entries, or a share of them other than 0, up to which and from which on products are dense
 STEPS = 30
 CG_STEPS = 60  # where routing is hard the guess is seldom right
 STRICT = 1.0 - 1e-9  # a flow below this share of its capacity is strictly inside
@@ -222,7 +222,8 @@ def _dense(A: Any) -> Array:
 
 
 def _light(A: Any) -> Array | sp.csr_array:
-    return A.toarray() if A.shape[0] * A.shape[1] <= DENSE else A
+    entries = A.shape[0] * A.shape[1]
+    return A.toarray() if entries <= DENSE or A.nnz >= FULL * entries else A
 
 
 def _gradient(penalty: AbstractPenalty, c: Array, z: Array) -> Array:

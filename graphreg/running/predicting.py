@@ -75,13 +75,11 @@ class Costs:
     def round(self, compiled: bool) -> float:
         """Seconds of a round of `PrimalDual`, with its share of looks at it."""
         n, d = self.form.shape
-        out = 1.1e-4 + (2.9e-9 if compiled else 3.2e-8) * (n * d + self.differences)
+        out = 1.5e-4 + (2.9e-9 if compiled else 2.0e-8) * (n * d + self.differences)
         for block in self.form.samples:
             numbers = block.offset.size * d if block.map.noun == "sample" else block.A.nnz
-            if not isinstance(block.loss, AbstractSmoothLoss):
-                out += 5.7e-8 * numbers
-            elif not isinstance(block.loss, AbstractQuadraticLoss):
-                out += 5.2e-4 + 2.8e-8 * numbers
+            if not isinstance(block.loss, AbstractQuadraticLoss):
+                out += 8e-4 + (4.5e-8 if isinstance(block.loss, AbstractSmoothLoss) else 1.5e-7) * numbers
         return out
 
     @property

@@ -189,10 +189,10 @@ class CrossValidation(Shown):
         """Give the Parameters of the problem the chosen values."""
         self.grid.assign(self.index(self.rule))
 
-    def refitted(self, method: AbstractMethod, seed: int, usual: bool) -> CrossValidation:
+    def refitted(self, method: AbstractMethod, seed: int) -> CrossValidation:
         """The cross-validation with the solution of all data at the chosen point."""
         with self.grid.at(self.index(self.rule)):
-            return replace(self, solution=refit(self.problem, method, self.gap, seed, usual))
+            return replace(self, solution=refit(self.problem, method, self.gap, seed))
 
     # ---- tables --------------------------------------------------------------------------------------------------
     @cached_property

@@ -83,8 +83,8 @@ def cross_validate(  # noqa: PLR0913
         grid, whatever the data say, and a MethodWarning says so: use "min" there. Of several Parameters the one with
         the largest geometric mean is the strongest.
     method : AbstractMethod, optional
-        By default that of `path`. An iterative method begins each solve where the one before it ended,
-        `InteriorPoint` between the iterates at two strengths that are solved.
+        By default that of `path`. An iterative method begins each solve between the answers at two strengths that are
+        solved, or where several Parameters vary at the last answer.
     gap : float
         The relative gap asked of every solve.
     seed : int
@@ -137,15 +137,14 @@ def cross_validate(  # noqa: PLR0913
             values.regularisation(problem.form)  # refuses where no order is known, before hours are spent
         if not callable(scoring):
             _try(problem, split, scorer)
-        usual = method is None
-        task = FoldTask(problem.model, problem.form, values, method or usual_method(problem), gap, int(seed), usual)
+        task = FoldTask(problem.model, problem.form, values, method or usual_method(problem), gap, int(seed))
         with closing(StoredFolds(checkpoint, task, split)) as stored:
             found = CrossValidation(problem, values, split, scorer, rule, gap, stored.runs)
             found = _carried_out(found, task, stored, jobs if engine is None else engine, progress)
         if rule == "1se" and found.indifferent:
             warn(found.indifferent)
         chosen = refit and found.complete and found.usable.any()
-        return found.refitted(task.method, task.seed, task.usual) if chosen else found
+        return found.refitted(task.method, task.seed) if chosen else found
 
 
 def _carried_out(

@@ -30,7 +30,7 @@ from ..terms import AbstractTerm, Array, Lowered, Model, Space, Strength
 from ..terms.losses import AbstractLoss, at_rows
 from .folds import Fold
 from .grid import Grid
-from .warm import Warm, order_of
+from .warm import Warm
 
 
 @dataclass(frozen=True, repr=False)
@@ -99,7 +99,6 @@ class FoldTask:
     method: AbstractMethod
     gap: float
     seed: int
-    usual: bool = False  # whether the method is the usual one, so that another may take over
 
     def run(self, fold: Fold, tick: Tick) -> FoldRun:
         """One fold, each solve from the answers at others.
@@ -122,9 +121,8 @@ class FoldTask:
             if missing:
                 raise MethodError(f"{self.method.name} does not apply: {'; '.join(missing)}", missing)
             budget = Budget(self.gap, progress=False, seed=self.seed)
-            warm = Warm(problem, self.method, budget, usual=self.usual)
-            down = self.grid.descending
-            for k in (down[place] for place in order_of(self.method, len(down))):
+            warm = Warm(problem, self.method, budget)
+            for k in self.grid.order:
                 with self.grid.at(k), errors_with_place(self.grid, fold, k):
                     solution = warm.solve(self.grid.along(k))
                 if solution.certificate.contradiction:
@@ -214,10 +212,10 @@ def _one(task: FoldTask, fold: Fold, number: int, folder: str, parent: int) -> t
 
 def _died(task: FoldTask, folds: Sequence[Fold], folder: Path) -> WorkerError:
     """The error where a process died, with the places where processes were."""
-    order, down, places = order_of(task.method, len(task.grid.points)), task.grid.descending, list[str]()
+    order, places = task.grid.order, list[str]()
     for file in sorted(folder.iterdir(), key=lambda file: int(file.name)):
         done = min(int(file.read_text() or 0), len(order) - 1)
-        places.append(place(task.grid, folds[int(file.name)], down[order[done]]))
+        places.append(place(task.grid, folds[int(file.name)], order[done]))
     where = f"; they were at {'; '.join(places)}" if places else " before any fold began"
     return WorkerError(
         f"a process of the cross-validation died (killed, or out of memory){where}. Take fewer jobs; with checkpoint= "

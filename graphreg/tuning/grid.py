@@ -22,7 +22,7 @@ from ..form import Form
 from ..problem import Problem
 from ..terms import Array, Parameter, positive
 from ..theory import StrengthMax, parameter_meant, parameters_in, strength_bounds
-from .warm import restored
+from .warm import halving, restored
 
 DECADES = 3.0  # from strength_max down
 ABOVE = 0.05  # of its top, which may lie above strength_max by so much: a third of a step where there are 50
@@ -136,9 +136,11 @@ class Grid:
         return self.points[k][0] if len(self.parameters) == 1 else None
 
     @cached_property
-    def descending(self) -> list[int]:
-        """The points from the largest values down: neighbours in this order are neighbours in the first values."""
-        return sorted(range(len(self.points)), key=lambda k: self.points[k], reverse=True)
+    def order(self) -> list[int]:
+        """The order in which the points are solved: from the largest values down, so that neighbours in this order are
+        neighbours in the first values; of one Parameter by halves."""
+        down = sorted(range(len(self.points)), key=lambda k: self.points[k], reverse=True)
+        return [down[place] for place in halving(len(down))] if len(self.parameters) == 1 else down
 
     def regularisation(self, form: Form) -> list[float]:
         """The strength of regularisation at each point: the logarithm of the geometric mean of its values, where the

@@ -25,7 +25,7 @@ from ..running import Budget, Checkpoint, Solution
 from ..terms import Array, Parameter
 from .grid import grid, parameter_of
 from .stored import StoredPath
-from .warm import Warm, restored
+from .warm import Warm, halving, restored
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -242,10 +242,10 @@ def path(  # noqa: PLR0913
 ) -> Path:
     """Solve a problem at many strengths, each from the answers at others; all are certified.
 
-    What was set up for one strength serves the next: the layout of the graph, the factorised losses, the state of the
-    method, or the problem compiled to CVXPY. `InteriorPoint` goes through the strengths by halves, and begins between
-    the iterates at its two neighbours; other methods go from the largest down (before `InteriorPoint` from the smallest
-    up), and begin on the line through the last two answers.
+    What was set up for one strength serves the next: the layout of the graph, the factorised losses, the states of the
+    methods, or the problem compiled to CVXPY. The path goes through the strengths by halves, the ends first and then
+    always the middle of what lies between two that are known, and begins on the line between the answers at these;
+    `InteriorPoint` between its iterates there.
 
     Parameters
     ----------
@@ -259,13 +259,8 @@ def path(  # noqa: PLR0913
         Which one varies, any of the model; by default its only one. It has its value again afterwards, whatever
         happens.
     method : AbstractMethod, optional
-        By default `InteriorPoint` where it applies, there is more than one parameter per node or a row that is no edge,
-        and a step takes at most 1e4 multiplications for each parameter (maps and chains, not dense or random graphs);
-        on edges and nodes alone, of a thousand parameters and more rounds of `PrimalDual` are taken first, from the
-        smallest strength up to where they become slower. A point where `InteriorPoint` does not reach the gap is handed
-        to `PrimalDual`. Else `PrimalDual` where that applies, and a point that would take it longer than
-        `InteriorPoint` is handed to that, where a bound of the work of a step is at most 1e10 multiplications. Else
-        `Exact`.
+        By default `Auto`, which begins with Newton steps between two strengths at which these gave the answer; where
+        ``rounds`` are given `PrimalDual`, `InteriorPoint` or `Exact`, the first of them that applies.
     gap : float
         The relative gap asked for at each strength, as in `Problem.solve`.
     rounds : int, optional
@@ -309,20 +304,20 @@ def path(  # noqa: PLR0913
     parameter = parameter_of(problem, parameter)
     stored = Checkpoint.of(checkpoint)
     with restored([parameter]), within(seconds):
-        warm = Warm(problem, method, Budget(gap, rounds, progress=False, seed=seed), upwards=True)
+        warm = Warm(problem, method, Budget(gap, rounds, progress=False, seed=seed))
         given = {"gap": gap, "rounds": rounds, "seconds": seconds, "progress": progress, "on_failure": on_failure}
         check_solve(warm.method, problem.form, **given)
         values, top = grid(problem, parameter, strengths)
         if top is not None:
-            warm.begin(None, top)
             warm.top = float(values[-1]), top
+            warm.known[float(values[-1])] = top, ""
         asked: dict[str, Any] = {"the strengths": values, "the gap": gap, "the rounds": rounds, "the seed": seed}
         asked["which"] = parameter.name
         store = None if stored is None else StoredPath(stored, problem, parameter, warm, asked)
         with nullcontext() if store is None else closing(store):
             found, ended = _solve(warm, parameter, values[::-1].tolist(), store, progress, on_failure)
     left = tuple(value for value in values.tolist() if value not in found)
-    return Path(parameter, dict(sorted(found.items())), warm.label, gap, left, ended if left else "")
+    return Path(parameter, dict(sorted(found.items())), warm.method.label, gap, left, ended if left else "")
 
 
 def _solve(
@@ -333,7 +328,7 @@ def _solve(
     try:
         bar = progress_bar(progress, total=len(values), initial=len(found), desc="path", unit=" strengths")
         with cut_short() as ended, bar as show:
-            for value in warm.along(values, found):
+            for value in (values[k] for k in halving(len(values)) if values[k] not in found):
                 parameter.value = value
                 solution = warm.solve(value)
                 if solution.status == "interrupted" or warm.warm_start.interrupted:

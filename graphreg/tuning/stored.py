@@ -9,7 +9,7 @@ import numpy as np
 
 from ..certificate import Certifier
 from ..checks import is_whole
-from ..methods import AbstractIteration, Interior, InteriorPoint
+from ..methods import Interior, InteriorPoint
 from ..network import LocalView
 from ..problem import Problem
 from ..running import STATUSES, Checkpoint, Schedule, Solution
@@ -33,7 +33,7 @@ from .folds import Folds
 from .warm import Warm
 
 POINT = {"strength": float} | OF_ANSWER
-LAST = {"state": Any, "schedule": Schedule | None, "between": list[tuple[float, Interior]]}
+LAST = {"stages": list[tuple[str, Any, Schedule | None]], "between": list[tuple[float, Interior]]}
 ANSWERS = ("certified", "budget", "no_certificate")  # statuses that follow from the bounds of a point
 
 
@@ -66,10 +66,12 @@ class StoredPath:
                     self.points.append(packed)
             for strength, solution in known.items():
                 self.warm.learn(strength, solution)
-            view = self.warm.warm_start.view = self.warm.view()  # at the last point, where the state stood
+            view = self.warm.view()  # at the last point
             last = self.store.value(len(all_points), dict, view)
             self._check(last, view)
-            self.warm.warm_start.state, self.warm.warm_start.schedule = last["state"], last["schedule"]
+            for name, state, schedule in last["stages"]:
+                stage = self.warm.of(name)
+                stage.view, stage.state, stage.schedule = view, state, schedule
             self.warm.between = dict(last["between"])
         self.store.mark(len(known))
         return known
@@ -90,15 +92,18 @@ class StoredPath:
     def _check(self, last: Any, view: LocalView) -> None:
         """Refuse what the warm solver is to go on from, where it is not of the problem."""
         check_entries(last, LAST, "the last state")
-        method, state = self.warm.method, last["state"]
-        if state is None and not last["between"]:
+        known = self.warm.iterations
+        for name, state, _ in last["stages"]:
+            if name not in known:
+                raise MisfitError(f"the last state is none of {self.warm.method.name}")
+            if state is not None:
+                check_state(state, known[name].init(view, None), view.form, "the last state")
+        if not last["between"]:
             return
-        if not isinstance(method, AbstractIteration):
-            raise MisfitError(f"the last state is none of {method.name}")
-        like = method.init(view, None)
-        check_state(state if state is not None else like, like, view.form, "the last state")
-        if last["between"] and not isinstance(method, InteriorPoint):
-            raise MisfitError(f"{method.name} goes on from no states between others")
+        newton = known.get(InteriorPoint().name)
+        if newton is None:
+            raise MisfitError(f"{self.warm.method.name} goes on from no states between others")
+        like = newton.init(view, None)
         for _, between in last["between"]:
             check_state(between, like.early, view.form, "a state between others")
 
@@ -114,8 +119,9 @@ class StoredPath:
     def write(self) -> None:
         """All finished points to the file, where they are not there yet."""
         if self.points:
-            warm, between = self.warm.warm_start, list(self.warm.between.items())
-            last = {"state": warm.state, "schedule": warm.schedule, "between": between}
+            each = ((name, self.warm.of(name)) for name in self.warm.iterations)
+            stages = [(name, stage.state, stage.schedule) for name, stage in each]
+            last = {"stages": stages, "between": list(self.warm.between.items())}
             self.store.write(len(self.points), lambda: [*self.points, JsonTree.of(last, "path")])
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
+from dataclasses import replace
 from unittest import mock
 
 import networkx as nx
@@ -16,6 +19,7 @@ from graphreg.datasets import random_problem
 from graphreg.errors import CheckpointError, MethodError
 from graphreg.methods.automatic import auto
 from graphreg.methods.automatic.auto import Stage, _promised, plan
+from graphreg.methods.interior_point.interior_point import PATIENCE
 from graphreg.network import fast
 from graphreg.running import Budget, Outcome, Record, Task, Trace, predicting
 from graphreg.running.predicting import Costs
@@ -42,11 +46,14 @@ def test_it_is_what_solve_takes():
     np.testing.assert_array_equal(by_default.coef, named.coef)
 
 
+KINKED = [] if gr.InteriorPoint().lacks(problem(gr.QuantileLoss).form) else ["InteriorPoint"]  # by itself where it may
+
+
 @pytest.mark.parametrize(
     ("one", "expected"),
     [
         (problem(), ["PrimalDual", "InteriorPoint", "Exact"]),
-        (problem(gr.QuantileLoss), ["PrimalDual", "InteriorPoint", "Exact"]),
+        (problem(gr.QuantileLoss), [*KINKED, "Exact"]),
         (problem(penalty=gr.SquaredL2), ["LinearSystem", "PrimalDual", "InteriorPoint", "Exact"]),
     ],
     ids=["smooth losses", "losses with kinks", "squares"],
@@ -100,7 +107,7 @@ def test_a_breakdown_outside_of_rounds_is_followed_too():
     assert "singular on purpose" in found.message
 
 
-@pytest.mark.parametrize("loss", [gr.SquaredLoss, gr.QuantileLoss])
+@pytest.mark.parametrize("loss", [gr.SquaredLoss, gr.HuberLoss])
 def test_what_is_known_is_not_lost_where_the_last_method_finds_nothing(loss):
     def nothing(self, task):
         return Outcome(task.certifier.best(), task.certifier, "limit")
@@ -208,9 +215,63 @@ def test_a_promise_is_looked_at_again():
 def test_a_try_is_as_long_as_what_follows_allows():
     (first, second, *_) = plan(costs := Costs(problem(graph=nx.complete_graph(12)).form))
     assert isinstance(first.method, gr.PrimalDual)
-    assert first.rounds == costs.rounds_in(auto.NEWTON * costs.interior)
-    assert first.most == costs.rounds_in(costs.interior) > first.rounds
-    assert second == Stage(gr.InteriorPoint(), auto.STEPS)
+    assert first.rounds == max(costs.rounds_in(auto.NEWTON * costs.interior), auto.FEWEST)
+    assert first.rounds + first.most == costs.rounds_in(auto.LONGEST * costs.interior) > first.rounds
+    assert second == Stage(gr.InteriorPoint())
+
+
+def test_newton_steps_begin_where_rounds_ended_near_the_optimum(monkeypatch):
+    starts, init = [], gr.InteriorPoint.init
+
+    def watched(self, view, start):
+        starts.append(start)
+        return init(self, view, start)
+
+    monkeypatch.setattr(gr.InteriorPoint, "init", watched)
+    one, form = problem(strength=0.03), problem(strength=0.03).form
+    task = Task(form, gr.Auto(), Budget(1e-12, seed=0), conic.Compiler(form), None)
+    for rounds in (3, 1000):
+        before = one.solve(gr.PrimalDual(), gap=1e-14, rounds=rounds)
+        found = task.iterate(gr.PrimalDual(), Budget(1e-14, rounds=rounds, seed=0))
+        assert found.certificate.holds(auto.NEAR) == before.certificate.holds(auto.NEAR) == (rounds > 3)
+        auto._carried_out(Stage(gr.InteriorPoint()), task, found)
+    assert starts[0] is None
+    np.testing.assert_allclose(starts[1][1][0], found.certificate.dual_point.flows[0])
+
+
+def test_newton_steps_go_on_while_they_lead_anywhere(monkeypatch):
+    """No further number of them ends a run; a run that stands still is over, and not only at its hundredth."""
+    form = problem().form
+    step = gr.InteriorPoint.step
+    for shrink, most in ((0.6, 100), (1.0, PATIENCE + 2)):
+        gaps = iter(shrink**k for k in range(1000))
+        monkeypatch.setattr(gr.InteriorPoint, "early", lambda self, state, gap: True)
+
+        def slow(self, state, gaps=gaps):
+            new, gap = step(self, replace(state, fell=(0, 0.0))), next(gaps)
+            fell = (new.round, gap) if gap < 0.5 * state.fell[1] else state.fell
+            return replace(new, gap=gap, fell=fell, stuck=False)
+
+        monkeypatch.setattr(gr.InteriorPoint, "step", slow)
+        found = Task(form, gr.InteriorPoint(), Budget(1e-30), conic.Compiler(form), None)
+        assert found.iterate(gr.InteriorPoint(), Budget(1e-30)).rounds == most
+
+
+def test_losses_with_kinks_begin_with_newton_steps_where_these_are_cheap(monkeypatch):
+    monkeypatch.setattr(gr.InteriorPoint, "missing", lambda self, form: ())
+    costs = Costs(problem(gr.QuantileLoss).form)
+    assert costs.rounds_in(costs.interior) < auto.MANY
+    assert next(iter(plan(costs))).method == gr.InteriorPoint()
+    monkeypatch.setattr(auto, "MANY", 1)
+    monkeypatch.setattr(auto, "FEWEST", 1)
+    assert next(iter(plan(costs))).method == gr.PrimalDual()
+
+
+def test_the_first_solve_imports_no_methods_that_it_does_not_take():
+    code = "import sys, numpy, graphreg as gr; gr.Problem(gr.SquaredLoss(gr.NodeData.from_arrays(numpy.eye(3), "
+    code += "numpy.arange(3.0), range(3)))).solve(); print([m for m in sys.modules if 'methods.fed_admm' in m])"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert said.stdout.strip() == "[]"
 
 
 @pytest.mark.parametrize(("earlier", "numba"), [(0, True), (3, True), (50, True), (0, False)])

@@ -9,12 +9,11 @@ from factories import thinned
 from path_cases import GRID, problem_of
 
 import graphreg as gr
-from graphreg.methods.interior_point.interior_point import InteriorPoint
 from graphreg.methods.splitting.primal_dual import PrimalDual
 from graphreg.running import Budget
 from graphreg.theory import routes
 from graphreg.tuning.grid import ABOVE, downwards, grid
-from graphreg.tuning.warm import Warm, halving, usual_method
+from graphreg.tuning.warm import Warm, halving
 
 
 # ---- the answers -----------------------------------------------------------------------------------------------------
@@ -117,22 +116,14 @@ def test_newton_steps_begin_between_two_strengths():
     """About four of them, where a run from nothing takes twice as many."""
     problem, lam = problem_of(side=6)
     strengths = np.geomspace(1e-2, 1.0, 17)
-    path = gr.path(problem, strengths)
+    path = gr.path(problem, strengths, method=gr.InteriorPoint())
     cold = []
     for strength in strengths:
         lam.value = strength
         cold.append(problem.solve(gr.InteriorPoint()).rounds)
-    assert path.method == "InteriorPoint"
     assert all(solution.certificate.holds(1e-6) for solution in path)
     between = [solution.rounds for solution in path][1::2]  # the last to be solved, each between its neighbours
     assert np.mean(between) < 0.7 * np.mean(cold[1::2])
-
-
-def test_large_random_graphs_are_left_to_decentralised_rounds(monkeypatch):
-    problem = problem_of()[0]
-    assert isinstance(usual_method(problem), InteriorPoint)
-    monkeypatch.setattr("graphreg.tuning.warm.MOST", 1.0)
-    assert isinstance(usual_method(problem), PrimalDual)
 
 
 def test_halving_takes_the_middles_of_what_is_known():
@@ -144,18 +135,6 @@ def test_halving_takes_the_middles_of_what_is_known():
             below = max(each for each in order[:place] if each < k)
             above = min(each for each in order[:place] if each > k)
             assert abs((k - below) - (above - k)) <= 1
-
-
-def test_where_newton_steps_fall_short_another_method_takes_over(monkeypatch):
-    monkeypatch.setattr(InteriorPoint, "most_rounds", 2)
-    path = gr.path(problem_of()[0], GRID[:3])
-    assert all(solution.status == "certified" and solution.method == "PrimalDual" for solution in path)
-    asked = gr.path(problem_of()[0], GRID[:3], method=gr.InteriorPoint(), on_failure="return")
-    assert all(solution.method == "InteriorPoint" for solution in asked)
-    validated = gr.cross_validate(problem_of()[0], GRID[:3], folds=2, refit=False)
-    assert validated.certified.all()
-    asked = gr.cross_validate(problem_of()[0], GRID[:3], folds=2, refit=False, method=gr.InteriorPoint())
-    assert not asked.certified.any()
 
 
 def test_what_is_carried_from_point_to_point(monkeypatch):

@@ -30,7 +30,7 @@ def breaks_at(monkeypatch, count, error):
 
 @pytest.mark.parametrize(
     ("method", "done"),
-    [(gr.PrimalDual(), [5, 6, 7]), (gr.InteriorPoint(), [0, 4, 7])],
+    [(gr.PrimalDual(), [0, 4, 7]), (gr.InteriorPoint(), [0, 4, 7])],
     ids=["PrimalDual", "InteriorPoint"],
 )
 def test_an_interruption_returns_what_is_done(monkeypatch, tmp_path, method, done):
@@ -86,7 +86,7 @@ def test_an_interruption_of_a_point_that_is_certified_all_the_same(monkeypatch):
         return certificate
 
     monkeypatch.setattr(driver._Run, "last", interrupted)
-    path = gr.path(problem, GRID)
+    path = gr.path(problem, GRID, method=gr.PrimalDual())
     assert ends == [True] * 3
     np.testing.assert_array_equal(path.strengths, GRID[[0, -1]])
     assert path.left == tuple(GRID[1:-1].tolist())

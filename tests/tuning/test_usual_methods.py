@@ -1,120 +1,140 @@
-"""The method that is taken without being asked for, and what takes over where it falls short."""
+"""The method that is taken without being asked for: at each strength what `Auto` plans, from the answers beside it."""
 
 from __future__ import annotations
-
-from dataclasses import replace
 
 import networkx as nx
 import numpy as np
 import pytest
+from path_cases import GRID, problem_of
 
 import graphreg as gr
-from graphreg.oracles import filled_work
-from graphreg.tuning.warm import Warm, standby, usual_method
+from graphreg.methods.automatic import auto
+from graphreg.running import Budget, WarmStart, driver
+from graphreg.tuning.warm import Warm, halving, usual_method
 
-STRENGTHS = [0.03, 0.1, 0.3]
-
-
-def problem_of(graph, loss=gr.SquaredLoss, d=10, seed=0):
-    rng = np.random.default_rng(seed)
-    n = graph.number_of_nodes()
-    X = rng.standard_normal((12 * n, d))
-    y = X @ rng.standard_normal(d) + rng.standard_normal(len(X))
-    data = gr.NodeData.from_arrays(X, y if loss is gr.SquaredLoss else np.sign(y), np.repeat(np.arange(n), 12))
-    return gr.Problem(loss(data) + gr.Parameter(0.1, name="lam") * gr.TotalVariation(graph, gr.L2()))
+WIDE = np.geomspace(1e-2, 3.0, 17)
 
 
-def dense(**more):
-    return problem_of(nx.complete_graph(24), **more)
+def methods_of(path):
+    return [solution.method for solution in path]
 
 
-def test_multiplications_of_factors_that_are_known():
-    """A chain fills nothing in: two nodes a column but for the last. All pairs: n, n - 1, ..., 1."""
-    assert filled_work(problem_of(nx.path_graph(9), d=3).form) == 27 * (8 * 4 + 1)
-    assert filled_work(problem_of(nx.complete_graph(6), d=3).form) == 27 * sum(k * k for k in range(1, 7))
-
-
-def test_newton_steps_come_first_where_factors_are_cheap():
-    assert isinstance(usual_method(problem_of(nx.path_graph(24))), gr.InteriorPoint)
-    assert isinstance(usual_method(dense()), gr.PrimalDual)
-    assert isinstance(usual_method(dense(d=2)), gr.InteriorPoint)
+def test_which_it_is():
+    problem = problem_of()[0]
     hinge = gr.Problem(
         gr.HingeLoss(gr.NodeData.from_arrays(np.eye(2), [1, -1], [0, 1])) + gr.TotalVariation(nx.path_graph(2), gr.L2())
     )
-    assert isinstance(usual_method(hinge), gr.InteriorPoint)
+    assert isinstance(usual_method(problem), gr.Auto)
+    for each in (problem, hinge):
+        assert isinstance(usual_method(each, 3), gr.PrimalDual)  # whose rounds can be counted
+    assert {solution.method for solution in gr.path(problem, GRID[:2], rounds=3, gap=1e-12)} == {"PrimalDual"}
 
 
-def test_newton_steps_come_first_on_rows_of_one_number():
-    """Trends are stiff: rounds are many where edges of one parameter per node need few."""
-    fit = gr.MeanLoss(gr.NodeData.from_arrays(None, np.arange(9.0) ** 2, range(9)))
-    trend, edges = (gr.Problem(fit + gr.L1()(gr.w.along(range(9), order))) for order in (2, 1))
-    assert isinstance(usual_method(trend), gr.InteriorPoint)
-    assert isinstance(usual_method(edges), gr.PrimalDual)
+@pytest.fixture
+def _mixed(monkeypatch):
+    """Rounds are given up where they are more than twelve: at the larger strengths."""
+    monkeypatch.setattr(auto.Costs, "rounds_in", lambda self, seconds: 40)
+    promised = auto._promised
+    monkeypatch.setattr(auto, "_promised", lambda *given, **more: 0 * promised(*given, **more))
 
 
-def test_what_is_on_standby():
-    form = dense().form
-    others, most = standby(gr.PrimalDual(), form)
-    assert [type(each) for each in others] == [gr.InteriorPoint, gr.PrimalDual]
-    assert most == int(0.05 * filled_work(form) / (24 * 10))
-    assert standby(gr.InteriorPoint(), form) == ((gr.PrimalDual(),), None)
+@pytest.mark.usefixtures("_mixed")
+def test_newton_steps_come_first_between_two_answers_that_they_gave(monkeypatch):
+    tried, run = {}, driver.drive
+
+    def watched(method, view, certifier, budget, *more):
+        tried.setdefault(float(view.form.edges[0].strength), []).append(method.name)
+        return run(method, view, certifier, budget, *more)
+
+    monkeypatch.setattr("graphreg.running.solving.drive", watched)
+    path = gr.path(problem_of()[0], WIDE, gap=1e-8)
+    assert all(solution.certificate.holds(1e-8) for solution in path)
+    by_newton, known = {}, {}
+    found = dict(zip(WIDE, methods_of(path), strict=True))
+    assert {"Auto(PrimalDual)", "Auto(InteriorPoint)"} <= set(found.values())
+    for k in halving(len(WIDE)):
+        strength = WIDE[::-1][k]
+        below = max((each for each in known if each < strength), default=None)
+        above = min((each for each in known if each > strength), default=None)
+        first = tried[strength][0]
+        if None not in (below, above) and known[below] == known[above] == "Auto(InteriorPoint)":
+            assert first == "InteriorPoint"
+            by_newton[strength] = first
+        else:
+            assert first == "PrimalDual"
+        known[strength] = found[strength]
+    assert by_newton
 
 
-@pytest.mark.parametrize("loss", [gr.SquaredLoss, gr.LogisticLoss])
-def test_newton_steps_take_over_where_rounds_are_too_many(loss, monkeypatch):
-    problem = dense(loss=loss)
-    quick = gr.path(problem, STRENGTHS)
-    assert quick.method == "PrimalDual"
-    assert {solution.method for solution in quick} == {"PrimalDual"}
-    monkeypatch.setattr("graphreg.tuning.warm.STEPS", 3e-4)  # three rounds
-    slow = gr.path(problem, STRENGTHS)
-    assert all(solution.certificate.holds(1e-6) for solution in slow)
-    assert "InteriorPoint" in {solution.method for solution in slow}
-    for one, two in zip(quick, slow, strict=True):
-        assert one.objective == pytest.approx(two.objective, rel=2e-6)
-    found = gr.cross_validate(problem, STRENGTHS, folds=2)
-    assert found.certified.all()
-    assert found.solution is not None
-    assert found.solution.status == "certified"
-    assert found.solution.method == "InteriorPoint"
+@pytest.mark.usefixtures("_mixed")
+@pytest.mark.parametrize("at", [2, 3, 5, 8, 13])
+def test_a_path_that_was_broken_off_goes_on_with_the_same_bits(monkeypatch, tmp_path, at):
+    whole = gr.path(problem_of()[0], WIDE, gap=1e-8)
+    drive, calls = driver.drive, []
+
+    def broken(method, *more):
+        calls.append(method)
+        if len(calls) == at:
+            raise KeyboardInterrupt
+        return drive(method, *more)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("graphreg.running.solving.drive", broken)
+        part = gr.path(problem_of()[0], WIDE, gap=1e-8, checkpoint=tmp_path / "path.npz")
+    assert not part.complete
+    resumed = gr.path(problem_of()[0], WIDE, gap=1e-8, checkpoint=tmp_path / "path.npz")
+    assert resumed.complete
+    assert methods_of(resumed) == methods_of(whole)
+    np.testing.assert_array_equal(resumed.coef, whole.coef)
 
 
-def test_rounds_that_were_asked_for_are_all_that_is_spent(monkeypatch):
-    monkeypatch.setattr("graphreg.tuning.warm.STEPS", 3e-4)
-    path = gr.path(dense(), STRENGTHS, rounds=4, gap=1e-12)
-    assert [solution.status for solution in path] == ["budget"] * 3
-    assert [(solution.method, solution.rounds) for solution in path] == [("PrimalDual", 4)] * 3
-    assert path.complete
-    asked = gr.path(dense(), STRENGTHS, method=gr.PrimalDual())
-    assert {solution.method for solution in asked} == {"PrimalDual"}
-
-
-def test_where_newton_steps_fall_short_as_well_rounds_go_on(monkeypatch):
-    monkeypatch.setattr("graphreg.tuning.warm.STEPS", 3e-4)
-    monkeypatch.setattr(gr.InteriorPoint, "most_rounds", 1)
-    warm = Warm(dense())
-    solution = warm.solve(0.1)
-    assert (solution.status, solution.method) == ("certified", "PrimalDual")
-    assert solution.rounds > 3
-
-
-def test_where_newton_steps_took_over_they_do_so_sooner(monkeypatch):
-    """After every point that they had to solve there are a tenth of the rounds, also of a path that goes on."""
-    monkeypatch.setattr("graphreg.tuning.warm.STEPS", 3e-3)
-    monkeypatch.setattr(gr.PrimalDual, "step", lambda self, state: replace(state, round=state.round + 1))  # in vain
-    warm = Warm(dense())
-    assert warm.most == 61
-    found = warm.solve(STRENGTHS[0])
-    assert (found.status, found.method, warm.most) == ("certified", "InteriorPoint", 6)
-    going_on = Warm(dense())
-    for most in (6, 1, 1):
-        going_on.learn(STRENGTHS[0], found)
-        assert going_on.most == most
-
-
-def test_a_method_at_its_own_limit_is_not_out_of_time(monkeypatch):
+def test_stages_that_are_given_up_are_not_out_of_time(monkeypatch):
     """Where seconds are allowed, too: what takes over has them."""
+    monkeypatch.setattr(auto.Costs, "rounds_in", lambda self, seconds: 21)
+    warm = Warm(problem_of()[0], budget=Budget(1e-10, progress=False, seed=0))
+    found = warm.solve(0.3)
+    assert found.status == "certified"
+    assert found.method != "Auto(PrimalDual)"
+    assert not warm.warm_start.cut
+    assert warm.of("PrimalDual").state.round == 21
+
+
+def test_rounds_of_earlier_strengths_count_towards_compiling(monkeypatch):
+    seen, costs = [], []
+    step, plan = gr.PrimalDual.step, auto.plan
+
+    def watched(self, state):
+        seen.append((state.earlier, state.round))
+        return step(self, state)
+
+    monkeypatch.setattr(gr.PrimalDual, "step", watched)
+    monkeypatch.setattr(auto, "plan", lambda of, first: (costs.append(of.earlier), plan(of, first))[1])
+    path = gr.path(problem_of()[0], GRID[:3], method=gr.PrimalDual())
+    done = [solution.rounds for solution in path][::-1]  # from the largest down
+    order = [done[k] for k in halving(3)]
+    assert sorted({earlier for earlier, _ in seen}) == [0, order[0], order[0] + order[1]]
+    monkeypatch.setattr(auto.Costs, "rounds_in", lambda self, seconds: 10_000)
+    rounds = [solution.rounds for solution in gr.path(problem_of()[0], GRID[:3])][::-1]
+    order = [rounds[k] for k in halving(3)]
+    assert costs == [0, order[0], order[0] + order[1]]
+
+
+def test_what_is_kept_of_a_run_is_a_copy():
+    before = WarmStart()
+    before.of("PrimalDual").state = 1
+    kept = before.copy()
+    before.of("PrimalDual").state = 2
+    before.of("InteriorPoint")
+    assert kept.of("PrimalDual").state == 1
+    assert set(kept.stages) == {"PrimalDual"}
+
+
+def test_where_newton_steps_fall_short_as_well_another_method_takes_over(monkeypatch):
+    monkeypatch.setattr(auto.Costs, "rounds_in", lambda self, seconds: 21)
     monkeypatch.setattr(gr.InteriorPoint, "most_rounds", 1)
-    found = gr.path(problem_of(nx.path_graph(8)), [0.1, 0.3], seconds=100.0)
-    assert found.complete
-    assert {solution.status for solution in found} == {"certified"}
+    path = gr.path(problem_of()[0], GRID[-3:], gap=1e-9)
+    assert "Auto(Exact(clarabel))" in methods_of(path)
+    assert {solution.status for solution in path} == {"certified"}
+    validated = gr.cross_validate(problem_of()[0], GRID[-3:], folds=2)
+    assert validated.certified.all()
+    assert validated.solution.status == "certified"

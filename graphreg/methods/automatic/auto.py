@@ -12,33 +12,39 @@ from typing import Any
 from ...base.breakdown import broken, cause
 from ...base.clock import left
 from ...base.declaring import declared, needs_no_options
+from ...base.shortcuts import shortcut
 from ...errors import InternalError
 from ...form import Form
-from ...running import AbstractIteration, AbstractMethod, Costs, Outcome, Task, Trace
+from ...running import AbstractIteration, AbstractMethod, Budget, Costs, Outcome, Task, Trace
+from ...terms.losses import AbstractSmoothLoss
 from ...terms.penalties import AbstractConstraint
 from ..exact import Exact
 from ..interior_point.interior_point import InteriorPoint
 from ..linear_system import LinearSystem
 from ..splitting.primal_dual import PrimalDual
 
-NEWTON, CONIC = 0.3, 0.2  # of the time predicted for Newton steps and for a solver: what rounds are tried for before
+NEWTON, CONIC = 0.15, 0.2  # of the time predicted for Newton steps and for a solver: what rounds are tried for before
+LONGEST = 0.65  # of the same: what they may take in all where their gap falls
 FEWEST = 20  # rounds that are worth a try: those before the first check
 MARGIN = 1.3  # times the rounds that the gap promises
 LOOK = 10  # rounds to the next look, at least; a tenth of all
-STEPS = 30  # of `InteriorPoint`: most runs take less than 15
+MANY = 100  # rounds, at least, of losses with kinks: where fewer take as long as Newton steps, these come first
+NEAR = 1e-5  # relative gap from which on Newton steps begin: further away a start of their own is as good
 
 
 @dataclass(frozen=True)
 class Auto(AbstractMethod):
     """The method that is predicted to reach the gap first; others take over where it does not.
 
-    `DynamicProgramming`, `OneNode` and `LinearSystem` need no rounds, and are taken where they apply. Else rounds
-    of `PrimalDual` are tried first, for 0.3 of the time that is predicted for what follows them (0.2 where that is
-    a conic solver), if these are at least 20; and further where their gap falls so fast that they will be there
-    first. What follows is `InteriorPoint` where it applies and its factors stay small, and at last
-    `Exact`; of problems too large for it, rounds of `PrimalDual` from the best point so far. So an answer takes
-    little longer than by whichever of them is the fastest, without knowing beforehand which it is. Rows that are no
-    edges, and constraints, may be stiff: there `InteriorPoint` comes first where its factors are no matter.
+    `DynamicProgramming`, `OneNode` and `LinearSystem` need no rounds, and are taken where they apply. Else rounds of
+    `PrimalDual` are tried first, for 0.15 of the time that is predicted for what follows them (0.2 of a conic solver),
+    and at least 20, where these take at most 0.65 of it; and further, up to that, where their gap falls so fast that they
+    will be there. What follows is `InteriorPoint` where it applies and its factors stay small, from the point of the
+    rounds where that is near the optimum, while its steps lead anywhere, and at last `Exact`; of problems too large for
+    it, rounds of `PrimalDual` from the best point so far. So an answer takes little longer than by whichever of them is
+    the fastest, without knowing beforehand which it is. Rows that are no edges, and constraints, may be stiff: there
+    `InteriorPoint` comes first where its factors are no matter, as it does for losses with kinks where it takes less
+    time than 100 rounds, and on paths between two strengths at which it gave the answers.
 
     The predictions count parameters, samples, edges and the entries of a sparse factor (`Costs`). No clock plays a
     part, so that the same problem is solved in the same way again.
@@ -67,10 +73,12 @@ class Auto(AbstractMethod):
         if task.budget.gap == 0.0 and not Exact().lacks(task.form):  # as near as can be
             return Exact().run(task)
         began, tried, found = time.perf_counter(), list[str](), None
-        form, gap = task.form, task.budget.gap
-        stages = partial(plan, Costs(form, gap))
+        form, gap, first = task.form, task.budget.gap, _by_newton(task.budget)
+        costs = Costs(form, gap, _rounds(task.budget))
+        stages = partial(plan, costs, first)
         if form.is_small:  # no strength plays a part
-            stages = partial(form.once, "plan", (gap, AbstractMethod.classes), lambda: list(plan(Costs(form, gap))))
+            known = gap, costs.earlier, first, AbstractMethod.classes
+            stages = partial(form.once, "plan", known, lambda: list(plan(costs, first)))
         for stage in stages():
             found = _carried_out(stage, task, found)
             found = found if found.by else replace(found, by=stage.method.name)
@@ -94,8 +102,8 @@ class Stage:
     most: int = 0
 
 
-def plan(costs: Costs) -> Iterator[Stage]:
-    """The stages that are tried, one after the other."""
+def plan(costs: Costs, newton_first: bool = False) -> Iterator[Stage]:
+    """The stages that are tried, one after the other; no rounds before Newton steps where these are to be first."""
     form = costs.form
     for direct in _in_one_pass(AbstractMethod.classes):
         if not direct.lacks(form):
@@ -105,12 +113,15 @@ def plan(costs: Costs) -> Iterator[Stage]:
     rounds, newton, exact = (not method.lacks(form) for method in (PrimalDual(), InteriorPoint(), Exact()))
     follows = costs.interior if newton else costs.exact if exact else float("inf")
     stiff = form.unlike_edges or any(isinstance(e.penalty, AbstractConstraint) for e in form.edges)
-    if rounds and follows < float("inf") and not (newton and stiff and costs.cheap):
-        share = costs.rounds_in((NEWTON if newton else CONIC) * follows)
-        if share >= FEWEST:
-            yield Stage(PrimalDual(), share, costs.rounds_in(follows))
+    kinked = bool(form.losses_beside(AbstractSmoothLoss)) and costs.rounds_in(costs.interior) < MANY
+    first = newton_first or kinked or (stiff and costs.cheap)
+    if rounds and follows < float("inf") and not (newton and first):
+        most = costs.rounds_in(LONGEST * follows)
+        if most >= FEWEST:
+            share = max(costs.rounds_in((NEWTON if newton else CONIC) * follows), FEWEST)
+            yield Stage(PrimalDual(), share, max(most - share, 0))
     if newton and costs.interior < float("inf"):
-        yield Stage(InteriorPoint(), STEPS)
+        yield Stage(InteriorPoint())
     if exact and (costs.exact < float("inf") or not rounds):  # which ends in rounds of its own
         yield Stage(Exact())
     elif rounds:
@@ -119,19 +130,35 @@ def plan(costs: Costs) -> Iterator[Stage]:
 
 @lru_cache(maxsize=1)
 def _in_one_pass(_: int) -> list[AbstractMethod]:
-    """The methods, by name, that say so of themselves, among so many classes."""
-    known: list[Any] = [each for each in declared(AbstractMethod).values() if each.in_one_pass]
+    """The methods, by name, that say so of themselves, among so many classes; without a look into the files of all."""
+    shortcut("Auto.in_one_pass")  # which is declared from now on
+    known: list[Any] = [each for each in declared(AbstractMethod, loaded=True).values() if each.in_one_pass]
     return [each() for each in known if needs_no_options(each)]
 
 
+def _rounds(budget: Budget) -> int:
+    """The number of rounds of `PrimalDual` so far, at other strengths."""
+    state = None if budget.warm_start is None else budget.warm_start.of(PrimalDual().name).state
+    return 0 if state is None else state.earlier + state.round
+
+
+def _by_newton(budget: Budget) -> bool:
+    """True where Newton steps gave the answers at the strengths that are near."""
+    near = () if budget.warm_start is None else budget.warm_start.by
+    return bool(near) and all(each == f"Auto({InteriorPoint().name})" for each in near)
+
+
 def _carried_out(stage: Stage, task: Task, before: Outcome | None) -> Outcome:
-    """The outcome of a stage, in the time that is left. Rounds that nothing follows go on from the best point so far;
-    for Newton steps and solvers the user's start is the better one."""
-    method, budget = stage.method, replace(task.budget, rounds=stage.rounds, warm_start=None, seconds=left())
-    if isinstance(method, PrimalDual) and before is not None and before.certificate.valid:
+    """The outcome of a stage, in the time that is left: from the best point so far, for Newton steps where that is near
+    the optimum; else, and for solvers, the user's start is the better one."""
+    method, carried = stage.method, task.budget.warm_start
+    own = None if carried is None else carried.of(method.name)
+    budget = replace(task.budget, rounds=stage.rounds, warm_start=own, seconds=left())
+    near = NEAR if isinstance(method, InteriorPoint) else math.inf
+    if isinstance(method, AbstractIteration) and before is not None and before.certificate.holds(near):
         budget = replace(budget, start=(before.certificate.w, before.certificate.dual_point.flows))
-    if stage.most:
-        budget = replace(budget, further=partial(_promised, gap=budget.gap, last=(stage.rounds or 0) + stage.most))
+    if stage.rounds is not None:
+        budget = replace(budget, further=partial(_promised, gap=budget.gap, last=stage.rounds + stage.most))
     try:
         iterates = isinstance(method, AbstractIteration)
         found = task.iterate(method, budget) if iterates else method.run(task.within(budget))
@@ -141,8 +168,9 @@ def _carried_out(stage: Stage, task: Task, before: Outcome | None) -> Outcome:
         found = Outcome(task.certifier.best(), task.certifier, "failed", cause=cause(error))
     if found.ended == "budget" and stage.rounds is not None and found.rounds >= stage.rounds:
         found = replace(found, ended="limit")  # of what was tried, not of what the caller allows
-    if task.budget.warm_start is not None:
-        task.budget.warm_start.interrupted |= found.ended == "interrupted"
+    if carried is not None and own is not None:
+        carried.interrupted |= own.interrupted or found.ended == "interrupted"
+        carried.cut |= own.cut
     return found
 
 

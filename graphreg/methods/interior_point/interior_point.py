@@ -15,6 +15,8 @@ from ...terms.losses import AbstractSmoothLoss
 from ._interior import InteriorBlocks, State, fits, has_pieces
 from .kinks import NormCones, SideCones
 
+PATIENCE = 15  # steps in which complementarity falls to a half, where steps lead anywhere
+
 
 @dataclass(frozen=True)
 class InteriorPoint(AbstractIteration):
@@ -42,8 +44,8 @@ class InteriorPoint(AbstractIteration):
     says, it is cut back.
     Flows and prices follow from the linearisation, so that they are conserved and need no repair.
 
-    A round is one step; nothing is decentralised about it. It is the usual method of `path` where factors are cheap: a
-    start between the iterates of two neighbouring strengths needs about four steps.
+    A round is one step; nothing is decentralised about it. On a `path` a start between the iterates of two
+    neighbouring strengths needs about four steps.
 
     References
     ----------
@@ -95,7 +97,9 @@ class InteriorPoint(AbstractIteration):
         if not state.stuck:
             try:
                 with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-                    return InteriorBlocks.of(state.view).step(state)
+                    after = InteriorBlocks.of(state.view).step(state)
+                fallen = after.gap < 0.5 * state.fell[1]
+                return replace(after, fell=(after.round, after.gap) if fallen else state.fell)
             except ArithmeticError:  # where many losses are flat, say
                 state = replace(state, stuck=True)
         return replace(state, round=state.round + 1)
@@ -111,6 +115,10 @@ class InteriorPoint(AbstractIteration):
     def known_gap(self, state: State) -> tuple[float, float] | None:
         inside = not any(isinstance(cones, SideCones) for cones in InteriorBlocks.of(state.view).cones.values())
         return (state.gap, state.primal) if inside and not state.stuck and 0.0 < state.gap < np.inf else None
+
+    def over(self, state: State) -> bool:
+        still = 0.0 < state.gap < np.inf and state.round > state.fell[0] + PATIENCE  # 0 where nothing has cones
+        return state.stuck or still
 
     def point(self, state: State) -> Point:
         w, flows, prices = state.point
