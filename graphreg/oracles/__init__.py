@@ -14,11 +14,14 @@ from .gradients import without_bound as without_bound
 from .gradients import without_gradient as without_gradient
 from .gradients import without_ground_gradient as without_ground_gradient
 from .gradients import without_steps as without_steps
+from .newton import Factors as Factors
 from .newton import NewtonSystem as NewtonSystem
 from .newton import SystemRows as SystemRows
 from .newton import check_size as check_size
 from .newton import filled_work as filled_work
 from .newton import fits as fits
+from .newton import least_fill as least_fill
+from .newton import units as units
 from .newton import work as work
 from .nodeprox import AbstractNodeProx as AbstractNodeProx
 from .nodeprox import GramProx as GramProx
