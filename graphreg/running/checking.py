@@ -101,15 +101,17 @@ class Checks:
         helps = bound is None or bound.w is not point[0]  # what flows tie together is better tied
         if schedule.polish_now(k) and helps and self.polish(state, k, bound):
             return "gap"
-        if bound is not None:  # which sees what flows are worth: some rounds cost less than a repair, and lead further
-            return self._stalled(k)
-        screen = self.screen(point, k)
-        schedule.note_screen(k, screen)
-        if not schedule.worth_a_repair(k, screen):
+        if bound is not None or not self._worth_a_repair(point, k):  # a bound leads further by some rounds more
             return self._stalled(k)
         certificate = self.certify_state(state, k)
-        schedule.note_repair(k, screen, certificate.relative_gap)
+        schedule.note_repair(k, schedule.screened[1], certificate.relative_gap)
         return self._reason_to_end(certificate, k)
+
+    def _worth_a_repair(self, point: Point, k: int) -> bool:
+        """True where the screen of a point lets expect that a repair of it meets the gap."""
+        screen = self.screen(point, k)
+        self.schedule.note_screen(k, screen)
+        return self.schedule.worth_a_repair(k, screen)
 
     def _reason_to_end(self, certificate: Certificate, k: int) -> str:
         """The reason for which the run ends with a certificate; empty where it goes on."""

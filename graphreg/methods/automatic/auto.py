@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 
 from ...base.breakdown import broken, cause
@@ -83,12 +83,11 @@ class Auto(AbstractMethod):
 
 @dataclass(frozen=True)
 class Stage:
-    """A method and for how many rounds it is tried; None: until it gives up. Up to ``most`` more may follow where they
-    promise to reach the gap."""
+    """A method and for how many rounds it is tried, None: until it gives up; and how many more may follow then."""
 
     method: AbstractMethod
     rounds: int | None = None
-    most: int = 0
+    further: Callable[[Trace, int], int] | None = None
 
 
 def plan(costs: Costs) -> Iterator[Stage]:
@@ -100,12 +99,21 @@ def plan(costs: Costs) -> Iterator[Stage]:
     if not LinearSystem().lacks(form) and costs.interior < float("inf"):
         yield Stage(LinearSystem())
     rounds, newton, exact = (not method.lacks(form) for method in (PrimalDual(), InteriorPoint(), Exact()))
-    follows = costs.interior if newton else costs.exact if exact else float("inf")
+    part, least = NEWTON if newton else CONIC, replace(costs, at_least=True)
+
+    def follows(costs: Costs) -> float:
+        return costs.interior if newton else costs.exact if exact else float("inf")
+
+    def further(trace: Trace, k: int) -> int:
+        share, most = costs.rounds_in(part * follows(costs)), costs.rounds_in(follows(costs))
+        return share - k if k < share else _promised(trace, k, costs.gap, share + most)
+
     stiff = form.unlike_edges or any(isinstance(e.penalty, AbstractConstraint) for e in form.edges)
-    if rounds and follows < float("inf") and not (newton and stiff and costs.cheap):
-        share = costs.rounds_in((NEWTON if newton else CONIC) * follows)
+    if rounds and follows(least) < float("inf") and not (newton and stiff and costs.cheap):
+        known = costs.rounds_in(part * follows(least)) >= FEWEST
+        share = costs.rounds_in(part * follows(least if known else costs))
         if share >= FEWEST:
-            yield Stage(PrimalDual(), share, costs.rounds_in(follows))
+            yield Stage(PrimalDual(), share, further)
     if newton and costs.interior < float("inf"):
         yield Stage(InteriorPoint(), STEPS)
     if exact and (costs.exact < float("inf") or not rounds):  # which ends in rounds of its own
@@ -127,8 +135,7 @@ def _carried_out(stage: Stage, task: Task, before: Outcome | None) -> Outcome:
     method, budget = stage.method, replace(task.budget, rounds=stage.rounds, warm_start=None, seconds=left())
     if isinstance(method, PrimalDual) and before is not None and before.certificate.valid:
         budget = replace(budget, start=(before.certificate.w, before.certificate.dual_point.flows))
-    if stage.most:
-        budget = replace(budget, further=partial(_promised, gap=budget.gap, last=(stage.rounds or 0) + stage.most))
+    budget = replace(budget, further=stage.further or budget.further)
     try:
         iterates = isinstance(method, AbstractIteration)
         found = task.iterate(method, budget) if iterates else method.run(task.within(budget))
@@ -136,7 +143,8 @@ def _carried_out(stage: Stage, task: Task, before: Outcome | None) -> Outcome:
         if not broken(error, budget.callback):
             raise
         found = Outcome(task.certifier.best(), task.certifier, "failed", cause=cause(error))
-    if found.ended == "budget" and stage.rounds is not None and found.rounds >= stage.rounds:
+    over = (remaining := left()) is not None and remaining <= 0.0
+    if found.ended == "budget" and stage.rounds is not None and found.rounds >= stage.rounds and not over:
         found = replace(found, ended="limit")  # of what was tried, not of what the caller allows
     if task.budget.warm_start is not None:
         task.budget.warm_start.interrupted |= found.ended == "interrupted"

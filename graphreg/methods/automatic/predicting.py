@@ -29,6 +29,7 @@ class Costs:
     form: Form
     gap: float = 1e-6
     earlier: int = 0
+    at_least: bool = False  # fill is not counted, which takes as long as some hundred rounds of means, and left out
 
     @cached_property
     def multiplications(self) -> float:
@@ -38,7 +39,7 @@ class Costs:
         if bound * MULTIPLICATION <= self._around_factors:
             return bound
         if bound <= BAND:
-            return filled_work(form)
+            return 0.0 if self.at_least else filled_work(form)
         forest = sum(edge.count for edge in form.between) == form.n - form.n_components and not form.unlike_edges
         return 4.0 * form.d**3 * form.n if forest else float("inf")
 
