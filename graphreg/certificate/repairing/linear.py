@@ -22,7 +22,7 @@ from ...terms import ALIKE, Array, Batch, gram, inverses, times
 from ...terms.penalties import FlowDomain
 
 MOST = 400  # iterations
-FILLED, LARGEST = 20, 200_000  # entries of a factor, at least, per node, and nodes, up to which one is made
+FILLED, LARGEST = 20, 100_000  # entries of a factor, at least, per node, and nodes, up to which one is made
 TIE = 1e-12  # of the diagonal: what nodes are tied to the ground by, as potentials are known but for a constant
 SMALL = 8  # coordinates up to which a dense matrix per node is cheaper than Woodbury's formula
 
