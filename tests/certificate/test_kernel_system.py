@@ -30,7 +30,7 @@ from kernel_cases import (
 import graphreg as gr
 from graphreg.certificate.kernel import system as system_module
 from graphreg.certificate.kernel.arithmetic import Pair, RefusedError
-from graphreg.certificate.kernel.system import Columns, Design, Flows, System, summands_of
+from graphreg.certificate.kernel.system import Arcs, Columns, Design, Flows, System, summands_of
 from graphreg.form import DualPoint
 from graphreg.terms import alike
 
@@ -492,10 +492,10 @@ def test_systems_share_what_is_the_same_alone():
     moved = alike(block, offset=block.offset + 1.0)
     again = System(type(form)(form.space, (), (moved,), (edge,)), first)
     assert again.kind is first.kind
-    assert again.prices[0].design is first.prices[0].design
+    assert again.prices[0].products is first.prices[0].products
     squares = System(form_of("squares along a path"))
     other = System(form_of("squares along a path"), squares)
-    assert other.prices[0].design is squares.prices[0].design is not None
+    assert other.prices[0].products is squares.prices[0].products is not None
     assert System(form).kind is not first.kind
     others = {
         "node": alike(block, map=replace(block.map, node=np.roll(block.node, 1))),
@@ -530,8 +530,8 @@ def test_designs_say_what_is_largest(monkeypatch):
         for i in range(4):
             mine = block.node == i
             np.testing.assert_array_equal(design.top[i], np.abs(block.X[mine]).max(axis=0, initial=0.0))
-    assert [each.design is None for each in System(form_of("means in boxes")).prices] == [True]
-    assert [each.design is None for each in System(form_of("classes alone")).prices] == [True]
+    assert [type(each.products) for each in System(form_of("means in boxes")).prices] == [Arcs]
+    assert [each.products for each in System(form_of("classes alone")).prices] == [None]
 
 
 # ---- large problems, some at a time ----------------------------------------------------------------------------------

@@ -160,7 +160,7 @@ def test_residuals_that_err_at_every_step_stay_within_their_bound(p, sign):
     ) - number(y[0])
     missed = abs(true - number(r[0, 0]))
     assert missed <= number(around[0, 0])
-    assert missed > Fraction(11, 10) * HALF * number(one.design.sizes(at)[0] + 2 * abs(y[0]))  # as bad as it is meant
+    assert missed > Fraction(11, 10) * HALF * number(one.products.sizes(at)[0] + 2 * abs(y[0]))  # as bad as it is meant
     ((_, high, off),) = one.predicted(at)
     assert abs(true - number(high[0, 0])) <= number(off[0, 0])
 
@@ -182,13 +182,34 @@ def test_residuals_lie_within_what_they_may_be_off(name, size, rows, monkeypatch
     for one, block in zip(summands_of(form), form.samples, strict=False):
         anchor = np.broadcast_to(block.loss.anchor(block.y), block.offset.shape).reshape(one.shape)
         A, found = block.A.toarray(), [predicted(one, w, plain) for plain in (False, True)]
-        sizes = None if one.design is None else one.design.sizes(w)
+        sizes = one.products.sizes(w) if isinstance(one.products, system_module.Design) else None
         for r, c in np.ndindex(*one.shape):
             products = [a * b for a, b in zip(numbers(A[r * one.shape[1] + c]), numbers(w), strict=True) if a and b]
             true = sum(products, Fraction(0)) + number(block.offset.reshape(one.shape)[r, c]) - number(anchor[r, c])
             for value, around in found:
                 assert abs(true - number(value[r, c])) <= number(around[r, c])
             assert sizes is None or sum(map(abs, products), Fraction(0)) <= number(sizes[block.node[r]])
+    for one, block in zip(summands_of(form)[len(form.samples) :], form.edges, strict=True):
+        A, found = block.flat(form.d).toarray(), [predicted(one, w, plain) for plain in (False, True)]
+        center = np.broadcast_to(0.0 if block.center is None else block.center, one.shape)
+        for r, c in np.ndindex(*one.shape):
+            products = (a * b for a, b in zip(numbers(A[r * one.shape[1] + c]), numbers(w), strict=True) if a and b)
+            true = sum(products, -number(center[r, c]))
+            for value, around in found:
+                assert abs(true - number(value[r, c])) <= number(around[r, c])
+
+
+@pytest.mark.parametrize("place", [0, -1])
+def test_of_arcs_both_parts_of_a_target_are_taken(place):
+    form, rng = form_of("means in boxes"), np.random.default_rng(5)
+    one, w = summands_of(form)[place], rng.standard_normal(form.shape)
+    high = rng.standard_normal(one.shape)
+    one.targets = high, 0.4 * np.spacing(high) * rng.uniform(-1.0, 1.0, one.shape), np.zeros(one.shape)
+    (z, around), (sharp, off) = predicted(one, w, True), predicted(one, w, False)
+    missed = [
+        abs(number(a) - number(b)) - number(c) for a, b, c in zip(z.ravel(), sharp.ravel(), off.ravel(), strict=True)
+    ]
+    assert all(miss <= number(r) for miss, r in zip(missed, around.ravel(), strict=True))
 
 
 @pytest.mark.parametrize("size", [1e-220, 1e-265, 1e-320])
@@ -197,18 +218,18 @@ def test_products_that_underflow_are_paid_for(size):
     form = gr.Problem(gr.SquaredLoss(data)).form
     (one,), (block,) = summands_of(form), form.samples
     w = size * np.array([[1.0, 3.0], [0.0, -7.0]])
-    assert (one.design.sizes(w) > 0.0).all()
+    assert (one.products.sizes(w) > 0.0).all()
     for plain in (False, True):
         for r, (z, around) in enumerate(zip(*predicted(one, w, plain), strict=True)):
             true = sum(a * b for a, b in zip(numbers(block.X[r]), numbers(w[block.node[r]]), strict=True))
             assert abs(true - number(z[0])) <= number(around[0])
-    assert not one.design.sizes(0.0 * w).any()
+    assert not one.products.sizes(0.0 * w).any()
 
 
 def test_sizes_are_not_0_where_designs_are_out_of_range():
     form = gr.Problem(gr.SquaredLoss(gr.NodeData.from_arrays(np.full((2, 2), 1e-150), np.zeros(2), [0, 1]))).form
     (one,) = summands_of(form)
-    sizes = one.design.sizes(np.array([[1e-200, 0.0], [0.0, 0.0]]))
+    sizes = one.products.sizes(np.array([[1e-200, 0.0], [0.0, 0.0]]))
     assert sizes[0] > 0.0
     assert sizes[1] == 0.0
 

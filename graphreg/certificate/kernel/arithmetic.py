@@ -75,7 +75,9 @@ class Pair:
 
 def magnitudes(x: Array) -> Array:
     """Not less than |x|; where that is not 0, large enough that no product with an entry in range underflows."""
-    return np.where(x == 0.0, 0.0, np.maximum(np.abs(x), SMALL))
+    size = np.abs(x)
+    size[(size < SMALL) & (size > 0.0)] = SMALL
+    return size
 
 
 def two_sum(a: Array, b: Array) -> tuple[Array, Array]:

@@ -16,7 +16,7 @@ import numpy as np
 from ...terms import Array, Packed, at_a_time
 from .arithmetic import DUST, EPS, MORE, below, need
 from .balance import Balanced
-from .system import Summand, System
+from .system import Design, Summand, System
 from .value import LowerBound, lower_bound
 
 CELLS = 1 << 15  # numbers at a time
@@ -83,7 +83,7 @@ def _of_numbers(system: System) -> Array:
     out = np.zeros(system.shape[0])
     for k, s in _scales(system).items():
         one = system.summands[k]
-        if one.design is None:
+        if not isinstance(one.products, Design):
             A = one.of(slice(0, one.shape[0]))
             need((np.diff(A.indptr) == 1).all(), f"a square of {one.name} is of several numbers")
             out += np.bincount(A.indices, np.repeat(s, one.shape[1]) * A.data * A.data, len(out))
@@ -95,7 +95,7 @@ def _hessians(system: System, diagonal: Array, some: slice) -> Array:
     n, d = system.form.shape
     out = diagonal.reshape(n, d)[some, :, None] * np.eye(d)
     for one in system.prices:
-        if one.square > 0.0 and one.design is not None:
+        if one.square > 0.0 and isinstance(one.products, Design):
             for batch, grams in zip(one.block.stacks or (), one.block.grams, strict=True):
                 low, high = np.searchsorted(batch.nodes, [some.start, some.stop])
                 out[batch.nodes[low:high] - some.start] += float(one.block.strength) * grams.dense(slice(low, high))

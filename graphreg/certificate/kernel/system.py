@@ -20,7 +20,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...form import DualPoint, EdgeBlock, Form, SampleBlock
-from ...terms import Array, at_a_time
+from ...terms import AbstractEdges, Array, Selection, at_a_time
 from ...terms.losses import AbstractQuadraticLoss
 from ...terms.penalties import AbstractSmoothPenalty
 from .arithmetic import (
@@ -43,7 +43,9 @@ from .arithmetic import (
 
 ROWS = 1 << 14  # variables at a time, so that they stay in the cache
 KEPT = 1 << 19  # variables of a summand without a design, of which the columns of B are kept
-Triple = tuple[Array, Array, Array]
+TOO_LARGE = "an entry of the designs is too large"
+Triple = Sequence[Array]  # high, low, and how far these are off
+Near = Callable[[slice, Triple], tuple[Array, Array]]
 Rows = Callable[[Array, Array], sp.csr_array]
 Part = tuple[slice, slice, Any]  # sparse matrices, of which scipy has no types
 
@@ -65,6 +67,11 @@ class Design:
             np.maximum.at(out, place.ravel(), entries(self.X[some]).ravel())
         return out.reshape(n, d)
 
+    def count(self) -> Array:
+        """How many entries each equation has, (n d,); none is too large."""
+        need((self.top <= RANGE).all(), TOO_LARGE)
+        return np.repeat(np.bincount(self.node, minlength=self.shape[0]), self.shape[1])
+
     def pull(self, v: Array, value: Array, size: Array) -> None:
         """Add X'v (n d,), and not less than |X|'|v|: of each node the largest |x_rj| times sum |v_r|."""
         value += self.block.adjoint(v, self.shape).ravel()
@@ -75,6 +82,57 @@ class Design:
         """Not less than sum_j |x_rj w_ij| for the samples r of each node, (n,); above 0 where some product is not."""
         live = ((self.top > 0.0) & (w != 0.0)).any(axis=1)
         return (self.top * magnitudes(w)).sum(axis=1) * MORE + DUST * live
+
+    def predicting(self, w: Array) -> Near:
+        """Xw - t of some samples, and how far that is off."""
+        sizes = self.sizes(w)
+
+        def near(some: slice, t: Triple) -> tuple[Array, Array]:
+            high, low, error = (x.ravel() for x in t)
+            reached = sizes[self.node[some]] + np.abs(high) + np.abs(low)
+            around = (w.shape[1] + 4) * (0.5 * EPS * MORE * reached + DUST * (reached > 0.0)) + error
+            return self.block.apply_some(w, some) - high - low, around
+
+        return near
+
+
+class Arcs:
+    """Numbers of a node, or their differences across edges: products for which no matrix is made."""
+
+    def __init__(self, rows: AbstractEdges, d: int) -> None:
+        self.map, self.shape = rows, (rows.n, d)
+
+    @cached_property
+    def _ones(self) -> Any:
+        """|K|' of one coordinate, (n, m)."""
+        return abs(self.map.transposed)
+
+    def count(self) -> Array:
+        out = np.zeros(self.shape)
+        out[:, self.map.columns(self.shape[1])] = self.map.degree[:, None]
+        return out.ravel()
+
+    def pull(self, v: Array, value: Array, size: Array) -> None:
+        """Add K'v (n d,), and not less than |K|'|v|."""
+        columns = self.map.columns(self.shape[1])
+        u = v.reshape(-1, len(columns))
+        self.map.add_adjoint(u, value.reshape(self.shape))
+        size.reshape(self.shape)[:, columns] += (self._ones @ magnitudes(u)) * MORE
+
+    def predicting(self, w: Array) -> Near:
+        """Kw - t of some rows, and how far that is off: a difference is rounded once, and so is what a t that is not 0
+        is taken from."""
+        part = self.map.chosen(w)
+
+        def near(some: slice, t: Triple) -> tuple[Array, Array]:
+            z = self.map.across(part, some)
+            around = np.zeros(z.shape) if self.map.ground else np.abs(z)
+            for taken in t[:2] if any(x.any() for x in t) else []:
+                z = z - taken
+                around += np.where(taken == 0.0, 0.0, np.abs(z))
+            return z, 0.5 * EPS * MORE * around + t[2]
+
+        return near
 
 
 class Summand:
@@ -89,7 +147,7 @@ class Summand:
     first = 0  # the number of its first variable in a system
     square = 0.0
     mixed = False  # whether its variables, no flows of one coordinate between two nodes, tie all into one system
-    design: Design | None = None
+    products: Design | Arcs | None = None  # those that take less than a sparse matrix does
 
     def __init__(self, name: str, node: Array, penalty: Any, block: Any, rows: Rows, k: int) -> None:
         """``block`` has the scales s, at the strengths of the moment."""
@@ -140,28 +198,16 @@ class Summand:
     def predicted(self, w: Array, plain: bool = False) -> Iterator[tuple[slice, Array, Array]]:
         """B'w - t of some functions at a time, (m, k), and how far that is off (0: it is exact). Where ``plain``,
         rounding may be paid for instead of avoided."""
-        sizes = self.design.sizes(w) if plain and self.design is not None else None
+        near = self.products.predicting(w) if plain and self.products is not None else None
         for some in self.some():
-            t = (
-                [np.zeros(self.shape)[some].ravel()] * 3
-                if self.targets is None
-                else [x[some].ravel() for x in self.targets]
-            )
-            if sizes is None or self.design is None:
-                z, around = _predicted(self.of(some), w.ravel(), t, plain)
-            else:
-                z = self.design.block.apply_some(w, some) - t[0] - t[1]
-                reached = sizes[self.node[some]] + np.abs(t[0]) + np.abs(t[1])
-                around = (w.shape[1] + 4) * (0.5 * EPS * MORE * reached + DUST * (reached > 0.0)) + t[2]
+            t = tuple(x[some] for x in self.targets or [np.broadcast_to(0.0, self.shape)] * 3)
+            z, around = near(some, t) if near is not None else _predicted(self.of(some), w.ravel(), t)
             yield some, z.reshape(-1, self.shape[1]), around.reshape(-1, self.shape[1])
 
 
-def _predicted(A: Any, w: Array, t: Sequence[Array], plain: bool) -> tuple[Array, Array]:
+def _predicted(A: Any, w: Array, t: Triple) -> tuple[Array, Array]:
     """A w - t, and how far that is off."""
-    counts, row = np.diff(A.indptr), np.arange(A.shape[0])
-    if plain and (np.abs(A.data) == 1.0).all() and (counts <= 2).all() and not any(x.any() for x in t):
-        z = A @ w  # a number, or two, which are rounded once
-        return z, EPS * np.abs(z) * (counts == 2)
+    counts, row, t = np.diff(A.indptr), np.arange(A.shape[0]), [x.ravel() for x in t]
     p, e, off = product(A.data, w[A.indices])
     if (counts == counts[:1]).all():
         each = [x.reshape(len(row), counts[0]).T for x in (p, e, off)]
@@ -178,7 +224,7 @@ class Prices(Summand):
     """The samples of one loss; of prices that add up to 0 without those that depend on the others, unless they are to
     be ``whole``."""
 
-    def __init__(self, block: SampleBlock, d: int, design: Design | None = None, whole: bool = False) -> None:
+    def __init__(self, block: SampleBlock, d: int, products: Design | Arcs | None = None, whole: bool = False) -> None:
         own = None if whole else block.loss.prices.dependent(block.y)
         self.own: Any = own  # the class whose price depends on the others
         self.K = block.A if block.map.noun == "row" else None  # rows of any kind
@@ -194,7 +240,9 @@ class Prices(Summand):
         else:
             self.made_of = block.node, block.X, own
             if block.X is not None and block.width == 1:
-                self.design = design or Design(block)
+                self.products = products or Design(block)
+            elif block.X is None and own is None:
+                self.products = products or Arcs(Selection(block.node, n=block.n), d)
             if isinstance(block.loss, AbstractQuadraticLoss):
                 self.square = 1.0
         anchor, offset = block.loss.anchor(block.y), block.offset
@@ -268,6 +316,7 @@ class Flows(Summand):
             self.made_of = K.data, K.indices, K.indptr, self.at
         else:
             self.made_of = edge.tail, edge.head, self.at, self.mix
+            self.products = Arcs(edge.map.edges, d) if mix is None and edge.map.edges is not None else None
         if isinstance(penalty, AbstractSmoothPenalty) and ground and self.mix is None:
             bend = penalty.smoothness()
             self.square = bend if penalty.strong_convexity() == bend else 0.0
@@ -288,6 +337,7 @@ class Flows(Summand):
         edge = self.edge
         if self.K is not None:
             return sp.csr_array(self.K[(e * self.shape[1] + s).ravel()])
+        e, s = np.broadcast_arrays(e, s)
         at, x = (self.at[s][..., None], np.ones(1)) if self.mix is None else (self.at, self.mix[s])
         ends = [edge.tail] if edge.ground else [edge.tail, edge.head]
         return _csr([(end[e] * self.d)[..., None] + at for end in ends], [x, -x], edge.n * self.d)
@@ -359,7 +409,7 @@ class Columns:
             here = slice(int(A.indices.min(initial=0)), int(A.indices.max(initial=0)) + 1)
             near = sp.csr_array((A.data, A.indices - here.start, A.indptr), shape=(A.shape[0], here.stop - here.start))
             part = slice(first, first + A.shape[0]), here, near
-            if one.design is None and one.size <= KEPT:
+            if one.size <= KEPT and not isinstance(one.products, Design):
                 made.append(part)
             yield part
         if made:
@@ -369,23 +419,26 @@ class Columns:
     def count(self) -> Array:
         """How many entries each equation has; none of these is too large."""
         out = np.zeros(self.shape[0])
-        for one in self.parts:
+        for one in self.summands:
+            if one.products is not None:
+                out += one.products.count()
+                continue
             for _, here, A in self.pieces(one):
-                need((np.abs(A.data) <= RANGE).all(), "an entry of the designs is too large")
+                need((np.abs(A.data) <= RANGE).all(), TOO_LARGE)
                 out[here] += np.bincount(A.indices, minlength=A.shape[1])
         return out
 
     def pulled(self, v: Array) -> tuple[Array, Array]:
         """Bv, rounded at every step, and not less than |B||v|."""
         value, size = np.zeros((2, self.shape[0]))
-        for one in self.parts:
+        for one in self.summands:
             self.pull(one, v[one.columns], value, size)
         return value, size
 
     def pull(self, one: Summand, v: Array, value: Array, size: Array) -> None:
         """Add the same of the variables of one summand."""
-        if one.design is not None:
-            one.design.pull(v, value, size)
+        if one.products is not None:
+            one.products.pull(v, value, size)
             return
         for some, here, A in self.pieces(one):
             mine, turned = v[some.start - one.first : some.stop - one.first], A.T
@@ -419,7 +472,7 @@ class System:
     def __init__(self, form: Form, like: System | None = None, outside: Pair | None = None) -> None:
         """``outside`` is what is taken from the equations beside Bv, (n, d)."""
         self.form, self.outside, self.size = form, outside, 0
-        known = [None] * len(form.samples) if like is None else [one.design for one in like.prices]
+        known = [None] * len(form.samples) if like is None else [one.products for one in like.prices]
         self.prices = [Prices(block, form.d, design) for block, design in zip(form.samples, known, strict=True)]
         self.flows = [Flows(edge, form.d) for edge in form.edges]
         self.summands: list[Summand] = [*self.prices, *self.flows]
