@@ -44,6 +44,7 @@ from .remembered import check_point as check_point
 from .repairing.feasible import feasible as feasible
 from .repairing.linear import System as System
 from .repairing.linear import edge_system as edge_system
+from .repairing.linear import factored as factored
 from .repairing.repair import Repair as Repair
 from .repairing.routing import Kinks as Kinks
 from .repairing.routing import RoutingProblem as RoutingProblem

@@ -15,6 +15,7 @@ from .gradients import without_gradient as without_gradient
 from .gradients import without_ground_gradient as without_ground_gradient
 from .gradients import without_steps as without_steps
 from .newton import BesideFlows as BesideFlows
+from .newton import Factors as Factors
 from .newton import NewtonSystem as NewtonSystem
 from .newton import SystemRows as SystemRows
 from .newton import affordable as affordable
@@ -22,6 +23,8 @@ from .newton import check_size as check_size
 from .newton import factor_bytes as factor_bytes
 from .newton import filled_work as filled_work
 from .newton import fits as fits
+from .newton import least_fill as least_fill
+from .newton import units as units
 from .newton import work as work
 from .nodeprox import AbstractNodeProx as AbstractNodeProx
 from .nodeprox import GramProx as GramProx

@@ -14,13 +14,17 @@ from ..form import has_latent_minimisers
 from ..network import Ledger, pays
 from ..terms import Array
 from .budget import Budget
-from .polish import Groups, applies, groups_of_flows, guess, most_unknowns, polish
+from .polish import Groups, Guess, applies, contracted, groups_of_flows, guess, most_unknowns, routed, worth_routing
 from .schedule import FAR, MAYBE, Schedule, stalled
 from .snapshot import Checked, Snapshot
 from .trace import Record, Trace
 
 if TYPE_CHECKING:
     from .method import AbstractIteration, Point, Start
+
+NEAR = 0.2  # relative gap from which on guesses are routed: further away they change
+WORSE = 10.0  # times this gap: what flows may leave that were routed by a guess that is worth another go
+BETTER = 4.0  # times less is left by a go that is worth another one
 
 
 @dataclass
@@ -50,12 +54,8 @@ class Checks:
             return ""
         point = start[0], start[1], None
         bound = self.cheap_bound(point, None, 0)
-        if bound is None:
-            promising = self.screen(point, 0) <= MAYBE * gap
-        else:
-            met, near = self._relative(bound.gap, bound) <= gap, self._relative(bound.screen, bound) <= MAYBE * gap
-            promising = met or (near and self._relative(bound.gap - bound.nodes, bound) <= gap)
-        if not promising:
+        seen, promising = (self.screen(point, 0), MAYBE * gap) if bound is None else (self._relative(bound), gap)
+        if not seen <= promising:
             return ""
         certificate = self.certify_point(point, 0, bound)
         return "failed" if certificate.contradiction else "gap" if certificate.holds(gap) else ""
@@ -94,7 +94,7 @@ class Checks:
         self.certifier = method.judge(state, self.certifier)
         bound = self.cheap_bound(point, self._inside(state), k)
         if bound is not None:
-            gap = self._relative(bound.gap, bound)
+            gap = self._relative(bound)
             schedule.note_bound(k, gap)
             if schedule.worth_a_proof(k, gap):
                 method.lighten(state)
@@ -102,27 +102,20 @@ class Checks:
                     return ended
                 schedule.note_proof(k)
         helps = bound is None or bound.w is not point[0]  # what flows tie together is better tied
-        if schedule.polish_now(k) and helps and self.polish(state, k):
+        if schedule.polish_now(k) and helps and self.polish(state, k, bound):
             return "gap"
-        screen = self._worth_a_repair(point, k, bound, None if known is None else known[0])
-        if screen is None:
+        gap = None if known is None else known[0]
+        if bound is not None or not self._worth_a_repair(point, k, gap):  # a bound leads further by some rounds more
             return self._stalled(k)
-        certificate = self.certify_state(state, k, bound)
-        schedule.note_repair(k, screen, certificate.relative_gap)
+        certificate = self.certify_state(state, k)
+        schedule.note_repair(k, schedule.screened[1], certificate.relative_gap)
         return self._reason_to_end(certificate, k)
 
-    def _worth_a_repair(self, point: Point, k: int, bound: CheapBound | None, known: float | None) -> float | None:
-        """The screen of a point that is worth a repair, or the gap that is known of it; None where it is not."""
-        gap, schedule = self.budget.gap, self.schedule
-        if bound is not None and not (bound.repairable and self._relative(bound.gap - bound.nodes, bound) <= gap):
-            return None  # nor would a repair meet the gap, which leaves about what the edges hold
-        if bound is not None:
-            screen, known = self._relative(bound.screen, bound), None
-        else:
-            screen = self.screen(point, k) if known is None else known
-        schedule.note_screen(k, screen)
-        hopeless = bound is not None and screen > MAYBE * gap
-        return screen if schedule.worth_a_repair(k, screen, known is not None) and not hopeless else None
+    def _worth_a_repair(self, point: Point, k: int, known: float | None) -> bool:
+        """True where the screen of a point, or the gap that is known of it, lets expect that a repair meets the gap."""
+        screen = self.screen(point, k) if known is None else known
+        self.schedule.note_screen(k, screen)
+        return self.schedule.worth_a_repair(k, screen, known is not None)
 
     def _reason_to_end(self, certificate: Certificate, k: int) -> str:
         """The reason for which the run ends with a certificate; empty where it goes on."""
@@ -137,10 +130,10 @@ class Checks:
             return ""
         return "stalled" if stalled(self.trace.records, k, self.method.drawn) else ""
 
-    def _relative(self, gap: float, bound: CheapBound) -> float:
-        """The gap of a bound, or another, relative to P there."""
+    def _relative(self, bound: CheapBound) -> float:
+        """The gap of a bound, relative to P there."""
         primal = bound.primal
-        return relative(gap, primal, primal, floor(self.certifier.form, abs(primal)))
+        return relative(bound.gap, primal, primal, floor(self.certifier.form, abs(primal)))
 
     def _inside(self, state: Any) -> tuple[Array, ...] | None:
         """Flows that say what is fused, where a merge may help."""
@@ -155,7 +148,7 @@ class Checks:
         bound = self.certifier.cheap_bound(points, point[1], self._fast(k))
         if bound is not None:
             self._charge(1, 1)
-            self._note(at, k, self._relative(bound.gap, bound), False, bound.primal)
+            self._note(at, k, self._relative(bound), False, bound.primal)
         return bound
 
     def _merged(self, w: Array, inside: tuple[Array, ...], k: int) -> Array:
@@ -206,18 +199,18 @@ class Checks:
         self._note(at, k, gap, certificate.valid, certificate.primal, certificate.dual)
         return certificate
 
-    def polish(self, state: Any, k: int) -> bool:
+    def polish(self, state: Any, k: int, bound: CheapBound | None) -> bool:
         """True where a polish of the state meets the gap."""
         at = time.perf_counter()
         with alarm():
-            done = self._polish(state, k)
+            done = self._polish(state, k, bound)
         self.trace.polish_seconds += time.perf_counter() - at
         if done:
             found = self.certifier.best()
             self._note(time.perf_counter(), k, found.relative_gap, True, found.primal, found.dual)
         return done
 
-    def _polish(self, state: Any, k: int) -> bool:
+    def _polish(self, state: Any, k: int, bound: CheapBound | None) -> bool:
         form, certifier = self.certifier.form, self.certifier
         w, flows, _ = point = self.method.point(state)
         if flows is None:
@@ -229,15 +222,34 @@ class Checks:
         settled, self.unknowns = unknowns == self.unknowns, unknowns
         if groups is None or unknowns is None or not settled:  # only a guess that was made twice is worth a try
             return False
-        before = certifier.repair.exchanges
-        polished = polish(certifier.repair, w, guess(form, flows, groups))
-        numbers = unknowns * (unknowns + 3) // 2  # a gradient and a symmetric Hessian
-        self.ledger.sum("adaptation", numbers, polished.sums)
-        self._charge_repairs(before, point)
-        if polished.dual_point is None:
+        if bound is not None and not (self._relative(bound) <= NEAR and worth_routing(form, k)):
             return False
-        certifier.propose(polished.w, polished.dual_point, self.budget.gap)
-        return certifier.best().holds(self.budget.gap)
+        before, found = certifier.repair.exchanges, guess(form, groups)
+        solved, sums = contracted(form, w, found)
+        numbers = unknowns * (unknowns + 3) // 2  # a gradient and a symmetric Hessian
+        self.ledger.sum("adaptation", numbers, sums)
+        met = solved is not None and self._routes(found, solved, flows, bound)
+        self._charge_repairs(before, point)
+        return met
+
+    def _routes(self, found: Guess, w: Array, flows: tuple[Array, ...], bound: CheapBound | None) -> bool:
+        """True where flows routed by a guess meet the gap. Those that leave their capacities are routed again from
+        within, by what room is left there, as long as that brings them nearer to balance."""
+        certifier, gap = self.certifier, self.budget.gap
+        point = routed(certifier.repair, found, w, flows)
+        if bound is None:
+            certifier.propose(w, point, gap)
+            return certifier.best().holds(gap)
+        wanted = WORSE * self._relative(bound)
+        while (bound := certifier.cheap_bound([w], point.flows)) is not None and (
+            left := self._relative(bound)
+        ) <= wanted:
+            if left <= gap:
+                certifier.from_flows(w, point.flows, gap)
+                return certifier.best().holds(gap)
+            wanted = left / BETTER
+            point = routed(certifier.repair, found, w, bound.flows)
+        return False
 
     def _charge_repairs(self, before: int, point: Point, screens: int = 0) -> None:
         """Charge what repairs of a point have exchanged since, and screens of it. Latent nodes that the certifier

@@ -13,7 +13,7 @@ that of the Newton solve (the cluster graph of the GTV paper's proof).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, cast
 
@@ -21,7 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from ..certificate import Repair, edge_system
+from ..certificate import Repair, edge_system, factored
 from ..form import DualPoint, EdgeBlock, Form, SampleBlock
 from ..inputs import components_of
 from ..network import kernels
@@ -34,6 +34,8 @@ MOST = 1000  # unknowns, and at most one for FEWER entries of w
 FEWER = 10
 DENSE, FULL = 100_000, 0.1  # entries, or a share of them other than 0, up to which and from which on products are dense
 STEPS = 30
+FACTOR, ROUND, NUMBER = 2.3e-6, 5.5e-5, 1.6e-9  # seconds per node of a factor, of any round, and per number of it
+LEAST = 1e-5
 CG_STEPS = 60  # where routing is hard the guess is seldom right
 STRICT = 1.0 - 1e-9  # a flow below this share of its capacity is strictly inside
 
@@ -117,6 +119,15 @@ def inside(edge: EdgeBlock, u: Array) -> Array:
     return np.repeat(lengths < STRICT * edge.weight[:, None], p, axis=1)
 
 
+def _vanishing(edge: EdgeBlock, w: Array) -> Array:
+    """A mask of the entries (m, k) that vanish at w, by pieces, where any flow within the capacity is a subgradient."""
+    z = edge.apply(w)
+    p = edge.penalty.pieces(z.shape[1])
+    if p is None:
+        return np.zeros(z.shape, dtype=bool)
+    return np.repeat((z.reshape(-1, p) == 0.0).all(axis=1).reshape(len(z), -1), p, axis=1)
+
+
 # ---- the problem that is left ----------------------------------------------------------------------------------------
 def applies(form: Form) -> bool:
     """True where losses are smooth, and penalties too or sums of norms."""
@@ -137,6 +148,7 @@ class Guess:
     S: sp.csr_array
     fused: tuple[Array, ...]
     cluster: Array | None  # of each node (-1: 0), where nodes are tied as a whole
+    kept: dict[int, Any] = field(default_factory=dict[int, Any])  # of the factors that flows were routed by
 
 
 def most_unknowns(form: Form) -> int:
@@ -144,14 +156,15 @@ def most_unknowns(form: Form) -> int:
     return min(MOST, form.n * form.d // FEWER)
 
 
-def guess(form: Form, flows: tuple[Array, ...], found: Groups) -> Guess:
-    """The edges that are fused by their flows, and the groups that they make."""
+def guess(form: Form, found: Groups) -> Guess:
+    """The groups that flows make, and the edges that are fused where their ends are in one, also where flows are at
+    their capacities: these may give way, too."""
     (n, d), number = form.shape, found.number.astype(np.int64)
     if found.whole:
         number = np.where(number[:, None] >= 0, number[:, None] * d + np.arange(d), -1).ravel()
     kept = np.flatnonzero(number >= 0)
     S = sp.csr_array((np.ones(len(kept)), (kept, number[kept])), shape=(n * d, found.numbers(d)))
-    fused = tuple(inside(edge, u) for edge, u in zip(form.edges, flows, strict=True))
+    fused = tuple(_vanishing(edge, (number + 1.0).reshape(n, d)) for edge in form.edges)
     return Guess(S, fused, found.number if found.whole else None)
 
 
@@ -253,26 +266,11 @@ def _curvature(penalty: AbstractPenalty, c: Array, z: Array) -> sp.bsr_array:
     return block_diagonal(c[:, None, None] * blocks)
 
 
-@dataclass(frozen=True)
-class Polished:
-    """A point that is optimal if the guess is right, with flows and prices that need no repair.
-
-    ``point`` is None where Newton's method broke off; ``sums`` is how often it summed over all nodes.
-    """
-
-    w: Array
-    dual_point: DualPoint | None
-    sums: int
-
-
-def polish(repair: Repair, w: Array, found: Guess) -> Polished:
-    """The contracted problem solved, and its flows."""
-    form = repair.form
+def contracted(form: Form, w: Array, found: Guess) -> tuple[Array | None, int]:
+    """The minimiser of the contracted problem, None where Newton's method broke off; and how often it summed over all
+    nodes."""
     theta, sums = _newton(form, _Smooth(form, found), found, w)
-    if theta is None:
-        return Polished(w, None, sums)
-    w = (found.S @ theta).reshape(form.shape)
-    return Polished(w, _route(repair, found, w), sums)
+    return None if theta is None else (found.S @ theta).reshape(form.shape), sums
 
 
 def _newton(form: Form, smooth: _Smooth, found: Guess, w: Array) -> tuple[Array | None, int]:
@@ -296,18 +294,27 @@ def _newton(form: Form, smooth: _Smooth, found: Guess, w: Array) -> tuple[Array 
     return theta if reached else None, sums
 
 
-def _route(repair: Repair, found: Guess, w: Array) -> DualPoint:
-    """Gradients where differences do not vanish; the rest flows through the fused edges, as through resistors."""
+def worth_routing(form: Form, k: int) -> bool:
+    """True where a factor takes no longer than k rounds, compiled ones where they are many. Only ratios play a part."""
+    n, d = form.shape
+    return not factored(form) or FACTOR * n <= k * (ROUND + NUMBER * (n * d + form.differences))
+
+
+def routed(repair: Repair, found: Guess, w: Array, flows: tuple[Array, ...]) -> DualPoint:
+    """Gradients where differences do not vanish; what these and the flows given elsewhere leave flows through the fused
+    edges, as through resistors: those with more room carry more of it."""
     form = repair.form
-    prices = form.gradient_prices(w)
-    flows: list[Array] = []
+    taken: list[Array] = []
     conductances: list[Array] = []
-    for edge, fused in zip(form.edges, found.fused, strict=True):
-        gradient = _gradient(edge.penalty, edge.weight, edge.apply(w))
-        flows.append(np.where(fused, 0.0, gradient))
-        conductances.append(np.where(fused, edge.weight[:, None], 0.0))
-    point = repair.clip(DualPoint(tuple(flows), prices))
-    z, iterations = edge_system(form, tuple(conductances)).solve(form.conservation(point), 1e-13, CG_STEPS)
+    for edge, fused, u in zip(form.edges, found.fused, flows, strict=True):
+        taken.append(edge.clip(np.where(fused, u, _gradient(edge.penalty, edge.weight, edge.apply(w)))))
+        c = edge.weight[:, None]
+        readiness = c * np.maximum(edge.penalty.domain.share(taken[-1] / c), LEAST)
+        conductances.append(
+            np.where(fused if readiness.shape[1] > 1 or found.cluster is None else fused[:, :1], readiness, 0.0)
+        )
+    point = DualPoint(tuple(taken), form.gradient_prices(w))
+    z, iterations = edge_system(form, tuple(conductances), found.kept).solve(form.conservation(point), 1e-13, CG_STEPS)
     repair.exchanges += iterations + 1
-    flows = [u - C * edge.apply(z) for edge, u, C in zip(form.edges, point.flows, conductances, strict=True)]
-    return DualPoint(tuple(flows), point.prices)
+    moved = [u - C * edge.apply(z) for edge, u, C in zip(form.edges, taken, conductances, strict=True)]
+    return DualPoint(tuple(moved), point.prices)

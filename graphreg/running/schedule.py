@@ -68,11 +68,9 @@ class Schedule:
 
     def note_screen(self, k: int, screen: float) -> None:
         """Take note of a screen; negative ones are rounding."""
-        screen, look = _size(screen), self.next_screen
+        screen = _size(screen)
         self.pace, self.screened = _pace(self.screened, k, screen), (k, screen)
         self._schedule_screen(k, screen, self._promising())
-        if self.looked[0] == k:  # which knows better
-            self.next_screen = min(self.next_screen, look)
 
     def note_bound(self, k: int, gap: float) -> None:
         """Take note of a look; the next is half way to where the target is expected, and soon where that is near."""

@@ -17,7 +17,7 @@ from rooms import PACKAGE, all_imports, layer_of
 
 import graphreg as gr
 from graphreg.certificate import Certifier
-from graphreg.running.polish import applies, groups_of_flows, guess, polish
+from graphreg.running.polish import applies, contracted, groups_of_flows, guess, routed
 from graphreg.terms.losses.base import AbstractLoss, AbstractQuadraticLoss
 from graphreg.terms.penalties import is_equality
 from graphreg.terms.penalties.base import AbstractPenalty
@@ -86,11 +86,11 @@ def test_pieces_are_fused_one_by_one():
     form, certifier = problem.form, Certifier(problem.form)
     exact = problem.solve(gr.Exact(), gap=1e-9)
     flows = tuple(u * (1.0 + 1e-6) for u in exact.certificate.dual_point.flows)
-    found = guess(form, flows, groups_of_flows(form, flows))
+    found = guess(form, groups_of_flows(form, flows))
     assert found.fused[0].tolist() == [[True] * 4] * 2 + [[False, False, True, True]] + [[True] * 4] * 2
-    polished = polish(certifier.repair, exact.certificate.w, found)
-    assert polished.dual_point is not None
-    certifier.propose(polished.w, polished.dual_point)
+    w, _ = contracted(form, exact.certificate.w, found)
+    assert w is not None
+    certifier.propose(w, routed(certifier.repair, found, w, flows))
     assert certifier.best().holds(1e-13)
 
 

@@ -25,12 +25,8 @@ def test_looks_are_rare_while_the_target_is_far_away():
     assert after((100, 1e-2), (110, 1e-4)).next_round() == 121  # the decay says more: half way is less than k/10
 
 
-def test_a_screen_puts_off_no_look():
-    schedule = after((100, 1.01e-5), (120, 1e-5))
-    schedule.screened = 100, 1.01
-    schedule.note_screen(120, 1.0)
-    assert schedule.next_round() == 140
-    schedule = Schedule(1e-6, polishes=False)  # where nobody looks
+def test_a_screen_is_followed_by_one_at_half_of_its_round():
+    schedule = Schedule(1e-6, polishes=False)
     schedule.note_screen(100, 1.01)
     schedule.note_screen(120, 1.0)
     assert schedule.next_round() == 180
@@ -50,6 +46,6 @@ def test_what_is_no_better_merged_is_not_polished(method, monkeypatch):
     data = gr.NodeData.from_arrays(None, y, np.arange(n))
     problem = gr.Problem(gr.MeanLoss(data) + 0.5 * gr.TotalVariation(nx.path_graph(n), gr.L1()))
     polish = Checks.polish
-    monkeypatch.setattr(Checks, "polish", lambda self, state, k: seen.append(k) or polish(self, state, k))
+    monkeypatch.setattr(Checks, "polish", lambda self, state, k, bound: seen.append(k) or polish(self, state, k, bound))
     assert problem.solve(method, gap=1e-10).certificate.holds(1e-10)
     assert bool(seen) == (type(method) is gr.PrimalDual)

@@ -124,14 +124,6 @@ class CheapBound:
         """Those given, inside their domains."""
         return self.dual.inside(self.given)
 
-    @cached_property
-    def screen(self) -> float:
-        """The gap with the prices of w instead, within a ball (see `Certifier.screen`)."""
-        dual, g = self.dual, np.zeros(self.w.shape)
-        for k in dual.free:
-            dual.form.edges[k].add_adjoint(self.flows[k], g)
-        return self.gap - self.nodes + left_within_ball(self.w, dual.nodes.slope(self.w, self.at, g))
-
     @property
     def repairable(self) -> bool:
         """True where a repair, which changes the flows a little for other prices, might find a better bound: it leaves

@@ -44,10 +44,6 @@ class ShiftedDuals:
         """w less a Newton step, given the gradients there, (n, d)."""
         return w - _newton(self.gradients.hessians(w), slope, np.full(len(w), True))
 
-    def slope(self, w: Array, at: Array, g: Array) -> Array:
-        """The gradients of h_i + <g_i, .> at w, (n, d), where ``at`` are the minimisers for g."""
-        return self.gradients.full(w) + g
-
     def value(self, w: Array) -> float:
         """sum_i h_i(w_i)."""
         return float(self.gradients.value(w).sum())
@@ -81,9 +77,6 @@ class QuadraticNodes(ShiftedDuals):
 
     def corrected(self, w: Array, slope: Array) -> Array:
         return w - _times(self.inverse, slope)
-
-    def slope(self, w: Array, at: Array, g: Array) -> Array:
-        return _times(self.H, w - at)
 
     def value(self, w: Array) -> float:
         center, least = self.vertex

@@ -17,10 +17,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...form import DualPoint, EdgeBlock, Form, SampleBlock
+from ...oracles import Factors, least_fill, units
 from ...terms import ALIKE, Array, Batch, gram, inverses, times
 from ...terms.penalties import FlowDomain
 
 MOST = 400  # iterations
+FILLED, LARGEST = 20, 100_000  # entries of a factor, at least, per node, and nodes, up to which one is made
+TIE = 1e-12  # of the diagonal: what nodes are tied to the ground by, as potentials are known but for a constant
 SMALL = 8  # coordinates up to which a dense matrix per node is cheaper than Woodbury's formula
 
 Map = Callable[[Array], Array]
@@ -37,6 +40,8 @@ class System:
         self.form, self.conductances, self.units = form, C, units
         self._parts: list[tuple[Any, Map]] = []  # a share of the product, and the place that it is of and adds to
         self._inverses: list[tuple[Array | slice, Map]] = []
+        self.factor: Map | None = None  # in the place of these
+        self.laplacians: list[sp.csr_array] = []  # of the blocks whose flows give way alike in all coordinates
         diagonal = np.zeros(form.shape)
         for block, M in zip(form.blocks, C.parts, strict=True):
             if block.map.noun == "row" and M.any():
@@ -48,7 +53,12 @@ class System:
             if edge.map.edges is None:
                 continue
             columns = (slice(None), edge.coordinates)
-            self._parts.append((columns, _edge_map(edge, conductance)))
+            if conductance.shape[1] == 1 and type(edge.penalty.domain).conduct is FlowDomain.conduct:
+                L = sp.csr_array(edge.transposed @ sp.diags_array(conductance[:, 0]) @ edge.K)
+                self._parts.append((columns, partial(_times, L)))
+                self.laplacians += [L] if edge.features is None else []
+            else:
+                self._parts.append((columns, _edge_map(edge, conductance)))
             diagonal[columns] += abs(edge.transposed) @ conductance
         nodes: list[tuple[Batch, Array]] = []
         for block, M in zip(form.samples, C.prices, strict=True):
@@ -115,22 +125,45 @@ class System:
         return out
 
     def precondition(self, r: Array) -> Array:
+        if self.factor is not None:
+            return self.factor(r)
         y = self._bare * r
         for chosen, inverse in self._inverses:
             y[chosen] = inverse(r[chosen])
         return y
 
 
-def edge_system(form: Form, C: tuple[Array, ...]) -> System:
-    """The system where nothing but edges conducts: potentials drive flows alone."""
-    return System(replace(form, samples=()), DualPoint(C, ()))
+def edge_system(form: Form, C: tuple[Array, ...], kept: dict[int, Factors] | None = None) -> System:
+    """The system where nothing but edges conducts: potentials drive flows alone. Preconditioned by its factor where one
+    is `factored`; of those that are ``kept`` the order is taken over."""
+    system = System(replace(form, samples=()), DualPoint(C, ()))
+    if len(system.laplacians) == len(form.edges) and factored(form):
+        system.factor = _factor(sum(system.laplacians[1:], system.laplacians[0]), {} if kept is None else kept)
+    return system
+
+
+def factored(form: Form) -> bool:
+    """True where few nodes part the graph, as on maps and images: factors stay small there, and it takes currents many
+    iterations to find their way across."""
+    return form.n <= LARGEST and form.once("parted", None, lambda: least_fill(units(form)[0]) <= FILLED * form.n)
+
+
+def _factor(L: sp.csr_array, kept: dict[int, Factors]) -> Map:
+    """r -> (L + a little)^-1 r, each column by itself."""
+    diagonal = L.diagonal()
+    lift = np.where(diagonal > 0.0, TIE * diagonal, 1.0)
+    upper = sp.csc_array(sp.triu(L + sp.diags_array(lift)))
+    pattern = hash((upper.indices.tobytes(), upper.indptr.tobytes()))
+    solve = kept.setdefault(pattern, Factors(upper.indices, upper.indptr, low=True))(upper.data)
+    return lambda r: np.stack([solve(np.ascontiguousarray(column)) for column in r.T], axis=1)
+
+
+def _times(L: sp.csr_array, z: Array) -> Array:
+    return L @ np.ascontiguousarray(z)
 
 
 def _edge_map(edge: EdgeBlock, C: Array) -> Map:
     """K'CK on the coordinates of the edges."""
-    if C.shape[1] == 1 and type(edge.penalty.domain).conduct is FlowDomain.conduct:
-        L = sp.csr_array(edge.transposed @ sp.diags_array(C[:, 0]) @ edge.K)
-        return lambda z: L @ np.ascontiguousarray(z)
     return lambda z: edge.transposed @ edge.penalty.domain.conduct(C, edge.K @ np.ascontiguousarray(z))
 
 
