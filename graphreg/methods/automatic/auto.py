@@ -40,11 +40,11 @@ class Auto(AbstractMethod):
     `PrimalDual` are tried first, for 0.15 of the time that is predicted for what follows them (0.2 of a conic solver),
     and at least 20, where these take at most 0.65 of it; and further, up to that, where their gap falls so fast that
     they will be there. What follows is `InteriorPoint` where it applies and its factors stay small, from the point of
-    the rounds where that is near the optimum, while its steps lead anywhere, and at last `Exact`; of problems too large for
-    it, rounds of `PrimalDual` from the best point so far. So an answer takes little longer than by whichever of them is
-    the fastest, without knowing beforehand which it is. Rows that are no edges, and constraints, may be stiff: there
-    `InteriorPoint` comes first where its factors are no matter, as it does for losses with kinks where it takes less
-    time than 100 rounds, and on paths between two strengths at which it gave the answers.
+    the rounds where that is near the optimum, while its steps lead anywhere, and at last `Exact`; of problems too large
+    for it, rounds of `PrimalDual` from the best point so far. So an answer takes little longer than by whichever of
+    them is the fastest, without knowing beforehand which it is. Rows that are no edges, and constraints, may be stiff:
+    there `InteriorPoint` comes first where its factors are no matter, as it does for losses with kinks where it takes
+    less time than 100 rounds, and on paths between two strengths at which it gave the answers.
 
     The predictions count parameters, samples, edges and the entries of a sparse factor (`Costs`). No clock plays a
     part, so that the same problem is solved in the same way again.
