@@ -137,7 +137,10 @@ def estimated(solve: Callable[[Array], Array], q: Array) -> float:
     inverse = operator((len(q), len(q)), matvec=lambda x: q * solve(q * x.ravel()), dtype=float)
     try:
         start = np.random.default_rng(0).standard_normal(len(q))
-        top = float(eigsh(inverse, k=1, which="LA", v0=start, return_eigenvectors=False)[0])
+        if len(q) > 1:
+            top = float(eigsh(inverse, k=1, which="LA", v0=start, return_eigenvectors=False)[0])
+        else:  # of which ARPACK knows nothing
+            top = float(inverse.matvec(np.ones(1))[0])
     except (ArpackError, RuntimeError):
         return 0.0
     return 1.0 / top if np.isfinite(top) and top > 0 else 0.0

@@ -245,7 +245,7 @@ def test_newton_steps_go_on_while_they_lead_anywhere(monkeypatch):
     step = gr.InteriorPoint.step
     for shrink, most in ((0.6, 100), (1.0, PATIENCE + 2)):
         gaps = iter(shrink**k for k in range(1000))
-        monkeypatch.setattr(gr.InteriorPoint, "early", lambda self, state, gap: True)
+        monkeypatch.setattr(gr.InteriorPoint, "early", lambda self, state: True)
 
         def slow(self, state, gaps=gaps):
             new, gap = step(self, replace(state, fell=(0, 0.0))), next(gaps)

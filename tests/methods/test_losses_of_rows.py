@@ -295,10 +295,6 @@ VERBS = {
         MethodError,
         lambda p, s, f: p.solve(gr.FedADMM(), progress=False),
     ),
-    "{} is a loss of rows, and these run in one process so far: leave engine out": (
-        MethodError,
-        lambda p, s, f: p.solve(gr.ADMM(), engine=gr.Actors(), progress=False),
-    ),
     "cross-validation holds samples of nodes out, and {} stands beside them": (
         ModelError,
         lambda p, s, f: gr.cross_validate(p, [0.1, 0.2], folds=3, progress=False),
