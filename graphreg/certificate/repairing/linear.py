@@ -50,16 +50,8 @@ class System:
                 weights = np.broadcast_to(own, (block.count, block.map.width(form.d))).ravel()
                 diagonal += (block.map.flat(form.d).power(2).T @ weights).reshape(form.shape)
         for edge, conductance in zip(form.edges, C.flows, strict=True):
-            if edge.map.edges is None:
-                continue
-            columns = (slice(None), edge.coordinates)
-            if conductance.shape[1] == 1 and type(edge.penalty.domain).conduct is FlowDomain.conduct:
-                L = sp.csr_array(edge.transposed @ sp.diags_array(conductance[:, 0]) @ edge.K)
-                self._parts.append((columns, partial(_times, L)))
-                self.laplacians += [L] if edge.features is None else []
-            else:
-                self._parts.append((columns, _edge_map(edge, conductance)))
-            diagonal[columns] += abs(edge.transposed) @ conductance
+            if edge.map.edges is not None:
+                self._add_edges(edge, conductance, diagonal)
         nodes: list[tuple[Batch, Array]] = []
         for block, M in zip(form.samples, C.prices, strict=True):
             if block.map.noun == "row":
@@ -81,6 +73,16 @@ class System:
             chosen = slice(None) if np.array_equal(batch.nodes, np.arange(form.n)) else batch.nodes
             self._parts.append((chosen, product))
             self._inverses.append((chosen, inverse))
+
+    def _add_edges(self, edge: EdgeBlock, conductance: Array, diagonal: Array) -> None:
+        columns = (slice(None), edge.coordinates)
+        if conductance.shape[1] == 1 and type(edge.penalty.domain).conduct is FlowDomain.conduct:
+            L = sp.csr_array(edge.transposed @ sp.diags_array(conductance[:, 0]) @ edge.K)
+            self._parts.append((columns, partial(_times, L)))
+            self.laplacians += [L] if edge.features is None else []
+        else:
+            self._parts.append((columns, _edge_map(edge, conductance)))
+        diagonal[columns] += abs(edge.transposed) @ conductance
 
     def currents(self, z: Array) -> DualPoint:
         """(C K z, M X z): the flows and prices that the potentials z drive."""
