@@ -70,8 +70,8 @@ def test_a_seed_decides_everything():
 
 
 def test_every_pair_comes_often_enough(whole):
-    """In 200 problems; in 1000, and in every structure, with ``make test ARGS=--whole``."""
-    count = 1000 if whole else 200
+    """In 100 problems; in 1000, and in every structure, with ``make test ARGS=--whole``."""
+    count = 1000 if whole else 100
     drawn = [random_problem(seed) for seed in range(count)]
     pairs = Counter((p.loss, p.penalty) for p in drawn)
     assert set(pairs) == set(product(LOSSES, PENALTIES))
