@@ -8,14 +8,22 @@ from factories import thinned
 from law_cases import LOSSES, PENALTIES, RECOGNISED, SOLVED_PENALTIES, SOLVER_TOLERANCE, concrete_subclasses
 from own_terms import Elastic
 
+from graphreg.reading_cvxpy.cone_penalty import ConePenalty
 from graphreg.terms.losses.base import AbstractLoss, smooth_rise
 from graphreg.terms.penalties.base import AbstractPenalty
 from graphreg.terms.penalties.l1 import L1
 from graphreg.terms.penalties.quadratic import Quadratic
 from graphreg.testing import check_loss, check_penalty
 
+OF_CONES = [penalty for penalty in RECOGNISED if isinstance(penalty, ConePenalty)]
+SLOW = (OF_CONES[0], OF_CONES[6])  # as long as all others together, and by the same solver as five of them
 
-@pytest.mark.parametrize("penalty", PENALTIES + RECOGNISED, ids=lambda penalty: type(penalty).__name__)
+
+@pytest.mark.parametrize(
+    "penalty",
+    [pytest.param(each, marks=pytest.mark.whole if each in SLOW else ()) for each in PENALTIES + RECOGNISED],
+    ids=lambda penalty: type(penalty).__name__,
+)
 def test_penalty(penalty):
     check_penalty(penalty, k=(1, 2, 3, 5), seed=1).raise_if_failed()
 
