@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from factories import thinned
 from path_cases import GRID, problem_of
 
 import graphreg as gr
@@ -64,7 +65,7 @@ def test_what_is_asked_for_is_what_is_done():
     assert gr.path(problem_of()[0], GRID[:2], rounds=3).method == "InteriorPoint"
 
 
-@pytest.mark.parametrize("at", range(2, 9))
+@pytest.mark.parametrize("at", thinned(range(2, 9), every=3))
 def test_a_path_that_was_broken_off_goes_on_with_the_same_bits(monkeypatch, tmp_path, at):
     """Before, while and after Newton steps take over."""
     whole = gr.path(problem_of()[0], GRID, gap=1e-8)
