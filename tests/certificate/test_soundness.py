@@ -7,6 +7,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from factories import thinned
 
 from benchmarks.soundness.examine import Answer, _judge_bounds, examine
 from benchmarks.soundness.objective import objective, repaired, violation
@@ -37,7 +38,7 @@ def test_no_certificate_lies(seed, hard):
         assert answer.named, answer
 
 
-@pytest.mark.parametrize("seed", range(0, 1000, 17))
+@pytest.mark.parametrize("seed", thinned(range(0, 1000, 17), every=3))
 def test_the_model_is_the_sum_that_is_written_beside_it(seed):
     drawn = random_problem(seed)
     rng = np.random.default_rng(seed)
