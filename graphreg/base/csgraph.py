@@ -47,6 +47,7 @@ def _narrowed(function: Callable[..., Any]) -> Callable[..., Any]:
 
 breadth_first_order = _narrowed(csgraph.breadth_first_order)
 connected_components = _narrowed(csgraph.connected_components)
+depth_first_order = _narrowed(csgraph.depth_first_order)
 dijkstra = _narrowed(csgraph.dijkstra)
 minimum_spanning_tree = _narrowed(csgraph.minimum_spanning_tree)
 reverse_cuthill_mckee = _narrowed(csgraph.reverse_cuthill_mckee)

@@ -40,6 +40,7 @@ from .record import violated as violated
 from .remembered import Remembered as Remembered
 from .remembered import check_point as check_point
 from .repairing.feasible import feasible as feasible
+from .repairing.linear import System as System
 from .repairing.linear import edge_system as edge_system
 from .repairing.repair import Repair as Repair
 from .repairing.routing import Kinks as Kinks

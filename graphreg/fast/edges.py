@@ -18,10 +18,10 @@ TINY = 1e-300  # a square: no capacity is divided by less than its root
 
 
 def kind_of(edge: EdgeBlock, d: int) -> int | None:
-    """The number of the kernel that the penalty of a block has; None for one of the user's, or on some coordinates
-    only."""
+    """The number of the kernel that the penalty of a block has; None for one of the user's, on some coordinates only,
+    or on rows that are no edges."""
     name = "" if edge.penalty.is_users() else edge.penalty.kernel()
-    if not name or edge.features is not None:
+    if not name or edge.map.edges is None or edge.features is not None:
         return None
     return KINDS["box" if name == "ball" and d == 1 else name]
 

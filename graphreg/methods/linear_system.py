@@ -1,34 +1,38 @@
-"""The linear system: squared losses and squared penalties alone, solved by one sparse factorisation."""
+"""The linear system of squared losses and squared penalties alone: one Newton step, by rounds or by factors."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
-import scipy.sparse as sp
 
-from ..certificate import Certifier, center, centred, factor
-from ..form import DualPoint, EdgeBlock, Form, Held, SampleBlock, fixes
-from ..oracles import check_size
+from ..certificate import Certifier, System, center, centred
+from ..form import DualPoint, EdgeBlock, Form, Held, fixes
+from ..oracles import NewtonSystem, affordable
 from ..running import AbstractMethod, Outcome, Task, without_rounds
 from ..terms import Array
 from ..terms.losses import AbstractQuadraticLoss
+from ..terms.penalties import FlowDomain
 
-RIDGE = 1e-15  # relative to each diagonal, of the size of its rounding
 REFINEMENTS = 5
+ENOUGH = 1e-13  # relative: the residual that is left to the flows
+CLOSE, ROUNDED = 1e-13, 1e-16  # of a residual, and of the first: what conjugate gradients leave
 
 
 @dataclass(frozen=True)
 class LinearSystem(AbstractMethod):
-    """The minimiser of a sum of squares: what makes the gradient vanish, with one sparse factorisation.
+    """The minimiser of a sum of squares: what makes the gradient vanish, by conjugate gradients or one factorisation.
 
         (sum_r s_r x_r x_r'  +  K' C Q K) w  =  sum_r s_r x_r (y_r - o_r)  +  K' C Q center
 
     with a Gram matrix per node, and a Laplacian of the graph for each penalty ``1/2 z'Qz`` (`SquaredL2`, `Quadratic`).
     Rows of any kind are part of K. Nodes that `Zero` fixes are taken out, and the others solved for.
-    It is solved around the best common model, and refined with the same factors while that makes the residual smaller.
+    It is solved around the best common model, and refined while that makes the residual smaller: by conjugate
+    gradients, preconditioned by the blocks of nodes, where as many rounds as cost less than factors are enough, else
+    by factors of the system of `InteriorPoint`.
     Flows and prices are the gradients there, balanced by one more solve, so that they are conserved and need no repair.
 
     References
@@ -59,7 +63,6 @@ class LinearSystem(AbstractMethod):
 
     def run(self, task: Task) -> Outcome:
         began, form, certifier, gap = time.perf_counter(), task.form, task.certifier, task.budget.gap
-        check_size(form, condensed=True)
         v = center(form)[0]
         there = centred(form, v) if v.any() else form
         w, point = solved(there)
@@ -73,17 +76,7 @@ class LinearSystem(AbstractMethod):
 
 def solved(form: Form) -> tuple[Array, DualPoint]:
     """The minimiser, and the gradients there, balanced."""
-    held = Held(form)
-    free = None if not held.mask.any() else np.flatnonzero(~held.mask)
-    H = matrix(form)
-    within = _factorised(H if free is None else sp.csc_array(H[free][:, free]))
-
-    def solve(left: Array) -> Array:
-        if free is None:
-            return within(left.ravel()).reshape(form.shape)
-        out = np.zeros(left.size)
-        out[free] = within(left.ravel()[free])
-        return out.reshape(form.shape)
+    held, hessian = Held(form), Hessian(form)
 
     def at(w: Array) -> tuple[DualPoint, Array]:
         point = _gradients(form, w)
@@ -91,63 +84,65 @@ def solved(form: Form) -> tuple[Array, DualPoint]:
 
     w = held.values
     point, left = at(w)
+    enough = ENOUGH * np.linalg.norm(left)
     for _ in range(REFINEMENTS):
-        new = w - solve(left)
+        new = w - hessian.solve(left)
         there, rest = at(new)
         if not np.linalg.norm(rest) < np.linalg.norm(left):
             break
         w, point, left = new, there, rest
-    point = form.mapped(lambda _, x, by: x + by, point, _gradients(form, -solve(left), move=True))
-    if free is None:
+        if np.linalg.norm(left) <= enough:
+            break
+    point = form.mapped(lambda _, x, by: x + by, point, hessian.system.currents(-hessian.solve(left)))
+    if not held.mask.any():
         return w, point
     return w, DualPoint(held.flows(form, point.flows, form.conservation(point)), point.prices)
 
 
-def matrix(form: Form) -> sp.csc_array:
-    """The Hessian of the problem, (n d, n d)."""
-    n, d = form.shape
-    gram = np.zeros((n, d, d))
-    for block in form.at_nodes:
-        gram += block.sums(block.scale)
-    H = sp.csr_array(sp.bsr_array((gram, np.arange(n), np.arange(n + 1)), shape=(n * d, n * d)))
-    for block in form.beside:
-        H = H + block.A.T @ sp.diags_array(np.repeat(block.scale, block.width)) @ block.A
-    for edge in form.edges:
-        if fixes(form, edge):
-            continue
-        if edge.map.edges is None:
-            C = sp.kron(sp.diags_array(edge.weight), edge.penalty.quadratic(form.width(edge)), format="csr")
-            H = H + edge.flat(d).T @ C @ edge.flat(d)
-            continue
-        columns = edge.columns(d)
-        Q = np.zeros((d, d))
-        Q[np.ix_(columns, columns)] = edge.penalty.quadratic(len(columns))
-        L = edge.transposed @ sp.diags_array(edge.weight) @ edge.K
-        H = H + sp.kron(L, sp.csr_array(Q), format="csr")
-    whole = sp.csc_array(H)
-    whole.eliminate_zeros()
-    return whole
+class Hessian:
+    """Solves with the Hessian of the problem: by conjugate gradients where few of their rounds are predicted to be
+    cheaper than factors, and are enough; else by factors."""
+
+    def __init__(self, form: Form) -> None:
+        self.form, self.least = form, 0.0
+        self.C = DualPoint(
+            tuple(_weights(form, edge) for edge in form.edges),
+            tuple(b.column(b.scale) + np.zeros_like(b.offset) for b in form.samples),
+        )
+        self.system = System(form, self.C)
+        self.rounds = 0 if Held(form).mask.any() else affordable(form)
+
+    def solve(self, left: Array) -> Array:
+        size = float(np.linalg.norm(left))
+        self.least = self.least or ROUNDED * size
+        if self.rounds:
+            found, rounds = self.system.solve(left, max(CLOSE, self.least / max(size, self.least)), self.rounds)
+            if rounds < self.rounds:
+                return found
+            self.rounds = 0
+        return self._factors(left)
+
+    @cached_property
+    def _factors(self) -> Callable[[Array], Array]:
+        system = NewtonSystem(self.form, condensed=True)
+        D = list(self.C.prices)
+        for edge, rows in zip(self.form.edges, system.edges, strict=True):
+            Q = edge.penalty.quadratic(k := self.form.width(edge))
+            Q = np.zeros((k, k)) if Q is None else Q
+            D.append(edge.weight[:, None, None] * (Q if rows.k > 1 else np.diag(Q)[:, None]))
+        every = zip(D, (*system.samples, *system.edges), strict=True)
+        solve = system.factorised([each.reshape(-1, rows.k, rows.k) for each, rows in every])
+        return lambda left: system.matrix(solve(system.vector(left)))
 
 
-def _factorised(H: sp.csc_array) -> Callable[[Array], Array]:
-    """A function that solves with a symmetric matrix; `ArithmeticError` where it is singular."""
-    diagonal = H.diagonal()
-    lift = np.where(diagonal > 0.0, RIDGE * diagonal, 1.0)  # 1 where nothing is said of a coordinate
-    H = sp.csc_array(H + sp.diags_array(lift))
-    try:
-        return factor(H).solve
-    except RuntimeError as error:
-        raise ArithmeticError(f"the linear system is singular ({error})") from error
+def _weights(form: Form, edge: EdgeBlock) -> Array:
+    """What the repair conducts as the gradients of the penalties change, (m, 1)."""
+    if fixes(form, edge):
+        return np.zeros((edge.count, 1))
+    alike = type(edge.penalty.domain).conduct is FlowDomain.conduct  # else Q is in it
+    return edge.weight[:, None] * (edge.penalty.quadratic(form.width(edge))[0, 0] if alike else 1.0)  # pyright: ignore[reportOptionalSubscript]  (what is missing is refused)
 
 
-def _gradients(form: Form, w: Array, *, move: bool = False) -> DualPoint:
-    """The gradients of all samples and edges at w; with ``move`` what they change by, from 0 to w."""
-
-    def gradients(block: SampleBlock | EdgeBlock, zero: Array) -> Array:
-        if isinstance(block, SampleBlock):
-            return block.column(block.scale) * block.apply(w) if move else block.prices(w)
-        if fixes(form, block):
-            return zero
-        return block.weight[:, None] * block.penalty.gradient(block.apply(w) if move else block.difference(w))  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
-
-    return form.mapped(gradients, form.nothing())
+def _gradients(form: Form, w: Array) -> DualPoint:
+    flows = (0.0 * edge.difference(w) if fixes(form, edge) else edge.gradients(w) for edge in form.edges)
+    return DualPoint(tuple(flows), form.gradient_prices(w))

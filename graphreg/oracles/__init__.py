@@ -14,8 +14,10 @@ from .gradients import without_bound as without_bound
 from .gradients import without_gradient as without_gradient
 from .gradients import without_ground_gradient as without_ground_gradient
 from .gradients import without_steps as without_steps
+from .newton import BesideFlows as BesideFlows
 from .newton import NewtonSystem as NewtonSystem
 from .newton import SystemRows as SystemRows
+from .newton import affordable as affordable
 from .newton import check_size as check_size
 from .newton import filled_work as filled_work
 from .newton import fits as fits

@@ -14,7 +14,8 @@ factorization (1994), as Davis, Direct methods for sparse linear systems (2006),
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,10 +24,11 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import spilu, splu
 
 from ..base.clock import carry_out
-from ..base.csgraph import reverse_cuthill_mckee
+from ..base.csgraph import depth_first_order, reverse_cuthill_mckee
 from ..base.memory import GIB, usable_memory
 from ..form import Form, Held
-from ..terms import AbstractMatrix, Array, EdgeBlock
+from ..terms import AbstractMatrix, Array, EdgeBlock, SampleBlock
+from ..terms.losses import AbstractSmoothLoss
 from ..terms.penalties import AbstractConstraint, AbstractSmoothPenalty
 
 # The mean height of a column, weighted by its entries, up to which QDLDL is at least 1.5 times as fast as SuperLU,
@@ -41,6 +43,20 @@ def is_low(entries: float, squares: float) -> bool:
     """True where a factor is one for QDLDL: so many entries, and so large a sum of the squared heights of its
     columns."""
     return squares <= LOW * entries and squares <= QUICK
+
+
+def _kind(d: float, heights: Array) -> tuple[bool, bool]:
+    """Whether a factor is low, and quick, whose columns have so many blocks of d entries."""
+    squares = d**3 * float((heights**2).sum())
+    return is_low(d**2 * float(heights.sum()), squares), squares <= QUICK
+
+
+@contextmanager
+def _singular() -> Generator[None]:
+    try:
+        yield
+    except RuntimeError as error:
+        raise ArithmeticError(f"a Newton system is singular ({error})") from error
 
 
 class Factors:
@@ -64,17 +80,14 @@ class Factors:
             Where the matrix is singular.
         """
         size = len(self.indptr) - 1
-        try:
+        with _singular():
             if self.low:
                 return self._lower(sp.csc_matrix((data, self.indices, self.indptr), shape=(size, size)))
             H = sp.csc_array((data, self.indices, self.indptr), shape=(size, size))
             # positive definite: no pivots are needed, and the order is there
             more: dict[str, Any] = {"diag_pivot_thresh": 0.0, "relax": 1, "panel_size": 8, "permc_spec": "NATURAL"}
             more["options"] = {"SymmetricMode": True, "Equil": False}
-            found = splu(H, **more) if self.quick else carry_out(lambda: splu(H, **more))
-            return found.solve
-        except RuntimeError as error:
-            raise ArithmeticError(f"a Newton system is singular ({error})") from error
+            return (splu(H, **more) if self.quick else carry_out(lambda: splu(H, **more))).solve
 
     def matrix(self, data: Array) -> sp.csc_array:
         """The matrix of these entries, both halves of it."""
@@ -110,9 +123,11 @@ def fits(form: Form) -> bool:
 
 
 def wide(form: Form) -> tuple[int, ...]:
-    """The numbers of the blocks whose flows or prices are unknowns of a Newton system: of rows that are no edges, if
-    these are not more than the parameters, as otherwise some of them follow from others."""
-    many, rows = max(form.n * form.d, 1), {id(block) for block in form.unlike_edges}
+    """The numbers of the blocks whose flows or prices are unknowns of a Newton system: of rows that are no edges, and
+    no samples of one node each, if these are not more than the parameters, as otherwise some of them follow from
+    others."""
+    unlike = (b for b in form.unlike_edges if isinstance(b, EdgeBlock) or len(b.map.pairs[0]))
+    many, rows = max(form.n * form.d, 1), {id(block) for block in unlike}
     return tuple(k for k, b in enumerate(form.blocks) if id(b) in rows and b.count * b.map.width(form.d) <= many)
 
 
@@ -175,13 +190,12 @@ def units(form: Form, beside: tuple[int, ...] | None = None) -> tuple[sp.csc_arr
     pairs = [b.map.pairs for k, b in enumerate(form.blocks) if k not in beside and b.map.noun != "sample"]
     for rows in (form.blocks[k].map for k in beside):
         k, (row, column) = rows.width(d), rows.flat(d).tocoo().coords
-        row, column = np.divmod(np.unique(row // k * np.int64(n) + column // d), n)
-        pairs.append((row + sum(map(len, sizes)), column))
+        pairs.append((row // k + sum(map(len, sizes)), column // d))
         sizes.append(np.full(rows.count, k))
     n = sum(map(len, sizes))
     tail = np.concatenate([np.arange(n), *(t for t, _ in pairs), *(h for _, h in pairs)])
     head = np.concatenate([np.arange(n), *(h for _, h in pairs), *(t for t, _ in pairs)])
-    value = np.concatenate([np.full(n, 2.0 * n * max(len(pairs), 1)), np.full(len(tail) - n, -1.0)])
+    value = np.concatenate([np.full(n, len(tail)), np.full(len(tail) - n, -1.0)])
     return sp.csc_array(sp.coo_array((value, (tail, head)), shape=(n, n))), np.concatenate(sizes)
 
 
@@ -192,13 +206,18 @@ def mean_size(sizes: Array) -> float:
 def band(A: sp.csc_array) -> Array:
     """The distance of each node from its first neighbour in the order of Cuthill and McKee: a band that no fill
     leaves, (n,)."""
+    return banded(A)[1]
+
+
+def banded(A: sp.csc_array) -> tuple[Array, Array]:
+    """That order, and the band."""
     n = int(A.shape[0])  # pyright: ignore[reportOptionalSubscript]  (scipy has no types)
-    place = np.empty(n)
-    place[reverse_cuthill_mckee(sp.csr_matrix(A), symmetric_mode=True)] = np.arange(n)
+    order, place = reverse_cuthill_mckee(sp.csr_matrix(A), symmetric_mode=True), np.empty(n)
+    place[order] = np.arange(n)
     entries = sp.coo_array(A)
     far = np.zeros(n)
     np.maximum.at(far, entries.row, place[entries.row] - place[entries.col])
-    return far
+    return order, far
 
 
 def least_fill(A: sp.csc_array) -> float:
@@ -258,22 +277,11 @@ def _elimination_tree(begin: list[int], column: list[int]) -> list[int]:
 
 
 def _postorder(parent: list[int]) -> list[int]:
+    """An order in which all below a node stand together before it: one from above, turned round."""
     n = len(parent)
-    child, sibling = [-1] * n, [-1] * n
-    for j in range(n - 1, -1, -1):
-        if parent[j] != -1:
-            sibling[j], child[parent[j]] = child[parent[j]], j
-    out: list[int] = []
-    for root in (j for j in range(n) if parent[j] == -1):
-        stack = [root]
-        while stack:
-            j = stack[-1]
-            if child[j] == -1:
-                out.append(stack.pop())
-            else:
-                stack.append(child[j])
-                child[j] = sibling[child[j]]
-    return out
+    above = np.where(np.array(parent) == -1, n, parent)
+    tree: Any = sp.csr_array((np.ones(n), (above, np.arange(n))), shape=(n + 1, n + 1))
+    return depth_first_order(tree, n, return_predecessors=False)[:0:-1].tolist()
 
 
 def _counts(begin: list[int], row: list[int], parent: list[int]) -> Array:
@@ -315,8 +323,23 @@ def _counts(begin: list[int], row: list[int], parent: list[int]) -> Array:
 TIE = 1e-8  # of the curvature of losses: what pivots of w are lifted to where they are smaller, beside flows
 REFINEMENTS = 5
 BACKWARD = 1e-13  # relative: what a solution may leave of rows of a kind
+ROUNDED = 1e-14  # relative: what is left of them without refining further
 PIVOT = 0.1  # of the largest entry of a column: what pivots are at least, where they are chosen
 RIDGE = 1e-15  # relative to each diagonal, of the size of its rounding; a larger one hides losses beside huge edges
+
+
+@dataclass(frozen=True)
+class Grams:
+    """A block of samples with a design, and the places of w, (n, d): all samples of a node add to the same d x d
+    entries, by their sum."""
+
+    block: SampleBlock
+    places: Array
+
+    def sums(self, D: Array) -> Array:
+        """sum_r x_r D_r x_r' of all nodes, (n, d, d)."""
+        k = self.block.width
+        return self.block.sums(D if D.shape[1] > 1 else D.reshape(-1, k) if k > 1 else D.ravel())
 
 
 @dataclass(frozen=True)
@@ -327,10 +350,11 @@ class SystemRows:
     BT: sp.csr_array
     k: int
     places: Array | None = None  # of their flows or prices, where these are unknowns
+    grams: Grams | None = None
 
     @classmethod
-    def of(cls, B: sp.csr_array, k: int, places: Array | None = None) -> SystemRows:
-        return cls(sp.csr_array(B), sp.csr_array(B.T), k, places)
+    def of(cls, B: sp.csr_array, k: int, places: Array | None = None, grams: Grams | None = None) -> SystemRows:
+        return cls(sp.csr_array(B), sp.csr_array(B.T), k, places, grams)
 
     @property
     def m(self) -> int:
@@ -353,9 +377,20 @@ class SystemRows:
         diagonal = np.einsum("mii->mi", D).ravel()
         return self.B.power(2).T @ (diagonal if self.places is None else 1.0 / diagonal)
 
+    @property
+    def size(self) -> int:
+        return self.m * self.k**2 if self.grams is None else self.grams.places.size * self.grams.places.shape[1]
+
+    def parts(self, D: Array) -> Array:
+        """The numbers that B'DB is a sum of, (size,): the entries of D, or those of Gram matrices."""
+        return np.ascontiguousarray(D if self.grams is None else self.grams.sums(D)).ravel()
+
     def entries(self) -> tuple[Array, Array, Array, Array]:
-        """Rows, columns and factors of what each entry of D (numbered last) adds to B'DB."""
+        """Rows, columns and factors of what each of the parts (numbered last) adds to B'DB."""
         B, m, k = self.B, self.m, self.k
+        if self.grams is not None:
+            i, j = np.broadcast_arrays(self.grams.places[:, :, None], self.grams.places[:, None])
+            return i.ravel(), j.ravel(), np.ones(i.size), np.arange(i.size)
         count = np.diff(B.indptr)
         p = int(count.max(initial=0))
         place = np.arange(len(B.indices)) - np.repeat(B.indptr[:-1], count)
@@ -381,72 +416,76 @@ class SystemRows:
 
 
 class BesideFlows:
-    """Solves with [H K'; K -D^-1], refined with the true residual: with the factors of any order, which quasi-definite
-    matrices have; where rounding is too much for these, with pivots."""
+    """Solves with [H K'; K -D^-1], refined with the true residual: with factors of what is ``near`` to it, which any
+    order has, as it is quasi-definite; where rounding is too much for these, with ``pivots``."""
 
-    def __init__(self, true: sp.csc_array, of_w: Array, factors: Factors, data: Array, quick: bool) -> None:
-        self.true, self.of_w, self.quick = true, of_w, quick
+    def __init__(
+        self, true: sp.csc_array, of_w: Array, near: Callable[[], Solve], quick: bool = False, pivots: bool = True
+    ) -> None:
+        self.true, self.quick, self._pivots = true, quick, pivots
         self._size: Any = abs(true)
-        self._pivots = False
+        self._kinds = np.flatnonzero(of_w), np.flatnonzero(~of_w)
         try:
-            self._solve = factors(data)
+            self._solve = near()
         except ArithmeticError:
             self._solve = self._with_pivots()
 
     def solve(self, right: Array) -> Array:
-        x, left = self._refined(right)
-        if self._pivots or self._small(left, x):
+        x, small = self._refined(right)
+        if small or not self._pivots:
             return x
         self._solve = self._with_pivots()
         return self._refined(right)[0]
 
     def _with_pivots(self) -> Solve:
-        self._pivots = True
+        self._pivots = False
         more: dict[str, Any] = {"diag_pivot_thresh": PIVOT, "permc_spec": "NATURAL"}
-        try:
+        with _singular():
             return (splu(self.true, **more) if self.quick else carry_out(lambda: splu(self.true, **more))).solve
-        except RuntimeError as error:
-            raise ArithmeticError(f"a Newton system is singular ({error})") from error
 
-    def _refined(self, right: Array) -> tuple[Array, Array]:
+    def _refined(self, right: Array) -> tuple[Array, bool]:
+        """The solution, and whether it leaves next to nothing."""
         x = self._solve(right)
         left = right - self.true @ x
+        sizes, most = self._sizes(left), self._sizes(self._size @ np.abs(x))
         for _ in range(REFINEMENTS):
+            if (sizes <= ROUNDED * most).all():
+                break
             new = x + self._solve(left)
             rest = right - self.true @ new
-            if not (self._sizes(rest) < 0.5 * self._sizes(left)).any():
+            after = self._sizes(rest)
+            if not (after < 0.5 * sizes).any():
                 break
-            x, left = new, rest
-        return x, left
+            x, left, sizes = new, rest, after
+        return x, bool((sizes <= BACKWARD * most).all())
 
     def _sizes(self, x: Array) -> Array:
         """Of the rows of either kind, of which rounding leaves more in the one than in the other."""
-        return np.array([np.abs(x[self.of_w]).max(initial=0.0), np.abs(x[~self.of_w]).max(initial=0.0)])
-
-    def _small(self, left: Array, x: Array) -> bool:
-        return bool((self._sizes(left) <= BACKWARD * self._sizes(self._size @ np.abs(x))).all())
+        return np.array([np.abs(x[kind]).max(initial=0.0) for kind in self._kinds])
 
 
 class NewtonSystem:
     """The matrices sum_b B_b' D_b B_b of a form, over its samples and edges. One D is of all rows of a sample or an
     edge, of one row where their Hessian is diagonal, and of one piece of a penalty that is a sum of norms.
 
-    The flows of blocks that are `wide` are unknowns, after the entries of w. Coordinates that are held at given values
-    (see `Held`) do not move.
+    The flows of blocks that are `wide` are unknowns, after the entries of w, unless it is ``condensed``. Coordinates
+    that are held at given values (see `Held`) do not move.
     """
 
-    def __init__(self, form: Form) -> None:
-        check_size(form)
-        self.wide = wide(form)
+    def __init__(self, form: Form, condensed: bool = False) -> None:
+        check_size(form, condensed)
+        self.wide = () if condensed else wide(form)
         A, sizes = units(form, self.wide)
-        nodes, d = sparse_order(A), mean_size(sizes)
-        counts = d * column_counts(A, nodes)
-        squares = d * float((counts**2).sum())
-        self.low, self.quick = is_low(d * float(counts.sum()), squares), squares <= QUICK
+        d = mean_size(sizes)
+        nodes, far = banded(A)
+        self.low, self.quick = _kind(d, far + 1.0)
+        if not self.low:  # QDLDL, which it is for, has an order of its own
+            nodes = sparse_order(A)
+            self.low, self.quick = _kind(d, column_counts(A, nodes))
         ends = np.cumsum(sizes)
         within = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes[nodes]) - sizes[nodes], sizes[nodes])
         self.order = np.repeat((ends - sizes)[nodes], sizes[nodes]) + within  # of the entries of w, then of flows
-        self.shape = form.shape
+        self.shape, self._place = form.shape, np.argsort(self.order)
         held = np.append(Held(form).mask.ravel(), np.zeros(len(self.order) - form.n * form.d, dtype=bool))
         self.free = None if not held.any() else ~held[self.order]
         places = self._places(form)
@@ -475,7 +514,7 @@ class NewtonSystem:
         ArithmeticError
             Where the matrix is not finite or singular.
         """
-        parts = [np.ascontiguousarray(each).ravel() for each in D]
+        parts = [rows.parts(each) for rows, each in zip((*self.samples, *self.edges), D, strict=True)]
         data = self._sum @ np.concatenate([*parts, np.ones(1)] if self.wide else parts)
         if not np.isfinite(data).all():
             raise ArithmeticError("a Newton system is not finite")
@@ -496,12 +535,15 @@ class NewtonSystem:
         least = TIE * (bends[bends > 0.0].mean() if bends.any() else 1.0)
         lifted[of_w] = np.maximum(lifted[of_w] * (1.0 + RIDGE), least)
         data[self._diagonal] = lifted
-        return BesideFlows(true, of_w, self._factors, data, self.quick).solve
+        return BesideFlows(true, of_w, lambda: self._factors(data), self.quick).solve
 
     def _samples(self, form: Form, places: list[Array | None]) -> Iterator[SystemRows]:
         for block, at in zip(form.samples, places, strict=False):
-            H = block.loss.curvature(block.offset[:1], block.y[:1])  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
-            yield SystemRows.of(self._ordered(block.A), block.width if H.ndim == 3 else 1, at)
+            loss, one = block.loss, block.y[:1]
+            coupled = isinstance(loss, AbstractSmoothLoss) and loss.curvature(block.offset[:1], one).ndim == 3
+            of_w = self._place[: form.n * form.d].reshape(form.shape)
+            grams = Grams(block, of_w) if block.map.noun == "sample" and block.X is not None else None
+            yield SystemRows.of(self._ordered(block.A), block.width if coupled else 1, at, grams)
 
     def _edges(self, form: Form, places: list[Array | None]) -> Iterator[SystemRows]:
         for edge, at in zip(form.edges, places, strict=True):
@@ -522,11 +564,11 @@ class NewtonSystem:
 
     def _places(self, form: Form) -> list[Array | None]:
         """Of the flows or prices of each block, where they are unknowns."""
-        place, out = np.argsort(self.order), list[Array | None]([None] * len(form.blocks))
+        out = list[Array | None]([None] * len(form.blocks))
         begin = form.n * form.d
         for k in self.wide:
             rows = form.blocks[k].map
-            out[k] = place[begin : begin + rows.count * rows.width(form.d)]
+            out[k] = self._place[begin : begin + rows.count * rows.width(form.d)]
             begin += rows.count * rows.width(form.d)
         return out
 
@@ -534,7 +576,7 @@ class NewtonSystem:
         """The entries that there are, the upper half alone where the factor is low, and of which entries of all D
         they are sums."""
         i, j, factor, source = [np.arange(size)], [np.arange(size)], [np.zeros(size)], [np.zeros(size, dtype=np.int64)]
-        begin, many = 0, sum(rows.m * rows.k**2 for rows in (*self.samples, *self.edges))
+        begin, many = 0, sum(rows.size for rows in (*self.samples, *self.edges))
         for rows in (*self.samples, *self.edges):
             beside = rows.places
             row, column, product, of = rows.entries() if beside is None else rows.beside(beside, many - begin)
@@ -545,7 +587,7 @@ class NewtonSystem:
             j.append(column[kept])
             factor.append(product[kept])
             source.append(of[kept] + begin)
-            begin += rows.m * rows.k**2
+            begin += rows.size
         begin += bool(self.wide)
         place = np.concatenate(j).astype(np.int64) * size + np.concatenate(i)
         known, at = np.unique(place, return_inverse=True)
@@ -554,6 +596,17 @@ class NewtonSystem:
         indptr = np.searchsorted(known, np.arange(size + 1, dtype=np.int64) * size).astype(np.int32)
         self._factors = Factors((known % size).astype(np.int32), indptr, self.low, self.quick)
         self._diagonal = np.searchsorted(known, np.arange(size, dtype=np.int64) * (size + 1))
+
+
+ROUND, ENTRY = 1e6, 40.0  # multiplications that a round of conjugate gradients takes as long as, and an entry in it
+AROUND = 1e4  # and what is done for each entry before a factorisation
+SHARE, MOST = 0.15, 400  # of a factorisation that rounds may take, and how many they are
+
+
+def affordable(form: Form) -> int:
+    """How many rounds of conjugate gradients are cheap beside factors."""
+    entries = sum(block.map.flat(form.d).nnz for block in form.blocks)
+    return int(min(SHARE * (work(form) + AROUND * entries) / (ROUND + ENTRY * entries), MOST))
 
 
 def work(form: Form) -> float:

@@ -15,7 +15,7 @@ from ..network import Ledger, pays
 from ..terms import Array
 from .budget import Budget
 from .polish import Groups, applies, groups_of_flows, guess, most_unknowns, polish
-from .schedule import MAYBE, Schedule, stalled
+from .schedule import FAR, MAYBE, Schedule, stalled
 from .snapshot import Checked, Snapshot
 from .trace import Record, Trace
 
@@ -86,7 +86,10 @@ class Checks:
         method, schedule, asked, point = self.method, self.schedule, self.budget.gap, self.method.point(state)
         if not np.isfinite(point[0]).all():
             return "failed"
-        if method.early(state, asked):
+        at, known = time.perf_counter(), method.known_gap(state)
+        if known is not None:
+            self._note(at, k, known[0], False, known[1])
+        if method.early(state) or (known is not None and known[0] > FAR * asked):
             return ""
         self.certifier = method.judge(state, self.certifier)
         bound = self.cheap_bound(point, self._inside(state), k)
@@ -101,22 +104,25 @@ class Checks:
         helps = bound is None or bound.w is not point[0]  # what flows tie together is better tied
         if schedule.polish_now(k) and helps and self.polish(state, k):
             return "gap"
-        screen = self._worth_a_repair(point, k, bound)
+        screen = self._worth_a_repair(point, k, bound, None if known is None else known[0])
         if screen is None:
             return self._stalled(k)
         certificate = self.certify_state(state, k, bound)
         schedule.note_repair(k, screen, certificate.relative_gap)
         return self._reason_to_end(certificate, k)
 
-    def _worth_a_repair(self, point: Point, k: int, bound: CheapBound | None) -> float | None:
-        """The screen of a point that is worth a repair; None where it is not."""
+    def _worth_a_repair(self, point: Point, k: int, bound: CheapBound | None, known: float | None) -> float | None:
+        """The screen of a point that is worth a repair, or the gap that is known of it; None where it is not."""
         gap, schedule = self.budget.gap, self.schedule
         if bound is not None and not (bound.repairable and self._left(bound) <= gap):  # nor would a repair meet the gap
             return None
-        screen = self.screen(point, k) if bound is None else self._relative(bound.screen, bound)
+        if bound is not None:
+            screen, known = self._relative(bound.screen, bound), None
+        else:
+            screen = self.screen(point, k) if known is None else known
         schedule.note_screen(k, screen)
         hopeless = bound is not None and screen > MAYBE * gap
-        return screen if schedule.worth_a_repair(k, screen) and not hopeless else None
+        return screen if schedule.worth_a_repair(k, screen, known is not None) and not hopeless else None
 
     def _reason_to_end(self, certificate: Certificate, k: int) -> str:
         """The reason for which the run ends with a certificate; empty where it goes on."""

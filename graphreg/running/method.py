@@ -244,11 +244,16 @@ class AbstractIteration(AbstractMethod):
         del state
         return certifier
 
-    def early(self, state: Any, gap: float) -> bool:
+    def early(self, state: Any) -> bool:
         """True where it is too early to look at the point, to certify it and stop: the method has yet to make a
-        choice, or the state itself tells that its relative gap is still far from this one."""
-        del state, gap
+        choice."""
+        del state
         return False
+
+    def known_gap(self, state: Any) -> tuple[float, float] | None:
+        """About the relative gap that the point will be certified to, and the objective, where the state itself tells
+        them, so that nothing need be screened; None elsewhere."""
+        del state
 
     def held(self, state: Any) -> dict[str, Array | tuple[Array, ...]]:
         """The state of the method between two rounds, for observers: the numbers in it by the names of their

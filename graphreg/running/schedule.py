@@ -15,6 +15,8 @@ WARM = 10  # the same from a start that was given: iterates near one optimum cha
 # Screens over the target at which a repair will do, and at which it may: first repairs met it at up to 1000 times the
 # target, and missed from 1700 times on.
 WITHIN, MAYBE = 30.0, 1500.0
+SURE = 3.0  # the same for gaps that are known: repairs met it at up to 6 times the target
+FAR = 100.0  # the same from which on nothing is looked for
 DISTANT = 300.0  # times the target: gaps from which on no more than k/6 rounds go by between two looks
 LEAST = 1e-17  # gaps below it, and negative ones, are rounding: no decay can be read off them
 
@@ -97,9 +99,12 @@ class Schedule:
         self.next_polish = max(20, k + k // 2)
         return True
 
-    def worth_a_repair(self, k: int, screen: float) -> bool:
+    def worth_a_repair(self, k: int, screen: float, known: bool = False) -> bool:
+        """True where round k is worth a repair, by a screen, or by a gap that is ``known``."""
         if k >= self.next_repair:
             return True
+        if known and not np.isfinite(self.gap):
+            return screen <= SURE * self.target
         if not np.isfinite(self.gap):  # no repair yet: screens are 4 to 4000 times the gap
             return screen <= self._promising() or (k >= self.earliest and screen <= MAYBE * self.target)
         return screen <= self._promising()

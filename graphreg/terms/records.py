@@ -182,6 +182,23 @@ class Bends:
             out = out + np.where(r > place, change * (r - place) + jump, 0.0)
         return out
 
+    def pieces(self) -> tuple[Array, list[tuple[Array, ...]]]:
+        """f' where knots part it, as a height and what rises beside it: rows, sides, places, q and widths of pieces,
+        f'(r) = height + sum of side b, where b takes max over 0 <= b <= width of side (r - place) b - q b^2 / 2."""
+        out, first, slope = list[tuple[Array, ...]](), self.knots[0][0], self.slope
+
+        def add(side: float, place: Array, rises: Array, q: Array, width: Any) -> None:
+            of = np.flatnonzero(rises > 0.0)
+            out.append((of, np.full(len(of), side), place[of], q[of], np.broadcast_to(width, place.shape)[of]))
+
+        with np.errstate(divide="ignore", invalid="ignore"):
+            add(-1.0, first, slope, 1.0 / slope, np.inf)
+            for k, (place, change, jump) in enumerate(self.knots):
+                add(1.0, place, jump, 0.0 * place, jump)
+                slope, after = slope + change, self.knots[k + 1][0] if k + 1 < len(self.knots) else np.inf
+                add(1.0, place, slope, 1.0 / slope, slope * (after - place))
+        return self.height + self.slope * first, out
+
     def mirrored(self) -> Bends:
         """The bends of r -> f(-r)."""
         slope, height = self.slope, self.height

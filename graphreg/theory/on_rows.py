@@ -21,6 +21,7 @@ from ..base.clock import carry_out
 from ..certificate import Certifier
 from ..compiling import Compiler, Links, steepest
 from ..errors import FailedError, MethodError
+from ..oracles import BesideFlows
 from ..terms import Array
 from .network import Flows, Network
 from .pooled import SmoothObjective, at_zero, refuse_unattained
@@ -79,18 +80,10 @@ class RowNetwork(Network):
 
 def saddle(H: Any, K: Any) -> Callable[[Array], Array]:
     """Solutions of H x + K'y = f, K x = g, refined; of dependent rows of K the y of least size."""
-    lift = LIFT * float(abs(K).max() if K.nnz else 1.0) ** 2
+    lift, kinds = LIFT * float(abs(K).max() if K.nnz else 1.0) ** 2, np.repeat([True, False], [H.shape[0], K.shape[0]])
     system = sp.csc_array(sp.block_array([[H, K.T], [K, None]]))
-    near_to = sp.csc_array(system + sp.diags_array(np.repeat([lift, -lift], [H.shape[0], K.shape[0]])))
-    factor = carry_out(lambda: splu(near_to))
-
-    def solve(right: Array) -> Array:
-        x = factor.solve(right)
-        for _ in range(REFINED):
-            x = x + factor.solve(right - system @ x)
-        return x
-
-    return solve
+    near_to = sp.csc_array(system + sp.diags_array(np.where(kinds, lift, -lift)))
+    return BesideFlows(system, kinds, lambda: carry_out(lambda: splu(near_to)).solve, pivots=False).solve
 
 
 def pooled_on_rows(vary: Varying, rows: RowNetwork, smooth: SmoothObjective) -> tuple[Array, Array]:

@@ -132,3 +132,9 @@ def test_what_is_tied_to_the_ground_is_zero(forced):
         groups = groups_of_flows(form, form.nothing().flows, fast=each)
         assert groups.count == 0
         np.testing.assert_array_equal(groups.merged(np.ones(form.shape)), np.zeros(form.shape))
+
+
+def test_rows_that_are_no_edges_have_no_passes():
+    loss = gr.MeanLoss(gr.NodeData.from_arrays(None, np.arange(9.0), range(9)))
+    form = gr.Problem(loss + gr.L1()(gr.w.along(range(9), 2))).form
+    assert edge_passes(form.edges[0], 1) is None

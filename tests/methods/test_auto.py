@@ -47,7 +47,7 @@ def test_it_is_what_solve_takes():
     ("one", "expected"),
     [
         (problem(), ["PrimalDual", "InteriorPoint", "Exact"]),
-        (problem(gr.QuantileLoss), ["PrimalDual", "Exact"]),
+        (problem(gr.QuantileLoss), ["PrimalDual", "InteriorPoint", "Exact"]),
         (problem(penalty=gr.SquaredL2), ["LinearSystem", "PrimalDual", "InteriorPoint", "Exact"]),
     ],
     ids=["smooth losses", "losses with kinks", "squares"],

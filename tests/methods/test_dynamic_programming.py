@@ -181,7 +181,7 @@ def test_hierarchies_of_l1_are_trees_too():
     assert gr.Problem(gr.MeanLoss(data) + tree).solve(METHOD, gap=1e-12).status == "certified"
 
 
-@pytest.mark.parametrize("loss", [*LOSSES, gr.HingeLoss])
+@pytest.mark.parametrize("loss", [*LOSSES, gr.HingeLoss, gr.SquaredHingeLoss])
 def test_bends_are_those_of_the_gradient(loss):
     rng = np.random.default_rng(0)
     x, y = 3.0 * rng.standard_normal(40), rng.choice([-1.0, 1.0], 40)

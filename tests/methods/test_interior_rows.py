@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from fractions import Fraction
+from types import SimpleNamespace
 
 import cvxpy as cp
 import networkx as nx
@@ -18,7 +19,7 @@ from graphreg.form import DualPoint, Held
 from graphreg.methods.automatic.auto import plan
 from graphreg.methods.automatic.predicting import Costs
 from graphreg.methods.interior_point.cones import Scaling
-from graphreg.methods.interior_point.directions import HeightPulls, Pull
+from graphreg.methods.interior_point.kinks import HeightPulls
 from graphreg.oracles.newton import NewtonSystem, SystemRows, wide
 
 w, METHOD = gr.w, gr.InteriorPoint()
@@ -237,8 +238,7 @@ def test_heights_are_eliminated(beside):
     rng, k, m = np.random.default_rng(7), 3, 4
     rows = SystemRows.of(sp.eye_array(k * m, format="csr"), k, np.arange(k * m) if beside else None)
     s, y = 10.0 ** rng.uniform(-9, 0, (2, 1, k * m)), 10.0 ** rng.uniform(-9, 0, (2, 1, k * m))
-    sides = [Pull(j, Scaling.of(s[j], y[j]), side, None, 0.0) for j, side in enumerate((-1.0, 1.0))]
-    pulls = HeightPulls(rows, sides)
+    pulls = HeightPulls(SimpleNamespace(rows=rows), Scaling.of(s.reshape(1, -1), y.reshape(1, -1)), 0.0)
     b, a = (np.vectorize(Fraction)((y[j] / s[j]).reshape(m, k)) for j in (0, 1))
     for e in range(m):
         S, d = a[e] + b[e], a[e] - b[e]

@@ -6,13 +6,16 @@ import networkx as nx
 import numpy as np
 import pytest
 from factories import noise
+from own_terms import OwnSquare
 
 import graphreg as gr
 from graphreg.certificate import common
 from graphreg.datasets import random_problem
 from graphreg.errors import MethodError
 from graphreg.form.form import DualPoint
-from graphreg.methods.linear_system import matrix, solved
+from graphreg.methods import linear_system
+from graphreg.methods.linear_system import Hessian, solved
+from graphreg.oracles import NewtonSystem
 
 METHOD = gr.LinearSystem()
 SEEDS = (30, 33, 40, 43, 140)  # random problems that it solves
@@ -36,7 +39,8 @@ def test_the_optimum_of_a_random_problem(seed):
 def test_the_system_is_that_of_the_normal_equations():
     problem = tied()
     form = problem.form
-    H = matrix(form).toarray()
+    currents = Hessian(form).system.currents
+    H = np.stack([form.conservation(currents(e.reshape(form.shape))).ravel() for e in np.eye(form.n * form.d)])
     w = np.random.default_rng(0).standard_normal(form.shape)
     dense = np.linalg.solve(H, -form.conservation(DualPoint(*gradients(form, 0.0 * w))).ravel())
     np.testing.assert_allclose(solved(form)[0].ravel(), dense, rtol=1e-9, atol=1e-12)
@@ -78,6 +82,79 @@ def test_large_targets_cost_no_digits():
     loss = gr.MeanLoss(gr.NodeData.from_arrays(None, y, np.arange(40)))
     problem = gr.Problem(loss + gr.TotalVariation(graph, gr.SquaredL2()))
     assert problem.solve(METHOD, gap=1e-12).certificate.relative_gap <= 1e-12
+
+
+def test_factors_are_left_alone_where_few_rounds_are_enough():
+    loss = gr.SquaredLoss(noise(60, 5))
+    ties = gr.TotalVariation(nx.complete_graph(60), gr.SquaredL2())
+    for model in (loss + 0.1 * ties, loss + 0.1 * gr.SquaredL2()(gr.w.across(nx.complete_graph(60), 2))):
+        form = gr.Problem(model).form
+        hessian, right = Hessian(form), np.random.default_rng(2).standard_normal(form.shape)
+        x = hessian.solve(right)
+        assert "_factors" not in vars(hessian)
+        np.testing.assert_allclose(form.conservation(hessian.system.currents(x)), right, atol=1e-9)
+        np.testing.assert_allclose(hessian._factors(right), x, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("penalty", [gr.SquaredL2(), gr.Quadratic(MATRIX)])
+def test_factors_follow_where_rounds_are_too_few(penalty, monkeypatch):
+    problem = tied(penalty)
+    expected = solved(problem.form)[0]
+    monkeypatch.setattr(linear_system, "affordable", lambda form: 3)
+    taken = []
+    monkeypatch.setattr(
+        linear_system, "NewtonSystem", lambda *args, **more: taken.append(1) or NewtonSystem(*args, **more)
+    )
+    w, point = solved(problem.form)
+    assert taken
+    np.testing.assert_allclose(w, expected, rtol=1e-9, atol=1e-11)
+    assert np.abs(problem.form.conservation(point)).max() <= 1e-13
+
+
+class Steep(OwnSquare):
+    """3/2 of the square."""
+
+    def value(self, z):
+        return 3.0 * super().value(z)
+
+    def gradient(self, z):
+        return 3.0 * z
+
+    def curvature(self, z):
+        return np.full_like(z, 3.0)
+
+    def smoothness(self):
+        return 3.0
+
+    def strong_convexity(self):
+        return 3.0
+
+
+@pytest.mark.parametrize("rounds", [0, 100])
+def test_squares_of_the_users_own(rounds, monkeypatch):
+    monkeypatch.setattr(linear_system, "affordable", lambda form: rounds)
+    w, point = solved(tied(Steep()).form)
+    np.testing.assert_allclose(w, solved(tied(gr.Quadratic(3.0 * np.eye(3))).form)[0], rtol=1e-9, atol=1e-11)
+    assert np.abs(tied(Steep()).form.conservation(point)).max() <= 1e-13
+
+
+def test_columns_of_any_scale_are_solved_alike():
+    rng, scale = np.random.default_rng(1), np.array([1e-9, 1.0, 1e9])
+    X, y, node, graph = (
+        rng.standard_normal((600, 3)),
+        rng.standard_normal(600),
+        np.arange(600) % 60,
+        nx.complete_graph(60),
+    )
+
+    def form(s):
+        ties = sum(
+            (s[k] ** 2 * gr.TotalVariation(graph, gr.SquaredL2(), features=[f"x{k}"]) for k in range(3)), start=0
+        )
+        return gr.Problem(gr.SquaredLoss(gr.NodeData.from_arrays(X * s, y, node)) + ties).form
+
+    assert Hessian(form(scale)).rounds
+    np.testing.assert_allclose(solved(form(scale))[0] * scale, solved(form(np.ones(3)))[0], rtol=1e-8, atol=1e-11)
 
 
 def test_conserved_to_rounding():

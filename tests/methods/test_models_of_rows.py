@@ -23,9 +23,6 @@ def test_they_are_what_hand_written_cvxpy_says(model, method):
     twin = MODELS[model](Setting())
     with warnings.catch_warnings(action="ignore"):
         best = twin.best()
-    if method().lacks(gr.Problem(twin.model).form):
-        assert (method, model) == (gr.InteriorPoint, "quantiles_that_do_not_cross")  # losses with kinks
-        return
     solution = gr.Problem(twin.model).solve(method(), gap=1e-7, progress=False, seconds=60)
     certificate = solution.certificate
     assert solution.status == "certified"

@@ -90,3 +90,10 @@ def test_low_are_chains_and_small_maps_not_dense_graphs():
     assert not is_low(1e9, newton.QUICK * 1.01)
     assert NewtonSystem(problem(nx.path_graph(200), 9).form).low
     assert not NewtonSystem(problem(nx.complete_graph(40), 9).form).low
+
+
+def test_low_bands_need_no_order(monkeypatch):
+    monkeypatch.setattr(newton, "sparse_order", None)
+    assert NewtonSystem(problem(nx.path_graph(200), 9).form).low
+    with pytest.raises(TypeError):
+        NewtonSystem(problem(nx.complete_graph(40), 9).form)

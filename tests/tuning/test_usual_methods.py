@@ -41,7 +41,7 @@ def test_newton_steps_come_first_where_factors_are_cheap():
     hinge = gr.Problem(
         gr.HingeLoss(gr.NodeData.from_arrays(np.eye(2), [1, -1], [0, 1])) + gr.TotalVariation(nx.path_graph(2), gr.L2())
     )
-    assert isinstance(usual_method(hinge), gr.PrimalDual)
+    assert isinstance(usual_method(hinge), gr.InteriorPoint)
 
 
 def test_newton_steps_come_first_on_rows_of_one_number():

@@ -36,7 +36,7 @@ class Auto(AbstractMethod):
     `DynamicProgramming` and `LinearSystem` need no rounds, and are taken where they apply. Else rounds of `PrimalDual`
     are tried first, for 0.3 of the time that is predicted for what follows them (0.2 where that is a conic solver), if
     these are at least 20; and further where their gap falls so fast that they will be there first. What follows is
-    `InteriorPoint` where all losses are smooth and its factors stay small, and at last `Exact`; of problems too large
+    `InteriorPoint` where its factors stay small, and at last `Exact`; of problems too large
     for it, rounds of `PrimalDual` from the best point so far. So an answer takes little longer than by whichever of
     them is the fastest, without knowing beforehand which it is. Rows that are no edges, and constraints, may be stiff:
     there `InteriorPoint` comes first where its factors are no matter.

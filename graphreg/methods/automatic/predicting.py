@@ -19,6 +19,7 @@ from ...terms.losses import AbstractQuadraticLoss, AbstractSmoothLoss
 BAND = 1e10  # multiplications of a banded factorisation, a bound: beyond it the fill is not counted
 MULTIPLICATION = 4.6e-11  # seconds
 STEPS = 9.0  # of the interior-point method to a gap of 1e-6, what is set up before them included
+KINKS = 4.0  # more where losses have kinks
 MORE = 1.25  # steps for each further digit
 
 
@@ -84,7 +85,8 @@ class Costs:
     def interior(self) -> float:
         """Seconds of a run of `InteriorPoint`."""
         digits = math.log10(1e-6 / self.gap) if 0.0 < self.gap < 1e-6 else 0.0
-        return (STEPS + MORE * digits) * (self._around_factors + MULTIPLICATION * self.multiplications)
+        kinks = KINKS * any(not isinstance(block.loss, AbstractSmoothLoss) for block in self.form.samples)
+        return (STEPS + kinks + MORE * digits) * (self._around_factors + MULTIPLICATION * self.multiplications)
 
     @property
     def _around_factors(self) -> float:

@@ -164,7 +164,7 @@ class _Search(AbstractTargetIteration[IFCA]):
         best = int(np.argmin(total[:-1]))
         return replace(new, models=new.models[[best]], cluster=new.cluster[[best]], calm=SETTLED)
 
-    def early(self, state: State, gap: float) -> bool:
+    def early(self, state: State) -> bool:
         return state.calm < SETTLED  # the starts are still compared
 
     def judge(self, state: State, certifier: Certifier) -> Certifier:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,17 +13,17 @@ from ...form import DualPoint, EdgeBlock, Form, Held, SampleBlock, fixes, in_par
 from ...network import LocalView
 from ...oracles import NewtonSystem, SystemRows
 from ...running import Point
-from ...terms import Array
+from ...terms import Array, strengths
+from ...terms.losses import AbstractSmoothLoss
 from ...terms.penalties import AbstractBox, AbstractSmoothPenalty
-from .cones import TINY, Scaling, lengths
-from .directions import AbstractPulls, Directions, Move, Pull, Solve, pulling
+from .cones import TINY, Scaling
+from .directions import Directions, Move, Solve
+from .kinks import AbstractCones, AbstractPulls, BoxCones, HeightCones, NormCones, SideCones
 
 HALVINGS = 30  # of a step
 INTERIOR = 0.99  # of the way to the boundary
 BALANCE = 0.1  # of what the imbalance may be worth: no step aims at less complementarity, which it could not use
-DAMPED = 1e-3  # share of the largest second derivatives, where steps begin to be damped
 SIGHT = 0.5  # of the curvature along a step: what losses may add to it that it has not foreseen
-MARGIN = 1e-12  # relative; nearer to it than rounding knows, nothing is
 FINEST = 3e-12  # relative gap: what rounding leaves of scalings beyond it only spoils the iterate
 EARLY = 1e-4  # relative gap: iterates from here on hug the boundary too closely to begin a neighbour's run
 
@@ -59,10 +59,9 @@ class State:
     scalings: tuple[tuple[Array, Array, Array], ...]  # q, eta and v per block with kinks
     slope: Array  # grad f + K'u, in the order of the system
     point: Point
-    most: float  # the capacity that is enough for every edge
-    damped: float = 0.0  # the share of the largest second derivative of each loss that replaces the one at hand
     stuck: bool = False  # rounding, or a problem without an optimum, leaves nowhere to go
-    gap: float = np.inf  # the complementarity, relative to P
+    primal: float = np.inf
+    gap: float = np.inf  # the complementarity, relative to P: what it will certify to, about
 
 
 def fits(form: Form) -> Callable[[EdgeBlock], bool]:
@@ -75,125 +74,94 @@ def fits(form: Form) -> Callable[[EdgeBlock], bool]:
     return fit
 
 
-@dataclass(frozen=True)
-class Cone:
-    """The cones of a block, one per column: (t, z) with t >= ||z|| and c t in the objective; of bounds on one side,
-    side (z - c) >= 0; of the largest of k numbers on one side, t + side z_j >= 0 for each, and c t in the objective."""
-
-    number: int
-    k: int
-    c: Array
-    side: float = 0.0  # 0 of Euclidean norms
-    of: Array | None = None  # the numbers of the block that have a bound; None where there are no bounds
-
-    def columns(self, z: Array) -> Array:
-        """What rows (m, k) are in the cones, (k, m)."""
-        if self.of is not None:
-            return self.side * (z.ravel()[self.of] - self.c)[None]
-        if self.side:
-            return (np.abs(z).max(axis=1, initial=0.0)[:, None] + self.side * z).reshape(1, -1)
-        return np.ascontiguousarray(z.reshape(-1, self.k).T)
-
-    def even(self) -> Array:
-        """The y of a side of largest numbers that are equal, with their sum over both sides c."""
-        return np.repeat(self.c / (2.0 * self.k), self.k)[None]
-
-
 class InteriorBlocks:
     """The blocks of a form as the steps see them: those with kinks or bounds as cones, the others with their
     Hessians."""
 
-    def __init__(self, view: LocalView, most: float | None = None) -> None:
+    def __init__(self, view: LocalView) -> None:
         self.view, self.form = view, in_parts(view.form, fits(view.form))
         whole = self.form is view.form
         system = view.newton if whole else view.form.once("newton of parts", None, lambda: NewtonSystem(self.form))
         self.system: NewtonSystem = system
-        self.most = sufficient_capacity(self.form) if most is None else most
-        self.smooth = {k: e for k, e in enumerate(self.form.edges) if isinstance(e.penalty, AbstractSmoothPenalty)}
+        self.most, self.floor = sufficient_capacity(self.form), max(common(view.form).floor, TINY)
+        self.rows = (*system.samples, *system.edges)
+        each = (
+            (k, self._cones(block, rows))
+            for k, (block, rows) in enumerate(zip(self.form.blocks, self.rows, strict=True))
+        )
+        self.cones = {k: cones for k, cones in each if cones is not None}
+        self.smooth = {
+            k: block for k, block in enumerate(self.form.blocks) if _is_smooth(block) and k not in self.cones
+        }
         self.held = Held(self.form) if system.free is not None else None
-        self.cones = [cone for number, edge in enumerate(self.form.edges) for cone in self._cones(number, edge)]
-        self.norms = [cone for cone in self.cones if not cone.side]
 
-    def _cones(self, number: int, edge: EdgeBlock) -> Iterator[Cone]:
-        if isinstance(edge.penalty, AbstractBox):
-            for side, bound in ((1.0, edge.penalty.low), (-1.0, edge.penalty.high)):
-                each = np.broadcast_to(bound, (edge.count, self.form.width(edge))).ravel()
-                of = np.flatnonzero(np.isfinite(each))
-                if len(of):
-                    yield Cone(number, 1, each[of], side, of)
-        elif number in self.system.kinks:
-            c, k = np.minimum(edge.weight, self.most), self.system.edges[number].k
-            yield Cone(number, k, np.repeat(c, self.form.width(edge) // k))
-        elif edge.penalty.is_maximum:
-            yield Cone(number, self.form.width(edge), edge.weight, -1.0)
-            yield Cone(number, self.form.width(edge), edge.weight, 1.0)
+    @classmethod
+    def of(cls, view: LocalView) -> InteriorBlocks:
+        """Those of a view, found once for its strengths."""
+        return view.form.once("interior blocks", strengths(view.form.blocks), lambda: cls(view))
 
-    def rows(self, number: int, u: Array) -> Array:
-        """Columns of the cones of norms as rows, (m, k)."""
-        return np.ascontiguousarray(u.T).reshape(self.form.edges[number].count, -1)
-
-    def differences(self, cone: Cone, w: Array) -> Array:
-        return cone.columns(self.form.edges[cone.number].difference(w))
-
-    def off(self, cone: Cone, w: Array, s: Array) -> Array | float:
-        """s - z, what the rows are from where the cones say; 0 where s is made from w."""
-        if cone.of is not None:
-            return s - self.differences(cone, w)
-        made = cone.side or self.system.edges[cone.number].places is None
-        return 0.0 if made else s[1:] - self.differences(cone, w)
+    def _cones(self, block: SampleBlock | EdgeBlock, rows: SystemRows) -> AbstractCones | None:
+        if isinstance(block, SampleBlock):
+            return BoxCones(block, rows) if has_pieces(block) else None
+        if isinstance(block.penalty, AbstractBox):
+            return SideCones(block, rows)
+        if block.penalty.pieces(self.form.width(block)):
+            known = block.map.edges is not None
+            return NormCones(block, rows, self.most[block.columns(self.form.d)] if known else np.full(rows.k, np.inf))
+        return HeightCones(block, rows) if block.penalty.is_maximum else None
 
     # ---- the smooth terms -------------------------------------------------------------------------------------------
-    def slopes(self, w: Array) -> tuple[tuple[Array, ...], dict[int, Array]]:
-        """The gradients: prices of the samples, and flows of the edges without kinks by block."""
-        return self.form.gradient_prices(w), {k: edge.gradients(w) for k, edge in self.smooth.items()}
+    def slopes(self, w: Array) -> dict[int, Array]:
+        """The gradients of blocks without kinks: prices of samples, and flows of edges."""
+        return {k: b.prices(w) if isinstance(b, SampleBlock) else b.gradients(w) for k, b in self.smooth.items()}
 
-    def bends(self, w: Array, damped: float) -> tuple[list[Array], dict[int, Array]]:
-        """The Hessians of the same, (m, k, k) per block of the system, moved towards the largest that they have."""
-        each = zip(self.form.samples, self.system.samples, strict=True)
-        samples = [_bend(block, block.loss, block.scale, rows, w, damped) for block, rows in each]
-        smooth = ((number, edge, self.system.edges[number]) for number, edge in self.smooth.items())
-        return samples, {k: _bend(edge, edge.penalty, edge.weight, rows, w, damped) for k, edge, rows in smooth}
+    def flows(self, smooth: dict[int, Array], y: Cones) -> DualPoint:
+        out = smooth | {k: cones.flows(each) for (k, cones), each in zip(self.cones.items(), y, strict=True)}
+        nothing = self.form.nothing()
+        each = [out.get(k, none) for k, none in enumerate((*nothing.prices, *nothing.flows))]
+        many = len(nothing.prices)
+        return DualPoint(tuple(each[many:]), tuple(each[:many]))
 
-    def flows(self, smooth: dict[int, Array], y: Cones) -> tuple[Array, ...]:
-        out = dict(smooth)
-        for cone, each in zip(self.cones, y, strict=True):
-            if cone.side:
-                edge = self.form.edges[cone.number]
-                u = out.setdefault(cone.number, np.zeros((edge.count, self.form.width(edge))))
-                u.ravel()[slice(None) if cone.of is None else cone.of] -= cone.side * each[0]
-            else:
-                out[cone.number] = self.rows(cone.number, -each[1:])
-        every = enumerate(self.form.edges)
-        return tuple(out[k] if k in out else np.zeros((edge.count, self.form.width(edge))) for k, edge in every)
-
-    def balanced(self, flows: tuple[Array, ...], prices: tuple[Array, ...]) -> tuple[tuple[Array, ...], Array]:
+    def balanced(self, point: DualPoint) -> tuple[DualPoint, Array]:
         """The flows, of which those that hold nodes take up what is left there, and what is left elsewhere."""
-        left = self.form.conservation(DualPoint(flows, prices))
+        left = self.form.conservation(point)
         if self.held is None:
-            return flows, left
-        return self.held.flows(self.form, flows, left), np.where(self.held.mask, 0.0, left)
+            return point, left
+        return replace(point, flows=self.held.flows(self.form, point.flows, left)), np.where(self.held.mask, 0.0, left)
 
     def resized(self, y: Cones) -> Cones:
         """The y of other strengths, as large a share of the capacities here as there."""
-        sums: dict[int, Array] = {}
-        for cone, each in zip(self.cones, y, strict=True):
-            if cone.side and cone.of is None:
-                sums[cone.number] = each.reshape(-1, cone.k).sum(axis=1) + sums.get(cone.number, 0.0)
-        out: list[Array] = []
-        for cone, each in zip(self.cones, y, strict=True):
-            share = cone.c / each[0] if not cone.side else 1.0
-            out.append(each * (np.repeat(cone.c / sums[cone.number], cone.k) if cone.number in sums else share))
-        return tuple(out)
+        return tuple(cones.resized(each) for cones, each in zip(self.cones.values(), y, strict=True))
 
     def joined(self, flows: Sequence[Array]) -> tuple[Array, ...]:
         """The flows of the form itself, whose penalties may be sums."""
         return joined(self.view.form, fits(self.view.form), flows)
 
-    def typical_pull(self, w: Array) -> float:
-        """The root mean square of the gradients of the losses; 1 where they are 0."""
-        flows = self.form.nothing().flows
-        pull = self.form.conservation(DualPoint(flows, self.form.gradient_prices(w)))
-        return float(np.sqrt(np.mean(pull**2))) or 1.0
+    def typical(self, w: Array) -> tuple[Array, float]:
+        """The lengths of gradient steps from w, root mean squares by column, for every entry; and what one is worth."""
+        form = self.form
+        gradient = form.conservation(DualPoint(form.nothing().flows, form.gradient_prices(w)))
+        bends = np.zeros(len(self.system.order))
+        for block, rows in zip(form.samples, self.system.samples, strict=True):
+            each = block.scale * block.loss.typical_curvature(block.difference(w), block.y)
+            bends += rows.B.power(2).T @ np.repeat(each, block.width)
+        pull, bend = (np.sqrt(np.mean(each**2, axis=0)) for each in (gradient, self.system.matrix(bends)))
+        far = np.where((pull > 0.0) & (bend > 0.0), pull / np.maximum(bend, TINY), form.step_length)
+        return np.broadcast_to(far, form.shape), float(np.mean(pull * far)) or 1.0
+
+    def begun(self, w: Array, flows: tuple[Array, ...] | None) -> State:
+        """The state before the first step, at w inside the cones."""
+        far, worth = self.typical(w)
+        point = () if flows is None else (*(None for _ in self.form.samples), *flows)
+        squares, found = self.system.vector(far**2), list[tuple[Array, Array]]()
+        for k, cones in self.cones.items():
+            each = np.sqrt(self.rows[k].columns(self.rows[k].B.power(2) @ squares))
+            found.append(cones.start(w, each, worth, point[k] if point else None))
+        return self.state(Interior(w, tuple(s for s, _ in found), tuple(y for _, y in found)))
+
+    def _imbalance(self, slope: Array, w: Array) -> float:
+        """What a gradient is worth at most, column by column."""
+        return float(np.abs(self.system.matrix(slope)).sum(axis=0) @ np.abs(w).max(axis=0, initial=0.0))
 
     # ---- states -----------------------------------------------------------------------------------------------------
     def state(self, at: Interior) -> State:
@@ -201,59 +169,45 @@ class InteriorBlocks:
         point, slope = self._slope(at)
         scalings = (Scaling.of(s, y) for s, y in zip(at.s, at.y, strict=True))
         carried = tuple((each.q, each.eta, each.v) for each in scalings)
-        return State(self.view, 0, at, at, carried, slope, point, self.most)
+        return State(self.view, 0, at, at, carried, slope, point)
 
     def step(self, before: State) -> State:
-        at, system = before.at, self.system
-        scalings = [Scaling(*each) for each in before.scalings]
-        samples, edges = self.bends(at.w, before.damped)
-        offs = [self.off(cone, at.w, each) for cone, each in zip(self.cones, at.s, strict=True)]
-        pulls = self._pulls(scalings, offs)
-        edges.update((number, pull.D) for number, pull in pulls.items())
-        none = (np.zeros((rows.m, rows.k, rows.k)) for rows in system.edges)  # of what holds nodes
-        blocks = [*samples, *(edges.get(k, zero) for k, zero in enumerate(none))]
-        solve = system.factorised(blocks)
-        newton = Directions(pulls.values(), solve, scalings, before.slope)
-        worth = float(np.abs(before.slope).sum()) * float(np.abs(at.w).max(initial=0.0))
-        each = zip(self.cones, offs, at.y, strict=True)
-        worth += sum(float(np.abs(off * (y if cone.side else y[1:])).sum()) for cone, off, y in each)
-        cones = max(sum(each.v.shape[1] for each in scalings), 1)
-        move = newton.move(max(_complementarity(scalings), BALANCE * worth) / cones)
-        t, (after, scalings, point, slope) = self._moved(at, move, newton)
-        damped = before.damped / 10.0 if t > 0.5 * min(1.0, move.max_step) else max(DAMPED, 10.0 * before.damped)
-        damped = min(damped, 1.0) if damped >= DAMPED else 0.0
-        gap = _complementarity(scalings) / max(abs(self._primal(after.w)), TINY)
+        at = before.at
+        bends = {k: _bend(block, self.rows[k], at.w) for k, block in self.smooth.items()}
+        pulls: list[AbstractPulls] = []
+        worth = self._imbalance(before.slope, at.w)
+        for (k, cones), scaling, s, y in zip(self.cones.items(), before.scalings, at.s, at.y, strict=True):
+            off = cones.off(at.w, s, y)
+            worth += cones.worth(off, y)
+            pulls.append(cones.pulls(cones, Scaling(*scaling), off))
+            bends[k] = pulls[-1].D
+        none = (np.zeros((rows.m, rows.k, rows.k)) for rows in self.rows)  # of what holds nodes
+        blocks = [bends.get(k, zero) for k, zero in enumerate(none)]
+        solve = self.system.factorised(blocks)
+        newton = Directions(pulls, solve, before.slope)
+        cones = max(sum(each.shape[1] for each in newton.v), 1)
+        move = newton.move(max(_complementarity(newton.v), BALANCE * worth) / cones)
+        after, scalings, point, slope = self._moved(at, move, newton)
+        primal = self._primal(after.w)
+        gap = _complementarity([each.v for each in scalings]) / max(abs(primal), self.floor)
         early = before.early if gap < EARLY else after
         carried = tuple((each.q, each.eta, each.v) for each in scalings)
         point = self._conserved(point, slope, solve, blocks)
         ended = 0.0 < gap < FINEST
-        return State(self.view, before.round + 1, after, early, carried, slope, point, self.most, damped, ended, gap)
+        return State(self.view, before.round + 1, after, early, carried, slope, point, ended, primal, gap)
 
     def _primal(self, w: Array) -> float:
         """P(w) without the constraints, which w may violate."""
-        beside = {cone.number for cone in self.cones if cone.of is not None}
-        if not beside and self.held is None:
-            return self.form.primal(w)
-        kept = [e for k, e in enumerate(self.form.edges) if k not in beside and not fixes(self.form, e)]
-        return replace(self.form, edges=tuple(kept)).primal(w)
-
-    def _pulls(self, scalings: list[Scaling], offs: list[Array | float]) -> dict[int, AbstractPulls]:
-        """What the cones of each block pull with."""
-        pulls: dict[int, list[Pull]] = {}
-        for place, (cone, scaling, off) in enumerate(zip(self.cones, scalings, offs, strict=True)):
-            pulls.setdefault(cone.number, []).append(Pull(place, scaling, cone.side, cone.of, off))
-        return {number: pulling(self.system.edges[number], each) for number, each in pulls.items()}
+        kept = [e for e in self.form.edges if not isinstance(e.penalty, AbstractBox) and not fixes(self.form, e)]
+        return (self.form if len(kept) == len(self.form.edges) else replace(self.form, edges=tuple(kept))).primal(w)
 
     def _slope(self, at: Interior) -> tuple[Point, Array]:
         """w with its flows and prices, and grad f + K'u in the order of the system: how far they are from balance."""
-        prices, smooth = self.slopes(at.w)
-        flows, left = self.balanced(self.flows(smooth, at.y), prices)
-        return (at.w, flows, prices), self.system.vector(left)
+        point, left = self.balanced(self.flows(self.slopes(at.w), at.y))
+        return (at.w, point.flows, point.prices), self.system.vector(left)
 
-    def _moved(
-        self, at: Interior, move: Move, newton: Directions
-    ) -> tuple[float, tuple[Interior, list[Scaling], Point, Array]]:
-        """The length of the step and the next iterate: as far as the cones allow, and not so far that gradients of
+    def _moved(self, at: Interior, move: Move, newton: Directions) -> tuple[Interior, list[Scaling], Point, Array]:
+        """The next iterate: as far as the cones allow, and not so far that gradients of
         losses that are not quadratic turn against it.
 
         With H the Hessian of the step, the gradients at its end minus (1 - t) those before are what H has not foreseen.
@@ -263,35 +217,23 @@ class InteriorBlocks:
             after, scalings = self._along(at, move, newton, t)
             point, slope = self._slope(after)
             unforeseen = float((slope - (1.0 - t) * newton.slope) @ move.x)
-            worth = float(np.abs(slope).sum()) * float(np.abs(after.w).max(initial=0.0))
-            if unforeseen <= SIGHT * move.bend or worth <= _complementarity(scalings):
-                return t, (after, scalings, point, slope)
+            worth = self._imbalance(slope, after.w)
+            if unforeseen <= SIGHT * move.bend or worth <= _complementarity([each.v for each in scalings]):
+                return after, scalings, point, slope
             t *= 0.5
         raise ArithmeticError("no step is short enough for its Hessian")
 
     def _along(self, at: Interior, move: Move, newton: Directions, t: float) -> tuple[Interior, list[Scaling]]:
         w = at.w + t * self.system.matrix(move.x)
-        s: list[Array] = []
-        y: list[Array] = []
+        found: list[tuple[Array, Array]] = []
         scalings: list[Scaling] = []
-        each = zip(self.cones, newton.scalings, move.s, move.y, at.y, strict=True)
-        for cone, scaling, ds, dy, before in each:
-            one, two = scaling.v + t * ds, scaling.v + t * dy
-            if cone.side:
-                s.append(scaling.apply(one))
-                y.append(scaling.undo(two))
-            else:
-                top, z = (moved := scaling.apply(one))[0], moved[1:]
-                rows = self.system.edges[cone.number]
-                if rows.places is None:
-                    u, z = scaling.undo(two)[1:], self.differences(cone, w)
-                else:  # the scaled ones have lost the digits of the balance
-                    u = before[1:] - t * rows.columns(move.x[rows.places])
-                u *= np.minimum(1.0, (1.0 - MARGIN) * cone.c / np.maximum(lengths(u), TINY))
-                y.append(np.vstack([cone.c, u]))
-                s.append(np.vstack([np.maximum(top, (1.0 + MARGIN) * lengths(z) + TINY), z]))
-            scalings.append(scaling.moved(one, two))
-        return Interior(w, tuple(s), tuple(y)), scalings
+        each = zip(self.cones.values(), newton.pulls, move.s, move.y, at.y, strict=True)
+        for cones, pull, ds, dy, before in each:
+            rows, one, two = pull.rows, pull.scaling.v + t * ds, pull.scaling.v + t * dy
+            du = None if rows.places is None else t * rows.columns(move.x[rows.places])
+            found.append(cones.along(pull.scaling, one, two, w, before, du))
+            scalings.append(pull.scaling.moved(one, two))
+        return Interior(w, tuple(s for s, _ in found), tuple(y for _, y in found)), scalings
 
     def _conserved(self, point: Point, slope: Array, solve: Solve, blocks: list[Array]) -> Point:
         """The point with what flows and prices change by, to first order, in the Newton step that balances them."""
@@ -301,56 +243,73 @@ class InteriorBlocks:
         x = solve(-slope)
         many = len(prices)
         moved: list[Array] = []
-        each = zip((*prices, *flows), (*self.system.samples, *self.system.edges), blocks, strict=True)
-        for value, rows, D in each:
+        for value, rows, D in zip((*prices, *flows), self.rows, blocks, strict=True):
             by = np.einsum("mij,jm->mi", D, rows.apply(x)) if rows.places is None else x[rows.places]
             moved.append(value + by.reshape(value.shape))
-        new = tuple(moved[:many])
-        return w, self.balanced(tuple(moved[many:]), new)[0] if self.held else tuple(moved[many:]), new
+        found = DualPoint(tuple(moved[many:]), tuple(moved[:many]))
+        found = found if self.held is None else self.balanced(found)[0]
+        return w, found.flows, found.prices
 
 
-def sufficient_capacity(form: Form) -> float:
-    """A capacity that no edge with kinks needs: with all larger ones cut down to it, the minimisers are the same.
+def sufficient_capacity(form: Form) -> Array:
+    """Capacities, by column, that no edge with kinks needs: with all larger ones cut down to them, the minimisers are
+    the same, (d,).
 
     Some optimal flow runs in no circles, so that no edge carries more than flows in at all nodes together: at most
-    sum_r s_r ||x_r|| |l'_r| <= sqrt(2 L sum_r s_r ||x_r||^2 (P(v) - inf P)) for losses of smoothness L, at any v such
+    sum_r s_r |x_rj| |l'_r| <= sqrt(2 L sum_r s_r x_rj^2 (P(v) - inf P)) for losses of smoothness L, at any v such
     as the best common model, and so for smooth penalties. At twice that no flow fills an edge which is cut down, and
     its ends agree. Where kinks have centers there may be flows in circles, through the ground; of bounds, and of rows
     that are no edges, nothing is known.
     """
     rough = [edge for edge in form.edges if not isinstance(edge.penalty, AbstractSmoothPenalty)]
-    if form.unlike_edges or any(e.center is not None or not e.penalty.pieces(form.width(e)) for e in rough):
-        return np.inf
-    lowest, supply = 0.0, 0.0
+    unlike = any(edge.map.edges is None for edge in form.edges)
+    if unlike or any(e.center is not None or not e.penalty.pieces(form.width(e)) for e in rough):
+        return np.full(form.d, np.inf)
+    lowest, supply, most = 0.0, np.zeros(form.d), np.zeros(form.d)
+
+    def by_column(A: Any, weight: Array) -> Array:
+        return (A.T @ weight).reshape(form.shape).sum(axis=0)
+
     for block in form.samples:
-        zero, squares = np.zeros_like(block.offset), block.norms.reshape(len(block.node), -1)[:, 0] ** 2
-        lowest -= float(block.conjugates(zero).sum())
-        supply += float(np.sqrt(2.0 * block.loss.smoothness() * (block.scale @ squares)))  # pyright: ignore[reportAttributeAccessIssue]  (smooth)
+        scale = np.repeat(block.scale, block.width)
+        lowest -= float(block.conjugates(np.zeros_like(block.offset)).sum())
+        if isinstance(block.loss, AbstractSmoothLoss):
+            supply += np.sqrt(2.0 * block.loss.smoothness() * by_column(block.A.power(2), scale))
+        else:
+            reach = np.maximum(*map(np.abs, block.loss.domain(block.y))).ravel()
+            most += 2.0 * by_column(abs(block.A), scale * reach)
     for edge in form.edges:
         if isinstance(edge.penalty, AbstractSmoothPenalty):
-            supply += 2.0 * float(np.sqrt(edge.penalty.smoothness() * edge.weight.sum() * len(edge.ends)))
+            supply += 2.0 * np.sqrt(edge.penalty.smoothness() * edge.weight.sum() * len(edge.ends))
     best = common(form)
-    most = 2.0 * supply * np.sqrt(max(best.value, best.floor, lowest) - lowest)
-    return most if 0.0 < most < np.inf else np.inf
+    most += 2.0 * supply * np.sqrt(max(best.value, best.floor, lowest) - lowest)
+    return np.where((most > 0.0) & np.isfinite(most), most, np.inf)
 
 
-def _bend(block: SampleBlock | EdgeBlock, term: Any, scale: Array, rows: SystemRows, w: Array, damped: float) -> Array:
-    """The Hessians of a block at w, scales and damping included; their inverses where its flows are unknowns."""
-    inverse = rows.places is not None
-    targets = (block.y,) if isinstance(block, SampleBlock) else ()
-    h = _damped(term, term.curvature(block.difference(w), *targets), max(damped, FLAT) if inverse else damped)
+def _is_smooth(block: SampleBlock | EdgeBlock) -> bool:
+    if isinstance(block, SampleBlock):
+        return isinstance(block.loss, AbstractSmoothLoss)
+    return isinstance(block.penalty, AbstractSmoothPenalty)
+
+
+def has_pieces(block: SampleBlock) -> bool:
+    """True where the derivative of a loss is piecewise linear, and not linear."""
+    found = block.loss.bends(block.y.ravel()[:1])
+    return found is not None and bool(found.knots)
+
+
+def _bend(block: Any, rows: SystemRows, w: Array) -> Array:
+    """The Hessian of a block at w; where its flows are unknowns the inverse, of one that is nowhere flat."""
+    sampled, inverse = isinstance(block, SampleBlock), rows.places is not None
+    term: Any = block.loss if sampled else block.penalty
+    scale, targets = (block.scale, (block.y,)) if sampled else (block.weight, ())
+    h = term.curvature(block.difference(w), *targets)
+    if inverse and np.isfinite(L := term.smoothness()):
+        h = (1.0 - FLAT) * h + FLAT * L * (np.eye(h.shape[-1]) if h.ndim == 3 else 1.0)
     h = (scale.reshape(-1, *[1] * (h.ndim - 1)) * h).reshape(-1, rows.k, rows.k)
     return np.linalg.inv(np.maximum(h, TINY) if rows.k == 1 else h) if inverse else h
 
 
-def _damped(term: Any, h: Array, damped: float) -> Array:
-    """(1 - damped) h + damped L, where second derivatives are at most L."""
-    L = term.smoothness()
-    if damped == 0.0 or not np.isfinite(L):
-        return h
-    return (1.0 - damped) * h + damped * L * (np.eye(h.shape[-1]) if h.ndim == 3 else 1.0)
-
-
-def _complementarity(scalings: list[Scaling]) -> float:
+def _complementarity(v: list[Array]) -> float:
     """The sum of <s_e, y_e> = ||v_e||^2."""
-    return sum(float(np.vdot(each.v, each.v)) for each in scalings)
+    return sum(float(np.vdot(each, each)) for each in v)

@@ -21,6 +21,8 @@ def lengths(z: Array) -> Array:
 
 def determinant(x: Array) -> Array:
     """t^2 - ||z||^2, without cancellation near the boundary, (m,)."""
+    if len(x) == 1:
+        return x[0] * x[0]
     size = lengths(x[1:])
     return (x[0] - size) * (x[0] + size)
 
@@ -28,6 +30,8 @@ def determinant(x: Array) -> Array:
 def product(x: Array, y: Array) -> Array:
     """x o y = (<x, y>, x_0 y_1 + y_0 x_1)."""
     out = x[0] * y
+    if len(x) == 1:
+        return out
     out[1:] += y[0] * x[1:]
     out[0] = np.einsum("ij,ij->j", x, y)
     return out
@@ -35,6 +39,8 @@ def product(x: Array, y: Array) -> Array:
 
 def quotient(x: Array, r: Array, of_x: Array) -> Array:
     """The y with x o y = r; ``of_x`` is the determinant of x."""
+    if len(x) == 1:
+        return r / x
     first = (x[0] * r[0] - np.einsum("ij,ij->j", x[1:], r[1:])) / of_x
     out = (r - first * x) / x[0]
     out[0] = first
@@ -43,6 +49,9 @@ def quotient(x: Array, r: Array, of_x: Array) -> Array:
 
 def max_step(x: Array, step: Array, c: Array) -> float:
     """The largest t for which x + t step is in every cone; ``c`` is the determinant of x."""
+    if len(x) == 1:
+        fastest = -float((step / x).min(initial=0.0))
+        return 1.0 / fastest if fastest > 0.0 else np.inf
     b = x[0] * step[0] - np.einsum("ij,ij->j", x[1:], step[1:])
     # c + 2 b t + a t^2 has real roots, as b^2 >= a c for x inside the cone; the first positive one is c / speed
     speed = np.sqrt(np.maximum(b * b - determinant(step) * c, 0.0)) - b
@@ -52,6 +61,8 @@ def max_step(x: Array, step: Array, c: Array) -> float:
 
 def towards(p: Array, low: float, high: float) -> Array:
     """The summand of p with which its eigenvalues p_0 +- ||p_1|| are in [low, high], or fall by ``high`` at most."""
+    if len(p) == 1:
+        return np.maximum(np.clip(p, low, high) - p, -high)
     size = lengths(p[1:])
     lower, upper = (np.maximum(np.clip(value, low, high) - value, -high) for value in (p[0] - size, p[0] + size))
     out = p * ((upper - lower) / (2.0 * np.maximum(size, TINY)))
@@ -86,6 +97,8 @@ class Scaling:
         """The scaling of the points which are s and y in these scaled coordinates, without a detour through the
         unscaled ones (as CVXOPT updates its scalings)."""
         of_s, of_y = np.sqrt(determinant(s)), np.sqrt(determinant(y))
+        if len(s) == 1:
+            return Scaling(self.q, self.eta * np.sqrt(of_s / of_y), np.sqrt(of_s * of_y)[None])
         s, y, q = s / of_s, y / of_y, self.q
         gamma = np.sqrt(0.5 + 0.5 * np.einsum("ij,ij->j", s, y))
         along = np.einsum("ij,ij->j", q, s)
@@ -131,6 +144,8 @@ class Scaling:
 
 def _reflected(q: Array, x: Array) -> Array:
     """2 q <q, x> - J x."""
+    if len(x) == 1:  # q is 1
+        return x
     out = q * (2.0 * np.einsum("ij,ij->j", q, x)) + x
     out[0] -= 2.0 * x[0]
     return out

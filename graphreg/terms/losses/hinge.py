@@ -9,7 +9,7 @@ import numpy as np
 
 from ...base.lazy import cp
 from ..bounds import ULP, half_square
-from ..records import Array, Descent, Notation, Statement
+from ..records import Array, Bends, Descent, Notation, Statement
 from .base import AbstractPeakedLoss, AbstractPiecewiseLinearLoss, smooth_rise
 from .loss import AbstractLoss
 from .prices import PriceDomain
@@ -96,6 +96,10 @@ class SquaredHingeLoss(AbstractHinge, AbstractPeakedLoss):
 
     def anchor(self, y: Array) -> Array:
         return y
+
+    def bends(self, y: Array) -> Bends:
+        zero = np.zeros(y.shape)
+        return Bends(np.maximum(y, 0.0), zero, ((zero, -y, zero),))
 
     def value_bound(self, r: Array, spread: Array, y: Array) -> Array:
         return half_square(np.maximum(-y * r + spread, 0.0) * (1.0 + ULP))  # 1 - y x = -y (x - y)
