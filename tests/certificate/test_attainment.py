@@ -95,7 +95,7 @@ ATTAINED = {
 METHODS = {"exact": gr.Exact(), "primal-dual": gr.PrimalDual()}
 
 
-@pytest.mark.parametrize(("name", "method"), thinned(UNATTAINED, METHODS, every=4))
+@pytest.mark.parametrize(("name", "method"), thinned(UNATTAINED, METHODS, every=2))
 def test_an_infimum_that_is_not_attained(name, method):
     problem = gr.Problem(UNATTAINED[name])
     assert attained(problem.form) is False

@@ -77,8 +77,11 @@ def form_of(name):
 
 
 # ---- the bits --------------------------------------------------------------------------------------------------------
-@over_models
-@pytest.mark.parametrize("method", [*FIXED, gr.PrimalDual(polish=False), gr.PrimalDual(restarts=True)], ids=str)
+@pytest.mark.parametrize(
+    ("name", "method"),
+    thinned(MODELS, [*FIXED, gr.PrimalDual(polish=False), gr.PrimalDual(restarts=True)], every=2),
+    ids=str,
+)
 def test_parts_have_the_bits_of_the_arrays(name, method, whole):
     form = form_of(name)
     arrays = on_arrays(method, form, 15)
@@ -92,7 +95,7 @@ def test_isolated_actors_have_the_bits_of_the_arrays(name, method):
     same(on_arrays(method, form, 15), by_actors(method, form, 15))
 
 
-@over_models
+@pytest.mark.parametrize("name", MODELS)
 def test_isolated_actors_that_adapt(name):
     """Their sums go up a tree and not along an array."""
     form, method = form_of(name), gr.PrimalDual(polish=False)

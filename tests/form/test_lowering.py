@@ -36,7 +36,7 @@ def network_lasso(strength=0.1, n=N):
 
 
 # ---- both forms ------------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize(("seed", "form"), thinned(SEEDS, FORMS, every=3))
+@pytest.mark.parametrize(("seed", "form"), thinned(SEEDS, FORMS, every=2))
 def test_compiled_solved_by_hand_and_read(seed, form):
     """Each problem in one of the forms; in both with ``make test ARGS=--whole``."""
     problem = random_problem(seed).problem

@@ -48,7 +48,7 @@ def optimum(name):
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")  # inside the rivals' packages
-@pytest.mark.parametrize(("solver", "name"), thinned(SOLVERS, KINDS, every=2))
+@pytest.mark.parametrize(("solver", "name"), thinned(SOLVERS, KINDS, every=3))
 def test_answers_are_at_the_optimum(solver, name):
     objective, chosen = tiny(name), SOLVERS[solver]
     if not chosen.applies(objective):

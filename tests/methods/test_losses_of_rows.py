@@ -126,7 +126,7 @@ MODELS = {
 METHODS = (gr.Exact(), gr.Exact(form="dual"), gr.PrimalDual(), gr.ADMM(), None)
 
 
-@pytest.mark.parametrize(("name", "method"), thinned(MODELS, METHODS, every=2), ids=str)
+@pytest.mark.parametrize(("name", "method"), thinned(MODELS, METHODS, every=3), ids=str)
 def test_they_are_what_hand_written_cvxpy_says(name, method):
     model, objective = MODELS[name]()
     with warnings.catch_warnings(action="ignore"):

@@ -18,7 +18,7 @@ UNSAID = 8  # of the ordinary models, at most
 UNCERTIFIED = {"refused", "no_certificate"}
 
 
-@pytest.mark.parametrize(("method", "model"), thinned(METHODS, MODELS, every=2))
+@pytest.mark.parametrize(("method", "model"), thinned(METHODS, MODELS, every=3))
 def test_they_are_what_hand_written_cvxpy_says(model, method):
     twin = MODELS[model](Setting())
     with warnings.catch_warnings(action="ignore"):

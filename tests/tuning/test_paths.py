@@ -21,11 +21,11 @@ from graphreg.tuning.warm import Warm, halving, usual_method
 @pytest.mark.parametrize(
     ("loss", "penalty", "method"),
     thinned(
-        [gr.SquaredLoss, gr.LogisticLoss], [gr.L1(), gr.L2(), gr.SquaredL2()], [None, gr.Exact(), gr.ADMM()], every=5
+        [gr.SquaredLoss, gr.LogisticLoss], [gr.L1(), gr.L2(), gr.SquaredL2()], [None, gr.Exact(), gr.ADMM()], every=3
     ),
 )
 def test_every_point_is_that_of_a_cold_exact_solve(loss, penalty, method):
-    """Every fifth case; all of them with ``make test ARGS=--whole``."""
+    """Every third case; all of them with ``make test ARGS=--whole``."""
     problem, lam = problem_of(penalty, loss, 0.1 * gr.NodePenalty(gr.SquaredL2()))
     path = gr.path(problem, GRID[::-1], method=method, gap=1e-7)
     assert lam.value == 0.3
