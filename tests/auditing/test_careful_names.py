@@ -68,7 +68,11 @@ def stepped(problem, tau, sigma):
 
 
 @pytest.mark.parametrize(
-    "tau", [lambda o: 0.5, lambda o: 1.0 / (o.smoothness.mean() / 4.0 + 3.5)], ids=["fixed", "mean for max"]
+    "tau",
+    [
+        pytest.param(lambda o: 0.5, id="fixed", marks=pytest.mark.whole),
+        pytest.param(lambda o: 1.0 / (o.smoothness.mean() / 4.0 + 3.5), id="mean for max"),
+    ],
 )
 def test_steps_that_do_not_follow_the_data_are_found(tau):
     report = gr.audit(instance("edges", 0), lambda problem: stepped(problem, tau, 0.2))

@@ -110,7 +110,7 @@ TIED = {
 }
 
 
-@pytest.mark.parametrize(("name", "scale"), thinned(TIED, [1e-9, 1e-7, 1.0, 1e9], every=2))
+@pytest.mark.parametrize(("name", "scale"), thinned(TIED, [1e-9, 1e-7, 1.0, 1e9], every=4))
 def test_units_change_nothing_along_edges(name, scale):
     """Columns in other units are the same problem where edges do not mix them."""
     rng = np.random.default_rng(4)

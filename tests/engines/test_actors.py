@@ -65,9 +65,9 @@ def compare(method, form, **options):
     return arrays, actors
 
 
-@pytest.mark.parametrize(("kind", "method"), thinned(KINDS, [*ITERATIONS, *FIXED], every=3), ids=named)
+@pytest.mark.parametrize(("kind", "method"), thinned(KINDS, [*ITERATIONS, *FIXED], every=5), ids=named)
 def test_actors_go_the_way_of_the_arrays(kind, method):
-    """Every third pair; all of them with ``make test ARGS=--whole``."""
+    """Every fifth pair; all of them with ``make test ARGS=--whole``."""
     form = problem(kind).form.frozen()
     if method.missing(form):
         pytest.skip("the method does not apply")

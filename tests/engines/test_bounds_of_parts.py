@@ -56,7 +56,7 @@ def true_of(found, problem):
 def test_bounds_are_true_on_random_problems(make, whole):
     """With all losses and penalties, nodes without data, and parts of single nodes; more with ARGS=--whole."""
     certified, compared = 0, 0
-    for seed in range(300) if whole else range(0, 33, 8):
+    for seed in range(300) if whole else range(0, 33, 16):
         problem = make(seed).problem
         form = problem.form
         if gr.PrimalDual().missing(form) or form.latent:

@@ -69,7 +69,11 @@ def stop(*which):
 
 # ---- who is silent is named ------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
-    ("processes", "which", "named"), [(1, [], "nodes 'a', 'b', 'c', 'd', 'e', 'f', 'g'"), (7, [2], "node 'c'")]
+    ("processes", "which", "named"),
+    [
+        pytest.param(1, [], "nodes 'a', 'b', 'c', 'd', 'e', 'f', 'g'", marks=pytest.mark.whole),
+        (7, [2], "node 'c'"),
+    ],
 )
 def test_the_nodes_of_a_host_that_is_stopped_are_named(processes, which, named):
     once = Once(lambda: stop(*which))

@@ -44,8 +44,8 @@ def coef_of(country, found):
 
 @pytest.mark.parametrize("wild", [False, True])
 @pytest.mark.parametrize("count", [1, 2, 5])
-def test_the_answer_and_its_bounds_are_those_of_one_machine(count, wild):
-    for seed in range(3):
+def test_the_answer_and_its_bounds_are_those_of_one_machine(count, wild, whole):
+    for seed in range(3 if whole else 1):
         country = Country.random(seed)
         if wild:
             country.X, country.y = country.X * [1e-6, 1e3, 1.0], 1e6 + 1e3 * country.y

@@ -31,7 +31,7 @@ def country(tmp_path):
 
 
 # ---- jobs that are killed --------------------------------------------------------------------------------------------
-LONG = ("--gap", "0", "--rounds", "1500", "--checkpoint", "run", "--every", "50", "--out", "out")
+LONG = ("--gap", "0", "--rounds", "700", "--checkpoint", "run", "--every", "50", "--out", "out")
 
 
 def ranks_of(process, many):
@@ -78,8 +78,8 @@ def test_a_job_whose_rank_is_killed_is_started_again(country):
     assert "retry 1 of 2" in lines[2]
     assert len(lines) == 3
     kept = json.loads((country / "out" / "summary.json").read_text())
-    assert kept["rounds"] == 1500
-    assert on_sites(country, 1, "--gap", "0", "--rounds", "1500", "--out", "alone").returncode == 4
+    assert kept["rounds"] == 700
+    assert on_sites(country, 1, "--gap", "0", "--rounds", "700", "--out", "alone").returncode == 4
     saved, alone = SavedParts.open(country / "out"), SavedParts.open(country / "alone")
     for labels, _ in alone.parts():
         np.testing.assert_array_equal([saved[label] for label in labels], [alone[label] for label in labels])

@@ -60,7 +60,7 @@ def compare(method, form, counts=COUNTS):
         same(arrays, by_parts(method, form, gr.Parts(count)))
 
 
-@pytest.mark.parametrize(("kind", "method"), thinned(KINDS, [*ITERATIONS, *FIXED], every=4), ids=named)
+@pytest.mark.parametrize(("kind", "method"), thinned(KINDS, [*ITERATIONS, *FIXED], every=7), ids=named)
 def test_parts_have_the_bits_of_the_arrays(kind, method):
     form = problem(kind, n=12).form.frozen()
     if method.missing(form) or type(method).judge is not gr.AbstractIteration.judge:
@@ -209,7 +209,7 @@ def test_more_parts_than_nodes():
     np.testing.assert_array_equal(found.coef, model.solve(gr.PrimalDual(polish=False)).coef)
 
 
-@pytest.mark.parametrize(("kind", "method"), thinned(KINDS, [*ITERATIONS, *FIXED], every=2), ids=named)
+@pytest.mark.parametrize(("kind", "method"), thinned(KINDS, [*ITERATIONS, *FIXED], every=5), ids=named)
 def test_a_part_may_have_no_nodes(kind, method, monkeypatch):
     """As where an MPI job has more processes than there are nodes."""
     form = problem(kind, n=6).form.frozen()

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from actor_cases import by_actors, on_arrays, whole
+from factories import thinned
 from mpi_jobs import LAUNCHER, launched
 from test_local_parts import together
 from test_parts import by_parts, same
@@ -92,23 +93,25 @@ def form_of(name):
 
 
 # ---- the bits --------------------------------------------------------------------------------------------------------
-@over_models
-@pytest.mark.parametrize("method", [*FIXED, gr.PrimalDual(polish=False), gr.PrimalDual(restarts=True)], ids=str)
-def test_parts_have_the_bits_of_the_arrays(name, method):
+@pytest.mark.parametrize(
+    ("name", "method"),
+    thinned(MODELS, [*FIXED, gr.PrimalDual(polish=False), gr.PrimalDual(restarts=True)], every=2),
+    ids=str,
+)
+def test_parts_have_the_bits_of_the_arrays(name, method, whole):
     form = form_of(name)
     arrays = on_arrays(method, form, 15)
-    for count in (1, 2, 3, 7):
+    for count in (1, 2, 3, 7) if whole else (2, 7):
         same(arrays, by_parts(method, form, gr.Parts(count)))
 
 
-@over_models
-@pytest.mark.parametrize("method", FIXED, ids=str)
+@pytest.mark.parametrize(("name", "method"), thinned(MODELS, FIXED, every=2), ids=str)
 def test_isolated_actors_have_the_bits_of_the_arrays(name, method):
     form = form_of(name)
     same(on_arrays(method, form, 15), by_actors(method, form, 15))
 
 
-@over_models
+@pytest.mark.parametrize("name", MODELS)
 def test_isolated_actors_that_adapt(name):
     """Their sums go up a tree and not along an array."""
     form, method = form_of(name), gr.PrimalDual(polish=False)

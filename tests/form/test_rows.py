@@ -7,6 +7,7 @@ import networkx as nx
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from factories import thinned
 
 import graphreg as gr
 from graphreg.compiling.conic import Compiler
@@ -98,8 +99,7 @@ def without_constraints(form, w):
     return sum(float(each.sum()) for block in form.blocks if np.isfinite(each := block.values(w)).all())
 
 
-@pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize("method", MEETS, ids=lambda method: method.name)
+@pytest.mark.parametrize(("model", "method"), thinned(MODELS, MEETS, every=2), ids=str)
 def test_rounds_find_the_optimum(model, method):
     form, objective, constraints = MODELS[model]()
     best = cp.Problem(cp.Minimize(objective), constraints).solve(**EXACT)

@@ -78,10 +78,10 @@ def test_there_are_examples():
 
 
 def thinned_tables(folder):
-    """The tables of the data, of the counties every fourth; whole with ``--whole``."""
+    """The tables of the data, of the counties every eighth; whole with ``--whole``."""
     for path in DATA.glob("*.csv*"):
         if path.name.startswith("us_election"):
-            pd.read_csv(path, dtype={"fips": str})[::4].to_csv(folder / path.name, index=False)
+            pd.read_csv(path, dtype={"fips": str})[::8].to_csv(folder / path.name, index=False)
         else:
             shutil.copy(path, folder)
     return folder

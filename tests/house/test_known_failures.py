@@ -21,9 +21,9 @@ def examined(name, value):
 
 @pytest.mark.parametrize("name", FAILURES)
 def test_no_scale_breaks_a_certificate(name, whole):
-    """At two or three values of each sweep; at all of them with ``make test ARGS=--whole``."""
+    """At both ends of each sweep; at all of them with ``make test ARGS=--whole``."""
     sweep = FAILURES[name].sweep
-    for value in sweep if whole else sweep[:: max(1, len(sweep) // 2)]:
+    for value in sweep if whole else sweep[:: max(1, len(sweep) - 1)]:
         row = examined(name, value)
         assert not row.error
         for answer in row.answers:

@@ -18,7 +18,7 @@ from graphreg.methods.splitting._halpern import Iterate
 from graphreg.network import fast
 from graphreg.saving.packing import JsonTree
 
-ROUNDS = 50
+ROUNDS = 30
 
 
 @pytest.fixture(params=WAYS)
@@ -110,7 +110,7 @@ def test_flows_of_another_shape_are_refused(forced):
 def test_several_rounds_at_once_are_single_ones(name, forced):
     method = gr.PrimalDual()
     states = walk(PROBLEMS[name](), method, True, count=ROUNDS)
-    for begin in (0, 3, 21):
+    for begin in (0, 21):
         kept = [each.copy() for each in numbers(states[begin])]
         state, k = states[begin], begin
         while k < ROUNDS:

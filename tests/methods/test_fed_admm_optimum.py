@@ -29,7 +29,7 @@ from graphreg.datasets import random_problem
 from graphreg.errors import MethodError
 
 
-@pytest.mark.parametrize(("case", "away"), thinned(CLASSES, AWAY, every=2))
+@pytest.mark.parametrize(("case", "away"), thinned(CLASSES, AWAY, every=4))
 def test_the_optimum_is_certified(case, away):
     """Every other pair; all of them with ``make test ARGS=--whole``."""
     problem = CLASSES[case]()
@@ -143,7 +143,7 @@ def slope(errors, marks):
     return float(np.polyfit(np.log(marks), np.log(errors), 1)[0])
 
 
-@pytest.mark.parametrize("average", ["last", "printed", "suffix"])
+@pytest.mark.parametrize("average", thinned(["last", "printed", "suffix"], every=2))
 def test_batches_converge_like_one_over_the_rounds(average, marks, whole):
     errors = mean_errors(squared(m=20), gr.FedADMM(batch=5, average=average), marks, range(6 if whole else 3))
     assert slope(errors, marks) < -0.75  # 1/T, or faster where the average still forgets its start

@@ -247,7 +247,7 @@ SOMETIMES = {
 SMOOTH = ("total variation", "logistic", "features", "squared", "consensus", "tree", "parts")
 
 
-@pytest.mark.parametrize(("kind", "how"), thinned(SMOOTH, SOMETIMES, every=2))
+@pytest.mark.parametrize(("kind", "how"), thinned(SMOOTH, SOMETIMES, every=4))
 def test_actors_know_enough(kind, how):
     """Every other pair; all of them with ``make test ARGS=--whole``."""
     form, method = problem(kind).form.frozen(), SOMETIMES[how]

@@ -21,6 +21,7 @@ from cluster_cases import (
     settings,
 )
 from core_cases import view_of
+from factories import thinned
 
 import graphreg as gr
 from graphreg.form.latent import with_latent_minimisers
@@ -81,8 +82,11 @@ def test_latent_nodes_of_other_penalties_stay_where_they_are():
 
 
 # ---- the algorithms by hand ------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("name", [name for name in CASES if name != "apart"])
-@pytest.mark.parametrize("options", [{}, {"batch": 3}, {"coin": "single"}], ids=str)
+@pytest.mark.parametrize(
+    ("name", "options"),
+    thinned((name for name in CASES if name != "apart"), [{}, {"batch": 3}, {"coin": "single"}], every=2),
+    ids=str,
+)
 def test_algorithm_1_by_hand(name, options):
     """With all averages computed anew in every round: what is not sent again was known."""
     c = CASES[name]()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 
 import pytest
+from factories import thinned
 
 import graphreg as gr
 from benchmarks.rows import foreign
@@ -17,8 +18,7 @@ UNSAID = 8  # of the ordinary models, at most
 UNCERTIFIED = {"refused", "no_certificate"}
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(("method", "model"), thinned(METHODS, MODELS, every=3))
 def test_they_are_what_hand_written_cvxpy_says(model, method):
     twin = MODELS[model](Setting())
     with warnings.catch_warnings(action="ignore"):
@@ -49,8 +49,11 @@ def test_other_programs_answer_what_we_do_and_never_better(program):
         assert row["apart"] <= 1e-5 or row["program"] in FAR or row["what"] in UNLIKE, row
 
 
-def test_most_ordinary_models_are_said():
-    answers = [tried(each) for each in PROBES]
-    unsaid = {each.what: why for each, (answer, *_, why) in zip(PROBES, answers, strict=True) if answer in UNCERTIFIED}
+def test_most_ordinary_models_are_said(whole):
+    """All but one that is not certified, and takes twice as long as the others together: it is with ``--whole``."""
+    probes = [each for each in PROBES if whole or not each.what.startswith("Cox's partial likelihood, as a choice")]
+    answers = [tried(each) for each in probes]
+    unsaid = {each.what: why for each, (answer, *_, why) in zip(probes, answers, strict=True) if answer in UNCERTIFIED}
+    assert len(probes) >= len(PROBES) - 1
     assert len(unsaid) <= UNSAID, unsaid
     assert {answer for answer, *_ in answers} <= {"said", "by a trick", *UNCERTIFIED}

@@ -77,9 +77,10 @@ def test_where_it_is_the_default(method):
     assert not isinstance(iterate(method(restarts=False), rough, [1])[0].due, Halpern)
 
 
-@pytest.mark.parametrize("method", [gr.PrimalDual, gr.ADMM])
-@pytest.mark.parametrize("loss", [gr.SquaredLoss, gr.HingeLoss, gr.QuantileLoss])
-@pytest.mark.parametrize("restarts", [True, False])
+@pytest.mark.parametrize(
+    ("method", "loss", "restarts"),
+    thinned([gr.PrimalDual, gr.ADMM], [gr.SquaredLoss, gr.HingeLoss, gr.QuantileLoss], [True, False], every=2),
+)
 def test_it_leads_there(method, loss, restarts):
     problem = chain(loss)[0]
     run = problem.solve(method(restarts=restarts), gap=1e-6)

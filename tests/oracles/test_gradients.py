@@ -6,6 +6,7 @@ import networkx as nx
 import numpy as np
 import pytest
 from core_cases import view_of
+from factories import thinned
 
 import graphreg as gr
 from graphreg.datasets import random_problem
@@ -15,7 +16,7 @@ from graphreg.oracles.gradients import without_gradient
 SMOOTH = [s for s in range(60) if not without_gradient(random_problem(s).problem.form)][:25]
 
 
-@pytest.fixture(params=SMOOTH)
+@pytest.fixture(params=thinned(SMOOTH, every=3))
 def view(request):
     return view_of(random_problem(request.param).problem.form)
 

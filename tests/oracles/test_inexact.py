@@ -31,8 +31,7 @@ def poisson(n=6):
 
 
 # ---- the prox by gradient steps --------------------------------------------------------------------------------------
-@pytest.mark.parametrize("seed", SMOOTH)
-@pytest.mark.parametrize("tolerance", [1e-1, 1e-4])
+@pytest.mark.parametrize(("seed", "tolerance"), thinned(SMOOTH, [1e-1, 1e-4], every=2))
 def test_a_tolerance_bounds_the_distance_from_the_prox(seed, tolerance):
     """By strong convexity, (1) of the module; the exact prox is that of Newton's method, run to rounding."""
     view = view_of(random_problem(seed).problem.form)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from factories import thinned
 from picture_checks import check_picture
 
 import graphreg as gr
@@ -243,8 +244,9 @@ def test_a_gallery_has_three_panels(pyplot):
 
 
 # ---- tests of edges --------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize("correction", ["bonferroni", "bh", None])
-@pytest.mark.parametrize("covariance", ["chow", "robust", "HC3"])
+@pytest.mark.parametrize(
+    ("correction", "covariance"), thinned(["bonferroni", "bh", None], ["chow", "robust", "HC3"], every=3)
+)
 def test_beyond_its_threshold_an_edge_is_removed(pyplot, correction, covariance):
     rng = np.random.default_rng(5)
     X, node = rng.normal(size=(600, 2)), np.repeat(np.arange(20), 30)

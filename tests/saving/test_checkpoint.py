@@ -30,7 +30,7 @@ def separable():
 
 
 # ---- exact resume ----------------------------------------------------------------------------------------------------
-@pytest.mark.parametrize(("seed", "method"), thinned(SEEDS, ITERATIVE, every=5), ids=named)
+@pytest.mark.parametrize(("seed", "method"), thinned(SEEDS, ITERATIVE, every=len(SEEDS)), ids=named)
 def test_a_broken_run_has_the_bits_of_an_unbroken_one(seed, method, tmp_path):
     """Every method on some of the problems; on all with ``make test ARGS=--whole``, on more by `make resume`."""
 
@@ -62,10 +62,10 @@ CASES = {
 
 
 @pytest.mark.parametrize(
-    ("case", "options"), thinned(CASES, [{"balance": 1.0}, {"polish": False}, {"relaxation": 1.3}], every=2)
+    ("case", "options"), thinned(CASES, [{"balance": 1.0}, {"polish": False}, {"relaxation": 1.3}], every=3)
 )
 def test_every_break_of_a_short_run(case, options, tmp_path):
-    """Every other pair; all of them with ``make test ARGS=--whole``."""
+    """Every case with one of the options; with all of them with ``make test ARGS=--whole``."""
     problem, method = CASES[case], gr.PrimalDual(**options)
     whole = facts(problem().solve(method, gap=0, rounds=45))
     path = tmp_path / "run"

@@ -14,7 +14,7 @@ import graphreg as gr
 from graphreg.datasets import random_problem
 from graphreg.saving import archive
 
-EXAMPLES, MANY = 10, 500  # by default, and with --whole
+EXAMPLES, MANY = 5, 500  # by default, and with --whole
 
 
 def straight():

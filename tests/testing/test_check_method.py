@@ -25,13 +25,13 @@ ACCURACY: dict[str, float | None] = {
 }
 
 CONFIGURED = [
-    gr.PrimalDual(balance=1.0, relaxation=1.0),
     gr.PrimalDual(restarts=True),
     gr.PrimalDual(inexact=2),
     GradientDescent(),
     *(
         pytest.param(method, marks=pytest.mark.whole, id=method.label)
         for method in (
+            gr.PrimalDual(balance=1.0, relaxation=1.0),
             gr.PrimalDual(inexact=0.1),
             gr.ADMM(rho=1.0, relaxation=1.0),
             gr.ADMM(restarts=True),

@@ -33,7 +33,7 @@ def test_guaranteed_clusters_are_recovered(whole):
     assert 0.5 < max(ratios) <= 1.0 + 1e-4  # the sharp bound is attained or nearly so, (36) half of it
 
 
-@pytest.mark.parametrize(("loss", "samples"), [("logistic", 40), ("poisson", 30)])
+@pytest.mark.parametrize(("loss", "samples"), [("logistic", 40), pytest.param("poisson", 30, marks=pytest.mark.whole)])
 def test_losses_that_are_convex_near_their_optimum_only(loss, samples):
     for drawn, found in guaranteed(12, 6, loss, samples):
         assert found.guaranteed

@@ -5,6 +5,7 @@ from __future__ import annotations
 import networkx as nx
 import numpy as np
 import pytest
+from factories import thinned
 
 import graphreg as gr
 from graphreg.errors import MethodError
@@ -38,8 +39,7 @@ def spread(problem, lam, strength):
     return float(np.abs(w[edges.tail] - w[edges.head]).max())
 
 
-@pytest.mark.parametrize("loss", [gr.SquaredLoss, gr.LogisticLoss])
-@pytest.mark.parametrize("graph", GRAPHS)
+@pytest.mark.parametrize(("loss", "graph"), thinned([gr.SquaredLoss, gr.LogisticLoss], GRAPHS, every=2))
 def test_it_is_where_bisection_ends(graph, loss):
     problem, lam = spatial(GRAPHS[graph], loss=loss)
     found = gr.strength_max(problem)
