@@ -27,7 +27,7 @@ from ..base.lazy import cp
 from ..certificate import Enclosure, differences, feasible
 from ..form import DualPoint, Form
 from ..terms import Array, EdgeBlock
-from ..terms.penalties import AbstractBox, AbstractConstraint, Ball, Zero, split
+from ..terms.penalties import AbstractConstraint, split
 from .solvers import breakdown_of, solver_name, time_limit
 
 LONGEST = 100  # rows of a circle that is looked for
@@ -38,7 +38,7 @@ LITTLE = 1e-6  # of the largest flow: less has no part in a proof
 
 def torn(form: Form) -> str:
     """The rows of a circle that no point satisfies, named; empty where none is found, and nothing is shown then."""
-    boxes = [edge for edge in form.edges if _bounds(edge)]
+    boxes = [edge for edge in form.edges if _bounds(edge, form.d)]
     if all(np.isfinite(edge.values(np.zeros(form.shape))).all() for edge in boxes):
         return ""
     tail, head, length, *said = _roads(form, boxes)
@@ -57,13 +57,12 @@ def torn(form: Form) -> str:
     return ""
 
 
-def _bounds(edge: EdgeBlock) -> tuple[Any, ...]:
-    """Bounds of each number of the rows of a block, where there are any."""
-    if isinstance(edge.penalty, Ball):
-        return -edge.penalty.radius, edge.penalty.radius
-    if isinstance(edge.penalty, AbstractBox):
-        return edge.penalty.low, edge.penalty.high
-    return (0.0, 0.0) if isinstance(edge.penalty, Zero) else ()
+def _bounds(edge: EdgeBlock, d: int) -> tuple[Array, ...]:
+    """Bounds of each number of the rows of a block, as far as its set reaches along the axes, where it has one."""
+    if not isinstance(edge.penalty, AbstractConstraint):
+        return ()
+    axes = np.eye(edge.map.width(d))
+    return -edge.penalty.conjugate(-axes), edge.penalty.conjugate(axes)
 
 
 def _roads(form: Form, boxes: list[EdgeBlock]) -> list[Array]:
@@ -73,7 +72,7 @@ def _roads(form: Form, boxes: list[EdgeBlock]) -> list[Array]:
         shape = edge.count, form.width(edge)
         line, tail, head = differences(edge.flat(form.d))
         center = np.zeros(shape) if edge.center is None else edge.center
-        low, high = ((np.broadcast_to(end, shape) + center).ravel()[line] for end in _bounds(edge))
+        low, high = ((np.broadcast_to(end, shape) + center).ravel()[line] for end in _bounds(edge, form.d))
         block = np.full(len(line), number)
         found += [(tail, head, high, block, line), (head, tail, -low, block, line)]
     every = [np.concatenate(x) for x in zip(*found, strict=True)]

@@ -69,7 +69,7 @@ def _takes(row: Mapping[Any, Any]) -> str:
     """The seconds and gigabytes that a run is predicted to take, in words."""
     seconds = row["seconds"]
     long = "at least" if isinf(seconds) else "with about" if isnan(seconds) else f"in about {seconds:.2g} s and"
-    return f", {long} {row['gigabytes']:.2g} GB"
+    return f", {long} {max(row['gigabytes'], 0.01):.2g} GB"
 
 
 def _sizes(arcs: Arcs) -> str:

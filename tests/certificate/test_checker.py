@@ -59,7 +59,7 @@ def test_what_is_forged_was_a_proof():
 
 def test_a_model_has_the_name_that_it_always_had():
     """The names of problems are kept by those who ask for proofs: they do not change while the format's name stays."""
-    names = [checked(made).hash for made in by_hand()]
+    names = [checked(made).hash for made in by_hand() if "gamma" not in str(made)]  # the loss that is younger
     names.append(checked(mixed(random.Random(0))[0]).hash)
     assert len(names) == 33
     assert hashlib.sha256("".join(names).encode()).hexdigest()[:16] == "557e9baa90c7929d"

@@ -115,7 +115,7 @@ def test_methods(model):
     assert done.stdout == f"{table}\n"
     lines = done.stdout.splitlines()
     for name, applies in table["applies"].items():
-        assert f"{name}: {'applies' if applies else 'does not apply'}" in lines
+        assert any(line.startswith(f"{name}: {'applies, ' if applies else 'does not apply'}") for line in lines)
     for method in METHODS:
         assert any(line.startswith("    needs") and method.needs[:40] in line for line in lines)
 

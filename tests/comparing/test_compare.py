@@ -64,8 +64,8 @@ def stopped(monkeypatch):
     """A conic solver that has no time."""
     true = conic.ConicProblem.solve
 
-    def solve(self, solver, options):
-        return true(self, solver, {**options, "max_iter": 2})
+    def solve(self, solver, options, apart):
+        return true(self, solver, {**options, "max_iter": 2}, apart)
 
     monkeypatch.setattr(conic.ConicProblem, "solve", solve)
     monkeypatch.setattr(solvers, "ATTEMPTS", {"CLARABEL": ((True, {}),)})
@@ -125,7 +125,7 @@ def test_else_by_the_best_bound(problem, stopped):
 def test_a_conic_solver_is_told_the_time(monkeypatch):
     problem, asked = chain(), []
 
-    def solve(self, solver, options):
+    def solve(self, solver, options, apart):
         asked.append((solver, options))
         return solvers.SolverOutcome("user_limit")
 

@@ -276,7 +276,6 @@ FACTS = [
     ),
     ("paths.md", "A number k (50 by default)", option(gr.path, "strengths", 50)),
     ("paths.md", "by default the only one of the model", option(gr.path, "parameter", None)),
-    ("paths.md", "Elsewhere the default is `PrimalDual`", option(gr.path, "method", None)),
     ("tour.md", "# by default all that apply, baselines too", option(gr.compare, "methods", None)),
     ("what-there-is.md", '`scale="mean"` (default)', mean),
     (
@@ -392,7 +391,6 @@ LIMITS = [
         {"DRAWN": 10_000, "BETTER": 0.99},
     ),
     ("observing.md", "up to 32 MiB of them", "running.observing", {"KEPT": 32 * 2**20}),
-    ("paths.md", "factors of up to 1e10 multiplications", "tuning.warm", {"MOST": 1e10}),
     ("paths.md", "neighbours are further than a factor of 3.2 apart", "tuning.warm", {"NEAR": 3.2}),
     ("pictures.md", "Names are shortened to 24 characters", "base.escaping", {"IN_PICTURES": 24}),
     ("proofs.md", "at most 50 edges are tried", "certificate.proof.claims", {"MOST": 50}),

@@ -142,10 +142,9 @@ def on_a_chain(strength):
 def test_a_path_goes_by_rounds_where_factors_do_not_fit():
     strength = gr.Parameter(0.1, name="lam")
     model = gr.Problem(on_a_chain(strength))
-    assert gr.path(model, [0.1, 0.2]).method == "InteriorPoint"
     with gate.allowing(3e4):
         found = gr.path(model, [0.1, 0.2])
-    assert found.method == "PrimalDual"
+    assert {each.method for each in found} == {"Auto(PrimalDual)"}
     assert all(each.status == "certified" for each in found)
 
 

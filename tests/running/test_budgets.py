@@ -162,7 +162,7 @@ def test_seconds_hold_with_highs_itself(loss):
     problem = large(loss)
     solution, seconds = took(lambda: problem.solve(seconds=0.5, on_failure="return"))
     assert seconds < SOON
-    assert solution.status in ("budget", "unattained")  # a fast machine finds the answer in time
+    assert solution.status in ("budget", "unattained", "certified")  # a fast machine finds the answer in time
 
 
 def test_ctrl_c_is_heard_in_a_programme(slow_programme, ctrl_c):

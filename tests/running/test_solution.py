@@ -206,7 +206,7 @@ def test_methods_say_what_applies(problem):
         if row["applies"]:
             assert not row["missing"]
             long = f"in about {row['seconds']:.2g} s and" if row["seconds"] >= 0 else "with about"
-            takes = f"{long} {row['gigabytes']:.2g} GB"
+            takes = f"{long} {max(row['gigabytes'], 0.01):.2g} GB"
             assert f"{name}: applies, {takes} needs {row['needs']} sends {row['sends']}" in plain
             assert row["gigabytes"] > 0
         else:

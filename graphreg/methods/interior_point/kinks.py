@@ -19,6 +19,7 @@ from .cones import TINY, Scaling, lengths
 MARGIN = 1e-12  # relative; nearer to it than rounding knows, nothing is
 CLEARLY = 0.03  # of the share of a capacity that is left, below which a length relative to the longest is taken for 0
 FREE = 1e-30  # the least curvature of a row between bounds
+LEAST = 1e-120  # a length of which the square is seen
 
 
 class AbstractPulls(ABC):
@@ -125,7 +126,7 @@ class NormCones(AbstractCones):
         z = self.columns(self.block.difference(w))
         u = np.zeros_like(z) if flows is None else self.columns(flows)
         u = -0.5 * u * np.minimum(1.0, self.c / np.maximum(lengths(u), TINY))
-        return np.vstack([np.sqrt(np.mean(far**2, axis=0) + lengths(z) ** 2), z]), np.vstack([self.c, u])
+        return np.vstack([_some(np.sqrt(np.mean(far**2, axis=0) + lengths(z) ** 2)), z]), np.vstack([self.c, u])
 
     def off(self, w: Array, s: Array, y: Array) -> Array | float:
         return 0.0 if self.rows.places is None else s[1:] - self.columns(self.block.difference(w))
@@ -196,7 +197,7 @@ class SideCones(AbstractCones):
 
     def start(self, w: Array, far: Array, worth: float, flows: Array | None) -> tuple[Array, Array]:
         z = self._inside(w)  # begun as far inside as w is outside
-        s = np.maximum(z, np.maximum(far[:, self.of], -float(z.min(initial=0.0))))
+        s = _some(np.maximum(z, np.maximum(far[:, self.of], -float(z.min(initial=0.0)))))
         return s, worth / s
 
     def off(self, w: Array, s: Array, y: Array) -> Array:
@@ -359,6 +360,11 @@ class BoxCones(AbstractCones):
         out[self.capped] *= share
         out[many:] *= share
         return out[None]
+
+
+def _some(size: Array) -> Array:
+    """Lengths to begin at: 1 where the entries of a row are so small that nothing is left of them."""
+    return np.where(size > LEAST, size, 1.0)
 
 
 def _positive(x: Array) -> Array:
