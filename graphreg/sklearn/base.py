@@ -20,10 +20,11 @@ from .. import checks
 from ..base.messages import did_you_mean
 from ..errors import DataError
 from ..inputs import NodeData
-from ..methods import AbstractMethod, Exact, InteriorPoint, PrimalDual
+from ..methods import AbstractMethod, Exact, PrimalDual
 from ..problem import RAISES, Problem
 from ..running import Budget, Solution, solve
 from ..terms import Array
+from ..terms.losses import AbstractSmoothLoss
 from ..tuning import usual_method
 from .given import ALL, Rows, brief, loss_of, pooled, problem_of, refuse_masks, rows_of
 
@@ -243,7 +244,7 @@ class AbstractGraphEstimator(BaseEstimator, ABC):
 def _usual_method(problem: Problem) -> AbstractMethod:
     """The usual method of paths, but `Exact` for few rows of a loss with kinks: it finds vertices to the last digit,
     so that a row of weight 2 and a row given twice are the same."""
-    kinks = bool(InteriorPoint().missing(problem.form))
+    kinks = bool(problem.form.losses_beside(AbstractSmoothLoss))
     return Exact() if kinks and problem.form.samples[0].loss.data.n_samples <= FEW else usual_method(problem)
 
 

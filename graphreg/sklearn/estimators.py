@@ -88,7 +88,7 @@ class GraphRegressor(AbstractGraphRegressor):
         What is predicted at a node that has no model: one that the graph lacks, or one that no path joins to rows.
         "pooled" is the best single model (b, w) for all nodes: b_i = b and w_i = w in the formula.
     method : AbstractMethod, optional
-        By default that of `graphreg.path`: InteriorPoint for smooth losses, else PrimalDual or Exact.
+        By default that of `graphreg.path`, Auto, but Exact for few rows of a loss with kinks.
     gap : float
         The relative gap that has to be proved, see `Problem.solve`. At the default or below, a certified answer is then
         refined: by up to 300 rounds of PrimalDual with Newton steps, towards a gap of 1e-14, within ``seconds``. So
