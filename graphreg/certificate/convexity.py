@@ -32,6 +32,7 @@ from .kernel.joint import far_from_square
 # ---- smallest eigenvalues, from below --------------------------------------------------------------------------------
 U = 2.0**-53  # the unit roundoff
 BELOW = (1.0 - 1e-9, 1.0 - 1e-6, 0.99, 0.7, 0.3, 0.03)  # of the eigenvalue as it is estimated: tried in this order
+RESTARTS = 30  # of ARPACK; where these are too few, eigenvalues are too close for a bound that would help
 WIDE = 64  # from this size on the matrices of a stack are factorised one by one
 RANGE = 1e140  # diagonals outside 1 / RANGE ... RANGE are not looked at
 
@@ -138,7 +139,8 @@ def estimated(solve: Callable[[Array], Array], q: Array) -> float:
     try:
         start = np.random.default_rng(0).standard_normal(len(q))
         if len(q) > 1:
-            top = float(eigsh(inverse, k=1, which="LA", v0=start, return_eigenvectors=False)[0])
+            how: dict[str, Any] = {"which": "LA", "v0": start, "maxiter": RESTARTS}
+            top = float(eigsh(inverse, k=1, return_eigenvectors=False, **how)[0])
         else:  # of which ARPACK knows nothing
             top = float(inverse.matvec(np.ones(1))[0])
     except (ArpackError, RuntimeError):
