@@ -91,8 +91,8 @@ def inverse_root(G: Array, least: float) -> Array | None:
     collinear.
     """
     lapack: Any = scipy.linalg.lapack  # scipy has no types
-    L, failed = lapack.dpotrf(G, lower=True)
-    R = None if failed else lapack.dtrtri(L, lower=True)[0].T
+    L, failed = lapack.dpotrf(G, lower=True) if len(G) else (G, 0)
+    R = None if failed else lapack.dtrtri(L, lower=True)[0].T if len(G) else G  # LAPACK complains of no columns
     return R if R is not None and least * float(np.vdot(R, R)) <= 1.0 else None  # the trace of the inverse
 
 
