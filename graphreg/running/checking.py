@@ -236,10 +236,13 @@ class Checks:
         """True where flows routed by a guess meet the gap. Those that leave their capacities are routed again from
         within, by what room is left there, as long as that brings them nearer to balance."""
         certifier, gap = self.certifier, self.budget.gap
+        if bound is None:  # one go from nothing, which is spread evenly, and one from the flows at hand
+            for begun in (tuple(np.zeros_like(u) for u in flows), flows):
+                certifier.propose(w, routed(certifier.repair, found, w, begun), gap)
+                if certifier.best().holds(gap):
+                    return True
+            return False
         point = routed(certifier.repair, found, w, flows)
-        if bound is None:
-            certifier.propose(w, point, gap)
-            return certifier.best().holds(gap)
         wanted = WORSE * self._relative(bound)
         while (bound := certifier.cheap_bound([w], point.flows)) is not None and (
             left := self._relative(bound)
