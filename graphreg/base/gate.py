@@ -211,16 +211,12 @@ def aside(function: Callable[..., T], *args: Any) -> T:
     until = _end()
     there = {**os.environ, "PYTHONPATH": os.pathsep.join(each or os.getcwd() for each in sys.path)}
     command = [spawn.get_executable(), "-c", f"from {__name__} import answer; answer()"]
-    how: dict[str, Any] = {
-        "stdout": subprocess.PIPE,
-        "stderr": subprocess.PIPE,
-        "start_new_session": True,
-    }  # deaf to the terminal
+    pipe: Any = subprocess.PIPE
     with TemporaryFile() as given:  # a pipe is not written to any more by a `communicate` that begins again
         for each in ((os.getpid(), usable_memory()), (function, args)):
             pickle.dump(each, given)
         given.seek(0)
-        child: Any = subprocess.Popen(command, env=there, stdin=given, **how)  # deaf to the terminal
+        child: Any = subprocess.Popen(command, env=there, stdin=given, stdout=pipe, stderr=pipe, start_new_session=True)
     with child:  # in a session of its own, deaf to Ctrl-C at the terminal
         try:
             while True:

@@ -58,8 +58,9 @@ def torn(form: Form) -> str:
 
 
 def _bounds(edge: EdgeBlock, d: int) -> tuple[Array, ...]:
-    """Bounds of each number of the rows of a block, as far as its set reaches along the axes, where it has one."""
-    if not isinstance(edge.penalty, AbstractConstraint):
+    """Bounds of each number of the rows of a block, as far as its set reaches along the axes, where it has one; none
+    of a user's, whose conjugate may be rounded more than a circle that just closes bears."""
+    if not isinstance(edge.penalty, AbstractConstraint) or edge.penalty.is_users():
         return ()
     axes = np.eye(edge.map.width(d))
     return -edge.penalty.conjugate(-axes), edge.penalty.conjugate(axes)

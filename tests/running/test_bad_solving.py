@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from bad_input import FUSION, problem, refusals, refused
+from own_terms import OwnEquality
 
 import graphreg as gr
 from graphreg.compiling.conic import ConicProblem
@@ -141,6 +142,19 @@ def test_circles_that_close_but_for_rounding_are_no_contradiction(low):
     assert not torn(gr.Problem(THREE + gr.NonNegative()(W.along(["a", "b", "c"]) - 1.0)).form)
     open_ = sum(gr.Box(b - 1.0, b - 0.5)(W.at([j]) - W.at([i])) for (i, j), b in sides.items())
     assert torn(gr.Problem(THREE + open_).form)
+
+
+def test_a_constraint_of_the_user_whose_conjugate_is_rounded_is_no_contradiction():
+    """The support functions of {0} around offsets that just close: a little too small, as a search for them leaves."""
+
+    class Rounded(OwnEquality):
+        def conjugate(self, u):
+            return super().conjugate(u) - 1e-9 * np.abs(u).sum(axis=1)
+
+    closed = sum(
+        Rounded()(W.at([j]) - W.at([i]) - b) for i, j, b in [("a", "b", 1.0), ("b", "c", 1.0), ("c", "a", -2.0)]
+    )
+    assert not torn(gr.Problem(THREE + closed).form)
 
 
 def test_long_chains_are_gone_through():
