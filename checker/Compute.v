@@ -57,7 +57,7 @@ Fixpoint push (u : list Q) (b : list (option Q * option Q)) : option Q :=
   end.
 
 (** f*(b), where b lies in its domain; of a Quadratic, b = R't is stated by t. *)
-Definition conj (f : func) (b : list Q) : option Q :=
+Definition conjugate (f : func) (b : list Q) : option Q :=
   match f, b with
   | Squared y, [v] => Some (v * (half v + y))
   | Mean y, _ => Some (half (dotQ b b) + dotQ b y)
@@ -154,7 +154,7 @@ Definition price (s : Q) (f : func) (u : list Q) : option Q :=
   if qlt 0 s then
     match f with
     | Quadratic _ => Some (s * half (dotQ u u))
-    | _ => match conj f (scaleQ (/ s) u) with Some q => Some (s * q) | None => None end
+    | _ => match conjugate f (scaleQ (/ s) u) with Some q => Some (s * q) | None => None end
     end
   else None.
 Definition flow (s : Q) (f : func) (t : list Q) : list Q :=

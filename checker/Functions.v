@@ -113,7 +113,7 @@ Ltac scalar b z S H :=
   match goal with S : one (length z) = true |- _ => destruct (one_number _ S) as [x ->] end; simpl.
 
 Theorem fenchel_young f b z q : is_quadratic f = false -> suits f (length z) = true -> length b = length z ->
-  conj f b = Some q -> dom f z -> dot (RV b) z <= val f z + Q2R q.
+  conjugate f b = Some q -> dom f z -> dot (RV b) z <= val f z + Q2R q.
 Proof.
   destruct f; intros NQ S L H D; cbn [suits dom] in S, D; try discriminate NQ.
   - (* squared *) scalar b z S H. bools. some. unfold square. autorewrite with q2r. pose proof (square_pos (x - Q2R y - Q2R v)). lra.
@@ -299,8 +299,8 @@ Proof.
     change (map (fun r => dot (RV r) z) root) with Rz. pose proof (cauchy (RV t) Rz) as C.
     rewrite <- !norm2_sq. pose proof (square_pos (norm2 (RV t) - norm2 Rz)).
     assert (Q2R s * dot (RV t) Rz <= Q2R s * (norm2 Rz * norm2 Rz / 2 + norm2 (RV t) * norm2 (RV t) / 2)) by (apply Rmult_le_compat_l; lra). lra.
-  - assert (E : exists c, conj f (scaleQ (/ s) t) = Some c /\ q = (s * c)%Q /\ flow s f t = t /\ arity f (length z) = length z).
-    { destruct f; try discriminate; (destruct (conj _ (scaleQ (/ s) t)) as [c|]; [|discriminate]); some; eauto. }
+  - assert (E : exists c, conjugate f (scaleQ (/ s) t) = Some c /\ q = (s * c)%Q /\ flow s f t = t /\ arity f (length z) = length z).
+    { destruct f; try discriminate; (destruct (conjugate _ (scaleQ (/ s) t)) as [c|]; [|discriminate]); some; eauto. }
     destruct E as (c & E & -> & -> & A). rewrite A in L.
     pose proof (fenchel_young f (scaleQ (/ s) t) z c Q S ltac:(unfold scaleQ; now rewrite map_length) E D) as F.
     rewrite RV_scale, dot_scale, Q2R_inv in F by auto. autorewrite with q2r.
