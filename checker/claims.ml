@@ -70,15 +70,20 @@ let read m within among data says =
       let v = matrix m (get "direction") in
       stated (Checker.Unattained (rationals v)) ("no minimum is attained" ^ if within = None then "" else " among all w of any size")
 
-(* Each of them, or why it is none. *)
+(* Bounds that nothing meets: in place of a claim that is none. *)
+let nothing = { says = ""; claim = Checker.Bounds (rational Q.one, rational Q.zero); said = ""; bounds = None }
+
+(* What is claimed, up to the first that is no claim, and what is wrong with that. *)
 let all m within among data =
-  let told k says read =
-    let before = !where in
-    where := Printf.sprintf "claim %d, %s: " k says;
-    let found = try Ok (read ()) with Not_proved what -> Error what in
-    where := before;
-    found
+  let rec from k found kinds =
+    match kinds with
+    | [] -> (List.rev found, None)
+    | says :: rest -> (
+        where := Printf.sprintf "claim %d, %s: " k says;
+        match read m within among data.(k) says with
+        | claim -> from (k + 1) (claim :: found) rest
+        | exception (Not_proved _ as wrong) -> (List.rev found, Some wrong))
   in
-  match kind_of_all data with
-  | exception Not_proved what -> [| Error what |]
-  | kinds -> Array.mapi (fun k says -> told k says (fun () -> read m within among data.(k) says)) kinds
+  let found = try from 0 [] (list (kind_of_all data)) with Not_proved _ as wrong -> ([], Some wrong) in
+  where := "";
+  found

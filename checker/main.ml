@@ -12,7 +12,7 @@ let proved, not_proved, no_proof, wide_gap, within_a_box = (0, 1, 2, 4, 8)
 let two_to_the k = Q.of_bigint (Z.shift_left Z.one k)
 let box_limit = two_to_the 1000
 
-type proof = { model : model; within : Q.t option; claims : Claims.stated array }
+type proof = { model : model; within : Q.t option; claims : Claims.stated list }
 
 let box w = function
   | Null -> None
@@ -30,24 +30,29 @@ let check text =
   let w = matrix m (get "w") in
   let dual = point m (get "dual") in
   let within = box w (get "within") in
-  let among =
-    match within with None -> "" | Some size -> " among all w with entries up to " ^ shown ~side:(-1) size
+  let entries size = " among all w with entries up to " ^ shown ~side:(-1) size in
+  let among = Option.fold ~none:"" ~some:entries within in
+  let judged claims =
+    let claims = List.map (fun c -> c.Claims.claim) claims in
+    let bound = Option.map rational within in
+    Checker.check { problem = m.problem; at_point = rationals w; dual_point = flat dual; within = bound; claims }
   in
-  let state claims =
-    { Checker.problem = m.problem; point = rationals w; flows = flat dual; bound = Option.map rational within; claims }
-  in
-  let bare = state [] in
-  let data = items "claims" (get "claims") in
-  let claims = Claims.all m within among data in
-  let read = Array.to_list claims |> List.filter_map Result.to_option in
-  let p = state (List.map (fun c -> c.Claims.claim) read) in
-  if List.length read < Array.length claims || not (Checker.check p) then Explain.refusal m bare claims;
-  { model = m; within; claims = Array.of_list read }
+  match Claims.all m within among (items "claims" (get "claims")) with
+  | claims, None -> (
+      match judged claims with
+      | Ok _ -> { model = m; within; claims }
+      | No why -> Explain.refusal m claims why)
+  | claims, Some wrong -> (
+      (* What is wrong with a claim is told where nothing is wrong before. *)
+      match judged (claims @ [ Claims.nothing ]) with
+      | No (Checker.InClaim (k, _)) when k = List.length claims -> raise wrong
+      | No why -> Explain.refusal m claims why
+      | Ok _ -> raise wrong)
 
 (* ---- what is said ---- *)
 
 let best_bounds proof =
-  let bounds = list proof.claims |> List.filter_map (fun c -> c.Claims.bounds) in
+  let bounds = proof.claims |> List.filter_map (fun c -> c.Claims.bounds) in
   let all pick choose = List.fold_left (fun x y -> choose x (pick y)) (pick (List.hd bounds)) bounds in
   (all fst Q.max, all snd Q.min)
 
@@ -67,7 +72,7 @@ let words proof =
   let problem = Printf.sprintf "%d nodes, %d columns; %s" (Array.length m.labels) (Array.length m.columns) sizes in
   let apart = shown ~side:1 (Q.sub high low) and relative = shown ~side:1 (relative_gap proof) in
   let gap = Printf.sprintf "the bounds are at most %s apart, %s of the larger" apart relative in
-  String.concat "\n  " ((first :: problem :: List.map (fun c -> c.Claims.said) (list proof.claims)) @ [ gap ])
+  String.concat "\n  " ((first :: problem :: List.map (fun c -> c.Claims.said) (proof.claims)) @ [ gap ])
 
 (* ---- the command line ---- *)
 

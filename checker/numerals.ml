@@ -3,7 +3,7 @@
 open Refusal
 
 let charge x =
-  Zg.charge (Z.numbits (Q.num x) + Z.numbits (Q.den x));
+  Integers.charge (Z.numbits (Q.num x) + Z.numbits (Q.den x));
   x
 
 (* A hexadecimal number without leading zeros at i, up to 16384 digits: where it ends. *)
