@@ -80,7 +80,7 @@ let tau parameter =
   rational (Q.of_float x)
 
 (* How many numbers a loss takes, where d are there, and the function by its target. *)
-let loss name parameter d : int * (Json.t -> Checker.function0) =
+let loss name parameter d =
   let plain target f = none "loss" parameter; (1, fun y -> f (target y)) in
   let label y =
     need (y = Text "1" || y = Text "-1") (fun () -> "the labels are -1 and 1");
@@ -110,7 +110,7 @@ let loss name parameter d : int * (Json.t -> Checker.function0) =
       (1, fun y -> let y = double_of y in if name = "quantile" then Checker.Quantile (tau, y) else Checker.Expectile (tau, y))
 
 (* The function that a penalty of k numbers is, and how many numbers state a flow. *)
-let penalty name parameter k : Checker.function0 * int =
+let penalty name parameter k =
   let plain f = none "penalty" parameter; (f, k) in
   let sized () = rational (Q.of_float (positive parameter)) in
   match name with
