@@ -48,7 +48,7 @@ let size = function
   | Text text -> List.length (code_points text)
   | other -> raised "TypeError" (Printf.sprintf "object of type '%s' has no len()" (kind_of_value other))
 
-let items what = function List items -> items | other -> refuse (what ^ " are no list: " ^ repr 40 other)
+let items = array_of None Fun.id
 let rational x = { Checker.qnum = Q.num x; qden = Q.den x }
 let of_rational { Checker.qnum; qden } = Q.make qnum qden
 let double_of x = rational (exact x)
@@ -235,7 +235,7 @@ let samples n d data =
     | _ ->
         let factors = array_of (Some m) positive rule in
         let exactly = Array.map (fun x -> rational (Q.of_float x)) factors in
-        (Checker.Times (list exactly), Array.map2 ( *. ) weights factors, items "rules" rule)
+        (Checker.Times (list exactly), Array.map2 ( *. ) weights factors, items rule)
   in
   Array.iter (fun base -> sound_scale (strength *. base)) bases;
   let entry r =
@@ -334,7 +334,8 @@ let model data =
   let labels = names (get "labels") in
   let columns = names (get "columns") in
   let n = Array.length labels and d = Array.length columns in
-  let of_samples = items "samples" (get "samples") and of_edges = items "edges" (get "edges") in
+  let of_samples = items (get "samples") in
+  let of_edges = items (get "edges") in
   let first = Array.map (samples n d) of_samples in
   let second = Array.map (fun block -> (if has "rows" block then rows else edges) n d block) of_edges in
   let parts blocks = list (Array.map (fun b -> b.block) blocks) in
@@ -345,10 +346,11 @@ let model data =
 (* A dual point: the prices of each sample and the flows of each edge, block by block. *)
 let point m data =
   let get = fields "dual" data in
-  let flows = get "flows" and prices = get "prices" in
-  let right = size prices = m.samples_ && size flows = Array.length m.blocks - m.samples_ in
+  let flows = items (get "flows") in
+  let prices = items (get "prices") in
+  let right = Array.length prices = m.samples_ && Array.length flows = Array.length m.blocks - m.samples_ in
   need right (fun () -> "a block of the dual point for each");
-  let given = Array.append (items "prices" prices) (items "flows" flows) in
+  let given = Array.append prices flows in
   Array.map2 (fun b t -> array_of (Some (Array.length b.nodes)) (array_of (Some b.numbers) number) t) m.blocks given
 
 let matrix m data = array_of (Some (Array.length m.labels)) (array_of (Some (Array.length m.columns)) number) data
