@@ -14,7 +14,7 @@ ARGS ?=
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .PHONY: help demo quick lowest test lint listings counts bench soundness proofs mutants resume failures methods statistics
-.PHONY: audits rows house papers tutorials pictures docs clean
+.PHONY: audits rows house papers tutorials pictures docs clean checker checker-proofs checkers
 
 help:
 	@echo "make demo        run examples/demo.py"
@@ -30,6 +30,9 @@ help:
 	@echo "make soundness   search for a certificate that lies"
 	@echo "make mutants     change the checker of proofs, and the kernel of bounds, in a place at a time: what tests do not see is argued"
 	@echo "make proofs      prove and check answers, true and false claims, forged and hostile files"
+	@echo "make checker     build the checker of proofs that is proved in Coq, with OCaml, and test it"
+	@echo "make checker-proofs  prove it again, print what the proof assumes, compare the program with the one that is here"
+	@echo "make checkers    ask the three checkers of proofs for true, changed, forged and hostile files, beside each other"
 	@echo "make resume      kill runs at random, let them go on, compare bits"
 	@echo "make failures    kill, stop and interrupt actors and all else at random, see what is left"
 	@echo "make methods     measure how every method converges, beside its theory"
@@ -111,6 +114,20 @@ proofs: $(VENV)/.installed-test
 
 mutants: $(VENV)/.installed-test
 	$(RUN) -m benchmarks.mutants $(ARGS)
+
+# OCaml and zarith build it (apt-get install ocaml-nox libzarith-ocaml-dev); Coq is asked for where it is proved anew.
+checker:
+	@if command -v ocamlopt > /dev/null; then $(MAKE) -s -C checker test; \
+	  else echo "OCaml is not here: the proved checker of proofs is not built"; fi
+
+checker-proofs:
+	@if command -v coqc > /dev/null; then $(MAKE) -s -C checker proofs; \
+	  else echo "Coq is not here: the checker of proofs is not proved anew"; fi
+
+checkers: export OMP_NUM_THREADS := 1
+checkers: export OPENBLAS_NUM_THREADS := 1
+checkers: checker $(VENV)/.installed-test
+	$(RUN) -m benchmarks.checkers $(ARGS)
 
 # One thread, as in the runs that are killed: the last bits of a product depend on the number of threads.
 resume: export OMP_NUM_THREADS := 1

@@ -867,7 +867,8 @@ class Model:
     """The problem that a proof states."""
 
     def __init__(self, data: Any) -> None:
-        self.labels, self.columns, samples, edges = fields(data, "model")
+        self.labels, self.columns, *blocks = fields(data, "model")
+        samples, edges = (array(each, lambda block: block, None) for each in blocks)
         for names in (self.labels, self.columns):
             need(isinstance(names, list) and names and all(isinstance(x, str) for x in names), "names are strings")
             need(len(set(names)) == len(names), "a name stands twice")
@@ -893,7 +894,7 @@ class Model:
 
     def point(self, data: Any) -> Any:
         """Per block, samples first, the prices or flows."""
-        flows, prices = fields(data, "dual")
+        flows, prices = (array(each, lambda block: block, None) for each in fields(data, "dual"))
         need([len(prices), len(flows)] == [self.m, len(self.blocks) - self.m], "a block of the dual point for each")
         return [array(t, number, b.size, b.k) for b, t in zip(self.blocks, prices + flows, strict=True)]
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import random
 from fractions import Fraction
 from itertools import product
 
 from benchmarks import honest
-from benchmarks.honest import NORMS, chain, text, texts
+from benchmarks.honest import NORMS, as_rows, chain, changed, of_loss, text, texts
 from graphreg.verify import double as number
 
 F = Fraction
@@ -102,3 +104,26 @@ def with_rows(rng):
 
 def dot(a, b):
     return sum((p * q for p, q in zip(a, b, strict=True)), F(0))
+
+
+def strange():
+    """Boxes, and labels of every alphabet, whose order and escapes enter the hash; prices of losses without ends."""
+    yield from (of_loss(loss, [F(b, 3)]) for loss in ("expectile", "squared_epsilon", "gamma") for b in (-2, 1))
+    yield chain("L1") | {"within": BOX}
+    yield changed(chain("L2"), "model", "labels", ["\uffee", "\U0001f600", 'é"\\\n', "\x7f\x01"])
+    yield changed(chain("L2"), "model", "columns", ["\u2028", ""])
+    for made in (chain("L2"), with_rows(random.Random(9))[0]):  # and, of rows, that of cells
+        labels = ["\uffee", "\U0001f600", 'é"\\\n', "\x7f\x01"][: len(made["model"]["labels"])]
+        columns = ["\U0001f600", "\uffee", ""][: len(made["model"]["columns"])]
+        yield as_rows(changed(changed(made, "model", "labels", labels), "model", "columns", columns))
+
+
+def no_proofs():
+    """Text that is no strict JSON."""
+    text = json.dumps(chain("L1"))
+    yield from ("", "[]", "{", text[:-1], text + "]", text.replace('"within": null', '"within": null, "within": null'))
+    yield from (
+        text.replace('"head": [1', f'"head": [{x}') for x in ("1.0", "1e0", "true", '"1"', "1000000000", "null")
+    )
+    yield text.replace("n0", "ü")
+    yield text.replace('"n0"', "'n0'")

@@ -304,39 +304,7 @@ module Coq_Pos =
 
   (** val eqb : Big_int_Z.big_int -> Big_int_Z.big_int -> bool **)
 
-  let rec eqb p q0 =
-    (fun f2p1 f2p f1 p ->
-  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
-  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
-  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
-      (fun p0 ->
-      (fun f2p1 f2p f1 p ->
-  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
-  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
-  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
-        (fun q1 -> eqb p0 q1)
-        (fun _ -> false)
-        (fun _ -> false)
-        q0)
-      (fun p0 ->
-      (fun f2p1 f2p f1 p ->
-  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
-  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
-  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
-        (fun _ -> false)
-        (fun q1 -> eqb p0 q1)
-        (fun _ -> false)
-        q0)
-      (fun _ ->
-      (fun f2p1 f2p f1 p ->
-  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
-  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
-  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
-        (fun _ -> false)
-        (fun _ -> false)
-        (fun _ -> true)
-        q0)
-      p
+  let rec eqb = Big_int_Z.eq_big_int
 
   (** val leb : Big_int_Z.big_int -> Big_int_Z.big_int -> bool **)
 
@@ -535,19 +503,7 @@ module N =
 
   (** val eqb : Big_int_Z.big_int -> Big_int_Z.big_int -> bool **)
 
-  let eqb n0 m =
-    (fun fO fp n -> if Big_int_Z.sign_big_int n <= 0 then fO () else fp n)
-      (fun _ ->
-      (fun fO fp n -> if Big_int_Z.sign_big_int n <= 0 then fO () else fp n)
-        (fun _ -> true)
-        (fun _ -> false)
-        m)
-      (fun p ->
-      (fun fO fp n -> if Big_int_Z.sign_big_int n <= 0 then fO () else fp n)
-        (fun _ -> false)
-        (fun q0 -> Coq_Pos.eqb p q0)
-        m)
-      n0
+  let eqb = Big_int_Z.eq_big_int
 
   (** val leb : Big_int_Z.big_int -> Big_int_Z.big_int -> bool **)
 
@@ -558,10 +514,7 @@ module N =
 
   (** val ltb : Big_int_Z.big_int -> Big_int_Z.big_int -> bool **)
 
-  let ltb x y =
-    match compare x y with
-    | Lt -> true
-    | _ -> false
+  let ltb = Big_int_Z.lt_big_int
 
   (** val pos_div_eucl :
       Big_int_Z.big_int -> Big_int_Z.big_int ->
@@ -726,14 +679,7 @@ module Z =
   (** val pow :
       Big_int_Z.big_int -> Big_int_Z.big_int -> Big_int_Z.big_int **)
 
-  let pow x y =
-    (fun fO fp fn z -> let s = Big_int_Z.sign_big_int z in
-  if s = 0 then fO () else if s > 0 then fp z
-  else fn (Big_int_Z.minus_big_int z))
-      (fun _ -> Big_int_Z.unit_big_int)
-      (fun p -> pow_pos x p)
-      (fun _ -> Big_int_Z.zero_big_int)
-      y
+  let pow = Integers.pow
 
   (** val compare : Big_int_Z.big_int -> Big_int_Z.big_int -> comparison **)
 
@@ -850,30 +796,7 @@ module Z =
 
   (** val even : Big_int_Z.big_int -> bool **)
 
-  let even z0 =
-    (fun fO fp fn z -> let s = Big_int_Z.sign_big_int z in
-  if s = 0 then fO () else if s > 0 then fp z
-  else fn (Big_int_Z.minus_big_int z))
-      (fun _ -> true)
-      (fun p ->
-      (fun f2p1 f2p f1 p ->
-  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
-  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
-  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
-        (fun _ -> false)
-        (fun _ -> true)
-        (fun _ -> false)
-        p)
-      (fun p ->
-      (fun f2p1 f2p f1 p ->
-  if Big_int_Z.le_big_int p Big_int_Z.unit_big_int then f1 () else
-  let (q,r) = Big_int_Z.quomod_big_int p (Big_int_Z.big_int_of_int 2) in
-  if Big_int_Z.eq_big_int r Big_int_Z.zero_big_int then f2p q else f2p1 q)
-        (fun _ -> false)
-        (fun _ -> true)
-        (fun _ -> false)
-        p)
-      z0
+  let even = Integers.even
 
   (** val log2 : Big_int_Z.big_int -> Big_int_Z.big_int **)
 

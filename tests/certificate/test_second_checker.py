@@ -6,14 +6,13 @@ import json
 import random
 import shutil
 import subprocess
-from fractions import Fraction
 
 import pytest
 from places import EXAMPLES
-from proofs_by_hand import BOX, by_hand, mixed, with_rows
+from proofs_by_hand import BOX, by_hand, mixed, no_proofs, strange, with_rows
 
 from benchmarks.forged_claims import forged
-from benchmarks.honest import as_rows, chain, changed, of_loss
+from benchmarks.honest import as_rows, chain
 from graphreg.verify import NotProvedError, check
 
 NODE = shutil.which("node")
@@ -52,29 +51,6 @@ def test_two_checkers_judge_alike():
     judged = second(files)
     assert all(judged[: len(made)])
     assert [file for file, found in zip(files, judged, strict=True) if found != first(file)] == []
-
-
-def strange():
-    """Boxes, and labels of every alphabet, whose order and escapes enter the hash; prices of losses without ends."""
-    yield from (of_loss(loss, [Fraction(b, 3)]) for loss in ("expectile", "squared_epsilon", "gamma") for b in (-2, 1))
-    yield chain("L1") | {"within": BOX}
-    yield changed(chain("L2"), "model", "labels", ["\uffee", "\U0001f600", 'é"\\\n', "\x7f\x01"])
-    yield changed(chain("L2"), "model", "columns", ["\u2028", ""])
-    for made in (chain("L2"), with_rows(random.Random(9))[0]):  # and, of rows, that of cells
-        labels = ["\uffee", "\U0001f600", 'é"\\\n', "\x7f\x01"][: len(made["model"]["labels"])]
-        columns = ["\U0001f600", "\uffee", ""][: len(made["model"]["columns"])]
-        yield as_rows(changed(changed(made, "model", "labels", labels), "model", "columns", columns))
-
-
-def no_proofs():
-    """Text that is no strict JSON."""
-    text = json.dumps(chain("L1"))
-    yield from ("", "[]", "{", text[:-1], text + "]", text.replace('"within": null', '"within": null, "within": null'))
-    yield from (
-        text.replace('"head": [1', f'"head": [{x}') for x in ("1.0", "1e0", "true", '"1"', "1000000000", "null")
-    )
-    yield text.replace("n0", "ü")
-    yield text.replace('"n0"', "'n0'")
 
 
 @pytest.mark.parametrize(("within", "code"), [(None, 0), (BOX, 8), ("1p999", 1)])

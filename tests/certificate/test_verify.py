@@ -20,6 +20,7 @@ from factories import thinned
 
 import graphreg as gr
 from benchmarks.forgeries import HOSTILE
+from benchmarks.honest import changed, document
 from graphreg import verify
 from graphreg.cli import main
 from graphreg.verify import STATE, NotProvedError, check
@@ -160,3 +161,13 @@ def test_models_that_are_none(proof, change, message):
     proof["model"]["edges"][0] |= change
     with pytest.raises(NotProvedError, match=message):
         check(json.dumps(proof).encode())
+
+
+@pytest.mark.parametrize("empty", [{}, "", None])
+def test_blocks_stand_in_lists(empty):
+    """A model without terms: what is empty, and no list, does not stand for its blocks."""
+    none = document(1, 1, ([], []), [[0]], [], [])
+    check(json.dumps(none).encode())
+    for way in (("model", "samples"), ("model", "edges"), ("dual", "flows"), ("dual", "prices")):
+        with pytest.raises(NotProvedError, match="no list of None entries"):
+            check(json.dumps(changed(none, *way, empty)).encode())
