@@ -1594,6 +1594,16 @@ let lARGE =
     ((fun x -> Big_int_Z.succ_big_int (Big_int_Z.mult_int_big_int 2 x))
     Big_int_Z.unit_big_int)))))))))))))
 
+(** val sMALL : Big_int_Z.big_int **)
+
+let sMALL =
+  Z.pow (Big_int_Z.mult_int_big_int 2 Big_int_Z.unit_big_int)
+    (Big_int_Z.mult_int_big_int 2 (Big_int_Z.mult_int_big_int 2
+    ((fun x -> Big_int_Z.succ_big_int (Big_int_Z.mult_int_big_int 2 x))
+    (Big_int_Z.mult_int_big_int 2 (Big_int_Z.mult_int_big_int 2
+    (Big_int_Z.mult_int_big_int 2 (Big_int_Z.mult_int_big_int 2
+    (Big_int_Z.mult_int_big_int 2 Big_int_Z.unit_big_int))))))))
+
 (** val qUARTER : Big_int_Z.big_int **)
 
 let qUARTER =
@@ -1648,24 +1658,29 @@ let exp_up x =
                Big_int_Z.unit_big_int)))))))))))); qden =
                Big_int_Z.unit_big_int })) fINE
        in
-       Some { qnum =
-       (squares (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
-         (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
-         (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
-         (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
-         (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
-         (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
-         (Stdlib.Int.succ 0))))))))))))))))))))))))
-         (Z.add
-           (horner h (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
-             (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
-             (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
-             (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
-             (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
-             (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
-             (Stdlib.Int.succ (Stdlib.Int.succ 0)))))))))))))))))))) oNE)
-           (Big_int_Z.mult_int_big_int 2 (Big_int_Z.mult_int_big_int 2
-           Big_int_Z.unit_big_int)))); qden = wIDE }
+       if Z.leb (Z.abs h) sMALL
+       then Some { qnum =
+              (squares (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
+                (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
+                (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
+                (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
+                (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
+                (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
+                (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
+                (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
+                0))))))))))))))))))))))))
+                (Z.add
+                  (horner h (Stdlib.Int.succ (Stdlib.Int.succ
+                    (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
+                    (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
+                    (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
+                    (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
+                    (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
+                    (Stdlib.Int.succ (Stdlib.Int.succ (Stdlib.Int.succ
+                    0)))))))))))))))))))) oNE) (Big_int_Z.mult_int_big_int 2
+                  (Big_int_Z.mult_int_big_int 2 Big_int_Z.unit_big_int))));
+              qden = wIDE }
+       else None
   else None
 
 (** val roots : int -> Big_int_Z.big_int -> Big_int_Z.big_int **)
@@ -1803,9 +1818,9 @@ let rec push u b =
                 | Some e -> Some (qmult v e)
                 | None -> None)) (push u' b'))
 
-(** val conj : func -> q list -> q option **)
+(** val conjugate : func -> q list -> q option **)
 
-let conj f b =
+let conjugate f b =
   match f with
   | Squared y ->
     (match b with
@@ -1879,21 +1894,16 @@ let conj f b =
      | v :: l ->
        (match l with
         | [] ->
-          let s =
-            if qlt v { qnum = Big_int_Z.zero_big_int; qden =
-                 Big_int_Z.unit_big_int }
-            then t
-            else rest t
-          in
           guard
             (qlt { qnum = Big_int_Z.zero_big_int; qden =
-              Big_int_Z.unit_big_int } s)
+              Big_int_Z.unit_big_int } (rest t))
             (qmult v
               (qplus
-                (qdiv v
-                  (qmult { qnum = (Big_int_Z.mult_int_big_int 2
-                    Big_int_Z.unit_big_int); qden = Big_int_Z.unit_big_int }
-                    s)) y))
+                (qdiv (half v)
+                  (if qlt v { qnum = Big_int_Z.zero_big_int; qden =
+                        Big_int_Z.unit_big_int }
+                   then t
+                   else rest t)) y))
         | _ :: _ -> None))
   | SquaredEpsilon (e, y) ->
     (match b with
@@ -2158,7 +2168,7 @@ let price s f u =
   then (match f with
         | Quadratic _ -> Some (qmult s (half (dotQ u u)))
         | _ ->
-          (match conj f (scaleQ (qinv s) u) with
+          (match conjugate f (scaleQ (qinv s) u) with
            | Some q0 -> Some (qmult s q0)
            | None -> None))
   else None
@@ -2413,16 +2423,19 @@ let rec residuals d w ts us sum =
     (match us with
      | [] -> None
      | t :: us' ->
-       let z0 = numbersQ d e.plus (cells e.at_) w in
-       (match value s e.what z0 with
-        | Some v ->
-          (match price s e.what t with
-           | Some q0 ->
-             residuals d w ts' us'
-               (Z.add sum
-                 (up (qminus (qplus v q0) (dotQ (flow s e.what t) z0))))
-           | None -> None)
-        | None -> None))
+       let k = cells e.at_ in
+       let z0 = numbersQ d e.plus k w in
+       if (=) (length t) (arity e.what (length k))
+       then (match value s e.what z0 with
+             | Some v ->
+               (match price s e.what t with
+                | Some q0 ->
+                  residuals d w ts' us'
+                    (Z.add sum
+                      (up (qminus (qplus v q0) (dotQ (flow s e.what t) z0))))
+                | None -> None)
+             | None -> None)
+       else None)
 
 (** val offset : block list -> int -> int option **)
 

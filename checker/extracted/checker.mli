@@ -422,6 +422,8 @@ val lOG : Big_int_Z.big_int
 
 val lARGE : Big_int_Z.big_int
 
+val sMALL : Big_int_Z.big_int
+
 val qUARTER : Big_int_Z.big_int
 
 val horner :
@@ -456,7 +458,7 @@ val bump : int -> q list -> q list
 
 val push : q list -> (q option * q option) list -> q option
 
-val conj : func -> q list -> q option
+val conjugate : func -> q list -> q option
 
 val hubQ : q -> q -> q -> q
 
