@@ -106,24 +106,17 @@ Fixpoint residuals (d : N) (w : tree) (ts : list term) (us : list (list Q)) (sum
   | _, _ => None
   end.
 
-(** The edge that a claim is about: its place among all terms. *)
-Fixpoint offset (bs : list block) (b : nat) : option nat :=
-  match bs, b with
-  | _, O => Some O
-  | b0 :: bs', S b' => match offset bs' b' with Some k => Some (length (terms_of b0) + k)%nat | None => None end
-  | [], S _ => None
-  end.
+(** The edge that a claim is about: its place among all terms. The edges of each block begin at its [starts]. *)
+Fixpoint starts (k : nat) (bs : list block) : list nat :=
+  match bs with [] => [] | b :: bs' => k :: starts (k + length (entries b)) bs' end.
 Definition claimable (e : entry) : bool :=
   isnorm (what e) && match plus e, at_ e with Some _, Cells _ => true | None, _ => true | _, _ => false end.
-Definition index (m : model) (b e : nat) : option nat :=
-  match nth_error (edges m) b with
-  | Some bl => match nth_error (terms_of bl) e with
-               | Some t => if claimable (snd t)
-                           then match offset (edges m) b with
-                                | Some k => Some (length (flat_map terms_of (samples m)) + (k + e))%nat | None => None end
-                           else None
-               | None => None end
-  | None => None
+Definition index (bs : list block) (begins : list nat) (b e : nat) : option nat :=
+  match nth_error bs b, nth_error begins b with
+  | Some bl, Some k => match nth_error (entries bl) e with
+                       | Some en => if claimable en then Some (k + e)%nat else None
+                       | None => None end
+  | _, _ => None
   end.
 
 (** With a c' < c inside which the flow stays, (c - c') phi(z) <= gap at every optimum: so phi(z) <= r. *)
@@ -144,12 +137,12 @@ Fixpoint recession (d : N) (v : tree) (k : nat) (ts : list term) (falls : bool) 
       end
   end.
 
-Definition check_claim (p : proof) (ts : list term) (low high gap : Z) (c : claim) : result unit :=
+Definition check_claim (p : proof) (ts : list term) (begins : list nat) (low high gap : Z) (c : claim) : result unit :=
   let m := problem p in
   match c with
   | Bounds l u => demand (qle l (units low) && qle (units high) u) (Bounded (units low) (units high))
   | Near b e r =>
-      match index m b e with
+      match index (edges m) begins b e with
       | Some k =>
           match nth_error ts k, nth_error (dual_point p) k with
           | Some t, Some u =>
@@ -160,7 +153,7 @@ Definition check_claim (p : proof) (ts : list term) (low high gap : Z) (c : clai
           | _, _ => No NoEdge end
       | None => No NoEdge end
   | Fused b e =>
-      match index m b e with
+      match index (edges m) begins b e with
       | Some k =>
           match nth_error ts k, nth_error (dual_point p) k with
           | Some t, Some u =>
@@ -169,26 +162,42 @@ Definition check_claim (p : proof) (ts : list term) (low high gap : Z) (c : clai
           | _, _ => No NoEdge end
       | None => No NoEdge end
   | Split b e us =>
-      match index m b e with
+      match index (edges m) begins b e with
       | Some k =>
           let! bound := lower (columns m) (within p) (Some k) ts us in
           demand (high <? bound)%Z NotExcluded
       | None => No NoEdge end
   | Unattained direction => recession (columns m) (fill (columns m) 0 direction Leaf) 0 ts false
   end.
-Fixpoint check_claims (p : proof) (ts : list term) (low high gap : Z) (k : nat) (cs : list claim) : result unit :=
+Fixpoint check_claims (p : proof) (ts : list term) (begins : list nat) (low high gap : Z) (k : nat) (cs : list claim) : result unit :=
   match cs with
   | [] => Ok tt
-  | c :: cs' => match check_claim p ts low high gap c with
-                | Ok _ => check_claims p ts low high gap (S k) cs'
+  | c :: cs' => match check_claim p ts begins low high gap c with
+                | Ok _ => check_claims p ts begins low high gap (S k) cs'
                 | No reason => No (InClaim k reason) end
   end.
 
-(** Sums by node, so that the scales of the rule "mean" cost no search: the same numbers as [scales] of a block. *)
-Fixpoint ill_formed (m : model) (k : nat) (bs : list block) : result unit :=
+(** The terms of a block, where the weights of nodes are summed in one pass. *)
+Definition node_of (e : entry) : option positive := match at_ e with AtNode i _ _ => Some (N.succ_pos i) | _ => None end.
+Definition sums (es : list entry) : tree :=
+  fold_left (fun t e => match node_of e with Some p => alter (fun a => to_double (a + weight e)) p t | None => t end) es Leaf.
+Definition fast_terms (b : block) : list term :=
+  match by_ b with
+  | MeanOfNode =>
+      let t := sums (entries b) in
+      map (fun e => (finite (to_double (strength b * finite match node_of e with
+                                                            | Some p => to_double (weight e / finite (get p t))
+                                                            | None => 0 end)), e)) (entries b)
+  | _ => terms_of b
+  end.
+(** All terms, where they are well formed. *)
+Fixpoint gather (m : model) (k : nat) (bs : list block) : result (list term) :=
   match bs with
-  | [] => Ok tt
-  | b :: bs' => if well_formed_block m b then ill_formed m (S k) bs' else No (IllFormed k)
+  | [] => Ok []
+  | b :: bs' =>
+      let ts := fast_terms b in
+      let! _ := demand ((length ts =? length (entries b))%nat && forallb (well_formed_term m) ts) (IllFormed k) in
+      let! rest := gather m (S k) bs' in Ok (ts ++ rest)
   end.
 Definition is_bounds (c : claim) : bool := match c with Bounds _ _ => true | _ => false end.
 Definition is_about_flow (c : claim) : bool := match c with Near _ _ _ | Fused _ _ => true | _ => false end.
@@ -197,8 +206,8 @@ Definition BOX : Q := 2 ^ 1000 # 1.
 (** The checker: the bounds in units of 2^-200, where all claims hold. *)
 Definition check (p : proof) : result (Q * Q) :=
   let m := problem p in let d := columns m in
-  let! _ := ill_formed m 0 (samples m ++ edges m) in
-  let ts := terms m in
+  let! ts := gather m 0 (samples m ++ edges m) in
+  let begins := starts (length (flat_map entries (samples m))) (edges m) in
   let w := fill d 0 (at_point p) Leaf in
   let! _ := match within p with
             | None => Ok tt
@@ -214,5 +223,5 @@ Definition check (p : proof) : result (Q * Q) :=
                             | Some g => Z.min g (high - low) | None => (high - low)%Z end
                        else (high - low)%Z
              | Some _ => (high - low)%Z end in
-  let! _ := check_claims p ts low high gap 0 (claims p) in
+  let! _ := check_claims p ts begins low high gap 0 (claims p) in
   Ok (units low, units high).

@@ -137,7 +137,7 @@ Definition well_formed_term (m : model) (t : term) : bool :=
   (1 <=? k)%nat && fits m (at_ e) && suits (what e) k && match plus e with None => true | Some o => (length o =? k)%nat end
   && is_positive (fst t).
 Definition well_formed_block (m : model) (b : block) : bool :=
-  (length (bases b) =? length (entries b))%nat && forallb (well_formed_term m) (terms_of b).
+  (length (terms_of b) =? length (entries b))%nat && forallb (well_formed_term m) (terms_of b).
 Definition well_formed (m : model) : bool := forallb (well_formed_block m) (samples m ++ edges m).
 
 (** * The claims. The evidence for a claim is part of it in the file, and plays no part in what it says. Edges and rows are

@@ -58,8 +58,31 @@ Proof.
   unfold well_formed, terms. intros H. apply Forall_flat_map. apply Forall_forall. intros b Hb. rewrite forallb_forall in H. specialize (H b Hb).
   unfold well_formed_block in H. apply andb_true_iff in H. destruct H as [_ H]. apply Forall_forall. intros t Ht. rewrite forallb_forall in H. now apply H.
 Qed.
-Lemma ill_formed_none m bs : forall k, ill_formed m k bs = Ok tt -> forallb (well_formed_block m) bs = true.
-Proof. induction bs as [|b bs IH]; intros k H; simpl in *; auto. destruct (well_formed_block m b); [|discriminate]. eauto. Qed.
+(** Sums in one pass are the sums of each node. *)
+Lemma sums_of_node es : forall i t, get (N.succ_pos i) (fold_left (fun t e => match node_of e with Some p => alter (fun a => to_double (a + weight e)) p t | None => t end) es t)
+  = fold_left (fun t e => if is_at i e then to_double (t + weight e) else t) es (get (N.succ_pos i) t).
+Proof.
+  induction es as [|e es IH]; intros i t; cbn [fold_left]; auto. rewrite IH. f_equal. unfold node_of, is_at.
+  destruct (at_ e) as [j k x| |]; auto. rewrite get_alter. destruct (N.eqb_spec i j) as [->|N].
+  - now rewrite Pos.eqb_refl.
+  - destruct (Pos.eqb_spec (N.succ_pos i) (N.succ_pos j)) as [E|]; auto. exfalso. apply N. apply (f_equal Pos.pred_N) in E. now rewrite !N.pos_pred_succ in E.
+Qed.
+Lemma combine_map A B (f : A -> B) l : combine (map f l) l = map (fun x => (f x, x)) l.
+Proof. induction l; simpl; auto. now rewrite IHl. Qed.
+Lemma fast_terms_eq b : fast_terms b = terms_of b.
+Proof.
+  unfold fast_terms, terms_of, bases. destruct (by_ b); auto. rewrite map_map, combine_map. apply map_ext. intros e.
+  do 5 f_equal. unfold base_of_mean, node_of. destruct (at_ e); auto. unfold sums, of_node. now rewrite sums_of_node, get_leaf.
+Qed.
+Lemma demand_ok c why : demand c why = Ok tt -> c = true.
+Proof. destruct c; [auto|discriminate]. Qed.
+Lemma gather_spec m bs : forall k ts, gather m k bs = Ok ts -> forallb (well_formed_block m) bs = true /\ ts = flat_map terms_of bs.
+Proof.
+  induction bs as [|b bs IH]; intros k ts H; simpl in H; [now injection H as <-|].
+  destruct (demand _ _) as [[]|] eqn:D; [|discriminate]. apply demand_ok in D. rewrite fast_terms_eq in D, H.
+  destruct (gather m (S k) bs) as [rest|] eqn:G; [|discriminate]. injection H as <-. destruct (IH _ _ G) as [I1 ->].
+  simpl. unfold well_formed_block at 1. now rewrite D, I1.
+Qed.
 
 (** * What a term adds to the gap *)
 Definition left (m : model) (free : bool) (t : term) (u : list Q) (w : point) : R :=
@@ -210,38 +233,43 @@ Proof.
 Qed.
 
 (** * The edge that a claim is about *)
-Lemma nth_error_combine A B (l : list A) : forall (l' : list B) e a b, nth_error (combine l l') e = Some (a, b) -> nth_error l' e = Some b.
-Proof. induction l; intros [|y l'] [|e] a' b' H; simpl in *; try discriminate; [injection H as E1 E2; now subst|eauto]. Qed.
-Lemma offset_spec bs : forall b k bl e t, offset bs b = Some k -> nth_error bs b = Some bl -> nth_error (terms_of bl) e = Some t ->
-  nth_error (flat_map terms_of bs) (k + e) = Some t.
+Definition whole (bs : list block) : Prop := Forall (fun b => length (terms_of b) = length (entries b)) bs.
+Lemma well_formed_whole m bs : forallb (well_formed_block m) bs = true -> whole bs.
 Proof.
-  induction bs as [|b0 bs IH]; intros [|b] k bl e t O N T; simpl in *; try discriminate.
-  - some. simpl. rewrite nth_error_app1; auto. apply nth_error_Some. congruence.
-  - destruct (offset bs b) as [k'|] eqn:E; [|discriminate]. some. rewrite nth_error_app2 by lia.
-    replace (length (terms_of b0) + k' + e - length (terms_of b0))%nat with (k' + e)%nat by lia. eauto.
+  intros H. apply Forall_forall. intros b Hb. rewrite forallb_forall in H. specialize (H b Hb). apply andb_true_iff in H.
+  destruct H as [H _]. now apply Nat.eqb_eq.
 Qed.
-Lemma index_spec m b e k t : index m b e = Some k -> nth_error (terms m) k = Some t ->
-  isnorm (what (snd t)) = true /\
+Lemma whole_length bs : whole bs -> length (flat_map terms_of bs) = length (flat_map entries bs).
+Proof. induction 1; simpl; auto. rewrite !app_length. lia. Qed.
+Lemma combine_nth A B (l : list A) : forall (l' : list B) e b, length (combine l l') = length l' -> nth_error l' e = Some b ->
+  exists a, nth_error (combine l l') e = Some (a, b).
+Proof.
+  induction l as [|x l IH]; intros [|y l'] [|e] b L H; simpl in *; try discriminate; [some; eauto|]. apply IH; auto.
+Qed.
+Lemma starts_spec bs : whole bs -> forall k0 b k bl e en, nth_error (starts k0 bs) b = Some k -> nth_error bs b = Some bl ->
+  nth_error (entries bl) e = Some en -> exists o s, k = (k0 + o)%nat /\ nth_error (flat_map terms_of bs) (o + e) = Some (s, en).
+Proof.
+  induction 1 as [|b0 bs L W IH]; intros k0 [|b] k bl e en K B E; simpl in *; try discriminate.
+  - some. exists 0%nat. destruct (combine_nth _ _ (map (fun q => finite (to_double (strength b0 * finite q))) (bases b0)) _ _ _ L E) as [s T].
+    exists s. split; [lia|]. assert (T' : nth_error (terms_of b0) (0 + e) = Some (s, en)) by exact T.
+    rewrite nth_error_app1; [exact T'|]. apply nth_error_Some. rewrite T'. discriminate.
+  - destruct (IH _ _ _ _ _ _ K B E) as (o & s & -> & T). exists (length (entries b0) + o)%nat, s. split; [lia|].
+    rewrite nth_error_app2 by lia. rewrite L. now replace (length (entries b0) + o + e - length (entries b0))%nat with (o + e)%nat by lia.
+Qed.
+Lemma index_spec m b e k : well_formed m = true -> index (edges m) (starts (length (flat_map entries (samples m))) (edges m)) b e = Some k ->
+  exists t, nth_error (terms m) k = Some t /\ isnorm (what (snd t)) = true /\
   exists bl, nth_error (edges m) b = Some bl /\ nth_error (entries bl) e = Some (snd t).
 Proof.
-  unfold index. destruct (nth_error (edges m) b) as [bl|] eqn:B; [|discriminate].
-  destruct (nth_error (terms_of bl) e) as [t'|] eqn:T; [|discriminate]. destruct (claimable (snd t')) eqn:C; [|discriminate].
-  destruct (offset (edges m) b) as [o|] eqn:O; [|discriminate]. intros H N. some.
-  unfold terms in N. rewrite flat_map_app, nth_error_app2 in N by lia.
-  replace (length (flat_map terms_of (samples m)) + (o + e) - length (flat_map terms_of (samples m)))%nat with (o + e)%nat in N by lia.
-  rewrite (offset_spec _ _ _ _ _ _ O B T) in N. injection N as <-. apply andb_true_iff in C. destruct C as [C _]. split; auto.
-  exists bl. split; auto. destruct t' as [s en]. eapply nth_error_combine. exact T.
+  intros W. unfold index. destruct (nth_error (edges m) b) as [bl|] eqn:B; [|discriminate].
+  destruct (nth_error (starts _ _) b) as [k0|] eqn:K; [|discriminate]. destruct (nth_error (entries bl) e) as [en|] eqn:E; [|discriminate].
+  destruct (claimable en) eqn:C; [|discriminate]. intros H. some.
+  apply well_formed_whole in W. apply Forall_app in W. destruct W as [W1 W2].
+  destruct (starts_spec _ W2 _ _ _ _ _ _ K B E) as (o & s & -> & T). exists (s, en). split.
+  - unfold terms. rewrite flat_map_app, nth_error_app2; rewrite whole_length by auto; [|lia].
+    replace (length (flat_map entries (samples m)) + o + e - length (flat_map entries (samples m)))%nat with (o + e)%nat by lia. exact T.
+  - apply andb_true_iff in C. destruct C as [C _]. eauto.
 Qed.
 
-Lemma index_exists m b e k : index m b e = Some k -> nth_error (terms m) k <> None.
-Proof.
-  unfold index. destruct (nth_error (edges m) b) as [bl|] eqn:B; [|discriminate].
-  destruct (nth_error (terms_of bl) e) as [t'|] eqn:T; [|discriminate]. destruct (claimable (snd t')); [|discriminate].
-  destruct (offset (edges m) b) as [o|] eqn:O; [|discriminate]. intros H. some.
-  unfold terms. rewrite flat_map_app, nth_error_app2 by lia.
-  replace (length (flat_map terms_of (samples m)) + (o + e) - length (flat_map terms_of (samples m)))%nat with (o + e)%nat by lia.
-  rewrite (offset_spec _ _ _ _ _ _ O B T). discriminate.
-Qed.
 Lemma price_norm c a u q : isnorm a = true -> price c a u = Some q -> Q2R q = 0.
 Proof.
   unfold price. destruct (qlt 0 c); [|discriminate]. intros N H.
@@ -308,13 +336,11 @@ Proof.
 Qed.
 
 (** * The theorem *)
-Lemma demand_ok c why : demand c why = Ok tt -> c = true.
-Proof. destruct c; [auto|discriminate]. Qed.
-Lemma claims_ok p ts low high gap cs : forall k, check_claims p ts low high gap k cs = Ok tt ->
-  forall c, In c cs -> check_claim p ts low high gap c = Ok tt.
+Lemma claims_ok p ts begins low high gap cs : forall k, check_claims p ts begins low high gap k cs = Ok tt ->
+  forall c, In c cs -> check_claim p ts begins low high gap c = Ok tt.
 Proof.
   induction cs as [|c0 cs IH]; intros k H c Hc; [destruct Hc|]. simpl in H.
-  destruct (check_claim _ _ _ _ _ c0) as [[]|] eqn:E; [|discriminate]. destruct Hc as [<-|Hc]; [exact E|eauto].
+  destruct (check_claim _ _ _ _ _ _ c0) as [[]|] eqn:E; [|discriminate]. destruct Hc as [<-|Hc]; [exact E|eauto].
 Qed.
 
 Theorem check_sound p low high : check p = Ok (low, high) ->
@@ -322,7 +348,8 @@ Theorem check_sound p low high : check p = Ok (low, high) ->
   forall c, In c (claims p) -> holds (problem p) (within p) c.
 Proof.
   unfold check. set (m := problem p). set (w := fill _ _ _ _). intros H.
-  destruct (ill_formed m 0 _) as [[]|] eqn:W; [|discriminate]. apply ill_formed_none in W. change (well_formed m = true) in W.
+  destruct (gather m 0 _) as [ts|] eqn:W; [|discriminate]. apply gather_spec in W. destruct W as [W T]. change (ts = terms m) in T. subst ts.
+  change (well_formed m = true) in W. set (begins := starts _ _) in H.
   pose proof (well_formed_terms m W) as G.
   destruct (match within p with None => Ok tt | Some _ => _ end) as [[]|] eqn:B; [|discriminate].
   destruct (primal _ _ _ _ _) as [hi|] eqn:Hh; [|discriminate].
@@ -330,7 +357,7 @@ Proof.
   destruct (demand (lo <=? hi)%Z _) as [[]|]; [|discriminate].
   destruct (demand (existsb _ _) _) as [[]|]; [|discriminate].
   set (gap := match within p with None => _ | Some _ => _ end) in H.
-  destruct (check_claims _ _ _ _ _ _ _) as [[]|] eqn:K; [|discriminate]. injection H as <- <-.
+  destruct (check_claims _ _ _ _ _ _ _ _) as [[]|] eqn:K; [|discriminate]. injection H as <- <-.
   split; [exact W|].
   apply (primal_sum m w) in Hh; auto. destruct Hh as [Fw Uw]. rewrite real_0, Rminus_0_r in Uw. set (w0 := point_of (columns m) w) in *.
   change (sum_of w0 (terms m)) with (P m w0) in Uw.
@@ -357,30 +384,26 @@ Proof.
     assert (Gt : good m t) by (rewrite Forall_forall in G; apply G; eapply nth_error_In; eauto).
     eapply slack_sound; eauto. eapply Rle_trans; [|exact Gap]. eapply left_le_lefts; eauto. }
   split; [split; [exact Lo|exists w0; auto]|].
-  intros c Hc. pose proof (claims_ok _ _ _ _ _ _ _ K c Hc) as H. clear K. unfold check_claim in H. fold m in H.
+  intros c Hc. pose proof (claims_ok _ _ _ _ _ _ _ _ K c Hc) as H. clear K. unfold check_claim in H. fold m in H.
   destruct c as [l u|b e r|b e|b e us|direction].
   - apply demand_ok in H. apply andb_true_iff in H. destruct H as [H1 H2]. apply qle_R in H1, H2. split.
     + intros v A. eapply Rle_trans; [exact H1|]. now apply Lo.
     + exists w0. split; auto. eapply Rle_trans; [exact Uw|exact H2].
-  - destruct (index m b e) as [k|] eqn:X; [|discriminate].
-    destruct (nth_error (terms m) k) as [t|] eqn:T; [|discriminate]. destruct (nth_error (dual_point p) k) as [u|] eqn:U; [|discriminate].
-    destruct (index_spec _ _ _ _ _ X T) as [N (bl & Hb & He)].
+  - destruct (index _ _ b e) as [k|] eqn:X; [|discriminate]. destruct (index_spec _ _ _ _ W X) as (t & T & N & bl & Hb & He).
+    rewrite T in H. destruct (nth_error (dual_point p) k) as [u|] eqn:U; [|discriminate].
     destruct (demand _ NotPositive) as [[]|]; [|discriminate]. destruct (demand _ WideGap) as [[]|]; [|discriminate]. apply demand_ok in H.
     exists bl, (snd t). split; [exact Hb|]. split; [exact He|]. intros v O. eapply S; eauto.
-  - destruct (index m b e) as [k|] eqn:X; [|discriminate].
-    destruct (nth_error (terms m) k) as [t|] eqn:T; [|discriminate]. destruct (nth_error (dual_point p) k) as [u|] eqn:U; [|discriminate].
-    destruct (index_spec _ _ _ _ _ X T) as [N (bl & Hb & He)].
+  - destruct (index _ _ b e) as [k|] eqn:X; [|discriminate]. destruct (index_spec _ _ _ _ W X) as (t & T & N & bl & Hb & He).
+    rewrite T in H. destruct (nth_error (dual_point p) k) as [u|] eqn:U; [|discriminate].
     destruct (demand _ WideGap) as [[]|]; [|discriminate]. apply demand_ok in H.
     exists bl, (snd t). split; [exact Hb|]. split; [exact He|]. intros v O. pose proof (S _ _ _ _ _ T U N H v O) as V. rewrite Q2R_0 in V.
     eapply norm_zero; eauto.
-  - destruct (index m b e) as [k|] eqn:X; [|discriminate].
+  - destruct (index _ _ b e) as [k|] eqn:X; [|discriminate]. destruct (index_spec _ _ _ _ W X) as (t & T & N & bl & Hb & He).
     destruct (lower _ _ (Some k) _ us) as [n|] eqn:L; [|discriminate]. apply demand_ok in H. apply Z.ltb_lt in H. apply real_lt in H.
-    destruct (nth_error (terms m) k) as [t|] eqn:T.
-    + destruct (index_spec _ _ _ _ _ X T) as [N (bl & Hb & He)]. exists bl, (snd t). split; [exact Hb|]. split; [exact He|].
-      intros v [[F I] O] Z. specialize (O _ Aw). pose proof (lower_bound m (within p) (Some k) us n v G L I).
-      assert (0 <= lefts m (Some k) (terms m) us v); [|lra].
-      apply lefts_pos; auto. simpl. intros t' T'. rewrite T in T'. injection T' as <-. exact Z.
-    + exfalso. apply index_exists in X. congruence.
+    exists bl, (snd t). split; [exact Hb|]. split; [exact He|].
+    intros v [[F I] O] Z. specialize (O _ Aw). pose proof (lower_bound m (within p) (Some k) us n v G L I).
+    assert (0 <= lefts m (Some k) (terms m) us v); [|lra].
+    apply lefts_pos; auto. simpl. intros t' T'. rewrite T in T'. injection T' as <-. exact Z.
   - intros v [[F I] O]. destruct (recession_sound m _ v _ G _ _ H F) as (F' & _ & [C|C]); [discriminate|].
     specialize (O (moved (columns m) (fill (columns m) 0 direction Leaf) v) (conj F' Logic.I)).
     change (sum_of v (terms m) <= sum_of (moved (columns m) (fill (columns m) 0 direction Leaf) v) (terms m)) in O. lra.

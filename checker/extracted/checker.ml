@@ -1152,11 +1152,6 @@ let terms_of b =
     (map (fun q0 -> finite (to_double (qmult b.strength (finite q0))))
       (bases b)) b.entries
 
-(** val terms : model -> term list **)
-
-let terms m =
-  flat_map terms_of (app m.samples m.edges)
-
 (** val spaced :
     Big_int_Z.big_int -> Big_int_Z.big_int -> Big_int_Z.big_int -> q list ->
     ((Big_int_Z.big_int * Big_int_Z.big_int) * q) list **)
@@ -1273,12 +1268,6 @@ let well_formed_term m t =
       (match e.plus with
        | Some o -> (=) (length o) k
        | None -> true)) (is_positive (fst t))
-
-(** val well_formed_block : model -> block -> bool **)
-
-let well_formed_block m b =
-  (&&) ((=) (length (bases b)) (length b.entries))
-    (forallb (well_formed_term m) (terms_of b))
 
 type claim =
 | Bounds of q * q
@@ -2437,23 +2426,11 @@ let rec residuals d w ts us sum =
              | None -> None)
        else None)
 
-(** val offset : block list -> int -> int option **)
+(** val starts : int -> block list -> int list **)
 
-let rec offset bs b =
-  match bs with
-  | [] ->
-    ((fun fO fS n -> if n=0 then fO () else fS (n-1))
-       (fun _ -> Some 0)
-       (fun _ -> None)
-       b)
-  | b0 :: bs' ->
-    ((fun fO fS n -> if n=0 then fO () else fS (n-1))
-       (fun _ -> Some 0)
-       (fun b' ->
-       match offset bs' b' with
-       | Some k -> Some (add (length (terms_of b0)) k)
-       | None -> None)
-       b)
+let rec starts k = function
+| [] -> []
+| b :: bs' -> k :: (starts (add k (length b.entries)) bs')
 
 (** val claimable : entry -> bool **)
 
@@ -2465,19 +2442,16 @@ let claimable e =
                   | _ -> false)
      | None -> true)
 
-(** val index : model -> int -> int -> int option **)
+(** val index : block list -> int list -> int -> int -> int option **)
 
-let index m b e =
-  match nth_error m.edges b with
+let index bs begins b e =
+  match nth_error bs b with
   | Some bl ->
-    (match nth_error (terms_of bl) e with
-     | Some t ->
-       if claimable (snd t)
-       then (match offset m.edges b with
-             | Some k ->
-               Some (add (length (flat_map terms_of m.samples)) (add k e))
-             | None -> None)
-       else None
+    (match nth_error begins b with
+     | Some k ->
+       (match nth_error bl.entries e with
+        | Some en -> if claimable en then Some (add k e) else None
+        | None -> None)
      | None -> None)
   | None -> None
 
@@ -2524,17 +2498,17 @@ let rec recession d v k ts falls =
      | Falls -> recession d v (Stdlib.Int.succ k) ts' true)
 
 (** val check_claim :
-    proof -> term list -> Big_int_Z.big_int -> Big_int_Z.big_int ->
-    Big_int_Z.big_int -> claim -> unit result **)
+    proof -> term list -> int list -> Big_int_Z.big_int -> Big_int_Z.big_int
+    -> Big_int_Z.big_int -> claim -> unit result **)
 
-let check_claim p ts low high gap c =
+let check_claim p ts begins low high gap c =
   let m = p.problem in
   (match c with
    | Bounds (l, u) ->
      demand ((&&) (qle l (units low)) (qle (units high) u)) (Bounded
        ((units low), (units high)))
    | Near (b, e, r) ->
-     (match index m b e with
+     (match index m.edges begins b e with
       | Some k ->
         (match nth_error ts k with
          | Some t ->
@@ -2555,7 +2529,7 @@ let check_claim p ts low high gap c =
          | None -> No NoEdge)
       | None -> No NoEdge)
    | Fused (b, e) ->
-     (match index m b e with
+     (match index m.edges begins b e with
       | Some k ->
         (match nth_error ts k with
          | Some t ->
@@ -2572,7 +2546,7 @@ let check_claim p ts low high gap c =
          | None -> No NoEdge)
       | None -> No NoEdge)
    | Split (b, e, us) ->
-     (match index m b e with
+     (match index m.edges begins b e with
       | Some k ->
         (match lower m.columns p.within (Some k) ts us with
          | Ok bound -> demand (Z.ltb high bound) NotExcluded
@@ -2583,24 +2557,63 @@ let check_claim p ts low high gap c =
        (fill m.columns Big_int_Z.zero_big_int direction Leaf) 0 ts false)
 
 (** val check_claims :
-    proof -> term list -> Big_int_Z.big_int -> Big_int_Z.big_int ->
-    Big_int_Z.big_int -> int -> claim list -> unit result **)
+    proof -> term list -> int list -> Big_int_Z.big_int -> Big_int_Z.big_int
+    -> Big_int_Z.big_int -> int -> claim list -> unit result **)
 
-let rec check_claims p ts low high gap k = function
+let rec check_claims p ts begins low high gap k = function
 | [] -> Ok ()
 | c :: cs' ->
-  (match check_claim p ts low high gap c with
-   | Ok _ -> check_claims p ts low high gap (Stdlib.Int.succ k) cs'
+  (match check_claim p ts begins low high gap c with
+   | Ok _ -> check_claims p ts begins low high gap (Stdlib.Int.succ k) cs'
    | No reason -> No (InClaim (k, reason)))
 
-(** val ill_formed : model -> int -> block list -> unit result **)
+(** val node_of : entry -> Big_int_Z.big_int option **)
 
-let rec ill_formed m k = function
-| [] -> Ok ()
+let node_of e =
+  match e.at_ with
+  | AtNode (i, _, _) -> Some (N.succ_pos i)
+  | _ -> None
+
+(** val sums : entry list -> tree **)
+
+let sums es =
+  fold_left (fun t e ->
+    match node_of e with
+    | Some p -> alter (fun a -> to_double (qplus a e.weight)) p t
+    | None -> t) es Leaf
+
+(** val fast_terms : block -> term list **)
+
+let fast_terms b =
+  match b.by_ with
+  | MeanOfNode ->
+    let t = sums b.entries in
+    map (fun e ->
+      ((finite
+         (to_double
+           (qmult b.strength
+             (finite
+               (match node_of e with
+                | Some p -> to_double (qdiv e.weight (finite (get p t)))
+                | None ->
+                  { qnum = Big_int_Z.zero_big_int; qden =
+                    Big_int_Z.unit_big_int }))))), e)) b.entries
+  | _ -> terms_of b
+
+(** val gather : model -> int -> block list -> term list result **)
+
+let rec gather m k = function
+| [] -> Ok []
 | b :: bs' ->
-  if well_formed_block m b
-  then ill_formed m (Stdlib.Int.succ k) bs'
-  else No (IllFormed k)
+  let ts = fast_terms b in
+  (match demand
+           ((&&) ((=) (length ts) (length b.entries))
+             (forallb (well_formed_term m) ts)) (IllFormed k) with
+   | Ok _ ->
+     (match gather m (Stdlib.Int.succ k) bs' with
+      | Ok rest0 -> Ok (app ts rest0)
+      | No reason -> No reason)
+   | No reason -> No reason)
 
 (** val is_bounds : claim -> bool **)
 
@@ -2635,9 +2648,11 @@ let bOX =
 let check p =
   let m = p.problem in
   let d = m.columns in
-  (match ill_formed m 0 (app m.samples m.edges) with
-   | Ok _ ->
-     let ts = terms m in
+  (match gather m 0 (app m.samples m.edges) with
+   | Ok ts ->
+     let begins =
+       starts (length (flat_map (fun b -> b.entries) m.samples)) m.edges
+     in
      let w = fill d Big_int_Z.zero_big_int p.at_point Leaf in
      (match match p.within with
             | Some b ->
@@ -2665,7 +2680,7 @@ let check p =
                               | None -> Z.sub high low)
                         else Z.sub high low
                     in
-                    (match check_claims p ts low high gap 0 p.claims with
+                    (match check_claims p ts begins low high gap 0 p.claims with
                      | Ok _ -> Ok ((units low), (units high))
                      | No reason -> No reason)
                   | No reason -> No reason)

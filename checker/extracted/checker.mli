@@ -321,8 +321,6 @@ type term = q * entry
 
 val terms_of : block -> term list
 
-val terms : model -> term list
-
 val spaced :
   Big_int_Z.big_int -> Big_int_Z.big_int -> Big_int_Z.big_int -> q list ->
   ((Big_int_Z.big_int * Big_int_Z.big_int) * q) list
@@ -338,8 +336,6 @@ val in_range : model -> ((Big_int_Z.big_int * Big_int_Z.big_int) * q) -> bool
 val fits : model -> place -> bool
 
 val well_formed_term : model -> term -> bool
-
-val well_formed_block : model -> block -> bool
 
 type claim =
 | Bounds of q * q
@@ -572,11 +568,11 @@ val residuals :
   Big_int_Z.big_int -> tree -> term list -> q list list -> Big_int_Z.big_int
   -> Big_int_Z.big_int option
 
-val offset : block list -> int -> int option
+val starts : int -> block list -> int list
 
 val claimable : entry -> bool
 
-val index : model -> int -> int -> int option
+val index : block list -> int list -> int -> int -> int option
 
 val sLACK : q
 
@@ -590,14 +586,20 @@ val recession :
   Big_int_Z.big_int -> tree -> int -> term list -> bool -> unit result
 
 val check_claim :
-  proof -> term list -> Big_int_Z.big_int -> Big_int_Z.big_int ->
+  proof -> term list -> int list -> Big_int_Z.big_int -> Big_int_Z.big_int ->
   Big_int_Z.big_int -> claim -> unit result
 
 val check_claims :
-  proof -> term list -> Big_int_Z.big_int -> Big_int_Z.big_int ->
+  proof -> term list -> int list -> Big_int_Z.big_int -> Big_int_Z.big_int ->
   Big_int_Z.big_int -> int -> claim list -> unit result
 
-val ill_formed : model -> int -> block list -> unit result
+val node_of : entry -> Big_int_Z.big_int option
+
+val sums : entry list -> tree
+
+val fast_terms : block -> term list
+
+val gather : model -> int -> block list -> term list result
 
 val is_bounds : claim -> bool
 
