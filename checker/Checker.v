@@ -95,11 +95,14 @@ Fixpoint residuals (d : N) (w : tree) (ts : list term) (us : list (list Q)) (sum
   match ts, us with
   | [], [] => Some sum
   | (s, e) :: ts', t :: us' =>
-      let z := numbersQ d (plus e) (cells (at_ e)) w in
-      match value s (what e) z, price s (what e) t with
-      | Some v, Some q => residuals d w ts' us' (sum + up (v + q - dotQ (flow s (what e) t) z))
-      | _, _ => None
-      end
+      let K := cells (at_ e) in
+      let z := numbersQ d (plus e) K w in
+      if (length t =? arity (what e) (length K))%nat then
+        match value s (what e) z, price s (what e) t with
+        | Some v, Some q => residuals d w ts' us' (sum + up (v + q - dotQ (flow s (what e) t) z))
+        | _, _ => None
+        end
+      else None
   | _, _ => None
   end.
 

@@ -10,6 +10,7 @@ Definition WIDE : positive := (2 ^ 272)%positive.
 Definition FINE : positive := (2 ^ 248)%positive.
 Definition LOG : positive := (2 ^ 520)%positive.
 Definition LARGE : Z := (2 ^ 16383)%Z.
+Definition SMALL : Z := (2 ^ 260)%Z.
 Definition QUARTER : Z := (2 ^ 270)%Z.
 (** 1 + h/1 (1 + h/2 (1 + ... )), rounded down; powers 2^n, rounded up. *)
 Fixpoint horner (h : Z) (i : nat) (t : Z) : Z :=
@@ -18,7 +19,8 @@ Fixpoint squares (n : nat) (t : Z) : Z := match n with O => t | S k => squares k
 (** An upper bound of exp(x): the 2^24-th power of exp(h), h = x 2^-24. *)
 Definition exp_up (x : Q) : option Q :=
   if qlt x 4096 then
-    let h := ceil (qmax x (- (4096))) FINE in Some (squares 24 (horner h 20 ONE + 4) # WIDE)
+    let h := ceil (qmax x (- (4096))) FINE in
+    if (Z.abs h <=? SMALL)%Z then Some (squares 24 (horner h 20 ONE + 4) # WIDE) else None
   else None.
 Fixpoint roots (n : nat) (y : Z) : Z := match n with O => y | S k => roots k (Z.sqrt_up (y * ONE)) end.
 (** 1 - e/2 + e^2/3 - ... up to e^10/11. *)
@@ -55,7 +57,7 @@ Fixpoint push (u : list Q) (b : list (option Q * option Q)) : option Q :=
   end.
 
 (** f*(b), where b lies in its domain; of a Quadratic, b = R't is stated by t. *)
-Definition conj (f : func) (b : list Q) : option Q :=
+Definition conjugate (f : func) (b : list Q) : option Q :=
   match f, b with
   | Squared y, [v] => Some (v * (half v + y))
   | Mean y, _ => Some (half (dotQ b b) + dotQ b y)
@@ -66,7 +68,7 @@ Definition conj (f : func) (b : list Q) : option Q :=
   | Multinomial y, _ => if qzero (totalQ b) then sum_opt entropy (bump y b) else None
   | Hinge y, [v] => guard (qle (-(1)) (v * y) && qle (v * y) 0) (v * y)
   | SquaredHinge y, [v] => guard (qle (v * y) 0) (v * (half v + y))
-  | Expectile t y, [v] => let s := if qlt v 0 then t else rest t in guard (qlt 0 s) (v * (v / (2 * s) + y))
+  | Expectile t y, [v] => guard (qlt 0 (rest t)) (v * (half v / (if qlt v 0 then t else rest t) + y))
   | SquaredEpsilon e y, [v] => Some (v * (half v + y) + e * qabs v)
   | Gamma y, [v] => match entropy ((1 - v) / y) with Some q => Some (y * q - (1 - v)) | None => None end
   | L1, _ => guard (qle (normIQ b) 1) 0
@@ -152,7 +154,7 @@ Definition price (s : Q) (f : func) (u : list Q) : option Q :=
   if qlt 0 s then
     match f with
     | Quadratic _ => Some (s * half (dotQ u u))
-    | _ => match conj f (scaleQ (/ s) u) with Some q => Some (s * q) | None => None end
+    | _ => match conjugate f (scaleQ (/ s) u) with Some q => Some (s * q) | None => None end
     end
   else None.
 Definition flow (s : Q) (f : func) (t : list Q) : list Q :=
