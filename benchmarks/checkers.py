@@ -1,4 +1,4 @@
-"""``python -m benchmarks.checkers``: three checkers of proofs beside each other, on true, changed, forged and hostile files.
+"""``python -m benchmarks.checkers``: three checkers of proofs, on true, changed, forged and hostile files.
 
 graphreg/verify.py, examples/verify.js (where node is), and graphreg-checker, whose rules are proved (``make checker``
 builds it). They are to judge alike; and the first and the last are to say the same. Exit code 1 where they do not.
@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from itertools import product
+from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
@@ -43,14 +41,30 @@ ROOT = Path(__file__).parents[1]
 DATA = ROOT / "../shared/data"
 PROVED_CHECKER = ROOT / "build/checker/graphreg-checker"
 OTHER_LOSSES = ("ExpectileLoss", "SquaredEpsilonInsensitiveLoss", "GammaLoss")
+REAL = ("30 states", "3,111 counties")
+BUDGETED = ("verify.py", "graphreg-checker")
+SMALL = 100_000  # bytes of the files that are changed
 NODE = shutil.which("node")
 SERVER = """
 const { check } = require(process.argv[1]), fs = require("fs");
 const judged = (path) => { try { const p = check(fs.readFileSync(path, "latin1")); return [p.within ? 8 : 0, p.hash]; }
   catch (error) { return [1, error.message]; } };
-require("readline").createInterface({ input: process.stdin }).on("line", (path) => console.log(JSON.stringify(judged(path))));
+const answer = (path) => console.log(JSON.stringify(judged(path)));
+require("readline").createInterface({ input: process.stdin }).on("line", answer);
 """
-SECONDS = 30.0  # that a hostile file is waited for
+# A small process that starts the programs: what a large one starts is said to need as much memory as that does.
+USED = """
+import json, os, sys
+program, paths, found = json.loads(sys.argv[1]), json.loads(sys.stdin.read()), []
+for path in paths:
+    pid = os.fork()
+    if not pid:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        os.execv(program[0], [*program, path])
+    used = os.wait4(pid, 0)[2]
+    found.append([used.ru_utime + used.ru_stime, used.ru_maxrss / 1024])
+print(json.dumps(found))
+"""
 
 
 # ---- true files ------------------------------------------------------------------------------------------------------
@@ -61,13 +75,10 @@ def true_files(count: int, path: Path) -> Iterator[tuple[str, str]]:
     yield from _real(path)
     left = count - 2
     for source, share in zip(sources, shares, strict=True):
-        for name, solve, claims in source:
-            if min(left, share) <= 0:
-                break
-            file = _proof(solve, claims, path)
-            if file is not None:
-                left, share = left - 1, share - 1
-                yield name, file
+        made = ((name, _proof(solve, claims, path)) for name, solve, claims in source)
+        for name, file in islice(((name, file) for name, file in made if file is not None), min(left, share)):
+            left -= 1
+            yield name, file
 
 
 def _proof(solve: Callable[[], gr.Solution], claims: Any, path: Path) -> str | None:
@@ -121,7 +132,7 @@ def _held() -> Source:
 
 
 def _real(path: Path) -> Iterator[tuple[str, str]]:
-    """Of the election of 2020: the 30 states with more than 50 counties, 8 predictors; the means of three numbers of all counties."""
+    """Of the election of 2020: the 30 states of more than 50 counties, 8 predictors; three numbers of all counties."""
     if not DATA.is_dir():
         print("the states and counties are left out: their data are not in ../shared/data")
         return
@@ -137,7 +148,7 @@ def _real(path: Path) -> Iterator[tuple[str, str]]:
     graph = gr.Graph.from_edges([e[:2] for e in ties.to_numpy().tolist() if set(e[:2]) <= known], nodes=sorted(known))
     model = gr.LogisticLoss(data) + 0.02 * gr.TotalVariation(graph, gr.L2()) + 0.01 * gr.NodePenalty(gr.SquaredL2())
     _solved(model).prove(path, ["near"])
-    yield "30 states", path.read_text()
+    yield REAL[0], path.read_text()
     pairs: Any = pd.read_csv(DATA / "us_county_adjacency.csv.gz", dtype=str)
     here = set(frame["fips"])
     ends = [e for e in pairs.to_numpy().tolist() if set(e) <= here]
@@ -146,7 +157,7 @@ def _real(path: Path) -> Iterator[tuple[str, str]]:
     graph = gr.Graph.from_edges(ends, nodes=sorted(here))
     model = gr.MeanLoss(gr.NodeData.from_arrays(None, y, frame["fips"].to_numpy()))
     _solved(model + 0.05 * gr.TotalVariation(graph, gr.L2()), 1e-6).prove(path, ["near"])
-    yield "3,111 counties", path.read_text()
+    yield REAL[1], path.read_text()
 
 
 # ---- changed files ---------------------------------------------------------------------------------------------------
@@ -291,8 +302,9 @@ class Server:
         self.process.wait()
 
 
-# Where the words of the two are not the same, though both refuse: what is named first, and what Python raises of itself.
+# Where the words are not the same, though both refuse: what is named first, and what Python raises of itself.
 BALANCE = re.compile(r"NOT PROVED: (.*?)flows and prices do not balance at ")
+BUDGET = "the numbers grow too large"
 OF_PYTHON = re.compile(r"NOT PROVED: .*?\b[A-Z]\w+Error: ")
 
 
@@ -305,6 +317,8 @@ def difference(first: tuple[int, str], last: tuple[int, str]) -> str:
     places = [BALANCE.match(each[1]) for each in (first, last)]
     if places[0] and places[1] and places[0][1] == places[1][1]:
         return "another place of what is left of the balance"
+    if first[1].endswith(BUDGET) and last[1].endswith(BUDGET):
+        return "the place where the numbers grow too large"
     return "an exception of Python" if first[0] == 1 and OF_PYTHON.match(first[1]) else "words"
 
 
@@ -345,39 +359,45 @@ class Tally:
         return not self.worse and not self.script
 
 
-def costs(files: list[Path]) -> dict[str, tuple[float, float]]:
-    """Seconds of the processor for all the files, and the largest memory in MB, each checked by a program of its own."""
-    programs = {
+def costs(program: list[str], paths: list[Path]) -> tuple[float, float]:
+    """Seconds of the processor for all the files, and the largest memory in MB; each has a process of its own."""
+    run = [sys.executable, "-I", "-S", "-c", USED, json.dumps(program)]
+    done = subprocess.run(run, input=json.dumps([*map(str, paths)]), capture_output=True, text=True, check=True)
+    found = json.loads(done.stdout)
+    return sum(seconds for seconds, _ in found), max(memory for _, memory in found)
+
+
+def programs() -> dict[str, list[str]]:
+    found = {
         "verify.py": [sys.executable, "-I", "-S", str(ROOT / "graphreg/verify.py"), "--no-flint"],
         "verify.js": [str(NODE), str(ROOT / "examples/verify.js")],
         "graphreg-checker": [str(PROVED_CHECKER)],
     }
-    found: dict[str, tuple[float, float]] = {}
-    for name, program in programs.items():
-        if program[0] == "None":
-            continue
-        seconds = memory = 0.0
-        for path in files:
-            process = subprocess.Popen([*program, str(path)], stdout=subprocess.DEVNULL)
-            _, _, used = os.wait4(process.pid, 0)
-            process.returncode = 0
-            seconds += used.ru_utime + used.ru_stime
-            memory = max(memory, used.ru_maxrss / 1024)
-        found[name] = seconds, memory
-    return found
+    return {name: program for name, program in found.items() if program[0] != "None"}
 
 
 def _costs(path: Path, files: dict[str, list[str]]) -> None:
     print(f"\n{'seconds of the processor, MB':32}{'files':>7}{'MB of them':>12}", end="")
-    for k, (group, texts) in enumerate(files.items()):
-        paths = [path.with_name(f"{k}-{i}.json") for i in range(len(texts))]
-        for each, text in zip(paths, texts, strict=True):
-            each.write_text(text)
-        found = costs(paths)
-        if not k:
-            print("".join(f"{name:>26}" for name in found))
+    print("".join(f"{name:>26}" for name in programs()))
+    for group, texts in files.items():
+        paths = _written(path, texts)
         print(f"{group:32}{len(texts):7d}{sum(map(len, texts)) / 1e6:12.2f}", end="")
-        print("".join(f"{seconds:16.3f} s {memory:5.0f} MB" for seconds, memory in found.values()))
+        found = (costs(program, paths) for program in programs().values())
+        print("".join(f"{seconds:15.3f} s {memory:5.0f} MB" for seconds, memory in found))
+
+
+class Judges:
+    """All three, and what they found."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path, self.tally = folder / "proof.json", Tally()
+        self.server = Server() if NODE else None
+
+    def __call__(self, group: str, name: str, text: str) -> None:
+        self.path.write_text(text)
+        first, last = python(text.encode()), proved(self.path)
+        other = self.server(self.path) if self.server and group != "hostile" else None  # it has no budget
+        self.tally.add(group, name, first, last, other)
 
 
 def main() -> int:
@@ -390,25 +410,12 @@ def main() -> int:
     if not PROVED_CHECKER.exists():
         print("graphreg-checker is not built: see make checker")
         return 0
-    tally = Tally()
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "proof.json"
-        server = Server() if NODE else None
-
-        def judge(group: str, name: str, text: str) -> None:
-            path.write_text(text)
-            first, last = python(text.encode()), proved(path)
-            tally.add(group, name, first, last, server(path) if server else None)
-
-        if args.keep and args.keep.exists():
-            true = [tuple(pair) for pair in json.loads(args.keep.read_text())]
-        else:
-            true = list(tqdm(true_files(args.true, path), total=args.true, unit=" proofs", disable=None))
-            if args.keep:
-                args.keep.write_text(json.dumps(true))
+        path, judge = Path(folder) / "proof.json", Judges(Path(folder))
+        true = _true(args, path)
         for name, text in true:
             judge("true", name, text)
-        small = [text for _, text in true if len(text) < 100_000]
+        small = [text for _, text in true if len(text) < SMALL]
         rng = np.random.default_rng(0)
         for k in tqdm(range(args.changed), unit=" changed", disable=None):
             part = PARTS[k % len(PARTS)]
@@ -417,34 +424,32 @@ def main() -> int:
                 judge(f"changed: {part}", str(k), text)
         for family, text, _ in forged():
             judge(f"forged: {family}", "", text)
-        if server:
-            server.close()
         for name, write in HOSTILE.items():
-            text = write(_two_of_each())
-            path.write_text(text)
-            start = time.process_time()
-            first = python(text.encode())
-            middle = time.process_time()
-            last = proved(path)
-            print(f"hostile: {name}: verify.py {middle - start:.2f} s; {costs_of_one(path)}")
-            tally.add("hostile", name, first, last, None)
-        good = tally.report()
-        groups = {"true": [text for _, text in true]}
-        groups |= {name: [text] for name, text in true if name in ("30 states", "3,111 counties")}
-        _costs(path, groups)
+            judge("hostile", name, write(chain("L1")))
+        if judge.server:
+            judge.server.close()
+        good = judge.tally.report()
+        real = {name: [text] for name, text in true if name in REAL}
+        hostile = [write(chain("L1")) for write in HOSTILE.values()]
+        _costs(path, {"true": [text for _, text in true]} | real)
+        print("hostile files:", {name: costs(programs()[name], _written(path, hostile)) for name in BUDGETED})
     return int(not good)
 
 
-def costs_of_one(path: Path) -> str:
-    process = subprocess.Popen([str(PROVED_CHECKER), str(path)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    _, _, used = os.wait4(process.pid, 0)
-    process.returncode = 0
-    return f"graphreg-checker {used.ru_utime + used.ru_stime:.2f} s, {used.ru_maxrss / 1024:.0f} MB"
+def _written(path: Path, texts: list[str]) -> list[Path]:
+    paths = [path.with_name(f"{k}.json") for k in range(len(texts))]
+    for each, text in zip(paths, texts, strict=True):
+        each.write_text(text)
+    return paths
 
 
-def _two_of_each() -> Any:
-    """A proof with two columns and two edges, from which hostile files are made."""
-    return chain("L1")
+def _true(args: argparse.Namespace, path: Path) -> list[tuple[str, str]]:
+    if args.keep and args.keep.exists():
+        return [(name, text) for name, text in json.loads(args.keep.read_text())]
+    true = list(tqdm(true_files(args.true, path), total=args.true, unit=" proofs", disable=None))
+    if args.keep:
+        args.keep.write_text(json.dumps(true))
+    return true
 
 
 if __name__ == "__main__":
