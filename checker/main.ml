@@ -146,6 +146,16 @@ let contains text word =
   in
   from 0
 
+(* Lists of a large file are deeper than the stack that programs are given: the same again, once, with a larger one. *)
+let again_with_a_larger_stack () =
+  let told = "GRAPHREG_CHECKER_HAS_A_LARGER_STACK" in
+  if Sys.getenv_opt told <> None then raised "RecursionError" "too much for the stack";
+  ignore (Unix.setitimer Unix.ITIMER_REAL { Unix.it_value = 0.0; it_interval = 0.0 });
+  Unix.putenv told "";
+  let run = "ulimit -s 2000000 2> /dev/null || ulimit -s $(ulimit -H -s); exec \"$0\" \"$@\"" in
+  let arguments = Array.sub Sys.argv 1 (Array.length Sys.argv - 1) in
+  Unix.execv "/bin/sh" (Array.append [| "/bin/sh"; "-c"; run; Sys.executable_name |] arguments)
+
 (* What goes wrong of itself while a file is checked proves nothing of it. *)
 let within_limits seconds text =
   let stop _ = refuse "the time is up (--seconds)" in
@@ -153,7 +163,7 @@ let within_limits seconds text =
   if seconds > 0.0 then ignore (Unix.setitimer Unix.ITIMER_REAL { Unix.it_value = seconds; it_interval = 0.0 })
   else stop 0;
   try check text with
-  | Stack_overflow -> raised "RecursionError" "too much for the stack"
+  | Stack_overflow -> again_with_a_larger_stack ()
   | Out_of_memory -> raised "MemoryError" "out of memory"
   | (Not_found | Failure _ | Invalid_argument _ | Division_by_zero | Z.Overflow) as error ->
       raised "ValueError" (Printexc.to_string error)
