@@ -138,46 +138,47 @@ Proof.
 Qed.
 End FixedPoint.
 
-(** * One kernel. B has an equation for each of N numbers of w, and a column for each of V variables. *)
+(** * One kernel. B has an equation for each of N numbers of w, and a column for each of V variables;
+    M, which the documentation calls R, says how an imbalance is taken up. *)
 Section Kernel.
-Variables (N V : nat) (B : nat -> nat -> R) (R : nat -> nat -> Rdefinitions.R) (v z : nat -> Rdefinitions.R) (keep : nat -> bool).
-Definition left (u : nat -> Rdefinitions.R) (i : nat) : Rdefinitions.R := sum V (fun j => B i j * u j).   (* (B u)_i *)
-Definition BR (i k : nat) : Rdefinitions.R := sum V (fun j => B i j * R j k).
-Definition delta (i k : nat) : Rdefinitions.R := if Nat.eq_dec i k then 1 else 0.
-Definition sigma (j : nat) : Rdefinitions.R := sum N (fun k => Rabs (R j k) * z k).
-Definition live (j : nat) : Prop := v j <> 0 \/ exists k, (k < N)%nat /\ keep k = true /\ R j k <> 0.
+Variables (N V : nat) (B : nat -> nat -> R) (M : nat -> nat -> R) (v z : nat -> R) (keep : nat -> bool).
+Definition left (u : nat -> R) (i : nat) : R := sum V (fun j => B i j * u j).   (* (B u)_i *)
+Definition BM (i k : nat) : R := sum V (fun j => B i j * M j k).
+Definition delta (i k : nat) : R := if Nat.eq_dec i k then 1 else 0.
+Definition sigma (j : nat) : R := sum N (fun k => Rabs (M j k) * z k).
+Definition live (j : nat) : Prop := v j <> 0 \/ exists k, (k < N)%nat /\ keep k = true /\ M j k <> 0.
 Hypothesis z_pos' : forall i, (i < N)%nat -> 0 <= z i.
 Hypothesis z_kept : forall i, (i < N)%nat -> keep i = false -> z i = 0.
 Hypothesis kept : forall i, (i < N)%nat -> keep i = true ->   (* (A) *)
-  Rabs (left v i) + sum N (fun k => Rabs (delta i k - BR i k) * z k) <= z i.
+  Rabs (left v i) + sum N (fun k => Rabs (delta i k - BM i k) * z k) <= z i.
 Hypothesis dropped : forall i, (i < N)%nat -> keep i = false ->   (* (B) *)
   exists y, y i <> 0 /\ (forall k, (k < N)%nat -> k <> i -> keep k = false -> y k = 0) /\
   forall j, (j < V)%nat -> live j -> sum N (fun k => y k * B k j) = 0.
 
 Theorem balanced : exists u, (forall j, (j < V)%nat -> Rabs (u j - v j) <= sigma j) /\ forall i, (i < N)%nat -> left u i = 0.
 Proof.
-  destruct (fixed_point N (fun i => if keep i then - left v i else 0) (fun i k => if keep i then delta i k - BR i k else 0) z) as (x & Bx & Fx).
+  destruct (fixed_point N (fun i => if keep i then - left v i else 0) (fun i k => if keep i then delta i k - BM i k else 0) z) as (x & Bx & Fx).
   - intros i Hi. destruct (keep i) eqn:K.
     + rewrite Rabs_Ropp. now apply kept.
     + rewrite (sum_zero N) by (intros; rewrite Rabs_R0; ring). rewrite Rabs_R0. specialize (z_pos' i Hi). lra.
   - intros i Hi. rewrite Rabs_R0. auto.
-  - set (u := fun j => v j + sum N (fun k => R j k * x k)). exists u.
+  - set (u := fun j => v j + sum N (fun k => M j k * x k)). exists u.
     assert (X0 : forall k, (k < N)%nat -> keep k = false -> x k = 0).
     { intros k Hk K. specialize (Bx k Hk). rewrite (z_kept k Hk K) in Bx. pose proof (Rabs_pos (x k)).
       destruct (Req_dec (x k) 0) as [|Nz]; auto. apply Rabs_pos_lt in Nz. lra. }
-    assert (U : forall i, left u i = left v i + sum N (fun k => BR i k * x k)).
-    { intros i. unfold left, u. rewrite (sum_ext V _ (fun j => B i j * v j + sum N (fun k => B i j * R j k * x k))).
-      - rewrite sum_add. f_equal. rewrite sum_swap. apply sum_ext. intros k _. unfold BR.
-        rewrite (sum_ext V _ (fun j => x k * (B i j * R j k))) by (intros; ring). rewrite sum_scale. ring.
+    assert (U : forall i, left u i = left v i + sum N (fun k => BM i k * x k)).
+    { intros i. unfold left, u. rewrite (sum_ext V _ (fun j => B i j * v j + sum N (fun k => B i j * M j k * x k))).
+      - rewrite sum_add. f_equal. rewrite sum_swap. apply sum_ext. intros k _. unfold BM.
+        rewrite (sum_ext V _ (fun j => x k * (B i j * M j k))) by (intros; ring). rewrite sum_scale. ring.
       - intros j _. rewrite Rmult_plus_distr_l, <- sum_scale. f_equal. apply sum_ext. intros. ring. }
     assert (Kept : forall i, (i < N)%nat -> keep i = true -> left u i = 0).
     { intros i Hi K. specialize (Fx i Hi). unfold F in Fx. rewrite K in Fx.
-      rewrite (sum_ext N _ (fun k => delta i k * x k + (-1) * (BR i k * x k))) in Fx by (intros; ring).
+      rewrite (sum_ext N _ (fun k => delta i k * x k + (-1) * (BM i k * x k))) in Fx by (intros; ring).
       rewrite sum_add, sum_scale, (sum_one N _ i) in Fx; auto.
       - unfold delta in Fx. destruct (Nat.eq_dec i i); [|tauto]. rewrite U. lra.
       - intros k _ Nk. unfold delta. destruct (Nat.eq_dec i k); [congruence|ring]. }
     split.
-    + intros j Hj. unfold u, sigma. replace (v j + sum N (fun k => R j k * x k) - v j) with (sum N (fun k => R j k * x k)) by ring.
+    + intros j Hj. unfold u, sigma. replace (v j + sum N (fun k => M j k * x k) - v j) with (sum N (fun k => M j k * x k)) by ring.
       eapply Rle_trans; [apply sum_abs|]. apply sum_le. intros k Hk. rewrite Rabs_mult. apply Rmult_le_compat_l; [apply Rabs_pos|auto].
     + intros i Hi. destruct (keep i) eqn:K; auto. destruct (dropped i Hi K) as (y & Yi & Ys & Y0).
       assert (T : sum N (fun k => y k * left u k) = 0).
@@ -187,14 +188,14 @@ Proof.
           assert (u j = 0); [|rewrite H; ring]. unfold u. rewrite sum_zero.
           + destruct (Req_dec (v j) 0); [lra|]. exfalso. apply L. now left.
           + intros k Hk. destruct (keep k) eqn:Kk; [|rewrite X0 by auto; ring].
-            destruct (Req_dec (R j k) 0) as [->|]; [ring|]. exfalso. apply L. right. eauto.
+            destruct (Req_dec (M j k) 0) as [->|]; [ring|]. exfalso. apply L. right. eauto.
         - intros k _. rewrite <- sum_scale. apply sum_ext. intros. ring. }
       rewrite (sum_one N _ i) in T; auto.
       * apply Rmult_integral in T. destruct T; [contradiction|auto].
       * intros k Hk Nk. destruct (keep k) eqn:Kk; [rewrite Kept by auto; ring|rewrite Ys by auto; ring].
 Qed.
 (** What Fenchel and Young say of P at every point, with its dual value D, bounds P by the least D of the box around v. *)
-Theorem one_kernel (P : (nat -> Rdefinitions.R) -> Rdefinitions.R) (D : (nat -> Rdefinitions.R) -> Rdefinitions.R) (L : Rdefinitions.R) :
+Theorem one_kernel (P : (nat -> R) -> R) (D : (nat -> R) -> R) (L : R) :
   (forall u w, P w >= D u + sum N (fun i => left u i * w i)) ->
   (forall u, (forall j, (j < V)%nat -> Rabs (u j - v j) <= sigma j) -> L <= D u) -> forall w, L <= P w.
 Proof.
