@@ -5,7 +5,8 @@ Import ListNotations.
 Open Scope Q_scope.
 
 (** What a proof file holds: w, one list of prices or flows per term (samples first), B, and the claims. *)
-Record proof := { problem : model; at_point : list (list Q); dual_point : list (list Q); within : option Q; claims : list claim }.
+Record proof :=
+  { problem : model; at_point : list (list Q); dual_point : list (list Q); within : option Q; claims : list claim }.
 
 (** Why a proof is refused. Terms are counted through all blocks, samples first; claims from 0. *)
 Inductive why :=
@@ -58,14 +59,15 @@ Fixpoint primal (d : N) (w : tree) (k : nat) (ts : list term) (sum : Z) : result
       end
   end.
 
-(** The lower bound: - Q(u, a), each summand rounded up, and what is left of the balance. The flow of the edge [free] has
-    no domain and no value. *)
+(** The lower bound: - Q(u, a), each summand rounded up, and what is left of the balance. The flow of the term [free]
+    has no domain and no value. *)
 Definition isnorm (f : func) : bool := match f with L1 | L2 | LInf => true | _ => false end.
 Definition charge (free : bool) (t : term) (u : list Q) : option Q :=
   if free then guard (isnorm (what (snd t)) && qle 0 (fst t)) 0 else price (fst t) (what (snd t)) u.
 Definition isfree (free : option nat) : bool := match free with Some O => true | _ => false end.
 Definition next (free : option nat) : option nat := match free with Some (S k) => Some k | _ => None end.
-Fixpoint dual (d : N) (free : option nat) (k : nat) (ts : list term) (us : list (list Q)) (sum : Z) (rest : tree) : result (Z * tree) :=
+Fixpoint dual (d : N) (free : option nat) (k : nat) (ts : list term) (us : list (list Q)) (sum : Z) (rest : tree) :
+  result (Z * tree) :=
   match ts, us with
   | [], [] => Ok (sum, rest)
   | (s, e) :: ts', t :: us' =>
@@ -123,7 +125,8 @@ Definition index (bs : list block) (begins : list nat) (b e : nat) : option nat 
 Definition SLACK : Q := 1 - (1 # (2 ^ 64)).
 Definition inside (c : Q) : Q := c * SLACK.
 Definition slack (c' gap r : Q) (t : term) (u : list Q) : bool :=
-  qlt c' (fst t) && qle gap ((fst t - c') * r) && match price c' (what (snd t)) u with Some _ => true | None => false end.
+  qlt c' (fst t) && qle gap ((fst t - c') * r)
+  && match price c' (what (snd t)) u with Some _ => true | None => false end.
 Definition near (c gap r : Q) : Q := qmin (c - gap / r) (inside c).
 
 Fixpoint recession (d : N) (v : tree) (k : nat) (ts : list term) (falls : bool) : result unit :=
@@ -169,7 +172,8 @@ Definition check_claim (p : proof) (ts : list term) (begins : list nat) (low hig
       | None => No NoEdge end
   | Unattained direction => recession (columns m) (fill (columns m) 0 direction Leaf) 0 ts false
   end.
-Fixpoint check_claims (p : proof) (ts : list term) (begins : list nat) (low high gap : Z) (k : nat) (cs : list claim) : result unit :=
+Fixpoint check_claims (p : proof) (ts : list term) (begins : list nat) (low high gap : Z) (k : nat) (cs : list claim) :
+  result unit :=
   match cs with
   | [] => Ok tt
   | c :: cs' => match check_claim p ts begins low high gap c with
@@ -178,9 +182,11 @@ Fixpoint check_claims (p : proof) (ts : list term) (begins : list nat) (low high
   end.
 
 (** The terms of a block, where the weights of nodes are summed in one pass. *)
-Definition node_of (e : entry) : option positive := match at_ e with AtNode i _ _ => Some (N.succ_pos i) | _ => None end.
+Definition node_of (e : entry) : option positive :=
+  match at_ e with AtNode i _ _ => Some (N.succ_pos i) | _ => None end.
 Definition sums (es : list entry) : tree :=
-  fold_left (fun t e => match node_of e with Some p => alter (fun a => to_double (a + weight e)) p t | None => t end) es Leaf.
+  fold_left (fun t e => match node_of e with Some p => alter (fun a => to_double (a + weight e)) p t | None => t end)
+    es Leaf.
 Definition fast_terms (b : block) : list term :=
   match by_ b with
   | MeanOfNode =>

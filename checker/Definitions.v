@@ -75,7 +75,8 @@ Inductive place :=
   (* k predictors: number c is the sum over f of x_f w[node, f k + c]; for Mean k = d and x = [1] *)
 | Edge (tail : N) (head : option N) (features : list N)   (* w[tail, f] - w[head, f] for each f; None is the ground *)
 | Cells (rows : list (list (N * N * Q))).    (* number q is the sum over its cells (node, column, coefficient) *)
-Record entry := { what : func; at_ : place; plus : option (list Q); weight : Q }.   (* plus: offset, or minus the centre *)
+Record entry :=   (* plus: the offset, or minus the centre *)
+  { what : func; at_ : place; plus : option (list Q); weight : Q }.
 Inductive rule := AsWeight | MeanOfNode | Times (factors : list Q).
 Record block := { strength : Q; by_ : rule; entries : list entry }.   (* edges and rows go AsWeight *)
 Record model := { nodes : N; columns : N; samples : list block; edges : list block }.
@@ -153,7 +154,7 @@ Definition well_formed_block (m : model) (b : block) : bool :=
 Definition well_formed (m : model) : bool := forallb (well_formed_block m) (samples m ++ edges m).
 
 (** * The claims. The evidence for a claim stands with it in the file, and plays no part in what it says. Edges and rows
-    are named by their block and their place in it. With a number B ("within") all is said of the w with |w i j| <= B. *)
+    are named by their block and place in it. With a number B ("within") all is said of the w with |w i j| <= B. *)
 Inductive claim :=
 | Bounds (lower upper : Q) | Near (block edge : nat) (distance : Q) | Fused (block edge : nat)
 | Split (block edge : nat) (dual : list (list Q)) | Unattained (direction : list (list Q)).

@@ -38,9 +38,11 @@ Proof.
   assert (A : Q2R q - IZR n <= / 2 -> Rabs (Q2R q - IZR n) <= Rabs (Q2R q - IZR k)).
   { intros H. rewrite (Rabs_right (Q2R q - IZR n)) by lra. destruct K; [rewrite Rabs_right|rewrite Rabs_left]; lra. }
   assert (B : / 2 <= Q2R q - IZR n -> Rabs (Q2R q - IZR (n + 1)) <= Rabs (Q2R q - IZR k)).
-  { intros H. rewrite plus_IZR, (Rabs_left (Q2R q - (IZR n + 1))) by lra. destruct K; [rewrite Rabs_right|rewrite Rabs_left1]; lra. }
+  { intros H. rewrite plus_IZR, (Rabs_left (Q2R q - (IZR n + 1))) by lra.
+    destruct K; [rewrite Rabs_right|rewrite Rabs_left1]; lra. }
   destruct (Qcompare (q - inject_Z n) (1 # 2)) eqn:C.
-  - apply Qeq_alt, Qeq_eqR in C. autorewrite with q2r in C. rewrite inject_R in C. destruct (Z.even n); [apply A|apply B]; lra.
+  - apply Qeq_alt, Qeq_eqR in C. autorewrite with q2r in C. rewrite inject_R in C.
+    destruct (Z.even n); [apply A|apply B]; lra.
   - apply Qlt_alt, Qlt_Rlt in C. autorewrite with q2r in C. rewrite inject_R in C. apply A. lra.
   - apply Qgt_alt, Qlt_Rlt in C. autorewrite with q2r in C. rewrite inject_R in C. apply B. lra.
 Qed.
@@ -51,7 +53,8 @@ Proof.
   assert (P : (0 < Qnum x)%Z).
   { rewrite <- Q2R_0 in X. apply Rlt_Qlt in X. unfold Qlt in X. simpl in X. lia. }
   destruct (Z.log2_spec (Qnum x) P) as [N _]. destruct (Z.log2_spec (Zpos (Qden x)) eq_refl) as [_ D].
-  apply IZR_le in N. apply IZR_lt in D. rewrite two_Z in N, D by (pose proof (Z.log2_nonneg (Zpos (Qden x))); try apply Z.log2_nonneg; lia).
+  apply IZR_le in N. apply IZR_lt in D. rewrite two_Z in N, D by (pose proof (Z.log2_nonneg (Zpos (Qden x)));
+    try apply Z.log2_nonneg; lia).
   pose proof (two_pos (Z.succ (Z.log2 (Zpos (Qden x))))) as S. set (d := IZR (Zpos (Qden x))) in *.
   assert (d0 : 0 < d) by (apply IZR_lt; reflexivity).
   unfold Q2R. fold d. replace (a - 1)%Z with (Z.log2 (Qnum x) + - Z.succ (Z.log2 (Zpos (Qden x))))%Z by (unfold a; lia).
@@ -68,7 +71,8 @@ Proof.
   assert (Q : Q2R x = Q2R q * two f).
   { unfold q. rewrite Q2R_mult, power_R, two_inv. field. lra. }
   assert (N : forall k, Rabs (Q2R x - IZR (nearest q) * two f) <= Rabs (Q2R x - IZR k * two f)).
-  { intros k. rewrite Q, <- !Rmult_minus_distr_r, !Rabs_mult. apply Rmult_le_compat_r; [apply Rabs_pos|apply nearest_is]. }
+  { intros k. rewrite Q, <- !Rmult_minus_distr_r, !Rabs_mult. apply Rmult_le_compat_r;
+    [apply Rabs_pos|apply nearest_is]. }
   destruct (Z_le_gt_dec f e) as [L|L].
   - replace (IZR m * two e) with (IZR (m * 2 ^ (e - f)) * two f); [apply N|].
     rewrite mult_IZR, two_Z, Rmult_assoc, <- two_add by lia. do 2 f_equal. lia.
@@ -92,7 +96,8 @@ Proof.
   rewrite two_Z in D by apply Z.log2_nonneg.
   pose proof (two_pos (Z.log2 (Zpos (Qden x)))) as S. set (d := IZR (Zpos (Qden x))) in *.
   unfold Q2R. fold d. replace (a + 1)%Z with (Z.succ (Z.log2 (Qnum x)) + - Z.log2 (Zpos (Qden x)))%Z by (unfold a; lia).
-  rewrite two_add, two_inv. pose proof (Rinv_0_lt_compat d ltac:(lra)). apply Rlt_le_trans with (two (Z.succ (Z.log2 (Qnum x))) * / d).
+  rewrite two_add, two_inv. pose proof (Rinv_0_lt_compat d ltac:(lra)).
+    apply Rlt_le_trans with (two (Z.succ (Z.log2 (Qnum x))) * / d).
   - apply Rmult_lt_compat_r; auto.
   - apply Rmult_le_compat_l; [left; apply two_pos|]. apply Rinv_le_contravar; lra.
 Qed.

@@ -51,7 +51,8 @@ Proof. intros H. now apply Qeq_eqR, Qeq_bool_iff. Qed.
 Lemma positive_R a : is_positive a = true -> 0 < Q2R a.
 Proof. intros H. rewrite <- Q2R_0. now apply qlt_R. Qed.
 
-Global Hint Rewrite Q2R_qadd Q2R_qmul Q2R_plus Q2R_minus Q2R_mult Q2R_opp Q2R_0 Q2R_1 Q2R_half Q2R_qmax Q2R_qabs Q2R_red : q2r.
+Global Hint Rewrite Q2R_qadd Q2R_qmul Q2R_plus Q2R_minus Q2R_mult Q2R_opp Q2R_0 Q2R_1 Q2R_half Q2R_qmax Q2R_qabs
+  Q2R_red : q2r.
 
 Ltac bools :=
   repeat match goal with
@@ -73,10 +74,12 @@ Definition RV (u : list Q) : list R := map Q2R u.
 Definition scaleQ (c : Q) (u : list Q) : list Q := map (qmul c) u.
 Fixpoint dotQ (u z : list Q) : Q :=
   match u, z with a :: u', b :: z' => qadd (qmul a b) (dotQ u' z') | _, _ => 0%Q end.
-Fixpoint minusQ (z y : list Q) : list Q := match z, y with a :: z', t :: y' => qadd a (- t) :: minusQ z' y' | _, _ => [] end.
+Fixpoint minusQ (z y : list Q) : list Q := match z, y with a :: z', t :: y' => qadd a (- t) :: minusQ z' y' | _,
+  _ => [] end.
 Fixpoint addQ (z o : list Q) : list Q := match z, o with a :: z', b :: o' => qadd a b :: addQ z' o' | _, _ => [] end.
 (** The sum of two rows, of which one may be shorter, and R't. *)
-Fixpoint plusQ (z y : list Q) : list Q := match z, y with a :: z', b :: y' => qadd a b :: plusQ z' y' | [], _ => y | _, [] => z end.
+Fixpoint plusQ (z y : list Q) : list Q := match z, y with a :: z', b :: y' => qadd a b :: plusQ z' y' | [], _ => y | _,
+  [] => z end.
 Fixpoint transposed (root : list (list Q)) (t : list Q) : list Q :=
   match root, t with r :: root', v :: t' => plusQ (scaleQ v r) (transposed root' t') | _, _ => [] end.
 Definition totalQ (z : list Q) : Q := fold_right qadd 0%Q z.
@@ -98,7 +101,8 @@ Proof. induction z; simpl; nra. Qed.
 Lemma dot_nil z : dot z [] = 0. Proof. now destruct z. Qed.
 Lemma plusQ_dot a : forall b z, dot (RV (plusQ a b)) z = dot (RV a) z + dot (RV b) z.
 Proof.
-  induction a; intros [|q b] [|x z]; simpl; try lra. fold (RV (plusQ a0 b)) (RV a0) (RV b). rewrite IHa. autorewrite with q2r. lra.
+  induction a; intros [|q b] [|x z]; simpl; try lra. fold (RV (plusQ a0 b)) (RV a0) (RV b). rewrite IHa.
+    autorewrite with q2r. lra.
 Qed.
 Lemma transposed_dot root : forall t z,
   dot (RV (transposed root t)) z = dot (RV t) (map (fun r => dot (RV r) z) root).
@@ -204,7 +208,8 @@ Proof.
   assert (E : UNIT2 = (UNIT * UNIT)%positive) by reflexivity. rewrite E in C. clearbody n.
   assert (N : (0 <= n)%Z).
   { destruct (Z_lt_le_dec n 0); auto. exfalso.
-    assert (Q2R (n # UNIT * UNIT) < 0); [|lra]. rewrite <- Q2R_0. apply Qlt_Rlt. unfold Qlt. simpl Qnum. simpl Qden. lia. }
+    assert (Q2R (n # UNIT * UNIT) < 0); [|lra]. rewrite <- Q2R_0. apply Qlt_Rlt. unfold Qlt. simpl Qnum. simpl Qden.
+      lia. }
   assert (S : (n <= Z.sqrt_up n * Z.sqrt_up n)%Z).
   { destruct (Z.eq_dec n 0) as [->|]; [reflexivity|]. pose proof (Z.sqrt_up_spec n). unfold Z.succ in *. lia. }
   pose proof (Z.sqrt_up_nonneg n) as S0. set (s := Z.sqrt_up n) in *.
@@ -271,7 +276,8 @@ Proof.
   pose proof (up_le (b * qabs a)). autorewrite with q2r in *.
   rewrite Rabs_mult. specialize (H xH). pose proof (Rabs_pos (Q2R a)). nra.
 Qed.
-Fixpoint largest (t : tree) : Q := match t with Leaf => 0%Q | Node l a r => qmax (qabs a) (qmax (largest l) (largest r)) end.
+Fixpoint largest (t : tree) : Q := match t with Leaf => 0%Q | Node l a r => qmax (qabs a) (qmax (largest l) (largest
+  r)) end.
 Lemma get_largest t : forall p, Rabs (Q2R (get p t)) <= Q2R (largest t).
 Proof.
   induction t; intros [p|p|]; simpl; autorewrite with q2r; rewrite ?Rabs_R0; try lra.
