@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from ..errors import GraphError
 from .columns import as_narwhals
-from .labels import Array, Labels, as_labels, edge_name, label_index, places_of
+from .labels import SUM_THEM, Array, Labels, as_labels, edge_name, label_index, places_of
 from .sources import Parts, from_edges, from_networkx, from_sparse, is_networkx
 
 KNOWN = (
@@ -143,7 +143,7 @@ def undirected(labels: Labels, tail: Array, head: Array, weight: Any) -> Parts:
                 raise GraphError(f"{edge} has the weight {back!r} from one end and {w!r} from the other; give it one")
             continue
         if (i, j) in there:
-            raise GraphError(f"{edge_name(labels[i], labels[j])} appears twice; sum the weights into one edge")
+            raise GraphError(f"{edge_name(labels[i], labels[j])} appears twice; {SUM_THEM}")
         there[i, j] = w
     ends = np.array(list(there), dtype=np.intp).reshape(-1, 2)
     return labels, ends[:, 0], ends[:, 1], list(there.values())
