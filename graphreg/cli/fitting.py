@@ -22,6 +22,7 @@ from .program import FILE, SECONDS, choice, gap_option, main
 @click.option("--loss", metavar="NAME", help="SquaredLoss, HuberLoss, ...; by default that of the target.")
 @choice("--missing", "error", "drop", "mean", help="What becomes of missing cells.")
 @choice("--repeated", "error", "sum", help="What becomes of edges that stand several times.")
+@click.option("--edge-weight", metavar="COLUMN", help="The weights of EDGES; by default 'weight', where there is one.")
 @choice("--by", "sample", "node", help="Hold out samples of every node, or whole nodes.")
 @click.option("--folds", type=click.IntRange(min=2), default=5)
 @gap_option
@@ -32,8 +33,8 @@ from .program import FILE, SECONDS, choice, gap_option, main
 def fit(
     table: Path, edges: Path, to: Outputs, features: str | None, gap: float | None, code: bool, **asked: Any
 ) -> int:
-    """Fit a model at every node to the rows of TABLE, tied together along EDGES (the labels of their ends in two
-    columns, and perhaps their weights in one called "weight"), and say how well it predicts rows that were held out.
+    """Fit a model at every node to the rows of TABLE, tied together along EDGES (the labels of their ends in the
+    first two columns), and say how well it predicts rows that were held out.
 
     Features are standardised inside; coefficients (--csv) are in the units of the table.
     """

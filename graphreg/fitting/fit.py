@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import textwrap
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,7 +18,7 @@ from ..base import tables
 from ..base.display import Html, Shown, facts, inside, title
 from ..base.escaping import visible
 from ..errors import DataError
-from .reading import Table
+from .reading import UsedRows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,7 +46,7 @@ class Fit(Shown):
         The scores of all strengths; the last is where one model holds for all nodes that the graph joins.
     pooled : CrossValidation, optional
         Of one model for all nodes, where the graph does not join them.
-    rows : Table
+    rows : UsedRows
         The rows that were used.
     loss : str
         The name of the loss, and ``why`` it was taken.
@@ -58,7 +60,7 @@ class Fit(Shown):
 
     problem: gr.Problem = field(repr=False)
     validation: CrossValidation = field(repr=False)
-    rows: Table = field(repr=False)
+    rows: UsedRows = field(repr=False)
     loss: str
     why: str
     remarks: tuple[str, ...]
@@ -84,7 +86,7 @@ class Fit(Shown):
     @property
     def strength(self) -> float:
         """The strength that was chosen; inf where one model for all predicts best."""
-        return float("inf") if self.takes_all else self.validation.best["strength"]
+        return math.inf if self.takes_all else self.validation.best["strength"]
 
     @cached_property
     def scores(self) -> tables.Table:
@@ -120,10 +122,19 @@ class Fit(Shown):
 
         Missing cells are filled as those of the table were, where the rule was ``missing="mean"``.
 
+        Returns
+        -------
+        Series of pandas, or a DataFrame with one column per class.
+
         Raises
         ------
         DataError
             At a node that the fit does not know, or to which nothing was fitted; and as for `Solution.predict`.
+
+        Examples
+        --------
+        >>> fitted.predict(frame).shape
+        (24,)
         """
         frame = self.rows.rows_like(table)
         if self.rows.node in frame and (lost := [x for x in frame[self.rows.node].tolist() if x in self.unreached]):
@@ -132,15 +143,45 @@ class Fit(Shown):
         return found.map(dict(enumerate(self.rows.classes))) if kind == "class" and self.rows.classes else found
 
     def table(self) -> pd.DataFrame:
-        """The coefficients by node, in the units of the table."""
+        """The coefficients by node, in the units of the table.
+
+        Returns
+        -------
+        DataFrame of pandas
+
+        Examples
+        --------
+        >>> list(fitted.table().columns)
+        ['intercept', 'rain', 'temp']
+        """
         return self.solution.table()
 
-    def report(self, path: str | Path) -> None:
-        """Write the answer as a page that opens offline; see `Solution.report`."""
-        self.solution.report(path)
+    def report(self, file: str | Path) -> None:
+        """Write the answer as a page that opens offline; see `Solution.report`.
+
+        Examples
+        --------
+        >>> fitted.report(folder / "fit.html")
+        """
+        self.solution.report(file)
 
     def plot(self, figure: Figure | None = None) -> Figure:
-        """The held-out score against the strength, and the graph with its clusters."""
+        """The held-out score against the strength, and the graph with its clusters.
+
+        Parameters
+        ----------
+        figure : matplotlib Figure, optional
+            Where to draw; a new one by default.
+
+        Returns
+        -------
+        matplotlib Figure
+
+        Examples
+        --------
+        >>> len(fitted.plot().axes)
+        2
+        """
         if figure is None:
             from ..plots.canvas import pyplot
 
@@ -151,7 +192,17 @@ class Fit(Shown):
         return figure
 
     def code(self) -> str:
-        """The lines that do the same with public verbs, to go on from."""
+        """The lines that do the same with public verbs, to go on from.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> fitted.code().splitlines()[:2]
+        ['import numpy as np', 'import graphreg as gr']
+        """
         rows, solution = self.rows, self.problem
         loss = f'gr.{self.loss}(data, scale="sum")' if hasattr(gr, self.loss) else "my_loss(data)"
         read = [
@@ -186,8 +237,11 @@ class Fit(Shown):
 
     # ---- in words ------------------------------------------------------------------------------------------------
     def __str__(self) -> str:
-        said = [(name if k == 0 else "", text) for name, texts in self._facts.items() for k, text in enumerate(texts)]
-        return "\n".join([self._title, *(f"  {name:{WIDTH}}{text}" for name, text in said)])
+        out = [self._title]
+        for name, texts in self._facts.items():
+            wrapped = [line for text in texts for line in textwrap.wrap(text, tables.WIDTH - WIDTH)]
+            out += [f"  {name if k == 0 else '':{WIDTH}}{line}" for k, line in enumerate(wrapped)]
+        return "\n".join(out)
 
     @property
     def _title(self) -> str:
@@ -201,7 +255,7 @@ class Fit(Shown):
         scores, certificate = self.scores, self.solution.certificate
         graph = self.graph
         size = f"{len(self.rows.frame):,} rows; a graph of {graph.n_nodes:,} nodes and {graph.n_edges:,} edges"
-        held = [f"{name:18}{score:.4g} +- {error:.2g}" for name, score, error in scores.itertuples()]
+        held = [f"{name:18} {score:.4g} +- {error:.2g}" for name, score, error in scores.itertuples()]
         gap = f"to a relative gap of {certificate.relative_gap:.1e}; {RESTS}"
         certified = self.solution.status == "certified"
         return {
@@ -251,5 +305,5 @@ def _grid(strengths: list[float]) -> str:
     """The strengths as they are written."""
     inner = strengths[1:]
     if len(inner) > 2 and np.allclose(np.diff(np.log(inner)), np.log(inner[1] / inner[0]), rtol=1e-6):
-        return f"[{strengths[0]:.17g}, *np.geomspace({inner[0]:.17g}, {inner[-1]:.17g}, {len(inner)})]"
+        return f"[{strengths[0]!r}, *np.geomspace({inner[0]!r}, {inner[-1]!r}, {len(inner)})]"
     return repr([float(s) for s in strengths])

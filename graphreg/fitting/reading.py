@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..base.display import Brief
 from ..base.messages import near, shown
 from ..errors import DataError
 from ..inputs import Graph, as_narwhals, is_frame, is_missing, names_of, plain_label
@@ -16,14 +17,14 @@ from ..inputs import Graph, as_narwhals, is_frame, is_missing, names_of, plain_l
 if TYPE_CHECKING:
     import pandas as pd
 
-RULES = ("error", "drop", "mean")
+RULES, IDS, REPEATED = ("error", "drop", "mean"), ("exact", "text"), ("error", "sum")
 LEVELS = 30  # of a column of text: with more it is rather a name of each row
 MOST = 12  # complaints that are listed; the others are counted
 NUMERIC = 0.5  # share of the cells of a column of text that are numbers: then the others are mistakes
 
 
 @dataclass(frozen=True)
-class Table:
+class UsedRows(Brief):
     """The rows of a table that a fit can use, and what was done to get there.
 
     Attributes
@@ -61,19 +62,23 @@ class Table:
         return rows.fillna({name: value for name, value in self.fill.items() if name in rows})
 
 
-def read(
-    table: Any,
-    node: Hashable,
-    target: Hashable,
-    features: Sequence[Hashable] | None,
-    weights: Hashable | None,
-    missing: str,
-    text_ids: bool,
-) -> Table:
+@dataclass(frozen=True)
+class Columns:
+    """The columns that a user names; all others are features where none are named."""
+
+    node: Hashable
+    target: Hashable
+    features: Sequence[Hashable] | None
+    weights: Hashable | None
+
+
+def read(table: Any, named: Columns, missing: str, text_ids: bool) -> UsedRows:
     """The usable rows of a file or a frame; `DataError` with all complaints at once where there are any."""
+    node, target, weights = named.node, named.target, named.weights
     frame, name, first = opened(table, node, text_ids)
     asked = [node, target, *([] if weights is None else [weights])]
-    chosen = [c for c in frame.columns if c not in asked] if features is None else list(names_of(features))
+    others = [c for c in frame.columns if c not in asked]
+    chosen = others if named.features is None else list(names_of(named.features))
     unknown = [c for c in (*asked, *chosen) if c not in frame.columns]
     if unknown:
         raise DataError(f"{name} has no column {unknown[0]!r}; {near(str(unknown[0]), list(map(str, frame.columns)))}")
@@ -90,7 +95,7 @@ def read(
             (numbers if kind == "number" else categories).append(c)
     if weights is not None:
         complaints += _kind(frame, weights, first)[0]
-    used = Table(frame, node, target, weights, tuple(numbers), tuple(categories), {}, text_ids, tuple(remarks))
+    used = UsedRows(frame, node, target, weights, tuple(numbers), tuple(categories), {}, text_ids, tuple(remarks))
     used = _without_gaps(replace(used, frame=frame[[*asked, *numbers, *categories]]), missing, first, complaints)
     if complaints:
         more = [f"... and {len(complaints) - MOST} more"] if len(complaints) > MOST else []
@@ -100,7 +105,7 @@ def read(
     return _coded(used)
 
 
-def _coded(table: Table) -> Table:
+def _coded(table: UsedRows) -> UsedRows:
     """The table with a target of two texts as 0 and 1."""
     y: Any = table.frame[table.target]
     if y.dtype.kind in "biuf" or y.nunique() != 2:
@@ -111,7 +116,7 @@ def _coded(table: Table) -> Table:
     return replace(table, frame=frame, classes=(first, second), remarks=(*table.remarks, said))
 
 
-def _without_gaps(table: Table, rule: str, first: int, complaints: list[str]) -> Table:
+def _without_gaps(table: UsedRows, rule: str, first: int, complaints: list[str]) -> UsedRows:
     """The table without missing cells, by a rule; what it refuses is added to the complaints."""
     frame, remarks, fill = table.frame, list(table.remarks), dict[Hashable, Any]()
     if rule == "mean":
@@ -221,28 +226,36 @@ def as_text(labels: Iterable[Any]) -> list[Any]:
 
 
 # ---- the graph -------------------------------------------------------------------------------------------------------
-def graph_of(given: Any, text_ids: bool, repeated: str) -> Graph:
-    """The graph of a file of edges, or of whatever `Graph.of` takes."""
+def graph_of(given: Any, text_ids: bool, repeated: str, weight: Hashable | None) -> tuple[Graph, list[str]]:
+    """The graph of a file of edges, or of whatever `Graph.of` takes; and what is to be said of it."""
+    if isinstance(given, (str, Path)):
+        return _of_file(Path(given), repeated, weight)
+    if weight is not None:
+        raise DataError("edge_weight= names a column of a file of edges; this graph has its weights")
+    graph = (
+        Graph.from_edges(given, repeated="sum") if repeated == "sum" and isinstance(given, list) else Graph.of(given)
+    )
+    return Graph(as_text(graph.labels), graph.tail, graph.head, graph.weight) if text_ids else graph, []
+
+
+def _of_file(path: Path, repeated: str, weight: Hashable | None) -> tuple[Graph, list[str]]:
     import pandas as pd
 
-    if isinstance(given, (str, Path)):
-        frame = opened(given, None, False)[0]
-        ends, others = list(frame.columns[:2]), list(frame.columns[2:])
-        if len(ends) < 2 or others not in ([], ["weight"]):
-            raise DataError(
-                f"{Path(given).name} has the columns {', '.join(map(repr, frame.columns[:8]))}; a file of edges has "
-                'the labels of their ends in two columns, and perhaps their weights in one called "weight"'
-            )
-        weight: Any = pd.to_numeric(frame["weight"], errors="coerce") if others else pd.Series(1.0, frame.index)
-        bad = frame[ends].isna().any(axis=1) | weight.isna()
-        if (lines := np.flatnonzero(bad.to_numpy())).size:
-            raise DataError(
-                f"{Path(given).name} has a missing end, or a weight that is no number, in {_lines(lines, 2)}"
-            )
-        pairs = list(zip(*(as_text(frame[end]) for end in ends), strict=True))
-        return Graph.from_edges(pairs, weight.to_numpy(), repeated=repeated)
-    if repeated == "sum" and isinstance(given, (list, tuple)):
-        graph = Graph.from_edges(given, repeated="sum")
-    else:
-        graph = Graph.of(given)
-    return Graph(as_text(graph.labels), graph.tail, graph.head, graph.weight) if text_ids else graph
+    frame = opened(path, None, False)[0]
+    ends = list(frame.columns[:2])
+    if weight is None and "weight" in frame.columns[2:]:
+        weight = "weight"
+    if len(ends) < 2 or (weight is not None and weight not in frame.columns[2:]):
+        said = ", ".join(map(repr, frame.columns[:8]))
+        raise DataError(
+            f"{path.name} has the columns {said}; a file of edges has the labels of their ends in the first two, and "
+            'perhaps their weights in one called "weight", or named by edge_weight='
+        )
+    values: Any = pd.Series(1.0, frame.index) if weight is None else pd.to_numeric(frame[weight], errors="coerce")
+    bad = frame[ends].isna().any(axis=1) | values.isna()
+    if (lines := np.flatnonzero(bad.to_numpy())).size:
+        raise DataError(f"{path.name} has a missing end, or a weight that is no number, in {_lines(lines, 2)}")
+    pairs = list(zip(*(as_text(frame[end]) for end in ends), strict=True))
+    unused = ", ".join(repr(name) for name in frame.columns[2:] if name != weight)
+    remarks = [f"{path.name}: {unused} not used; edge_weight= takes a column for weights"] if unused else []
+    return Graph.from_edges(pairs, values.to_numpy(), repeated=repeated), remarks

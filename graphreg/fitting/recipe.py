@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,7 @@ from ..base.messages import near
 from ..catalogue import classes
 from ..errors import DataError, GraphError, TermError
 from .fit import Fit
-from .reading import RULES, Table, graph_of, read
+from .reading import IDS, REPEATED, RULES, Columns, UsedRows, graph_of, read
 
 STRENGTHS = 20  # of the grid, down over three decades
 ALONE = 1e-6  # times the strength at which all nodes agree: each node is alone, but for those without rows
@@ -50,6 +51,7 @@ def fit(  # noqa: PLR0913
     missing: str = "error",
     ids: str = "exact",
     repeated: str = "error",
+    edge_weight: Hashable | None = None,
     by: str = "sample",
     folds: Any = 5,
     gap: float = 1e-6,
@@ -70,10 +72,10 @@ def fit(  # noqa: PLR0913
 
     Parameters
     ----------
-    table : DataFrame of pandas or polars, Table of pyarrow, or path
+    table : DataFrame of pandas or polars, UsedRows of pyarrow, or path
         A row per sample. A file (CSV, TSV, Parquet) has its names in the first line.
     graph : Graph, path, or whatever `Graph.of` takes
-        A file of edges has the labels of their ends in two columns, and perhaps a column "weight".
+        A file of edges has the labels of their ends in the first two columns.
     target : column name
     node : column name
         The label of the node of each row. Nodes of the table that the graph lacks are fitted alone.
@@ -98,6 +100,8 @@ def fit(  # noqa: PLR0913
         are text.
     repeated : {"error", "sum"}
         What becomes of an edge that stands several times.
+    edge_weight : column name, optional
+        Of a file of edges: the column of their weights, by default "weight" where there is one.
     by : {"sample", "node"}
         Whether samples or whole nodes are held out; see `cross_validate`.
     folds : int, sequence or splitter
@@ -123,42 +127,48 @@ def fit(  # noqa: PLR0913
     >>> found.solution.status
     'certified'
     """
-    for value, name, known in ((missing, "missing", RULES), (ids, "ids", ("exact", "text"))):
+    for value, name, known in ((missing, "missing", RULES), (ids, "ids", IDS), (repeated, "repeated", REPEATED)):
         checks.one_of(*known)(value, name)
     text_ids = ids == "text" or isinstance(table, (str, Path)) or isinstance(graph, (str, Path))
-    rows = read(table, node, target, features, weights, missing, text_ids)
-    whole, remarks = _joined(rows, graph_of(graph, text_ids, checks.one_of("error", "sum")(repeated, "repeated")))
-    family, phi = _family(rows, loss), gr.L2() if penalty is None else penalty
-    data = _data(rows)
-    strength = gr.Parameter(1.0, name="strength")
-    model = family.make(data) + strength * gr.TotalVariation(whole, phi)
-    if rows.numbers or rows.categories:
-        model += RIDGE * gr.NodePenalty(gr.SquaredL2())
-    problem = gr.Problem(model)
-    how: dict[str, Any] = {"by": by, "gap": gap, "seed": seed, "jobs": jobs, "progress": progress}
+    rows = read(table, Columns(node, target, features, weights), missing, text_ids)
+    joining, said = graph_of(graph, text_ids, repeated, edge_weight)
+    whole, remarks = _joined(rows, joining)
+    family = _family(rows, loss)
+    problem = _problem(rows, family, whole, gr.L2() if penalty is None else penalty)
+    how: dict[str, Any] = {"scoring": SCORES.get(family.name, "loss"), "by": by, "seed": seed}
+    named = "".join(f", {name}={how[name]!r}" for name, usual in (("by", "sample"), ("seed", 0)) if how[name] != usual)
+    how |= {"gap": gap, "jobs": jobs, "progress": progress}
     with within(seconds):
-        if strengths is None:
-            top = float(gr.strength_max(problem).upper) * (1.0 + 1e-6)
-            strengths = [top * ALONE, *np.geomspace(1e-3 * top, top, STRENGTHS)]
-        how["scoring"] = SCORES.get(family.name, "loss")
-        found = gr.cross_validate(problem, list(strengths), folds, **how)
-        pooled = None
-        if whole.components().any():  # the upper end is one model for each component
-            pooled = gr.cross_validate(_pooled(family.make(data), whole), [RIDGE], folds, **how)
+        found = gr.cross_validate(problem, _strengths(problem) if strengths is None else list(strengths), folds, **how)
+        pooled = _pooled(rows, family, whole, folds, how)
     found.assign()
-    told = "".join(f", {name}={how[name]!r}" for name, usual in (("by", "sample"), ("seed", 0)) if how[name] != usual)
-    said = (*rows.remarks, *remarks)
-    return Fit(problem, found, rows, family.name, family.why, said, whole, pooled, told)
+    return Fit(problem, found, rows, family.name, family.why, (*rows.remarks, *said, *remarks), whole, pooled, named)
 
 
-def _pooled(loss: Any, graph: gr.Graph) -> gr.Problem:
-    """One model for all nodes; its Parameter stands for the ridge."""
+def _pooled(rows: UsedRows, family: Family, graph: gr.Graph, folds: Any, how: dict[str, Any]) -> Any:
+    """The scores of one model for all nodes, where the graph does not join them: else it is the upper end."""
+    if not graph.components().any():
+        return None
     star = gr.Graph.from_edges([(graph.labels[0], label) for label in graph.labels[1:]])
-    ridge = gr.Parameter(RIDGE, name="ridge")
-    return gr.Problem(loss + gr.Consensus(star) + ridge * gr.NodePenalty(gr.SquaredL2()))
+    one = _problem(rows, family, star, gr.L2())
+    return gr.cross_validate(one, _strengths(one)[-1:], folds, **how)
 
 
-def _data(rows: Table) -> gr.NodeData:
+def _problem(rows: UsedRows, family: Family, graph: gr.Graph, penalty: Any) -> gr.Problem:
+    strength = gr.Parameter(1.0, name="strength")
+    model = family.make(_data(rows)) + strength * gr.TotalVariation(graph, penalty)
+    return gr.Problem(model + RIDGE * gr.NodePenalty(gr.SquaredL2()) if rows.numbers or rows.categories else model)
+
+
+def _strengths(problem: gr.Problem) -> list[float]:
+    """Strengths down from where all nodes agree, and one that leaves every node alone."""
+    most = gr.strength_max(problem).upper * (1.0 + 1e-6)
+    digit = 10.0 ** (math.floor(math.log10(most)) - 2)
+    top = float(f"{math.ceil(most / digit) * digit:.3g}")  # three digits, so that it can be said and typed
+    return [float(f"{top * ALONE:.3g}"), *np.geomspace(1e-3 * top, top, STRENGTHS).tolist()]
+
+
+def _data(rows: UsedRows) -> gr.NodeData:
     """The rows as data, features of numbers in standard deviations."""
     return gr.NodeData.from_frame(
         rows.frame,
@@ -172,7 +182,7 @@ def _data(rows: Table) -> gr.NodeData:
     )
 
 
-def _joined(rows: Table, graph: gr.Graph) -> tuple[gr.Graph, list[str]]:
+def _joined(rows: UsedRows, graph: gr.Graph) -> tuple[gr.Graph, list[str]]:
     """The graph with the nodes of the table that it lacks; and what is to be said of these, and of those without
     rows."""
     seen = list(dict.fromkeys(rows.frame[rows.node].tolist()))
@@ -194,7 +204,7 @@ def _joined(rows: Table, graph: gr.Graph) -> tuple[gr.Graph, list[str]]:
     return graph, remarks
 
 
-def _family(rows: Table, asked: Any) -> Family:
+def _family(rows: UsedRows, asked: Any) -> Family:
     """The loss that was asked for, or that of the target."""
     known = classes()
     if isinstance(asked, str) and asked not in known:
@@ -204,7 +214,7 @@ def _family(rows: Table, asked: Any) -> Family:
     return _of_target(rows) if asked is None else Family(asked, "a loss of yours", "as asked for")
 
 
-def _of_target(rows: Table) -> Family:
+def _of_target(rows: UsedRows) -> Family:
     y: Any = rows.frame[rows.target]
     count, name = y.nunique(), f"{rows.target!r}"
     if count < 2:

@@ -70,7 +70,8 @@ def test_what_is_printed(fitted):
     for part in ("96 rows; a graph of 8 nodes and 7 edges", "SquaredLoss, since 'y' holds numbers", "mse, the smaller"):
         assert part in said
     assert f"{fitted.strength:.4g}, the best of 21 by 3 folds" in said
-    assert "says nothing of the units" in said
+    assert "says nothing of the units" in " ".join(said.split())
+    assert max(map(len, said.splitlines())) <= 120
     assert "held-out" in fitted._repr_html_()
 
 
@@ -135,7 +136,7 @@ def test_parts_that_no_edge_joins_may_have_one_model():
     assert found.takes_all
     assert found.strength == float("inf")
     assert found.scores["mse"]["this fit"] == found.scores["mse"]["one model for all"]
-    assert np.ptp(found.solution.coef, axis=0) == pytest.approx(0.0, abs=1e-6 * np.abs(found.solution.coef).max())
+    assert found.solution.clusters().count == 1
     assert "4 nodes of the table not in the graph, fitted alone: 'n4', 'n5', 'n6', 'n7'" in str(found)
 
 

@@ -114,8 +114,12 @@ def test_files_of_edges(frame, tmp_path):
     found = gr.fit(table, path, repeated="sum", **HOW)
     assert found.graph.weight.tolist() == [3.0, 0.5]
     path.write_text("a,b,km\n101,102,2\n")
+    assert "edges.csv: 'km' not used; edge_weight= takes a column for weights" in gr.fit(table, path, **HOW).remarks
+    assert gr.fit(table, path, edge_weight="km", **HOW).graph.weight.tolist() == [2.0]
     with pytest.raises(DataError, match="'a', 'b', 'km'; a file of edges"):
-        gr.fit(table, path, **HOW)
+        gr.fit(table, path, edge_weight="miles", **HOW)
+    with pytest.raises(DataError, match="this graph has its weights"):
+        gr.fit(table, [("101", "102")], edge_weight="km", **HOW)
     path.write_text("a,b,weight\n101,102,2\n102,,1\n102,103,far\n")
     with pytest.raises(DataError, match="in lines 3, 4"):
         gr.fit(table, path, **HOW)
