@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,7 +45,7 @@ class UsedRows(Brief):
         One sentence for each thing that was done.
     """
 
-    frame: pd.DataFrame
+    frame: pd.DataFrame = field(repr=False)
     node: Hashable
     target: Hashable
     weights: Hashable | None

@@ -22,6 +22,7 @@ from .reading import IDS, REPEATED, RULES, Columns, UsedRows, graph_of, read
 
 STRENGTHS = 20  # of the grid, down over three decades
 ALONE = 1e-6  # times the strength at which all nodes agree: each node is alone, but for those without rows
+BEYOND = 1.5  # times that strength: so far beyond that nodes agree to the last digit
 RIDGE = 1e-3  # on slopes of standardised features: rows of a node may be fewer than columns
 COUNTS = 10  # a target of whole numbers that begins below is one of counts
 SCORES = {"SquaredLoss": "mse", "LogisticLoss": "log_loss", "MultinomialLoss": "log_loss", "PoissonLoss": "deviance"}
@@ -162,7 +163,7 @@ def _problem(rows: UsedRows, family: Family, graph: gr.Graph, penalty: Any) -> g
 
 def _strengths(problem: gr.Problem) -> list[float]:
     """Strengths down from where all nodes agree, and one that leaves every node alone."""
-    most = gr.strength_max(problem).upper * (1.0 + 1e-6)
+    most = BEYOND * gr.strength_max(problem).upper
     digit = 10.0 ** (math.floor(math.log10(most)) - 2)
     top = float(f"{math.ceil(most / digit) * digit:.3g}")  # three digits, so that it can be said and typed
     return [float(f"{top * ALONE:.3g}"), *np.geomspace(1e-3 * top, top, STRENGTHS).tolist()]
