@@ -78,7 +78,8 @@ class Fit(Shown):
     @property
     def solution(self) -> gr.Solution:
         """The answer on all rows at the chosen strength, with its certificate."""
-        solution = (self.pooled if self.takes_all else self.validation).solution
+        found = self.pooled if self.pooled is not None and self.takes_all else self.validation
+        solution = found.solution
         if solution is None:
             raise DataError("there is no answer: no strength was certified in every fold; see print(fit.validation)")
         return solution
@@ -139,7 +140,7 @@ class Fit(Shown):
         frame = self.rows.rows_like(table)
         if self.rows.node in frame and (lost := [x for x in frame[self.rows.node].tolist() if x in self.unreached]):
             raise DataError(f"nothing was fitted at the node {lost[0]!r}: no edges join it to one with rows")
-        found = self.solution.predict(frame, kind)
+        found: Any = self.solution.predict(frame, kind)
         return found.map(dict(enumerate(self.rows.classes))) if kind == "class" and self.rows.classes else found
 
     def table(self) -> pd.DataFrame:
@@ -182,14 +183,13 @@ class Fit(Shown):
         >>> len(fitted.plot().axes)
         2
         """
-        if figure is None:
-            from ..plots.canvas import pyplot
+        from ..plots.canvas import pyplot
 
-            figure = pyplot().figure(figsize=(12.0, 4.8), layout="constrained")
-        left, right = figure.subplots(1, 2)
+        drawn: Any = pyplot().figure(figsize=(12.0, 4.8), layout="constrained") if figure is None else figure
+        left, right = drawn.subplots(1, 2)
         self.validation.plot(left)
         gr.plots.plot_graph(self.solution, ax=right)
-        return figure
+        return drawn
 
     def code(self) -> str:
         """The lines that do the same with public verbs, to go on from.

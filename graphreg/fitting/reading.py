@@ -85,7 +85,7 @@ def read(table: Any, named: Columns, missing: str, text_ids: bool) -> UsedRows:
     if both := [c for c in chosen if c in asked]:
         raise DataError(f"the column {both[0]!r} is a feature and also node, target or weights; leave it out of one")
     complaints, remarks, numbers, categories = list[str](), list[str](), list[Hashable](), list[Hashable]()
-    frame = frame[[*asked, *chosen]].copy()
+    frame: Any = frame[[*asked, *chosen]].copy()
     for c in chosen:
         said, kind = _kind(frame, c, first)
         complaints += said
@@ -122,7 +122,7 @@ def _without_gaps(table: UsedRows, rule: str, first: int, complaints: list[str])
     if rule == "mean":
         fill = {c: frame[c].mean() for c in table.numbers}
         fill |= {c: frame[c].mode().iloc[0] for c in table.categories}
-        counts = frame[list(fill)].isna().sum()
+        counts: Any = frame[list(fill)].isna().sum()
         if counts.any():
             said = ", ".join(f"{count:,} of {c!r}" for c, count in counts[counts > 0].items())
             remarks.append(f"missing cells were filled with the mean, or the commonest category: {said}")
@@ -170,7 +170,7 @@ def opened(table: Any, node: Hashable, text_ids: bool) -> tuple[pd.DataFrame, st
     return frame, "the table", 0
 
 
-def _kind(frame: pd.DataFrame, name: Hashable, first: int) -> tuple[list[str], str]:
+def _kind(frame: Any, name: Hashable, first: int) -> tuple[list[str], str]:
     """What is wrong with a feature, and what it is: "number", "category" or "constant". Text that is nearly all
     numbers becomes numbers, its other cells are complained of."""
     import pandas as pd
@@ -188,7 +188,7 @@ def _kind(frame: pd.DataFrame, name: Hashable, first: int) -> tuple[list[str], s
         said = [f"{name!r} is infinite in {_lines(infinite, first)}"] if infinite.size else []
         return said, "constant" if column.nunique() < 2 else "number"
     there = column.notna()
-    values = pd.to_numeric(column, errors="coerce")
+    values: Any = pd.to_numeric(column, errors="coerce")
     wrong = np.flatnonzero((values.isna() & there).to_numpy())
     if there.any() and not isinstance(column.dtype, pd.CategoricalDtype) and len(wrong) < NUMERIC * there.sum():
         frame[name] = values
@@ -235,7 +235,7 @@ def graph_of(given: Any, text_ids: bool, repeated: str, weight: Hashable | None)
     graph = (
         Graph.from_edges(given, repeated="sum") if repeated == "sum" and isinstance(given, list) else Graph.of(given)
     )
-    return Graph(as_text(graph.labels), graph.tail, graph.head, graph.weight) if text_ids else graph, []
+    return Graph(tuple(as_text(graph.labels)), graph.tail, graph.head, graph.weight) if text_ids else graph, []
 
 
 def _of_file(path: Path, repeated: str, weight: Hashable | None) -> tuple[Graph, list[str]]:

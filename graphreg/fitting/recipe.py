@@ -14,8 +14,9 @@ import graphreg as gr
 
 from .. import checks
 from ..base.clock import within
+from ..base.declaring import declared
 from ..base.messages import near
-from ..catalogue import classes
+from ..catalogue import BASES
 from ..errors import DataError, GraphError, TermError
 from .fit import Fit
 from .reading import IDS, REPEATED, RULES, Columns, UsedRows, graph_of, read
@@ -207,9 +208,9 @@ def _joined(rows: UsedRows, graph: gr.Graph) -> tuple[gr.Graph, list[str]]:
 
 def _family(rows: UsedRows, asked: Any) -> Family:
     """The loss that was asked for, or that of the target."""
-    known = classes()
+    known = declared(BASES["loss"], users=False)
     if isinstance(asked, str) and asked not in known:
-        raise TermError(f"loss={asked!r} is no loss of graphreg; {near(asked, [n for n in known if 'Loss' in n])}")
+        raise TermError(f"loss={asked!r} is no loss of graphreg; {near(asked, list(known))}")
     if isinstance(asked, (str, type)):
         return _of(asked if isinstance(asked, str) else asked.__name__, "as asked for")
     return _of_target(rows) if asked is None else Family(asked, "a loss of yours", "as asked for")

@@ -54,7 +54,8 @@ def _of_index(ends: Array, n: int | None = None, weight: Any = None) -> Parts:
     if ends.ndim != 2 or len(ends) != 2 or ends.dtype.kind not in "iu":
         raise GraphError(f"edge_index must be whole numbers of the shape (2, edges), got {ends.dtype}, {ends.shape}")
     labels = as_labels(range(int(ends.max(initial=-1)) + 1 if n is None else int(n)))
-    return undirected(labels, *ends, np.ones(ends.shape[1]) if weight is None else np.asarray(weight, dtype=float))
+    weights = np.ones(ends.shape[1]) if weight is None else np.asarray(weight, dtype=float)
+    return undirected(labels, ends[0], ends[1], weights)
 
 
 def _of_mapping(neighbours: Mapping[Any, Any]) -> Parts:

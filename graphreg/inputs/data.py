@@ -400,7 +400,8 @@ def _standardised(frame: Any, columns: Columns, asked: Any) -> Standardised | No
             raise DataError(f"standardise: {name!r} is not among the features that are numbers; {listing(numeric)}")
     if not chosen:
         raise DataError("standardise: there are no features to standardise")
-    return Standardised.of(features_of(frame, columns), columns.own_names, chosen, columns.intercept)
+    X: Any = features_of(frame, columns)
+    return Standardised.of(X, columns.own_names, chosen, columns.intercept)
 
 
 def from_columns(frame: Any, columns: Columns) -> NodeData:

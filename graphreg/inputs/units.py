@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -59,7 +60,7 @@ class Standardised:
         return (v + v @ shift) * scale
 
     def _maps(self, coordinates: Sequence[Hashable]) -> tuple[Array, Array]:
-        pairs = [each if isinstance(each, tuple) else (each, None) for each in coordinates]
+        pairs: list[tuple[Any, Any]] = [each if isinstance(each, tuple) else (each, None) for each in coordinates]
         shift = np.zeros((len(pairs), len(pairs)))
         for j, (name, kind) in enumerate(pairs):
             if self.center.get(name, 0.0):
