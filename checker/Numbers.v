@@ -69,6 +69,37 @@ Lemma some_inj A (a b : A) : Some a = Some b -> b = a.
 Proof. congruence. Qed.
 Ltac some := repeat match goal with H : Some _ = Some _ |- _ => apply some_inj in H; subst end.
 
+(** Lists as long as a file has samples: the functions of the library, without a stack as deep. *)
+Definition long_rev {A} (l : list A) : list A := rev_append l [].
+Definition long_map {A B} (f : A -> B) (l : list A) : list B := long_rev (fold_left (fun r x => f x :: r) l []).
+Definition long_app {A} (l m : list A) : list A := rev_append (long_rev l) m.
+Definition long_length {A} (l : list A) : nat := fold_left (fun n _ => S n) l 0%nat.
+Fixpoint pairs {A B} (l : list A) (m : list B) (r : list (A * B)) : list (A * B) :=
+  match l, m with x :: l', y :: m' => pairs l' m' ((x, y) :: r) | _, _ => r end.
+Definition long_combine {A B} (l : list A) (m : list B) : list (A * B) := long_rev (pairs l m []).
+Lemma long_rev_eq A (l : list A) : long_rev l = rev l.
+Proof. unfold long_rev. now rewrite rev_append_rev, app_nil_r. Qed.
+Lemma long_map_eq A B (f : A -> B) l : long_map f l = map f l.
+Proof.
+  unfold long_map. rewrite long_rev_eq. change (map f l) with ([] ++ map f l). rewrite <- (rev_involutive ([] ++ map f l)).
+  f_equal. assert (H : forall r, fold_left (fun r x => f x :: r) l r = rev (map f l) ++ r).
+  { induction l as [|x l IH]; intros r; simpl; auto. rewrite IH, <- app_assoc. reflexivity. }
+  now rewrite H, app_nil_r.
+Qed.
+Lemma long_app_eq A (l m : list A) : long_app l m = l ++ m.
+Proof. unfold long_app. now rewrite rev_append_rev, long_rev_eq, rev_involutive. Qed.
+Lemma long_length_eq A (l : list A) : long_length l = length l.
+Proof.
+  unfold long_length. assert (H : forall n, fold_left (fun n _ => S n) l n = (n + length l)%nat); [|apply (H 0%nat)].
+  induction l as [|x l IH]; intros n; simpl; [lia|]. rewrite IH. lia.
+Qed.
+Lemma long_combine_eq A B (l : list A) : forall (m : list B), long_combine l m = combine l m.
+Proof.
+  intros m. unfold long_combine. rewrite long_rev_eq. rewrite <- (rev_involutive (combine l m)). f_equal.
+  assert (H : forall (m : list B) r, pairs l m r = rev (combine l m) ++ r); [|rewrite H, app_nil_r; reflexivity].
+  clear m. induction l as [|x l IH]; intros [|y m] r; simpl; auto. rewrite IH, <- app_assoc. reflexivity.
+Qed.
+
 (** Vectors. *)
 Definition RV (u : list Q) : list R := map Q2R u.
 Definition scaleQ (c : Q) (u : list Q) : list Q := map (qmul c) u.

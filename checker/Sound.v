@@ -14,7 +14,10 @@ Proof.
 Qed.
 Definition ranged (m : model) (K : list (list (N * N * Q))) : Prop := forallb (forallb (in_range m)) K = true.
 Lemma row_Q d cs t : Q2R (rowQ d cs t) = row cs (point_of d t).
-Proof. induction cs as [|[[i j] q] cs IH]; simpl; autorewrite with q2r; auto. now rewrite IH. Qed.
+Proof.
+  unfold rowQ. enough (H : forall a, Q2R (row_from d cs t a) = Q2R a + row cs (point_of d t)) by (rewrite H, Q2R_0; ring).
+  induction cs as [|[[i j] q] cs IH]; intros a; simpl; [ring|]. rewrite IH. autorewrite with q2r. unfold point_of at 2. ring.
+Qed.
 Lemma rows_Q d K t : RV (map (fun cs => rowQ d cs t) K) = map (fun cs => row cs (point_of d t)) K.
 Proof. unfold RV. rewrite map_map. apply map_ext. intros. apply row_Q. Qed.
 Lemma numbers_Q d e t : RV (numbersQ d (plus e) (cells (at_ e)) t) = numbers e (point_of d t).
@@ -77,13 +80,11 @@ Proof.
   - destruct (Pos.eqb_spec (N.succ_pos i) (N.succ_pos j)) as [E|]; auto. exfalso. apply N.
     apply (f_equal Pos.pred_N) in E. now rewrite !N.pos_pred_succ in E.
 Qed.
-Lemma combine_map A B (f : A -> B) l : combine (map f l) l = map (fun x => (f x, x)) l.
-Proof. induction l; simpl; auto. now rewrite IHl. Qed.
 Lemma fast_terms_eq b : fast_terms b = terms_of b.
 Proof.
-  unfold fast_terms, terms_of, bases. destruct (by_ b); auto. rewrite map_map, combine_map. apply map_ext. intros e.
-  do 5 f_equal. unfold base_of_mean, node_of. destruct (at_ e); auto. unfold sums, of_node.
-    now rewrite sums_of_node, get_leaf.
+  unfold fast_terms, terms_of. rewrite long_combine_eq, long_map_eq. do 2 f_equal. unfold fast_bases, bases.
+  destruct (by_ b); rewrite ?long_combine_eq, long_map_eq; auto. apply map_ext. intros e.
+  unfold base_of_mean, node_of. destruct (at_ e); auto. unfold sums, of_node. now rewrite sums_of_node, get_leaf.
 Qed.
 Lemma demand_ok c why : demand c why = Ok tt -> c = true.
 Proof. destruct c; [auto|discriminate]. Qed.
@@ -91,8 +92,10 @@ Lemma gather_spec m bs : forall k ts, gather m k bs = Ok ts -> forallb (well_for
   terms_of bs.
 Proof.
   induction bs as [|b bs IH]; intros k ts H; simpl in H; [now injection H as <-|].
-  destruct (demand _ _) as [[]|] eqn:D; [|discriminate]. apply demand_ok in D. rewrite fast_terms_eq in D, H.
-  destruct (gather m (S k) bs) as [rest|] eqn:G; [|discriminate]. injection H as <-. destruct (IH _ _ G) as [I1 ->].
+  destruct (demand _ _) as [[]|] eqn:D; [|discriminate]. apply demand_ok in D.
+  rewrite fast_terms_eq, !long_length_eq in D. rewrite fast_terms_eq in H.
+  destruct (gather m (S k) bs) as [rest|] eqn:G; [|discriminate]. rewrite long_app_eq in H.
+  injection H as <-. destruct (IH _ _ G) as [I1 ->].
   simpl. unfold well_formed_block at 1. now rewrite D, I1.
 Qed.
 
@@ -279,7 +282,8 @@ Lemma starts_spec bs : whole bs -> forall k0 b k bl e en, nth_error (starts k0 b
   nth_error (entries bl) e = Some en -> exists o s, k = (k0 + o)%nat /\ nth_error (flat_map terms_of bs) (o + e) = Some
     (s, en).
 Proof.
-  induction 1 as [|b0 bs L W IH]; intros k0 [|b] k bl e en K B E; simpl in *; try discriminate.
+  induction 1 as [|b0 bs L W IH]; intros k0 [|b] k bl e en K B E; simpl in *; try discriminate;
+    try rewrite long_length_eq in K.
   - some. exists 0%nat. destruct (combine_nth _ _ (map (fun q => finite (to_double (strength b0 * finite q))) (bases
     b0)) _ _ _ L E) as [s T].
     exists s. split; [lia|]. assert (T' : nth_error (terms_of b0) (0 + e) = Some (s, en)) by exact T.
@@ -287,6 +291,10 @@ Proof.
   - destruct (IH _ _ _ _ _ _ K B E) as (o & s & -> & T). exists (length (entries b0) + o)%nat, s. split; [lia|].
     rewrite nth_error_app2 by lia. rewrite L. now replace (length (entries b0) + o + e - length (entries b0))%nat
       with (o + e)%nat by lia.
+Qed.
+Lemma counted bs : forall n, fold_left (fun n b => n + long_length (entries b))%nat bs n = (n + length (flat_map entries bs))%nat.
+Proof.
+  induction bs as [|b bs IH]; intros n; simpl; [lia|]. rewrite IH, app_length, long_length_eq. lia.
 Qed.
 Lemma index_spec m b e k : well_formed m = true -> index (edges m) (starts (length (flat_map entries (samples m)))
   (edges m)) b e = Some k ->
@@ -394,7 +402,7 @@ Proof.
   unfold check. set (m := problem p). set (w := fill _ _ _ _). intros H.
   destruct (gather m 0 _) as [ts|] eqn:W; [|discriminate]. apply gather_spec in W. destruct W as [W T].
     change (ts = terms m) in T. subst ts.
-  change (well_formed m = true) in W. set (begins := starts _ _) in H.
+  change (well_formed m = true) in W. rewrite counted in H. simpl (0 + _)%nat in H. set (begins := starts _ _) in H.
   pose proof (well_formed_terms m W) as G.
   destruct (match within p with None => Ok tt | Some _ => _ end) as [[]|] eqn:B; [|discriminate].
   destruct (primal _ _ _ _ _) as [hi|] eqn:Hh; [|discriminate].
