@@ -5,7 +5,8 @@ Import ListNotations.
 Open Scope Q_scope.
 
 (** What a proof file holds: w, one list of prices or flows per term (samples first), B, and the claims. *)
-Record proof := { problem : model; at_point : list (list Q); dual_point : list (list Q); within : option Q; claims : list claim }.
+Record proof :=
+  { problem : model; at_point : list (list Q); dual_point : list (list Q); within : option Q; claims : list claim }.
 
 (** Why a proof is refused. Terms are counted through all blocks, samples first; claims from 0. *)
 Inductive why :=
@@ -31,8 +32,9 @@ Notation "'let!' x := a 'in' b" := (match a with Ok x => b | No reason => No rea
 
 (** Entry (i, j) of w has the number i d + j + 1. *)
 Definition var (d i j : N) : positive := N.succ_pos (i * d + j).
-Fixpoint rowQ (d : N) (cs : list (N * N * Q)) (w : tree) : Q :=
-  match cs with [] => 0 | (i, j, q) :: cs' => qadd (qmul q (get (var d i j) w)) (rowQ d cs' w) end.
+Fixpoint row_from (d : N) (cs : list (N * N * Q)) (w : tree) (sum : Q) : Q :=
+  match cs with [] => sum | (i, j, q) :: cs' => row_from d cs' w (qadd sum (qmul q (get (var d i j) w))) end.
+Definition rowQ (d : N) (cs : list (N * N * Q)) (w : tree) : Q := row_from d cs w 0.
 Definition shifted (o : option (list Q)) (z : list Q) : list Q := match o with None => z | Some o => addQ z o end.
 Definition numbersQ (d : N) (o : option (list Q)) (K : list (list (N * N * Q))) (w : tree) : list Q :=
   shifted o (map (fun cs => rowQ d cs w) K).
@@ -58,14 +60,15 @@ Fixpoint primal (d : N) (w : tree) (k : nat) (ts : list term) (sum : Z) : result
       end
   end.
 
-(** The lower bound: - Q(u, a), each summand rounded up, and what is left of the balance. The flow of the edge [free] has
-    no domain and no value. *)
+(** The lower bound: - Q(u, a), each summand rounded up, and what is left of the balance. The flow of the term [free]
+    has no domain and no value. *)
 Definition isnorm (f : func) : bool := match f with L1 | L2 | LInf => true | _ => false end.
 Definition charge (free : bool) (t : term) (u : list Q) : option Q :=
   if free then guard (isnorm (what (snd t)) && qle 0 (fst t)) 0 else price (fst t) (what (snd t)) u.
 Definition isfree (free : option nat) : bool := match free with Some O => true | _ => false end.
 Definition next (free : option nat) : option nat := match free with Some (S k) => Some k | _ => None end.
-Fixpoint dual (d : N) (free : option nat) (k : nat) (ts : list term) (us : list (list Q)) (sum : Z) (rest : tree) : result (Z * tree) :=
+Fixpoint dual (d : N) (free : option nat) (k : nat) (ts : list term) (us : list (list Q)) (sum : Z) (rest : tree) :
+  result (Z * tree) :=
   match ts, us with
   | [], [] => Ok (sum, rest)
   | (s, e) :: ts', t :: us' =>
@@ -108,7 +111,7 @@ Fixpoint residuals (d : N) (w : tree) (ts : list term) (us : list (list Q)) (sum
 
 (** The edge that a claim is about: its place among all terms. The edges of each block begin at its [starts]. *)
 Fixpoint starts (k : nat) (bs : list block) : list nat :=
-  match bs with [] => [] | b :: bs' => k :: starts (k + length (entries b)) bs' end.
+  match bs with [] => [] | b :: bs' => k :: starts (k + long_length (entries b)) bs' end.
 Definition claimable (e : entry) : bool :=
   isnorm (what e) && match plus e, at_ e with Some _, Cells _ => true | None, _ => true | _, _ => false end.
 Definition index (bs : list block) (begins : list nat) (b e : nat) : option nat :=
@@ -123,7 +126,8 @@ Definition index (bs : list block) (begins : list nat) (b e : nat) : option nat 
 Definition SLACK : Q := 1 - (1 # (2 ^ 64)).
 Definition inside (c : Q) : Q := c * SLACK.
 Definition slack (c' gap r : Q) (t : term) (u : list Q) : bool :=
-  qlt c' (fst t) && qle gap ((fst t - c') * r) && match price c' (what (snd t)) u with Some _ => true | None => false end.
+  qlt c' (fst t) && qle gap ((fst t - c') * r)
+  && match price c' (what (snd t)) u with Some _ => true | None => false end.
 Definition near (c gap r : Q) : Q := qmin (c - gap / r) (inside c).
 
 Fixpoint recession (d : N) (v : tree) (k : nat) (ts : list term) (falls : bool) : result unit :=
@@ -169,7 +173,8 @@ Definition check_claim (p : proof) (ts : list term) (begins : list nat) (low hig
       | None => No NoEdge end
   | Unattained direction => recession (columns m) (fill (columns m) 0 direction Leaf) 0 ts false
   end.
-Fixpoint check_claims (p : proof) (ts : list term) (begins : list nat) (low high gap : Z) (k : nat) (cs : list claim) : result unit :=
+Fixpoint check_claims (p : proof) (ts : list term) (begins : list nat) (low high gap : Z) (k : nat) (cs : list claim) :
+  result unit :=
   match cs with
   | [] => Ok tt
   | c :: cs' => match check_claim p ts begins low high gap c with
@@ -178,26 +183,31 @@ Fixpoint check_claims (p : proof) (ts : list term) (begins : list nat) (low high
   end.
 
 (** The terms of a block, where the weights of nodes are summed in one pass. *)
-Definition node_of (e : entry) : option positive := match at_ e with AtNode i _ _ => Some (N.succ_pos i) | _ => None end.
+Definition node_of (e : entry) : option positive :=
+  match at_ e with AtNode i _ _ => Some (N.succ_pos i) | _ => None end.
 Definition sums (es : list entry) : tree :=
-  fold_left (fun t e => match node_of e with Some p => alter (fun a => to_double (a + weight e)) p t | None => t end) es Leaf.
-Definition fast_terms (b : block) : list term :=
+  fold_left (fun t e => match node_of e with Some p => alter (fun a => to_double (a + weight e)) p t | None => t end)
+    es Leaf.
+Definition fast_bases (b : block) : list Q :=
   match by_ b with
+  | AsWeight => long_map weight (entries b)
   | MeanOfNode =>
       let t := sums (entries b) in
-      map (fun e => (finite (to_double (strength b * finite match node_of e with
-                                                            | Some p => to_double (weight e / finite (get p t))
-                                                            | None => 0 end)), e)) (entries b)
-  | _ => terms_of b
+      long_map (fun e => match node_of e with
+                         | Some p => to_double (weight e / finite (get p t))
+                         | None => 0 end) (entries b)
+  | Times factors => long_map (fun ef => to_double (weight (fst ef) * snd ef)) (long_combine (entries b) factors)
   end.
+Definition fast_terms (b : block) : list term :=
+  long_combine (long_map (fun q => finite (to_double (strength b * finite q))) (fast_bases b)) (entries b).
 (** All terms, where they are well formed. *)
 Fixpoint gather (m : model) (k : nat) (bs : list block) : result (list term) :=
   match bs with
   | [] => Ok []
   | b :: bs' =>
       let ts := fast_terms b in
-      let! _ := demand ((length ts =? length (entries b))%nat && forallb (well_formed_term m) ts) (IllFormed k) in
-      let! rest := gather m (S k) bs' in Ok (ts ++ rest)
+      let! _ := demand ((long_length ts =? long_length (entries b))%nat && forallb (well_formed_term m) ts) (IllFormed k) in
+      let! rest := gather m (S k) bs' in Ok (long_app ts rest)
   end.
 Definition is_bounds (c : claim) : bool := match c with Bounds _ _ => true | _ => false end.
 Definition is_about_flow (c : claim) : bool := match c with Near _ _ _ | Fused _ _ => true | _ => false end.
@@ -207,7 +217,7 @@ Definition BOX : Q := 2 ^ 1000 # 1.
 Definition check (p : proof) : result (Q * Q) :=
   let m := problem p in let d := columns m in
   let! ts := gather m 0 (samples m ++ edges m) in
-  let begins := starts (length (flat_map entries (samples m))) (edges m) in
+  let begins := starts (fold_left (fun n b => n + long_length (entries b))%nat (samples m) 0%nat) (edges m) in
   let w := fill d 0 (at_point p) Leaf in
   let! _ := match within p with
             | None => Ok tt

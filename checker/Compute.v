@@ -39,7 +39,8 @@ Definition entropy (q : Q) : option Q :=
 
 Definition guard (c : bool) (q : Q) : option Q := if c then Some q else None.
 Definition plus_opt (a b : option Q) : option Q := match a, b with Some p, Some q => Some (qadd p q) | _, _ => None end.
-Definition sum_opt {A} (f : A -> option Q) (l : list A) : option Q := fold_right (fun a s => plus_opt (f a) s) (Some 0) l.
+Definition sum_opt {A} (f : A -> option Q) (l : list A) : option Q :=
+  fold_right (fun a s => plus_opt (f a) s) (Some 0) l.
 Definition half (q : Q) : Q := q * (1 # 2).
 Definition sq (q : Q) : Q := q * q.
 Fixpoint maxQ (m : Q) (z : list Q) : Q := match z with [] => m | v :: z' => maxQ (qmax m v) z' end.
@@ -149,7 +150,7 @@ Definition changes (f : func) (v : list Q) : change :=
   | _ => Grows
   end.
 
-(** * With a scale: s f, and s f*(./s). Norms and constraints are met without division: the dual norm of u is at most s. *)
+(** * With a scale: s f, and s f*(./s). *)
 Definition price (s : Q) (f : func) (u : list Q) : option Q :=
   if qlt 0 s then
     match f with

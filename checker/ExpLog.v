@@ -28,18 +28,22 @@ Qed.
 Lemma taylor_deriv s n x : derivable_pt_lim (fun x => taylor (S n) (s * x)) x (s * taylor n (s * x)).
 Proof.
   induction n as [|n IH].
-  - simpl. apply (derivable_pt_lim_ext (fun _ => 0 + / 1 * 1)); [intros; reflexivity|]. rewrite Rmult_0_r. apply derivable_pt_lim_const.
-  - replace (s * taylor (S n) (s * x)) with (s * taylor n (s * x) + (/ INR (fact (S n)) * s ^ S n) * (INR (S n) * x ^ pred (S n))).
+  - simpl. apply (derivable_pt_lim_ext (fun _ => 0 + / 1 * 1)); [intros; reflexivity|]. rewrite Rmult_0_r.
+    apply derivable_pt_lim_const.
+  - replace (s * taylor (S n) (s * x)) with (s * taylor n (s * x) + (/ INR (fact (S n)) * s ^ S n) * (INR (S n) * x ^
+    pred (S n))).
     + apply (derivable_pt_lim_ext (fun x => taylor (S n) (s * x) + (/ INR (fact (S n)) * s ^ S n) * x ^ S n)).
       { intros y. change (taylor (S (S n)) (s * y)) with (taylor (S n) (s * y) + / INR (fact (S n)) * (s * y) ^ S n).
         rewrite Rpow_mult_distr. ring. }
-      apply (derivable_pt_lim_plus (fun x => taylor (S n) (s * x)) (fun x => (/ INR (fact (S n)) * s ^ S n) * x ^ S n)); auto.
+      apply (derivable_pt_lim_plus (fun x => taylor (S n) (s * x)) (fun x => (/ INR (fact (S n)) * s ^ S n) * x ^ S
+        n)); auto.
       apply derivable_scaled_pow.
     + simpl pred. change (taylor (S n) (s * x)) with (taylor n (s * x) + / INR (fact n) * (s * x) ^ n).
       rewrite <- (fact_step n), Rpow_mult_distr. change (s ^ S n) with (s * s ^ n). ring.
 Qed.
 Lemma taylor_0 n : taylor (S n) 0 = 1.
-Proof. induction n; [simpl; lra|]. change (taylor (S (S n)) 0) with (taylor (S n) 0 + / INR (fact (S n)) * 0 ^ S n). rewrite IHn, pow_i; [lra|lia]. Qed.
+Proof. induction n; [simpl; lra|]. change (taylor (S (S n)) 0) with (taylor (S n) 0 + / INR (fact (S n)) * 0 ^ S n).
+  rewrite IHn, pow_i; [lra|lia]. Qed.
 Lemma exp_deriv s x : derivable_pt_lim (fun x => exp (s * x)) x (s * exp (s * x)).
 Proof.
   rewrite Rmult_comm. apply (derivable_pt_lim_comp (fun x => s * x) exp).
@@ -63,7 +67,8 @@ Proof.
       apply derivable_scaled_pow. rewrite <- (fact_step n). simpl pred. ring. }
     assert (Z : g 0 = 0) by (unfold g; rewrite Rmult_0_r, taylor_0, exp_0; lra).
     assert (I : forall y, 0 <= y <= 1 -> Rabs (s * exp (s * y) - s * taylor n (s * y)) <= 3 * / INR (fact n) * y ^ n).
-    { intros y Hy. rewrite <- Rmult_minus_distr_l, Rabs_mult. replace (Rabs s) with 1. { rewrite Rmult_1_l. now apply IH. }
+    { intros y Hy. rewrite <- Rmult_minus_distr_l, Rabs_mult. replace (Rabs s) with 1. { rewrite Rmult_1_l.
+      now apply IH. }
       destruct V; subst; [rewrite Rabs_right|rewrite Rabs_left]; lra. }
     apply Rabs_le. split.
     + enough (0 <= g x + 3 * / INR (fact (S n)) * x ^ S n) by (unfold g in *; lra).
@@ -86,7 +91,8 @@ Lemma hornerR_taylor h i : forall t, hornerR h i t = taylor i h + t * (/ INR (fa
 Proof.
   induction i as [|i IH]; intros t; simpl hornerR.
   - simpl. lra.
-  - rewrite IH. change (taylor (S i) h) with (taylor i h + / INR (fact i) * h ^ i). rewrite <- (fact_step i). unfold Rdiv.
+  - rewrite IH. change (taylor (S i) h) with (taylor i h + / INR (fact i) * h ^ i). rewrite <- (fact_step i).
+    unfold Rdiv.
     change (h ^ S i) with (h * h ^ i). change (match i with O => 1 | S _ => INR i + 1 end) with (INR (S i)).
     pose proof (not_0_INR (S i) ltac:(discriminate)). field. split; auto. pose proof (fact_pos (S i)). lra.
 Qed.
@@ -105,7 +111,8 @@ Opaque ONE.
 Lemma horner_near h i : (0 < ONE)%Z -> Rabs (IZR h) <= one_R / 4096 -> forall t tr, Rabs (IZR t - one_R * tr) <= 2 ->
   Rabs (IZR (horner h i t) - one_R * hornerR (IZR h / one_R) i tr) <= 2.
 Proof.
-  intros O H. pose proof one_pos as P. induction i as [|i IH]; intros t tr T; [exact T|]. cbn [horner hornerR]. apply IH.
+  intros O H. pose proof one_pos as P. induction i as [|i IH]; intros t tr T; [exact T|]. cbn [horner hornerR].
+    apply IH.
   rewrite plus_IZR. fold one_R. rewrite Z.div_div by lia.
   assert (N : 1 <= INR (S i)) by (rewrite S_INR; pose proof (pos_INR i); lra).
   set (n := INR (S i)) in *.
@@ -129,7 +136,8 @@ Qed.
 
 Lemma ceil_div a : (0 < ONE)%Z -> IZR a / one_R <= IZR (- (- a / ONE)).
 Proof.
-  intros O. rewrite opp_IZR. destruct (div_R (- a) ONE O) as [_ H]. fold one_R in H. rewrite opp_IZR in H. unfold Rdiv in *. lra.
+  intros O. rewrite opp_IZR. destruct (div_R (- a) ONE O) as [_ H]. fold one_R in H. rewrite opp_IZR in H.
+    unfold Rdiv in *. lra.
 Qed.
 Lemma squares_up n : (0 < ONE)%Z -> forall t x, exp x <= IZR t / one_R -> exp (2 ^ n * x) <= IZR (squares n t) / one_R.
 Proof.
@@ -167,7 +175,8 @@ Proof.
   eapply Rle_trans; [apply exp_mono, X|]. apply squares_up; [reflexivity|].
   set (y := IZR h / one_R) in *.
   assert (A : Rabs (IZR h) <= one_R / 4096).
-  { rewrite <- abs_IZR. apply IZR_le in S. rewrite one_value. eapply Rle_trans; [exact S|]. change SMALL with (2 ^ Z.of_nat 260)%Z.
+  { rewrite <- abs_IZR. apply IZR_le in S. rewrite one_value. eapply Rle_trans; [exact S|].
+    change SMALL with (2 ^ Z.of_nat 260)%Z.
     rewrite <- pow_IZR. replace 272%nat with (260 + 12)%nat by reflexivity. rewrite pow_add.
     right. assert (2 ^ 12 = 4096) by (simpl; lra). rewrite H. lra. }
   assert (Y : Rabs y <= / 2 ^ 12).
@@ -175,7 +184,8 @@ Proof.
     apply Rmult_le_reg_r with one_R; auto. rewrite Rmult_assoc, Rinv_l by lra.
     assert (E : 2 ^ 12 = 4096) by (simpl; lra). rewrite E. lra. }
   assert (T : Rabs (IZR (horner h 20 ONE) - one_R * hornerR y 20 1) <= 2).
-  { apply horner_near; [reflexivity|exact A|]. rewrite Rmult_1_r. unfold one_R. rewrite Rminus_diag_eq, Rabs_R0 by reflexivity. lra. }
+  { apply horner_near; [reflexivity|exact A|]. rewrite Rmult_1_r. unfold one_R.
+    rewrite Rminus_diag_eq, Rabs_R0 by reflexivity. lra. }
   rewrite hornerR_taylor, Rmult_1_l in T.
   change (taylor 20 y + / INR (fact 20) * y ^ 20) with (taylor 21 y) in T.
   assert (G : exp y <= taylor 21 y + / one_R).
@@ -217,7 +227,8 @@ Proof.
     apply (derivable_pt_lim_ext (fun e => e * mercator n e + c * e ^ S n)).
     { intros y. cbn [mercator]. rewrite P. unfold c. simpl pow. unfold Rdiv. ring. }
     cbn [geometric]. replace ((- e) ^ n) with (c * (INR (S n) * e ^ pred (S n))).
-    + apply (derivable_pt_lim_plus (fun e => e * mercator n e) (fun e => c * e ^ S n)); auto. apply derivable_scaled_pow.
+    + apply (derivable_pt_lim_plus (fun e => e * mercator n e) (fun e => c * e ^ S n)); auto.
+      apply derivable_scaled_pow.
     + rewrite P. unfold c. simpl pred. pose proof (not_0_INR (S n) ltac:(discriminate)). field. auto.
 Qed.
 Lemma log_series e : -1 < e -> ln (1 + e) <= e * mercator 11 e.
@@ -225,9 +236,11 @@ Proof.
   intros H. enough (0 <= e * mercator 11 e - ln (1 + e)) by lra.
   set (f := fun e => e * mercator 11 e - ln (1 + e)). change (0 <= f e).
   assert (D : forall x, -1 < x -> derivable_pt_lim f x (geometric 11 x - / (1 + x))).
-  { intros x Hx. apply (derivable_pt_lim_minus (fun e => e * mercator 11 e) (fun e => ln (1 + e))); [apply mercator_deriv|].
+  { intros x Hx. apply (derivable_pt_lim_minus (fun e => e * mercator 11 e) (fun e => ln (1 + e)));
+    [apply mercator_deriv|].
     rewrite <- (Rmult_1_r (/ (1 + x))). apply (derivable_pt_lim_comp (fun e => 1 + e) ln).
-    - pose proof (derivable_pt_lim_plus (fun _ => 1) id x 0 1 (derivable_pt_lim_const 1 x) (derivable_pt_lim_id x)) as K.
+    - pose proof (derivable_pt_lim_plus (fun _ => 1) id x 0 1 (derivable_pt_lim_const 1 x) (derivable_pt_lim_id x)) as
+      K.
       rewrite Rplus_0_l in K. exact K.
     - apply derivable_pt_lim_ln. lra. }
   assert (V : forall x, -1 < x -> geometric 11 x - / (1 + x) = x ^ 11 * / (1 + x)).
@@ -254,8 +267,10 @@ Opaque ONE.
 Lemma series_near e i : (0 < ONE)%Z -> Rabs (IZR e) <= one_R / 4 -> forall s sr, Rabs (IZR s - one_R * sr) <= 2 ->
   Rabs (IZR (series e i s) - one_R * seriesR (IZR e / one_R) i sr) <= 2.
 Proof.
-  intros O H. pose proof one_pos as P. induction i as [|i IH]; intros s sr T; [exact T|]. cbn [series seriesR]. apply IH.
-  rewrite minus_IZR. destruct (div_R ONE (Z.of_nat (S i))) as [D1 D2]; [lia|]. rewrite <- INR_IZR_INZ in *. fold one_R in *.
+  intros O H. pose proof one_pos as P. induction i as [|i IH]; intros s sr T; [exact T|]. cbn [series seriesR].
+    apply IH.
+  rewrite minus_IZR. destruct (div_R ONE (Z.of_nat (S i))) as [D1 D2]; [lia|]. rewrite <- INR_IZR_INZ in *.
+    fold one_R in *.
   destruct (div_R (e * s) ONE) as [E1 E2]; [exact O|]. fold one_R in *. rewrite mult_IZR in *.
   set (n := INR (S i)) in *. set (p := IZR (ONE / Z.of_nat (S i))) in *. set (q := IZR (e * s / ONE)) in *.
   set (x := IZR e / one_R). set (d := IZR s - one_R * sr) in *.
@@ -303,7 +318,8 @@ Proof.
     - rewrite <- !pow_add. reflexivity. }
   rewrite Q. rewrite Rmult_comm. apply Rmult_le_compat_r; [apply pow_le; lra|].
   apply Rmult_le_reg_r with (one_R * one_R); [nra|].
-  replace ((IZR e * IZR s + 4 * Rabs (IZR e)) / (one_R * one_R) * (one_R * one_R)) with (IZR e * IZR s + 4 * Rabs (IZR e)) by (field; lra).
+  replace ((IZR e * IZR s + 4 * Rabs (IZR e)) / (one_R * one_R) * (one_R * one_R))
+    with (IZR e * IZR s + 4 * Rabs (IZR e)) by (field; lra).
   replace (IZR e / one_R * m * (one_R * one_R)) with (IZR e * (one_R * m)) by (field; lra).
   assert (K : IZR e * (one_R * m - IZR s) <= Rabs (IZR e) * 2).
   { eapply Rle_trans; [apply prod_le|]. apply Rmult_le_compat_l; [apply Rabs_pos|]. rewrite Rabs_minus_sym. exact S. }
@@ -331,7 +347,8 @@ Proof.
   apply IZR_le in R1.
   assert (E1 : -1 < IZR (r - ONE) / one_R). { assert (0 < IZR r / one_R) by (apply Rdiv_lt_0_compat; lra). lra. }
   rewrite E. pose proof (log_series _ E1) as L.
-  pose proof (series_near (r - ONE) 11 O A 0 0) as S. rewrite Rmult_0_r, Rminus_0_r, Rabs_R0 in S. specialize (S ltac:(lra)).
+  pose proof (series_near (r - ONE) 11 O A 0 0) as S. rewrite Rmult_0_r, Rminus_0_r, Rabs_R0 in S.
+    specialize (S ltac:(lra)).
   rewrite seriesR_mercator, Rmult_0_r, Rplus_0_r in S. apply (log_core (r - ONE)) in S.
   apply Rle_trans with (2 ^ 24 * (IZR (r - ONE) / one_R * mercator 11 (IZR (r - ONE) / one_R))); [|exact S].
   apply Rmult_le_compat_l; [apply pow_le; lra|exact L].

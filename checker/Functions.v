@@ -45,9 +45,11 @@ Proof.
   - apply plus_opt_some in H. destruct H as (a & b & Ha & Hb & ->). injection L as L. specialize (IH z b Hb L).
     apply entropy_sound in Ha. destruct Ha as [Q A]. fold (RV p).
     pose proof (gibbs (exp x / E) (Q2R q) ltac:(apply Rdiv_lt_0_compat; auto using exp_pos) Q) as G.
-    unfold Rdiv in G. rewrite ln_mult, ln_exp, ln_Rinv in G by (auto using exp_pos, Rinv_0_lt_compat). unfold Rdiv in *. lra.
+    unfold Rdiv in G. rewrite ln_mult, ln_exp, ln_Rinv in G by (auto using exp_pos, Rinv_0_lt_compat).
+      unfold Rdiv in *. lra.
 Qed.
-Lemma bump_dot b : forall y z, (y < length z)%nat -> length b = length z -> dot (RV (bump y b)) z = dot (RV b) z + nth y z 0.
+Lemma bump_dot b : forall y z, (y < length z)%nat -> length b = length z ->
+  dot (RV (bump y b)) z = dot (RV b) z + nth y z 0.
 Proof.
   induction b as [|v b IH]; intros [|y] [|x z] Y L; simpl in *; try lia; autorewrite with q2r; [lra|].
   fold (RV (bump y b)) (RV b). rewrite IH by lia. lra.
@@ -88,7 +90,8 @@ Proof.
     destruct (qzero v) eqn:Z; [some; bools; rewrite Z; lra|].
     destruct (qlt 0 v) eqn:V.
     + destruct h; [|discriminate]. some. bools. simpl in Dh. nra.
-    + destruct l; [|discriminate]. some. unfold qlt in V. apply negb_false_iff in V. apply qle_R in V. bools. simpl in Dl. nra.
+    + destruct l; [|discriminate]. some. unfold qlt in V. apply negb_false_iff in V. apply qle_R in V. bools.
+      simpl in Dl. nra.
 Qed.
 Lemma hub_fy d B r : 0 <= B -> B <= d -> 0 <= r -> B * r <= hub d r + B * B / 2.
 Proof.
@@ -100,7 +103,8 @@ Lemma abs_sq x : Rabs x * Rabs x = x * x.
 Proof. rewrite <- Rabs_mult. apply Rabs_right. pose proof (square_pos x). lra. Qed.
 Lemma sign_cases y : Qeq_bool y 1 || Qeq_bool y (-(1)) = true -> Q2R y = 1 \/ Q2R y = -1.
 Proof.
-  intros H. apply orb_true_iff in H. destruct H as [H|H]; apply Qeq_R in H; autorewrite with q2r in H; [left|right]; lra.
+  intros H. apply orb_true_iff in H. destruct H as [H|H]; apply Qeq_R in H; autorewrite with q2r in H; [left|right];
+    lra.
 Qed.
 Lemma one_number (z : list R) : one (length z) = true -> exists x, z = [x].
 Proof. unfold one. destruct z as [|x [|? ?]]; simpl; try discriminate. eauto. Qed.
@@ -116,21 +120,26 @@ Theorem fenchel_young f b z q : is_quadratic f = false -> suits f (length z) = t
   conjugate f b = Some q -> dom f z -> dot (RV b) z <= val f z + Q2R q.
 Proof.
   destruct f; intros NQ S L H D; cbn [suits dom] in S, D; try discriminate NQ.
-  - (* squared *) scalar b z S H. bools. some. unfold square. autorewrite with q2r. pose proof (square_pos (x - Q2R y - Q2R v)). lra.
-  - (* mean *) simpl in H. some. autorewrite with q2r. rewrite !dotQ_R. simpl. apply Nat.eqb_eq in S. pose proof (mean_fy y b z ltac:(auto)). lra.
+  - (* squared *) scalar b z S H. bools. some. unfold square. autorewrite with q2r.
+    pose proof (square_pos (x - Q2R y - Q2R v)). lra.
+  - (* mean *) simpl in H. some. autorewrite with q2r. rewrite !dotQ_R. simpl. apply Nat.eqb_eq in S.
+    pose proof (mean_fy y b z ltac:(auto)). lra.
   - (* logistic *) scalar b z S H. apply sign_cases in S'.
-    apply plus_opt_some in H. destruct H as (e1 & e2 & H1 & H2 & ->). apply entropy_sound in H1, H2. autorewrite with q2r in *.
+    apply plus_opt_some in H. destruct H as (e1 & e2 & H1 & H2 & ->). apply entropy_sound in H1, H2.
+      autorewrite with q2r in *.
     destruct H1 as [P1 H1], H2 as [P2 H2].
     set (Y := Q2R y) in *. set (s := - Y * x) in *. set (p := - Y * Q2R v) in *. pose proof (exp_pos s) as Es.
     set (E := 1 + exp s) in *. assert (HE : 0 < E) by (unfold E; lra).
     pose proof (gibbs (exp s / E) p ltac:(apply Rdiv_lt_0_compat; lra) P1) as G1.
     pose proof (gibbs (/ E) (1 + Y * Q2R v) ltac:(now apply Rinv_0_lt_compat) P2) as G2.
-    unfold Rdiv in G1. rewrite ln_mult, ln_exp in G1 by (auto using Rinv_0_lt_compat). rewrite ln_Rinv in G1, G2 by auto.
+    unfold Rdiv in G1. rewrite ln_mult, ln_exp in G1 by (auto using Rinv_0_lt_compat).
+      rewrite ln_Rinv in G1, G2 by auto.
     assert (F : exp s * / E + / E = 1). { unfold E in *. field. lra. }
     assert (V : Q2R v * x = p * s). { unfold p, s. destruct S' as [-> | ->]; ring. }
     assert (W : 1 + Y * Q2R v = 1 - p) by (unfold p; ring). rewrite W in *. lra.
   - (* poisson *) scalar b z S H.
-    apply plus_opt_some in H. destruct H as (e1 & e2 & H1 & H2 & ->). apply entropy_sound in H1. some. bools. destruct H1 as [P1 H1].
+    apply plus_opt_some in H. destruct H as (e1 & e2 & H1 & H2 & ->). apply entropy_sound in H1. some. bools.
+      destruct H1 as [P1 H1].
     pose proof (gibbs (exp x) _ (exp_pos x) P1) as G. rewrite ln_exp in G. lra.
   - (* huber *) scalar b z S H. guards.
     pose proof (hub_fy (Q2R delta) (Rabs (Q2R v)) (Rabs (x - Q2R y)) (Rabs_pos _) H (Rabs_pos _)).
@@ -141,25 +150,30 @@ Proof.
     destruct (Rle_lt_dec 0 r); nra.
   - (* multinomial *) simpl in H. destruct (qzero (totalQ b)) eqn:Z; [|discriminate].
     apply andb_true_iff in S. destruct S as [S1 S2]. apply Nat.leb_le in S1. apply Nat.ltb_lt in S2.
-    apply qzero_R in Z. rewrite totalQ_R in Z. set (E := total (map exp z)). assert (HE : 0 < E) by (apply total_exp_pos; lia).
+    apply qzero_R in Z. rewrite totalQ_R in Z. set (E := total (map exp z)).
+      assert (HE : 0 < E) by (apply total_exp_pos; lia).
     pose proof (sum_entropy E HE _ z _ H ltac:(now rewrite bump_length)) as K. fold E in K.
-    rewrite bump_dot, bump_total in K by lia. rewrite Z in K. unfold Rdiv in K. rewrite Rinv_r in K by lra. simpl. fold E. lra.
+    rewrite bump_dot, bump_total in K by lia. rewrite Z in K. unfold Rdiv in K. rewrite Rinv_r in K by lra. simpl.
+      fold E. lra.
   - (* hinge *) scalar b z S H. apply sign_cases in S'. guards.
     pose proof (Rmax_l 0 (1 - Q2R y * x)). pose proof (Rmax_r 0 (1 - Q2R y * x)).
     set (m := Rmax 0 (1 - Q2R y * x)) in *.
-    set (g := Q2R v * Q2R y) in *. assert (E : Q2R v * x = g * (Q2R y * x)) by (unfold g; destruct S' as [-> | ->]; ring).
+    set (g := Q2R v * Q2R y) in *. assert (E : Q2R v * x = g * (Q2R y * x)) by (unfold g; destruct S' as [-> | ->];
+      ring).
     rewrite E. set (yx := Q2R y * x) in *.
     assert (0 <= - g * (m - (1 - yx))) by (apply Rmult_le_pos; lra).
     assert (0 <= (1 + g) * m) by (apply Rmult_le_pos; lra). lra.
   - (* squared hinge *) scalar b z S H. apply sign_cases in S'. guards. unfold square.
     pose proof (Rmax_l 0 (1 - Q2R y * x)). pose proof (Rmax_r 0 (1 - Q2R y * x)).
     set (m := Rmax 0 (1 - Q2R y * x)) in *.
-    set (g := Q2R v * Q2R y) in *. assert (E : Q2R v * x = g * (Q2R y * x)) by (unfold g; destruct S' as [-> | ->]; ring).
+    set (g := Q2R v * Q2R y) in *. assert (E : Q2R v * x = g * (Q2R y * x)) by (unfold g; destruct S' as [-> | ->];
+      ring).
     assert (F : Q2R v * Q2R v = g * g) by (unfold g; destruct S' as [-> | ->]; ring).
     rewrite E. set (yx := Q2R y * x) in *. pose proof (square_pos (m + g)).
     assert (0 <= - g * (m - (1 - yx))) by (apply Rmult_le_pos; lra).
     replace (Q2R v * (Q2R v / 2 + Q2R y)) with (g * g / 2 + g) by (rewrite <- F; unfold g; field). lra.
-  - (* expectile *) apply andb_true_iff in S. destruct S as [S S2]. scalar b z S H. guards. unfold square, Qdiv. autorewrite with q2r.
+  - (* expectile *) apply andb_true_iff in S. destruct S as [S S2]. scalar b z S H. guards. unfold square, Qdiv.
+    autorewrite with q2r.
     set (r := x - Q2R y). set (t := Q2R tau) in *. set (u := Q2R (rest tau)) in *. set (V := Q2R v) in *.
     assert (A : forall s, 0 < s -> V * r <= s * (r * r) / 2 + V * (V / 2 * / s)).
     { intros s Hs. pose proof (square_pos (s * r - V)). apply Rmult_le_reg_l with s; auto.
@@ -172,7 +186,8 @@ Proof.
     + bools. fold V in N. rewrite (Q2R_inv tau) by exact S'. fold t. specialize (A t S'). specialize (B t S').
       destruct (Rlt_dec r 0); [unfold r in *; lra|].
       assert (V * r <= 0) by nra. assert (0 <= u * (r * r)) by (apply Rmult_le_pos; lra). unfold r in *. lra.
-    + unfold qlt in N. apply negb_false_iff in N. apply qle_R in N. bools. fold V in N. rewrite (Q2R_inv (rest tau)) by exact H. fold u.
+    + unfold qlt in N. apply negb_false_iff in N. apply qle_R in N. bools. fold V in N.
+      rewrite (Q2R_inv (rest tau)) by exact H. fold u.
       specialize (A u H). specialize (B u H).
       destruct (Rlt_dec r 0); [|unfold r in *; lra].
       assert (V * r <= 0) by nra. assert (0 <= t * (r * r)) by (apply Rmult_le_pos; lra). unfold r in *. lra.
@@ -189,10 +204,12 @@ Proof.
     pose proof (gibbs (exp (- x)) p (exp_pos _) P) as G. rewrite ln_exp in G.
     assert (F : 1 - Q2R v = Y * p) by (unfold p; field; lra).
     assert (Y * (p * - x - Q2R e) <= Y * (exp (- x) - p)) by (apply Rmult_le_compat_l; lra). nra.
-  - (* L1 *) simpl in H. guards. rewrite normIQ_R in H. simpl. pose proof (holder (RV b) z). pose proof (norm1_pos z). nra.
+  - (* L1 *) simpl in H. guards. rewrite normIQ_R in H. simpl. pose proof (holder (RV b) z). pose proof (norm1_pos z).
+    nra.
   - (* L2 *) simpl in H. guards. rewrite dotQ_R in H. simpl. pose proof (cauchy (RV b) z). pose proof (norm2_pos z).
     assert (norm2 (RV b) <= 1) by (apply norm2_le; lra). nra.
-  - (* LInf *) simpl in H. guards. rewrite norm1Q_R in H. simpl. pose proof (holder' (RV b) z). pose proof (normI_pos z). nra.
+  - (* LInf *) simpl in H. guards. rewrite norm1Q_R in H. simpl. pose proof (holder' (RV b) z).
+    pose proof (normI_pos z). nra.
   - (* squared L2 *) simpl in H. some. bools. rewrite dotQ_R. simpl. pose proof (cauchy (RV b) z). rewrite <- !norm2_sq.
     pose proof (square_pos (norm2 (RV b) - norm2 z)). lra.
   - (* Huber's norm *) simpl in H. guards. rewrite dotQ_R in *. simpl. pose proof (cauchy (RV b) z).
@@ -201,7 +218,8 @@ Proof.
   - (* zero *) simpl in H. some. bools. simpl. clear L S.
     assert (forall u, dot u z = 0); [|rewrite H; lra].
     induction D; intros [|? ?]; simpl; auto. subst. rewrite IHD. lra.
-  - (* ball *) simpl in H. some. bools. simpl. pose proof (cauchy (RV b) z). pose proof (norm2_pos (RV b)). pose proof (norm2_pos z).
+  - (* ball *) simpl in H. some. bools. simpl. pose proof (cauchy (RV b) z). pose proof (norm2_pos (RV b)).
+    pose proof (norm2_pos z).
     assert (P : 0 <= Q2R (dotQ b b)) by (rewrite dotQ_R; apply dot_self_pos).
     apply root_le in P. rewrite dotQ_R in P. fold (norm2 (RV b)) in P. nra.
   - (* not negative *) simpl in H. guards. simpl. enough (dot (RV b) z <= 0) by lra. clear L S.
@@ -235,13 +253,15 @@ Lemma sum_exp m z : forall s, sum_opt (fun v => exp_up (qadd v (- m))) z = Some 
   exp (- Q2R m) * total (map exp (RV z)) <= Q2R s.
 Proof.
   induction z as [|v z IH]; intros s H; simpl in *; some; bools; [lra|].
-  apply plus_opt_some in H. destruct H as (a & b & Ha & Hb & ->). specialize (IH _ Hb). apply exp_up_sound in Ha. fold (RV z).
+  apply plus_opt_some in H. destruct H as (a & b & Ha & Hb & ->). specialize (IH _ Hb). apply exp_up_sound in Ha.
+    fold (RV z).
   autorewrite with q2r in Ha. rewrite exp_plus in Ha. lra.
 Qed.
 Lemma logistic_value s : ln (1 + exp s) = Rmax s 0 + ln (1 + exp (- Rabs s)).
 Proof.
   destruct (Rle_lt_dec 0 s).
-  - rewrite Rmax_left, Rabs_right by lra. pose proof (exp_pos (- s)). rewrite <- (ln_exp s) at 2. rewrite <- ln_mult by (auto using exp_pos; lra).
+  - rewrite Rmax_left, Rabs_right by lra. pose proof (exp_pos (- s)). rewrite <- (ln_exp s) at 2.
+    rewrite <- ln_mult by (auto using exp_pos; lra).
     f_equal. rewrite Rmult_plus_distr_l, <- exp_plus, Rplus_opp_r, exp_0. ring.
   - rewrite Rmax_right, Rabs_left, Ropp_involutive by lra. ring.
 Qed.
@@ -250,25 +270,32 @@ Proof. intros H [L| <-]; [left; now apply ln_increasing|lra]. Qed.
 
 Theorem upper_value f z q : suits f (length z) = true -> upval f z = Some q -> dom f (RV z) /\ val f (RV z) <= Q2R q.
 Proof.
-  destruct f; cbn [suits upval val dom]; intros S H; rewrite ?hd_R; guards; cbv zeta; rewrite ?hd_R; (split; [auto|]); try (unfold square; lra).
+  destruct f; cbn [suits upval val dom]; intros S H; rewrite ?hd_R; guards; cbv zeta; rewrite ?hd_R; (split; [auto|]);
+    try (unfold square; lra).
   - rewrite <- minusQ_R, dotQ_R. lra.
   - destruct (exp_up _) as [e|] eqn:E; [|discriminate]. destruct (log_up _) as [l|] eqn:L; [|discriminate]. some. bools.
     apply exp_up_sound in E. set (x := Q2R (hd 0%Q z)) in *. autorewrite with q2r in E. fold x in E.
-    match goal with K : (_ || _) = true |- _ => apply sign_cases in K; rename K into Y end. pose proof (exp_pos (- Rabs x)).
+    match goal with K : (_ || _) = true |- _ => apply sign_cases in K; rename K into Y end.
+      pose proof (exp_pos (- Rabs x)).
     apply log_up_sound in L; autorewrite with q2r in *; [|lra]. rewrite logistic_value.
     replace (Rabs (- Q2R y * x)) with (Rabs x).
-    2: { rewrite Rabs_mult, Rabs_Ropp. destruct Y as [-> | ->]; [|replace (-1) with (- (1)) by lra; rewrite Rabs_Ropp]; rewrite Rabs_R1; lra. }
+    2: { rewrite Rabs_mult, Rabs_Ropp. destruct Y as [-> | ->]; [|replace (-1) with (- (1)) by lra; rewrite Rabs_Ropp];
+      rewrite Rabs_R1; lra. }
     pose proof (ln_mono (1 + exp (- Rabs x)) (1 + Q2R e) ltac:(lra) ltac:(lra)). lra.
   - destruct (exp_up _) as [e|] eqn:E; [|discriminate]. some. bools. apply exp_up_sound in E. lra.
   - apply hub_up; autorewrite with q2r; auto using Rabs_pos; try lra. unfold square. now rewrite abs_sq.
   - match goal with K : (2 <=? _)%nat = true |- _ => apply Nat.leb_le in K; rename K into S1 end.
-    set (m := maxQ _ _) in *. destruct (sum_opt _ _) as [s|] eqn:E; [|discriminate]. destruct (log_up s) as [l|] eqn:L; [|discriminate].
-    some. bools. apply sum_exp in E. pose proof (total_exp_pos (RV z) ltac:(rewrite RV_length; lia)) as T. pose proof (exp_pos (- Q2R m)) as M.
+    set (m := maxQ _ _) in *. destruct (sum_opt _ _) as [s|] eqn:E; [|discriminate].
+      destruct (log_up s) as [l|] eqn:L; [|discriminate].
+    some. bools. apply sum_exp in E. pose proof (total_exp_pos (RV z) ltac:(rewrite RV_length; lia)) as T.
+      pose proof (exp_pos (- Q2R m)) as M.
     assert (X : 0 < exp (- Q2R m) * total (map exp (RV z))) by (now apply Rmult_lt_0_compat).
-    apply log_up_sound in L; [|lra]. pose proof (ln_mono _ _ X E) as K. rewrite ln_mult, ln_exp in K by auto. rewrite nth_R. lra.
+    apply log_up_sound in L; [|lra]. pose proof (ln_mono _ _ X E) as K. rewrite ln_mult, ln_exp in K by auto.
+      rewrite nth_R. lra.
   - unfold square. set (x := Q2R (hd 0%Q z)) in *. destruct (qlt (hd 0%Q z - y) 0) eqn:E.
     + apply qlt_R in E. autorewrite with q2r in E. fold x in E. destruct (Rlt_dec (x - Q2R y) 0); lra.
-    + unfold qlt in E. apply negb_false_iff in E. apply qle_R in E. autorewrite with q2r in E. fold x in E. destruct (Rlt_dec (x - Q2R y) 0); lra.
+    + unfold qlt in E. apply negb_false_iff in E. apply qle_R in E. autorewrite with q2r in E. fold x in E.
+      destruct (Rlt_dec (x - Q2R y) 0); lra.
   - destruct (exp_up _) as [e|] eqn:E; [|discriminate]. some. bools. apply exp_up_sound in E. autorewrite with q2r in E.
     apply (Rmult_le_compat_l (Q2R y)) in E; lra.
   - rewrite norm1Q_R. lra.
@@ -289,17 +316,21 @@ Proof.
 Qed.
 
 (** * The same with a scale *)
-Theorem price_sound s f t z q : suits f (length z) = true -> length t = arity f (length z) -> price s f t = Some q -> dom f z ->
+Theorem price_sound s f t z q : suits f (length z) = true -> length t = arity f (length z) -> price s f t = Some q ->
+  dom f z ->
   0 < Q2R s /\ dot (RV (flow s f t)) z <= Q2R s * val f z + Q2R q.
 Proof.
   intros S L H D. unfold price in H. destruct (qlt 0 s) eqn:P; [|discriminate]. bools. split; auto.
   destruct (is_quadratic f) eqn:Q.
-  - destruct f; try discriminate. some. autorewrite with q2r. rewrite dotQ_R. simpl flow. rewrite RV_scale, dot_scale, transposed_dot.
+  - destruct f; try discriminate. some. autorewrite with q2r. rewrite dotQ_R. simpl flow.
+    rewrite RV_scale, dot_scale, transposed_dot.
     cbn [val]. set (Rz := map (fun row => dot (map Q2R row) z) root).
     change (map (fun r => dot (RV r) z) root) with Rz. pose proof (cauchy (RV t) Rz) as C.
     rewrite <- !norm2_sq. pose proof (square_pos (norm2 (RV t) - norm2 Rz)).
-    assert (Q2R s * dot (RV t) Rz <= Q2R s * (norm2 Rz * norm2 Rz / 2 + norm2 (RV t) * norm2 (RV t) / 2)) by (apply Rmult_le_compat_l; lra). lra.
-  - assert (E : exists c, conjugate f (scaleQ (/ s) t) = Some c /\ q = (s * c)%Q /\ flow s f t = t /\ arity f (length z) = length z).
+    assert (Q2R s * dot (RV t) Rz <= Q2R s * (norm2 Rz * norm2 Rz / 2 + norm2 (RV t) * norm2 (RV t) / 2))
+      by (apply Rmult_le_compat_l; lra). lra.
+  - assert (E : exists c, conjugate f (scaleQ (/ s) t) = Some c /\ q = (s * c)%Q /\ flow s f t = t /\ arity f (length
+    z) = length z).
     { destruct f; try discriminate; (destruct (conjugate _ (scaleQ (/ s) t)) as [c|]; [|discriminate]); some; eauto. }
     destruct E as (c & E & -> & -> & A). rewrite A in L.
     pose proof (fenchel_young f (scaleQ (/ s) t) z c Q S ltac:(unfold scaleQ; now rewrite map_length) E D) as F.
@@ -328,7 +359,8 @@ Proof.
   - destruct r as [|a r]; simpl; [lra|]. fold (RV v). rewrite IH by (simpl in L; lia). lra.
 Qed.
 Lemma outward_stays b : forall v z, outward v b = true -> length v = length z ->
-  Forall2 (fun x b => above (fst b) x /\ below x (snd b)) z b -> Forall2 (fun x b => above (fst b) x /\ below x (snd b)) (add z v) b.
+  Forall2 (fun x b => above (fst b) x /\ below x (snd b)) z b ->
+    Forall2 (fun x b => above (fst b) x /\ below x (snd b)) (add z v) b.
 Proof.
   induction b as [|[l h] b IH]; intros [|q v] [|x z] H L D; simpl in H; try discriminate; simpl; auto.
   apply andb_true_iff in H. destruct H as [H H']. apply andb_true_iff in H. destruct H as [H1 H2].
@@ -352,9 +384,11 @@ Proof.
 Qed.
 Lemma nth_add y v : forall z, length v = length z -> nth y (add z v) 0 = nth y z 0 + Q2R (nth y v 0%Q).
 Proof.
-  revert y. induction v as [|q v IH]; intros [|y] [|x z] L; simpl in *; try discriminate; rewrite ?Q2R_0; try lra. apply IH. lia.
+  revert y. induction v as [|q v IH]; intros [|y] [|x z] L; simpl in *; try discriminate; rewrite ?Q2R_0; try lra.
+    apply IH. lia.
 Qed.
-Lemma total_all m v : forall z, length v = length z -> forallb (qle m) v = true -> forallb (fun a => qle a m) v = true ->
+Lemma total_all m v : forall z, length v = length z -> forallb (qle m) v = true ->
+  forallb (fun a => qle a m) v = true ->
   total (map exp (add z v)) = exp (Q2R m) * total (map exp z).
 Proof.
   induction v as [|q v IH]; intros [|x z] L H G; simpl in *; try discriminate; [lra|].
@@ -370,37 +404,52 @@ Definition goes (c : change) (f : func) (z z' : list R) : Prop :=
   | Stays => dom f z' /\ val f z' <= val f z
   | Falls => dom f z' /\ val f z' < val f z
   end.
-Theorem changes_sound f v z : suits f (length z) = true -> length v = length z -> dom f z -> goes (changes f v) f z (add z v).
+Theorem changes_sound f v z : suits f (length z) = true -> length v = length z -> dom f z ->
+  goes (changes f v) f z (add z v).
 Proof.
   intros S L D. unfold changes. destruct (forallb qzero v) eqn:Z0.
   { rewrite add_zero by auto. simpl. split; [exact D|lra]. }
   destruct f; cbn [suits] in S; try exact I.
-  - (* logistic *) apply andb_true_iff in S. destruct S as [S Y]. destruct (one_number _ S) as [x ->]. destruct v as [|q [|? ?]]; try discriminate L.
-    cbn [hd]. destruct (qlt 0 (y * q)) eqn:P; [|exact I]. apply qlt_R in P. autorewrite with q2r in P. simpl. split; auto. apply logistic_falls. lra.
-  - (* poisson *) apply andb_true_iff in S. destruct S as [S Y]. destruct (one_number _ S) as [x ->]. destruct v as [|q [|? ?]]; try discriminate L.
+  - (* logistic *) apply andb_true_iff in S. destruct S as [S Y]. destruct (one_number _ S) as [x ->].
+    destruct v as [|q [|? ?]]; try discriminate L.
+    cbn [hd]. destruct (qlt 0 (y * q)) eqn:P; [|exact I]. apply qlt_R in P. autorewrite with q2r in P. simpl.
+      split; auto. apply logistic_falls. lra.
+  - (* poisson *) apply andb_true_iff in S. destruct S as [S Y]. destruct (one_number _ S) as [x ->].
+    destruct v as [|q [|? ?]]; try discriminate L.
     cbn [hd]. destruct (qlt q 0 && qzero y) eqn:P; [|exact I]. bools. simpl. split; auto. rewrite H0.
     pose proof (exp_increasing (x + Q2R q) x ltac:(lra)). lra.
   - (* multinomial *) cbn [hd]. set (m := nth y v 0%Q). destruct (forallb (fun a => qle a m) v) eqn:A; [|exact I].
     apply andb_true_iff in S. destruct S as [S1 S2]. apply Nat.leb_le in S1. apply Nat.ltb_lt in S2.
     pose proof (total_exp_pos z ltac:(lia)) as T. pose proof (exp_pos (Q2R m)) as M.
     assert (T' : 0 < total (map exp (add z v))).
-    { apply total_exp_pos. clear - L S1. revert z L S1. induction v as [|q v IH]; intros [|x z] L S; simpl in *; try lia. }
+    { apply total_exp_pos. clear - L S1. revert z L S1. induction v as [|q v IH]; intros [|x z] L S; simpl in *;
+      try lia. }
     destruct (total_add m v z L A) as [_ B].
-    assert (E : ln (exp (Q2R m) * total (map exp z)) = Q2R m + ln (total (map exp z))) by (rewrite ln_mult, ln_exp; auto).
+    assert (E : ln (exp (Q2R m) * total (map exp z)) = Q2R m + ln (total (map exp z))) by (rewrite ln_mult, ln_exp;
+      auto).
     destruct (forallb (qle m) v) eqn:F; cbn [goes dom val]; (split; [auto|]); rewrite nth_add by auto; fold m.
     + rewrite (total_all m v z L F A), E. lra.
     + apply ln_increasing in B; auto. rewrite E in B. lra.
-  - (* hinge *) apply andb_true_iff in S. destruct S as [S Y]. destruct (one_number _ S) as [x ->]. destruct v as [|q [|? ?]]; try discriminate L.
-    cbn [hd]. destruct (qlt 0 (y * q)) eqn:P; [|exact I]. apply qlt_R in P. autorewrite with q2r in P. simpl. split; auto. apply hinge_mono. lra.
-  - (* squared hinge *) apply andb_true_iff in S. destruct S as [S Y]. destruct (one_number _ S) as [x ->]. destruct v as [|q [|? ?]]; try discriminate L.
-    cbn [hd]. destruct (qlt 0 (y * q)) eqn:P; [|exact I]. apply qlt_R in P. autorewrite with q2r in P. simpl. split; auto. unfold square.
-    pose proof (hinge_mono (1 - Q2R y * (x + Q2R q)) (1 - Q2R y * x) ltac:(lra)). pose proof (Rmax_l 0 (1 - Q2R y * (x + Q2R q))). nra.
+  - (* hinge *) apply andb_true_iff in S. destruct S as [S Y]. destruct (one_number _ S) as [x ->].
+    destruct v as [|q [|? ?]]; try discriminate L.
+    cbn [hd]. destruct (qlt 0 (y * q)) eqn:P; [|exact I]. apply qlt_R in P. autorewrite with q2r in P. simpl.
+      split; auto. apply hinge_mono. lra.
+  - (* squared hinge *) apply andb_true_iff in S. destruct S as [S Y]. destruct (one_number _ S) as [x ->].
+    destruct v as [|q [|? ?]]; try discriminate L.
+    cbn [hd]. destruct (qlt 0 (y * q)) eqn:P; [|exact I]. apply qlt_R in P. autorewrite with q2r in P. simpl.
+      split; auto. unfold square.
+    pose proof (hinge_mono (1 - Q2R y * (x + Q2R q)) (1 - Q2R y * x) ltac:(lra)).
+      pose proof (Rmax_l 0 (1 - Q2R y * (x + Q2R q))). nra.
   - (* quadratic *) destruct (forallb (fun r => qzero (dotQ r v)) root) eqn:A; [|exact I]. split; [exact I|]. cbn [val].
-    replace (map (fun row => dot (map Q2R row) (add z v)) root) with (map (fun row => dot (map Q2R row) z) root); [lra|].
-    apply map_ext_in. intros r Hr. rewrite forallb_forall in A. specialize (A r Hr). apply qzero_R in A. rewrite dotQ_R in A.
+    replace (map (fun row => dot (map Q2R row) (add z v)) root) with (map (fun row => dot (map Q2R row) z) root);
+      [lra|].
+    apply map_ext_in. intros r Hr. rewrite forallb_forall in A. specialize (A r Hr). apply qzero_R in A.
+      rewrite dotQ_R in A.
     change (map Q2R r) with (RV r). rewrite add_dot by auto. lra.
   - (* not negative *) destruct (forallb (qle 0) v) eqn:A; [|exact I]. cbn [goes val dom] in *. split; [|lra].
     clear Z0 S. revert z L D. induction v as [|q v IH]; intros [|x z] L D; simpl in *; try discriminate; auto.
-    apply andb_true_iff in A. destruct A as [A A']. apply qle_R in A. rewrite Q2R_0 in A. inversion D; subst. constructor; [lra|auto].
-  - (* box *) destruct (outward v bounds) eqn:A; [|exact I]. cbn [goes val dom] in *. split; [|lra]. now apply outward_stays.
+    apply andb_true_iff in A. destruct A as [A A']. apply qle_R in A. rewrite Q2R_0 in A. inversion D; subst.
+      constructor; [lra|auto].
+  - (* box *) destruct (outward v bounds) eqn:A; [|exact I]. cbn [goes val dom] in *. split; [|lra].
+    now apply outward_stays.
 Qed.

@@ -51,7 +51,8 @@ Proof. intros H. now apply Qeq_eqR, Qeq_bool_iff. Qed.
 Lemma positive_R a : is_positive a = true -> 0 < Q2R a.
 Proof. intros H. rewrite <- Q2R_0. now apply qlt_R. Qed.
 
-Global Hint Rewrite Q2R_qadd Q2R_qmul Q2R_plus Q2R_minus Q2R_mult Q2R_opp Q2R_0 Q2R_1 Q2R_half Q2R_qmax Q2R_qabs Q2R_red : q2r.
+Global Hint Rewrite Q2R_qadd Q2R_qmul Q2R_plus Q2R_minus Q2R_mult Q2R_opp Q2R_0 Q2R_1 Q2R_half Q2R_qmax Q2R_qabs
+  Q2R_red : q2r.
 
 Ltac bools :=
   repeat match goal with
@@ -68,15 +69,48 @@ Lemma some_inj A (a b : A) : Some a = Some b -> b = a.
 Proof. congruence. Qed.
 Ltac some := repeat match goal with H : Some _ = Some _ |- _ => apply some_inj in H; subst end.
 
+(** Lists as long as a file has samples: the functions of the library, without a stack as deep. *)
+Definition long_rev {A} (l : list A) : list A := rev_append l [].
+Definition long_map {A B} (f : A -> B) (l : list A) : list B := long_rev (fold_left (fun r x => f x :: r) l []).
+Definition long_app {A} (l m : list A) : list A := rev_append (long_rev l) m.
+Definition long_length {A} (l : list A) : nat := fold_left (fun n _ => S n) l 0%nat.
+Fixpoint pairs {A B} (l : list A) (m : list B) (r : list (A * B)) : list (A * B) :=
+  match l, m with x :: l', y :: m' => pairs l' m' ((x, y) :: r) | _, _ => r end.
+Definition long_combine {A B} (l : list A) (m : list B) : list (A * B) := long_rev (pairs l m []).
+Lemma long_rev_eq A (l : list A) : long_rev l = rev l.
+Proof. unfold long_rev. now rewrite rev_append_rev, app_nil_r. Qed.
+Lemma long_map_eq A B (f : A -> B) l : long_map f l = map f l.
+Proof.
+  unfold long_map. rewrite long_rev_eq. change (map f l) with ([] ++ map f l). rewrite <- (rev_involutive ([] ++ map f l)).
+  f_equal. assert (H : forall r, fold_left (fun r x => f x :: r) l r = rev (map f l) ++ r).
+  { induction l as [|x l IH]; intros r; simpl; auto. rewrite IH, <- app_assoc. reflexivity. }
+  now rewrite H, app_nil_r.
+Qed.
+Lemma long_app_eq A (l m : list A) : long_app l m = l ++ m.
+Proof. unfold long_app. now rewrite rev_append_rev, long_rev_eq, rev_involutive. Qed.
+Lemma long_length_eq A (l : list A) : long_length l = length l.
+Proof.
+  unfold long_length. assert (H : forall n, fold_left (fun n _ => S n) l n = (n + length l)%nat); [|apply (H 0%nat)].
+  induction l as [|x l IH]; intros n; simpl; [lia|]. rewrite IH. lia.
+Qed.
+Lemma long_combine_eq A B (l : list A) : forall (m : list B), long_combine l m = combine l m.
+Proof.
+  intros m. unfold long_combine. rewrite long_rev_eq. rewrite <- (rev_involutive (combine l m)). f_equal.
+  assert (H : forall (m : list B) r, pairs l m r = rev (combine l m) ++ r); [|rewrite H, app_nil_r; reflexivity].
+  clear m. induction l as [|x l IH]; intros [|y m] r; simpl; auto. rewrite IH, <- app_assoc. reflexivity.
+Qed.
+
 (** Vectors. *)
 Definition RV (u : list Q) : list R := map Q2R u.
 Definition scaleQ (c : Q) (u : list Q) : list Q := map (qmul c) u.
 Fixpoint dotQ (u z : list Q) : Q :=
   match u, z with a :: u', b :: z' => qadd (qmul a b) (dotQ u' z') | _, _ => 0%Q end.
-Fixpoint minusQ (z y : list Q) : list Q := match z, y with a :: z', t :: y' => qadd a (- t) :: minusQ z' y' | _, _ => [] end.
+Fixpoint minusQ (z y : list Q) : list Q := match z, y with a :: z', t :: y' => qadd a (- t) :: minusQ z' y' | _,
+  _ => [] end.
 Fixpoint addQ (z o : list Q) : list Q := match z, o with a :: z', b :: o' => qadd a b :: addQ z' o' | _, _ => [] end.
 (** The sum of two rows, of which one may be shorter, and R't. *)
-Fixpoint plusQ (z y : list Q) : list Q := match z, y with a :: z', b :: y' => qadd a b :: plusQ z' y' | [], _ => y | _, [] => z end.
+Fixpoint plusQ (z y : list Q) : list Q := match z, y with a :: z', b :: y' => qadd a b :: plusQ z' y' | [], _ => y | _,
+  [] => z end.
 Fixpoint transposed (root : list (list Q)) (t : list Q) : list Q :=
   match root, t with r :: root', v :: t' => plusQ (scaleQ v r) (transposed root' t') | _, _ => [] end.
 Definition totalQ (z : list Q) : Q := fold_right qadd 0%Q z.
@@ -98,7 +132,8 @@ Proof. induction z; simpl; nra. Qed.
 Lemma dot_nil z : dot z [] = 0. Proof. now destruct z. Qed.
 Lemma plusQ_dot a : forall b z, dot (RV (plusQ a b)) z = dot (RV a) z + dot (RV b) z.
 Proof.
-  induction a; intros [|q b] [|x z]; simpl; try lra. fold (RV (plusQ a0 b)) (RV a0) (RV b). rewrite IHa. autorewrite with q2r. lra.
+  induction a; intros [|q b] [|x z]; simpl; try lra. fold (RV (plusQ a0 b)) (RV a0) (RV b). rewrite IHa.
+    autorewrite with q2r. lra.
 Qed.
 Lemma transposed_dot root : forall t z,
   dot (RV (transposed root t)) z = dot (RV t) (map (fun r => dot (RV r) z) root).
@@ -204,7 +239,8 @@ Proof.
   assert (E : UNIT2 = (UNIT * UNIT)%positive) by reflexivity. rewrite E in C. clearbody n.
   assert (N : (0 <= n)%Z).
   { destruct (Z_lt_le_dec n 0); auto. exfalso.
-    assert (Q2R (n # UNIT * UNIT) < 0); [|lra]. rewrite <- Q2R_0. apply Qlt_Rlt. unfold Qlt. simpl Qnum. simpl Qden. lia. }
+    assert (Q2R (n # UNIT * UNIT) < 0); [|lra]. rewrite <- Q2R_0. apply Qlt_Rlt. unfold Qlt. simpl Qnum. simpl Qden.
+      lia. }
   assert (S : (n <= Z.sqrt_up n * Z.sqrt_up n)%Z).
   { destruct (Z.eq_dec n 0) as [->|]; [reflexivity|]. pose proof (Z.sqrt_up_spec n). unfold Z.succ in *. lia. }
   pose proof (Z.sqrt_up_nonneg n) as S0. set (s := Z.sqrt_up n) in *.
@@ -271,7 +307,8 @@ Proof.
   pose proof (up_le (b * qabs a)). autorewrite with q2r in *.
   rewrite Rabs_mult. specialize (H xH). pose proof (Rabs_pos (Q2R a)). nra.
 Qed.
-Fixpoint largest (t : tree) : Q := match t with Leaf => 0%Q | Node l a r => qmax (qabs a) (qmax (largest l) (largest r)) end.
+Fixpoint largest (t : tree) : Q := match t with Leaf => 0%Q | Node l a r => qmax (qabs a) (qmax (largest l) (largest
+  r)) end.
 Lemma get_largest t : forall p, Rabs (Q2R (get p t)) <= Q2R (largest t).
 Proof.
   induction t; intros [p|p|]; simpl; autorewrite with q2r; rewrite ?Rabs_R0; try lra.

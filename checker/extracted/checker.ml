@@ -861,17 +861,18 @@ let rec nth_error l n0 =
                | _ :: l0 -> nth_error l0 n1)
     n0
 
+(** val rev_append : 'a1 list -> 'a1 list -> 'a1 list **)
+
+let rec rev_append l l' =
+  match l with
+  | [] -> l'
+  | a :: l0 -> rev_append l0 (a :: l')
+
 (** val map : ('a1 -> 'a2) -> 'a1 list -> 'a2 list **)
 
 let rec map f = function
 | [] -> []
 | a :: t -> (f a) :: (map f t)
-
-(** val flat_map : ('a1 -> 'a2 list) -> 'a1 list -> 'a2 list **)
-
-let rec flat_map f = function
-| [] -> []
-| x :: t -> app (f x) (flat_map f t)
 
 (** val fold_left : ('a1 -> 'a2 -> 'a1) -> 'a2 list -> 'a1 -> 'a1 **)
 
@@ -897,16 +898,6 @@ let rec existsb f = function
 let rec forallb f = function
 | [] -> true
 | a :: l0 -> (&&) (f a) (forallb f l0)
-
-(** val combine : 'a1 list -> 'a2 list -> ('a1 * 'a2) list **)
-
-let rec combine l l' =
-  match l with
-  | [] -> []
-  | x :: tl ->
-    (match l' with
-     | [] -> []
-     | y :: tl' -> (x, y) :: (combine tl tl'))
 
 (** val seq : int -> int -> int list **)
 
@@ -1112,45 +1103,7 @@ let finite q0 =
   then q0
   else { qnum = Big_int_Z.zero_big_int; qden = Big_int_Z.unit_big_int }
 
-(** val is_at : Big_int_Z.big_int -> entry -> bool **)
-
-let is_at i e =
-  match e.at_ with
-  | AtNode (j, _, _) -> N.eqb i j
-  | _ -> false
-
-(** val of_node : Big_int_Z.big_int -> entry list -> q **)
-
-let of_node i es =
-  fold_left (fun t e ->
-    if is_at i e then to_double (qplus t e.weight) else t) es { qnum =
-    Big_int_Z.zero_big_int; qden = Big_int_Z.unit_big_int }
-
-(** val base_of_mean : entry list -> entry -> q **)
-
-let base_of_mean es e =
-  match e.at_ with
-  | AtNode (i, _, _) -> to_double (qdiv e.weight (finite (of_node i es)))
-  | _ -> { qnum = Big_int_Z.zero_big_int; qden = Big_int_Z.unit_big_int }
-
-(** val bases : block -> q list **)
-
-let bases b =
-  match b.by_ with
-  | AsWeight -> map (fun e -> e.weight) b.entries
-  | MeanOfNode -> map (base_of_mean b.entries) b.entries
-  | Times factors ->
-    map (fun ef -> to_double (qmult (fst ef).weight (snd ef)))
-      (combine b.entries factors)
-
 type term = q * entry
-
-(** val terms_of : block -> term list **)
-
-let terms_of b =
-  combine
-    (map (fun q0 -> finite (to_double (qmult b.strength (finite q0))))
-      (bases b)) b.entries
 
 (** val spaced :
     Big_int_Z.big_int -> Big_int_Z.big_int -> Big_int_Z.big_int -> q list ->
@@ -1317,6 +1270,41 @@ let qabs a =
 
 let qzero a =
   Z.eqb a.qnum Big_int_Z.zero_big_int
+
+(** val long_rev : 'a1 list -> 'a1 list **)
+
+let long_rev l =
+  rev_append l []
+
+(** val long_map : ('a1 -> 'a2) -> 'a1 list -> 'a2 list **)
+
+let long_map f l =
+  long_rev (fold_left (fun r x -> (f x) :: r) l [])
+
+(** val long_app : 'a1 list -> 'a1 list -> 'a1 list **)
+
+let long_app l m =
+  rev_append (long_rev l) m
+
+(** val long_length : 'a1 list -> int **)
+
+let long_length l =
+  fold_left (fun n0 _ -> Stdlib.Int.succ n0) l 0
+
+(** val pairs :
+    'a1 list -> 'a2 list -> ('a1 * 'a2) list -> ('a1 * 'a2) list **)
+
+let rec pairs l m r =
+  match l with
+  | [] -> r
+  | x :: l' -> (match m with
+                | [] -> r
+                | y :: m' -> pairs l' m' ((x, y) :: r))
+
+(** val long_combine : 'a1 list -> 'a2 list -> ('a1 * 'a2) list **)
+
+let long_combine l m =
+  long_rev (pairs l m [])
 
 (** val scaleQ : q -> q list -> q list **)
 
@@ -2223,16 +2211,25 @@ let demand c reason =
 let var d i j =
   N.succ_pos (N.add (N.mul i d) j)
 
+(** val row_from :
+    Big_int_Z.big_int -> ((Big_int_Z.big_int * Big_int_Z.big_int) * q) list
+    -> tree -> q -> q **)
+
+let rec row_from d cs w sum =
+  match cs with
+  | [] -> sum
+  | p :: cs' ->
+    let (p0, q0) = p in
+    let (i, j) = p0 in
+    row_from d cs' w (qadd sum (qmul q0 (get (var d i j) w)))
+
 (** val rowQ :
     Big_int_Z.big_int -> ((Big_int_Z.big_int * Big_int_Z.big_int) * q) list
     -> tree -> q **)
 
-let rec rowQ d cs w =
-  match cs with
-  | [] -> { qnum = Big_int_Z.zero_big_int; qden = Big_int_Z.unit_big_int }
-  | p :: cs' ->
-    let (p0, q0) = p in
-    let (i, j) = p0 in qadd (qmul q0 (get (var d i j) w)) (rowQ d cs' w)
+let rowQ d cs w =
+  row_from d cs w { qnum = Big_int_Z.zero_big_int; qden =
+    Big_int_Z.unit_big_int }
 
 (** val shifted : q list option -> q list -> q list **)
 
@@ -2430,7 +2427,7 @@ let rec residuals d w ts us sum =
 
 let rec starts k = function
 | [] -> []
-| b :: bs' -> k :: (starts (add k (length b.entries)) bs')
+| b :: bs' -> k :: (starts (add k (long_length b.entries)) bs')
 
 (** val claimable : entry -> bool **)
 
@@ -2582,23 +2579,29 @@ let sums es =
     | Some p -> alter (fun a -> to_double (qplus a e.weight)) p t
     | None -> t) es Leaf
 
+(** val fast_bases : block -> q list **)
+
+let fast_bases b =
+  match b.by_ with
+  | AsWeight -> long_map (fun e -> e.weight) b.entries
+  | MeanOfNode ->
+    let t = sums b.entries in
+    long_map (fun e ->
+      match node_of e with
+      | Some p -> to_double (qdiv e.weight (finite (get p t)))
+      | None ->
+        { qnum = Big_int_Z.zero_big_int; qden = Big_int_Z.unit_big_int })
+      b.entries
+  | Times factors ->
+    long_map (fun ef -> to_double (qmult (fst ef).weight (snd ef)))
+      (long_combine b.entries factors)
+
 (** val fast_terms : block -> term list **)
 
 let fast_terms b =
-  match b.by_ with
-  | MeanOfNode ->
-    let t = sums b.entries in
-    map (fun e ->
-      ((finite
-         (to_double
-           (qmult b.strength
-             (finite
-               (match node_of e with
-                | Some p -> to_double (qdiv e.weight (finite (get p t)))
-                | None ->
-                  { qnum = Big_int_Z.zero_big_int; qden =
-                    Big_int_Z.unit_big_int }))))), e)) b.entries
-  | _ -> terms_of b
+  long_combine
+    (long_map (fun q0 -> finite (to_double (qmult b.strength (finite q0))))
+      (fast_bases b)) b.entries
 
 (** val gather : model -> int -> block list -> term list result **)
 
@@ -2607,11 +2610,11 @@ let rec gather m k = function
 | b :: bs' ->
   let ts = fast_terms b in
   (match demand
-           ((&&) ((=) (length ts) (length b.entries))
+           ((&&) ((=) (long_length ts) (long_length b.entries))
              (forallb (well_formed_term m) ts)) (IllFormed k) with
    | Ok _ ->
      (match gather m (Stdlib.Int.succ k) bs' with
-      | Ok rest0 -> Ok (app ts rest0)
+      | Ok rest0 -> Ok (long_app ts rest0)
       | No reason -> No reason)
    | No reason -> No reason)
 
@@ -2651,7 +2654,9 @@ let check p =
   (match gather m 0 (app m.samples m.edges) with
    | Ok ts ->
      let begins =
-       starts (length (flat_map (fun b -> b.entries) m.samples)) m.edges
+       starts
+         (fold_left (fun n0 b -> add n0 (long_length b.entries)) m.samples 0)
+         m.edges
      in
      let w = fill d Big_int_Z.zero_big_int p.at_point Leaf in
      (match match p.within with

@@ -209,9 +209,9 @@ val nth : int -> 'a1 list -> 'a1 -> 'a1
 
 val nth_error : 'a1 list -> int -> 'a1 option
 
-val map : ('a1 -> 'a2) -> 'a1 list -> 'a2 list
+val rev_append : 'a1 list -> 'a1 list -> 'a1 list
 
-val flat_map : ('a1 -> 'a2 list) -> 'a1 list -> 'a2 list
+val map : ('a1 -> 'a2) -> 'a1 list -> 'a2 list
 
 val fold_left : ('a1 -> 'a2 -> 'a1) -> 'a2 list -> 'a1 -> 'a1
 
@@ -220,8 +220,6 @@ val fold_right : ('a2 -> 'a1 -> 'a1) -> 'a1 -> 'a2 list -> 'a1
 val existsb : ('a1 -> bool) -> 'a1 list -> bool
 
 val forallb : ('a1 -> bool) -> 'a1 list -> bool
-
-val combine : 'a1 list -> 'a2 list -> ('a1 * 'a2) list
 
 val seq : int -> int -> int list
 
@@ -309,17 +307,7 @@ val too_large : q
 
 val finite : q -> q
 
-val is_at : Big_int_Z.big_int -> entry -> bool
-
-val of_node : Big_int_Z.big_int -> entry list -> q
-
-val base_of_mean : entry list -> entry -> q
-
-val bases : block -> q list
-
 type term = q * entry
-
-val terms_of : block -> term list
 
 val spaced :
   Big_int_Z.big_int -> Big_int_Z.big_int -> Big_int_Z.big_int -> q list ->
@@ -359,6 +347,18 @@ val qmin : q -> q -> q
 val qabs : q -> q
 
 val qzero : q -> bool
+
+val long_rev : 'a1 list -> 'a1 list
+
+val long_map : ('a1 -> 'a2) -> 'a1 list -> 'a2 list
+
+val long_app : 'a1 list -> 'a1 list -> 'a1 list
+
+val long_length : 'a1 list -> int
+
+val pairs : 'a1 list -> 'a2 list -> ('a1 * 'a2) list -> ('a1 * 'a2) list
+
+val long_combine : 'a1 list -> 'a2 list -> ('a1 * 'a2) list
 
 val scaleQ : q -> q list -> q list
 
@@ -513,6 +513,10 @@ val var :
   Big_int_Z.big_int -> Big_int_Z.big_int -> Big_int_Z.big_int ->
   Big_int_Z.big_int
 
+val row_from :
+  Big_int_Z.big_int -> ((Big_int_Z.big_int * Big_int_Z.big_int) * q) list ->
+  tree -> q -> q
+
 val rowQ :
   Big_int_Z.big_int -> ((Big_int_Z.big_int * Big_int_Z.big_int) * q) list ->
   tree -> q
@@ -596,6 +600,8 @@ val check_claims :
 val node_of : entry -> Big_int_Z.big_int option
 
 val sums : entry list -> tree
+
+val fast_bases : block -> q list
 
 val fast_terms : block -> term list
 
