@@ -430,7 +430,10 @@ class BesideFlows:
         x, small = self._refined(right)
         if small or not self._pivots:
             return x
-        self._solve = self._with_pivots()
+        try:
+            self._solve = self._with_pivots()
+        except ArithmeticError:  # a node that nothing touches: what is near to it has an answer there
+            return x
         return self._refined(right)[0]
 
     def _with_pivots(self) -> Solve:
