@@ -313,6 +313,7 @@ def _counts(begin: list[int], row: list[int], parent: list[int]) -> Array:
 
 # ---- the systems -----------------------------------------------------------------------------------------------------
 TIE = 1e-8  # of the curvature of losses: what pivots of w are lifted to where they are smaller, beside flows
+TINIEST = 1e-14  # the same where pivots are chosen
 REFINEMENTS = 5
 BACKWARD = 1e-13  # relative: what a solution may leave of rows of a kind
 ROUNDED = 1e-14  # relative: what is left of them without refining further
@@ -420,6 +421,7 @@ class BesideFlows:
     ) -> None:
         self.true, self.quick, self._pivots = true, quick, pivots
         self._size: Any = abs(true)
+        self._of_w = of_w
         self._kinds = np.flatnonzero(of_w), np.flatnonzero(~of_w)
         try:
             self._solve = near()
@@ -430,17 +432,16 @@ class BesideFlows:
         x, small = self._refined(right)
         if small or not self._pivots:
             return x
-        try:
-            self._solve = self._with_pivots()
-        except ArithmeticError:  # a node that nothing touches: what is near to it has an answer there
-            return x
+        self._solve = self._with_pivots()
         return self._refined(right)[0]
 
     def _with_pivots(self) -> Solve:
         self._pivots = False
         more: dict[str, Any] = {"diag_pivot_thresh": PIVOT, "permc_spec": "NATURAL"}
+        least = np.where(self._of_w, TINIEST * np.abs(self.true.diagonal()[self._of_w]).mean(), 0.0)
+        A = sp.csc_array(self.true + sp.diags_array(least))  # nothing may tell where some of w is, and is refined
         with _singular():
-            return (splu(self.true, **more) if self.quick else carry_out(lambda: splu(self.true, **more))).solve
+            return (splu(A, **more) if self.quick else carry_out(lambda: splu(A, **more))).solve
 
     def _refined(self, right: Array) -> tuple[Array, bool]:
         """The solution, and whether it leaves next to nothing."""
