@@ -244,7 +244,10 @@ def features_of(costs: Costs, rounds: int) -> dict[str, list[float]]:
     each = [rounds * part for part in (smooth or kinks, smooth * N * d, kinks * N * d)]
     return {
         "PrimalDual": [1, size, N * d, rounds, plain * size, (rounds - plain) * size, *each],
-        "InteriorPoint": [1, *(STEPS * part for part in (1, E, N * d * d, costs.multiplications, smooth * N * d, boxes * N))],
+        "InteriorPoint": [
+            1,
+            *(STEPS * part for part in (1, E, N * d * d, costs.multiplications, smooth * N * d, boxes * N)),
+        ],
         "Exact": [1, E, N, costs.multiplications],
     }
 

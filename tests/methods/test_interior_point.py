@@ -15,6 +15,7 @@ from graphreg.certificate.repairing.repair import Repair
 from graphreg.datasets import random_problem
 from graphreg.form.form import DualPoint
 from graphreg.methods.interior_point._interior import sufficient_capacity
+from graphreg.methods.interior_point.cones import Scaling
 from graphreg.running.schedule import Schedule
 from graphreg.terms.penalties.base import row_norm
 
