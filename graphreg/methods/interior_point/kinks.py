@@ -120,8 +120,8 @@ class NormPulls(AbstractPulls):
 
 
 class NormCones(AbstractCones):
-    """s = (t, p) with t >= ||p||, c t in the objective, and y = (c, -u): Euclidean norms of the pieces of the rows, where
-    p is what they are; or r times such a norm, smoothed (see `envelope` of penalties), where p = z - u / weight."""
+    """s = (t, p) with t >= ||p||, c t in the objective, and y = (c, -u): Euclidean norms of the pieces z of the rows,
+    p = z; or r times such a norm, smoothed (see `envelope` of penalties), p = z - u / weight."""
 
     pulls = NormPulls
 
