@@ -112,15 +112,6 @@ FACTORS = "the factors of a Newton system"
 PER_PRODUCT = 110.0  # bytes for each product of which the matrix is a sum, while its pattern is looked for
 
 
-def fits(form: Form) -> bool:
-    """True where Newton systems of a form fit into memory, as far as `check_size` can tell."""
-    try:
-        check_size(form)
-    except MemoryError:
-        return False
-    return True
-
-
 def wide(form: Form) -> tuple[int, ...]:
     """The numbers of the blocks whose flows or prices are unknowns of a Newton system: of rows that are no edges, and
     no samples of one node each, if these are not more than the parameters, as otherwise some of them follow from
@@ -491,7 +482,6 @@ class NewtonSystem:
         places = self._places(form)
         self.samples = tuple(self._samples(form, places))
         self.edges = tuple(self._edges(form, places[len(form.samples) :]))
-        self.kinks = tuple(k for k, e in enumerate(form.edges) if e.penalty.pieces(form.width(e)))  # sums of norms
         self._pattern(len(self.order))
 
     def vector(self, w: Array) -> Array:

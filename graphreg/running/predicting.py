@@ -18,10 +18,12 @@ from ..terms.losses import AbstractQuadraticLoss, AbstractSmoothLoss
 
 BAND = 1e10  # multiplications of a banded factorisation, a bound: beyond it the fill is not counted
 MULTIPLICATION = 2.6e-10  # seconds, of those of a factor, with the solves that follow
-SMALL = 0.3  # of the rest of a step: what is not counted
+SMALL = 0.3  # of the rest: what is not counted
+COUNTED = 5e-6  # seconds in which a node or an edge is
 STEPS = 7.5  # of the interior-point method to a gap of 1e-6
 KINKS = 3.0  # more where losses have kinks
 SET_UP = 8e-3  # seconds of what is done before them
+MANY = 150  # rounds: where that method takes no longer, it comes first
 PER_NUMBER = 100.0  # bytes of rounds and their certificates, for each parameter and difference
 PER_GRAM, PER_SQUARE = 16.0, 8.0  # bytes for each entry of a node's d x d matrices, and of one that all share
 PER_ROW = 2000.0  # bytes of what CVXPY and a solver make of each parameter, difference and sample
@@ -38,14 +40,17 @@ class Costs:
 
     @cached_property
     def multiplications(self) -> float:
-        """The multiplications of a sparse factorisation of all parameters; a bound where that is small beside the
-        rest of a step, and inf where it is too large to count them. Trees fill in nothing."""
-        form = self.form
-        if sum(edge.count for edge in form.between) == form.n - form.n_components and not form.unlike_edges:
+        """The multiplications of a sparse factorisation of all parameters; a bound where that is small beside the rest
+        of a step, about a fifth of one where rounds come first without them and counting takes long, and inf where it
+        is too large to count them. Trees fill in nothing."""
+        form, edges = self.form, sum(edge.count for edge in self.form.between)
+        if edges == form.n - form.n_components and not form.unlike_edges:
             return 4.0 * form.d**3 * form.n
-        if self.cheap:
-            return work(form)
-        return filled_work(form) if work(form) <= BAND else float("inf")
+        if work(form) > BAND or self.cheap:
+            return float("inf") if work(form) > BAND else work(form)
+        least = SET_UP + STEPS * self._around_factors
+        waits = COUNTED * (form.n + edges) > SMALL * least and self.rounds_in(least) >= MANY
+        return work(form) / 5.0 if waits else filled_work(form)
 
     @property
     def cheap(self) -> bool:
@@ -98,7 +103,7 @@ class Costs:
     @property
     def _around_factors(self) -> float:
         """Seconds of a step, with a look at it, but for its factorisation."""
-        out = 1e-3 + 4e-7 * self.differences
+        out = 1e-3 + 1e-6 * self.differences
         for block in self.form.samples:
             numbers = block.offset.size * self.form.d
             out += 8e-10 * numbers * self.form.d

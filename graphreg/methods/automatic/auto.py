@@ -15,13 +15,12 @@ from ...base.declaring import declared, needs_no_options
 from ...base.shortcuts import shortcut
 from ...errors import InternalError
 from ...form import Form
-from ...running import AbstractIteration, AbstractMethod, Budget, Costs, Outcome, Task, Trace
+from ...running import MANY, AbstractIteration, AbstractMethod, Budget, Costs, Outcome, Task, Trace
 from ..exact import Exact
 from ..interior_point.interior_point import InteriorPoint
 from ..linear_system import LinearSystem
 from ..splitting.primal_dual import PrimalDual
 
-MANY = 150  # rounds: where Newton steps take no longer, they come first
 TRIED = 0.15  # of the time predicted for what follows: what rounds are tried for before
 LONGEST = 0.65  # of the same: what they may take in all where their gap falls
 FEWEST = 20  # rounds that are worth a try: those before the first check
