@@ -105,7 +105,7 @@ class NormPulls(AbstractPulls):
         still = self._still(r)[1]
         if self.cones.is_soft:
             still = self.scaling.stays(still, self.cones.soft)
-            still = still if self.rows.places is not None else still + balancing * times(self.D, self.off)
+            still = still if self.rows.places is not None else still + balancing * times(self.D, np.asarray(self.off))
         return still
 
     def level(self, g: Array, balancing: float) -> Array:
