@@ -239,11 +239,15 @@ def features_of(costs: Costs, rounds: int) -> dict[str, list[float]]:
     (n, d), E, N, losses = costs.form.shape, costs.differences, costs.samples, costs.form.samples
     smooth = any(not block.loss.called().startswith(("Mean", "Squared", "Quantile", "Hinge")) for block in losses)
     kinks = any(block.loss.called().startswith(("Quantile", "Hinge")) for block in losses)
+    boxes = any(block.loss.called().startswith(("Huber", "Quantile", "Hinge")) for block in losses)
     size, plain = n * d + E, min(rounds, compiled_from(costs.form))
     each = [rounds * part for part in (smooth or kinks, smooth * N * d, kinks * N * d)]
     return {
         "PrimalDual": [1, size, N * d, rounds, plain * size, (rounds - plain) * size, *each],
-        "InteriorPoint": [STEPS * part for part in (1, E, N * d * d, costs.multiplications, smooth * N * d)],
+        "InteriorPoint": [
+            1,
+            *(STEPS * part for part in (1, E, N * d * d, costs.multiplications, smooth * N * d, boxes * N)),
+        ],
         "Exact": [1, E, N, costs.multiplications],
     }
 

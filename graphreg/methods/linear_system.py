@@ -12,7 +12,7 @@ import numpy as np
 from ..certificate import Certifier, System, center, centred
 from ..form import DualPoint, EdgeBlock, Form, Held, fixes
 from ..oracles import NewtonSystem, affordable
-from ..running import STEPS, AbstractMethod, Costs, Outcome, Task, without_rounds
+from ..running import AbstractMethod, Costs, Outcome, Task, without_rounds
 from ..terms import Array
 from ..terms.losses import AbstractQuadraticLoss
 from ..terms.penalties import FlowDomain
@@ -62,7 +62,7 @@ class LinearSystem(AbstractMethod):
         return without_rounds(self.name, engine, checkpoint)
 
     def cost(self, costs: Costs) -> tuple[float, float]:
-        return costs.interior / STEPS, costs.arrays + costs.factors
+        return costs.step, costs.arrays + costs.factors
 
     def run(self, task: Task) -> Outcome:
         began, form, certifier, gap = time.perf_counter(), task.form, task.certifier, task.budget.gap

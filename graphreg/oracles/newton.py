@@ -112,15 +112,6 @@ FACTORS = "the factors of a Newton system"
 PER_PRODUCT = 110.0  # bytes for each product of which the matrix is a sum, while its pattern is looked for
 
 
-def fits(form: Form) -> bool:
-    """True where Newton systems of a form fit into memory, as far as `check_size` can tell."""
-    try:
-        check_size(form)
-    except MemoryError:
-        return False
-    return True
-
-
 def wide(form: Form) -> tuple[int, ...]:
     """The numbers of the blocks whose flows or prices are unknowns of a Newton system: of rows that are no edges, and
     no samples of one node each, if these are not more than the parameters, as otherwise some of them follow from
@@ -313,6 +304,7 @@ def _counts(begin: list[int], row: list[int], parent: list[int]) -> Array:
 
 # ---- the systems -----------------------------------------------------------------------------------------------------
 TIE = 1e-8  # of the curvature of losses: what pivots of w are lifted to where they are smaller, beside flows
+TINIEST = 1e-14  # the same where pivots are chosen
 REFINEMENTS = 5
 BACKWARD = 1e-13  # relative: what a solution may leave of rows of a kind
 ROUNDED = 1e-14  # relative: what is left of them without refining further
@@ -420,6 +412,7 @@ class BesideFlows:
     ) -> None:
         self.true, self.quick, self._pivots = true, quick, pivots
         self._size: Any = abs(true)
+        self._of_w = of_w
         self._kinds = np.flatnonzero(of_w), np.flatnonzero(~of_w)
         try:
             self._solve = near()
@@ -436,8 +429,10 @@ class BesideFlows:
     def _with_pivots(self) -> Solve:
         self._pivots = False
         more: dict[str, Any] = {"diag_pivot_thresh": PIVOT, "permc_spec": "NATURAL"}
+        least = np.where(self._of_w, TINIEST * np.abs(self.true.diagonal()[self._of_w]).mean(), 0.0)
+        A = sp.csc_array(self.true + sp.diags_array(least))  # nothing may tell where some of w is, and is refined
         with _singular():
-            return (splu(self.true, **more) if self.quick else carry_out(lambda: splu(self.true, **more))).solve
+            return (splu(A, **more) if self.quick else carry_out(lambda: splu(A, **more))).solve
 
     def _refined(self, right: Array) -> tuple[Array, bool]:
         """The solution, and whether it leaves next to nothing."""
@@ -487,7 +482,6 @@ class NewtonSystem:
         places = self._places(form)
         self.samples = tuple(self._samples(form, places))
         self.edges = tuple(self._edges(form, places[len(form.samples) :]))
-        self.kinks = tuple(k for k, e in enumerate(form.edges) if e.penalty.pieces(form.width(e)))  # sums of norms
         self._pattern(len(self.order))
 
     def vector(self, w: Array) -> Array:
