@@ -290,18 +290,3 @@ def write_all(w: Array, out: Moved) -> None:
     """Write what follows from w+ that is known already."""
     for i in range(w.size):
         write_at(out, i, w[i], out.hat[i])
-
-
-def node_way(width: int) -> Kernel:
-    """sum_i degree_i ||w_i - other_i||^2."""
-
-    def kernel(degree: Array, w: Array, other: Array, d: int) -> float:
-        end, total = width if width else d, 0.0
-        for i in range(degree.size):
-            size = 0.0
-            for k in range(end):
-                size += (w[i * end + k] - other[i * end + k]) ** 2
-            total += degree[i] * size
-        return total
-
-    return kernel
