@@ -1,23 +1,35 @@
-"""The one place that decides whether loops are compiled: where numba is installed (the extra ``fast``), on first use.
+"""The one place that decides whether loops are compiled: where numba is installed (the extra ``fast``), and where that
+does not take longer than to do without.
 
 A package of kernels is offered here, and never imported from below: `offered` finds it.
 """
 
 from __future__ import annotations
 
+import hashlib
+import os
+import sys
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache, cached_property
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from types import FunctionType
 from typing import Any, TypeVar
 
 Kernel = Callable[..., Any]
 T = TypeVar("T")
 
-LARGE = 30_000  # numbers from which on it pays to load numba for a recursion; fewer take Python hundredths of a second
+LARGE = 30_000  # numbers from which on a recursion is compiled that is at hand; Python takes .01 s for fewer
+SPEED = 2_000_000  # numbers that Python goes through in a second
+COMPILING = 0.8  # seconds, a recursion
 LONG = 1_000_000  # numbers from which on it takes so long that the clock and Ctrl-C are to be heard meanwhile
 Numbers = Any  # an array where a recursion is compiled, else a list, which Python reads faster
+
+LOADING = 0.5  # seconds that numba takes to be imported, and to load the first code from disk
+EARLY = "GRAPHREG_COMPILE"  # "early" in the environment: code is made as soon as it is of use, and bits are the same
+# in every process
 
 _rooms: list[str] = []
 
@@ -41,6 +53,58 @@ def compiles() -> bool:
         return not import_module("numba").config.DISABLE_JIT
     except ImportError:  # numba refuses a version of numpy that is newer than itself
         return False
+
+
+def early() -> bool:
+    """True where code is compiled as soon as it is of use, whatever it costs."""
+    return os.environ.get(EARLY) == "early"
+
+
+def at_hand() -> bool:
+    """True where code was bought by this process, or costs nothing."""
+    return Code.loaded or early()
+
+
+class Code:
+    """Some compiled code, which is bought as soon as doing without it has cost as much: its price are the seconds that
+    it takes to be compiled, and if it is on disk to be loaded. A file says that it is on disk."""
+
+    loaded = False  # whatever code
+
+    def __init__(self, name: str, seconds: float) -> None:
+        self.name, self.seconds = name, seconds
+        self.spent = 0.0  # seconds, by who could have used it and did without
+        self.bought = False
+
+    @property
+    def price(self) -> float:
+        """What it costs beyond what was spent without it; 0 where it is at hand."""
+        if self.bought or early():
+            return 0.0
+        cost = (0.0 if Code.loaded else LOADING) if self._on_disk else self.seconds
+        return max(cost - self.spent, 0.0)
+
+    def buy(self) -> None:
+        """Note that it is taken from now on."""
+        if not self.bought and compiles():
+            self.bought = Code.loaded = True
+            with suppress(OSError):
+                _folder().mkdir(parents=True, exist_ok=True)
+                (_folder() / self.name).touch()
+
+    @cached_property
+    def _on_disk(self) -> bool:
+        return (_folder() / self.name).exists()
+
+
+@cache
+def _folder() -> Path:
+    """Where it is noted which code of these files numba keeps on disk, where that can be written to."""
+    here, numba = Path(__file__), find_spec("numba")
+    files = [here, *sorted((here.parents[1] / "fast").glob("*.py")), Path(str(numba and numba.origin))]
+    seen = [(str(each), each.stat().st_mtime_ns) for each in files if each.exists()]
+    root = os.environ.get("NUMBA_CACHE_DIR") or here.with_name("__pycache__")
+    return Path(root) / f"graphreg-{hashlib.sha256(repr((seen, sys.version)).encode()).hexdigest()[:16]}"
 
 
 def kept(function: Kernel, how: dict[str, Any]) -> Kernel:
@@ -70,10 +134,12 @@ class Recursion:
     """A function of numbers and arrays that calls no others but recursions, as it is and compiled.
 
     Sums of two floats rest on the order of their additions, so that it is compiled without any licence to change it.
+    Both leave the same bits.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function: Any = function
+        self.code = Code(f"{function.__module__}.{function.__qualname__}", COMPILING)
 
     @cached_property
     def plain(self) -> Callable[..., Any]:
@@ -90,11 +156,13 @@ class Recursion:
     def __call__(self, *groups: Any) -> Any:
         """The value for some groups of arrays, tuples of them, and what is left in these; it only reads the first."""
         size = sum(len(each) for group in groups for each in group)
-        if size >= LARGE and compiles():
+        if size >= LARGE and size / SPEED >= self.code.price and compiles():
+            self.code.buy()
             given = tuple(_read_only(each) for each in groups[0])
             from .gate import QUICK, heavy
 
             return heavy(QUICK * size / LONG, lambda: self.machine(given, *groups[1:]))
+        self.code.spent += size / SPEED
         lists = [tuple(each.tolist() for each in group) for group in groups]
         found = self.plain(*lists)
         for group, changed in zip(groups[1:], lists[1:], strict=True):
