@@ -27,7 +27,7 @@ COMPILING = 0.8  # seconds, a recursion
 LONG = 1_000_000  # numbers from which on it takes so long that the clock and Ctrl-C are to be heard meanwhile
 Numbers = Any  # an array where a recursion is compiled, else a list, which Python reads faster
 
-LOADING = 0.5  # seconds that numba takes to be imported, and to load the first code from disk
+LOADING = 0.35  # seconds that numba takes to be imported, and to load the first code from disk
 EARLY = "GRAPHREG_COMPILE"  # "early" in the environment: code is made as soon as it is of use, and bits are the same
 # in every process
 
