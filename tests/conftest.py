@@ -13,6 +13,7 @@ import warnings
 
 import pytest
 
+from graphreg.base import compiled
 from graphreg.errors import MethodWarning
 
 # Where shells start tests in the background they ignore Ctrl-C, and so would all that the tests interrupt.
@@ -21,6 +22,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 
 # Code is compiled as soon as it is of use, so that no test depends on those before it.
+compiled.EARLY = compiled.Code.loaded = True
 os.environ["GRAPHREG_COMPILE"] = "early"
 
 

@@ -28,8 +28,7 @@ LONG = 1_000_000  # numbers from which on it takes so long that the clock and Ct
 Numbers = Any  # an array where a recursion is compiled, else a list, which Python reads faster
 
 LOADING = 0.35  # seconds that numba takes to be imported, and to load the first code from disk
-EARLY = "GRAPHREG_COMPILE"  # "early" in the environment: code is made as soon as it is of use, and bits are the same
-# in every process
+EARLY = os.environ.get("GRAPHREG_COMPILE") == "early"  # code costs nothing, so that bits depend on nothing before
 
 _rooms: list[str] = []
 
@@ -55,56 +54,33 @@ def compiles() -> bool:
         return False
 
 
-def early() -> bool:
-    """True where code is compiled as soon as it is of use, whatever it costs."""
-    return os.environ.get(EARLY) == "early"
-
-
-def at_hand() -> bool:
-    """True where code was bought by this process, or costs nothing."""
-    return Code.loaded or early()
-
-
 class Code:
-    """Some compiled code, which is bought as soon as doing without it has cost as much: its price are the seconds that
-    it takes to be compiled, and if it is on disk to be loaded. A file says that it is on disk."""
+    """Some compiled code, which is bought as soon as doing without it has cost as much. The ``price`` is what is left
+    of the seconds that it takes to be compiled, or loaded where a file says that it is on disk; 0 or less at hand."""
 
-    loaded = False  # whatever code
+    loaded = EARLY  # whatever code
 
     def __init__(self, name: str, seconds: float) -> None:
-        self.name, self.seconds = name, seconds
-        self.spent = 0.0  # seconds, by who could have used it and did without
-        self.bought = False
-
-    @property
-    def price(self) -> float:
-        """What it costs beyond what was spent without it; 0 where it is at hand."""
-        if self.bought or early():
-            return 0.0
-        cost = (0.0 if Code.loaded else LOADING) if self._on_disk else self.seconds
-        return max(cost - self.spent, 0.0)
+        self.place, self.bought = _folder() / name, False
+        self.price = 0.0 if EARLY else seconds if not self.place.exists() else 0.0 if Code.loaded else LOADING
 
     def buy(self) -> None:
         """Note that it is taken from now on."""
+        self.price = 0.0
         if not self.bought and compiles():
             self.bought = Code.loaded = True
             with suppress(OSError):
-                _folder().mkdir(parents=True, exist_ok=True)
-                (_folder() / self.name).touch()
-
-    @cached_property
-    def _on_disk(self) -> bool:
-        return (_folder() / self.name).exists()
+                self.place.parent.mkdir(parents=True, exist_ok=True)
+                self.place.touch()
 
 
 @cache
 def _folder() -> Path:
-    """Where it is noted which code of these files numba keeps on disk, where that can be written to."""
-    here, numba = Path(__file__), find_spec("numba")
-    files = [here, *sorted((here.parents[1] / "fast").glob("*.py")), Path(str(numba and numba.origin))]
-    seen = [(str(each), each.stat().st_mtime_ns) for each in files if each.exists()]
-    root = os.environ.get("NUMBA_CACHE_DIR") or here.with_name("__pycache__")
-    return Path(root) / f"graphreg-{hashlib.sha256(repr((seen, sys.version)).encode()).hexdigest()[:16]}"
+    """Where it is noted which code of this package numba keeps on disk, if that can be written to."""
+    here = Path(__file__)
+    seen = repr((str(here), here.stat().st_mtime_ns, sys.version)).encode()
+    folder = Path(os.environ.get("NUMBA_CACHE_DIR") or here.with_name("__pycache__"))
+    return folder / f"graphreg-{hashlib.sha256(seen).hexdigest()[:16]}"
 
 
 def kept(function: Kernel, how: dict[str, Any]) -> Kernel:
@@ -139,7 +115,11 @@ class Recursion:
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function: Any = function
-        self.code = Code(f"{function.__module__}.{function.__qualname__}", COMPILING)
+
+    @cached_property
+    def code(self) -> Code:
+        """What it costs to compile it."""
+        return Code(f"{self.function.__module__}.{self.function.__qualname__}", COMPILING)
 
     @cached_property
     def plain(self) -> Callable[..., Any]:
@@ -162,7 +142,7 @@ class Recursion:
             from .gate import QUICK, heavy
 
             return heavy(QUICK * size / LONG, lambda: self.machine(given, *groups[1:]))
-        self.code.spent += size / SPEED
+        self.code.price -= size / SPEED
         lists = [tuple(each.tolist() for each in group) for group in groups]
         found = self.plain(*lists)
         for group, changed in zip(groups[1:], lists[1:], strict=True):

@@ -97,7 +97,7 @@ class CompiledBlock(AbstractRoundBlock):
     def add_adjoint(self, u: Array, adjoint: Array) -> None:
         o = self.order
         if o.runs is not None:
-            specialised(run_adjoint)(o.runs.first, o.runs.tail, o.runs.head, u, adjoint)
+            compiled(run_adjoint)(o.runs.first, o.runs.tail, o.runs.head, u, adjoint)
         else:
             compiled(edge_adjoint, True)(o.tail, o.head, u, adjoint, self.d, int(self.edge.ground))
 
@@ -128,9 +128,7 @@ class PlainBlock(AbstractRoundBlock):
         v += u
         out = self.edge.penalty.dual_prox(v, np.full(len(self.c), sigma), self.c)
         if rho != 0.0:
-            out = out - u
-            out *= rho
-            out += u
+            out = u + rho * (out - u)
         u[...] = out
         self.add_adjoint(flows.u, flows.adjoint)
 

@@ -165,21 +165,13 @@ class Rounds(AbstractRounds):
         if self.parts_of_sweep is not None:
             x = self.swept(x, s, rho, count - 1) if count > 1 else x
             return self.swept(x, s, rho, 1), Image(x, s, None), memory
-        if count > 1:
-            x, warm, memory = self._forward(x, warm, s, rho, memory, count - 1)
-        left, memory = self.nodes(x, warm, s, rho, memory)
-        u, adjoint = self.edges(x, left.ahead, s, rho)
-        return FlatPoint(self, left.new, u, adjoint), Image(x, s, left), memory
-
-    def _forward(
-        self, x: FlatPoint, warm: Array | None, s: float, rho: float, memory: Memories, count: int
-    ) -> tuple[FlatPoint, Array | None, Memories]:
-        """Rounds without T x, but where the next round begins: flows move in place from the second round on."""
-        for k in range(count):
+        before, left = x, None
+        for k in range(count):  # flows move in place where nobody knows them
+            before = x
             left, memory = self.nodes(x, warm, s, rho, memory)
-            u, adjoint = self.edges(x, left.ahead, s, rho, stays=k > 0)
+            u, adjoint = self.edges(x, left.ahead, s, rho, stays=0 < k < count - 1)
             x, warm = FlatPoint(self, left.new, u, adjoint), left.hat.reshape(self.form.shape) if self.begins else None
-        return x, warm, memory
+        return x, Image(before, s, left), memory
 
     @cached_property
     def parts_of_sweep(self) -> tuple[CompiledBlock, MeanRound] | None:

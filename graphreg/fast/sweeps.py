@@ -82,6 +82,23 @@ def moved_nodes(part: slice, rho: float, nodes: Nodes, ahead: Array, adjoint: Ar
         by[k] = 0.0
 
 
+@Step
+def swept_list(
+    kind: int, flags: tuple[int, int], part: slice, edges: EdgeArrays, steps: Steps, flows: FlowBuffers
+) -> None:
+    """A group of edges that stand in no runs."""
+    centred, even = flags
+    tails, heads, most, flow = edges.tail[part], edges.head[part], edges.c[part], flows.u[part]
+    shift = edges.center[part] if centred else flow
+    for e in range(flow.size):
+        i, j = np.uint32(tails[e]), np.uint32(heads[e])  # of which the compiler knows that no index is negative
+        z = flows.ahead[i] - flows.ahead[j] - (shift[e] if centred else 0.0)
+        x = flow_of(kind, flow[e], z, edges.c[0] if even else most[e], steps)
+        flow[e] = x
+        flows.adjoint[i] += x
+        flows.adjoint[j] -= x
+
+
 def swept_round(runs: int, kind: int, flags: tuple[int, ...]) -> Kernel:
     """The kernel of `edges.edge_round`, for edges in ``runs`` or in a list; where all capacities are ``even`` there is
     one.
@@ -112,13 +129,9 @@ def swept_round(runs: int, kind: int, flags: tuple[int, ...]) -> Kernel:
                     # of slices the compiler knows that no index is negative
                     moved_nodes(slice(done[turn], till), steps[1], nodes, ahead, adjoint)
                     done[turn] = till
+                begin, end = (first[group[g]], first[group[g + 1]]) if runs else (group[g], group[g + 1])
                 if copies:
-                    copy(
-                        nodes.first_u,
-                        u,
-                        first[group[g]] if runs else group[g],
-                        first[group[g + 1]] if runs else group[g + 1],
-                    )
+                    copy(nodes.first_u, u, begin, end)
                 if runs:
                     for r in range(group[g], group[g + 1]):
                         begin, end = first[r], first[r + 1]
@@ -131,27 +144,14 @@ def swept_round(runs: int, kind: int, flags: tuple[int, ...]) -> Kernel:
                             flow[k] = flow_of(kind, flow[k], z, c[0] if even else most[k], steps)
                         add_at_ends(flow, adjoint[i : i + length], adjoint[j : j + length], length)
                 else:
-                    part = slice(group[g], group[g + 1])
-                    flow, most, tails, heads = u[part], c[part], tail[part], head[part]
-                    shift = center[part] if centred else flow
-                    for e in range(flow.size):
-                        i, j = np.uint32(tails[e]), np.uint32(heads[e])  # of which the compiler knows that, too
-                        z = ahead[i] - ahead[j] - (shift[e] if centred else 0.0)
-                        x = flow_of(kind, flow[e], z, c[0] if even else most[e], steps)
-                        flow[e] = x
-                        adjoint[i] += x
-                        adjoint[j] -= x
+                    swept_list(kind, (centred, even), slice(begin, end), edges, steps, flows)
 
     return kernel
 
 
-def run_adjoint() -> Kernel:
+def run_adjoint(first: Array, tail: Array, head: Array, u: Array, adjoint: Array) -> None:
     """The kernel of `edges.edge_adjoint` on runs."""
-
-    def kernel(first: Array, tail: Array, head: Array, u: Array, adjoint: Array) -> None:
-        for r in range(tail.size):
-            begin, end = first[r], first[r + 1]
-            i, j, length = tail[r], head[r], end - begin
-            add_at_ends(u[begin:end], adjoint[i : i + length], adjoint[j : j + length], length)
-
-    return kernel
+    for r in range(tail.size):
+        begin, end = first[r], first[r + 1]
+        i, j, length = tail[r], head[r], end - begin
+        add_at_ends(u[begin:end], adjoint[i : i + length], adjoint[j : j + length], length)

@@ -10,10 +10,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, Protocol
 
-from ..base.compiled import Code, at_hand, compiles, offered
+from ..base.compiled import Code, compiles, offered
 from ..form import Form
 from ..oracles import AbstractNodeProx, Memory
 from ..terms import Array, EdgeBlock, Packed
@@ -40,19 +40,20 @@ def compiled_from(entries: int, price: float, earlier: int = 0) -> float:
 
 def code_of(form: Form) -> Code:
     """The code of rounds on a form, and of looks at them."""
-    edges = {each.penalty.kernel() + "-ground" * each.ground for each in form.edges}
+    edges = {each.penalty.kernel() for each in form.edges}
     losses = {type(block.loss).__name__ for block in form.samples}
-    name = "_".join([str(form.d), *sorted(edges), *sorted(losses)])
-    return _codes.setdefault(name, Code(name, COMPILING))
+    return _code("_".join([str(form.d), *sorted(edges), *sorted(losses)]))
 
 
-_codes: dict[str, Code] = {}
+@cache
+def _code(name: str) -> Code:
+    return Code(name, COMPILING)
 
 
 def pays(form: Form, done: int) -> bool:
     """True where looks at so many rounds on a form are to be compiled, as rounds are where their code is at hand, and
     something compiles."""
-    return code_of(form).price == 0.0 and done >= compiled_from(form.differences, 0.0) and compiles()
+    return code_of(form).price <= 0.0 and done >= compiled_from(form.differences, 0.0) and compiles()
 
 
 # ---- rounds of the primal-dual method --------------------------------------------------------------------------------
@@ -186,4 +187,4 @@ class Kernels(Protocol):
 
 def kernels() -> Kernels | None:
     """The kernels that are there, where some were bought."""
-    return offered() if at_hand() else None
+    return offered() if Code.loaded else None

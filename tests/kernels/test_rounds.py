@@ -228,18 +228,30 @@ def test_they_begin_when_it_pays(forced, monkeypatch):
     assert walk(problem, gr.PrimalDual(), False, count=3)[-1].x.known is None
 
 
-def test_they_begin_when_doing_without_has_cost_as_much(forced, monkeypatch):
+@pytest.fixture
+def bought_anew():
+    """Forgets what was bought, now and in the end."""
+
+    def forget():
+        fast._code.cache_clear()
+        compiled._folder.cache_clear()
+
+    yield forget
+    forget()
+
+
+def test_they_begin_when_doing_without_has_cost_as_much(forced, monkeypatch, bought_anew, tmp_path):
     """Of one run that is gone on with where its code is at hand, in the same round."""
     problem, method = PROBLEMS["regression, l2"](), gr.PrimalDual()
     form = problem.form
-    monkeypatch.delenv(compiled.EARLY)
+    monkeypatch.setattr(compiled, "EARLY", False)
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(compiled.Code, "loaded", False)
-    monkeypatch.setattr(fast, "_codes", {})
     monkeypatch.setattr(fast, "SPEED", form.differences)  # a second each round
     monkeypatch.setattr(fast, "COMPILING", fast.EXPECTED + 20.0)
     monkeypatch.setattr(primal_dual, "SPEED", form.differences)
-    monkeypatch.setattr(compiled.Code, "_on_disk", False)
     monkeypatch.setattr(compiled, "compiles", lambda: True)
+    bought_anew()
     assert not fast.pays(form, 1000)
     assert fast.kernels() is None
     late = walk(problem, method, True, count=40)
@@ -254,13 +266,13 @@ def test_they_begin_when_doing_without_has_cost_as_much(forced, monkeypatch):
         np.testing.assert_array_equal(a, b)
 
 
-def test_what_was_done_without_them_counts(monkeypatch):
+def test_what_was_done_without_them_counts(monkeypatch, bought_anew, tmp_path):
     problem = PROBLEMS["regression, l2"]()
-    monkeypatch.delenv(compiled.EARLY)
-    monkeypatch.setattr(fast, "_codes", {})
+    monkeypatch.setattr(compiled, "EARLY", False)
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(fast, "WORTH", 0)
+    bought_anew()
     code, rounds = fast.code_of(problem.form), 100
-    monkeypatch.setattr(compiled.Code, "_on_disk", False)
     problem.solve(gr.PrimalDual(), gap=0, rounds=rounds)
     assert code.price == pytest.approx(fast.COMPILING - rounds * problem.form.differences / fast.SPEED)
     assert fast.code_of(PROBLEMS["regression, l1"]().form).price == fast.COMPILING  # of others not

@@ -140,16 +140,18 @@ class PrimalDual(LossyEdges):
 
     def step(self, state: State) -> State:
         """The next state, by a compiled round where that pays, and where no anchor pulls."""
-        rounds = self._compiled(state)
-        return super().step(state) if rounds is None else self._fused(rounds, state, 1)
+        rounds, view = self._compiled(state), state.view
+        if rounds is not None:
+            return self._fused(rounds, state, 1)
+        if state.price > 0.0 and state.round >= compiled_from(view.entries, 0.0, state.earlier):
+            code_of(view.form).price -= view.entries / SPEED
+        return super().step(state)
 
     def steps(self, state: State, count: int) -> tuple[State, int]:
         """Compiled rounds up to where the balance adapts."""
-        if type(self).step is not PrimalDual.step:
-            return self.step(state), 1
-        rounds = self._compiled(state)
+        rounds = self._compiled(state) if type(self).step is PrimalDual.step else None
         if rounds is None:
-            return super().step(state), 1
+            return self.step(state), 1
         if isinstance(state.due, int):
             count = min(count, max(state.due - state.round, 1))
         count = min(count, rounds.at_once)
@@ -160,10 +162,7 @@ class PrimalDual(LossyEdges):
         if not ours or self.inexact is not None or self.manual or isinstance(state.due, Halpern):
             return None
         view = state.view
-        if state.round < compiled_from(view.entries, 0.0, state.earlier):
-            return None
         if state.round < compiled_from(view.entries, state.price, state.earlier):
-            code_of(view.form).spent += view.entries / SPEED
             return None
         code_of(view.form).buy()
         rounds = view.rounds
