@@ -56,10 +56,10 @@ class Buffers:
         known.append(np.empty(size))
         return known[-1]
 
-    def copied(self, array: Array) -> Array:
-        """An array of which nobody else knows, with these numbers."""
-        out = self.take(array.size)
-        out[:] = array
+    def filled(self, size: int, numbers: Array | float) -> Array:
+        """The same, with these numbers."""
+        out = self.take(size)
+        out[:] = numbers
         return out
 
     def trim(self) -> None:
@@ -149,7 +149,7 @@ class Rounds(AbstractRounds):
         if [w.shape, *(each.shape for each in u)] != shapes:  # kernels look at no bounds
             raise ValueError(f"parameters and flows must have the shapes {shapes}")
         flat = tuple(block.flat_flows(each) for block, each in zip(self.blocks, u, strict=True))
-        adjoint = self._zero_adjoint()
+        adjoint = self.buffers.filled(self.form.n * self.form.d, 0.0)
         for block, each in zip(self.blocks, flat, strict=True):
             block.add_adjoint(each, adjoint)
         return FlatPoint(self, np.ascontiguousarray(_placed(w, self.place), dtype=float).reshape(-1), flat, adjoint)
@@ -220,8 +220,8 @@ class Rounds(AbstractRounds):
     ) -> tuple[tuple[Array, ...], Array]:
         """The flows, relaxed by rho (as the prox leaves them for rho = 0), and K' of them; those of x where it
         ``stays`` in place, else others."""
-        adjoint = self._zero_adjoint()
-        flows = x.flat_u if stays else tuple(self.buffers.copied(u) for u in x.flat_u)
+        adjoint = self.buffers.filled(self.form.n * self.form.d, 0.0)
+        flows = x.flat_u if stays else tuple(self.buffers.filled(u.size, u) for u in x.flat_u)
         for block, u in zip(self.blocks, flows, strict=True):
             block.round(s, rho, FlowBuffers(ahead, u, adjoint))
         return flows, adjoint
@@ -237,11 +237,6 @@ class Rounds(AbstractRounds):
 
     def trim(self) -> None:
         self.buffers.trim()
-
-    def _zero_adjoint(self) -> Array:
-        adjoint = self.buffers.take(self.form.n * self.form.d)
-        adjoint[:] = 0.0
-        return adjoint
 
 
 def _placed(rows: Array, place: Array | None) -> Array:
