@@ -21,6 +21,7 @@ from ..terms import Array, EdgeBlock, Packed
 SPEED = 120_000_000  # entries of the flows times rounds that compiled code is a second ahead of numpy
 WORTH = SPEED // 20  # fewer are not worth code that is at hand
 EXPECTED = 100  # rounds, at least, that are still to come
+FEW = 30  # of them, where code is to be bought
 COMPILING = 3.5  # seconds, rounds and looks
 SOME = 250  # rounds after which more are expected: neighbours are brought near each other
 
@@ -35,7 +36,7 @@ def compiled_from(entries: int, price: float, earlier: int = 0) -> float:
     when the run began, and never on the clock."""
     if not entries:
         return float("inf")
-    return max(WORTH / entries - EXPECTED - earlier, price * SPEED / entries - EXPECTED, 0.0)
+    return max(WORTH / entries - EXPECTED - earlier, price * SPEED / entries - FEW, 0.0)
 
 
 def code_of(form: Form) -> Code:

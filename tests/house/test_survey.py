@@ -8,7 +8,7 @@ from survey import AROUND, CORE, FIGURES, HOUSE, circles, holds, room_of
 
 LIMITS = {
     "lines of code": 45_183,  # with losses with kinks as boxes, one node, one gate, joint answers, and `gr.w`
-    "lines of code in the core": 22_696,  # the same: all of them are solved or proved in the core; what code costs, paid for in fast/
+    "lines of code in the core": 22_696,  # all of them are solved or proved in the core; what code costs, paid for in fast/
     "files": 442,  # rows; methods/one_node.py, interior_point/kinks.py, kernel/joint.py
     "arrows upwards": 1,
     "largest circle of files at load": 0,
@@ -19,7 +19,7 @@ LIMITS = {
     "functions with more than 6 parameters": 13,
     "modules that an import loads": 9,
     "PrimalDual on a chain: files": 60,  # base/gate.py, running/predicting.py and what weighs a run before it begins
-    "PrimalDual on a chain: functions": 555,  # the same, and what code costs; blocks ask their maps, and stand apart where they are of rows
+    "PrimalDual on a chain: functions": 555,  # the same; blocks of rows; what code costs
     "PrimalDual on a chain: depth": 24,
     "Exact on a chain: files": 55,  # as above
     "Exact on a chain: functions": 464,  # as above; how long a solver takes is predicted, by the band of its factor

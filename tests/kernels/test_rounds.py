@@ -248,7 +248,7 @@ def test_they_begin_when_doing_without_has_cost_as_much(forced, monkeypatch, bou
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(compiled.Code, "loaded", False)
     monkeypatch.setattr(fast, "SPEED", form.differences)  # a second each round
-    monkeypatch.setattr(fast, "COMPILING", fast.EXPECTED + 20.0)
+    monkeypatch.setattr(fast, "COMPILING", fast.FEW + 20.0)
     monkeypatch.setattr(primal_dual, "SPEED", form.differences)
     monkeypatch.setattr(compiled, "compiles", lambda: True)
     bought_anew()
