@@ -7,8 +7,8 @@ from rooms import PACKAGE, trees
 from survey import AROUND, CORE, FIGURES, HOUSE, circles, holds, room_of
 
 LIMITS = {
-    "lines of code": 45_183,  # with losses with kinks as boxes, one node, one gate, joint answers, and `gr.w`
-    "lines of code in the core": 22_696,  # all of them are solved or proved in the core; what code costs, paid for in fast/
+    "lines of code": 45_184,  # with losses with kinks as boxes, one node, one gate, joint answers, and `gr.w`
+    "lines of code in the core": 22_697,  # all are solved or proved in the core; what code costs, paid for in fast/
     "files": 442,  # rows; methods/one_node.py, interior_point/kinks.py, kernel/joint.py
     "arrows upwards": 1,
     "largest circle of files at load": 0,
