@@ -233,7 +233,7 @@ class Rounds(AbstractRounds):
             du = here - there
             moved += edge.lengths * float(du @ du)
         dw = (a.flat_w - b.flat_w).reshape(-1, d)
-        return float(self.degree @ np.einsum("ik,ik->i", dw, dw)), moved
+        return float(self.degree @ np.einsum("ik,ik->i", dw, dw)), float(moved)
 
     def trim(self) -> None:
         self.buffers.trim()
