@@ -8,7 +8,7 @@ from survey import AROUND, CORE, FIGURES, HOUSE, circles, holds, room_of
 
 LIMITS = {
     "lines of code": 45_845,  # with `fit`, units, graphs from elsewhere (655); kinks as boxes, one node, joint answers
-    "lines of code in the core": 22_883,  # the same: units and graphs (184), what code costs (49), which fast/ has paid for
+    "lines of code in the core": 22_883,  # the same: units and graphs (184), what code costs (49), paid for in fast/
     "files": 449,  # fitting/, cli/fitting.py, inputs/units.py, inputs/conversions.py; rows; kernel/joint.py
     "arrows upwards": 1,
     "largest circle of files at load": 0,
