@@ -11,8 +11,9 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 
+from ..base.compiled import compiles
 from ..form import Form
-from ..network import compiled_from, pays
+from ..network import code_of, compiled_from
 from ..oracles import factor_bytes, filled_work, work
 from ..terms.losses import AbstractQuadraticLoss, AbstractSmoothLoss
 
@@ -73,9 +74,9 @@ class Costs:
         """The number of rounds of `PrimalDual` that take so long: some before they are compiled, and more from then
         on."""
         plain = seconds / self.round(compiled=False)
-        if not pays(self.form, int(self.earlier + plain)):
+        first = compiled_from(self.form.differences, code_of(self.form).price, self.earlier)
+        if plain < first or not compiles():
             return int(plain)
-        first = max(compiled_from(self.form) - self.earlier, 0.0)
         return int(first + (plain - first) * self.round(compiled=False) / self.round(compiled=True))
 
     def round(self, compiled: bool) -> float:

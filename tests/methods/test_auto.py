@@ -287,7 +287,7 @@ def test_the_first_solve_imports_no_methods_that_it_does_not_take():
 def test_rounds_get_faster_when_they_are_compiled(earlier, numba, monkeypatch):
     costs = Costs(problem().form, earlier=earlier)
     monkeypatch.setattr(fast, "WORTH", (fast.EXPECTED + 8) * costs.form.differences)  # from the ninth round on
-    monkeypatch.setattr(fast, "compiles", lambda: numba)
+    monkeypatch.setattr(predicting, "compiles", lambda: numba)
     plain, compiled = costs.round(compiled=False), costs.round(compiled=True)
     first = max(8 - earlier, 0) if numba else np.inf
     for seconds in (4.5 * plain, 30.5 * plain):
