@@ -16,7 +16,7 @@ import numpy as np
 
 from ..base.escaping import visible
 from ..inputs import Labels, as_labels, components_of
-from ..terms import Array, EdgeBlock, SampleBlock, Space, Strength, alike, shared
+from ..terms import Array, EdgeBlock, SampleBlock, Space, Strength, alike, shared, strengths
 from ..terms.losses import AbstractSmoothLoss
 
 T = TypeVar("T")
@@ -188,10 +188,12 @@ class Form:
 
     def frozen(self) -> Form:
         """The form at the strengths of this moment: later values of Parameters do not reach it."""
-        if not any(block.strength.parameter for block in self.blocks):
+        if not any([block.strength.parameter for block in self.blocks]):
             return self
-        samples, edges = tuple(b.fixed() for b in self.samples), tuple(e.fixed() for e in self.edges)
-        return alike(self, samples=samples, edges=edges)
+        return self.once("frozen", strengths(self.blocks), self._frozen) if self.is_small else self._frozen()
+
+    def _frozen(self) -> Form:
+        return alike(self, samples=tuple([b.fixed() for b in self.samples]), edges=tuple([e.fixed() for e in self.edges]))
 
     @shared
     def memory(self) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from scipy.sparse.linalg import spilu, splu
 from ..base.csgraph import depth_first_order, reverse_cuthill_mckee
 from ..base.gate import QUICK, carry_out, refuse, usable_memory
 from ..form import Form, Held
-from ..terms import AbstractMatrix, Array, EdgeBlock, SampleBlock
+from ..terms import AbstractMatrix, Array, EdgeBlock, SampleBlock, product
 from ..terms.losses import AbstractSmoothLoss
 from ..terms.penalties import AbstractConstraint, AbstractSmoothPenalty
 
@@ -358,7 +358,7 @@ class SystemRows:
 
     def apply(self, x: Array) -> Array:
         """B x, (k, m)."""
-        return self.columns(self.B @ x)
+        return self.columns(product(self.B, x))
 
     def columns(self, z: Array) -> Array:
         """Numbers of the rows, one after the other, as (k, m)."""
@@ -366,7 +366,7 @@ class SystemRows:
 
     def adjoint(self, u: Array) -> Array:
         """B'u of u (k, m)."""
-        return self.BT @ np.ascontiguousarray(u.T).ravel()
+        return product(self.BT, u.T.ravel())
 
     def bends(self, D: Array) -> Array:
         """The diagonal of B'DB, by the diagonals of D."""
@@ -511,7 +511,7 @@ class NewtonSystem:
             Where the matrix is not finite or singular.
         """
         parts = [rows.parts(each) for rows, each in zip((*self.samples, *self.edges), D, strict=True)]
-        data = self._sum @ np.concatenate([*parts, np.ones(1)] if self.wide else parts)
+        data = product(self._sum, np.concatenate([*parts, np.ones(1)] if self.wide else parts))
         if not np.isfinite(data).all():
             raise ArithmeticError("a Newton system is not finite")
         if self.wide:

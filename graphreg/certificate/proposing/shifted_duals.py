@@ -5,7 +5,7 @@ h_i is the sum of a node's losses and of its smooth ground edges (see `NodeGradi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -16,6 +16,7 @@ from ...oracles import NodeGradients, minimisers
 from ...terms import ALIKE, Array, Packed, inverses, triangles
 from ...terms.losses import AbstractQuadraticLoss, AbstractSmoothLoss
 from ...terms.penalties import AbstractSmoothPenalty, row_norm
+from ..kernel.squares import Curvature
 
 WORST = 1e10  # condition number from which on a Hessian, with a diagonal of 1, counts as singular
 EVEN = 1e6  # up to this one a linear solve needs no correction
@@ -26,12 +27,14 @@ FLAT = 1e-6  # of the largest gradient: what is left of one at a minimiser
 SETTLED = 1e-12  # of a value: the gain from which on a step is the last: what it leaves is about the square of that
 
 
-@dataclass(frozen=True)
+@dataclass
 class ShiftedDuals:
-    """All nodes of a form, by Newton's method; the inverses of their Hessians where every h_i is quadratic."""
+    """All nodes of a form, by Newton's method; the inverses of their Hessians where every h_i is quadratic, and what was
+    proved by these."""
 
     gradients: NodeGradients
     inverse: Array | Packed | None
+    curvature: Curvature | None = field(default=None, init=False)
 
     def minimisers(self, g: Array, w: Array) -> Array | None:
         """argmin h_i + <g_i, .> for every node, (n, d), from w; None where some were not reached."""
@@ -54,7 +57,7 @@ class ShiftedDuals:
         return float((value(w) - value(at) + np.einsum("ij,ij->i", g, w - at)).sum())
 
 
-@dataclass(frozen=True)
+@dataclass
 class QuadraticNodes(ShiftedDuals):
     """h_i(w) = h_i(center_i) + 1/2 (w - center_i)'H_i (w - center_i); of diagonal Hessians the diagonals."""
 
