@@ -106,7 +106,7 @@ class Form:
         """The blocks of losses of other rows, which stand beside the losses of nodes."""
         return tuple(block for block in self.samples if block.map.noun == "row")
 
-    @property
+    @cached_property
     def unlike_edges(self) -> tuple[SampleBlock | EdgeBlock, ...]:
         """The blocks whose rows are neither edges nor samples at nodes: of these few rooms know."""
         return (*(edge for edge in self.edges if edge.map.edges is None), *self.beside)

@@ -80,7 +80,7 @@ class Factors:
         size = len(self.indptr) - 1
         with _singular():
             if self.low:
-                return self._lower(sp.csc_matrix((data, self.indices, self.indptr), shape=(size, size)))
+                return self._lower(data)
             H = sp.csc_array((data, self.indices, self.indptr), shape=(size, size))
             # positive definite: no pivots are needed, and the order is there
             more: dict[str, Any] = {"diag_pivot_thresh": 0.0, "relax": 1, "panel_size": 8, "permc_spec": "NATURAL"}
@@ -93,13 +93,16 @@ class Factors:
         A = sp.csc_array((data, self.indices, self.indptr), shape=(size, size))
         return sp.csc_array(A + sp.triu(A, 1).T) if self.low else A
 
-    def _lower(self, upper: sp.csc_matrix) -> Solve:
+    def _lower(self, data: Array) -> Solve:
         if self._solver is None:
             from qdldl import Solver
 
-            self._solver = Solver(upper, upper=True)
+            size = len(self.indptr) - 1
+            self._upper = sp.csc_matrix((data, self.indices, self.indptr), shape=(size, size))
+            self._solver = Solver(self._upper, upper=True)
         else:
-            self._solver.update(upper, upper=True)
+            self._upper.data = data
+            self._solver.update(self._upper, upper=True)
             pivots = self._solver.factors()[1]  # an update says nothing of a pivot of 0, at which it breaks off
             if not (np.isfinite(pivots) & (pivots != 0.0)).all():
                 raise ArithmeticError("a Newton system is singular")
