@@ -45,18 +45,23 @@ class Enclosure:
         """``outside`` is what is taken from the nodes beside the form's own flows and prices, (n, d)."""
         self.form, self.refused = form, ""
         self.like = None if like is None or like.refused else like.like or like  # the first of all: none is kept alive
+        self.plan: Plan | None = None  # for points of any kind
+        self._memory = form.memory if form.is_small and outside is None else {}  # the same matrix at other strengths
         try:
-            kept = form.memory if form.is_small and outside is None else {}  # with the same matrix, whatever the strengths
-            known = kept.get("system") or (None if self.like is None else self.like.system)
+            known = self._memory.get("system") or (None if self.like is None else self.like.system)
             self.system = known if known and known.form is form and outside is None else System(form, known, outside)
-            kept["system"] = self.system
+            self._memory["system"] = self.system
         except RefusedError as error:
             self.refused = str(error)
 
     @cached_property
     def planner(self) -> Planner:
         """What plans corrections: a matter of the graph and the designs alone."""
-        return Planner(self.system) if self.like is None else self.like.planner
+        if self.like is not None:
+            return self.like.planner
+        if "planner" not in self._memory:
+            self._memory["planner"] = Planner(self.system)
+        return self._memory["planner"]
 
     @cached_property
     def of(self) -> Array:
@@ -136,12 +141,16 @@ class Enclosure:
     # ---- one plan for all points -------------------------------------------------------------------------------------
     def _plainly(self, v: Array) -> Iterator[Proved]:
         """Bounds next to the point by the plan that is kept, and by new ones where that does not serve."""
-        if (kept := self.planner.kept) is not None:
+        first = self.like or self
+        if first.plan is not None:
             with suppress(RefusedError):
-                yield from self._shrunk(kept, v)
-        for plan in (self.planner.everywhere, self._joint)[: 1 + self.mixed]:
+                yield from self._shrunk(first.plan, v)
+        with suppress(RefusedError, np.linalg.LinAlgError):
+            first.plan = self.planner.everywhere(Slack.of(self.system, v, flows=False))
+            yield from self._shrunk(first.plan, v)
+        if self.mixed:
             with suppress(RefusedError, np.linalg.LinAlgError):
-                yield from self._shrunk(plan(Slack.of(self.system, v, flows=False)), v)
+                yield from self._shrunk(self._joint(Slack.of(self.system, v, flows=False)), v)
 
     @cached_property
     def mixed(self) -> bool:

@@ -129,7 +129,7 @@ class Planner:
         others = np.ones(system.size, dtype=bool)
         others[self.variable] = False
         self.others = np.flatnonzero(others)  # variables that are no arcs
-        self.kept: Plan | None = None  # for points of any kind
+        self._tree: Forest | None = None  # of the flows that may move
 
     @cached_property
     def node(self) -> Array:
@@ -153,9 +153,9 @@ class Planner:
     def everywhere(self, slack: Slack) -> Plan:
         """For all points, whose flows are to be shrunk by as much as those move that may."""
         room = slack.room[self.variable]
-        tree = forest(self.arcs, room, np.zeros(self.system.form.d), np.zeros(len(room), dtype=bool))
-        self.kept = self._plan(tree, slack.weight[self.others])
-        return self.kept
+        if self._tree is None or not np.array_equal(self._tree.movable, room > 0.0):
+            self._tree = forest(self.arcs, room, np.zeros(self.system.form.d), np.zeros(len(room), dtype=bool))
+        return self._plan(self._tree, slack.weight[self.others])
 
     def _plan(self, tree: Forest, weight: Array) -> Plan:
         """``weight`` is that of the variables that are no arcs."""
