@@ -146,7 +146,7 @@ class Enclosure:
             with suppress(RefusedError):
                 yield from self._shrunk(first.plan, v)
         with suppress(RefusedError, np.linalg.LinAlgError):
-            first.plan = self.planner.everywhere(Slack.of(self.system, v, flows=False))
+            first.plan = self.planner.everywhere(Slack.of(self.system, v, flows=False, rough=True))
             yield from self._shrunk(first.plan, v)
         if self.mixed:
             with suppress(RefusedError, np.linalg.LinAlgError):
