@@ -188,12 +188,13 @@ class Form:
 
     def frozen(self) -> Form:
         """The form at the strengths of this moment: later values of Parameters do not reach it."""
-        if not any([block.strength.parameter for block in self.blocks]):
+        if not any(block.strength.parameter for block in self.blocks):
             return self
         return self.once("frozen", strengths(self.blocks), self._frozen) if self.is_small else self._frozen()
 
     def _frozen(self) -> Form:
-        return alike(self, samples=tuple([b.fixed() for b in self.samples]), edges=tuple([e.fixed() for e in self.edges]))
+        samples, edges = tuple(b.fixed() for b in self.samples), tuple(e.fixed() for e in self.edges)
+        return alike(self, samples=samples, edges=edges)
 
     @shared
     def memory(self) -> dict[str, Any]:

@@ -268,9 +268,8 @@ class LocalView:
         """The prox of sigma g* at u + sigma (K w - center), sigma = 1/(length s), of which that of an edge is 2, to the
         ground 1; or the sigma that is given."""
         out: list[Array] = []
-        known = self._at_balance(s)[2]
-        for (block, kept), each, c, sigma in zip(self.kept, u, self.weights, known, strict=True):
-            sigma = sigma if given is None else np.full(block.count, given)
+        steps = self._at_balance(s)[2] if given is None else [np.full(block.count, given) for block, _ in self.kept]
+        for (block, kept), each, c, sigma in zip(self.kept, u, self.weights, steps, strict=True):
             v = block.difference(w)  # in place from here on: these are the largest arrays of a round
             v *= block.column(sigma)
             v += each[kept]

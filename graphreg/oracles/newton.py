@@ -97,8 +97,7 @@ class Factors:
         if self._solver is None:
             from qdldl import Solver
 
-            size = len(self.indptr) - 1
-            self._upper = sp.csc_matrix((data, self.indices, self.indptr), shape=(size, size))
+            self._upper = sp.csc_matrix((data, self.indices, self.indptr), shape=2 * (len(self.indptr) - 1,))
             self._solver = Solver(self._upper, upper=True)
         else:
             self._upper.data = data

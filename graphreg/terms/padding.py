@@ -68,16 +68,9 @@ def product(A: Any, x: Array, transposed: bool = False) -> Array:
     of some hundred rows takes, and makes a matrix of A' each time."""
     shape = A.shape[::-1] if transposed else A.shape
     out = np.zeros((shape[0], *x.shape[1:]))
-    loop = LOOPS[transposed, x.ndim]
+    loop = getattr(_sparsetools, f"{'csc' if transposed else 'csr'}_matvec{'s' * (x.ndim - 1)}")
     loop(*shape, *x.shape[1:], A.indptr, A.indices, A.data, x.ravel(), out.ravel())
     return out
-
-
-LOOPS: dict[tuple[bool, int], Any] = {
-    (transposed, ndim): getattr(_sparsetools, f"{'csc' if transposed else 'csr'}_matvec{'s' * (ndim - 1)}")
-    for transposed in (False, True)
-    for ndim in (1, 2)
-}
 
 
 def at_a_time(rows: int, length: int) -> Iterator[slice]:

@@ -83,12 +83,10 @@ def floor(form: Form, size: float) -> float:
     say; and what rounding leaves of it counts for no more than at 0.
     """
     key = strengths((*form.samples, *form.to_ground, *form.unlike_edges))
-    known = form.memory.get("common", (None,))
-    if known[0] == key:
-        return known[1].floor
-    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        if size >= form.once("most floor", key, partial(_most, form)):
-            return 0.0
+    if form.memory.get("common", (None,))[0] != key:
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            if size >= form.once("most floor", key, partial(_most, form)):
+                return 0.0
     return common(form).floor
 
 

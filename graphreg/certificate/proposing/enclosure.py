@@ -45,7 +45,6 @@ class Enclosure:
         """``outside`` is what is taken from the nodes beside the form's own flows and prices, (n, d)."""
         self.form, self.refused = form, ""
         self.like = None if like is None or like.refused else like.like or like  # the first of all: none is kept alive
-        self.plan: Plan | None = None  # for points of any kind
         self._memory = form.memory if form.is_small and outside is None else {}  # the same matrix at other strengths
         try:
             known = self._memory.get("system") or (None if self.like is None else self.like.system)
@@ -57,11 +56,8 @@ class Enclosure:
     @cached_property
     def planner(self) -> Planner:
         """What plans corrections: a matter of the graph and the designs alone."""
-        if self.like is not None:
-            return self.like.planner
-        if "planner" not in self._memory:
-            self._memory["planner"] = Planner(self.system)
-        return self._memory["planner"]
+        known = self._memory.get("planner") if self.like is None else self.like.planner
+        return self._memory.setdefault("planner", known or Planner(self.system))
 
     @cached_property
     def of(self) -> Array:
@@ -140,17 +136,10 @@ class Enclosure:
 
     # ---- one plan for all points -------------------------------------------------------------------------------------
     def _plainly(self, v: Array) -> Iterator[Proved]:
-        """Bounds next to the point by the plan that is kept, and by new ones where that does not serve."""
-        first = self.like or self
-        if first.plan is not None:
-            with suppress(RefusedError):
-                yield from self._shrunk(first.plan, v)
-        with suppress(RefusedError, np.linalg.LinAlgError):
-            first.plan = self.planner.everywhere(Slack.of(self.system, v, flows=False, rough=True))
-            yield from self._shrunk(first.plan, v)
-        if self.mixed:
+        """Bounds next to the point by one plan for all that are not far from it; of rows, next by one of them all."""
+        for plan, rough in ((self.planner.everywhere, True), (self._joint, False))[: 1 + self.mixed]:
             with suppress(RefusedError, np.linalg.LinAlgError):
-                yield from self._shrunk(self._joint(Slack.of(self.system, v, flows=False)), v)
+                yield from self._shrunk(plan(Slack.of(self.system, v, flows=False, rough=rough)), v)
 
     @cached_property
     def mixed(self) -> bool:

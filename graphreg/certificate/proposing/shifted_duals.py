@@ -29,8 +29,8 @@ SETTLED = 1e-12  # of a value: the gain from which on a step is the last: what i
 
 @dataclass
 class ShiftedDuals:
-    """All nodes of a form, by Newton's method; the inverses of their Hessians where every h_i is quadratic, and what was
-    proved by these."""
+    """All nodes of a form, by Newton's method; where every h_i is quadratic the inverses of their Hessians, and what
+    these prove of them."""
 
     gradients: NodeGradients
     inverse: Array | Packed | None
@@ -130,7 +130,7 @@ def _shifted_duals(gradients: NodeGradients) -> ShiftedDuals | None:
     if not quadratic or any(follows(e) and e.penalty.quadratic(form.width(e)) is None for e in form.edges):
         return ShiftedDuals(gradients, None)
     j = np.arange(form.d)
-    if isinstance(H, np.ndarray) and isinstance(inverse, np.ndarray) and (form.d == 1 or not _off_diagonal(H)):
+    if isinstance(H, np.ndarray) and isinstance(inverse, np.ndarray) and not H[:, ~np.eye(form.d, dtype=bool)].any():
         H, inverse = H[:, j, j], inverse[:, j, j]
     return QuadraticNodes(gradients, inverse, H, condition)
 
@@ -145,11 +145,6 @@ def _packed(gradients: NodeGradients) -> Packed | None:
     if not isinstance(block.loss, AbstractQuadraticLoss) or [len(each.nodes) for each in stacks] != [form.n]:
         return None
     return block.grams[0].scaled(float(block.strength))
-
-
-def _off_diagonal(H: Array) -> bool:
-    """True where anything stands beside the diagonals."""
-    return bool(H[:, ~np.eye(H.shape[1], dtype=bool)].any())
 
 
 def _diagonal(A: Array | Packed) -> Array:

@@ -130,11 +130,9 @@ class PrimalDual(LossyEdges):
 
     def steps(self, state: State, count: int) -> tuple[State, int]:
         """Compiled rounds up to where the balance adapts."""
-        if type(self).step is not PrimalDual.step:
-            return self.step(state), 1
-        rounds = self._compiled(state)
+        rounds = self._compiled(state) if type(self).step is PrimalDual.step else None
         if rounds is None:
-            return super().step(state), 1
+            return self.step(state), 1
         if isinstance(state.due, int):
             count = min(count, max(state.due - state.round, 1))
         count = min(count, rounds.at_once)
