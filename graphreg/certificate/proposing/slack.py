@@ -9,7 +9,6 @@ import numpy as np
 from ...terms import Array
 from ..kernel.system import Prices, System
 
-
 ROOMY = 1e-4  # of a domain at scale 1
 
 
