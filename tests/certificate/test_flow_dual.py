@@ -114,8 +114,8 @@ def bound(form, flows, move=None, prices=None, least=None):
         point = point if prices is None else replace(point, prices=form.gradient_prices(prices * at))
     enclosure = Enclosure(form)
     if least is not None:
-        dual.nodes.curvature = squares.Curvature(enclosure.system, dual.nodes.inverse)
-        dual.nodes.curvature.least[:] = least
+        dual.nodes.proved[:] = [squares.Curvature(enclosure.system, dual.nodes.inverse)]
+        dual.nodes.proved[0].least[:] = least
     return enclosure.absorbed(dual.nodes, point, at)
 
 

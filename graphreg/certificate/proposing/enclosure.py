@@ -108,10 +108,9 @@ class Enclosure:
         if self.refused or nodes.inverse is None:
             return None
         try:
-            curvature = nodes.curvature
-            if curvature is None or not curvature.holds(self.system):
-                curvature = nodes.curvature = Curvature(self.system, nodes.inverse)
-            return self._enclosed(*absorbed(self.system, curvature, self.system.flat(point), w))
+            if not nodes.proved or not nodes.proved[0].holds(self.system):
+                nodes.proved[:] = [Curvature(self.system, nodes.inverse)]
+            return self._enclosed(*absorbed(self.system, nodes.proved[0], self.system.flat(point), w))
         except RefusedError:
             return None
 

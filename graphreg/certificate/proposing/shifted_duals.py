@@ -27,14 +27,14 @@ FLAT = 1e-6  # of the largest gradient: what is left of one at a minimiser
 SETTLED = 1e-12  # of a value: the gain from which on a step is the last: what it leaves is about the square of that
 
 
-@dataclass
+@dataclass(frozen=True)
 class ShiftedDuals:
     """All nodes of a form, by Newton's method; where every h_i is quadratic the inverses of their Hessians, and what
     these prove of them."""
 
     gradients: NodeGradients
     inverse: Array | Packed | None
-    curvature: Curvature | None = field(default=None, init=False)
+    proved: list[Curvature] = field(default_factory=list[Curvature], init=False)  # the last alone
 
     def minimisers(self, g: Array, w: Array) -> Array | None:
         """argmin h_i + <g_i, .> for every node, (n, d), from w; None where some were not reached."""
@@ -57,7 +57,7 @@ class ShiftedDuals:
         return float((value(w) - value(at) + np.einsum("ij,ij->i", g, w - at)).sum())
 
 
-@dataclass
+@dataclass(frozen=True)
 class QuadraticNodes(ShiftedDuals):
     """h_i(w) = h_i(center_i) + 1/2 (w - center_i)'H_i (w - center_i); of diagonal Hessians the diagonals."""
 
