@@ -26,7 +26,7 @@ from scipy.sparse.linalg import spilu, splu
 from ..base.csgraph import depth_first_order, reverse_cuthill_mckee
 from ..base.gate import QUICK, carry_out, refuse, usable_memory
 from ..form import Form, Held
-from ..terms import AbstractMatrix, Array, EdgeBlock, SampleBlock
+from ..terms import AbstractMatrix, Array, EdgeBlock, SampleBlock, product
 from ..terms.losses import AbstractSmoothLoss
 from ..terms.penalties import AbstractConstraint, AbstractSmoothPenalty
 
@@ -80,7 +80,7 @@ class Factors:
         size = len(self.indptr) - 1
         with _singular():
             if self.low:
-                return self._lower(sp.csc_matrix((data, self.indices, self.indptr), shape=(size, size)))
+                return self._lower(data)
             H = sp.csc_array((data, self.indices, self.indptr), shape=(size, size))
             # positive definite: no pivots are needed, and the order is there
             more: dict[str, Any] = {"diag_pivot_thresh": 0.0, "relax": 1, "panel_size": 8, "permc_spec": "NATURAL"}
@@ -93,13 +93,15 @@ class Factors:
         A = sp.csc_array((data, self.indices, self.indptr), shape=(size, size))
         return sp.csc_array(A + sp.triu(A, 1).T) if self.low else A
 
-    def _lower(self, upper: sp.csc_matrix) -> Solve:
+    def _lower(self, data: Array) -> Solve:
         if self._solver is None:
             from qdldl import Solver
 
-            self._solver = Solver(upper, upper=True)
+            self._upper = sp.csc_matrix((data, self.indices, self.indptr), shape=2 * (len(self.indptr) - 1,))
+            self._solver = Solver(self._upper, upper=True)
         else:
-            self._solver.update(upper, upper=True)
+            self._upper.data = data
+            self._solver.update(self._upper, upper=True)
             pivots = self._solver.factors()[1]  # an update says nothing of a pivot of 0, at which it breaks off
             if not (np.isfinite(pivots) & (pivots != 0.0)).all():
                 raise ArithmeticError("a Newton system is singular")
@@ -350,7 +352,7 @@ class SystemRows:
 
     def apply(self, x: Array) -> Array:
         """B x, (k, m)."""
-        return self.columns(self.B @ x)
+        return self.columns(product(self.B, x))
 
     def columns(self, z: Array) -> Array:
         """Numbers of the rows, one after the other, as (k, m)."""
@@ -358,7 +360,7 @@ class SystemRows:
 
     def adjoint(self, u: Array) -> Array:
         """B'u of u (k, m)."""
-        return self.BT @ np.ascontiguousarray(u.T).ravel()
+        return product(self.BT, u.T.ravel())
 
     def bends(self, D: Array) -> Array:
         """The diagonal of B'DB, by the diagonals of D."""
@@ -505,7 +507,7 @@ class NewtonSystem:
             Where the matrix is not finite or singular.
         """
         parts = [rows.parts(each) for rows, each in zip((*self.samples, *self.edges), D, strict=True)]
-        data = self._sum @ np.concatenate([*parts, np.ones(1)] if self.wide else parts)
+        data = product(self._sum, np.concatenate([*parts, np.ones(1)] if self.wide else parts))
         if not np.isfinite(data).all():
             raise ArithmeticError("a Newton system is not finite")
         if self.wide:

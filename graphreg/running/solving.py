@@ -274,6 +274,5 @@ def _further(found: Outcome, gap: float) -> bool:
     there."""
     known = found.status == "certified" or (gap == 0.0 and found.certificate.valid)
     more = found.status == "unattained" or (not known and found.status != "interrupted" and found.certifier.recedes())
-    return (
-        more and found.own is None and not found.certificate.contradiction
-    )  # a baseline has been there in its own problem
+    # a baseline has been there in its own problem
+    return more and found.own is None and not found.certificate.contradiction

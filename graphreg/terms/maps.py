@@ -17,7 +17,7 @@ import scipy.sparse as sp
 
 from ..base.display import Brief
 from ..inputs import difference_matrix
-from .padding import at_a_time
+from .padding import at_a_time, product
 from .records import GROUND, Array
 
 Rows = Array | slice
@@ -269,10 +269,10 @@ class AbstractEdges(AbstractMap):
         return sp.csr_array(sp.kron(self.K, pick, format="csr"))
 
     def chosen(self, w: Array) -> Array:
-        return np.ascontiguousarray(w[:, self.coordinates])
+        return np.ascontiguousarray(w if self.features is None else w[:, self.features])
 
     def add_adjoint(self, u: Array, out: Array) -> None:
-        out[:, self.coordinates] += self.transposed @ u
+        out[:, self.coordinates] += product(self.transposed, u)
 
     @property
     def owner(self) -> Array:
@@ -386,7 +386,7 @@ class Matrix(AbstractMatrix):
         return len(self.K.indptr[:: self.k]) - 1
 
     def across(self, part: Array, some: Rows) -> Array:
-        return (self._rows(some) @ part.ravel()).reshape(-1, self.k)
+        return product(self._rows(some), part.ravel()).reshape(-1, self.k)
 
     def _rows(self, some: Rows) -> sp.csr_array:
         if isinstance(some, slice) and some == slice(None):
@@ -394,12 +394,7 @@ class Matrix(AbstractMatrix):
         return self.K[np.arange(self.count * self.k).reshape(-1, self.k)[some].ravel()]
 
     def add_adjoint(self, u: Array, out: Array) -> None:
-        out += (self._transposed @ u.ravel()).reshape(out.shape)
-
-    @cached_property
-    def _transposed(self) -> sp.csc_array:
-        """K', a view: made anew it takes as long as a product of some hundred rows."""
-        return self.K.T
+        out += product(self.K, u.ravel(), transposed=True).reshape(out.shape)
 
     def part(self, rows: Array) -> Self:
         keys = [self.keys[r] for r in np.arange(self.count)[rows].tolist()] if self.keys else ()

@@ -129,7 +129,7 @@ class Planner:
         others = np.ones(system.size, dtype=bool)
         others[self.variable] = False
         self.others = np.flatnonzero(others)  # variables that are no arcs
-        self.kept: Plan | None = None  # for points of any kind
+        self._last: tuple[Array, Array, Plan] | None = None  # for all points: which flows may move, weights, the plan
 
     @cached_property
     def node(self) -> Array:
@@ -152,10 +152,11 @@ class Planner:
 
     def everywhere(self, slack: Slack) -> Plan:
         """For all points, whose flows are to be shrunk by as much as those move that may."""
-        room = slack.room[self.variable]
-        tree = forest(self.arcs, room, np.zeros(self.system.form.d), np.zeros(len(room), dtype=bool))
-        self.kept = self._plan(tree, slack.weight[self.others])
-        return self.kept
+        room, weight, last = slack.room[self.variable], slack.weight[self.others], self._last
+        if last is None or not (np.array_equal(last[0], room > 0.0) and np.array_equal(last[1], weight)):
+            tree = forest(self.arcs, room, np.zeros(self.system.form.d), np.zeros(len(room), dtype=bool))
+            self._last = last = room > 0.0, weight, self._plan(tree, weight)
+        return last[2]
 
     def _plan(self, tree: Forest, weight: Array) -> Plan:
         """``weight`` is that of the variables that are no arcs."""

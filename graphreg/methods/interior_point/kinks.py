@@ -372,11 +372,10 @@ class BoxCones(AbstractCones):
         return (self.base + self.sums(self.side * y[0, : self.many])).reshape(self.block.offset.shape)
 
     def resized(self, y: Array) -> Array:
-        out, many = y[0].copy(), self.many
-        share = self.width / (out[self.capped] + out[many:])
-        out[self.capped] *= share
-        out[many:] *= share
-        return out[None]
+        low, high = y[0, : self.many].copy(), y[0, self.many :]
+        share = self.width / (low[self.capped] + high)
+        low[self.capped] *= share
+        return np.append(low, high * share)[None]
 
 
 def _some(size: Array) -> Array:
