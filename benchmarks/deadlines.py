@@ -19,7 +19,8 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from functools import cache, partial
 from typing import Any
 
@@ -33,8 +34,9 @@ from graphreg.datasets import random_problem
 from graphreg.errors import GraphregError
 from graphreg.running import AbstractMethod
 
-from .choice import drawn
+from .choice import GRAPHS, drawn
 from .interrupting import cpu_of
+from .memory import peak
 
 LATE = 0.5  # seconds of CPU beyond the deadline
 SECONDS = (0.01, 0.1, 1.0)
@@ -42,105 +44,188 @@ TIMES = (1.0, 10.0, 30.0)  # times larger than the problems of `choice`
 MEMORY = 6e9  # bytes
 LONGEST = 40.0  # seconds of CPU after which a call that hears nothing is killed
 TINY = 1e-12  # a gap that is not met
-Call = Callable[[float | None], Any]
+Array = Any
+Maker = Callable[[], gr.Problem]
+Call = Callable[[gr.Problem, float | None], Any]
 
 
-def problem_of(seed: int) -> tuple[str, gr.Problem]:
-    """One in four is a small one with terms of every kind."""
-    kind = seed % 4
-    if kind == 0:
-        small = random_problem(seed)
-        return small.description, small.problem
-    words, make = drawn(seed, TIMES[kind - 1])
-    return words, make()
+# ---- problems --------------------------------------------------------------------------------------------------------
+def _one_node(loss: Any, m: int, d: int) -> gr.Problem:
+    """The lasso of a loss."""
+    rng = np.random.default_rng(0)
+    X, signs = rng.standard_normal((m, d)), np.sign(rng.standard_normal(m))
+    fit = loss(gr.NodeData.from_arrays(X, signs, np.zeros(m, dtype=int)))
+    return gr.Problem(fit + gr.Parameter(1e-2, name="lam") * gr.NodePenalty(gr.L1()))
 
 
+def _on(edges: Array, d: int, penalty: Any, loss: Any = gr.SquaredLoss, each: int = 3, more: Any = None) -> gr.Problem:
+    """So many samples of each node of a graph."""
+    rng, n = np.random.default_rng(0), int(edges.max()) + 1
+    node, graph = (
+        np.repeat(np.arange(n), each),
+        gr.Graph(tuple(range(n)), edges[:, 0], edges[:, 1], np.ones(len(edges))),
+    )
+    X, signs = rng.standard_normal((len(node), d)), np.sign(rng.standard_normal(len(node)))
+    data = gr.NodeData.from_arrays(X, signs, node)
+    lam = gr.Parameter(0.1, name="lam")
+    over = gr.Consensus(graph) if penalty is None else lam * gr.TotalVariation(graph, penalty)
+    model = loss(data) + over
+    return gr.Problem(model if more is None else model + more)
+
+
+def _of_rows(n: int, m: int, penalty: Any) -> gr.Problem:
+    """A norm of products with a dense matrix."""
+    rng = np.random.default_rng(0)
+    data = gr.NodeData.from_arrays(np.ones((n, 1)), rng.standard_normal(n), np.arange(n))
+    return gr.Problem(
+        gr.SquaredLoss(data) + gr.Parameter(0.1, name="lam") * penalty(rng.standard_normal((m, n)) @ gr.w)
+    )
+
+
+def _pairs(n: int) -> Array:
+    return np.column_stack(np.triu_indices(n, 1))
+
+
+def _chain(n: int) -> Array:
+    return np.column_stack([np.arange(n - 1), np.arange(1, n)])
+
+
+HEAVY: dict[str, Maker] = {
+    "one node 20,000 x 800, logistic": lambda: _one_node(gr.LogisticLoss, 20_000, 800),
+    "one node 5,000 x 1,500, quantile": lambda: _one_node(partial(gr.QuantileLoss, tau=0.3), 5_000, 1_500),
+    "3 nodes x 2,000": lambda: _on(_chain(3), 2_000, gr.L2(), each=50),
+    "40 nodes x 300, hinge": lambda: _on(_pairs(40), 300, gr.L2(), gr.HingeLoss, each=50),
+    "chain of 300,000": lambda: _on(_chain(300_000), 1, gr.L1(), gr.HuberLoss, each=1),
+    "grid of 200 x 200 x 3, quantile": lambda: _on(
+        GRAPHS["grid"](40_000, None), 3, gr.L1(), gr.partial(gr.QuantileLoss, tau=0.3)
+    ),
+    "grid of 300 x 300 x 5, squares": lambda: _on(GRAPHS["grid"](90_000, None), 5, gr.SquaredL2()),
+    "complete graph of 1,200": lambda: _on(_pairs(1_200), 2, gr.L2()),
+    "consensus of 20,000": lambda: _on(_chain(20_000), 5, None, gr.LogisticLoss),
+    "boxes on a grid": lambda: _on(GRAPHS["grid"](20_000, None), 3, gr.L1(), more=gr.NodePenalty(gr.Box(-0.5, 0.5))),
+    "dense rows, 1,500 x 3,000": lambda: _of_rows(3_000, 1_500, gr.L1()),
+    "quadratic form of 400": lambda: _on(_chain(30), 400, gr.Quadratic(np.eye(400) + 1.0), each=20),
+}
+
+
+def problems(seeds: Sequence[int]) -> Iterator[tuple[int, str, Maker]]:
+    """Seed, words and maker: in turn a small one with terms of every kind, three that grow, and one of `HEAVY`."""
+    for seed in seeds:
+        kind, heavy = seed % 5, list(HEAVY)[seed // 5 % len(HEAVY)]
+        if kind == 0:
+            small = random_problem(seed)
+            yield seed, small.description, lambda small=small: gr.Problem(small.model)
+        elif kind == 4:
+            yield seed, heavy, HEAVY[heavy]
+        else:
+            yield seed, *drawn(seed, TIMES[kind - 1])
+
+
+# ---- calls -----------------------------------------------------------------------------------------------------------
 @cache
 def _methods() -> dict[str, AbstractMethod]:
     every: dict[str, Any] = declared(AbstractMethod)
     return {name: each() for name, each in every.items() if needs_no_options(each)}
 
 
-def _solve(problem: gr.Problem, method: Any, seconds: float | None) -> Any:
+def _solve(method: Any, problem: gr.Problem, seconds: float | None) -> Any:
     return problem.solve(method, gap=TINY, seconds=seconds, on_failure="return", progress=False)
 
 
-def calls(problem: gr.Problem) -> Iterator[tuple[str, Call]]:
-    """All that takes time, by name."""
-    for name, method in _methods().items():
-        if not method.lacks(problem.form):
-            yield name, partial(_solve, problem, method)
+def _certify(problem: gr.Problem, seconds: float | None) -> Any:
     w = np.random.default_rng(0).standard_normal((len(problem.form.observed), problem.form.d))
-    yield "certify", lambda seconds: problem.certify(w, seconds=seconds)
-    yield "path", lambda seconds: gr.path(problem, 10, seconds=seconds, progress=False, on_failure="return")
-    yield "strength_max", lambda seconds: gr.strength_max(problem, seconds=seconds)
-    validated = partial(gr.cross_validate, problem, folds=3, progress=False)
-    yield "cross_validate", lambda seconds: validated(seconds=seconds)
-    yield "audit", lambda seconds: gr.audit(problem, gr.PrimalDual(), seconds=60.0 if seconds is None else seconds)
+    return problem.certify(w, seconds=seconds)
+
+
+def _audit(problem: gr.Problem, seconds: float | None) -> Any:
+    return gr.audit(problem, gr.PrimalDual(), seconds=60.0 if seconds is None else seconds)
+
+
+CALLS: dict[str, Call] = {
+    "certify": _certify,
+    "path": lambda problem, seconds: gr.path(problem, [10.0, 1.0, 0.1], seconds=seconds, progress=False),
+    "strength_max": lambda problem, seconds: gr.strength_max(problem, seconds=seconds),
+    "cross_validate": lambda problem, seconds: gr.cross_validate(
+        problem, [10.0, 1.0, 0.1], folds=3, seconds=seconds, progress=False
+    ),
+    "audit": _audit,
+}
+
+
+def calls(problem: gr.Problem) -> dict[str, Call]:
+    """All that takes time, by name."""
+    fit = {name: partial(_solve, each) for name, each in _methods().items() if not each.lacks(problem.form)}
+    return {**fit, **CALLS}
 
 
 def _ending(found: Any) -> str:
     return next((str(getattr(found, name)) for name in ("status", "ended") if getattr(found, name, "")), "returned")
 
 
-def _child(call: Call, seconds: float | None, longest: float, into: int, stacks: Any) -> None:
+def _cpu() -> float:
+    """Seconds of this process, and of those that it has waited for."""
+    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in used)
+
+
+def _child(call: Call, make: Maker, seconds: float | None, longest: float, into: int, stacks: Any) -> None:
     resource.setrlimit(resource.RLIMIT_AS, (int(MEMORY), int(MEMORY)))
     resource.setrlimit(resource.RLIMIT_CPU, (int(longest) + 1, int(longest) + 2))
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    problem = make()
+    os.write(into, b"\n")
     if seconds is not None:
         faulthandler.dump_traceback_later(seconds + LATE, file=stacks)
-    began, raw = time.perf_counter(), False
+    began, before, raw = time.perf_counter(), _cpu(), False
     try:
-        end = _ending(call(seconds))
+        end = _ending(call(problem, seconds))
     except KeyboardInterrupt:
         end = "KeyboardInterrupt"
     except (GraphregError, MemoryError) as error:
         end = f"{type(error).__name__}: {error}"
     except BaseException as error:  # noqa: BLE001 - whatever it is, it is told
         end, raw = f"{type(error).__name__}: {error}", True
-    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    cpu = sum(each.ru_utime + each.ru_stime for each in used)
-    said = {"end": end, "raw": raw, "cpu": cpu, "wall": time.perf_counter() - began, "mb": used[0].ru_maxrss / 1024}
+    said = {"end": end, "raw": raw, "cpu": _cpu(), "before": before, "wall": time.perf_counter() - began, "mb": peak()}
     os.write(into, json.dumps(said).encode())
     os._exit(0)
 
 
-def run(call: Call, seconds: float | None, press: float | None = None) -> dict[str, Any]:
+def run(call: Call, make: Maker, seconds: float | None, press: float | None = None) -> dict[str, Any]:
     """One call with a deadline, or with Ctrl-C after so many seconds; how late it is."""
     out, into = os.pipe()
     with tempfile.TemporaryFile("w+") as stacks:
         pid = os.fork()
         if pid == 0:
-            _child(call, seconds, LONGEST + (seconds or press or 0.0), into, stacks)
+            _child(call, make, seconds, LONGEST + (seconds or press or 0.0), into, stacks)
         os.close(into)
-        before, due = 0.0, seconds
-        if press is not None:
-            time.sleep(press)
-            before, due = cpu_of(pid), 0.0
-            os.kill(pid, signal.SIGINT)
-        with os.fdopen(out) as pipe:
+        at = 0.0
+        with os.fdopen(out, "rb", buffering=0) as pipe:
+            pipe.read(1)
+            if press is not None:
+                time.sleep(press)
+                at = cpu_of(pid)
+                os.kill(pid, signal.SIGINT)
             line = pipe.read()
         _, _, used = os.wait4(pid, 0)
         stacks.seek(0)
         where = stacks.read()
     cpu = used.ru_utime + used.ru_stime
-    died = {"end": "died, or was killed", "raw": True, "cpu": cpu, "wall": np.nan, "mb": np.nan}
+    died = {"end": "died, or was killed", "raw": True, "cpu": cpu, "before": 0.0, "wall": np.nan, "mb": np.nan}
     found = json.loads(line) if line else died
-    late = found["cpu"] - before - (due or 0.0)
+    late = found["cpu"] - (at if seconds is None else found["before"] + seconds)
     return {**found, "late": late, "where": where if late > LATE else ""}
 
 
-def study(seeds: range, wanted: str, pressed: bool, out: str) -> pd.DataFrame:
+def study(seeds: Sequence[int], wanted: str, pressed: bool, out: str) -> pd.DataFrame:
     """Every call of every problem with every deadline, or with a press after as long as it was drawn."""
-    rows, rng = list[dict[str, Any]](), np.random.default_rng(seeds.start)
-    for seed in tqdm(seeds, disable=None):
-        words, problem = problem_of(seed)
-        for name, call in calls(problem):
+    rows, rng = list[dict[str, Any]](), np.random.default_rng(seeds[0])
+    for seed, words, make in tqdm(problems(seeds), total=len(seeds), disable=None):
+        for name, call in calls(make()).items():
             if wanted not in name:
                 continue
             for seconds in SECONDS:
                 how = (None, float(rng.uniform(0.0, 2.0 * seconds))) if pressed else (seconds, None)
-                found = run(call, *how)
+                found = run(call, make, *how)
                 rows.append({"seed": seed, "call": name, "seconds": how[0] or how[1], **found, "words": words})
         if out:
             pd.DataFrame(rows).to_json(out, orient="records", lines=True)
@@ -158,17 +243,17 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, help="seed of the first problem")
     parser.add_argument("--count", type=int, default=12, help="problems")
     parser.add_argument("--calls", default="", help="those whose names have this in them")
+    parser.add_argument("--kinds", default="01234", help="of problems: small, three that grow, heavy ones")
     parser.add_argument("--press", action="store_true", help="Ctrl-C instead of a deadline")
     parser.add_argument("--out", default="", help="a file for all that was measured, in lines of JSON")
     args = parser.parse_args()
     warnings.simplefilter("ignore")
     warm = random_problem(0).problem
-    for _, call in calls(warm):  # imports are no part of any deadline
-        try:
-            call(5.0)
-        except GraphregError:
-            pass
-    found = study(range(args.first, args.first + args.count), args.calls, args.press, args.out)
+    for call in calls(warm).values():  # imports are no part of any deadline
+        with suppress(GraphregError):
+            call(warm, 5.0)
+    every = range(args.first, args.first + args.count)
+    found = study([seed for seed in every if str(seed % 5) in args.kinds], args.calls, args.press, args.out)
     print(table(found).to_string())
     bad = found[(found.late > LATE) | found.raw]
     for _, each in bad.iterrows():
