@@ -97,7 +97,7 @@ HEAVY: dict[str, Maker] = {
     "40 nodes x 300, hinge": lambda: _on(_pairs(40), 300, gr.L2(), gr.HingeLoss, each=50),
     "chain of 300,000": lambda: _on(_chain(300_000), 1, gr.L1(), gr.HuberLoss, each=1),
     "grid of 200 x 200 x 3, quantile": lambda: _on(
-        GRAPHS["grid"](40_000, None), 3, gr.L1(), gr.partial(gr.QuantileLoss, tau=0.3)
+        GRAPHS["grid"](40_000, None), 3, gr.L1(), partial(gr.QuantileLoss, tau=0.3)
     ),
     "grid of 300 x 300 x 5, squares": lambda: _on(GRAPHS["grid"](90_000, None), 5, gr.SquaredL2()),
     "complete graph of 1,200": lambda: _on(_pairs(1_200), 2, gr.L2()),

@@ -36,6 +36,7 @@ MAPPED = Path("/proc/self/statm")
 QUICK = 5e8  # multiplications, less than a second: neither Ctrl-C nor the clock is heard meanwhile
 GRACE = 0.15  # seconds that a piece of work is given at least, so that small ones are done even when time is up
 PATIENCE = 0.05  # seconds between two looks at the clock and at Ctrl-C
+BEGINNING = 0.3  # seconds that a process takes to begin: for less none is started
 LOOK = 0.1  # seconds between two looks of a worker whether its parent is there
 FAREWELL = 0.5  # seconds that the interpreter waits at its end for compiled work that was broken off
 
@@ -200,7 +201,7 @@ def aside(function: Callable[..., T], *args: Any) -> T:
     Raises
     ------
     OutOfTimeError
-        Where the deadline passes first (at the earliest after `GRACE`).
+        Where the deadline passes first, or before it could begin.
     MemoryError
         Where it dies, as compiled code does where memory runs out.
     """
@@ -208,6 +209,8 @@ def aside(function: Callable[..., T], *args: Any) -> T:
     from multiprocessing import spawn
     from tempfile import TemporaryFile
 
+    if (seconds := left()) is not None and seconds < BEGINNING:
+        raise OutOfTimeError
     until = _end()
     there = {**os.environ, "PYTHONPATH": os.pathsep.join(each or os.getcwd() for each in sys.path)}
     command = [spawn.get_executable(), "-c", f"from {__name__} import answer; answer()"]

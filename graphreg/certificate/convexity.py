@@ -23,7 +23,7 @@ import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cholesky
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh, splu
 
-from ..base.gate import carry_out
+from ..base.gate import carry_out, heavy
 from ..form import EdgeBlock, Form
 from ..terms import Array, at_a_time, gram, strengths
 from ..terms.penalties import AbstractSmoothPenalty
@@ -64,12 +64,13 @@ def _estimates(A: Array, diagonal: Array) -> Array:
     """The smallest eigenvalues, from the inverses, whose largest eigenvalues keep their relative accuracy; 0 where the
     matrix with a diagonal of 1 is singular."""
     root = np.sqrt(diagonal)
-    values, V = np.linalg.eigh(A / (root[:, :, None] * root[:, None, :]))
+    many = 10.0 * A.size * len(root[0])
+    values, V = heavy(many, lambda: np.linalg.eigh(A / (root[:, :, None] * root[:, None, :])))
     regular = values[:, 0] > len(root[0]) * 4 * U
-    inverse = np.matmul(V / np.where(values > 0, values, 1.0)[:, None, :], V.transpose(0, 2, 1))
+    inverse = heavy(many, lambda: np.matmul(V / np.where(values > 0, values, 1.0)[:, None, :], V.transpose(0, 2, 1)))
     inverse /= root[:, :, None] * root[:, None, :]
     scale = np.abs(inverse).max(axis=(1, 2), keepdims=True)
-    top = np.linalg.eigvalsh(inverse / scale)[:, -1] * scale[:, 0, 0]
+    top = heavy(many, lambda: np.linalg.eigvalsh(inverse / scale))[:, -1] * scale[:, 0, 0]
     return np.where(regular & (top > 0), 1.0 / np.where(top > 0, top, 1.0), 0.0)
 
 

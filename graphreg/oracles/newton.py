@@ -24,7 +24,7 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import spilu, splu
 
 from ..base.csgraph import depth_first_order, reverse_cuthill_mckee
-from ..base.gate import QUICK, carry_out, refuse, usable_memory
+from ..base.gate import QUICK, carry_out, heavy, refuse, usable_memory
 from ..form import Form, Held
 from ..terms import AbstractMatrix, Array, EdgeBlock, SampleBlock
 from ..terms.losses import AbstractSmoothLoss
@@ -109,7 +109,8 @@ class Factors:
 # ---- how many entries the factors have, known before they are computed, and whether memory holds them ----------------
 PER_ENTRY = 24.0  # bytes of both factors for each entry of one of them
 FACTORS = "the factors of a Newton system"
-PER_PRODUCT = 110.0  # bytes for each product of which the matrix is a sum, while its pattern is looked for
+FOR_PRODUCT = 40.0  # multiplications that each product of which the matrix is a sum takes as long as
+PER_PRODUCT = 110.0  # bytes for each of these, while the pattern is looked for
 
 
 def fits(form: Form) -> bool:
@@ -125,7 +126,7 @@ def wide(form: Form) -> tuple[int, ...]:
     """The numbers of the blocks whose flows or prices are unknowns of a Newton system: of rows that are no edges, and
     no samples of one node each, if these are not more than the parameters, as otherwise some of them follow from
     others."""
-    unlike = (b for b in form.unlike_edges if isinstance(b, EdgeBlock) or len(b.map.pairs[0]))
+    unlike = (b for b in form.unlike_edges if isinstance(b, EdgeBlock) or len(b.map.links[0]))
     many, rows = max(form.n * form.d, 1), {id(block) for block in unlike}
     return tuple(k for k, b in enumerate(form.blocks) if id(b) in rows and b.count * b.map.width(form.d) <= many)
 
@@ -488,7 +489,7 @@ class NewtonSystem:
         self.samples = tuple(self._samples(form, places))
         self.edges = tuple(self._edges(form, places[len(form.samples) :]))
         self.kinks = tuple(k for k, e in enumerate(form.edges) if e.penalty.pieces(form.width(e)))  # sums of norms
-        self._pattern(len(self.order))
+        heavy(FOR_PRODUCT * _products(form, self.wide), lambda: self._pattern(len(self.order)))
 
     def vector(self, w: Array) -> Array:
         """w (n, d) in the order of the system; flows are 0."""
