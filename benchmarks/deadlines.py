@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 from tqdm import tqdm
 
 import graphreg as gr
@@ -38,6 +39,7 @@ from .choice import GRAPHS, drawn
 from .interrupting import cpu_of
 from .memory import peak
 
+ENOUGH, REFUSED = 3.0, 2.0  # seconds for what is too large, and of CPU until that is said
 LATE = 0.5  # seconds of CPU beyond the deadline
 SECONDS = (0.01, 0.1, 1.0)
 TIMES = (1.0, 10.0, 30.0)  # times larger than the problems of `choice`
@@ -121,6 +123,52 @@ def problems(seeds: Sequence[int]) -> Iterator[tuple[int, str, Maker]]:
             yield seed, *drawn(seed, TIMES[kind - 1])
 
 
+def _dense_row(n: int) -> gr.Problem:
+    """Neighbours that are alike, and a few sums over all nodes."""
+    rng = np.random.default_rng(0)
+    data = gr.NodeData.from_arrays(np.ones((n, 1)), rng.standard_normal(n), np.arange(n))
+    lam = gr.Parameter(0.1, name="lam")
+    return gr.Problem(gr.SquaredLoss(data) + lam * gr.L1()(sp.csr_array(rng.standard_normal((4, n))) @ gr.w))
+
+
+def _classes(d: int, classes: int) -> gr.Problem:
+    rng = np.random.default_rng(0)
+    node = np.repeat(np.arange(3), 2 * classes)
+    data = gr.NodeData.from_arrays(rng.standard_normal((len(node), d)), np.arange(len(node)) % classes, node)
+    graph = gr.Graph((0, 1, 2), *_chain(3).T, np.ones(2))
+    return gr.Problem(gr.MultinomialLoss(data) + gr.Parameter(0.1, name="lam") * gr.TotalVariation(graph, gr.L2()))
+
+
+def _random(n: int, d: int, penalty: Any, loss: Any = gr.SquaredLoss, more: Any = None) -> gr.Problem:
+    pairs = np.sort(np.random.default_rng(0).integers(0, n, (4 * n, 2)), axis=1)
+    pairs = np.unique(np.concatenate([_chain(n), pairs[pairs[:, 0] != pairs[:, 1]]]), axis=0)
+    return _on(pairs, d, penalty, loss, 2, more)
+
+
+LARGE: dict[str, Maker] = {
+    "3 nodes x 100,000": lambda: _on(_chain(3), 100_000, gr.L2(), each=20),
+    "3 nodes x 40,000, squares": lambda: _on(_chain(3), 40_000, gr.SquaredL2(), each=20),
+    "3 nodes x 40,000, logistic": lambda: _on(_chain(3), 40_000, gr.L1(), gr.LogisticLoss, each=20),
+    "3 nodes x 40,000, hinge": lambda: _on(_chain(3), 40_000, gr.L2(), gr.HingeLoss, each=20),
+    "one node 60 x 100,000": lambda: _one_node(gr.SquaredLoss, 60, 100_000),
+    "one node 60 x 100,000, logistic": lambda: _one_node(gr.LogisticLoss, 60, 100_000),
+    "one node 60 x 60,000, quantile": lambda: _one_node(partial(gr.QuantileLoss, tau=0.3), 60, 60_000),
+    "consensus of 5 x 40,000": lambda: _on(_chain(5), 40_000, None, each=10),
+    "300 nodes x 8,000": lambda: _on(_chain(300), 8_000, gr.L2(), each=1),
+    "complete graph of 3,000 x 30": lambda: _on(_pairs(3_000), 30, gr.L2(), each=1),
+    "grid of 700 x 700 x 8": lambda: _on(GRAPHS["grid"](490_000, None), 8, gr.L2(), each=1),
+    "random graph of 40,000 x 10": lambda: _random(40_000, 10, gr.L2()),
+    "random graph of 40,000 x 10, squares": lambda: _random(40_000, 10, gr.SquaredL2()),
+    "random graph of 60,000 x 4, quantile": lambda: _random(60_000, 4, gr.L1(), partial(gr.QuantileLoss, tau=0.3)),
+    "chain of 1,500,000": lambda: _on(_chain(1_500_000), 1, gr.L1(), each=1),
+    "boxes on a random graph": lambda: _random(50_000, 5, gr.L2(), more=gr.NodePenalty(gr.Box(-0.5, 0.5))),
+    "sums over 200,000 nodes": lambda: _dense_row(200_000),
+    "sums over 60,000 nodes": lambda: _dense_row(60_000),
+    "600 classes x 100": lambda: _classes(100, 600),
+    "3 nodes x 30,000, Huber": lambda: _on(_chain(3), 30_000, gr.HuberNorm(0.1), each=20),
+}
+
+
 # ---- calls -----------------------------------------------------------------------------------------------------------
 @cache
 def _methods() -> dict[str, AbstractMethod]:
@@ -159,7 +207,8 @@ def calls(problem: gr.Problem) -> dict[str, Call]:
 
 
 def _ending(found: Any) -> str:
-    return next((str(getattr(found, name)) for name in ("status", "ended") if getattr(found, name, "")), "returned")
+    said = next((str(getattr(found, name)) for name in ("status", "ended") if getattr(found, name, "")), "returned")
+    return f"failed: {found.message}" if said == "failed" else said
 
 
 def _cpu() -> float:
@@ -169,15 +218,13 @@ def _cpu() -> float:
 
 
 def _child(call: Call, make: Maker, seconds: float | None, longest: float, into: int, stacks: Any) -> None:
-    resource.setrlimit(resource.RLIMIT_AS, (int(MEMORY), int(MEMORY)))
     resource.setrlimit(resource.RLIMIT_CPU, (int(longest) + 1, int(longest) + 2))
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     problem = make()
-    os.write(into, b"\n")
     if seconds is not None:
         faulthandler.dump_traceback_later(seconds + LATE, file=stacks)
     began, before, raw = time.perf_counter(), _cpu(), False
     try:
+        os.write(into, b"\n")
         end = _ending(call(problem, seconds))
     except KeyboardInterrupt:
         end = "KeyboardInterrupt"
@@ -185,6 +232,7 @@ def _child(call: Call, make: Maker, seconds: float | None, longest: float, into:
         end = f"{type(error).__name__}: {error}"
     except BaseException as error:  # noqa: BLE001 - whatever it is, it is told
         end, raw = f"{type(error).__name__}: {error}", True
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # what comes now is too late
     said = {"end": end, "raw": raw, "cpu": _cpu(), "before": before, "wall": time.perf_counter() - began, "mb": peak()}
     os.write(into, json.dumps(said).encode())
     os._exit(0)
@@ -232,6 +280,21 @@ def study(seeds: Sequence[int], wanted: str, pressed: bool, out: str) -> pd.Data
     return pd.DataFrame(rows)
 
 
+def refusals(wanted: str, out: str) -> pd.DataFrame:
+    """What becomes of every call of the problems that are too large: refused in words, or in time."""
+    rows = list[dict[str, Any]]()
+    for words, make in tqdm(LARGE.items(), disable=None):
+        if wanted in words:
+            for name, call in calls(make()).items():
+                found = run(call, make, ENOUGH)
+                refused = " GB" in found["end"] and "allocate" not in found["end"]
+                slow = refused and found["cpu"] - found["before"] > REFUSED
+                raw = found["raw"] or slow or (not refused and "emory" in found["end"])
+                rows.append({"seed": 0, "call": name, "seconds": ENOUGH, **found, "raw": raw, "words": words})
+            pd.DataFrame(rows).to_json(out or os.devnull, orient="records", lines=True)
+    return pd.DataFrame(rows)
+
+
 def table(found: pd.DataFrame) -> pd.DataFrame:
     groups = found.groupby("call", sort=False)
     late = groups["late"].agg(runs="size", too_late=lambda each: int((each > LATE).sum()), worst="max")
@@ -245,15 +308,23 @@ def main() -> int:
     parser.add_argument("--calls", default="", help="those whose names have this in them")
     parser.add_argument("--kinds", default="01234", help="of problems: small, three that grow, heavy ones")
     parser.add_argument("--press", action="store_true", help="Ctrl-C instead of a deadline")
+    parser.add_argument(
+        "--large", nargs="?", const="", help="problems too large for the memory, with this in their names"
+    )
     parser.add_argument("--out", default="", help="a file for all that was measured, in lines of JSON")
     args = parser.parse_args()
     warnings.simplefilter("ignore")
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # shells have what runs in the background ignore it
+    resource.setrlimit(resource.RLIMIT_AS, (int(MEMORY), int(MEMORY)))
     warm = random_problem(0).problem
     for call in calls(warm).values():  # imports are no part of any deadline
         with suppress(GraphregError):
             call(warm, 5.0)
-    every = range(args.first, args.first + args.count)
-    found = study([seed for seed in every if str(seed % 5) in args.kinds], args.calls, args.press, args.out)
+    if args.large is None:
+        every = range(args.first, args.first + args.count)
+        found = study([seed for seed in every if str(seed % 5) in args.kinds], args.calls, args.press, args.out)
+    else:
+        found = refusals(args.large, args.out)
     print(table(found).to_string())
     bad = found[(found.late > LATE) | found.raw]
     for _, each in bad.iterrows():

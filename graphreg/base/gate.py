@@ -29,6 +29,7 @@ from .clock import OutOfTimeError, left, raise_in, setting, starting
 T = TypeVar("T")
 
 GB = 1e9
+LESS = "take a smaller problem, more memory, or in place of factors a method of rounds such as PrimalDual()"
 LITTLE = 5e7  # bytes that any machine has: it need not be asked
 USABLE = 0.8  # of the memory of the machine
 CGROUP = Path("/sys/fs/cgroup/memory.max")
@@ -80,7 +81,7 @@ def too_much(numbers: float, what: str, about: str = "") -> str:
 def refuse(numbers: float, what: str, about: str = "") -> None:
     """Raise `MemoryError` where so many numbers are too many, before they are computed."""
     if said := too_much(numbers, what, about):
-        raise MemoryError(said)
+        raise MemoryError(f"{said}; {LESS}")
 
 
 # ---- time ------------------------------------------------------------------------------------------------------------

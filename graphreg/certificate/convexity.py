@@ -23,7 +23,7 @@ import scipy.sparse as sp
 from scipy.linalg import LinAlgError, cholesky
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh, splu
 
-from ..base.gate import carry_out, heavy
+from ..base.gate import carry_out, heavy, too_much
 from ..form import EdgeBlock, Form
 from ..terms import Array, at_a_time, gram, strengths
 from ..terms.penalties import AbstractSmoothPenalty
@@ -32,6 +32,7 @@ from .kernel.joint import far_from_square
 # ---- smallest eigenvalues, from below --------------------------------------------------------------------------------
 U = 2.0**-53  # the unit roundoff
 BELOW = (1.0 - 1e-9, 1.0 - 1e-6, 0.99, 0.7, 0.3, 0.03)  # of the eigenvalue as it is estimated: tried in this order
+SQUARES = 6.0  # matrices that are held at once
 RESTARTS = 30  # of ARPACK; where these are too few, eigenvalues are too close for a bound that would help
 WIDE = 64  # from this size on the matrices of a stack are factorised one by one
 RANGE = 1e140  # diagonals outside 1 / RANGE ... RANGE are not looked at
@@ -219,8 +220,11 @@ def node_convexity(form: Form) -> Array:
 def group_convexity(form: Form, member: Array, count: int) -> Array:
     """mu_c (count,): the same for groups of nodes that have one parameter vector; a node with member -1 is in none.
 
-    Restricted to equal parameters within groups, P - 1/2 sum_c mu_c ||theta_c||^2 is convex.
+    Restricted to equal parameters within groups, P - 1/2 sum_c mu_c ||theta_c||^2 is convex. 0, which is no less true,
+    where a matrix of all coordinates would take too much memory.
     """
+    if too_much(SQUARES * form.d**2, "it"):
+        return np.zeros(count)
     some = at_a_time(CHUNK // form.d**2, count)
     return np.concatenate([np.zeros(0), *(_of_groups(form, member, s.start, min(s.stop, count)) for s in some)])
 

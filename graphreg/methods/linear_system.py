@@ -53,7 +53,7 @@ class LinearSystem(AbstractMethod):
         out += [
             f"{edge.name} has the penalty {edge.penalty.called()}, which is no sum of squares"
             for edge in form.edges
-            if edge.penalty.quadratic(form.width(edge)) is None and not fixes(form, edge)
+            if edge.penalty.quadratic(1) is None and not fixes(form, edge)
         ]
         out += [f"{name} gives a node two values" for name in Held(form).torn]
         return tuple(dict.fromkeys(out))

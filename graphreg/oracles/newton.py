@@ -629,5 +629,9 @@ def factor_bytes(form: Form, how: str) -> float:
 
 def _cubes(form: Form, heights: Callable[[sp.csc_array], Array]) -> float:
     """d^3 times the sum of the squared heights of the columns of a factor."""
-    A, sizes = units(form)
-    return float(mean_size(sizes) ** 3 * (heights(A) ** 2).sum())
+
+    def summed() -> float:
+        A, sizes = units(form)
+        return float(mean_size(sizes) ** 3 * (heights(A) ** 2).sum())
+
+    return heavy(FOR_PRODUCT * _products(form, wide(form)), summed)

@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from ...form import EdgeBlock, Form, SampleBlock
 from ...terms import Array, Design, gram
 from ...terms.losses import AbstractQuadraticLoss, AbstractSmoothLoss
-from ...terms.penalties import AbstractConstraint, AbstractSmoothPenalty
+from ...terms.penalties import AbstractConstraint, AbstractSmoothPenalty, at_units
 from .coordinates import RANK, coordinates, inverse_root, largest, slices, weighted
 
 STEPS = 16  # at most; what is not attained falls for ever
@@ -321,7 +321,7 @@ def kinks(edges: list[EdgeBlock], d: int, size: float) -> Array:
     slopes = np.zeros(d)
     for edge in edges:
         at = edge.columns(d)
-        rise = edge.weight.sum() * edge.penalty.value(np.eye(len(at)))
+        rise = edge.weight.sum() * at_units(edge.penalty.value, len(at))
         slopes[at] += np.where(np.isfinite(rise), rise, 0.0)
     return slopes**2 / (size or 1.0)
 
