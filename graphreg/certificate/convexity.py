@@ -25,6 +25,7 @@ from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh, splu
 
 from ..base.gate import carry_out, heavy, too_much
 from ..form import EdgeBlock, Form
+from ..oracles import least_fill
 from ..terms import Array, at_a_time, gram, strengths
 from ..terms.penalties import AbstractSmoothPenalty
 from .kernel.joint import far_from_square
@@ -32,6 +33,7 @@ from .kernel.joint import far_from_square
 # ---- smallest eigenvalues, from below --------------------------------------------------------------------------------
 U = 2.0**-53  # the unit roundoff
 BELOW = (1.0 - 1e-9, 1.0 - 1e-6, 0.99, 0.7, 0.3, 0.03)  # of the eigenvalue as it is estimated: tried in this order
+PER_ENTRY = 3.0  # numbers of 8 bytes
 SQUARES = 6.0  # matrices that are held at once
 RESTARTS = 30  # of ARPACK; where these are too few, eigenvalues are too close for a bound that would help
 WIDE = 64  # from this size on the matrices of a stack are factorised one by one
@@ -114,10 +116,12 @@ def least_of_sparse(A: Any, share: float) -> float:
 
 
 def equilibrated(A: Any) -> tuple[Array, sp.csc_array, Callable[[Array], Array]] | None:
-    """q and S = diag(q) A diag(q) with a diagonal near 1, and what solves S x = b; None where A is singular."""
+    """q and S = diag(q) A diag(q) with a diagonal near 1, and what solves S x = b; None where A is singular, or memory
+    does not hold its factors."""
     A = sp.csc_array(A)
     diagonal = A.diagonal()
-    if not (np.isfinite(A.data).all() and (diagonal > 1.0 / RANGE).all() and (diagonal < RANGE).all()):
+    fits = not too_much(PER_ENTRY * (A.nnz + least_fill(A)), "it")
+    if not (fits and np.isfinite(A.data).all() and (diagonal > 1.0 / RANGE).all() and (diagonal < RANGE).all()):
         return None
     q = 2.0 ** np.round(-0.5 * np.log2(diagonal))  # powers of 2: scaling by them is exact
     Q = sp.diags_array(q)

@@ -222,12 +222,18 @@ def least_fill(A: sp.csc_array) -> float:
 
 
 def _without_trees(A: sp.csc_array) -> sp.csc_array:
-    while A.nnz:
-        kept = np.flatnonzero(np.diff(A.indptr) > 2)  # itself and two neighbours
-        if len(kept) == A.shape[0]:  # pyright: ignore[reportOptionalSubscript]
-            break
-        A = sp.csc_array(A[kept][:, kept])
-    return A
+    begin, row = A.indptr.tolist(), A.indices.tolist()
+    degree = (np.diff(A.indptr) - 1).tolist()  # without itself
+    ends = [j for j, many in enumerate(degree) if many < 2]
+    left = np.full(len(degree), True)
+    while ends:
+        j = ends.pop()
+        left[j] = False
+        for i in row[begin[j] : begin[j + 1]]:
+            degree[i] -= i != j
+            if degree[i] == 1 and i != j and left[i]:
+                ends.append(i)
+    return A if left.all() else sp.csc_array(A[left][:, left])
 
 
 def sparse_order(A: sp.csc_array) -> Array:

@@ -98,6 +98,11 @@ def at_units(function: Callable[[Array], Array], k: int) -> Array:
     return np.concatenate([np.zeros(0), *(function(np.eye(min(s.stop, k) - s.start, k, s.start)) for s in some)])
 
 
+def both_ways(function: Callable[[Array], Array], k: int) -> Array:
+    """The larger of the values at each unit vector and at its negative, (k,)."""
+    return np.maximum(at_units(function, k), at_units(lambda unit: function(-unit), k))
+
+
 def norm_bound(norm: Any, x: Array, spread: Array) -> Array:
     """||x + h|| <= ||x|| + sum_j |h_j| ||e_j||, the norm trusted to 4 + k ulp."""
     k = x.shape[1]
