@@ -52,9 +52,15 @@ def test_a_process_gives_what_the_function_returns_or_raises(children):
 
 
 def test_a_process_is_killed_at_the_deadline(children):
-    with clock.within(0.1), pytest.raises(clock.OutOfTimeError):
+    with clock.within(0.5), pytest.raises(clock.OutOfTimeError):
         gate.aside(time.sleep, SLOW)
     assert children[0].poll() < 0  # by a signal
+
+
+def test_no_process_is_begun_for_a_moment(children):
+    with clock.within(0.1), pytest.raises(clock.OutOfTimeError):
+        gate.aside(time.sleep, SLOW)
+    assert not children
 
 
 def test_a_process_is_killed_at_ctrl_c(children, monkeypatch):
@@ -76,7 +82,7 @@ def test_a_process_is_killed_where_nobody_waits_any_more(children):
         finally:
             over.set()
 
-    with clock.within(0.1), pytest.raises(clock.OutOfTimeError):
+    with clock.within(0.5), pytest.raises(clock.OutOfTimeError):
         gate.carry_out(work)
     assert over.wait(SLOW / 2)
     assert children[0].poll() is not None  # dead before its time; what stopped the thread may have lost its status

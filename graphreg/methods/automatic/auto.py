@@ -75,14 +75,17 @@ class Auto(AbstractMethod):
         began, tried, found = time.perf_counter(), list[str](), None
         form, gap, first = task.form, task.budget.gap, _by_newton(task.budget)
         costs = Costs(form, gap, _rounds(task.budget))
-        stages = plan(costs, first)
-        if form.is_small:  # no strength plays a part
-            known = gap, costs.earlier, first, AbstractMethod.classes
-            stages = iter(form.once("plan", known, lambda: list(plan(costs, first))))
+        known = gap, costs.earlier, first, AbstractMethod.classes  # of a small form no strength plays a part
+
+        def every() -> Iterator[Stage]:
+            stages = partial(plan, costs, first)
+            yield from form.once("plan", known, lambda: list(stages())) if form.is_small else stages()
+
+        chosen = every()
 
         def following() -> Stage | None:
             with alarm():
-                return next(stages, None)
+                return next(chosen, None)
 
         for stage in iter(following, None):
             found = _carried_out(stage, task, found)
