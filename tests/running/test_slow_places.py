@@ -12,6 +12,7 @@ import graphreg as gr
 from graphreg.base import gate
 from graphreg.certificate import convexity
 from graphreg.certificate.kernel.arithmetic import RefusedError
+from graphreg.certificate.kernel.system import System
 from graphreg.certificate.proposing.plan import JointPlan
 from graphreg.inputs import components_of
 from graphreg.methods.automatic.auto import plan
@@ -134,10 +135,7 @@ def test_what_all_verbs_need_is_weighed(monkeypatch):
 
 
 def test_the_joint_rule_is_weighed():
-    from graphreg.certificate.kernel.system import System
-
-    form = problem(n=30).form
-    system = System.of(form) if hasattr(System, "of") else System(form)
+    system = System(problem(n=30).form)
     JointPlan(system, np.ones(system.size))
     with gate.allowing(1e3), pytest.raises(RefusedError, match="take too much memory"):
         JointPlan(system, np.ones(system.size))

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ...base.gate import refuse
 from ...form import EdgeBlock, Form, SampleBlock
 from ...terms import Array, Design, gram
 from ...terms.losses import AbstractQuadraticLoss, AbstractSmoothLoss
@@ -66,6 +67,8 @@ class Pool:
         if fixed is None and ground:
             self.base, bends = centers(ground, form.d), self._bends(ground)
         self.T = coordinates(form, self.largest, np.zeros(form.d, dtype=bool) if fixed is None else fixed, bends)
+        steps = self.T.shape[1] * form.d // max(len(self.T), 1)
+        refuse(2.0 * steps**2, "the best common model", "about ")
         designs = [block for block in form.samples if block.X is not None]
         if len(designs) == 1 and not bends.any():  # by the definition of T
             size = float(designs[0].scale.max())
