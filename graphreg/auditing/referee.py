@@ -30,7 +30,6 @@ SEEDS = 5
 ARRIVED = 1e-8  # a distance at which a run need not go on
 GRID = 200  # distances that are kept
 TIME = "the time was up"
-LEAST = 1e-3  # seconds
 
 
 @checks.named
@@ -130,7 +129,7 @@ class _Referee:
 
     def go(self) -> None:
         try:
-            self.optimum = Optimum.of(self.problem, max(0.5 * (self.deadline - time.monotonic()), LEAST))
+            self.optimum = Optimum.of(self.problem, max(0.5 * (self.deadline - time.monotonic()), 1e-3))
             self._main_run(self.optimum)
             if self.course.ended == "interrupted":
                 raise KeyboardInterrupt

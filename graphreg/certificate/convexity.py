@@ -50,7 +50,7 @@ def least_of_stack(A: Array, share: float) -> Array:
         return found
     A, diagonal = A[usable], diagonal[usable]
     tau = 1.01 * share + 1.1 * (d + 3) ** 2 * U
-    estimate, best = _estimates(A, diagonal), np.zeros(len(A))
+    estimate, best = heavy(20.0 * A.size * d, lambda: _estimates(A, diagonal)), np.zeros(len(A))
     for factor in BELOW:
         todo = np.flatnonzero((best == 0.0) & (estimate > 0.0))
         if not len(todo):
@@ -67,13 +67,12 @@ def _estimates(A: Array, diagonal: Array) -> Array:
     """The smallest eigenvalues, from the inverses, whose largest eigenvalues keep their relative accuracy; 0 where the
     matrix with a diagonal of 1 is singular."""
     root = np.sqrt(diagonal)
-    many = 10.0 * A.size * len(root[0])
-    values, V = heavy(many, lambda: np.linalg.eigh(A / (root[:, :, None] * root[:, None, :])))
+    values, V = np.linalg.eigh(A / (root[:, :, None] * root[:, None, :]))
     regular = values[:, 0] > len(root[0]) * 4 * U
-    inverse = heavy(many, lambda: np.matmul(V / np.where(values > 0, values, 1.0)[:, None, :], V.transpose(0, 2, 1)))
+    inverse = np.matmul(V / np.where(values > 0, values, 1.0)[:, None, :], V.transpose(0, 2, 1))
     inverse /= root[:, :, None] * root[:, None, :]
     scale = np.abs(inverse).max(axis=(1, 2), keepdims=True)
-    top = heavy(many, lambda: np.linalg.eigvalsh(inverse / scale))[:, -1] * scale[:, 0, 0]
+    top = np.linalg.eigvalsh(inverse / scale)[:, -1] * scale[:, 0, 0]
     return np.where(regular & (top > 0), 1.0 / np.where(top > 0, top, 1.0), 0.0)
 
 
