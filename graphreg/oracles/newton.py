@@ -24,7 +24,7 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import spilu, splu
 
 from ..base.csgraph import depth_first_order, reverse_cuthill_mckee
-from ..base.gate import QUICK, carry_out, heavy, refuse, usable_memory
+from ..base.gate import QUICK, aside, carry_out, heavy, refuse, usable_memory
 from ..form import Form, Held
 from ..terms import AbstractMatrix, Array, EdgeBlock, SampleBlock
 from ..terms.losses import AbstractSmoothLoss
@@ -109,6 +109,8 @@ class Factors:
 # ---- how many entries the factors have, known before they are computed, and whether memory holds them ----------------
 PER_ENTRY = 24.0  # bytes of both factors for each entry of one of them
 FACTORS = "the factors of a Newton system"
+HUB = 10.0  # times the root of the number of nodes: neighbours that make a minimum degree order slow to find
+SLOW, SLOW_WITH_HUBS = 3e6, 2e5  # entries from which on that takes about half a second
 FOR_PRODUCT = 40.0  # multiplications that each product of which the matrix is a sum takes as long as
 PER_PRODUCT = 110.0  # bytes for each of these, while the pattern is looked for
 
@@ -239,11 +241,18 @@ def _without_trees(A: sp.csc_array) -> sp.csc_array:
 def sparse_order(A: sp.csc_array) -> Array:
     """The nodes in an order in which factors stay sparse (minimum degree), (n,).
 
-    It is that of a factorisation which drops all that it can: scipy has no other way to it.
+    It is that of a factorisation which drops all that it can: scipy has no other way to it, and holds Python's lock
+    meanwhile. So where that is long, as with nodes of very many neighbours, it is done by another process.
     """
+    hub = np.diff(A.indptr).max(initial=0) > HUB * np.sqrt(len(A.indptr))
+    slow = A.nnz > (SLOW_WITH_HUBS if hub else SLOW)
+    return np.argsort(aside(_minimum_degree, A) if slow else _minimum_degree(A))
+
+
+def _minimum_degree(A: sp.csc_array) -> Array:
     options = {"SymmetricMode": True}
     more: dict[str, Any] = {"drop_tol": 1.0, "fill_factor": 1.0, "diag_pivot_thresh": 0.0, "options": options}
-    return np.argsort(carry_out(lambda: spilu(A, permc_spec="MMD_AT_PLUS_A", **more)).perm_c)
+    return spilu(A, permc_spec="MMD_AT_PLUS_A", **more).perm_c
 
 
 def column_counts(A: sp.csc_array, order: Array) -> Array:

@@ -7,8 +7,8 @@ from rooms import PACKAGE, trees
 from survey import AROUND, CORE, FIGURES, HOUSE, circles, holds, room_of
 
 LIMITS = {
-    "lines of code": 45_259,  # with a gate heard in large problems, losses with kinks as boxes, one node, joint answers, `gr.w`
-    "lines of code in the core": 22_712,  # the same: all of them are solved or proved in the core
+    "lines of code": 45_265,  # with a gate that large problems hear, losses with kinks as boxes, joint answers, `gr.w`
+    "lines of code in the core": 22_718,  # the same: all of them are solved or proved in the core
     "files": 442,  # rows; methods/one_node.py, interior_point/kinks.py, kernel/joint.py
     "arrows upwards": 1,
     "largest circle of files at load": 0,

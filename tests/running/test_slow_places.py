@@ -108,6 +108,15 @@ def test_what_trees_leave_is_the_core(graph):
     assert (newton._without_trees(A) != A[core][:, core]).nnz == 0
 
 
+def test_an_order_that_takes_long_is_found_by_a_process(monkeypatch):
+    A = sp.csc_array(nx.adjacency_matrix(nx.gnm_random_graph(40, 90, seed=0)) + 9.0 * sp.eye_array(40))
+    here, begun = newton.sparse_order(A), list[object]()
+    monkeypatch.setattr(newton, "SLOW", 10)
+    monkeypatch.setattr(newton, "aside", lambda *work: begun.append(work) or gate.aside(*work))
+    assert (newton.sparse_order(A) == here).all()
+    assert len(begun) == 1
+
+
 def test_long_trees_are_taken_away_at_once():
     ends = np.array(list(pairwise(range(200_000))))
     A = sp.csc_array(nx.adjacency_matrix(nx.Graph(ends.tolist())) + 9.0 * sp.eye_array(200_000))
