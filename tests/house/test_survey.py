@@ -19,10 +19,10 @@ LIMITS = {
     "functions with more than 6 parameters": 13,
     "modules that an import loads": 9,
     "PrimalDual on a chain: files": 60,  # base/gate.py, running/predicting.py and what weighs a run before it begins
-    "PrimalDual on a chain: functions": 556,  # memory is weighed at unit vectors; blocks ask their maps, and stand apart where they are of rows
+    "PrimalDual on a chain: functions": 556,  # blocks ask their maps, and stand apart where they are of rows; memory is weighed
     "PrimalDual on a chain: depth": 24,
     "Exact on a chain: files": 55,  # as above
-    "Exact on a chain: functions": 472,  # as above, what is slow and large is weighed; how long a solver takes is predicted, by the band of its factor
+    "Exact on a chain: functions": 472,  # as above; what a solver takes is predicted, by the band of its factor, and weighed
     "Exact on a chain: depth": 22,
 }
 
