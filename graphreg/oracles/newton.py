@@ -24,7 +24,7 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import spilu, splu
 
 from ..base.csgraph import depth_first_order, reverse_cuthill_mckee
-from ..base.gate import QUICK, carry_out, refuse, usable_memory
+from ..base.gate import QUICK, aside, carry_out, heavy, refuse, usable_memory
 from ..form import Form, Held
 from ..terms import AbstractMatrix, Array, EdgeBlock, SampleBlock, product
 from ..terms.losses import AbstractSmoothLoss
@@ -111,14 +111,17 @@ class Factors:
 # ---- how many entries the factors have, known before they are computed, and whether memory holds them ----------------
 PER_ENTRY = 24.0  # bytes of both factors for each entry of one of them
 FACTORS = "the factors of a Newton system"
-PER_PRODUCT = 110.0  # bytes for each product of which the matrix is a sum, while its pattern is looked for
+HUB = 10.0  # times the root of the number of nodes: neighbours that make a minimum degree order slow to find
+SLOW, SLOW_WITH_HUBS = 3e6, 2e5  # entries from which on that takes about half a second
+FOR_PRODUCT = 40.0  # multiplications that each product of which the matrix is a sum takes as long as
+PER_PRODUCT = 110.0  # bytes for each of these, while the pattern is looked for
 
 
 def wide(form: Form) -> tuple[int, ...]:
     """The numbers of the blocks whose flows or prices are unknowns of a Newton system: of rows that are no edges, and
     no samples of one node each, if these are not more than the parameters, as otherwise some of them follow from
     others."""
-    unlike = (b for b in form.unlike_edges if isinstance(b, EdgeBlock) or len(b.map.pairs[0]))
+    unlike = (b for b in form.unlike_edges if isinstance(b, EdgeBlock) or len(b.map.links[0]))
     many, rows = max(form.n * form.d, 1), {id(block) for block in unlike}
     return tuple(k for k, b in enumerate(form.blocks) if id(b) in rows and b.count * b.map.width(form.d) <= many)
 
@@ -214,22 +217,35 @@ def least_fill(A: sp.csc_array) -> float:
 
 
 def _without_trees(A: sp.csc_array) -> sp.csc_array:
-    while A.nnz:
-        kept = np.flatnonzero(np.diff(A.indptr) > 2)  # itself and two neighbours
-        if len(kept) == A.shape[0]:  # pyright: ignore[reportOptionalSubscript]
-            break
-        A = sp.csc_array(A[kept][:, kept])
-    return A
+    begin, row = A.indptr.tolist(), A.indices.tolist()
+    degree = (np.diff(A.indptr) - 1).tolist()  # without itself
+    ends = [j for j, many in enumerate(degree) if many < 2]
+    left = np.full(len(degree), True)
+    while ends:
+        j = ends.pop()
+        left[j] = False
+        for i in row[begin[j] : begin[j + 1]]:
+            degree[i] -= i != j
+            if degree[i] == 1 and i != j and left[i]:
+                ends.append(i)
+    return A if left.all() else sp.csc_array(A[left][:, left])
 
 
 def sparse_order(A: sp.csc_array) -> Array:
     """The nodes in an order in which factors stay sparse (minimum degree), (n,).
 
-    It is that of a factorisation which drops all that it can: scipy has no other way to it.
+    It is that of a factorisation which drops all that it can: scipy has no other way to it, and holds Python's lock
+    meanwhile. So where that is long, as with nodes of very many neighbours, it is done by another process.
     """
+    hub = np.diff(A.indptr).max(initial=0) > HUB * np.sqrt(len(A.indptr))
+    slow = A.nnz > (SLOW_WITH_HUBS if hub else SLOW)
+    return np.argsort(aside(_minimum_degree, A) if slow else _minimum_degree(A))
+
+
+def _minimum_degree(A: sp.csc_array) -> Array:
     options = {"SymmetricMode": True}
     more: dict[str, Any] = {"drop_tol": 1.0, "fill_factor": 1.0, "diag_pivot_thresh": 0.0, "options": options}
-    return np.argsort(carry_out(lambda: spilu(A, permc_spec="MMD_AT_PLUS_A", **more)).perm_c)
+    return spilu(A, permc_spec="MMD_AT_PLUS_A", **more).perm_c
 
 
 def column_counts(A: sp.csc_array, order: Array) -> Array:
@@ -484,7 +500,7 @@ class NewtonSystem:
         places = self._places(form)
         self.samples = tuple(self._samples(form, places))
         self.edges = tuple(self._edges(form, places[len(form.samples) :]))
-        self._pattern(len(self.order))
+        heavy(FOR_PRODUCT * _products(form, self.wide), lambda: self._pattern(len(self.order)))
 
     def vector(self, w: Array) -> Array:
         """w (n, d) in the order of the system; flows are 0."""
@@ -624,5 +640,9 @@ def factor_bytes(form: Form, how: str) -> float:
 
 def _cubes(form: Form, heights: Callable[[sp.csc_array], Array]) -> float:
     """d^3 times the sum of the squared heights of the columns of a factor."""
-    A, sizes = units(form)
-    return float(mean_size(sizes) ** 3 * (heights(A) ** 2).sum())
+
+    def summed() -> float:
+        A, sizes = units(form)
+        return float(mean_size(sizes) ** 3 * (heights(A) ** 2).sum())
+
+    return heavy(FOR_PRODUCT * _products(form, wide(form)), summed)

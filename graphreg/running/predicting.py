@@ -29,6 +29,7 @@ PER_NUMBER = 100.0  # bytes of rounds and their certificates, for each parameter
 PER_GRAM, PER_SQUARE = 16.0, 8.0  # bytes for each entry of a node's d x d matrices, and of one that all share
 PER_ROW = 2000.0  # bytes of what CVXPY and a solver make of each parameter, difference and sample
 MORE = 1.25  # steps for each further digit
+MOST = 1e12  # rounds
 
 
 @dataclass(frozen=True)
@@ -72,8 +73,8 @@ class Costs:
 
     def rounds_in(self, seconds: float) -> int:
         """The number of rounds of `PrimalDual` that take so long: some before they are compiled, and more from then
-        on."""
-        plain = seconds / self.round(compiled=False)
+        on. Of no end of time `MOST`."""
+        plain = min(seconds / self.round(compiled=False), MOST)
         first = compiled_from(self.form.differences, code_of(self.form).price, self.earlier)
         if plain < first or not compiles():
             return int(plain)

@@ -10,7 +10,7 @@ from functools import lru_cache, partial
 from typing import Any
 
 from ...base.breakdown import broken, cause
-from ...base.clock import left
+from ...base.clock import alarm, left
 from ...base.declaring import declared, needs_no_options
 from ...base.shortcuts import shortcut
 from ...errors import InternalError
@@ -71,11 +71,19 @@ class Auto(AbstractMethod):
         began, tried, found = time.perf_counter(), list[str](), None
         form, gap, first = task.form, task.budget.gap, _by_newton(task.budget)
         costs = Costs(form, gap, _rounds(task.budget))
-        stages = partial(plan, costs, first)
-        if form.is_small:  # no strength plays a part
-            known = gap, costs.earlier, first, AbstractMethod.classes
-            stages = partial(form.once, "plan", known, lambda: list(plan(costs, first)))
-        for stage in stages():
+        known = gap, costs.earlier, first, AbstractMethod.classes  # of a small form no strength plays a part
+
+        def every() -> Iterator[Stage]:
+            stages = partial(plan, costs, first)
+            yield from form.once("plan", known, lambda: list(stages())) if form.is_small else stages()
+
+        chosen = every()
+
+        def following() -> Stage | None:
+            with alarm():
+                return next(chosen, None)
+
+        for stage in iter(following, None):
             found = _carried_out(stage, task, found)
             found = found if found.by else replace(found, by=stage.method.name)
             tried.append(_said(stage.method, found))
