@@ -29,7 +29,7 @@ ROOMS = (  # from the ground up; files of the top, and folders
     *("datasets", "tuning", "neural", "plots", "mathml", "reporting", "reading_prox", "reading_cvxpy"),
     "catalogue",
     FACE,  # what follows is written as a user would write it, on the public names
-    *("model_file", "mpi", "sklearn", "cli", "__main__"),
+    *("fitting", "model_file", "mpi", "sklearn", "cli", "__main__"),
 )
 
 
