@@ -7,7 +7,7 @@ from rooms import PACKAGE, trees
 from survey import AROUND, CORE, FIGURES, HOUSE, circles, holds, room_of
 
 LIMITS = {
-    "lines of code": 45_867,  # with `fit`, units, graphs from elsewhere (655); kinks as boxes, Huber's norm as cones (22)
+    "lines of code": 45_867,  # with `fit`, units, graphs from elsewhere (655); Huber's norm as cones (22)
     "lines of code in the core": 22_857,  # the same: units and graphs (184), cones (23), what is solved or proved
     "files": 449,  # fitting/, cli/fitting.py, inputs/units.py, inputs/conversions.py; rows; kernel/joint.py
     "arrows upwards": 1,
