@@ -146,7 +146,7 @@ class Form:
     @shared
     def component(self) -> Array:
         """The connected component (of all edges between nodes) of each node, (n,)."""
-        pairs = [block.map.pairs for block in (*self.edges, *self.beside)]
+        pairs = [block.map.links for block in (*self.edges, *self.beside)]
         if not any(len(tails) for tails, _ in pairs):
             return np.arange(self.n)
         if any(edge.map.in_line for edge in self.edges):

@@ -16,6 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...base.csgraph import minimum_spanning_tree
+from ...base.gate import heavy, too_much
 from ...inputs import components_of
 from ...terms import Array
 from ..convexity import equilibrated, estimated, root_of
@@ -32,6 +33,8 @@ LIGHT = 1e-3  # of the largest weight: variables with less are looked at last
 NEGLIGIBLE = 1e-10  # of the largest weight at a node: with less a variable answers for nothing there
 MANY = 6  # variables for each equation of a node that are looked at
 ROUNDS = 12  # in which the sizes of corrections grow
+PER_ENTRY, FOR_PRODUCT = 4.5, 10.0  # numbers of 8 bytes, and multiplications that a product takes as long as
+HEAVY = "the equations that all variables answer together take too much memory"
 UNTIED = "what may move does not tie down all equations"
 ENOUGH, MORE = 10, 0.25  # variables beyond the equations of a root, in all and for each: what is near answers first
 
@@ -92,7 +95,7 @@ class JointPlan:
     def __init__(self, system: System, weight: Array) -> None:
         root, self._B = np.sqrt(weight), sp.csr_array(system.rows(np.arange(system.size)))
         self._B.data *= np.repeat(root, np.diff(self._B.indptr))
-        found = equilibrated(self._B.T @ self._B)
+        found = equilibrated(heavy(_products(self._B), lambda: self._B.T @ self._B))
         if found is None:
             raise RefusedError(UNTIED)
         scale, S, self._solve = found
@@ -100,7 +103,7 @@ class JointPlan:
         G = root_of(S - mu * sp.eye_array(len(scale))) if mu > 0.0 else None
         if G is None:
             raise RefusedError(UNTIED)
-        self.joint = Joint(system, root, scale, G, mu)
+        self.joint = heavy(_products(G.T.tocsr()), lambda: Joint(system, root, scale, G, mu))
 
     def moved(self, left: Array) -> Array:
         """What takes up an imbalance."""
@@ -117,6 +120,15 @@ class JointPlan:
     def box(self, system: System, high: Array, low: Array, z: Array, plain: bool = False) -> Balanced:
         """What is proved of prices and flows."""
         return self.joint.balanced(system, high, low, plain)
+
+
+def _products(A: sp.csr_array) -> float:
+    """The products of which A'A is a sum, times what one takes; `RefusedError` where memory does not hold the
+    matrix."""
+    many = float((np.diff(A.indptr) ** 2.0).sum())
+    entries = min(many, float(A.shape[1]) ** 2)  # pyright: ignore[reportOptionalSubscript]  (scipy has no types)
+    need(not too_much(PER_ENTRY * entries, "it"), HEAVY)
+    return FOR_PRODUCT * many
 
 
 class Planner:
