@@ -32,13 +32,10 @@ class Slack:
                 depth = one.penalty.domain.slacks(one.taken(v) / s if flows else np.zeros((1, one.shape[1])))
             depth = np.maximum(np.nan_to_num(depth, nan=0.0, posinf=np.inf), 0.0)
             np.multiply(s, depth, out=one.taken(room))
-            np.multiply(s, _rough(depth) if rough else np.minimum(depth, 1.0) ** 2, out=one.taken(weight))
+            if rough:  # all where there is room, little where there is hardly any
+                depth = np.select([depth > ROOMY, depth > 0.0], [1.0, ROOMY], 0.0)
+            np.multiply(s, np.minimum(depth, 1.0) ** 2, out=one.taken(weight))
         return Slack(room, weight)
-
-
-def _rough(depth: Array) -> Array:
-    """1 where there is room, less where there is hardly any, and 0 where there is none."""
-    return np.select([depth > ROOMY, depth > 0.0], [1.0, ROOMY**2], 0.0)
 
 
 def held_first(system: System) -> list[Array]:
