@@ -272,9 +272,9 @@ class _Referee:
         known = optimum is not None and len(course.points) > 0
         distances = list[tuple[int, float]]()
         with suppress(OutOfTimeError), at_least(0.1):
-            for k in grid if known and optimum else ():
+            for k in grid if known else ():
                 check_deadline()
-                distances.append((course.rounds[k], optimum.distance(course.points[k])))
+                distances.append((course.rounds[k], optimum.distance(course.points[k]) if optimum else np.inf))
         return Audit(
             algorithm=self.algorithm.name,
             kind=self.kind,

@@ -224,7 +224,7 @@ def _without_trees(A: sp.csc_array) -> sp.csc_array:
     while ends:
         j = ends.pop()
         left[j] = False
-        for i in row[begin[j] : begin[j + 1]]:
+        for i in row[begin[j] : begin[j + 1]]:  # pyright: ignore[reportIndexIssue]  (scipy has no types)
             degree[i] -= i != j
             if degree[i] == 1 and i != j and left[i]:
                 ends.append(i)
