@@ -36,6 +36,7 @@ from .programme import Block, Programme, System
 LN2 = 0.6931471805599453  # the double nearest to log 2, which misses less than 2.4e-17
 DENSE = 0.3  # of the lower triangle of the last columns: where more is there, products are dense
 LEAST = 1e-200  # of a radius that is not 0
+EXACTLY = 40  # rows of a matrix that is looked at in rational numbers, within a second or so
 TERMS = 11  # of the series of log
 
 
@@ -204,7 +205,25 @@ def curvature(P: sp.csr_array, factor: Factor | None) -> float:
     if P.nnz == np.count_nonzero(d):
         return min(float(d.min(initial=0.0)), 0.0)
     need(factor is not None and abs(P - P.T).max() == 0.0, "a matrix that is not symmetric")
-    return min(floor(P, np.zeros(len(d)), factor), 0.0)
+    found = min(floor(P, np.zeros(len(d)), factor), 0.0)
+    return 0.0 if found < 0.0 and len(d) <= EXACTLY and semidefinite(P) else found
+
+
+def semidefinite(P: sp.csr_array) -> bool:
+    """True where P is positive semidefinite: by elimination in rational numbers, for the sake of singular matrices."""
+    rows = [[Fraction(x) for x in row] for row in P.toarray().tolist()]
+    while rows:
+        first, *rest = rows
+        if first[0] < 0 or (first[0] == 0 and any(first)):
+            return False
+        rows = [row[1:] if not row[0] else _less(row, first) for row in rest]
+    return True
+
+
+def _less(row: list[Fraction], first: list[Fraction]) -> list[Fraction]:
+    """A row less that multiple of the first one which leaves nothing in the first column; without that column."""
+    times = row[0] / first[0]
+    return [a - times * b if b else a for a, b in zip(row[1:], first[1:], strict=True)]
 
 
 def floor(S: sp.csr_array, off: Array, factor: Factor) -> float:
