@@ -23,21 +23,21 @@ def holds(known, value):
 @pytest.mark.parametrize("quadratic", [True, False])
 def test_exact_optima_lie_between_the_bounds(quadratic):
     both = 0
-    for seed in range(40):
+    for seed in range(30):
         p, value, x, z = planted(seed, quadratic)
         known = proving.proved(p, canonical.helped(p), 1e-6)
         assert holds(known, value), (seed, known.lower, value, known.upper)
         assert known.status == "", (seed, known.status)
         both += known.gap() <= 1e-5
         assert holds(proving.proved(p, Answer(x, z), 1e-6, helped=False), value), seed
-    assert both >= 38, both
+    assert both >= 29, both
 
 
 def test_garbage_gives_no_false_bound():
     r, one, tries = np.random.default_rng(5), 0, 0
-    for seed in range(25):
+    for seed in range(10):
         p, value, x, z = planted(seed)
-        for noise in (1e-12, 1e-6, 1e-2, 1.0):
+        for noise in (1e-12, 1e-4, 1.0):
             answer = Answer(*(v + noise * (1 + np.abs(v)) * r.normal(size=len(v)) for v in (x, z)))
             known = proving.proved(p, answer, 1e-6, helped=False)
             assert holds(known, value), (seed, noise, known.lower, float(value), known.upper)
