@@ -27,7 +27,7 @@ TRIES = (  # how far a start is shifted inwards, and the faces on which it is he
 SLOW = 3  # steps that do not shorten what is left by a third, after which a start is given up
 ROUNDS = 30  # of steps from one start
 REGULAR = (1e-16, 1e-13, 1e-10)  # what is added to the equations' diagonal, of rows of length 1
-DENOMINATOR = 1000  # of multiples of rows of which another is the sum
+SIMPLE = 1e-3  # the least multiple of a row that is looked for where another is a sum of such
 PEELINGS = 40  # rounds in which pairs are found
 
 
@@ -178,8 +178,9 @@ def _combination(M: sp.csr_array, row: int, core: Array, scale: Array, weight: A
         return {}
     C = sp.csr_array(M[core])
     u = scale * solve(scale * (C @ (weight**2 * M[[row]].toarray().ravel())))
-    near = {i: Fraction(x).limit_denominator(DENOMINATOR) for i, x in zip(core.tolist(), u.tolist(), strict=True)}
-    return {i: x for i, x in near.items() if x}
+    some = np.flatnonzero(np.abs(u) > SIMPLE / 2)
+    pairs = zip(core[some].tolist(), u[some].tolist(), strict=True)
+    return {i: Fraction(x).limit_denominator(round(1 / SIMPLE)) for i, x in pairs}
 
 
 def _free_room(system: System, y: Array) -> Array:

@@ -112,5 +112,8 @@ def test_the_exact_point_of_a_certificate_solves_the_equations_within_its_radius
             rows = system.M.toarray()
             for i in range(len(system.c)):
                 missed = abs(dot(rows[i], y) - Fraction(system.c[i]))
-                assert missed <= dot(np.abs(rows[i]), found.radius) + (0 if i not in found.proposal.left else 1), (seed, i)
+                assert missed <= dot(np.abs(rows[i]), found.radius) + (0 if i not in found.proposal.left else 1), (
+                    seed,
+                    i,
+                )
             assert len(exact(found.radius)) == len(y)
