@@ -321,3 +321,33 @@ def test_ranges_of_cones_and_of_the_objective():
     lower, higher = ranges(p, 3.0, True)
     assert 3.5 <= higher[1] < 3.5 + TINY
     assert ranges(p, 3.0, False)[1][1] == np.inf
+
+
+# ---- the premises of the lemma, each by two equations ----------------------------------------------------------------
+def by_hand(M, c, **parts):
+    system = programme.System(
+        sp.csr_array(np.array(M, float)), np.array(c, float), (Block("free", slice(0, 2)),), False
+    )
+    given = {"high": np.zeros(2), "low": np.zeros(2), "weight": np.zeros(2)} | parts
+    whole = {name: np.array(given.get(name, []), int) for name in ("rows", "columns", "core", "left")}
+    return verify.reach(system, replace(EMPTY, **(given | whole)))
+
+
+def test_rows_that_are_left_tell_their_residual():
+    found = by_hand([[1, 0], [1, 0]], [1, 2], high=np.array([1.0, 0]), rows=[0], columns=[0], radius=np.array([1e-200]),
+                    left=[1], witness=({0: Fraction(1)},))  # fmt: skip
+    assert found.missed >= 1.0
+
+
+def test_two_rows_cannot_share_a_column():
+    with pytest.raises(RefusedError, match="share a column"):
+        by_hand([[1, 0], [1, 0]], [0, 1], high=np.array([0.5, 0]), rows=[0, 1], columns=[0, 0], radius=np.ones(2))
+
+
+def test_no_column_of_a_pair_stands_in_the_core():
+    core = {"core": [0], "scale": np.ones(1), "weight": np.array([1.0, 0.0])}
+    factor = Factor(sp.csr_array(np.eye(1)), np.full(1, 0.5), 0.5, np.arange(1))
+    pair = {"rows": [1], "columns": [1], "radius": np.array([1.25])}
+    assert by_hand([[1, 0], [0, 1]], [0, 1], **core, **pair, factor=factor).radius[1] == 1.25
+    with pytest.raises(RefusedError, match="column in the core"):
+        by_hand([[1, 5], [0, 1]], [0, 1], **core, **pair, factor=factor)
