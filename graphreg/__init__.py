@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from .certificate import Certificate as Certificate
     from .comparing import Comparison as Comparison
     from .comparing import compare as compare
+    from .conic import ConicCertificate as ConicCertificate
+    from .conic import certify as certify
     from .distributed import MPI as MPI
     from .distributed import Actors as Actors
     from .distributed import Faults as Faults
@@ -112,6 +114,7 @@ _ROOMS = {
     "auditing": "Audit audit",
     "certificate": "Certificate",
     "comparing": "Comparison compare",
+    "conic": "ConicCertificate certify",
     "distributed": "MPI Actors Faults Parts",
     "inputs": "Graph NodeData",
     "methods": "AbstractFixedPoint AbstractIteration Acceleration DecreasingStep",

@@ -1,0 +1,226 @@
+"""`certify`: what can be proved of the optimal value of a problem of CVXPY."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from ..certificate import RefusedError
+from ..terms import Array
+from . import canonical, programme, verify
+from .canonical import Answer, Canonical
+from .certificate import ConicCertificate
+from .programme import Programme, System
+from .steps import bent, near
+from .verify import Reached
+
+HELP = (None, 1e-5, 1e-3)  # tolerances of further solves, whose answers are ever further inside the cones
+
+
+@dataclass
+class _Known:
+    """What is proved so far, of the programme as stored."""
+
+    lower: float = -np.inf
+    upper: float = np.inf
+    status: str = ""
+    evidence: dict[str, Reached] = field(default_factory=dict)
+    why: dict[str, str] = field(default_factory=dict)
+    row: int | None = None  # an equality that follows from others, but for its right-hand side
+    excess: float = 0.0  # by which that differs
+
+    def gap(self) -> float:
+        if not np.isfinite(self.upper - self.lower):
+            return np.inf
+        return (self.upper - self.lower) / max(1.0, abs(self.upper), abs(self.lower))
+
+
+def certify(problem: Any, *, solver: str | None = None, gap: float = 1e-6, **options: Any) -> ConicCertificate:
+    """Prove bounds of the optimal value of a problem of CVXPY, from an answer of any of its solvers.
+
+    Parameters
+    ----------
+    problem : cvxpy.Problem
+        Convex by CVXPY's rules (DCP), without integers.
+    solver : str, optional
+        "CLARABEL", "SCS", "OSQP" or "HIGHS", which solves the problem as ``problem.solve`` would; its answer is a
+        proposal, and proves nothing by itself. By default Clarabel; a problem that has a value already keeps it, and
+        the answer from which bounds are proved is Clarabel's to a second solve.
+    gap : float
+        The relative gap at which no further answer is looked for: where that of the solver proves less, Clarabel is
+        asked, ever further inside the cones.
+    **options
+        For the solver.
+
+    Returns
+    -------
+    ConicCertificate
+
+    Raises
+    ------
+    ModelError
+        For what is no problem of CVXPY, integers, parameters without values, power cones of more than three dimensions.
+    ConvexityError
+        For a problem that does not follow CVXPY's rules.
+    SolverError
+        For a solver that is unknown, not installed, or does not take the problem.
+
+    Examples
+    --------
+    >>> import cvxpy
+    >>> x = cvxpy.Variable(2, name="x")
+    >>> found = graphreg.certify(cvxpy.Problem(cvxpy.Minimize(cvxpy.sum(x)), [x >= 1]))
+    >>> found.status, bool(found.lower <= 2 <= found.upper)
+    ('certified', True)
+    """
+    canonical.check(problem)
+    stored = canonical.canonical(problem)
+    if solver is None and not options and problem.value is not None:
+        answer = canonical.helped(stored.programme, stored.data["dims"])
+    else:
+        answer = canonical.solve(stored, solver or "CLARABEL", options)
+    reported = None if problem.value is None else float(problem.value)
+    return _told(stored, proved(stored, answer, gap), reported)
+
+
+def proved(stored: Canonical, answer: Answer, gap: float, help: bool = True) -> _Known:
+    """What an answer proves, and where that is not enough what answers of Clarabel prove."""
+    p, known = stored.programme, _Known()
+    work = _Work(p, known)
+    if answer.x is not None and answer.z is not None:
+        work.bounds(answer.x, answer.z)
+    if not help:
+        return known
+    for tolerance in HELP:
+        if known.gap() <= gap or known.status:
+            break
+        more = canonical.helped(p, stored.data["dims"], tolerance=tolerance)
+        if more.x is None or more.z is None:
+            continue
+        if "PrimalInfeasible" in more.status and work.infeasible(more.z):
+            break
+        if "DualInfeasible" in more.status and work.falling(more.x):
+            point = canonical.helped(p, stored.data["dims"], feasible=True)
+            if "primal" not in known.evidence and point.x is not None:
+                work.above(point.x)
+            if "primal" in known.evidence:
+                known.status, known.lower, known.upper = "unbounded", -np.inf, -np.inf
+            else:
+                known.why["feasible point"] = "in one direction the objective falls without end, but no feasible point was found"
+            break
+        work.bounds(more.x, more.z)
+    return known
+
+
+class _Work:
+    """The four uses of the lemma on one programme."""
+
+    def __init__(self, p: Programme, known: _Known) -> None:
+        self.p, self.known = p, known
+        try:
+            self.curvature = verify.curvature(p.P[p.curved][:, p.curved], bent(p.P[p.curved][:, p.curved]))
+        except RefusedError:
+            self.curvature = -np.inf
+
+    def bounds(self, x: Array, z: Array) -> None:
+        self.above(x)
+        if not self.known.status:
+            self.below(x, z)
+
+    def above(self, x: Array) -> None:
+        """An upper bound near x."""
+        p, known = self.p, self.known
+        s = (p.b - p.A @ x)[p.in_cones]
+        for found in near(programme.primal(p), np.concatenate([x, s])):
+            try:
+                value = verify.upper_value(p, found)
+            except RefusedError as refused:
+                known.why["upper"] = str(refused)
+                self.contradictory(programme.primal(p), found)
+                continue
+            if value < known.upper:
+                known.upper, known.evidence["primal"] = value, found
+            known.why.pop("upper", None)
+            return
+        known.why.setdefault("upper", "no point inside the cones was found near the answer")
+
+    def contradictory(self, system: System, found: Reached) -> None:
+        every = np.ones(system.M.shape[1], bool)
+        for row, witness in zip(found.proposal.left.tolist(), found.proposal.witness, strict=True):
+            left = None if witness is None else verify.excess(system, row, witness, every)
+            if left:
+                self.known.status, self.known.lower, self.known.upper = "infeasible as stored", np.inf, np.inf
+                self.known.evidence["dependent"] = found
+                self.known.row, self.known.excess = row, abs(float(left))
+                return
+
+    def below(self, x: Array, z: Array) -> None:
+        """A lower bound near z."""
+        p, known = self.p, self.known
+        nothing = np.full(len(p.q), np.inf)
+        for found in near(programme.dual(p), np.concatenate([z, x[p.curved]])):
+            value = verify.lower_value(p, found, self.curvature, nothing, nothing)
+            if not np.isfinite(value):
+                known.why["lower"] = "the dual equations are not met"
+                continue
+            if value > known.lower:
+                known.lower, known.evidence["dual"] = value, found
+            known.why.pop("lower", None)
+            return
+        known.why.setdefault("lower", "no dual point inside the cones was found near the answer")
+
+    def infeasible(self, z: Array) -> bool:
+        p, known = self.p, self.known
+        fall = -float(p.b @ z)
+        for found in near(programme.contradiction(p), z / fall) if fall > 0.0 else ():
+            if verify.contradicts(p, found):
+                known.status, known.lower, known.upper = "infeasible", np.inf, np.inf
+                known.evidence["contradiction"] = found
+                return True
+        return False
+
+    def falling(self, d: Array) -> bool:
+        p = self.p
+        fall = -float(p.q @ d)
+        start = np.concatenate([d, -(p.A @ d)[p.in_cones]]) / max(fall, 1e-300)
+        for found in near(programme.descent(p), start) if fall > 0.0 else ():
+            if verify.descends(p, found):
+                self.known.evidence["descent"] = found
+                return True
+        return False
+
+
+def _told(stored: Canonical, known: _Known, reported: float | None) -> ConicCertificate:
+    """The same in the user's terms."""
+    lower, upper = (_added(bound, stored.offset, way) for bound, way in ((known.lower, -np.inf), (known.upper, np.inf)))
+    if stored.sign < 0.0:
+        lower, upper = -upper, -lower
+    finite = np.isfinite(known.lower), np.isfinite(known.upper)
+    status = known.status or ("certified" if all(finite) else "one side only" if any(finite) else "refused")
+    point = stored.point(known.evidence["primal"].high[: len(stored.programme.q)]) if "primal" in known.evidence else {}
+    message = _message(stored, known)
+    return ConicCertificate(
+        lower, upper, status, message, point, reported, stored.programme, stored.offset, stored.sign, known.evidence
+    )
+
+
+def _added(bound: float, offset: float, way: float) -> float:
+    """bound + offset, rounded outwards where it is rounded."""
+    total = bound + offset
+    exact = not np.isfinite(total) or Fraction(total) == Fraction(bound) + Fraction(offset)
+    return total if exact else float(np.nextafter(total, way))
+
+
+def _message(stored: Canonical, known: _Known) -> str:
+    if known.row is not None:
+        where = stored.row(known.row)
+        return (
+            f"drop one of the equalities of {where}, or write it as an inequality: as stored it follows from the other "
+            f"equalities but for its right-hand side, from which it differs by {known.excess:.1e}"
+        )
+    if known.status:
+        return ""
+    return "; ".join(f"no {side} bound: {why}" for side, why in known.why.items())

@@ -1,0 +1,248 @@
+"""Proposals: a point from somewhere, moved to where the equations hold and the cones have room, and what `verify` asks of
+it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import scipy.sparse as sp
+from qdldl import Solver
+
+from ..certificate import RefusedError
+from ..terms import Array
+from .cones import held, inward, projected, scaling
+from .programme import System
+from .verify import Factor, Proposal, Reached, floor, reach, residual
+
+SHIFTS = (0.0, *(10.0**k for k in range(-11, 0)))
+TRIES = (*((e, 0.0) for e in SHIFTS), *((e, h) for h in (1e-7, 1e-5, 1e-3) for e in (0.0, 1e-9, 1e-7, 1e-5)))
+ROUNDS = 30  # of steps from one start
+REGULAR = 1e-13  # what is added to the equations' diagonal, of rows of length 1
+DENSE = 0.2  # cores with more of their entries are factored as dense ones
+DENOMINATOR = 1000  # of multiples of rows of which another is the sum
+PEELINGS = 40  # rounds in which pairs are found
+
+
+def near(system: System, start: Array) -> Iterator[Reached]:
+    """What is proved near a point: as it is, further inside the cones, and on their coordinate faces."""
+    y = projected(start, system.blocks)
+    e = inward(system.blocks, len(y))
+    inner = e != 0.0
+    scale = max(1e-12 if not system.c.any() else 1.0, float(np.abs(y[inner]).max(initial=0.0)))
+    for shift, face in TRIES:
+        zero = held(y, system.blocks, face * scale) if face else np.zeros(len(y), bool)
+        found = settled(system, np.where(zero, 0.0, y + shift * scale * e))
+        if found is None:
+            continue
+        try:
+            yield reach(system, proposal(system, found, zero))
+        except RefusedError:
+            continue
+
+
+def settled(system: System, y: Array) -> Array | None:
+    """The point after steps of least length, measured by the cones (see `scaling`), until rounding is what is left."""
+    least, solver = np.inf, _Steps(system)
+    for _ in range(ROUNDS):
+        T = scaling(y, system.blocks, system.dual)
+        if T is None:
+            return None
+        step, longest = solver.step(y, T)
+        if not np.isfinite(longest):
+            return None
+        if longest < 1e-6 and (longest > 0.3 * least or longest < 1e-13):
+            return y
+        least = min(least, longest)
+        y = y + min(1.0, 0.6 / max(longest, 1e-300)) * step
+    return None
+
+
+class _Steps:
+    """Least corrections v of M (y + T v) = c, from the quasidefinite system of [[0, B], [B', -I]], B = D M T."""
+
+    def __init__(self, system: System) -> None:
+        self.system = system
+
+    def step(self, y: Array, T: sp.csr_array) -> tuple[Array, float]:
+        """T v, and the length of v."""
+        M, c, (m, n) = self.system.M, self.system.c, self.system.M.shape
+        B = sp.csr_array(M @ T)
+        length = np.sqrt(np.asarray(B.multiply(B).sum(axis=1)).ravel())
+        D = 1.0 / np.where(length > 0.0, length, 1.0)
+        B = sp.csc_array(sp.diags_array(D) @ B)
+        K = sp.block_array([[REGULAR * sp.eye_array(m), B], [None, -sp.eye_array(n)]], format="csc")
+        solve = Solver(sp.csc_matrix(K), upper=True).solve
+        r = residual(M, -c, -y, np.zeros(n))
+        r = D * (r.high + r.low)
+        v = np.zeros(n)
+        for _ in range(3):
+            v = v + solve(np.concatenate([r - B @ v, np.zeros(n)]))[m:]
+        return T @ v, float(np.linalg.norm(v))
+
+
+# ---- what the verifier asks for --------------------------------------------------------------------------------------
+@dataclass(frozen=True)
+class _Peeled:
+    rows: list[Array]
+    columns: list[Array]
+    core: Array
+
+
+def peeled(M: sp.csr_array, room: Array) -> _Peeled:
+    """Pairs of a row and a column that stands in no other row of those that are left, round by round; ``room`` says how
+    much a column can be moved, 0 for none."""
+    M = sp.csc_array(M)
+    left, rows, columns = np.ones(M.shape[0], bool), list[Array](), list[Array]()
+    row, column = M.indices, np.repeat(np.arange(M.shape[1]), np.diff(M.indptr))
+    size = np.abs(M.data)
+    for _ in range(PEELINGS):
+        alive = left[row] & (size > 0.0)
+        row, column, size = row[alive], column[alive], size[alive]
+        single = (np.bincount(column, minlength=M.shape[1]) == 1)[column] & (room[column] > 0.0)
+        if not single.any():
+            break
+        i, j, weight = row[single], column[single], size[single] * room[column[single]]
+        order = np.lexsort((-weight, i))
+        first = order[np.unique(i[order], return_index=True)[1]]
+        rows.append(i[first])
+        columns.append(j[first])
+        left[i[first]] = False
+    return _Peeled(rows, columns, np.flatnonzero(left))
+
+
+def proposal(system: System, y: Array, zero: Array) -> Proposal:
+    """How the equations are solved near a point: by pairs, and by least squares in the core of the rows that are left."""
+    M, N = system.M, system.M.shape[1]
+    pairs = peeled(M, np.where(zero, 0.0, np.abs(y) + _free_room(system, y)))
+    rows, columns = (np.concatenate(x) if x else np.zeros(0, int) for x in (pairs.rows, pairs.columns))
+    weight = np.where(zero, 0.0, 1.0)
+    weight[columns] = 0.0
+    core, scale, weight, factor, solve = _core(M, pairs.core, weight)
+    left = np.setdiff1d(pairs.core, core)
+    witness = tuple(_combination(M, row, core, scale, weight, solve) for row in left.tolist())
+    low, C = np.zeros(N), sp.csr_array(M[core])
+    blocks = [(sp.csr_array(M[i]), i, j) for i, j in zip(pairs.rows, pairs.columns, strict=True)][::-1]
+    own = [np.asarray(sp.csr_array(part[:, j]).diagonal()) for part, _, j in blocks]
+    for _ in range(3):
+        r = residual(M, -system.c, -y, -low)
+        r, more = r.high + r.low, np.zeros(N)
+        if len(core):
+            more = weight**2 * (C.T @ (scale * solve(scale * r[core])))
+        for (part, i, j), a in zip(blocks, own, strict=True):
+            more[j] = (r[i] - part @ more) / a
+        low = low + more
+    r = residual(M, system.c, y, low).size()
+    radius = np.zeros(N)
+    if len(core) and factor is not None:
+        radius = weight * float(np.linalg.norm(scale * r[core])) / np.sqrt(factor.shift / 4)
+    for (part, i, j), a in zip(blocks, own, strict=True):
+        radius[j] = 0.0
+        radius[j] = (r[i] + abs(part) @ radius) / np.abs(a) * (1 + 1e-9) + 1e-290
+    return Proposal(y, low, rows, columns, radius[columns], core, scale, weight, factor, left, witness)
+
+
+def _combination(M: sp.csr_array, row: int, core: Array, scale: Array, weight: Array, solve) -> dict[int, Fraction]:
+    """The multiples of the core's rows of which a row may be the sum; those of the data that people write are simple."""
+    if not len(core):
+        return {}
+    C = sp.csr_array(M[core])
+    u = scale * solve(scale * (C @ (weight**2 * M[[row]].toarray().ravel())))
+    near = {i: Fraction(x).limit_denominator(DENOMINATOR) for i, x in zip(core.tolist(), u.tolist(), strict=True)}
+    return {i: x for i, x in near.items() if x}
+
+
+def _free_room(system: System, y: Array) -> Array:
+    room = np.zeros(len(y))
+    for block in system.blocks:
+        if block.kind == "free":
+            room[block.place] = max(1.0, float(np.abs(y).max(initial=0.0)))
+    return room
+
+
+def _core(M: sp.csr_array, rows: Array, weight: Array):
+    """Scales and a factor of the core; rows that follow from others, as far as floats tell, are left out."""
+    live = np.flatnonzero(weight)
+    while True:
+        C = abs(sp.csr_array(M[rows][:, live]))
+        filled = np.asarray(C.sum(axis=1)).ravel() > 0.0
+        if not filled.all():
+            rows, C = rows[filled], C[filled]
+        if not len(rows):
+            return rows, np.ones(0), np.zeros(len(weight)), None, None
+        D, W = np.ones(len(rows)), np.ones(len(live))
+        for _ in range(3):  # to about 1, in rows and columns
+            W = W / _root((sp.diags_array(D) @ C @ sp.diags_array(W)).max(axis=0))
+            D = D / _root((sp.diags_array(D) @ C @ sp.diags_array(W)).max(axis=1))
+        B = sp.csr_array(sp.diags_array(D) @ C @ sp.diags_array(W))
+        D = 2.0 ** np.round(np.log2(D / np.sqrt(np.asarray(B.multiply(B).sum(axis=1)).ravel())))
+        full = np.zeros(len(weight))
+        full[live] = 2.0 ** np.round(np.log2(W))
+        B = sp.csr_array(sp.diags_array(D) @ M[rows] @ sp.diags_array(full))
+        order, factor, solve, bad = factored(sp.csr_array(B @ B.T))
+        if bad.any():
+            rows = rows[~bad]
+            continue
+        return rows[order], D[order], full, factor, solve
+
+
+def _root(x) -> Array:
+    x = np.asarray(x.todense()).ravel()
+    return np.sqrt(np.where(x > 0.0, x, 1.0))
+
+
+def factored(S: sp.csr_array):
+    """A factor of S less a shift, in the order of its elimination, how to solve with S, and the rows that seem to
+    depend on others."""
+    n, none = S.shape[0], np.zeros(S.shape[0], bool)
+    shift = 1e-12
+    for _ in range(3):
+        A = S - shift * sp.eye_array(n)
+        F = Solver(sp.csc_matrix(sp.triu(A)), upper=True)
+        L, d, order = F.factors()
+        order = np.asarray(order)
+        L = sp.csr_array(L + sp.eye_array(n))
+        bad = none.copy()
+        bad[order] = ~(d > 1e-11)
+        if bad.any():
+            return order, None, None, bad
+        dense = L.nnz > DENSE * n * n
+        factor = Factor(L.toarray() if dense else L, d, shift)
+        T = S[order][:, order]
+        f = floor(T.toarray() if dense else T, np.zeros(n), factor)
+        if f > shift / 2:
+            break
+        shift = 4 * (shift - f)
+    inverse = np.argsort(order)
+
+    def solve(r: Array) -> Array:  # in the order of the factor
+        x = np.zeros(n)
+        for _ in range(3):
+            x = x + F.solve((r - T @ x)[inverse])[order]
+        return x
+
+    return order, factor, solve, none
+
+
+def bent(P: sp.csr_array) -> Factor | None:
+    """A factor of P for `verify.curvature`: less a little where it is positive definite, else more."""
+    if P.nnz == np.count_nonzero(P.diagonal()):
+        return None
+    size, n = float(abs(P).max()), P.shape[0]
+    best, value = None, -np.inf
+    for shift in (1e-13, -1e-15, -1e-14, -1e-12, -1e-9):
+        S = P - shift * size * sp.eye_array(n)
+        F = Solver(sp.csc_matrix(sp.triu(S)), upper=True)
+        L, d, order = F.factors()
+        if (d > 0.0).all():
+            back = np.argsort(np.asarray(order))
+            L = sp.csr_array(L + sp.eye_array(n))[back]
+            factor = Factor(L.toarray() if L.nnz > DENSE * n * n else L, d, shift * size)
+            found = floor(P.toarray() if isinstance(factor.L, np.ndarray) else P, np.zeros(n), factor)
+            if found > value:
+                best, value = factor, found
+            if found >= shift * 2 * size if shift < 0 else found >= 0:
+                break
+    return best
