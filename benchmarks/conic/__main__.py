@@ -59,7 +59,9 @@ def certified(rows: list[dict[str, Any]], solvers: list[str]) -> str:
         share = f"{settled} ({100 * settled / max(len(own), 1):.1f} %)"
         both = sum(row["status"] == "certified" for row in own)
         cost = " | ".join(f"{x:.1f}" for x in np.quantile(ratios, [0.5, 0.9]))
-        lines.append(f"| {solver} | {len(own)} | {both} | {none} | {share} | {low:.1e} | {most:.1e} | {worst:.1e} | {cost} |")
+        lines.append(
+            f"| {solver} | {len(own)} | {both} | {none} | {share} | {low:.1e} | {most:.1e} | {worst:.1e} | {cost} |"
+        )
     return "\n".join(lines)
 
 
@@ -97,7 +99,9 @@ def right(by_seed: list[list[dict[str, Any]]], solvers: list[str]) -> str:
         worst = f"{max(beyond):.1e}" if beyond else "-"
         median = f"{np.median(beyond):.1e}" if beyond else "-"
         far = sum(x > 1e-6 for x in off)
-        lines.append(f"| {solver} | {answers} | {len(beyond)} | {median} | {worst} | {far} | {max(off, default=0.0):.1e} |")
+        lines.append(
+            f"| {solver} | {answers} | {len(beyond)} | {median} | {worst} | {far} | {max(off, default=0.0):.1e} |"
+        )
     return "\n".join(lines)
 
 

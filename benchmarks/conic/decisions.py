@@ -30,7 +30,9 @@ def money(d: Data) -> Cases:
     yield most("growth", cp.sum(cp.log(1 + gains @ x)) / 30, invested)
     yield least("Sharpe's ratio", cp.norm(F.T @ x) + 0.1 * cp.norm(x), [mu @ x == 1, x >= 0])
     sold = cp.Variable(20)
-    yield least("execution", cp.sum_squares(sold) + 0.2 * cp.sum_squares(cp.cumsum(sold) - 10), [sold >= 0, cp.sum(sold) == 10])
+    yield least(
+        "execution", cp.sum_squares(sold) + 0.2 * cp.sum_squares(cp.cumsum(sold) - 10), [sold >= 0, cp.sum(sold) == 10]
+    )
     E = cp.Variable((4, 4), symmetric=True)
     weights, middle = np.array([0.1, 0.2, -0.05, 0.1]), np.array([0.2, 0.1, 0.3, 0.1])
     signs = [E >> 0, cp.diag(E) == middle, E[0, 1] >= 0, E[0, 2] >= 0, E[1, 2] <= 0, E[1, 3] <= 0, E[2, 3] >= 0]
@@ -42,7 +44,7 @@ def money(d: Data) -> Cases:
     yield most("advertising", cp.sum(clicks), [cp.sum(ads, axis=0) <= np.arange(1, 6) / 4])
 
 
-def transports(d: Data) -> Cases:
+def transports(d: Data) -> Cases:  # noqa: PLR0915  (a list)
     """Linear programmes, most of them on networks."""
     r, A, b, mu, n = d.r, d.A, d.b, d.mu, COLUMNS
     cost, supply, demand = r.integers(1, 20, (6, 8)), np.array([5, 7, 6, 8, 4, 10]), np.array([4, 6, 3, 7, 5, 5, 6, 4])
@@ -50,7 +52,9 @@ def transports(d: Data) -> Cases:
     paid = cp.sum(cp.multiply(cost.astype(float), X))
     yield least("transport, integers", paid, [cp.sum(X, axis=1) == supply, cp.sum(X, axis=0) == demand])
     p, q = np.array([1, 3, 4, 2, 4, 2]) / 16, np.array([2, 1, 3, 2, 2, 4, 1, 1]) / 16
-    yield least("transport, unbalanced", paid + 10 * (cp.norm1(cp.sum(X, axis=1) - p) + cp.norm1(cp.sum(X, axis=0) - q)))
+    yield least(
+        "transport, unbalanced", paid + 10 * (cp.norm1(cp.sum(X, axis=1) - p) + cp.norm1(cp.sum(X, axis=0) - q))
+    )
     yield least("transport, one-sided", paid, [cp.sum(X, axis=1) <= 1.5 * p, cp.sum(X, axis=0) >= q])
     both = [cp.sum(X, axis=1) == p, cp.sum(X, axis=0) == q]
     yield least("transport, entropic", paid / 10 - cp.sum(cp.entr(X)), both)

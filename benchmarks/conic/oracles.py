@@ -1,6 +1,6 @@
 """Problems whose optima are known exactly, and garbage in place of their answers: no bound may be false.
 
-Half of the optima are planted: integers times powers of two are chosen so that the conditions of Karush, Kuhn and Tucker
+Half of the optima are planted: integers times powers of two, chosen so that the conditions of Karush, Kuhn and Tucker
 hold without rounding. Of the others the conditions are solved in rational numbers, on the constraints that hold with
 equality at a solver's answer, and are looked at.
 """
@@ -22,7 +22,15 @@ from graphreg import verify
 
 from .cases import Array
 
-KINDS = ("plain", "degenerate", "wild columns", "equal columns", "zero column", "more columns than rows", "tiny margins")
+KINDS = (
+    "plain",
+    "degenerate",
+    "wild columns",
+    "equal columns",
+    "zero column",
+    "more columns than rows",
+    "tiny margins",
+)
 WAYS = ("near 1e-6", "near 1e-3", "near 1e-1", "random", "times 1e6", "times -1", "zero", "huge", "nan", "inf")
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import cvxpy as cp
 import numpy as np
 
-from .cases import COLUMNS, ROWS, Cases, Data, least, most
+from .cases import COLUMNS, Cases, Data, least, most
 
 
-def geometry(d: Data) -> Cases:
+def geometry(d: Data) -> Cases:  # noqa: PLR0915  (a list)
     """Balls, ellipsoids, projections, designs."""
     r, A, b, n = d.r, d.A, d.b, COLUMNS
     G, h = r.standard_normal((15, 3)), r.random(15) + 1
@@ -65,7 +65,7 @@ def geometry(d: Data) -> Cases:
     yield least("A-optimal design", sum(cp.matrix_frac(e, moment) for e in np.eye(3)), [cp.sum(share) == 1])
 
 
-def matrices(d: Data) -> Cases:
+def matrices(d: Data) -> Cases:  # noqa: PLR0915  (a list)
     """Semidefinite programmes."""
     r, C = d.r, d.C
     X, Y = cp.Variable((5, 5), PSD=True), cp.Variable((4, 4), PSD=True)
@@ -83,7 +83,7 @@ def matrices(d: Data) -> Cases:
     yield least("sum of two eigenvalues", cp.lambda_sum_largest(S + C[:4, :4], 2) + cp.sum_squares(S), [S[0, 0] == 0])
     M = r.standard_normal((5, 2)) @ r.standard_normal((2, 4))
     mask = (r.random((5, 4)) < 0.7).astype(float)
-    Z, E = cp.Variable((5, 4)), cp.Variable((5, 4))
+    Z = cp.Variable((5, 4))
     yield least("completion", cp.normNuc(Z), [cp.multiply(mask, Z) == mask * M])
     yield least("completion, soft", cp.sum_squares(cp.multiply(mask, Z - M)) / 2 + 0.5 * cp.normNuc(Z))
     yield least("robust principal components", cp.normNuc(Z) + 0.6 * cp.sum(cp.abs(M - Z)))
@@ -128,7 +128,12 @@ def matrices(d: Data) -> Cases:
     level = cp.Variable()  # t^4 + 3 t^2 - 4 t - level is a sum of squares
     squares = [q[0, 0] == -level, q[0, 1] == -2, 2 * q[0, 2] + q[1, 1] == 3, q[1, 2] == 0, q[2, 2] == 1]
     yield most("sum of squares", level, squares)
-    block = cp.bmat([[np.eye(2), cp.reshape(c[:2], (2, 1), order="C")], [cp.reshape(c[:2], (1, 2), order="C"), cp.reshape(c[2], (1, 1), order="C")]])
+    block = cp.bmat(
+        [
+            [np.eye(2), cp.reshape(c[:2], (2, 1), order="C")],
+            [cp.reshape(c[:2], (1, 2), order="C"), cp.reshape(c[2], (1, 1), order="C")],
+        ]
+    )
     yield least("Schur complement", c[2] - c[0] - 3 * c[1], [block >> 0], known=-2.5)
 
 
@@ -137,7 +142,9 @@ def entropies(d: Data) -> Cases:
     r, A, n = d.r, d.A, COLUMNS
     x, y, z = cp.Variable(n), cp.Variable(5), cp.Variable(3)
     even = np.full(n, 1 / n)
-    yield most("greatest entropy", cp.sum(cp.entr(x)), [cp.sum(x) == 1, A[:3] @ x == A[:3] @ even], known=float(np.log(n)))
+    yield most(
+        "greatest entropy", cp.sum(cp.entr(x)), [cp.sum(x) == 1, A[:3] @ x == A[:3] @ even], known=float(np.log(n))
+    )
     yield most("greatest entropy, moments", cp.sum(cp.entr(x)), [cp.sum(x) == 1, A[:4] @ x <= A[:4] @ even - 0.01])
     start = np.array([0.1, 0.2, 0.3, 0.15, 0.25])
     yield least("projection by KL", cp.sum(cp.kl_div(y, start)), [cp.sum(y) == 1, y[0] >= 0.3])
@@ -163,7 +170,9 @@ def entropies(d: Data) -> Cases:
     shape = [z[0] - z[1] <= np.log(2), z[1] - z[0] <= np.log(2), z[2] - z[1] <= np.log(2), z[1] - z[2] <= np.log(2)]
     yield most("volume of a box", cp.sum(z), walls + shape)
     logs = cp.log_sum_exp(cp.hstack([-z[0] - z[1], z[2] + np.log(2), z[0] - z[2]]))
-    yield least("geometric programme", logs, [cp.log_sum_exp(cp.hstack([z[0], z[1]])) <= np.log(3), cp.norm_inf(z) <= 5])
+    yield least(
+        "geometric programme", logs, [cp.log_sum_exp(cp.hstack([z[0], z[1]])) <= np.log(3), cp.norm_inf(z) <= 5]
+    )
     gates = cp.Variable(5)
     stages = [cp.log_sum_exp(cp.hstack([gates[k + 1] - gates[k], -gates[k]])) for k in range(4)]
     yield least("sizes of gates", cp.max(cp.hstack(stages)), [cp.log_sum_exp(gates) <= np.log(12), gates >= -1])

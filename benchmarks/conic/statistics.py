@@ -58,7 +58,9 @@ def robust(d: Data) -> Cases:
     yield least("quantile .1 and ridge", cp.sum(0.5 * cp.abs(residual) - 0.4 * residual) + cp.sum_squares(x))
     v = cp.Variable((n, 3))
     levels = np.array([0.25, 0.5, 0.75])
-    each = cp.sum([cp.sum(cp.maximum(q * (b - A @ v[:, k]), (q - 1) * (b - A @ v[:, k]))) for k, q in enumerate(levels)])
+    each = cp.sum(
+        [cp.sum(cp.maximum(q * (b - A @ v[:, k]), (q - 1) * (b - A @ v[:, k]))) for k, q in enumerate(levels)]
+    )
     yield least("quantiles that do not cross", each, [A @ v[:, k] <= A @ v[:, k + 1] for k in range(2)])
     yield least("expectile .8", cp.sum(0.8 * cp.square(cp.neg(residual)) + 0.2 * cp.square(cp.pos(residual))))
     yield least("epsilon-insensitive", cp.sum(cp.pos(cp.abs(residual) - 0.3)) + 0.5 * cp.sum_squares(x))
@@ -95,7 +97,9 @@ def classes(d: Data) -> Cases:
     slope, counts = 0.25 * (A @ x), np.arange(m) % 4
     yield least("Poisson", cp.sum(cp.exp(slope) - cp.multiply(counts, slope)) + 0.1 * cp.sum_squares(x))
     time = r.random(m) + 0.5
-    yield least("Poisson, exposures", cp.sum(cp.multiply(time, cp.exp(slope)) - cp.multiply(counts, slope)) + cp.norm1(x))
+    yield least(
+        "Poisson, exposures", cp.sum(cp.multiply(time, cp.exp(slope)) - cp.multiply(counts, slope)) + cp.norm1(x)
+    )
     yield least("gamma", cp.sum(slope + cp.multiply(r.random(m) + 0.2, cp.exp(-slope))) + cp.sum_squares(x))
     mix = np.abs(A)
     yield least("Poisson, linear", cp.sum(cp.kl_div(counts + 1.0, mix @ x)), [x >= 0])

@@ -20,7 +20,7 @@ from ..errors import ProofError
 from ..verify import CONIC, EQUATIONS, FIELDS, Conic, NotProvedError, rational, spell
 from . import programme
 from .certificate import ConicCertificate
-from .programme import Programme, System
+from .programme import Programme
 from .verify import Reached
 
 
@@ -85,7 +85,7 @@ class _Writer:
     def __init__(self, p: Programme, judge: Conic, evidence: Mapping[str, Reached]) -> None:
         self.p, self.judge, self.evidence, self.said = p, judge, evidence, list[str]()
         n, m = p.A.shape[::-1]
-        slacks, inner = np.r_[np.arange(n), n + p.in_cones], np.r_[np.arange(n), n + p.curved]
+        slacks = np.r_[np.arange(n), n + p.in_cones]
         self.systems = {  # with the places of its rows and columns in the file, and how many columns there are
             "primal": (programme.primal(p), np.arange(m), slacks, n + m),
             "dual": (programme.dual(p), np.arange(n), np.r_[np.arange(m), m + p.curved], n + m),
@@ -110,7 +110,9 @@ class _Writer:
             try:
                 if says in ("lower", "upper"):
                     claim["bound"] = text(_rounded(self.judge.bound(says, claim["point"]), says == "lower"))
-                self.said.append(getattr(self.judge, says)(*(claim[name] for name in FIELDS[f"{says} of a problem"].split()[1:])))
+                self.said.append(
+                    getattr(self.judge, says)(*(claim[name] for name in FIELDS[f"{says} of a problem"].split()[1:]))
+                )
             except (NotProvedError, ZeroDivisionError) as error:
                 why = str(error)
             else:
@@ -129,7 +131,11 @@ class _Writer:
         y[columns] = given.high
         last = np.column_stack([rows[given.rows], columns[given.columns]])[::-1].tolist()
         for room in (given.weight, given.weight * np.abs(given.high)):
-            order = qr((core @ sp.diags_array(room)).toarray(), mode="r", pivoting=True)[1] if len(given.core) else given.core
+            order = (
+                qr((core @ sp.diags_array(room)).toarray(), mode="r", pivoting=True)[1]
+                if len(given.core)
+                else given.core
+            )
             chosen = columns[order[: len(given.core)]].tolist()
             yield {"y": _doubles(y), "rows": rows[given.core].tolist(), "columns": chosen, "last": last}
 
