@@ -86,8 +86,8 @@ def examine(case: Case, name: str) -> Row:
                 found = gr.certify(case.problem, solver=solver, **options(solver, tolerance))
         except gr.errors.SolverError as error:
             row.status, row.message = NOT_TAKEN, str(error)[:200]
-        except TimeoutError as error:
-            row.status, row.message = "refused", str(error)
+        except Exception as error:  # noqa: BLE001  (it is to be listed, and not to end the study)
+            row.status, row.message = "refused", f"RAISED {type(error).__name__}: {error}"[:300]
         else:
             row.status, row.message, row.gap = found.status, found.message, found.relative_gap
             row.lower, row.upper = found.lower, found.upper
