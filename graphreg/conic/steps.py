@@ -15,13 +15,12 @@ from ..certificate import RefusedError
 from ..terms import Array
 from .cones import held, inward, projected, scaling
 from .programme import System
-from .verify import Factor, Proposal, Reached, floor, reach, residual
+from .verify import Factor, Proposal, Reached, floor, reach, residual, squared
 
 SHIFTS = (0.0, *(10.0**k for k in range(-11, 0)))
 TRIES = (*((e, 0.0) for e in SHIFTS), *((e, h) for h in (1e-7, 1e-5, 1e-3) for e in (0.0, 1e-9, 1e-7, 1e-5)))
 ROUNDS = 30  # of steps from one start
 REGULAR = 1e-13  # what is added to the equations' diagonal, of rows of length 1
-DENSE = 0.2  # cores with more of their entries are factored as dense ones
 DENOMINATOR = 1000  # of multiples of rows of which another is the sum
 PEELINGS = 40  # rounds in which pairs are found
 
@@ -45,18 +44,18 @@ def near(system: System, start: Array) -> Iterator[Reached]:
 
 def settled(system: System, y: Array) -> Array | None:
     """The point after steps of least length, measured by the cones (see `scaling`), until rounding is what is left."""
-    least, solver = np.inf, _Steps(system)
+    least, steps = np.inf, _Steps(system)
     for _ in range(ROUNDS):
         T = scaling(y, system.blocks, system.dual)
         if T is None:
             return None
-        step, longest = solver.step(y, T)
+        step, inner, longest = steps.step(y, T)
         if not np.isfinite(longest):
             return None
         if longest < 1e-6 and (longest > 0.3 * least or longest < 1e-13):
             return y
         least = min(least, longest)
-        y = y + min(1.0, 0.6 / max(longest, 1e-300)) * step
+        y = y + min(1.0, 0.6 / max(inner, 1e-300)) * step
     return None
 
 
@@ -65,9 +64,15 @@ class _Steps:
 
     def __init__(self, system: System) -> None:
         self.system = system
+        self.cone = np.zeros(system.M.shape[1], int)  # the number of the cone in which an entry lies, 0 where in none
+        for block in system.blocks:
+            count = block.place.stop - block.place.start
+            each = {"free": 0, "nonneg": 1, "soc": int(block.size), "psd": count}.get(block.kind, 3)
+            if each:
+                self.cone[block.place] = self.cone.max() + 1 + np.arange(count) // each
 
-    def step(self, y: Array, T: sp.csr_array) -> tuple[Array, float]:
-        """T v, and the length of v."""
+    def step(self, y: Array, T: sp.csr_array) -> tuple[Array, float, float]:
+        """T v, the length of the longest part of v that belongs to one cone, and that of the longest of all parts."""
         M, c, (m, n) = self.system.M, self.system.c, self.system.M.shape
         B = sp.csr_array(M @ T)
         length = np.sqrt(np.asarray(B.multiply(B).sum(axis=1)).ravel())
@@ -80,7 +85,9 @@ class _Steps:
         v = np.zeros(n)
         for _ in range(3):
             v = v + solve(np.concatenate([r - B @ v, np.zeros(n)]))[m:]
-        return T @ v, float(np.linalg.norm(v))
+        parts = np.sqrt(np.bincount(self.cone, v * v))
+        inner, free = float(parts[1:].max(initial=0.0)), float(np.abs(v[self.cone == 0]).max(initial=0.0))
+        return T @ v, inner, max(inner, free)
 
 
 # ---- what the verifier asks for --------------------------------------------------------------------------------------
@@ -137,7 +144,7 @@ def proposal(system: System, y: Array, zero: Array) -> Proposal:
     r = residual(M, system.c, y, low).size()
     radius = np.zeros(N)
     if len(core) and factor is not None:
-        radius = weight * float(np.linalg.norm(scale * r[core])) / np.sqrt(factor.shift / 4)
+        radius = weight * float(np.linalg.norm(scale * r[core])) / np.sqrt(factor.shift / 8)
     for (part, i, j), a in zip(blocks, own, strict=True):
         radius[j] = 0.0
         radius[j] = (r[i] + abs(part) @ radius) / np.abs(a) * (1 + 1e-9) + 1e-290
@@ -181,11 +188,11 @@ def _core(M: sp.csr_array, rows: Array, weight: Array):
         full = np.zeros(len(weight))
         full[live] = 2.0 ** np.round(np.log2(W))
         B = sp.csr_array(sp.diags_array(D) @ M[rows] @ sp.diags_array(full))
-        order, factor, solve, bad = factored(sp.csr_array(B @ B.T))
+        factor, solve, bad = factored(*squared(B))
         if bad.any():
             rows = rows[~bad]
             continue
-        return rows[order], D[order], full, factor, solve
+        return rows, D, full, factor, solve
 
 
 def _root(x) -> Array:
@@ -193,37 +200,30 @@ def _root(x) -> Array:
     return np.sqrt(np.where(x > 0.0, x, 1.0))
 
 
-def factored(S: sp.csr_array):
-    """A factor of S less a shift, in the order of its elimination, how to solve with S, and the rows that seem to
-    depend on others."""
-    n, none = S.shape[0], np.zeros(S.shape[0], bool)
-    shift = 1e-12
-    for _ in range(3):
-        A = S - shift * sp.eye_array(n)
-        F = Solver(sp.csc_matrix(sp.triu(A)), upper=True)
+def factored(S: sp.csr_array, off: Array):
+    """A factor of S less a shift, how to solve with S, and the rows that seem to
+    depend on others. What is proved is the shift less all that rounding may do, so that it must be some of that."""
+    n, shift = S.shape[0], 8.0 * float(off.max()) + 1e-13
+    while True:
+        F = Solver(sp.csc_matrix(sp.triu(S - shift * sp.eye_array(n))), upper=True)
         L, d, order = F.factors()
-        order = np.asarray(order)
-        L = sp.csr_array(L + sp.eye_array(n))
-        bad = none.copy()
-        bad[order] = ~(d > 1e-11)
+        order, bad = np.asarray(order), np.zeros(n, bool)
+        bad[order] = ~(d > 0.0)
         if bad.any():
-            return order, None, None, bad
-        dense = L.nnz > DENSE * n * n
-        factor = Factor(L.toarray() if dense else L, d, shift)
-        T = S[order][:, order]
-        f = floor(T.toarray() if dense else T, np.zeros(n), factor)
-        if f > shift / 2:
+            return None, None, bad
+        factor = Factor(sp.csr_array(L + sp.eye_array(n)), d, shift, order)
+        found = floor(S, off, factor)
+        if found > 0.0 or shift > 1e-6:
             break
-        shift = 4 * (shift - f)
-    inverse = np.argsort(order)
+        shift = 4 * (shift - found)
 
-    def solve(r: Array) -> Array:  # in the order of the factor
+    def solve(r: Array) -> Array:
         x = np.zeros(n)
         for _ in range(3):
-            x = x + F.solve((r - T @ x)[inverse])[order]
+            x = x + F.solve(r - S @ x)
         return x
 
-    return order, factor, solve, none
+    return factor, solve, bad
 
 
 def bent(P: sp.csr_array) -> Factor | None:
@@ -237,10 +237,8 @@ def bent(P: sp.csr_array) -> Factor | None:
         F = Solver(sp.csc_matrix(sp.triu(S)), upper=True)
         L, d, order = F.factors()
         if (d > 0.0).all():
-            back = np.argsort(np.asarray(order))
-            L = sp.csr_array(L + sp.eye_array(n))[back]
-            factor = Factor(L.toarray() if L.nnz > DENSE * n * n else L, d, shift * size)
-            found = floor(P.toarray() if isinstance(factor.L, np.ndarray) else P, np.zeros(n), factor)
+            factor = Factor(sp.csr_array(L + sp.eye_array(n)), d, shift * size, np.asarray(order))
+            found = floor(P, np.zeros(n), factor)
             if found > value:
                 best, value = factor, found
             if found >= shift * 2 * size if shift < 0 else found >= 0:

@@ -25,7 +25,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -35,16 +34,18 @@ from ..terms import Array
 from .programme import Block, Programme, System
 
 LN2 = 0.6931471805599453  # the double nearest to log 2, which misses less than 2.4e-17
+DENSE = 0.3  # of the lower triangle of the last columns: where more is there, products are dense
 TERMS = 11  # of the series of log
 
 
 @dataclass(frozen=True, eq=False)
 class Factor:
-    """L diag(d) L' is near S - shift I; L and S may be sparse."""
+    """L diag(d) L' is near S - shift I with rows and columns in another order; L is lower triangular."""
 
-    L: Any
+    L: sp.csr_array
     d: Array
     shift: float
+    order: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +61,7 @@ class Proposal:
     radius : (k,) array
         rho at the columns of the pairs.
     core : array
-        The rows of the core, in the order of its factor.
+        The rows of the core.
     scale, weight : arrays
         The diagonals of D and W, powers of two or 0.
     factor : Factor or None
@@ -168,13 +169,17 @@ def core_radius(M: sp.csr_array, r: Array, given: Proposal) -> Array:
     B = sp.csr_array(sp.diags_array(D) @ C @ sp.diags_array(W))
     size = np.abs(B.data)
     need(((size > 1e-100) & (size < 1e100) | (size == 0.0)).all(), "a core that is badly scaled")  # products are normal
-    S, absolute = B @ B.T, abs(B)
-    off = (_longest(B) + 3) * EPS * (absolute @ (absolute.T @ np.ones(len(D))))
-    f = floor(S, off, given.factor)
+    f = floor(*squared(B), given.factor)
     need(f > 0.0, "a core that may be singular")
     t = upwards(D * r[given.core], 1)
     delta = float(np.sqrt(upwards(t @ t / f, len(t) + 3))) * MORE + DUST
     return upwards(W * delta, 1)
+
+
+def squared(B: sp.csr_array) -> tuple[sp.csr_array, Array]:
+    """B B', and how far its rows may be off, in the sum of magnitudes."""
+    size = abs(B)
+    return sp.csr_array(B @ B.T), (_longest(B) + 3) * EPS * (size @ (size.T @ np.ones(B.shape[0])))
 
 
 def curvature(P: sp.csr_array, factor: Factor | None) -> float:
@@ -183,25 +188,33 @@ def curvature(P: sp.csr_array, factor: Factor | None) -> float:
     if P.nnz == np.count_nonzero(d):
         return min(float(d.min(initial=0.0)), 0.0)
     need(factor is not None and abs(P - P.T).max() == 0.0, "a matrix that is not symmetric")
-    return min(floor(P.toarray() if isinstance(factor.L, np.ndarray) else P, np.zeros(len(d)), factor), 0.0)
+    return min(floor(P, np.zeros(len(d)), factor), 0.0)
 
 
-def floor(S: Any, off: Array, factor: Factor) -> float:
+def floor(S: sp.csr_array, off: Array, factor: Factor) -> float:
     """A lower bound of the eigenvalues of every symmetric matrix whose row i is within ``off[i]``, in the sum of
     magnitudes, of that of S: S - shift I - L diag(d) L' is computed, and the norm of a symmetric matrix is at most its
-    greatest sum of a row's magnitudes. L diag(d) L' itself has no negative eigenvalue, whatever L is."""
-    L, d, ones = factor.L, factor.d, np.ones(len(off))
-    if not (np.isfinite(d) & (d >= 0.0)).all():
-        return -np.inf
-    half = L * d if isinstance(L, np.ndarray) else L @ sp.diags_array(d)
-    rest, size = S - half @ L.T, abs(half) @ (abs(L).T @ ones)
-    if isinstance(L, np.ndarray):
-        rest, inner = rest - factor.shift * np.eye(len(d)), L.shape[1]
-    else:
-        rest, inner = rest - factor.shift * sp.eye_array(len(d)), _longest(sp.csr_array(L))
-    total = abs(rest) @ ones  # its entries are rounded three times, the last ones of numbers not above rest + shift
-    error = total * (1.0 + (len(d) + 8) * EPS) + (inner + 6) * EPS * size + 4 * EPS * abs(factor.shift) + off
-    worst = float(error.max(initial=0.0)) * MORE + len(d) * DUST
+    greatest sum of a row's magnitudes. L diag(d) L' itself has no negative eigenvalue, whatever L is.
+
+    Each entry of L diag(d) L' has at most as many products as a row of L has entries, rounded twice each; it is taken
+    off in two parts (of the last columns, where L is full, by dense products), so that S and what is left in between
+    are rounded by EPS / 2 of themselves, both of which is at most the entry of |S| + |L| diag(d) |L'|.
+    """
+    d, n, ones, order = factor.d, len(off), np.ones(len(off)), factor.order
+    L = sp.csc_array(factor.L)
+    need(L.shape == (n, n) and sp.triu(L, 1).nnz == 0 and (d >= 0.0).all() and below(d), "no factor")
+    need(np.array_equal(np.sort(order), np.arange(n)) and below(L.data), "no order")
+    S, off = S[order][:, order], off[order]
+    full = np.diff(L.indptr)[::-1].cumsum()[::-1] > DENSE * ((n - np.arange(n)) * (n - np.arange(n)) / 2.0)
+    cut = int(np.argmax(full)) if full.any() else n
+    first, last = L[:, :cut], L[cut:, cut:].toarray()
+    rest = sp.csr_array(S - (first @ sp.diags_array(d[:cut])) @ first.T - factor.shift * sp.eye_array(n))
+    total = abs(rest) @ ones
+    if cut < n:
+        total[cut:] = np.abs(rest[cut:, cut:].toarray() - (last * d[cut:]) @ last.T) @ ones[cut:] + abs(rest[cut:, :cut]) @ ones[:cut]
+    magnitudes = abs(S) @ ones + abs(L) @ (d * (abs(L).T @ ones))
+    error = total * (1.0 + (n + 8) * EPS) + (_longest(sp.csr_array(L)) + 8) * EPS * (magnitudes + abs(factor.shift)) + off
+    worst = float(error.max(initial=0.0)) * MORE + n * DUST
     return factor.shift - worst if np.isfinite(worst) else -np.inf
 
 
@@ -254,7 +267,7 @@ def in_semidefinite(v: Array, off: Array, k: int) -> bool:
             L = np.linalg.cholesky(S - shift * np.eye(len(S)))
         except np.linalg.LinAlgError:
             return False
-        if floor(S, off, Factor(L, np.ones(len(S)), shift)) >= 0.0:
+        if floor(sp.csr_array(S), off, Factor(sp.csr_array(L), np.ones(len(S)), shift, np.arange(len(S)))) >= 0.0:
             return True
     return False
 
