@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from ..certificate import RefusedError
+from ..certificate import RefusedError, upwards
 from ..terms import Array
 from . import canonical, programme, verify
 from .canonical import Answer, Canonical
 from .certificate import ConicCertificate
 from .programme import Programme, System
+from .ranges import ranges
 from .steps import bent, near
 from .verify import Reached
 
@@ -31,6 +32,7 @@ class _Known:
     why: dict[str, str] = field(default_factory=dict)
     row: int | None = None  # an equality that follows from others, but for its right-hand side
     excess: float = 0.0  # by which that differs
+    loose: int = -1  # a variable of which no range is known
 
     def gap(self) -> float:
         if not np.isfinite(self.upper - self.lower):
@@ -160,17 +162,32 @@ class _Work:
     def below(self, x: Array, z: Array) -> None:
         """A lower bound near z."""
         p, known = self.p, self.known
-        nothing = np.full(len(p.q), np.inf)
         for found in near(programme.dual(p), np.concatenate([z, x[p.curved]])):
-            value = verify.lower_value(p, found, self.curvature, nothing, nothing)
+            value, loose = self.value(found)
             if not np.isfinite(value):
-                known.why["lower"] = "the dual equations are not met"
+                known.why["lower"], known.loose = "", loose
                 continue
             if value > known.lower:
                 known.lower, known.evidence["dual"] = value, found
             known.why.pop("lower", None)
             return
         known.why.setdefault("lower", "no dual point inside the cones was found near the answer")
+
+    def value(self, found: Reached) -> tuple[float, int]:
+        """The lower bound of a dual point, and a variable whose range it would need."""
+        p, left = self.p, found.proposal.left
+        most = far = np.full(len(p.q), np.inf)
+        if self.curvature < 0.0 or found.missed.any():
+            lower, higher = ranges(p, self.known.upper, self.curvature == 0.0)
+            most, u = np.maximum(np.abs(lower), np.abs(higher)), np.zeros(len(p.q))
+            u[p.curved] = found.high[len(p.b) :]
+            slip = found.radius[len(p.b) :] + np.abs(found.proposal.low[len(p.b) :])
+            far = np.maximum(np.abs(lower - u), np.abs(higher - u))
+            far[p.curved] += slip
+            far = upwards(far, 3)
+        needed = left[found.missed > 0.0]
+        loose = np.concatenate([needed[~np.isfinite(most[needed])], p.curved[~np.isfinite(far[p.curved])]])
+        return verify.lower_value(p, found, self.curvature, most, far), int(loose[0]) if len(loose) else -1
 
     def infeasible(self, z: Array) -> bool:
         p, known = self.p, self.known

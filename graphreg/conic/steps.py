@@ -3,7 +3,7 @@ it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -17,10 +17,16 @@ from .cones import held, inward, projected, scaling
 from .programme import System
 from .verify import Factor, Proposal, Reached, floor, reach, residual, squared
 
-SHIFTS = (0.0, *(10.0**k for k in range(-11, 0)))
-TRIES = (*((e, 0.0) for e in SHIFTS), *((e, h) for h in (1e-7, 1e-5, 1e-3) for e in (0.0, 1e-9, 1e-7, 1e-5)))
+FACES = (1e-7, 1e-5, 1e-3)  # below which, of the largest entry, parts are held at 0
+TRIES = (  # how far a start is shifted inwards, and the faces on which it is held
+    (0.0, 0.0),
+    *((0.0, face) for face in FACES[:2]),
+    *((10.0**k, 0.0) for k in range(-10, 0)),
+    *((shift, face) for face in FACES for shift in (1e-9, 1e-7, 1e-5)),
+)
+SLOW = 3  # steps that do not shorten what is left by a third, after which a start is given up
 ROUNDS = 30  # of steps from one start
-REGULAR = 1e-13  # what is added to the equations' diagonal, of rows of length 1
+REGULAR = (1e-16, 1e-13, 1e-10)  # what is added to the equations' diagonal, of rows of length 1
 DENOMINATOR = 1000  # of multiples of rows of which another is the sum
 PEELINGS = 40  # rounds in which pairs are found
 
@@ -44,7 +50,7 @@ def near(system: System, start: Array) -> Iterator[Reached]:
 
 def settled(system: System, y: Array) -> Array | None:
     """The point after steps of least length, measured by the cones (see `scaling`), until rounding is what is left."""
-    least, steps = np.inf, _Steps(system)
+    least, steps, slow = np.inf, _Steps(system), 0
     for _ in range(ROUNDS):
         T = scaling(y, system.blocks, system.dual)
         if T is None:
@@ -54,6 +60,9 @@ def settled(system: System, y: Array) -> Array | None:
             return None
         if longest < 1e-6 and (longest > 0.3 * least or longest < 1e-13):
             return y
+        slow = slow + 1 if longest < 0.6 and longest > 0.7 * least else 0
+        if slow == SLOW:
+            return None
         least = min(least, longest)
         y = y + min(1.0, 0.6 / max(inner, 1e-300)) * step
     return None
@@ -78,8 +87,7 @@ class _Steps:
         length = np.sqrt(np.asarray(B.multiply(B).sum(axis=1)).ravel())
         D = 1.0 / np.where(length > 0.0, length, 1.0)
         B = sp.csc_array(sp.diags_array(D) @ B)
-        K = sp.block_array([[REGULAR * sp.eye_array(m), B], [None, -sp.eye_array(n)]], format="csc")
-        solve = Solver(sp.csc_matrix(K), upper=True).solve
+        solve = _least(B)
         r = residual(M, -c, -y, np.zeros(n))
         r = D * (r.high + r.low)
         v = np.zeros(n)
@@ -88,6 +96,17 @@ class _Steps:
         parts = np.sqrt(np.bincount(self.cone, v * v))
         inner, free = float(parts[1:].max(initial=0.0)), float(np.abs(v[self.cone == 0]).max(initial=0.0))
         return T @ v, inner, max(inner, free)
+
+
+def _least(B: sp.csc_array) -> Callable[[Array], Array]:
+    """How to solve the system, with as little on its diagonal as can be: rows may follow from others."""
+    for regular in REGULAR:
+        K = sp.block_array([[regular * sp.eye_array(B.shape[0]), B], [None, -sp.eye_array(B.shape[1])]], format="csc")
+        try:
+            return Solver(sp.csc_matrix(K), upper=True).solve
+        except RuntimeError:
+            continue
+    return lambda r: np.full(len(r), np.nan)
 
 
 # ---- what the verifier asks for --------------------------------------------------------------------------------------
@@ -205,7 +224,11 @@ def factored(S: sp.csr_array, off: Array):
     depend on others. What is proved is the shift less all that rounding may do, so that it must be some of that."""
     n, shift = S.shape[0], 8.0 * float(off.max()) + 1e-13
     while True:
-        F = Solver(sp.csc_matrix(sp.triu(S - shift * sp.eye_array(n))), upper=True)
+        try:
+            F = Solver(sp.csc_matrix(sp.triu(S - shift * sp.eye_array(n))), upper=True)
+        except RuntimeError:  # a pivot of exactly 0
+            shift *= 1.0625
+            continue
         L, d, order = F.factors()
         order, bad = np.asarray(order), np.zeros(n, bool)
         bad[order] = ~(d > 0.0)
@@ -234,8 +257,10 @@ def bent(P: sp.csr_array) -> Factor | None:
     best, value = None, -np.inf
     for shift in (1e-13, -1e-15, -1e-14, -1e-12, -1e-9):
         S = P - shift * size * sp.eye_array(n)
-        F = Solver(sp.csc_matrix(sp.triu(S)), upper=True)
-        L, d, order = F.factors()
+        try:
+            L, d, order = Solver(sp.csc_matrix(sp.triu(S)), upper=True).factors()
+        except RuntimeError:
+            continue
         if (d > 0.0).all():
             factor = Factor(sp.csr_array(L + sp.eye_array(n)), d, shift * size, np.asarray(order))
             found = floor(P, np.zeros(n), factor)
