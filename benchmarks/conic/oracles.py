@@ -164,7 +164,7 @@ def report(count: int, answers: int) -> list[str]:
     """Certify what is known, then garbage; the counts are printed, what is false is returned."""
     if not count:
         return []
-    certify = importlib.import_module("graphreg.conic.certify")
+    certify = importlib.import_module("graphreg.conic.proving")
     canonical = importlib.import_module("graphreg.conic.canonical")
     false, said, widths = list[str](), Counter[str](), list[float]()
     known = draw(count)
