@@ -203,6 +203,8 @@ def test_power_cones():
         stated = cone("pow", 3, 3, 0.25, more=[(1, 2.0), (2, z)])
         assert proves(proof(stated, bound("upper", 2, point(2, 2, z, 0, 0, 2, 2, z)))) is holds
     for y, holds in (
+        ((1, 1, 1), True),
+        ((0.5, 0.5, 0.5 - 2**-40), True),
         ((0, 2, 0), True),
         ((0, 2, 1), False),
         ((-1, 2, 0), False),
@@ -235,6 +237,7 @@ def test_no_point_and_no_bound():
     assert proves(proof(none, {"says": "infeasible", "point": point(1, 1)}))
     for z in ((1, 2), (-1, -1), (0, 0)):
         assert not proves(proof(none, {"says": "infeasible", "point": point(*z)}))
+    assert not proves(proof(none | {"b": ["1", "1p1"]}, {"says": "infeasible", "point": point(-1, -1)}))
     some = none | {"b": ["1", "-1"]}
     assert not proves(proof(some, {"says": "infeasible", "point": point(1, 1)}))
     falls = problem([-1.0, 0.0], [[-1.0, 0.0]], [0.0], [("nonneg", 1, None)], P=[[0, 0], [0, 1]])
@@ -275,6 +278,7 @@ CHANGES = {
         [[3, 0, "1"]],
         [[0, 2, "1"]],
         [[-1, 0, "1"]],
+        [[0, -1, "1"]],
     ],
     "b": [["-1", "0"], ["-1", "0", "0", "0"]],
     "cones": [
@@ -297,9 +301,9 @@ CHANGES = {
 
 @pytest.mark.parametrize(("name", "value"), [(name, value) for name, values in CHANGES.items() for value in values])
 def test_the_statement_is_read_strictly(name, value):
-    claim = bound("upper", 9, point(1, 0, 0, 1, 0))
-    assert proves(proof(LP, claim))
-    assert not proves(proof(LP | {name: value}, claim))
+    for claim in (bound("upper", 9, point(1, 0, 0, 1, 0)), bound("upper", 9, point(1, 0, 1, 0, 0))):
+        assert not proves(proof(LP | {name: value}, claim))
+    assert proves(proof(LP, bound("upper", 9, point(1, 0, 0, 1, 0))))
 
 
 def test_claims_are_read_strictly():
@@ -322,9 +326,15 @@ def test_what_is_said():
     both = [bound("lower", Fraction(1, 3), point(1, 0, 1, 0, 0)), bound("upper", 1, point(1, 0, 0, 1, 0))]
     found = check(proof(LP, *both).encode())
     assert (3 * found.low, found.high, found.within) == (1, 1, None)
+    assert not proves(proof(LP, *both), seconds=-1.0)
     assert found.said == ["0.3333333333333333 <= the optimal value", "the optimal value <= 1.0"]
     assert "minimise, 2 columns, 3 rows in 1 cones: nonneg 3" in str(found)
     assert 3 * found.relative_gap() == 2
+    assert check(
+        proof(LP | {"sense": "maximise"}, bound("upper", Fraction(-1, 3), both[0]["point"])).encode()
+    ).said == ["the optimal value <= -0.3333333333333333"]
+    assert str(check(proof(LP, both[0]).encode())).endswith("0.3333333333333333 <= the optimal value")
+    assert str(check(proof(LP, both[1]).encode())).endswith("the optimal value <= 1.0")
     assert check(proof(LP, both[0]).encode()).relative_gap() > 2**1000
     none = problem([0.0], [[1.0], [-1.0]], [1.0, -2.0], [("nonneg", 2, None)])
     assert check(proof(none, {"says": "infeasible", "point": point(1, 1)}).encode()).relative_gap() == 0
