@@ -89,6 +89,7 @@ for _name, _place in {  # methods whose work is done further out than their clas
     "Audit.plot": "plots:plot_audit",
     "Auto.in_one_pass": "methods.dynamic_programming.dynamic_programming:DynamicProgramming",
     "Checkpoint.opened": "saving.runs:opened",
+    "Compiled.certify": "conic:certify",
     "Comparison.figure": "plots:comparison_figure",
     "Comparison.plot": "plots:plot_comparison",
     "ConfidenceRegion.plot": "plots:plot_region",

@@ -71,7 +71,9 @@ def check(problem: Any) -> None:
         raise ModelError(f"{names} must be integers: bounds by duality are of convex problems; relax it to get a bound")
     if not problem.is_dcp():
         kind = "; it follows DGP or DQCP, which are not supported" if problem.is_dgp() or problem.is_dqcp() else ""
-        raise ConvexityError(f"the problem does not follow CVXPY's rules of convexity (problem.is_dcp() is False){kind}")
+        raise ConvexityError(
+            f"the problem does not follow CVXPY's rules of convexity (problem.is_dcp() is False){kind}"
+        )
     lacking = [p.name() for p in problem.parameters() if p.value is None]
     if lacking:
         raise ModelError(f"parameters without a value: {', '.join(lacking)}; set .value of each")
@@ -117,11 +119,18 @@ def _blocks(dims: Any) -> tuple[Block, ...]:
 # ---- solvers, whose answers are proposals ----------------------------------------------------------------------------
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """What a solver says: x and prices z of the rows, which may be rays, or nothing."""
+    """What a solver says: x and prices z of the rows.
 
-    x: Array | None
-    z: Array | None
-    status: str
+    Where ``ray`` is "infeasible", z is one that should prove so; where it is "unbounded", x is a direction of descent;
+    where it is "none", nothing is said.
+    """
+
+    x: Array
+    z: Array
+    ray: str = ""
+
+
+NOTHING = Answer(np.zeros(0), np.zeros(0), "none")
 
 
 def solve(stored: Canonical, solver: str, options: Mapping[str, Any]) -> Answer:
@@ -147,8 +156,10 @@ def solve(stored: Canonical, solver: str, options: Mapping[str, Any]) -> Answer:
     except cp.error.SolverError:
         status = "solver_error"
     x, z = _raw(solver, raw, data["dims"])
-    fits = x is not None and x.shape == stored.programme.q.shape and z is not None and z.shape == stored.programme.b.shape
-    return Answer(x, z, status) if fits and _same(stored, data) else Answer(None, None, status)
+    fits = x.shape == stored.programme.q.shape and z.shape == stored.programme.b.shape
+    if status not in cp.settings.SOLUTION_PRESENT or not fits or not _same(stored, data):
+        return NOTHING
+    return Answer(x, z)
 
 
 def _same(stored: Canonical, data: Mapping[str, Any]) -> bool:
@@ -158,7 +169,7 @@ def _same(stored: Canonical, data: Mapping[str, Any]) -> bool:
     return data["A"].shape[0] + (data["F"].shape[0] if "F" in data else 0) == len(stored.programme.b)
 
 
-def _raw(solver: str, raw: Any, dims: Any) -> tuple[Array | None, Array | None]:
+def _raw(solver: str, raw: Any, dims: Any) -> tuple[Array, Array]:
     if solver == "CLARABEL":
         found = raw.x, raw.z
     elif solver == "SCS":
@@ -167,10 +178,8 @@ def _raw(solver: str, raw: Any, dims: Any) -> tuple[Array | None, Array | None]:
         found = raw.x, raw.y
     else:
         found = raw["solution"].col_value, -np.asarray(raw["solution"].row_dual, float)
-    if any(part is None for part in found):
-        return None, None
-    x, z = (np.array(part, float) for part in found)
-    return (x, z) if np.isfinite(x).all() and np.isfinite(z).all() else (None, None)
+    x, z = (np.array([] if part is None else part, float) for part in found)
+    return (x, z) if np.isfinite(x).all() and np.isfinite(z).all() else (NOTHING.x, NOTHING.z)
 
 
 def _upper_triangles(z: Array, dims: Any) -> Array:
@@ -183,20 +192,29 @@ def _upper_triangles(z: Array, dims: Any) -> Array:
     return z
 
 
-def helped(p: Programme, dims: Any, feasible: bool = False, tolerance: float | None = None) -> Answer:
+def helped(p: Programme, feasible: bool = False, tolerance: float | None = None) -> Answer:
     """What Clarabel says of a programme, or of its constraints alone; less exactly where a tolerance is given."""
     import clarabel
-    from cvxpy.reductions.solvers.conic_solvers.clarabel_conif import dims_to_solver_cones
 
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     if tolerance is not None:
         settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tolerance
+    kinds = {"soc": clarabel.SecondOrderConeT, "psd": clarabel.PSDTriangleConeT, "pow": clarabel.PowerConeT}
+    cones = list[Any]()
+    for block in p.blocks:
+        count = block.place.stop - block.place.start
+        if block.kind in ("zero", "nonneg"):
+            cones.append((clarabel.ZeroConeT if block.kind == "zero" else clarabel.NonnegativeConeT)(count))
+        elif block.kind == "exp":
+            cones += [clarabel.ExponentialConeT()] * (count // 3)
+        else:
+            size = block.size if block.kind == "pow" else int(block.size)
+            cones += [kinds[block.kind](size)] * (count // size if block.kind == "soc" else 1)
     P, q = (p.P * 0.0, p.q * 0.0) if feasible else (p.P, p.q)
-    found = clarabel.DefaultSolver(
-        sp.csc_matrix(sp.triu(P)), q, sp.csc_matrix(p.A), p.b, dims_to_solver_cones(dims), settings
-    ).solve()
+    found = clarabel.DefaultSolver(sp.csc_matrix(sp.triu(P)), q, sp.csc_matrix(p.A), p.b, cones, settings).solve()
     x, z = np.array(found.x), np.array(found.z)
     if not (np.isfinite(x).all() and np.isfinite(z).all()):
-        return Answer(None, None, str(found.status))
-    return Answer(x, z, str(found.status))
+        return NOTHING
+    rays = {"PrimalInfeasible": "infeasible", "DualInfeasible": "unbounded"}
+    return Answer(x, z, rays.get(str(found.status).removeprefix("Almost"), ""))

@@ -128,7 +128,8 @@ class ConicCertificate(Shown):
         if self.status == "certified":
             return f"{self.lower:.10g} <= optimal value <= {self.upper:.10g}"
         if self.status == "one side only":
-            return f"{self.lower:.10g} <= optimal value" if np.isfinite(self.lower) else f"optimal value <= {self.upper:.10g}"
+            below = np.isfinite(self.lower)
+            return f"{self.lower:.10g} <= optimal value" if below else f"optimal value <= {self.upper:.10g}"
         return self.status
 
     def __repr__(self) -> str:
@@ -136,7 +137,7 @@ class ConicCertificate(Shown):
         return f"<{type(self).__name__}: {self._bounds()}{gap}>"
 
     def __str__(self) -> str:
-        return "\n  ".join([f"{self.status}: {self._bounds()}" if "bound" not in self._bounds() else self._bounds(), *self._lines()])
+        return "\n  ".join([self._bounds(), *self._lines()])
 
     def _lines(self) -> list[str]:
         lines = []

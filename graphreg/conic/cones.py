@@ -151,7 +151,11 @@ def _three(V: Array, block: Block, dual: bool) -> Array | None:
     turn = np.eye(3)
     if dual:
         a = block.size
-        turn = np.array([[0, -1, 0], [-1, 0, 0], [0, 0, np.e]]) if block.kind == "exp" else np.diag([1 / a, 1 / (1 - a), 1])
+        turn = (
+            np.array([[0, -1, 0], [-1, 0, 0], [0, 0, np.e]])
+            if block.kind == "exp"
+            else np.diag([1 / a, 1 / (1 - a), 1])
+        )
     x, y, z = (V @ turn.T).T
     with np.errstate(all="ignore"):
         if block.kind == "exp":

@@ -1,6 +1,6 @@
 """A conic programme as CVXPY stores it, and the four systems of equations that say something of its optimal value.
 
-    minimise  x'Px / 2 + q'x   over x,  where  A x + s = b  and  s lies in a product of cones
+minimise  x'Px / 2 + q'x   over x,  where  A x + s = b  and  s lies in a product of cones
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -18,11 +19,13 @@ from .ranges import ranges
 from .steps import bent, near
 from .verify import Reached
 
+TIGHT = 1e-6  # of the largest slack
+NAMED = 3  # constraints or variables in a message
 HELP = (None, 1e-5, 1e-3)  # tolerances of further solves, whose answers are ever further inside the cones
 
 
 @dataclass
-class _Known:
+class Known:
     """What is proved so far, of the programme as stored."""
 
     lower: float = -np.inf
@@ -33,6 +36,8 @@ class _Known:
     row: int | None = None  # an equality that follows from others, but for its right-hand side
     excess: float = 0.0  # by which that differs
     loose: int = -1  # a variable of which no range is known
+    tight: Array = field(default_factory=lambda: np.zeros(0, int))  # rows without room at the last answer
+    curvature: float = -np.inf
 
     def gap(self) -> float:
         if not np.isfinite(self.upper - self.lower):
@@ -81,56 +86,51 @@ def certify(problem: Any, *, solver: str | None = None, gap: float = 1e-6, **opt
     canonical.check(problem)
     stored = canonical.canonical(problem)
     if solver is None and not options and problem.value is not None:
-        answer = canonical.helped(stored.programme, stored.data["dims"])
+        answer = canonical.helped(stored.programme)
     else:
         answer = canonical.solve(stored, solver or "CLARABEL", options)
     reported = None if problem.value is None else float(problem.value)
-    return _told(stored, proved(stored, answer, gap), reported)
+    return _told(stored, proved(stored.programme, answer, gap), reported)
 
 
-def proved(stored: Canonical, answer: Answer, gap: float, help: bool = True) -> _Known:
+def proved(p: Programme, answer: Answer, gap: float, helped: bool = True) -> Known:
     """What an answer proves, and where that is not enough what answers of Clarabel prove."""
-    p, known = stored.programme, _Known()
+    known = Known()
     work = _Work(p, known)
-    if answer.x is not None and answer.z is not None:
-        work.bounds(answer.x, answer.z)
-    if not help:
-        return known
-    for tolerance in HELP:
+    work.take(answer)
+    for tolerance in HELP if helped else ():
         if known.gap() <= gap or known.status:
             break
-        more = canonical.helped(p, stored.data["dims"], tolerance=tolerance)
-        if more.x is None or more.z is None:
-            continue
-        if "PrimalInfeasible" in more.status and work.infeasible(more.z):
-            break
-        if "DualInfeasible" in more.status and work.falling(more.x):
-            point = canonical.helped(p, stored.data["dims"], feasible=True)
-            if "primal" not in known.evidence and point.x is not None:
-                work.above(point.x)
-            if "primal" in known.evidence:
-                known.status, known.lower, known.upper = "unbounded", -np.inf, -np.inf
-            else:
-                known.why["feasible point"] = "in one direction the objective falls without end, but no feasible point was found"
-            break
-        work.bounds(more.x, more.z)
+        work.take(canonical.helped(p, tolerance=tolerance))
     return known
 
 
 class _Work:
     """The four uses of the lemma on one programme."""
 
-    def __init__(self, p: Programme, known: _Known) -> None:
+    def __init__(self, p: Programme, known: Known) -> None:
         self.p, self.known = p, known
         try:
             self.curvature = verify.curvature(p.P[p.curved][:, p.curved], bent(p.P[p.curved][:, p.curved]))
         except RefusedError:
             self.curvature = -np.inf
+        known.curvature = self.curvature
 
-    def bounds(self, x: Array, z: Array) -> None:
-        self.above(x)
-        if not self.known.status:
-            self.below(x, z)
+    def take(self, answer: Answer) -> None:
+        """What an answer proves: bounds, or what its ray says."""
+        known = self.known
+        if answer.ray == "":
+            self.above(answer.x)
+            if not known.status:
+                self.below(answer.x, answer.z)
+        elif answer.ray == "infeasible":
+            self.infeasible(answer.z)
+        elif answer.ray == "unbounded" and ("descent" in known.evidence or self.falling(answer.x)):
+            point = canonical.helped(self.p, feasible=True)
+            if "primal" not in known.evidence and not point.ray:
+                self.above(point.x)
+            if "primal" in known.evidence:
+                known.status, known.lower, known.upper = "unbounded", -np.inf, -np.inf
 
     def above(self, x: Array) -> None:
         """An upper bound near x."""
@@ -147,12 +147,13 @@ class _Work:
                 known.upper, known.evidence["primal"] = value, found
             known.why.pop("upper", None)
             return
-        known.why.setdefault("upper", "no point inside the cones was found near the answer")
+        known.why.setdefault("upper", "no feasible point was proved near the answer")
+        known.tight = p.in_cones[s < TIGHT * max(1.0, float(np.abs(s).max(initial=0.0)))]
 
     def contradictory(self, system: System, found: Reached) -> None:
         every = np.ones(system.M.shape[1], bool)
         for row, witness in zip(found.proposal.left.tolist(), found.proposal.witness, strict=True):
-            left = None if witness is None else verify.excess(system, row, witness, every)
+            left = verify.excess(system, row, witness, every)
             if left:
                 self.known.status, self.known.lower, self.known.upper = "infeasible as stored", np.inf, np.inf
                 self.known.evidence["dependent"] = found
@@ -165,13 +166,15 @@ class _Work:
         for found in near(programme.dual(p), np.concatenate([z, x[p.curved]])):
             value, loose = self.value(found)
             if not np.isfinite(value):
-                known.why["lower"], known.loose = "", loose
+                known.why["lower"], known.loose = "the dual equations are nearly met, not exactly", loose
                 continue
             if value > known.lower:
                 known.lower, known.evidence["dual"] = value, found
             known.why.pop("lower", None)
             return
-        known.why.setdefault("lower", "no dual point inside the cones was found near the answer")
+        known.why.setdefault(
+            "lower", "nothing was proved by duality: the optimum may not be attained, or there is none"
+        )
 
     def value(self, found: Reached) -> tuple[float, int]:
         """The lower bound of a dual point, and a variable whose range it would need."""
@@ -192,7 +195,7 @@ class _Work:
     def infeasible(self, z: Array) -> bool:
         p, known = self.p, self.known
         fall = -float(p.b @ z)
-        for found in near(programme.contradiction(p), z / fall) if fall > 0.0 else ():
+        for found in near(programme.contradiction(p), z / fall, 1e-12) if fall > 0.0 else ():
             if verify.contradicts(p, found):
                 known.status, known.lower, known.upper = "infeasible", np.inf, np.inf
                 known.evidence["contradiction"] = found
@@ -203,14 +206,14 @@ class _Work:
         p = self.p
         fall = -float(p.q @ d)
         start = np.concatenate([d, -(p.A @ d)[p.in_cones]]) / max(fall, 1e-300)
-        for found in near(programme.descent(p), start) if fall > 0.0 else ():
+        for found in near(programme.descent(p), start, 1e-12) if fall > 0.0 else ():
             if verify.descends(p, found):
                 self.known.evidence["descent"] = found
                 return True
         return False
 
 
-def _told(stored: Canonical, known: _Known, reported: float | None) -> ConicCertificate:
+def _told(stored: Canonical, known: Known, reported: float | None) -> ConicCertificate:
     """The same in the user's terms."""
     lower, upper = (_added(bound, stored.offset, way) for bound, way in ((known.lower, -np.inf), (known.upper, np.inf)))
     if stored.sign < 0.0:
@@ -231,13 +234,32 @@ def _added(bound: float, offset: float, way: float) -> float:
     return total if exact else float(np.nextafter(total, way))
 
 
-def _message(stored: Canonical, known: _Known) -> str:
+def _message(stored: Canonical, known: Known) -> str:
+    p, named = stored.programme, stored.row
     if known.row is not None:
-        where = stored.row(known.row)
         return (
-            f"drop one of the equalities of {where}, or write it as an inequality: as stored it follows from the other "
-            f"equalities but for its right-hand side, from which it differs by {known.excess:.1e}"
+            f"drop one of the equalities of {named(known.row)}: as stored they contradict each other, or others, by "
+            f"{known.excess:.1e}, so that no point meets all of them exactly"
         )
     if known.status:
         return ""
-    return "; ".join(f"no {side} bound: {why}" for side, why in known.why.items())
+    parts = list[str]()
+    if "upper" in known.why:
+        tight = _some(named(row) for row in known.tight.tolist())
+        parts.append(
+            f"{known.why['upper']}; without room there: {tight}; where they leave no interior, relax one a bit"
+        )
+    if "lower" in known.why:
+        lower, higher = ranges(p, known.upper, known.curvature == 0.0)
+        wide = np.flatnonzero(~np.isfinite(np.maximum(np.abs(lower), np.abs(higher))))
+        loose = _some(stored.variable(j) for j in ([known.loose] if known.loose >= 0 else wide.tolist()))
+        parts.append(known.why["lower"] + (f"; no constraint bounds {loose}: bounds may help" if loose else ""))
+    if "descent" in known.evidence:
+        parts.append("in one direction the objective falls without end, but no feasible point was found")
+    return "; ".join(parts)
+
+
+def _some(names: Iterable[str]) -> str:
+    """The first few of some names, each once."""
+    each = list(dict.fromkeys(names))
+    return ", ".join(each[:NAMED]) + (", ..." if len(each) > NAMED else "")

@@ -99,7 +99,7 @@ def _narrowed(G: sp.csr_array, right: Array, lower: Array, higher: Array) -> tup
         bound = rest / G.data
         bound = bound + (2 * EPS * np.abs(bound) + DUST) * np.sign(G.data)
     new = lower.copy(), higher.copy()
-    for side, keep, best in ((0, G.data < 0.0, np.maximum), (1, G.data > 0.0, np.minimum)):
-        keep = keep & known & np.isfinite(bound)
+    for side, says, best in ((0, G.data < 0.0, np.maximum), (1, G.data > 0.0, np.minimum)):
+        keep = says & known & np.isfinite(bound)
         best.at(new[side], G.indices[keep], bound[keep])
     return new

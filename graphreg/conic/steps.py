@@ -1,5 +1,5 @@
-"""Proposals: a point from somewhere, moved to where the equations hold and the cones have room, and what `verify` asks of
-it."""
+"""Proposals: a point from somewhere, moved to where the equations hold and the cones have room, and what `verify` asks
+of it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..certificate import RefusedError
 from ..terms import Array
 from .cones import held, inward, projected, scaling
 from .programme import System
-from .verify import Factor, Proposal, Reached, floor, reach, residual, squared
+from .verify import LEAST, Factor, Proposal, Reached, floor, reach, residual, squared
 
 FACES = (1e-7, 1e-5, 1e-3)  # below which, of the largest entry, parts are held at 0
 TRIES = (  # how far a start is shifted inwards, and the faces on which it is held
@@ -27,16 +27,17 @@ TRIES = (  # how far a start is shifted inwards, and the faces on which it is he
 SLOW = 3  # steps that do not shorten what is left by a third, after which a start is given up
 ROUNDS = 30  # of steps from one start
 REGULAR = (1e-16, 1e-13, 1e-10)  # what is added to the equations' diagonal, of rows of length 1
-DENOMINATOR = 1000  # of multiples of rows of which another is the sum
+SIMPLE = 1e-3  # the least multiple of a row that is looked for where another is a sum of such
 PEELINGS = 40  # rounds in which pairs are found
 
 
-def near(system: System, start: Array) -> Iterator[Reached]:
-    """What is proved near a point: as it is, further inside the cones, and on their coordinate faces."""
+def near(system: System, start: Array, least: float = 1.0) -> Iterator[Reached]:
+    """What is proved near a point: as it is, further inside the cones, and on their coordinate faces; by how much is
+    relative to its largest entry, or ``least``."""
     y = projected(start, system.blocks)
     e = inward(system.blocks, len(y))
     inner = e != 0.0
-    scale = max(1e-12 if not system.c.any() else 1.0, float(np.abs(y[inner]).max(initial=0.0)))
+    scale = max(least, float(np.abs(y[inner]).max(initial=0.0)))
     for shift, face in TRIES:
         zero = held(y, system.blocks, face * scale) if face else np.zeros(len(y), bool)
         found = settled(system, np.where(zero, 0.0, y + shift * scale * e))
@@ -140,7 +141,7 @@ def peeled(M: sp.csr_array, room: Array) -> _Peeled:
 
 
 def proposal(system: System, y: Array, zero: Array) -> Proposal:
-    """How the equations are solved near a point: by pairs, and by least squares in the core of the rows that are left."""
+    """How the equations are solved near a point: by pairs, and by least squares in the core of the other rows."""
     M, N = system.M, system.M.shape[1]
     pairs = peeled(M, np.where(zero, 0.0, np.abs(y) + _free_room(system, y)))
     rows, columns = (np.concatenate(x) if x else np.zeros(0, int) for x in (pairs.rows, pairs.columns))
@@ -163,21 +164,23 @@ def proposal(system: System, y: Array, zero: Array) -> Proposal:
     r = residual(M, system.c, y, low).size()
     radius = np.zeros(N)
     if len(core) and factor is not None:
-        radius = weight * float(np.linalg.norm(scale * r[core])) / np.sqrt(factor.shift / 8)
+        radius = weight * float((scale * r[core]).max()) * np.sqrt(8 * len(core) / factor.shift)
+        radius = np.where(weight > 0.0, np.maximum(radius, LEAST), 0.0)
     for (part, i, j), a in zip(blocks, own, strict=True):
         radius[j] = 0.0
-        radius[j] = (r[i] + abs(part) @ radius) / np.abs(a) * (1 + 1e-9) + 1e-290
+        radius[j] = (r[i] + abs(part) @ radius) / np.abs(a) * (1 + 1e-9) + LEAST
     return Proposal(y, low, rows, columns, radius[columns], core, scale, weight, factor, left, witness)
 
 
 def _combination(M: sp.csr_array, row: int, core: Array, scale: Array, weight: Array, solve) -> dict[int, Fraction]:
-    """The multiples of the core's rows of which a row may be the sum; those of the data that people write are simple."""
+    """The multiples of the core's rows of which a row may be the sum; of data that people write they are simple."""
     if not len(core):
         return {}
     C = sp.csr_array(M[core])
     u = scale * solve(scale * (C @ (weight**2 * M[[row]].toarray().ravel())))
-    near = {i: Fraction(x).limit_denominator(DENOMINATOR) for i, x in zip(core.tolist(), u.tolist(), strict=True)}
-    return {i: x for i, x in near.items() if x}
+    some = np.flatnonzero(np.abs(u) > SIMPLE / 2)
+    pairs = zip(core[some].tolist(), u[some].tolist(), strict=True)
+    return {i: Fraction(x).limit_denominator(round(1 / SIMPLE)) for i, x in pairs}
 
 
 def _free_room(system: System, y: Array) -> Array:

@@ -8,9 +8,9 @@ at the columns of pairs rho >= 0 obeys
     r_i + sum over j != j(i) of |M_ij| rho_j  <=  |M_ij(i)| rho_j(i)      for each pair,
 
 then there is y* with |y* - y| <= rho and (M y*)_i = c_i for all i in pairs and core.
-*Proof.* v = B'(BB')^-1 D(c - M y)_C solves the core, |v| <= |D r_C| / sqrt(f). With these corrections W v elsewhere, the
-map d_j(i) <- ((c - M y)_i - sum over j != j(i) of M_ij d_j) / M_ij(i) is continuous and maps the box |d| <= rho into
-itself: Brouwer gives a fixed point. (Pairs that come from peeling are triangular: then it ends, and no theorem is
+*Proof.* v = B'(BB')^-1 D(c - M y)_C solves the core, |v| <= |D r_C| / sqrt(f). With these corrections W v elsewhere,
+the map d_j(i) <- ((c - M y)_i - sum over j != j(i) of M_ij d_j) / M_ij(i) is continuous and maps the box |d| <= rho
+into itself: Brouwer gives a fixed point. (Pairs that come from peeling are triangular: then it ends, and no theorem is
 needed.)
 
 y is a pair of doubles and its residual is known to about the square of the unit roundoff, so that any f that is not 0
@@ -35,6 +35,8 @@ from .programme import Block, Programme, System
 
 LN2 = 0.6931471805599453  # the double nearest to log 2, which misses less than 2.4e-17
 DENSE = 0.3  # of the lower triangle of the last columns: where more is there, products are dense
+LEAST = 1e-200  # of a radius that is not 0
+EXACTLY = 40  # rows of a matrix that is looked at in rational numbers, within a second or so
 TERMS = 11  # of the series of log
 
 
@@ -69,7 +71,7 @@ class Proposal:
     left : array
         The rows that are left.
     witness : tuple
-        For each of them the multiples of other rows whose sum it is thought to be, by row; or None.
+        For each of them the multiples of other rows whose sum it is thought to be, by row.
     """
 
     high: Array
@@ -82,7 +84,7 @@ class Proposal:
     weight: Array
     factor: Factor | None
     left: Array
-    witness: tuple[dict[int, Fraction] | None, ...] = ()
+    witness: tuple[dict[int, Fraction], ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,12 +122,16 @@ def reach(system: System, given: Proposal) -> Reached:
     shares = np.sort(np.concatenate([given.rows, given.core, given.left]))
     need(np.array_equal(shares, np.arange(m)), "the rows are not shared out")
     need(len(np.unique(given.columns)) == len(given.columns) == len(given.rows), "two rows share a column")
-    need(all(map(below, (M.data, system.c, given.high, given.low, given.radius, given.weight))), "numbers that are too large")
-    need((given.radius >= 0.0).all() and not given.weight[given.columns].any(), "a pair of no room")
+    need(
+        all(map(below, (M.data, system.c, given.high, given.low, given.radius, given.weight))),
+        "numbers that are too large",
+    )
+    need(((given.columns >= 0) & (given.columns < N)).all(), "a column that is none")
+    need((given.radius >= LEAST).all() and not given.weight[given.columns].any(), "a pair of no room")
     r = residual(M, system.c, given.high, given.low).size()
     radius = core_radius(M, r, given) if len(given.core) else np.zeros(N)
     radius[given.columns] = given.radius
-    G = abs(M[given.rows]).tocoo()
+    G = _sizes(M[given.rows]).tocoo()
     at, j = G.coords
     own = j == given.columns[at]
     most = np.zeros(len(given.rows))
@@ -133,10 +139,10 @@ def reach(system: System, given: Proposal) -> Reached:
     others = sp.csr_array((G.data[~own], (at[~own], j[~own])), shape=G.shape)
     taken = upwards(r[given.rows] + others @ radius, _longest(others) + 2)
     need((taken <= most * given.radius * (1.0 - EPS) - DUST).all(), "a correction leaves its room")
-    missed = upwards(r[given.left] + abs(M[given.left]) @ radius, _longest(M) + 2)
+    missed = upwards(r[given.left] + _sizes(M[given.left]) @ radius, _longest(M) + 2)
     found = Reached(given, radius, missed)
-    for k, (row, witness) in enumerate(zip(given.left.tolist(), given.witness, strict=False)):
-        if witness is not None and excess(system, row, witness, found.live()) == 0:
+    for k, (row, witness) in enumerate(zip(given.left.tolist(), given.witness, strict=True)):
+        if witness.keys().isdisjoint(given.left.tolist()) and excess(system, row, witness, found.live()) == 0:
             missed[k] = 0.0
     for block in system.blocks:
         need(inside(block, found, system.dual), f"not inside a {block.kind} cone")
@@ -151,6 +157,18 @@ def residual(M: sp.csr_array, c: Array, high: Array, low: Array) -> Pair:
     parts = [(place, Pair(p, e, off)), (place, Pair(lower, np.zeros(1), EPS * np.abs(lower) + DUST * (low[j] != 0.0)))]
     parts.append((np.arange(len(c)), Pair(-c, np.zeros(1), np.zeros(len(c)))))
     return sums(parts, len(c))
+
+
+def _sizes(M: sp.csr_array) -> sp.csr_array:
+    """Not less than |M|, and so large that no product with a radius underflows."""
+    M = abs(M)
+    M.data = np.where(M.data > 0.0, np.maximum(M.data, 1e-100), 0.0)
+    return M
+
+
+def _times(x: Array, y: Array) -> Array:
+    """Not less than x y, of numbers that are at least 0; 0 or at least `LEAST`."""
+    return np.where((x > 0.0) & (y > 0.0), np.maximum(x * y * (1.0 + 4 * EPS), LEAST), 0.0)
 
 
 def _longest(M: sp.csr_array) -> int:
@@ -171,9 +189,8 @@ def core_radius(M: sp.csr_array, r: Array, given: Proposal) -> Array:
     need(((size > 1e-100) & (size < 1e100) | (size == 0.0)).all(), "a core that is badly scaled")  # products are normal
     f = floor(*squared(B), given.factor)
     need(f > 0.0, "a core that may be singular")
-    t = upwards(D * r[given.core], 1)
-    delta = float(np.sqrt(upwards(t @ t / f, len(t) + 3))) * MORE + DUST
-    return upwards(W * delta, 1)
+    longest = float(_times(D, r[given.core]).max())
+    return _times(W, np.array(longest * np.sqrt(len(D) / f) * MORE))  # a sum of squares is at most their number's worth
 
 
 def squared(B: sp.csr_array) -> tuple[sp.csr_array, Array]:
@@ -188,7 +205,25 @@ def curvature(P: sp.csr_array, factor: Factor | None) -> float:
     if P.nnz == np.count_nonzero(d):
         return min(float(d.min(initial=0.0)), 0.0)
     need(factor is not None and abs(P - P.T).max() == 0.0, "a matrix that is not symmetric")
-    return min(floor(P, np.zeros(len(d)), factor), 0.0)
+    found = min(floor(P, np.zeros(len(d)), factor), 0.0)
+    return 0.0 if found < 0.0 and len(d) <= EXACTLY and semidefinite(P) else found
+
+
+def semidefinite(P: sp.csr_array) -> bool:
+    """True where P is positive semidefinite: by elimination in rational numbers, for the sake of singular matrices."""
+    rows = [[Fraction(x) for x in row] for row in P.toarray().tolist()]
+    while rows:
+        first, *rest = rows
+        if first[0] < 0 or (first[0] == 0 and any(first)):
+            return False
+        rows = [row[1:] if not row[0] else _less(row, first) for row in rest]
+    return True
+
+
+def _less(row: list[Fraction], first: list[Fraction]) -> list[Fraction]:
+    """A row less that multiple of the first one which leaves nothing in the first column; without that column."""
+    times = row[0] / first[0]
+    return [a - times * b if b else a for a, b in zip(row[1:], first[1:], strict=True)]
 
 
 def floor(S: sp.csr_array, off: Array, factor: Factor) -> float:
@@ -211,9 +246,11 @@ def floor(S: sp.csr_array, off: Array, factor: Factor) -> float:
     rest = sp.csr_array(S - (first @ sp.diags_array(d[:cut])) @ first.T - factor.shift * sp.eye_array(n))
     total = abs(rest) @ ones
     if cut < n:
-        total[cut:] = np.abs(rest[cut:, cut:].toarray() - (last * d[cut:]) @ last.T) @ ones[cut:] + abs(rest[cut:, :cut]) @ ones[:cut]
+        corner = rest[cut:, cut:].toarray() - (last * d[cut:]) @ last.T
+        total[cut:] = np.abs(corner).sum(axis=1) + abs(rest[cut:, :cut]) @ ones[:cut]
     magnitudes = abs(S) @ ones + abs(L) @ (d * (abs(L).T @ ones))
-    error = total * (1.0 + (n + 8) * EPS) + (_longest(sp.csr_array(L)) + 8) * EPS * (magnitudes + abs(factor.shift)) + off
+    products = _longest(sp.csr_array(L)) + 8
+    error = total * (1.0 + (n + 8) * EPS) + products * EPS * (magnitudes + abs(factor.shift)) + off
     worst = float(error.max(initial=0.0)) * MORE + n * DUST
     return factor.shift - worst if np.isfinite(worst) else -np.inf
 
@@ -244,7 +281,7 @@ def in_second_order(V: Array, off: Array) -> bool:
     u = upwards(np.abs(V[:, 1:]) + off[:, 1:], 1)
     t = V[:, 0] - off[:, 0]  # may be 0, exactly, where u is
     squares = upwards((u * u).sum(axis=1), V.shape[1] + 1)
-    return bool(((t >= 0.0) & ((squares == 0.0) | (squares <= t * t * (1.0 - 4 * EPS) - DUST))).all())
+    return bool(((t >= 0.0) & ((squares == 0.0) & ~u.any(axis=1) | (squares <= t * t * (1.0 - 4 * EPS) - DUST))).all())
 
 
 def in_semidefinite(v: Array, off: Array, k: int) -> bool:
@@ -259,10 +296,10 @@ def in_semidefinite(v: Array, off: Array, k: int) -> bool:
     S, R = np.where(small, 0.0, S), R + np.where(small, np.abs(S), 0.0)
     live = S.any(axis=0) | R.any(axis=0)
     S, R = S[np.ix_(live, live)], R[np.ix_(live, live)]
-    scale = 2.0 ** -np.round(np.log2(np.maximum(np.diag(S), 1e-200)) / 2)  # powers of two: a congruence without rounding
+    scale = 2.0 ** -np.round(np.log2(np.maximum(np.diag(S), 1e-200)) / 2)  # powers of two: without rounding
     S, off = S * scale * scale[:, None], upwards((R * scale * scale[:, None]) @ np.ones(len(S)), len(S) + 3)
-    for shift in (64.0, 512.0):  # times the error that is expected: of the factor's products, and of the box
-        shift = shift * (len(S) * EPS + off.max(initial=0.0))
+    for times in (64.0, 512.0):  # the error that is expected: of the factor's products, and of the box
+        shift = times * (len(S) * EPS + off.max(initial=0.0))
         try:
             L = np.linalg.cholesky(S - shift * np.eye(len(S)))
         except np.linalg.LinAlgError:
@@ -299,9 +336,9 @@ def in_exponential(v: Three, off: Three, size: float, dual: bool) -> Array:
     falls, rests, fall, rest = (y, x, ry, rx) if not dual else (-x, -y, rx, ry)  # p log(z / p) - rests, or + p
     ok = np.ones(len(x), bool)
     top, last = rests + rest, z - rz
-    for p in (falls - fall, falls + fall):
-        good = (p > 0.0) & (last > 0.0)
-        p, q = np.where(good, p, 1.0), np.where(good, last, 1.0)
+    for corner in (falls - fall, falls + fall):
+        good = (corner > 0.0) & (last > 0.0)
+        p, q = np.where(good, corner, 1.0), np.where(good, last, 1.0)
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             ratio = q / p
             value, missing = log_bounds(np.where((ratio > 1e-280) & (ratio < 1e280), ratio, np.nan))
@@ -317,7 +354,7 @@ def in_power(v: Three, off: Three, a: float, dual: bool) -> Array:
     x, y, z = v[0] - off[0], v[1] - off[1], np.abs(v[2]) + off[2]
     if dual:
         x, y = x / a, y / (1.0 - a)
-    good = (x > 1e-280) & (y > 1e-280) & (0.0 < a) & (a < 1.0)
+    good = (x > 1e-280) & (y > 1e-280) & (a > 0.0) & (a < 1.0)
     x, y, z = (np.where(good, t, 1.0) for t in (x, y, np.maximum(z, 1e-280)))
     (lx, ex), (ly, ey), (lz, ez) = map(log_bounds, (x, y, z))
     value = a * lx + (1.0 - a) * ly - lz
@@ -350,7 +387,7 @@ def quadratic(P: sp.csr_array, x: Pair) -> tuple[float, float]:
 
 def upper_value(p: Programme, found: Reached) -> float:
     """Not less than the objective at the exact point of `primal`."""
-    need(not len(found.proposal.left) or not found.missed.any(), "an equality that is not met")
+    need(not found.missed.any(), "an equality that is not met")
     n, y = len(p.q), found.pair()
     x = Pair(y.high[:n], y.low[:n], y.error[:n])
     value, error = quadratic(p.P, x)
@@ -361,8 +398,8 @@ def lower_value(p: Programme, found: Reached, curvature: float, most: Array, far
     """Not more than the optimal value, by the exact point of `dual`.
 
     With A'z + Pu + q = e and z in the dual cones, x'Px/2 + q'x >= -b'z - u'Pu/2 + e'x + (x - u)'P(x - u)/2 wherever x
-    is feasible. ``curvature`` is at most 0 and no eigenvalue of P is less; ``most`` bounds |x| and ``far`` |x - u|, both
-    rounded upwards, inf where nothing is known.
+    is feasible. ``curvature`` is at most 0 and no eigenvalue of P is less; ``most`` bounds |x| and ``far`` |x - u|,
+    both rounded upwards, inf where nothing is known.
     """
     m, y, left = len(p.b), found.pair(), found.proposal.left
     u = np.zeros((3, len(p.q)))
@@ -399,7 +436,8 @@ def excess(system: System, row: int, witness: dict[int, Fraction], live: Array) 
     all columns that are live; None where it is not."""
     M, total, right = system.M, dict[int, Fraction](), Fraction(float(system.c[row]))
     for i, times in ((row, Fraction(1)), *((i, -t) for i, t in witness.items() if i != row)):
-        for j, a in zip(M.indices[M.indptr[i] : M.indptr[i + 1]].tolist(), M.data[M.indptr[i] : M.indptr[i + 1]].tolist()):
+        at = slice(M.indptr[i], M.indptr[i + 1])
+        for j, a in zip(M.indices[at].tolist(), M.data[at].tolist(), strict=True):
             if live[j]:
                 total[j] = total.get(j, Fraction(0)) + times * Fraction(a)
         if i != row:
